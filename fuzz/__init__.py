@@ -1,0 +1,1 @@
+"""Program generators, campaigns, reduction of what disagrees, and seeded faults."""

@@ -1,0 +1,1 @@
+"""Independent answers to what a program should give, and the comparison of two answers."""

@@ -1,0 +1,111 @@
+"""Verdicts, and the record of one executor's answer to one program.
+
+These records are what campaigns store and reports read; no arrays are in them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class Verdict(Enum):
+    """What one executor's answer to one program came to.
+
+    The order is that of severity, mildest first.
+    """
+
+    PASS = "pass"
+    UNSUPPORTED = "unsupported"
+    UNDECIDED = "undecided"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    CRASH = "crash"
+    MISMATCH = "mismatch"
+
+    @property
+    def is_disagreement(self) -> bool:
+        """Something is wrong with somebody: exit status 1."""
+        return self in _DISAGREEMENTS
+
+
+_DISAGREEMENTS = frozenset({Verdict.ERROR, Verdict.TIMEOUT, Verdict.CRASH, Verdict.MISMATCH})
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What comparing one answer with its reference found, over all output elements.
+
+    Attributes
+    ----------
+    elements, decided
+        Output elements, and how many of them the reference pins down (docs/enclosures.md says what that takes).
+    outside
+        Elements outside their enclosure (or, for a bit-for-bit comparison, with other bits).
+    forgiven
+        Elements inside the platform's arithmetic model but outside `ieee`.
+    worst_ulp
+        Largest distance from the native answer over finite elements, in ULPs of the output dtype; None if none is finite.
+    worst_output, worst_index, observed, expected
+        The first element outside, and both sides in words; None and "" if there is none.
+    value_class
+        "expected inf, got finite" and so on, for the first element outside: part of a signature.
+    widths
+        `(log2 of the enclosure's width in ULPs, ULP distance of the answer from the native one)` of a sample of the elements.
+    """
+
+    elements: int = 0
+    decided: int = 0
+    outside: int = 0
+    forgiven: int = 0
+    worst_ulp: float | None = None
+    worst_output: int | None = None
+    worst_index: tuple[int, ...] | None = None
+    observed: str = ""
+    expected: str = ""
+    value_class: str = ""
+    widths: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One executor's verdict on one program.
+
+    Attributes
+    ----------
+    reason
+        Why not PASS: the typed refusal, the error, the signal, or the first wrong element. "" for PASS.
+    error
+        `TenferroError.to_json()` of a refusal or failure, else None.
+    seconds
+        Wall time by phase ("lower", "compile", "execute", "compare"); phases that did not happen are absent.
+    """
+
+    executor: str
+    verdict: Verdict
+    comparison: Comparison = Comparison()
+    reason: str = ""
+    error: dict[str, Any] | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorInfo:
+    """Where an executor comes from; what a report's environment section shows.
+
+    Attributes
+    ----------
+    name
+        As on the command line: `native`, `pjrt:xla-cpu-pjrt@parity`, ...
+    available
+        False for an executor that is not installed; `reason` says why.
+    facts
+        Name and value pairs in display order: file, sha256, PJRT API version, platform, XLA and StableHLO versions, lane
+        options, ...
+    """
+
+    name: str
+    available: bool
+    reason: str = ""
+    facts: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,1 @@
+"""From recorded results to HTML, JSON, JUnit XML and Markdown."""

@@ -1,0 +1,219 @@
+"""Symbolic extents: `DimExpr` and `ShapeExtent`, and the arithmetic that shape rules do with them (SEMANTICS 3).
+
+A *dim expression* is an `int` (the engine's Const), an `InputDim`, or a `DimOp` over two of them. In an op's attributes
+`InputDim` counts the instruction's own inputs; in the metadata of a slot it counts the program's inputs, and `substitute`
+takes one to the other. An *extent* is a dim expression that is exact, or `UpperBound(expr)`, or `Unknown(expr)`: being
+exact is the common case and costs nothing, so that concrete shapes are plain tuples of ints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tenferro_ref.errors import InvalidArgument
+
+#: Values of a dim expression are a `usize` in the engine.
+USIZE_MAX = 2**64 - 1
+
+DimKind: TypeAlias = Literal["add", "sub", "mul", "floordiv", "min", "max"]
+
+
+@dataclass(frozen=True, slots=True)
+class InputDim:
+    """Extent of axis `axis` of input number `input`."""
+
+    input: int
+    axis: int
+
+    def __str__(self) -> str:
+        return f"in{self.input}.{self.axis}"
+
+
+@dataclass(frozen=True, slots=True)
+class DimOp:
+    """`kind(lhs, rhs)`, unevaluated; equality is structural (2*3 is not 3*2)."""
+
+    kind: DimKind
+    lhs: DimExpr
+    rhs: DimExpr
+
+    def __str__(self) -> str:
+        return f"{self.kind}({self.lhs}, {self.rhs})"
+
+
+DimExpr: TypeAlias = int | InputDim | DimOp
+
+
+@dataclass(frozen=True, slots=True)
+class UpperBound:
+    """The extent is at most `expr`."""
+
+    expr: DimExpr
+
+    def __str__(self) -> str:
+        return f"<={self.expr}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Nothing is known of the extent; `expr` is the shape rule's guess."""
+
+    expr: DimExpr
+
+    def __str__(self) -> str:
+        return f"?{self.expr}"
+
+
+#: The engine's `ShapeExtent`: a bare expression is exact.
+Extent: TypeAlias = DimExpr | UpperBound | Unknown
+
+
+def expr_of(extent: Extent) -> DimExpr:
+    """The expression of an extent, whatever is known of it."""
+    return extent.expr if isinstance(extent, (UpperBound, Unknown)) else extent
+
+
+def is_exact(extent: Extent) -> bool:
+    return not isinstance(extent, (UpperBound, Unknown))
+
+
+def extent_kind(extent: Extent) -> str:
+    """`"exact"`, `"an upper bound"` or `"unknown"`: the words of the engine's messages."""
+    if isinstance(extent, UpperBound):
+        return "an upper bound"
+    return "unknown" if isinstance(extent, Unknown) else "exact"
+
+
+def _fault(name: str, detail: str) -> InvalidArgument:
+    return InvalidArgument(op="DimExpr", argument=name, detail=detail)
+
+
+def _add(a: int, b: int) -> int:
+    if a + b > USIZE_MAX:
+        raise _fault("AddOverflow", f"{a} + {b} exceeds 2^64 - 1")
+    return a + b
+
+
+def _sub(a: int, b: int) -> int:
+    if b > a:
+        raise _fault("SubUnderflow", f"{a} - {b} is negative")
+    return a - b
+
+
+def _mul(a: int, b: int) -> int:
+    if a * b > USIZE_MAX:
+        raise _fault("MulOverflow", f"{a} * {b} exceeds 2^64 - 1")
+    return a * b
+
+
+def _floordiv(a: int, b: int) -> int:
+    if b == 0:
+        raise _fault("FloorDivByZero", f"{a} // 0")
+    return a // b
+
+
+_EVALUATE: dict[DimKind, Callable[[int, int], int]] = {
+    "add": _add,
+    "sub": _sub,
+    "mul": _mul,
+    "floordiv": _floordiv,
+    "min": min,
+    "max": max,
+}
+DIM_KINDS: tuple[DimKind, ...] = tuple(_EVALUATE)
+
+
+def _known(kind: DimKind, a: Extent, b: Extent) -> type[UpperBound] | type[Unknown] | None:
+    """What is known of `kind(a, b)`: None for exact (the resolution table of SEMANTICS 3)."""
+    exact = is_exact(a) and is_exact(b)
+    if exact:
+        return None
+    if isinstance(a, Unknown) or isinstance(b, Unknown) or kind == "sub":
+        return Unknown
+    if kind == "floordiv":
+        return UpperBound if isinstance(a, UpperBound) and is_exact(b) else Unknown
+    return UpperBound
+
+
+def combine(kind: DimKind, a: Extent, b: Extent) -> Extent:
+    """`kind(a, b)`, folded when both are integers.
+
+    Raises
+    ------
+    InvalidArgument
+        AddOverflow, SubUnderflow, MulOverflow or FloorDivByZero, named by `argument`.
+    """
+    x, y = expr_of(a), expr_of(b)
+    expr: DimExpr = _EVALUATE[kind](x, y) if isinstance(x, int) and isinstance(y, int) else DimOp(kind, x, y)
+    wrap = _known(kind, a, b)
+    return expr if wrap is None else wrap(expr)
+
+
+def substitute(expr: DimExpr, shapes: Sequence[Sequence[Extent]]) -> Extent:
+    """Value of `expr` where `InputDim(i, a)` stands for `shapes[i][a]`; an int where the shapes are concrete.
+
+    Raises
+    ------
+    InvalidArgument
+        InputOutOfBounds, AxisOutOfBounds or an arithmetic fault, named by `argument`.
+    """
+    if isinstance(expr, int):
+        return expr
+    if isinstance(expr, InputDim):
+        if not 0 <= expr.input < len(shapes):
+            raise _fault("InputOutOfBounds", f"{expr} with {len(shapes)} inputs")
+        shape = shapes[expr.input]
+        if not 0 <= expr.axis < len(shape):
+            raise _fault("AxisOutOfBounds", f"{expr} where that input has rank {len(shape)}")
+        return shape[expr.axis]
+    return combine(expr.kind, substitute(expr.lhs, shapes), substitute(expr.rhs, shapes))
+
+
+def evaluate(expr: DimExpr, shapes: Sequence[Sequence[int]]) -> int:
+    """`substitute` for concrete shapes."""
+    value = substitute(expr, shapes)
+    if not isinstance(value, int):
+        raise _fault("shape", f"{expr} does not evaluate to an integer")
+    return value
+
+
+def same(a: Extent, b: Extent) -> bool | None:
+    """Whether two extents are equal: None where only the running program can tell."""
+    x, y = expr_of(a), expr_of(b)
+    if is_exact(a) and is_exact(b):
+        if isinstance(x, int) and isinstance(y, int):
+            return x == y
+        return True if x == y else None
+    return None
+
+
+def rewrap(extent: Extent, expr: DimExpr) -> Extent:
+    """`expr` with what is known of `extent`."""
+    if isinstance(extent, UpperBound):
+        return UpperBound(expr)
+    return Unknown(expr) if isinstance(extent, Unknown) else expr
+
+
+def fold(extent: Extent) -> Extent:
+    """`extent` with every operation on two integers carried out."""
+    expr = expr_of(extent)
+    if not isinstance(expr, DimOp):
+        return extent
+    return rewrap(extent, expr_of(combine(expr.kind, fold(expr.lhs), fold(expr.rhs))))
+
+
+def inputs_of(expr: DimExpr) -> set[int]:
+    """Numbers of the inputs that `expr` reads."""
+    if isinstance(expr, InputDim):
+        return {expr.input}
+    return inputs_of(expr.lhs) | inputs_of(expr.rhs) if isinstance(expr, DimOp) else set()
+
+
+def product(extents: Sequence[Extent]) -> Extent:
+    """Product of `extents`, 1 for none."""
+    total: Extent = 1
+    for extent in extents:
+        total = extent if total == 1 else combine("mul", total, extent)
+    return total

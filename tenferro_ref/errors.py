@@ -1,0 +1,315 @@
+"""The error taxonomy: every error that a user can meet, with its facts as attributes.
+
+Lives here: the classes, their messages and the exit status that each leads to. Does not live here: any decision
+when to raise one. Kinds follow the engine (SEMANTICS 2.7 and 7.3); two executors agree on an error when `kind`, `op` and
+`axis` agree, whatever the prose says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+__all__ = [
+    "AxisOutOfBounds",
+    "AxisRoleConflict",
+    "DTypeMismatch",
+    "DuplicateAxis",
+    "EnvironmentFault",
+    "FormatError",
+    "Internal",
+    "InvalidArgument",
+    "InvalidCompiledGraph",
+    "InvalidProgram",
+    "LoweringError",
+    "MissingDependency",
+    "MissingEnv",
+    "MissingValue",
+    "NonStaticShape",
+    "OutputError",
+    "PjrtCall",
+    "PjrtPluginNotLoaded",
+    "PluginLoad",
+    "RankMismatch",
+    "ResourceExhausted",
+    "ShapeMismatch",
+    "TenferroError",
+    "Unsupported",
+    "UnsupportedDType",
+    "UnsupportedDTypeConversion",
+    "UnsupportedOp",
+    "UsageError",
+    "ValidationError",
+    "WorkerDied",
+]
+
+
+@dataclass(eq=False)
+class TenferroError(Exception):
+    """Base of all errors of this project.
+
+    Subclasses are dataclasses: their fields are the facts, `template` turns the facts into one line that says what was
+    wrong, where, and what to do.
+    """
+
+    template: ClassVar[str] = ""
+    exit_status: ClassVar[int] = 2
+
+    @property
+    def kind(self) -> str:
+        """Name of the error kind, as compared between executors."""
+        return type(self).__name__
+
+    def facts(self) -> dict[str, Any]:
+        """The facts by name, in declaration order."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def to_json(self) -> dict[str, Any]:
+        """`{"kind", "op", "message", ...}`: the line that an executable under test prints (FORMATS.md)."""
+        return {"kind": self.kind, **{k: _plain(v) for k, v in self.facts().items()}, "message": str(self)}
+
+    def __str__(self) -> str:
+        return self.template.format_map(self.facts())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return [_plain(v) for v in value]
+    return value if isinstance(value, (int, float, bool, str, type(None))) else str(value)
+
+
+# --- validation of one operation (SEMANTICS 2.7) ---------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class ValidationError(TenferroError):
+    """An operation whose operands or attributes break its rule."""
+
+    op: str
+
+
+@dataclass(eq=False)
+class ShapeMismatch(ValidationError):
+    lhs: tuple[Any, ...]
+    rhs: tuple[Any, ...]
+    template: ClassVar[str] = "{op}: shapes {lhs} and {rhs} do not fit together"
+
+
+@dataclass(eq=False)
+class DTypeMismatch(ValidationError):
+    lhs: str
+    rhs: str
+    template: ClassVar[str] = "{op}: operand dtypes {lhs} and {rhs} differ; insert a Convert"
+
+
+@dataclass(eq=False)
+class RankMismatch(ValidationError):
+    expected: int
+    actual: int
+    template: ClassVar[str] = "{op}: expected rank (or list length) {expected}, got {actual}"
+
+
+@dataclass(eq=False)
+class AxisOutOfBounds(ValidationError):
+    axis: int
+    rank: int
+    template: ClassVar[str] = "{op}: axis {axis} is out of bounds for rank {rank}"
+
+
+@dataclass(eq=False)
+class DuplicateAxis(ValidationError):
+    axis: int
+    role: str
+    template: ClassVar[str] = "{op}: axis {axis} occurs twice in {role}"
+
+
+@dataclass(eq=False)
+class AxisRoleConflict(ValidationError):
+    axis: int
+    template: ClassVar[str] = "{op}: axis {axis} is both contracting and batch"
+
+
+@dataclass(eq=False)
+class InvalidArgument(ValidationError):
+    argument: str
+    detail: str
+    template: ClassVar[str] = "{op}: {argument}: {detail}"
+
+
+@dataclass(eq=False)
+class Unsupported(ValidationError):
+    detail: str
+    template: ClassVar[str] = "{op}: {detail}"
+
+
+@dataclass(eq=False)
+class UnsupportedDTypeConversion(ValidationError):
+    source: str
+    target: str
+    template: ClassVar[str] = "{op}: no checked conversion from {source} to {target}; use a cast"
+
+
+# --- programs as a whole, and their execution ------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class InvalidCompiledGraph(TenferroError):
+    """An ExecProgram that breaks an invariant (SSA, slot range, metadata, last_use)."""
+
+    detail: str
+    template: ClassVar[str] = "invalid program: {detail}"
+
+
+@dataclass(eq=False)
+class MissingValue(TenferroError):
+    """A slot was read before it was written, or after its buffer was reclaimed."""
+
+    slot: int
+    template: ClassVar[str] = "slot {slot} has no value here: it was never written, or its buffer was reclaimed"
+
+
+@dataclass(eq=False)
+class Internal(TenferroError):
+    detail: str
+    template: ClassVar[str] = "internal error: {detail}"
+
+
+@dataclass(eq=False)
+class ResourceExhausted(TenferroError):
+    """More memory or time than this machine has."""
+
+    where: str
+    detail: str
+    template: ClassVar[str] = "{where}: {detail}"
+
+
+# --- input and output of files and of the command line ---------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class FormatError(TenferroError):
+    """A file or a value in it is not what the format says; `where` is a path, a JSON path, or a line."""
+
+    where: str
+    detail: str
+    template: ClassVar[str] = "{where}: {detail}"
+
+
+@dataclass(eq=False)
+class OutputError(TenferroError):
+    """A result could not be written; nothing half-written was left behind."""
+
+    path: str
+    detail: str
+    template: ClassVar[str] = "{path}: cannot write: {detail}"
+    exit_status: ClassVar[int] = 3
+
+
+@dataclass(eq=False)
+class UsageError(TenferroError):
+    detail: str
+    template: ClassVar[str] = "{detail}"
+
+
+# --- lowering to StableHLO (SEMANTICS 7.3): always before any PJRT call ----------------------------------------------
+
+
+@dataclass(eq=False)
+class LoweringError(TenferroError):
+    """The program cannot be said in StableHLO (or not in the asked-for subset)."""
+
+
+@dataclass(eq=False)
+class UnsupportedDType(LoweringError):
+    dtype: str
+    context: str
+    template: ClassVar[str] = "dtype {dtype} is not supported as {context}"
+
+
+@dataclass(eq=False)
+class UnsupportedOp(LoweringError):
+    op: str
+    reason: str
+    template: ClassVar[str] = "{op}: not supported here: {reason}"
+
+
+@dataclass(eq=False)
+class NonStaticShape(LoweringError):
+    op: str
+    output_index: int
+    axis: int
+    extent: str
+    template: ClassVar[str] = "{op}: axis {axis} of output {output_index} is {extent}, not an exact static extent"
+
+
+@dataclass(eq=False)
+class InvalidProgram(LoweringError):
+    detail: str
+    template: ClassVar[str] = "program cannot be lowered: {detail}"
+
+
+# --- the environment: plugins, libraries, worker processes (exit status 3) -------------------------------------------
+
+
+@dataclass(eq=False)
+class EnvironmentFault(TenferroError):
+    """The machine lacks something that the call needs, or it failed."""
+
+    exit_status: ClassVar[int] = 3
+
+
+@dataclass(eq=False)
+class MissingEnv(EnvironmentFault):
+    """An environment variable that is unset or empty (`state` says which)."""
+
+    var: str
+    state: str
+    template: ClassVar[str] = "environment variable {var} is {state}: set it to the path of a PJRT plugin (.so)"
+
+
+@dataclass(eq=False)
+class PluginLoad(EnvironmentFault):
+    """A plugin file that cannot be loaded: absent, not a library, or without `GetPjrtApi`."""
+
+    path: str
+    detail: str
+    template: ClassVar[str] = "{path}: cannot load this PJRT plugin: {detail}"
+
+
+@dataclass(eq=False)
+class PjrtPluginNotLoaded(EnvironmentFault):
+    name: str
+    detail: str
+    template: ClassVar[str] = "no PJRT plugin {name!r} is loaded: {detail}"
+
+
+@dataclass(eq=False)
+class PjrtCall(EnvironmentFault):
+    """A PJRT call returned an error, or its result breaks the PJRT contract.
+
+    `code` is the name of the PJRT error code (`INVALID_ARGUMENT`, ...), or "" where no PJRT_Error was involved.
+    """
+
+    call: str
+    code: str
+    detail: str
+    template: ClassVar[str] = "{call} failed ({code}): {detail}"
+
+
+@dataclass(eq=False)
+class MissingDependency(EnvironmentFault):
+    """An optional package or tool that is not installed."""
+
+    name: str
+    remedy: str
+    template: ClassVar[str] = "{name} is not installed: {remedy}"
+
+
+@dataclass(eq=False)
+class WorkerDied(EnvironmentFault):
+    """A worker process ended, was killed by a signal, or hung; `how` is "signal SIGSEGV", "exit 1", "timeout 60 s"."""
+
+    worker: str
+    how: str
+    stderr_tail: str
+    template: ClassVar[str] = "worker {worker} died: {how}"

@@ -1,0 +1,58 @@
+"""Files: reading text with typed errors, and writing so that nothing half-written is ever seen."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from tenferro_ref.errors import FormatError, OutputError
+
+
+def read_text(path: str | Path) -> str:
+    """Content of a UTF-8 text file.
+
+    Raises
+    ------
+    FormatError
+        The file cannot be read, or is not UTF-8.
+    """
+    try:
+        return Path(path).read_text("utf-8")
+    except UnicodeDecodeError:
+        raise FormatError(where=str(path), detail="not a text file (not UTF-8)") from None
+    except OSError as error:
+        raise FormatError(where=str(path), detail=f"cannot be read: {error.strerror or error}") from None
+    except ValueError as error:  # a NUL in the path
+        raise FormatError(where=repr(str(path)), detail=f"cannot be read: {error}") from None
+
+
+def write_atomically(path: str | Path, content: str | bytes) -> None:
+    """Write under a temporary name beside `path`, then rename; missing folders are made.
+
+    Raises
+    ------
+    OutputError
+        Anything on the way failed; no temporary file stays behind.
+    """
+    target = Path(path)
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+            os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, target)
+        except OSError:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise OutputError(path=str(path), detail=error.strerror or str(error)) from None
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

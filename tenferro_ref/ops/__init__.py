@@ -1,0 +1,151 @@
+"""The vocabulary: every ExecOp of the engine, declared once (SEMANTICS 2).
+
+`OPS` lists them in the order of the seeds; a layer that handles ops keeps a `tenferro_ref.table.Table` keyed by class.
+"""
+
+from tenferro_ref.ops.base import (
+    ENGINE,
+    MAX_ELEMENTS,
+    MAX_RANK,
+    STABLEHLO,
+    Category,
+    Op,
+    Policy,
+    TensorType,
+    check_size,
+)
+from tenferro_ref.ops.boundary import FAMILIES, Constant, Extension, ExtensionFamily
+from tenferro_ref.ops.contraction import DotGeneral, free_axes
+from tenferro_ref.ops.elementwise import (
+    Abs,
+    Add,
+    Clamp,
+    Compare,
+    CompareDir,
+    Conj,
+    Cos,
+    Divide,
+    Exp,
+    Expm1,
+    Log,
+    Log1p,
+    Maximum,
+    Minimum,
+    Multiply,
+    Negate,
+    Pow,
+    Rsqrt,
+    Select,
+    Sign,
+    Sin,
+    Sqrt,
+    Tanh,
+)
+from tenferro_ref.ops.indexing import (
+    Concatenate,
+    DynamicSlice,
+    DynamicTruncate,
+    DynamicUpdateSlice,
+    Gather,
+    GatherDynamicSliceSizes,
+    Pad,
+    PadToMatch,
+    Reverse,
+    Scatter,
+    ShapeOf,
+    Slice,
+)
+from tenferro_ref.ops.reduction import ReduceMax, ReduceMin, ReduceProd, ReduceSum
+from tenferro_ref.ops.structural import BroadcastInDim, Convert, EmbedDiag, ExtractDiag, Reshape, Transpose, Tril, Triu
+
+ELEMENTWISE: tuple[type[Op], ...] = (
+    Add, Multiply, Negate, Conj, Divide, Abs, Sign, Maximum, Minimum, Compare, Select, Clamp,
+    Exp, Log, Sin, Cos, Tanh, Sqrt, Rsqrt, Pow, Expm1, Log1p,
+)  # fmt: skip
+STRUCTURAL: tuple[type[Op], ...] = (
+    Transpose, Reshape, BroadcastInDim, Convert, ExtractDiag, EmbedDiag, Tril, Triu,
+)  # fmt: skip
+REDUCTIONS: tuple[type[Op], ...] = (ReduceSum, ReduceProd, ReduceMax, ReduceMin)
+INDEXING: tuple[type[Op], ...] = (
+    Gather, GatherDynamicSliceSizes, Scatter, Slice, DynamicSlice, DynamicUpdateSlice, Pad, Concatenate, Reverse,
+    ShapeOf, DynamicTruncate, PadToMatch,
+)  # fmt: skip
+OPS: tuple[type[Op], ...] = (*ELEMENTWISE, *STRUCTURAL, *REDUCTIONS, *INDEXING, DotGeneral, Extension, Constant)
+BY_NAME: dict[str, type[Op]] = {op.__name__: op for op in OPS}
+#: What the engine's XLA path supports at present (seed 000).
+PHASE1: tuple[type[Op], ...] = (
+    Constant, Add, Multiply, Negate, Divide, Abs, Exp, Log, Sin, Cos, Tanh, Sqrt, Rsqrt, Pow, Expm1, Log1p, Convert,
+    Reshape, BroadcastInDim, Transpose, ReduceSum, DotGeneral,
+)  # fmt: skip
+
+__all__ = [
+    "BY_NAME",
+    "ELEMENTWISE",
+    "ENGINE",
+    "FAMILIES",
+    "INDEXING",
+    "MAX_ELEMENTS",
+    "MAX_RANK",
+    "OPS",
+    "PHASE1",
+    "REDUCTIONS",
+    "STABLEHLO",
+    "STRUCTURAL",
+    "Abs",
+    "Add",
+    "BroadcastInDim",
+    "Category",
+    "Clamp",
+    "Compare",
+    "CompareDir",
+    "Concatenate",
+    "Conj",
+    "Constant",
+    "Convert",
+    "Cos",
+    "Divide",
+    "DotGeneral",
+    "DynamicSlice",
+    "DynamicTruncate",
+    "DynamicUpdateSlice",
+    "EmbedDiag",
+    "Exp",
+    "Expm1",
+    "Extension",
+    "ExtensionFamily",
+    "ExtractDiag",
+    "Gather",
+    "GatherDynamicSliceSizes",
+    "Log",
+    "Log1p",
+    "Maximum",
+    "Minimum",
+    "Multiply",
+    "Negate",
+    "Op",
+    "Pad",
+    "PadToMatch",
+    "Policy",
+    "Pow",
+    "ReduceMax",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+    "Reshape",
+    "Reverse",
+    "Rsqrt",
+    "Scatter",
+    "Select",
+    "ShapeOf",
+    "Sign",
+    "Sin",
+    "Slice",
+    "Sqrt",
+    "Tanh",
+    "TensorType",
+    "Transpose",
+    "Tril",
+    "Triu",
+    "check_size",
+    "free_axes",
+]

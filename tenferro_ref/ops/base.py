@@ -1,0 +1,205 @@
+"""What an op is: the `Op` base class, the type of a value, the program policy, and the checks that rules share.
+
+The ops themselves are in the sibling modules; what a layer does with them is a `Table` in that layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import ClassVar, Literal, NoReturn
+
+from tenferro_ref.dims import Extent, expr_of, same
+from tenferro_ref.dtype import ANY, DType
+from tenferro_ref.errors import (
+    AxisOutOfBounds,
+    DTypeMismatch,
+    DuplicateAxis,
+    InvalidArgument,
+    InvalidCompiledGraph,
+    RankMismatch,
+    ShapeMismatch,
+    Unsupported,
+)
+
+#: NumPy's own limit; the engine has none, XLA none that matters.
+MAX_RANK = 64
+#: The most elements a tensor may have: its byte size must fit a signed 64-bit integer.
+MAX_ELEMENTS = 2**59
+
+
+class Category(Enum):
+    """Where the executor runs an instruction (SEMANTICS 5)."""
+
+    BACKEND = "backend session"
+    HOST = "host"
+    FFI = "ffi"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Program-level choices where the engine and StableHLO differ (SEMANTICS 0)."""
+
+    scatter_bounds: Literal["clamp", "skip"] = "clamp"
+    integer_faults: Literal["error", "stablehlo"] = "error"
+    empty_reduction: Literal["error", "identity"] = "error"
+    dtypes: Literal["engine", "stablehlo"] = "engine"
+
+
+ENGINE = Policy()
+#: What imported StableHLO programs run under.
+STABLEHLO = Policy("skip", "stablehlo", "identity", "stablehlo")
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """Dtype and shape of a value; the extents are ints unless the program is symbolic."""
+
+    dtype: DType
+    shape: tuple[Extent, ...]
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        return all(isinstance(e, int) for e in self.shape)
+
+    def with_shape(self, shape: Iterable[Extent]) -> TensorType:
+        return TensorType(self.dtype, tuple(shape))
+
+    def with_dtype(self, dtype: DType) -> TensorType:
+        return TensorType(dtype, self.shape)
+
+    def drop_axes(self, axes: Sequence[int]) -> TensorType:
+        return self.with_shape(e for i, e in enumerate(self.shape) if i not in axes)
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One operation with its attributes as fields.
+
+    A subclass declares its arity, its category, the dtypes that it admits, and `infer`: the rule from operand types to
+    the result type, which raises a `ValidationError` where the operands or attributes do not fit.
+    """
+
+    category: ClassVar[Category] = Category.BACKEND
+    #: Number of inputs: exactly `arity`, or at least `arity` when `variadic`.
+    arity: ClassVar[int] = 1
+    variadic: ClassVar[bool] = False
+    #: How many leading operands must share one dtype that the dtype policy admits.
+    same_dtype: ClassVar[int] = 1
+    dtypes: ClassVar[frozenset[DType]] = ANY
+    #: What StableHLO admits beyond `dtypes`; used under `Policy(dtypes="stablehlo")`.
+    stablehlo_dtypes: ClassVar[frozenset[DType]] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """The engine's name of the op."""
+        return type(self).__name__
+
+    def infer(self, policy: Policy, *inputs: TensorType) -> TensorType | tuple[TensorType, ...]:
+        """Result type, or one type an output."""
+        raise NotImplementedError
+
+    def result_types(self, inputs: tuple[TensorType, ...], policy: Policy = ENGINE) -> tuple[TensorType, ...]:
+        """Types of the outputs for operands of the given types.
+
+        Raises
+        ------
+        ValidationError
+            The op's rule is broken; `Unsupported` for a dtype that the policy does not admit.
+        InvalidCompiledGraph
+            Wrong number of operands.
+        """
+        return _result_types(self, inputs, policy)
+
+    def check_dtypes(self, inputs: Sequence[TensorType], policy: Policy) -> None:
+        """The leading `same_dtype` operands agree and are admitted."""
+        data = [t.dtype for t in inputs[: self.same_dtype]]
+        for other in data[1:]:
+            if other is not data[0]:
+                raise DTypeMismatch(op=self.name, lhs=data[0].name, rhs=other.name)
+        admitted = self.dtypes | self.stablehlo_dtypes if policy.dtypes == "stablehlo" else self.dtypes
+        if data and data[0] not in admitted:
+            self.reject_dtype(data[0], policy)
+
+    def reject_dtype(self, dtype: DType, policy: Policy) -> NoReturn:
+        raise Unsupported(op=self.name, detail=f"dtype {dtype} is not supported under dtypes={policy.dtypes!r}")
+
+
+@lru_cache(maxsize=65536)
+def _result_types(op: Op, inputs: tuple[TensorType, ...], policy: Policy) -> tuple[TensorType, ...]:
+    count = len(inputs)
+    if count < op.arity or (count > op.arity and not op.variadic):
+        expected = f"at least {op.arity}" if op.variadic else str(op.arity)
+        raise InvalidCompiledGraph(detail=f"{op.name}: expected {expected} inputs, got {count}")
+    op.check_dtypes(inputs, policy)
+    result = op.infer(policy, *inputs)
+    types = result if isinstance(result, tuple) else (result,)
+    for type_ in types:
+        check_size(op.name, type_)
+    return types
+
+
+def check_size(op: str, type_: TensorType) -> None:
+    """Rank and element count that a host array can have.
+
+    Raises
+    ------
+    InvalidArgument
+        More than `MAX_RANK` axes or more than `MAX_ELEMENTS` elements.
+    """
+    if type_.rank > MAX_RANK:
+        raise InvalidArgument(op=op, argument="rank", detail=f"{type_.rank} axes; at most {MAX_RANK} are supported")
+    total = 1
+    for extent in type_.shape:
+        if isinstance(extent, int):
+            total *= max(extent, 1)
+            if total > MAX_ELEMENTS:
+                raise InvalidArgument(
+                    op=op, argument="shape", detail=f"{type_} has more elements than a tensor can have ({MAX_ELEMENTS})"
+                )
+
+
+def check_axis(op: Op, axis: int, rank: int) -> None:
+    if not 0 <= axis < rank:
+        raise AxisOutOfBounds(op=op.name, axis=axis, rank=rank)
+
+
+def check_axes(op: Op, axes: Sequence[int], rank: int, role: str = "axes") -> None:
+    """Every axis in range, then none twice."""
+    for axis in axes:
+        check_axis(op, axis, rank)
+    seen: set[int] = set()
+    for axis in axes:
+        if axis in seen:
+            raise DuplicateAxis(op=op.name, axis=axis, role=role)
+        seen.add(axis)
+
+
+def check_length(op: Op, values: Sequence[object], expected: int) -> None:
+    if len(values) != expected:
+        raise RankMismatch(op=op.name, expected=expected, actual=len(values))
+
+
+def check_same_shape(op: Op, *inputs: TensorType) -> None:
+    """All operands have one shape; extents that only the running program knows pass."""
+    first = inputs[0]
+    for other in inputs[1:]:
+        if other.rank != first.rank or any(same(a, b) is False for a, b in zip(first.shape, other.shape, strict=True)):
+            raise ShapeMismatch(op=op.name, lhs=first.shape, rhs=other.shape)
+
+
+def constant_extent(op: Op, extent: Extent, what: str) -> int:
+    """The integer value of an extent that this op's rule needs to know."""
+    value = expr_of(extent)
+    if not isinstance(extent, int) or not isinstance(value, int):
+        raise InvalidArgument(op=op.name, argument=what, detail=f"extent {extent} must be a constant here")
+    return value

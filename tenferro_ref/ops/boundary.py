@@ -1,0 +1,84 @@
+"""Constant, and Extension: the boundary to op families that register their own runtime (SEMANTICS 2.6 and 6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import InvalidArgument, UnsupportedOp
+from tenferro_ref.ops.base import Category, Op, Policy, TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Op):
+    """A rank-0 value given by its little-endian bytes; no inputs."""
+
+    dtype: DType
+    data: bytes
+    category: ClassVar = Category.HOST
+    arity: ClassVar = 0
+    same_dtype: ClassVar = 0
+
+    def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
+        if len(self.data) != self.dtype.itemsize:
+            raise InvalidArgument(
+                op=self.name,
+                argument="data",
+                detail=f"{self.dtype} takes {self.dtype.itemsize} bytes, got {len(self.data)}",
+            )
+        return TensorType(self.dtype, ())
+
+    @classmethod
+    def of(cls, value: complex | np.generic, dtype: DType) -> Constant:
+        """The constant of `dtype` nearest to `value`."""
+        return cls(dtype, np.asarray(value).astype(dtype.numpy).tobytes())
+
+    @property
+    def value(self) -> np.generic:
+        """The value as a NumPy scalar; a nonzero Bool byte is true."""
+        raw = bytes([int(self.data != b"\0")]) if self.dtype is DType.Bool else self.data
+        scalar: np.generic = np.frombuffer(raw, self.dtype.numpy)[0]
+        return scalar
+
+
+class ExtensionFamily(Protocol):
+    """Metadata rule of an op family; the runtime is registered with the executor, not here."""
+
+    def infer(self, op: Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+        """One type an output."""
+        ...
+
+
+#: Metadata rules by family id, filled by the family's own module.
+FAMILIES: dict[str, ExtensionFamily] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Extension(Op):
+    """Operation `op` of the family `family` ("<crate>.<name>.v<major>"), with its configuration.
+
+    `config` is kept as its canonical JSON text, so that equal configurations are equal ops.
+    """
+
+    family: str
+    op: str
+    config: str = "{}"
+    category: ClassVar = Category.FFI
+    arity: ClassVar = 0
+    variadic: ClassVar = True
+    same_dtype: ClassVar = 0
+
+    @classmethod
+    def of(cls, family: str, op: str, config: Mapping[str, Any]) -> Extension:
+        return cls(family, op, json.dumps(config, sort_keys=True, separators=(",", ":")))
+
+    def infer(self, policy: Policy, *inputs: TensorType) -> tuple[TensorType, ...]:
+        family = FAMILIES.get(self.family)
+        if family is None:
+            raise UnsupportedOp(op=self.name, reason=f"extension family {self.family!r} is not registered")
+        return family.infer(self, inputs)

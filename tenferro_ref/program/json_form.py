@@ -1,0 +1,383 @@
+"""Program JSON, version 1 (FORMATS.md): strict reader and writer.
+
+Strict: an unknown key, a missing key, a wrong type or a bad reference is a `FormatError` naming the JSON path. How one
+attribute is written is a codec, chosen by the annotation of the op's field, so that a new op needs nothing here. The
+text form shares the codecs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tenferro_ref.dims import DIM_KINDS, DimExpr, DimOp, Extent, InputDim, Unknown, UpperBound, expr_of, fold, is_exact
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import FormatError
+from tenferro_ref.files import read_text
+from tenferro_ref.ops import BY_NAME, ENGINE, CompareDir, Extension, Op, Policy, TensorType
+from tenferro_ref.program.program import ExecInstruction, ExecProgram, GraphProgram, Instruction, to_exec
+
+VERSION = 1
+#: Larger integers are not shapes, axes or slots of anything.
+INT_LIMIT = 2**63 - 1
+
+
+def _fail(path: str, detail: str) -> NoReturn:
+    raise FormatError(where=path, detail=detail)
+
+
+def _expect(value: Any, kind: type, path: str, what: str) -> Any:
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        shown = json.dumps(value)
+        _fail(path, f"expected {what}, got {shown if len(shown) <= 60 else shown[:57] + '...'}")
+    return value
+
+
+def _integer(value: Any, path: str) -> int:
+    number: int = _expect(value, int, path, "an integer")
+    if abs(number) > INT_LIMIT:
+        _fail(path, f"{number} does not fit 64 bits")
+    return number
+
+
+def _sequence(value: Any, path: str) -> list[Any]:
+    result: list[Any] = _expect(value, list, path, "a list")
+    return result
+
+
+def _object(value: Any, path: str, required: set[str], optional: set[str]) -> dict[str, Any]:
+    entries: dict[str, Any] = _expect(value, dict, path, "an object")
+    for key in sorted(required - entries.keys()):
+        _fail(path, f"missing key {key!r}")
+    for key in sorted(entries.keys() - required - optional):
+        _fail(f"{path}.{key}", f"unknown key; known here: {', '.join(sorted(required | optional))}")
+    return entries
+
+
+# --- codecs of attribute values ---------------------------------------------------------------------------------------
+
+
+def read_dim(value: Any, path: str) -> DimExpr:
+    """A dim expression: an integer, `{"input", "axis"}`, or `{"add": [x, y]}` and so on."""
+    if not isinstance(value, dict):
+        return _integer(value, path)
+    if "input" in value or "axis" in value:
+        entries = _object(value, path, {"input", "axis"}, set())
+        return InputDim(_integer(entries["input"], f"{path}.input"), _integer(entries["axis"], f"{path}.axis"))
+    if len(value) != 1 or next(iter(value)) not in DIM_KINDS:
+        _fail(path, f"expected an integer, an input axis, or one of {', '.join(DIM_KINDS)}")
+    ((kind, operands),) = value.items()
+    pair = _sequence(operands, f"{path}.{kind}")
+    if len(pair) != 2:
+        _fail(f"{path}.{kind}", f"expected two operands, got {len(pair)}")
+    return DimOp(kind, read_dim(pair[0], f"{path}.{kind}[0]"), read_dim(pair[1], f"{path}.{kind}[1]"))
+
+
+def write_dim(expr: DimExpr) -> Any:
+    if isinstance(expr, InputDim):
+        return {"input": expr.input, "axis": expr.axis}
+    return {expr.kind: [write_dim(expr.lhs), write_dim(expr.rhs)]} if isinstance(expr, DimOp) else expr
+
+
+def _read_extent(value: Any, path: str) -> Extent:
+    for key, wrap in _EXTENT_KINDS.items():
+        if isinstance(value, dict) and key in value:
+            return wrap(read_dim(_object(value, path, {key}, set())[key], f"{path}.{key}"))
+    return read_dim(value, path)
+
+
+_EXTENT_KINDS: dict[str, Callable[[DimExpr], Extent]] = {
+    "exact": lambda expr: expr,
+    "upper_bound": UpperBound,
+    "unknown": Unknown,
+}
+
+
+def _write_extent(extent: Extent) -> Any:
+    expr = write_dim(expr_of(extent))
+    return expr if is_exact(extent) else {"upper_bound" if isinstance(extent, UpperBound) else "unknown": expr}
+
+
+def _read_enum(kind: type[DType] | type[CompareDir]) -> Callable[[Any, str], Any]:
+    def read(value: Any, path: str) -> Any:
+        name = _expect(value, str, path, "a name")
+        if name not in kind.__members__:
+            _fail(path, f"unknown {kind.__name__} {name!r}; known: {', '.join(kind.__members__)}")
+        return kind[name]
+
+    return read
+
+
+def _read_bytes(value: Any, path: str) -> bytes:
+    text = _expect(value, str, path, "lower-case hex digits")
+    if len(text) % 2 or any(c not in "0123456789abcdef" for c in text):
+        _fail(path, f"{text!r} is not an even number of lower-case hex digits")
+    return bytes.fromhex(text)
+
+
+def _read_config(value: Any, path: str) -> str:
+    return json.dumps(_expect(value, dict, path, "an object"), sort_keys=True, separators=(",", ":"))
+
+
+def _list_of(read: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    return lambda value, path: tuple(read(v, f"{path}[{i}]") for i, v in enumerate(_sequence(value, path)))
+
+
+@dataclass(frozen=True)
+class _Codec:
+    read: Callable[[Any, str], Any]
+    write: Callable[[Any], Any]
+
+
+_CODECS: dict[str, _Codec] = {
+    "int": _Codec(_integer, int),
+    "str": _Codec(lambda v, p: _expect(v, str, p, "a string"), str),
+    "bytes": _Codec(_read_bytes, bytes.hex),
+    "DType": _Codec(_read_enum(DType), lambda v: v.name),
+    "CompareDir": _Codec(_read_enum(CompareDir), lambda v: v.name),
+    "tuple[int, ...]": _Codec(_list_of(_integer), list),
+    "tuple[DimExpr, ...]": _Codec(_list_of(read_dim), lambda v: [write_dim(e) for e in v]),
+    "config": _Codec(_read_config, json.loads),
+}
+
+
+def _attributes(op: type[Op]) -> dict[str, _Codec]:
+    """Codec of each attribute of an op class, by field name."""
+    config = {"config"} if op is Extension else set()
+    return {f.name: _CODECS["config" if f.name in config else str(f.type)] for f in fields(op)}
+
+
+def write_attrs(op: Op) -> dict[str, Any]:
+    """Attributes of an op as JSON values."""
+    return {name: codec.write(getattr(op, name)) for name, codec in _attributes(type(op)).items()}
+
+
+def read_op(name: Any, attrs: Any, path: str) -> Op:
+    """The op `name` with attributes `attrs`.
+
+    Raises
+    ------
+    FormatError
+        Unknown op, or attributes that are not exactly those of the op.
+    """
+    _expect(name, str, f"{path}.op", "an op name")
+    if name not in BY_NAME:
+        _fail(f"{path}.op", f"unknown op {name!r}")
+    codecs = _attributes(BY_NAME[name])
+    defaults = {f.name for f in fields(BY_NAME[name]) if f.default is not MISSING}
+    entries = _object(attrs, f"{path}.attrs", set(codecs) - defaults, defaults)
+    return BY_NAME[name](**{key: codecs[key].read(v, f"{path}.attrs.{key}") for key, v in entries.items()})
+
+
+def read_policy(value: Any, path: str) -> Policy:
+    """Policy flags; those left out have the engine's defaults."""
+    entries = _object(value, path, set(), set(_POLICY_CHOICES))
+    for key, choice in entries.items():
+        if choice not in _POLICY_CHOICES[key]:
+            _fail(f"{path}.{key}", f"expected one of {', '.join(_POLICY_CHOICES[key])}, got {json.dumps(choice)}")
+    return Policy(**entries)
+
+
+_POLICY_CHOICES: dict[str, tuple[str, ...]] = {
+    "scatter_bounds": ("clamp", "skip"),
+    "integer_faults": ("error", "stablehlo"),
+    "empty_reduction": ("error", "identity"),
+    "dtypes": ("engine", "stablehlo"),
+}
+
+
+def write_policy(policy: Policy) -> dict[str, str]:
+    """The flags that differ from the engine's defaults."""
+    return {k: getattr(policy, k) for k in _POLICY_CHOICES if getattr(policy, k) != getattr(ENGINE, k)}
+
+
+# --- whole programs ---------------------------------------------------------------------------------------------------
+
+
+def write_program(program: GraphProgram | ExecProgram) -> dict[str, Any]:
+    """The program as JSON values; `exec` programs carry their metadata."""
+    names = dict(program.symbols) if isinstance(program, GraphProgram) else {}
+
+    def input_extent(extent: Extent) -> Any:
+        return names[extent] if isinstance(extent, InputDim) and extent in names else _write_extent(extent)
+
+    return {
+        "tenferro_program": VERSION,
+        "kind": "graph" if isinstance(program, GraphProgram) else "exec",
+        **({"name": program.name} if program.name else {}),
+        **({"policy": write_policy(program.policy)} if program.policy != ENGINE else {}),
+        "n_slots": program.n_slots,
+        "inputs": [
+            {"slot": slot, "dtype": t.dtype.name, "shape": [input_extent(e) for e in t.shape]}
+            for slot, t in zip(program.input_slots, program.input_types, strict=True)
+        ],
+        "instructions": [_write_instruction(i) for i in program.instructions],
+        "outputs": list(program.output_slots),
+    }
+
+
+def _write_instruction(ins: Instruction) -> dict[str, Any]:
+    entry = {
+        "op": ins.op.name,
+        "attrs": write_attrs(ins.op),
+        "inputs": list(ins.input_slots),
+        "outputs": list(ins.output_slots),
+    }
+    if isinstance(ins, ExecInstruction):
+        entry["dtype"] = ins.dtype.name
+        entry["output_shapes"] = [[write_dim(e) for e in shape] for shape in ins.output_shapes]
+        entry["output_extents"] = [[_write_extent(e) for e in extents] for extents in ins.output_extents]
+        entry["last_use"] = list(ins.last_use)
+    return entry
+
+
+def dumps(program: GraphProgram | ExecProgram) -> str:
+    """JSON text, one instruction a line."""
+    entries = write_program(program)
+    lines = []
+    for key, value in entries.items():
+        if key in ("inputs", "instructions") and value:
+            body = ",\n".join("    " + json.dumps(v) for v in value)
+            lines.append(f"  {json.dumps(key)}: [\n{body}\n  ]")
+        else:
+            lines.append(f"  {json.dumps(key)}: {json.dumps(value)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        keys = [k for k, _ in pairs]
+        raise FormatError(where="JSON", detail=f"key {next(k for k in keys if keys.count(k) > 1)!r} occurs twice")
+    return result
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise FormatError(where="JSON", detail=f"{name} is not JSON")
+
+
+def loads(text: str, where: str = "program") -> GraphProgram | ExecProgram:
+    """Read a program.
+
+    Raises
+    ------
+    FormatError
+        Not JSON, or not a program of this version; `where` is `FILE: JSON path`.
+    TenferroError
+        A well-formed file whose program breaks a rule.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
+        return read_program(value)
+    except json.JSONDecodeError as error:
+        raise FormatError(where=f"{where}:{error.lineno}:{error.colno}", detail=f"not JSON: {error.msg}") from None
+    except RecursionError:
+        raise FormatError(where=where, detail="nested too deeply") from None
+    except ValueError as error:  # an integer literal of thousands of digits
+        raise FormatError(where=where, detail=f"not JSON: {error}") from None
+    except FormatError as error:
+        raise FormatError(where=f"{where}: {error.where}", detail=error.detail) from None
+
+
+def read_program(value: Any) -> GraphProgram | ExecProgram:
+    """A program from JSON values, checked: types are inferred, and recorded metadata must agree with them."""
+    entries = _object(
+        value, "$", {"tenferro_program", "kind", "inputs", "instructions", "outputs"}, {"name", "policy", "n_slots"}
+    )
+    if entries["tenferro_program"] != VERSION or isinstance(entries["tenferro_program"], bool):
+        _fail("$.tenferro_program", f"version {json.dumps(entries['tenferro_program'])}; this reader knows {VERSION}")
+    kind = entries["kind"]
+    if kind not in ("graph", "exec"):
+        _fail("$.kind", f'expected "graph" or "exec", got {json.dumps(kind)}')
+    policy = read_policy(entries.get("policy", {}), "$.policy")
+    name = _expect(entries.get("name", ""), str, "$.name", "a string")
+    slots, types, symbols = _read_inputs(entries["inputs"], kind)
+    instructions = [
+        _read_instruction(v, f"$.instructions[{i}]", kind)
+        for i, v in enumerate(_sequence(entries["instructions"], "$.instructions"))
+    ]
+    outputs = _list_of(_integer)(entries["outputs"], "$.outputs")
+    used = [*slots, *outputs, *(s for ins, _ in instructions for s in (*ins.input_slots, *ins.output_slots))]
+    n_slots = _integer(entries.get("n_slots", max(used, default=-1) + 1), "$.n_slots")
+    bare = tuple(ins for ins, _ in instructions)
+    graph = GraphProgram(bare, slots, types, outputs, n_slots, policy, name, symbols)
+    graph.slot_types  # noqa: B018 - inference is the check
+    return graph if kind == "graph" else _with_metadata(graph, [given for _, given in instructions])
+
+
+def _read_inputs(
+    value: Any, kind: str
+) -> tuple[tuple[int, ...], tuple[TensorType, ...], tuple[tuple[InputDim, str], ...]]:
+    slots: list[int] = []
+    types: list[TensorType] = []
+    symbols: dict[str, InputDim] = {}
+    for i, entry in enumerate(_sequence(value, "$.inputs")):
+        path = f"$.inputs[{i}]"
+        given = _object(entry, path, {"slot", "dtype", "shape"}, set())
+        shape: list[Extent] = []
+        for axis, extent in enumerate(_sequence(given["shape"], f"{path}.shape")):
+            where = f"{path}.shape[{axis}]"
+            if isinstance(extent, str):
+                if kind != "graph":
+                    _fail(where, f"symbol {extent!r}: only graph programs have symbolic inputs")
+                shape.append(symbols.setdefault(extent, InputDim(i, axis)))
+                continue
+            dim = read_dim(extent, where)
+            if isinstance(dim, int) and dim < 0:
+                _fail(where, f"extent {dim} is negative")
+            if isinstance(dim, DimOp) or (isinstance(dim, InputDim) and (dim.input, dim.axis) > (i, axis)):
+                _fail(where, "expected an integer, a symbol, or an input axis at or before this one")
+            shape.append(dim)
+        slots.append(_integer(given["slot"], f"{path}.slot"))
+        types.append(TensorType(_read_enum(DType)(given["dtype"], f"{path}.dtype"), tuple(shape)))
+    return tuple(slots), tuple(types), tuple((dim, name) for name, dim in symbols.items())
+
+
+_METADATA = {"dtype", "output_shapes", "output_extents", "last_use"}
+
+
+def _read_instruction(value: Any, path: str, kind: str) -> tuple[Instruction, dict[str, Any]]:
+    optional = {"attrs"} | (_METADATA if kind == "exec" else set())
+    entries = _object(value, path, {"op", "inputs", "outputs"}, optional)
+    op = read_op(entries["op"], entries.get("attrs", {}), path)
+    slots = [_list_of(_integer)(entries[key], f"{path}.{key}") for key in ("inputs", "outputs")]
+    given = {key: entries[key] for key in _METADATA & entries.keys()}
+    return Instruction(op, *slots), given
+
+
+def _with_metadata(graph: GraphProgram, metadata: Sequence[Mapping[str, Any]]) -> ExecProgram:
+    """The exec program: what is left out of `metadata` is inferred, what is given must agree with that."""
+    program = to_exec(graph)
+    for i, (ins, given) in enumerate(zip(program.instructions, metadata, strict=True)):
+        checks: tuple[tuple[str, Callable[[Any, str], Any], Any], ...] = (
+            ("dtype", _read_enum(DType), ins.dtype),
+            ("output_shapes", _list_of(_list_of(_folded(read_dim))), ins.output_shapes),
+            ("output_extents", _list_of(_list_of(_folded(_read_extent))), ins.output_extents),
+            ("last_use", _list_of(lambda v, p: _expect(v, bool, p, "true or false")), ins.last_use),
+        )
+        for key, read, inferred in checks:
+            path = f"$.instructions[{i}].{key}"
+            if key in given and read(given[key], path) != inferred:
+                rule = ", ".join(map(str, ins.types)) if key != "last_use" else f"last_use {json.dumps(ins.last_use)}"
+                _fail(path, f"{json.dumps(given[key])} contradicts what {ins.op.name} gives here: {rule}")
+    return program
+
+
+def _folded(read: Callable[[Any, str], Extent]) -> Callable[[Any, str], Extent]:
+    return lambda value, path: fold(read(value, path))
+
+
+def load(path: str | Path) -> GraphProgram | ExecProgram:
+    """Read a program file.
+
+    Raises
+    ------
+    FormatError
+        The file cannot be read, is not UTF-8, or is not a program.
+    TenferroError
+        The program breaks a rule.
+    """
+    return loads(read_text(path), str(path))

@@ -1,0 +1,149 @@
+"""Tensors at the boundary of a program, and their `.npz` files (FORMATS.md).
+
+`Tensor` is the user's: its data may be a strided view (transpose, slice, reverse, broadcast). What goes into a program is
+`materialize`d: dense, column-major, one of the seven dtypes. Inside a program values are plain column-major arrays.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import FormatError, InvalidArgument
+from tenferro_ref.files import write_atomically
+from tenferro_ref.ops import TensorType
+
+Array: TypeAlias = NDArray[np.generic]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tensor:
+    """A tensor of one of the seven dtypes; `data` may have any strides and is never written to."""
+
+    data: Array
+
+    @classmethod
+    def of(cls, data: Tensor | Array | Sequence[object] | complex, dtype: DType | None = None) -> Tensor:
+        """From anything NumPy understands.
+
+        Raises
+        ------
+        InvalidArgument
+            The data has a dtype that the engine does not know.
+        """
+        if isinstance(data, Tensor):
+            return data
+        array = np.asarray(data, None if dtype is None else dtype.numpy)
+        try:
+            DType.of(array)
+        except KeyError:
+            raise InvalidArgument(
+                op="Tensor", argument="dtype", detail=f"{array.dtype} is none of the dtypes"
+            ) from None
+        return cls(array)
+
+    @property
+    def dtype(self) -> DType:
+        return DType.of(self.data)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.data.shape
+
+    @property
+    def type(self) -> TensorType:
+        return TensorType(self.dtype, self.data.shape)
+
+    def transpose(self, perm: Sequence[int]) -> Tensor:
+        """View with axis i taken from axis `perm[i]`."""
+        return Tensor(self.data.transpose(tuple(perm)))
+
+    def reverse(self, axes: Sequence[int]) -> Tensor:
+        """View with the elements of `axes` in reverse order."""
+        return Tensor(np.flip(self.data, tuple(axes)))
+
+    def broadcast_to(self, shape: Sequence[int]) -> Tensor:
+        """View of a larger shape, right-aligned as in NumPy, with zero strides."""
+        return Tensor(np.broadcast_to(self.data, tuple(shape)))
+
+    def __getitem__(self, index: slice | int | tuple[slice | int, ...]) -> Tensor:
+        return Tensor(np.asarray(self.data[index]))
+
+    def materialize(self) -> Array:
+        """The dense column-major array."""
+        return column_major(self.data)
+
+    def same_bits(self, other: Tensor) -> bool:
+        """Same dtype, shape and bits: NaN payloads and signs of zero count."""
+        return same_bits(self.data, other.data)
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.type})"
+
+
+def column_major(array: Array) -> Array:
+    """`array` itself if it is dense and column-major, else such a copy."""
+    return array if array.flags.f_contiguous else np.asfortranarray(array)
+
+
+def same_bits(a: Array, b: Array) -> bool:
+    """Same dtype, shape and bits."""
+    return a.dtype == b.dtype and a.shape == b.shape and column_major(a).tobytes("F") == column_major(b).tobytes("F")
+
+
+def type_of(array: Array) -> TensorType:
+    """Dtype and shape of an array."""
+    return TensorType(DType.of(array), array.shape)
+
+
+def load_npz(path: str | Path, prefix: str) -> list[Array]:
+    """Arrays `{prefix}0`, `{prefix}1`, ... of a `.npz` file, column-major.
+
+    Raises
+    ------
+    FormatError
+        The file cannot be read, is no `.npz`, needs pickle, has other names, or an array of a foreign dtype.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise FormatError(where=str(path), detail="a single .npy array, not an .npz archive")
+            arrays = {name: archive[name] for name in archive.files}
+    except OSError as error:
+        raise FormatError(where=str(path), detail=f"cannot be read: {error.strerror or error}") from None
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError, SyntaxError) as error:
+        reason = "pickled objects are refused" if "pickle" in str(error) else str(error)
+        raise FormatError(where=str(path), detail=f"not an .npz of plain arrays: {reason}") from None
+    except MemoryError:
+        raise FormatError(where=str(path), detail="declares more data than fits in memory") from None
+    expected = [f"{prefix}{i}" for i in range(len(arrays))]
+    if set(arrays) != set(expected):
+        raise FormatError(where=str(path), detail=f"has {sorted(arrays)}, expected the names {expected}")
+    for name in expected:
+        if arrays[name].dtype not in [d.numpy for d in DType]:
+            raise FormatError(where=f"{path}: {name}", detail=f"dtype {arrays[name].dtype} is none of the dtypes")
+    return [column_major(arrays[name]) for name in expected]
+
+
+def save_npz(path: str | Path, arrays: Mapping[str, Array]) -> None:
+    """Write arrays, Fortran-ordered, to a `.npz` file; nothing is left behind if that fails.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written.
+    """
+    buffer = io.BytesIO()
+    np.savez(buffer, **{name: column_major(a) for name, a in arrays.items()})  # type: ignore[arg-type]
+    write_atomically(path, buffer.getvalue())
+
+
+__all__ = ["Array", "Tensor", "column_major", "load_npz", "same_bits", "save_npz", "type_of"]
