@@ -16,7 +16,7 @@ class Verdict(Enum):
     The order is that of severity, mildest first.
     """
 
-    PASS = "pass"
+    PASS = "pass"  # noqa: S105
     UNSUPPORTED = "unsupported"
     UNDECIDED = "undecided"
     ERROR = "error"

@@ -1,0 +1,37 @@
+"""A case: one program with one set of inputs, the unit that is generated, checked, reduced and reported."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tenferro_ref.program import GraphProgram, dumps
+from tenferro_ref.tensor import Array, column_major
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A program and the values of its inputs (column-major, in program input order)."""
+
+    program: GraphProgram
+    inputs: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, program: GraphProgram, inputs: Sequence[Array]) -> Case:
+        return cls(program, tuple(column_major(a) for a in inputs))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """64 hex digits that identify program and input bits."""
+        digest = hashlib.sha256(dumps(self.program).encode())
+        for array in self.inputs:
+            digest.update(f"{array.dtype}{array.shape}".encode())
+            digest.update(array.tobytes("F"))
+        return digest.hexdigest()
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Concrete input shapes."""
+        return tuple(a.shape for a in self.inputs)

@@ -1,0 +1,253 @@
+"""A client of a plugin: its devices, and compiling, loading and moving data for the first of them.
+
+Lives here: `Client` and what it reports. Does not live here: running a program (`executable`), and keeping a plugin that
+crashes or hangs away from the caller: this client is in process, that is the job of worker processes. Never fork after a
+client exists: the child hangs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from ctypes import addressof
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+from weakref import WeakSet
+
+import numpy as np
+
+from tenferro_ref.errors import InvalidArgument, PjrtCall
+from tenferro_ref.pjrt import abi, native
+from tenferro_ref.pjrt.buffer import Buffer
+from tenferro_ref.pjrt.discovery import Option
+from tenferro_ref.pjrt.executable import Executable, parse_serialized
+from tenferro_ref.pjrt.native import Api, Attribute, Handle
+from tenferro_ref.pjrt.options import encode_compile_options, named_values
+from tenferro_ref.pjrt.plugin import Plugin
+from tenferro_ref.pjrt.transfer import Download, NDArray, TensorSpec, Upload, spec_of_array
+
+
+@dataclass(frozen=True)
+class Device:
+    """An addressable device: its id, kind ("cpu", "NVIDIA H200", ...) and the kinds of its memories."""
+
+    id: int
+    kind: str
+    memories: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a plugin does differently from the others, found by trying it once.
+
+    Parameters
+    ----------
+    host_layout
+        Whether a download honours the asked-for order of axes. If not, results are reordered on the host.
+    """
+
+    host_layout: bool
+
+
+class Client(Handle):
+    """A client of a plugin. Closing it closes its executables and buffers first.
+
+    Parameters
+    ----------
+    plugin
+        A loaded plugin.
+    create_options
+        Options for PJRT_Client_Create; None takes those that go with the plugin (`PluginRef.create_options`).
+
+    Raises
+    ------
+    PjrtCall
+        If the plugin cannot make a client (for instance FAILED_PRECONDITION without its hardware) or has no device.
+    """
+
+    native: ClassVar[str] = "Client"
+
+    def __init__(self, plugin: Plugin, create_options: Mapping[str, Option] | None = None) -> None:
+        self.plugin = plugin
+        options = plugin.ref.create_options if create_options is None else create_options
+        values, keep = named_values(options)
+        args = plugin.api.call("Client_Create", create_options=addressof(values), num_options=len(options))
+        del keep  # the plugin has read them
+        super().__init__(plugin.api, args.client, "Client_Create")
+        self._owned: WeakSet[Handle] = WeakSet()
+        found = self._api.call("Client_AddressableDevices", client=self.raw)
+        self._devices = native.pointers(found.addressable_devices, found.num_addressable_devices)
+        if not self._devices:
+            self.close()
+            raise PjrtCall("PJRT_Client_AddressableDevices", "", "the client has no addressable device")
+
+    @property
+    def api(self) -> Api:
+        """The plugin's function table."""
+        return self._api
+
+    @cached_property
+    def platform_name(self) -> str:
+        """The platform, for instance "cpu"."""
+        args = self._api.call("Client_PlatformName", client=self.raw)
+        return native.text(args.platform_name, args.platform_name_size)
+
+    @cached_property
+    def platform_version(self) -> str:
+        """Version of the platform, in the plugin's words."""
+        args = self._api.call("Client_PlatformVersion", client=self.raw)
+        return native.text(args.platform_version, args.platform_version_size)
+
+    @property
+    def api_version(self) -> tuple[int, int]:
+        """Version of the PJRT API that the plugin speaks."""
+        return self.plugin.api_version
+
+    @property
+    def attributes(self) -> dict[str, Attribute]:
+        """The plugin's attributes (`Plugin.attributes`)."""
+        return self.plugin.attributes
+
+    @cached_property
+    def devices(self) -> tuple[Device, ...]:
+        """The addressable devices; programs run on the first."""
+        call, found = self._api.call, []
+        if not self._raw:
+            raise PjrtCall("PJRT_Client_AddressableDevices", "", "this Client is closed")
+        for device in self._devices:
+            description = call("Device_GetDescription", device=device).device_description
+            kind = call("DeviceDescription_Kind", device_description=description)
+            memories = call("Device_AddressableMemories", device=device)
+            kinds = [call("Memory_Kind", memory=m) for m in native.pointers(memories.memories, memories.num_memories)]
+            found.append(
+                Device(
+                    call("DeviceDescription_Id", device_description=description).id,
+                    native.text(kind.device_kind, kind.device_kind_size),
+                    tuple(native.text(k.kind, k.kind_size) for k in kinds),
+                )
+            )
+        return tuple(found)
+
+    @cached_property
+    def capabilities(self) -> Capabilities:
+        """What this plugin does differently from the others; probed at first use."""
+        probe = np.arange(6, dtype=np.float32).reshape(2, 3)
+        spec = spec_of_array(probe)
+        raw = self.upload(spec)(probe)
+        try:
+            memory = Download(self._api, spec, column_major=True)(raw).ravel(order="K")
+        except PjrtCall as error:
+            if error.code not in ("UNIMPLEMENTED", "INVALID_ARGUMENT"):
+                raise
+            return Capabilities(host_layout=False)
+        finally:
+            self._api.destroy("Buffer", raw)
+        for order, honoured in (("F", True), ("C", False)):
+            if np.array_equal(memory, probe.ravel(order=order)):  # type: ignore[arg-type]
+                return Capabilities(host_layout=honoured)
+        raise PjrtCall("PJRT_Buffer_ToHostBuffer", "", f"an array of 0...5 came back as {memory.tolist()}")
+
+    def compile(
+        self,
+        code: bytes | str,
+        options: Mapping[str, Option] | bytes | None = None,
+        *,
+        parameters: Sequence[TensorSpec] | None = None,
+        results: Sequence[TensorSpec] | None = None,
+    ) -> Executable:
+        """Compile a StableHLO module for one device.
+
+        Parameters
+        ----------
+        code
+            MLIR text or bytecode, or a portable artifact (PJRT program format "mlir").
+        options
+            XLA flags for this program, or a serialised CompileOptionsProto (`encode_compile_options`).
+        parameters
+            Types of the arguments of `main`: the C API does not tell them, and plugins do not check arguments against
+            them. Without them the program can be compiled but not run.
+        results
+            Expected types of the results; a plugin that announces others is in error.
+
+        Raises
+        ------
+        InvalidArgument
+            If an option cannot be encoded.
+        UnsupportedDType
+            If a result has a dtype that the engine has not.
+        PjrtCall
+            If the plugin rejects the program, its results are not the expected, or this client is closed.
+        """
+        encoded = options if isinstance(options, bytes) else encode_compile_options(options)
+        if not encoded:
+            raise InvalidArgument("compile options", "options", "empty bytes, on which plugins abort the process")
+        source = code.encode() if isinstance(code, str) else code
+        program = abi.new(
+            abi.STRUCTS["Program"],
+            code=abi.address(source),
+            code_size=len(source),
+            format=abi.address(_MLIR),
+            format_size=len(_MLIR),
+        )
+        args = self._api.call(
+            "Client_Compile",
+            client=self.raw,
+            program=addressof(program),
+            compile_options=abi.address(encoded),
+            compile_options_size=len(encoded),
+        )
+        return Executable(self, args.executable, "Client_Compile", parameters, results)
+
+    def deserialize(self, data: bytes) -> Executable:
+        """Load what `Executable.serialize` gave; its parameter and result types come with it.
+
+        Raises
+        ------
+        FormatError
+            If the bytes are not that, are damaged, or were made with another plugin file.
+        PjrtCall
+            If the plugin rejects them, or this client is closed.
+        """
+        raw = self.raw
+        body, parameters, results = parse_serialized(self, data)
+        name = "Executable_DeserializeAndLoad"
+        args = self._api.call(
+            name, client=raw, serialized_executable=abi.address(body), serialized_executable_size=len(body)
+        )
+        return Executable(self, args.loaded_executable, name, parameters, results)
+
+    def put(self, x: NDArray) -> Buffer:
+        """Copy a host array, of any strides, to the device.
+
+        Raises
+        ------
+        UnsupportedDType
+            If the engine has no such dtype.
+        """
+        spec = spec_of_array(x)
+        return Buffer(self, self.upload(spec)(x), spec)
+
+    def upload(self, spec: TensorSpec) -> Upload:
+        """What copies host arrays of one type to the device."""
+        return Upload(self._api, self.raw, self._devices[0], spec)
+
+    def download(self, spec: TensorSpec) -> Download:
+        """What copies buffers of one type to the host."""
+        # vectors and scalars have one order only
+        return Download(self._api, spec, len(spec[1]) < 2 or self.capabilities.host_layout)
+
+    def adopt(self, handle: Handle) -> None:
+        """Remember a handle that must be closed before this client."""
+        self._owned.add(handle)
+
+    def close(self) -> None:
+        """Close what this client made, then the client."""
+        for handle in list(getattr(self, "_owned", ())):
+            handle.close()
+        super().close()
+
+    def __repr__(self) -> str:
+        return f"Client({self.plugin.ref.name!r}, {self.state.value})"
+
+
+_MLIR = b"mlir"

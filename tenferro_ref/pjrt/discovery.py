@@ -1,0 +1,231 @@
+"""Finding PJRT plugins: on PyPI packages, in a folder, through an environment variable.
+
+Lives here: where plugin files are and what options go with each. Does not live here: opening one (`plugin`); nothing
+here loads a library or imports a package.
+
+A folder of plugins holds files `NAME.so`, each with an optional `NAME.toml` beside it::
+
+    platform = "cpu"             # what it is for; free text
+    priority = 10                # higher is listed first; default 0
+    [client_options]             # passed to PJRT_Client_Create: strings, integers, booleans, floats
+    cpu_device_count = 1
+    [environment]                # set before the plugin is loaded
+    SOME_VARIABLE = "1"
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from tenferro_ref.errors import FormatError, MissingEnv, PjrtPluginNotLoaded, PluginLoad
+
+PLUGIN_VARIABLE = "TENFERRO_PJRT_PLUGIN"
+DIRECTORY_VARIABLE = "TENFERRO_PJRT_PLUGIN_DIR"
+
+Option = str | int | bool | float
+
+
+@dataclass(frozen=True)
+class PluginRef:
+    """A plugin file and how it wants to be used.
+
+    Parameters
+    ----------
+    name
+        Short name: `xla081`, or the file's name without its ending.
+    path
+        The file; it need not exist (loading says so).
+    source
+        Where it was found: "package xla-cpu-pjrt 0.0.1", "directory", "environment TENFERRO_PJRT_PLUGIN", "path".
+    package
+        Name of the PyPI package, or "".
+    platform
+        What it runs on ("cpu", "cuda", ...), or "" if nobody said.
+    create_options
+        Options for PJRT_Client_Create.
+    environment
+        Environment variables that it needs before it is loaded.
+    priority
+        Higher is listed first by `discover`.
+    """
+
+    name: str
+    path: str
+    source: str
+    package: str = ""
+    platform: str = ""
+    create_options: Mapping[str, Option] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    priority: int = 0
+
+    def sha256(self) -> str:
+        """SHA-256 of the file, in hexadecimal; computed again only when the file's time or size changes."""
+        try:
+            stat = os.stat(self.path)
+            return _sha256(self.path, stat.st_mtime_ns, stat.st_size)
+        except OSError as error:
+            raise PluginLoad(self.path, error.strerror or str(error)) from None
+
+
+@lru_cache(maxsize=64)
+def _sha256(path: str, mtime_ns: int, size: int) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+_CPU = {"cpu_device_count": 1}  # else XLA:CPU makes four devices
+_KNOWN = tuple(
+    PluginRef(name, path, "package", package, platform, options, environment)
+    for name, package, path, platform, options, environment in (
+        ("xla081", "xla-cpu-pjrt", "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so", "cpu", _CPU, {}),
+        ("fas106", "fastatomstruct-xla-cpu", "fastatomstruct_xla_cpu/libpjrt_cpu.so", "cpu", _CPU, {}),
+        ("lam115", "lammps-jax-pjrt-cpu", "lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so", "cpu", _CPU, {}),
+        ("cuda12", "jax-cuda12-pjrt", "jax_plugins/xla_cuda12/xla_cuda_plugin.so", "cuda", {}, {}),
+        ("cuda13", "jax-cuda13-pjrt", "jax_plugins/xla_cuda13/xla_cuda_plugin.so", "cuda", {}, {}),
+        ("rocm7", "jax-rocm7-pjrt", "jax_plugins/xla_rocm7/xla_rocm_plugin.so", "rocm", {}, {}),
+        # without the variable its initialisation asks a cloud metadata server for minutes
+        ("tpu", "libtpu", "libtpu/libtpu.so", "tpu", {}, {"TPU_SKIP_MDS_QUERY": "1"}),
+    )
+)
+
+
+def ref_of_path(path: str | os.PathLike[str], source: str = "path") -> PluginRef:
+    """The plugin at `path`; a file that belongs to a known package gets that package's name and options."""
+    where = os.fspath(path)
+    for known in _KNOWN:
+        if Path(where).as_posix().endswith("/" + known.path):
+            return replace(known, path=where, source=source)
+    return PluginRef(Path(where).stem, where, source)
+
+
+def plugin_from_env(var: str = PLUGIN_VARIABLE) -> PluginRef:
+    """The plugin whose path is in the environment variable `var`.
+
+    Raises
+    ------
+    MissingEnv
+        If the variable is unset, or empty.
+    """
+    value = os.environ.get(var)
+    if not value:
+        raise MissingEnv(var, "unset" if value is None else "empty")
+    return ref_of_path(value, f"environment {var}")
+
+
+def discover() -> list[PluginRef]:
+    """The plugins on this machine, higher priority first.
+
+    Those of installed packages, then those in the folder that TENFERRO_PJRT_PLUGIN_DIR names, then the one that
+    TENFERRO_PJRT_PLUGIN names; a file is listed once.
+
+    Raises
+    ------
+    FormatError
+        If a `NAME.toml` is not what this module's description says.
+    PluginLoad
+        If TENFERRO_PJRT_PLUGIN_DIR names something that is not a folder.
+    """
+    found: dict[str, PluginRef] = {}
+    for ref in (*_packages(), *_directory(), *_environment()):
+        found.setdefault(os.path.realpath(ref.path), ref)
+    return sorted(found.values(), key=lambda ref: -ref.priority)
+
+
+def resolve(name_or_path: str | os.PathLike[str]) -> PluginRef:
+    """The plugin of that short name, package name, or path.
+
+    Raises
+    ------
+    PjrtPluginNotLoaded
+        If it is not a path and no plugin has the name; says what is here and what could be installed.
+    """
+    given = os.fspath(name_or_path)
+    if os.sep in given or given.endswith((".so", ".dylib", ".dll")) or not isinstance(name_or_path, str):
+        return ref_of_path(given)
+    here = discover()
+    for ref in here:
+        if given == ref.name or (ref.package and _normal(given) == ref.package):
+            return ref
+    for known in _KNOWN:
+        if given == known.name or _normal(given) == known.package:
+            raise PjrtPluginNotLoaded(given, f"package {known.package} is not installed: pip install {known.package}")
+    names = ", ".join(ref.name for ref in here) or "none"
+    raise PjrtPluginNotLoaded(given, f"it is neither a path nor the name of a plugin found here ({names})")
+
+
+def _normal(package: str) -> str:
+    return re.sub(r"[-_.]+", "-", package).lower()
+
+
+def _packages() -> Iterator[PluginRef]:
+    for known in _KNOWN:
+        try:
+            found = metadata.distribution(known.package)
+        except metadata.PackageNotFoundError:
+            continue
+        path = Path(str(found.locate_file(known.path)))
+        if path.exists():
+            yield replace(known, path=str(path), source=f"package {known.package} {found.version}")
+
+
+def _directory() -> Iterator[PluginRef]:
+    folder = os.environ.get(DIRECTORY_VARIABLE)
+    if not folder:
+        return
+    if not Path(folder).is_dir():
+        raise PluginLoad(folder, f"{DIRECTORY_VARIABLE} does not name a folder")
+    for path in sorted(Path(folder).glob("*.so")):
+        ref = ref_of_path(path, "directory")
+        side = path.with_suffix(".toml")
+        yield replace(ref, **_read_side_file(side)) if side.exists() else ref
+
+
+def _environment() -> Iterator[PluginRef]:
+    if os.environ.get(PLUGIN_VARIABLE):
+        yield plugin_from_env()
+
+
+_SIDE_FILE: dict[str, tuple[str, type]] = {
+    "platform": ("platform", str),
+    "priority": ("priority", int),
+    "client_options": ("create_options", dict),
+    "environment": ("environment", dict),
+}
+
+
+def _read_side_file(path: Path) -> dict[str, Any]:
+    """Members of a PluginRef from its `NAME.toml`; strict: an unknown key is an error."""
+
+    def fail(detail: str) -> FormatError:
+        return FormatError(str(path), detail)
+
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise fail(f"not a TOML file: {error}") from None
+    members: dict[str, Any] = {}
+    for key, value in content.items():
+        if key not in _SIDE_FILE:
+            raise fail(f"unknown key {key!r}; known are {', '.join(_SIDE_FILE)}")
+        member, kind = _SIDE_FILE[key]
+        if type(value) is not kind:
+            raise fail(f"{key} must be {'a table' if kind is dict else kind.__name__}, not {type(value).__name__}")
+        members[member] = value
+    for key, table, kinds in (
+        ("client_options", members.get("create_options", {}), (str, int, bool, float)),
+        ("environment", members.get("environment", {}), (str,)),
+    ):
+        for name, value in table.items():
+            if type(value) not in kinds:
+                expected = " or ".join(k.__name__ for k in kinds)
+                raise fail(f"{key}.{name} must be {expected}, not {type(value).__name__}")
+    return members

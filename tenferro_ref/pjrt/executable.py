@@ -1,0 +1,298 @@
+"""A compiled program on one device: checking what goes in, running it, checking what comes out.
+
+Lives here: execution and serialisation of one executable. Does not live here: compiling (`client`), a cache.
+
+Plugins accept arguments of a wrong dtype or shape as long as the byte size fits, and read them as what they are not. So
+everything is checked here before a native call, and what a plugin hands back is checked against what it, or the caller,
+announced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from ctypes import CFUNCTYPE, addressof, c_int, c_int64, c_size_t, c_void_p, string_at
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import FormatError, InvalidArgument, PjrtCall, TenferroError
+from tenferro_ref.pjrt import abi, native
+from tenferro_ref.pjrt.buffer import Buffer
+from tenferro_ref.pjrt.native import Handle
+from tenferro_ref.pjrt.transfer import (
+    NDArray,
+    TensorSpec,
+    dtype_of_element,
+    show_spec,
+    spec_of_array,
+    spec_of_buffer,
+)
+
+if TYPE_CHECKING:
+    from tenferro_ref.pjrt.client import Client
+
+_EXECUTE = "LoadedExecutable_Execute"
+
+
+class Executable(Handle):
+    """A program that a client compiled or loaded.
+
+    Attributes
+    ----------
+    client
+        The client whose device it runs on.
+    name
+        Name of the module.
+    parameters
+        Types of the arguments, as given to `compile`; None if none were given, and then it cannot be run.
+    results
+        Types of the results, as the plugin announces them, else as given to `compile`; None if neither is known.
+    """
+
+    native: ClassVar[str] = "LoadedExecutable"
+
+    def __init__(
+        self,
+        client: Client,
+        raw: int,
+        call: str,
+        parameters: Sequence[TensorSpec] | None,
+        results: Sequence[TensorSpec] | None,
+    ) -> None:
+        super().__init__(client.api, raw, call)
+        client.adopt(self)
+        self.client = client
+        try:
+            self.parameters = _specs(parameters)
+            self.name, self._count, announced = _describe(self)
+            expected = _specs(results)
+            if expected is not None and len(expected) != self._count:
+                raise self._broken(f"the plugin announces {self._count} results, the program has {len(expected)}")
+            self.results = expected if announced is None else announced
+            for i, (got, want) in enumerate(zip(self.results or (), expected or (), strict=False)):
+                self._check_result(i, got, want)
+        except TenferroError:
+            self.close()
+            raise
+        self._uploads = [client.upload(spec) for spec in self.parameters or ()]
+        self._downloads = None if self.results is None else [client.download(spec) for spec in self.results]
+        # a program may donate inputs (its text says which): a plugin may then reuse their memory, except of these
+        count = len(self._uploads)
+        self._all = (c_int64 * count)(*range(count))
+        self._keep = abi.new(
+            abi.STRUCTS["ExecuteOptions"],
+            non_donatable_input_indices=addressof(self._all),
+            num_non_donatable_input_indices=count,
+        )
+        self._donate = abi.new(abi.STRUCTS["ExecuteOptions"])
+        self._template = bytes(abi.new(abi.ARGS[_EXECUTE], executable=raw, num_devices=1, num_args=count))
+
+    def run(self, inputs: Sequence[NDArray]) -> list[NDArray]:
+        """Run the program on host arrays: upload, execute, wait, download.
+
+        Parameters
+        ----------
+        inputs
+            One array a parameter, of exactly its dtype and shape; any strides.
+
+        Returns
+        -------
+        list of numpy.ndarray
+            The results, column-major, of the announced types.
+
+        Raises
+        ------
+        InvalidArgument
+            If count, dtype or shape of the inputs is not the program's, before anything native is called.
+        PjrtCall
+            If the plugin fails, if its results are not of the announced types, or if this executable is closed.
+        """
+        self._check([_array_spec(self.name, i, x) for i, x in enumerate(inputs)])
+        destroy = self._api.destroy
+        arguments: list[int] = []
+        outputs: list[int] = []
+        try:
+            for upload, x in zip(self._uploads, inputs, strict=True):
+                arguments.append(upload(x))
+            outputs = self._launch(arguments, self._donate)
+            return [self._fetch(i, raw) for i, raw in enumerate(outputs)]
+        finally:
+            for raw in arguments:
+                destroy("Buffer", raw)
+            for raw in outputs:
+                destroy("Buffer", raw)
+
+    def execute(self, buffers: Sequence[Buffer]) -> list[Buffer]:
+        """Run the program on device buffers, which stay usable; returns when the results are there.
+
+        Raises
+        ------
+        InvalidArgument
+            If count or type of the buffers is not the program's, or one belongs to another client.
+        PjrtCall
+            As `run`; also if a buffer is closed.
+        """
+        for i, buffer in enumerate(buffers):
+            if buffer.client is not self.client:
+                raise InvalidArgument(self.name, f"input {i}", "the buffer belongs to another client")
+        self._check([buffer.spec for buffer in buffers])
+        outputs = self._launch([buffer.raw for buffer in buffers], self._keep)
+        made = [Buffer(self.client, raw) for raw in outputs]
+        for i, buffer in enumerate(made):
+            if self.results is not None:
+                self._check_result(i, buffer.spec, self.results[i])
+        return made
+
+    def _check(self, given: list[TensorSpec]) -> None:
+        """Everything that plugins do not check: a wrong type of the right byte size is executed."""
+        if not self._raw:
+            raise PjrtCall(f"PJRT_{_EXECUTE}", "", f"the executable {self.name!r} is closed")
+        if self.parameters is None:
+            raise InvalidArgument(
+                self.name,
+                "parameters",
+                "compiled without parameter types, so that inputs cannot be checked: give them to `compile`",
+            )
+        if len(given) != len(self.parameters):
+            raise InvalidArgument(self.name, "inputs", f"expected {len(self.parameters)}, got {len(given)}")
+        for i, (got, want) in enumerate(zip(given, self.parameters, strict=True)):
+            if got != want:
+                raise InvalidArgument(self.name, f"input {i}", f"expected {show_spec(want)}, got {show_spec(got)}")
+
+    def _check_result(self, i: int, got: TensorSpec, want: TensorSpec) -> None:
+        if got != want:
+            raise self._broken(f"result {i} is {show_spec(got)}, expected {show_spec(want)}")
+
+    def _broken(self, detail: str) -> PjrtCall:
+        return PjrtCall(f"PJRT_{_EXECUTE}", "", detail)
+
+    def _launch(self, arguments: list[int], options: abi.Sized) -> list[int]:
+        """Execute on raw buffers and wait; gives the raw results."""
+        inputs = (c_void_p * len(arguments))(*arguments)
+        outputs = (c_void_p * self._count)()
+        # one device, hence lists of one list
+        input_lists, output_lists, done = c_void_p(addressof(inputs)), c_void_p(addressof(outputs)), c_void_p()
+        args = abi.ARGS[_EXECUTE].from_buffer_copy(self._template)
+        args.options = addressof(options)
+        args.argument_lists = addressof(input_lists)
+        args.output_lists = addressof(output_lists)
+        args.device_complete_events = addressof(done)
+        self._api.invoke(_EXECUTE, args)
+        made = [raw for raw in outputs if raw]
+        try:
+            if done.value:
+                self._api.await_event(done.value, _EXECUTE)
+            if len(made) != self._count:
+                raise self._broken(f"the plugin returned {len(made)} of {self._count} results")
+        except PjrtCall:
+            for raw in made:
+                self._api.destroy("Buffer", raw)
+            raise
+        return made
+
+    def _fetch(self, i: int, raw: int) -> NDArray:
+        spec = spec_of_buffer(self._api, raw)
+        if self._downloads is None:
+            return self.client.download(spec)(raw)
+        self._check_result(i, spec, self._downloads[i].spec)
+        return self._downloads[i](raw)
+
+    def serialize(self) -> bytes:
+        """The compiled program as bytes for `Client.deserialize` with the same plugin file on a like machine.
+
+        A header goes before the plugin's own bytes: a plugin may load what another build wrote and return garbage.
+        """
+        inner = self._api.call("LoadedExecutable_GetExecutable", loaded_executable=self.raw).executable
+        try:
+            args = self._api.call("Executable_Serialize", executable=inner)
+            body = string_at(args.serialized_bytes, args.serialized_bytes_size)
+            CFUNCTYPE(None, c_void_p)(args.serialized_executable_deleter)(args.serialized_executable)
+        finally:
+            self._api.destroy("Executable", inner)
+        header = _header(self.client, body) | {"parameters": _plain(self.parameters), "results": _plain(self.results)}
+        return json.dumps(header).encode() + b"\n" + body
+
+
+def parse_serialized(
+    client: Client, data: bytes
+) -> tuple[bytes, tuple[TensorSpec, ...] | None, tuple[TensorSpec, ...] | None]:
+    """The plugin's own bytes, parameter types and result types in what `Executable.serialize` gave.
+
+    Raises
+    ------
+    FormatError
+        If the bytes are not that, are damaged, or come from another plugin file.
+    """
+    where = "serialised executable"
+    line, _, body = data.partition(b"\n")
+    try:
+        header = json.loads(line)
+        parameters, results = _unplain(header["parameters"]), _unplain(header["results"])
+    except (ValueError, KeyError, TypeError):
+        raise FormatError(where, "it does not begin with the header of a serialised executable") from None
+    for key, value in _header(client, body).items():
+        if header.get(key) != value:
+            raise FormatError(where, f"{key} is {header.get(key)!r}, expected {value!r}: compile the program again")
+    return body, parameters, results
+
+
+def _header(client: Client, body: bytes) -> dict[str, str | int]:
+    return {
+        "format": "tenferro-pjrt-executable",
+        "version": 1,
+        "plugin_sha256": client.plugin.ref.sha256(),
+        "body_sha256": hashlib.sha256(body).hexdigest(),
+    }
+
+
+def _plain(specs: tuple[TensorSpec, ...] | None) -> list[tuple[str, tuple[int, ...]]] | None:
+    return None if specs is None else [(dtype.name, shape) for dtype, shape in specs]
+
+
+def _unplain(specs: list[tuple[str, list[int]]] | None) -> tuple[TensorSpec, ...] | None:
+    return None if specs is None else tuple((DType[name], tuple(shape)) for name, shape in specs)
+
+
+def _specs(given: Sequence[TensorSpec] | None) -> tuple[TensorSpec, ...] | None:
+    return None if given is None else tuple((dtype, tuple(shape)) for dtype, shape in given)
+
+
+def _array_spec(op: str, i: int, x: NDArray) -> TensorSpec:
+    if not isinstance(x, np.ndarray):
+        raise InvalidArgument(op, f"input {i}", f"expected a NumPy array, got {type(x).__name__}")
+    return spec_of_array(x)
+
+
+def _describe(executable: Executable) -> tuple[str, int, tuple[TensorSpec, ...] | None]:
+    """Name, number of results, and result types if the plugin's API has functions for them."""
+    api = executable.client.api
+    inner = api.call("LoadedExecutable_GetExecutable", loaded_executable=executable.raw).executable
+    try:
+        named = api.call("Executable_Name", executable=inner)
+        name = native.text(named.executable_name, named.executable_name_size)
+        count = int(api.call("Executable_NumOutputs", executable=inner).num_outputs)
+        if not (api.has("Executable_OutputElementTypes") and api.has("Executable_OutputDimensions")):
+            return name, count, None
+        types = api.call("Executable_OutputElementTypes", executable=inner)
+        shapes = api.call("Executable_OutputDimensions", executable=inner, num_outputs=count)
+        if types.num_output_types != count or shapes.num_outputs != count:
+            raise PjrtCall(
+                "PJRT_Executable_OutputElementTypes",
+                "",
+                f"{count} results, but types of {types.num_output_types} and shapes of {shapes.num_outputs}",
+            )
+        if not count:
+            return name, 0, ()
+        elements = (c_int * count).from_address(types.output_types)
+        ranks = (c_size_t * count).from_address(shapes.dim_sizes)
+        dims = iter(native.int64s(shapes.dims, sum(ranks)))
+        specs = tuple(
+            (dtype_of_element(element), tuple(next(dims) for _ in range(rank)))
+            for element, rank in zip(elements, ranks, strict=True)
+        )
+        return name, count, specs
+    finally:
+        api.destroy("Executable", inner)

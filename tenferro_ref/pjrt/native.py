@@ -1,0 +1,250 @@
+"""Calls through a plugin's function table, and its errors as `PjrtCall`.
+
+Lives here: which functions a table has, how one is called, how a PJRT_Error becomes an exception, and the life of a
+handle (LIVE, CLOSED). Does not live here: what is called when (`client`, `executable`, `buffer`), and how a table is
+found (`plugin`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from ctypes import CFUNCTYPE, byref, c_int64, c_void_p, string_at
+from enum import Enum
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+from tenferro_ref.errors import PjrtCall
+from tenferro_ref.pjrt import abi
+
+# every function of the table takes one pointer to its arguments and returns a PJRT_Error* or nothing; CFUNCTYPE lets
+# other Python threads run during the call
+_PROTOTYPE = CFUNCTYPE(c_void_p, c_void_p)
+_Function = Callable[[Any], "int | None"]
+
+_AWAIT, _IS_READY = abi.ARGS["Event_Await"], abi.ARGS["Event_IsReady"]
+_LOOKS = 32
+
+Attribute = str | int | float | bool | tuple[int, ...]
+
+
+class Api:
+    """The function table of one loaded plugin.
+
+    Parameters
+    ----------
+    address
+        Where the plugin's PJRT_Api is; it lives as long as the process.
+
+    Raises
+    ------
+    PjrtCall
+        If the table is too short to hold its version, or has another major version.
+    """
+
+    def __init__(self, address: int) -> None:
+        table = abi.STRUCTS["Api"]
+        self.address = address
+        self.struct_size = int(abi.Sized.from_address(address).struct_size)
+        if self.struct_size < abi.API_HEADER_SIZE:
+            raise PjrtCall(
+                "GetPjrtApi", "", f"the table says it has {self.struct_size} bytes, too few to hold its version"
+            )
+        version = abi.STRUCTS["Api_Version"].from_address(address + table.pjrt_api_version.offset)
+        self.version: tuple[int, int] = (version.major_version, version.minor_version)
+        if self.version[0] != abi.API_MAJOR:
+            raise PjrtCall(
+                "GetPjrtApi",
+                "",
+                f"the plugin speaks PJRT API {self.version[0]}.{self.version[1]}, this client {abi.API_MAJOR}.x: "
+                "use a plugin with that major version",
+            )
+        self._functions: dict[str, _Function] = {}
+
+    def has(self, name: str) -> bool:
+        """Whether the table has the function `name` (without "PJRT_")."""
+        return self._address_of(name) is not None
+
+    def _address_of(self, name: str) -> int | None:
+        offset = getattr(abi.STRUCTS["Api"], name).offset
+        if offset + 8 > self.struct_size:
+            return None
+        return c_void_p.from_address(self.address + offset).value
+
+    def _bind(self, name: str) -> _Function:
+        where = self._address_of(name)
+        if where is None:
+            major, minor = self.version
+            raise PjrtCall(
+                f"PJRT_{name}",
+                "",
+                f"the plugin's table (API {major}.{minor}, {self.struct_size} bytes) does not have this function",
+            )
+        function = self._functions[name] = _PROTOTYPE(where)
+        return function
+
+    def invoke(self, name: str, args: abi.Sized) -> None:
+        """Call `PJRT_<name>` with `args`.
+
+        Raises
+        ------
+        PjrtCall
+            If the call returns an error, or the table does not have the function.
+        """
+        function = self._functions.get(name) or self._bind(name)
+        error = function(byref(args))
+        if error:
+            raise self._exception(name, error)
+
+    def call(self, name: str, **members: Any) -> Any:
+        """Call `PJRT_<name>` with the given members of its argument struct; gives the struct with the results."""
+        args = abi.new(abi.ARGS[name], **members)
+        self.invoke(name, args)
+        return args
+
+    def destroy(self, kind: str, raw: int) -> None:
+        """Call `PJRT_<kind>_Destroy` on a native object."""
+        name = kind + "_Destroy"
+        args = abi.ARGS[name]
+        self.invoke(name, args(args.STRUCT_SIZE, None, raw))
+
+    def await_event(self, raw: int, call: str) -> None:
+        """Block until an event is ready and destroy it; its error is reported as that of `call`."""
+        try:
+            # a plugin ends small copies on another thread within microseconds, and being put to sleep and woken costs
+            # more than that: look a few times before waiting
+            look = _IS_READY(_IS_READY.STRUCT_SIZE, None, raw)
+            for _ in range(_LOOKS):
+                self.invoke("Event_IsReady", look)
+                if look.is_ready:
+                    break
+            self.invoke("Event_Await", _AWAIT(_AWAIT.STRUCT_SIZE, None, raw))
+        except PjrtCall as error:
+            raise PjrtCall(f"PJRT_{call}", error.code, error.detail) from None
+        finally:
+            self.destroy("Event", raw)
+
+    def _exception(self, name: str, error: int) -> PjrtCall:
+        """The exception that says what a PJRT_Error says; the PJRT_Error is destroyed."""
+        try:
+            message = abi.new(abi.ARGS["Error_Message"], error=error)
+            code = abi.new(abi.ARGS["Error_GetCode"], error=error)
+            for function, args in (("Error_Message", message), ("Error_GetCode", code)):
+                (self._functions.get(function) or self._bind(function))(byref(args))
+            number = code.code
+            known = 0 <= number < len(abi.ERROR_CODES)
+            return PjrtCall(
+                f"PJRT_{name}",
+                abi.ERROR_CODES[number] if known else f"code {number}",
+                text(message.message, message.message_size),
+            )
+        finally:
+            destroy = abi.new(abi.ARGS["Error_Destroy"], error=error)
+            (self._functions.get("Error_Destroy") or self._bind("Error_Destroy"))(byref(destroy))
+
+
+def text(pointer: int | None, size: int) -> str:
+    """A C string with a length; what is not UTF-8 in it is replaced."""
+    return string_at(pointer, size).decode("utf-8", "replace") if pointer else ""
+
+
+def pointers(start: int | None, count: int) -> tuple[int, ...]:
+    """The `count` pointers at `start`; a null among them is 0."""
+    return tuple(p or 0 for p in (c_void_p * count).from_address(start)) if start else ()
+
+
+def int64s(start: int | None, count: int) -> tuple[int, ...]:
+    """The `count` 64-bit integers at `start`."""
+    return tuple((c_int64 * count).from_address(start)) if start else ()
+
+
+def _value(value: abi.Value, kind: int, size: int) -> Attribute:
+    match abi.NAMED_VALUE_TYPES[kind] if 0 <= kind < len(abi.NAMED_VALUE_TYPES) else "":
+        case "kString":
+            return text(value.string_value, size)
+        case "kInt64":
+            return int(value.int64_value)
+        case "kInt64List":
+            return int64s(value.int64_array_value, size)
+        case "kFloat":
+            return float(value.float_value)
+        case "kBool":
+            return bool(value.bool_value)
+    return f"(a value of unknown type {kind})"
+
+
+def attributes(start: int | None, count: int) -> dict[str, Attribute]:
+    """An array of PJRT_NamedValue as a dictionary."""
+    found: dict[str, Attribute] = {}
+    kind = abi.STRUCTS["NamedValue"]
+    position = start or 0
+    for _ in range(count if start else 0):
+        item = kind.from_address(position)
+        # a plugin's own idea of the struct's size, not ours, is the distance to the next
+        position += (item.struct_size + 7) // 8 * 8
+        found[text(item.name, item.name_size)] = _value(item.value, item.type, item.value_size)
+    return found
+
+
+# --- handles ---------------------------------------------------------------------------------------------------------
+
+
+class HandleState(Enum):
+    """LIVE: owns a native object. CLOSED: it was destroyed, every use is an error."""
+
+    LIVE = "live"
+    CLOSED = "closed"
+
+
+class Handle:
+    """Owner of one native object: a context manager, closed at most once, never used after.
+
+    A handle that is dropped while LIVE destroys its object when Python collects it. A handle must not be closed while
+    another thread uses it.
+    """
+
+    __slots__ = ("__weakref__", "_api", "_raw")
+    # name of the object in the C API
+    native: ClassVar[str]
+
+    def __init__(self, api: Api, raw: int | None, call: str) -> None:
+        self._api = api
+        self._raw = raw
+        if not raw:
+            raise PjrtCall(f"PJRT_{call}", "", "the plugin returned neither an error nor an object")
+
+    @property
+    def state(self) -> HandleState:
+        return HandleState.LIVE if self._raw else HandleState.CLOSED
+
+    @property
+    def raw(self) -> int:
+        """Address of the native object.
+
+        Raises
+        ------
+        PjrtCall
+            If this handle is closed.
+        """
+        if not self._raw:
+            raise PjrtCall(f"PJRT_{self.native}", "", f"this {type(self).__name__} is closed")
+        return self._raw
+
+    def close(self) -> None:
+        """Destroy the native object; nothing happens the second time."""
+        raw, self._raw = self._raw, None
+        if raw:
+            self._api.destroy(self.native, raw)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # at exit the plugin's own statics may be gone already; the process gives everything back anyway
+        if getattr(self, "_raw", None) and not sys.is_finalizing():
+            self.close()

@@ -1,0 +1,121 @@
+"""Loading a PJRT plugin: from a file to an initialised function table.
+
+Lives here: the loader contract (what may be wrong with a file, and how each is said) and what a plugin tells about
+itself. Does not live here: where plugins are found (`discovery`), and what is done with one (`client`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+from functools import cached_property
+from pathlib import Path
+
+from tenferro_ref.errors import PjrtCall, PluginLoad
+from tenferro_ref.pjrt import abi, native
+from tenferro_ref.pjrt.discovery import PluginRef, ref_of_path
+from tenferro_ref.pjrt.native import Api, Attribute
+
+
+class Plugin:
+    """A plugin that is loaded and initialised; it stays so until the process ends (unloading one is never safe).
+
+    Attributes
+    ----------
+    ref
+        Where it came from, and the options and environment that go with it.
+    api
+        Its function table.
+    """
+
+    def __init__(self, ref: PluginRef, api: Api) -> None:
+        self.ref = ref
+        self.api = api
+
+    @property
+    def api_version(self) -> tuple[int, int]:
+        """Major and minor version of the PJRT API that the plugin was built for."""
+        return self.api.version
+
+    @cached_property
+    def attributes(self) -> dict[str, Attribute]:
+        """What the plugin says of itself: `xla_version`, `stablehlo_current_version`, ...; lists are tuples."""
+        if not self.api.has("Plugin_Attributes"):
+            return {}
+        args = self.api.call("Plugin_Attributes")
+        return native.attributes(args.attributes, args.num_attributes)
+
+    @cached_property
+    def extensions(self) -> tuple[str, ...]:
+        """Names of the API extensions in the plugin's chain (`type N` for those newer than our header)."""
+        names: list[str] = []
+        link = abi.Sized.from_address(self.api.address).extension_start
+        # a chain that never ends would hang us; no plugin has a tenth of this
+        while link and len(names) < 256:
+            base = abi.ExtensionBase.from_address(link)
+            known = 0 <= base.type < len(abi.EXTENSION_TYPES)
+            names.append(abi.EXTENSION_TYPES[base.type] if known else f"type {base.type}")
+            link = base.next
+        return tuple(names)
+
+    def __repr__(self) -> str:
+        return f"Plugin({self.ref.name!r}, API {self.api_version[0]}.{self.api_version[1]})"
+
+
+# PJRT_Plugin_Initialize is a one-time setup, so a file is loaded once
+_LOADED: dict[str, Plugin] = {}
+
+
+def load_plugin(plugin: PluginRef | str | os.PathLike[str]) -> Plugin:
+    """Load a plugin and initialise it; the same file gives the same `Plugin`.
+
+    Parameters
+    ----------
+    plugin
+        A path, or what `resolve` and `discover` give. The environment of a `PluginRef` is set in this process before
+        the file is opened, and stays set.
+
+    Raises
+    ------
+    PluginLoad
+        If the file is absent, cannot be loaded, or has no `GetPjrtApi`.
+    PjrtCall
+        If `GetPjrtApi` gives null or a table of another major version, or the plugin's initialisation fails.
+    """
+    ref = plugin if isinstance(plugin, PluginRef) else ref_of_path(plugin)
+    key = os.path.realpath(ref.path)
+    if key not in _LOADED:
+        os.environ.update(ref.environment)
+        api = Api(_table(ref.path))
+        if api.has("Plugin_Initialize"):
+            api.call("Plugin_Initialize")
+        _LOADED[key] = Plugin(ref, api)
+    return _LOADED[key]
+
+
+def _table(path: str) -> int:
+    if not Path(path).exists():
+        raise PluginLoad(path, "no such file")
+    if not Path(path).is_file():
+        raise PluginLoad(path, "not a regular file")
+    try:
+        # an absolute path: a bare file name would be searched for in the library path
+        library = ctypes.CDLL(os.path.abspath(path))
+    except OSError as error:
+        raise PluginLoad(
+            path,
+            f"{error}; it must be a shared library for {platform.machine()} {platform.system()}, and the libraries "
+            f"that it needs must be found (`ldd {path}` lists them)",
+        ) from None
+    try:
+        get_api = library.GetPjrtApi
+    except AttributeError:
+        raise PluginLoad(
+            path, "it is a shared library without the symbol GetPjrtApi: not a PJRT plugin, or one with hidden symbols"
+        ) from None
+    get_api.argtypes, get_api.restype = [], ctypes.c_void_p
+    table = get_api()
+    if not table:
+        raise PjrtCall("GetPjrtApi", "", f"{path} returned a null function table")
+    return int(table)

@@ -1,0 +1,173 @@
+"""Copies between NumPy arrays and device buffers, and the element types of both sides.
+
+Lives here: raw handles (integers) and the argument structs of the copies, prepared once a type. Does not live here: who
+owns a buffer (`buffer`, `executable`).
+
+What the plugins taught (measured, see the tests): an upload with `byte_strides` and without a `device_layout` is right
+for every rank, extent and stride; a download in column-major order through `host_layout` is right where the plugin
+honours it, and a plugin that does not honour it says nothing, so that each client is probed once.
+"""
+
+from __future__ import annotations
+
+from ctypes import Array, addressof, c_int64
+from typing import Any
+
+import numpy as np
+
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import PjrtCall, UnsupportedDType
+from tenferro_ref.pjrt import abi, native
+from tenferro_ref.pjrt.native import Api
+
+TensorSpec = tuple[DType, tuple[int, ...]]
+NDArray = np.ndarray[Any, Any]
+
+# PJRT names a complex type by its whole size, the engine by the size of a part
+_ELEMENT = {
+    dtype: abi.BUFFER_TYPES.index(name)
+    for dtype, name in {
+        DType.F32: "F32",
+        DType.F64: "F64",
+        DType.I32: "S32",
+        DType.I64: "S64",
+        DType.Bool: "PRED",
+        DType.C32: "C64",
+        DType.C64: "C128",
+    }.items()
+}
+_DTYPE = {number: dtype for dtype, number in _ELEMENT.items()}
+
+
+def dtype_of_element(number: int) -> DType:
+    """The dtype of a PJRT_Buffer_Type.
+
+    Raises
+    ------
+    UnsupportedDType
+        If the engine has no such dtype.
+    """
+    try:
+        return _DTYPE[number]
+    except KeyError:
+        known = 0 <= number < len(abi.BUFFER_TYPES)
+        name = abi.BUFFER_TYPES[number] if known else f"PJRT element type {number}"
+        raise UnsupportedDType(name, "PJRT output") from None
+
+
+def spec_of_array(x: NDArray) -> TensorSpec:
+    """Dtype and shape of an array.
+
+    Raises
+    ------
+    UnsupportedDType
+        If the engine has no such dtype, or the array is not in the machine's byte order.
+    """
+    try:
+        return DType.of(x), x.shape
+    except KeyError:
+        raise UnsupportedDType(str(x.dtype), "PJRT input") from None
+
+
+def spec_of_buffer(api: Api, raw: int) -> TensorSpec:
+    """Dtype and shape that the plugin says a buffer has."""
+    element = abi.new(abi.ARGS["Buffer_ElementType"], buffer=raw)
+    api.invoke("Buffer_ElementType", element)
+    dims = abi.new(abi.ARGS["Buffer_Dimensions"], buffer=raw)
+    api.invoke("Buffer_Dimensions", dims)
+    return dtype_of_element(element.type), native.int64s(dims.dims, dims.num_dims) if dims.num_dims else ()
+
+
+def show_spec(spec: TensorSpec) -> str:
+    """A type as messages show it: `F32[2,3]`."""
+    return f"{spec[0].name}[{','.join(map(str, spec[1]))}]"
+
+
+class Upload:
+    """Copies host arrays of one type to one device; immutable, so that threads can share it."""
+
+    def __init__(self, api: Api, client: int, device: int, spec: TensorSpec) -> None:
+        dtype, shape = spec
+        self._api = api
+        self._rank = len(shape)
+        self._usual = np.empty(shape, dtype.numpy, order="F").strides if 0 not in shape else None
+        self._arrays: tuple[Array[c_int64], ...] = (
+            (c_int64 * self._rank)(*shape),
+            (c_int64 * self._rank)(*(self._usual or ())),
+        )
+        self._kind = abi.ARGS["Client_BufferFromHostBuffer"]
+        self._template = bytes(
+            abi.new(
+                self._kind,
+                client=client,
+                device=device,
+                type=_ELEMENT[dtype],
+                dims=addressof(self._arrays[0]),
+                num_dims=self._rank,
+                byte_strides=addressof(self._arrays[1]),
+                num_byte_strides=self._rank,
+                # the plugin has copied when the call returns: nothing of ours is referenced afterwards
+                host_buffer_semantics=abi.IMMUTABLE_ONLY_DURING_CALL,
+            )
+        )
+
+    def __call__(self, x: NDArray) -> int:
+        """The raw buffer with the contents of `x`, which must have the type that this was made for."""
+        if not x.flags.aligned:
+            x = x.copy(order="F")
+        args = self._kind.from_buffer_copy(self._template)
+        if x.strides != self._usual:
+            strides = (c_int64 * self._rank)(*x.strides)
+            args.byte_strides = addressof(strides)
+        args.data = x.ctypes.data
+        self._api.invoke("Client_BufferFromHostBuffer", args)
+        if args.done_with_host_buffer:
+            self._api.destroy("Event", args.done_with_host_buffer)
+        if not args.buffer:
+            raise PjrtCall("PJRT_Client_BufferFromHostBuffer", "", "the plugin returned neither an error nor a buffer")
+        return int(args.buffer)
+
+
+class Download:
+    """Copies buffers of one type to new column-major host arrays; immutable, so that threads can share it.
+
+    Parameters
+    ----------
+    column_major
+        Whether the plugin honours `host_layout`; if not, it hands out row-major bytes, which are reordered here.
+    """
+
+    def __init__(self, api: Api, spec: TensorSpec, column_major: bool) -> None:
+        self._api = api
+        self.spec = spec
+        self._shape, self._dtype = spec[1], spec[0].numpy
+        rank = len(self._shape)
+        self._order: Any = "F" if column_major or rank < 2 else "C"
+        self._kind = abi.ARGS["Buffer_ToHostBuffer"]
+        # always explicit: without a layout a plugin uses that of the buffer, which need not be row-major everywhere
+        self._order_of_axes = (c_int64 * rank)(*(range(rank) if self._order == "F" else reversed(range(rank))))
+        tiled = abi.new(
+            abi.STRUCTS["Buffer_MemoryLayout_Tiled"],
+            minor_to_major=addressof(self._order_of_axes),
+            minor_to_major_size=rank,
+        )
+        self._layout = abi.new(abi.STRUCTS["Buffer_MemoryLayout"], tiled=tiled, type=abi.LAYOUT_TILED)
+        self._template = bytes(
+            abi.new(self._kind, host_layout=addressof(self._layout) if rank > 1 else None, dst_size=self.nbytes)
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that one array takes."""
+        return int(np.prod(self._shape, dtype=np.int64)) * self._dtype.itemsize
+
+    def __call__(self, raw: int) -> NDArray:
+        """The contents of a buffer, which must have the type that this was made for."""
+        out = np.empty(self._shape, self._dtype, self._order)
+        args = self._kind.from_buffer_copy(self._template)
+        args.src = raw
+        args.dst = out.ctypes.data
+        self._api.invoke("Buffer_ToHostBuffer", args)
+        if args.event:
+            self._api.await_event(args.event, "Buffer_ToHostBuffer")
+        return out if self._order == "F" else np.asfortranarray(out)
