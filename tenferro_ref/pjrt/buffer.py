@@ -56,18 +56,29 @@ class Buffer(Handle):
     ----------
     client
         The client that it belongs to; no other can use it.
-    spec
-        Its dtype and shape, as the plugin says.
     """
 
-    __slots__ = ("client", "spec")
+    __slots__ = ("_spec", "client")
     native: ClassVar[str] = "Buffer"
 
     def __init__(self, client: Client, raw: int, spec: TensorSpec | None = None) -> None:
         super().__init__(client.api, raw, "Client_BufferFromHostBuffer")
         self.client = client
+        self._spec = spec
         client.adopt(self)
-        self.spec = spec_of_buffer(client.api, raw) if spec is None else spec
+
+    @property
+    def spec(self) -> TensorSpec:
+        """Dtype and shape, as the plugin says.
+
+        Raises
+        ------
+        UnsupportedDType
+            If the engine has no such dtype.
+        """
+        if self._spec is None:
+            self._spec = spec_of_buffer(self._api, self.raw)
+        return self._spec
 
     def numpy(self) -> NDArray:
         """The contents as a new column-major array; waits until they are there."""
@@ -79,4 +90,4 @@ class Buffer(Handle):
         return Event(self._api, raw, "Buffer_ReadyEvent")
 
     def __repr__(self) -> str:
-        return f"Buffer({show_spec(self.spec)}, {self.state.value})"
+        return f"Buffer({show_spec(self._spec) if self._spec else '?'}, {self.state.value})"

@@ -133,19 +133,19 @@ class Client(Handle):
         """What this plugin does differently from the others; probed at first use."""
         probe = np.arange(6, dtype=np.float32).reshape(2, 3)
         spec = spec_of_array(probe)
-        raw = self.upload(spec)(probe)
-        try:
-            memory = Download(self._api, spec, column_major=True)(raw).ravel(order="K")
-        except PjrtCall as error:
-            if error.code not in ("UNIMPLEMENTED", "INVALID_ARGUMENT"):
-                raise
-            return Capabilities(host_layout=False)
-        finally:
-            self._api.destroy("Buffer", raw)
-        for order, honoured in (("F", True), ("C", False)):
-            if np.array_equal(memory, probe.ravel(order=order)):  # type: ignore[arg-type]
-                return Capabilities(host_layout=honoured)
-        raise PjrtCall("PJRT_Buffer_ToHostBuffer", "", f"an array of 0...5 came back as {memory.tolist()}")
+        with self.put(probe) as buffer:
+            for host_layout in (True, False):
+                try:
+                    got = Download(self._api, spec, host_layout)(buffer.raw)
+                except PjrtCall as error:
+                    if not host_layout or error.code not in ("UNIMPLEMENTED", "INVALID_ARGUMENT"):
+                        raise
+                    continue
+                if np.array_equal(got, probe):
+                    return Capabilities(host_layout)
+        raise PjrtCall(
+            "PJRT_Buffer_ToHostBuffer", "", f"an array of {probe.tolist()} comes back as {got.tolist()} in either order"
+        )
 
     def compile(
         self,
@@ -228,12 +228,11 @@ class Client(Handle):
         return Buffer(self, self.upload(spec)(x), spec)
 
     def upload(self, spec: TensorSpec) -> Upload:
-        """What copies host arrays of one type to the device."""
+        """What copies host arrays of one type to the device; for this package, and not after this client is closed."""
         return Upload(self._api, self.raw, self._devices[0], spec)
 
     def download(self, spec: TensorSpec) -> Download:
-        """What copies buffers of one type to the host."""
-        # vectors and scalars have one order only
+        """What copies raw buffers of one type to the host; for this package."""
         return Download(self._api, spec, len(spec[1]) < 2 or self.capabilities.host_layout)
 
     def adopt(self, handle: Handle) -> None:

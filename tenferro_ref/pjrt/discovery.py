@@ -63,8 +63,8 @@ class PluginRef:
     source: str
     package: str = ""
     platform: str = ""
-    create_options: Mapping[str, Option] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=dict)
+    create_options: Mapping[str, Option] = field(default_factory=dict, hash=False)
+    environment: Mapping[str, str] = field(default_factory=dict, hash=False)
     priority: int = 0
 
     def sha256(self) -> str:

@@ -141,9 +141,13 @@ class Executable(Handle):
         self._check([buffer.spec for buffer in buffers])
         outputs = self._launch([buffer.raw for buffer in buffers], self._keep)
         made = [Buffer(self.client, raw) for raw in outputs]
-        for i, buffer in enumerate(made):
-            if self.results is not None:
-                self._check_result(i, buffer.spec, self.results[i])
+        try:
+            for i, buffer in enumerate(made):
+                self._check_result(i, buffer.spec, buffer.spec if self.results is None else self.results[i])
+        except TenferroError:
+            for buffer in made:
+                buffer.close()
+            raise
         return made
 
     def _check(self, given: list[TensorSpec]) -> None:

@@ -181,7 +181,7 @@ def attributes(start: int | None, count: int) -> dict[str, Attribute]:
     for _ in range(count if start else 0):
         item = kind.from_address(position)
         # a plugin's own idea of the struct's size, not ours, is the distance to the next
-        position += (item.struct_size + 7) // 8 * 8
+        position += (item.struct_size or kind.STRUCT_SIZE) + 7 & ~7
         found[text(item.name, item.name_size)] = _value(item.value, item.type, item.value_size)
     return found
 

@@ -11,6 +11,7 @@ import os
 import platform
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 
 from tenferro_ref.errors import PjrtCall, PluginLoad
 from tenferro_ref.pjrt import abi, native
@@ -63,12 +64,13 @@ class Plugin:
         return f"Plugin({self.ref.name!r}, API {self.api_version[0]}.{self.api_version[1]})"
 
 
-# PJRT_Plugin_Initialize is a one-time setup, so a file is loaded once
-_LOADED: dict[str, Plugin] = {}
+# PJRT_Plugin_Initialize is a one-time setup, so a file is loaded once; keyed by its real path
+_LOADED: dict[str, Api] = {}
+_LOADING = Lock()
 
 
 def load_plugin(plugin: PluginRef | str | os.PathLike[str]) -> Plugin:
-    """Load a plugin and initialise it; the same file gives the same `Plugin`.
+    """Load a plugin and initialise it, or give the one that is loaded already from the same file.
 
     Parameters
     ----------
@@ -85,13 +87,14 @@ def load_plugin(plugin: PluginRef | str | os.PathLike[str]) -> Plugin:
     """
     ref = plugin if isinstance(plugin, PluginRef) else ref_of_path(plugin)
     key = os.path.realpath(ref.path)
-    if key not in _LOADED:
-        os.environ.update(ref.environment)
-        api = Api(_table(ref.path))
-        if api.has("Plugin_Initialize"):
-            api.call("Plugin_Initialize")
-        _LOADED[key] = Plugin(ref, api)
-    return _LOADED[key]
+    with _LOADING:
+        if key not in _LOADED:
+            os.environ.update(ref.environment)
+            api = Api(_table(ref.path))
+            if api.has("Plugin_Initialize"):
+                api.call("Plugin_Initialize")
+            _LOADED[key] = api
+    return Plugin(ref, _LOADED[key])
 
 
 def _table(path: str) -> int:

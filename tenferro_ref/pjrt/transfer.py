@@ -133,27 +133,31 @@ class Download:
 
     Parameters
     ----------
-    column_major
-        Whether the plugin honours `host_layout`; if not, it hands out row-major bytes, which are reordered here.
+    host_layout
+        Whether the plugin honours one; if not, it hands out row-major bytes, which are reordered here.
     """
 
-    def __init__(self, api: Api, spec: TensorSpec, column_major: bool) -> None:
+    def __init__(self, api: Api, spec: TensorSpec, host_layout: bool) -> None:
         self._api = api
         self.spec = spec
         self._shape, self._dtype = spec[1], spec[0].numpy
         rank = len(self._shape)
-        self._order: Any = "F" if column_major or rank < 2 else "C"
-        self._kind = abi.ARGS["Buffer_ToHostBuffer"]
-        # always explicit: without a layout a plugin uses that of the buffer, which need not be row-major everywhere
-        self._order_of_axes = (c_int64 * rank)(*(range(rank) if self._order == "F" else reversed(range(rank))))
+        self._order: Any = "F" if host_layout or rank < 2 else "C"
+        self._minor_to_major = (c_int64 * rank)(*range(rank))
         tiled = abi.new(
             abi.STRUCTS["Buffer_MemoryLayout_Tiled"],
-            minor_to_major=addressof(self._order_of_axes),
+            minor_to_major=addressof(self._minor_to_major),
             minor_to_major_size=rank,
         )
         self._layout = abi.new(abi.STRUCTS["Buffer_MemoryLayout"], tiled=tiled, type=abi.LAYOUT_TILED)
+        self._kind = abi.ARGS["Buffer_ToHostBuffer"]
         self._template = bytes(
-            abi.new(self._kind, host_layout=addressof(self._layout) if rank > 1 else None, dst_size=self.nbytes)
+            abi.new(
+                self._kind,
+                # vectors and scalars have one order only
+                host_layout=addressof(self._layout) if self._order == "F" and rank > 1 else None,
+                dst_size=self.nbytes,
+            )
         )
 
     @property
