@@ -23,7 +23,8 @@ VERSION = 1
 class Cell:
     """Tally of one (op, dtype, executor): over the programs that contain the op at that dtype, by verdict name.
 
-    `worst_ulp` is over the programs whose *output* that op instance is, None where nothing finite was compared.
+    `worst_ulp` is over the programs whose *output* that op instance is, None where nothing finite was compared. `group` is
+    the heading that the op stands under in a report's matrix ("elementwise", "reduction", ...).
     """
 
     op: str
@@ -31,6 +32,7 @@ class Cell:
     executor: str
     verdicts: dict[str, int]
     worst_ulp: float | None = None
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,86 @@
+"""Reproducers: a script that shows one disagreement with nothing but a plugin and this package."""
+
+from __future__ import annotations
+
+from oracle.case import Case
+from oracle.executors import Executor, PjrtExecutor
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import TenferroError
+from tenferro_ref.program import LoweringView, dumps
+from tenferro_ref.stablehlo import lower_to_stablehlo
+from tenferro_ref.tensor import Array
+
+_CHECK = '''\
+"""{title}
+
+Run: python reproduce.py   (needs the package tenferro-ref{needs})
+Exit status 1 while the disagreement is there, 0 when it is gone.
+"""
+
+import sys
+
+import numpy as np
+
+from oracle.case import Case
+from oracle.executors import Pool
+from oracle.judge import Reference, judge
+from oracle.executors import NativeExecutor
+from tenferro_ref.program import loads
+
+PROGRAM = r"""{program}"""
+
+# column-major bytes of each input, in hexadecimal
+INPUTS = [
+{inputs}
+]
+
+# what is compiled; shown for the reader, the check below emits it again
+STABLEHLO = r"""
+{module}"""
+
+
+def main() -> int:
+    inputs = [np.frombuffer(bytes.fromhex(data), dtype).reshape(shape, order="F") for dtype, shape, data in INPUTS]
+    case = Case.of(loads(PROGRAM), inputs)
+    pool = Pool()
+    try:
+        executor = pool.make({executor!r})
+        answer = judge(executor, Reference(case, NativeExecutor()))
+    finally:
+        pool.close()
+    print(answer.executor, answer.verdict.value, answer.reason)
+    return 1 if answer.verdict.is_disagreement else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+'''
+
+
+def script(executor: Executor, case: Case, title: str) -> str:
+    """The script for `case` on `executor`."""
+    needs = ""
+    name = executor.name
+    if isinstance(executor, PjrtExecutor):
+        needs = f" and the plugin: pip install {executor.plugin.package}" if executor.plugin.package else " and the plugin"
+        target = executor.plugin.package or executor.plugin.path
+        name = f"pjrt:{target}@{executor.lane}"
+    return _CHECK.format(
+        title=title,
+        needs=needs,
+        program=dumps(case.program),
+        inputs="\n".join(f"    {_literal(a)}," for a in case.inputs),
+        module=module_text(case),
+        executor=name,
+    )
+
+
+def _literal(array: Array) -> str:
+    return repr((DType.of(array).value, array.shape, array.tobytes("F").hex()))
+
+
+def _module(case: Case) -> str:
+    try:
+        return lower_to_stablehlo(LoweringView.of(case.program, case.shapes))
+    except TenferroError as error:
+        return f"// cannot be lowered: {error}\n"

@@ -1,0 +1,211 @@
+"""From a disagreement to a finding: localise, attribute, reduce, name.
+
+The signature is the key for de-duplication: ops of the reduced program, dtype, value class, attribution. What is known
+(a page of docs/findings/) is matched in `fuzz.known`; reproducers are written in `fuzz.reproducer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fuzz import reproducer
+from fuzz.known import Known, match
+from fuzz.records import Finding, ValueRow
+from fuzz.reduce import reduce_case
+from oracle.case import Case
+from oracle.enclosure import MODELS, enclose
+from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool
+from oracle.judge import Reference, all_slots, first_wrong_slot, judge
+from oracle.verdict import Answer, Verdict
+from tenferro_ref.compiler import DEFAULT_PASSES
+from tenferro_ref.errors import TenferroError
+from tenferro_ref.program import dumps, print_program
+from tenferro_ref.tensor import Array
+
+#: Elements of each output shown in a finding.
+_ROWS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Suspect:
+    """A disagreement before reduction, with what is cheap to learn of it."""
+
+    executor: Executor
+    case: Case
+    answer: Answer
+    op: str
+    dtype: str
+    attribution: str
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """What two suspects share that are probably the same: one of each group is reduced."""
+        native = isinstance(self.executor, NativeExecutor)
+        side = self.executor.name if native else "xla"
+        how = self.answer.comparison.value_class or self.answer.reason.partition(":")[0]
+        return (self.answer.verdict.value, self.op, self.dtype, how, self.attribution, side)
+
+
+def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspect:
+    """Localise and attribute a disagreement."""
+    slot = first_wrong_slot(executor, case) if answer.verdict is Verdict.MISMATCH else None
+    if slot is None and case.program.output_slots:
+        slot = case.program.output_slots[answer.comparison.worst_output or 0]
+    producer = None if slot is None else case.program.producers.get(slot)
+    op = "" if producer is None else _with_operands(case, producer)
+    dtype = "" if slot is None else case.program.slot_types[slot].dtype.name
+    return Suspect(executor, case, answer, op, dtype, attribute(executor, case, pool))
+
+
+def _with_operands(case: Case, index: int) -> str:
+    """`Log(Exp)`: the op at `index` with the ops that made its operands; a rewrite shows in the pair."""
+    program = case.program
+    ins = program.instructions[index]
+    makers = [program.producers.get(slot) for slot in ins.input_slots]
+    names = sorted({program.instructions[i].op.name for i in makers if i is not None})
+    return f"{ins.op.name}({', '.join(names)})" if names else ins.op.name
+
+
+def attribute(executor: Executor, case: Case, pool: Pool) -> str:
+    """Who or what makes the difference: the first change of configuration under which the disagreement goes away."""
+    if isinstance(executor, PjrtExecutor):
+        return _attribute_xla(executor, case, pool)
+    return _attribute_native(executor, case)
+
+
+_LANE_MEANING = {
+    "parity": "option: xla_cpu_enable_fast_min_max",
+    "no-algsimp": "rewrite: algsimp",
+    "level0": "xla_backend_optimization_level",
+    "fast": "fusion and optimisation level",
+}
+
+
+def _attribute_xla(executor: PjrtExecutor, case: Case, pool: Pool) -> str:
+    reference = Reference(case, NativeExecutor())
+    for lane, meaning in _LANE_MEANING.items():
+        if lane == executor.lane:
+            continue
+        if not judge(pool.pjrt(executor.plugin, lane), reference).verdict.is_disagreement:
+            return meaning
+    return "every lane"
+
+
+def _attribute_native(executor: Executor, case: Case) -> str:
+    for name in DEFAULT_PASSES:
+        native = NativeExecutor("native", passes=tuple(p for p in DEFAULT_PASSES if p != name))
+        reference = Reference(case, native)
+        others = [native] if executor.name == "native" else [native, executor]
+        if not any(judge(other, reference).verdict.is_disagreement for other in others):
+            return f"our pass: {name}"
+    return "native"
+
+
+def still_disagrees(suspect: Suspect, pool: Pool) -> Callable[[Case], bool]:
+    """Predicate of the reducer: same executor, same verdict, same value class, same attribution."""
+    want = suspect.answer
+
+    def check(case: Case) -> bool:
+        answer = judge(suspect.executor, Reference(case, NativeExecutor()))
+        if answer.verdict is not want.verdict or answer.comparison.value_class != want.comparison.value_class:
+            return False
+        if want.verdict is Verdict.ERROR and (answer.error or {}).get("kind") != (want.error or {}).get("kind"):
+            return False
+        return attribute(suspect.executor, case, pool) == suspect.attribution
+
+    return check
+
+
+def evaluate_all(case: Case) -> Mapping[int, Array]:
+    """Native value of every slot; empty where the program cannot be run."""
+    watched = all_slots(case)
+    try:
+        outputs = NativeExecutor(passes=()).run(watched).outputs
+    except TenferroError:
+        return {}
+    values = dict(zip(case.program.input_slots, case.inputs, strict=True))
+    values.update(zip(watched.program.output_slots, outputs, strict=True))
+    return values
+
+
+def signature(case: Case, suspect: Suspect, answer: Answer) -> str:
+    """"ops | dtype | value class | attribution" of a reduced case."""
+    ops = " > ".join(i.op.name for i in case.program.instructions) or "no instruction"
+    dtype = case.program.output_types[0].dtype.name if case.program.output_slots else "none"
+    how = answer.comparison.value_class or answer.reason.partition(":")[0]
+    return f"{ops} | {dtype} | {how} | {suspect.attribution}"
+
+
+def to_finding(
+    suspect: Suspect,
+    pool: Pool,
+    known: tuple[Known, ...],
+    *,
+    programs: int,
+    also: tuple[str, ...],
+    budget_seconds: float = 20.0,
+) -> Finding:
+    """Reduce a suspect and say all that a stranger needs."""
+    reduction = reduce_case(
+        suspect.case, still_disagrees(suspect, pool), evaluate=evaluate_all, budget_seconds=budget_seconds
+    )
+    case = reduction.case
+    answer = judge(suspect.executor, Reference(case, NativeExecutor()))
+    if not answer.verdict.is_disagreement:  # it does not repeat: say so, and show the program as it was found
+        suspect = replace(suspect, attribution="does not repeat")
+        case, answer = suspect.case, suspect.answer
+    key = signature(case, suspect, answer)
+    finding = Finding(
+        signature=key,
+        title=f"{' of '.join(reversed([i.op.name for i in case.program.instructions][-3:]))}: {_what(answer)}",
+        verdict=answer.verdict.value,
+        executor=suspect.executor.name,
+        also=also,
+        op=suspect.op,
+        dtype=suspect.dtype,
+        value_class=answer.comparison.value_class,
+        attribution=suspect.attribution,
+        known="",
+        programs=programs,
+        instructions=len(case.program.instructions),
+        original_instructions=len(suspect.case.program.instructions),
+        reduce_seconds=reduction.seconds,
+        program_text=print_program(case.program),
+        program_json=dumps(case.program),
+        stablehlo=reproducer.module_text(case),
+        inputs=tuple(
+            (f"in{i}: {type_}", np.array2string(a, threshold=_ROWS, separator=", "))
+            for i, (type_, a) in enumerate(zip(case.program.input_types, case.inputs, strict=True))
+        ),
+        values=value_rows(suspect.executor, case),
+        reason=answer.reason,
+        reproducer=reproducer.script(suspect.executor, case, key),
+    )
+    return replace(finding, known=match(finding, known))
+
+
+def _what(answer: Answer) -> str:
+    return answer.comparison.value_class or answer.reason
+
+
+def value_rows(executor: Executor, case: Case) -> tuple[ValueRow, ...]:
+    """Expected and observed, element by element, for the first elements of each output."""
+    try:
+        outputs = executor.run(case).outputs
+        enclosures = enclose(case.program, case.inputs, MODELS[executor.model])
+    except TenferroError:
+        return ()
+    rows = []
+    for number, (observed, enclosure) in enumerate(zip(outputs, enclosures, strict=True)):
+        if observed.shape != enclosure.shape:
+            continue
+        outside = enclosure.outside(observed)
+        indices = sorted(np.ndindex(observed.shape), key=lambda i: not outside[i])[:_ROWS]
+        rows += [
+            ValueRow(f"out{number}", str(list(i)), enclosure.words(i), repr(observed[i].item()), bool(outside[i]))
+            for i in indices
+        ]
+    return tuple(rows)

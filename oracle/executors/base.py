@@ -1,0 +1,59 @@
+"""The executor protocol: anything that can say what a program gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from oracle.case import Case
+from oracle.verdict import ExecutorInfo
+from tenferro_ref.tensor import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Execution:
+    """What an executor gave for a case: one array an output, and seconds by phase."""
+
+    outputs: tuple[Array, ...]
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+class Executor(Protocol):
+    """One way of running a program.
+
+    Attributes
+    ----------
+    name
+        As on the command line (FORMATS.md).
+    model
+        Name of the arithmetic model that its results are held to.
+    """
+
+    name: str
+    model: str
+
+    def info(self) -> ExecutorInfo:
+        """Where it comes from. Never raises: what is missing is said in the record."""
+        ...
+
+    def run(self, case: Case) -> Execution:
+        """Run a case.
+
+        Raises
+        ------
+        LoweringError, ValidationError
+            A typed refusal: this executor does not do such programs, or nobody should.
+        WorkerDied
+            Native code ended, hung, or was killed.
+        TenferroError
+            Anything else that went wrong.
+        """
+        ...
+
+    def bit_exact(self, case: Case) -> bool:
+        """Whether this executor's answer must equal the native one bit for bit."""
+        ...
+
+    def close(self) -> None:
+        """Give back processes and handles; a later run takes them anew."""
+        ...

@@ -1,0 +1,79 @@
+"""The native executor and its variants: segmented, unsegmented, without passes, without one pass."""
+
+from __future__ import annotations
+
+import platform
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from oracle.case import Case
+from oracle.executors.base import Execution
+from oracle.verdict import ExecutorInfo
+from tenferro_ref import __version__
+from tenferro_ref.compiler import DEFAULT_PASSES, compile_std_to_exec, run_passes
+from tenferro_ref.program import to_exec
+from tenferro_ref.runtime import GraphExecutor
+
+
+@dataclass(frozen=True)
+class NativeExecutor:
+    """This package's own executor.
+
+    Attributes
+    ----------
+    passes
+        Names of the optimiser passes, in order.
+    segmented
+        Through segments (`eval_exec_ir`), else one instruction at a time.
+    """
+
+    name: str = "native"
+    passes: tuple[str, ...] = DEFAULT_PASSES
+    segmented: bool = True
+    fusion_threshold: int = 16384
+    model: str = "numpy"
+
+    def info(self) -> ExecutorInfo:
+        facts = (
+            ("tenferro-ref", __version__),
+            ("passes", ", ".join(self.passes) or "none"),
+            ("execution", "segmented" if self.segmented else "unsegmented"),
+            ("NumPy", np.__version__),
+            ("Python", platform.python_version()),
+        )
+        return ExecutorInfo(self.name, available=True, facts=facts)
+
+    def run(self, case: Case) -> Execution:
+        start = time.perf_counter()
+        program = compile_std_to_exec(case.program, self.passes)
+        compiled = time.perf_counter()
+        executor = GraphExecutor(checking=True, fusion_threshold=self.fusion_threshold)
+        evaluate = executor.eval_exec_ir if self.segmented else executor.eval_unsegmented
+        outputs = evaluate(program, case.inputs)
+        seconds = {"compile": compiled - start, "execute": time.perf_counter() - compiled}
+        return Execution(tuple(outputs), seconds)
+
+    def bit_exact(self, case: Case) -> bool:
+        """Bits are kept unless a pass that ran in one of the two pipelines reassociates a contraction."""
+        if self.passes == DEFAULT_PASSES:
+            return True
+        pipelines = (run_passes(to_exec(case.program), names) for names in (self.passes, DEFAULT_PASSES))
+        return not any(result.reassociates for results in pipelines for result in results)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def native_variants() -> tuple[NativeExecutor, ...]:
+    """Every native executor by name: `native`, `native-unsegmented`, `native-nopasses`, `native-without:PASS`."""
+    return (
+        NativeExecutor(),
+        NativeExecutor("native-unsegmented", segmented=False),
+        NativeExecutor("native-nopasses", passes=()),
+        *(
+            NativeExecutor(f"native-without:{name}", passes=tuple(p for p in DEFAULT_PASSES if p != name))
+            for name in DEFAULT_PASSES
+        ),
+    )

@@ -1,0 +1,160 @@
+"""The judge: one case, its reference (native answer and enclosures), and the verdict on each executor's answer.
+
+An executor that must keep bits is compared with the native answer bit for bit. Everybody else, the native executor
+included, is held to the enclosure of its arithmetic model: a result outside is wrong, whatever the others say.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from oracle.case import Case
+from oracle.compare import compare, compare_bits
+from oracle.enclosure import MODELS, Enclosure, enclose
+from oracle.executors import Execution, Executor, NativeExecutor
+from oracle.verdict import Answer, Comparison, Verdict
+from tenferro_ref.errors import LoweringError, PjrtCall, TenferroError, UnsupportedOp, WorkerDied
+from tenferro_ref.tensor import Array
+
+#: Values outside this model but inside the executor's own are counted as forgiven.
+STRICT_MODEL = "ieee"
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What a case should give: computed once, shared by all executors."""
+
+    case: Case
+    native: NativeExecutor
+
+    def prepare(self, models: Iterable[str]) -> None:
+        """Compute everything now, so that threads that judge afterwards only read."""
+        if not isinstance(self.execution, TenferroError):
+            for model in {*models, STRICT_MODEL}:
+                try:
+                    self.enclosures(model)
+                except UnsupportedOp:
+                    return
+
+    @cached_property
+    def execution(self) -> Execution | TenferroError:
+        """The native answer, or the error that the native executor raises."""
+        try:
+            return self.native.run(self.case)
+        except TenferroError as error:
+            return error
+
+    @cached_property
+    def _enclosures(self) -> dict[str, list[Enclosure]]:
+        return {}
+
+    def enclosures(self, model: str) -> list[Enclosure]:
+        """One enclosure an output.
+
+        Raises
+        ------
+        UnsupportedOp
+            The program has an op without an enclosure.
+        """
+        if model not in self._enclosures:
+            self._enclosures[model] = enclose(self.case.program, self.case.inputs, MODELS[model])
+        return self._enclosures[model]
+
+
+def judge(executor: Executor, reference: Reference) -> Answer:
+    """The verdict on `executor` for one case; never raises for what the executor does."""
+    expected = reference.execution
+    try:
+        if executor is reference.native:
+            if isinstance(expected, TenferroError):
+                raise expected
+            execution = expected
+        else:
+            execution = executor.run(reference.case)
+    except TenferroError as error:
+        return _failed(executor, error, expected)
+    if isinstance(expected, TenferroError):
+        reason = f"gave a result where the native executor raises {expected.kind}: {expected}"
+        return Answer(executor.name, Verdict.MISMATCH, reason=reason, error=expected.to_json())
+    start = time.perf_counter()
+    answer = _compared(executor, reference, execution, expected.outputs)
+    seconds = {**execution.seconds, "compare": time.perf_counter() - start}
+    return dataclasses.replace(answer, seconds=seconds)
+
+
+def _failed(executor: Executor, error: TenferroError, expected: Execution | TenferroError) -> Answer:
+    record = error.to_json()
+    if isinstance(expected, TenferroError) and error is not expected and _same_error(error, expected):
+        return Answer(executor.name, Verdict.PASS, reason=f"raises as the native executor does: {error}", error=record)
+    if isinstance(error, WorkerDied):
+        verdict = Verdict.TIMEOUT if error.how.startswith("timeout") else Verdict.CRASH
+    elif isinstance(error, LoweringError) or (isinstance(error, PjrtCall) and error.code == "UNIMPLEMENTED"):
+        verdict = Verdict.UNSUPPORTED
+    else:
+        verdict = Verdict.ERROR
+    return Answer(executor.name, verdict, reason=f"{error.kind}: {error}", error=record)
+
+
+def _same_error(a: TenferroError, b: TenferroError) -> bool:
+    """Kind, op and axis agree (SEMANTICS 2.7)."""
+    facts_a, facts_b = a.facts(), b.facts()
+    return a.kind == b.kind and all(facts_a.get(k) == facts_b.get(k) for k in ("op", "axis"))
+
+
+def _compared(
+    executor: Executor, reference: Reference, execution: Execution, native: tuple[Array, ...]
+) -> Answer:
+    if executor is not reference.native and executor.bit_exact(reference.case):
+        comparison = compare_bits(native, execution.outputs)
+        return _verdict(executor.name, comparison)
+    try:
+        enclosures = reference.enclosures(executor.model)
+        strict = reference.enclosures(STRICT_MODEL) if executor.model != STRICT_MODEL else None
+    except UnsupportedOp as error:
+        return Answer(executor.name, Verdict.UNDECIDED, reason=str(error), error=error.to_json())
+    return _verdict(executor.name, compare(enclosures, strict, execution.outputs, native))
+
+
+def _verdict(name: str, comparison: Comparison) -> Answer:
+    if comparison.outside:
+        index = list(comparison.worst_index or ())
+        reason = (
+            f"output {comparison.worst_output}{index}: {comparison.value_class}: "
+            f"{comparison.observed} is not in {comparison.expected} ({comparison.outside} of {comparison.elements} elements)"
+        )
+        return Answer(name, Verdict.MISMATCH, comparison, reason)
+    if comparison.elements and not comparison.decided:
+        return Answer(name, Verdict.UNDECIDED, comparison, "the enclosure decides no element")
+    return Answer(name, Verdict.PASS, comparison)
+
+
+def all_slots(case: Case) -> Case:
+    """The same case with every computed slot as an output, in order of computation."""
+    slots = tuple(s for ins in case.program.instructions for s in ins.output_slots)
+    return Case(dataclasses.replace(case.program, output_slots=slots), case.inputs)
+
+
+def first_wrong_slot(executor: Executor, case: Case) -> int | None:
+    """The first computed slot whose value is outside its enclosure when every slot is an output.
+
+    None where the program cannot be run so, or where watching makes the disagreement go away (XLA fuses differently).
+    """
+    watched = all_slots(case)
+    reference = Reference(watched, NativeExecutor())
+    try:
+        execution = executor.run(watched)
+        enclosures = reference.enclosures(executor.model)
+    except TenferroError:
+        return None
+    native = reference.execution
+    if isinstance(native, TenferroError):
+        return None
+    answers = zip(watched.program.output_slots, execution.outputs, native.outputs, enclosures, strict=True)
+    for slot, observed, expected, enclosure in answers:
+        if compare([enclosure], None, [observed], [expected]).outside:
+            return slot
+    return None

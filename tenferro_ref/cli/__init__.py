@@ -1,0 +1,57 @@
+"""The command line, `tenferro-ref`: the composition root, the only place here that may import oracle, fuzz and reports.
+
+Exit status (FORMATS.md): 0 all agree, 1 a disagreement, 2 the input or the call is wrong, 3 the environment lacks
+something. Every error is one line on standard error; there is no traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from tenferro_ref import __version__
+from tenferro_ref.cli import check, mutants, native, parity, plugins
+from tenferro_ref.errors import TenferroError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="tenferro-ref")
+def cli() -> None:
+    """Run, check and compare tensor programs across executors."""
+
+
+for command in (parity.parity, check.check, native.exec_, native.emit, native.show, plugins.plugins, mutants.mutants,
+                parity.report):  # fmt: skip
+    cli.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point; returns the exit status."""
+    try:
+        result = cli.main(args=arguments, prog_name="tenferro-ref", standalone_mode=False)
+        sys.stdout.flush()
+    except click.Abort:
+        return _fail("interrupted", 130)
+    except click.ClickException as error:
+        return _fail(error.format_message(), 2)
+    except TenferroError as error:
+        return _fail(str(error), error.exit_status)
+    except MemoryError:
+        return _fail("out of memory: this machine cannot hold the program's tensors", 3)
+    except RecursionError:
+        return _fail("the program is nested too deeply", 2)
+    except BrokenPipeError:
+        # the reader of our output is gone: nothing to say to it, and nothing may be flushed to it at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        return _fail(f"{error.filename or 'output'}: {error.strerror or error}", 3)
+    return result if isinstance(result, int) else 0
+
+
+def _fail(message: str, status: int) -> int:
+    print("error: " + " ".join(message.split()), file=sys.stderr)
+    return status

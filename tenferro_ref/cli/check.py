@@ -1,0 +1,109 @@
+"""`check`: programs through every executor, a verdict a line."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from fuzz.generate import random_inputs
+from oracle.case import Case
+from oracle.executors import NativeExecutor, Pool
+from oracle.judge import Reference, judge
+from oracle.verdict import Answer
+from tenferro_ref.cli.common import draw_seed, json_option, print_json, read_graph, seed_option, split
+from tenferro_ref.errors import FormatError, TenferroError
+from tenferro_ref.tensor import load_npz, type_of
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True)
+@click.option("--inputs", metavar="NPZ", help="Inputs in0, in1, ...; drawn from the seed if left out.")
+@click.option("--executors", default="all", metavar="LIST", help="Names separated by commas; default: all.")
+@seed_option
+@json_option
+def check(files: tuple[str, ...], inputs: str | None, executors: str, seed: int | None, as_json: bool) -> int:
+    """Run each of FILES on every executor and print a verdict a line."""
+    chosen = draw_seed(seed)
+    cases = [_case(file, inputs, chosen) for file in files]
+    pool = Pool()
+    disagreement = False
+    try:
+        selection = pool.select(split(executors))
+        if not as_json and inputs is None:
+            click.echo(f"seed {chosen}")
+        for file, case in zip(files, cases, strict=True):
+            reference = Reference(case, NativeExecutor())
+            answers = [judge(executor, reference) for executor in selection.executors]
+            disagreement = disagreement or any(a.verdict.is_disagreement for a in answers)
+            rows = [_row(file, answer) for answer in answers]
+            rows += [_missing(file, info.name, info.reason) for info in selection.missing]
+            if as_json:
+                for row in rows:
+                    print_json(row)
+            else:
+                _print_table(rows)
+    finally:
+        pool.close()
+    return 1 if disagreement else 0
+
+
+def _case(file: str, inputs: str | None, seed: int) -> Case:
+    program = read_graph(file)
+    if inputs is None:
+        return Case.of(program, random_inputs(program, seed))
+    arrays = load_npz(inputs, "in")
+    try:
+        program.check_inputs([type_of(a) for a in arrays])
+    except TenferroError as error:
+        raise FormatError(where=inputs, detail=f"does not fit {file}: {error}") from None
+    return Case.of(program, arrays)
+
+
+def _row(file: str, answer: Answer) -> dict[str, object]:
+    comparison = answer.comparison
+    decided = comparison.decided / comparison.elements if comparison.elements else None
+    return {
+        "program": file,
+        "executor": answer.executor,
+        "verdict": answer.verdict.value,
+        "worst_ulp": comparison.worst_ulp,
+        "decided": decided,
+        "seconds": round(sum(answer.seconds.values()), 6),
+        "reason": answer.reason,
+        "comparison": {k: v for k, v in dataclasses.asdict(comparison).items() if k != "widths"},
+        "phases": answer.seconds,
+        "error": answer.error,
+    }
+
+
+def _missing(file: str, name: str, reason: str) -> dict[str, object]:
+    return {
+        "program": file, "executor": name, "verdict": "missing", "worst_ulp": None, "decided": None, "seconds": 0.0,
+        "reason": reason,
+    }  # fmt: skip
+
+
+_STYLE = {"pass": "green", "mismatch": "bold red", "crash": "bold red", "timeout": "bold red", "error": "bold red"}
+
+
+def _print_table(rows: list[dict[str, object]]) -> None:
+    table = Table("program", "executor", "verdict", "worst ULP", "decided", "ms", "reason", box=None, pad_edge=False)
+    for row in rows:
+        verdict, ulp, decided, seconds = row["verdict"], row["worst_ulp"], row["decided"], row["seconds"]
+        table.add_row(
+            str(row["program"]),
+            str(row["executor"]),
+            f"[{_STYLE.get(str(verdict), 'yellow')}]{verdict}[/]",
+            "" if not isinstance(ulp, float) else f"{ulp:.3g}",
+            "" if not isinstance(decided, float) else f"{decided:.0%}",
+            f"{seconds * 1e3:.1f}" if isinstance(seconds, float) else "",
+            _plain(str(row["reason"])),
+        )
+    Console(soft_wrap=True).print(table)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).replace("[", "\\[")

@@ -1,0 +1,111 @@
+"""`exec`, `emit`, `show`: one program, no comparison."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from tenferro_ref.cli.common import parse_passes, read_graph, read_program
+from tenferro_ref.compiler import DEFAULT_PASSES, compile_std_to_exec, run_passes
+from tenferro_ref.errors import TenferroError, UsageError
+from tenferro_ref.program import ExecProgram, GraphProgram, LoweringView, print_program, to_exec
+from tenferro_ref.runtime import GraphExecutor, segment_exec_program
+from tenferro_ref.stablehlo import lower_to_stablehlo
+from tenferro_ref.tensor import load_npz, save_npz
+
+
+@click.command("exec")
+@click.argument("file")
+@click.argument("inputs_npz", required=False)
+@click.argument("out_npz", required=False)
+@click.option("--inputs", metavar="NPZ", help="Inputs in0, in1, ...")
+@click.option("--out", metavar="NPZ", help="Where the outputs out0, out1, ... go.")
+@click.option("--path", "route", type=click.Choice(["segmented", "unsegmented"]), default="segmented")
+@click.option("--passes", default=None, metavar="all|none|A,B", help="Default: all for graph, none for exec programs.")
+def exec_(
+    file: str, inputs_npz: str | None, out_npz: str | None, inputs: str | None, out: str | None, route: str,
+    passes: str | None,
+) -> int:  # fmt: skip
+    """Run FILE natively.
+
+    Called as `exec FILE INPUTS.npz OUTPUTS.npz` it is an external executable under test: a typed refusal is exit status
+    3 and one JSON line on standard error.
+    """
+    if out_npz is None:
+        if inputs is None or out is None or inputs_npz is not None:
+            raise UsageError(detail="exec needs --inputs NPZ and --out NPZ (or FILE INPUTS.npz OUTPUTS.npz)")
+        _execute(file, inputs, out, route, passes)
+        return 0
+    if inputs is not None or out is not None or inputs_npz is None:
+        raise UsageError(detail="exec: give the two files either as arguments or as --inputs and --out")
+    try:
+        _execute(file, inputs_npz, out_npz, route, passes)
+    except TenferroError as error:
+        print(json.dumps({"error": error.to_json()}), file=sys.stderr)
+        return 3
+    return 0
+
+
+def _execute(file: str, inputs: str, out: str, route: str, passes: str | None) -> None:
+    program = read_program(file)
+    exec_program = _compiled(program, passes)
+    executor = GraphExecutor(checking=True)
+    run = executor.eval_exec_ir if route == "segmented" else executor.eval_unsegmented
+    outputs = run(exec_program, load_npz(inputs, "in"))
+    save_npz(out, {f"out{i}": a for i, a in enumerate(outputs)})
+
+
+def _compiled(program: GraphProgram | ExecProgram, passes: str | None) -> ExecProgram:
+    """Passes run on graph programs by default; an exec program is taken as it is unless passes are asked for."""
+    if isinstance(program, ExecProgram):
+        return program if passes is None else _after(program, parse_passes(passes, DEFAULT_PASSES))
+    return compile_std_to_exec(program, parse_passes(passes or "all", DEFAULT_PASSES))
+
+
+def _after(program: ExecProgram, passes: tuple[str, ...]) -> ExecProgram:
+    results = run_passes(program, passes)
+    return results[-1].program if results else program
+
+
+@click.command()
+@click.argument("file")
+@click.option("--format", "form", default="text", metavar="text|bytecode|portable[=VERSION]")
+@click.option("--phase1-only", is_flag=True, help="Only the engine's present subset; refuse the rest as it does.")
+def emit(file: str, form: str, phase1_only: bool) -> None:
+    """Print FILE as StableHLO."""
+    if form != "text":
+        raise UsageError(detail=f"--format {form}: this version writes text only")
+    click.echo(lower_to_stablehlo(LoweringView.of(read_graph(file)), phase1_only=phase1_only), nl=False)
+
+
+@click.command()
+@click.argument("file")
+@click.option("--after", metavar="PASS", help="Show the program after this pass of the pipeline, and what changed.")
+@click.option("--segments", is_flag=True, help="Show the segments of the compiled program.")
+def show(file: str, after: str | None, segments: bool) -> None:
+    """Print FILE in readable form, before or after the passes."""
+    program = read_program(file)
+    if after is None and not segments:
+        click.echo(print_program(program), nl=False)
+        return
+    if after is not None and after not in DEFAULT_PASSES:
+        raise UsageError(detail=f"unknown pass {after!r}; known: {', '.join(DEFAULT_PASSES)}")
+    exec_program = program if isinstance(program, ExecProgram) else to_exec(program)
+    names = DEFAULT_PASSES if after is None else DEFAULT_PASSES[: DEFAULT_PASSES.index(after) + 1]
+    results = run_passes(exec_program, names)
+    for name, result in zip(names, results, strict=True):
+        for change in result.changes or ("nothing to do",):
+            click.echo(f"// {name}: {change}")
+    final = results[-1].program
+    click.echo(print_program(final), nl=False)
+    if segments:
+        for number, segment in enumerate(segment_exec_program(final)):
+            ops = ", ".join(final.instructions[i].op.name for i in segment.instructions)
+            slots = f"({_slots(segment.inputs)}) -> ({_slots(segment.outputs)})"
+            click.echo(f"// segment {number}: {segment.kind.value}: {ops} {slots}")
+
+
+def _slots(slots: tuple[int, ...]) -> str:
+    return ", ".join(f"%{s}" for s in slots)
