@@ -293,7 +293,10 @@ class PjrtCall(EnvironmentFault):
     call: str
     code: str
     detail: str
-    template: ClassVar[str] = "{call} failed ({code}): {detail}"
+    template: ClassVar[str] = "{call} failed: {detail}"
+
+    def __str__(self) -> str:
+        return f"{self.call} failed{f' ({self.code})' if self.code else ''}: {self.detail}"
 
 
 @dataclass(eq=False)
@@ -312,4 +315,7 @@ class WorkerDied(EnvironmentFault):
     worker: str
     how: str
     stderr_tail: str
-    template: ClassVar[str] = "worker {worker} died: {how}"
+
+    def __str__(self) -> str:
+        words = self.stderr_tail.strip().rsplit("\n", 1)[-1][-200:]
+        return f"worker {self.worker} died: {self.how}{f'; its last words: {words}' if words else ''}"

@@ -27,7 +27,7 @@ def receive(connection: Connection) -> Message:
     EOFError
         The other side is gone.
     """
-    message = msgpack.unpackb(connection.recv_bytes(), max_buffer_size=2**31 - 1)
+    message = msgpack.unpackb(connection.recv_bytes())
     if not isinstance(message, dict):
         raise EOFError("not a message")
     return message
