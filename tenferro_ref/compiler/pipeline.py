@@ -1,0 +1,79 @@
+"""`compile_std_to_exec`: from a traced program to the execution IR, through a choice of passes.
+
+The passes themselves are in the sibling modules; `PASSES` names them in the order of the default pipeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tenferro_ref.compiler.dead_code_elimination import dead_code_elimination
+from tenferro_ref.compiler.dot_decomposer import dot_decomposer
+from tenferro_ref.compiler.dot_dimension_sorter import dot_dimension_sorter
+from tenferro_ref.compiler.rewrite import Pass, PassResult
+from tenferro_ref.compiler.transpose_folding import transpose_folding
+from tenferro_ref.errors import UsageError
+from tenferro_ref.program import ExecProgram, GraphProgram, to_exec
+
+PASSES: dict[str, Pass] = {
+    "DotDimensionSorter": dot_dimension_sorter,
+    "TransposeFolding": transpose_folding,
+    "DotDecomposer": dot_decomposer,
+    "DeadCodeElimination": dead_code_elimination,
+}
+#: The seeds' order.
+DEFAULT_PIPELINE: tuple[str, ...] = tuple(PASSES)
+
+
+def run_passes(program: ExecProgram, names: Sequence[str], *, verify: bool = False) -> list[PassResult]:
+    """Run passes one after the other; one result a name, each on the program of the one before.
+
+    Parameters
+    ----------
+    verify
+        Check every invariant of the program after each pass.
+
+    Raises
+    ------
+    UsageError
+        There is no such pass; nothing has run then.
+    InvalidCompiledGraph
+        With `verify`: a pass broke an invariant.
+    """
+    for name in names:
+        if name not in PASSES:
+            raise UsageError(detail=f"unknown pass {name!r}; known passes: {', '.join(PASSES)}")
+    results: list[PassResult] = []
+    for name in names:
+        result = PASSES[name](program)
+        program = result.program
+        if verify:
+            program.verify()
+        results.append(result)
+    return results
+
+
+def compile_std_to_exec(
+    graph: GraphProgram, passes: Sequence[str] | None = None, *, verify: bool = False
+) -> ExecProgram:
+    """Compile a traced program for execution (SEMANTICS 4).
+
+    Parameters
+    ----------
+    passes
+        Names from `PASSES`, run in this order; None for the default pipeline, () for none.
+    verify
+        Check every invariant before the first and after each pass.
+
+    Raises
+    ------
+    UsageError
+        There is no pass of that name.
+    InvalidCompiledGraph, ValidationError
+        The graph is malformed, or an instruction breaks its op's rule.
+    """
+    program = to_exec(graph)
+    if verify:
+        program.verify()
+    results = run_passes(program, DEFAULT_PIPELINE if passes is None else passes, verify=verify)
+    return results[-1].program if results else program

@@ -1,0 +1,75 @@
+"""What the passes share: the form of a pass and its result, rebuilding a program, looking up a slot's type.
+
+What a pass must keep (SEMANTICS 4): observable values and error kinds, output slots, SSA form, and the dtype and extents
+of every slot that it leaves. Metadata is therefore never edited: `rebuild` infers it again from the new instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tenferro_ref.errors import Internal
+from tenferro_ref.ops import TensorType
+from tenferro_ref.program import ExecProgram, GraphProgram, Instruction, to_exec
+
+
+@dataclass(frozen=True, slots=True)
+class PassResult:
+    """What a pass made of a program.
+
+    Attributes
+    ----------
+    changes
+        One line a change, "slot 5: ...", in program order; empty if the pass found nothing to do.
+    reassociates
+        The order of summation of a contraction changed: equal in exact arithmetic, not bit for bit.
+    """
+
+    program: ExecProgram
+    changes: tuple[str, ...] = ()
+    reassociates: bool = False
+
+
+Pass: TypeAlias = Callable[[ExecProgram], PassResult]
+
+
+def rebuild(program: ExecProgram, instructions: Iterable[Instruction], n_slots: int | None = None) -> ExecProgram:
+    """`program` with other instructions: types and `last_use` are inferred.
+
+    Raises
+    ------
+    InvalidCompiledGraph, ValidationError
+        The instructions do not make a well-formed program.
+    """
+    return to_exec(
+        GraphProgram(
+            tuple(instructions),
+            program.input_slots,
+            program.input_types,
+            program.output_slots,
+            program.n_slots if n_slots is None else n_slots,
+            program.policy,
+            program.name,
+            program.symbols,
+        )
+    )
+
+
+def type_of(program: ExecProgram, slot: int) -> TensorType:
+    """Recorded type of a slot.
+
+    Raises
+    ------
+    Internal
+        The program is malformed: the slot is outside the slot table, or nothing records its shape.
+    """
+    if not 0 <= slot < program.n_slots:
+        raise Internal(detail=f"slot {slot} is outside the table of {program.n_slots} slots")
+    if len(program.input_slots) != len(program.input_types):
+        raise Internal(detail=f"{len(program.input_types)} input shapes for {len(program.input_slots)} input slots")
+    try:
+        return program.slot_types[slot]
+    except KeyError:
+        raise Internal(detail=f"missing shape for slot {slot}") from None

@@ -1,0 +1,161 @@
+"""The pipeline as a whole, and the law that every pass obeys: same values, same metadata, still a valid program."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
+from tenferro_ref.errors import ShapeMismatch, UsageError
+from tenferro_ref.ops import DotGeneral
+from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value, to_exec
+from tenferro_ref.tensor import Array
+from tests.compiler.tiny import integers, interpret, one_dot
+
+
+@st.composite
+def dot_programs(draw: st.DrawFn) -> tuple[GraphProgram, list[Array]]:
+    """Chains of dots with any dim lists, operands and results transposed and negated at will, some extents symbolic."""
+    b = GraphBuilder()
+    arrays: list[Array] = []
+
+    def operand(extents: list[int]) -> Value:
+        symbolic = [draw(st.booleans()) and f"d{len(arrays)}_{i}" for i in range(len(extents))]
+        perm = draw(st.permutations(range(len(extents))))
+        arrays.append(integers(extents, len(arrays)).transpose(perm))
+        value = b.input("F64", [symbolic[p] or extents[p] for p in perm])
+        return (
+            value.transpose(np.argsort(perm).tolist()) if draw(st.booleans()) or list(perm) != sorted(perm) else value
+        )
+
+    def extents(most: int) -> list[int]:
+        return draw(st.lists(st.sampled_from((0, 1, 2, 2, 3)), max_size=most))
+
+    value, shape = None, extents(4)
+    value = operand(shape)
+    outputs = [value]
+    for _ in range(draw(st.integers(1, 2))):
+        axes = draw(st.permutations(range(len(shape))))[: draw(st.integers(0, len(shape)))]
+        contracting = axes[: draw(st.integers(0, len(axes)))]
+        batch = axes[len(contracting) :]
+        free = extents(2)
+        order = draw(st.permutations(range(len(axes) + len(free))))
+        rhs_extents = [shape[a] for a in axes] + free
+        rhs = operand([rhs_extents[o] for o in order])
+        place = [order.index(i) for i in range(len(axes))]
+        op = DotGeneral(
+            tuple(contracting), tuple(place[: len(contracting)]), tuple(batch), tuple(place[len(contracting) :])
+        )
+        value = b.apply(op, value, rhs)
+        shape = (
+            [e for a, e in enumerate(shape) if a not in axes]
+            + [rhs_extents[o] for o in order if o >= len(axes)]
+            + [shape[a] for a in batch]
+        )
+        outputs.append(value)
+        if draw(st.booleans()):
+            perm = draw(st.permutations(range(len(shape))))
+            value, shape = value.transpose(perm), [shape[p] for p in perm]
+        if len(shape) > 5:
+            break
+    return b.build(*draw(st.lists(st.sampled_from(outputs), max_size=2)), value), arrays
+
+
+@settings(max_examples=150, deadline=None)
+@given(dot_programs(), st.permutations(DEFAULT_PIPELINE), st.integers(1, 4))
+def test_any_passes_in_any_order_keep_values_and_metadata(
+    case: tuple[GraphProgram, list[Array]], order: list[str], count: int
+) -> None:
+    graph, inputs = case
+    program = to_exec(graph)
+    expected = interpret(graph, inputs)
+    for result in run_passes(program, order[:count], verify=True):
+        for got, want in zip(interpret(result.program, inputs), expected, strict=True):
+            np.testing.assert_array_equal(got, want)
+        kept = result.program.slot_types
+        assert all(kept[s] == t for s, t in program.slot_types.items() if s in kept)
+        assert result.program.output_slots == program.output_slots
+        assert result.program.n_slots >= program.n_slots
+
+
+@settings(max_examples=60, deadline=None)
+@given(dot_programs())
+def test_passes_are_idempotent(case: tuple[GraphProgram, list[Array]]) -> None:
+    """But for the sorter: where lhs is sorted and rhs is not, rhs drives, and then lhs would (SEMANTICS 4.1)."""
+    for name in PASSES.keys() - {"DotDimensionSorter"}:
+        first, second = run_passes(to_exec(case[0]), [name, name])
+        assert second.program is first.program
+        assert second.changes == ()
+
+
+def test_default_pipeline_is_the_seeds_order() -> None:
+    assert DEFAULT_PIPELINE == ("DotDimensionSorter", "TransposeFolding", "DotDecomposer", "DeadCodeElimination")
+    graph = one_dot((2, 3, 4), (4, 3), (2, 1), (0, 1), (), ())
+    assert compile_std_to_exec(graph) == compile_std_to_exec(graph, DEFAULT_PIPELINE, verify=True)
+    assert compile_std_to_exec(graph, ()) == to_exec(graph)
+
+
+def test_unknown_pass() -> None:
+    graph = one_dot((2, 3), (3, 4), (1,), (0,), (), ())
+    with pytest.raises(UsageError, match=r"unknown pass 'Inliner'; known passes: DotDimensionSorter, Transpose"):
+        compile_std_to_exec(graph, ["DotDecomposer", "Inliner"])
+
+
+def test_dead_code_goes_and_slots_stay() -> None:
+    b = GraphBuilder()
+    x, y = b.input("F64", (2,)), b.input("F64", (2,))
+    dead = x * y
+    deader = dead + x  # reads what only it reads
+    alive = -x
+    (result,) = run_passes(to_exec(b.build(alive, alive)), ["DeadCodeElimination"], verify=True)
+    assert [i.output_slots for i in result.program.instructions] == [(alive.slot,)]
+    assert result.program.n_slots == 5
+    assert result.changes == (
+        f"slot {dead.slot}: Multiply removed, nothing reads it",
+        f"slot {deader.slot}: Add removed, nothing reads it",
+    )
+    assert not result.program.instructions[0].last_use[0] or x.slot not in result.program.output_slots
+
+
+def test_last_use_follows_the_removal_of_a_reader() -> None:
+    b = GraphBuilder()
+    x = b.input("F64", (2,))
+    alive = -x
+    _dead = x + x
+    graph = b.build(alive)
+    assert compile_std_to_exec(graph, ()).instructions[0].last_use == (False,)
+    assert compile_std_to_exec(graph).instructions[0].last_use == (True,)
+
+
+def test_a_slot_read_twice_is_flagged_twice_and_outputs_never() -> None:
+    b = GraphBuilder()
+    x = b.input("F64", (2,))
+    square = x * x
+    program = compile_std_to_exec(b.build(square, square + square))
+    assert [i.last_use for i in program.instructions] == [(True, True), (False, False)]
+
+
+def test_malformed_graphs_are_refused() -> None:
+    b = GraphBuilder()
+    x, y = b.input("F64", (2, 3)), b.input("F64", (2, 3))
+    graph = b.build(x)
+    bad = Instruction(DotGeneral((1,), (0,), (), ()), (x.slot, y.slot), (2,))
+    with pytest.raises(ShapeMismatch):
+        compile_std_to_exec(GraphProgram((bad,), graph.input_slots, graph.input_types, (2,), 3))
+
+
+def test_pass_orders_agree() -> None:
+    """All 24 orders of the four passes on one program that each of them changes."""
+    b = GraphBuilder()
+    x, y = b.input("F64", (2, 3, 4, 5)), b.input("F64", (4, 3, 6))
+    dot = b.apply(DotGeneral((1, 0), (0, 1), (), ()), x.transpose((1, 2, 0, 3)), y)
+    _ = -dot
+    graph = b.build(dot.transpose((2, 0, 1)))
+    inputs = integers((2, 3, 4, 5)), integers((4, 3, 6))
+    (expected,) = interpret(graph, inputs)
+    for order in permutations(PASSES):
+        np.testing.assert_array_equal(interpret(compile_std_to_exec(graph, order, verify=True), inputs)[0], expected)
