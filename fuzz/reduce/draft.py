@@ -1,0 +1,143 @@
+"""A case being changed: instructions, inputs and outputs as plain lists, and the way back to a valid `Case`.
+
+What to change is decided in the sibling modules; here is only what every change needs: slots that are read but no longer
+written become inputs, dead code goes, slots are renumbered densely, and a draft that breaks an op's rule builds no case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from oracle.case import Case
+from tenferro_ref.dims import Extent, InputDim, expr_of
+from tenferro_ref.errors import TenferroError
+from tenferro_ref.ops import Policy, TensorType
+from tenferro_ref.program import GraphProgram, Instruction
+from tenferro_ref.tensor import Array, column_major, type_of
+
+
+class Input(NamedTuple):
+    """Declared type (possibly symbolic) and value of a program input."""
+
+    type: TensorType
+    array: Array
+
+
+@dataclass(slots=True)
+class Draft:
+    """The parts of a case, free to be changed."""
+
+    instructions: list[Instruction]
+    inputs: dict[int, Input]
+    outputs: list[int]
+    policy: Policy
+    name: str
+    symbols: dict[InputDim, str]
+
+    @classmethod
+    def of(cls, case: Case) -> Draft:
+        program = case.program
+        types = map(Input, program.input_types, case.inputs)
+        inputs = dict(zip(program.input_slots, types, strict=True))
+        return cls(
+            list(program.instructions),
+            inputs,
+            list(program.output_slots),
+            program.policy,
+            program.name,
+            dict(program.symbols),
+        )
+
+    def keep(self, kept: Collection[int], value: Callable[[int], Array]) -> None:
+        """Keep only the instructions numbered in `kept`.
+
+        A slot that they read from a dropped instruction becomes an input bound to `value(slot)`; a slot that only dropped
+        instructions read becomes an output, so that what they showed can still be seen.
+        """
+        dropped = [ins for i, ins in enumerate(self.instructions) if i not in kept]
+        self.instructions = [ins for i, ins in enumerate(self.instructions) if i in kept]
+        lost = {slot for ins in dropped for slot in ins.output_slots}
+        read = {slot for ins in self.instructions for slot in ins.input_slots}
+        wanted = {slot for ins in dropped for slot in ins.input_slots}
+        for slot in sorted(lost & read):
+            array = column_major(value(slot))
+            self.inputs[slot] = Input(type_of(array), array)
+        self.outputs = [slot for slot in self.outputs if slot not in lost]
+        made = [slot for ins in self.instructions for slot in ins.output_slots]
+        self.outputs += [slot for slot in made if slot in wanted and slot not in read and slot not in self.outputs]
+
+    def rename(self, old: int, new: int) -> None:
+        """Everything that reads slot `old` reads `new`."""
+        swap = {old: new}
+        self.instructions = [
+            replace(ins, input_slots=tuple(swap.get(s, s) for s in ins.input_slots)) for ins in self.instructions
+        ]
+        self.outputs = [swap.get(s, s) for s in self.outputs]
+
+    def prune(self) -> None:
+        """Drop instructions and inputs that no output depends on."""
+        live = set(self.outputs)
+        kept: list[Instruction] = []
+        for ins in reversed(self.instructions):
+            if live.intersection(ins.output_slots):
+                kept.append(ins)
+                live.update(ins.input_slots)
+        self.instructions = kept[::-1]
+        self.inputs = {slot: given for slot, given in self.inputs.items() if slot in live}
+
+    def build(self) -> Case | None:
+        """The case with slots renumbered; None if it has no output or breaks a rule."""
+        if not self.outputs:
+            return None
+        number: dict[int, int] = {}
+        for slot in (*self.inputs, *(s for ins in self.instructions for s in ins.output_slots)):
+            number[slot] = len(number)
+        first: dict[InputDim, InputDim] = {}
+        types = [_declare(i, given.type, first) for i, given in enumerate(self.inputs.values())]
+        try:
+            program = GraphProgram(
+                tuple(
+                    Instruction(ins.op, _slots(number, ins.input_slots), _slots(number, ins.output_slots))
+                    for ins in self.instructions
+                ),
+                _slots(number, self.inputs),
+                tuple(types),
+                _slots(number, self.outputs),
+                len(number),
+                self.policy,
+                self.name,
+                tuple((new, self.symbols[old]) for old, new in first.items() if old in self.symbols),
+            )
+            case = Case.of(program, [given.array for given in self.inputs.values()])
+            program.slot_types  # noqa: B018 - inference is the check
+            program.check_inputs([type_of(a) for a in case.inputs])
+            concrete_types(case)
+        except (TenferroError, KeyError):  # KeyError: a slot that nothing writes any more
+            return None
+        return case
+
+
+def _slots(number: dict[int, int], slots: Iterable[int]) -> tuple[int, ...]:
+    return tuple(number[s] for s in slots)
+
+
+def _declare(index: int, type_: TensorType, first: dict[InputDim, InputDim]) -> TensorType:
+    """Symbolic extents name the first input axis that has them; dropping inputs may have moved that."""
+    return type_.with_shape(
+        first.setdefault(extent, InputDim(index, axis)) if isinstance(extent, InputDim) else extent
+        for axis, extent in enumerate(type_.shape)
+    )
+
+
+def concrete_types(case: Case) -> dict[int, TensorType]:
+    """Type of every slot at the case's input shapes; an extent that is only bounded counts as its bound."""
+    program = case.program
+    if not program.is_static:
+        program = replace(program, input_types=tuple(map(type_of, case.inputs)))
+    return {slot: type_.with_shape(map(_int, type_.shape)) for slot, type_ in program.slot_types.items()}
+
+
+def _int(extent: Extent) -> Extent:
+    return expr_of(extent)

@@ -1,0 +1,240 @@
+"""Which axes must have one extent, op by op, and how an op's attributes follow when extents change.
+
+`LINKS` says which axes of operands and results are one and the same extent; `FOLLOW` rewrites the attributes that hold
+extents. What to change, and the propagation through a program, is in `extents`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any, TypeAlias
+
+from tenferro_ref.ops import (
+    ELEMENTWISE,
+    REDUCTIONS,
+    BroadcastInDim,
+    Concatenate,
+    Constant,
+    Convert,
+    DotGeneral,
+    DynamicSlice,
+    DynamicTruncate,
+    DynamicUpdateSlice,
+    EmbedDiag,
+    Extension,
+    ExtractDiag,
+    Gather,
+    GatherDynamicSliceSizes,
+    Op,
+    Pad,
+    PadToMatch,
+    Reshape,
+    Reverse,
+    Scatter,
+    ShapeOf,
+    Slice,
+    Transpose,
+    Tril,
+    Triu,
+    free_axes,
+)
+from tenferro_ref.table import Table
+
+Shape: TypeAlias = tuple[int, ...]
+#: (operand number, axis); `OUT` stands for the result.
+End: TypeAlias = tuple[int, int]
+OUT = -1
+
+LINKS: Table[Callable[[Any, Sequence[Shape], Shape], Iterator[tuple[End, End]]]] = Table("reducer, linked axes")
+FOLLOW: Table[Callable[[Any, Sequence[Shape], Sequence[Shape], Shape], Op]] = Table("reducer, attributes")
+
+LINKS.unsupported("nothing follows from one extent to another", Constant, ShapeOf, Extension)
+
+
+@LINKS.row(*ELEMENTWISE, Convert, Tril, Triu, Reverse)
+def _elementwise(op: Op, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+    for n, shape in enumerate(ins):
+        if len(shape) == len(out):
+            yield from (((n, axis), (OUT, axis)) for axis in range(len(out)))
+
+
+@LINKS.row(DynamicUpdateSlice, Scatter)
+def _operand(op: DynamicUpdateSlice | Scatter, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+    yield from _elementwise(op, ins[:1], out)
+    if isinstance(op, Scatter):
+        yield from _index_links(op.index_vector_dim, ins[1], 2, op.update_window_dims, len(ins[2]))
+
+
+def _index_links(
+    index_vector_dim: int, indices: Shape, end: int, window: Sequence[int], rank: int
+) -> Iterator[tuple[End, End]]:
+    """Batch axes of an index tensor and the axes outside the window of what it leads to."""
+    batch = [axis for axis in range(len(indices)) if axis != index_vector_dim]
+    yield from (((1, a), (end, b)) for a, b in zip(batch, free_axes(rank, tuple(window)), strict=True))
+
+
+@LINKS.row(Gather, GatherDynamicSliceSizes)
+def _gather(op: Gather | GatherDynamicSliceSizes, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+    yield from _index_links(op.index_vector_dim, ins[1], OUT, op.offset_dims, len(out))
+
+
+@LINKS.row(Transpose)
+def _transpose(op: Transpose, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+    yield from (((0, p), (OUT, axis)) for axis, p in enumerate(op.perm))
+
+
+@LINKS.row(BroadcastInDim)
+def _broadcast(op: BroadcastInDim, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+    yield from (((0, j), (OUT, d)) for j, d in enumerate(op.dims) if ins[0][j] == out[d])
+
+
+@LINKS.row(Reshape)
+def _reshape(op: Reshape, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+    for axes, targets in _groups(ins[0], out):
+        if len(axes) == len(targets) == 1:
+            yield (0, axes[0]), (OUT, targets[0])
+
+
+@LINKS.row(*REDUCTIONS)
+def _reduce(op: Any, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+    yield from (((0, a), (OUT, b)) for b, a in enumerate(free_axes(len(ins[0]), op.axes)))
+
+
+@LINKS.row(DotGeneral)
+def _dot(op: DotGeneral, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+    yield from (((0, a), (1, b)) for a, b in zip(op.lhs_contracting_dims, op.rhs_contracting_dims, strict=True))
+    yield from (((0, a), (1, b)) for a, b in zip(op.lhs_batch_dims, op.rhs_batch_dims, strict=True))
+    lhs = free_axes(len(ins[0]), op.lhs_contracting_dims, op.lhs_batch_dims)
+    rhs = free_axes(len(ins[1]), op.rhs_contracting_dims, op.rhs_batch_dims)
+    origin = [*((0, a) for a in lhs), *((1, a) for a in rhs), *((0, a) for a in op.lhs_batch_dims)]
+    yield from ((end, (OUT, axis)) for axis, end in enumerate(origin))
+
+
+@LINKS.row(ExtractDiag)
+def _extract(op: ExtractDiag, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+    square = ins[0][op.axis_a] == ins[0][op.axis_b]
+    if square:
+        yield (0, op.axis_a), (0, op.axis_b)
+    for axis, origin in enumerate(free_axes(len(ins[0]), (op.axis_b,))):
+        if square or origin != op.axis_a:
+            yield (0, origin), (OUT, axis)
+
+
+@LINKS.row(EmbedDiag)
+def _embed(op: EmbedDiag, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+    yield (0, op.axis_a), (OUT, op.axis_b)
+    yield from (((0, a), (OUT, b)) for a, b in enumerate(free_axes(len(out), (op.axis_b,))))
+
+
+@LINKS.row(Pad)
+def _pad(op: Pad, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+    config = zip(op.edge_padding_low, op.edge_padding_high, op.interior_padding, strict=True)
+    yield from (((0, axis), (OUT, axis)) for axis, amounts in enumerate(config) if not any(amounts))
+
+
+@LINKS.row(Slice)
+def _slice(op: Slice, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+    yield from (((0, axis), (OUT, axis)) for axis, n in enumerate(out) if n == ins[0][axis])
+
+
+@LINKS.row(DynamicSlice)
+def _dynamic_slice(op: DynamicSlice, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+    yield from (((0, axis), (OUT, axis)) for axis, n in enumerate(out) if n == ins[0][axis])
+
+
+@LINKS.row(Concatenate)
+def _concatenate(op: Concatenate, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+    for n in range(len(ins)):
+        yield from (((n, axis), (OUT, axis)) for axis in range(len(out)) if axis != op.axis)
+
+
+@LINKS.row(DynamicTruncate)
+def _truncate(op: DynamicTruncate, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+    yield from (((0, axis), (OUT, axis)) for axis in range(len(out)))
+
+
+@LINKS.row(PadToMatch)
+def _match(op: PadToMatch, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+    yield from (((0, axis), (OUT, axis)) for axis in range(len(out)) if axis != op.axis or ins[0][axis] == out[axis])
+
+
+# --- attributes that hold extents: (op, operand shapes before, operand shapes now, wanted result shape) ---------------
+
+
+@FOLLOW.row(Reshape)
+def _(op: Reshape, before: Sequence[Shape], now: Sequence[Shape], wanted: Shape) -> Op:
+    target = list(wanted)
+    if prod(now[0]) != prod(target) and all(isinstance(e, int) for e in op.shape):
+        old = [e for e in op.shape if isinstance(e, int)]
+        for axes, targets in _groups(before[0], old):
+            fitted = _fit([target[t] for t in targets], prod(now[0][a] for a in axes))
+            for t, extent in zip(targets, fitted, strict=True):
+                target[t] = extent
+    return replace(op, shape=_literal(op.shape, target))
+
+
+@FOLLOW.row(BroadcastInDim)
+def _(op: BroadcastInDim, before: Sequence[Shape], now: Sequence[Shape], wanted: Shape) -> Op:
+    return replace(op, shape=_literal(op.shape, wanted))
+
+
+def _literal(exprs: Sequence[Any], extents: Sequence[int]) -> tuple[Any, ...]:
+    """New extents where the old ones are integers; dim expressions follow by themselves."""
+    return tuple(new if isinstance(old, int) else old for old, new in zip(exprs, extents, strict=True))
+
+
+@FOLLOW.row(Slice)
+def _(op: Slice, before: Sequence[Shape], now: Sequence[Shape], wanted: Shape) -> Op:
+    starts, limits = list(op.starts), list(op.limits)
+    for axis, (extent, size, stride) in enumerate(zip(now[0], wanted, op.strides, strict=True)):
+        starts[axis] = min(starts[axis], max(extent - 1, 0))
+        reach = starts[axis] + (size - 1) * stride + 1 if size else starts[axis]
+        limits[axis] = min(reach, extent)
+    return Slice(tuple(starts), tuple(limits), op.strides)
+
+
+@FOLLOW.row(DynamicSlice)
+def _(op: DynamicSlice, before: Sequence[Shape], now: Sequence[Shape], wanted: Shape) -> Op:
+    return DynamicSlice(tuple(map(min, wanted, now[0])))
+
+
+@FOLLOW.row(Gather, GatherDynamicSliceSizes)
+def _(op: Any, before: Sequence[Shape], now: Sequence[Shape], wanted: Shape) -> Op:
+    offsets = iter(op.offset_dims)
+    sizes = [
+        size if axis in op.collapsed_slice_dims else min(wanted[next(offsets)], now[0][axis])
+        for axis, size in enumerate(op.slice_sizes)
+    ]
+    result: Op = replace(op, slice_sizes=_literal(op.slice_sizes, sizes))
+    return result
+
+
+def _groups(a: Sequence[int], b: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+    """Axes of two shapes in the smallest runs of equal product, in column-major order."""
+    if 0 in a or 0 in b:
+        return [(list(range(len(a))), list(range(len(b))))]
+    groups: list[tuple[list[int], list[int]]] = []
+    axes: list[int] = []
+    targets: list[int] = []
+    i = j = 0
+    p = q = 1
+    while i < len(a) or j < len(b):
+        if i < len(a) and (j == len(b) or p < q or (p == q and len(axes) <= len(targets))):
+            p, i, axes = p * a[i], i + 1, [*axes, i]
+        else:
+            q, j, targets = q * b[j], j + 1, [*targets, j]
+        if p == q and axes and targets:
+            groups.append((axes, targets))
+            axes, targets, p, q = [], [], 1, 1
+    return [*groups, (axes, targets)] if axes or targets else groups
+
+
+def _fit(extents: Sequence[int], total: int) -> list[int]:
+    """Extents with the product `total`, changing one of the old ones if that is possible."""
+    for k in sorted(range(len(extents)), key=lambda k: -extents[k]):
+        rest = prod(extents[:k]) * prod(extents[k + 1 :])
+        if rest and total % rest == 0:
+            return [*extents[:k], total // rest, *extents[k + 1 :]]
+    return [total, *([1] * (len(extents) - 1))] if extents else []
