@@ -1,0 +1,232 @@
+"""Comparison of one executor's outputs with a reference: with enclosures, or bit for bit.
+
+Lives here: which elements are wrong, which are decided, how far they are from the native answer, and all of that in words.
+What an enclosure is, and what a verdict follows from, does not live here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from oracle.enclosure import Enclosure
+from oracle.ulp import ordinals, ulp_distance
+from oracle.verdict import Comparison
+from tenferro_ref.dtype import DType
+from tenferro_ref.tensor import Array
+
+#: Points of the accuracy plot that one comparison contributes.
+SAMPLE = 32
+
+
+def compare(
+    reference: Sequence[Enclosure],
+    strict: Sequence[Enclosure] | None,
+    observed: Sequence[Array],
+    native: Sequence[Array],
+) -> Comparison:
+    """Hold the outputs of an executor against enclosures.
+
+    Parameters
+    ----------
+    reference
+        One enclosure an output, under the executor's arithmetic model.
+    strict
+        The same under IEEE arithmetic: what is outside these and inside `reference` counts as forgiven.
+    observed
+        The executor's outputs; a wrong number, dtype or shape of them is a mismatch of all elements.
+    native
+        The native answer, from which ULP distances are counted.
+    """
+    elements = sum(e.lo.size for e in reference)
+    decided = sum(int(e.decided.sum()) for e in reference)
+    if len(observed) != len(reference):
+        return _misfit(elements, None, f"{len(reference)} outputs", f"{len(observed)} outputs", "outputs")
+    for i, (e, o) in enumerate(zip(reference, observed, strict=True)):
+        if o.dtype != e.dtype.numpy:
+            return _misfit(elements, i, e.dtype.name, str(o.dtype), "dtype")
+        if o.shape != e.shape:
+            return _misfit(elements, i, str(list(e.shape)), str(list(o.shape)), "shape")
+    outside = forgiven = 0
+    first: tuple[int, tuple[int, ...]] | None = None
+    worst: float | None = None
+    points: list[tuple[Array, Array]] = []
+    for i, (e, o, n) in enumerate(zip(reference, observed, native, strict=True)):
+        inside = e.contains(o)
+        wrong = inside.size - int(np.count_nonzero(inside))
+        if wrong and first is None:
+            first = i, tuple(int(k) for k in np.argwhere(~inside)[0])
+        outside += wrong
+        if strict is not None:
+            forgiven += int(np.count_nonzero(inside & ~strict[i].contains(o)))
+        if e.dtype.is_float and o.size and n.shape == o.shape and n.dtype == o.dtype:
+            distance = ulp_distance(o, n)
+            known = ~np.isnan(distance)
+            if known.any():
+                worst = max(worst or 0.0, float(distance[known].max()))
+                points.append((distance[known], _width(e, o.dtype)[known]))
+    widths = _sample(points)
+    if first is None:
+        return Comparison(elements, decided, 0, forgiven, worst, widths=widths)
+    i, index = first
+    words = _words(reference[i], observed[i], index)
+    return Comparison(elements, decided, outside, forgiven, worst, i, index, *words, widths)
+
+
+def _misfit(elements: int, output: int | None, expected: str, observed: str, what: str) -> Comparison:
+    return Comparison(
+        elements=elements,
+        outside=max(elements, 1),
+        worst_output=output,
+        worst_index=None if output is None else (),
+        observed=observed,
+        expected=expected,
+        value_class=f"{what} {expected}, got {observed}",
+    )
+
+
+def _width(e: Enclosure, dtype: np.dtype[Any]) -> Array:
+    """Width of the enclosure in ULPs of the dtype; NaN where it is unbounded or empty."""
+    bounded = np.isfinite(e.lo) & np.isfinite(e.hi)
+    lo, hi = (ordinals(np.where(bounded, b, 0.0).astype(dtype)).astype(np.float64) for b in (e.lo, e.hi))
+    return np.where(bounded, hi - lo, np.nan)
+
+
+def _sample(points: list[tuple[Array, Array]]) -> tuple[tuple[float, float], ...]:
+    """Evenly spaced elements: log2 of the width (a single value has half an ULP) and the distance from native."""
+    if not points:
+        return ()
+    distance, width = (np.concatenate([p[k] for p in points]) for k in (0, 1))
+    known = np.flatnonzero(~np.isnan(width))
+    if not known.size:
+        return ()
+    chosen = known[np.unique(np.linspace(0, known.size - 1, SAMPLE).astype(int))]
+    logs = np.log2(np.maximum(width[chosen], 0.5))
+    return tuple((round(float(w), 3), float(d)) for w, d in zip(logs, distance[chosen], strict=True))
+
+
+# --- words ----------------------------------------------------------------------------------------------------------
+
+
+def _words(e: Enclosure, o: Array, index: tuple[int, ...]) -> tuple[str, str, str]:
+    """Observed, expected, and the class of the disagreement at one element."""
+    value = o[index]
+    lo, hi, nan = e.lo[index], e.hi[index], bool(e.nan[index])
+    if not e.dtype.is_float:
+        one = lo == hi
+        if o.dtype == bool:
+            expected = str(bool(lo)).lower() if one else "either"
+            return str(bool(value)).lower(), expected, f"expected {expected}, got {str(bool(value)).lower()}"
+        expected = str(int(lo)) if one else f"[{int(lo)}, {int(hi)}]"
+        return str(int(value)), expected, "expected integer, got other integer"
+    expected = _interval(e, index)
+    kind = _kind(float(value))
+    if lo > hi:
+        wanted = "NaN"
+    elif lo == hi == 0:
+        signs = [s for s, flag in (("+0", e.pos_zero[index]), ("-0", e.neg_zero[index])) if flag]
+        wanted = signs[0] if len(signs) == 1 else "zero"
+    elif lo == hi:
+        wanted = _kind(float(lo))
+    elif nan and not (np.isfinite(lo) and np.isfinite(hi)):
+        wanted = "NaN or a range"
+    elif not np.isfinite(hi) and not np.isfinite(lo):
+        wanted = "a range"
+    else:
+        wanted = "finite" if np.isfinite(lo) and np.isfinite(hi) else "a half-line"
+    if kind == wanted == "finite" or (wanted not in ("NaN", "inf", "-inf") and kind == "finite"):
+        kind = "other finite"
+    return str(value), expected, f"expected {wanted}, got {kind}"
+
+
+def _kind(value: float) -> str:
+    if value != value:
+        return "NaN"
+    if np.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    if value == 0:
+        return "-0" if np.signbit(value) else "+0"
+    return "finite"
+
+
+def _interval(e: Enclosure, index: tuple[int, ...]) -> str:
+    """`NaN`, `2.5`, `-0`, `[1, 2] or NaN`."""
+    lo, hi = float(e.lo[index]), float(e.hi[index])
+    if lo > hi:
+        return "NaN"
+
+    def shown(v: float) -> str:
+        return str(np.float32(v) if e.dtype is DType.F32 else v)
+
+    pos, neg = bool(e.pos_zero[index]), bool(e.neg_zero[index])
+    if lo == hi == 0:
+        text = "+-0" if pos and neg else "-0" if neg else "+0"
+    elif lo == hi:
+        text = shown(lo)
+    else:
+        text = f"[{shown(lo)}, {shown(hi)}]"
+        if lo <= 0 <= hi and pos != neg:
+            text += " (no -0)" if pos else " (no +0)"
+        elif lo <= 0 <= hi and not pos:
+            text += " (no 0)"
+    return text + (" or NaN" if e.nan[index] else "")
+
+
+# --- bit for bit ----------------------------------------------------------------------------------------------------
+
+
+def compare_bits(a: Sequence[Array], b: Sequence[Array]) -> Comparison:
+    """Hold `b` against `a`, bit for bit; every element is decided.
+
+    NaN payloads and signs of zero count.
+    """
+    elements = sum(x.size for x in a)
+    if len(a) != len(b):
+        return _misfit(elements, None, f"{len(a)} outputs", f"{len(b)} outputs", "outputs")
+    outside = 0
+    worst: float | None = None
+    first: tuple[int, tuple[int, ...]] | None = None
+    for i, (x, y) in enumerate(zip(a, b, strict=True)):
+        if x.dtype != y.dtype:
+            return _misfit(elements, i, str(x.dtype), str(y.dtype), "dtype")
+        if x.shape != y.shape:
+            return _misfit(elements, i, str(list(x.shape)), str(list(y.shape)), "shape")
+        if x.tobytes() == y.tobytes():
+            if x.dtype.kind == "f" and np.isfinite(x).any():
+                worst = worst or 0.0
+            continue
+        differs = _other_bits(x, y)
+        outside += int(np.count_nonzero(differs))
+        if first is None:
+            first = i, tuple(int(k) for k in np.argwhere(differs)[0])
+        if x.dtype.kind == "f":
+            distance = ulp_distance(x, y)
+            known = distance[~np.isnan(distance)]
+            if known.size:
+                worst = max(worst or 0.0, float(known.max()))
+    if first is None:
+        return Comparison(elements, elements, worst_ulp=worst)
+    i, index = first
+    expected, observed = a[i][index], b[i][index]
+    value_class = f"expected {_bit_kind(expected)}, got {_bit_kind(observed)}"
+    if _bit_kind(expected) == _bit_kind(observed):
+        value_class = f"expected {_bit_kind(expected)}, got other {_bit_kind(observed)}"
+    return Comparison(elements, elements, outside, 0, worst, i, index, str(observed), str(expected), value_class)
+
+
+def _other_bits(x: Array, y: Array) -> Array:
+    size = x.dtype.itemsize
+    rows = [np.ascontiguousarray(v).reshape(-1).view(np.uint8).reshape(-1, size) for v in (x, y)]
+    return np.asarray((rows[0] != rows[1]).any(1).reshape(x.shape))
+
+
+def _bit_kind(value: Any) -> str:
+    if isinstance(value, np.bool_):
+        return str(bool(value)).lower()
+    if isinstance(value, np.integer):
+        return "integer"
+    if isinstance(value, np.complexfloating):
+        return "complex"
+    return _kind(float(value))

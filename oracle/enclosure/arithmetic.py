@@ -1,0 +1,416 @@
+"""Rules of the correctly rounded operations: sum, product, quotient, and what only picks or compares.
+
+Rounding to nearest is monotone, so that the bounds of the rounded results are the rounded bounds. What an FMA or a
+rewritten division may give instead joins the hull (docs/enclosures.md, "Contraction" and "Rewrites").
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from oracle.enclosure import integers
+from oracle.enclosure.formats import Array, Format, quantum, sum_outward
+from oracle.enclosure.rule import ENCLOSE, Bounds, Context
+from oracle.enclosure.value import (
+    Enclosure,
+    Terms,
+    Unrounded,
+    build,
+    exact,
+    hull,
+    three_valued,
+)
+from tenferro_ref.ops import (
+    Abs,
+    Add,
+    Clamp,
+    Compare,
+    CompareDir,
+    Conj,
+    Divide,
+    Maximum,
+    Minimum,
+    Multiply,
+    Negate,
+    Op,
+    Select,
+    Sign,
+)
+
+#: A rewritten chain of divisions rounds two or three times where the real quotient is rounded once.
+CHAIN_ULPS = 3
+
+
+def may_be_positive(x: Enclosure) -> Array:
+    """Some possible result has a plus sign."""
+    return np.asarray((x.hi > 0) | x.pos_zero)
+
+
+def may_be_negative(x: Enclosure) -> Array:
+    return np.asarray((x.lo < 0) | x.neg_zero)
+
+
+def may_be_zero(x: Enclosure) -> Array:
+    return np.asarray(x.pos_zero | x.neg_zero)
+
+
+def may_be_infinite(x: Enclosure) -> Array:
+    return np.asarray(((x.hi == np.inf) | (x.lo == -np.inf)) & (x.lo <= x.hi))
+
+
+def may_be_finite(x: Enclosure) -> Array:
+    return np.asarray((x.lo < np.inf) & (x.hi > -np.inf) & (x.lo <= x.hi))
+
+
+def is_zero(x: Enclosure) -> Array:
+    """Nothing but a zero (or NaN)."""
+    return np.asarray((x.lo == 0) & (x.hi == 0))
+
+
+# --- sum ------------------------------------------------------------------------------------------------------------
+
+
+def _without_nan(lo: Array, hi: Array) -> Bounds:
+    """Bounds of a sum: where one is inf - inf, the other operand is one infinity, and no more than that is possible."""
+    return np.where(np.isnan(lo), np.inf, lo), np.where(np.isnan(hi), -np.inf, hi)
+
+
+@ENCLOSE.row(Add)
+def _add(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    return add(c, x, y) if c.dtype.is_float else integers.add(c.dtype, x, y)
+
+
+def add(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    """`x + y` rounded once; with an unrounded product in it where the model contracts."""
+    f = c.format
+    if x.is_point and y.is_point:
+        lo = hi = f.nearest(x.lo + y.lo)
+    else:
+        lo, hi = _without_nan(f.nearest(x.lo + y.lo), f.nearest(x.hi + y.hi))
+    nan = x.nan | y.nan | ((x.hi == np.inf) & (y.lo == -np.inf)) | ((x.lo == -np.inf) & (y.hi == np.inf))
+    # a sum of two zeros has their common sign, or is +0; any other zero is a cancellation: +0
+    zeros = is_zero(x) & is_zero(y)
+    pos = ~zeros | (x.pos_zero & may_be_zero(y)) | (x.neg_zero & y.pos_zero)
+    neg = x.neg_zero & y.neg_zero
+    if c.model.rewrite:  # x + 0 is x
+        neg = neg | (x.neg_zero & y.pos_zero & y.const) | (x.pos_zero & y.neg_zero & x.const)
+    if c.model.contract:
+        for product, addend in ((x.unrounded, y), (y.unrounded, x)):
+            if product is not None and product.kind == "product":
+                low, high = _fused(f, product, addend)
+                lo, hi = np.fmin(lo, low), np.fmax(hi, high)
+                pos, neg = pos | ~np.signbit(high), neg | np.signbit(low)
+    return build(c.model, c.dtype, lo, hi, nan, pos, neg)
+
+
+def _fused(f: Format, product: Unrounded, addend: Enclosure) -> Bounds:
+    """Bounds of `product + addend` rounded once; an empty sum is (+inf, -inf)."""
+    low = sum_outward(product.lo, addend.lo.astype(f.wide), -np.inf)
+    high = sum_outward(product.hi, addend.hi.astype(f.wide), np.inf)
+    return _without_nan(f.nearest(low), f.nearest(high))
+
+
+# --- product --------------------------------------------------------------------------------------------------------
+
+
+def _products(xl: Array, xh: Array, yl: Array, yh: Array) -> Bounds:
+    """Least and greatest corner; fmin and fmax leave out 0 * inf."""
+    if xl is xh:
+        if yl is yh:
+            p = xl * yl
+            return p, p
+        a, b = xl * yl, xl * yh
+        return np.fmin(a, b), np.fmax(a, b)
+    if yl is yh:
+        a, b = xl * yl, xh * yl
+        return np.fmin(a, b), np.fmax(a, b)
+    a, b, d, e = xl * yl, xl * yh, xh * yl, xh * yh
+    return np.fmin(np.fmin(a, b), np.fmin(d, e)), np.fmax(np.fmax(a, b), np.fmax(d, e))
+
+
+def product_bounds(wide: Any, x: Enclosure, y: Enclosure) -> Bounds:
+    """Bounds of the product in a wide type (rounded to that type); NaN where there is none."""
+    xl, yl = x.lo.astype(wide), y.lo.astype(wide)
+    xh = xl if x.is_point else x.hi.astype(wide)
+    yh = yl if y.is_point else y.hi.astype(wide)
+    lo, hi = _products(xl, xh, yl, yh)
+    if x.is_point and y.is_point:
+        return lo, hi
+    # 0 * finite where every corner is 0 * inf
+    zero = (may_be_zero(x) & may_be_finite(y)) | (may_be_zero(y) & may_be_finite(x))
+    if zero.any():
+        lo, hi = np.where(zero, np.fmin(lo, 0), lo), np.where(zero, np.fmax(hi, 0), hi)
+    none = x.empty | y.empty
+    if none.any():
+        lo, hi = np.where(none, np.nan, lo), np.where(none, np.nan, hi)
+    return lo, hi
+
+
+@ENCLOSE.row(Multiply)
+def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    return multiply(c, x, y) if c.dtype.is_float else integers.multiply(c.dtype, x, y)
+
+
+def multiply(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    """`x * y` rounded once, with its unrounded bounds where the model contracts."""
+    f = c.format
+    exact_low, exact_high = product_bounds(np.float64, x, y)
+    one = exact_low is exact_high
+    lo = f.nearest(exact_low)
+    hi = lo if one else f.nearest(exact_high)
+    nan = x.nan | y.nan | (may_be_zero(x) & may_be_infinite(y)) | (may_be_zero(y) & may_be_infinite(x))
+    result = build(c.model, c.dtype, lo, hi, nan, *_zero_signs(x, y))
+    if not c.model.contract:
+        return result
+    if f.wide is not np.float64:
+        exact_low, exact_high = product_bounds(f.wide, x, y)
+    # F32 products are exact in float64; those of F64 are exact in the wide type when few enough bits are set
+    if f.dtype.itemsize == 8:
+        fits = _magnitude(exact_low, exact_high) * f.wide_unit <= _least_bits(x) * _least_bits(y)
+        exact_low = np.where(fits, exact_low, np.nextafter(exact_low, f.wide(-np.inf)))
+        exact_high = np.where(fits, exact_high, np.nextafter(exact_high, f.wide(np.inf)))
+    none = np.isnan(exact_low) | np.isnan(exact_high)
+    exact_low, exact_high = np.where(none, np.inf, exact_low), np.where(none, -np.inf, exact_high)
+    return replace(result, unrounded=Unrounded("product", exact_low, exact_high))
+
+
+def _magnitude(lo: Array, hi: Array) -> Array:
+    return np.fmax(np.abs(lo), np.abs(hi))
+
+
+def _least_bits(x: Enclosure) -> Array:
+    q = quantum(x.lo)
+    return q if x.is_point else np.minimum(q, quantum(x.hi))
+
+
+def _zero_signs(x: Enclosure, y: Enclosure) -> Bounds:
+    """Signs that a product or quotient may have: possible +0, possible -0."""
+    xp, xn, yp, yn = may_be_positive(x), may_be_negative(x), may_be_positive(y), may_be_negative(y)
+    return (xp & yp) | (xn & yn), (xp & yn) | (xn & yp)
+
+
+# --- quotient -------------------------------------------------------------------------------------------------------
+
+
+def quotient_bounds(xl: Array, xh: Array, y: Enclosure, yl: Array, yh: Array, zero: Array) -> Bounds:
+    """Bounds of x / y in the type of the bounds; NaN where there is none.
+
+    `y` says which signs and zeros the divisor has; `zero` where 0 is a result that the corners may miss.
+    """
+    lo, hi = np.full(zero.shape, np.nan, xl.dtype), np.full(zero.shape, np.nan, xl.dtype)
+    some = y.lo <= y.hi
+    for use, a, b in (
+        # the sign of a zero divisor is the sign of the infinity
+        (may_be_positive(y) & some, np.abs(np.maximum(yl, 0)), np.abs(np.maximum(yh, 0))),
+        (may_be_negative(y) & some, -np.abs(np.minimum(yl, 0)), -np.abs(np.minimum(yh, 0))),
+    ):
+        if not use.any():
+            continue
+        corners = [xl / a] if xl is xh and yl is yh else [xl / a, xl / b, xh / a, xh / b]
+        for q in corners:
+            q = np.where(use, q, np.nan)
+            lo, hi = np.fmin(lo, q), np.fmax(hi, q)
+    if zero.any():
+        lo, hi = np.where(zero, np.fmin(lo, 0), lo), np.where(zero, np.fmax(hi, 0), hi)
+    return lo, hi
+
+
+@ENCLOSE.row(Divide)
+def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    return divide(c, x, y) if c.dtype.is_float else integers.divide(c.dtype, x, y)
+
+
+def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    """`x / y` rounded once; rewritten divisions join the hull where the model has them."""
+    f = c.format
+    x, y = _broadcast(x, y)
+    nan = x.nan | y.nan | (may_be_zero(x) & may_be_zero(y)) | (may_be_infinite(x) & may_be_infinite(y))
+    zero = (may_be_zero(x) & ~is_zero(y)) | (may_be_finite(x) & may_be_infinite(y))
+    zero &= ~x.empty & ~y.empty
+    none = x.empty | y.empty
+
+    def bounds(xl: Array, xh: Array, yl: Array, yh: Array) -> Bounds:
+        lo, hi = quotient_bounds(xl, xh, y, yl, yh, zero)
+        return np.where(none, np.nan, lo), np.where(none, np.nan, hi)
+
+    lo, hi = bounds(x.lo, x.hi, y.lo, y.hi)
+    low, high = f.nearest(lo), f.nearest(hi)
+    if not c.model.rewrite:
+        return build(c.model, c.dtype, low, high, nan, *_zero_signs(x, y))
+
+    # the real quotient, with unrounded quotients and roots in place of rounded operands
+    w = f.wide
+    xu = x.unrounded if x.unrounded is not None and x.unrounded.kind == "quotient" else None
+    yu = y.unrounded if y.unrounded is not None and y.unrounded.kind in ("quotient", "root") else None
+    xl, xh = (x.lo.astype(w), x.hi.astype(w)) if xu is None else (np.fmin(x.lo, xu.lo), np.fmax(x.hi, xu.hi))
+    yl, yh = (y.lo.astype(w), y.hi.astype(w)) if yu is None else (np.fmin(y.lo, yu.lo), np.fmax(y.hi, yu.hi))
+    real_low, real_high = bounds(xl, xh, yl, yh)
+    real_low, real_high = np.nextafter(real_low, w(-np.inf)), np.nextafter(real_high, w(np.inf))
+    if xu is not None or yu is not None:
+        ulps = CHAIN_ULPS + (c.budget("Rsqrt") if yu is not None and yu.kind == "root" else 0)
+        low, high = widen(f, ulps, real_low, real_high, low, high)
+    if y.const and y.is_point:  # x * (1 / y), the reciprocal rounded
+        reciprocal = f.nearest(1 / y.lo)
+        alt_low, alt_high = _products(x.lo, x.lo if x.is_point else x.hi, reciprocal, reciprocal)
+        low, high = np.fmin(low, f.nearest(alt_low)), np.fmax(high, f.nearest(alt_high))
+    result = build(c.model, c.dtype, low, high, nan, *_zero_signs(x, y))
+    empty = np.isnan(real_low)
+    bounds_of_real = np.where(empty, np.inf, real_low), np.where(empty, -np.inf, real_high)
+    return replace(result, unrounded=Unrounded("quotient", *bounds_of_real))
+
+
+def widen(f: Format, ulps: float, real_low: Array, real_high: Array, low: Array, high: Array) -> Bounds:
+    """Hull of [low, high] and the real bounds taken `ulps` outward."""
+    lo = f.nearest(real_low - ulps * f.ulp(real_low))
+    hi = f.nearest(real_high + ulps * f.ulp(real_high))
+    return np.fmin(low, lo), np.fmax(high, hi)
+
+
+def _broadcast(x: Enclosure, y: Enclosure) -> tuple[Enclosure, Enclosure]:
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    return x.reshaped(shape), y.reshaped(shape)
+
+
+# --- sign, extrema, comparison, choice ------------------------------------------------------------------------------
+
+
+@ENCLOSE.row(Negate)
+def _negate(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    if not c.dtype.is_float:
+        return integers.negate(c.dtype, x)
+    lo = -x.hi
+    hi = lo if x.is_point else -x.lo
+    u, t = x.unrounded, x.terms
+    return Enclosure(
+        x.dtype,
+        lo,
+        hi,
+        x.nan,
+        x.neg_zero,
+        x.pos_zero,
+        x.const,
+        None if u is None else Unrounded(u.kind, -u.hi, -u.lo),
+        None if t is None else Terms(-t.hi, -t.lo, t.magnitude, t.count),
+    )
+
+
+@ENCLOSE.row(Abs)
+def _abs(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    if not c.dtype.is_float:
+        return integers.absolute(c.dtype, x)
+    if x.is_point:
+        lo = hi = np.abs(x.lo)
+    else:
+        lo, hi = np.maximum(np.maximum(x.lo, -x.hi), 0.0), np.maximum(-x.lo, x.hi)
+        lo, hi = np.where(x.empty, np.inf, lo), np.where(x.empty, -np.inf, hi)
+    return Enclosure(x.dtype, lo, hi, x.nan, may_be_zero(x), np.zeros_like(x.neg_zero))
+
+
+@ENCLOSE.row(Conj)
+def _conj(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    return x
+
+
+@ENCLOSE.row(Sign)
+def _sign(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    """-1, 0 or 1; XLA keeps the sign of zero, the reference gives +0: either is accepted (SEMANTICS 0)."""
+    if not c.dtype.is_float:
+        return exact(c.dtype, np.sign(x.lo), None if x.is_point else np.sign(x.hi))
+    zero = may_be_zero(x)
+    lo = np.where(x.lo > 0, 1.0, np.where(zero, -0.0, 1.0))
+    lo = np.where(x.lo < 0, -1.0, lo)
+    hi = np.where(x.hi > 0, 1.0, np.where(zero, 0.0, -1.0))
+    lo, hi = np.where(x.empty, np.inf, lo), np.where(x.empty, -np.inf, hi)
+    return Enclosure(x.dtype, lo, hi, x.nan, zero, zero)
+
+
+def _extremum(c: Context, x: Enclosure, y: Enclosure, largest: bool) -> Enclosure:
+    pick = np.maximum if largest else np.minimum
+    if not c.dtype.is_float:
+        return integers.monotone(c.dtype, pick, x, y)
+    lo, hi = pick(x.lo, y.lo), pick(x.hi, y.hi)
+    nan = x.nan | y.nan
+    none = x.empty | y.empty
+    if none.any():
+        lo, hi = np.where(none, np.nan, lo), np.where(none, np.nan, hi)
+    # of two zeros (and, where denormals are read as zeros, of two denormals) either may be picked
+    pos, neg = x.pos_zero | y.pos_zero, x.neg_zero | y.neg_zero
+    if c.model.flush:
+        least = c.format.min_normal
+        both = (x.lo < least) & (x.hi > -least) & (y.lo < least) & (y.hi > -least)
+        if both.any():
+            low, high = np.minimum(x.lo, y.lo), np.maximum(x.hi, y.hi)
+            lo = np.where(both, np.minimum(lo, np.maximum(low, -least)), lo)
+            hi = np.where(both, np.maximum(hi, np.minimum(high, least)), hi)
+    return build(c.model, c.dtype, lo, hi, nan, pos, neg, inexact=False)
+
+
+@ENCLOSE.row(Maximum)
+def _maximum(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    return _extremum(c, x, y, True)
+
+
+@ENCLOSE.row(Minimum)
+def _minimum(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    return _extremum(c, x, y, False)
+
+
+@ENCLOSE.row(Clamp)
+def _clamp(op: Op, c: Context, x: Enclosure, lower: Enclosure, upper: Enclosure) -> Enclosure:
+    return _extremum(c, upper, _extremum(c, lower, x, True), False)
+
+
+@ENCLOSE.row(Compare)
+def _compare(op: Compare, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    """Three-valued: undecided where the operands overlap; false where NaN."""
+    if op.dir in (CompareDir.Gt, CompareDir.Ge):
+        x, y = y, x
+    some = ~(x.empty | y.empty)
+    if op.dir is CompareDir.Eq:
+        can = (x.lo <= y.hi) & (y.lo <= x.hi)
+        must = (x.lo == x.hi) & (y.lo == y.hi) & (x.lo == y.lo)
+    elif op.dir in (CompareDir.Lt, CompareDir.Gt):
+        can, must = x.lo < y.hi, x.hi < y.lo
+    else:
+        can, must = x.lo <= y.hi, x.hi <= y.lo
+    return three_valued(can & some, ~must | x.nan | y.nan)
+
+
+@ENCLOSE.row(Select)
+def _select(op: Op, c: Context, pred: Enclosure, x: Enclosure, y: Enclosure) -> Enclosure:
+    """The operand that the predicate picks; their hull where it is undecided."""
+    return choose(pred.can_true, pred.can_false, x, y)
+
+
+def choose(can_x: Array, can_y: Array, x: Enclosure, y: Enclosure) -> Enclosure:
+    """`x` where only it can be, `y` where only it can be, else the hull."""
+    union = x if x.is_point and y.is_point and not (can_x & can_y).any() else hull(x, y)
+    only_x = ~can_y
+
+    def pick(a: Array, b: Array, both: Array) -> Array:
+        return np.where(only_x, a, np.where(can_x, both, b))
+
+    lo = pick(x.lo, y.lo, union.lo)
+    hi = lo if union is x else pick(x.hi, y.hi, union.hi)
+    if not x.dtype.is_float:
+        return exact(x.dtype, lo, hi)
+    nan, pos, neg = (pick(a, b, a | b) for a, b in ((x.nan, y.nan), (x.pos_zero, y.pos_zero), (x.neg_zero, y.neg_zero)))
+    merged = merge_products(x, y, lambda a, b, low: pick(a, b, np.fmin(a, b) if low else np.fmax(a, b)))
+    return Enclosure(x.dtype, lo, hi, nan, pos, neg, unrounded=merged)
+
+
+def merge_products(*parts_and_pick: object) -> Unrounded | None:
+    """Unrounded products of values that are picked from; a part without one stands for itself."""
+    *parts, pick = parts_and_pick
+    values = [p for p in parts if isinstance(p, Enclosure)]
+    if not any(v.unrounded is not None and v.unrounded.kind == "product" for v in values):
+        return None
+    lows, highs = [], []
+    for v in values:
+        u = v.unrounded if v.unrounded is not None and v.unrounded.kind == "product" else None
+        lows.append(v.lo if u is None else u.lo)
+        highs.append(v.hi if u is None else u.hi)
+    return Unrounded("product", pick(*lows, True), pick(*highs, False))  # type: ignore[operator]

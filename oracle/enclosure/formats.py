@@ -1,0 +1,122 @@
+"""The two float formats, and rounding to them: to nearest, inward, outward. No op is known here.
+
+Bounds are kept in float64 whatever the dtype, and every finite bound is a value of its format. What must be known more
+finely than the format (a product before it is rounded, a logarithm) is computed in the format's *wide* type: float64 for
+F32; for F64 x87's 80-bit type where NumPy has it, else float64 itself with a slack that covers its error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tenferro_ref.dtype import DType
+
+Array: TypeAlias = NDArray[Any]
+
+#: Whether longdouble has more digits than double (x86 has 64, some platforms 53).
+HAS_WIDER = np.finfo(np.longdouble).nmant >= 63
+
+
+@dataclass(frozen=True)
+class Format:
+    """A float format.
+
+    Attributes
+    ----------
+    max, top_binade, min_normal, unit
+        Largest finite value, the power of two below it, smallest normal value, and half the spacing at 1.
+    overflow
+        Smallest magnitude that rounds to infinity (wide).
+    slack
+        Error, in ULPs of the format, that is assumed of NumPy's functions when they are evaluated in `wide`; tests
+        measure it against Arb.
+    """
+
+    dtype: DType
+    storage: Any
+    wide: Any
+    max: float
+    top_binade: float
+    min_normal: float
+    unit: float
+    overflow: Any
+    slack: float
+
+    @property
+    def wide_unit(self) -> float:
+        """Half the spacing at 1 of the wide type."""
+        return float(np.finfo(self.wide).eps) / 2
+
+    def nearest(self, v: Array) -> Array:
+        """Round to nearest even, in float64."""
+        v = np.asarray(v)
+        if self.dtype is DType.F32:
+            return np.asarray(v.astype(np.float32).astype(np.float64))
+        return v if v.dtype == np.float64 else np.asarray(v.astype(np.float64))
+
+    def least_at_or_above(self, v: Array) -> Array:
+        """The smallest result >= v; `max` up to the overflow threshold, infinity from there."""
+        y = self.nearest(v)
+        y = np.where(y < v, self._step(y, np.inf), y)
+        return np.where((v > self.max) & (v < self.overflow), self.max, y)
+
+    def greatest_at_or_below(self, v: Array) -> Array:
+        """The greatest result <= v; infinity from the overflow threshold on."""
+        return -self.least_at_or_above(-v)
+
+    def _step(self, y: Array, direction: float) -> Array:
+        stepped: Array = np.nextafter(y.astype(self.storage), self.storage(direction)).astype(np.float64)
+        return stepped
+
+    def ulp(self, v: Array) -> Array:
+        """Spacing of the format at the magnitude of `v`; that of `max` beyond."""
+        # capped at the power of two below `max`: NumPy's spacing of `max` itself is infinite
+        magnitude = np.fmin(np.abs(v), self.top_binade).astype(self.storage)
+        spacing: Array = np.spacing(magnitude).astype(self.wide)
+        return spacing
+
+
+def _format(dtype: DType) -> Format:
+    info: Any = np.finfo(dtype.numpy.name)
+    largest = float(info.max)
+    wide: Any = np.float64 if dtype is DType.F32 or not HAS_WIDER else np.longdouble
+    widens = np.finfo(wide).nmant > info.nmant
+    half = wide(2) ** (info.maxexp - info.nmant - 2)
+    return Format(
+        dtype,
+        dtype.numpy.type,
+        wide,
+        largest,
+        2.0 ** (int(info.maxexp) - 1),
+        float(info.smallest_normal),
+        float(info.eps) / 2,
+        wide(largest) + half if widens else wide(np.inf),
+        2.0**-7 if widens else 2.0,
+    )
+
+
+FORMATS: dict[DType, Format] = {d: _format(d) for d in (DType.F32, DType.F64)}
+
+
+def quantum(x: Array) -> Array:
+    """The value of the lowest set bit of each finite element; +inf for zero, 0 for infinities (float64).
+
+    Sums of multiples of `q` whose absolute sum stays below `2**p * q` are exact in any order.
+    """
+    mantissa, exponent = np.frexp(x)
+    finite = np.isfinite(x)
+    bits = np.where(finite, mantissa * 2.0**53, 0).astype(np.int64)
+    low = np.ldexp((bits & -bits).astype(np.float64), exponent - 53)
+    return np.where(finite, np.where(x == 0, np.inf, low), 0.0)
+
+
+def sum_outward(a: Array, b: Array, direction: float) -> Array:
+    """`a + b` in the type of the operands, one step towards `direction` unless it is exact (TwoSum, Knuth)."""
+    s = a + b
+    t = s - a
+    inexact = ((a - (s - t)) + (b - t) != 0) & np.isfinite(a) & np.isfinite(b)
+    return np.where(inexact, np.nextafter(s, s.dtype.type(direction)), s)

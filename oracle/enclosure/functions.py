@@ -1,0 +1,261 @@
+"""Rules of the transcendental functions: bounds from the wide type, taken outward by the model's budget.
+
+A budget of B ULPs means `|result - true value| <= B * ulp(true value)`, the result keeping the sign of the true value, its
+range ([-1, 1] for tanh, ...) and exactness at a zero. Domain errors are NaN, never an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from oracle.enclosure import integers
+from oracle.enclosure.arithmetic import may_be_negative, may_be_zero
+from oracle.enclosure.formats import Array, Format
+from oracle.enclosure.rule import ENCLOSE, Bounds, Context
+from oracle.enclosure.value import Enclosure, Unrounded, build
+from tenferro_ref.ops import Cos, Exp, Expm1, Log, Log1p, Op, Pow, Rsqrt, Sin, Sqrt, Tanh
+
+#: Non-point arguments of sin and cos beyond this give [-1, 1]: extrema can no longer be told from the bounds.
+TRIG_LIMIT = 2.0**30
+
+
+def budgeted(
+    f: Format, ulps: float, low: Array, high: Array, least: float = -np.inf, greatest: float = np.inf
+) -> Bounds:
+    """The results that are within `ulps` of a value in [low, high] (wide), given the range of the function."""
+    one = low is high
+    reach = ulps + f.slack
+    down = low - np.where(low == 0, 0, reach * f.ulp(low))
+    up = high + np.where(high == 0, 0, reach * f.ulp(high))
+    # the sign of the true value is kept
+    down = np.where((low >= 0) & (down < 0), 0, down)
+    up = np.where((high <= 0) & (up > 0), 0, up)
+    lo, hi = f.least_at_or_above(down), f.greatest_at_or_below(up)
+    if not one or ulps < 1:
+        # with less than an ULP between the sides no result may be left: the nearest ones always are
+        lo, hi = np.fmin(lo, f.nearest(low)), np.fmax(hi, f.nearest(high))
+    return np.fmax(lo, least), np.fmin(hi, greatest)
+
+
+def _function(
+    c: Context,
+    x: Enclosure,
+    name: str,
+    low: Array,
+    high: Array,
+    nan: Array,
+    *,
+    range_: tuple[float, float] = (-np.inf, np.inf),
+    pos: Array | None = None,
+    neg: Array | None = None,
+) -> Enclosure:
+    """From wide bounds of the true value. `pos`, `neg`: zeros that the argument maps to zero exactly."""
+    lo, hi = budgeted(c.format, c.budget(name), low, high, *range_)
+    none = low > high
+    if none.any():
+        lo, hi = np.where(none, np.inf, lo), np.where(none, -np.inf, hi)
+    never = np.zeros(lo.shape, bool)
+    pos_zero = (high > 0) | (never if pos is None else pos)
+    neg_zero = (low < 0) | (never if neg is None else neg)
+    return build(c.model, c.dtype, lo, hi, nan, pos_zero, neg_zero)
+
+
+def _ends(c: Context, x: Enclosure, f: Callable[[Array], Array]) -> Bounds:
+    """`f` at both ends in the wide type; empty stays empty."""
+    w = c.format.wide
+    low = f(x.lo.astype(w))
+    high = low if x.is_point else f(x.hi.astype(w))
+    if x.is_point:
+        return low, high
+    none = x.lo > x.hi
+    return np.where(none, np.inf, low), np.where(none, -np.inf, high)
+
+
+def _clipped(x: Enclosure, least: float) -> Enclosure:
+    """The part of the argument in the domain [least, inf]."""
+    if x.is_point and not (x.lo < least).any():
+        return x
+    lo, hi = np.maximum(x.lo, least), x.hi
+    none = hi < least
+    return replace(x, lo=np.where(none, np.inf, lo), hi=np.where(none, -np.inf, hi))
+
+
+@ENCLOSE.row(Exp)
+def _exp(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    low, high = _ends(c, x, np.exp)
+    return _function(c, x, "Exp", low, high, x.nan, range_=(0.0, np.inf), pos=x.lo <= x.hi)
+
+
+@ENCLOSE.row(Expm1)
+def _expm1(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    low, high = _ends(c, x, np.expm1)
+    return _function(c, x, "Expm1", low, high, x.nan, range_=(-1.0, np.inf), pos=x.pos_zero, neg=x.neg_zero)
+
+
+@ENCLOSE.row(Tanh)
+def _tanh(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    low, high = _ends(c, x, np.tanh)
+    return _function(c, x, "Tanh", low, high, x.nan, range_=(-1.0, 1.0), pos=x.pos_zero, neg=x.neg_zero)
+
+
+@ENCLOSE.row(Log)
+def _log(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    """log(+-0) = -inf, log of a negative number NaN, log(1) = +0."""
+    low, high = _ends(c, _clipped(x, 0.0), lambda v: np.log(np.abs(v)))
+    return _function(c, x, "Log", low, high, x.nan | (x.lo < 0), pos=(low <= 0) & (high >= 0))
+
+
+@ENCLOSE.row(Log1p)
+def _log1p(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    low, high = _ends(c, _clipped(x, -1.0), np.log1p)
+    return _function(c, x, "Log1p", low, high, x.nan | (x.lo < -1), pos=x.pos_zero, neg=x.neg_zero)
+
+
+@ENCLOSE.row(Sqrt)
+def _sqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    """Correctly rounded; sqrt(-0) = -0."""
+    f = c.format
+    inside = _clipped(x, 0.0)
+    low = np.sqrt(inside.lo)
+    high = low if inside.is_point else np.sqrt(np.maximum(inside.hi, 0.0))
+    high = high if inside.is_point else np.where(inside.lo > inside.hi, -np.inf, high)
+    lo = f.nearest(low)
+    hi = lo if high is low else f.nearest(high)
+    result = build(c.model, c.dtype, lo, hi, x.nan | (x.lo < 0), x.pos_zero, x.neg_zero)
+    if not c.model.rewrite:
+        return result
+    w = f.wide
+    real_low = np.nextafter(np.sqrt(np.maximum(inside.lo, 0.0).astype(w)), w(-np.inf))
+    real_high = np.nextafter(np.sqrt(np.maximum(inside.hi, 0.0).astype(w)), w(np.inf))
+    # exact at 0 and inf; elsewhere a root is far from both
+    real_low, real_high = np.where(low == 0, low, real_low), np.where(np.isinf(low), low, real_high)
+    none = inside.lo > inside.hi
+    return replace(
+        result,
+        unrounded=Unrounded("root", np.where(none, np.inf, real_low), np.where(none, -np.inf, real_high)),
+    )
+
+
+@ENCLOSE.row(Rsqrt)
+def _rsqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    """1 / sqrt(x): decreasing, rsqrt(+-0) = +-inf."""
+    w = c.format.wide
+    inside = _clipped(x, 0.0)
+    high = 1 / np.sqrt(np.abs(inside.lo).astype(w))
+    low = high if inside.is_point else 1 / np.sqrt(np.abs(inside.hi).astype(w))
+    only_minus = inside.neg_zero & ~inside.pos_zero & (inside.hi == 0)
+    high = np.where(only_minus, -np.inf, high)
+    low = np.where(inside.neg_zero, -np.inf, low)
+    none = inside.lo > inside.hi
+    low, high = np.where(none, np.inf, low), np.where(none, -np.inf, high)
+    return _function(c, x, "Rsqrt", low, high, x.nan | (x.lo < 0), pos=x.hi == np.inf)
+
+
+# --- sine and cosine ------------------------------------------------------------------------------------------------
+
+
+def _trig(c: Context, x: Enclosure, f: Callable[[Array], Array], peak: float, name: str) -> Enclosure:
+    """`peak`: where the function is 1, in turns; it is -1 half a turn later."""
+    low_end, high_end = _ends(c, x, f)
+    finite = np.isfinite(x.lo) & np.isfinite(x.hi)
+    nan = x.nan | (~finite & ~x.empty)
+    low, high = np.fmin(low_end, high_end), np.fmax(low_end, high_end)
+    single = x.lo == x.hi
+    if not (single & finite).all():
+        turns = 1 / (2 * np.pi)
+        slack = 2.0**-20
+        safe_lo, safe_hi = np.where(finite, x.lo, 0.0) * turns, np.where(finite, x.hi, 0.0) * turns
+        top = np.floor(safe_hi - peak + slack) > np.floor(safe_lo - peak - slack)
+        bottom = np.floor(safe_hi - peak - 0.5 + slack) > np.floor(safe_lo - peak - 0.5 - slack)
+        wild = ~finite | (np.fmax(np.abs(safe_lo), np.abs(safe_hi)) > TRIG_LIMIT * turns)
+        low = np.where(~single & (bottom | wild), -1.0, low)
+        high = np.where(~single & (top | wild), 1.0, high)
+        none = x.empty | (single & ~finite)
+        low, high = np.where(none, np.inf, low), np.where(none, -np.inf, high)
+    return _function(c, x, name, low, high, nan, range_=(-1.0, 1.0), pos=x.pos_zero | ~single, neg=x.neg_zero | ~single)
+
+
+@ENCLOSE.row(Sin)
+def _sin(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    return _trig(c, x, np.sin, 0.25, "Sin")
+
+
+@ENCLOSE.row(Cos)
+def _cos(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    return _trig(c, x, np.cos, 0.0, "Cos")
+
+
+# --- power ----------------------------------------------------------------------------------------------------------
+
+
+@ENCLOSE.row(Pow)
+def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    """C's pow. On x >= 0 it is monotone in each operand (infinities included), so that the corners bound it."""
+    if not c.dtype.is_float:
+        return integers.power(c.dtype, x, y)
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    x, y = x.reshaped(shape), y.reshaped(shape)
+    w = c.format.wide
+    some = ~(x.empty | y.empty)
+    yl = np.where(some, y.lo, 0.0).astype(w)
+    yh = np.where(some, y.hi, 0.0).astype(w)
+    exponent_known = yl == yh
+
+    def corners(a: Array, b: Array) -> Bounds:
+        a, b = a.astype(w), b.astype(w)
+        values = [np.power(a, yl)]
+        if not (x.is_point and y.is_point):
+            values += [np.power(a, yh), np.power(b, yl), np.power(b, yh)]
+        return np.minimum.reduce(values), np.maximum.reduce(values)
+
+    low, high = np.full(shape, np.nan, w), np.full(shape, np.nan, w)
+    minus = np.zeros(shape, bool)  # some result carries a minus sign
+    plus = np.zeros(shape, bool)
+    nan = x.nan | y.nan
+
+    positive = ((x.hi > 0) | x.pos_zero) & some
+    if positive.any():
+        l, h = corners(np.abs(np.where(positive, np.maximum(x.lo, 0.0), 1.0)), np.where(positive, np.abs(x.hi), 1.0))
+        low, high = np.where(positive, l, np.nan), np.where(positive, h, np.nan)
+        plus = positive
+
+    negative = may_be_negative(x) & some
+    if negative.any():
+        near, far = np.abs(np.minimum(x.hi, 0.0)), np.abs(np.minimum(x.lo, 0.0))
+        l, h = corners(np.where(negative, near, 1.0), np.where(negative, far, 1.0))
+        whole = np.floor(yl) == yl
+        odd = whole & (np.abs(np.fmod(np.where(np.isfinite(yl), yl, 0.0), 2.0)) == 1)
+        both = negative & ~exponent_known
+        up, down = negative & exponent_known & whole & ~odd, negative & exponent_known & odd
+        # of a fractional power only -0 and -inf have a value
+        for use, value in (
+            (negative & exponent_known & ~whole & x.neg_zero, np.power(w(0), np.where(whole, 1, yl))),
+            (negative & exponent_known & ~whole & (x.lo == -np.inf), np.power(w(np.inf), yl)),
+        ):
+            low, high = np.where(use, np.fmin(low, value), low), np.where(use, np.fmax(high, value), high)
+            plus = plus | use
+        for use, a, b in ((up, l, h), (down, -h, -l), (both, -h, h)):
+            low, high = np.where(use, np.fmin(low, a), low), np.where(use, np.fmax(high, b), high)
+        minus, plus = down | both, plus | up | both
+        finite_negative = (x.lo < 0) & (x.hi > -np.inf)
+        nan = nan | (finite_negative & negative & ~(exponent_known & whole))
+
+    one = (x.nan & may_be_zero(y)) | (y.nan & (x.lo <= 1) & (x.hi >= 1))
+    certain_one = (is_value(y, 0.0) & ~y.nan) | (is_value(x, 1.0) & ~x.nan)
+    nan = nan & ~certain_one
+    none = np.isnan(low)
+    low, high = np.where(none, np.inf, low), np.where(none, -np.inf, high)
+    low = np.where(certain_one, 1, np.where(one, np.fmin(low, 1), low))
+    high = np.where(certain_one, 1, np.where(one, np.fmax(high, 1), high))
+    lo, hi = budgeted(c.format, c.budget("Pow"), low, high)
+    lo, hi = np.where(certain_one, 1.0, lo), np.where(certain_one, 1.0, hi)
+    none = low > high
+    lo, hi = np.where(none, np.inf, lo), np.where(none, -np.inf, hi)
+    return build(c.model, c.dtype, lo, hi, nan, plus, minus)
+
+
+def is_value(x: Enclosure, value: float) -> Array:
+    return np.asarray((x.lo == value) & (x.hi == value))

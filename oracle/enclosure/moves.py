@@ -1,0 +1,236 @@
+"""Rules of the ops that move elements, fill with zero, or convert; moves keep the memory of where values came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from oracle.enclosure import integers
+from oracle.enclosure.arithmetic import may_be_zero, merge_products
+from oracle.enclosure.formats import FORMATS, Array
+from oracle.enclosure.rule import ENCLOSE, Context
+from oracle.enclosure.value import INT_RANGE, Enclosure, build, exact, point, three_valued
+from tenferro_ref.dims import evaluate
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import (
+    BroadcastInDim,
+    Concatenate,
+    Constant,
+    Convert,
+    EmbedDiag,
+    ExtractDiag,
+    Pad,
+    PadToMatch,
+    Reshape,
+    Reverse,
+    ShapeOf,
+    Slice,
+    Transpose,
+    Tril,
+    Triu,
+)
+
+
+@ENCLOSE.row(Constant)
+def _constant(op: Constant, c: Context) -> Enclosure:
+    return point(np.asarray(op.value), const=True)
+
+
+@ENCLOSE.row(Transpose)
+def _transpose(op: Transpose, c: Context, x: Enclosure) -> Enclosure:
+    return x.map(lambda a: a.transpose(op.perm))
+
+
+@ENCLOSE.row(Reshape)
+def _reshape(op: Reshape, c: Context, x: Enclosure, *providers: Enclosure) -> Enclosure:
+    shape = _shape(op.shape, (x, *providers))
+    return x.map(lambda a: a.reshape(shape, order="F"))
+
+
+@ENCLOSE.row(BroadcastInDim)
+def _broadcast_in_dim(op: BroadcastInDim, c: Context, x: Enclosure, *providers: Enclosure) -> Enclosure:
+    shape = _shape(op.shape, (x, *providers))
+    order = tuple(np.argsort(op.dims))
+    spread = [1] * len(shape)
+    for axis, dim in enumerate(op.dims):
+        spread[dim] = x.shape[axis]
+    return x.map(lambda a: np.broadcast_to(a.transpose(order).reshape(spread), shape))
+
+
+def _shape(exprs: Sequence[object], inputs: Sequence[Enclosure]) -> tuple[int, ...]:
+    shapes = [x.shape for x in inputs]
+    return tuple(evaluate(e, shapes) for e in exprs)  # type: ignore[arg-type]
+
+
+@ENCLOSE.row(ExtractDiag)
+def _extract_diag(op: ExtractDiag, c: Context, x: Enclosure) -> Enclosure:
+    position = op.axis_a - (op.axis_a > op.axis_b)
+    return x.map(lambda a: np.moveaxis(np.diagonal(a, 0, op.axis_a, op.axis_b), -1, position))
+
+
+@ENCLOSE.row(EmbedDiag)
+def _embed_diag(op: EmbedDiag, c: Context, x: Enclosure) -> Enclosure:
+    n = x.shape[op.axis_a]
+    # the new axis pushes axis_a up when it goes in before it
+    source = op.axis_a + (op.axis_b <= op.axis_a)
+
+    def mask(rank: int) -> Array:
+        shape = [1] * rank
+        shape[source] = shape[op.axis_b] = n
+        return np.eye(n, dtype=bool).reshape(shape)
+
+    widened = x.map(lambda a: np.expand_dims(a, op.axis_b))
+    return _keep(widened, lambda rank: mask(rank))
+
+
+@ENCLOSE.row(Tril, Triu)
+def _triangle(op: Tril | Triu, c: Context, x: Enclosure) -> Enclosure:
+    rows, columns = np.ogrid[: x.shape[0], : x.shape[1]]
+    kept = rows >= columns - op.k if isinstance(op, Tril) else rows <= columns - op.k
+    return _keep(x, lambda rank: kept.reshape(kept.shape + (1,) * (rank - 2)))
+
+
+def _keep(x: Enclosure, mask: Callable[[int], Array]) -> Enclosure:
+    """`x` where the mask holds, +0 elsewhere."""
+    kept = mask(x.lo.ndim)
+    zero = x.dtype.is_float
+    moved = x.map(lambda a: np.where(kept, a, a.dtype.type(0)))
+    return replace(moved, pos_zero=np.where(kept, x.pos_zero, zero), terms=None)
+
+
+@ENCLOSE.row(Slice)
+def _slice(op: Slice, c: Context, x: Enclosure) -> Enclosure:
+    index = tuple(slice(*entry) for entry in zip(op.starts, op.limits, op.strides, strict=True))
+    return x.map(lambda a: a[index])
+
+
+@ENCLOSE.row(Reverse)
+def _reverse(op: Reverse, c: Context, x: Enclosure) -> Enclosure:
+    return x.map(lambda a: np.flip(a, op.axes))
+
+
+@ENCLOSE.row(Concatenate)
+def _concatenate(op: Concatenate, c: Context, *parts: Enclosure) -> Enclosure:
+    def join(arrays: Sequence[Array]) -> Array:
+        return np.concatenate(arrays, op.axis)
+
+    lo = join([p.lo for p in parts])
+    hi = lo if all(p.is_point for p in parts) else join([p.hi for p in parts])
+    return Enclosure(
+        parts[0].dtype,
+        lo,
+        hi,
+        join([p.nan for p in parts]),
+        join([p.pos_zero for p in parts]),
+        join([p.neg_zero for p in parts]),
+        unrounded=merge_products(*parts, lambda *a: join(a[:-1])),
+    )
+
+
+@ENCLOSE.row(Pad)
+def _pad(op: Pad, c: Context, x: Enclosure) -> Enclosure:
+    return _padded(x, op.edge_padding_low, op.edge_padding_high, op.interior_padding)
+
+
+@ENCLOSE.row(PadToMatch)
+def _pad_to_match(op: PadToMatch, c: Context, x: Enclosure, reference: Enclosure) -> Enclosure:
+    none = (0,) * len(x.shape)
+    missing = max(reference.shape[op.axis] - x.shape[op.axis], 0)
+    high = tuple(missing if axis == op.axis else 0 for axis in range(len(x.shape)))
+    return _padded(x, none, high, none)
+
+
+def _padded(x: Enclosure, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Enclosure:
+    """Zeros between and around; negative edges crop afterwards."""
+
+    def pad(a: Array, fill: object) -> Array:
+        for axis, (before, after, between) in enumerate(zip(low, high, interior, strict=True)):
+            n = a.shape[axis]
+            spread = (n - 1) * (between + 1) + 1 if n else 0
+            shape = list(a.shape)
+            shape[axis] = spread + max(before, 0) + max(after, 0)
+            out = np.full(shape, fill, a.dtype)
+            index: list[slice] = [slice(None)] * a.ndim
+            start = max(before, 0)
+            index[axis] = slice(start, start + spread, between + 1)
+            out[tuple(index)] = a
+            index[axis] = slice(max(-before, 0), shape[axis] - max(-after, 0))
+            a = out[tuple(index)]
+        return a
+
+    moved = x.map(lambda a: pad(a, 0))
+    return replace(moved, pos_zero=pad(x.pos_zero, x.dtype.is_float), terms=None)
+
+
+@ENCLOSE.row(ShapeOf)
+def _shape_of(op: ShapeOf, c: Context, x: Enclosure) -> Enclosure:
+    return point(np.asarray(float(x.shape[op.axis])), const=True)
+
+
+# --- conversion -----------------------------------------------------------------------------------------------------
+
+
+@ENCLOSE.row(Convert)
+def _convert(op: Convert, c: Context, x: Enclosure) -> Enclosure:
+    """The lossy cast of SEMANTICS 1.4; every branch is monotone, so that the bounds convert."""
+    if op.to is x.dtype:
+        return x
+    if op.to is DType.Bool:
+        return _to_bool(x)
+    if op.to.is_float:
+        return _to_float(c, x)
+    return _float_to_int(op.to, x) if x.dtype.is_float else _int_to_int(op.to, x)
+
+
+def _to_bool(x: Enclosure) -> Enclosure:
+    if not x.dtype.is_float:
+        return three_valued((x.lo != 0) | (x.hi != 0), (x.lo <= 0) & (x.hi >= 0))
+    zero = may_be_zero(x)
+    return three_valued(x.nan | (x.lo < 0) | (x.hi > 0), zero)
+
+
+def _to_float(c: Context, x: Enclosure) -> Enclosure:
+    f = FORMATS[c.dtype]
+    if x.dtype.is_float:
+        lo = f.nearest(x.lo)
+        hi = lo if x.is_point else f.nearest(x.hi)
+        pos, neg = x.pos_zero | (x.hi > 0), x.neg_zero | (x.lo < 0)
+        return build(c.model, c.dtype, lo, hi, x.nan, pos, neg)
+    # straight from the integer: F64 and then F32 would round twice
+    lo = x.lo.astype(f.storage).astype(np.float64)
+    hi = lo if x.is_point else x.hi.astype(f.storage).astype(np.float64)
+    never = np.zeros(lo.shape, bool)
+    return build(c.model, c.dtype, lo, hi, never, ~never, never)
+
+
+def _float_to_int(to: DType, x: Enclosure) -> Enclosure:
+    least, greatest = INT_RANGE[to]
+
+    def saturated(v: Array) -> Array:
+        inside = np.where(np.abs(v) < 2.0**62, np.trunc(v), 0.0).astype(np.int64)
+        large = np.where(np.isfinite(v) & (np.abs(v) < 2.0**63), v, 0.0).astype(np.int64)
+        whole = np.where(np.abs(v) < 2.0**62, inside, large)
+        whole = np.where(
+            v >= 2.0**63, INT_RANGE[DType.I64][1], np.where(v < -(2.0**63), INT_RANGE[DType.I64][0], whole)
+        )
+        return np.clip(whole, least, greatest)
+
+    lo = saturated(x.lo)
+    hi = lo if x.is_point else saturated(x.hi)
+    if not x.nan.any():
+        return exact(to, lo, hi)
+    lo, hi = np.where(x.empty, 0, lo), np.where(x.empty, 0, hi)
+    return exact(to, np.where(x.nan, np.minimum(lo, 0), lo), np.where(x.nan, np.maximum(hi, 0), hi))
+
+
+def _int_to_int(to: DType, x: Enclosure) -> Enclosure:
+    if to is DType.I64 or x.dtype is DType.Bool:
+        return replace(x, dtype=to)
+    wide = x.hi.astype(float) - x.lo >= 2.0**32  # the difference itself may wrap
+    least, greatest = INT_RANGE[to]
+    narrow = integers.wrapped(to, x.lo, x.lo if x.is_point else x.hi)
+    if x.is_point:
+        return narrow
+    return exact(to, np.where(wide, least, narrow.lo), np.where(wide, greatest, narrow.hi))

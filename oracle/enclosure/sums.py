@@ -1,0 +1,363 @@
+"""Rules of the reductions and of DotGeneral: bounds that hold for every order of evaluation.
+
+For n terms summed in any order, |computed - sum x| <= (n-1) u sum|x|, and <= n u sum|ab| for sums of n products, with or
+without FMA (Jeannerod and Rump 2013). Where all terms are multiples of one quantum and few enough, every order is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from oracle.enclosure import integers
+from oracle.enclosure.arithmetic import (
+    add,
+    may_be_infinite,
+    may_be_negative,
+    may_be_zero,
+    product_bounds,
+)
+from oracle.enclosure.formats import Array, Format, quantum
+from oracle.enclosure.rule import ENCLOSE, Context
+from oracle.enclosure.value import INT_RANGE, Enclosure, Terms, build, everything, exact, hull
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import DotGeneral, ReduceMax, ReduceMin, ReduceProd, ReduceSum, free_axes
+
+#: Products of a contraction that are held at once.
+CHUNK = 2**20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Addends:
+    """What is summed over the last axis: wide bounds of each term, its NaN, the zeros that it may be.
+
+    `count` is how many roundings a term may go through; `quantum` divides every term (0: unknown); `underflow` is the
+    absolute error that each term may bring with it.
+    """
+
+    lo: Array
+    hi: Array
+    nan: Array
+    pos_zero: Array
+    neg_zero: Array
+    magnitude: Array
+    count: int
+    quantum: Array
+    underflow: float
+
+
+def _any(a: Array) -> Array:
+    return np.asarray(a.any(-1))
+
+
+def _flattened(axes: tuple[int, ...], rank: int) -> Callable[[Array], Array]:
+    """Moves `axes` to one last axis."""
+    kept = free_axes(rank, axes)
+
+    def move(a: Array) -> Array:
+        moved = a.transpose((*kept, *axes))
+        return moved.reshape((*moved.shape[: len(kept)], int(np.prod([a.shape[i] for i in axes], dtype=np.int64))))
+
+    return move
+
+
+@ENCLOSE.row(ReduceSum)
+def _reduce_sum(op: ReduceSum, c: Context, x: Enclosure) -> Enclosure:
+    if not op.axes:
+        return x
+    x = x.map(_flattened(op.axes, len(x.shape)))
+    if not c.dtype.is_float:
+        return _integer_sum(c.dtype, x)
+    n = x.shape[-1]
+    if n == 1:
+        single = x.map(lambda a: a[..., 0])
+        return _either_zero(c, replace(single, const=False))
+    if n == 2 and not (c.model.rewrite and x.terms is not None):
+        return _either_zero(c, add(c, x.map(lambda a: a[..., 0]), x.map(lambda a: a[..., 1])))
+    result = total(c, _terms_of(c, x))
+    if c.model.rewrite and x.terms is not None:  # a sum of sums may be one sum
+        t = x.terms
+        merged = _terms_of(c, x)
+        merged = replace(
+            merged,
+            lo=np.where(np.isfinite(t.lo), t.lo, merged.lo),
+            hi=np.where(np.isfinite(t.hi), t.hi, merged.hi),
+            magnitude=t.magnitude,
+            count=n * t.count - 1,
+            quantum=np.zeros(()),
+        )
+        alternative = total(c, merged)
+        result = replace(hull(result, alternative), terms=alternative.terms)
+    return result
+
+
+def _either_zero(c: Context, x: Enclosure) -> Enclosure:
+    """A sum that starts from a zero: of -0 alone it is +0, or -0 from a start at -0."""
+    only_minus = x.neg_zero & ~x.pos_zero
+    if not x.neg_zero.any():
+        return x
+    minus = x.neg_zero if c.model.any_zero_sum else np.zeros_like(x.neg_zero)
+    return replace(x, pos_zero=x.pos_zero | only_minus, neg_zero=minus)
+
+
+def _terms_of(c: Context, x: Enclosure) -> Addends:
+    """The elements as terms; products may come unrounded."""
+    w = c.format.wide
+    lo, hi = x.lo, x.hi
+    u = x.unrounded
+    single = np.asarray(x.lo == x.hi)
+    if u is not None and u.kind == "product" and c.model.contract:
+        single = single & (u.lo == lo) & (u.hi == hi)
+        lo, hi = np.fmin(u.lo, lo), np.fmax(u.hi, hi)
+    lo, hi = lo.astype(w), hi.astype(w)
+    q = np.where(single.all(-1), quantum(x.lo).min(-1, initial=np.inf), 0.0)
+    n = x.shape[-1]
+    flush = c.format.min_normal if c.model.flush else 0.0
+    return Addends(lo, hi, x.nan, x.pos_zero, x.neg_zero, np.fmax(np.abs(lo), np.abs(hi)), n - 1, q, flush)
+
+
+def total(c: Context, t: Addends) -> Enclosure:
+    """The sum in any order."""
+    f, w = c.format, c.format.wide
+    n = t.lo.shape[-1]
+    finite_lo, finite_hi = np.isfinite(t.lo), np.isfinite(t.hi)
+    all_finite = bool(finite_lo.all() and finite_hi.all())
+    lo = t.lo if all_finite else np.where(finite_lo, t.lo, 0)
+    hi = t.hi if all_finite else np.where(finite_hi, t.hi, 0)
+    magnitude = t.magnitude if all_finite else np.where(np.isfinite(t.magnitude), t.magnitude, 0)
+
+    size = magnitude.sum(-1)
+    real_low, real_high = lo.sum(-1), hi.sum(-1)
+    # the wide sums themselves are off by n units of the wide type
+    noise = 2 * n * f.wide_unit * size
+    real_low, real_high = real_low - noise, real_high + noise
+    small = size < t.quantum * 2.0 ** (-np.log2(f.unit))
+    small &= (t.quantum >= f.min_normal) | (size == 0) | (not c.model.flush)
+    gamma = t.count * f.unit
+    error = gamma / (1 - gamma) * size + t.underflow * n if gamma < 0.5 else np.full(size.shape, np.inf, w)
+    least = f.least_at_or_above(np.where(small, lo.sum(-1), real_low - error))
+    greatest = f.greatest_at_or_below(np.where(small, hi.sum(-1), real_high + error))
+
+    # partial sums that may overflow: those of the positive, and of the negative terms alone
+    up = np.maximum(hi, 0).sum(-1) + error
+    down = np.maximum(-lo, 0).sum(-1) + error
+    over, under = up >= f.max, down >= f.max
+    inf_may = (t.hi == np.inf).any(-1)
+    inf_must = (t.lo == np.inf).any(-1)
+    minus_may = (t.lo == -np.inf).any(-1)
+    minus_must = (t.hi == -np.inf).any(-1)
+    nan = _any(t.nan) | (inf_may & (minus_may | under)) | (minus_may & over) | (over & under)
+    # certainly NaN: a term that is (empty bounds), or both infinities
+    none = (t.lo > t.hi).any(-1)
+    if not all_finite or over.any() or under.any():
+        least = np.where(minus_may | under, -np.inf, least)
+        greatest = np.where(inf_may | over, np.inf, greatest)
+        # an infinity among the terms stays, whatever the rest
+        least = np.where(inf_must, np.where(under, -np.inf, np.inf), least)
+        greatest = np.where(minus_must, np.where(over, np.inf, -np.inf), greatest)
+        least = np.where(inf_must & ~minus_must, np.inf, least)
+        greatest = np.where(minus_must & ~inf_must, -np.inf, greatest)
+        none = none | (inf_must & minus_must)
+        least, greatest = np.where(none, np.inf, least), np.where(none, -np.inf, greatest)
+    minus_zero = (t.neg_zero | ((t.lo < 0) & (t.hi >= 0))).all(-1) if n else np.zeros(size.shape, bool)
+    minus = np.asarray(minus_zero & c.model.any_zero_sum)
+    if c.model.flush:
+        minus = minus | ((least < 0) & (greatest >= 0) & ~small)
+    result = build(c.model, c.dtype, least, greatest, nan, np.ones(size.shape, bool), np.asarray(minus))
+    return replace(result, terms=Terms(real_low, real_high, size, t.count + 1))
+
+
+def _integer_sum(dtype: DType, x: Enclosure) -> Enclosure:
+    if dtype is DType.Bool:
+        return exact(dtype, _any(x.lo), _any(x.hi))
+    lo = x.lo.sum(-1)
+    if x.is_point:
+        return integers.wrapped(dtype, lo, lo)
+    return integers.wrapped(dtype, lo, x.hi.sum(-1), (x.lo.astype(float).sum(-1), x.hi.astype(float).sum(-1)))
+
+
+# --- contraction ----------------------------------------------------------------------------------------------------
+
+
+@ENCLOSE.row(DotGeneral)
+def _dot_general(op: DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    """Result axes: lhs free, rhs free, batch."""
+    x_free = free_axes(len(x.shape), op.lhs_contracting_dims, op.lhs_batch_dims)
+    y_free = free_axes(len(y.shape), op.rhs_contracting_dims, op.rhs_batch_dims)
+    batch = [x.shape[a] for a in op.lhs_batch_dims]
+    rows, columns = [x.shape[a] for a in x_free], [y.shape[a] for a in y_free]
+    b, m, n = (int(np.prod(e, dtype=np.int64)) for e in (batch, rows, columns))
+    k = int(np.prod([x.shape[a] for a in op.lhs_contracting_dims], dtype=np.int64))
+    x_order = (*x_free, *op.lhs_batch_dims, *op.lhs_contracting_dims)
+    y_order = (*y_free, *op.rhs_batch_dims, *op.rhs_contracting_dims)
+    left = x.plain().map(lambda a: a.transpose(x_order).reshape(m, 1, b, k))
+    right = y.plain().map(lambda a: a.transpose(y_order).reshape(1, n, b, k))
+    step = max(1, CHUNK // max(n * b * k, 1))
+    parts = [_dot(c, left.map(lambda a, i=i: a[i : i + step]), right) for i in range(0, max(m, 1), step)]  # type: ignore[misc]
+    shape = (*rows, *columns, *batch)
+    return _joined(parts).map(lambda a: a.reshape(shape))
+
+
+def _joined(parts: list[Enclosure]) -> Enclosure:
+    if len(parts) == 1:
+        return parts[0]
+
+    def join(f: Callable[[Enclosure], Array]) -> Array:
+        return np.concatenate([f(p) for p in parts])
+
+    return Enclosure(
+        parts[0].dtype,
+        join(lambda p: p.lo),
+        join(lambda p: p.hi),
+        join(lambda p: p.nan),
+        join(lambda p: p.pos_zero),
+        join(lambda p: p.neg_zero),
+    )
+
+
+def _dot(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    if not c.dtype.is_float:
+        return _integer_dot(c.dtype, x, y)
+    f = c.format
+    k = x.shape[-1]
+    lo, hi = product_bounds(f.wide, x, y)
+    nan = x.nan | y.nan | (may_be_zero(x) & may_be_infinite(y)) | (may_be_zero(y) & may_be_infinite(x))
+    none = np.isnan(lo)
+    lo, hi = np.where(none, np.inf, lo), np.where(none, -np.inf, hi)
+    # products beyond the largest value overflow when rounded, and need not when fused
+    magnitude = np.fmax(np.abs(lo), np.abs(hi))
+    lo, hi = _rounded_beyond(f, lo, hi)
+    plus = (_pos(x) & _pos(y)) | (may_be_negative(x) & may_be_negative(y))
+    minus = (_pos(x) & may_be_negative(y)) | (may_be_negative(x) & _pos(y))
+    vanishing = (magnitude < f.min_normal) | may_be_zero(x) | may_be_zero(y)
+    known = np.asarray(x.lo == x.hi).all(-1) & np.asarray(y.lo == y.hi).all(-1)
+    q = np.where(known, quantum(x.lo).min(-1, initial=np.inf) * quantum(y.lo).min(-1, initial=np.inf), 0.0)
+    tiny = 2 * f.min_normal if c.model.flush else float(np.finfo(f.storage).smallest_subnormal)
+    q = np.where(q < (f.min_normal if c.model.flush else tiny), 0.0, q)
+    if k == 1:
+        return _single_product(c, lo, hi, nan, plus, minus, vanishing)
+    t = Addends(lo, hi, nan, vanishing & plus, vanishing & minus, magnitude, k, np.where(np.isnan(q), 0, q), tiny)
+    return total(c, t)
+
+
+def _pos(x: Enclosure) -> Array:
+    return (x.hi > 0) | x.pos_zero
+
+
+def _rounded_beyond(f: Format, lo: Array, hi: Array) -> tuple[Array, Array]:
+    over_hi, over_lo = hi >= f.overflow, lo <= -f.overflow
+    return np.where(over_lo, -np.inf, lo), np.where(over_hi, np.inf, hi)
+
+
+def _single_product(
+    c: Context, lo: Array, hi: Array, nan: Array, plus: Array, minus: Array, vanishing: Array
+) -> Enclosure:
+    f = c.format
+    low, high = f.nearest(lo)[..., 0], f.nearest(hi)[..., 0]
+    if f.wide is not np.float64 and f.dtype is DType.F64:
+        # the product was rounded to the wide type before: it may have been on the other side of a tie
+        low = np.minimum(low, f.nearest(np.nextafter(lo, f.wide(-np.inf)))[..., 0])
+        high = np.maximum(high, f.nearest(np.nextafter(hi, f.wide(np.inf)))[..., 0])
+    result = build(c.model, c.dtype, low, high, nan[..., 0], plus[..., 0], minus[..., 0])
+    return _either_zero(c, result)
+
+
+def _integer_dot(dtype: DType, x: Enclosure, y: Enclosure) -> Enclosure:
+    if dtype is DType.Bool:
+        return exact(dtype, _any(x.lo & y.lo), _any(x.hi & y.hi))
+    if x.is_point and y.is_point:
+        p = (x.lo * y.lo).sum(-1)
+        return integers.wrapped(dtype, p, p)
+    return everything(dtype, np.broadcast_shapes(x.shape, y.shape)[:-1])
+
+
+# --- product, extrema -----------------------------------------------------------------------------------------------
+
+
+@ENCLOSE.row(ReduceProd)
+def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
+    """Any order: relative error, unless a partial product may leave the normal range."""
+    if not op.axes:
+        return x
+    x = x.map(_flattened(op.axes, len(x.shape))).plain()
+    n = x.shape[-1]
+    if not c.dtype.is_float:
+        return _integer_product(c.dtype, x)
+    if n == 1:
+        return x.map(lambda a: a[..., 0])
+    f, w = c.format, c.format.wide
+    none = x.empty.any(-1)
+    lo, hi = (np.where(x.empty, 1.0, b) for b in (x.lo, x.hi))
+    zero = may_be_zero(x).any(-1)
+    infinite = may_be_infinite(x).any(-1)
+    large, small = (
+        np.maximum(np.abs(lo), np.abs(hi)),
+        np.where((lo <= 0) & (hi >= 0), 0, np.minimum(np.abs(lo), np.abs(hi))),
+    )
+    with np.errstate(divide="ignore"):
+        log_large, log_small = np.log2(large), np.log2(small)
+    # partial products reach at most the product of the factors above 1, at least that of those below
+    over = np.maximum(log_large, 0).sum(-1) >= np.log2(f.max) - 1
+    under = np.minimum(log_small, 0).sum(-1) <= np.log2(f.min_normal) + 1
+    low, high = np.ones(lo.shape[:-1], w), np.ones(lo.shape[:-1], w)
+    for i in range(n):
+        a, b = lo[..., i].astype(w), hi[..., i].astype(w)
+        corners = np.stack([low * a, low * b, high * a, high * b])
+        low, high = np.fmin.reduce(corners), np.fmax.reduce(corners)
+    error = (n - 1) * f.unit / (1 - (n - 1) * f.unit) + 4 * n * f.wide_unit
+    least = f.least_at_or_above(low - error * np.abs(low))
+    greatest = f.greatest_at_or_below(high + error * np.abs(high))
+    certain_zero = ((x.lo == 0) & (x.hi == 0)).any(-1) & ~over & ~infinite
+    wild = (over | under) & ~certain_zero
+    signs = may_be_negative(x)
+    plus_only = ~signs.any(-1)
+    least = np.where(wild, np.where(plus_only, np.where(under | zero, 0.0, least), -np.inf), least)
+    greatest = np.where(wild, np.inf, greatest)
+    least, greatest = np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(greatest), np.inf, greatest)
+    least, greatest = np.where(certain_zero, 0.0, least), np.where(certain_zero, 0.0, greatest)
+    least, greatest = np.where(none, np.inf, least), np.where(none, -np.inf, greatest)
+    nan = _any(x.nan) | (zero & (infinite | over)) | (over & under) | (infinite & under)
+    known = np.where(signs, 1, 0).sum(-1) % 2 == 1
+    decided = (signs != _pos(x)).all(-1)
+    pos, neg = ~decided | ~known, ~decided | known
+    return build(c.model, c.dtype, least, greatest, nan, pos, neg)
+
+
+def _integer_product(dtype: DType, x: Enclosure) -> Enclosure:
+    if dtype is DType.Bool:
+        return exact(dtype, ~_any(x.lo == 0), ~_any(x.hi == 0))
+    if not x.is_point:
+        return everything(dtype, x.shape[:-1])
+    p = np.multiply.reduce(x.lo, -1)
+    return integers.wrapped(dtype, p, p)
+
+
+@ENCLOSE.row(ReduceMax, ReduceMin)
+def _reduce_extremum(op: ReduceMax | ReduceMin, c: Context, x: Enclosure) -> Enclosure:
+    """NaN if there is one; of several zeros either sign."""
+    if not op.axes:
+        return x
+    largest = isinstance(op, ReduceMax)
+    pick = np.maximum if largest else np.minimum
+    was_point = x.is_point
+    x = x.map(_flattened(op.axes, len(x.shape))).plain()
+    if not c.dtype.is_float:
+        least, greatest = INT_RANGE[c.dtype]
+        first = least if largest else greatest
+        lo = pick.reduce(x.lo, -1, initial=first)
+        return exact(c.dtype, lo, lo if was_point else pick.reduce(x.hi, -1, initial=first))
+    start = -np.inf if largest else np.inf
+    none = x.empty.any(-1)
+    lo, hi = pick.reduce(x.lo, -1, initial=start), pick.reduce(x.hi, -1, initial=start)
+    if c.model.flush:  # denormals are read as zeros: any of them may be picked
+        tiny = c.format.min_normal
+        spot = (lo < tiny) & (hi > -tiny)
+        inside = ((x.lo < tiny) & (x.hi > -tiny)).sum(-1) > 1
+        both = spot & inside
+        low = np.where((x.lo < tiny) & (x.hi > -tiny), np.maximum(x.lo, -tiny), np.inf).min(-1, initial=np.inf)
+        high = np.where((x.lo < tiny) & (x.hi > -tiny), np.minimum(x.hi, tiny), -np.inf).max(-1, initial=-np.inf)
+        lo, hi = np.where(both, np.minimum(lo, low), lo), np.where(both, np.maximum(hi, high), hi)
+    lo, hi = np.where(none, np.inf, lo), np.where(none, -np.inf, hi)
+    return build(c.model, c.dtype, lo, hi, _any(x.nan), _any(x.pos_zero), _any(x.neg_zero), inexact=False)

@@ -1,0 +1,227 @@
+"""`Enclosure`: the value that the enclosure executor computes with, and how one is built, moved and merged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from oracle.enclosure.formats import FORMATS, Array
+from oracle.enclosure.model import Model
+from tenferro_ref.dtype import DType
+
+#: Smallest and largest value of the exact dtypes; Bool is an integer of 0 and 1 here.
+INT_RANGE: dict[DType, tuple[int, int]] = {
+    DType.Bool: (0, 1),
+    DType.I32: (-(2**31), 2**31 - 1),
+    DType.I64: (-(2**63), 2**63 - 1),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unrounded:
+    """Wide bounds of the real number that a value was rounded from; what a contraction or rewrite may read instead."""
+
+    kind: Literal["product", "quotient", "root"]
+    lo: Array
+    hi: Array
+
+    def map(self, f: Callable[[Array], Array]) -> Unrounded:
+        return Unrounded(self.kind, f(self.lo), f(self.hi))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Terms:
+    """What a sum was a sum of: wide bounds of the real sum, of the sum of magnitudes, and the number of terms."""
+
+    lo: Array
+    hi: Array
+    magnitude: Array
+    count: int
+
+    def map(self, f: Callable[[Array], Array]) -> Terms:
+        return Terms(f(self.lo), f(self.hi), f(self.magnitude), self.count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Enclosure:
+    """For each element, the set of results that a correct implementation may produce.
+
+    Attributes
+    ----------
+    lo, hi
+        Closed interval of the results that are not NaN: float64 for floats (finite bounds are values of `dtype`), int64 for
+        integers and Bool. Empty, (+inf, -inf), where the result is certainly NaN.
+    nan
+        NaN is possible.
+    pos_zero, neg_zero
+        +0 and -0 are possible (floats only).
+    const
+        Depends on constants only: a compiler may know the value.
+    unrounded, terms
+        See those classes; None for other producers.
+    """
+
+    dtype: DType
+    lo: Array
+    hi: Array
+    nan: Array
+    pos_zero: Array
+    neg_zero: Array
+    const: bool = False
+    unrounded: Unrounded | None = None
+    terms: Terms | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.lo.shape
+
+    @property
+    def is_point(self) -> bool:
+        """Known to be single values (cheap, and False for some that are)."""
+        return self.lo is self.hi
+
+    @property
+    def empty(self) -> Array:
+        """Certainly NaN."""
+        return np.asarray(self.lo > self.hi)
+
+    @property
+    def can_true(self) -> Array:
+        return np.asarray(self.hi != 0)
+
+    @property
+    def can_false(self) -> Array:
+        return np.asarray(self.lo == 0)
+
+    @property
+    def decided(self) -> Array:
+        """Pinned down: certainly NaN, or not NaN and bounded or one infinity; one value for integers and Bool."""
+        if not self.dtype.is_float:
+            return np.asarray(self.lo == self.hi)
+        bounded = np.isfinite(self.lo) & np.isfinite(self.hi)
+        return np.where(self.nan, self.empty, bounded | (self.lo == self.hi))
+
+    def contains(self, x: Array) -> Array:
+        """Which elements of `x`, an array of this dtype and shape, are in the set."""
+        if not self.dtype.is_float:
+            whole = x.astype(np.int64)
+            return np.asarray((self.lo <= whole) & (whole <= self.hi))
+        v = x.astype(np.float64)
+        inside = (self.lo <= v) & (v <= self.hi)
+        signed = np.where(np.signbit(v), self.neg_zero, self.pos_zero)
+        return np.where(np.isnan(v), self.nan, inside & ((v != 0) | signed))
+
+    def map(self, f: Callable[[Array], Array]) -> Enclosure:
+        """The elements moved by `f`, which must treat all arrays alike."""
+        lo = f(self.lo)
+        hi = lo if self.is_point else f(self.hi)
+        nan, pos, neg = f(self.nan), f(self.pos_zero), f(self.neg_zero)
+        unrounded = None if self.unrounded is None else self.unrounded.map(f)
+        terms = None if self.terms is None else self.terms.map(f)
+        return Enclosure(self.dtype, lo, hi, nan, pos, neg, self.const, unrounded, terms)
+
+    def plain(self) -> Enclosure:
+        """Without the memory of where it came from."""
+        return replace(self, unrounded=None, terms=None)
+
+    def reshaped(self, shape: tuple[int, ...]) -> Enclosure:
+        return self if self.shape == shape else self.map(lambda a: np.broadcast_to(a, shape))
+
+
+def point(array: Array, const: bool = False) -> Enclosure:
+    """The enclosure of known values."""
+    dtype = DType.of(array)
+    if not dtype.is_float:
+        return exact(dtype, array.astype(np.int64), const=const)
+    v = array.astype(np.float64)
+    nan = np.isnan(v)
+    zero, minus = v == 0, np.signbit(v)
+    pos, neg = zero & ~minus, zero & minus
+    if nan.any():
+        return Enclosure(dtype, np.where(nan, np.inf, v), np.where(nan, -np.inf, v), nan, pos, neg, const)
+    return Enclosure(dtype, v, v, nan, pos, neg, const)
+
+
+def exact(dtype: DType, lo: Array, hi: Array | None = None, *, const: bool = False) -> Enclosure:
+    """An enclosure of integers or Bool; one array for known values."""
+    lo = np.asarray(lo, np.int64)
+    never = np.broadcast_to(np.False_, lo.shape)
+    return Enclosure(dtype, lo, lo if hi is None else np.asarray(hi, np.int64), never, never, never, const)
+
+
+def three_valued(can_true: Array, can_false: Array) -> Enclosure:
+    """A Bool."""
+    return exact(DType.Bool, ~np.asarray(can_false), np.asarray(can_true))
+
+
+def everything(dtype: DType, shape: tuple[int, ...]) -> Enclosure:
+    """Any integer of the dtype."""
+    lo, hi = INT_RANGE[dtype]
+    return exact(dtype, np.full(shape, lo), np.full(shape, hi))
+
+
+def build(
+    model: Model,
+    dtype: DType,
+    lo: Array,
+    hi: Array,
+    nan: Array,
+    pos: Array,
+    neg: Array,
+    *,
+    inexact: bool = True,
+) -> Enclosure:
+    """A float enclosure from rounded bounds: empties, flags and denormals put in order.
+
+    Parameters
+    ----------
+    lo, hi
+        Bounds; a NaN in either, or `lo > hi`, says that there is no result but NaN.
+    pos, neg
+        Zeros that are possible if the interval contains zero at all.
+    inexact
+        The result was rounded: then one that was tiny before rounding may be flushed although it rounds to the smallest
+        normal value.
+    """
+    lo, hi = np.asarray(lo), np.asarray(hi)
+    is_point = lo is hi
+    some = lo <= hi
+    if not some.all():
+        nan = nan | ~some
+        lo, hi = np.where(some, lo, np.inf), np.where(some, hi, -np.inf)
+        is_point = False
+    nan, pos, neg = (np.broadcast_to(f, lo.shape) for f in (nan, pos, neg))
+    zero = (lo <= 0) & (hi >= 0)
+    pos, neg = pos & zero, neg & zero
+    if is_point:
+        hi = lo
+    built = Enclosure(dtype, lo, hi, nan, pos, neg)
+    return admit_flush(built, inexact=inexact) if model.flush else built
+
+
+def admit_flush(x: Enclosure, *, inexact: bool = False) -> Enclosure:
+    """Beside each denormal, the zero of its sign."""
+    least = FORMATS[x.dtype].min_normal
+    small = np.less_equal if inexact else np.less
+    pos = (x.hi > 0) & small(x.lo, least) & (x.lo <= x.hi)
+    neg = (x.lo < 0) & small(-x.hi, least) & (x.lo <= x.hi)
+    if not (pos.any() or neg.any()):
+        return x
+    return replace(
+        x,
+        lo=np.where(pos & (x.lo > 0), 0.0, x.lo),
+        hi=np.where(neg & (x.hi < 0), 0.0, x.hi),
+        pos_zero=x.pos_zero | pos,
+        neg_zero=x.neg_zero | neg,
+    )
+
+
+def hull(a: Enclosure, b: Enclosure) -> Enclosure:
+    """The union of two enclosures of one dtype and shape, as an interval; zeros inside a gap count as possible."""
+    lo, hi = np.minimum(a.lo, b.lo), np.maximum(a.hi, b.hi)
+    if not a.dtype.is_float:
+        return exact(a.dtype, lo, hi)
+    return Enclosure(a.dtype, lo, hi, a.nan | b.nan, a.pos_zero | b.pos_zero, a.neg_zero | b.neg_zero)

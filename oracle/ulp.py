@@ -1,0 +1,35 @@
+"""Distances between floats, counted in representable values (ULPs of the dtype)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def ordinals(x: NDArray[Any]) -> NDArray[np.int64]:
+    """Position of each finite element on the line of its float32 or float64 values; both zeros are 0."""
+    bits = np.ascontiguousarray(x).view(np.int32 if x.dtype.itemsize == 4 else np.int64).astype(np.int64)
+    sign = -(2**31) if x.dtype.itemsize == 4 else -(2**63)
+    return np.where(bits < 0, sign - bits, bits).reshape(x.shape)
+
+
+def without_denormals(x: NDArray[Any]) -> NDArray[Any]:
+    """Denormals as zeros."""
+    return np.where(np.abs(x) < np.finfo(x.dtype).smallest_normal, x.dtype.type(0), x)
+
+
+def ulp_distance(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
+    """How many values lie between the elements of `a` and `b` (float64; exact up to 2**53); NaN where either is not finite.
+
+    Denormals count as zeros and the normal numbers as one gapless line: a flushed result is not millions of ULPs away.
+    """
+    finite = np.isfinite(a) & np.isfinite(b)
+    skipped = ordinals(np.asarray(np.finfo(a.dtype).smallest_normal)) - 1
+
+    def position(x: NDArray[Any]) -> NDArray[np.float64]:
+        place = ordinals(without_denormals(np.where(finite, x, x.dtype.type(0))))
+        return np.asarray((place - np.sign(place) * skipped).astype(np.float64))
+
+    return np.where(finite, np.abs(position(a) - position(b)), np.nan)
