@@ -1,0 +1,116 @@
+"""Writing StableHLO text: values, the lines of a function body, and the module around it.
+
+Forms are those of SEMANTICS 7.2. Which op becomes which lines does not live here (`emit`). A `Body` is independent of the
+programs written into it: several programs can share one module, each with its own parameters and results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from tenferro_ref.dtype import DType
+from tenferro_ref.stablehlo.literals import Shape, literal, type_text
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An SSA value: its name (`%3`, `%arg0`) and concrete type."""
+
+    name: str
+    dtype: DType
+    shape: Shape
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def type(self) -> str:
+        return type_text(self.dtype, self.shape)
+
+
+class Body:
+    """Parameters and lines of one function; SSA names count up in the order of emission."""
+
+    def __init__(self) -> None:
+        self._parameters: list[Value] = []
+        self._lines: list[str] = []
+
+    def parameter(self, dtype: DType, shape: Shape) -> Value:
+        """A further parameter of the function."""
+        value = Value(f"%arg{len(self._parameters)}", dtype, shape)
+        self._parameters.append(value)
+        return value
+
+    def line(self, text: str, dtype: DType, shape: Shape) -> Value:
+        """Append `%n = stablehlo.TEXT`."""
+        value = Value(f"%{len(self._lines)}", dtype, shape)
+        self._lines.append(f"{value.name} = stablehlo.{text}")
+        return value
+
+    def same(self, op: str, *operands: Value) -> Value:
+        """`OP %a, %b : T`, all of one type."""
+        x = operands[0]
+        return self.line(f"{op} {_names(operands)} : {x.type}", x.dtype, x.shape)
+
+    def call(self, op: str, operands: Sequence[Value], dtype: DType, shape: Shape, attrs: str = "") -> Value:
+        """`OP %a, %b, ATTRS : (Ta, Tb) -> T`."""
+        out = type_text(dtype, shape)
+        operand_types = ", ".join(v.type for v in operands)
+        return self.line(f"{op} {_names(operands)}{attrs} : ({operand_types}) -> {out}", dtype, shape)
+
+    def constant(self, value: np.generic, dtype: DType) -> Value:
+        """A rank-0 constant."""
+        return self.line(f"constant dense<{literal(value)}> : {type_text(dtype, ())}", dtype, ())
+
+    def convert(self, x: Value, dtype: DType) -> Value:
+        return self.call("convert", [x], dtype, x.shape)
+
+    def transpose(self, x: Value, perm: Sequence[int]) -> Value:
+        return self.call("transpose", [x], x.dtype, tuple(x.shape[p] for p in perm), f", dims = {list(perm)}")
+
+    def reshape(self, x: Value, shape: Shape) -> Value:
+        """StableHLO's own reshape: row-major."""
+        return self.call("reshape", [x], x.dtype, shape)
+
+    def broadcast(self, x: Value, shape: Shape, dims: Sequence[int] = ()) -> Value:
+        return self.call("broadcast_in_dim", [x], x.dtype, shape, f", dims = {list(dims)}")
+
+    def reshape_column_major(self, x: Value, shape: Shape) -> Value:
+        """Element k of the column-major sequence stays element k.
+
+        Both orders coincide where the extents other than 1 stay what they are, and where there is no element; an array
+        with one such extent has no order to reverse.
+        """
+        if _proper(x.shape) == _proper(shape) or prod(shape) == 0:
+            return self.reshape(x, shape)
+        if len(_proper(x.shape)) > 1:
+            x = self.transpose(x, range(x.rank)[::-1])
+        if len(_proper(shape)) <= 1:
+            return self.reshape(x, shape)
+        return self.transpose(self.reshape(x, shape[::-1]), range(len(shape))[::-1])
+
+    def function(self, results: Sequence[Value], name: str = "main") -> str:
+        """The function that takes the parameters and returns `results`."""
+        parameters = ", ".join(f"{p.name}: {p.type}" for p in self._parameters)
+        types = ", ".join(r.type for r in results)
+        returned = types if len(results) == 1 else f"({types})"
+        last = f"return {_names(results)} : {types}" if results else "return"
+        lines = "".join(f"    {line}\n" for line in [*self._lines, last])
+        return f"  func.func @{name}({parameters}) -> {returned} {{\n{lines}  }}\n"
+
+    def module(self, results: Sequence[Value]) -> str:
+        """A module with this function as its `main`."""
+        return f"module {{\n{self.function(results)}}}\n"
+
+
+def _names(values: Sequence[Value]) -> str:
+    return ", ".join(v.name for v in values)
+
+
+def _proper(shape: Shape) -> Shape:
+    return tuple(extent for extent in shape if extent != 1)
