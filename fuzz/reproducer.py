@@ -79,7 +79,8 @@ def _literal(array: Array) -> str:
     return repr((DType.of(array).value, array.shape, array.tobytes("F").hex()))
 
 
-def _module(case: Case) -> str:
+def module_text(case: Case) -> str:
+    """StableHLO of a case, or a comment that says why there is none."""
     try:
         return lower_to_stablehlo(LoweringView.of(case.program, case.shapes))
     except TenferroError as error:

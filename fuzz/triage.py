@@ -16,11 +16,12 @@ from fuzz.known import Known, match
 from fuzz.records import Finding, ValueRow
 from fuzz.reduce import reduce_case
 from oracle.case import Case
+from oracle.compare import interval_words
 from oracle.enclosure import MODELS, enclose
 from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.judge import Reference, all_slots, first_wrong_slot, judge
 from oracle.verdict import Answer, Verdict
-from tenferro_ref.compiler import DEFAULT_PASSES
+from tenferro_ref.compiler import DEFAULT_PIPELINE
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.program import dumps, print_program
 from tenferro_ref.tensor import Array
@@ -95,8 +96,8 @@ def _attribute_xla(executor: PjrtExecutor, case: Case, pool: Pool) -> str:
 
 
 def _attribute_native(executor: Executor, case: Case) -> str:
-    for name in DEFAULT_PASSES:
-        native = NativeExecutor("native", passes=tuple(p for p in DEFAULT_PASSES if p != name))
+    for name in DEFAULT_PIPELINE:
+        native = NativeExecutor("native", passes=tuple(p for p in DEFAULT_PIPELINE if p != name))
         reference = Reference(case, native)
         others = [native] if executor.name == "native" else [native, executor]
         if not any(judge(other, reference).verdict.is_disagreement for other in others):
@@ -202,10 +203,10 @@ def value_rows(executor: Executor, case: Case) -> tuple[ValueRow, ...]:
     for number, (observed, enclosure) in enumerate(zip(outputs, enclosures, strict=True)):
         if observed.shape != enclosure.shape:
             continue
-        outside = enclosure.outside(observed)
+        outside = ~enclosure.contains(observed)
         indices = sorted(np.ndindex(observed.shape), key=lambda i: not outside[i])[:_ROWS]
         rows += [
-            ValueRow(f"out{number}", str(list(i)), enclosure.words(i), repr(observed[i].item()), bool(outside[i]))
+            ValueRow(f"out{number}", str(list(i)), interval_words(enclosure, i), repr(observed[i].item()), bool(outside[i]))
             for i in indices
         ]
     return tuple(rows)

@@ -121,7 +121,7 @@ def _words(e: Enclosure, o: Array, index: tuple[int, ...]) -> tuple[str, str, st
             return str(bool(value)).lower(), expected, f"expected {expected}, got {str(bool(value)).lower()}"
         expected = str(int(lo)) if one else f"[{int(lo)}, {int(hi)}]"
         return str(int(value)), expected, "expected integer, got other integer"
-    expected = _interval(e, index)
+    expected = interval_words(e, index)
     kind = _kind(float(value))
     if lo > hi:
         wanted = "NaN"
@@ -151,7 +151,7 @@ def _kind(value: float) -> str:
     return "finite"
 
 
-def _interval(e: Enclosure, index: tuple[int, ...]) -> str:
+def interval_words(e: Enclosure, index: tuple[int, ...]) -> str:
     """`NaN`, `2.5`, `-0`, `[1, 2] or NaN`."""
     lo, hi = float(e.lo[index]), float(e.hi[index])
     if lo > hi:

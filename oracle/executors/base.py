@@ -32,6 +32,16 @@ class Executor(Protocol):
     name: str
     model: str
 
+    def open(self) -> None:
+        """Take what a run needs (processes, libraries), so that a lack of it is said before any program.
+
+        Raises
+        ------
+        EnvironmentFault
+            What is missing, or does not work.
+        """
+        ...
+
     def info(self) -> ExecutorInfo:
         """Where it comes from. Never raises: what is missing is said in the record."""
         ...

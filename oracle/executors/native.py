@@ -12,7 +12,7 @@ from oracle.case import Case
 from oracle.executors.base import Execution
 from oracle.verdict import ExecutorInfo
 from tenferro_ref import __version__
-from tenferro_ref.compiler import DEFAULT_PASSES, compile_std_to_exec, run_passes
+from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec, run_passes
 from tenferro_ref.program import to_exec
 from tenferro_ref.runtime import GraphExecutor
 
@@ -30,10 +30,13 @@ class NativeExecutor:
     """
 
     name: str = "native"
-    passes: tuple[str, ...] = DEFAULT_PASSES
+    passes: tuple[str, ...] = DEFAULT_PIPELINE
     segmented: bool = True
     fusion_threshold: int = 16384
     model: str = "numpy"
+
+    def open(self) -> None:
+        """Nothing is needed."""
 
     def info(self) -> ExecutorInfo:
         facts = (
@@ -57,9 +60,9 @@ class NativeExecutor:
 
     def bit_exact(self, case: Case) -> bool:
         """Bits are kept unless a pass that ran in one of the two pipelines reassociates a contraction."""
-        if self.passes == DEFAULT_PASSES:
+        if self.passes == DEFAULT_PIPELINE:
             return True
-        pipelines = (run_passes(to_exec(case.program), names) for names in (self.passes, DEFAULT_PASSES))
+        pipelines = (run_passes(to_exec(case.program), names) for names in (self.passes, DEFAULT_PIPELINE))
         return not any(result.reassociates for results in pipelines for result in results)
 
     def close(self) -> None:
@@ -73,7 +76,7 @@ def native_variants() -> tuple[NativeExecutor, ...]:
         NativeExecutor("native-unsegmented", segmented=False),
         NativeExecutor("native-nopasses", passes=()),
         *(
-            NativeExecutor(f"native-without:{name}", passes=tuple(p for p in DEFAULT_PASSES if p != name))
-            for name in DEFAULT_PASSES
+            NativeExecutor(f"native-without:{name}", passes=tuple(p for p in DEFAULT_PIPELINE if p != name))
+            for name in DEFAULT_PIPELINE
         ),
     )

@@ -13,7 +13,7 @@ from oracle.executors.base import Execution
 from oracle.executors.lanes import Options, lane_options
 from oracle.isolation import Worker, wire
 from oracle.verdict import ExecutorInfo
-from tenferro_ref.errors import PjrtCall, TenferroError
+from tenferro_ref.errors import TenferroError
 from tenferro_ref.ops import TensorType
 from tenferro_ref.pjrt import PluginRef
 from tenferro_ref.program import LoweringView
@@ -39,6 +39,9 @@ class PjrtExecutor:
 
     def __post_init__(self) -> None:
         self.options = lane_options(self.lane, self.plugin)
+
+    def open(self) -> None:
+        self.worker.facts  # noqa: B018 - starts the worker
 
     def info(self) -> ExecutorInfo:
         facts = [("plugin", self.plugin.source), ("file", self.plugin.path)]
@@ -75,11 +78,6 @@ class PjrtExecutor:
 
     def close(self) -> None:
         self.worker.close()
-
-    @staticmethod
-    def refuses(error: TenferroError) -> bool:
-        """Whether an error of a plugin is a refusal ("not implemented") rather than a fault."""
-        return isinstance(error, PjrtCall) and error.code == "UNIMPLEMENTED"
 
 
 def _pack_type(type_: TensorType) -> list[object]:

@@ -73,12 +73,21 @@ class Pool:
         """Executors for a `--executors` list; `all` takes every installed one and lists the missing.
 
         `native` is always among them, first: it is what the others are compared with.
+
+        Raises
+        ------
+        UsageError
+            A name that is no executor's.
+        EnvironmentFault
+            An executor asked for by name that does not work here.
         """
         executors: dict[str, Executor] = {"native": _NATIVE["native"]}
         missing: list[ExecutorInfo] = []
         for name in names:
             if name != "all":
-                executors.setdefault(name, self.make(name))
+                if name not in executors:
+                    executors[name] = self.make(name)
+                    executors[name].open()
                 continue
             for native in _NATIVE.values():
                 executors.setdefault(native.name, native)

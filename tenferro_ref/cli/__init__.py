@@ -6,6 +6,7 @@ something. Every error is one line on standard error; there is no traceback.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Sequence
@@ -13,19 +14,37 @@ from collections.abc import Sequence
 import click
 
 from tenferro_ref import __version__
-from tenferro_ref.cli import check, mutants, native, parity, plugins
 from tenferro_ref.errors import TenferroError
 
+#: Where each command is: imported when it is asked for, so that `exec` does not load what only `parity` needs.
+COMMANDS = {
+    "check": "check:check",
+    "emit": "native:emit",
+    "exec": "native:exec_",
+    "mutants": "mutants:mutants",
+    "parity": "parity:parity",
+    "plugins": "plugins:plugins",
+    "report": "parity:report",
+    "show": "native:show",
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(f"tenferro_ref.cli.{module}"), name)
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="tenferro-ref")
 def cli() -> None:
     """Run, check and compare tensor programs across executors."""
-
-
-for command in (parity.parity, check.check, native.exec_, native.emit, native.show, plugins.plugins, mutants.mutants,
-                parity.report):  # fmt: skip
-    cli.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

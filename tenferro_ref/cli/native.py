@@ -8,7 +8,7 @@ import sys
 import click
 
 from tenferro_ref.cli.common import parse_passes, read_graph, read_program
-from tenferro_ref.compiler import DEFAULT_PASSES, compile_std_to_exec, run_passes
+from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec, run_passes
 from tenferro_ref.errors import TenferroError, UsageError
 from tenferro_ref.program import ExecProgram, GraphProgram, LoweringView, print_program, to_exec
 from tenferro_ref.runtime import GraphExecutor, segment_exec_program
@@ -60,8 +60,8 @@ def _execute(file: str, inputs: str, out: str, route: str, passes: str | None) -
 def _compiled(program: GraphProgram | ExecProgram, passes: str | None) -> ExecProgram:
     """Passes run on graph programs by default; an exec program is taken as it is unless passes are asked for."""
     if isinstance(program, ExecProgram):
-        return program if passes is None else _after(program, parse_passes(passes, DEFAULT_PASSES))
-    return compile_std_to_exec(program, parse_passes(passes or "all", DEFAULT_PASSES))
+        return program if passes is None else _after(program, parse_passes(passes, DEFAULT_PIPELINE))
+    return compile_std_to_exec(program, parse_passes(passes or "all", DEFAULT_PIPELINE))
 
 
 def _after(program: ExecProgram, passes: tuple[str, ...]) -> ExecProgram:
@@ -90,10 +90,10 @@ def show(file: str, after: str | None, segments: bool) -> None:
     if after is None and not segments:
         click.echo(print_program(program), nl=False)
         return
-    if after is not None and after not in DEFAULT_PASSES:
-        raise UsageError(detail=f"unknown pass {after!r}; known: {', '.join(DEFAULT_PASSES)}")
+    if after is not None and after not in DEFAULT_PIPELINE:
+        raise UsageError(detail=f"unknown pass {after!r}; known: {', '.join(DEFAULT_PIPELINE)}")
     exec_program = program if isinstance(program, ExecProgram) else to_exec(program)
-    names = DEFAULT_PASSES if after is None else DEFAULT_PASSES[: DEFAULT_PASSES.index(after) + 1]
+    names = DEFAULT_PIPELINE if after is None else DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index(after) + 1]
     results = run_passes(exec_program, names)
     for name, result in zip(names, results, strict=True):
         for change in result.changes or ("nothing to do",):

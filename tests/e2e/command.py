@@ -1,0 +1,50 @@
+"""The command line as a user runs it: in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One JSON object a line of standard output."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+def tenferro_ref(*arguments: object, env: dict[str, str | None] | None = None, stdin: bytes = b"", **options: Any) -> Run:
+    """`tenferro-ref ARGUMENTS...`; a None in `env` unsets the variable."""
+    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for name, value in (env or {}).items():
+        if value is None:
+            variables.pop(name, None)
+        else:
+            variables[name] = value
+    command = [sys.executable, "-m", "tenferro_ref", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, env=variables, input=stdin, timeout=300, **options)
+    return Run(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def assert_one_line_error(run: Run, status: int, *words: str) -> None:
+    """A bad call ends with its status and one line that says `words`, and no traceback."""
+    assert run.status == status, run
+    lines = run.err.splitlines()
+    assert len(lines) == 1, run.err
+    assert lines[0].startswith("error: ")
+    for word in words:
+        assert word in lines[0]
