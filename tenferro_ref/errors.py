@@ -264,7 +264,8 @@ class MissingEnv(EnvironmentFault):
 
     var: str
     state: str
-    template: ClassVar[str] = "environment variable {var} is {state}: set it to the path of a PJRT plugin (.so)"
+    value: str = "a PJRT plugin (.so)"
+    template: ClassVar[str] = "environment variable {var} is {state}: set it to the path of {value}"
 
 
 @dataclass(eq=False)

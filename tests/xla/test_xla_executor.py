@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import (
+    InvalidArgument,
+    InvalidCompiledGraph,
+    InvalidProgram,
+    PjrtCall,
+    ShapeMismatch,
+    UnsupportedOp,
+)
+from tenferro_ref.ops import DotGeneral, Maximum, Reshape, Reverse
+from tenferro_ref.pjrt import Client, load_plugin
+from tenferro_ref.program import GraphBuilder, GraphProgram, to_exec
+from tenferro_ref.tensor import Tensor
+from tenferro_ref.xla import XlaExecutor
+from tests.plugins import CPU_PLUGINS, plugin_or_skip
+
+
+@pytest.fixture(scope="session", params=CPU_PLUGINS)
+def xla_client(request: pytest.FixtureRequest) -> Iterator[Client]:
+    with Client(load_plugin(plugin_or_skip(request.param))) as client:
+        yield client
+
+
+@pytest.fixture
+def executor(xla_client: Client) -> Iterator[XlaExecutor]:
+    with XlaExecutor(xla_client, {"xla_cpu_enable_fast_min_max": False}) as executor:
+        yield executor
+
+
+@pytest.fixture
+def untouched() -> XlaExecutor:
+    """An executor whose plugin must not be called: there is none."""
+
+    class NoClient:
+        def __getattr__(self, name: str) -> object:
+            raise AssertionError(f"the client was asked for {name}")
+
+    return XlaExecutor(NoClient())  # type: ignore[arg-type]
+
+
+def affine() -> GraphProgram:
+    b = GraphBuilder()
+    x, w = b.input("F64", (2, 3)), b.input("F64", (3, 4))
+    return b.build(x @ w + 1.0)
+
+
+def test_run_with_inputs(executor: XlaExecutor) -> None:
+    x, w = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    result = executor.run_with_inputs(affine(), [x, w])
+    np.testing.assert_array_equal(result, x @ w + 1)
+    assert result.flags.f_contiguous
+    np.testing.assert_array_equal(executor.run_with_inputs(to_exec(affine()), [Tensor.of(x), w]), x @ w + 1)
+
+
+def test_strided_inputs_and_many_outputs(executor: XlaExecutor) -> None:
+    b = GraphBuilder()
+    x, y = b.input("F32", (2, 3, 4)), b.input("F32", (2, 4, 3))
+    program = b.build(b.apply(DotGeneral((2,), (1,), (0,), (0,)), x, y), b.apply(Reshape((6, 4)), x), x)
+    xs = np.arange(24, dtype=np.float32).reshape(4, 3, 2).transpose(2, 1, 0)[:, ::-1]
+    ys = np.broadcast_to(np.arange(3, dtype=np.float32), (2, 4, 3))
+    dot, reshaped, same = executor.run_many_with_inputs(program, [xs, ys])
+    np.testing.assert_array_equal(dot, np.einsum("bij,bjk->ikb", xs, ys))
+    np.testing.assert_array_equal(reshaped, xs.reshape((6, 4), order="F"))
+    np.testing.assert_array_equal(same, xs)
+
+
+def test_no_outputs_and_rank_0(executor: XlaExecutor) -> None:
+    b = GraphBuilder()
+    x = b.input("F64")
+    assert executor.run_many_with_inputs(b.build(), [np.array(2.0)]) == []
+    result = executor.run_with_inputs(b.build(x * x), [np.array(3.0)])
+    assert (result.shape, float(result)) == ((), 9.0)
+
+
+def test_one_symbolic_program_at_two_shapes_is_compiled_twice(executor: XlaExecutor) -> None:
+    b = GraphBuilder()
+    x = b.input("F64", ("n", 2))
+    program = b.build(x.sum([0]))
+    for n in (3, 5, 3):
+        np.testing.assert_array_equal(executor.run_with_inputs(program, [np.ones((n, 2))]), [n, n])
+    assert executor.cached == 2
+
+
+def test_the_cache_is_bounded_and_frees(xla_client: Client) -> None:
+    def shifted(by: float) -> GraphProgram:
+        b = GraphBuilder()
+        return b.build(b.input("F64", (2,)) + by)
+
+    kept = {}
+    with XlaExecutor(xla_client, cache_size=2) as executor:
+        for by in (1.0, 2.0, 1.0, 3.0):  # 2.0 is the least recently used when 3.0 comes
+            executor.run_with_inputs(shifted(by), [np.zeros(2)])
+            kept[by] = next(reversed(executor._cache.values()))
+        assert executor.cached == 2
+        assert kept[2.0].state.value == "closed"
+        first = kept[1.0]
+        assert first.state.value == "live"
+        executor.run_with_inputs(shifted(1.0), [np.zeros(2)])
+        assert next(reversed(executor._cache.values())) is first
+    assert (executor.cached, first.state.value) == (0, "closed")
+    with pytest.raises(InvalidArgument, match="cache_size"):
+        XlaExecutor(xla_client, cache_size=0)
+
+
+def test_a_closed_client(xla_client: Client) -> None:
+    client = Client(xla_client.plugin)
+    executor = XlaExecutor(client)
+    inputs = [np.zeros((2, 3)), np.zeros((3, 4))]
+    executor.run_with_inputs(affine(), inputs)
+    client.close()
+    with pytest.raises(PjrtCall, match="closed"):
+        executor.run_with_inputs(affine(), inputs)
+
+
+def test_options_reach_the_compiler(xla_client: Client) -> None:
+    b = GraphBuilder()
+    program = b.build(b.apply(Maximum(), b.input("F64", (2,)), b.input("F64", (2,))))
+    executor = XlaExecutor(xla_client, {"xla_no_such_flag": True})
+    with pytest.raises(PjrtCall, match="xla_no_such_flag"):
+        executor.run_with_inputs(program, [np.zeros(2)] * 2)
+
+
+def test_inputs_are_checked_first(untouched: XlaExecutor) -> None:
+    b = GraphBuilder()
+    program = b.build(b.apply(Reverse((0,)), b.input("F64", (2,))))  # cannot be lowered either
+    run = untouched.run_with_inputs
+    with pytest.raises(InvalidCompiledGraph, match="expected 1 inputs, got 2"):
+        run(program, [np.zeros(2)] * 2)
+    with pytest.raises(InvalidCompiledGraph, match="F32"):
+        run(program, [np.zeros(2, np.float32)])
+    with pytest.raises(ShapeMismatch):
+        run(program, [np.zeros(3)])
+    with pytest.raises(InvalidArgument, match="float16"):
+        run(program, [np.zeros(2, np.float16)])
+
+
+def test_lowering_comes_before_any_call_of_the_plugin(untouched: XlaExecutor) -> None:
+    b = GraphBuilder()
+    x = b.input("F64", (2,))
+    with pytest.raises(UnsupportedOp):
+        untouched.run_with_inputs(b.build(b.apply(Reverse((0,)), x)), [np.zeros(2)])
+    for outputs in ([], [x, x]):
+        with pytest.raises(InvalidProgram, match=f"takes one output, this program has {len(outputs)}"):
+            untouched.run_with_inputs(b.build(*outputs), [np.zeros(2)])
+
+
+def test_phase1_only(xla_client: Client) -> None:
+    b = GraphBuilder()
+    x = b.input("F64", (2,))
+    with XlaExecutor(xla_client, phase1_only=True) as executor:
+        np.testing.assert_array_equal(executor.run_with_inputs(b.build(x + x), [np.ones(2)]), [2, 2])
+        with pytest.raises(UnsupportedOp, match="outside Phase 1"):
+            executor.run_with_inputs(b.build(b.maximum(x, x)), [np.ones(2)])
+
+
+def test_every_dtype_goes_in_and_out(executor: XlaExecutor) -> None:
+    b = GraphBuilder()
+    values = [b.input(d, (2, 3)) for d in DType]
+    arrays = [np.arange(6).reshape(2, 3).astype(d.numpy) for d in DType]
+    for got, want in zip(executor.run_many_with_inputs(b.build(*values), arrays), arrays, strict=True):
+        np.testing.assert_array_equal(got, want)
+        assert got.dtype == want.dtype
