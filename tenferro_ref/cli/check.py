@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 
 import click
-from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
 
 from fuzz.generate import random_inputs
 from oracle.case import Case
 from oracle.executors import NativeExecutor, Pool
 from oracle.judge import Reference, judge
 from oracle.verdict import Answer
-from tenferro_ref.cli.common import draw_seed, json_option, print_json, read_graph, seed_option, split
+from tenferro_ref.cli.common import draw_seed, json_option, print_json, print_table, read_graph, seed_option, split
 from tenferro_ref.errors import FormatError, TenferroError
 from tenferro_ref.tensor import load_npz, type_of
 
@@ -90,20 +89,23 @@ _STYLE = {"pass": "green", "mismatch": "bold red", "crash": "bold red", "timeout
 
 
 def _print_table(rows: list[dict[str, object]]) -> None:
-    table = Table("program", "executor", "verdict", "worst ULP", "decided", "ms", "reason", box=None, pad_edge=False)
-    for row in rows:
-        verdict, ulp, decided, seconds = row["verdict"], row["worst_ulp"], row["decided"], row["seconds"]
-        table.add_row(
-            str(row["program"]),
-            str(row["executor"]),
-            f"[{_STYLE.get(str(verdict), 'yellow')}]{verdict}[/]",
-            "" if not isinstance(ulp, float) else f"{ulp:.3g}",
-            "" if not isinstance(decided, float) else f"{decided:.0%}",
-            f"{seconds * 1e3:.1f}" if isinstance(seconds, float) else "",
-            _plain(str(row["reason"])),
-        )
-    Console(soft_wrap=True).print(table)
+    headers = ("program", "executor", "verdict", "worst ULP", "decided", "ms", "reason")
+    print_table(headers, [_cells(row) for row in rows])
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.split()).replace("[", "\\[")
+def _cells(row: dict[str, object]) -> list[str]:
+    verdict, ulp, decided, seconds = str(row["verdict"]), row["worst_ulp"], row["decided"], row["seconds"]
+    return [
+        _plain(row["program"]),
+        _plain(row["executor"]),
+        f"[{_STYLE.get(verdict, 'yellow')}]{verdict}[/]",
+        f"{ulp:.3g}" if isinstance(ulp, float) else "",
+        f"{decided:.0%}" if isinstance(decided, float) else "",
+        f"{seconds * 1e3:.1f}" if isinstance(seconds, float) else "",
+        _plain(row["reason"]),
+    ]
+
+
+def _plain(value: object) -> str:
+    """One line, safe from rich's markup."""
+    return escape(" ".join(str(value).split()))

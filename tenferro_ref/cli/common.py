@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from tenferro_ref.errors import FormatError, UsageError
 from tenferro_ref.files import read_text
@@ -97,6 +98,19 @@ def split(text: str) -> tuple[str, ...]:
 def print_json(value: Any) -> None:
     """One line of JSON on standard output."""
     click.echo(json.dumps(value))
+
+
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table on standard output: folded to a terminal's width, whole lines elsewhere. Cells may hold rich markup."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=10_000)
+    table = Table(box=None, pad_edge=False)
+    for header in headers:
+        table.add_column(header, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
 
 
 def out_directory(path: str) -> Path:

@@ -104,7 +104,7 @@ def show(file: str, after: str | None, segments: bool) -> None:
         for number, segment in enumerate(segment_exec_program(final)):
             ops = ", ".join(final.instructions[i].op.name for i in segment.instructions)
             slots = f"({_slots(segment.inputs)}) -> ({_slots(segment.outputs)})"
-            click.echo(f"// segment {number}: {segment.kind.value}: {ops} {slots}")
+            click.echo(f"// segment {number}: {segment.kind}: {ops} {slots}")
 
 
 def _slots(slots: tuple[int, ...]) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import click
-from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
 
 from oracle.executors import Pool
-from tenferro_ref.cli.common import json_option, print_json
+from tenferro_ref.cli.common import json_option, print_json, print_table
 from tenferro_ref.pjrt import discover
 
 
@@ -36,15 +35,13 @@ def plugins(probe: bool, as_json: bool) -> int:
     if not rows:
         click.echo("no PJRT plugin found: pip install xla-cpu-pjrt, or set TENFERRO_PJRT_PLUGIN to a plugin's path")
         return 0
-    table = Table("name", "platform", "from", "path", box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(*(str(row[k]) for k in ("name", "platform", "source", "path")))
-    console = Console(soft_wrap=True)
-    console.print(table)
+    print_table(("name", "platform", "from", "path"), [
+        [escape(str(row[k])) for k in ("name", "platform", "source", "path")] for row in rows
+    ])  # fmt: skip
     for row in rows:
         if probe:
-            console.print(f"\n[bold]{row['name']}[/]: {'works' if row['works'] else row['reason']}")
+            click.echo(f"\n{row['name']}: {'works' if row['works'] else row['reason']}")
             facts = row["facts"]
             for key, value in facts.items() if isinstance(facts, dict) else ():
-                console.print(f"  {key}: {value}", markup=False, highlight=False)
+                click.echo(f"  {key}: {value}")
     return 0

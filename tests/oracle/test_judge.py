@@ -1,0 +1,195 @@
+"""The judge: each verdict is reached, and by the right executor."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from oracle.case import Case
+from oracle.executors import Execution, NativeExecutor, PjrtExecutor, Pool, native_variants
+from oracle.judge import Reference, first_wrong_slot, judge
+from oracle.verdict import ExecutorInfo, Verdict
+from tenferro_ref.errors import MissingEnv, PjrtCall, TenferroError, UnsupportedOp, UsageError, WorkerDied
+from tenferro_ref.ops import Exp, Log, Maximum, Negate, Policy
+from tenferro_ref.program import GraphBuilder
+from tenferro_ref.tensor import Array
+from tests.plugins import CPU_PLUGINS, plugin_or_skip
+
+
+@pytest.fixture
+def case() -> Case:
+    b = GraphBuilder()
+    x, y = b.input("F64", (2, 3)), b.input("F64", (3, 2))
+    program = b.build(b.apply(Exp(), x @ y), x.sum([0]), b.apply(Negate(), x))
+    rng = np.random.default_rng(0)
+    return Case.of(program, [rng.standard_normal((2, 3)), rng.standard_normal((3, 2))])
+
+
+@dataclass
+class Scripted:
+    """An executor that gives what it is told: outputs, or an error."""
+
+    answer: tuple[Array, ...] | TenferroError
+    bits: bool = False
+    name: str = "scripted"
+    model: str = "xla"
+
+    def open(self) -> None: ...
+
+    def info(self) -> ExecutorInfo:
+        return ExecutorInfo(self.name, available=True)
+
+    def run(self, case: Case) -> Execution:
+        if isinstance(self.answer, TenferroError):
+            raise self.answer
+        return Execution(self.answer)
+
+    def bit_exact(self, case: Case) -> bool:
+        return self.bits
+
+    def close(self) -> None: ...
+
+
+def native_outputs(case: Case) -> tuple[Array, ...]:
+    return NativeExecutor().run(case).outputs
+
+
+@pytest.mark.parametrize("executor", native_variants(), ids=lambda e: e.name)
+def test_every_native_variant_passes(case: Case, executor: NativeExecutor) -> None:
+    answer = judge(executor, Reference(case, NativeExecutor()))
+    assert answer.verdict is Verdict.PASS, answer.reason
+    assert answer.comparison.elements == answer.comparison.decided == 4 + 3 + 6
+
+
+@pytest.mark.parametrize("name", CPU_PLUGINS)
+def test_every_plugin_passes(case: Case, name: str) -> None:
+    plugin = plugin_or_skip(name)
+    pool = Pool()
+    try:
+        answer = judge(pool.pjrt(plugin, "parity"), Reference(case, NativeExecutor()))
+    finally:
+        pool.close()
+    assert answer.verdict is Verdict.PASS, answer.reason
+    assert {"lower", "compile", "execute", "compare"} <= answer.seconds.keys()
+
+
+def test_one_flipped_bit_is_a_mismatch_of_a_bit_exact_executor(case: Case) -> None:
+    outputs = [a.copy("F") for a in native_outputs(case)]
+    outputs[0][1, 0] = np.nextafter(outputs[0][1, 0], 1)
+    answer = judge(Scripted(tuple(outputs), bits=True), Reference(case, NativeExecutor()))
+    assert answer.verdict is Verdict.MISMATCH
+    assert answer.comparison.outside == 1
+    assert (answer.comparison.worst_output, answer.comparison.worst_index) == (0, (1, 0))
+    # the same answer is within what any correct implementation may give
+    assert judge(Scripted(tuple(outputs)), Reference(case, NativeExecutor())).verdict is Verdict.PASS
+
+
+def test_a_wrong_value_is_outside_its_enclosure(case: Case) -> None:
+    outputs = [a.copy("F") for a in native_outputs(case)]
+    outputs[1][2] += 1e-12
+    answer = judge(Scripted(tuple(outputs)), Reference(case, NativeExecutor()))
+    assert answer.verdict is Verdict.MISMATCH
+    assert answer.comparison.value_class == "expected finite, got other finite"
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict"),
+    [
+        (UnsupportedOp(op="Exp", reason="no"), Verdict.UNSUPPORTED),
+        (PjrtCall(call="Compile", code="UNIMPLEMENTED", detail="no"), Verdict.UNSUPPORTED),
+        (PjrtCall(call="Compile", code="INTERNAL", detail="no"), Verdict.ERROR),
+        (WorkerDied(worker="w", how="signal SIGSEGV", stderr_tail=""), Verdict.CRASH),
+        (WorkerDied(worker="w", how="timeout after 60 s", stderr_tail=""), Verdict.TIMEOUT),
+    ],
+)
+def test_errors_become_verdicts(case: Case, error: TenferroError, verdict: Verdict) -> None:
+    answer = judge(Scripted(error), Reference(case, NativeExecutor()))
+    assert answer.verdict is verdict
+    assert answer.error is not None
+    assert answer.error["kind"] == error.kind
+
+
+def test_a_native_executor_that_is_wrong_is_caught_by_the_enclosure(case: Case) -> None:
+    class Wrong(NativeExecutor):
+        def run(self, case: Case) -> Execution:
+            execution = NativeExecutor.run(self, case)
+            return replace(execution, outputs=tuple(a + 1 for a in execution.outputs))
+
+    wrong = Wrong()
+    assert judge(wrong, Reference(case, wrong)).verdict is Verdict.MISMATCH
+
+
+def test_a_result_where_the_native_executor_refuses_is_a_mismatch() -> None:
+    b = GraphBuilder()
+    x, y = b.input("I32", (2,)), b.input("I32", (2,))
+    case = Case.of(b.build(x / y), [np.array([1, 2], np.int32), np.array([0, 1], np.int32)])
+    reference = Reference(case, NativeExecutor())
+    answer = judge(Scripted((np.array([-1, 2], np.int32),)), reference)
+    assert answer.verdict is Verdict.MISMATCH
+    assert isinstance(reference.execution, TenferroError)
+    assert judge(NativeExecutor("native-unsegmented", segmented=False), reference).verdict is Verdict.PASS
+
+
+def test_what_decides_nothing_is_undecided() -> None:
+    """inf - inf of two overlapping enclosures leaves nothing pinned down."""
+    b = GraphBuilder(policy=Policy())
+    x = b.input("F64", (1,))
+    big = b.apply(Exp(), x)
+    case = Case.of(b.build(big - b.apply(Exp(), x)), [np.array([709.782712893384])])
+    answer = judge(Scripted((np.zeros(1),)), Reference(case, NativeExecutor()))
+    assert answer.verdict in (Verdict.UNDECIDED, Verdict.PASS)
+    assert answer.comparison.decided == (answer.verdict is Verdict.PASS)
+
+
+@pytest.fixture
+def pool() -> Iterator[Pool]:
+    made = Pool()
+    yield made
+    made.close()
+
+
+def test_the_first_wrong_slot_is_found_behind_later_instructions(pool: Pool) -> None:
+    plugin = plugin_or_skip("xla081")
+    b = GraphBuilder()
+    x = b.input("F64", (2,))
+    log = b.apply(Log(), b.apply(Exp(), x))
+    case = Case.of(b.build(b.apply(Negate(), log + x)), [np.array([1000.0, 1.0])])
+    assert first_wrong_slot(pool.pjrt(plugin, "parity"), case) == log.slot
+
+
+def test_fast_min_max_is_what_the_defaults_lane_gets_wrong(pool: Pool) -> None:
+    plugin = plugin_or_skip("xla081")
+    b = GraphBuilder()
+    x, y = b.input("F64", (2,)), b.input("F64", (2,))
+    case = Case.of(b.build(b.apply(Maximum(), x, y)), [np.array([1.0, 2.0]), np.array([np.nan, 1.0])])
+    reference = Reference(case, NativeExecutor())
+    assert judge(pool.pjrt(plugin, "parity"), reference).verdict is Verdict.PASS
+    assert judge(pool.pjrt(plugin, "defaults"), reference).verdict is Verdict.MISMATCH
+
+
+class TestNames:
+    def test_executors_of_one_plugin_share_a_worker(self, pool: Pool) -> None:
+        plugin = plugin_or_skip("xla081")
+        first, second = pool.pjrt(plugin, "parity"), pool.pjrt(plugin, "defaults")
+        assert isinstance(first, PjrtExecutor)
+        assert first.worker is second.worker
+
+    @pytest.mark.parametrize("name", ["", "nativ", "native-without:Magic", "pjrt:xla-cpu-pjrt@warp", "jax2"])
+    def test_unknown_names(self, pool: Pool, name: str) -> None:
+        if name.startswith("pjrt"):
+            plugin_or_skip("xla081")
+        with pytest.raises(UsageError):
+            pool.make(name)
+
+    @pytest.mark.parametrize(("value", "state"), [(None, "unset"), ("", "empty")])
+    def test_pjrt_needs_its_variable(self, pool: Pool, value: str | None, state: str) -> None:
+        with mock.patch.dict("os.environ", {"TENFERRO_PJRT_PLUGIN": value or ""}):
+            if value is None:
+                os.environ.pop("TENFERRO_PJRT_PLUGIN")
+            with pytest.raises(MissingEnv, match=f"is {state}"):
+                pool.select(["pjrt"])

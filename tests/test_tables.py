@@ -1,0 +1,27 @@
+"""No holes: every op is in every table, or declared unsupported there with a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from fuzz.strategies import STRATEGY
+from oracle.enclosure import ENCLOSE
+from tenferro_ref.ops import OPS, PHASE1, Compare, Maximum, Minimum, Select
+from tenferro_ref.runtime import KERNELS
+from tenferro_ref.stablehlo.emit import EMIT
+from tenferro_ref.table import Table
+
+TABLES = [KERNELS, EMIT, ENCLOSE, STRATEGY]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda t: t.name)
+def test_every_op_has_a_row_or_a_reason(table: Table[object]) -> None:
+    assert table.holes(OPS) == []
+    for op in OPS:
+        reason = table.reason(op)
+        assert reason is None or len(reason) > 10, f"{table.name} gives no reason for {op.__name__}"
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda t: t.name)
+def test_every_table_covers_phase_1_and_branching(table: Table[object]) -> None:
+    assert [op.__name__ for op in (*PHASE1, Compare, Select, Maximum, Minimum) if op not in table] == []
