@@ -9,13 +9,15 @@ exact is the common case and costs nothing, so that concrete shapes are plain tu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tenferro_ref.errors import InvalidArgument
 
 #: Values of a dim expression are a `usize` in the engine.
 USIZE_MAX = 2**64 - 1
+#: Operations in one expression: a chain of Concatenate(x, x) doubles the expression at every step.
+MAX_OPERATIONS = 256
 
 DimKind: TypeAlias = Literal["add", "sub", "mul", "floordiv", "min", "max"]
 
@@ -38,6 +40,15 @@ class DimOp:
     kind: DimKind
     lhs: DimExpr
     rhs: DimExpr
+    #: How many operations the expression holds, this one included.
+    operations: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Raise InvalidArgument (ExpressionTooLarge) beyond `MAX_OPERATIONS`."""
+        count = 1 + sum(e.operations for e in (self.lhs, self.rhs) if isinstance(e, DimOp))
+        if count > MAX_OPERATIONS:
+            raise _fault("ExpressionTooLarge", f"more than {MAX_OPERATIONS} operations")
+        object.__setattr__(self, "operations", count)
 
     def __str__(self) -> str:
         return f"{self.kind}({self.lhs}, {self.rhs})"

@@ -54,6 +54,8 @@ class TenferroError(Exception):
 
     template: ClassVar[str] = ""
     exit_status: ClassVar[int] = 2
+    #: Where in a program it arose, as a JSON path (`$.instructions[3]`); no fact, and "" where that is not known.
+    place = ""
 
     @property
     def kind(self) -> str:
@@ -69,7 +71,10 @@ class TenferroError(Exception):
         return {"kind": self.kind, **{k: _plain(v) for k, v in self.facts().items()}, "message": str(self)}
 
     def __str__(self) -> str:
-        return self.template.format_map(self.facts())
+        """One line that can be printed anywhere, whatever the facts hold."""
+        text = self.template.format_map(self.facts())
+        line = " ".join((f"{self.place}: {text}" if self.place else text).splitlines())
+        return line.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _plain(value: Any) -> Any:

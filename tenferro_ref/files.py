@@ -36,7 +36,7 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
         Anything on the way failed; no temporary file stays behind.
     """
     target = Path(path)
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
@@ -45,11 +45,13 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
                 file.write(data)
             os.chmod(name, 0o666 & ~_umask())
             os.replace(name, target)
-        except OSError:
+        except BaseException:  # Ctrl-C too leaves nothing behind
             Path(name).unlink(missing_ok=True)
             raise
     except OSError as error:
         raise OutputError(path=str(path), detail=error.strerror or str(error)) from None
+    except ValueError as error:  # a NUL in the path
+        raise OutputError(path=repr(str(path)), detail=str(error)) from None
 
 
 def _umask() -> int:

@@ -7,7 +7,13 @@
 from __future__ import annotations
 
 import io
+import lzma
+import math
+import os
+import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,6 +110,41 @@ def type_of(array: Array) -> TensorType:
     return TensorType(DType.of(array), array.shape)
 
 
+#: What the zip and npy readers raise for damaged, encrypted, foreign or deceitful files.
+_DAMAGE = (
+    ValueError,
+    EOFError,
+    KeyError,
+    RuntimeError,  # NotImplementedError among them
+    SyntaxError,
+    TypeError,
+    OverflowError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    tokenize.TokenError,
+)
+
+
+def _memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _read_npy(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
+    """One array; the size that its header declares is checked before anything that large is allocated."""
+    npy = np.lib.format
+    with archive.open(member) as file:
+        version = npy.read_magic(file)
+        read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, _, dtype = read_header(file)
+        if math.prod(shape) * dtype.itemsize > member.file_size and not dtype.hasobject:
+            raise ValueError(f"{member.filename} declares {shape} of {dtype} in {member.file_size} bytes")
+    with archive.open(member) as file:
+        array: Array = npy.read_array(file, allow_pickle=False)
+    return array
+
+
 def load_npz(path: str | Path, prefix: str) -> list[Array]:
     """Arrays `{prefix}0`, `{prefix}1`, ... of a `.npz` file, column-major.
 
@@ -113,14 +154,17 @@ def load_npz(path: str | Path, prefix: str) -> list[Array]:
         The file cannot be read, is no `.npz`, needs pickle, has other names, or an array of a foreign dtype.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise FormatError(where=str(path), detail="a single .npy array, not an .npz archive")
-            arrays = {name: archive[name] for name in archive.files}
+        with zipfile.ZipFile(path) as archive:
+            members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+            if len(members) != len(archive.infolist()):
+                raise ValueError("two members have one name")
+            if sum(member.file_size for member in members.values()) > _memory():
+                raise MemoryError
+            arrays = {name: _read_npy(archive, member) for name, member in members.items()}
     except OSError as error:
         raise FormatError(where=str(path), detail=f"cannot be read: {error.strerror or error}") from None
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError, SyntaxError) as error:
-        reason = "pickled objects are refused" if "pickle" in str(error) else str(error)
+    except _DAMAGE as error:
+        reason = "pickled objects are refused" if "Object arrays" in str(error) else str(error)
         raise FormatError(where=str(path), detail=f"not an .npz of plain arrays: {reason}") from None
     except MemoryError:
         raise FormatError(where=str(path), detail="declares more data than fits in memory") from None

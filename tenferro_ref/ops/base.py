@@ -149,18 +149,20 @@ def _result_types(op: Op, inputs: tuple[TensorType, ...], policy: Policy) -> tup
 
 
 def check_size(op: str, type_: TensorType) -> None:
-    """Rank and element count that a host array can have.
+    """Rank, extents and element count that a host array can have.
 
     Raises
     ------
     InvalidArgument
-        More than `MAX_RANK` axes or more than `MAX_ELEMENTS` elements.
+        More than `MAX_RANK` axes, a negative extent, or more than `MAX_ELEMENTS` elements.
     """
     if type_.rank > MAX_RANK:
         raise InvalidArgument(op=op, argument="rank", detail=f"{type_.rank} axes; at most {MAX_RANK} are supported")
     total = 1
     for extent in type_.shape:
         if isinstance(extent, int):
+            if extent < 0:
+                raise InvalidArgument(op=op, argument="shape", detail=f"extent {extent} is negative")
             total *= max(extent, 1)
             if total > MAX_ELEMENTS:
                 raise InvalidArgument(

@@ -35,8 +35,22 @@ class Constant(Op):
 
     @classmethod
     def of(cls, value: complex | np.generic, dtype: DType) -> Constant:
-        """The constant of `dtype` nearest to `value`."""
-        return cls(dtype, np.asarray(value).astype(dtype.numpy).tobytes())
+        """The constant of `dtype` nearest to `value`.
+
+        Raises
+        ------
+        InvalidArgument
+            A real dtype for a complex value, or an integer dtype for what is no integer in its range.
+        """
+        number: Any = value.item() if isinstance(value, np.generic) else value
+        if isinstance(number, complex) and not dtype.is_complex and dtype is not DType.Bool:
+            raise InvalidArgument(op=cls.__name__, argument="value", detail=f"{number} is complex, {dtype} is not")
+        if dtype.is_int:
+            end = 2 ** (8 * dtype.itemsize - 1)
+            if not -end <= number < end or number != int(number):
+                raise InvalidArgument(op=cls.__name__, argument="value", detail=f"{number} is no {dtype}")
+        with np.errstate(all="ignore"):  # beyond the range of F32 the nearest is infinity
+            return cls(dtype, np.asarray(value).astype(dtype.numpy).tobytes())
 
     @property
     def value(self) -> np.generic:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tenferro_ref.dims import DimExpr, Extent, InputDim, same
-from tenferro_ref.dtype import DType, promote
+from tenferro_ref.dtype import INEXACT, DType, promote
 from tenferro_ref.errors import ShapeMismatch, UsageError
 from tenferro_ref.ops import (
     ENGINE,
@@ -36,10 +36,22 @@ from tenferro_ref.ops import (
     Select,
     TensorType,
     Transpose,
+    check_size,
 )
 from tenferro_ref.program.program import GraphProgram, Instruction
 
 Scalar = int | float | complex | bool
+
+
+def _scalar_dtype(given: Scalar, beside: DType) -> DType:
+    """Dtype of a Python scalar beside a value: it takes the value's dtype unless that would lose a fraction or a part."""
+    if isinstance(given, bool):
+        return beside
+    if isinstance(given, int):
+        return DType.I64 if beside is DType.Bool else beside
+    if isinstance(given, float):
+        return beside if beside in INEXACT else DType.F64
+    return beside.complex if beside in INEXACT else DType.C64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,13 +165,28 @@ class GraphBuilder:
         return value
 
     def input(self, dtype: DType | str, shape: Sequence[int | str] = ()) -> Value:
-        """A program input; a string extent is a symbol, equal wherever it repeats."""
+        """A program input; a string extent is a symbol (an identifier), equal wherever it repeats.
+
+        Raises
+        ------
+        UsageError
+            An unknown dtype, or a symbol that is no identifier.
+        InvalidArgument
+            A negative extent, or a shape beyond all limits.
+        """
         number = len(self._inputs)
+        if isinstance(dtype, str) and dtype not in DType.__members__:
+            raise UsageError(detail=f"unknown dtype {dtype!r}; known: {', '.join(DType.__members__)}")
+        for extent in shape:
+            if isinstance(extent, str) and not extent.isidentifier():
+                raise UsageError(detail=f"symbol {extent!r} is not an identifier")
         extents: list[Extent] = [
             self._symbols.setdefault(e, InputDim(number, axis)) if isinstance(e, str) else e
             for axis, e in enumerate(shape)
         ]
-        value = self._new(TensorType(DType[dtype] if isinstance(dtype, str) else dtype, tuple(extents)))
+        type_ = TensorType(DType[dtype] if isinstance(dtype, str) else dtype, tuple(extents))
+        check_size(f"program input {number}", type_)
+        value = self._new(type_)
         self._inputs.append(value)
         return value
 
@@ -168,8 +195,8 @@ class GraphBuilder:
         return self.apply(Constant.of(value, dtype))
 
     def value(self, given: Value | Scalar, dtype: DType) -> Value:
-        """`given` itself, or a constant of `dtype` for a Python scalar."""
-        return given if isinstance(given, Value) else self.constant(given, dtype)
+        """`given` itself, or a constant for a Python scalar: of `dtype` if that has numbers of its kind."""
+        return given if isinstance(given, Value) else self.constant(given, _scalar_dtype(given, dtype))
 
     def apply_many(self, op: Op, *operands: Value) -> tuple[Value, ...]:
         """Append `op` as it is, with no promotion and no broadcasting; one Value an output.
@@ -230,7 +257,7 @@ class GraphBuilder:
         if not isinstance(a, Value):
             if not isinstance(b, Value):
                 raise UsageError(detail=f"{op.name}: one operand must be a Value")
-            a = self.constant(a, b.dtype)
+            a = self.value(a, b.dtype)
         b = self.value(b, a.dtype)
         dtype = promote((a.dtype, b.dtype))
         a, b = a.astype(dtype), b.astype(dtype)
@@ -247,7 +274,15 @@ class GraphBuilder:
         return self.apply(Select(), pred, on_true, on_false)
 
     def build(self, *outputs: Value) -> GraphProgram:
-        """The program with the given outputs."""
+        """The program with the given outputs.
+
+        Raises
+        ------
+        UsageError
+            An output belongs to another builder.
+        """
+        if any(v.builder is not self for v in outputs):
+            raise UsageError(detail="an output belongs to another GraphBuilder")
         return GraphProgram(
             tuple(self._instructions),
             tuple(v.slot for v in self._inputs),

@@ -8,6 +8,7 @@ text form shares the codecs.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, NoReturn
 
 from tenferro_ref.dims import DIM_KINDS, DimExpr, DimOp, Extent, InputDim, Unknown, UpperBound, expr_of, fold, is_exact
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import FormatError
+from tenferro_ref.errors import FormatError, InvalidArgument, TenferroError
 from tenferro_ref.files import read_text
 from tenferro_ref.ops import BY_NAME, ENGINE, CompareDir, Extension, Op, Policy, TensorType
 from tenferro_ref.program.program import ExecInstruction, ExecProgram, GraphProgram, Instruction, to_exec
@@ -23,23 +24,30 @@ from tenferro_ref.program.program import ExecInstruction, ExecProgram, GraphProg
 VERSION = 1
 #: Larger integers are not shapes, axes or slots of anything.
 INT_LIMIT = 2**63 - 1
+#: Nesting of an extension's configuration.
+CONFIG_DEPTH = 32
 
 
 def _fail(path: str, detail: str) -> NoReturn:
     raise FormatError(where=path, detail=detail)
 
 
+def shown(value: Any) -> str:
+    """A value as JSON, short enough for a message."""
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def _expect(value: Any, kind: type, path: str, what: str) -> Any:
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        shown = json.dumps(value)
-        _fail(path, f"expected {what}, got {shown if len(shown) <= 60 else shown[:57] + '...'}")
+        _fail(path, f"expected {what}, got {shown(value)}")
     return value
 
 
 def _integer(value: Any, path: str) -> int:
     number: int = _expect(value, int, path, "an integer")
     if abs(number) > INT_LIMIT:
-        _fail(path, f"{number} does not fit 64 bits")
+        _fail(path, f"{shown(number)} does not fit 64 bits")
     return number
 
 
@@ -53,7 +61,7 @@ def _object(value: Any, path: str, required: set[str], optional: set[str]) -> di
     for key in sorted(required - entries.keys()):
         _fail(path, f"missing key {key!r}")
     for key in sorted(entries.keys() - required - optional):
-        _fail(f"{path}.{key}", f"unknown key; known here: {', '.join(sorted(required | optional))}")
+        _fail(path, f"unknown key {shown(key)}; known here: {', '.join(sorted(required | optional))}")
     return entries
 
 
@@ -73,7 +81,11 @@ def read_dim(value: Any, path: str) -> DimExpr:
     pair = _sequence(operands, f"{path}.{kind}")
     if len(pair) != 2:
         _fail(f"{path}.{kind}", f"expected two operands, got {len(pair)}")
-    return DimOp(kind, read_dim(pair[0], f"{path}.{kind}[0]"), read_dim(pair[1], f"{path}.{kind}[1]"))
+    lhs, rhs = read_dim(pair[0], f"{path}.{kind}[0]"), read_dim(pair[1], f"{path}.{kind}[1]")
+    try:
+        return DimOp(kind, lhs, rhs)
+    except InvalidArgument as error:
+        raise FormatError(where=path, detail=str(error)) from None
 
 
 def write_dim(expr: DimExpr) -> Any:
@@ -105,7 +117,7 @@ def _read_enum(kind: type[DType] | type[CompareDir]) -> Callable[[Any, str], Any
     def read(value: Any, path: str) -> Any:
         name = _expect(value, str, path, "a name")
         if name not in kind.__members__:
-            _fail(path, f"unknown {kind.__name__} {name!r}; known: {', '.join(kind.__members__)}")
+            _fail(path, f"unknown {kind.__name__} {shown(name)}; known: {', '.join(kind.__members__)}")
         return kind[name]
 
     return read
@@ -114,11 +126,20 @@ def _read_enum(kind: type[DType] | type[CompareDir]) -> Callable[[Any, str], Any
 def _read_bytes(value: Any, path: str) -> bytes:
     text = _expect(value, str, path, "lower-case hex digits")
     if len(text) % 2 or any(c not in "0123456789abcdef" for c in text):
-        _fail(path, f"{text!r} is not an even number of lower-case hex digits")
+        _fail(path, f"{shown(text)} is not an even number of lower-case hex digits")
     return bytes.fromhex(text)
 
 
+def _check_depth(value: Any, path: str, levels: int) -> None:
+    if isinstance(value, (dict, list)):
+        if levels == 0:
+            _fail(path, f"nested more than {CONFIG_DEPTH} deep")
+        for entry in value.values() if isinstance(value, dict) else value:
+            _check_depth(entry, path, levels - 1)
+
+
 def _read_config(value: Any, path: str) -> str:
+    _check_depth(value, path, CONFIG_DEPTH)
     return json.dumps(_expect(value, dict, path, "an object"), sort_keys=True, separators=(",", ":"))
 
 
@@ -165,7 +186,7 @@ def read_op(name: Any, attrs: Any, path: str) -> Op:
     """
     _expect(name, str, f"{path}.op", "an op name")
     if name not in BY_NAME:
-        _fail(f"{path}.op", f"unknown op {name!r}")
+        _fail(f"{path}.op", f"unknown op {shown(name)}")
     codecs = _attributes(BY_NAME[name])
     defaults = {f.name for f in fields(BY_NAME[name]) if f.default is not MISSING}
     entries = _object(attrs, f"{path}.attrs", set(codecs) - defaults, defaults)
@@ -177,7 +198,7 @@ def read_policy(value: Any, path: str) -> Policy:
     entries = _object(value, path, set(), set(_POLICY_CHOICES))
     for key, choice in entries.items():
         if choice not in _POLICY_CHOICES[key]:
-            _fail(f"{path}.{key}", f"expected one of {', '.join(_POLICY_CHOICES[key])}, got {json.dumps(choice)}")
+            _fail(f"{path}.{key}", f"expected one of {', '.join(_POLICY_CHOICES[key])}, got {shown(choice)}")
     return Policy(**entries)
 
 
@@ -251,7 +272,7 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
         keys = [k for k, _ in pairs]
-        raise FormatError(where="JSON", detail=f"key {next(k for k in keys if keys.count(k) > 1)!r} occurs twice")
+        raise FormatError(where="JSON", detail=f"key {shown(next(k for k in keys if keys.count(k) > 1))} occurs twice")
     return result
 
 
@@ -259,19 +280,23 @@ def _no_constant(name: str) -> NoReturn:
     raise FormatError(where="JSON", detail=f"{name} is not JSON")
 
 
-def loads(text: str, where: str = "program") -> GraphProgram | ExecProgram:
-    """Read a program.
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise FormatError(where="JSON", detail=f"{shown(text)} is beyond the largest double")
+    return number
+
+
+def read_json(text: str, where: str) -> Any:
+    """JSON values, more strictly than Python: no duplicate keys, no NaN, no infinity.
 
     Raises
     ------
     FormatError
-        Not JSON, or not a program of this version; `where` is `FILE: JSON path`.
-    TenferroError
-        A well-formed file whose program breaks a rule.
+        Not JSON; `where` becomes `FILE:LINE:COLUMN` if that is known.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
-        return read_program(value)
+        return json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
         raise FormatError(where=f"{where}:{error.lineno}:{error.colno}", detail=f"not JSON: {error.msg}") from None
     except RecursionError:
@@ -282,16 +307,43 @@ def loads(text: str, where: str = "program") -> GraphProgram | ExecProgram:
         raise FormatError(where=f"{where}: {error.where}", detail=error.detail) from None
 
 
+def loads(text: str, where: str = "program") -> GraphProgram | ExecProgram:
+    """Read a program.
+
+    Raises
+    ------
+    FormatError
+        Not JSON, or not a program of this version; `where` is `FILE: JSON path`.
+    TenferroError
+        A well-formed file whose program breaks a rule; its `place` is `FILE: JSON path`.
+    """
+    return read_located(read_json(text, where), where)
+
+
+def read_located(value: Any, where: str) -> GraphProgram | ExecProgram:
+    """`read_program`, with the file's name in what it raises."""
+    try:
+        return read_program(value)
+    except RecursionError:
+        raise FormatError(where=where, detail="nested too deeply") from None
+    except FormatError as error:
+        raise FormatError(where=f"{where}: {error.where}", detail=error.detail) from None
+    except TenferroError as error:
+        error.place = f"{where}: {error.place}" if error.place else where
+        raise
+
+
 def read_program(value: Any) -> GraphProgram | ExecProgram:
     """A program from JSON values, checked: types are inferred, and recorded metadata must agree with them."""
     entries = _object(
         value, "$", {"tenferro_program", "kind", "inputs", "instructions", "outputs"}, {"name", "policy", "n_slots"}
     )
-    if entries["tenferro_program"] != VERSION or isinstance(entries["tenferro_program"], bool):
-        _fail("$.tenferro_program", f"version {json.dumps(entries['tenferro_program'])}; this reader knows {VERSION}")
+    version = _integer(entries["tenferro_program"], "$.tenferro_program")
+    if version != VERSION:
+        _fail("$.tenferro_program", f"version {version}; this reader knows {VERSION}")
     kind = entries["kind"]
     if kind not in ("graph", "exec"):
-        _fail("$.kind", f'expected "graph" or "exec", got {json.dumps(kind)}')
+        _fail("$.kind", f'expected "graph" or "exec", got {shown(kind)}')
     policy = read_policy(entries.get("policy", {}), "$.policy")
     name = _expect(entries.get("name", ""), str, "$.name", "a string")
     slots, types, symbols = _read_inputs(entries["inputs"], kind)
@@ -314,6 +366,7 @@ def _read_inputs(
     slots: list[int] = []
     types: list[TensorType] = []
     symbols: dict[str, InputDim] = {}
+    named: set[Extent] = set()
     for i, entry in enumerate(_sequence(value, "$.inputs")):
         path = f"$.inputs[{i}]"
         given = _object(entry, path, {"slot", "dtype", "shape"}, set())
@@ -322,14 +375,18 @@ def _read_inputs(
             where = f"{path}.shape[{axis}]"
             if isinstance(extent, str):
                 if kind != "graph":
-                    _fail(where, f"symbol {extent!r}: only graph programs have symbolic inputs")
+                    _fail(where, f"symbol {shown(extent)}: only graph programs have symbolic inputs")
+                if not extent.isidentifier():
+                    _fail(where, f"symbol {shown(extent)} is not an identifier")
                 shape.append(symbols.setdefault(extent, InputDim(i, axis)))
+                named.add(shape[-1])
                 continue
             dim = read_dim(extent, where)
             if isinstance(dim, int) and dim < 0:
                 _fail(where, f"extent {dim} is negative")
-            if isinstance(dim, DimOp) or (isinstance(dim, InputDim) and (dim.input, dim.axis) > (i, axis)):
-                _fail(where, "expected an integer, a symbol, or an input axis at or before this one")
+            if not isinstance(dim, int) and dim != InputDim(i, axis) and dim not in named:
+                _fail(where, "expected an integer, a symbol, this axis, or an earlier one that names itself")
+            named.add(dim)
             shape.append(dim)
         slots.append(_integer(given["slot"], f"{path}.slot"))
         types.append(TensorType(_read_enum(DType)(given["dtype"], f"{path}.dtype"), tuple(shape)))
@@ -362,7 +419,7 @@ def _with_metadata(graph: GraphProgram, metadata: Sequence[Mapping[str, Any]]) -
             path = f"$.instructions[{i}].{key}"
             if key in given and read(given[key], path) != inferred:
                 rule = ", ".join(map(str, ins.types)) if key != "last_use" else f"last_use {json.dumps(ins.last_use)}"
-                _fail(path, f"{json.dumps(given[key])} contradicts what {ins.op.name} gives here: {rule}")
+                _fail(path, f"{shown(given[key])} contradicts what {ins.op.name} gives here: {rule}")
     return program
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tenferro_ref.dims import evaluate, expr_of, extent_kind, is_exact
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import InvalidProgram, NonStaticShape, ValidationError
+from tenferro_ref.errors import InvalidCompiledGraph, InvalidProgram, NonStaticShape, ValidationError
 from tenferro_ref.ops import Op, Policy, TensorType
 from tenferro_ref.program.program import ExecProgram, GraphProgram, Instruction
 
@@ -81,6 +81,8 @@ class LoweringView:
         ------
         NonStaticShape
             A symbolic program without input shapes.
+        InvalidCompiledGraph, ShapeMismatch
+            Input shapes that do not fit the declared ones.
         """
         if input_shapes is None:
             for i, t in enumerate(program.input_types):
@@ -90,6 +92,8 @@ class LoweringView:
                             op="program input", output_index=i, axis=axis, extent=f"symbolic ({extent})"
                         )
             return cls(program, program.input_types)
+        if len(input_shapes) != len(program.input_types):
+            raise InvalidCompiledGraph(detail=f"expected {len(program.input_types)} inputs, got {len(input_shapes)}")
         specs = tuple(
             TensorType(t.dtype, tuple(shape)) for t, shape in zip(program.input_types, input_shapes, strict=True)
         )

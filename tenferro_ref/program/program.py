@@ -14,8 +14,11 @@ from typing import Generic, TypeVar
 
 from tenferro_ref.dims import DimExpr, Extent, InputDim, evaluate, expr_of
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import InvalidCompiledGraph, ShapeMismatch
+from tenferro_ref.errors import InvalidCompiledGraph, ShapeMismatch, TenferroError
 from tenferro_ref.ops import ENGINE, Op, Policy, TensorType, check_size
+
+#: The most slots a program may have: an executor keeps a table of them.
+MAX_SLOTS = 2**24
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Program(Generic[I]):
     input_types
         Types of `input_slots`. A symbolic extent is an `InputDim` naming the first input axis that has it.
     symbols
-        Names of symbolic extents, for printing: `{InputDim: name}` as pairs.
+        Names (identifiers) of symbolic extents, for printing: `{InputDim: name}` as pairs.
     """
 
     instructions: tuple[I, ...]
@@ -205,7 +208,7 @@ def infer_types(program: GraphProgram | ExecProgram) -> dict[int, TensorType]:
     InvalidCompiledGraph
         Slot out of range, slot written twice, slot read before it is written, wrong arity or output count.
     ValidationError
-        An op's rule is broken.
+        An op's rule is broken. The `place` of either is the JSON path of the input, instruction or output.
     """
     types: dict[int, TensorType] = {}
 
@@ -223,21 +226,31 @@ def infer_types(program: GraphProgram | ExecProgram) -> dict[int, TensorType]:
             raise InvalidCompiledGraph(detail=f"{what}: slot {slot} is read before it is written")
         return types[slot]
 
-    if len(program.input_slots) != len(program.input_types):
-        raise InvalidCompiledGraph(detail="every input slot needs a type")
-    for i, (slot, type_) in enumerate(zip(program.input_slots, program.input_types, strict=True)):
-        check_size(f"program input {i}", type_)
-        define(slot, type_, f"input {i}")
-    for i, ins in enumerate(program.instructions):
-        what = f"instruction {i} ({ins.op.name})"
-        operands = tuple(read(slot, what) for slot in ins.input_slots)
-        results = ins.op.result_types(operands, program.policy)
-        if len(results) != len(ins.output_slots):
-            raise InvalidCompiledGraph(detail=f"{what}: expected {len(results)} outputs, got {len(ins.output_slots)}")
-        for slot, type_ in zip(ins.output_slots, results, strict=True):
-            define(slot, type_, what)
-    for i, slot in enumerate(program.output_slots):
-        read(slot, f"output {i}")
+    place = "$"
+    try:
+        if len(program.input_slots) != len(program.input_types):
+            raise InvalidCompiledGraph(detail="every input slot needs a type")
+        if not 0 <= program.n_slots <= MAX_SLOTS:
+            raise InvalidCompiledGraph(detail=f"n_slots is {program.n_slots}, not 0 to {MAX_SLOTS}")
+        for i, (slot, type_) in enumerate(zip(program.input_slots, program.input_types, strict=True)):
+            place = f"$.inputs[{i}]"
+            check_size(f"program input {i}", type_)
+            define(slot, type_, f"input {i}")
+        for i, ins in enumerate(program.instructions):
+            place, what = f"$.instructions[{i}]", f"instruction {i} ({ins.op.name})"
+            operands = tuple(read(slot, what) for slot in ins.input_slots)
+            results = ins.op.result_types(operands, program.policy)
+            if len(results) != len(ins.output_slots):
+                counts = f"expected {len(results)} outputs, got {len(ins.output_slots)}"
+                raise InvalidCompiledGraph(detail=f"{what}: {counts}")
+            for slot, type_ in zip(ins.output_slots, results, strict=True):
+                define(slot, type_, what)
+        for i, slot in enumerate(program.output_slots):
+            place = f"$.outputs[{i}]"
+            read(slot, f"output {i}")
+    except TenferroError as error:
+        error.place = place
+        raise
     return types
 
 

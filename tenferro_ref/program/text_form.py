@@ -62,28 +62,71 @@ def _instruction(ins: Instruction) -> str:
 
 _HEAD = re.compile(
     r'(?P<kind>graph|exec)(?: @(?P<name>"(?:[^"\\]|\\.)*"))?(?: policy (?P<policy>\{[^}]*\}))? '
-    r"\((?P<inputs>.*)\) -> \((?P<outputs>[^)]*)\) slots (?P<slots>\d+) \{"
+    r"\((?P<inputs>.*)\) -> \((?P<outputs>[^)]*)\) slots (?P<slots>\d+) \{",
+    re.ASCII,
 )
-_INPUT = re.compile(r"%(?P<slot>\d+): (?P<dtype>\w+)\[(?P<shape>[^\]]*)\]")
+_INPUT = re.compile(r"%(?P<slot>\d+): (?P<dtype>\w+)\[(?P<shape>[^\]]*)\]", re.ASCII)
 _LINE = re.compile(
-    r"(?:(?P<results>%[\d, %]*) = )?(?P<op>\w+)\((?P<operands>[^)]*)\)(?: (?P<attrs>\{.*\}))? : (?P<types>.*)"
+    r"(?:(?P<results>%[^=]*) = )?(?P<op>\w+)\((?P<operands>[^)]*)\)(?: (?P<attrs>\{.*\}))? : (?P<types>.*)", re.ASCII
 )
-_INPUT_DIM = re.compile(r"in(\d+)\.(\d+)")
+_SLOT = re.compile(r"%(\d+)(!?)", re.ASCII)
+_INPUT_DIM = re.compile(r"in(\d+)\.(\d+)", re.ASCII)
+_NUMBER = re.compile(r"-?\d+", re.ASCII)
 
 
-def _fail(where: str, number: int, detail: str) -> NoReturn:
-    raise FormatError(where=f"{where}:{number}", detail=detail)
+def _fail(where: str, detail: str) -> NoReturn:
+    raise FormatError(where=where, detail=detail)
 
 
-def _slot_list(text: str) -> list[tuple[int, bool]]:
+def _integer(digits: str, where: str) -> int:
+    if len(digits) > 20:
+        _fail(where, f"{json_form.shown(digits)} does not fit 64 bits")
+    return int(digits)
+
+
+def _slot_list(text: str, where: str) -> list[tuple[int, bool]]:
     """`%3, %4!` as [(3, False), (4, True)]."""
-    return [(int(m[1]), bool(m[2])) for m in re.finditer(r"%(\d+)(!?)", text)]
+    matches = [_SLOT.fullmatch(part) for part in text.split(", ")] if text else []
+    if not all(matches):
+        _fail(where, f"expected slots `%0, %1`, got {json_form.shown(text)}")
+    return [(_integer(m[1], where), bool(m[2])) for m in matches if m]
 
 
-def _input_extent(text: str) -> Any:
+def _extent(text: str, where: str) -> Any:
     if match := _INPUT_DIM.fullmatch(text):
-        return {"input": int(match[1]), "axis": int(match[2])}
-    return int(text) if text.lstrip("-").isdigit() else text
+        return {"input": _integer(match[1], where), "axis": _integer(match[2], where)}
+    return _integer(text, where) if _NUMBER.fullmatch(text) else text
+
+
+def _inputs(text: str, where: str) -> list[dict[str, Any]]:
+    entries = []
+    for part in text.split("], ") if text else []:
+        whole = part if part.endswith("]") else part + "]"
+        match = _INPUT.fullmatch(whole)
+        if not match:
+            _fail(where, f"expected an input `%0: F64[2, 3]`, got {json_form.shown(part)}")
+        shape = match["shape"].split(", ") if match["shape"] else []
+        slot = _integer(match["slot"], where)
+        entries.append({"slot": slot, "dtype": match["dtype"], "shape": [_extent(e, where) for e in shape]})
+    return entries
+
+
+def _instruction_entry(line: str, kind: str, where: str) -> dict[str, Any]:
+    match = _LINE.fullmatch(line)
+    if not match:
+        _fail(where, f"expected `%N = Op(%A, %B) {{attributes}} : type`, got {json_form.shown(line)}")
+    operands = _slot_list(match["operands"], where)
+    entry: dict[str, Any] = {
+        "op": match["op"],
+        "inputs": [slot for slot, _ in operands],
+        "outputs": [slot for slot, _ in _slot_list(match["results"] or "", where)],
+        "attrs": json_form.read_json(match["attrs"] or "{}", where),
+    }
+    if kind == "exec":
+        entry["last_use"] = [dies for _, dies in operands]
+    elif any(dies for _, dies in operands):
+        _fail(where, "`!` marks a last use, which only exec programs have")
+    return entry
 
 
 def parse(text: str, where: str = "program") -> GraphProgram | ExecProgram:
@@ -93,47 +136,25 @@ def parse(text: str, where: str = "program") -> GraphProgram | ExecProgram:
     ------
     FormatError
         `where` is `FILE:LINE`, or `FILE: JSON path` for what the line's values break.
+    TenferroError
+        A well-formed text whose program breaks a rule; its `place` is `FILE: JSON path`.
     """
-    numbered = [(i, line.strip()) for i, line in enumerate(text.splitlines(), 1)]
-    lines = [(i, line) for i, line in numbered if line and not line.startswith("//")]
+    numbered = [(f"{where}:{i}", line.strip()) for i, line in enumerate(text.split("\n"), 1)]
+    lines = [(at, line) for at, line in numbered if line and not line.startswith("//")]
     if not lines or not (head := _HEAD.fullmatch(lines[0][1])):
-        _fail(where, lines[0][0] if lines else 1, "expected `graph (%0: F64[2, 3], ...) -> (%1) slots N {`")
+        _fail(lines[0][0] if lines else f"{where}:1", "expected `graph (%0: F64[2, 3], ...) -> (%1) slots N {`")
     if lines[-1][1] != "}":
-        _fail(where, lines[-1][0], "the closing } is missing")
+        _fail(lines[-1][0], "the closing } is missing")
+    at = lines[0][0]
     entries: dict[str, Any] = {
         "tenferro_program": json_form.VERSION,
         "kind": head["kind"],
-        "n_slots": int(head["slots"]),
-        "inputs": [
-            {
-                "slot": int(m["slot"]),
-                "dtype": m["dtype"],
-                "shape": [_input_extent(e.strip()) for e in m["shape"].split(",") if e.strip()],
-            }
-            for m in _INPUT.finditer(head["inputs"])
-        ],
-        "outputs": [slot for slot, _ in _slot_list(head["outputs"])],
-        "instructions": [],
+        "n_slots": _integer(head["slots"], at),
+        "inputs": _inputs(head["inputs"], at),
+        "outputs": [slot for slot, _ in _slot_list(head["outputs"], at)],
+        "instructions": [_instruction_entry(line, head["kind"], at) for at, line in lines[1:-1]],
     }
-    if head["name"]:
-        entries["name"] = json.loads(head["name"])
-    try:
-        if head["policy"]:
-            entries["policy"] = json.loads(head["policy"])
-        for number, line in lines[1:-1]:
-            match = _LINE.fullmatch(line)
-            if not match:
-                _fail(where, number, f"expected `%N = Op(%A, %B) {{attributes}} : type`, got {line[:60]!r}")
-            operands = _slot_list(match["operands"])
-            entry: dict[str, Any] = {
-                "op": match["op"],
-                "inputs": [slot for slot, _ in operands],
-                "outputs": [slot for slot, _ in _slot_list(match["results"] or "")],
-                "attrs": json.loads(match["attrs"] or "{}"),
-            }
-            if head["kind"] == "exec":
-                entry["last_use"] = [dies for _, dies in operands]
-            entries["instructions"].append(entry)
-    except json.JSONDecodeError as error:
-        raise FormatError(where=where, detail=f"attributes are not JSON: {error.msg}") from None
-    return json_form.loads(json.dumps(entries), where)
+    for key in ("name", "policy"):
+        if head[key]:
+            entries[key] = json_form.read_json(head[key], at)
+    return json_form.read_located(entries, where)
