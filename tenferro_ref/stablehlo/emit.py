@@ -275,7 +275,7 @@ def lower_to_stablehlo(view: LoweringView, *, phase1_only: bool = False) -> str:
 
 def lower_into(body: Body, view: LoweringView, *, phase1_only: bool = False) -> list[Value]:
     """Write a program to `body`, with its own parameters; the program's outputs. Errors as `lower_to_stablehlo`."""
-    dtypes = FLOAT if phase1_only else frozenset(DType)
+    dtypes, static = FLOAT if phase1_only else frozenset(DType), view.program.is_static
     env: dict[int, Value] = {}
 
     def read(slot: int, reader: str) -> Value:
@@ -296,7 +296,7 @@ def lower_into(body: Body, view: LoweringView, *, phase1_only: bool = False) -> 
         if ins.dtype not in dtypes:
             raise UnsupportedDType(dtype=ins.dtype.name, context=_CONTEXTS.get(type(ins.op), "instruction output"))
         _check_policy(ins.op, view.policy, operands)
-        if not view.program.is_static:  # at concrete shapes a rule can break that symbols left open
+        if not static:  # at concrete shapes a rule can break that symbols left open
             ins.op.result_types(tuple(TensorType(v.dtype, v.shape) for v in operands), view.policy)
         env[ins.output_slots[0]] = row(ins.op, body, shape, *operands)
     return [read(slot, f"output {i}") for i, slot in enumerate(view.output_slots)]
