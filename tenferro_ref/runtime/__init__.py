@@ -1,0 +1,23 @@
+"""The native runtime: executor, segmentation, backend protocols, the NumPy backend and its kernels, extension runtimes."""
+
+from tenferro_ref.runtime.backend import BackendSession, NumpyBackend, TensorBackend
+from tenferro_ref.runtime.executor import FUSION_THRESHOLD, GraphExecutor, validate
+from tenferro_ref.runtime.extension import RUNTIMES, ExtensionRuntime, register_runtime
+from tenferro_ref.runtime.kernels import KERNELS, run_kernel
+from tenferro_ref.runtime.segment import Segment, segment_exec_program
+
+__all__ = [
+    "FUSION_THRESHOLD",
+    "KERNELS",
+    "RUNTIMES",
+    "BackendSession",
+    "ExtensionRuntime",
+    "GraphExecutor",
+    "NumpyBackend",
+    "Segment",
+    "TensorBackend",
+    "register_runtime",
+    "run_kernel",
+    "segment_exec_program",
+    "validate",
+]

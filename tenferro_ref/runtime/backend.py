@@ -1,0 +1,116 @@
+"""What a backend is to the executor, in the engine's terms, and the NumPy backend.
+
+Values inside a program are dense column-major arrays. A backend runs instructions; which ones, in what order and with
+which buffers alive is the executor's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Protocol
+
+import numpy as np
+
+from tenferro_ref.ops import DotGeneral, Op, Policy, TensorType
+from tenferro_ref.runtime.fusion import FusionPlan, evaluate_plan
+from tenferro_ref.runtime.kernels import KERNELS, run_kernel
+from tenferro_ref.runtime.kernels.elementwise import multiply
+from tenferro_ref.tensor import Array
+
+
+class BackendSession(Protocol):
+    """Scope in which consecutive backend-session instructions run."""
+
+    def execute_backend_op(self, op: Op, policy: Policy, operands: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Results of an op of `Category.BACKEND`, on operands that the op's rule has accepted."""
+        ...
+
+    def execute_fused(
+        self, plan: FusionPlan, policy: Policy, type_: TensorType, values: Mapping[int, Array]
+    ) -> Mapping[int, Array] | None:
+        """The plan's outputs by slot, or None if this backend does not fuse it."""
+        ...
+
+    def broadcast_multiply(self, shape: tuple[int, ...], lhs: Array, rhs: Array) -> Array | None:
+        """Product of two arrays that broadcast, axis by axis, to `shape`, or None if this backend has no such path.
+
+        What the triplet and pair segments come to; the operands are views, rarely contiguous.
+        """
+        ...
+
+    def reclaim_buffer(self, array: Array) -> None:
+        """The slot that held `array` is dead. Other slots may hold views of it: kernels are free to return them."""
+        ...
+
+
+class TensorBackend(Protocol):
+    """The standard-algebra backend."""
+
+    def with_backend_session(self) -> AbstractContextManager[BackendSession]: ...
+
+    def dot_general(self, op: DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array: ...
+
+    def upload_host_tensor(self, array: Array) -> Array:
+        """Place a constant where the backend computes."""
+        ...
+
+    def download_to_host(self, array: Array) -> Array: ...
+
+    def reclaim_buffer(self, array: Array) -> None:
+        """As `BackendSession.reclaim_buffer`, outside of a session."""
+        ...
+
+
+class NumpySession:
+    """Session of the NumPy backend: floating-point warnings are silenced inside."""
+
+    __slots__ = ("_errstate",)
+
+    def __enter__(self) -> NumpySession:
+        self._errstate = np.errstate(all="ignore")
+        self._errstate.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._errstate.__exit__(kind, error, traceback)
+
+    def execute_backend_op(self, op: Op, policy: Policy, operands: tuple[Array, ...]) -> tuple[Array, ...]:
+        result = KERNELS[type(op)](op, policy, *operands)
+        return result if isinstance(result, tuple) else (result,)
+
+    def execute_fused(
+        self, plan: FusionPlan, policy: Policy, type_: TensorType, values: Mapping[int, Array]
+    ) -> Mapping[int, Array] | None:
+        return evaluate_plan(plan, policy, type_, values)
+
+    def broadcast_multiply(self, shape: tuple[int, ...], lhs: Array, rhs: Array) -> Array | None:
+        return multiply(lhs, rhs, shape)
+
+    def reclaim_buffer(self, array: Array) -> None:
+        """Nothing to do: the memory goes with the last reference."""
+
+
+class NumpyBackend:
+    """The reference backend. It has no state."""
+
+    def with_backend_session(self) -> NumpySession:
+        return NumpySession()
+
+    def dot_general(self, op: DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array:
+        return run_kernel(op, policy, lhs, rhs)[0]
+
+    def upload_host_tensor(self, array: Array) -> Array:
+        return array
+
+    def download_to_host(self, array: Array) -> Array:
+        return array
+
+    def reclaim_buffer(self, array: Array) -> None:
+        """Nothing to do: the memory goes with the last reference."""
+
+
+__all__ = ["BackendSession", "NumpyBackend", "NumpySession", "TensorBackend"]

@@ -1,0 +1,174 @@
+"""Elementwise fusion: a run of elementwise instructions evaluated block by block (SEMANTICS 5).
+
+Which runs are eligible and the blockwise evaluation live here; the threshold belongs to the executor. The kernels are
+those of the unfused path, on flat blocks of the column-major data. They give the same bits for an element wherever it
+stands (see `kernels.elementwise` for what that took), so that fused and unfused results are equal bit for bit; wrong
+blocks, operands or liveness would show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+
+import numpy as np
+
+from tenferro_ref.dtype import INEXACT
+from tenferro_ref.ops import (
+    Abs,
+    Add,
+    BroadcastInDim,
+    Clamp,
+    Conj,
+    Cos,
+    Divide,
+    Exp,
+    Expm1,
+    Log,
+    Log1p,
+    Maximum,
+    Minimum,
+    Multiply,
+    Negate,
+    Op,
+    Policy,
+    Pow,
+    Rsqrt,
+    Sin,
+    Sqrt,
+    Tanh,
+    TensorType,
+)
+from tenferro_ref.program import ExecProgram
+from tenferro_ref.runtime.kernels import KERNELS
+from tenferro_ref.runtime.segment import Segment
+from tenferro_ref.tensor import Array
+
+#: Ops that fuse. Not Sign, Compare, Select and Convert.
+FUSIBLE: frozenset[type[Op]] = frozenset({
+    Add, Multiply, Negate, Conj, Divide, Abs, Maximum, Minimum, Clamp, Exp, Log, Sin, Cos, Tanh, Sqrt, Rsqrt, Pow, Expm1,
+    Log1p,
+})  # fmt: skip
+FUSIBLE_DTYPES = INEXACT
+#: Elements a block: a few operands of it fit a core's second-level cache.
+BLOCK = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class FusedOp:
+    """One instruction of a plan, over slots."""
+
+    op: Op
+    operands: tuple[int, ...]
+    result: int
+
+
+@dataclass(frozen=True, slots=True)
+class FusionPlan:
+    """A fusible segment: broadcasts of segment inputs, done first and whole, then elementwise ops."""
+
+    broadcasts: tuple[FusedOp, ...]
+    body: tuple[FusedOp, ...]
+    outputs: tuple[int, ...]
+
+    def common_type(self, types: Mapping[int, TensorType]) -> TensorType | None:
+        """The one dtype and shape that all values of the plan have, scalars aside; None if there is no such type."""
+        slots = {s for step in self.body for s in (*step.operands, step.result)}
+        found = {types[s] for s in slots}
+        dtypes = {t.dtype for t in found}
+        shapes = {t.shape for t in found if t.rank}
+        if len(dtypes) != 1 or len(shapes) > 1:
+            return None
+        (dtype,) = dtypes
+        return TensorType(dtype, shapes.pop() if shapes else ()) if dtype in FUSIBLE_DTYPES else None
+
+
+def plan_fusion(program: ExecProgram, segment: Segment) -> FusionPlan | None:
+    """The plan of a segment, as far as the program alone decides it; None if the segment does not fuse."""
+    instructions = [program.instructions[i] for i in segment.instructions]
+    reads = [slot for ins in instructions for slot in ins.input_slots]
+    broadcasts, body = [], []
+    dead: set[int] = set()
+    for ins in instructions:
+        if len(ins.output_slots) != 1 or dead.intersection(ins.input_slots):
+            return None  # a slot read behind its flagged last use: one by one finds the error
+        dead.update(slot for slot, last in zip(ins.input_slots, ins.last_use, strict=True) if last)
+        step = FusedOp(ins.op, ins.input_slots, ins.output_slots[0])
+        if type(ins.op) in FUSIBLE:
+            body.append(step)
+        elif (
+            isinstance(ins.op, BroadcastInDim)
+            and set(ins.input_slots) <= set(segment.inputs)
+            and reads.count(ins.input_slots[0]) == 1
+        ):
+            broadcasts.append(step)
+        else:
+            return None
+    return FusionPlan(tuple(broadcasts), tuple(body), segment.outputs) if body else None
+
+
+def evaluate_plan(
+    plan: FusionPlan, policy: Policy, type_: TensorType, values: Mapping[int, Array], block: int = BLOCK
+) -> dict[int, Array]:
+    """Values of the plan's outputs.
+
+    Parameters
+    ----------
+    type_
+        What `FusionPlan.common_type` gave.
+    values
+        Arrays of the segment's inputs by slot; not written to.
+    """
+    whole = dict(values)
+    for step in plan.broadcasts:
+        whole[step.result] = _apply(step, policy, whole)
+    scalars = {slot for slot, value in whole.items() if value.ndim == 0}
+    blockwise = []
+    for step in plan.body:
+        if type_.rank and not scalars.issuperset(step.operands):
+            blockwise.append(step)
+        else:
+            whole[step.result] = _apply(step, policy, whole)
+            scalars.add(step.result)
+    results = {slot: whole[slot] for slot in plan.outputs if slot in whole}
+    if blockwise:
+        results |= _evaluate_blocks(plan, blockwise, policy, type_, whole, scalars, block)
+    return results
+
+
+def _evaluate_blocks(
+    plan: FusionPlan,
+    body: list[FusedOp],
+    policy: Policy,
+    type_: TensorType,
+    whole: Mapping[int, Array],
+    scalars: set[int],
+    block: int,
+) -> dict[int, Array]:
+    shape = tuple(e for e in type_.shape if isinstance(e, int))
+    size = prod(shape)
+    produced = {step.result for step in body}
+    read = {slot for step in body for slot in step.operands} - produced
+    constant = {slot: whole[slot] for slot in read & scalars}
+    flat = {slot: whole[slot].reshape(-1, order="F") for slot in read - scalars}
+    results = {slot: np.empty(shape, type_.dtype.numpy, order="F") for slot in plan.outputs if slot in produced}
+    flat_results = {slot: array.reshape(-1, order="F") for slot, array in results.items()}
+    # the last block takes the rest, so that no block is shorter than the others
+    edges = [*range(0, max(size - block, 0) + 1, block), size]
+    for start, stop in pairwise(edges):
+        registers = constant | {slot: array[start:stop] for slot, array in flat.items()}
+        for step in body:
+            registers[step.result] = _apply(step, policy, registers)
+        for slot, array in flat_results.items():
+            array[start:stop] = registers[slot]
+    return dict(results)
+
+
+def _apply(step: FusedOp, policy: Policy, values: Mapping[int, Array]) -> Array:
+    result = KERNELS[type(step.op)](step.op, policy, *(values[slot] for slot in step.operands))
+    return result[0] if isinstance(result, tuple) else result
+
+
+__all__ = ["BLOCK", "FUSIBLE", "FUSIBLE_DTYPES", "FusedOp", "FusionPlan", "evaluate_plan", "plan_fusion"]

@@ -1,0 +1,106 @@
+"""Kernels of the structural ops and of Constant (SEMANTICS 1.4, 2.2 and 2.6)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tenferro_ref.dims import DimExpr, evaluate
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import (
+    BroadcastInDim,
+    Constant,
+    Convert,
+    EmbedDiag,
+    ExtractDiag,
+    Policy,
+    Reshape,
+    Transpose,
+    Tril,
+    Triu,
+)
+from tenferro_ref.runtime.kernels.base import KERNELS, Values
+from tenferro_ref.tensor import column_major
+
+
+@KERNELS.row(Constant)
+def _constant(op: Constant, policy: Policy) -> Values:
+    return np.asarray(op.value)
+
+
+@KERNELS.row(Transpose)
+def _transpose(op: Transpose, policy: Policy, x: Values) -> Values:
+    return column_major(x.transpose(op.perm))
+
+
+def target_shape(shape: tuple[DimExpr, ...], arrays: tuple[Values, ...]) -> tuple[int, ...]:
+    """`shape` with its dim expressions evaluated on the operands at hand."""
+    shapes = [a.shape for a in arrays]
+    return tuple(e if isinstance(e, int) else evaluate(e, shapes) for e in shape)
+
+
+@KERNELS.row(Reshape)
+def _reshape(op: Reshape, policy: Policy, *arrays: Values) -> Values:
+    return arrays[0].reshape(target_shape(op.shape, arrays), order="F")
+
+
+def aligned(op: BroadcastInDim, x: Values) -> Values:
+    """View of `x` with the axes of the result, those that `x` lacks having extent 1."""
+    order = sorted(range(x.ndim), key=op.dims.__getitem__)
+    return x.transpose(order)[tuple(slice(None) if a in op.dims else np.newaxis for a in range(len(op.shape)))]
+
+
+@KERNELS.row(BroadcastInDim)
+def _broadcast_in_dim(op: BroadcastInDim, policy: Policy, *arrays: Values) -> Values:
+    result = np.empty(target_shape(op.shape, arrays), arrays[0].dtype, order="F")
+    result[...] = aligned(op, arrays[0])
+    return result
+
+
+def cast(x: Values, to: DType) -> Values:
+    """The lossy cast: saturating with NaN -> 0 to integers, "nonzero" to Bool, the real part of complex to real."""
+    if DType.of(x) is to:
+        return x
+    if to is DType.Bool:
+        return np.asarray(x != 0)
+    if x.dtype.kind == "c" and not to.is_complex:
+        x = x.real
+    if x.dtype.kind != "f" or not to.is_int:
+        return np.asarray(x.astype(to.numpy, order="F"))
+    # NumPy leaves out-of-range conversions to C, where they are undefined. MIN and -MIN are powers of two, hence exact in
+    # every float dtype; MAX is not. astype truncates toward zero.
+    info = np.iinfo(to.value)
+    high, low = x >= -float(info.min), x <= float(info.min)
+    result = np.where(high | low | np.isnan(x), x.dtype.type(0), x).astype(to.numpy, order="F")
+    result[high] = info.max
+    result[low] = info.min
+    return result
+
+
+@KERNELS.row(Convert)
+def _convert(op: Convert, policy: Policy, x: Values) -> Values:
+    return cast(x, op.to)
+
+
+@KERNELS.row(ExtractDiag)
+def _extract_diag(op: ExtractDiag, policy: Policy, x: Values) -> Values:
+    diagonal = np.diagonal(x, 0, op.axis_a, op.axis_b)
+    return column_major(np.moveaxis(diagonal, -1, op.axis_a - (op.axis_a > op.axis_b)))
+
+
+@KERNELS.row(EmbedDiag)
+def _embed_diag(op: EmbedDiag, policy: Policy, x: Values) -> Values:
+    extent = x.shape[op.axis_a]
+    result = np.zeros((*x.shape[: op.axis_b], extent, *x.shape[op.axis_b :]), x.dtype, order="F")
+    source = op.axis_a + (op.axis_a >= op.axis_b)
+    i = np.arange(extent)
+    np.moveaxis(result, (source, op.axis_b), (-2, -1))[..., i, i] = np.moveaxis(x, op.axis_a, -1)
+    return result
+
+
+@KERNELS.row(Tril, Triu)
+def _triangle(op: Tril | Triu, policy: Policy, x: Values) -> Values:
+    m, n = x.shape[:2]
+    k = max(-m, min(n, op.k))  # beyond these nothing changes, and an extreme k cannot overflow
+    row, col = np.arange(m)[:, np.newaxis], np.arange(n)
+    keep = row >= col - k if isinstance(op, Tril) else row <= col - k
+    return column_major(np.where(keep.reshape(m, n, *(1,) * (x.ndim - 2)), x, x.dtype.type(0)))

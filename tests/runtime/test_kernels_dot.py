@@ -1,0 +1,125 @@
+"""DotGeneral against an explicit sum, and the law that its bits do not depend on layout or on the axes' places."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from runtime_helpers import COMPLEXES, FLOATS, apply, arr
+
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import Unsupported
+from tenferro_ref.ops import STABLEHLO, DotGeneral
+
+
+def explicit(x, y, op):
+    """The rule, by einsum labels: lhs free, rhs free, batch."""
+    lhs = [f"l{i}" for i in range(x.ndim)]
+    rhs = [f"r{i}" for i in range(y.ndim)]
+    for a, b in zip(
+        op.lhs_batch_dims + op.lhs_contracting_dims, op.rhs_batch_dims + op.rhs_contracting_dims, strict=True
+    ):
+        rhs[b] = lhs[a]
+    batch = [lhs[a] for a in op.lhs_batch_dims]
+    summed = {lhs[a] for a in op.lhs_contracting_dims}
+    out = [s for s in lhs if s not in summed and s not in batch] + [s for s in rhs if s.startswith("r")] + batch
+    letters = {s: chr(97 + i) for i, s in enumerate(dict.fromkeys(lhs + rhs))}
+    spell = lambda labels: "".join(letters[s] for s in labels)  # noqa: E731
+    return np.einsum(f"{spell(lhs)},{spell(rhs)}->{spell(out)}", x, y)
+
+
+CASES = [
+    ((2, 3), (3, 4), DotGeneral((1,), (0,), (), ())),
+    ((3, 2), (4, 3), DotGeneral((0,), (1,), (), ())),
+    ((2, 3), (4,), DotGeneral((), (), (), ())),
+    ((5,), (5,), DotGeneral((0,), (0,), (), ())),
+    ((2, 3, 7, 4, 5), (2, 3, 4, 5, 11), DotGeneral((3, 4), (2, 3), (0, 1), (0, 1))),
+    ((3, 2, 4), (4, 3, 2), DotGeneral((2,), (0,), (0, 1), (1, 2))),
+    ((4, 3, 2), (3, 4, 2), DotGeneral((1, 0), (0, 1), (2,), (2,))),
+    ((2, 2), (2, 2), DotGeneral((0,), (0,), (1,), (1,))),
+    ((1, 3), (3, 1), DotGeneral((1,), (0,), (), ())),
+]
+
+
+@pytest.mark.parametrize("dtype", FLOATS + COMPLEXES)
+@pytest.mark.parametrize(("left", "right", "op"), CASES)
+def test_against_the_explicit_sum(dtype, left, right, op):
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(-4, 5, s) + (1j * rng.integers(-4, 5, s) if dtype.is_complex else 0) for s in (left, right))
+    x, y = arr(x, dtype), arr(y, dtype)
+    assert np.array_equal(apply(op, x, y), explicit(x, y, op))
+
+
+@pytest.mark.parametrize("dtype", FLOATS + COMPLEXES)
+def test_bits_do_not_depend_on_where_the_axes_are(dtype):
+    """The canonical [M,K,B] x [K,N,B] form and every arrangement of it, transposed in memory, agree bit for bit."""
+    rng = np.random.default_rng(4)
+    for m, k, n, b in [
+        (3, 17, 4, 2),
+        (1, 33, 5, 1),
+        (6, 40, 1, 3),
+        (1, 9, 1, 1),
+        (1, 1, 1, 1),
+        (4, 64, 4, 1),
+        (2, 200, 9, 2),
+    ]:
+        x, y = (
+            rng.standard_normal(s) + (1j * rng.standard_normal(s) if dtype.is_complex else 0)
+            for s in ((m, k, b), (k, n, b))
+        )
+        x, y = arr(x, dtype), arr(y, dtype)
+        expected = apply(DotGeneral((1,), (0,), (2,), (2,)), x, y).tobytes("F")
+        for p, q in itertools.product(itertools.permutations(range(3)), repeat=2):
+            op = DotGeneral((p.index(1),), (q.index(0),), (p.index(2),), (q.index(2),))
+            moved = apply(op, np.asfortranarray(x.transpose(p)), np.asfortranarray(y.transpose(q)))
+            assert moved.tobytes("F") == expected
+
+
+@pytest.mark.parametrize("dtype", FLOATS + COMPLEXES)
+def test_bits_are_those_of_the_merged_contraction(dtype):
+    """Several contracting, free and batch axes against their column-major merge, as the DotDecomposer makes it."""
+    rng = np.random.default_rng(9)
+    x, y = rng.standard_normal((2, 3, 4, 5, 2)), rng.standard_normal((4, 5, 3, 2, 2))
+    x, y = arr(x, dtype), arr(y, dtype)
+    whole = apply(DotGeneral((2, 3), (0, 1), (4,), (4,)), x, y)
+    merged = apply(
+        DotGeneral((1,), (0,), (2,), (2,)), x.reshape((6, 20, 2), order="F"), y.reshape((20, 6, 2), order="F")
+    )
+    assert whole.tobytes("F") == merged.tobytes("F")
+
+
+@pytest.mark.parametrize("dtype", FLOATS + COMPLEXES)
+def test_bits_do_not_depend_on_the_operands_being_one_buffer(dtype):
+    x = arr(np.random.default_rng(1).standard_normal((50, 20)), dtype)
+    op = DotGeneral((0,), (0,), (), ())
+    assert apply(op, x, x).tobytes("F") == apply(op, x, x.copy(order="F")).tobytes("F")
+
+
+@pytest.mark.parametrize("dtype", FLOATS + COMPLEXES)
+def test_empty_contraction_and_empty_result(dtype):
+    zero_k = apply(DotGeneral((1,), (0,), (), ()), np.zeros((2, 0), dtype.numpy), np.zeros((0, 3), dtype.numpy))
+    assert zero_k.tolist() == [[0] * 3] * 2
+    assert apply(DotGeneral((1,), (0,), (), ()), arr(np.ones((0, 2)), dtype), arr(np.ones((2, 3)), dtype)).shape == (
+        0,
+        3,
+    )
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_zero_times_infinity_is_nan_in_every_shape(dtype):
+    for m, k, n in [(1, 1, 1), (1, 5, 1), (3, 5, 1), (1, 5, 4), (4, 9, 4), (17, 33, 19)]:
+        x, y = np.zeros((m, k), dtype.numpy, order="F"), np.full((k, n), np.inf, dtype.numpy, order="F")
+        assert np.isnan(apply(DotGeneral((1,), (0,), (), ()), x, y)).all()
+
+
+def test_integers_and_bool_under_stablehlo_only():
+    x = np.array([[2**31 - 1, 1], [2, 3]], np.int32, order="F")
+    op = DotGeneral((1,), (0,), (), ())
+    with pytest.raises(Unsupported):
+        apply(op, x, x)
+    exact = x.astype(object) @ x.astype(object)
+    assert apply(op, x, x, policy=STABLEHLO).tolist() == ((exact + 2**31) % 2**32 - 2**31).tolist()
+    p = np.array([[True, False], [False, False]], order="F")
+    assert apply(op, p, p, policy=STABLEHLO).tolist() == [[True, False], [False, False]]
+    assert apply(op, arr([[1]], DType.I64), arr([[-1]], DType.I64), policy=STABLEHLO).tolist() == [[-1]]
