@@ -48,6 +48,8 @@ class Totals:
     seconds: dict[str, float] = field(default_factory=dict)
     #: A sample of (log2 enclosure width in ULPs, ULP distance from the native answer) points.
     widths: tuple[tuple[float, float], ...] = ()
+    #: Disagreeing programs that are in no finding, as when the budget ran out; None if nobody counted.
+    unexplained: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
