@@ -1,0 +1,115 @@
+"""JUnit XML for CI servers.
+
+Test names are those of matrix cells, so that a server can follow one of them from night to night. A known disagreement is
+skipped with the name of its page, as an expected failure is elsewhere; only what is new fails.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from fuzz.records import Campaign, Finding
+from reports.matrix import Entry, Matrix, blames, matrix
+from reports.summary import ExecutorRow, executor_rows, outcome, unexplained
+from reports.text import shorten, visible
+from tenferro_ref.files import write_atomically
+
+_FAILING = ("crash", "disagree-new")
+_SKIPPED = ("disagree-known", "undecided", "refused")
+
+
+def write_junit(campaign: Campaign, out: str | Path) -> Path:
+    """Write `junit.xml` into the folder `out`.
+
+    Suites: `campaign` (something was tested; each executor took part and has no disagreement without a finding), one a
+    matrix column, and `findings` for those that no cell shows.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written.
+    """
+    root = ET.Element("testsuites", name="tenferro-ref", time=f"{campaign.seconds.get('total', 0.0):.3f}")
+    grid = matrix(campaign)
+    _campaign_suite(root, campaign)
+    for executor in grid.executors:
+        _executor_suite(root, campaign, grid, executor)
+    cells = {(e.op, e.executor, e.dtype) for e in grid.entries()}
+    placeless = [f for f in campaign.findings if not any(key in cells for key in blames(f))]
+    if placeless:
+        suite = _suite(root, "findings", campaign)
+        for finding in placeless:
+            _judge(_case(suite, "findings", finding.signature), [finding])
+    for suite in root:
+        _count(suite)
+    for total in ("tests", "failures", "skipped"):
+        root.set(total, str(sum(int(suite.get(total, "0")) for suite in root)))
+    ET.indent(root)
+    path = Path(out) / "junit.xml"
+    write_atomically(path, ET.tostring(root, encoding="utf-8", xml_declaration=True))
+    return path
+
+
+def _campaign_suite(root: ET.Element, campaign: Campaign) -> None:
+    suite = _suite(root, "campaign", campaign)
+    verdict = outcome(campaign)
+    case = _case(suite, "campaign", "something was tested")
+    if verdict.kind == "vacuous":
+        _add(case, "failure", verdict.sentence, "")
+    for row in executor_rows(campaign):
+        case = _case(suite, "campaign", f"{row.info.name} takes part", row)
+        if not row.info.available:
+            _add(case, "skipped", row.info.reason or "not available", "")
+        case = _case(suite, "campaign", f"{row.info.name}: every disagreement is in a finding")
+        if loose := unexplained(campaign, row.info.name):
+            _add(case, "failure", f"{loose} disagreeing programs are in no finding", "")
+
+
+def _executor_suite(root: ET.Element, campaign: Campaign, grid: Matrix, executor: str) -> None:
+    suite = _suite(root, executor, campaign)
+    for entry in grid.entries():
+        if entry.executor == executor and entry.state.slug != "not-generated":
+            case = _case(suite, executor, f"{entry.op}[{entry.dtype}]")
+            if entry.findings:
+                _judge(case, list(entry.findings))
+            elif entry.state.slug in _FAILING:
+                _add(case, "failure", _counts(entry), "")
+            elif entry.state.slug in _SKIPPED:
+                _add(case, "skipped", f"{entry.state.meaning} ({_counts(entry)})", "")
+
+
+def _counts(entry: Entry) -> str:
+    return ", ".join(f"{n} {verdict}" for verdict, n in entry.verdicts.items())
+
+
+def _judge(case: ET.Element, findings: list[Finding]) -> None:
+    """Fail on the new ones; skip where all are known."""
+    new = [f for f in findings if not f.known]
+    if new:
+        body = "\n\n".join(f"{f.signature}\n{f.reason}\n{shorten(f.program_text)[0]}" for f in new)
+        _add(case, "failure", "; ".join(f.title for f in new), body)
+    else:
+        pages = ", ".join(dict.fromkeys(f.known for f in findings))
+        _add(case, "skipped", f"known: {pages}", "")
+
+
+def _suite(root: ET.Element, name: str, campaign: Campaign) -> ET.Element:
+    return ET.SubElement(root, "testsuite", name=visible(name), timestamp=visible(campaign.started))
+
+
+def _case(suite: ET.Element, classname: str, name: str, row: ExecutorRow | None = None) -> ET.Element:
+    seconds = f"{row.seconds if row else 0.0:.3f}"
+    return ET.SubElement(suite, "testcase", classname=visible(classname), name=visible(name), time=seconds)
+
+
+def _add(case: ET.Element, tag: str, message: str, body: str) -> None:
+    element = ET.SubElement(case, tag, message=visible(shorten(message, 5, 1_000)[0]))
+    element.text = visible(body) or None
+
+
+def _count(suite: ET.Element) -> None:
+    suite.set("tests", str(len(suite)))
+    for tag, total in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+        suite.set(total, str(sum(case.find(tag) is not None for case in suite)))
+    suite.set("time", f"{sum(float(case.get('time', '0')) for case in suite):.3f}")

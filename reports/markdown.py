@@ -1,0 +1,84 @@
+"""A page of Markdown for a CI job's summary: the verdict, the executors, the findings in one line each."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fuzz.records import Campaign, Finding
+from reports import text
+from reports.summary import ExecutorRow, disagreements, executor_rows, outcome, split
+from tenferro_ref.files import write_atomically
+
+#: Findings listed; CI services cut a job summary at about a megabyte.
+MAX_FINDINGS = 50
+_SIGNS = {"agree": "✅", "known": "🔶", "new": "❌", "vacuous": "⛔"}
+_HEADS = ("Executor", "Programs", "Agree", "Disagree", "Undecided", "Refused", "Decided", "Worst ULP", "Time")
+
+
+def write_markdown(campaign: Campaign, out: str | Path) -> Path:
+    """Write `summary.md` into the folder `out`.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written.
+    """
+    verdict = outcome(campaign)
+    new, known = split(campaign.findings)
+    lines = [f"# {_SIGNS[verdict.kind]} {_plain(verdict.sentence)}", ""]
+    if verdict.kind == "vacuous":
+        lines += ["**This is evidence of nothing. It is not a pass.**", ""]
+    lines += [f"Seed `{campaign.seed}`, run again with {_code(campaign.command)}", ""]
+    lines += [f"> ⚠ {_plain(text.clip(w, 300))}  " for w in verdict.warnings]
+    lines += ["", *_table(executor_rows(campaign)), ""]
+    for heading, findings in (("New", new), ("Known", known)):
+        if findings:
+            lines += [f"## {heading}: {len(findings):,}", ""]
+            lines += [_finding(f) for f in findings[:MAX_FINDINGS]]
+            if len(findings) > MAX_FINDINGS:
+                lines.append(f"- and {len(findings) - MAX_FINDINGS:,} more in the report")
+            lines.append("")
+    path = Path(out) / "summary.md"
+    write_atomically(path, "\n".join(lines).rstrip("\n") + "\n")
+    return path
+
+
+def _table(rows: tuple[ExecutorRow, ...]) -> list[str]:
+    if not rows:
+        return ["No executor."]
+    lines = ["| " + " | ".join(_HEADS) + " |", "| --- |" + " ---: |" * (len(_HEADS) - 1)]
+    for row in rows:
+        v = row.totals.verdicts
+        cells = [_plain(text.clip(row.info.name, 120))]
+        if row.info.available or row.ran:
+            numbers = (row.programs, v.get("pass", 0), disagreements(v), v.get("undecided", 0), v.get("unsupported", 0))
+            cells += [text.count(n) for n in numbers]
+            cells += [text.share(row.decided_share), text.ulp(row.totals.worst_ulp), text.seconds(row.seconds)]
+        else:
+            cells += [f"not available: {_plain(text.clip(row.info.reason, 200))}", *[""] * (len(_HEADS) - 2)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def _finding(finding: Finding) -> str:
+    facts = [finding.verdict, finding.executor, f"{finding.op} {finding.dtype}", f"{finding.programs:,} programs"]
+    facts += [
+        f"{finding.original_instructions} → {finding.instructions} instructions",
+        finding.attribution,
+        finding.known,
+    ]
+    said = ", ".join(_plain(text.clip(fact, 120)) for fact in facts if fact)
+    return f"- **{_plain(text.clip(finding.title, 200))}** ({said})"
+
+
+def _plain(words: str) -> str:
+    """One line of text in which nothing is markup or ends a table cell."""
+    return re.sub(r"([\\`*_{}\[\]<>|#~&@!])", r"\\\1", " ".join(text.visible(words).split()))
+
+
+def _code(words: str) -> str:
+    """An inline code span, whatever backticks are in it."""
+    words = " ".join(text.visible(words).split()) or " "
+    fence = "`" * (max((len(run) for run in re.findall("`+", words)), default=0) + 1)
+    return f"{fence} {words} {fence}" if "`" in words else f"{fence}{words}{fence}"

@@ -1,0 +1,165 @@
+"""The op x executor x dtype matrix: one clear state a cell.
+
+A program holds several ops, so a disagreement is counted in the cells of all of them. The cell that a finding blames
+shows it; the others say in words that programs with them disagreed on account of something else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fuzz.records import Campaign, Cell, Finding
+from oracle.verdict import Verdict
+from reports.summary import disagreements, executor_names, unexplained
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How a cell looks: never by colour alone."""
+
+    slug: str
+    symbol: str
+    word: str
+    meaning: str
+
+
+#: Worst first: the state of an op over several dtypes is the first that any of them has.
+STATES: tuple[State, ...] = (
+    State("crash", "‡", "crash", "the executor died or hung; nothing in docs/findings/ describes it"),
+    State("disagree-new", "✖", "new", "disagrees, and nothing in docs/findings/ describes it"),
+    State("disagree-known", "◆", "known", "disagrees in a way that docs/findings/ describes"),
+    State("agree", "✓", "agrees", "every element that its reference decides agrees"),
+    State("undecided", "?", "undecided", "ran, but nothing was decided: no evidence either way"),
+    State("refused", "⊘", "refused", "the executor refuses the op at this dtype with a typed reason"),
+    State("not-generated", "·", "not generated", "no program of this campaign has the op at this dtype"),
+)
+BY_SLUG = {s.slug: s for s in STATES}
+_RANK = {s.slug: i for i, s in enumerate(STATES)}
+#: Orders of columns and headings; what is not named here comes after, in order of appearance.
+_DTYPES = ("F32", "F64", "I32", "I64", "Bool", "C32", "C64")
+_GROUPS = ("elementwise", "structural", "reduction", "indexing", "contraction", "extension")
+_DEATHS = (Verdict.CRASH.value, Verdict.TIMEOUT.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One (op, executor, dtype).
+
+    Attributes
+    ----------
+    programs, verdicts
+        How many programs, and how many by verdict name.
+    wrong, elsewhere
+        Programs among them that disagreed: if the state says so, and on account of another op if it does not.
+    findings
+        The findings that blame this entry.
+    """
+
+    op: str
+    executor: str
+    dtype: str
+    state: State
+    programs: int
+    verdicts: dict[str, int]
+    worst_ulp: float | None
+    wrong: int
+    elsewhere: int
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One (op, executor) over all dtypes; `programs` and `wrong` count a program once a dtype."""
+
+    executor: str
+    state: State
+    programs: int
+    wrong: int
+    worst_ulp: float | None
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    op: str
+    cells: tuple[Summary, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Rows by group, in order of first appearance; columns are executors; each cell has one entry a dtype."""
+
+    executors: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    groups: tuple[tuple[str, tuple[Row, ...]], ...]
+
+    def entries(self) -> Iterable[Entry]:
+        """All entries, those that were not generated included."""
+        return (e for _, rows in self.groups for row in rows for cell in row.cells for e in cell.entries)
+
+
+def matrix(campaign: Campaign) -> Matrix:
+    """The matrix of a campaign; executors without any cell get no column."""
+    cells = {(c.op, c.executor, c.dtype): c for c in campaign.cells}
+    present = {c.executor for c in campaign.cells}
+    executors = tuple(e for e in executor_names(campaign) if e in present)
+    dtypes = tuple(_sorted((c.dtype for c in campaign.cells), _DTYPES))
+    loose = {e for e in executors if unexplained(campaign, e)}
+    blamed: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in campaign.findings:
+        for key in blames(finding):
+            blamed.setdefault(key, []).append(finding)
+    groups: dict[str, list[Row]] = {}
+    for op, group in {c.op: c.group for c in campaign.cells}.items():
+        row = []
+        for executor in executors:
+            keys = [(op, executor, dtype) for dtype in dtypes]
+            row.append(
+                _summary(executor, [_entry(k, cells.get(k), blamed.get(k, []), executor in loose) for k in keys])
+            )
+        groups.setdefault(group or "operations", []).append(Row(op, tuple(row)))
+    return Matrix(executors, dtypes, tuple((name, tuple(groups[name])) for name in _sorted(groups, _GROUPS)))
+
+
+def _sorted(names: Iterable[str], order: tuple[str, ...]) -> list[str]:
+    return sorted(dict.fromkeys(names), key=lambda n: order.index(n) if n in order else len(order))
+
+
+def blames(finding: Finding) -> Iterable[tuple[str, str, str]]:
+    """The (op, executor, dtype) that a finding is about: several where its op names several, "A+B(attribute)"."""
+    ops = re.findall(r"\w+", re.sub(r"\(.*?\)", "", finding.op))
+    return [
+        (op, executor, finding.dtype)
+        for executor in dict.fromkeys((finding.executor, *finding.also))
+        for op in dict.fromkeys(ops)
+    ]
+
+
+def _entry(key: tuple[str, str, str], cell: Cell | None, findings: list[Finding], loose: bool) -> Entry:
+    verdicts = {k: n for k, n in cell.verdicts.items() if n} if cell else {}
+    wrong = disagreements(verdicts)
+    new = [f for f in findings if not f.known]
+    if new:
+        slug = "crash" if any(f.verdict in _DEATHS for f in new) else "disagree-new"
+    elif findings:
+        slug = "disagree-known"
+    elif wrong and loose:
+        slug = "crash" if any(verdicts.get(v) for v in _DEATHS) else "disagree-new"
+    elif verdicts.get(Verdict.PASS.value):
+        slug = "agree"
+    elif verdicts.get(Verdict.UNDECIDED.value) or wrong:
+        slug = "undecided"
+    else:
+        slug = "refused" if verdicts else "not-generated"
+    here, elsewhere = (0, wrong) if slug in ("agree", "undecided") else (wrong, 0)
+    worst = cell.worst_ulp if cell else None
+    return Entry(*key, BY_SLUG[slug], sum(verdicts.values()), verdicts, worst, here, elsewhere, tuple(findings))
+
+
+def _summary(executor: str, entries: list[Entry]) -> Summary:
+    state = min((e.state for e in entries), key=lambda s: _RANK[s.slug])
+    ulps = [e.worst_ulp for e in entries if e.worst_ulp is not None]
+    programs, wrong = sum(e.programs for e in entries), sum(e.wrong for e in entries)
+    return Summary(executor, state, programs, wrong, max(ulps, default=None), tuple(entries))

@@ -1,0 +1,157 @@
+"""What a campaign came to, in numbers and in one sentence: what every output format says first.
+
+Does not live here: how any of it is laid out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from fuzz.records import Campaign, Finding, Totals
+from oracle.verdict import ExecutorInfo, Verdict
+
+DISAGREEMENTS = tuple(v.value for v in Verdict if v.is_disagreement)
+OutcomeKind = Literal["agree", "known", "new", "vacuous"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The verdict on a whole campaign.
+
+    Attributes
+    ----------
+    kind
+        `new` if anything disagrees that no page in docs/findings/ describes, `vacuous` if nothing was tested.
+    sentence
+        The verdict in words.
+    warnings
+        What weakens the evidence: executors that are absent or compared nothing, disagreements without a finding.
+    """
+
+    kind: OutcomeKind
+    sentence: str
+    warnings: tuple[str, ...]
+
+
+def outcome(campaign: Campaign) -> Outcome:
+    """The verdict on a campaign. A campaign that compared nothing is `vacuous`, never `agree`."""
+    new, known = split(campaign.findings)
+    loose = {e: n for e in executor_names(campaign) if (n := unexplained(campaign, e))}
+    checked = plural(campaign.programs, "program")
+    warnings = tuple(_warnings(campaign, loose))
+    if new:
+        also = f", and {plural(len(known), 'known one')}" if known else ""
+        sentence = f"{plural(len(new), 'new disagreement')}{also}, in {checked}."
+        return Outcome("new", sentence, warnings)
+    if loose:
+        worst = max(loose.values())
+        sentence = f"New disagreements: {plural(worst, 'program')} of {campaign.programs:,} disagreed, and no finding says why."
+        return Outcome("new", sentence, warnings)
+    if reason := _vacuous(campaign):
+        return Outcome("vacuous", f"Nothing was tested: {reason}.", warnings)
+    if known:
+        sentence = f"No new disagreement in {checked}; {plural(len(known), 'known one')} seen again."
+        return Outcome("known", sentence, warnings)
+    ran = sum(row.ran for row in executor_rows(campaign))
+    who = f"{ran} executors agree" if ran > 1 else "One executor agrees with its reference"
+    return Outcome("agree", f"{who} on {checked}.", warnings)
+
+
+def _vacuous(campaign: Campaign) -> str:
+    """Why the campaign is no evidence of anything, "" if it is some."""
+    if campaign.programs == 0:
+        return "no program was generated"
+    if not any(i.available for i in campaign.executors) and not campaign.totals:
+        return "no executor was available"
+    if not any(sum(t.verdicts.values()) - t.verdicts.get(Verdict.UNSUPPORTED.value, 0) for t in campaign.totals):
+        return "no executor ran a single program"
+    if not any(t.decided for t in campaign.totals):
+        return "not one element was decided by its reference"
+    return ""
+
+
+def _warnings(campaign: Campaign, loose: dict[str, int]) -> Iterable[str]:
+    totals = {t.executor: t for t in campaign.totals}
+    for info in campaign.executors:
+        if not info.available:
+            yield f"{info.name} did not take part: {info.reason or 'no reason given'}"
+        elif info.name not in totals or not sum(totals[info.name].verdicts.values()):
+            yield f"{info.name} is available, yet it was given no program"
+        elif totals[info.name].elements and totals[info.name].decided * 2 < totals[info.name].elements:
+            yield f"{info.name}: less than half of the compared elements were decided"
+    for executor, count in loose.items():
+        yield f"{executor}: {plural(count, 'disagreeing program')} in no finding"
+
+
+def split(findings: Iterable[Finding]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """New findings and known ones, each with what was seen most often first."""
+    ordered = sorted(findings, key=lambda f: (-f.programs, f.signature, f.executor))
+    return tuple(f for f in ordered if not f.known), tuple(f for f in ordered if f.known)
+
+
+def unexplained(campaign: Campaign, executor: str) -> int:
+    """How many disagreeing programs of `executor` are in no finding: these count as new.
+
+    Where the campaign did not count them: those that the findings of this executor leave over.
+    """
+    left = 0
+    for totals in (t for t in campaign.totals if t.executor == executor):
+        if totals.unexplained is None:
+            told = sum(f.programs for f in campaign.findings if executor in (f.executor, *f.also))
+            left += max(0, disagreements(totals.verdicts) - told)
+        else:
+            left += totals.unexplained
+    return left
+
+
+def disagreements(verdicts: dict[str, int]) -> int:
+    """How many of the counted verdicts are disagreements."""
+    return sum(verdicts.get(v, 0) for v in DISAGREEMENTS)
+
+
+def executor_names(campaign: Campaign) -> tuple[str, ...]:
+    """All executors that the records mention: those of the command line in their order, then the others."""
+    mentioned = [t.executor for t in campaign.totals] + [c.executor for c in campaign.cells]
+    return tuple(dict.fromkeys([i.name for i in campaign.executors] + mentioned))
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorRow:
+    """One executor: where it comes from and what it came to."""
+
+    info: ExecutorInfo
+    totals: Totals
+
+    @property
+    def ran(self) -> bool:
+        return bool(sum(self.totals.verdicts.values()))
+
+    @property
+    def programs(self) -> int:
+        return sum(self.totals.verdicts.values())
+
+    @property
+    def decided_share(self) -> float | None:
+        """Between 0 and 1; None where nothing was compared."""
+        return self.totals.decided / self.totals.elements if self.totals.elements else None
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.totals.seconds.values())
+
+
+def executor_rows(campaign: Campaign) -> tuple[ExecutorRow, ...]:
+    """One row an executor, in display order; an executor without totals gets empty ones."""
+    infos = {i.name: i for i in campaign.executors}
+    totals = {t.executor: t for t in campaign.totals}
+    return tuple(
+        ExecutorRow(infos.get(name, ExecutorInfo(name, True)), totals.get(name, Totals(name, {})))
+        for name in executor_names(campaign)
+    )
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 program`, `2,000 programs`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,234 @@
+"""The HTML report as a document: what is in it, what is only text in it, and that it needs nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fuzz.records import Campaign, load
+from reports import write_html
+from reports.html import MAX_VALUES, render
+from tenferro_ref.errors import OutputError
+from tests.reports import sample
+from tests.reports.dom import Page, parse
+
+ALL = ("rich", "clean", "known_only", "empty", "hostile", "many")
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, Page]:
+    """Every sample, rendered and parsed once; parsing checks that tags nest."""
+    return {name: parse(render(getattr(sample, name)())) for name in ALL}
+
+
+def cells(page: Page) -> Counter[tuple[str, ...]]:
+    names = ("data-op", "data-executor", "data-dtype", "data-verdict", "data-programs")
+    return Counter(tuple(e.attrs[n] for n in names) for e in page.select(data_op=None))
+
+
+def test_sections_in_order(pages: dict[str, Page]) -> None:
+    expected = ["summary", "executors", "matrix", "accuracy", "findings", "generated", "environment"]
+    for page in pages.values():
+        assert [e.attrs["id"] for e in page.select("section", aria_labelledby=None)] == expected
+
+
+def test_the_matrix_says_what_the_campaign_says(pages: dict[str, Page]) -> None:
+    campaign = sample.rich()
+    shown = {k[:3]: (k[3], int(k[4])) for k in cells(pages["rich"])}
+    assert len(shown) == 40 * 7 * 7
+    for cell in campaign.cells:
+        verdict, programs = shown.pop((cell.op, cell.executor, cell.dtype))
+        assert programs == sum(cell.verdicts.values())
+        if set(cell.verdicts) == {"pass"}:
+            assert verdict == "agree"
+    assert set(shown.values()) == {("not-generated", 0)}
+    assert Counter(k[3] for k in cells(pages["rich"])) == {
+        "agree": 1442, "not-generated": 477, "refused": 32, "undecided": 4, "disagree-new": 2, "disagree-known": 2, "crash": 1,
+    }  # fmt: skip
+
+
+def test_a_blamed_cell_links_to_its_finding(pages: dict[str, Page]) -> None:
+    page = pages["rich"]
+    ids = {e.attrs["id"] for e in page.select("details", data_finding=None)}
+    links = {e.attrs["href"][1:] for e in page.select("a", data_op=None)}
+    assert links == ids
+    assert len(ids) == 4
+
+
+def test_new_findings_come_first_and_the_first_is_open(pages: dict[str, Page]) -> None:
+    cards = pages["rich"].select("details", data_finding=None)
+    assert [c.attrs["data-finding"] for c in cards] == ["disagree-new"] * 2 + ["disagree-known"] * 2
+    assert ["open" in c.attrs for c in cards] == [True, False, False, False]
+
+
+def test_a_finding_shows_everything(pages: dict[str, Page]) -> None:
+    card = pages["rich"].select("details", data_finding="disagree-new")[0]
+    finding = sample.rich().findings[1]
+    for words in (finding.title, finding.signature, finding.attribution, finding.reason, finding.program_text,
+                  finding.stablehlo, finding.reproducer, "reduced from 31 instructions to 2", "9 programs", "[89.0]",
+                  "inf (exactly)", "89.0 (0x42b20000)", "outside", sample.NEW):  # fmt: skip
+        assert words in card.text
+
+
+def test_a_known_finding_links_to_its_page(pages: dict[str, Page]) -> None:
+    (link,) = (e for e in pages["rich"].select("a") if e.text == "0001-fast-min-max")
+    assert link.attrs["href"] == "../docs/findings/0001-fast-min-max.md"
+
+
+def test_executors_that_are_absent_say_why(pages: dict[str, Page]) -> None:
+    (row,) = pages["rich"].select("tr", data_executor="jax")
+    assert row.attrs["data-available"] == "false"
+    assert "not available" in row.text
+    assert "pip install tenferro-ref[jax]" in row.text
+
+
+def test_every_number_of_the_summary(pages: dict[str, Page]) -> None:
+    tiles = " ".join(pages["rich"].select("dl", class_="tiles")[0].text.split())
+    for words in ("Programs2,000", "7 of 9", "1,433,284", "98.0 %", "1,648 0.1 %", "2 new, 2 known"):
+        assert words in tiles
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("rich", "new"), ("clean", "agree"), ("known_only", "known"), ("empty", "vacuous"), ("hostile", "new")],
+)
+def test_verdict(pages: dict[str, Page], name: str, kind: str) -> None:
+    (verdict,) = pages[name].select("div", data_outcome=None)
+    assert verdict.attrs["data-outcome"] == kind
+    assert ("not a pass" in verdict.text) == (kind == "vacuous")
+
+
+def test_ids_are_unique_and_links_inside_the_page_lead_somewhere(pages: dict[str, Page]) -> None:
+    for page in pages.values():
+        ids = [e.attrs["id"] for e in page.select(id=None)]
+        assert len(ids) == len(set(ids))
+        targets = [
+            e.attrs[a] for e in page.elements for a in ("href", "xlink:href") if e.attrs.get(a, "").startswith("#")
+        ]
+        assert {t[1:] for t in targets} <= set(ids)
+        assert {e.attrs["data-copy"] for e in page.select(data_copy=None)} <= set(ids)
+        clips = [u for e in page.elements for u in re.findall(r"url\(#(.*?)\)", e.attrs.get("clip-path", ""))]
+        assert set(clips) <= set(ids)
+
+
+def test_tables_are_labelled(pages: dict[str, Page]) -> None:
+    for page in pages.values():
+        assert all("scope" in e.attrs for e in page.select("th"))
+        assert all(e.attrs["title"] and e.attrs["aria-label"] for e in page.select(data_op=None))
+        assert all(e.attrs.get("aria-label") or e.text.strip() for e in page.select("button"))
+
+
+def test_nothing_is_fetched(pages: dict[str, Page]) -> None:
+    """No address but fragments, `data:` and the two files beside the page."""
+    for name in ALL:
+        page = pages[name]
+        addresses = {
+            v for e in page.elements for k, v in e.attrs.items() if k in ("src", "href", "xlink:href", "action")
+        }
+        outside = {a for a in addresses if not a.startswith(("#", "data:", "../docs/findings/"))}
+        assert outside == {"campaign.json"}
+        assert not page.select("img")
+        assert not page.select("iframe")
+        assert "default-src 'none'" in page.select("meta", http_equiv=None)[0].attrs["content"]
+        styles = "".join(e.text for e in page.select("style"))
+        assert "url(" not in styles
+        assert "@import" not in styles
+
+
+def test_hostile_text_stays_text(pages: dict[str, Page]) -> None:
+    page = pages["hostile"]
+    assert len(page.select("script")) == 1
+    assert not [k for e in page.elements for k in e.attrs if k.startswith("on")]
+    assert "{{ 7*7 }}" in page.select("main")[0].text
+    assert page.select(data_op=sample.EVIL, data_executor=None)
+    html = render(sample.hostile())
+    assert "\u202e" not in html
+    assert "\x00" not in html
+    assert "\\ud800" in html
+
+
+def test_long_text_is_cut_with_a_note() -> None:
+    html = render(sample.hostile())
+    assert len(html) < 600_000
+    assert "lines) left out here; campaign.json has all of it" in html
+    assert f"{100 - MAX_VALUES} more values left out here" in html
+
+
+def test_the_outside_value_survives_the_cut(pages: dict[str, Page]) -> None:
+    card = pages["hostile"].select("details", data_finding="disagree-new")[0]
+    assert card.text.count("outside") == 1
+
+
+def test_the_same_signature_twice_has_two_anchors(pages: dict[str, Page]) -> None:
+    assert len(pages["hostile"].select("details", data_finding=None)) == 3
+
+
+def test_anchors_outlive_the_campaign() -> None:
+    def anchors(campaign: Campaign) -> set[str]:
+        return {e.attrs["id"] for e in parse(render(campaign)).select("details", data_finding=None)}
+
+    one = sample.rich()
+    other = replace(one, seed=1, findings=tuple(replace(f, programs=1, title="x") for f in reversed(one.findings)))
+    assert anchors(one) == anchors(other)
+
+
+def test_200_findings(pages: dict[str, Page]) -> None:
+    cards = pages["many"].select("details", data_finding=None)
+    assert Counter(c.attrs["data-finding"] for c in cards) == {"disagree-new": 100, "disagree-known": 100}
+
+
+def test_equal_campaigns_give_equal_bytes(tmp_path: Path) -> None:
+    one, two = (write_html(sample.rich(), tmp_path / name).read_bytes() for name in ("a", "b"))
+    assert one == two
+    assert str(tmp_path).encode() not in one
+
+
+def test_the_campaign_lies_beside_the_report(tmp_path: Path) -> None:
+    page = write_html(sample.rich(), tmp_path / "deep" / "er")
+    assert page == tmp_path / "deep" / "er" / "index.html"
+    assert load(page.with_name("campaign.json")) == sample.rich()
+    assert sorted(p.name for p in page.parent.iterdir()) == ["campaign.json", "index.html"]
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError):
+        write_html(sample.empty(), tmp_path / "file")
+
+
+def test_plots_show_who_has_widths(pages: dict[str, Page]) -> None:
+    figures = pages["rich"].select("figure", class_="plot")
+    assert [f.attrs["data-executor"] for f in figures] == list(sample.PLUGINS)
+    assert all("2 above the diagonal" in f.text for f in figures)
+    assert all("width of the enclosure, ULP" in f.text for f in figures)
+    assert not pages["empty"].select("svg")
+
+
+# --- contrast: text on its background in both schemes, WCAG 2.1 AA
+
+PAIRS = [
+    ("ink", "bg"), ("ink", "bg-2"), ("ink-2", "bg"), ("ink-2", "bg-2"), ("ink-2", "bg-3"), ("link", "bg"), ("link", "bg-2"),
+    ("bad", "bg"), ("bad", "bg-2"), ("known", "known-bg"), ("ok", "ok-bg"), ("new", "new-bg"), ("und", "und-bg"),
+    ("ref", "ref-bg"), ("crash", "crash-bg"), ("known", "bg"), ("bg", "ink-2"),
+]  # fmt: skip
+
+
+def _luminance(colour: str) -> float:
+    digits = colour[1:] if len(colour) == 7 else "".join(c * 2 for c in colour[1:])
+    parts = (int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4))
+    r, g, b = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_contrast(pages: dict[str, Page], scheme: int) -> None:
+    css = pages["empty"].select("style")[0].text
+    block = re.findall(r":root \{(.*?)\}", css, flags=re.S)[scheme]
+    colours = dict(re.findall(r"--([\w-]+): (#\w+);", block))
+    for ink, paper in PAIRS:
+        light, dark = sorted((_luminance(colours[ink]), _luminance(colours[paper])), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, (ink, paper)

@@ -1,0 +1,115 @@
+"""JUnit XML and Markdown, the two that CI servers read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from reports import write_junit, write_markdown
+from reports.junit import _FAILING
+from reports.matrix import matrix
+from tests.reports import sample
+
+ALL = ("rich", "clean", "known_only", "empty", "hostile", "many")
+
+
+def junit(name: str, folder: Path) -> ET.Element:
+    path = write_junit(getattr(sample, name)(), folder)
+    assert path == folder / "junit.xml"
+    return ET.fromstring(path.read_bytes())
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_counts_add_up(name: str, tmp_path: Path) -> None:
+    root = junit(name, tmp_path)
+    for tag, total in (("testcase", "tests"), ("failure", "failures"), ("skipped", "skipped")):
+        assert int(root.attrib[total]) == len(list(root.iter(tag)))
+        for suite in root:
+            assert int(suite.attrib[total]) == len(list(suite.iter(tag)))
+
+
+def test_new_disagreements_fail_and_known_ones_are_skipped(tmp_path: Path) -> None:
+    root = junit("rich", tmp_path)
+    failed = {(c.attrib["classname"], c.attrib["name"]) for c in root.iter("testcase") if c.find("failure") is not None}
+    assert failed == {
+        (f"{sample.OLD}@parity", "Log[F32]"),
+        (f"{sample.NEW}@parity", "Log[F32]"),
+        (f"{sample.NEW}@parity", "Scatter[I64]"),
+    }
+    (known,) = (c for c in root.iter("testcase") if c.get("name") == "Maximum[F32]" and c.find("skipped") is not None)
+    skipped = known.find("skipped")
+    assert skipped is not None
+    assert skipped.attrib["message"] == "known: 0001-fast-min-max"
+
+
+def test_one_test_a_generated_cell(tmp_path: Path) -> None:
+    root = junit("rich", tmp_path)
+    generated = [e for e in matrix(sample.rich()).entries() if e.state.slug != "not-generated"]
+    cells = [c for suite in root if suite.attrib["name"] != "campaign" for c in suite]
+    assert len(cells) == len(generated)
+    assert len(list(root.iter("failure"))) == sum(e.state.slug in _FAILING for e in generated)
+
+
+def test_failures_carry_the_program(tmp_path: Path) -> None:
+    failure = next(junit("rich", tmp_path).iter("failure"))
+    assert failure.text is not None
+    assert "%2 = Log(%1)" in failure.text
+    assert "algsimp" in failure.text
+
+
+def test_an_empty_campaign_fails(tmp_path: Path) -> None:
+    root = junit("empty", tmp_path)
+    assert root.attrib["failures"] == "1"
+    assert "Nothing was tested" in next(root.iter("failure")).attrib["message"]
+
+
+def test_a_finding_that_no_cell_shows_fails_all_the_same(tmp_path: Path) -> None:
+    root = junit("hostile", tmp_path)
+    (suite,) = (s for s in root if s.attrib["name"] == "findings")
+    assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["skipped"]) == ("3", "2", "1")
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("rich", "# ❌ 2 new disagreements, and 2 known ones, in 2,000 programs."),
+        ("clean", "# ✅ 7 executors agree on 2,000 programs."),
+        ("known_only", "# 🔶 No new disagreement in 2,000 programs; 2 known ones seen again."),
+        ("empty", "# ⛔ Nothing was tested: no program was generated."),
+    ],
+)
+def test_markdown_begins_with_the_verdict(name: str, first: str, tmp_path: Path) -> None:
+    path = write_markdown(getattr(sample, name)(), tmp_path)
+    assert path == tmp_path / "summary.md"
+    assert path.read_text("utf-8").splitlines()[0] == first
+
+
+def test_markdown_lists_executors_and_findings(tmp_path: Path) -> None:
+    page = write_markdown(sample.rich(), tmp_path).read_text("utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| ")]
+    assert len(rows) == 2 + 9
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {10}
+    assert "jax is not installed" in page
+    assert (
+        page.index("## New: 2")
+        < page.index("An empty Scatter")
+        < page.index("## Known: 2")
+        < page.index("Maximum loses")
+    )
+
+
+def test_markdown_lets_no_markup_through(tmp_path: Path) -> None:
+    page = write_markdown(sample.hostile(), tmp_path).read_text("utf-8")
+    prose = "\n".join(line for line in page.splitlines() if not line.startswith("Seed"))  # that one has a code span
+    assert not re.findall(r"(?<!\\)<", prose)
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in prose.splitlines() if line.startswith("| ")} == {10}
+    assert len(page) < 20_000
+
+
+def test_markdown_of_many_findings_stays_short(tmp_path: Path) -> None:
+    page = write_markdown(sample.many(), tmp_path).read_text("utf-8")
+    assert page.count("- **Finding number") == 100
+    assert page.count("and 50 more in the report") == 2

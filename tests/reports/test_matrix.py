@@ -1,0 +1,96 @@
+"""States of matrix cells."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fuzz.records import Campaign, Cell, Finding, Totals
+from reports.matrix import STATES, Entry, matrix
+from tests.reports import sample
+
+NEW = sample.finding(executor="xla", known="", programs=2)
+KNOWN = sample.finding(executor="xla", programs=2)
+
+
+def campaign(verdicts: dict[str, int], *findings: Finding) -> Campaign:
+    total = Totals("xla", verdicts, 9, 9)
+    cell = Cell("Maximum", "F32", "xla", verdicts, 3.0, "elementwise")
+    return replace(sample.empty(), totals=(total,), cells=(cell,), findings=findings)
+
+
+def only(verdicts: dict[str, int], *findings: Finding) -> Entry:
+    (entry,) = matrix(campaign(verdicts, *findings)).entries()
+    return entry
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "findings", "state"),
+    [
+        ({"pass": 3}, (), "agree"),
+        ({"pass": 1, "undecided": 8, "unsupported": 4}, (), "agree"),
+        ({"undecided": 8, "unsupported": 4}, (), "undecided"),
+        ({"unsupported": 4}, (), "refused"),
+        ({}, (), "not-generated"),
+        ({"pass": 0}, (), "not-generated"),
+        ({"pass": 1, "mismatch": 2}, (NEW,), "disagree-new"),
+        ({"pass": 1, "mismatch": 2}, (KNOWN,), "disagree-known"),
+        ({"pass": 1, "mismatch": 2}, (KNOWN, NEW), "disagree-new"),
+        ({"pass": 1, "crash": 2}, (replace(NEW, verdict="crash"),), "crash"),
+        ({"pass": 1, "timeout": 2}, (replace(NEW, verdict="timeout"),), "crash"),
+        ({"pass": 1, "crash": 2}, (replace(KNOWN, verdict="crash"),), "disagree-known"),
+        ({"pass": 1, "mismatch": 2}, (), "disagree-new"),
+        ({"pass": 1, "error": 2}, (), "disagree-new"),
+        ({"pass": 1, "crash": 2}, (), "crash"),
+    ],
+)
+def test_state(verdicts: dict[str, int], findings: tuple[Finding, ...], state: str) -> None:
+    assert only(verdicts, *findings).state.slug == state
+
+
+def test_a_disagreement_that_another_op_caused_is_counted_not_blamed() -> None:
+    entry = only({"pass": 7, "mismatch": 2}, replace(KNOWN, op="Minimum"))
+    assert (entry.state.slug, entry.elsewhere, entry.wrong, entry.programs) == ("agree", 2, 0, 9)
+    masked = only({"mismatch": 2}, replace(KNOWN, op="Minimum"))
+    assert (masked.state.slug, masked.elsewhere) == ("undecided", 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "blamed"),
+    [
+        ({"op": "Exp+Maximum"}, True),
+        ({"op": "Maximum(axis)"}, True),
+        ({"op": "Minimum(Maximum)"}, False),
+        ({"executor": "other", "also": ("xla",)}, True),
+        ({"executor": "other"}, False),
+        ({"dtype": "F64"}, False),
+    ],
+)
+def test_which_cell_a_finding_blames(changes: dict[str, object], blamed: bool) -> None:
+    entry = only({"pass": 3}, replace(NEW, **changes))  # type: ignore[arg-type]
+    assert bool(entry.findings) == blamed
+
+
+def test_an_op_is_as_bad_as_its_worst_dtype() -> None:
+    cells = (Cell("Maximum", "F64", "xla", {"pass": 5}, 7.0), Cell("Maximum", "F32", "xla", {"pass": 2, "mismatch": 2}))
+    grid = matrix(replace(campaign({"pass": 7, "mismatch": 2}, NEW), cells=cells))
+    ((_, (row,)),) = grid.groups
+    (cell,) = row.cells
+    assert grid.dtypes == ("F32", "F64")
+    assert (cell.state.slug, cell.programs, cell.wrong, cell.worst_ulp) == ("disagree-new", 9, 2, 7.0)
+
+
+def test_the_matrix_is_full_and_grouped() -> None:
+    grid = matrix(sample.rich())
+    ops = sum(map(len, sample.OPS.values()))
+    assert len(list(grid.entries())) == ops * len(grid.executors) * len(grid.dtypes)
+    assert [name for name, _ in grid.groups] == list(sample.OPS)
+    assert grid.dtypes == sample.DTYPES
+    assert grid.executors == (*sample.NATIVE, *sample.PLUGINS)
+    assert sum(e.programs for e in grid.entries()) == sum(sum(c.verdicts.values()) for c in sample.rich().cells)
+
+
+def test_states_differ_in_symbol_and_word() -> None:
+    for names in zip(*((s.slug, s.symbol, s.word, s.meaning) for s in STATES), strict=True):
+        assert len(set(names)) == len(STATES)
