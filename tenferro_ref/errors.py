@@ -70,9 +70,13 @@ class TenferroError(Exception):
         """`{"kind", "op", "message", ...}`: the line that an executable under test prints (FORMATS.md)."""
         return {"kind": self.kind, **{k: _plain(v) for k, v in self.facts().items()}, "message": str(self)}
 
+    def text(self) -> str:
+        """The facts in words."""
+        return self.template.format_map(self.facts())
+
     def __str__(self) -> str:
         """One line that can be printed anywhere, whatever the facts hold."""
-        text = self.template.format_map(self.facts())
+        text = self.text()
         line = " ".join((f"{self.place}: {text}" if self.place else text).splitlines())
         return line.encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -322,6 +326,6 @@ class WorkerDied(EnvironmentFault):
     how: str
     stderr_tail: str
 
-    def __str__(self) -> str:
+    def text(self) -> str:
         words = self.stderr_tail.strip().rsplit("\n", 1)[-1][-200:]
         return f"worker {self.worker} died: {self.how}{f'; its last words: {words}' if words else ''}"

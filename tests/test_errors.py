@@ -1,0 +1,103 @@
+"""The error taxonomy: one line, facts, kinds, exit status."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import string
+
+import pytest
+
+from tenferro_ref import errors
+from tenferro_ref.errors import (
+    AxisOutOfBounds,
+    EnvironmentFault,
+    FormatError,
+    MissingEnv,
+    OutputError,
+    PluginLoad,
+    ShapeMismatch,
+    TenferroError,
+    ValidationError,
+    WorkerDied,
+)
+
+KINDS = [getattr(errors, name) for name in errors.__all__]
+CONCRETE = [kind for kind in KINDS if kind.template or ("text" in vars(kind) and kind is not TenferroError)]
+
+
+def example(kind: type[TenferroError]) -> TenferroError:
+    return kind(**{f.name: f"<{f.name}>" for f in dataclasses.fields(kind)})
+
+
+@pytest.mark.parametrize("kind", CONCRETE, ids=lambda kind: kind.__name__)
+def test_a_message_is_one_line_with_every_fact_that_its_template_names(kind: type[TenferroError]) -> None:
+    error = example(kind)
+    message = str(error)
+    named = [field for _, field, _, _ in string.Formatter().parse(kind.template) if field]
+    assert named or "text" in vars(kind)
+    assert all(f"<{field}>" in message for field in named)
+    assert len(message.splitlines()) == 1
+    assert error.kind == kind.__name__
+    assert kind.exit_status in (2, 3)
+
+
+@pytest.mark.parametrize("kind", CONCRETE, ids=lambda kind: kind.__name__)
+def test_the_json_line_has_kind_facts_and_message(kind: type[TenferroError]) -> None:
+    error = example(kind)
+    entry = json.loads(json.dumps(error.to_json()))
+    assert entry["kind"] == kind.__name__
+    assert entry["message"] == str(error)
+    assert set(entry) == {"kind", "message", *error.facts()}
+
+
+def test_only_families_have_no_message_of_their_own() -> None:
+    assert {kind.__name__ for kind in KINDS} - {kind.__name__ for kind in CONCRETE} == {
+        "TenferroError",
+        "ValidationError",
+        "LoweringError",
+        "EnvironmentFault",
+    }
+
+
+def test_validation_errors_carry_op_and_axis() -> None:
+    error = AxisOutOfBounds(op="Transpose", axis=3, rank=2)
+    assert isinstance(error, ValidationError)
+    assert (error.kind, error.op, error.axis) == ("AxisOutOfBounds", "Transpose", 3)
+    assert error.facts() == {"op": "Transpose", "axis": 3, "rank": 2}
+
+
+def test_shapes_are_plain_json() -> None:
+    entry = ShapeMismatch(op="Add", lhs=(2, (3, "n")), rhs=()).to_json()
+    assert entry["lhs"] == [2, [3, "n"]]
+    assert json.dumps(entry)
+
+
+def test_the_environment_is_status_3_and_the_rest_2() -> None:
+    assert MissingEnv(var="V", state="empty").exit_status == 3
+    assert issubclass(PluginLoad, EnvironmentFault)
+    assert OutputError(path="p", detail="d").exit_status == 3
+    assert FormatError(where="p", detail="d").exit_status == 2
+
+
+def test_facts_cannot_break_the_line_or_the_terminal() -> None:
+    error = FormatError(where="a\nb", detail="two\r\nlines\u2028and \ud800")
+    message = str(error)
+    assert len(message.splitlines()) == 1
+    assert message.encode("utf-8").decode("utf-8") == message
+    assert "\\ud800" in message
+
+
+def test_a_place_stands_in_front_and_is_no_fact() -> None:
+    error = AxisOutOfBounds(op="Transpose", axis=3, rank=2)
+    plain = str(error)
+    error.place = "p.json: $.instructions[3]"
+    assert str(error) == f"p.json: $.instructions[3]: {plain}"
+    assert "place" not in error.facts()
+    assert AxisOutOfBounds(op="Transpose", axis=3, rank=2).place == ""
+
+
+def test_a_dead_worker_leaves_its_last_words() -> None:
+    error = WorkerDied(worker="w", how="signal SIGSEGV", stderr_tail="one\ntwo\n")
+    assert str(error) == "worker w died: signal SIGSEGV; its last words: two"
+    assert str(WorkerDied(worker="w", how="exit 1", stderr_tail="")) == "worker w died: exit 1"
