@@ -27,6 +27,7 @@ from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool, Selec
 from oracle.judge import Reference, judge
 from oracle.verdict import Answer, Verdict
 from tenferro_ref import __version__
+from tenferro_ref.ops import ELEMENTWISE, INDEXING, REDUCTIONS, STRUCTURAL, Constant, DotGeneral, Extension
 
 BATCH = 32
 #: Points of the accuracy plot kept an executor.
@@ -54,6 +55,20 @@ class Settings:
     reduce_seconds: float = 20.0
     max_findings: int = 40
     command: str = ""
+
+
+_GROUPS = {
+    op.__name__: group
+    for group, ops in (
+        ("elementwise", ELEMENTWISE),
+        ("structural", (*STRUCTURAL, Constant)),
+        ("reduction", REDUCTIONS),
+        ("indexing", INDEXING),
+        ("contraction", (DotGeneral,)),
+        ("extension", (Extension,)),
+    )
+    for op in ops
+}
 
 
 @dataclass
@@ -136,7 +151,7 @@ def run_campaign(
         for references, futures in pending:
             suspects += _collect(references, futures, tally, pool)
     phases["check"] = time.perf_counter() - clock - phases["generate"]
-    findings = _findings(settings, suspects, tally, pool, progress)
+    findings, unexplained = _findings(settings, suspects, tally, pool, progress)
     phases["total"] = time.perf_counter() - clock
     phases["reduce"] = phases["total"] - phases["check"] - phases["generate"]
     return Campaign(
@@ -146,9 +161,9 @@ def run_campaign(
         programs=programs,
         seconds={k: round(v, 3) for k, v in phases.items()},
         executors=(*(e.info() for e in selection.executors), *selection.missing),
-        totals=tuple(_totals(e.name, tally) for e in selection.executors),
+        totals=tuple(_totals(e.name, tally, unexplained[e.name]) for e in selection.executors),
         cells=tuple(
-            Cell(op, dtype, name, dict(verdicts), tally.cell_ulp.get((op, dtype, name)))
+            Cell(op, dtype, name, dict(verdicts), tally.cell_ulp.get((op, dtype, name)), _GROUPS.get(op, ""))
             for (op, dtype, name), verdicts in sorted(tally.cells.items())
         ),
         findings=findings,
@@ -218,18 +233,23 @@ def _findings(
     tally: _Tally,
     pool: Pool,
     progress: Callable[[Progress], None],
-) -> tuple[Finding, ...]:
-    """One finding a signature; only one suspect of each group is reduced, the smallest."""
+) -> tuple[tuple[Finding, ...], Counter[str]]:
+    """One finding a signature, and how many disagreements of each executor are in none.
+
+    Only one suspect of each group is reduced, the smallest; groups beyond `max_findings` stay unexplained.
+    """
     groups: dict[tuple[str, ...], list[Suspect]] = {}
     for suspect in suspects:
         tally.blame(suspect)
         groups.setdefault(suspect.group, []).append(suspect)
     findings: dict[str, Finding] = {}
+    unexplained: Counter[str] = Counter()
     ranked = sorted(groups.values(), key=len, reverse=True)
     for done, group in enumerate(ranked):
         progress(Progress("reduce", done, len(ranked), len(suspects)))
         if done >= settings.max_findings:
-            break
+            unexplained.update(s.executor.name for s in group)
+            continue
         smallest = min(group, key=lambda s: len(s.case.program.instructions))
         also = tuple(sorted({s.executor.name for s in group} - {smallest.executor.name}))
         programs = len({s.case.fingerprint for s in group})
@@ -237,7 +257,7 @@ def _findings(
             smallest, pool, load_known(), programs=programs, also=also, budget_seconds=settings.reduce_seconds
         )
         findings[finding.signature] = _merge(findings.get(finding.signature), finding)
-    return tuple(sorted(findings.values(), key=lambda f: (bool(f.known), -f.programs, f.signature)))
+    return tuple(sorted(findings.values(), key=lambda f: (bool(f.known), -f.programs, f.signature))), unexplained
 
 
 def _merge(old: Finding | None, new: Finding) -> Finding:
@@ -248,7 +268,7 @@ def _merge(old: Finding | None, new: Finding) -> Finding:
     return dataclasses.replace(keep, also=also, programs=old.programs + new.programs)
 
 
-def _totals(name: str, tally: _Tally) -> Totals:
+def _totals(name: str, tally: _Tally, unexplained: int) -> Totals:
     numbers = tally.numbers[name]
     return Totals(
         executor=name,
@@ -259,4 +279,5 @@ def _totals(name: str, tally: _Tally) -> Totals:
         worst_ulp=tally.worst_ulp.get(name),
         seconds={k: round(v, 3) for k, v in tally.seconds[name].items()},
         widths=tuple(tally.widths[name]),
+        unexplained=unexplained,
     )

@@ -57,13 +57,13 @@ def _member(target: object, name: str, wrap: Callable[[Any], Any]) -> Callable[[
 
 
 def _reshape_row_major(right: Any) -> Any:
-    return lambda op, body, policy, shape, x, *providers: body.reshape(x, shape)
+    return lambda op, body, shape, x, *providers: body.reshape(x, shape)
 
 
 def _dot_without_transpose(right: Any) -> Any:
-    def wrong(op: DotGeneral, body: Any, policy: Policy, shape: Any, lhs: Any, rhs: Any) -> Any:
+    def wrong(op: DotGeneral, body: Any, shape: Any, lhs: Any, rhs: Any) -> Any:
         with mock.patch.object(type(body), "transpose", lambda self, x, perm: x):
-            return right(op, body, policy, shape, lhs, rhs)
+            return right(op, body, shape, lhs, rhs)
 
     return wrong
 

@@ -7,7 +7,7 @@ import dataclasses
 import click
 from rich.markup import escape
 
-from fuzz.generate import random_inputs
+from fuzz.inputs import random_inputs
 from oracle.case import Case
 from oracle.executors import NativeExecutor, Pool
 from oracle.judge import Reference, judge
