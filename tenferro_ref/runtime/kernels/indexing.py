@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,12 +29,17 @@ from tenferro_ref.runtime.kernels.base import KERNELS, Values, canonical
 from tenferro_ref.runtime.kernels.structural import target_shape
 from tenferro_ref.tensor import column_major
 
-# --- static slices ----------------------------------------------------------------------------------------------------
+# --- static slices and padding -----------------------------------------------------------------------------------------
+
+
+def _part(x: Values, slices: Iterable[slice]) -> Values:
+    subscript: tuple[Any, ...] = (*slices, ...)  # rank 0 indexed with () alone would give a scalar
+    return column_major(x[subscript])
 
 
 @KERNELS.row(Slice)
 def _slice(op: Slice, policy: Policy, x: Values) -> Values:
-    return column_major(x[tuple(map(slice, op.starts, op.limits, op.strides))])
+    return _part(x, map(slice, op.starts, op.limits, op.strides))
 
 
 @KERNELS.row(Reverse)
@@ -93,7 +99,7 @@ def _clamped(starts: Values, extents: Sequence[int], sizes: Sequence[int]) -> li
 @KERNELS.row(DynamicSlice)
 def _dynamic_slice(op: DynamicSlice, policy: Policy, x: Values, starts: Values) -> Values:
     begin = _clamped(index_values(starts), x.shape, op.slice_sizes)
-    return column_major(x[tuple(slice(b, b + z) for b, z in zip(begin, op.slice_sizes, strict=True))])
+    return _part(x, (slice(b, b + z) for b, z in zip(begin, op.slice_sizes, strict=True)))
 
 
 @KERNELS.row(DynamicUpdateSlice)

@@ -46,7 +46,7 @@ def _reshape(op: Reshape, policy: Policy, *arrays: Values) -> Values:
 def aligned(op: BroadcastInDim, x: Values) -> Values:
     """View of `x` with the axes of the result, those that `x` lacks having extent 1."""
     order = sorted(range(x.ndim), key=op.dims.__getitem__)
-    return x.transpose(order)[tuple(slice(None) if a in op.dims else np.newaxis for a in range(len(op.shape)))]
+    return x.transpose(order)[(*(slice(None) if a in op.dims else np.newaxis for a in range(len(op.shape))), ...)]
 
 
 @KERNELS.row(BroadcastInDim)

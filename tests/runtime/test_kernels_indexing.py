@@ -1,0 +1,324 @@
+"""Indexing, slicing, padding and host kernels against element-by-element statements of their rules."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from runtime_helpers import FLOATS, INTS, apply, arr, quiet_nans
+
+from tenferro_ref.dims import InputDim
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import InvalidArgument, ValidationError
+from tenferro_ref.ops import (
+    STABLEHLO,
+    Concatenate,
+    DynamicSlice,
+    DynamicTruncate,
+    DynamicUpdateSlice,
+    Gather,
+    GatherDynamicSliceSizes,
+    Pad,
+    PadToMatch,
+    Policy,
+    Reverse,
+    Scatter,
+    ShapeOf,
+    Slice,
+)
+
+SKIP = Policy(scatter_bounds="skip")
+
+
+def numbered(*shape, dtype=np.float64):
+    return np.arange(1, math.prod(shape) + 1).astype(dtype).reshape(shape, order="F")
+
+
+# --- static -----------------------------------------------------------------------------------------------------------
+
+
+def test_slice():
+    x = numbered(5, 4)
+    assert apply(Slice((1, 0), (5, 4), (2, 3)), x).tolist() == x[1:5:2, 0:4:3].tolist()
+    assert apply(Slice((2, 0), (2, 4), (1, 1)), x).shape == (0, 4)
+    assert apply(Slice((), (), ()), np.array(3.0)) == 3
+
+
+def test_reverse():
+    x = numbered(2, 3)
+    assert apply(Reverse((0, 1)), x).tolist() == x[::-1, ::-1].tolist()
+    assert apply(Reverse(()), x).tolist() == x.tolist()
+    assert apply(Reverse((0,)), np.ones((0, 2))).shape == (0, 2)
+
+
+@pytest.mark.parametrize("dtype", list(DType))
+def test_concatenate(dtype):
+    x, y = numbered(2, 3, dtype=dtype.numpy), numbered(2, 1, dtype=dtype.numpy)
+    assert apply(Concatenate(1), x, y, x).tolist() == np.concatenate([x, y, x], 1).tolist()
+    assert apply(Concatenate(0), x).tolist() == x.tolist()
+    assert apply(Concatenate(1), x, np.zeros((2, 0), dtype.numpy)).tolist() == x.tolist()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 5), st.integers(-6, 4), st.integers(-6, 4), st.integers(0, 3))
+def test_pad_expands_then_crops(extent, low, high, interior):
+    spread = [0.0] * ((extent - 1) * (interior + 1) + 1 if extent else 0)
+    spread[:: interior + 1] = range(1, extent + 1)
+    x = numbered(extent)
+    try:
+        result = apply(Pad((low,), (high,), (interior,)), x)
+    except ValidationError:
+        assert low + high + len(spread) < 0
+        return
+    assert len(result) == low + high + len(spread)
+    assert result.tolist() == [spread[i - low] if 0 <= i - low < len(spread) else 0.0 for i in range(len(result))]
+
+
+def test_pad_axes_are_independent_and_the_fill_is_false_for_bool():
+    x = numbered(2, 2)
+    result = apply(Pad((1, -1), (0, 2), (1, 0)), x)
+    assert result.tolist() == [[0, 0, 0], [3, 0, 0], [0, 0, 0], [4, 0, 0]]
+    assert apply(Pad((1,), (1,), (0,)), np.array([True])).tolist() == [False, True, False]
+    assert apply(Pad((2, 0), (0, 0), (0, 0)), np.ones((0, 3))).tolist() == [[0] * 3] * 2
+    with pytest.raises(InvalidArgument, match="extent -1"):
+        apply(Pad((-3,), (0,), (0,)), numbered(2))
+
+
+# --- index tensors ----------------------------------------------------------------------------------------------------
+
+TAKE = Gather((), (0,), (0,), 1, (1,))
+
+
+@pytest.mark.parametrize("dtype", FLOATS + INTS)
+def test_index_dtypes(dtype):
+    x = numbered(4)
+    assert apply(TAKE, x, arr([0, 3, -1, 9], dtype)).tolist() == [1, 4, 1, 4]
+    assert apply(DynamicSlice((2,)), x, arr([9], dtype)).tolist() == [3, 4]
+    assert apply(DynamicUpdateSlice(), x, numbered(2), arr([-5], dtype)).tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("value", [0.5, np.nan, np.inf, -np.inf, 2.0**60])
+def test_float_indices_must_be_exact_integers(dtype, value):
+    for op, arrays in (
+        (TAKE, (numbered(4), arr([0, value], dtype))),
+        (DynamicSlice((2,)), (numbered(4), arr([value], dtype))),
+        (DynamicUpdateSlice(), (numbered(4), numbered(2), arr([value], dtype))),
+        (Scatter((), (0,), (0,), 1), (numbered(4), arr([value], dtype), numbered(1))),
+    ):
+        with pytest.raises(InvalidArgument) as caught:
+            apply(op, *arrays)
+        assert caught.value.op == "index_tensor"
+
+
+def test_float_index_limits():
+    x = numbered(4)
+    assert apply(TAKE, x, np.array([2.0**24], np.float32)).tolist() == [4]
+    assert apply(TAKE, x, np.array([-(2.0**53)])).tolist() == [1]
+    with pytest.raises(InvalidArgument):
+        apply(TAKE, x, np.array([2.0**24 + 2], np.float32))
+    with pytest.raises(InvalidArgument):
+        apply(TAKE, x, np.array([2.0**53 + 2]))
+    extreme = np.array([-(2**63), 2**63 - 1])
+    assert apply(TAKE, x, extreme).tolist() == [1, 4]
+    assert apply(DynamicSlice((2, 2)), numbered(4, 4), extreme).tolist() == [[9, 13], [10, 14]]
+
+
+def test_dynamic_slices_clamp():
+    x = numbered(4, 3)
+    for start in (-2, 0, 1, 2, 5):
+        begin = min(max(start, 0), 2)
+        assert apply(DynamicSlice((2, 3)), x, np.array([start, start])).tolist() == x[begin : begin + 2].tolist()
+        expected = x.copy()
+        expected[begin : begin + 2, 2] = [-1, -2]
+        update = np.array([[-1.0], [-2.0]], order="F")
+        assert apply(DynamicUpdateSlice(), x, update, np.array([start, 9])).tolist() == expected.tolist()
+    assert apply(DynamicSlice(()), np.array(2.0), np.zeros(0, np.int32)) == 2
+    assert apply(DynamicSlice((0, 3)), x, np.array([7, 0])).shape == (0, 3)
+
+
+def gather_literally(op, x, indices):
+    """Element by element, as StableHLO's specification puts it."""
+    if op.index_vector_dim == indices.ndim:
+        indices = indices[..., np.newaxis]
+    batch_shape = tuple(np.delete(indices.shape, op.index_vector_dim))
+    window_axes = [a for a in range(x.ndim) if a not in op.collapsed_slice_dims]
+    rank = len(batch_shape) + len(op.offset_dims)
+    batch_dims = [d for d in range(rank) if d not in op.offset_dims]
+    shape = [0] * rank
+    for d, e in zip(batch_dims, batch_shape, strict=True):
+        shape[d] = e
+    for d, a in zip(op.offset_dims, window_axes, strict=True):
+        shape[d] = op.slice_sizes[a]
+    result = np.zeros(shape, x.dtype)
+    for index in np.ndindex(*shape):
+        batch = [index[d] for d in batch_dims]
+        batch.insert(op.index_vector_dim, slice(None))
+        vector = indices[tuple(batch)]
+        source = [0] * x.ndim
+        for start, a in zip(vector.tolist(), op.start_index_map, strict=True):
+            source[a] = min(max(int(start), 0), x.shape[a] - op.slice_sizes[a])
+        for d, a in zip(op.offset_dims, window_axes, strict=True):
+            source[a] += index[d]
+        result[index] = x[tuple(source)]
+    return result
+
+
+@st.composite
+def gathers(draw):
+    shape = draw(st.lists(st.integers(1, 4), max_size=3))
+    rank = len(shape)
+    axes = st.permutations(range(rank))
+    start_index_map = tuple(draw(axes)[: draw(st.integers(0, rank))])
+    collapsed = tuple(sorted(draw(axes)[: draw(st.integers(0, rank))]))
+    sizes = tuple(1 if a in collapsed else draw(st.integers(0, e)) for a, e in enumerate(shape))
+    batch = draw(st.lists(st.integers(0, 3), max_size=2))
+    total = len(batch) + rank - len(collapsed)
+    offset_dims = tuple(sorted(draw(st.permutations(range(total)))[: rank - len(collapsed)]))
+    vector_dim = draw(st.integers(0, len(batch)))
+    implicit = len(start_index_map) == 1 and draw(st.booleans())
+    indices_shape = list(batch)
+    if implicit:
+        vector_dim = len(batch)
+    else:
+        indices_shape.insert(vector_dim, len(start_index_map))
+    indices = np.random.default_rng(draw(st.integers(0, 99))).integers(-3, 6, indices_shape)
+    op = Gather(offset_dims, collapsed, start_index_map, vector_dim, sizes)
+    return op, numbered(*shape), np.asfortranarray(indices) if indices.ndim else np.asarray(indices)
+
+
+@settings(max_examples=300, deadline=None)
+@given(gathers())
+def test_gather_against_the_specification(case):
+    op, x, indices = case
+    result = apply(op, x, indices)
+    assert result.tolist() == gather_literally(op, x, indices).tolist()
+    dynamic = GatherDynamicSliceSizes(
+        op.offset_dims, op.collapsed_slice_dims, op.start_index_map, op.index_vector_dim, op.slice_sizes
+    )
+    assert apply(dynamic, x, indices).tobytes("F") == result.tobytes("F")
+
+
+def test_gather_sizes_from_another_operands_shape():
+    op = GatherDynamicSliceSizes((1,), (), (0,), 1, (InputDim(2, 0),))
+    result = apply(op, numbered(5), np.array([1, 9]), np.zeros(3))
+    assert result.tolist() == [[2, 3, 4], [3, 4, 5]]
+
+
+def scatter_literally(op, x, indices, updates, skip):
+    """Window by window in the column-major order of the elements of `updates`."""
+    result = x.copy(order="F")
+    if op.index_vector_dim == indices.ndim:
+        indices = indices[..., np.newaxis]
+    window_axes = [a for a in range(x.ndim) if a not in op.inserted_window_dims]
+    sizes = {a: updates.shape[d] for d, a in zip(op.update_window_dims, window_axes, strict=True)}
+    for reversed_index in np.ndindex(*updates.shape[::-1]):
+        index = reversed_index[::-1]
+        batch = [i for d, i in enumerate(index) if d not in op.update_window_dims]
+        batch.insert(op.index_vector_dim, slice(None))
+        target, fits = [0] * x.ndim, True
+        for start, a in zip(indices[tuple(batch)].tolist(), op.scatter_dims_to_operand_dims, strict=True):
+            last = x.shape[a] - sizes.get(a, 1)
+            fits = fits and 0 <= start <= last
+            target[a] = min(max(start, 0), last)
+        for d, a in zip(op.update_window_dims, window_axes, strict=True):
+            target[a] += index[d]
+        if fits or not skip:
+            result[tuple(target)] += updates[index]
+    return result
+
+
+@st.composite
+def scatters(draw):
+    shape = draw(st.lists(st.integers(1, 4), max_size=3))
+    rank = len(shape)
+    axes = st.permutations(range(rank))
+    to_operand = tuple(draw(axes)[: draw(st.integers(0, rank))])
+    inserted = tuple(sorted(draw(axes)[: draw(st.integers(0, rank))]))
+    window = [draw(st.integers(0, e)) for a, e in enumerate(shape) if a not in inserted]
+    batch = draw(st.lists(st.integers(0, 3), max_size=2))
+    total = len(batch) + len(window)
+    window_dims = tuple(sorted(draw(st.permutations(range(total)))[: len(window)]))
+    vector_dim = draw(st.integers(0, len(batch)))
+    indices_shape = list(batch)
+    indices_shape.insert(vector_dim, len(to_operand))
+    windows, batches = iter(window), iter(batch)
+    updates_shape = [next(windows) if d in window_dims else next(batches) for d in range(total)]
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    op = Scatter(window_dims, inserted, to_operand, vector_dim)
+    updates = np.asarray(rng.standard_normal(updates_shape), np.float32)
+    return op, numbered(*shape, dtype=np.float32), np.asfortranarray(rng.integers(-2, 5, indices_shape)), updates
+
+
+@settings(max_examples=300, deadline=None)
+@given(scatters(), st.booleans())
+def test_scatter_against_the_specification(case, skip):
+    op, x, indices, updates = case
+    updates = np.array(updates, order="F")
+    result = apply(op, x, indices, updates, policy=SKIP if skip else Policy())
+    assert result.tobytes("F") == scatter_literally(op, x, indices, updates, skip).tobytes("F")
+
+
+def test_scatter_bounds_goes_by_policy():
+    op, x = Scatter((), (0,), (0,), 1), np.zeros(4)
+    indices, updates = np.array([-1, 2, 4]), np.array([5.0, 6.0, 7.0])
+    assert apply(op, x, indices, updates).tolist() == [5, 0, 6, 7]
+    assert apply(op, x, indices, updates, policy=SKIP).tolist() == [0, 0, 6, 0]
+
+
+def test_scatter_accumulates_duplicates_leaves_the_rest_alone_and_wraps():
+    op = Scatter((), (0,), (0,), 1)
+    assert apply(op, np.zeros(2), np.array([1, 1, 1]), np.ones(3)).tolist() == [0, 3]
+    top = np.array([2**31 - 1], np.int32)
+    assert apply(op, top, np.array([0]), np.array([1], np.int32)).tolist() == [-(2**31)]
+    x = quiet_nans(DType.F64).copy()
+    result = apply(op, x, np.array([0]), np.array([1.0]))
+    assert result[1:].tobytes() == x[1:].tobytes()
+    with pytest.raises(ValidationError):
+        apply(op, np.array([True]), np.array([0]), np.array([True]))
+    assert apply(op, np.array([False]), np.array([0]), np.array([True]), policy=STABLEHLO).tolist() == [True]
+
+
+# --- host ops ---------------------------------------------------------------------------------------------------------
+
+
+def test_shape_of():
+    result = apply(ShapeOf(1), np.zeros((2, 5), np.int32))
+    assert (result.dtype, result.shape, float(result)) == (np.float64, (), 5.0)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [(2.5, 3), (2.4999998, 2), (0.5, 1), (-0.5, 0), (-7, 0), (99, 4), (1e30, 4), (-1e30, 0), (1.5, 2), (0, 0)],
+)
+def test_dynamic_truncate_rounds_half_away_from_zero_then_clamps(dtype, size, expected):
+    assert apply(DynamicTruncate(0), numbered(4, 2), arr(size, dtype)).shape == (expected, 2)
+
+
+def test_dynamic_truncate_just_below_a_half():
+    assert apply(DynamicTruncate(0), numbered(4), np.array(0.49999999999999994)).shape == (0,)
+
+
+@pytest.mark.parametrize("size", [np.nan, np.inf, -np.inf])
+def test_dynamic_truncate_needs_a_finite_size(size):
+    with pytest.raises(InvalidArgument, match="finite") as caught:
+        apply(DynamicTruncate(0), numbered(4), np.array(size))
+    assert caught.value.op == "DynamicTruncate"
+
+
+def test_dynamic_truncate_clamps_i64_exactly():
+    for size, expected in ((2**63 - 1, 4), (-(2**63), 0), (3, 3)):
+        result = apply(DynamicTruncate(1), numbered(2, 4), np.array(size))
+        assert result.tolist() == numbered(2, 4)[:, :expected].tolist()
+
+
+@pytest.mark.parametrize("dtype", list(DType))
+def test_pad_to_match(dtype):
+    x = numbered(2, 3, dtype=dtype.numpy)
+    longer = apply(PadToMatch(0), x, np.zeros((4, 1)))
+    assert longer.tolist() == np.concatenate([x, np.zeros((2, 3), dtype.numpy)]).tolist()
+    assert apply(PadToMatch(1), x, np.zeros((4, 2))).tolist() == x.tolist()
