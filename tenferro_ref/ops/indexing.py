@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tenferro_ref.dims import DimExpr, Extent, UpperBound, combine, expr_of, same, substitute
+from tenferro_ref.dims import DimExpr, Extent, Unknown, UpperBound, combine, expr_of, same, substitute
 from tenferro_ref.dtype import ANY, FLOAT, INT, NUMERIC, DType
 from tenferro_ref.errors import (
     AxisOutOfBounds,
@@ -334,7 +334,8 @@ class DynamicTruncate(Op):
         if size.rank != 0:
             raise RankMismatch(op=self.name, expected=0, actual=size.rank)
         shape: list[Extent] = list(data.shape)
-        shape[self.axis] = UpperBound(expr_of(shape[self.axis]))
+        extent = shape[self.axis]
+        shape[self.axis] = extent if isinstance(extent, Unknown) else UpperBound(expr_of(extent))
         return data.with_shape(shape)
 
 
