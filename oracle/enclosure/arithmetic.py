@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from oracle.enclosure import integers
-from oracle.enclosure.formats import Array, Format, quantum, sum_outward
+from oracle.enclosure.formats import Array, Format, outward, quantum, sum_outward
 from oracle.enclosure.rule import ENCLOSE, Bounds, Context
 from oracle.enclosure.value import (
     Enclosure,
@@ -252,10 +252,14 @@ def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     if xu is not None or yu is not None:
         ulps = CHAIN_ULPS + (c.budget("Rsqrt") if yu is not None and yu.kind == "root" else 0)
         low, high = widen(f, ulps, real_low, real_high, low, high)
-    if y.const and y.is_point:  # x * (1 / y), the reciprocal rounded
-        reciprocal = f.nearest(1 / y.lo)
-        alt_low, alt_high = _products(x.lo, x.lo if x.is_point else x.hi, reciprocal, reciprocal)
-        low, high = np.fmin(low, f.nearest(alt_low)), np.fmax(high, f.nearest(alt_high))
+    if y.const:  # x * (1 / y), the reciprocal rounded
+        for end in (y.lo,) if y.is_point else (y.lo, y.hi):
+            reciprocal = f.nearest(1 / end)
+            # one that is denormal has too few bits, or none where it is flushed: what comes of it is wrong
+            usable = (np.abs(reciprocal) >= f.min_normal) & np.isfinite(reciprocal) & ~none
+            reciprocal = np.where(usable, reciprocal, np.nan)
+            alt_low, alt_high = _products(x.lo, x.lo if x.is_point else x.hi, reciprocal, reciprocal)
+            low, high = np.fmin(low, f.nearest(alt_low)), np.fmax(high, f.nearest(alt_high))
     result = build(c.model, c.dtype, low, high, nan, *_zero_signs(x, y))
     empty = np.isnan(real_low)
     bounds_of_real = np.where(empty, np.inf, real_low), np.where(empty, -np.inf, real_high)
@@ -264,9 +268,8 @@ def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
 
 def widen(f: Format, ulps: float, real_low: Array, real_high: Array, low: Array, high: Array) -> Bounds:
     """Hull of [low, high] and the real bounds taken `ulps` outward."""
-    lo = f.nearest(real_low - ulps * f.ulp(real_low))
-    hi = f.nearest(real_high + ulps * f.ulp(real_high))
-    return np.fmin(low, lo), np.fmax(high, hi)
+    down, up = outward(f, ulps, real_low, real_high)
+    return np.fmin(low, f.nearest(down)), np.fmax(high, f.nearest(up))
 
 
 def _broadcast(x: Enclosure, y: Enclosure) -> tuple[Enclosure, Enclosure]:
@@ -293,7 +296,7 @@ def _negate(op: Op, c: Context, x: Enclosure) -> Enclosure:
         x.pos_zero,
         x.const,
         None if u is None else Unrounded(u.kind, -u.hi, -u.lo),
-        None if t is None else Terms(-t.hi, -t.lo, t.magnitude, t.count),
+        None if t is None else Terms(-t.hi, -t.lo, t.size_hi, t.size_lo, t.count),
     )
 
 

@@ -59,13 +59,13 @@ class Format:
         return v if v.dtype == np.float64 else np.asarray(v.astype(np.float64))
 
     def least_at_or_above(self, v: Array) -> Array:
-        """The smallest result >= v; `max` up to the overflow threshold, infinity from there."""
+        """The smallest result >= v; what rounds to an infinity is one, and nothing else is."""
         y = self.nearest(v)
-        y = np.where(y < v, self._step(y, np.inf), y)
+        y = np.where((y < v) & (v > -self.overflow), self._step(y, np.inf), y)
         return np.where((v > self.max) & (v < self.overflow), self.max, y)
 
     def greatest_at_or_below(self, v: Array) -> Array:
-        """The greatest result <= v; infinity from the overflow threshold on."""
+        """The greatest result <= v; what rounds to an infinity is one, and nothing else is."""
         return -self.least_at_or_above(-v)
 
     def _step(self, y: Array, direction: float) -> Array:
@@ -78,6 +78,26 @@ class Format:
         magnitude = np.fmin(np.abs(v), self.top_binade).astype(self.storage)
         spacing: Array = np.spacing(magnitude).astype(self.wide)
         return spacing
+
+
+def outward(f: Format, ulps: float, low: Array, high: Array) -> tuple[Array, Array]:
+    """Least and greatest number (wide) within `ulps` of a value in [low, high].
+
+    Not monotone where the interval crosses a power of two: there the spacing doubles, so that the power itself may reach
+    further towards zero than the end of the interval does.
+    """
+    down, up = low - ulps * f.ulp(low), high + ulps * f.ulp(high)
+    if low is high:
+        return down, up
+    above, below = _next_power(low), -_next_power(-high)
+    down = np.where((low > 0) & (above <= high), np.fmin(down, above - ulps * f.ulp(above)), down)
+    up = np.where((high < 0) & (below >= low), np.fmax(up, below + ulps * f.ulp(below)), up)
+    return down, up
+
+
+def _next_power(v: Array) -> Array:
+    """The smallest power of two above each positive finite element; anything for the others."""
+    return np.ldexp(np.ones_like(v), np.frexp(v)[1])
 
 
 def _format(dtype: DType) -> Format:

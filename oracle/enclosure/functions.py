@@ -13,7 +13,7 @@ import numpy as np
 
 from oracle.enclosure import integers
 from oracle.enclosure.arithmetic import may_be_negative, may_be_zero
-from oracle.enclosure.formats import Array, Format
+from oracle.enclosure.formats import Array, Format, outward
 from oracle.enclosure.rule import ENCLOSE, Bounds, Context
 from oracle.enclosure.value import Enclosure, Unrounded, build
 from tenferro_ref.ops import Cos, Exp, Expm1, Log, Log1p, Op, Pow, Rsqrt, Sin, Sqrt, Tanh
@@ -27,10 +27,8 @@ def budgeted(
 ) -> Bounds:
     """The results that are within `ulps` of a value in [low, high] (wide), given the range of the function."""
     one = low is high
-    reach = ulps + f.slack
-    down = low - np.where(low == 0, 0, reach * f.ulp(low))
-    up = high + np.where(high == 0, 0, reach * f.ulp(high))
-    # the sign of the true value is kept
+    down, up = outward(f, ulps + f.slack, low, high)
+    # the sign of the true value is kept, and a zero is exact
     down = np.where((low >= 0) & (down < 0), 0, down)
     up = np.where((high <= 0) & (up > 0), 0, up)
     lo, hi = f.least_at_or_above(down), f.greatest_at_or_below(up)

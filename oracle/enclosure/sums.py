@@ -33,7 +33,7 @@ CHUNK = 2**20
 class Addends:
     """What is summed over the last axis: wide bounds of each term, its NaN, the zeros that it may be.
 
-    `count` is how many roundings a term may go through; `quantum` divides every term (0: unknown); `underflow` is the
+    `size_lo`, `size_hi` are magnitudes that rounding errors are counted from at either bound, `count` is how many roundings a term may go through; `quantum` divides every term (0: unknown); `underflow` is the
     absolute error that each term may bring with it.
     """
 
@@ -42,7 +42,8 @@ class Addends:
     nan: Array
     pos_zero: Array
     neg_zero: Array
-    magnitude: Array
+    size_lo: Array
+    size_hi: Array
     count: int
     quantum: Array
     underflow: float
@@ -84,7 +85,8 @@ def _reduce_sum(op: ReduceSum, c: Context, x: Enclosure) -> Enclosure:
             merged,
             lo=np.where(np.isfinite(t.lo), t.lo, merged.lo),
             hi=np.where(np.isfinite(t.hi), t.hi, merged.hi),
-            magnitude=t.magnitude,
+            size_lo=t.size_lo,
+            size_hi=t.size_hi,
             count=n * t.count - 1,
             quantum=np.zeros(()),
         )
@@ -115,34 +117,34 @@ def _terms_of(c: Context, x: Enclosure) -> Addends:
     q = np.where(single.all(-1), quantum(x.lo).min(-1, initial=np.inf), 0.0)
     n = x.shape[-1]
     flush = c.format.min_normal if c.model.flush else 0.0
-    return Addends(lo, hi, x.nan, x.pos_zero, x.neg_zero, np.fmax(np.abs(lo), np.abs(hi)), n - 1, q, flush)
+    return Addends(lo, hi, x.nan, x.pos_zero, x.neg_zero, np.abs(lo), np.abs(hi), n - 1, q, flush)
 
 
 def total(c: Context, t: Addends) -> Enclosure:
     """The sum in any order."""
-    f, w = c.format, c.format.wide
+    f = c.format
     n = t.lo.shape[-1]
     finite_lo, finite_hi = np.isfinite(t.lo), np.isfinite(t.hi)
     all_finite = bool(finite_lo.all() and finite_hi.all())
     lo = t.lo if all_finite else np.where(finite_lo, t.lo, 0)
     hi = t.hi if all_finite else np.where(finite_hi, t.hi, 0)
-    magnitude = t.magnitude if all_finite else np.where(np.isfinite(t.magnitude), t.magnitude, 0)
-
-    size = magnitude.sum(-1)
-    real_low, real_high = lo.sum(-1), hi.sum(-1)
+    # t + gamma |t| grows with t: the error at a bound is counted from the sizes at that bound
+    size_lo, size_hi = (np.where(np.isfinite(s), s, 0).sum(-1) for s in (t.size_lo, t.size_hi))
+    size = np.maximum(size_lo, size_hi)
     # the wide sums themselves are off by n units of the wide type
-    noise = 2 * n * f.wide_unit * size
-    real_low, real_high = real_low - noise, real_high + noise
+    noise = 2 * n * f.wide_unit
+    real_low, real_high = lo.sum(-1) - noise * size_lo, hi.sum(-1) + noise * size_hi
     small = size < t.quantum * 2.0 ** (-np.log2(f.unit))
     small &= (t.quantum >= f.min_normal) | (size == 0) | (not c.model.flush)
     gamma = t.count * f.unit
-    error = gamma / (1 - gamma) * size + t.underflow * n if gamma < 0.5 else np.full(size.shape, np.inf, w)
-    least = f.least_at_or_above(np.where(small, lo.sum(-1), real_low - error))
-    greatest = f.greatest_at_or_below(np.where(small, hi.sum(-1), real_high + error))
+    relative = gamma / (1 - gamma) if gamma < 0.5 else np.inf
+    error_lo, error_hi = (relative * s + t.underflow * n for s in (size_lo, size_hi))
+    least = f.least_at_or_above(np.where(small, lo.sum(-1), real_low - error_lo))
+    greatest = f.greatest_at_or_below(np.where(small, hi.sum(-1), real_high + error_hi))
 
     # partial sums that may overflow: those of the positive, and of the negative terms alone
-    up = np.maximum(hi, 0).sum(-1) + error
-    down = np.maximum(-lo, 0).sum(-1) + error
+    up = np.maximum(hi, 0).sum(-1) + error_hi
+    down = np.maximum(-lo, 0).sum(-1) + error_lo
     over, under = up >= f.max, down >= f.max
     inf_may = (t.hi == np.inf).any(-1)
     inf_must = (t.lo == np.inf).any(-1)
@@ -166,7 +168,7 @@ def total(c: Context, t: Addends) -> Enclosure:
     if c.model.flush:
         minus = minus | ((least < 0) & (greatest >= 0) & ~small)
     result = build(c.model, c.dtype, least, greatest, nan, np.ones(size.shape, bool), np.asarray(minus))
-    return replace(result, terms=Terms(real_low, real_high, size, t.count + 1))
+    return replace(result, terms=Terms(real_low, real_high, size_lo, size_hi, t.count + 1))
 
 
 def _integer_sum(dtype: DType, x: Enclosure) -> Enclosure:
@@ -227,18 +229,19 @@ def _dot(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     none = np.isnan(lo)
     lo, hi = np.where(none, np.inf, lo), np.where(none, -np.inf, hi)
     # products beyond the largest value overflow when rounded, and need not when fused
-    magnitude = np.fmax(np.abs(lo), np.abs(hi))
     lo, hi = _rounded_beyond(f, lo, hi)
     plus = (_pos(x) & _pos(y)) | (may_be_negative(x) & may_be_negative(y))
     minus = (_pos(x) & may_be_negative(y)) | (may_be_negative(x) & _pos(y))
-    vanishing = (magnitude < f.min_normal) | may_be_zero(x) | may_be_zero(y)
+    vanishing = ((lo < f.min_normal) & (hi > -f.min_normal)) | may_be_zero(x) | may_be_zero(y)
     known = np.asarray(x.lo == x.hi).all(-1) & np.asarray(y.lo == y.hi).all(-1)
     q = np.where(known, quantum(x.lo).min(-1, initial=np.inf) * quantum(y.lo).min(-1, initial=np.inf), 0.0)
     tiny = 2 * f.min_normal if c.model.flush else float(np.finfo(f.storage).smallest_subnormal)
     q = np.where(q < (f.min_normal if c.model.flush else tiny), 0.0, q)
     if k == 1:
         return _single_product(c, lo, hi, nan, plus, minus, vanishing)
-    t = Addends(lo, hi, nan, vanishing & plus, vanishing & minus, magnitude, k, np.where(np.isnan(q), 0, q), tiny)
+    t = Addends(
+        lo, hi, nan, vanishing & plus, vanishing & minus, np.abs(lo), np.abs(hi), k, np.where(np.isnan(q), 0, q), tiny
+    )
     return total(c, t)
 
 

@@ -34,15 +34,26 @@ class Unrounded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """What a sum was a sum of: wide bounds of the real sum, of the sum of magnitudes, and the number of terms."""
+    """What a sum was a sum of, all wide.
+
+    Attributes
+    ----------
+    lo, hi
+        Sums of the terms' bounds.
+    size_lo, size_hi
+        Sums of the magnitudes of the terms' bounds.
+    count
+        How many roundings a term may go through.
+    """
 
     lo: Array
     hi: Array
-    magnitude: Array
+    size_lo: Array
+    size_hi: Array
     count: int
 
     def map(self, f: Callable[[Array], Array]) -> Terms:
-        return Terms(f(self.lo), f(self.hi), f(self.magnitude), self.count)
+        return Terms(f(self.lo), f(self.hi), f(self.size_lo), f(self.size_hi), self.count)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
