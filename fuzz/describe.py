@@ -1,0 +1,174 @@
+"""What a case contains, in words: the statistics by which a report shows what was generated and tests what is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oracle.case import Case
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import (
+    BroadcastInDim,
+    Constant,
+    Convert,
+    DotGeneral,
+    Multiply,
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    ReduceSum,
+    Reshape,
+    Transpose,
+)
+from tenferro_ref.program import GraphProgram, Instruction
+
+_LENGTHS = ((2, "1-2"), (5, "3-5"), (9, "6-9"), (14, "10-14"), (50, "15-50"))
+_REDUCTIONS = (ReduceSum, ReduceProd, ReduceMax, ReduceMin)
+
+
+def describe(case: Case) -> dict[str, int]:
+    """The features of a case, each with the count 1, so that adding up counts programs.
+
+    Keys are "group: feature": "op: Add F32", "rank: 3", "extent: 0", "values: nan", ...
+    """
+    return dict.fromkeys(_features(case), 1)
+
+
+def _features(case: Case) -> Iterator[str]:
+    program = case.program
+    n = len(program.instructions)
+    yield "instructions: " + next((label for most, label in _LENGTHS if n <= most), "51 or more")
+    yield from _tensors(program)
+    yield from _graph(program)
+    for i, ins in enumerate(program.instructions):
+        yield from _instruction(program, i, ins)
+    for array in case.inputs:
+        yield from _values(array)
+
+
+def _tensors(program: GraphProgram) -> Iterator[str]:
+    for type_ in set(program.slot_types.values()):
+        yield f"rank: {type_.rank}"
+        for extent in type_.shape:
+            if extent in (0, 1):
+                yield f"extent: {extent}"
+            elif isinstance(extent, int) and 50 <= extent <= 70:
+                yield "extent: 50-70"
+        if prod(e for e in type_.shape if isinstance(e, int)) >= 16384:
+            yield "elements: 16384 or more"
+
+
+def _graph(program: GraphProgram) -> Iterator[str]:
+    outputs, inputs = program.output_slots, set(program.input_slots)
+    yield f"outputs: {len(outputs) if len(outputs) < 3 else '3 or more'}"
+    if len(set(outputs)) < len(outputs):
+        yield "outputs: repeated"
+    if inputs & set(outputs):
+        yield "outputs: an input"
+    reads = [slot for ins in program.instructions for slot in set(ins.input_slots)]
+    if len(set(reads)) < len(reads):
+        yield "graph: value read twice"
+    done = [(ins.op, ins.input_slots) for ins in program.instructions]
+    if len(set(done)) < len(done):
+        yield "graph: repeated instruction"
+    live = set(outputs)
+    for ins in reversed(program.instructions):
+        if live.isdisjoint(ins.output_slots):
+            yield "graph: dead code"
+            break
+        live.update(ins.input_slots)
+
+
+def _instruction(program: GraphProgram, i: int, ins: Instruction) -> Iterator[str]:
+    types, op = program.slot_types, ins.op
+    dtype = types[(ins.input_slots or ins.output_slots)[-1]].dtype
+    yield f"op: {op.name} {dtype}"
+    ranks = {types[slot].rank for slot in ins.input_slots}
+    if op.arity == 2 and 0 in ranks and len(ranks) > 1:
+        yield "operands: rank 0 beside a tensor"
+    if len(set(ins.input_slots)) < len(ins.input_slots):
+        yield "operands: the same twice"
+    if isinstance(op, Constant):
+        value = op.value
+        special = op.dtype is not DType.Bool and (not np.isfinite(value) or (value == 0 and np.signbit(value.real)))
+        yield f"constant: {'special' if special else 'plain'}"
+    elif isinstance(op, Convert):
+        yield f"convert: {dtype} to {op.to}"
+    elif isinstance(op, Reshape | BroadcastInDim) and not all(isinstance(e, int) for e in op.shape):
+        yield f"shape: {op.name} reads extents" + (" of another operand" if len(ins.input_slots) > 1 else "")
+    if isinstance(op, BroadcastInDim) and list(op.dims) != sorted(op.dims):
+        yield "broadcast: axes permuted"
+    if isinstance(op, Transpose):
+        yield f"transpose: {'identity' if list(op.perm) == sorted(op.perm) else 'permuted'}"
+    if isinstance(op, _REDUCTIONS):
+        rank = types[ins.input_slots[0]].rank
+        yield f"reduce: {'no axes' if not op.axes else 'all axes' if len(op.axes) == rank else 'some axes'}"
+        if 0 in types[ins.input_slots[0]].shape:
+            yield "reduce: with an empty axis kept"
+    if isinstance(op, DotGeneral):
+        yield from _dot(program, ins, op)
+    if isinstance(op, Multiply):
+        broadcasts = [program.producers.get(slot) for slot in ins.input_slots]
+        where = [j for j in broadcasts if j is not None and isinstance(program.instructions[j].op, BroadcastInDim)]
+        if where == [i - 2, i - 1]:
+            yield "segment: broadcast triplet"
+        elif i - 1 in where:
+            yield "segment: broadcast pair"
+
+
+def _dot(program: GraphProgram, ins: Instruction, op: DotGeneral) -> Iterator[str]:
+    types = [program.slot_types[slot] for slot in ins.input_slots]
+    contracted, batch = op.lhs_contracting_dims, op.lhs_batch_dims
+    yield f"dot: {min(len(contracted), 2)}{'+' if len(contracted) > 1 else ''} contracted, {min(len(batch), 2)}{'+' if len(batch) > 1 else ''} batch"
+    for axes in (contracted, op.rhs_contracting_dims):
+        if list(axes) != sorted(axes):
+            yield "dot: contraction out of order"
+    for axes in (batch, op.rhs_batch_dims):
+        if list(axes) != sorted(axes):
+            yield "dot: batch out of order"
+    if any(types[0].shape[axis] == 0 for axis in contracted):
+        yield "dot: empty contraction"
+    extents = [e for t in types for e in t.shape]
+    if batch and len(extents) > 4 and len(set(extents)) == 1 and extents[0] != 1:
+        yield "dot: batch, all extents equal"
+    for slot in ins.input_slots:
+        producer = program.producers.get(slot)
+        if producer is None:
+            continue
+        before = program.instructions[producer]
+        if isinstance(before.op, Transpose | DotGeneral):
+            yield f"dot: of {before.op.name}"
+        elif isinstance(before.op, Reshape):
+            first = program.producers.get(before.input_slots[0])
+            if first is not None and isinstance(program.instructions[first].op, Transpose):
+                yield "dot: of a reshaped Transpose"
+
+
+def _values(array: NDArray[Any]) -> Iterator[str]:
+    """The hostile values that an input holds."""
+    if not array.size or array.dtype.kind == "b":
+        return
+    if array.dtype.kind == "i":
+        info = np.iinfo(array.dtype)
+        if (array == info.min).any() or (array == info.max).any():
+            yield "values: extreme integer"
+        return
+    parts = array.ravel("F").view(DType.of(array).real.numpy)
+    limits, size = np.finfo(parts.dtype), np.abs(parts)
+    with np.errstate(invalid="ignore"):
+        kinds = {
+            "nan": np.isnan(parts),
+            "inf": size == np.inf,
+            "-0": (parts == 0) & np.signbit(parts),
+            "subnormal": (size > 0) & (size < limits.smallest_normal),
+            "smallest normal": size == limits.smallest_normal,
+            "largest": size == limits.max,
+            "huge": (size > limits.max / 16) & (size < limits.max),
+        }
+    for name, found in kinds.items():
+        if found.any():
+            yield f"values: {name}"

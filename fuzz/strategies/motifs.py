@@ -1,0 +1,272 @@
+"""Sequences of ops that a pass of ours looks for, or that compilers like to rewrite; chance alone makes few of them.
+
+A motif appends several instructions; it is used only where all of its ops may be and where there is room for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from fuzz.strategies.growth import EXTENTS, Growth, Hint, Shape, shape_of, volume
+from fuzz.strategies.rows import admitted, broadcast, compare, contract, permutation, reduce, regroup
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import (
+    Abs,
+    Add,
+    BroadcastInDim,
+    Compare,
+    Constant,
+    Convert,
+    Divide,
+    DotGeneral,
+    Exp,
+    Expm1,
+    Log,
+    Log1p,
+    Maximum,
+    Minimum,
+    Multiply,
+    Negate,
+    Op,
+    Pow,
+    ReduceMax,
+    ReduceSum,
+    Reshape,
+    Rsqrt,
+    Select,
+    Sqrt,
+    Tanh,
+    Transpose,
+)
+from tenferro_ref.program import Value
+
+
+class Motif(NamedTuple):
+    """A sequence of at most `size` instructions, adapters not counted, over the dtypes that all of `ops` admit."""
+
+    ops: tuple[type[Op], ...]
+    size: int
+    weight: float
+    grow: Callable[[Growth], object]
+
+    def dtypes(self, given: tuple[DType, ...]) -> bool:
+        """Whether it can be built with some of the given dtypes."""
+        return all(admitted(op, given) for op in self.ops if op.same_dtype)
+
+
+MOTIFS: dict[str, Motif] = {}
+
+
+def _motif(size: int, weight: float, *ops: type[Op]) -> Callable[[Callable[[Growth], object]], None]:
+    def add(grow: Callable[[Growth], object]) -> None:
+        MOTIFS[grow.__name__] = Motif(ops, size, weight, grow)
+
+    return add
+
+
+def _inexact(g: Growth, rank: int = 0) -> Value:
+    return g.operand(admitted(DotGeneral, g.config.dtypes), lambda v: v.type.rank >= rank)
+
+
+# --- contractions (TransposeFolding, DotDimensionSorter, DotDecomposer) -----------------------------------------------
+
+
+@_motif(3, 4, Transpose, DotGeneral)
+def transposed_dot(g: Growth) -> None:
+    """One or both operands of a dot are transposes: folded or, where axes would change order, left."""
+    lhs = _inexact(g, 2)
+    turned = g.apply(Transpose(permutation(g, lhs.type.rank)), lhs)
+    if g.genes.chance(40):
+        rhs = g.operand((lhs.dtype,), lambda v: v.type.rank >= 2)
+        contract(g, turned, g.apply(Transpose(permutation(g, rhs.type.rank)), rhs))
+    else:
+        contract(g, turned)
+
+
+@_motif(3, 2, Transpose, Reshape, DotGeneral)
+def transposed_reshaped_dot(g: Growth) -> None:
+    """A Reshape between Transpose and dot, which must keep the transpose from folding."""
+    x = _inexact(g, 2)
+    turned = g.apply(Transpose(permutation(g, x.type.rank)), x)
+    contract(g, g.apply(Reshape(regroup(g, shape_of(turned))), turned))
+
+
+#: Axes of both operands: a, b are batch, k, l contracted, the others free.
+DOTS = (
+    "mk,kn", "km,kn", "mk,nk", "bmk,bkn", "mkb,knb", "mkl,lkn", "mkl,kln", "mpk,kn", "abmkl,abkln", "bmpk,bkn",
+    "mk,knq", "abm,ban", "kmb,bnk", "bmk,nkb", "m,n", "bm,bn", "k,k", "bk,bk", "mb,nb", "lkm,kln", "amkb,bkna",
+)  # fmt: skip
+
+
+def dot_of(g: Growth, lhs: str, rhs: str, first: Value | None = None) -> Value | None:
+    """A dot with the axes that the letters say; `first` is its left operand if it has such a rank."""
+    if max(len(lhs), len(rhs), len(set(lhs + rhs) - set("kl"))) > g.max_rank:
+        return None
+    extent = dict.fromkeys(sorted(set(lhs + rhs)), 2)
+    equal = g.genes.chance(35)  # equal extents hide a missing transpose from shapes: only values tell
+    common = EXTENTS(g.genes)
+    for letter in extent:
+        extent[letter] = common if equal else EXTENTS(g.genes)
+    if first is not None:
+        extent.update(zip(lhs, shape_of(first), strict=True))
+    while volume(list(extent.values())) > g.limit:
+        worst = max((c for c in extent if first is None or c not in lhs), key=extent.__getitem__)
+        if extent[worst] <= 1:
+            return None
+        extent[worst] = (extent[worst] + 1) // 2
+    dtype = first.dtype if first is not None else g.dtype(admitted(DotGeneral, g.config.dtypes))
+    x = first if first is not None else g.typed(dtype, tuple(extent[c] for c in lhs))
+    y = g.typed(dtype, tuple(extent[c] for c in rhs))
+    paired = [c for c in lhs if c in rhs]
+    contracted, batch = [c for c in paired if c in "kl"], [c for c in paired if c in "ab"]
+    op = DotGeneral(
+        tuple(map(lhs.index, contracted)), tuple(map(rhs.index, contracted)),
+        tuple(map(lhs.index, batch)), tuple(map(rhs.index, batch)),
+    )  # fmt: skip
+    a, b = g.hints[x.slot], g.hints[y.slot]
+    return g.apply(op, x, y, hint=Hint(a.positive and b.positive, a.size + b.size + 3))
+
+
+@_motif(1, 4, DotGeneral)
+def known_dot(g: Growth) -> None:
+    """One of the usual contractions: canonical, batch leading or trailing, several contracted axes."""
+    lhs, rhs = g.genes.choose(DOTS).split(",")
+    if dot_of(g, lhs, rhs) is None:
+        contract(g, _inexact(g))
+
+
+@_motif(2, 2, DotGeneral)
+def chained_dots(g: Growth) -> None:
+    """The result of a batched dot, batch last, is contracted again with a batch that leads."""
+    first = dot_of(g, *g.genes.choose((("bmpk", "bkn"), ("bmk", "bkn"), ("mkb", "knb"), ("bmk", "knb"))))
+    if first is None:
+        contract(g, _inexact(g))
+    elif dot_of(g, "mpkb" if first.type.rank == 4 else "mkb", "bkn", first) is None:
+        contract(g, first)
+
+
+# --- structure --------------------------------------------------------------------------------------------------------
+
+
+@_motif(3, 5, BroadcastInDim, Multiply)
+def broadcast_product(g: Growth) -> None:
+    """Broadcasts feeding a Multiply, which segmentation runs as one: two or one, in or out of order."""
+    genes = g.genes
+    target = broadcast(g, g.operand(admitted(Multiply, g.config.dtypes), lambda v: v.type.rank <= 3))
+    shape = shape_of(target)
+    if genes.chance(30):  # the pair
+        other = target if genes.chance(30) else g.typed(target.dtype, shape, None, target)
+    else:
+        dims = tuple(sorted(genes.permutation(len(shape))[: genes.pick(len(shape) + 1)]))
+        source = g.fresh(target.dtype, tuple(shape[d] for d in dims))
+        other = g.apply(BroadcastInDim(shape, dims), source)
+    a, b = g.hints[target.slot], g.hints[other.slot]
+    pair = (other, target) if genes.chance(25) else (target, other)
+    g.apply(Multiply(), *pair, hint=Hint(a.positive and b.positive, a.size + b.size))
+
+
+@_motif(2, 2, Transpose, Reshape)
+def there_and_back(g: Growth) -> None:
+    """Two layout changes in a row that may cancel: transposes, reshapes, a reshape that only moves unit axes."""
+    x = g.operand(frozenset(DType), lambda v: v.type.rank >= 2)
+    shape = shape_of(x)
+    if g.genes.chance(50):
+        perm = permutation(g, len(shape))
+        turned = g.apply(Transpose(perm), x)
+        inverse = tuple(int(i) for i in np.argsort(perm))
+        g.apply(Transpose(permutation(g, len(shape)) if g.genes.chance(40) else inverse), turned)
+    else:
+        moved = g.apply(Reshape(regroup(g, shape)), x)
+        g.apply(Reshape(regroup(g, shape_of(moved)) if g.genes.chance(40) else shape), moved)
+
+
+@_motif(2, 2, BroadcastInDim, ReduceSum)
+def reduced_broadcast(g: Growth) -> None:
+    """A reduction over axes that a broadcast made."""
+    x = g.operand(admitted(ReduceSum, g.config.dtypes), lambda v: v.type.rank <= 3)
+    reduce(g, ReduceSum, broadcast(g, x))
+
+
+@_motif(1, 2)
+def repeated(g: Growth) -> None:
+    """The last instruction once more, on the same operands: a common subexpression."""
+    if g.last is not None:
+        op, operands, hint = g.last
+        g.apply(op, *operands, hint=hint)
+
+
+# --- what compilers rewrite -------------------------------------------------------------------------------------------
+
+#: One after the other, beginning with x; a binary op takes x and what there is so far.
+_REWRITTEN: tuple[tuple[type[Op], ...], ...] = (
+    (Exp, Log), (Log, Exp), (Multiply, Sqrt), (Pow, Log), (Sqrt, Divide), (Rsqrt, Multiply), (Negate, Negate),
+    (Negate, Add), (Add, Negate), (Divide,), (Expm1, Log1p), (Log1p, Expm1), (Abs, Abs), (Negate, Abs), (Abs, Sqrt),
+    (Exp, Divide), (Exp, Multiply), (Negate, Maximum), (Abs, Minimum), (Sqrt, Multiply), (Log, Multiply, Exp),
+    (Multiply, Add), (Multiply, Multiply), (Add, Divide), (Exp, Exp), (Tanh, Multiply, Negate), (Sqrt, Pow),
+)  # fmt: skip
+_BINARY = frozenset({Add, Multiply, Divide, Pow, Maximum, Minimum})
+
+
+@_motif(3, 5, Exp, Log, Multiply, Sqrt, Pow, Divide, Rsqrt, Negate, Add, Expm1, Log1p, Abs, Maximum, Minimum, Tanh)
+def rewritten(g: Growth) -> None:
+    """Log of Exp, Sqrt of a square, a value over its root, ..."""
+    x = value = _inexact(g)
+    for kind in g.genes.choose(_REWRITTEN):
+        value = g.apply(kind(), x, value) if kind in _BINARY else g.apply(kind(), value)
+
+
+@_motif(2, 4, Constant, Add, Multiply, Divide, Pow)
+def with_constant(g: Growth) -> None:
+    """x + 0, x * 0, x / c, x ** 2, ... with the constant on either side, and perhaps broadcast."""
+    x = _inexact(g)
+    number = g.genes.choose((0.0, 1.0, -0.0, -1.0, 2.0, 0.5, 3.0, -2.0, 1e-40, np.inf, np.nan, 7.0, 0.1, 1e30))
+    constant = g.apply(Constant.of(number, x.dtype), hint=Hint(number > 0, 3))
+    other = g.adapt(constant, shape_of(x)) if g.genes.chance(40) and g.has(BroadcastInDim) else constant
+    operands = (x, other or constant) if not g.genes.chance(30) else (other or constant, x)
+    g.apply(g.genes.choose((Add, Multiply, Divide, Pow))(), *operands, hint=g.hints[x.slot])
+
+
+@_motif(5, 2, Constant, Add, Multiply, BroadcastInDim)
+def constants_only(g: Growth) -> None:
+    """A subgraph of constants, which compilers fold: one more implementation of the ops."""
+    a, b = g.constant(g.main), g.constant(g.main)
+    op = g.genes.choose((Add, Multiply))
+    scalar = g.apply(op(), a, b)
+    if g.max_rank and g.genes.chance(60):
+        wide = g.apply(BroadcastInDim(g.fit((g.extent(),)), ()), scalar)
+        g.apply(g.genes.choose((Add, Multiply))(), wide, a)
+
+
+@_motif(2, 3, Compare, Select)
+def masked(g: Growth) -> None:
+    """A choice by comparing the very values that are chosen among: a maximum, a clamp, a NaN filter."""
+    x = g.operand(admitted(Maximum, g.config.dtypes))
+    y = g.like(x)
+    picked = (x, y) if g.genes.chance(60) else (y, x)
+    g.apply(Select(), compare(g, x, x if g.genes.chance(15) else y), *picked)
+
+
+@_motif(2, 2, Convert)
+def narrowed(g: Growth) -> None:
+    """Converted and converted back: F64 to F32 rounds, I64 to I32 wraps, float to integer truncates."""
+    x = g.operand(g.config.dtypes)
+    g.convert(g.convert(x, g.genes.choose(g.config.dtypes)), x.dtype)
+
+
+@_motif(6, 2, ReduceMax, BroadcastInDim, Negate, Add, Exp, ReduceSum)
+def softmax(g: Growth) -> None:
+    """exp(x - max x), normalised as far as there is room: what users write."""
+    x = g.operand(
+        admitted(Exp, g.config.dtypes), lambda v: v.type.rank >= 1 and 0 not in v.shape and not v.dtype.is_complex
+    )
+    shape = shape_of(x)
+    if not shape or 0 in shape:
+        return
+    axis = g.genes.pick(len(shape))
+    kept: Shape = tuple(a for a in range(len(shape)) if a != axis)
+    top = g.apply(BroadcastInDim(shape, kept), g.apply(ReduceMax((axis,)), x))
+    e = g.apply(Exp(), g.apply(Add(), x, g.apply(Negate(), top)), hint=Hint(True, 0))
+    g.apply(ReduceSum((axis,)), e, hint=Hint(True, 6))

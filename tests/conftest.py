@@ -1,0 +1,57 @@
+"""Hypothesis for the whole run: the profile, and one seed a run, shown in the header, from which each test has its own."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import is_hypothesis_test
+from hypothesis import seed as seeded
+
+from fuzz import profiles
+from tests.fake_plugin.build import build_fake_plugin, c_compiler
+
+#: Workers of pytest-xdist inherit the controller's seed here.
+_SEED = "TENFERRO_TEST_SEED"
+
+profiles.register()
+
+
+def _run_seed(config: pytest.Config) -> str:
+    given = config.getoption("--hypothesis-seed", None)
+    return (
+        str(given) if given is not None else os.environ.setdefault(_SEED, str(random.SystemRandom().randrange(2**32)))
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    _run_seed(config)
+    if not config.getoption("--hypothesis-profile", None):
+        profiles.load(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    seed = _run_seed(config)
+    return f"hypothesis seed: {seed} (profile {profiles.current()}; repeat with --hypothesis-seed={seed})"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    # a seed for each test rather than the global one, which would keep failing examples of earlier runs from being replayed
+    test = getattr(item, "function", None)
+    if test is not None and is_hypothesis_test(test):
+        seeded(f"{_run_seed(item.config)} {item.nodeid}")(test)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        os.environ.pop(_SEED, None)
+
+
+@pytest.fixture(scope="session")
+def fake_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The plugin that misbehaves on demand, built once."""
+    if c_compiler() is None:
+        pytest.skip("no C compiler to build the fake plugin with")
+    return build_fake_plugin(tmp_path_factory.mktemp("fake_plugin"))
