@@ -28,6 +28,7 @@ from tenferro_ref.ops import (
     Divide,
     DotGeneral,
     DynamicTruncate,
+    EmbedDiag,
     Exp,
     Extension,
     Multiply,
@@ -37,6 +38,7 @@ from tenferro_ref.ops import (
     Reshape,
     TensorType,
     Transpose,
+    Tril,
 )
 from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, Instruction, to_exec
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend, register_runtime
@@ -381,6 +383,33 @@ def test_a_value_larger_than_memory_is_a_typed_error():
     x = b.input("F64", ())
     program = exec_of(b.apply(Negate(), b.apply(BroadcastInDim((2**29, 2**29), ()), x)))
     assert raises_on_both(ResourceExhausted, program, [np.array(1.0)]).where == "BroadcastInDim"
+
+
+def test_empty_tensors_with_huge_extents():
+    """They take no memory, and neither may the work on them."""
+    b = GraphBuilder()
+    x = b.input("F32", ())
+    wide = b.apply(BroadcastInDim((0, 2**40), ()), x)
+    program = exec_of(b.apply(Tril(1), wide), b.apply(ReduceSum((1,)), wide), b.apply(EmbedDiag(0, 1), wide))
+    assert [r.shape for r in both(program, [np.float32(1)])] == [(0, 2**40), (0,), (0, 0, 2**40)]
+    b = GraphBuilder()
+    program = exec_of(b.apply(BroadcastInDim((0, 2**59), ()), b.input("C64", ())))
+    raises_on_both(ResourceExhausted, program, [np.complex128(1)])
+
+
+def test_the_largest_rank():
+    b = GraphBuilder()
+    x = b.input("F64", (1,) * 62 + (2, 3))
+    t = b.apply(Transpose(tuple(reversed(range(64)))), x)
+    s = b.apply(ReduceSum((0,)), b.apply(Exp(), t) + t)
+    dot = b.apply(DotGeneral(tuple(range(62)), tuple(range(2, 64)), (), ()), x, t)
+    program = exec_of(t, s, dot, b.apply(Multiply(), x, x))
+    value = np.arange(6.0).reshape(program.input_types[0].shape)
+    t_value, s_value, dot_value, _ = both(program, [value], checking=True, fusion_threshold=0)
+    flat = value.reshape(2, 3)
+    assert np.array_equal(t_value.reshape(3, 2), flat.T)
+    assert np.allclose(s_value.ravel(), (np.exp(flat) + flat).sum(1))
+    assert np.array_equal(dot_value, np.multiply.outer(flat, flat.T))
 
 
 def test_out_of_memory_is_a_typed_error():

@@ -121,6 +121,10 @@ def _gather(op: Gather, x: Values, indices: Values) -> Values:
     batch = vectors.shape[1:]
     window = [axis for axis in range(x.ndim) if axis not in op.collapsed_slice_dims]
     rank = len(batch) + len(window)
+    shape = (*batch, *(op.slice_sizes[axis] for axis in window))
+    windows_last = range(len(batch), rank)
+    if 0 in shape:
+        return np.moveaxis(np.empty(shape, x.dtype), windows_last, op.offset_dims)
     subscripts = []
     for axis, size in enumerate(op.slice_sizes):
         position: Values = np.zeros((1,) * rank, np.int64)
@@ -131,9 +135,8 @@ def _gather(op: Gather, x: Values, indices: Values) -> Values:
             offset = np.arange(size).reshape([size if a == axis else 1 for a in window])
             position = position + offset
         subscripts.append(position)
-    shape = (*batch, *(op.slice_sizes[axis] for axis in window))
     picked = np.broadcast_to(x[tuple(subscripts)], shape)
-    return np.array(np.moveaxis(picked, range(len(batch), rank), op.offset_dims), order="F")
+    return np.array(np.moveaxis(picked, windows_last, op.offset_dims), order="F")
 
 
 @KERNELS.row(Gather)
@@ -152,6 +155,9 @@ def _gather_dynamic(op: GatherDynamicSliceSizes, policy: Policy, *arrays: Values
 def _scatter(op: Scatter, policy: Policy, x: Values, indices: Values, updates: Values) -> Values:
     """Adds in the column-major order of the elements of `updates`."""
     vectors = _index_vectors(indices, op.index_vector_dim)
+    result = x.copy(order="F")
+    if x.size == 0 or updates.size == 0:
+        return result
     window = [axis for axis in range(x.ndim) if axis not in op.inserted_window_dims]
     sizes = dict(zip(window, (updates.shape[d] for d in op.update_window_dims), strict=True))
     strides = [math.prod(x.shape[:axis]) for axis in range(x.ndim)]
@@ -161,20 +167,18 @@ def _scatter(op: Scatter, policy: Policy, x: Values, indices: Values, updates: V
     inside: Values = np.ones(updates.shape, np.bool_, order="F")
     for vector, axis in zip(vectors, op.scatter_dims_to_operand_dims, strict=True):
         last = x.shape[axis] - sizes.get(axis, 1)
-        start = np.clip(vector, 0, max(last, 0))
+        start = np.clip(vector, 0, last)
         target += (start * strides[axis]).reshape(batch_shape)
         if policy.scatter_bounds == "skip":
             inside &= ((vector >= 0) & (vector <= last)).reshape(batch_shape)
     for dim, axis in zip(op.update_window_dims, window, strict=True):
         line = [-1 if d == dim else 1 for d in range(updates.ndim)]
         target += (np.arange(sizes[axis]) * strides[axis]).reshape(line)
-    result = x.copy(order="F")
-    if x.size:
-        keep = inside.reshape(-1, order="F")
-        where = target.reshape(-1, order="F")[keep]
-        flat = result.reshape(-1, order="F")
-        np.add.at(flat, where, updates.reshape(-1, order="F")[keep])
-        flat[where] = canonical(flat[where])
+    keep = inside.reshape(-1, order="F")
+    where = target.reshape(-1, order="F")[keep]
+    flat = result.reshape(-1, order="F")
+    np.add.at(flat, where, updates.reshape(-1, order="F")[keep])
+    flat[where] = canonical(flat[where])
     return result
 
 

@@ -92,6 +92,8 @@ def _embed_diag(op: EmbedDiag, policy: Policy, x: Values) -> Values:
     extent = x.shape[op.axis_a]
     result = np.zeros((*x.shape[: op.axis_b], extent, *x.shape[op.axis_b :]), x.dtype, order="F")
     source = op.axis_a + (op.axis_a >= op.axis_b)
+    if x.size == 0:
+        return result
     i = np.arange(extent)
     np.moveaxis(result, (source, op.axis_b), (-2, -1))[..., i, i] = np.moveaxis(x, op.axis_a, -1)
     return result
@@ -99,6 +101,8 @@ def _embed_diag(op: EmbedDiag, policy: Policy, x: Values) -> Values:
 
 @KERNELS.row(Tril, Triu)
 def _triangle(op: Tril | Triu, policy: Policy, x: Values) -> Values:
+    if x.size == 0:
+        return x
     m, n = x.shape[:2]
     k = max(-m, min(n, op.k))  # beyond these nothing changes, and an extreme k cannot overflow
     row, col = np.arange(m)[:, np.newaxis], np.arange(n)
