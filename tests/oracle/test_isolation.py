@@ -13,7 +13,6 @@ from oracle.isolation import Worker, WorkerSpec, wire
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import PjrtCall, PluginLoad, ShapeMismatch, WorkerDied
 from tenferro_ref.pjrt import PluginRef
-from tests.pjrt.conftest import fake_library  # noqa: F401 - a fixture
 
 CODE = """module {
   func.func @main(%arg0: tensor<2x3xf64>) -> tensor<2x3xf64> {
@@ -31,7 +30,7 @@ def request(x: np.ndarray = X) -> wire.Message:
 
 
 @pytest.fixture
-def worker(fake_library: Path) -> Iterator[MakeWorker]:  # noqa: F811
+def worker(fake_library: Path) -> Iterator[MakeWorker]:
     made: list[Worker] = []
 
     def make(mode: str = "", **spec: float) -> Worker:

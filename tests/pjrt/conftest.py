@@ -10,18 +10,10 @@ from pathlib import Path
 import pytest
 
 from tenferro_ref.pjrt import Client, load_plugin
-from tests.fake_plugin.build import build_fake_plugin, c_compiler
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
 
 MakePlugin = Callable[..., Path]
 MakeClient = Callable[..., Client]
-
-
-@pytest.fixture(scope="session")
-def fake_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if c_compiler() is None:
-        pytest.skip("no C compiler to build the fake plugin with")
-    return build_fake_plugin(tmp_path_factory.mktemp("fake_plugin"))
 
 
 @pytest.fixture
