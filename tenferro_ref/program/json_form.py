@@ -29,7 +29,7 @@ CONFIG_DEPTH = 32
 
 
 def _fail(path: str, detail: str) -> NoReturn:
-    raise FormatError(where=path, detail=detail)
+    raise FormatError(where=path if len(path) <= 120 else path[:100] + "...", detail=detail)
 
 
 def shown(value: Any) -> str:
@@ -85,7 +85,7 @@ def read_dim(value: Any, path: str) -> DimExpr:
     try:
         return DimOp(kind, lhs, rhs)
     except InvalidArgument as error:
-        raise FormatError(where=path, detail=str(error)) from None
+        _fail(path, error.detail)
 
 
 def write_dim(expr: DimExpr) -> Any:

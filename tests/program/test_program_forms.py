@@ -1,0 +1,151 @@
+"""JSON and text form: what is written is read back as the same program."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from samples import every_op, programs, symbolic
+
+from tenferro_ref.dims import InputDim
+from tenferro_ref.errors import FormatError
+from tenferro_ref.ops import OPS, STABLEHLO, Policy
+from tenferro_ref.program import (
+    ExecProgram,
+    GraphBuilder,
+    GraphProgram,
+    dumps,
+    load,
+    loads,
+    parse,
+    print_program,
+    to_exec,
+)
+
+SAMPLES = {
+    "every op": every_op(),
+    "symbolic": symbolic(),
+    "every op, exec": to_exec(every_op()),
+    "symbolic, exec": to_exec(symbolic()),
+    "empty": GraphBuilder().build(),
+    "empty, exec": to_exec(GraphBuilder().build()),
+    "imported": GraphBuilder("x", STABLEHLO).build(),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_handcrafted_programs_survive_both_forms(name: str) -> None:
+    program = SAMPLES[name]
+    assert loads(dumps(program)) == program
+    assert parse(print_program(program)) == program
+
+
+@settings(max_examples=60)
+@given(programs())
+def test_random_programs_survive_both_forms(program: GraphProgram) -> None:
+    for form in (program, to_exec(program)):
+        back = loads(dumps(form))
+        assert back == form
+        assert dumps(back) == dumps(form)
+        again = parse(print_program(form))
+        assert again == form
+        assert print_program(again) == print_program(form)
+
+
+def test_the_samples_have_every_op() -> None:
+    assert {type(i.op) for i in every_op().instructions} == set(OPS)
+
+
+def test_names_of_symbols_survive() -> None:
+    program = symbolic()
+    for back in (loads(dumps(program)), parse(print_program(program))):
+        assert isinstance(back, GraphProgram)
+        assert back.symbols == program.symbols == ((InputDim(0, 0), "n"), (InputDim(0, 2), "m"))
+    assert "%0: F32[n, 4, m], %1: F32[m, n]" in print_program(program)
+
+
+def test_the_text_form_reads_like_this() -> None:
+    b = GraphBuilder("a dot", Policy(dtypes="stablehlo"))
+    x, y = b.input("F64", ("n", 3)), b.input("F64", (4, 3))
+    program = b.build(x @ y.T)
+    assert print_program(program) == (
+        'graph @"a dot" policy {"dtypes": "stablehlo"} (%0: F64[n, 3], %1: F64[4, 3]) -> (%3) slots 4 {\n'
+        '  %2 = Transpose(%1) {"perm": [1, 0]} : F64[3, 4]\n'
+        '  %3 = DotGeneral(%0, %2) {"lhs_contracting_dims": [1], "rhs_contracting_dims": [0], '
+        '"lhs_batch_dims": [], "rhs_batch_dims": []} : F64[n, 4]\n'
+        "}\n"
+    )
+    text = print_program(to_exec(program))
+    assert "%3 = DotGeneral(%0!, %2!)" in text
+    assert text.startswith("exec")
+
+
+def test_comments_blank_lines_and_indentation_are_free() -> None:
+    text = print_program(every_op()).replace("\n", "\r\n\n // a comment\n\t")
+    assert parse(text) == every_op()
+
+
+def test_the_json_form_of_the_format_document() -> None:
+    text = """{
+      "tenferro_program": 1, "kind": "exec", "name": "optional",
+      "policy": {"scatter_bounds": "clamp", "integer_faults": "error", "empty_reduction": "error", "dtypes": "engine"},
+      "n_slots": 4,
+      "inputs":  [{"slot": 0, "dtype": "F64", "shape": [2, 3]}, {"slot": 1, "dtype": "F64", "shape": [4, 3]}],
+      "instructions": [
+        {"op": "Transpose",  "attrs": {"perm": [1, 0]}, "inputs": [1], "outputs": [2]},
+        {"op": "DotGeneral", "attrs": {"lhs_contracting_dims": [1], "rhs_contracting_dims": [0],
+                                       "lhs_batch_dims": [], "rhs_batch_dims": []},
+         "inputs": [0, 2], "outputs": [3]}
+      ],
+      "outputs": [3]
+    }"""
+    program = loads(text)
+    assert isinstance(program, ExecProgram)
+    program.verify()
+    assert program.instructions[1].last_use == (True, True)
+    assert program.output_types[0].shape == (2, 4)
+
+
+def test_optional_parts_may_be_left_out() -> None:
+    program = loads('{"tenferro_program": 1, "kind": "graph", "inputs": [], "instructions": [], "outputs": []}')
+    assert program == GraphBuilder().build()
+    constant = {"op": "Constant", "attrs": {"dtype": "Bool", "data": "01"}, "inputs": [], "outputs": [6]}
+    program = loads(json.dumps({**json.loads(dumps(program)), "instructions": [constant]} | {"n_slots": 7}))
+    assert program.n_slots == 7
+
+
+@pytest.mark.parametrize("key", ["dtype", "output_shapes", "output_extents", "last_use"])
+def test_metadata_is_inferred_where_left_out_and_checked_where_given(key: str) -> None:
+    program = to_exec(symbolic())
+    entries = json.loads(dumps(program))
+    for ins in entries["instructions"]:
+        del ins[key]
+    assert loads(json.dumps(entries)) == program
+    wrong = {"dtype": "I32", "output_shapes": [[7]], "output_extents": [[{"upper_bound": 7}]], "last_use": [None]}
+    for value in (wrong[key], [], "x", None, {}):
+        entries["instructions"][0][key] = value
+        with pytest.raises(FormatError) as caught:
+            loads(json.dumps(entries))
+        assert f"$.instructions[0].{key}" in caught.value.where
+
+
+def test_recorded_bounds_may_not_be_claimed_exact() -> None:
+    entries = json.loads(dumps(to_exec(symbolic())))
+    bounded = next(i for i in entries["instructions"] if i["op"] == "DynamicTruncate")
+    bounded["output_extents"] = [[e.get("upper_bound", e) for e in bounded["output_extents"][0]]]
+    with pytest.raises(FormatError, match="contradicts"):
+        loads(json.dumps(entries))
+
+
+def test_load_reads_a_file_and_names_it_in_errors(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    path.write_text(dumps(every_op()))
+    assert load(path) == every_op()
+    path.write_text(dumps(every_op())[:-40])
+    with pytest.raises(FormatError, match=r"p\.json"):
+        load(path)
+    path.write_bytes(b"\xff\x00")
+    with pytest.raises(FormatError, match="not UTF-8"):
+        load(path)

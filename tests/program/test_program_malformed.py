@@ -1,0 +1,428 @@
+"""Malformed programs: a one-line typed error with the place, never anything else."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import every_op, symbolic
+
+from tenferro_ref.dims import InputDim
+from tenferro_ref.errors import FormatError, InvalidArgument, InvalidCompiledGraph, TenferroError
+from tenferro_ref.ops import Concatenate, Policy, Transpose
+from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, dumps, loads, parse, print_program, to_exec
+
+Entries = dict[str, Any]
+
+
+def small(symbol: bool = True) -> GraphProgram:
+    b = GraphBuilder("small", Policy(dtypes="stablehlo"))
+    x, y = b.input("F64", ("n" if symbol else 2, 3)), b.input("F64", (3, 2))
+    return b.build(x @ y, b.apply(Transpose((1, 0)), x), b.constant(1.0))
+
+
+def refused(text: str, read: Callable[[str], object] = loads) -> TenferroError:
+    with pytest.raises(TenferroError) as caught:
+        read(text)
+    message = str(caught.value)
+    assert len(message.splitlines()) == 1
+    assert len(message) < 500
+    message.encode("utf-8")
+    return caught.value
+
+
+def edited(edit: Callable[[Entries], object], program: GraphProgram | ExecProgram | None = None) -> str:
+    entries = json.loads(dumps(program or small()))
+    edit(entries)
+    return json.dumps(entries)
+
+
+def at(*path: str | int, value: Any) -> Callable[[Entries], None]:
+    """Edit: put `value` at a place."""
+
+    def edit(entries: Any) -> None:
+        for key in path[:-1]:
+            entries = entries[key]
+        entries[path[-1]] = value
+
+    return edit
+
+
+def without(*path: str | int) -> Callable[[Entries], None]:
+    def edit(entries: Any) -> None:
+        for key in path[:-1]:
+            entries = entries[key]
+        del entries[path[-1]]
+
+    return edit
+
+
+# --- the JSON text itself ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "not JSON"),
+        ("{", "not JSON"),
+        (dumps(small())[:-3], "not JSON"),
+        (dumps(small())[: len(dumps(small())) // 2], "not JSON"),
+        (dumps(small()) + "{}", "not JSON"),
+        ("[1, 2", "not JSON"),
+        ("nonsense", "not JSON"),
+        ("\0\1\2", "not JSON"),
+        ("null", "expected an object"),
+        ("[]", "expected an object"),
+        ("3", "expected an object"),
+        ('"graph"', "expected an object"),
+        ("NaN", "NaN is not JSON"),
+        ("[-Infinity]", "-Infinity is not JSON"),
+        ("[1e999]", "beyond the largest double"),
+        ('{"a": 1, "a": 2}', "'a'|\"a\" occurs twice"),
+        ('{"a": {"b": 1, "b": 2}}', '"b" occurs twice'),
+        ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
+        ('{"a":' * 100_000 + "1" + "}" * 100_000, "nested too deeply"),
+        ("[" + "9" * 10_000 + "]", "not JSON"),
+        ("\ud800", "not JSON"),
+    ],
+    ids=lambda text: text[:12],
+)
+def test_what_is_not_json(text: str, words: str) -> None:
+    error = refused(text)
+    assert isinstance(error, FormatError)
+    assert re.search(words, str(error))
+
+
+def test_a_syntax_error_says_line_and_column() -> None:
+    assert isinstance(error := refused('{\n  "kind": graph\n}'), FormatError)
+    assert error.where == "program:2:11"
+
+
+# --- the JSON values --------------------------------------------------------------------------------------------------
+
+INS = "instructions"
+MALFORMED: list[tuple[Callable[[Entries], None], str]] = [
+    # keys
+    (without("tenferro_program"), "$"),
+    (without("kind"), "$"),
+    (without("inputs"), "$"),
+    (without(INS), "$"),
+    (without("outputs"), "$"),
+    (without("inputs", 0, "dtype"), "$.inputs[0]"),
+    (without("inputs", 1, "shape"), "$.inputs[1]"),
+    (without("inputs", 1, "slot"), "$.inputs[1]"),
+    (without(INS, 0, "op"), "$.instructions[0]"),
+    (without(INS, 1, "inputs"), "$.instructions[1]"),
+    (without(INS, 1, "outputs"), "$.instructions[1]"),
+    (without(INS, 1, "attrs"), "$.instructions[1].attrs"),
+    (without(INS, 0, "attrs", "lhs_batch_dims"), "$.instructions[0].attrs"),
+    (at("extra", value=1), "$"),
+    (at("two\nlines", value=1), "$"),
+    (at("\ud800", value=1), "$"),
+    (at("inputs", 0, "name", value="x"), "$.inputs[0]"),
+    (at(INS, 0, "last_use", value=[True, True]), "$.instructions[0]"),
+    (at(INS, 0, "attrs", "axis", value=0), "$.instructions[0].attrs"),
+    (at("policy", "nonsense", value="x"), "$.policy"),
+    # types
+    (at("tenferro_program", value=2), "$.tenferro_program"),
+    (at("tenferro_program", value="1"), "$.tenferro_program"),
+    (at("tenferro_program", value=True), "$.tenferro_program"),
+    (at("tenferro_program", value=1.0), "$.tenferro_program"),
+    (at("kind", value="module"), "$.kind"),
+    (at("kind", value=["graph"]), "$.kind"),
+    (at("name", value=3), "$.name"),
+    (at("policy", value=[]), "$.policy"),
+    (at("policy", "dtypes", value="numpy"), "$.policy.dtypes"),
+    (at("policy", "dtypes", value=None), "$.policy.dtypes"),
+    (at("policy", "dtypes", value={}), "$.policy.dtypes"),
+    (at("n_slots", value="4"), "$.n_slots"),
+    (at("n_slots", value=4.0), "$.n_slots"),
+    (at("n_slots", value=10**30), "$.n_slots"),
+    (at("inputs", value={}), "$.inputs"),
+    (at("inputs", 0, value=0), "$.inputs[0]"),
+    (at("inputs", 0, "slot", value=None), "$.inputs[0].slot"),
+    (at("inputs", 0, "slot", value=False), "$.inputs[0].slot"),
+    (at("inputs", 0, "dtype", value="f64"), "$.inputs[0].dtype"),
+    (at("inputs", 0, "dtype", value=64), "$.inputs[0].dtype"),
+    (at("inputs", 0, "shape", value=6), "$.inputs[0].shape"),
+    (at("inputs", 0, "shape", value=[2.0, 3]), "$.inputs[0].shape[0]"),
+    (at("inputs", 0, "shape", value=[2, -3]), "$.inputs[0].shape[1]"),
+    (at("inputs", 0, "shape", value=[2, None]), "$.inputs[0].shape[1]"),
+    (at("inputs", 0, "shape", value=["two words", 3]), "$.inputs[0].shape[0]"),
+    (at("inputs", 0, "shape", value=["", 3]), "$.inputs[0].shape[0]"),
+    (at("inputs", 0, "shape", value=["3", 3]), "$.inputs[0].shape[0]"),
+    (at("inputs", 0, "shape", value=[{"input": 1, "axis": 0}, 3]), "$.inputs[0].shape[0]"),
+    (at("inputs", 0, "shape", value=[{"input": -1, "axis": 0}, 3]), "$.inputs[0].shape[0]"),
+    (at("inputs", 1, "shape", value=[{"input": 0, "axis": 1}, 2]), "$.inputs[1].shape[0]"),
+    (at("inputs", 1, "shape", value=[{"input": 0, "axis": 9}, 2]), "$.inputs[1].shape[0]"),
+    (at("inputs", 1, "shape", value=[{"add": [1, 2]}, 2]), "$.inputs[1].shape[0]"),
+    (at("outputs", value=2), "$.outputs"),
+    (at("outputs", value=["2"]), "$.outputs[0]"),
+    (at(INS, value=None), "$.instructions"),
+    (at(INS, 0, value=[]), "$.instructions[0]"),
+    (at(INS, 0, "op", value=1), "$.instructions[0].op"),
+    (at(INS, 0, "op", value="dotgeneral"), "$.instructions[0].op"),
+    (at(INS, 0, "op", value="Op"), "$.instructions[0].op"),
+    (at(INS, 0, "op", value="__class__"), "$.instructions[0].op"),
+    (at(INS, 0, "op", value="a\nb"), "$.instructions[0].op"),
+    (at(INS, 0, "attrs", value=[]), "$.instructions[0].attrs"),
+    (at(INS, 0, "inputs", value=0), "$.instructions[0].inputs"),
+    (at(INS, 0, "inputs", value=[0, "1"]), "$.instructions[0].inputs[1]"),
+    (at(INS, 0, "outputs", value=[[2]]), "$.instructions[0].outputs[0]"),
+    (at(INS, 1, "attrs", "perm", value="10"), "$.instructions[1].attrs.perm"),
+    (at(INS, 1, "attrs", "perm", value=[1, 0.0]), "$.instructions[1].attrs.perm[1]"),
+    (at(INS, 1, "attrs", "perm", value=[1, 2**63]), "$.instructions[1].attrs.perm[1]"),
+    (at(INS, 1, "attrs", "perm", value=[1, int("9" * 4000)]), "$.instructions[1].attrs.perm[1]"),
+    # constants
+    (at(INS, 2, "attrs", "data", value="00"), "$.instructions[2]"),
+    (at(INS, 2, "attrs", "data", value="0"), "$.instructions[2].attrs.data"),
+    (at(INS, 2, "attrs", "data", value="0x3ff0000000000000"), "$.instructions[2].attrs.data"),
+    (at(INS, 2, "attrs", "data", value="000000000000F03F"), "$.instructions[2].attrs.data"),
+    (at(INS, 2, "attrs", "data", value="000000000000f0 3f"), "$.instructions[2].attrs.data"),
+    (at(INS, 2, "attrs", "data", value="\u0660" * 16), "$.instructions[2].attrs.data"),
+    (at(INS, 2, "attrs", "data", value=0), "$.instructions[2].attrs.data"),
+    (at(INS, 2, "attrs", "dtype", value="F16"), "$.instructions[2].attrs.dtype"),
+    # references
+    (at("n_slots", value=-1), "$"),
+    (at("n_slots", value=3), "$.instructions[1]"),
+    (at("n_slots", value=2**40), "$"),
+    (at("inputs", 0, "slot", value=-1), "$.inputs[0]"),
+    (at("inputs", 1, "slot", value=0), "$.inputs[1]"),
+    (at("inputs", 1, "slot", value=99), "$.inputs[1]"),
+    (at("outputs", value=[-1]), "$.outputs[0]"),
+    (at("outputs", value=[2, 5]), "$.outputs[1]"),
+    (at(INS, 0, "inputs", value=[0, 2]), "$.instructions[0]"),
+    (at(INS, 0, "inputs", value=[0, 3]), "$.instructions[0]"),
+    (at(INS, 0, "inputs", value=[0, -2]), "$.instructions[0]"),
+    (at(INS, 0, "inputs", value=[0, 2**62]), "$.instructions[0]"),
+    (at(INS, 0, "outputs", value=[0]), "$.instructions[0]"),
+    (at(INS, 0, "outputs", value=[]), "$.instructions[0]"),
+    (at(INS, 0, "outputs", value=[2, 5]), "$.instructions[0]"),
+    (at(INS, 1, "outputs", value=[2]), "$.instructions[1]"),
+    (at(INS, 0, "inputs", value=[0]), "$.instructions[0]"),
+    (at(INS, 0, "inputs", value=[0, 1, 1]), "$.instructions[0]"),
+    # rules
+    (at(INS, 1, "attrs", "perm", value=[0, 0]), "$.instructions[1]"),
+    (at("inputs", 0, "dtype", value="F32"), "$.instructions[0]"),
+    (at("inputs", 1, "shape", value=[4, 2]), "$.instructions[0]"),
+    (at("inputs", 1, "shape", value=[2**62, 2**62]), "$.inputs[1]"),
+    (at("inputs", 1, "shape", value=[1] * 65), "$.inputs[1]"),
+]
+
+
+@pytest.mark.parametrize(("edit", "path"), MALFORMED)
+def test_malformed_values_name_their_json_path(edit: Callable[[Entries], None], path: str) -> None:
+    message = str(refused(edited(edit)))
+    assert message.startswith(f"program: {path}: ")
+
+
+def test_swapped_instructions_read_what_is_not_written_yet() -> None:
+    def swap(entries: Entries) -> None:
+        entries[INS] = [
+            {"op": "Negate", "inputs": [3], "outputs": [2]},
+            {"op": "Negate", "inputs": [2], "outputs": [3]},
+        ]
+
+    error = refused(edited(swap))
+    assert isinstance(error, InvalidCompiledGraph)
+    assert "slot 3 is read before it is written" in str(error)
+
+
+@pytest.mark.parametrize(
+    "dim",
+    [
+        {"input": 0},
+        {"axis": 0},
+        {"input": 0, "axis": 0, "more": 1},
+        {"input": "0", "axis": 0},
+        {"add": [1]},
+        {"add": [1, 2, 3]},
+        {"add": 3},
+        {"add": [1, 2], "mul": [1, 2]},
+        {"pow": [1, 2]},
+        {},
+        {"add": [1, None]},
+        [3],
+        "n",
+        None,
+        True,
+        1.5,
+    ],
+    ids=json.dumps,
+)
+def test_malformed_dim_expressions(dim: object) -> None:
+    reshape = {"op": "Reshape", "attrs": {"shape": [dim, 3]}, "inputs": [0], "outputs": [2]}
+    error = refused(edited(at(INS, 0, value=reshape)))
+    assert isinstance(error, FormatError)
+    assert error.where.startswith("program: $.instructions[0].attrs.shape[0]")
+
+
+def test_deep_dim_expressions_and_configurations() -> None:
+    dim: object = {"input": 0, "axis": 0}
+    for _ in range(400):
+        dim = {"add": [0, dim]}
+    deep: object = {}
+    for _ in range(200):
+        deep = {"a": deep}
+    reshape = {"op": "Reshape", "attrs": {"shape": [dim]}, "inputs": [0], "outputs": [2]}
+    extension = {
+        "op": "Extension",
+        "attrs": {"family": "f.v1", "op": "X", "config": deep},
+        "inputs": [0],
+        "outputs": [2],
+    }
+    assert "256 operations" in str(refused(edited(at(INS, 0, value=reshape))))
+    assert "deep" in str(refused(edited(at(INS, 0, value=extension))))
+
+
+def test_a_program_of_doubling_extents_is_refused_in_time() -> None:
+    b = GraphBuilder()
+    x = b.input("F64", ("n",))
+    joined = b.apply(Concatenate(0), x, x)
+    text = edited(
+        at(INS, value=[{"op": "Concatenate", "attrs": {"axis": 0}, "inputs": [s, s], "outputs": [s + 1]} for s in range(60)]),
+        b.build(joined),
+    )  # fmt: skip
+    error = refused(json.dumps({**json.loads(text), "n_slots": 61}))
+    assert isinstance(error, InvalidArgument)
+    assert error.argument == "ExpressionTooLarge"
+
+
+def test_exec_programs_have_no_symbols() -> None:
+    error = refused(edited(at("inputs", 0, "shape", value=["n", 3]), to_exec(small())))
+    assert isinstance(error, FormatError)
+    assert "only graph programs" in error.detail
+
+
+def test_an_axis_may_be_named_by_number() -> None:
+    def edit(entries: Entries) -> None:
+        entries["inputs"][0]["shape"] = [{"input": 0, "axis": 0}, 3]
+        entries["inputs"][1]["shape"] = [3, {"input": 0, "axis": 0}]
+
+    program = loads(edited(edit))
+    assert program.input_types[1].shape == (3, InputDim(0, 0))
+
+
+# --- the text form ----------------------------------------------------------------------------------------------------
+
+TEXT = print_program(small())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("graph", "module", 1),
+        ("slots 5", "slots -5", 1),
+        ("slots 5", "slots " + "5" * 5000, 1),
+        ("slots 5", "slots ²", 1),
+        ("slots 5", "", 1),
+        ("%0: F64[n, 3]", "%0: F64[n, 3] %9", 1),
+        ("%0: F64[n, 3]", "%0 F64[n, 3]", 1),
+        ("%0: F64[n, 3]", "%0: F64[n, 3", None),
+        ("%0: F64[n, 3]", "%0: F64[n,, 3]", None),
+        ("%0: F64[n, 3]", "%0: F64[--3, 3]", None),
+        ("%0: F64[n, 3]", "%0: F64[², 3]", None),
+        ("%0: F64[n, 3]", f"%0: F64[{'1' * 5000}, 3]", 1),
+        ("%0: F64[n, 3]", f"%{'1' * 5000}: F64[n, 3]", 1),
+        ("%0: F64[n, 3]", "%0: F16[n, 3]", None),
+        ("-> (%2, %3, %4)", "-> (%2 and %3, %4)", 1),
+        ("-> (%2, %3, %4)", "-> (%2, %3, %7)", None),
+        ('@"small"', '@"sm\\xall"', 1),
+        ('@"small"', "@small", 1),
+        ('{"dtypes": "stablehlo"}', '{"dtypes": stablehlo}', 1),
+        ('{"dtypes": "stablehlo"}', '{"dtypes": "stablehlo", "dtypes": "engine"}', 1),
+        ('{"dtypes": "stablehlo"}', '{"dtypes": "other"}', None),
+        ("%2 = Dot", "%2 := Dot", 2),
+        ("(%0, %1)", "(%0 %1)", 2),
+        ("(%0, %1)", "(%0, 1)", 2),
+        ("(%0, %1)", "(%0, %1!)", 2),
+        ("(%0, %1)", "(%0, %4)", None),
+        ("DotGeneral", "Dot General", 2),
+        ("DotGeneral", "Dot", None),
+        ('{"perm": [1, 0]}', '{"perm": [1, 0], "perm": [0, 1]}', 3),
+        ('{"perm": [1, 0]}', '{"perm": [1, NaN]}', 3),
+        ('{"perm": [1, 0]}', '{"perm": [1, 0}', 3),
+        ('{"perm": [1, 0]}', '{"perm": ' + "[" * 50_000 + "]" * 50_000 + "}", 3),
+        ('{"perm": [1, 0]}', '{"perm": [' + "1" * 9000 + "]}", 3),
+        ('{"perm": [1, 0]}', '{"perm": [1, 1]}', None),
+        (' {"perm": [1, 0]}', "", None),
+        (" : F64[3, n]", "", 3),
+        ("\n}\n", "\n", 4),
+        ("\n}\n", "\n}\n}\n", 5),
+    ],
+    ids=lambda v: str(v)[:24],
+)
+def test_malformed_text_names_its_line_or_json_path(old: str, new: str, line: int | None) -> None:
+    assert old in TEXT
+    message = str(refused(TEXT.replace(old, new, 1), parse))
+    assert message.startswith("program: $" if line is None else f"program:{line}:")
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "// only a comment", "}", "\0", "graph", TEXT[:40], dumps(small())])
+def test_what_is_no_program_text(text: str) -> None:
+    assert isinstance(refused(text, parse), FormatError)
+
+
+# --- damage at random -------------------------------------------------------------------------------------------------
+
+_PIECES = (
+    '"', "{", "}", "[", "]", ",", ":", "-1", "0", "1e400", "NaN", "null", "true", "99999999999999999999", "1.5", '"n"', "\\",
+    "\n", "\u2028", "²", "%", "!", "-", " ", '"\\ud800"', "9" * 5000, '{"input": 0, "axis": 0}', '{"add": [1, 2]}', "in0.0",
+    "9223372036854775807", "Transpose", "[[[[[[[[",
+)  # fmt: skip
+_SOURCES = (small(), to_exec(small(symbol=False)), symbolic(), to_exec(symbolic()), every_op(), to_exec(every_op()))
+
+
+@st.composite
+def damaged(draw: st.DrawFn, sources: tuple[str, ...]) -> str:
+    text = draw(st.sampled_from(sources))
+    for _ in range(draw(st.integers(1, 3))):
+        if draw(st.booleans()):  # a number becomes another one
+            numbers = list(re.finditer(r"-?\d+", text))
+            if numbers:
+                m = draw(st.sampled_from(numbers))
+                new = draw(
+                    st.sampled_from(("-1", "0", "1", "2", "7", "64", "4096", str(2**63 - 1), str(2**64), "1e3", "2.0"))
+                )
+                text = text[: m.start()] + new + text[m.end() :]
+                continue
+        start = draw(st.integers(0, len(text)))
+        end = min(len(text), start + draw(st.integers(0, 20)))
+        text = text[:start] + draw(st.one_of(st.just(""), st.sampled_from(_PIECES))) + text[end:]
+    return text
+
+
+def read_or_refuse(text: str, read: Callable[[str], GraphProgram | ExecProgram]) -> None:
+    try:
+        program = read(text)
+    except TenferroError as error:
+        message = str(error)
+    else:
+        message = ""
+        assert loads(dumps(program)) == program  # what was accepted is whole
+    assert len(message.splitlines()) <= 1
+    assert len(message) < 500
+    message.encode("utf-8")
+
+
+@settings(max_examples=150)
+@given(damaged(tuple(map(dumps, _SOURCES))))
+def test_damaged_json_is_read_or_refused(text: str) -> None:
+    read_or_refuse(text, loads)
+
+
+@settings(max_examples=150)
+@given(damaged(tuple(map(print_program, _SOURCES))))
+def test_damaged_text_is_read_or_refused(text: str) -> None:
+    read_or_refuse(text, parse)
+
+
+@given(st.text())
+def test_any_text_at_all_is_read_or_refused(text: str) -> None:
+    read_or_refuse(text, loads)
+    read_or_refuse(text, parse)

@@ -1,0 +1,181 @@
+"""Programs as a whole: SSA, slots, recorded metadata, last_use, inputs (SEMANTICS 4.4, 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from samples import every_op, programs, symbolic
+
+from tenferro_ref.dims import InputDim, UpperBound
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import InvalidCompiledGraph, RankMismatch, ShapeMismatch, TenferroError
+from tenferro_ref.ops import Add, Negate, TensorType, Transpose
+from tenferro_ref.program import (
+    ExecInstruction,
+    ExecProgram,
+    GraphBuilder,
+    GraphProgram,
+    Instruction,
+    infer_types,
+    last_use,
+    to_exec,
+)
+
+F64 = DType.F64
+
+
+def t(*shape: int) -> TensorType:
+    return TensorType(F64, shape)
+
+
+def diamond() -> ExecProgram:
+    """%2 = -%0; %3 = %2 + %2; %4 = %3 + %1; outputs %4, %0."""
+    b = GraphBuilder("diamond")
+    x, y = b.input(F64, (2,)), b.input(F64, (2,))
+    z = -x
+    return to_exec(b.build((z + z) + y, x))
+
+
+def change(i: int, **fields: object) -> Callable[[ExecProgram], ExecProgram]:
+    """Edit: instruction i with other fields."""
+
+    def edit(p: ExecProgram) -> ExecProgram:
+        instructions = list(p.instructions)
+        instructions[i] = replace(instructions[i], **fields)  # type: ignore[arg-type]
+        return replace(p, instructions=tuple(instructions))
+
+    return edit
+
+
+BROKEN: list[tuple[Callable[[ExecProgram], ExecProgram], type[TenferroError], str]] = [
+    (lambda p: replace(p, n_slots=4), InvalidCompiledGraph, "slot 4 out of range"),
+    (lambda p: replace(p, n_slots=-1), InvalidCompiledGraph, "n_slots is -1"),
+    (lambda p: replace(p, n_slots=2**50), InvalidCompiledGraph, "n_slots"),
+    (lambda p: replace(p, output_slots=(4, 9)), InvalidCompiledGraph, "output 1: slot 9 out of range"),
+    (lambda p: replace(p, output_slots=(-1,)), InvalidCompiledGraph, "slot -1 out of range"),
+    (lambda p: replace(p, n_slots=6, output_slots=(5,)), InvalidCompiledGraph, "slot 5 is read before it is written"),
+    (lambda p: replace(p, input_slots=(0, 0)), InvalidCompiledGraph, "input 1: slot 0 is written twice"),
+    (lambda p: replace(p, input_slots=(0,)), InvalidCompiledGraph, "every input slot needs a type"),
+    (lambda p: replace(p, instructions=p.instructions[::-1]), InvalidCompiledGraph, "read before it is written"),
+    (lambda p: replace(p, instructions=p.instructions[1:]), InvalidCompiledGraph, "slot 2 is read before"),
+    (lambda p: replace(p, instructions=p.instructions[:1] * 2), InvalidCompiledGraph, "slot 2 is written twice"),
+    (change(1, input_slots=(2, 7)), InvalidCompiledGraph, "slot 7 out of range"),
+    (change(1, input_slots=(3, 2)), InvalidCompiledGraph, "slot 3 is read before it is written"),
+    (change(1, input_slots=(2,), last_use=(True,)), InvalidCompiledGraph, "expected 2 inputs, got 1"),
+    (change(1, output_slots=(1,)), InvalidCompiledGraph, "slot 1 is written twice"),
+    (change(0, op=Transpose((1, 0))), RankMismatch, "Transpose"),
+    (change(0, types=()), InvalidCompiledGraph, "metadata does not fit"),
+    (change(0, types=(t(2), t(2))), InvalidCompiledGraph, "metadata does not fit"),
+    (change(0, output_slots=()), InvalidCompiledGraph, "metadata does not fit"),
+    (change(0, last_use=()), InvalidCompiledGraph, "metadata does not fit"),
+    (change(0, types=(t(3),)), InvalidCompiledGraph, "recorded as F64[3], its rule gives F64[2]"),
+    (change(0, types=(TensorType(DType.F32, (2,)),)), InvalidCompiledGraph, "recorded as F32[2]"),
+    (change(0, types=(TensorType(F64, (UpperBound(2),)),)), InvalidCompiledGraph, "recorded as F64[<=2]"),
+    (
+        change(0, last_use=(True,)),
+        InvalidCompiledGraph,
+        "last_use is [True], liveness gives [False]",
+    ),  # %0 is an output
+    (change(1, last_use=(True, False)), InvalidCompiledGraph, "liveness gives [True, True]"),
+    (change(1, last_use=(False, False)), InvalidCompiledGraph, "liveness gives [True, True]"),
+    (change(2, last_use=(True, False)), InvalidCompiledGraph, "liveness gives [True, True]"),
+]
+
+
+def test_a_compiled_program_verifies() -> None:
+    diamond().verify()
+    to_exec(every_op()).verify()
+    to_exec(symbolic()).verify()
+
+
+@pytest.mark.parametrize(("edit", "kind", "words"), BROKEN, ids=lambda v: v if isinstance(v, str) else "")
+def test_verify_catches(edit: Callable[[ExecProgram], ExecProgram], kind: type[TenferroError], words: str) -> None:
+    with pytest.raises(kind) as caught:
+        edit(diamond()).verify()
+    assert words in str(caught.value)
+
+
+def test_an_upgraded_bound_does_not_verify() -> None:
+    program = to_exec(symbolic())
+    index = next(i for i, ins in enumerate(program.instructions) if ins.op.name == "DynamicTruncate")
+    (type_,) = program.instructions[index].types
+    exact = type_.with_shape(e.expr if isinstance(e, UpperBound) else e for e in type_.shape)
+    with pytest.raises(InvalidCompiledGraph, match="recorded as"):
+        change(index, types=(exact,))(program).verify()
+
+
+@settings(max_examples=50)
+@given(programs())
+def test_to_exec_and_back(graph: GraphProgram) -> None:
+    program = to_exec(graph)
+    program.verify()
+    assert program.to_graph() == graph
+    assert program.slot_types == graph.slot_types == infer_types(graph)
+    assert program.output_types == graph.output_types
+    _check_last_use(program)
+
+
+def _check_last_use(program: ExecProgram) -> None:
+    """By the definition: not an output, and not read by a later instruction."""
+    for i, ins in enumerate(program.instructions):
+        later = {s for other in program.instructions[i + 1 :] for s in other.input_slots}
+        kept = later | set(program.output_slots)
+        assert ins.last_use == tuple(slot not in kept for slot in ins.input_slots)
+
+
+def test_last_use_of_duplicates_and_outputs() -> None:
+    assert last_use(diamond()) == ((False,), (True, True), (True, True))
+    assert diamond().producers == {2: 0, 3: 1, 4: 2}
+    assert diamond().last_read == {0: 0, 2: 1, 3: 2, 1: 2}
+
+
+def test_metadata_views_of_an_instruction() -> None:
+    ins = ExecInstruction(Negate(), (0,), (1,), (TensorType(F64, (UpperBound(3), InputDim(0, 1))),), (True,))
+    assert ins.dtype is F64
+    assert ins.output_shapes == ((3, InputDim(0, 1)),)
+    assert ins.output_extents == ((UpperBound(3), InputDim(0, 1)),)
+
+
+def test_a_rule_error_says_where_in_the_program() -> None:
+    program = GraphProgram((Instruction(Add(), (0, 1), (2,)),), (0, 1), (t(2), t(3)), (2,), 3)
+    with pytest.raises(ShapeMismatch) as caught:
+        infer_types(program)
+    assert caught.value.place == "$.instructions[0]"
+    assert (caught.value.op, caught.value.kind) == ("Add", "ShapeMismatch")
+
+
+# --- concrete inputs --------------------------------------------------------------------------------------------------
+
+
+def _symbols() -> GraphProgram:
+    b = GraphBuilder()
+    x, _ = b.input(F64, ("n", 3)), b.input(F64, ("n",))
+    return b.build(x)
+
+
+def test_inputs_that_fit() -> None:
+    _symbols().check_inputs([t(5, 3), t(5)])
+    _symbols().check_inputs([t(0, 3), t(0)])
+    diamond().check_inputs([t(2), t(2)])
+
+
+@pytest.mark.parametrize(
+    ("types", "kind", "words"),
+    [
+        ([t(5, 3)], InvalidCompiledGraph, "expected 2 inputs, got 1"),
+        ([t(5, 3), t(5), t(1)], InvalidCompiledGraph, "expected 2 inputs, got 3"),
+        ([TensorType(DType.F32, (5, 3)), t(5)], InvalidCompiledGraph, "input 0 is F32[5, 3]"),
+        ([t(5, 4), t(5)], ShapeMismatch, "program input 0"),
+        ([t(5, 3), t(6)], ShapeMismatch, "program input 1"),
+        ([t(5, 3), t(5, 1)], ShapeMismatch, "program input 1"),
+        ([t(3), t(5)], ShapeMismatch, "program input 0"),
+        ([TensorType(F64, (InputDim(0, 0), 3)), t(5)], InvalidCompiledGraph, "not concrete"),
+    ],
+)
+def test_inputs_that_do_not_fit(types: list[TensorType], kind: type[TenferroError], words: str) -> None:
+    with pytest.raises(kind) as caught:
+        _symbols().check_inputs(types)
+    assert words in str(caught.value)
