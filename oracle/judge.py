@@ -69,7 +69,7 @@ def judge(executor: Executor, reference: Reference) -> Answer:
     """The verdict on `executor` for one case; never raises for what the executor does."""
     expected = reference.execution
     try:
-        if executor is reference.native:
+        if executor == reference.native:
             if isinstance(expected, TenferroError):
                 raise expected
             execution = expected
@@ -108,7 +108,7 @@ def _same_error(a: TenferroError, b: TenferroError) -> bool:
 def _compared(
     executor: Executor, reference: Reference, execution: Execution, native: tuple[Array, ...]
 ) -> Answer:
-    if executor is not reference.native and executor.bit_exact(reference.case):
+    if executor != reference.native and executor.bit_exact(reference.case):
         comparison = compare_bits(native, execution.outputs)
         return _verdict(executor.name, comparison)
     try:

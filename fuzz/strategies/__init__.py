@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fuzz.strategies.config import DEFAULT, Config, default_ops
 from fuzz.strategies.decode import GENE, HEADER, decode, grow
+from fuzz.strategies.invalid import KINDS, InvalidCase, faults, invalid, invalid_cases
 from fuzz.strategies.rows import STRATEGY
 from fuzz.strategies.values import values
 from oracle.case import Case
@@ -32,4 +33,20 @@ def graphs(config: Config = DEFAULT) -> st.SearchStrategy[GraphProgram]:
     return st.builds(lambda header, genes: grow(config, header, genes).finish(), *_genome(config))
 
 
-__all__ = ["DEFAULT", "GENE", "HEADER", "STRATEGY", "Config", "cases", "decode", "default_ops", "graphs", "values"]
+__all__ = [
+    "DEFAULT",
+    "GENE",
+    "HEADER",
+    "KINDS",
+    "STRATEGY",
+    "Config",
+    "InvalidCase",
+    "cases",
+    "decode",
+    "default_ops",
+    "faults",
+    "graphs",
+    "invalid",
+    "invalid_cases",
+    "values",
+]

@@ -99,7 +99,7 @@ def add(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         neg = neg | (x.neg_zero & y.pos_zero & y.const) | (x.pos_zero & y.neg_zero & x.const)
     if c.model.contract:
         for product, addend in ((x.unrounded, y), (y.unrounded, x)):
-            if product is not None and product.kind == "product":
+            if product is not None and product.contractible:
                 low, high = _fused(f, product, addend)
                 lo, hi = np.fmin(lo, low), np.fmax(hi, high)
                 pos, neg = pos | ~np.signbit(high), neg | np.signbit(low)
@@ -165,6 +165,19 @@ def multiply(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     result = build(c.model, c.dtype, lo, hi, nan, *_zero_signs(x, y))
     if not c.model.contract:
         return result
+    raw = _unrounded_product(f, x, y, exact_low, exact_high)
+    for scaled, other in ((x, y), (y, x)) if c.model.rewrite else ():
+        u = scaled.unrounded
+        if other.const and u is not None and u.scaled and u.kind != "root":  # (x * c) * d is x * (c * d)
+            down, up = outward(f, CHAIN_ULPS, *product_bounds(f.wide, replace(scaled, lo=u.lo, hi=u.hi), other))
+            lo, hi = np.fmin(lo, f.nearest(down)), np.fmax(hi, f.nearest(up))
+            raw = np.fmin(raw[0], down), np.fmax(raw[1], up)
+            result = build(c.model, c.dtype, lo, hi, nan, *_zero_signs(x, y))
+    return replace(result, unrounded=Unrounded("product", *raw, x.const != y.const))
+
+
+def _unrounded_product(f: Format, x: Enclosure, y: Enclosure, exact_low: Array, exact_high: Array) -> Bounds:
+    """Wide bounds of the product itself, given those in float64."""
     if f.wide is not np.float64:
         exact_low, exact_high = product_bounds(f.wide, x, y)
     # F32 products are exact in float64; those of F64 are exact in the wide type when few enough bits are set
@@ -174,7 +187,7 @@ def multiply(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         exact_high = np.where(fits, exact_high, np.nextafter(exact_high, f.wide(np.inf)))
     none = np.isnan(exact_low) | np.isnan(exact_high)
     exact_low, exact_high = np.where(none, np.inf, exact_low), np.where(none, -np.inf, exact_high)
-    return replace(result, unrounded=Unrounded("product", exact_low, exact_high))
+    return exact_low, exact_high
 
 
 def _magnitude(lo: Array, hi: Array) -> Array:
@@ -243,8 +256,11 @@ def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
 
     # the real quotient, with unrounded quotients and roots in place of rounded operands
     w = f.wide
-    xu = x.unrounded if x.unrounded is not None and x.unrounded.kind == "quotient" else None
-    yu = y.unrounded if y.unrounded is not None and y.unrounded.kind in ("quotient", "root") else None
+    xu, yu = x.unrounded, y.unrounded
+    if xu is not None and not (xu.kind == "quotient" or (xu.scaled and y.const)):
+        xu = None
+    if yu is not None and yu.kind == "product":
+        yu = None
     xl, xh = (x.lo.astype(w), x.hi.astype(w)) if xu is None else (np.fmin(x.lo, xu.lo), np.fmax(x.hi, xu.hi))
     yl, yh = (y.lo.astype(w), y.hi.astype(w)) if yu is None else (np.fmin(y.lo, yu.lo), np.fmax(y.hi, yu.hi))
     real_low, real_high = bounds(xl, xh, yl, yh)
@@ -261,9 +277,12 @@ def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
             alt_low, alt_high = _products(x.lo, x.lo if x.is_point else x.hi, reciprocal, reciprocal)
             low, high = np.fmin(low, f.nearest(alt_low)), np.fmax(high, f.nearest(alt_high))
     result = build(c.model, c.dtype, low, high, nan, *_zero_signs(x, y))
+    scaled = x.const != y.const
+    if scaled:  # as a product with a rounded reciprocal
+        real_low, real_high = outward(f, 1, real_low, real_high)
     empty = np.isnan(real_low)
     bounds_of_real = np.where(empty, np.inf, real_low), np.where(empty, -np.inf, real_high)
-    return replace(result, unrounded=Unrounded("quotient", *bounds_of_real))
+    return replace(result, unrounded=Unrounded("quotient", *bounds_of_real, scaled))
 
 
 def widen(f: Format, ulps: float, real_low: Array, real_high: Array, low: Array, high: Array) -> Bounds:
@@ -295,8 +314,8 @@ def _negate(op: Op, c: Context, x: Enclosure) -> Enclosure:
         x.neg_zero,
         x.pos_zero,
         x.const,
-        None if u is None else Unrounded(u.kind, -u.hi, -u.lo),
-        None if t is None else Terms(-t.hi, -t.lo, t.size_hi, t.size_lo, t.count),
+        None if u is None else Unrounded(u.kind, -u.hi, -u.lo, u.scaled),
+        None if t is None else Terms(-t.hi, -t.lo, t.size_hi, t.size_lo, t.quantum, t.count),
     )
 
 
@@ -409,11 +428,11 @@ def merge_products(*parts_and_pick: object) -> Unrounded | None:
     """Unrounded products of values that are picked from; a part without one stands for itself."""
     *parts, pick = parts_and_pick
     values = [p for p in parts if isinstance(p, Enclosure)]
-    if not any(v.unrounded is not None and v.unrounded.kind == "product" for v in values):
+    if not any(v.unrounded is not None and v.unrounded.contractible for v in values):
         return None
     lows, highs = [], []
     for v in values:
-        u = v.unrounded if v.unrounded is not None and v.unrounded.kind == "product" else None
+        u = v.unrounded if v.unrounded is not None and v.unrounded.contractible else None
         lows.append(v.lo if u is None else u.lo)
         highs.append(v.hi if u is None else u.hi)
     return Unrounded("product", pick(*lows, True), pick(*highs, False))  # type: ignore[operator]

@@ -75,9 +75,10 @@ def _reduce_sum(op: ReduceSum, c: Context, x: Enclosure) -> Enclosure:
     if n == 1:
         single = x.map(lambda a: a[..., 0])
         return _either_zero(c, replace(single, const=False))
-    if n == 2 and not (c.model.rewrite and x.terms is not None):
-        return _either_zero(c, add(c, x.map(lambda a: a[..., 0]), x.map(lambda a: a[..., 1])))
     result = total(c, _terms_of(c, x))
+    if n == 2:
+        once = _either_zero(c, add(c, x.map(lambda a: a[..., 0]), x.map(lambda a: a[..., 1])))
+        result = replace(once, terms=result.terms)
     if c.model.rewrite and x.terms is not None:  # a sum of sums may be one sum
         t = x.terms
         merged = _terms_of(c, x)
@@ -88,7 +89,7 @@ def _reduce_sum(op: ReduceSum, c: Context, x: Enclosure) -> Enclosure:
             size_lo=t.size_lo,
             size_hi=t.size_hi,
             count=n * t.count - 1,
-            quantum=np.zeros(()),
+            quantum=t.quantum.min(-1),
         )
         alternative = total(c, merged)
         result = replace(hull(result, alternative), terms=alternative.terms)
@@ -110,7 +111,7 @@ def _terms_of(c: Context, x: Enclosure) -> Addends:
     lo, hi = x.lo, x.hi
     u = x.unrounded
     single = np.asarray(x.lo == x.hi)
-    if u is not None and u.kind == "product" and c.model.contract:
+    if u is not None and u.contractible and c.model.contract:
         single = single & (u.lo == lo) & (u.hi == hi)
         lo, hi = np.fmin(u.lo, lo), np.fmax(u.hi, hi)
     lo, hi = lo.astype(w), hi.astype(w)
@@ -168,7 +169,9 @@ def total(c: Context, t: Addends) -> Enclosure:
     if c.model.flush:
         minus = minus | ((least < 0) & (greatest >= 0) & ~small)
     result = build(c.model, c.dtype, least, greatest, nan, np.ones(size.shape, bool), np.asarray(minus))
-    return replace(result, terms=Terms(real_low, real_high, size_lo, size_hi, t.count + 1))
+    return replace(
+        result, terms=Terms(real_low, real_high, size_lo, size_hi, np.broadcast_to(t.quantum, size.shape), t.count + 1)
+    )
 
 
 def _integer_sum(dtype: DType, x: Enclosure) -> Enclosure:

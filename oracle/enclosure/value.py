@@ -22,14 +22,23 @@ INT_RANGE: dict[DType, tuple[int, int]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unrounded:
-    """Wide bounds of the real number that a value was rounded from; what a contraction or rewrite may read instead."""
+    """Wide bounds of the real number that a value was rounded from; what a contraction or rewrite may read instead.
+
+    `scaled`: a product or quotient one of whose operands is a constant.
+    """
 
     kind: Literal["product", "quotient", "root"]
     lo: Array
     hi: Array
+    scaled: bool = False
+
+    @property
+    def contractible(self) -> bool:
+        """A product, or a quotient that may have become one."""
+        return self.kind == "product" or (self.kind == "quotient" and self.scaled)
 
     def map(self, f: Callable[[Array], Array]) -> Unrounded:
-        return Unrounded(self.kind, f(self.lo), f(self.hi))
+        return Unrounded(self.kind, f(self.lo), f(self.hi), self.scaled)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,18 +51,21 @@ class Terms:
         Sums of the terms' bounds.
     size_lo, size_hi
         Sums of the magnitudes of the terms' bounds.
+    quantum
+        Divides every term (0: unknown).
     count
-        How many roundings a term may go through.
+        Number of terms.
     """
 
     lo: Array
     hi: Array
     size_lo: Array
     size_hi: Array
+    quantum: Array
     count: int
 
     def map(self, f: Callable[[Array], Array]) -> Terms:
-        return Terms(f(self.lo), f(self.hi), f(self.size_lo), f(self.size_hi), self.count)
+        return Terms(f(self.lo), f(self.hi), f(self.size_lo), f(self.size_hi), f(self.quantum), self.count)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

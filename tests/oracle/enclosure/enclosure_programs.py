@@ -1,0 +1,171 @@
+"""Random small programs over the ops that have enclosures, and hostile inputs for them; no Hypothesis, for bulk runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import TenferroError
+from tenferro_ref.ops import (
+    Abs,
+    Add,
+    BroadcastInDim,
+    Clamp,
+    Compare,
+    CompareDir,
+    Concatenate,
+    Convert,
+    Cos,
+    Divide,
+    DotGeneral,
+    Exp,
+    Expm1,
+    Log,
+    Log1p,
+    Maximum,
+    Minimum,
+    Multiply,
+    Negate,
+    Pow,
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    ReduceSum,
+    Reshape,
+    Reverse,
+    Rsqrt,
+    Select,
+    Sign,
+    Sin,
+    Slice,
+    Sqrt,
+    Tanh,
+    Transpose,
+    Tril,
+)
+from tenferro_ref.program import GraphBuilder, GraphProgram, Value
+
+UNARY = (Negate, Abs, Exp, Log, Sin, Cos, Tanh, Sqrt, Rsqrt, Expm1, Log1p, Sign)
+BINARY = (Add, Multiply, Divide, Add, Multiply, Pow, Maximum, Minimum)
+SHAPES = ((), (3,), (2, 2), (2, 3), (3, 2), (1, 3), (8,))
+
+
+def hostile(dtype: DType) -> np.ndarray:
+    """Values that break things."""
+    info = np.finfo(dtype.numpy.name)
+    tiny = float(info.smallest_normal)
+    values = [
+        0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, 10.0, 0.1, -7.25, 1 + float(info.eps), 1 - float(info.eps) / 2,
+        float(info.max), -float(info.max), tiny, -tiny, tiny / 2, -tiny * 3 / 4, float(info.smallest_subnormal),
+        np.inf, -np.inf, np.nan, 1e10, -1e-10, 1e30, 1e-30, float(info.max) / 2, 88.5, 89.0, -104.0, 710.0, -745.0, 1e5,
+        np.pi, 2.0**24 + 1, 2.0**53, 1e-38, 1e300 if dtype is DType.F64 else 1e38,
+    ]  # fmt: skip
+    with np.errstate(all="ignore"):
+        return np.array(values).astype(dtype.numpy)
+
+
+def values(rng: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
+    """Ordinary and hostile values mixed."""
+    if dtype.is_float:
+        ordinary = rng.standard_normal(shape) * 10.0 ** rng.integers(-3, 4)
+        kind = rng.integers(3)
+        if kind == 0:
+            ordinary = rng.integers(-4, 5, shape).astype(float)
+        chosen = rng.choice(hostile(dtype), shape).astype(float)
+        share = rng.choice([0.0, 0.1, 0.5])
+        return np.array(np.where(rng.random(shape) < share, chosen, ordinary).astype(dtype.numpy), order="F")
+    if dtype is DType.Bool:
+        return np.array(rng.random(shape) < 0.5, order="F")
+    limits = np.iinfo(dtype.numpy.name)
+    wild = rng.choice(np.array([limits.min, limits.max, 0, -1, 1, limits.min + 1], dtype.numpy), shape)
+    chosen = np.where(rng.random(shape) < 0.3, wild, rng.integers(-9, 10, shape))
+    return np.array(chosen.astype(dtype.numpy), order="F")
+
+
+def random_program(
+    rng: np.random.Generator, length: int, dtypes: tuple[DType, ...] = (DType.F32, DType.F64), extra: bool = True
+) -> tuple[GraphProgram, list[np.ndarray]]:
+    """A program of about `length` instructions, every one of them an output or read, with inputs."""
+    b = GraphBuilder()
+    dtype = dtypes[rng.integers(len(dtypes))]
+    shape = SHAPES[rng.integers(len(SHAPES))]
+    pool = [b.input(dtype, shape) for _ in range(rng.integers(1, 4))]
+    inputs = list(pool)
+    count = 0
+    while count < length:
+        made = _step(rng, b, pool, dtype, extra)
+        if made is not None:
+            pool.append(made)
+            count += 1
+    program = b.build(*_outputs(rng, b, pool, inputs))
+    return program, [values(rng, v.dtype, v.shape) for v in inputs]  # type: ignore[arg-type]
+
+
+def _outputs(rng: np.random.Generator, b: GraphBuilder, pool: list[Value], inputs: list[Value]) -> list[Value]:
+    read = {s for ins in b._instructions for s in ins.input_slots}
+    ends = [v for v in pool if v.slot not in read and v not in inputs]
+    return ends or [pool[-1]]
+
+
+def _step(rng: np.random.Generator, b: GraphBuilder, pool: list[Value], dtype: DType, extra: bool) -> Value | None:
+    recent = pool[-3:] if rng.random() < 0.7 else pool
+    floats = [v for v in recent if v.dtype.is_float] or [v for v in pool if v.dtype.is_float]
+    x = floats[rng.integers(len(floats))]
+    rank = len(x.shape)
+    roll = rng.random()
+    try:
+        if roll < 0.30:
+            return b.apply(UNARY[rng.integers(len(UNARY))](), x)
+        if roll < 0.62:
+            op = BINARY[rng.integers(len(BINARY))]()
+            if rng.random() < 0.35:
+                y = b.constant(rng.choice(hostile(x.dtype)), x.dtype)
+                if isinstance(op, (Maximum, Minimum)) or rng.random() < 0.5:
+                    y = b.broadcast_to(y, x.shape)
+            else:
+                same = [v for v in pool if v.dtype is x.dtype and v.shape == x.shape]
+                y = same[rng.integers(len(same))]
+            return b.apply(op, *((x, y) if rng.random() < 0.7 or isinstance(op, Pow) else (y, x)))
+        if roll < 0.70 and rank:
+            axes = tuple(sorted(rng.choice(rank, rng.integers(1, rank + 1), replace=False).tolist()))
+            kinds = (ReduceSum, ReduceSum, ReduceMax, ReduceMin, ReduceProd) if extra else (ReduceSum,)
+            return b.apply(kinds[rng.integers(len(kinds))](axes), x)
+        if roll < 0.76 and rank:
+            others = [v for v in pool if v.dtype is x.dtype and v.shape and v.shape[0] == x.shape[-1]]
+            if others:
+                return b.apply(DotGeneral((rank - 1,), (0,), (), ()), x, others[rng.integers(len(others))])
+            return None
+        if roll < 0.82:
+            if roll < 0.79 and rank:
+                return b.apply(Transpose(tuple(rng.permutation(rank).tolist())), x)
+            size = int(np.prod(x.shape))  # type: ignore[arg-type]
+            return b.apply(Reshape((size,) if rank != 1 else (1, size)), x)
+        if roll < 0.86:
+            if rank < 3:
+                return b.apply(BroadcastInDim((*x.shape, 2), tuple(range(rank))), x)  # type: ignore[arg-type]
+            return None
+        if roll < 0.90:
+            to = [DType.F32, DType.F64, DType.I32][rng.integers(3)]
+            y = b.apply(Convert(to), x)
+            return b.apply(Convert(x.dtype), y) if rng.random() < 0.5 else y
+        if roll < 0.95:
+            same = [v for v in pool if v.dtype is x.dtype and v.shape == x.shape]
+            y, z = (same[rng.integers(len(same))] for _ in range(2))
+            pred = b.apply(Compare(list(CompareDir)[rng.integers(5)]), x, y)
+            return b.apply(Select(), pred, y if rng.random() < 0.5 else x, z)
+        if extra and rank:
+            choice = rng.integers(5)
+            if choice == 0:
+                return b.apply(Reverse((0,)), x)
+            if choice == 1:
+                return b.apply(Concatenate(0), x, x)
+            if choice == 2 and rank > 1:
+                return b.apply(Tril(0), x)
+            if choice == 3:
+                return b.apply(Slice((0,) * rank, x.shape, (2,) * rank), x)  # type: ignore[arg-type]
+            same = [v for v in pool if v.dtype is x.dtype and v.shape == x.shape]
+            y, z = (same[rng.integers(len(same))] for _ in range(2))
+            return b.apply(Clamp(), x, y, z)
+    except TenferroError:
+        return None
+    return None
