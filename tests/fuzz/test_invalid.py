@@ -1,0 +1,96 @@
+"""Invalid programs raise the error that was foretold, from the types and from JSON, and every fault is reached."""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from fuzz.strategies import DEFAULT, GENE, HEADER, KINDS, Config, InvalidCase, faults, invalid, invalid_cases
+from fuzz.strategies.invalid import decode_invalid
+from tenferro_ref import errors
+from tenferro_ref.compiler import compile_std_to_exec
+from tenferro_ref.errors import TenferroError
+from tenferro_ref.ops import Negate
+from tenferro_ref.program import dumps, loads
+
+#: Every fault is reached within this many programs.
+PROGRAMS = 2_500
+
+
+def facts(error: TenferroError) -> tuple[object, ...]:
+    return (error.kind, *(getattr(error, name, None) for name in ("op", "axis", "argument")))
+
+
+def expected(case: InvalidCase) -> tuple[object, ...]:
+    return (case.kind, case.op, case.axis, case.argument)
+
+
+def sample(count: int) -> list[InvalidCase]:
+    rng = random.Random(11)
+    return [
+        decode_invalid(DEFAULT, None, rng.randbytes(HEADER), [rng.randbytes(GENE) for _ in range(rng.randrange(5))], rng.randbytes(GENE))
+        for _ in range(count)
+    ]  # fmt: skip
+
+
+def test_every_fault_is_reached_and_raises_what_was_foretold() -> None:
+    reached: Counter[str] = Counter()
+    for case in sample(PROGRAMS):
+        reached[case.fault] += 1
+        with pytest.raises(TenferroError) as caught:
+            _ = case.program.slot_types
+        assert facts(caught.value) == expected(case), case
+    assert {fault.name for fault in faults()} - reached.keys() == set()
+
+
+@given(invalid_cases())
+def test_json_and_the_compiler_raise_the_same(case: InvalidCase) -> None:
+    with pytest.raises(TenferroError) as caught:
+        loads(dumps(case.program))
+    assert facts(caught.value) == expected(case)
+    with pytest.raises(TenferroError) as caught:
+        compile_std_to_exec(case.program)
+    assert facts(caught.value) == expected(case)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_kind_can_be_asked_for(kind: str) -> None:
+    @given(invalid(kind))
+    def check(case: InvalidCase) -> None:
+        assert case.kind == kind
+
+    check()
+
+
+def test_every_kind_that_inference_raises_is_covered() -> None:
+    # kinds that need a run, a file, a plugin or an API call are no matter of types
+    validation = {
+        name
+        for name, kind in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(kind, errors.ValidationError) and kind is not errors.ValidationError
+    }
+    assert set(KINDS) == validation - {"UnsupportedDTypeConversion"} | {"InvalidCompiledGraph", "UnsupportedOp"}
+
+
+def test_the_simplest_invalid_program_is_small() -> None:
+    case = decode_invalid(DEFAULT, "ShapeMismatch", b"", [], b"")
+    assert len(case.program.instructions) <= 2
+
+
+def test_a_small_vocabulary_keeps_the_faults_that_it_can_make() -> None:
+    config = Config(ops=(Negate,))
+    kinds = {fault.kind for fault in faults(config)}
+    assert "InvalidCompiledGraph" in kinds
+    assert "AxisRoleConflict" not in kinds
+
+
+@given(invalid_cases())
+def test_up_to_the_fault_the_program_is_valid(case: InvalidCase) -> None:
+    if case.at is not None:
+        sound = replace(case.program, instructions=case.program.instructions[: case.at], output_slots=())
+        assert sound.slot_types
