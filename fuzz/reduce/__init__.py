@@ -13,6 +13,7 @@ from fuzz.reduce.draft import Draft
 from fuzz.reduce.extents import drop_unit_axes, shrink_extents, simplify_attributes
 from fuzz.reduce.search import BudgetSpent, Evaluate, Reduction, Search, Size, Step, size
 from fuzz.reduce.structure import (
+    adopt_dead_code,
     bypass,
     concrete_shapes,
     drop_details,
@@ -25,6 +26,7 @@ from oracle.case import Case
 
 STEPS: tuple[Callable[[Search], None], ...] = (
     drop_instructions,
+    adopt_dead_code,
     drop_outputs,
     concrete_shapes,
     bypass,

@@ -54,7 +54,8 @@ class Draft:
         """Keep only the instructions numbered in `kept`.
 
         A slot that they read from a dropped instruction becomes an input bound to `value(slot)`; a slot that only dropped
-        instructions read becomes an output, so that what they showed can still be seen.
+        instructions read becomes an output, so that what they showed can still be seen; where no output is left, every
+        unread result becomes one.
         """
         dropped = [ins for i, ins in enumerate(self.instructions) if i not in kept]
         self.instructions = [ins for i, ins in enumerate(self.instructions) if i in kept]
@@ -65,8 +66,13 @@ class Draft:
             array = column_major(value(slot))
             self.inputs[slot] = Input(type_of(array), array)
         self.outputs = [slot for slot in self.outputs if slot not in lost]
-        made = [slot for ins in self.instructions for slot in ins.output_slots]
-        self.outputs += [slot for slot in made if slot in wanted and slot not in read and slot not in self.outputs]
+        unread = self.unread()
+        self.outputs += [slot for slot in unread if slot in wanted] or ([] if self.outputs else unread)
+
+    def unread(self) -> list[int]:
+        """Results that no instruction reads and that are no outputs."""
+        read = {slot for ins in self.instructions for slot in ins.input_slots} | set(self.outputs)
+        return [slot for ins in self.instructions for slot in ins.output_slots if slot not in read]
 
     def rename(self, old: int, new: int) -> None:
         """Everything that reads slot `old` reads `new`."""

@@ -38,7 +38,7 @@ class Size(NamedTuple):
     values
         Complexity of the input elements and constants (`fuzz.reduce.weights`).
     details
-        Ranks, operands, integers in attributes, symbolic extents, policy flags and a name, all counted together.
+        Extents, operands, integers in attributes, symbolic extents, policy flags and a name, all counted together.
     """
 
     instructions: int
@@ -54,7 +54,7 @@ def size(case: Case) -> Size:
     types = concrete_types(case)
     flags = sum(getattr(program.policy, f.name) != getattr(ENGINE, f.name) for f in dataclasses.fields(ENGINE))
     details = (
-        sum(t.rank for t in types.values())
+        sum(1 + e for t in types.values() for e in t.shape if isinstance(e, int))
         + sum(not isinstance(e, int) for t in program.input_types for e in t.shape)
         + sum(len(ins.input_slots) + _integers(ins.op) for ins in program.instructions)
         + flags

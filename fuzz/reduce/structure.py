@@ -98,6 +98,17 @@ def drop_outputs(search: Search) -> None:
             search.attempt(draft, "drop an output")
 
 
+def adopt_dead_code(search: Search) -> None:
+    """Where the failure needed dead code: its result as the only output, if that will do; then none is left."""
+    for slot in () if search.prune else Draft.of(search.case).unread():
+        draft = Draft.of(search.case)
+        draft.outputs = [slot]
+        draft.prune()
+        if search.attempt(draft, "make a dead result the output"):
+            search.prune = True
+            return
+
+
 def bypass(search: Search) -> None:
     """Read an operand of the same type in place of an instruction's result."""
     i = len(search.case.program.instructions) - 1

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from samples import every_op, programs
 
 from tenferro_ref.dims import DimOp, InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidCompiledGraph, InvalidProgram, NonStaticShape, ShapeMismatch, TenferroError
 from tenferro_ref.ops import STABLEHLO, BroadcastInDim, DynamicTruncate, Exp, Pad, Reshape, TensorType
 from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, LoweringView, to_exec
+from tests.program.samples import every_op, programs
 
 
 def symbolic() -> GraphProgram:

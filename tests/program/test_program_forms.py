@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
-from samples import every_op, programs, symbolic
 
 from tenferro_ref.dims import InputDim
 from tenferro_ref.errors import FormatError
@@ -23,6 +22,7 @@ from tenferro_ref.program import (
     print_program,
     to_exec,
 )
+from tests.program.samples import every_op, programs, symbolic
 
 SAMPLES = {
     "every op": every_op(),

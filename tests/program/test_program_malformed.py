@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import every_op, symbolic
 
 from tenferro_ref.dims import InputDim
 from tenferro_ref.errors import FormatError, InvalidArgument, InvalidCompiledGraph, TenferroError
 from tenferro_ref.ops import Concatenate, Policy, Transpose
 from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, dumps, loads, parse, print_program, to_exec
+from tests.program.samples import every_op, symbolic
 
 Entries = dict[str, Any]
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
-from samples import every_op, programs, symbolic
 
 from tenferro_ref.dims import InputDim, UpperBound
 from tenferro_ref.dtype import DType
@@ -23,6 +22,7 @@ from tenferro_ref.program import (
     last_use,
     to_exec,
 )
+from tests.program.samples import every_op, programs, symbolic
 
 F64 = DType.F64
 
