@@ -96,8 +96,8 @@ def outward(f: Format, ulps: float, low: Array, high: Array) -> tuple[Array, Arr
 
 
 def _next_power(v: Array) -> Array:
-    """The smallest power of two above each positive finite element; anything for the others."""
-    return np.ldexp(np.ones_like(v), np.frexp(v)[1])
+    """The smallest power of two above each positive element, +inf above +inf; anything for the others."""
+    return np.where(np.isinf(v), np.inf, np.ldexp(np.ones_like(v), np.frexp(v)[1]))
 
 
 def _format(dtype: DType) -> Format:
