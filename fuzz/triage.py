@@ -44,8 +44,10 @@ class Suspect:
     @property
     def group(self) -> tuple[str, ...]:
         """What two suspects share that are probably the same: one of each group is reduced."""
-        native = isinstance(self.executor, NativeExecutor)
-        side = self.executor.name if native else "xla"
+        if self.attribution.startswith(("option", "rewrite")):
+            # one rewrite shows in every dtype and as many value classes: it must not flood
+            return (self.answer.verdict.value, self.op, self.attribution)
+        side = self.executor.name if isinstance(self.executor, NativeExecutor) else "xla"
         how = self.answer.comparison.value_class or self.answer.reason.partition(":")[0]
         return (self.answer.verdict.value, self.op, self.dtype, how, self.attribution, side)
 
