@@ -24,7 +24,7 @@ from fuzz.records import Campaign, Cell, Finding, Totals
 from fuzz.triage import Suspect, inspect, to_finding
 from oracle.case import Case
 from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool, Selection
-from oracle.judge import Reference, judge
+from oracle.judge import Reference, judge_many
 from oracle.verdict import Answer, Verdict
 from tenferro_ref import __version__
 from tenferro_ref.ops import ELEMENTWISE, INDEXING, REDUCTIONS, STRUCTURAL, Constant, DotGeneral, Extension
@@ -130,7 +130,9 @@ def run_campaign(
     """
     started = datetime.datetime.now(datetime.UTC)
     clock = time.perf_counter()
-    tally, suspects, phases = _Tally(), [], Counter[str]()
+    tally = _Tally()
+    suspects: list[Suspect] = []
+    phases: dict[str, float] = {"generate": 0.0}
     groups = _groups(selection.executors)
     programs = batch = 0
     with ThreadPoolExecutor(max_workers=max(1, min(settings.workers, len(groups)))) as threads:
@@ -209,7 +211,9 @@ def _groups(executors: Sequence[Executor]) -> list[list[Executor]]:
 
 
 def _judge_group(group: Sequence[Executor], references: Sequence[Reference]) -> list[list[Answer]]:
-    return [[judge(executor, reference) for executor in group] for reference in references]
+    """Answers by reference, then executor."""
+    by_executor = [judge_many(executor, references) for executor in group]
+    return [list(answers) for answers in zip(*by_executor, strict=True)]
 
 
 def _collect(

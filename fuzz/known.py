@@ -74,7 +74,9 @@ def load_known(path: Path = DEFAULT_RULES) -> tuple[Known, ...]:
         where = f"{path}: known[{i}]"
         for key, value in entry.items():
             if key not in types or not isinstance(value, types[key]):
-                raise FormatError(where=f"{where}.{key}", detail=f"unknown key or wrong type; known: {', '.join(types)}")
+                raise FormatError(
+                    where=f"{where}.{key}", detail=f"unknown key or wrong type; known: {', '.join(types)}"
+                )
         try:
             rules.append(Known(**entry))
         except TypeError:

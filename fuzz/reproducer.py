@@ -62,7 +62,9 @@ def script(executor: Executor, case: Case, title: str) -> str:
     needs = ""
     name = executor.name
     if isinstance(executor, PjrtExecutor):
-        needs = f" and the plugin: pip install {executor.plugin.package}" if executor.plugin.package else " and the plugin"
+        needs = (
+            f" and the plugin: pip install {executor.plugin.package}" if executor.plugin.package else " and the plugin"
+        )
         target = executor.plugin.package or executor.plugin.path
         name = f"pjrt:{target}@{executor.lane}"
     return _CHECK.format(

@@ -101,7 +101,7 @@ def _attribute_native(executor: Executor, case: Case) -> str:
     for name in DEFAULT_PIPELINE:
         native = NativeExecutor("native", passes=tuple(p for p in DEFAULT_PIPELINE if p != name))
         reference = Reference(case, native)
-        others = [native] if executor.name == "native" else [native, executor]
+        others: list[Executor] = [native] if executor.name == "native" else [native, executor]
         if not any(judge(other, reference).verdict.is_disagreement for other in others):
             return f"our pass: {name}"
     return "native"
@@ -135,7 +135,7 @@ def evaluate_all(case: Case) -> Mapping[int, Array]:
 
 
 def signature(case: Case, suspect: Suspect, answer: Answer) -> str:
-    """"ops | dtype | value class | attribution" of a reduced case."""
+    """ "ops | dtype | value class | attribution" of a reduced case."""
     ops = " > ".join(i.op.name for i in case.program.instructions) or "no instruction"
     dtype = case.program.output_types[0].dtype.name if case.program.output_slots else "none"
     how = answer.comparison.value_class or answer.reason.partition(":")[0]
@@ -208,7 +208,9 @@ def value_rows(executor: Executor, case: Case) -> tuple[ValueRow, ...]:
         outside = ~enclosure.contains(observed)
         indices = sorted(np.ndindex(observed.shape), key=lambda i: not outside[i])[:_ROWS]
         rows += [
-            ValueRow(f"out{number}", str(list(i)), interval_words(enclosure, i), repr(observed[i].item()), bool(outside[i]))
+            ValueRow(
+                f"out{number}", str(list(i)), interval_words(enclosure, i), repr(observed[i].item()), bool(outside[i])
+            )
             for i in indices
         ]
     return tuple(rows)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from oracle.case import Case
 from oracle.compare import compare, compare_bits
 from oracle.enclosure import MODELS, Enclosure, enclose
-from oracle.executors import Execution, Executor, NativeExecutor
+from oracle.executors import Execution, Executor, NativeExecutor, attempt
 from oracle.verdict import Answer, Comparison, Verdict
 from tenferro_ref.errors import LoweringError, PjrtCall, TenferroError, UnsupportedOp, WorkerDied
 from tenferro_ref.tensor import Array
@@ -43,10 +43,7 @@ class Reference:
     @cached_property
     def execution(self) -> Execution | TenferroError:
         """The native answer, or the error that the native executor raises."""
-        try:
-            return self.native.run(self.case)
-        except TenferroError as error:
-            return error
+        return attempt(self.native, self.case)
 
     @cached_property
     def _enclosures(self) -> dict[str, list[Enclosure]]:
@@ -67,22 +64,39 @@ class Reference:
 
 def judge(executor: Executor, reference: Reference) -> Answer:
     """The verdict on `executor` for one case; never raises for what the executor does."""
+    own = executor == reference.native
+    return judge_result(executor, reference, reference.execution if own else attempt(executor, reference.case))
+
+
+def judge_many(executor: Executor, references: Sequence[Reference]) -> list[Answer]:
+    """`judge` for several cases, which may share a module.
+
+    What disagrees in company is asked again alone, since only that can be reduced. Wrong in company and right alone is
+    wrong all the same.
+    """
+    results = executor.run_many([reference.case for reference in references])
+    answers = []
+    for reference, result in zip(references, results, strict=True):
+        answer = judge_result(executor, reference, result)
+        if answer.verdict.is_disagreement and len(references) > 1:
+            alone = judge(executor, reference)
+            if alone.verdict.is_disagreement:
+                answer = alone
+        answers.append(answer)
+    return answers
+
+
+def judge_result(executor: Executor, reference: Reference, result: Execution | TenferroError) -> Answer:
+    """The verdict on what an executor gave."""
     expected = reference.execution
-    try:
-        if executor == reference.native:
-            if isinstance(expected, TenferroError):
-                raise expected
-            execution = expected
-        else:
-            execution = executor.run(reference.case)
-    except TenferroError as error:
-        return _failed(executor, error, expected)
+    if isinstance(result, TenferroError):
+        return _failed(executor, result, expected)
     if isinstance(expected, TenferroError):
         reason = f"gave a result where the native executor raises {expected.kind}: {expected}"
         return Answer(executor.name, Verdict.MISMATCH, reason=reason, error=expected.to_json())
     start = time.perf_counter()
-    answer = _compared(executor, reference, execution, expected.outputs)
-    seconds = {**execution.seconds, "compare": time.perf_counter() - start}
+    answer = _compared(executor, reference, result, expected.outputs)
+    seconds = {**result.seconds, "compare": time.perf_counter() - start}
     return dataclasses.replace(answer, seconds=seconds)
 
 
@@ -105,9 +119,7 @@ def _same_error(a: TenferroError, b: TenferroError) -> bool:
     return a.kind == b.kind and all(facts_a.get(k) == facts_b.get(k) for k in ("op", "axis"))
 
 
-def _compared(
-    executor: Executor, reference: Reference, execution: Execution, native: tuple[Array, ...]
-) -> Answer:
+def _compared(executor: Executor, reference: Reference, execution: Execution, native: tuple[Array, ...]) -> Answer:
     if executor != reference.native and executor.bit_exact(reference.case):
         comparison = compare_bits(native, execution.outputs)
         return _verdict(executor.name, comparison)

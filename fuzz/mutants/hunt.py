@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 from fuzz.generate import generate
 from fuzz.mutants.catalogue import BY_NAME, Mutant
 from fuzz.reduce import reduce_case
 from fuzz.triage import evaluate_all
 from oracle.case import Case
-from oracle.executors import Executor, NativeExecutor, Pool
+from oracle.executors import NativeExecutor, Pool
 from oracle.judge import Reference, judge
 from tenferro_ref.errors import UsageError
 
@@ -91,13 +92,12 @@ def hunt(
         for number, case in _programs(seed, max_programs):
             with here():
                 reference = Reference(case, NativeExecutor())
-                loud = [n for n in names if judge(_same_native(broken, n, reference), reference).verdict.is_disagreement]
+                loud = [n for n in names if judge(broken.make(n), reference).verdict.is_disagreement]
             for name in loud:
                 reason = evidence(name, case)
                 if reason:
-                    small = reduce_case(
-                        case, lambda c, n=name: bool(evidence(n, c)), evaluate=evaluate_all, budget_seconds=reduce_seconds
-                    ).case  # type: ignore[misc]
+                    still = partial(_shows, evidence, name)
+                    small = reduce_case(case, still, evaluate=evaluate_all, budget_seconds=reduce_seconds).case
                     return Kill(mutant, number, name, reason, small, len(case.program.instructions))
         return Kill(mutant, max_programs)
     finally:
@@ -105,9 +105,8 @@ def hunt(
         sane.close()
 
 
-def _same_native(pool: Pool, name: str, reference: Reference) -> Executor:
-    """`native` is the reference's own executor, so that it is not run twice."""
-    return reference.native if name == reference.native.name else pool.make(name)
+def _shows(evidence: Callable[[str, Case], str], name: str, case: Case) -> bool:
+    return bool(evidence(name, case))
 
 
 def _programs(seed: int, count: int) -> Iterator[tuple[int, Case]]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fuzz.strategies.config import DEFAULT, Config, default_ops
 from fuzz.strategies.decode import GENE, HEADER, decode, grow
+from fuzz.strategies.growth import renumbered
 from fuzz.strategies.invalid import KINDS, InvalidCase, faults, invalid, invalid_cases
 from fuzz.strategies.rows import STRATEGY
 from fuzz.strategies.values import values
@@ -30,7 +31,7 @@ def cases(config: Config = DEFAULT) -> st.SearchStrategy[Case]:
 
 def graphs(config: Config = DEFAULT) -> st.SearchStrategy[GraphProgram]:
     """Valid programs."""
-    return st.builds(lambda header, genes: grow(config, header, genes).finish(), *_genome(config))
+    return st.builds(lambda header, genes: renumbered(grow(config, header, genes).finish()), *_genome(config))
 
 
 __all__ = [

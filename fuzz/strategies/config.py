@@ -28,6 +28,8 @@ class Config:
         Ranks above `usual_rank` are rare.
     dim_exprs
         Shapes of Reshape and BroadcastInDim now and then read extents from their operands.
+    motifs
+        Beside single ops also sequences that passes and compilers look for.
     weights
         Factors on the chance of an op or motif, by name.
     """
@@ -42,6 +44,7 @@ class Config:
     usual_rank: int = 4
     max_outputs: int = 6
     dim_exprs: bool = True
+    motifs: bool = True
     weights: tuple[tuple[str, float], ...] = ()
 
     @property

@@ -76,7 +76,7 @@ def steps(config: Config, exact: bool) -> Weighted[Step]:
     if not entries:
         raise UsageError(detail="none of the ops can be generated with these dtypes")
     for name, motif in MOTIFS.items():
-        if all(op in config.vocabulary for op in motif.ops) and motif.dtypes(config.dtypes):
+        if config.motifs and all(op in config.vocabulary for op in motif.ops) and motif.dtypes(config.dtypes):
             weight = motif.weight * _MOTIF_FACTOR * factors.get(name, 1.0)
             inexact = any(op not in _EXACT_OPS for op in motif.ops)
             entries.append((motif, weight * (_INEXACT_FACTOR if exact and inexact else 1.0)))

@@ -68,5 +68,9 @@ class Weighted(Generic[T]):
             # at least one place each: nothing that is named is unreachable
             self._table += [entry] * max(1, round(1024 * reached / total) - len(self._table))
 
+    def entries(self) -> list[T]:
+        """What can be chosen, in order."""
+        return list(dict.fromkeys(self._table))
+
     def __call__(self, genes: Genes) -> T:
         return self._table[genes.pick(len(self._table))]

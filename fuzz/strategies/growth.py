@@ -7,6 +7,7 @@ adapter (Transpose, Reshape, BroadcastInDim or Convert of one that nearly fits) 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from math import inf, prod
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from fuzz.strategies.values import REGIMES, Recipe, Regime, draw_recipe, make, s
 from oracle.case import Case
 from tenferro_ref.dtype import FLOAT, DType
 from tenferro_ref.ops import BroadcastInDim, Constant, Convert, Op, Reshape, TensorType, Transpose
-from tenferro_ref.program import GraphBuilder, GraphProgram, Value
+from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value
 
 Shape = tuple[int, ...]
 
@@ -28,6 +29,9 @@ EXTENTS: Weighted[int] = Weighted(
 )
 #: At or above 16,384 elements, where the engine's fused kernels begin.
 BIG: tuple[Shape, ...] = ((16384,), (16411,), (128, 128), (2, 8209), (131, 127), (7, 48, 49), (16385, 1))
+#: What the outputs are: the last value and nothing dead, the last value beside dead code, every value that nothing reads,
+#: or those with repeats, aliases of inputs and values that are read as well.
+_STYLES = ("live", "last", "leaves", "leaves", "any")
 
 
 class Hint(NamedTuple):
@@ -67,7 +71,7 @@ class Growth:
         self.main: DType = head.choose(integers if integers and head.chance(8) else floats)
         self._dtypes = Weighted([(self.main, 70.0), *((d, 30.0 / len(config.dtypes)) for d in config.dtypes)])
         self.max_rank = config.max_rank if head.chance(10) else min(config.usual_rank, config.max_rank)
-        self.style = head.pick(4)  # of the outputs
+        self.style = head.choose(_STYLES)
         big = head.chance(1) and config.max_elements >= BIG[0][0]
         self.limit = config.max_elements if big else min(config.usual_elements, config.max_elements)
         self.themes = [self._shape(head) for _ in range(1 + head.pick(3))]
@@ -244,22 +248,61 @@ class Growth:
     def finish(self) -> GraphProgram:
         """The program: its last value is an output, and as the style has it unread, repeated or any other values."""
         last, outputs = self.pool[-1], [self.pool[-1]]
-        if self.style:
+        if self.style in ("leaves", "any"):
             outputs = [v for v in self.unread.values() if v.slot not in self.recipes and v is not last] + outputs
-        if self.style == 3:  # repeats, aliases of inputs, values that are read as well
+        if self.style == "any":
             for _ in range(1 + self.head.pick(2)):
                 extra = self.pool[-1 - self.head.pick(len(self.pool))]
                 outputs.insert(self.head.pick(len(outputs) + 1), extra)
-        return self.builder.build(*outputs[-self.config.max_outputs :])
+        program = self.builder.build(*outputs[-self.config.max_outputs :])
+        if self.style == "live":
+            live = without_dead_code(program)
+            return live if len(live.instructions) >= self.config.min_instructions else program
+        return program
 
     def case(self) -> Case:
         """The program with its inputs."""
         program = self.finish()
         arrays = [
-            make(recipe, t.dtype, tuple(e for e in t.shape if isinstance(e, int)))
-            for recipe, t in zip(self.recipes.values(), program.input_types, strict=True)
+            make(self.recipes[slot], t.dtype, tuple(e for e in t.shape if isinstance(e, int)))
+            for slot, t in zip(program.input_slots, program.input_types, strict=True)
         ]
-        return Case.of(program, arrays)
+        return Case.of(renumbered(program), arrays)
+
+
+def without_dead_code(program: GraphProgram) -> GraphProgram:
+    """`program` without instructions and inputs that no output depends on; slots keep their numbers."""
+    live, kept = set(program.output_slots), []
+    for ins in reversed(program.instructions):
+        if not live.isdisjoint(ins.output_slots):
+            live.update(ins.input_slots)
+            kept.append(ins)
+    inputs = [(s, t) for s, t in zip(program.input_slots, program.input_types, strict=True) if s in live]
+    return replace(
+        program,
+        instructions=tuple(reversed(kept)),
+        input_slots=tuple(s for s, _ in inputs),
+        input_types=tuple(t for _, t in inputs),
+    )
+
+
+def renumbered(program: GraphProgram) -> GraphProgram:
+    """`program` with its slots numbered without gaps."""
+    written = [*program.input_slots, *(s for ins in program.instructions for s in ins.output_slots)]
+    if len(written) == program.n_slots:
+        return program
+    new = {slot: i for i, slot in enumerate(sorted(written))}
+    instructions = tuple(
+        Instruction(ins.op, tuple(new[s] for s in ins.input_slots), tuple(new[s] for s in ins.output_slots))
+        for ins in program.instructions
+    )
+    return replace(
+        program,
+        instructions=instructions,
+        input_slots=tuple(new[s] for s in program.input_slots),
+        output_slots=tuple(new[s] for s in program.output_slots),
+        n_slots=len(new),
+    )
 
 
 def shape_of(value: Value) -> Shape:

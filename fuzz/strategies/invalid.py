@@ -519,7 +519,7 @@ KINDS = tuple(dict.fromkeys(f.kind for f in _FAULTS))
 def decode_invalid(config: Config, kind: str | None, header: bytes, genes: list[bytes], gene: bytes) -> InvalidCase:
     """The invalid case that the bytes say."""
     g = grow(config, header, genes)
-    g.genes = Genes(gene)
+    g.genes, g.style = Genes(gene), "leaves"  # nothing that a fault may read is left out
     fault = g.genes.choose(faults(config, kind))
     if fault.op is None:
         if not g.recipes:  # faults of the graph want an input, and an instruction that reads it

@@ -29,11 +29,25 @@ Regime: TypeAlias = Literal["ordinary", "hostile", "exact"]
 REGIMES: Weighted[Regime] = Weighted([("ordinary", 50), ("hostile", 35), ("exact", 15)])
 
 
+#: Density of a recipe from which all elements are of its class.
+FULL = 32
+
+
 class Recipe(NamedTuple):
-    """How to make an array: its class, a seed, and (position, special) overrides; all zeros is simplest."""
+    """How to make an array of a class.
+
+    Attributes
+    ----------
+    density
+        Of `FULL`: the share of elements that are of the class; the others are 1. A lower density keeps a subset, so that
+        shrinking it leaves the elements that matter.
+    overrides
+        (position, special) pairs.
+    """
 
     kind: str
     seed: int
+    density: int = FULL
     overrides: tuple[tuple[int, int], ...] = ()
 
 
@@ -105,6 +119,7 @@ def _signs(rng: Generator, n: int) -> Array:
 
 
 def _simple(rng: Generator, n: int, dtype: DType) -> Array:
+    """0, 1 and 2."""
     return rng.integers(0, 3, n).astype(dtype.numpy)
 
 
@@ -266,18 +281,19 @@ _BOOL_MIX: Weighted[str] = Weighted([("simple", 9), ("uniform", 1)])
 def draw_recipe(genes: Genes, dtype: DType, regime: Regime) -> Recipe:
     """A recipe; an array of the ordinary or exact regime has no overrides, apart from the odd signed zero."""
     mix = _BOOL_MIX if dtype is DType.Bool else (_INT_MIX if dtype.is_int else _FLOAT_MIX)[regime]
-    kind, seed = mix(genes), genes.integer(2)
+    kind, seed, density = mix(genes), genes.integer(2), min(FULL, genes.integer(1))
     if not genes.chance(25 if regime == "hostile" else 3):
-        return Recipe(kind, seed)
+        return Recipe(kind, seed, density)
     known = len(specials(dtype)) if regime == "hostile" else min(4, len(specials(dtype)))
-    return Recipe(kind, seed, tuple((genes.integer(2), genes.pick(known)) for _ in range(1 + genes.pick(2))))
+    overrides = tuple((genes.integer(2), genes.pick(known)) for _ in range(1 + genes.pick(2)))
+    return Recipe(kind, seed, density, overrides)
 
 
 def make(recipe: Recipe, dtype: DType, shape: tuple[int, ...]) -> Array:
-    """The array of a recipe, column-major; seeds 0 and 1 of the simple class are all zeros and all ones."""
+    """The array of a recipe, column-major."""
     n = prod(shape)
-    if recipe.kind == "simple" and recipe.seed < 2:
-        flat: Array = np.full(n, recipe.seed, dtype.numpy)
+    if not recipe.density or not n:
+        flat: Array = np.ones(n, dtype.numpy)
     else:
         rng = Generator(PCG64(recipe.seed))
         maker = classes(dtype)[recipe.kind]
@@ -288,6 +304,8 @@ def make(recipe: Recipe, dtype: DType, shape: tuple[int, ...]) -> Array:
                 halves[0::2], halves[1::2] = maker(rng, n, dtype.real), maker(rng, n, dtype.real)
             else:
                 flat = maker(rng, n, dtype)
+        if recipe.density < FULL:
+            flat = np.where(FULL * rng.random(n) < recipe.density, flat, np.ones(1, dtype.numpy))
     if recipe.overrides and n:
         flat = flat.copy()
         for position, special in recipe.overrides:
@@ -310,7 +328,7 @@ _PLAIN = (0.0, 1.0, 2.0, -1.0, 0.5, -0.5, 3.0, 0.1, -2.0, 1 / 3, 10.0, -0.0, 3.1
 
 
 def values(dtype: DType, shape: tuple[int, ...], regime: Regime = "hostile") -> st.SearchStrategy[Array]:
-    """Arrays of a dtype and shape, column-major; shrinks towards all zeros, then all ones."""
+    """Arrays of a dtype and shape, column-major; shrinks towards all ones, then zeros and small integers."""
     return st.binary(min_size=12, max_size=12).map(
         lambda data: make(draw_recipe(Genes(data), dtype, regime), dtype, shape)
     )

@@ -1,6 +1,6 @@
 """Executors: the ways of running a program whose answers are compared."""
 
-from oracle.executors.base import Execution, Executor
+from oracle.executors.base import Execution, Executor, attempt
 from oracle.executors.lanes import DEFAULT_LANE, LANES, lane_options
 from oracle.executors.native import NativeExecutor, native_variants
 from oracle.executors.pjrt import PjrtExecutor
@@ -15,6 +15,7 @@ __all__ = [
     "PjrtExecutor",
     "Pool",
     "Selection",
+    "attempt",
     "lane_options",
     "native_variants",
 ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from oracle.case import Case
 from oracle.verdict import ExecutorInfo
+from tenferro_ref.errors import TenferroError
 from tenferro_ref.tensor import Array
 
 
@@ -29,8 +31,11 @@ class Executor(Protocol):
         Name of the arithmetic model that its results are held to.
     """
 
-    name: str
-    model: str
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def model(self) -> str: ...
 
     def open(self) -> None:
         """Take what a run needs (processes, libraries), so that a lack of it is said before any program.
@@ -60,6 +65,10 @@ class Executor(Protocol):
         """
         ...
 
+    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
+        """Run several cases, in one module if this executor can; one result or error a case."""
+        ...
+
     def bit_exact(self, case: Case) -> bool:
         """Whether this executor's answer must equal the native one bit for bit."""
         ...
@@ -67,3 +76,11 @@ class Executor(Protocol):
     def close(self) -> None:
         """Give back processes and handles; a later run takes them anew."""
         ...
+
+
+def attempt(executor: Executor, case: Case) -> Execution | TenferroError:
+    """What `executor` gives for a case, an error as a value."""
+    try:
+        return executor.run(case)
+    except TenferroError as error:
+        return error

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import platform
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from oracle.case import Case
-from oracle.executors.base import Execution
+from oracle.executors.base import Execution, attempt
 from oracle.verdict import ExecutorInfo
 from tenferro_ref import __version__
 from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec, run_passes
+from tenferro_ref.errors import TenferroError
 from tenferro_ref.program import to_exec
 from tenferro_ref.runtime import GraphExecutor
 
@@ -57,6 +59,9 @@ class NativeExecutor:
         outputs = evaluate(program, case.inputs)
         seconds = {"compile": compiled - start, "execute": time.perf_counter() - compiled}
         return Execution(tuple(outputs), seconds)
+
+    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
+        return [attempt(self, case) for case in cases]
 
     def bit_exact(self, case: Case) -> bool:
         """Bits are kept unless a pass that ran in one of the two pipelines reassociates a contraction."""

@@ -6,6 +6,7 @@ The harness lowers (refusals come before any process is asked), the worker compi
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from oracle.case import Case
@@ -17,7 +18,7 @@ from tenferro_ref.errors import TenferroError
 from tenferro_ref.ops import TensorType
 from tenferro_ref.pjrt import PluginRef
 from tenferro_ref.program import LoweringView
-from tenferro_ref.stablehlo import lower_to_stablehlo
+from tenferro_ref.stablehlo import Body, lower_into
 
 
 @dataclass
@@ -55,23 +56,62 @@ class PjrtExecutor:
         return ExecutorInfo(self.name, available=True, facts=tuple(facts))
 
     def run(self, case: Case) -> Execution:
+        (result,) = self.run_many([case])
+        if isinstance(result, TenferroError):
+            raise result
+        return result
+
+    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
+        """Run cases in one module; one compile serves them all.
+
+        A case that cannot be lowered is left out. If the module fails or ends the worker, it is split until the guilty
+        cases are alone.
+        """
+        results: dict[int, Execution | TenferroError] = {}
+        views: dict[int, LoweringView] = {}
+        for i, case in enumerate(cases):
+            try:
+                views[i] = LoweringView.of(case.program, case.shapes)
+                lower_into(Body(), views[i])
+            except TenferroError as error:
+                results[i] = error
+                views.pop(i, None)
+        self._run_module(cases, views, results)
+        return [results[i] for i in range(len(cases))]
+
+    def _run_module(
+        self, cases: Sequence[Case], views: dict[int, LoweringView], results: dict[int, Execution | TenferroError]
+    ) -> None:
+        if not views:
+            return
         start = time.perf_counter()
-        view = LoweringView.of(case.program, case.shapes)
-        module = lower_to_stablehlo(view)
-        results = [view.static_type(slot) for slot in view.output_slots]
+        body, outputs = Body(), []
+        for view in views.values():
+            outputs += lower_into(body, view)
+        specs = [spec for view in views.values() for spec in view.input_specs]
+        types = [view.static_type(slot) for view in views.values() for slot in view.output_slots]
+        message = {
+            "code": body.module(outputs),
+            "options": self.options,
+            "parameters": [_pack_type(t) for t in specs],
+            "results": [_pack_type(t) for t in types],
+            "input_sets": [[wire.pack(a) for i in views for a in cases[i].inputs]],
+        }
         lowered = time.perf_counter()
-        answer = self.worker.request(
-            {
-                "code": module,
-                "options": self.options,
-                "parameters": [_pack_type(t) for t in view.input_specs],
-                "results": [_pack_type(t) for t in results],
-                "input_sets": [[wire.pack(a) for a in case.inputs]],
-            }
-        )
-        (packed,) = answer["output_sets"]
-        outputs = tuple(wire.unpack(a) for a in packed)
-        return Execution(outputs, {"lower": lowered - start, **answer["seconds"]})
+        try:
+            answer = self.worker.request(message)
+        except TenferroError as error:
+            if len(views) == 1:
+                results[next(iter(views))] = error
+                return
+            items = list(views.items())
+            for half in (items[: len(items) // 2], items[len(items) // 2 :]):
+                self._run_module(cases, dict(half), results)
+            return
+        seconds = {k: v / len(views) for k, v in {"lower": lowered - start, **answer["seconds"]}.items()}
+        arrays = iter(answer["output_sets"][0])
+        for i, view in views.items():
+            results[i] = Execution(tuple(wire.unpack(next(arrays)) for _ in view.output_slots), seconds)
 
     def bit_exact(self, case: Case) -> bool:
         return False

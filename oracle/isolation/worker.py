@@ -36,7 +36,7 @@ def main(descriptor: int, preload: str) -> None:
         client = _answer(connection, lambda: _open(wire.receive(connection)))
         while client is not None:
             request = wire.receive(connection)
-            _answer(connection, lambda request=request: (_run(client, request), None))  # type: ignore[misc]
+            _answer(connection, lambda request=request: (_run(client, request), None))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass
     # no interpreter shutdown: destructors of native libraries are no part of any verdict

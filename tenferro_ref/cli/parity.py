@@ -9,7 +9,7 @@ import click
 
 from fuzz import records
 from fuzz.campaign import Progress, Settings, run_campaign
-from oracle.executors import Pool, PjrtExecutor
+from oracle.executors import PjrtExecutor, Pool
 from reports import outcome, write_html, write_junit, write_markdown
 from tenferro_ref.cli.common import draw_seed, json_option, out_directory, print_json, progress_bar, seed_option, split
 from tenferro_ref.errors import MissingDependency, UsageError
@@ -97,7 +97,9 @@ def _summary(campaign: records.Campaign, page: Path) -> dict[str, object]:
 def _print_summary(campaign: records.Campaign, page: Path) -> None:
     for totals in campaign.totals:
         verdicts = ", ".join(f"{n} {name}" for name, n in totals.verdicts.items())
-        share = f", {totals.decided / totals.elements:.1%} of {totals.elements} elements decided" if totals.elements else ""
+        share = (
+            f", {totals.decided / totals.elements:.1%} of {totals.elements} elements decided" if totals.elements else ""
+        )
         click.echo(f"  {totals.executor}: {verdicts}{share}")
     for info in campaign.executors:
         if not info.available:

@@ -27,7 +27,9 @@ class Run:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-def tenferro_ref(*arguments: object, env: dict[str, str | None] | None = None, stdin: bytes = b"", **options: Any) -> Run:
+def tenferro_ref(
+    *arguments: object, env: dict[str, str | None] | None = None, stdin: bytes = b"", **options: Any
+) -> Run:
     """`tenferro-ref ARGUMENTS...`; a None in `env` unsets the variable."""
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     for name, value in (env or {}).items():

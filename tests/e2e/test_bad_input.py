@@ -48,7 +48,7 @@ BAD_PROGRAMS = {
     "truncated": (json.dumps(PROGRAM)[:-20], "not JSON"),
     "garbage": ("\x01\x02\x03", "neither program JSON"),
     "stablehlo": ("module {\n}\n", "StableHLO"),
-    "unknown op": (set_at("instructions", 0, "op", value="Transmogrify"), "unknown op \"Transmogrify\""),
+    "unknown op": (set_at("instructions", 0, "op", value="Transmogrify"), 'unknown op "Transmogrify"'),
     "unknown key": (set_at("colour", value="red"), "colour"),
     "missing key": (broken(lambda p: p.pop("outputs")), "missing key 'outputs'"),
     "wrong version": (set_at("tenferro_program", value=2), "version 2"),

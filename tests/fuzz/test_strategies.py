@@ -1,0 +1,183 @@
+"""The strategies: valid whatever the bytes, and shrinking to what matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import pytest
+from hypothesis import HealthCheck, Phase, find, given, settings
+from hypothesis import strategies as st
+
+from fuzz import profiles
+from fuzz.strategies import DEFAULT, GENE, HEADER, STRATEGY, Config, cases, decode, default_ops, graphs
+from fuzz.strategies.decode import steps
+from fuzz.strategies.genes import Genes, Weighted
+from fuzz.strategies.motifs import MOTIFS
+from oracle.case import Case
+from tenferro_ref.compiler import compile_std_to_exec
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import UsageError
+from tenferro_ref.ops import OPS, Clamp, DotGeneral, Exp, Op, ReduceProd, Select, Sin, Transpose
+from tenferro_ref.program import GraphProgram
+from tenferro_ref.runtime import GraphExecutor
+from tenferro_ref.tensor import same_bits
+
+SHRINK = settings(
+    max_examples=3_000, database=None, phases=[Phase.generate, Phase.shrink], suppress_health_check=list(HealthCheck)
+)
+
+
+def instructions(program: GraphProgram, kind: type[Op]) -> list[Op]:
+    return [ins.op for ins in program.instructions if isinstance(ins.op, kind)]
+
+
+# --- validity ---------------------------------------------------------------------------------------------------------
+
+
+@given(cases())
+def test_cases_type_check_and_run_alike_segmented_and_not(case: Case) -> None:
+    program = compile_std_to_exec(case.program, verify=True)
+    executor = GraphExecutor()
+    outputs = executor.eval_exec_ir(program, case.inputs)
+    assert [o.shape for o in outputs] == [t.shape for t in case.program.output_types]
+    unsegmented = executor.eval_unsegmented(program, case.inputs)
+    assert all(same_bits(a, b) for a, b in zip(outputs, unsegmented, strict=True))
+
+
+@given(st.binary(max_size=HEADER), st.lists(st.binary(max_size=2 * GENE), max_size=20))
+def test_any_bytes_decode(header: bytes, genes: list[bytes]) -> None:
+    case = decode(DEFAULT, header, genes)
+    assert 1 <= len(case.program.instructions) <= DEFAULT.max_instructions
+    assert decode(DEFAULT, header, genes).fingerprint == case.fingerprint
+
+
+@pytest.mark.parametrize("op", default_ops(), ids=lambda op: op.__name__)
+def test_each_op_makes_programs_alone(op: type[Op]) -> None:
+    @settings(max_examples=15)
+    @given(graphs(Config(ops=(op,), max_instructions=3)))
+    def check(program: GraphProgram) -> None:
+        assert program.slot_types
+        assert {type(ins.op) for ins in program.instructions} == {op}
+
+    check()
+
+
+def test_the_table_has_no_holes() -> None:
+    assert STRATEGY.holes(OPS) == []
+
+
+def test_every_motif_is_possible_by_default() -> None:
+    for exact in (False, True):
+        table = steps(DEFAULT, exact)
+        reachable = {step.grow.__name__ for step in table.entries() if not isinstance(step, type)}
+        assert reachable == set(MOTIFS)
+
+
+def test_nothing_to_generate_is_a_usage_error() -> None:
+    with pytest.raises(UsageError):
+        decode(Config(ops=(Exp,), dtypes=(DType.I32,)), b"", [])
+
+
+# --- shrinking --------------------------------------------------------------------------------------------------------
+
+
+def _batched(program: GraphProgram) -> bool:
+    return any(isinstance(op, DotGeneral) and op.lhs_batch_dims for op in instructions(program, DotGeneral))
+
+
+def _transposed_dot(program: GraphProgram) -> bool:
+    turned = {ins.output_slots[0] for ins in program.instructions if isinstance(ins.op, Transpose)}
+    return any(isinstance(ins.op, DotGeneral) and turned & {*ins.input_slots} for ins in program.instructions)
+
+
+def _product_of_five(program: GraphProgram) -> bool:
+    types = program.slot_types
+    return any(isinstance(ins.op, ReduceProd) and 5 in types[ins.input_slots[0]].shape for ins in program.instructions)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "most"),
+    [
+        (lambda p: True, 1),
+        (_batched, 2),
+        (_transposed_dot, 3),
+        (_product_of_five, 2),
+        (lambda p: bool(instructions(p, Select)), 2),
+        (lambda p: bool(instructions(p, Sin)) and bool(instructions(p, Clamp)), 3),
+        (lambda p: len(p.instructions) >= 6, 6),
+    ],
+    ids=[
+        "anything",
+        "batched dot",
+        "dot of a transpose",
+        "product of five",
+        "select",
+        "sin and clamp",
+        "six instructions",
+    ],
+)
+def test_programs_shrink(wanted: Callable[[GraphProgram], bool], most: int) -> None:
+    found = find(graphs(Config(motifs=False)), wanted, settings=SHRINK)
+    assert len(found.instructions) <= most, found
+    assert len(found.output_slots) <= 2
+    assert all(prod(e for e in t.shape if isinstance(e, int)) <= 64 for t in found.slot_types.values())
+
+
+def test_programs_with_motifs_shrink_to_one_of_them() -> None:
+    found = find(graphs(), _batched, settings=SHRINK)
+    assert len(found.instructions) <= 4, found
+
+
+# --- the reader of bytes ----------------------------------------------------------------------------------------------
+
+
+@given(st.binary(max_size=8), st.integers(1, 1000))
+def test_decisions_stay_in_range(data: bytes, n: int) -> None:
+    genes = Genes(data)
+    for _ in range(6):
+        assert 0 <= genes.pick(n) < n
+        assert 0 <= genes.near(n) < n
+    assert sorted(Genes(data).permutation(n % 7)) == list(range(n % 7))
+
+
+def test_no_bytes_are_the_simplest_choices() -> None:
+    genes = Genes(b"")
+    assert (genes.pick(9), genes.near(9), genes.chance(99), genes.choose("abc")) == (0, 0, False, "a")
+    assert genes.permutation(5) == (0, 1, 2, 3, 4)
+
+
+@pytest.mark.parametrize("percent", [1, 10, 50, 99])
+def test_chances_are_what_they_say(percent: int) -> None:
+    hits = sum(Genes(bytes([byte])).chance(percent) for byte in range(256))
+    assert abs(hits - 2.56 * percent) < 1
+
+
+def test_weights_are_shares_and_nothing_named_is_unreachable() -> None:
+    table = Weighted([("a", 3), ("b", 1), ("c", 1e-9)])
+    drawn = [table(Genes(i.to_bytes(2, "big"))) for i in range(0, 65536, 16)]
+    assert 0.73 < drawn.count("a") / len(drawn) < 0.77
+    assert drawn.count("c") > 0
+    assert drawn[0] == "a"
+
+
+# --- profiles ---------------------------------------------------------------------------------------------------------
+
+
+def test_profiles_keep_their_database_and_their_randomness_in_ci() -> None:
+    now = profiles.current()
+    try:
+        for name in profiles.PROFILES:
+            profiles.load(name)
+            assert profiles.current() == name
+            current = settings()
+            assert not current.derandomize
+            assert current.database is not None
+            assert current.deadline is None
+    finally:
+        profiles.load(now)
+
+
+def test_an_unknown_profile_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="nightly"):
+        profiles.load("weekly")

@@ -1,0 +1,408 @@
+"""A hostile implementation: every freedom that an arithmetic model grants is taken at random, element by element.
+
+Results move within their budgets, sums run in random trees, denormals are flushed, products go unrounded into additions,
+divisions are rewritten. What it gives must be inside the enclosure, always. It evaluates exactly (fractions) where rounding
+matters and shares nothing with the rules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from oracle.enclosure import Model
+from tenferro_ref.dims import evaluate
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import (
+    Abs,
+    Add,
+    BroadcastInDim,
+    Clamp,
+    Compare,
+    CompareDir,
+    Concatenate,
+    Constant,
+    Convert,
+    Cos,
+    Divide,
+    DotGeneral,
+    Exp,
+    Expm1,
+    Log,
+    Log1p,
+    Maximum,
+    Minimum,
+    Multiply,
+    Negate,
+    Op,
+    Pow,
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    ReduceSum,
+    Reshape,
+    Reverse,
+    Rsqrt,
+    Select,
+    Sign,
+    Sin,
+    Slice,
+    Sqrt,
+    Tanh,
+    Transpose,
+    Tril,
+    free_axes,
+)
+from tenferro_ref.program import GraphProgram
+
+FUNCTIONS = {
+    Exp: np.exp,
+    Expm1: np.expm1,
+    Log: np.log,
+    Log1p: np.log1p,
+    Sin: np.sin,
+    Cos: np.cos,
+    Tanh: np.tanh,
+    Rsqrt: lambda v: 1 / np.sqrt(v),
+}
+RANGES = {Exp: (0, np.inf), Expm1: (-1, np.inf), Tanh: (-1, 1), Sin: (-1, 1), Cos: (-1, 1)}
+WIDE = {DType.F32: np.float64, DType.F64: np.longdouble}
+
+
+@dataclass
+class Val:
+    """An array, and the operands of the product, quotient or root that it is; the addends (last axis) of a sum."""
+
+    a: np.ndarray
+    factors: tuple[np.ndarray, ...] | None = None
+    quotient: tuple[np.ndarray, ...] | None = None
+    root: tuple[np.ndarray, ...] | None = None
+    addends: np.ndarray | None = None
+    constant: int | None = None
+
+    def map(self, f: Any) -> Val:
+        memory = (None if m is None else tuple(map(f, m)) for m in (self.factors, self.quotient, self.root))
+        return Val(f(self.a), *memory, None, self.constant)
+
+
+def round_fraction(q: Fraction, kind: type) -> Any:
+    """Correctly rounded to `kind`, ties to even."""
+    try:
+        near = kind(q.numerator / q.denominator)
+    except OverflowError:
+        near = kind(np.inf if q > 0 else -np.inf)
+    if kind is np.float64:
+        return near
+    largest = Fraction(float(np.finfo(kind).max))
+    candidates = [near, np.nextafter(near, kind(np.inf)), np.nextafter(near, kind(-np.inf))]
+    step = Fraction(2) ** 104
+
+    def position(c: Any) -> Fraction:
+        return Fraction(float(c)) if np.isfinite(c) else (largest + step) * (1 if c > 0 else -1)
+
+    best = min(abs(position(c) - q) for c in candidates)
+    tied = [c for c in candidates if abs(position(c) - q) == best]
+    even = [c for c in tied if np.isinf(c) or not (int(c.view(np.int32)) & 1)]
+    return (even or tied)[0] if len(tied) > 1 else tied[0]
+
+
+class Perturbed:
+    """Runs programs under `model`; `rng` decides every freedom."""
+
+    def __init__(self, model: Model, rng: np.random.Generator) -> None:
+        self.model, self.rng = model, rng
+
+    def run(self, program: GraphProgram, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        values = {s: Val(a) for s, a in zip(program.input_slots, inputs, strict=True)}
+        self.const = dict.fromkeys(program.input_slots, False)
+        with np.errstate(all="ignore"):
+            for ins in program.instructions:
+                operands = [values[s] for s in ins.input_slots]
+                self.known = [self.const[s] for s in ins.input_slots]
+                (slot,) = ins.output_slots
+                values[slot] = self.step(ins.op, operands)
+                self.const[slot] = all(self.known)
+        return [self.flush(values[s].a) for s in program.output_slots]
+
+    def coin(self, shape: tuple[int, ...] = (), p: float = 0.5) -> Any:
+        return self.rng.random(shape) < p
+
+    def flush(self, a: np.ndarray, inexact: bool = False) -> np.ndarray:
+        if not self.model.flush or a.dtype.kind != "f":
+            return a
+        tiny = np.finfo(a.dtype).smallest_normal
+        small = (np.abs(a) <= tiny) if inexact and self.coin() else (np.abs(a) < tiny)
+        return np.where(small & self.coin(a.shape), np.copysign(a.dtype.type(0), a), a).astype(a.dtype)
+
+    def step(self, op: Op, v: list[Val]) -> Val:
+        kind = type(op)
+        if kind in (Transpose, Reshape, BroadcastInDim, Reverse, Slice, Concatenate, Tril, Negate, Constant):
+            return self.move(op, v)
+        x = [self.flush(o.a) for o in v]
+        if kind is Select:
+            return Val(np.where(*x))
+        if kind in (Compare, Convert, Abs, Sign, Maximum, Minimum, Clamp, ReduceMax, ReduceMin):
+            return Val(self.pick(op, x))
+        if x[0].dtype.kind != "f":
+            return Val(self.integers(op, x))
+        if kind is Add:
+            return Val(self.flush(self.add(v, x), True))
+        if kind is Multiply:
+            return self.multiply(v, x)
+        if kind is Divide:
+            if self.model.rewrite and self.known == [False, True] and self.coin():
+                reciprocal = np.asarray(1 / x[1])
+                tiny = np.finfo(reciprocal.dtype).smallest_normal
+                if (np.isfinite(reciprocal) & (np.abs(reciprocal) >= tiny)).all():
+                    return self.multiply([v[0], Val(reciprocal)], [x[0], reciprocal])
+            quotient = Val(self.flush(self.divide(v, x), True))
+            if self.model.rewrite:
+                quotient.quotient = tuple(np.broadcast_arrays(*x))
+            return quotient
+        if kind is Sqrt:
+            return Val(np.sqrt(x[0]), root=(x[0],) if self.model.rewrite else None)
+        if kind is Pow:
+            return Val(self.flush(self.power(*x), True))
+        if kind in FUNCTIONS:
+            return Val(self.flush(self.function(kind, x[0]), True))
+        if kind is ReduceSum:
+            total = Val(self.reduce_sum(op, v[0], x[0]))
+            if self.model.rewrite and op.axes:
+                kept = free_axes(x[0].ndim, op.axes)
+                total.addends = x[0].transpose((*kept, *op.axes)).reshape(*[x[0].shape[i] for i in kept], -1)
+            return total
+        if kind is ReduceProd:
+            return Val(self.fold(op.axes, x[0], lambda a, b: self.flush(np.asarray(a * b), True)))
+        assert kind is DotGeneral
+        return Val(self.dot(op, *x))
+
+    def move(self, op: Op, v: list[Val]) -> Val:
+        if isinstance(op, Constant):
+            return Val(np.asarray(op.value))
+        if isinstance(op, Negate):
+            x = v[0]
+            pairs = (None if m is None else (-m[0], m[1]) for m in (x.factors, x.quotient))
+            return Val(-x.a, *pairs, constant=x.constant)
+        if isinstance(op, Concatenate):
+            return Val(np.concatenate([o.a for o in v], op.axis))
+        shapes = [o.a.shape for o in v]
+        if isinstance(op, Transpose):
+            return v[0].map(lambda a: a.transpose(op.perm))
+        if isinstance(op, Reshape):
+            shape = tuple(evaluate(e, shapes) for e in op.shape)
+            return v[0].map(lambda a: a.reshape(shape, order="F"))
+        if isinstance(op, BroadcastInDim):
+            shape = tuple(evaluate(e, shapes) for e in op.shape)
+            rest = [i for i in range(len(shape)) if i not in op.dims]
+            order = np.argsort([*op.dims, *rest])
+            return v[0].map(lambda a: np.broadcast_to(a.reshape(a.shape + (1,) * len(rest)).transpose(order), shape))
+        if isinstance(op, Reverse):
+            return v[0].map(lambda a: np.flip(a, op.axes))
+        if isinstance(op, Slice):
+            index = tuple(slice(*e) for e in zip(op.starts, op.limits, op.strides, strict=True))
+            return v[0].map(lambda a: a[index])
+        assert isinstance(op, Tril)
+        a = v[0].a
+        rows, columns = np.indices(a.shape)[:2]
+        return Val(np.where(rows >= columns - op.k, a, a.dtype.type(0)))
+
+    def pick(self, op: Op, x: list[np.ndarray]) -> np.ndarray:
+        if isinstance(op, Compare):
+            f = {"Eq": np.equal, "Lt": np.less, "Le": np.less_equal, "Gt": np.greater, "Ge": np.greater_equal}
+            return np.asarray(f[CompareDir(op.dir).value](*x))
+        if isinstance(op, Convert):
+            return self.flush(self.convert(x[0], op.to), x[0].dtype == np.float64 and op.to is DType.F32)
+        if isinstance(op, Abs):
+            return np.asarray(np.abs(x[0]))
+        if isinstance(op, Sign):
+            s = np.sign(x[0])
+            return np.where((s == 0) & self.coin(s.shape), -s, s).astype(s.dtype)
+        if isinstance(op, Clamp):
+            return self.extremum(np.minimum, x[2], self.extremum(np.maximum, x[1], x[0]))
+        if isinstance(op, (Maximum, Minimum)):
+            return self.extremum(np.maximum if isinstance(op, Maximum) else np.minimum, *x)
+        f = np.maximum if isinstance(op, ReduceMax) else np.minimum
+        return self.fold(op.axes, x[0], lambda a, b: self.extremum(f, a, b))  # type: ignore[attr-defined]
+
+    def extremum(self, f: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Either operand where both are zeros, or denormals under flushing."""
+        r = f(a, b)
+        if a.dtype.kind != "f":
+            return np.asarray(r)
+        tiny = np.finfo(a.dtype).smallest_normal if self.model.flush else np.finfo(a.dtype).smallest_subnormal
+        alike = (np.abs(a) < tiny) & (np.abs(b) < tiny)
+        return np.where(alike, np.where(self.coin(r.shape), a, b), r).astype(a.dtype)
+
+    def convert(self, x: np.ndarray, to: DType) -> np.ndarray:
+        if x.dtype.kind != "f" or to.is_float:
+            return x.astype(to.numpy)
+        limits = np.iinfo(to.numpy.name)
+        whole = np.where(np.isnan(x), 0, np.trunc(np.clip(x, -(2.0**62), 2.0**62)))
+        return np.clip(whole.astype(np.int64), limits.min, limits.max).astype(to.numpy)
+
+    def integers(self, op: Op, x: list[np.ndarray]) -> np.ndarray:
+        f = {Add: np.add, Multiply: np.multiply}
+        if type(op) in f:
+            return np.asarray(f[type(op)](*x))
+        assert isinstance(op, ReduceSum)
+        return np.asarray(x[0].sum(op.axes, dtype=x[0].dtype))
+
+    def add(self, v: list[Val], x: list[np.ndarray]) -> np.ndarray:
+        r = np.asarray(x[0] + x[1])
+        for i in (0, 1):
+            if v[i].factors is not None and self.coin():
+                r = np.where(self.coin(r.shape), self.fma(*v[i].factors, x[1 - i]), r)  # type: ignore[misc]
+        if self.model.rewrite:
+            for i in (0, 1):
+                if self.known[1 - i]:
+                    r = np.where((x[1 - i] == 0) & self.coin(r.shape), x[i], r)
+        return r
+
+    def fma(self, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+        kind = a.dtype.type
+        a, b, c = np.broadcast_arrays(a, b, c)
+
+        def one(p: Any, q: Any, r: Any) -> Any:
+            if not np.isfinite(p * q * 0 + r) and not (np.isfinite(p) and np.isfinite(q) and np.isfinite(r)):
+                return r if np.isinf(r) and np.isfinite(p) and np.isfinite(q) else p * q + r
+            exact = Fraction(float(p)) * Fraction(float(q)) + Fraction(float(r))
+            if exact == 0:
+                return p * q + r if p == 0 or q == 0 else kind(0)
+            rounded = round_fraction(exact, kind)
+            return np.copysign(rounded, -1 if exact < 0 else 1)
+
+        return np.array([one(*t) for t in zip(a.flat, b.flat, c.flat, strict=True)], kind).reshape(a.shape)
+
+    def multiply(self, v: list[Val], x: list[np.ndarray]) -> Val:
+        factors = tuple(np.broadcast_arrays(*x))
+        known = list(self.known)
+        for i in (0, 1):
+            inner = v[i].factors
+            if self.model.rewrite and self.known[1 - i] and v[i].constant is not None and inner is not None:
+                j = v[i].constant  # (x * c) * d as x * (c * d)
+                folded = np.asarray(inner[j] * x[1 - i])
+                info = np.finfo(folded.dtype)
+                usual = (np.abs(folded) > info.smallest_normal) & (np.abs(folded) < info.max)
+                if usual.all() and self.coin():
+                    factors, known = (np.broadcast_to(inner[1 - j], folded.shape), folded), [False, True]
+                    break
+        product = Val(self.flush(np.asarray(factors[0] * factors[1]), True))
+        if self.model.contract:
+            product.factors = tuple(factors)
+            product.constant = known.index(True) if known[0] != known[1] else None
+        return product
+
+    def divide(self, v: list[Val], x: list[np.ndarray]) -> np.ndarray:
+        r = np.asarray(x[0] / x[1])
+        info = np.finfo(r.dtype)
+
+        def take(inner: np.ndarray, other: np.ndarray) -> None:
+            """A rewrite counts where its intermediate value is an ordinary number; else it is a finding, not a freedom."""
+            nonlocal r
+            usual = (
+                (np.abs(inner) > info.smallest_normal) & (np.abs(inner) < info.max) & (np.abs(r) > info.smallest_normal)
+            )
+            r = np.where(usual & np.isfinite(other) & self.coin(r.shape), other, r)
+
+        n, d = v
+        if n.quotient is not None:  # (a / b) / c
+            inner = n.quotient[1] * x[1]
+            take(inner, n.quotient[0] / inner)
+        if d.quotient is not None:  # a / (b / c)
+            inner = x[0] * d.quotient[1]
+            take(inner, inner / d.quotient[0])
+        if d.root is not None:
+            inner = self.function(Rsqrt, d.root[0])
+            take(np.broadcast_to(inner, r.shape), x[0] * inner)
+        if self.model.rewrite and self.known[1]:
+            reciprocal = np.asarray(1 / x[1])
+            tiny = np.finfo(r.dtype).smallest_normal
+            usable = (np.abs(reciprocal) >= tiny) & self.coin(r.shape)
+            r = np.where(usable, x[0] * reciprocal, r)
+        return r
+
+    def moved(self, exact: np.ndarray, ulps: float, kind: type, least: float, greatest: float) -> np.ndarray:
+        """Results of `kind` within `ulps` of `exact` (wide)."""
+        info = np.finfo(kind)
+        near = exact.astype(kind)
+        ulp = np.spacing(np.minimum(np.abs(near), info.max / 2)).astype(exact.dtype)
+        ulp = np.where(np.abs(near) > info.max / 2, 2 * ulp, ulp)
+        shift = self.rng.choice([-1.0, 1.0, 0.0, self.rng.uniform(-1, 1)]) * ulps
+        result = (exact + shift * ulp).astype(kind)
+        too_far = ~(np.abs(result.astype(exact.dtype) - exact) <= ulps * ulp) & np.isfinite(result)
+        wrong_sign = (exact == 0) | (np.signbit(result) != np.signbit(exact))
+        result = np.where(too_far | wrong_sign | ~np.isfinite(exact), near, result)
+        outside = (result < least) | (result > greatest)
+        return np.where(outside, near, result).astype(kind)
+
+    def function(self, kind: type, x: np.ndarray) -> np.ndarray:
+        dtype = DType.of(x)
+        exact = np.asarray(FUNCTIONS[kind](x.astype(WIDE[dtype])))  # type: ignore[operator]
+        least, greatest = RANGES.get(kind, (-np.inf, np.inf))  # type: ignore[call-overload]
+        return self.moved(exact, self.model.budget(kind.__name__, dtype), x.dtype.type, least, greatest)
+
+    def power(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        dtype = DType.of(x)
+        x, y = np.broadcast_arrays(x, y)
+        exact = np.power(x.astype(WIDE[dtype]), y.astype(WIDE[dtype]))
+        moved = self.moved(exact, self.model.budget("Pow", dtype), x.dtype.type, -np.inf, np.inf)
+        return np.where((x == 1) | (y == 0), 1, moved).astype(x.dtype)
+
+    def fold(self, axes: tuple[int, ...], x: np.ndarray, f: Any) -> np.ndarray:
+        """Pairs merged in random order."""
+        if not axes:
+            return x
+        kept = free_axes(x.ndim, axes)
+        moved = x.transpose((*kept, *axes)).reshape(*[x.shape[i] for i in kept], -1)
+        parts = [np.asarray(moved[..., i]) for i in range(moved.shape[-1])]
+        return self.tree(parts, f)
+
+    def tree(self, parts: list[np.ndarray], f: Any) -> np.ndarray:
+        parts = list(parts)
+        while len(parts) > 1:
+            i, j = self.rng.choice(len(parts), 2, replace=False)
+            merged = f(parts[i], parts[j])
+            parts = [p for k, p in enumerate(parts) if k not in (i, j)] + [merged]
+        return parts[0]
+
+    def reduce_sum(self, op: Any, v: Val, x: np.ndarray) -> np.ndarray:
+        if not op.axes:
+            return x
+        start = x.dtype.type(-0.0 if self.model.any_zero_sum and self.coin() else 0.0)
+        if v.addends is not None and self.coin():
+            axes = (*op.axes, x.ndim)
+            return np.asarray(self.fold(axes, v.addends, lambda a, b: self.flush(np.asarray(a + b))) + start)
+        if v.factors is not None and self.coin():
+            kept = free_axes(x.ndim, op.axes)
+            f, g, plain = (
+                a.transpose((*kept, *op.axes)).reshape(*[x.shape[i] for i in kept], -1) for a in (*v.factors, x)
+            )
+            total = np.full(f.shape[:-1], start)
+            for i in self.rng.permutation(f.shape[-1]):
+                fused = self.coin()
+                total = self.fma(f[..., i], g[..., i], total) if fused else np.asarray(total + plain[..., i])
+                total = self.flush(total, True)
+            return total
+        total = self.fold(op.axes, x, lambda a, b: self.flush(np.asarray(a + b)))
+        return np.asarray(total + start)
+
+    def dot(self, op: DotGeneral, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        assert not op.lhs_batch_dims
+        x = np.moveaxis(x, op.lhs_contracting_dims[0], -1)
+        y = np.moveaxis(y, op.rhs_contracting_dims[0], -1)
+        shape = x.shape[:-1] + y.shape[:-1]
+        x = x.reshape((-1, 1, x.shape[-1]))
+        y = y.reshape((1, -1, y.shape[-1]))
+        x, y = np.broadcast_arrays(x, y)
+        start = x.dtype.type(-0.0 if self.model.any_zero_sum and self.coin() else 0.0)
+        if self.coin() and self.model.contract:
+            total = np.full(x.shape[:-1], start)
+            for i in self.rng.permutation(x.shape[-1]):
+                total = self.flush(self.fma(x[..., i], y[..., i], total), True)
+        else:
+            products = [self.flush(np.asarray(x[..., i] * y[..., i]), True) for i in range(x.shape[-1])]
+            total = np.asarray(self.tree(products, lambda a, b: self.flush(np.asarray(a + b))) + start)
+        return total.reshape(shape)
