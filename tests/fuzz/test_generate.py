@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -14,7 +15,7 @@ from fuzz.strategies import DEFAULT, Config, default_ops
 from fuzz.strategies.growth import BIG
 from fuzz.strategies.rows import admitted
 from oracle.case import Case
-from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec, run_passes
+from tenferro_ref.compiler import DEFAULT_PIPELINE, PassResult, compile_std_to_exec, run_passes
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Abs, Add, Compare, Constant, Convert, DotGeneral, Negate, ReduceSum
 from tenferro_ref.program import dumps, loads, to_exec
@@ -77,12 +78,39 @@ def test_every_feature_is_reached(reached: Counter[str], feature: str) -> None:
     assert reached[feature] >= 3
 
 
-def test_every_pass_finds_work_and_programs_without_any(sample: list[Case]) -> None:
-    fired: Counter[tuple[str, bool]] = Counter()
-    for case in sample[:400]:
+def test_every_pass_finds_work_and_every_rule_fires(sample: list[Case]) -> None:
+    fired: Counter[str] = Counter()
+    for case in sample[:600]:
         for name, result in zip(DEFAULT_PIPELINE, run_passes(to_exec(case.program), DEFAULT_PIPELINE), strict=True):
-            fired[name, bool(result.changes)] += 1
-    assert all(fired[name, changed] >= 10 for name in DEFAULT_PIPELINE for changed in (True, False)), fired
+            fired[f"{name}: {'something' if result.changes else 'nothing'} to do"] += 1
+            for change in result.changes:
+                fired[f"{name}: {re.sub('slot [0-9]+|[0-9]+', '', change)}"] += 1
+            if name == "TransposeFolding":
+                fired["TransposeFolding: declined"] += any(f == "dot: of Transpose" for f in describe(_as_case(result)))
+    rules = [
+        *(f"{name}: {what} to do" for name in DEFAULT_PIPELINE for what in ("something", "nothing")),
+        *("TransposeFolding: : lhs", "TransposeFolding: : rhs", "TransposeFolding: declined"),
+        # merging either side, both, before or after a transpose, and taking the merged axes apart again
+        *(
+            f"DotDecomposer: : DotGeneral becomes {steps}"
+            for steps in (
+                "Transpose, DotGeneral",
+                "Transpose, Transpose, DotGeneral",
+                "Reshape, DotGeneral, Reshape",
+                "Reshape, Reshape, DotGeneral",
+                "Reshape, Transpose, Reshape, DotGeneral",
+                "Transpose, Reshape, DotGeneral, Reshape",
+                "Transpose, Reshape, Transpose, Reshape, DotGeneral",
+            )
+        ),
+        "DotDimensionSorter: : contraction [, ] x [, ]",
+        "DotDimensionSorter: : contraction [, , ] x [, , ]",
+    ]
+    assert [rule for rule in rules if not any(key.startswith(rule) and n for key, n in fired.items())] == []
+
+
+def _as_case(result: PassResult) -> Case:
+    return Case.of(result.program.to_graph(), [])
 
 
 def test_programs_type_check_and_survive_json(sample: list[Case]) -> None:
