@@ -20,7 +20,7 @@ import tenferro_ref.compiler.dot_dimension_sorter as sorter
 import tenferro_ref.compiler.transpose_folding as folding
 import tenferro_ref.stablehlo.writer as writer
 from tenferro_ref.ops import DotGeneral, Maximum, Op, Policy, ReduceSum, Reshape
-from tenferro_ref.pjrt.transfer import Download
+from tenferro_ref.pjrt import Client, TensorSpec
 from tenferro_ref.program import ExecProgram, GraphProgram, program
 from tenferro_ref.runtime.kernels import KERNELS
 from tenferro_ref.stablehlo.emit import EMIT
@@ -125,12 +125,24 @@ def _early_last_use(right: Any) -> Any:
     return wrong
 
 
-def _row_major_download(right: Any) -> Any:
-    def wrong(self: Download, raw: int) -> Any:
-        array = right(self, raw)
+@dataclass(frozen=True)
+class _RowMajorDownload:
+    """A download whose bytes are taken to be row-major."""
+
+    right: Any
+
+    @property
+    def spec(self) -> TensorSpec:
+        spec: TensorSpec = self.right.spec
+        return spec
+
+    def __call__(self, raw: int) -> Any:
+        array = self.right(raw)
         return np.array(array.ravel("F").reshape(array.shape, order="C"), order="F")
 
-    return wrong
+
+def _row_major_download(right: Any) -> Any:
+    return lambda client, spec: _RowMajorDownload(right(client, spec))
 
 
 def _sum_without_last(right: Any) -> Any:
@@ -177,7 +189,7 @@ CATALOGUE: tuple[Mutant, ...] = (
     ),
     Mutant(
         "download-row-major", "layout", "downloaded bytes are taken to be row-major",
-        _member(Download, "__call__", _row_major_download), in_worker=True,
+        _member(Client, "download", _row_major_download), in_worker=True,
     ),
     Mutant(
         "sum-without-last", "kernels", "ReduceSum skips the last element", _row(KERNELS, ReduceSum, _sum_without_last),

@@ -166,14 +166,31 @@ def multiply(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     if not c.model.contract:
         return result
     raw = _unrounded_product(f, x, y, exact_low, exact_high)
-    for scaled, other in ((x, y), (y, x)) if c.model.rewrite else ():
-        u = scaled.unrounded
-        if other.const and u is not None and u.scaled and u.kind != "root":  # (x * c) * d is x * (c * d)
-            down, up = outward(f, CHAIN_ULPS, *product_bounds(f.wide, replace(scaled, lo=u.lo, hi=u.hi), other))
-            lo, hi = np.fmin(lo, f.nearest(down)), np.fmax(hi, f.nearest(up))
-            raw = np.fmin(raw[0], down), np.fmax(raw[1], up)
-            result = build(c.model, c.dtype, lo, hi, nan, *_zero_signs(x, y))
+    alternative = _regrouped_product(f, x, y) if c.model.rewrite else None
+    if alternative is not None:
+        down, up = alternative
+        lo, hi = np.fmin(lo, f.nearest(down)), np.fmax(hi, f.nearest(up))
+        raw = (
+            np.where(np.isnan(down), raw[0], np.fmin(raw[0], down)),
+            np.where(np.isnan(up), raw[1], np.fmax(raw[1], up)),
+        )
+        result = build(c.model, c.dtype, lo, hi, nan, *_zero_signs(x, y))
     return replace(result, unrounded=Unrounded("product", *raw, x.const != y.const))
+
+
+def _regrouped_product(f: Format, x: Enclosure, y: Enclosure) -> Bounds | None:
+    """Wide bounds of what (x * c) * (y * d) as (x * y) * (c * d), or sqrt(x) * sqrt(x) as x, may give; NaN where empty."""
+    xu, yu = x.unrounded, y.unrounded
+    if xu is not None and yu is not None and xu.kind == yu.kind == "root":
+        ulps = 4 * f.wide_unit / f.unit
+    elif (xu is not None and xu.regroups and y.const) or (
+        yu is not None and yu.regroups and (x.const or (xu and xu.regroups))
+    ):
+        ulps = CHAIN_ULPS
+    else:
+        return None
+    a, b = (v if u is None or v.const else replace(v, lo=u.lo, hi=u.hi) for v, u in ((x, xu), (y, yu)))
+    return outward(f, ulps, *product_bounds(f.wide, a, b))
 
 
 def _unrounded_product(f: Format, x: Enclosure, y: Enclosure, exact_low: Array, exact_high: Array) -> Bounds:

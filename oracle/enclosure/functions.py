@@ -249,7 +249,8 @@ def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     low = np.where(certain_one, 1, np.where(one, np.fmin(low, 1), low))
     high = np.where(certain_one, 1, np.where(one, np.fmax(high, 1), high))
     lo, hi = budgeted(c.format, c.budget("Pow"), low, high)
-    lo, hi = np.where(certain_one, 1.0, lo), np.where(certain_one, 1.0, hi)
+    exact = certain_one | (exponent_known & (x.lo == x.hi) & (np.abs(x.lo) == 1))
+    lo, hi = np.where(exact, low, lo).astype(float), np.where(exact, high, hi).astype(float)
     none = low > high
     lo, hi = np.where(none, np.inf, lo), np.where(none, -np.inf, hi)
     return build(c.model, c.dtype, lo, hi, nan, plus, minus)

@@ -17,6 +17,7 @@ from oracle.enclosure.arithmetic import (
     may_be_infinite,
     may_be_negative,
     may_be_zero,
+    multiply,
     product_bounds,
 )
 from oracle.enclosure.formats import Array, Format, quantum
@@ -227,6 +228,8 @@ def _dot(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         return _integer_dot(c.dtype, x, y)
     f = c.format
     k = x.shape[-1]
+    if k == 1:  # a product, which may be contracted as any other
+        return _either_zero(c, multiply(c, x.map(lambda a: a[..., 0]), y.map(lambda a: a[..., 0])))
     lo, hi = product_bounds(f.wide, x, y)
     nan = x.nan | y.nan | (may_be_zero(x) & may_be_infinite(y)) | (may_be_zero(y) & may_be_infinite(x))
     none = np.isnan(lo)
@@ -240,8 +243,6 @@ def _dot(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     q = np.where(known, quantum(x.lo).min(-1, initial=np.inf) * quantum(y.lo).min(-1, initial=np.inf), 0.0)
     tiny = 2 * f.min_normal if c.model.flush else float(np.finfo(f.storage).smallest_subnormal)
     q = np.where(q < (f.min_normal if c.model.flush else tiny), 0.0, q)
-    if k == 1:
-        return _single_product(c, lo, hi, nan, plus, minus, vanishing)
     t = Addends(
         lo, hi, nan, vanishing & plus, vanishing & minus, np.abs(lo), np.abs(hi), k, np.where(np.isnan(q), 0, q), tiny
     )
@@ -255,19 +256,6 @@ def _pos(x: Enclosure) -> Array:
 def _rounded_beyond(f: Format, lo: Array, hi: Array) -> tuple[Array, Array]:
     over_hi, over_lo = hi >= f.overflow, lo <= -f.overflow
     return np.where(over_lo, -np.inf, lo), np.where(over_hi, np.inf, hi)
-
-
-def _single_product(
-    c: Context, lo: Array, hi: Array, nan: Array, plus: Array, minus: Array, vanishing: Array
-) -> Enclosure:
-    f = c.format
-    low, high = f.nearest(lo)[..., 0], f.nearest(hi)[..., 0]
-    if f.wide is not np.float64 and f.dtype is DType.F64:
-        # the product was rounded to the wide type before: it may have been on the other side of a tie
-        low = np.minimum(low, f.nearest(np.nextafter(lo, f.wide(-np.inf)))[..., 0])
-        high = np.maximum(high, f.nearest(np.nextafter(hi, f.wide(np.inf)))[..., 0])
-    result = build(c.model, c.dtype, low, high, nan[..., 0], plus[..., 0], minus[..., 0])
-    return _either_zero(c, result)
 
 
 def _integer_dot(dtype: DType, x: Enclosure, y: Enclosure) -> Enclosure:

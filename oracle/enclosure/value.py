@@ -33,6 +33,11 @@ class Unrounded:
     scaled: bool = False
 
     @property
+    def regroups(self) -> bool:
+        """A product or quotient whose constant may be gathered with others."""
+        return self.scaled and self.kind != "root"
+
+    @property
     def contractible(self) -> bool:
         """A product, or a quotient that may have become one."""
         return self.kind == "product" or (self.kind == "quotient" and self.scaled)
