@@ -78,7 +78,7 @@ def judge_many(executor: Executor, references: Sequence[Reference]) -> list[Answ
     answers = []
     for reference, result in zip(references, results, strict=True):
         answer = judge_result(executor, reference, result)
-        if answer.verdict.is_disagreement and len(references) > 1:
+        if answer.verdict.is_disagreement and isinstance(result, Execution) and result.shared:
             alone = judge(executor, reference)
             if alone.verdict.is_disagreement:
                 answer = alone

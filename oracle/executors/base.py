@@ -14,10 +14,17 @@ from tenferro_ref.tensor import Array
 
 @dataclass(frozen=True, eq=False)
 class Execution:
-    """What an executor gave for a case: one array an output, and seconds by phase."""
+    """What an executor gave for a case: one array an output, and seconds by phase.
+
+    Attributes
+    ----------
+    shared
+        The case shared a module with others.
+    """
 
     outputs: tuple[Array, ...]
     seconds: dict[str, float] = field(default_factory=dict)
+    shared: bool = False
 
 
 class Executor(Protocol):

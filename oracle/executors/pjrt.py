@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from oracle.case import Case
 from oracle.executors.base import Execution
-from oracle.executors.lanes import Options, lane_options
+from oracle.executors.lanes import Options, lane_options, programs_a_module
 from oracle.isolation import Worker, wire
 from oracle.verdict import ExecutorInfo
 from tenferro_ref.errors import TenferroError
@@ -62,7 +62,7 @@ class PjrtExecutor:
         return result
 
     def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
-        """Run cases in one module; one compile serves them all.
+        """Run cases, as many in a module as pays in this lane.
 
         A case that cannot be lowered is left out. If the module fails or ends the worker, it is split until the guilty
         cases are alone.
@@ -76,7 +76,9 @@ class PjrtExecutor:
             except TenferroError as error:
                 results[i] = error
                 views.pop(i, None)
-        self._run_module(cases, views, results)
+        items, size = list(views.items()), programs_a_module(self.lane)
+        for start in range(0, len(items), size):
+            self._run_module(cases, dict(items[start : start + size]), results)
         return [results[i] for i in range(len(cases))]
 
     def _run_module(
@@ -111,7 +113,8 @@ class PjrtExecutor:
         seconds = {k: v / len(views) for k, v in {"lower": lowered - start, **answer["seconds"]}.items()}
         arrays = iter(answer["output_sets"][0])
         for i, view in views.items():
-            results[i] = Execution(tuple(wire.unpack(next(arrays)) for _ in view.output_slots), seconds)
+            outputs_of = tuple(wire.unpack(next(arrays)) for _ in view.output_slots)
+            results[i] = Execution(outputs_of, seconds, shared=len(views) > 1)
 
     def bit_exact(self, case: Case) -> bool:
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -13,10 +14,11 @@ import pytest
 from fuzz.mutants import find
 from oracle.case import Case
 from oracle.executors import Execution, NativeExecutor, PjrtExecutor, Pool, native_variants
-from oracle.judge import Reference, first_wrong_slot, judge
+from oracle.judge import Reference, first_wrong_slot, judge, judge_many
 from oracle.verdict import ExecutorInfo, Verdict
 from tenferro_ref.errors import MissingEnv, PjrtCall, TenferroError, UnsupportedOp, UsageError, WorkerDied
 from tenferro_ref.ops import Exp, Log, Maximum, Negate, Policy
+from tenferro_ref.pjrt import PluginRef
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.tensor import Array
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
@@ -202,3 +204,33 @@ def test_native_asked_for_by_name_is_held_to_the_enclosure_too(pool: Pool, case:
         answer = judge(pool.make("native"), Reference(case, NativeExecutor()))
     assert answer.verdict is Verdict.MISMATCH
     assert answer.comparison.worst_output == 1
+
+
+def test_cases_that_share_a_module_are_answered_one_by_one(pool: Pool, case: Case) -> None:
+    """The fast lane compiles them together; a case that cannot be lowered takes nobody with it."""
+    plugin = plugin_or_skip("xla081")
+    b = GraphBuilder()
+    x, y = b.input("I32", (2,)), b.input("I32", (2,))
+    refused = Case.of(b.build(x / y), [np.array([4, 2], np.int32), np.array([2, 1], np.int32)])
+    executor = pool.pjrt(plugin, "fast")
+    cases = [case, refused, case]
+    answers = judge_many(executor, [Reference(c, NativeExecutor()) for c in cases])
+    assert [a.verdict for a in answers] == [Verdict.PASS, Verdict.UNSUPPORTED, Verdict.PASS]
+    results = executor.run_many(cases)
+    assert isinstance(results[0], Execution)
+    assert results[0].shared
+
+
+def test_a_case_that_ends_the_worker_is_split_from_its_company(fake_library: Path, case: Case) -> None:
+    """Crash on exponential: its neighbours, in the same module at first, still get their answers."""
+    environment = {"FAKE_PJRT_MODE": "compile_segv", "FAKE_PJRT_TRIGGER": "exponential"}
+    ref = PluginRef("fake", str(fake_library), "test", environment=environment)
+    b = GraphBuilder()
+    x = b.input("F64", (2,))
+    harmless = Case.of(b.build(x), [np.array([1.0, 2.0])])
+    pool = Pool()
+    try:
+        answers = judge_many(pool.pjrt(ref, "fast"), [Reference(c, NativeExecutor()) for c in (harmless, case, harmless)])
+    finally:
+        pool.close()
+    assert [a.verdict for a in answers] == [Verdict.PASS, Verdict.CRASH, Verdict.PASS]

@@ -289,7 +289,17 @@ class Perturbed:
                 if usual.all() and self.coin():
                     factors, known = (np.broadcast_to(inner[1 - j], folded.shape), folded), [False, True]
                     break
+        fi, fj = v[0].factors, v[1].factors
+        if self.model.rewrite and fi and fj and v[0].constant is not None and v[1].constant is not None and self.coin():
+            i, j = v[0].constant, v[1].constant  # (x * c) * (y * d) as (x * y) * (c * d)
+            inner, folded = np.asarray(fi[1 - i] * fj[1 - j]), np.asarray(fi[i] * fj[j])
+            info = np.finfo(folded.dtype)
+            usual = [(np.abs(p) > info.smallest_normal) & (np.abs(p) < info.max) for p in (inner, folded)]
+            if usual[0].all() and usual[1].all():
+                factors, known = (inner, folded), [False, True]
         product = Val(self.flush(np.asarray(factors[0] * factors[1]), True))
+        if self.model.rewrite and v[0] is v[1] and v[0].root is not None and self.coin():
+            product.a = np.where(v[0].root[0] >= 0, v[0].root[0], product.a)
         if self.model.contract:
             product.factors = tuple(factors)
             product.constant = known.index(True) if known[0] != known[1] else None
@@ -349,7 +359,8 @@ class Perturbed:
         x, y = np.broadcast_arrays(x, y)
         exact = np.power(x.astype(WIDE[dtype]), y.astype(WIDE[dtype]))
         moved = self.moved(exact, self.model.budget("Pow", dtype), x.dtype.type, -np.inf, np.inf)
-        return np.where((x == 1) | (y == 0), 1, moved).astype(x.dtype)
+        certain = (np.abs(x) == 1) | (y == 0)
+        return np.where(certain, exact, moved).astype(x.dtype)
 
     def fold(self, axes: tuple[int, ...], x: np.ndarray, f: Any) -> np.ndarray:
         """Pairs merged in random order."""
