@@ -213,7 +213,7 @@ def _float_to_int(to: DType, x: Enclosure) -> Enclosure:
         large = np.where(np.isfinite(v) & (np.abs(v) < 2.0**63), v, 0.0).astype(np.int64)
         whole = np.where(np.abs(v) < 2.0**62, inside, large)
         whole = np.where(
-            v >= 2.0**63, INT_RANGE[DType.I64][1], np.where(v < -(2.0**63), INT_RANGE[DType.I64][0], whole)
+            v >= 2.0**63, INT_RANGE[DType.I64][1], np.where(v <= -(2.0**63), INT_RANGE[DType.I64][0], whole)
         )
         return np.clip(whole, least, greatest)
 

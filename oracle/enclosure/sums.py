@@ -167,7 +167,7 @@ def total(c: Context, t: Addends) -> Enclosure:
         least, greatest = np.where(none, np.inf, least), np.where(none, -np.inf, greatest)
     minus_zero = (t.neg_zero | ((t.lo < 0) & (t.hi >= 0))).all(-1) if n else np.zeros(size.shape, bool)
     minus = np.asarray(minus_zero & c.model.any_zero_sum)
-    if c.model.flush:
+    if t.underflow:  # a partial sum may be flushed, or a fused product round to a zero of its own sign
         minus = minus | ((least < 0) & (greatest >= 0) & ~small)
     result = build(c.model, c.dtype, least, greatest, nan, np.ones(size.shape, bool), np.asarray(minus))
     return replace(

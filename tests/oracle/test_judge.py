@@ -230,7 +230,9 @@ def test_a_case_that_ends_the_worker_is_split_from_its_company(fake_library: Pat
     harmless = Case.of(b.build(x), [np.array([1.0, 2.0])])
     pool = Pool()
     try:
-        answers = judge_many(pool.pjrt(ref, "fast"), [Reference(c, NativeExecutor()) for c in (harmless, case, harmless)])
+        answers = judge_many(
+            pool.pjrt(ref, "fast"), [Reference(c, NativeExecutor()) for c in (harmless, case, harmless)]
+        )
     finally:
         pool.close()
     assert [a.verdict for a in answers] == [Verdict.PASS, Verdict.CRASH, Verdict.PASS]
