@@ -1,0 +1,201 @@
+"""The commands as a user runs them: real programs, a real plugin, a real browser."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fuzz import records
+from tenferro_ref import __version__
+from tenferro_ref.ops import Exp, Log
+from tenferro_ref.program import GraphBuilder, GraphProgram, dumps, parse, print_program, to_exec
+from tests.browser import chromium_or_skip
+from tests.e2e.command import Run, tenferro_ref
+from tests.plugins import plugin_or_skip
+
+
+@pytest.fixture
+def program() -> GraphProgram:
+    b = GraphBuilder("tour")
+    x, w = b.input("F64", (2, 3)), b.input("F64", (4, 3))
+    return b.build((x @ w.T).reshape(4, 2) * 2.0, x.sum([0]))
+
+
+@pytest.fixture
+def files(tmp_path: Path, program: GraphProgram) -> tuple[Path, Path]:
+    """The program, and inputs for it, one of them row-major."""
+    (tmp_path / "p.json").write_text(dumps(program))
+    np.savez(tmp_path / "in.npz", in0=np.arange(6.0).reshape(2, 3), in1=np.ones((4, 3), order="F"))
+    return tmp_path / "p.json", tmp_path / "in.npz"
+
+
+def expected() -> tuple[np.ndarray, np.ndarray]:
+    x = np.arange(6.0).reshape(2, 3)
+    return (x @ np.ones((3, 4))).reshape((4, 2), order="F") * 2.0, x.sum(0)
+
+
+def assert_outputs(path: Path) -> None:
+    with np.load(path) as outputs:
+        assert sorted(outputs.files) == ["out0", "out1"]
+        for name, want in zip(("out0", "out1"), expected(), strict=True):
+            assert np.array_equal(outputs[name], want)
+            assert outputs[name].flags.f_contiguous
+
+
+class TestExec:
+    @pytest.mark.parametrize(
+        "options", [[], ["--path", "unsegmented"], ["--passes", "none"], ["--passes", "DotDecomposer"]]
+    )
+    def test_named_files(self, files: tuple[Path, Path], tmp_path: Path, options: list[str]) -> None:
+        program, inputs = files
+        run = tenferro_ref("exec", program, "--inputs", inputs, "--out", tmp_path / "out.npz", *options)
+        assert run == Run(0, "", "")
+        assert_outputs(tmp_path / "out.npz")
+
+    def test_as_an_external_executable_under_test(self, files: tuple[Path, Path], tmp_path: Path) -> None:
+        assert tenferro_ref("exec", *files, tmp_path / "out.npz").status == 0
+        assert_outputs(tmp_path / "out.npz")
+
+    def test_a_typed_refusal_is_status_3_and_one_json_line(self, tmp_path: Path) -> None:
+        b = GraphBuilder()
+        x, y = b.input("I32", (1,)), b.input("I32", (1,))
+        (tmp_path / "p.json").write_text(dumps(b.build(x / y)))
+        np.savez(tmp_path / "in.npz", in0=np.ones(1, np.int32), in1=np.zeros(1, np.int32))
+        run = tenferro_ref("exec", tmp_path / "p.json", tmp_path / "in.npz", tmp_path / "out.npz")
+        assert run.status == 3
+        (line,) = run.err.splitlines()
+        error = json.loads(line)["error"]
+        assert (error["kind"], error["op"]) == ("InvalidArgument", "Divide")
+        assert not (tmp_path / "out.npz").exists()
+
+    def test_an_exec_program_in_text_form(
+        self, program: GraphProgram, files: tuple[Path, Path], tmp_path: Path
+    ) -> None:
+        (tmp_path / "p.txt").write_text(print_program(to_exec(program)))
+        assert tenferro_ref("exec", tmp_path / "p.txt", files[1], tmp_path / "out.npz").status == 0
+        assert_outputs(tmp_path / "out.npz")
+
+
+class TestShowAndEmit:
+    def test_what_show_prints_is_the_program(self, program: GraphProgram, files: tuple[Path, Path]) -> None:
+        assert parse(tenferro_ref("show", files[0]).out) == program
+
+    def test_after_a_pass_with_segments(self, files: tuple[Path, Path]) -> None:
+        run = tenferro_ref("show", files[0], "--after", "TransposeFolding", "--segments")
+        assert run.status == 0
+        assert "// TransposeFolding: slot 3: rhs reads slot 1, not its transpose in 2" in run.out
+        assert "// segment 1: ffi: DotGeneral (%0, %1) -> (%3)" in run.out
+
+    def test_emitted_text_is_what_the_plugin_runs(self, files: tuple[Path, Path]) -> None:
+        run = tenferro_ref("emit", files[0])
+        assert run.status == 0
+        assert run.out.startswith("module {\n  func.func @main(%arg0: tensor<2x3xf64>")
+
+    def test_phase_1_refuses_what_the_engine_refuses(self, tmp_path: Path) -> None:
+        b = GraphBuilder()
+        x = b.input("I32", (1,))
+        (tmp_path / "p.json").write_text(dumps(b.build(x + x)))
+        assert tenferro_ref("emit", tmp_path / "p.json").status == 0
+        run = tenferro_ref("emit", "--phase1-only", tmp_path / "p.json")
+        assert (run.status, run.err) == (2, "error: dtype I32 is not supported as program input\n")
+
+
+class TestCheck:
+    def test_a_verdict_a_line(self, files: tuple[Path, Path]) -> None:
+        plugin_or_skip("xla081")
+        run = tenferro_ref(
+            "check", files[0], "--inputs", files[1], "--executors", "native-unsegmented,pjrt:xla-cpu-pjrt", "--json"
+        )
+        assert run.status == 0, run.err
+        assert [row["executor"] for row in run.rows] == ["native", "native-unsegmented", "pjrt:xla-cpu-pjrt"]
+        for row in run.rows:
+            assert {"program", "executor", "verdict", "worst_ulp", "decided", "seconds", "reason"} <= row.keys()
+            assert (row["verdict"], row["decided"]) == ("pass", 1.0)
+
+    def test_a_disagreement_is_status_1(self, tmp_path: Path) -> None:
+        plugin_or_skip("xla081")
+        b = GraphBuilder()
+        (tmp_path / "p.json").write_text(dumps(b.build(b.apply(Log(), b.apply(Exp(), b.input("F64", (1,)))))))
+        np.savez(tmp_path / "in.npz", in0=np.array([1000.0]))
+        run = tenferro_ref("check", tmp_path / "p.json", "--inputs", tmp_path / "in.npz", "--executors", "pjrt:xla081")
+        assert run.status == 1
+        assert "expected inf, got finite" in run.out
+
+    def test_the_plugin_of_the_environment(self, files: tuple[Path, Path]) -> None:
+        plugin = plugin_or_skip("xla081")
+        run = tenferro_ref(
+            "check",
+            files[0],
+            "--inputs",
+            files[1],
+            "--executors",
+            "pjrt",
+            "--json",
+            env={"TENFERRO_PJRT_PLUGIN": plugin.path},
+        )
+        assert [(row["executor"], row["verdict"]) for row in run.rows] == [("native", "pass"), ("pjrt", "pass")]
+
+    def test_inputs_are_drawn_from_the_seed(self, files: tuple[Path, Path]) -> None:
+        def verdicts() -> list[Any]:
+            run = tenferro_ref("check", files[0], "--executors", "native-unsegmented", "--seed", 5, "--json")
+            return [{k: v for k, v in row.items() if k not in ("seconds", "phases")} for row in run.rows]
+
+        assert verdicts() == verdicts()
+
+
+def test_plugins_lists_what_is_installed() -> None:
+    plugin_or_skip("xla081")
+    run = tenferro_ref("plugins", "--probe", "--json")
+    (rows,) = run.rows
+    found = {row["name"]: row for row in rows}
+    assert found["xla081"]["works"]
+    assert found["xla081"]["facts"]["PJRT API"] == "0.81"
+
+
+def test_the_main_job_writes_a_report_that_a_browser_opens(tmp_path: Path) -> None:
+    """Same seed, same programs; the matrix counted from the DOM is the campaign's."""
+    plugin_or_skip("xla081")
+    arguments = ["--programs", 24, "--seed", 11, "--executors", "native-nopasses,pjrt:xla081,pjrt:xla081@defaults"]
+    run = tenferro_ref("parity", *arguments, "--out", tmp_path / "a", "--json")
+    assert run.status in (0, 1), run.err
+    (summary,) = run.rows
+    assert (summary["seed"], summary["programs"]) == (11, 24)
+    assert bool(summary["new"]) == (run.status == 1)
+    campaign = records.load(tmp_path / "a" / "campaign.json")
+    for totals in campaign.totals:
+        assert sum(totals.verdicts.values()) == 24
+        assert totals.unexplained == 0
+    again = tenferro_ref("parity", *arguments, "--out", tmp_path / "b")
+    assert again.out.splitlines()[0] == "seed 11"
+    assert records.load(tmp_path / "b" / "campaign.json").generator == campaign.generator
+    assert {p.name for p in (tmp_path / "a").iterdir()} == {"campaign.json", "index.html", "junit.xml", "summary.md"}
+    with chromium_or_skip() as browser:
+        browser.open(tmp_path / "a" / "index.html")
+        counted: Counter[str] = Counter()
+        for executor, programs in browser.script(
+            "return [...document.querySelectorAll('#support .c')].map(c => [c.dataset.executor, +c.dataset.programs])"
+        ):
+            counted[executor] += programs
+        assert browser.console_errors() == []
+    recorded: Counter[str] = Counter()
+    for cell in campaign.cells:
+        recorded[cell.executor] += sum(cell.verdicts.values())
+    assert +counted == +recorded
+
+
+def test_a_report_is_made_again_from_its_record(tmp_path: Path) -> None:
+    run = tenferro_ref(
+        "parity", "--programs", 3, "--seed", 1, "--executors", "native-nopasses", "--out", tmp_path / "a"
+    )
+    assert run.status == 0, run
+    assert tenferro_ref("report", tmp_path / "a", "--out", tmp_path / "b").status == 0
+    assert (tmp_path / "b" / "index.html").read_bytes() == (tmp_path / "a" / "index.html").read_bytes()
+
+
+def test_version() -> None:
+    assert tenferro_ref("--version").out == f"tenferro-ref, version {__version__}\n"
