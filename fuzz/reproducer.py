@@ -22,9 +22,8 @@ import sys
 import numpy as np
 
 from oracle.case import Case
-from oracle.executors import Pool
+from oracle.executors import NativeExecutor, Pool
 from oracle.judge import Reference, judge
-from oracle.executors import NativeExecutor
 from tenferro_ref.program import loads
 
 PROGRAM = r"""{program}"""

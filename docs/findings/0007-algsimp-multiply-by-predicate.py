@@ -1,0 +1,64 @@
+"""A product with a converted predicate is rewritten to a select
+
+Run: python reproduce.py   (needs the package tenferro-ref and the plugin: pip install xla-cpu-pjrt)
+Exit status 1 while the disagreement is there, 0 when it is gone.
+"""
+
+import sys
+
+import numpy as np
+
+from oracle.case import Case
+from oracle.executors import NativeExecutor, Pool
+from oracle.judge import Reference, judge
+from tenferro_ref.program import loads
+
+PROGRAM = r"""{
+  "tenferro_program": 1,
+  "kind": "graph",
+  "n_slots": 4,
+  "inputs": [
+    {"slot": 0, "dtype": "Bool", "shape": []},
+    {"slot": 1, "dtype": "F32", "shape": []}
+  ],
+  "instructions": [
+    {"op": "Convert", "attrs": {"to": "F32"}, "inputs": [0], "outputs": [2]},
+    {"op": "Multiply", "attrs": {}, "inputs": [2, 1], "outputs": [3]}
+  ],
+  "outputs": [3]
+}
+"""
+
+# column-major bytes of each input, in hexadecimal
+INPUTS = [
+    ('bool', (), '00'),
+    ('float32', (), '0000807f'),
+]
+
+# what is compiled; shown for the reader, the check below emits it again
+STABLEHLO = r"""
+module {
+  func.func @main(%arg0: tensor<i1>, %arg1: tensor<f32>) -> tensor<f32> {
+    %0 = stablehlo.convert %arg0 : (tensor<i1>) -> tensor<f32>
+    %1 = stablehlo.multiply %0, %arg1 : tensor<f32>
+    return %1 : tensor<f32>
+  }
+}
+"""
+
+
+def main() -> int:
+    inputs = [np.frombuffer(bytes.fromhex(data), dtype).reshape(shape, order="F") for dtype, shape, data in INPUTS]
+    case = Case.of(loads(PROGRAM), inputs)
+    pool = Pool()
+    try:
+        executor = pool.make('pjrt:xla-cpu-pjrt@parity')
+        answer = judge(executor, Reference(case, NativeExecutor()))
+    finally:
+        pool.close()
+    print(answer.executor, answer.verdict.value, answer.reason)
+    return 1 if answer.verdict.is_disagreement else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

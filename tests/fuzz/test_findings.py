@@ -1,0 +1,91 @@
+"""What is known about third-party builds: every page has its reproducer, every reproducer still shows what it says."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fuzz.known import DEFAULT_RULES, Known, load_known, match
+from tenferro_ref.errors import FormatError
+from tests.plugins import plugin_or_skip
+from tests.reports import sample
+
+FINDINGS = Path(__file__).resolve().parents[2] / "docs" / "findings"
+PAGES = sorted(p.stem for p in FINDINGS.glob("[0-9]*.md"))
+REPRODUCERS = sorted(FINDINGS.glob("[0-9]*.py"))
+ALWAYS = datetime.date(2999, 1, 1)
+
+
+def test_pages_rules_and_reproducers_belong_together() -> None:
+    assert PAGES
+    assert {rule.page for rule in load_known(DEFAULT_RULES)} == set(PAGES)
+    assert {path.stem for path in REPRODUCERS} == set(PAGES)
+    index = (FINDINGS / "index.md").read_text("utf-8")
+    for page in PAGES:
+        assert f"({page}.md)" in index
+
+
+@pytest.mark.parametrize("path", REPRODUCERS, ids=lambda p: p.stem)
+def test_a_reproducer_shows_its_finding(path: Path) -> None:
+    """Exit status 1: the build on which it was found still disagrees. When this fails, the page needs a new date."""
+    package = re.search(r"'pjrt:([\w-]+)@", path.read_text("utf-8"))
+    assert package
+    plugin_or_skip(package[1])
+    root = str(FINDINGS.parents[1])
+    run = subprocess.run(
+        [sys.executable, path], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": root}, check=False
+    )
+    assert run.returncode == 1, run
+    assert " mismatch " in run.stdout
+
+
+FINDING = replace(
+    sample.rich().findings[0], signature="Exp > Log | F32 | expected inf, got finite | rewrite: algsimp",
+    verdict="mismatch", executor="pjrt:xla081@parity",
+)  # fmt: skip
+
+
+class TestRules:
+    def test_a_rule_matches_by_pattern(self) -> None:
+        rule = Known("0001-x", "*Exp > Log* | * | rewrite: algsimp", ALWAYS)
+        assert match(FINDING, (rule,)) == "0001-x"
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"signature": "Log | F32 | expected inf, got finite | every lane"},
+            {"verdict": "crash"},
+            {"executor": "native"},
+        ],
+    )
+    def test_everything_that_a_rule_names_must_match(self, change: dict[str, str]) -> None:
+        rule = Known("0001-x", "*Exp > Log* | * | rewrite: algsimp", ALWAYS)
+        assert match(replace(FINDING, **change), (rule,)) == ""
+
+    def test_a_rule_expires(self) -> None:
+        rule = Known("0001-x", "*", datetime.date(2026, 1, 31))
+        assert match(FINDING, (rule,), datetime.date(2026, 1, 31)) == "0001-x"
+        assert match(FINDING, (rule,), datetime.date(2026, 2, 1)) == ""
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("[[known]", "not TOML"),
+            ("[other]", "only"),
+            ("[[known]]\npage = 'x'\n", "required"),
+            ("[[known]]\npage = 'x'\nsignature = '*'\nexpires = 'soon'\n", "expires"),
+            ("[[known]]\npage = 'x'\nsignature = '*'\nexpires = 2027-01-01\ncolour = 'red'\n", "colour"),
+        ],
+    )
+    def test_the_rules_file_is_read_strictly(self, tmp_path: Path, text: str, words: str) -> None:
+        path = tmp_path / "known.toml"
+        path.write_text(text)
+        with pytest.raises(FormatError, match=words):
+            load_known(path)

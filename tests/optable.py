@@ -1,0 +1,46 @@
+"""The op table of the README, generated from the tables: `python -m tests.optable` writes it there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fuzz.strategies import STRATEGY
+from oracle.enclosure import ENCLOSE
+from tenferro_ref.ops import ELEMENTWISE, INDEXING, REDUCTIONS, STRUCTURAL, Constant, DotGeneral, Extension, Op
+from tenferro_ref.runtime import KERNELS
+from tenferro_ref.stablehlo.emit import EMIT
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+START, END = "<!-- op table: python -m tests.optable -->", "<!-- end of op table -->"
+GROUPS: dict[str, tuple[type[Op], ...]] = {
+    "elementwise": ELEMENTWISE,
+    "structural": (*STRUCTURAL, Constant),
+    "reduction": REDUCTIONS,
+    "indexing": INDEXING,
+    "contraction": (DotGeneral,),
+    "extension": (Extension,),
+}
+LAYERS = {"kernel": KERNELS, "StableHLO": EMIT, "enclosure": ENCLOSE, "generator": STRATEGY}
+
+
+def markdown() -> str:
+    """One line a set of ops that the same layers handle."""
+    lines = [f"| group | ops | {' | '.join(LAYERS)} |", "|---|---|" + "---|" * len(LAYERS)]
+    for group, ops in GROUPS.items():
+        by_support: dict[tuple[bool, ...], list[str]] = {}
+        for op in ops:
+            by_support.setdefault(tuple(op in table for table in LAYERS.values()), []).append(op.__name__)
+        for support, names in sorted(by_support.items(), reverse=True):
+            marks = " | ".join("yes" if s else "-" for s in support)
+            lines.append(f"| {group} | {' '.join(names)} | {marks} |")
+    return "\n".join(lines)
+
+
+def updated(text: str) -> str:
+    """The README with the table as it should be."""
+    return re.sub(f"{START}.*?{END}", lambda _: f"{START}\n{markdown()}\n{END}", text, flags=re.DOTALL)
+
+
+if __name__ == "__main__":
+    README.write_text(updated(README.read_text("utf-8")), "utf-8")

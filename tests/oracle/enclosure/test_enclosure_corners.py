@@ -1,0 +1,205 @@
+"""All pairs of hostile values: under IEEE arithmetic the enclosure of a correctly rounded op is exactly NumPy's result."""
+
+import numpy as np
+import pytest
+from enclosure_programs import hostile
+
+from oracle.enclosure import IEEE, MODELS, NUMPY, XLA, enclose
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import (
+    Abs,
+    Add,
+    Clamp,
+    Compare,
+    CompareDir,
+    Convert,
+    Cos,
+    Divide,
+    Exp,
+    Expm1,
+    Log,
+    Log1p,
+    Maximum,
+    Minimum,
+    Multiply,
+    Negate,
+    Pow,
+    Rsqrt,
+    Sign,
+    Sin,
+    Sqrt,
+    Tanh,
+)
+from tenferro_ref.program import GraphBuilder
+
+FLOATS = (DType.F32, DType.F64)
+
+
+def pairs(dtype: DType) -> tuple[np.ndarray, np.ndarray]:
+    values = hostile(dtype)
+    return tuple(a.ravel() for a in np.meshgrid(values, values))
+
+
+def enclosure_of(op, arrays, model):
+    b = GraphBuilder()
+    inputs = [b.input(DType.of(a), a.shape) for a in arrays]
+    return enclose(b.build(b.apply(op, *inputs)), arrays, model)[0]
+
+
+def assert_single(e, expected, zero_sign=True):
+    """The enclosure is the one value `expected`, NaN for NaN."""
+    nan = np.isnan(expected)
+    assert (e.nan == nan).all()
+    assert (e.empty == nan).all()
+    v = expected.astype(float)
+    assert ((e.lo == v) & (e.hi == v))[~nan].all()
+    zero = expected == 0
+    if zero_sign:
+        assert (e.neg_zero[zero] == np.signbit(expected[zero])).all()
+        assert (e.pos_zero[zero] != np.signbit(expected[zero])).all()
+    assert e.decided.all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    ("op", "f"), [(Add, np.add), (Multiply, np.multiply), (Divide, np.divide)], ids=lambda v: v.__name__
+)
+def test_arithmetic_is_one_value_under_ieee(op, f, dtype):
+    a, b = pairs(dtype)
+    with np.errstate(all="ignore"):
+        expected = f(a, b)
+    assert_single(enclosure_of(op(), [a, b], IEEE), expected)
+    for model in (NUMPY, XLA):
+        assert enclosure_of(op(), [a, b], model).contains(expected).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(("op", "f"), [(Maximum, np.maximum), (Minimum, np.minimum)], ids=lambda v: v.__name__)
+def test_extrema_are_one_value_but_for_the_sign_of_zero(op, f, dtype):
+    a, b = pairs(dtype)
+    expected = f(a, b)
+    e = enclosure_of(op(), [a, b], IEEE)
+    assert_single(e, expected, zero_sign=False)
+    both = (a == 0) & (b == 0)
+    assert (e.pos_zero[both] == ~(np.signbit(a) & np.signbit(b))[both]).all()
+    assert enclosure_of(op(), [b, a], XLA).contains(expected).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
+def test_pow_has_the_special_cases_of_c(dtype, model):
+    a, b = pairs(dtype)
+    with np.errstate(all="ignore"):
+        expected = np.power(a.astype(np.longdouble), b.astype(np.longdouble)).astype(dtype.numpy)
+    e = enclosure_of(Pow(), [a, b], model)
+    assert e.contains(expected).all()
+    if model is IEEE:
+        assert e.decided.mean() > 0.98  # max**1 may overflow within the budget
+        assert (e.nan == np.isnan(expected)).all()
+        special = np.isin(expected, [0, 1, np.inf, -np.inf]) & np.isin(a, [0, 1, -1, np.inf])
+        assert (e.lo == e.hi)[special].all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    ("op", "f"),
+    [
+        (Exp, np.exp),
+        (Expm1, np.expm1),
+        (Log, np.log),
+        (Log1p, np.log1p),
+        (Sin, np.sin),
+        (Cos, np.cos),
+        (Tanh, np.tanh),
+        (Sqrt, np.sqrt),
+        (Rsqrt, lambda v: 1 / np.sqrt(v)),
+        (Negate, np.negative),
+        (Abs, np.abs),
+        (Sign, np.sign),
+    ],
+    ids=lambda v: v.__name__,
+)
+def test_functions_of_hostile_values(op, f, dtype, model):
+    """The reference is x87 arithmetic rounded once (NumPy's own functions are what `numpy` has budgets for)."""
+    x = hostile(dtype)
+    with np.errstate(all="ignore"):
+        expected = f(x) if op is Sqrt else f(x.astype(np.longdouble)).astype(dtype.numpy)
+    e = enclosure_of(op(), [x], model)
+    assert e.contains(expected).all()
+    assert (e.empty == np.isnan(expected))[np.abs(x) >= np.finfo(dtype.numpy.name).smallest_normal].all()
+    if model is IEEE:
+        assert e.decided.all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("direction", list(CompareDir), ids=lambda d: d.value)
+def test_comparisons_of_known_values_are_decided(dtype, direction):
+    a, b = pairs(dtype)
+    f = {"Eq": np.equal, "Lt": np.less, "Le": np.less_equal, "Gt": np.greater, "Ge": np.greater_equal}[direction.value]
+    e = enclosure_of(Compare(direction), [a, b], IEEE)
+    assert e.decided.all()
+    assert e.contains(f(a, b)).all()
+    flushed = enclosure_of(Compare(direction), [a, b], XLA)
+    assert flushed.contains(f(a, b)).all()
+    tiny = np.finfo(dtype.numpy.name).smallest_normal
+    with np.errstate(all="ignore"):
+        normal = ~(((np.abs(a) < tiny) & (a != 0)) | ((np.abs(b) < tiny) & (b != 0)))
+    assert flushed.decided[normal].all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_clamp(dtype):
+    a, b = pairs(dtype)
+    c = np.roll(b, 7)
+    e = enclosure_of(Clamp(), [a, b, c], IEEE)
+    assert_single(e, np.minimum(c, np.maximum(b, a)), zero_sign=False)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("to", [DType.F32, DType.F64, DType.I32, DType.I64, DType.Bool], ids=str)
+def test_conversions_of_known_values(dtype, to):
+    x = hostile(dtype)
+    with np.errstate(all="ignore"):
+        if to.is_int:
+            limits = np.iinfo(to.numpy.name)
+            saturated = [0 if v != v else int(max(min(v, limits.max), limits.min)) for v in x.tolist()]
+            expected = np.array(saturated, to.numpy)
+        else:
+            expected = x.astype(to.numpy)
+    e = enclosure_of(Convert(to), [x], IEEE)
+    assert e.decided.all()
+    assert e.contains(expected).all()
+    if to.is_float:
+        assert_single(e, expected)
+
+
+@pytest.mark.parametrize("dtype", [DType.I32, DType.I64])
+def test_integers_are_exact_and_wrap(dtype):
+    limits = np.iinfo(dtype.numpy.name)
+    v = np.array([0, 1, -1, 2, -7, 46341, limits.min, limits.max, limits.min + 1, limits.max - 1], dtype.numpy)
+    a, b = (m.ravel() for m in np.meshgrid(v, v))
+    with np.errstate(all="ignore"):
+        cases = [(Add(), [a, b], a + b), (Multiply(), [a, b], a * b), (Negate(), [a], -a), (Abs(), [a], np.abs(a))]
+        cases += [(Maximum(), [a, b], np.maximum(a, b)), (Sign(), [a], np.sign(a))]
+    for op, arrays, expected in cases:
+        e = enclosure_of(op, arrays, IEEE)
+        assert e.decided.all()
+        assert e.contains(expected).all(), op
+    for to in (DType.I32, DType.I64, DType.F32, DType.F64, DType.Bool):
+        e = enclosure_of(Convert(to), [v], IEEE)
+        assert e.decided.all()
+        assert e.contains(v.astype(to.numpy)).all()
+
+
+def test_integer_division_truncates():
+    v = np.array([-7, 7, -(2**31), 9, 0, 8], np.int32)
+    w = np.array([2, -2, -1, 4, 5, -8], np.int32)
+    e = enclosure_of(Divide(), [v, w], IEEE)
+    assert e.lo.tolist() == [-3, -3, -(2**31), 2, 0, -1]
+    assert e.decided.all()
+
+
+def test_integer_power_wraps():
+    e = enclosure_of(Pow(), [np.array([3, -2, 7, 5], np.int32), np.array([4, 31, 0, 20], np.int32)], IEEE)
+    assert e.lo.tolist() == [81, -(2**31), 1, (5**20 + 2**31) % 2**32 - 2**31]

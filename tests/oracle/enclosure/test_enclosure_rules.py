@@ -1,0 +1,456 @@
+"""What the rules decide, one property a test: overflow, contraction, sums, three-valued logic, moves."""
+
+import numpy as np
+import pytest
+
+from oracle.enclosure import ENCLOSE, IEEE, NUMPY, XLA, enclose
+from oracle.enclosure.value import Enclosure
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.ops import (
+    OPS,
+    STABLEHLO,
+    Abs,
+    Add,
+    BroadcastInDim,
+    Compare,
+    CompareDir,
+    Concatenate,
+    Constant,
+    Convert,
+    Cos,
+    Divide,
+    DotGeneral,
+    EmbedDiag,
+    Exp,
+    ExtractDiag,
+    Gather,
+    Log,
+    Maximum,
+    Multiply,
+    Negate,
+    Pad,
+    Pow,
+    ReduceMax,
+    ReduceProd,
+    ReduceSum,
+    Reshape,
+    Reverse,
+    Rsqrt,
+    Select,
+    ShapeOf,
+    Sin,
+    Slice,
+    Sqrt,
+    Tanh,
+    Transpose,
+    Tril,
+    Triu,
+)
+from tenferro_ref.program import GraphBuilder
+
+F32, F64 = np.float32, np.float64
+
+
+def run(make, *arrays, model=XLA, policy=None) -> Enclosure:
+    """The enclosure of the program that `make(builder, *inputs)` builds."""
+    b = GraphBuilder() if policy is None else GraphBuilder(policy=policy)
+    arrays = [np.asarray(a) for a in arrays]
+    result = make(b, *(b.input(DType.of(a), a.shape) for a in arrays))
+    return enclose(b.build(result), arrays, model)[0]
+
+
+def apply(op):
+    return lambda b, *x: b.apply(op, *x)
+
+
+def interval(e: Enclosure) -> tuple[float, float]:
+    return float(e.lo.ravel()[0]), float(e.hi.ravel()[0])
+
+
+def test_every_op_has_a_row_or_a_reason():
+    assert not ENCLOSE.holes(OPS)
+    assert "undecided" in ENCLOSE.reason(Gather)
+
+
+def test_complex_numbers_are_refused():
+    with pytest.raises(UnsupportedOp, match="complex"):
+        run(apply(Abs()), np.array([1 + 2j]))
+
+
+# --- overflow and underflow -----------------------------------------------------------------------------------------
+
+
+def test_overflow_is_decided():
+    e = run(lambda b, x: b.apply(Log(), b.apply(Exp(), x)), F32([89.0, 88.0]))
+    assert e.lo[0] == e.hi[0] == np.inf
+    assert e.decided.all()
+    assert 87.99 < e.lo[1] < 88 < e.hi[1] < 88.01
+    assert not e.contains(F32([89.0, 88.0]))[0]
+
+
+def test_overflow_that_the_budget_straddles_is_undecided():
+    edge = F32(np.log(float(np.finfo(F32).max)))
+    e = run(apply(Exp()), [edge])
+    assert np.isfinite(e.lo).all()
+    assert (e.hi == np.inf).all()
+    assert not e.decided.any()
+
+
+def test_underflow_is_decided_under_ieee_and_flushed_under_xla():
+    tiny = run(apply(Exp()), F32([-100.0, -110.0]), model=IEEE)
+    assert 0 < tiny.lo[0] < tiny.hi[0] < 1e-42
+    assert tiny.lo[1] == tiny.hi[1] == 0
+    flushed = run(apply(Exp()), F32([-100.0]))
+    assert flushed.lo[0] == 0 < flushed.hi[0]
+    assert flushed.pos_zero[0]
+    assert not flushed.neg_zero[0]
+
+
+def test_denormals_may_be_flushed_to_the_zero_of_their_sign():
+    e = run(apply(Negate()), F32([1e-42, -1e-42, 2e-38]))
+    assert e.contains(F32([-1e-42, 0.0, -2e-38])).all()
+    assert e.contains(F32([-0.0, 1e-42, -2e-38])).all()
+    assert not e.contains(F32([0.0, -0.0, -0.0])).any()
+    assert run(apply(Negate()), F32([1e-42]), model=NUMPY).contains(F32([-0.0])).sum() == 0
+
+
+def test_a_result_that_rounds_up_to_the_smallest_normal_may_be_flushed():
+    tiny = float(np.finfo(F32).smallest_normal)
+    x, y = F32([tiny * (1 + 2.0**-23)]), F32([1 - 2.0**-23])
+    assert x * y == F32(tiny)
+    e = run(apply(Multiply()), x, y)
+    assert e.contains(F32([0.0])).all()
+    assert e.contains(F32([tiny])).all()
+
+
+# --- contraction and rewrites ---------------------------------------------------------------------------------------
+
+
+def product_plus(b, x, y, z):
+    return b.apply(Add(), b.apply(Multiply(), x, y), z)
+
+
+@pytest.mark.parametrize("kind", [F32, F64])
+def test_fma_is_admitted_under_xla_only(kind):
+    x = kind(1 + np.finfo(kind).eps)
+    residue = float(np.finfo(kind).eps) ** 2  # what only one rounding leaves of x * x - (1 + 2 eps)
+    minus = kind(-(x * x))
+    e = run(product_plus, x, x, minus)
+    assert e.contains(np.asarray(kind(residue)))
+    assert e.contains(np.asarray(kind(0)))
+    assert interval(run(product_plus, x, x, minus, model=IEEE)) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", [F32, F64])
+def test_fma_of_exact_products_stays_one_value(kind):
+    e = run(product_plus, kind(3), kind(2), kind(-6))
+    assert interval(e) == (0, 0)
+    assert e.pos_zero
+    assert not e.neg_zero
+
+
+def test_fma_reaches_through_moves_and_into_sums():
+    x = F32(1 + 2.0**-12)
+
+    def moved(b, a, c):
+        product = b.apply(BroadcastInDim((2,), ()), b.apply(Negate(), b.apply(Multiply(), a, a)))
+        return b.apply(Add(), product, c)
+
+    exact = F32(2.0**-24)
+    assert run(moved, x, F32([x * x, x * x])).contains(F32([-exact, -exact])).all()
+    summed = run(lambda b, a, c: b.apply(ReduceSum((0,)), b.apply(Multiply(), a, c)), F32([x, 1]), F32([x, -x * x]))
+    assert summed.contains(np.asarray(exact))
+
+
+def test_fma_of_an_overflowing_product_is_finite():
+    big = F32(2e38)
+    e = run(product_plus, big, F32(2), F32(-3e38))
+    assert e.contains(np.asarray(F32(1e38)))
+    assert e.contains(np.asarray(F32(np.inf)))
+
+
+def test_division_by_a_constant_may_be_a_multiplication():
+    def by(value):
+        return lambda b, x: b.apply(Divide(), x, b.constant(value, DType.F32))
+
+    x = F32([5.0])
+    other = x * (F32(1) / F32(3))
+    differs = F32([7.0])
+    candidates = np.arange(1, 40, dtype=F32)
+    rounded_twice = candidates * (F32(1) / F32(3))
+    assert (rounded_twice != candidates / F32(3)).any()
+    assert run(by(3.0), candidates).contains(rounded_twice).all()
+    assert not run(by(3.0), candidates, model=IEEE).contains(rounded_twice).all()
+    assert run(by(3.0), x).contains(other).all()
+    # not by a variable, and not where the reciprocal is denormal: x / 3e38 is not 0
+    assert not run(apply(Divide()), candidates, np.full_like(candidates, 3)).contains(rounded_twice).all()
+    assert not run(by(3e38), F32([3e38])).contains(F32([0.0])).any()
+    assert differs.size
+
+
+def test_chains_of_divisions_widen_and_a_root_too():
+    rng = np.random.default_rng(0)
+    a, b_, c = (rng.uniform(1, 2, 200).astype(F32) for _ in range(3))
+    over = run(lambda b, x, y, z: b.apply(Divide(), b.apply(Divide(), x, y), z), a, b_, c)
+    assert over.contains(a / (b_ * c)).all()
+    under = run(lambda b, x, y, z: b.apply(Divide(), x, b.apply(Divide(), y, z)), a, b_, c)
+    assert under.contains((a * c) / b_).all()
+    root = run(lambda b, x, y: b.apply(Divide(), x, b.apply(Sqrt(), y)), a, b_)
+    assert root.contains(a * (1 / np.sqrt(b_)).astype(F32)).all()
+    assert (over.hi - over.lo).max() < 8 * 2.0**-23 * 2
+    plain = run(lambda b, x, y, z: b.apply(Divide(), b.apply(Divide(), x, y), z), a, b_, c, model=IEEE)
+    assert (plain.lo == plain.hi).all()
+
+
+def test_constants_of_a_product_may_be_gathered():
+    def twice(b, x):
+        return b.apply(Multiply(), b.apply(Multiply(), x, b.constant(0.1, DType.F32)), b.constant(0.7, DType.F32))
+
+    x = np.arange(1, 200, dtype=F32)
+    gathered = x * (F32(0.1) * F32(0.7))
+    assert run(twice, x).contains(gathered).all()
+    assert not run(twice, x, model=IEEE).contains(gathered).all()
+
+
+def test_a_rewrite_that_loses_an_overflow_is_not_admitted():
+    """(a / b) / c as a / (b * c) where b * c overflows is wrong, and stays outside."""
+    e = run(lambda b, x, y, z: b.apply(Divide(), b.apply(Divide(), x, y), z), F32([1e30]), F32([1e20]), F32([1e20]))
+    assert not e.contains(F32([0.0])).any()
+    assert run(lambda b, x: b.apply(Sqrt(), b.apply(Multiply(), x, x)), F32([1e30])).lo[0] == np.inf
+
+
+def test_x_plus_constant_zero_may_keep_minus_zero():
+    e = run(lambda b, x: b.apply(Add(), x, b.constant(0.0, DType.F32)), F32([-0.0]))
+    assert e.pos_zero[0]
+    assert e.neg_zero[0]
+    assert not run(apply(Add()), F32([-0.0]), F32([0.0])).neg_zero[0]
+
+
+# --- sums -----------------------------------------------------------------------------------------------------------
+
+
+def test_sums_of_small_integers_are_exact_in_any_order():
+    x = np.arange(-50, 51, dtype=F32)
+    for model in (IEEE, XLA):
+        e = run(apply(ReduceSum((0,))), x, model=model)
+        assert interval(e) == (0, 0)
+    d = run(apply(DotGeneral((0,), (0,), (), ())), x, x)
+    assert interval(d) == (85850.0, 85850.0)
+    nested = run(lambda b, v: b.apply(ReduceSum((0,)), b.apply(ReduceSum((0,)), v)), np.full((3, 4), 7, F32))
+    assert interval(nested) == (84, 84)
+
+
+def test_two_terms_round_once_and_more_get_the_any_order_bound():
+    two = run(apply(ReduceSum((0,))), F32([1.0, 1e-3]))
+    assert interval(two) == (float(F32(1.001)),) * 2
+    x = np.random.default_rng(0).standard_normal(1000).astype(F32)
+    e = run(apply(ReduceSum((0,))), x)
+    bound = 1000 * 2.0**-24 * float(np.abs(x).sum())
+    assert bound < float(e.hi - e.lo) < 2.1 * bound
+    assert e.contains(np.asarray(x.sum()))
+
+
+def test_partial_sums_that_may_overflow_are_not_decided():
+    big = float(np.finfo(F32).max)
+    e = run(apply(ReduceSum((0,))), F32([big, big, -big, 1.0]))
+    assert e.hi == np.inf
+    assert e.lo < big
+    both = run(apply(ReduceSum((0,))), F32([big, big, -big, -big]))
+    assert both.nan
+    certain = run(apply(ReduceSum((0,))), F32([big, big, big]))
+    assert interval(certain) == (np.inf, np.inf)
+    assert not certain.nan
+
+
+def test_infinities_and_nan_in_sums():
+    inf, nan = np.inf, np.nan
+    assert interval(run(apply(ReduceSum((0,))), F32([inf, 1, 2]))) == (inf, inf)
+    assert run(apply(ReduceSum((0,))), F32([inf, -inf, 2])).empty
+    assert run(apply(ReduceSum((0,))), F32([nan, 1, 2])).empty
+    assert run(apply(DotGeneral((0,), (0,), (), ())), F32([inf, 1, 2]), F32([0, 1, 2])).empty
+    dot = run(apply(DotGeneral((0,), (0,), (), ())), F32([inf, 1, 2]), F32([-1, 1, 2]))
+    assert interval(dot) == (-inf, -inf)
+
+
+def test_zeros_of_sums():
+    minus = F32([-0.0, -0.0, -0.0])
+    assert run(apply(ReduceSum((0,))), minus, model=IEEE).contains(np.asarray(F32(0.0)))
+    assert not run(apply(ReduceSum((0,))), minus, model=IEEE).neg_zero
+    assert run(apply(ReduceSum((0,))), minus).neg_zero
+    assert not run(apply(ReduceSum((0,))), F32([-0.0, 0.0, -0.0])).neg_zero
+    assert run(apply(ReduceSum(())), minus, model=IEEE).contains(minus).all()
+
+
+def test_empty_sums_and_contractions_are_zero():
+    e = run(apply(ReduceSum((0,))), np.zeros((0, 2), F32), policy=STABLEHLO)
+    assert e.contains(np.zeros(2, F32)).all()
+    assert (e.lo == e.hi).all()
+    d = run(apply(DotGeneral((1,), (0,), (), ())), np.zeros((2, 0), F32), np.zeros((0, 3), F32))
+    assert d.shape == (2, 3)
+    assert d.contains(np.zeros((2, 3), F32)).all()
+
+
+def test_batched_contraction_has_the_axes_of_the_engine():
+    rng = np.random.default_rng(1)
+    x, y = rng.integers(-3, 4, (2, 5, 3, 4)).astype(F64), rng.integers(-3, 4, (4, 2, 6)).astype(F64)
+    e = run(apply(DotGeneral((3,), (0,), (0,), (1,))), x, y)
+    expected = np.einsum("bikl,lbj->ikjb", x, y)
+    assert e.shape == expected.shape
+    assert e.contains(expected).all()
+    assert (e.lo == e.hi).all()
+
+
+def test_large_contractions_are_cut_into_chunks():
+    rng = np.random.default_rng(1)
+    x, y = rng.integers(-3, 4, (150, 120)).astype(F32), rng.integers(-3, 4, (120, 130)).astype(F32)
+    e = run(apply(DotGeneral((1,), (0,), (), ())), x, y)
+    assert (e.lo == x @ y).all()
+    assert (e.hi == x @ y).all()
+
+
+def test_products_in_any_order():
+    e = run(apply(ReduceProd((0,))), F32([1.1, 1.2, 1.3, -1.7]))
+    assert e.lo < -1.1 * 1.2 * 1.3 * 1.7 < e.hi
+    assert float(e.hi - e.lo) < 8 * 2.0**-23 * 3
+    wild = run(apply(ReduceProd((0,))), F32([1e30, 1e30, 1e-30, 1e-30]))
+    assert wild.contains(np.asarray(F32(1.0)))
+    assert wild.contains(np.asarray(F32(np.inf)))
+    assert run(apply(ReduceMax((0,))), F32([1, np.nan, 2])).empty
+
+
+# --- undecided values -----------------------------------------------------------------------------------------------
+
+
+def blurred(b, x):
+    """A value of a few ULP."""
+    return b.apply(Exp(), x)
+
+
+def test_comparison_select_and_conversion_of_overlapping_values():
+    x = F32([1.0])
+    e = run(lambda b, v: b.apply(Compare(CompareDir.Lt), blurred(b, v), blurred(b, v)), x)
+    assert e.can_true.all()
+    assert e.can_false.all()
+    assert not e.decided.any()
+    apart = run(lambda b, v, w: b.apply(Compare(CompareDir.Lt), blurred(b, v), blurred(b, w)), x, F32([2.0]))
+    assert apart.decided.all()
+    assert apart.can_true.all()
+
+    def pick(b, v, p, q):
+        return b.apply(Select(), b.apply(Compare(CompareDir.Le), blurred(b, v), blurred(b, v)), p, q)
+
+    assert interval(run(pick, x, F32([-3.0]), F32([8.0]))) == (-3, 8)
+    three = run(lambda b, v: b.apply(Convert(DType.I32), blurred(b, v)), F32([np.log(3.0), 1.0]))
+    assert (three.lo.tolist(), three.hi.tolist()) == ([2, 2], [3, 2])
+    assert three.decided.tolist() == [False, True]
+    maybe_nan = run(lambda b, v: b.apply(Convert(DType.I32), b.apply(Log(), b.apply(Sin(), v))), F32([np.pi]))
+    assert maybe_nan.lo[0] < 0 <= maybe_nan.hi[0] or maybe_nan.decided.all()
+
+
+def test_integers_that_may_wrap_become_everything():
+    def wraps(b, v):
+        near = b.apply(Convert(DType.I32), b.apply(Exp(), v))
+        big = b.broadcast_to(b.constant(2**31 - 3, DType.I32), (1,))
+        return b.apply(Add(), near, big)
+
+    e = run(wraps, F32([np.log(3.0)]))
+    assert (e.lo[0], e.hi[0]) == (-(2**31), 2**31 - 1)
+
+
+def test_log_and_sqrt_of_an_interval_across_zero_may_be_nan():
+    e = run(lambda b, v: b.apply(Log(), b.apply(Sin(), v)), np.array([np.pi * 2**20]).astype(F32))
+    assert e.nan.any() or e.decided.all()
+    x, eps = F32([0.1]), F32([-0.1])
+    near = run(lambda b, v, w: b.apply(Sqrt(), b.apply(Add(), blurred(b, v), b.apply(Negate(), blurred(b, v)))), x, eps)
+    assert near.nan.all()
+    assert not near.empty.any()
+    assert near.lo[0] == 0
+
+
+def test_sine_over_a_wide_interval():
+    def scaled(b, v, w):
+        return b.apply(Sin(), b.apply(Multiply(), blurred(b, v), w))
+
+    assert interval(run(scaled, F32([1.0]), F32([1e9]))) == (-1, 1)
+    lo, hi = interval(run(scaled, F32([0.0]), F32([np.pi / 2])))  # around the maximum
+    assert hi == 1
+    assert 1 - 1e-6 < lo < 1
+    cosine = run(lambda b, v: b.apply(Cos(), b.apply(Log(), v)), F32([1.0]))
+    assert interval(cosine)[1] == 1
+
+
+def test_infinite_angles_and_logs_of_negatives_are_nan():
+    assert run(apply(Sin()), F32([np.inf, -np.inf])).empty.all()
+    assert run(apply(Log()), F32([-1.0])).empty.all()
+    assert interval(run(apply(Log()), F32([-0.0]))) == (-np.inf, -np.inf)
+    assert interval(run(apply(Rsqrt()), F32([-0.0]))) == (-np.inf, -np.inf)
+    assert interval(run(apply(Tanh()), F32([np.inf]))) == (1, 1)
+
+
+def test_pow_of_intervals():
+    square = run(lambda b, v, w: b.apply(Pow(), b.apply(Negate(), blurred(b, v)), w), F32([0.0]), F32([2.0]))
+    assert 0.99 < square.lo[0] <= 1 <= square.hi[0] < 1.01
+    assert not square.nan[0]
+    unknown = run(lambda b, v, w: b.apply(Pow(), w, blurred(b, v)), F32([0.0]), F32([-2.0]))
+    assert unknown.nan[0]
+    assert unknown.lo[0] <= -2
+    assert unknown.hi[0] >= 2
+    assert interval(run(apply(Pow()), F32([np.nan]), F32([0.0]))) == (1, 1)
+    assert interval(run(apply(Pow()), F32([1.0]), F32([np.nan]))) == (1, 1)
+
+
+def test_extrema_of_intervals_propagate_nan():
+    e = run(lambda b, v, w: b.apply(Maximum(), blurred(b, v), w), F32([1.0, np.nan]), F32([2.5, 1.0]))
+    assert 2.71 < e.lo[0] < e.hi[0] < 2.72
+    assert e.empty[1]
+
+
+# --- moves ----------------------------------------------------------------------------------------------------------
+
+X = np.arange(6, dtype=F32).reshape(2, 3) + 1
+CUBE = np.arange(24, dtype=F32).reshape(2, 3, 4)
+MOVES = [
+    (Transpose((1, 0)), X, X.T),
+    (Reshape((3, 2)), X, X.reshape((3, 2), order="F")),
+    (BroadcastInDim((3, 5, 2), (2, 0)), X, np.broadcast_to(X.T[:, None, :], (3, 5, 2))),
+    (BroadcastInDim((4, 3), (0, 1)), X[:1], np.broadcast_to(X[:1], (4, 3))),
+    (Reverse((1,)), X, X[:, ::-1]),
+    (Slice((0, 1), (2, 3), (1, 2)), X, X[:, 1::2]),
+    (Pad((1, 0), (0, -1), (0, 1)), X, np.array([[0, 0, 0, 0], [1, 0, 2, 0], [4, 0, 5, 0]], F32)),
+    (Tril(0), X, np.tril(X)),
+    (Triu(1), X, np.triu(X, 1)),
+    (ExtractDiag(0, 1), X, np.array([1, 5], F32)),
+    (ExtractDiag(2, 0), CUBE, np.stack([CUBE[i, :, i] for i in range(2)], 1)),
+    (EmbedDiag(0, 1), X[:, 0], np.diag(X[:, 0])),
+    (EmbedDiag(1, 0), X, np.stack([np.where(np.arange(3) == i, X, 0) for i in range(3)])),
+    (ReduceMax((0,)), X, X.max(0)),
+    (ReduceSum((0, 1)), X, X.sum()),
+    (ShapeOf(1), X, np.float64(3)),
+]
+
+
+@pytest.mark.parametrize(("op", "x", "expected"), MOVES, ids=lambda v: v.name if hasattr(v, "name") else "")
+def test_moves(op, x, expected):
+    for model in (IEEE, XLA):
+        e = run(apply(op), x, model=model)
+        assert e.shape == np.shape(expected)
+        assert e.decided.all()
+        assert e.contains(np.asarray(expected)).all()
+
+
+def test_concatenate_keeps_each_part():
+    e = run(lambda b, x, y: b.apply(Concatenate(1), x, blurred(b, y)), X, X)
+    assert e.contains(np.concatenate([X, np.exp(X)], 1)).all()
+    assert (e.lo == e.hi)[:, :3].all()
+
+
+def test_constants_and_all_slots():
+    b = GraphBuilder()
+    x = b.input("F64", ())
+    program = b.build(b.apply(Add(), x, b.apply(Constant.of(0.1, DType.F64))))
+    slots = enclose(program, [np.asarray(0.2)], IEEE, all_slots=True)
+    assert sorted(slots) == [0, 1, 2]
+    assert float(slots[2].lo) == 0.1 + 0.2
+    assert slots[1].const
+    assert not slots[2].const

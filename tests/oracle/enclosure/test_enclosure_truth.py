@@ -1,0 +1,106 @@
+"""Against Arb: NumPy's wide functions are as good as the rules assume, and enclosures contain the true values."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from oracle.enclosure import IEEE, MODELS, enclose
+from oracle.enclosure.formats import FORMATS
+from oracle.enclosure.measure import NAMES, NUMPY, arguments, error_in_ulps, main, measure, true_value
+from oracle.enclosure.model import budgets
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import BY_NAME
+from tenferro_ref.program import GraphBuilder
+
+FLOATS = (DType.F32, DType.F64)
+
+
+def spread(name, dtype, n, seed=1):
+    return arguments(name, dtype, n, np.random.default_rng(seed))
+
+
+def as_fraction(v) -> Fraction:
+    high = float(v)
+    return Fraction(high) + Fraction(float(v - v.dtype.type(high)))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", NAMES)
+def test_wide_functions_are_within_the_assumed_slack(name, dtype):
+    """What the rules take for the true value: NumPy's function in the wide type."""
+    f = FORMATS[dtype]
+    x = spread(name, dtype, 400)
+    with np.errstate(all="ignore"):
+        wide = NUMPY[name](*(a.astype(f.wide) for a in x))
+    for value, *args in zip(wide, *(a.tolist() for a in x), strict=True):
+        true = true_value(name, *args)
+        if true is None or not np.isfinite(value) or abs(true) > f.max:
+            continue
+        ulp = Fraction(float(f.ulp(np.asarray(float(true)))))
+        assert abs(as_fraction(np.asarray(value)[()]) - true) <= Fraction(f.slack) * ulp, args
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_true_value_is_inside(name, dtype):
+    """The correctly rounded true value is in every model's enclosure, and the IEEE one is at most three values wide."""
+    x = spread(name, dtype, 200, seed=2)
+    b = GraphBuilder()
+    program = b.build(b.apply(BY_NAME[name](), *(b.input(dtype, a.shape) for a in x)))
+    f = FORMATS[dtype]
+    for model in MODELS.values():
+        (e,) = enclose(program, list(x), model)
+        for i, args in enumerate(zip(*(a.tolist() for a in x), strict=True)):
+            true = true_value(name, *args)
+            if true is None or abs(true) > f.max or abs(true) < f.min_normal:
+                continue
+            ulp = Fraction(float(f.ulp(np.asarray(float(true)))))
+            assert Fraction(float(e.lo[i])) <= true + ulp / 2
+            assert Fraction(float(e.hi[i])) >= true - ulp / 2
+            if model is IEEE:
+                assert Fraction(float(e.hi[i])) - Fraction(float(e.lo[i])) <= 4 * ulp
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", NAMES)
+def test_numpy_is_within_its_budget(name, dtype):
+    seen = measure(name, dtype, NUMPY[name], *spread(name, dtype, 1500, seed=3))
+    assert seen.points > 500
+    assert seen.ulps <= budgets()["numpy", name, dtype.name], seen
+
+
+def test_every_model_has_every_budget():
+    expected = {(m, name, d.name) for m in MODELS for name in NAMES for d in FLOATS}
+    assert set(budgets()) == expected
+    assert all(0.5 <= ulps <= 8 for ulps in budgets().values())
+
+
+@pytest.mark.parametrize("x", [1e22, 1e300, -1.7e308, 3.0])
+def test_sine_of_a_huge_known_argument_stays_tight(x):
+    b = GraphBuilder()
+    (e,) = enclose(b.build(b.apply(BY_NAME["Sin"](), b.input(DType.F64, ()))), [np.asarray(x)], IEEE)
+    true = true_value("Sin", x)
+    assert e.lo <= float(true) <= e.hi
+    assert float(e.hi - e.lo) <= 4 * np.spacing(abs(float(true)))
+
+
+def test_errors_are_counted_in_ulps_of_the_true_value():
+    one = float(np.nextafter(np.exp(1.0), 3))
+    assert 0.5 < error_in_ulps("Exp", DType.F64, one, 1.0) < 1.6
+    assert error_in_ulps("Exp", DType.F64, np.inf, 800.0) is None
+    assert error_in_ulps("Log", DType.F64, np.nan, -1.0) is None
+    assert error_in_ulps("Pow", DType.F64, -8.0, -2.0, 3.0) == 0
+
+
+def test_a_wrong_implementation_is_measured_wrong():
+    def off(x):
+        return np.exp(x) * np.float64(1 + 64 * 2.0**-52)
+
+    (x,) = spread("Exp", DType.F64, 100)
+    assert 30 < measure("Exp", DType.F64, off, x).ulps < 130
+
+
+def test_command(capsys):
+    assert main(["--function", "Tanh", "--dtype", "F32", "--points", "50"]) == 0
+    assert "F32 Tanh" in capsys.readouterr().out
