@@ -27,8 +27,8 @@ class Format:
 
     Attributes
     ----------
-    max, top_binade, min_normal, unit
-        Largest finite value, the power of two below it, smallest normal value, and half the spacing at 1.
+    max, top_binade, min_normal, least_denormal, unit
+        Largest finite value, the power of two below it, smallest normal and denormal value, half the spacing at 1.
     overflow
         Smallest magnitude that rounds to infinity (wide).
     slack
@@ -42,6 +42,7 @@ class Format:
     max: float
     top_binade: float
     min_normal: float
+    least_denormal: float
     unit: float
     overflow: Any
     slack: float
@@ -113,6 +114,7 @@ def _format(dtype: DType) -> Format:
         largest,
         2.0 ** (int(info.maxexp) - 1),
         float(info.smallest_normal),
+        float(info.smallest_subnormal),
         float(info.eps) / 2,
         wide(largest) + half if widens else wide(np.inf),
         2.0**-7 if widens else 2.0,

@@ -1,7 +1,7 @@
 """Rules of the transcendental functions: bounds from the wide type, taken outward by the model's budget.
 
 A budget of B ULPs means `|result - true value| <= B * ulp(true value)`, the result keeping the sign of the true value, its
-range ([-1, 1] for tanh, ...) and exactness at a zero. Domain errors are NaN, never an error.
+range ([-1, 1] for tanh, ...), and exactness where the true value is 0, 1 of a power of 1, or a limit at infinity. Domain errors are NaN, never an error.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ def budgeted(
     # the sign of the true value is kept, and a zero is exact
     down = np.where((low >= 0) & (down < 0), 0, down)
     up = np.where((high <= 0) & (up > 0), 0, up)
+    # so is an underflow far below the least denormal: a bound in ULPs alone would leave it open
+    gone = f.wide(f.least_denormal) / 4
+    down = np.where((low < 0) & (low > -gone), 0, down)
+    up = np.where((high > 0) & (high < gone), 0, up)
     lo, hi = f.least_at_or_above(down), f.greatest_at_or_below(up)
     if not one or ulps < 1:
         # with less than an ULP between the sides no result may be left: the nearest ones always are
@@ -52,6 +56,9 @@ def _function(
 ) -> Enclosure:
     """From wide bounds of the true value. `pos`, `neg`: zeros that the argument maps to zero exactly."""
     lo, hi = budgeted(c.format, c.budget(name), low, high, *range_)
+    limit = np.isinf(x.lo) & (x.lo == x.hi)  # the limits at infinity are exact
+    if limit.any():
+        lo, hi = np.where(limit, low, lo).astype(float), np.where(limit, high, hi).astype(float)
     none = low > high
     if none.any():
         lo, hi = np.where(none, np.inf, lo), np.where(none, -np.inf, hi)

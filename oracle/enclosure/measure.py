@@ -67,9 +67,14 @@ def _flint(name: str, x: Sequence[float]) -> Fraction | None:
         if not true.is_finite():
             return None
         mantissa, exponent = true.mid().man_exp()
-        return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+        return _fraction(int(mantissa), int(exponent))
     finally:
         flint.ctx.prec = old
+
+
+def _fraction(mantissa: int, exponent: int) -> Fraction | None:
+    """`mantissa * 2**exponent`; None far beyond any format, where the integers would fill the memory."""
+    return Fraction(mantissa) * Fraction(2) ** exponent if abs(exponent) < 2**16 else None
 
 
 def _flint_pow(arb: Any, x: Sequence[float]) -> Any:
@@ -96,7 +101,7 @@ def _mpmath(name: str, x: Sequence[float]) -> Fraction | None:
         if isinstance(true, mpmath.mpc) or not mpmath.isfinite(true):
             return None
         sign, mantissa, exponent, _ = true._mpf_
-        return Fraction((-1) ** int(sign) * int(mantissa)) * Fraction(2) ** int(exponent)
+        return _fraction((-1) ** int(sign) * int(mantissa), int(exponent))
 
 
 def true_value(name: str, *x: float) -> Fraction | None:

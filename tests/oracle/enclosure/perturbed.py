@@ -343,7 +343,8 @@ class Perturbed:
         shift = self.rng.choice([-1.0, 1.0, 0.0, self.rng.uniform(-1, 1)]) * ulps
         result = (exact + shift * ulp).astype(kind)
         too_far = ~(np.abs(result.astype(exact.dtype) - exact) <= ulps * ulp) & np.isfinite(result)
-        wrong_sign = (exact == 0) | (np.signbit(result) != np.signbit(exact))
+        gone = np.abs(exact) <= exact.dtype.type(info.smallest_subnormal) / 5
+        wrong_sign = gone | (np.signbit(result) != np.signbit(exact))
         result = np.where(too_far | wrong_sign | ~np.isfinite(exact), near, result)
         outside = (result < least) | (result > greatest)
         return np.where(outside, near, result).astype(kind)
@@ -352,7 +353,8 @@ class Perturbed:
         dtype = DType.of(x)
         exact = np.asarray(FUNCTIONS[kind](x.astype(WIDE[dtype])))  # type: ignore[operator]
         least, greatest = RANGES.get(kind, (-np.inf, np.inf))  # type: ignore[call-overload]
-        return self.moved(exact, self.model.budget(kind.__name__, dtype), x.dtype.type, least, greatest)
+        moved = self.moved(exact, self.model.budget(kind.__name__, dtype), x.dtype.type, least, greatest)
+        return np.where(np.isinf(x), exact, moved).astype(x.dtype)
 
     def power(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         dtype = DType.of(x)

@@ -21,8 +21,7 @@ def spread(name, dtype, n, seed=1):
 
 
 def as_fraction(v) -> Fraction:
-    high = float(v)
-    return Fraction(high) + Fraction(float(v - v.dtype.type(high)))
+    return Fraction(*v.as_integer_ratio())
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
