@@ -43,7 +43,7 @@ def compare(
     elements = sum(e.lo.size for e in reference)
     decided = sum(int(e.decided.sum()) for e in reference)
     if len(observed) != len(reference):
-        return _misfit(elements, None, f"{len(reference)} outputs", f"{len(observed)} outputs", "outputs")
+        return _misfit(elements, None, str(len(reference)), str(len(observed)), "outputs")
     for i, (e, o) in enumerate(zip(reference, observed, strict=True)):
         if o.dtype != e.dtype.numpy:
             return _misfit(elements, i, e.dtype.name, str(o.dtype), "dtype")
@@ -184,7 +184,7 @@ def compare_bits(a: Sequence[Array], b: Sequence[Array]) -> Comparison:
     """
     elements = sum(x.size for x in a)
     if len(a) != len(b):
-        return _misfit(elements, None, f"{len(a)} outputs", f"{len(b)} outputs", "outputs")
+        return _misfit(elements, None, str(len(a)), str(len(b)), "outputs")
     outside = 0
     worst: float | None = None
     first: tuple[int, tuple[int, ...]] | None = None
