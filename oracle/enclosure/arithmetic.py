@@ -103,7 +103,28 @@ def add(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
                 low, high = _fused(f, product, addend)
                 lo, hi = np.fmin(lo, low), np.fmax(hi, high)
                 pos, neg = pos | ~np.signbit(high), neg | np.signbit(low)
-    return build(c.model, c.dtype, lo, hi, nan, pos, neg)
+    result = build(c.model, c.dtype, lo, hi, nan, pos, neg)
+    if c.model.rewrite:
+        for sum_, addend in ((x.terms, y), (y.terms, x)):
+            if sum_ is not None and sum_.contraction:  # the accumulator may start from the addend
+                result = hull(result, accumulated(c, sum_, addend))
+    return result
+
+
+def accumulated(c: Context, t: Terms, addend: Enclosure) -> Enclosure:
+    """A contraction and an addend as one sum in any order; nothing where the addend is not finite or a sum may overflow."""
+    f = c.format
+    size_lo, size_hi = t.size_lo + np.abs(addend.lo), t.size_hi + np.abs(addend.hi)
+    gamma = (t.count + 1) * f.unit / (1 - (t.count + 1) * f.unit) + 4 * f.wide_unit
+    least = (f.min_normal if c.model.flush else f.least_denormal) * 2 * (t.count + 1)
+    low = f.least_at_or_above(t.lo + addend.lo - gamma * size_lo - least)
+    high = f.greatest_at_or_below(t.hi + addend.hi + gamma * size_hi + least)
+    exact = np.maximum(size_lo, size_hi) * f.unit < np.minimum(t.quantum, _least_bits(addend))
+    usable = ~exact & np.isfinite(size_lo) & np.isfinite(size_hi) & (np.maximum(size_lo, size_hi) < f.max / 2)
+    low, high = np.where(usable, low, np.nan), np.where(usable, high, np.nan)
+    never = np.zeros(low.shape, bool)
+    made = build(c.model, c.dtype, low, high, never, ~never, (low < 0) & (high >= 0))
+    return replace(made, nan=never)
 
 
 def _fused(f: Format, product: Unrounded, addend: Enclosure) -> Bounds:
@@ -174,7 +195,8 @@ def multiply(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
             np.where(np.isnan(down), raw[0], np.fmin(raw[0], down)),
             np.where(np.isnan(up), raw[1], np.fmax(raw[1], up)),
         )
-        result = build(c.model, c.dtype, lo, hi, nan, *_zero_signs(x, y))
+        pos, neg = _zero_signs(x, y)
+        result = build(c.model, c.dtype, lo, hi, nan, pos, neg | (x.neg_zero & y.neg_zero))  # sqrt(-0) sqrt(-0) as -0
     return replace(result, unrounded=Unrounded("product", *raw, x.const != y.const))
 
 
@@ -256,6 +278,8 @@ def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
 def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """`x / y` rounded once; rewritten divisions join the hull where the model has them."""
     f = c.format
+    # a divisor that many elements share: its reciprocal may be taken once
+    shared = y.const or y.repeated or y.lo.size < x.lo.size
     x, y = _broadcast(x, y)
     nan = x.nan | y.nan | (may_be_zero(x) & may_be_zero(y)) | (may_be_infinite(x) & may_be_infinite(y))
     zero = (may_be_zero(x) & ~is_zero(y)) | (may_be_finite(x) & may_be_infinite(y))
@@ -285,7 +309,7 @@ def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     if xu is not None or yu is not None:
         ulps = CHAIN_ULPS + (c.budget("Rsqrt") if yu is not None and yu.kind == "root" else 0)
         low, high = widen(f, ulps, real_low, real_high, low, high)
-    if y.const:  # x * (1 / y), the reciprocal rounded
+    if shared:  # x * (1 / y), the reciprocal rounded
         for end in (y.lo,) if y.is_point else (y.lo, y.hi):
             reciprocal = f.nearest(1 / end)
             # one that is denormal has too few bits, or none where it is flushed: what comes of it is wrong
@@ -294,7 +318,7 @@ def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
             alt_low, alt_high = _products(x.lo, x.lo if x.is_point else x.hi, reciprocal, reciprocal)
             low, high = np.fmin(low, f.nearest(alt_low)), np.fmax(high, f.nearest(alt_high))
     result = build(c.model, c.dtype, low, high, nan, *_zero_signs(x, y))
-    scaled = x.const != y.const
+    scaled = shared or x.const
     if scaled:  # as a product with a rounded reciprocal
         real_low, real_high = outward(f, 1, real_low, real_high)
     empty = np.isnan(real_low)
@@ -332,7 +356,7 @@ def _negate(op: Op, c: Context, x: Enclosure) -> Enclosure:
         x.pos_zero,
         x.const,
         None if u is None else Unrounded(u.kind, -u.hi, -u.lo, u.scaled),
-        None if t is None else Terms(-t.hi, -t.lo, t.size_hi, t.size_lo, t.quantum, t.count),
+        None if t is None else Terms(-t.hi, -t.lo, t.size_hi, t.size_lo, t.quantum, t.count, t.contraction),
     )
 
 

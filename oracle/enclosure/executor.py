@@ -79,7 +79,8 @@ def enclose(
             if model.flush and not operands and dtype.is_float:
                 result = admit_flush(result)
             const = all(x.const for x in operands)
-            values[slot] = result if result.const == const else replace(result, const=const)
+            repeated = result.repeated or (not const and all(x.const or x.repeated for x in operands))
+            values[slot] = replace(result, const=const, repeated=repeated)
     return values if all_slots else [values[s].plain() for s in program.output_slots]
 
 

@@ -56,7 +56,8 @@ def _broadcast_in_dim(op: BroadcastInDim, c: Context, x: Enclosure, *providers: 
     spread = [1] * len(shape)
     for axis, dim in enumerate(op.dims):
         spread[dim] = x.shape[axis]
-    return x.map(lambda a: np.broadcast_to(a.transpose(order).reshape(spread), shape))
+    spread_out = x.map(lambda a: np.broadcast_to(a.transpose(order).reshape(spread), shape))
+    return replace(spread_out, repeated=x.repeated or spread_out.lo.size > x.lo.size)
 
 
 def _shape(exprs: Sequence[object], inputs: Sequence[Enclosure]) -> tuple[int, ...]:

@@ -35,7 +35,7 @@ class Addends:
     """What is summed over the last axis: wide bounds of each term, its NaN, the zeros that it may be.
 
     `size_lo`, `size_hi` are magnitudes that rounding errors are counted from at either bound, `count` is how many roundings a term may go through; `quantum` divides every term (0: unknown); `underflow` is the
-    absolute error that each term may bring with it.
+    absolute error that each term may bring with it; `merged`: each is itself a sum, whose terms may meet in any order.
     """
 
     lo: Array
@@ -48,6 +48,7 @@ class Addends:
     count: int
     quantum: Array
     underflow: float
+    merged: bool = False
 
 
 def _any(a: Array) -> Array:
@@ -91,6 +92,7 @@ def _reduce_sum(op: ReduceSum, c: Context, x: Enclosure) -> Enclosure:
             size_hi=t.size_hi,
             count=n * t.count - 1,
             quantum=t.quantum.min(-1),
+            merged=True,
         )
         alternative = total(c, merged)
         result = replace(hull(result, alternative), terms=alternative.terms)
@@ -145,8 +147,8 @@ def total(c: Context, t: Addends) -> Enclosure:
     greatest = f.greatest_at_or_below(np.where(small, hi.sum(-1), real_high + error_hi))
 
     # partial sums that may overflow: those of the positive, and of the negative terms alone
-    up = np.maximum(hi, 0).sum(-1) + error_hi
-    down = np.maximum(-lo, 0).sum(-1) + error_lo
+    up = (size if t.merged else np.maximum(hi, 0).sum(-1)) + error_hi
+    down = (size if t.merged else np.maximum(-lo, 0).sum(-1)) + error_lo
     over, under = up >= f.max, down >= f.max
     inf_may = (t.hi == np.inf).any(-1)
     inf_must = (t.lo == np.inf).any(-1)
@@ -220,6 +222,25 @@ def _joined(parts: list[Enclosure]) -> Enclosure:
         join(lambda p: p.nan),
         join(lambda p: p.pos_zero),
         join(lambda p: p.neg_zero),
+        terms=_joined_terms([p.terms for p in parts if p.terms is not None]),
+    )
+
+
+def _joined_terms(parts: list[Terms]) -> Terms | None:
+    if not parts:
+        return None
+
+    def join(f: Callable[[Terms], Array]) -> Array:
+        return np.concatenate([f(p) for p in parts])
+
+    return Terms(
+        join(lambda t: t.lo),
+        join(lambda t: t.hi),
+        join(lambda t: t.size_lo),
+        join(lambda t: t.size_hi),
+        join(lambda t: t.quantum),
+        parts[0].count,
+        parts[0].contraction,
     )
 
 
@@ -246,7 +267,8 @@ def _dot(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     t = Addends(
         lo, hi, nan, vanishing & plus, vanishing & minus, np.abs(lo), np.abs(hi), k, np.where(np.isnan(q), 0, q), tiny
     )
-    return total(c, t)
+    result = total(c, t)
+    return replace(result, terms=None if result.terms is None else replace(result.terms, contraction=True))
 
 
 def _pos(x: Enclosure) -> Array:

@@ -60,6 +60,8 @@ class Terms:
         Divides every term (0: unknown).
     count
         Number of terms.
+    contraction
+        Products of a contraction, whose accumulator may start from an addend.
     """
 
     lo: Array
@@ -68,9 +70,11 @@ class Terms:
     size_hi: Array
     quantum: Array
     count: int
+    contraction: bool = False
 
     def map(self, f: Callable[[Array], Array]) -> Terms:
-        return Terms(f(self.lo), f(self.hi), f(self.size_lo), f(self.size_hi), f(self.quantum), self.count)
+        lo, hi, size_lo, size_hi, quantum = map(f, (self.lo, self.hi, self.size_lo, self.size_hi, self.quantum))
+        return Terms(lo, hi, size_lo, size_hi, quantum, self.count, self.contraction)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,6 +92,8 @@ class Enclosure:
         +0 and -0 are possible (floats only).
     const
         Depends on constants only: a compiler may know the value.
+    repeated
+        A broadcast, or computed from broadcasts and constants alone: a divisor whose reciprocal pays.
     unrounded, terms
         See those classes; None for other producers.
     """
@@ -101,6 +107,7 @@ class Enclosure:
     const: bool = False
     unrounded: Unrounded | None = None
     terms: Terms | None = None
+    repeated: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -149,7 +156,7 @@ class Enclosure:
         nan, pos, neg = f(self.nan), f(self.pos_zero), f(self.neg_zero)
         unrounded = None if self.unrounded is None else self.unrounded.map(f)
         terms = None if self.terms is None else self.terms.map(f)
-        return Enclosure(self.dtype, lo, hi, nan, pos, neg, self.const, unrounded, terms)
+        return Enclosure(self.dtype, lo, hi, nan, pos, neg, self.const, unrounded, terms, self.repeated)
 
     def plain(self) -> Enclosure:
         """Without the memory of where it came from."""

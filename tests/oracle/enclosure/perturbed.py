@@ -82,6 +82,7 @@ class Val:
     root: tuple[np.ndarray, ...] | None = None
     addends: np.ndarray | None = None
     constant: int | None = None
+    started: np.ndarray | None = None
 
     def map(self, f: Any) -> Val:
         memory = (None if m is None else tuple(map(f, m)) for m in (self.factors, self.quotient, self.root))
@@ -177,7 +178,7 @@ class Perturbed:
         if kind is ReduceProd:
             return Val(self.fold(op.axes, x[0], lambda a, b: self.flush(np.asarray(a * b), True)))
         assert kind is DotGeneral
-        return Val(self.dot(op, *x))
+        return self.dot(op, *x)
 
     def move(self, op: Op, v: list[Val]) -> Val:
         if isinstance(op, Constant):
@@ -255,6 +256,12 @@ class Perturbed:
         for i in (0, 1):
             if v[i].factors is not None and self.coin():
                 r = np.where(self.coin(r.shape), self.fma(*v[i].factors, x[1 - i]), r)  # type: ignore[misc]
+        for i in (0, 1):
+            if v[i].started is not None and v[i].started.ndim == v[i].a.ndim + 1 and self.coin():
+                terms = [v[i].started[..., k] for k in range(v[i].started.shape[-1])]  # from the addend on
+                inner = self.tree([*terms, x[1 - i]], lambda a, b: self.flush(np.asarray(a + b)))
+                if np.isfinite(inner).all() and np.isfinite(r).all():
+                    r = np.broadcast_to(inner, r.shape)
         if self.model.rewrite:
             for i in (0, 1):
                 if self.known[1 - i]:
@@ -402,7 +409,7 @@ class Perturbed:
         total = self.fold(op.axes, x, lambda a, b: self.flush(np.asarray(a + b)))
         return np.asarray(total + start)
 
-    def dot(self, op: DotGeneral, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def dot(self, op: DotGeneral, x: np.ndarray, y: np.ndarray) -> Val:
         assert not op.lhs_batch_dims
         x = np.moveaxis(x, op.lhs_contracting_dims[0], -1)
         y = np.moveaxis(y, op.rhs_contracting_dims[0], -1)
@@ -411,11 +418,14 @@ class Perturbed:
         y = y.reshape((1, -1, y.shape[-1]))
         x, y = np.broadcast_arrays(x, y)
         start = x.dtype.type(-0.0 if self.model.any_zero_sum and self.coin() else 0.0)
+        started = None
         if self.coin() and self.model.contract:
             total = np.full(x.shape[:-1], start)
             for i in self.rng.permutation(x.shape[-1]):
                 total = self.flush(self.fma(x[..., i], y[..., i], total), True)
         else:
             products = [self.flush(np.asarray(x[..., i] * y[..., i]), True) for i in range(x.shape[-1])]
+            if self.model.rewrite and products:
+                started = np.stack(products, -1).reshape((*shape, -1))
             total = np.asarray(self.tree(products, lambda a, b: self.flush(np.asarray(a + b))) + start)
-        return total.reshape(shape)
+        return Val(total.reshape(shape), started=started)

@@ -189,6 +189,40 @@ def test_division_by_a_constant_may_be_a_multiplication():
     assert differs.size
 
 
+def test_division_by_a_broadcast_may_be_a_multiplication_and_contract():
+    x, y = np.arange(1, 65, dtype=F32), F32([3])
+
+    def by(b, v, w):
+        return b.apply(Divide(), v, b.apply(BroadcastInDim((64,), (0,)), w))
+
+    def plus(b, v, w):
+        return b.apply(Add(), by(b, v, w), b.apply(Negate(), by(b, v, w)))
+
+    assert run(by, x, y).contains(x * (F32(1) / y)).all()
+    assert not run(by, x, y, model=IEEE).contains(x * (F32(1) / y)).all()
+    scalar = run(apply(Divide()), x, np.asarray(y[0]))
+    assert scalar.contains(x * (F32(1) / y)).all()
+    residue = (x.astype(float) * float(F32(1) / y[0]) - (x * (F32(1) / y)).astype(float)).astype(F32)
+    assert run(plus, x, y).contains(residue).all()
+
+
+def test_a_contraction_may_start_from_an_addend():
+    """(c + p) + q where c + (p + q) is exact otherwise: every order of the three."""
+    x, y, c = F32([[1, 1]]), F32([[2.0**-24], [2.0**-24]]), F32([[1]])
+    e = run(lambda b, u, v, w: b.apply(Add(), b.apply(DotGeneral((1,), (0,), (), ()), u, v), w), x, y, c)
+    assert e.contains(F32([[1]])).all()
+    assert e.contains(F32([[1 + 2.0**-23]])).all()
+    small = run(lambda b, u, v, w: b.apply(Add(), b.apply(DotGeneral((1,), (0,), (), ()), u, v), w), x, x.T, c)
+    assert interval(small) == (3, 3)
+
+
+def test_merged_sums_may_overflow_where_nested_ones_do_not():
+    big = float(np.finfo(F32).max)
+    e = run(lambda b, v: b.apply(ReduceSum((0,)), b.apply(ReduceSum((1,)), v)), F32([[big, -big / 2]] * 2))
+    assert e.hi == np.inf
+    assert e.contains(np.asarray(F32(big)))
+
+
 def test_chains_of_divisions_widen_and_a_root_too():
     rng = np.random.default_rng(0)
     a, b_, c = (rng.uniform(1, 2, 200).astype(F32) for _ in range(3))

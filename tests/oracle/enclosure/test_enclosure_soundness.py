@@ -76,6 +76,7 @@ def chain(rng):
     axis = len(shape) - 1
     ends = [b.apply(ReduceSum((0,)), b.apply(ReduceSum((axis,)), pool[-1]))] if axis else [pool[-1]]
     ends.append(b.apply(DotGeneral((axis,), (axis,), (), ()), pool[-1], pool[-2]))
+    ends.append(b.apply(Add(), ends[-1], b.apply(ReduceSum((0, 1)[: axis + 1]), pool[0])))
     return b.build(*pool[3:], *ends), [values(rng, v.dtype, v.shape) for v in inputs]
 
 
