@@ -197,7 +197,12 @@ def multiply(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         )
         pos, neg = _zero_signs(x, y)
         result = build(c.model, c.dtype, lo, hi, nan, pos, neg | (x.neg_zero & y.neg_zero))  # sqrt(-0) sqrt(-0) as -0
-    return replace(result, unrounded=Unrounded("product", *raw, x.const != y.const))
+    return replace(result, unrounded=Unrounded("product", *raw, shared(x, y) or shared(y, x)))
+
+
+def shared(x: Enclosure, other: Enclosure) -> bool:
+    """Constant, or one value for many elements of the result: what a compiler moves out of loops and gathers."""
+    return x.const or x.repeated or x.lo.size < other.lo.size
 
 
 def _regrouped_product(f: Format, x: Enclosure, y: Enclosure) -> Bounds | None:
@@ -205,8 +210,8 @@ def _regrouped_product(f: Format, x: Enclosure, y: Enclosure) -> Bounds | None:
     xu, yu = x.unrounded, y.unrounded
     if xu is not None and yu is not None and xu.kind == yu.kind == "root":
         ulps = 4 * f.wide_unit / f.unit
-    elif (xu is not None and xu.regroups and y.const) or (
-        yu is not None and yu.regroups and (x.const or (xu and xu.regroups))
+    elif (xu is not None and xu.regroups and (shared(y, x) or (yu is not None and yu.regroups))) or (
+        yu is not None and yu.regroups and shared(x, y)
     ):
         ulps = CHAIN_ULPS
     else:
@@ -279,7 +284,7 @@ def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """`x / y` rounded once; rewritten divisions join the hull where the model has them."""
     f = c.format
     # a divisor that many elements share: its reciprocal may be taken once
-    shared = y.const or y.repeated or y.lo.size < x.lo.size
+    outer = shared(y, x)
     x, y = _broadcast(x, y)
     nan = x.nan | y.nan | (may_be_zero(x) & may_be_zero(y)) | (may_be_infinite(x) & may_be_infinite(y))
     zero = (may_be_zero(x) & ~is_zero(y)) | (may_be_finite(x) & may_be_infinite(y))
@@ -298,7 +303,7 @@ def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     # the real quotient, with unrounded quotients and roots in place of rounded operands
     w = f.wide
     xu, yu = x.unrounded, y.unrounded
-    if xu is not None and not (xu.kind == "quotient" or (xu.scaled and y.const)):
+    if xu is not None and not (xu.kind == "quotient" or (xu.scaled and outer)):
         xu = None
     if yu is not None and yu.kind == "product":
         yu = None
@@ -309,7 +314,7 @@ def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     if xu is not None or yu is not None:
         ulps = CHAIN_ULPS + (c.budget("Rsqrt") if yu is not None and yu.kind == "root" else 0)
         low, high = widen(f, ulps, real_low, real_high, low, high)
-    if shared:  # x * (1 / y), the reciprocal rounded
+    if outer:  # x * (1 / y), the reciprocal rounded
         for end in (y.lo,) if y.is_point else (y.lo, y.hi):
             reciprocal = f.nearest(1 / end)
             # one that is denormal has too few bits, or none where it is flushed: what comes of it is wrong
@@ -318,7 +323,7 @@ def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
             alt_low, alt_high = _products(x.lo, x.lo if x.is_point else x.hi, reciprocal, reciprocal)
             low, high = np.fmin(low, f.nearest(alt_low)), np.fmax(high, f.nearest(alt_high))
     result = build(c.model, c.dtype, low, high, nan, *_zero_signs(x, y))
-    scaled = shared or x.const
+    scaled = outer or x.const
     if scaled:  # as a product with a rounded reciprocal
         real_low, real_high = outward(f, 1, real_low, real_high)
     empty = np.isnan(real_low)

@@ -110,6 +110,10 @@ def _tanh(op: Op, c: Context, x: Enclosure) -> Enclosure:
 def _log(op: Op, c: Context, x: Enclosure) -> Enclosure:
     """log(+-0) = -inf, log of a negative number NaN, log(1) = +0."""
     low, high = _ends(c, _clipped(x, 0.0), lambda v: np.log(np.abs(v)))
+    u = x.unrounded
+    if c.model.rewrite and u is not None and u.kind == "root":  # log(sqrt x) is log(x) / 2
+        low, high = np.fmin(low, np.log(np.maximum(u.lo, 0))), np.fmax(high, np.log(np.maximum(u.hi, 0)))
+        low, high = np.where(x.empty, np.inf, low), np.where(x.empty, -np.inf, high)
     return _function(c, x, "Log", low, high, x.nan | (x.lo < 0), pos=(low <= 0) & (high >= 0))
 
 

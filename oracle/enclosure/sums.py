@@ -200,9 +200,11 @@ def _dot_general(op: DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Encl
     k = int(np.prod([x.shape[a] for a in op.lhs_contracting_dims], dtype=np.int64))
     x_order = (*x_free, *op.lhs_batch_dims, *op.lhs_contracting_dims)
     y_order = (*y_free, *op.rhs_batch_dims, *op.rhs_contracting_dims)
-    left = x.plain().map(lambda a: a.transpose(x_order).reshape(m, 1, b, k))
-    right = y.plain().map(lambda a: a.transpose(y_order).reshape(1, n, b, k))
-    step = max(1, CHUNK // max(n * b * k, 1))
+    if k != 1:  # a product keeps what its factors were rounded from
+        x, y = x.plain(), y.plain()
+    left = x.map(lambda a: a.transpose(x_order).reshape(m, 1, b, k))
+    right = y.map(lambda a: a.transpose(y_order).reshape(1, n, b, k))
+    step = max(1, CHUNK // (n * b * k)) if k > 1 and n * b else max(m, 1)
     parts = [_dot(c, left.map(lambda a, i=i: a[i : i + step]), right) for i in range(0, max(m, 1), step)]  # type: ignore[misc]
     shape = (*rows, *columns, *batch)
     return _joined(parts).map(lambda a: a.reshape(shape))
