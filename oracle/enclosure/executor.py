@@ -80,7 +80,9 @@ def enclose(
                 result = admit_flush(result)
             const = all(x.const for x in operands)
             repeated = result.repeated or (not const and all(x.const or x.repeated for x in operands))
-            values[slot] = replace(result, const=const, repeated=repeated)
+            if result.const != const or result.repeated != repeated:
+                result = replace(result, const=const, repeated=repeated)
+            values[slot] = result
     return values if all_slots else [values[s].plain() for s in program.output_slots]
 
 

@@ -160,7 +160,7 @@ class Enclosure:
 
     def plain(self) -> Enclosure:
         """Without the memory of where it came from."""
-        return replace(self, unrounded=None, terms=None)
+        return self if self.unrounded is None and self.terms is None else replace(self, unrounded=None, terms=None)
 
     def reshaped(self, shape: tuple[int, ...]) -> Enclosure:
         return self if self.shape == shape else self.map(lambda a: np.broadcast_to(a, shape))
@@ -228,7 +228,7 @@ def build(
         nan = nan | ~some
         lo, hi = np.where(some, lo, np.inf), np.where(some, hi, -np.inf)
         is_point = False
-    nan, pos, neg = (np.broadcast_to(f, lo.shape) for f in (nan, pos, neg))
+    nan, pos, neg = (f if f.shape == lo.shape else np.broadcast_to(f, lo.shape) for f in (nan, pos, neg))
     zero = (lo <= 0) & (hi >= 0)
     pos, neg = pos & zero, neg & zero
     if is_point:
