@@ -14,7 +14,7 @@ from reports import outcome, write_html, write_junit, write_markdown
 from tenferro_ref.cli.common import draw_seed, json_option, out_directory, print_json, progress_bar, seed_option, split
 from tenferro_ref.errors import MissingDependency, UsageError
 
-DEFAULT_PROGRAMS = 400
+DEFAULT_PROGRAMS = 200
 
 
 @click.command()

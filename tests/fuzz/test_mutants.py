@@ -32,7 +32,8 @@ def test_every_mutant_is_killed_and_its_evidence_is_small(mutant: Mutant) -> Non
     assert kill.case is not None
     assert len(kill.case.program.instructions) <= 4, kill.case.program
     # the fault is gone with the hunt
-    assert judge(reference := NativeExecutor(), Reference(kill.case, reference)).verdict.value == "pass"
+    native = NativeExecutor()
+    assert judge(native, Reference(kill.case, native)).verdict.value == "pass"
 
 
 def test_a_fault_is_there_only_while_it_is_switched_on() -> None:
