@@ -1,4 +1,4 @@
-"""log(sqrt(x)) is rewritten to 0.5 * log(x)
+"""Chains of divisions are rewritten and overflow or underflow on the way
 
 Run: python reproduce.py   (needs the package tenferro-ref and the plugin: pip install xla-cpu-pjrt)
 Exit status 1 while the disagreement is there, 0 when it is gone.
@@ -16,30 +16,34 @@ from tenferro_ref.program import loads
 PROGRAM = r"""{
   "tenferro_program": 1,
   "kind": "graph",
-  "n_slots": 3,
+  "n_slots": 5,
   "inputs": [
-    {"slot": 0, "dtype": "F64", "shape": []}
+    {"slot": 0, "dtype": "F32", "shape": []},
+    {"slot": 1, "dtype": "F32", "shape": []},
+    {"slot": 2, "dtype": "F32", "shape": []}
   ],
   "instructions": [
-    {"op": "Sqrt", "attrs": {}, "inputs": [0], "outputs": [1]},
-    {"op": "Log", "attrs": {}, "inputs": [1], "outputs": [2]}
+    {"op": "Divide", "attrs": {}, "inputs": [1, 2], "outputs": [3]},
+    {"op": "Divide", "attrs": {}, "inputs": [0, 3], "outputs": [4]}
   ],
-  "outputs": [2]
+  "outputs": [4]
 }
 """
 
 # column-major bytes of each input, in hexadecimal
 INPUTS = [
-    ('float64', (), '000000000000f23f'),
+    ('float32', (), 'caf24971'),
+    ('float32', (), 'caf24971'),
+    ('float32', (), 'caf24971'),
 ]
 
 # what is compiled; shown for the reader, the check below emits it again
 STABLEHLO = r"""
 module {
-  func.func @main(%arg0: tensor<f64>) -> tensor<f64> {
-    %0 = stablehlo.sqrt %arg0 : tensor<f64>
-    %1 = stablehlo.log %0 : tensor<f64>
-    return %1 : tensor<f64>
+  func.func @main(%arg0: tensor<f32>, %arg1: tensor<f32>, %arg2: tensor<f32>) -> tensor<f32> {
+    %0 = stablehlo.divide %arg1, %arg2 : tensor<f32>
+    %1 = stablehlo.divide %arg0, %0 : tensor<f32>
+    return %1 : tensor<f32>
   }
 }
 """
