@@ -1,4 +1,4 @@
-"""log1p in F64 is up to 128 ULP off
+"""log1p in F64 is up to 127 ULP off
 
 Run: python reproduce.py   (needs the package tenferro-ref and the plugin: pip install xla-cpu-pjrt)
 Exit status 1 while the disagreement is there, 0 when it is gone.

@@ -17,6 +17,7 @@ from tenferro_ref.errors import (
     AxisOutOfBounds,
     DTypeMismatch,
     DuplicateAxis,
+    Internal,
     InvalidArgument,
     InvalidCompiledGraph,
     RankMismatch,
@@ -106,7 +107,7 @@ class Op:
 
     def infer(self, policy: Policy, *inputs: TensorType) -> TensorType | tuple[TensorType, ...]:
         """Result type, or one type an output."""
-        raise NotImplementedError
+        raise Internal(detail=f"{self.name} declares no rule")
 
     def result_types(self, inputs: tuple[TensorType, ...], policy: Policy = ENGINE) -> tuple[TensorType, ...]:
         """Types of the outputs for operands of the given types.
