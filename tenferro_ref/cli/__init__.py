@@ -63,12 +63,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RecursionError:
         return _fail("the program is nested too deeply", 2)
     except BrokenPipeError:
-        # the reader of our output is gone: nothing to say to it, and nothing may be flushed to it at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
     except OSError as error:
+        _drop_output()
         return _fail(f"{error.filename or 'output'}: {error.strerror or error}", 3)
     return result if isinstance(result, int) else 0
+
+
+def _drop_output() -> None:
+    """What is still buffered for an output that refuses it is dropped: the flush at exit would fail on it again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, status: int) -> int:
