@@ -12,16 +12,28 @@ from numpy.typing import NDArray
 from oracle.case import Case
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import (
+    INDEXING,
     BroadcastInDim,
+    Concatenate,
     Constant,
     Convert,
     DotGeneral,
+    DynamicSlice,
+    DynamicUpdateSlice,
+    Gather,
+    GatherDynamicSliceSizes,
     Multiply,
+    Op,
+    Pad,
     ReduceMax,
     ReduceMin,
     ReduceProd,
     ReduceSum,
     Reshape,
+    Scatter,
+    Select,
+    Slice,
+    TensorType,
     Transpose,
 )
 from tenferro_ref.program import GraphProgram, Instruction
@@ -85,7 +97,7 @@ def _graph(program: GraphProgram) -> Iterator[str]:
 
 def _instruction(program: GraphProgram, i: int, ins: Instruction) -> Iterator[str]:
     types, op = program.slot_types, ins.op
-    dtype = types[(ins.input_slots or ins.output_slots)[-1]].dtype
+    dtype = types[(ins.input_slots or ins.output_slots)[-1 if isinstance(op, Select) else 0]].dtype
     yield f"op: {op.name} {dtype}"
     ranks = {types[slot].rank for slot in ins.input_slots}
     if op.arity == 2 and 0 in ranks and len(ranks) > 1:
@@ -111,6 +123,8 @@ def _instruction(program: GraphProgram, i: int, ins: Instruction) -> Iterator[st
             yield "reduce: with an empty axis kept"
     if isinstance(op, DotGeneral):
         yield from _dot(program, ins, op)
+    if type(op) in INDEXING:
+        yield from _indexing([types[slot] for slot in ins.input_slots], op)
     if isinstance(op, Multiply):
         broadcasts = [program.producers.get(slot) for slot in ins.input_slots]
         where = [j for j in broadcasts if j is not None and isinstance(program.instructions[j].op, BroadcastInDim)]
@@ -146,6 +160,29 @@ def _dot(program: GraphProgram, ins: Instruction, op: DotGeneral) -> Iterator[st
             first = program.producers.get(before.input_slots[0])
             if first is not None and isinstance(program.instructions[first].op, Transpose):
                 yield "dot: of a reshaped Transpose"
+
+
+def _indexing(operands: list[TensorType], op: Op) -> Iterator[str]:
+    if isinstance(op, Gather | GatherDynamicSliceSizes | Scatter | DynamicSlice | DynamicUpdateSlice):
+        yield f"index: {operands[2 if isinstance(op, DynamicUpdateSlice) else 1].dtype}"
+    if isinstance(op, Gather | GatherDynamicSliceSizes | Scatter):
+        dropped = op.inserted_window_dims if isinstance(op, Scatter) else op.collapsed_slice_dims
+        mapped = op.scatter_dims_to_operand_dims if isinstance(op, Scatter) else op.start_index_map
+        at = op.index_vector_dim
+        rank = operands[1].rank
+        yield f"index: vectors {'left out' if at == rank else 'last' if at == rank - 1 else 'not last'}"
+        yield f"index: {min(len(mapped), 2)}{'+' if len(mapped) > 1 else ''} axes mapped, {'some' if dropped else 'none'} dropped"
+        if list(mapped) != sorted(mapped):
+            yield "index: axes mapped out of order"
+    if isinstance(op, Slice) and max(op.strides, default=1) > 1:
+        yield "slice: strided"
+    if isinstance(op, Pad):
+        if min((*op.edge_padding_low, *op.edge_padding_high), default=0) < 0:
+            yield "pad: negative edge"
+        if any(op.interior_padding):
+            yield "pad: interior"
+    if isinstance(op, Concatenate):
+        yield f"concatenate: {min(len(operands), 3)}{'+' if len(operands) > 2 else ''} operands"
 
 
 def _values(array: NDArray[Any]) -> Iterator[str]:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from fuzz.strategies.config import DEFAULT, Config, default_ops
 from fuzz.strategies.decode import GENE, HEADER, decode, grow
 from fuzz.strategies.growth import renumbered
+from fuzz.strategies.indexing import STRATEGY
 from fuzz.strategies.invalid import KINDS, InvalidCase, faults, invalid, invalid_cases
-from fuzz.strategies.rows import STRATEGY
 from fuzz.strategies.values import values
 from oracle.case import Case
 from tenferro_ref.program import GraphProgram

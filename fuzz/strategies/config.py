@@ -65,7 +65,7 @@ def _vocabulary(ops: tuple[type[Op], ...] | None) -> frozenset[type[Op]]:
 def default_ops() -> tuple[type[Op], ...]:
     """Ops with a row in every layer that a parity check goes through."""
     # imported here: the generator itself knows nothing of kernels, emission and enclosures
-    from fuzz.strategies.rows import STRATEGY
+    from fuzz.strategies.indexing import STRATEGY
     from oracle.enclosure import ENCLOSE
     from tenferro_ref.runtime import KERNELS
     from tenferro_ref.stablehlo import EMIT

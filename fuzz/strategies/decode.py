@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 from fuzz.strategies.config import Config
 from fuzz.strategies.genes import Genes, Weighted
 from fuzz.strategies.growth import Growth
+from fuzz.strategies.indexing import NEEDS_AXES, STRATEGY
 from fuzz.strategies.motifs import MOTIFS, Motif
-from fuzz.strategies.rows import STRATEGY, admitted
+from fuzz.strategies.rows import admitted
 from oracle.case import Case
 from tenferro_ref.errors import UsageError
 from tenferro_ref.ops import (
@@ -70,6 +71,8 @@ def steps(config: Config, exact: bool) -> Weighted[Step]:
     factors = dict(config.weights)
     entries: list[tuple[Step, float]] = []
     for op in dict.fromkeys(ops):
+        if op in NEEDS_AXES and config.max_rank < 2:
+            continue
         if admitted(op, config.dtypes) or op.same_dtype == 0:
             weight = _WEIGHTS.get(op, 4.0) * factors.get(op.__name__, 1.0)
             entries.append((op, weight if not exact or op in _EXACT_OPS else weight * _INEXACT_FACTOR))

@@ -122,12 +122,12 @@ class Growth:
         """All of `ops` may be used, and there is room for one of them beside what the step itself still appends."""
         return self.room > self.own and all(op in self.config.vocabulary for op in ops)
 
-    def fresh(self, dtype: DType, shape: Shape) -> Value:
-        """A new input."""
+    def fresh(self, dtype: DType, shape: Shape, recipe: Recipe | None = None) -> Value:
+        """A new input, its values of a class that the regime draws unless a recipe is given."""
         value = self.builder.input(dtype, shape)
-        recipe = draw_recipe(self.genes, dtype, self.regime)
+        recipe = recipe or draw_recipe(self.genes, dtype, self.regime)
         self.recipes[value.slot] = recipe
-        plain = recipe.kind in ("simple", "positive", "unit", "ordinary", "small", "exact")
+        plain = recipe.kind in ("simple", "positive", "unit", "ordinary", "small", "exact", "indices")
         positive = recipe.kind in ("positive", "simple") and dtype.is_float
         self._keep(value, Hint(positive, (6.0 if recipe.kind == "exact" else 3.0) if plain else inf))
         return value

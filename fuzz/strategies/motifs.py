@@ -71,6 +71,10 @@ def _inexact(g: Growth, rank: int = 0) -> Value:
     return g.operand(admitted(DotGeneral, g.config.dtypes), lambda v: v.type.rank >= rank)
 
 
+def _real_float(g: Growth, rank: int = 0) -> Value:
+    return g.operand([d for d in g.config.dtypes if d.is_float], lambda v: v.type.rank >= rank)
+
+
 # --- contractions (TransposeFolding, DotDimensionSorter, DotDecomposer) -----------------------------------------------
 
 
@@ -213,8 +217,10 @@ _BINARY = frozenset({Add, Multiply, Divide, Pow, Maximum, Minimum})
 @_motif(3, 5, Exp, Log, Multiply, Sqrt, Pow, Divide, Rsqrt, Negate, Add, Expm1, Log1p, Abs, Maximum, Minimum, Tanh)
 def rewritten(g: Growth) -> None:
     """Log of Exp, Sqrt of a square, a value over its root, ..."""
-    x = value = _inexact(g)
-    for kind in g.genes.choose(_REWRITTEN):
+    chain = g.genes.choose(_REWRITTEN)
+    # complex numbers have no order, and their modulus is real
+    x = value = _real_float(g) if {Maximum, Minimum, Abs} & {*chain} else _inexact(g)
+    for kind in chain:
         value = g.apply(kind(), x, value) if kind in _BINARY else g.apply(kind(), value)
 
 
@@ -259,9 +265,7 @@ def narrowed(g: Growth) -> None:
 @_motif(6, 2, ReduceMax, BroadcastInDim, Negate, Add, Exp, ReduceSum)
 def softmax(g: Growth) -> None:
     """exp(x - max x), normalised as far as there is room: what users write."""
-    x = g.operand(
-        admitted(Exp, g.config.dtypes), lambda v: v.type.rank >= 1 and 0 not in v.shape and not v.dtype.is_complex
-    )
+    x = _real_float(g, 1)
     shape = shape_of(x)
     if not shape or 0 in shape:
         return

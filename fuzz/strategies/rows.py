@@ -1,7 +1,7 @@
 """`STRATEGY`: for each op, how an instruction of it joins a growing program.
 
-A row finds or makes operands, decodes attributes, and appends the instruction. Sequences of ops that deserve more than
-chance (what passes look for, what compilers rewrite) are in `motifs`.
+A row finds or makes operands, decodes attributes, and appends the instruction. Rows of ops that index, cut and pad are in
+`indexing`; sequences of ops that deserve more than chance (what passes look for, what compilers rewrite) in `motifs`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from fuzz.strategies.growth import Growth, Hint, Shape, shape_of, volume
 from tenferro_ref.dims import DimExpr, DimOp, InputDim
 from tenferro_ref.dtype import ANY, DType
 from tenferro_ref.ops import (
-    INDEXING,
     Abs,
     Add,
     BroadcastInDim,
@@ -28,11 +27,9 @@ from tenferro_ref.ops import (
     Cos,
     Divide,
     DotGeneral,
-    EmbedDiag,
     Exp,
     Expm1,
     Extension,
-    ExtractDiag,
     Log,
     Log1p,
     Maximum,
@@ -53,8 +50,6 @@ from tenferro_ref.ops import (
     Sqrt,
     Tanh,
     Transpose,
-    Tril,
-    Triu,
 )
 from tenferro_ref.program import Value
 from tenferro_ref.table import Table
@@ -63,8 +58,6 @@ from tenferro_ref.table import Table
 Row: TypeAlias = Callable[[Growth, type[Any]], Value]
 STRATEGY: Table[Row] = Table("generator")
 
-STRATEGY.unsupported("indexing programs are not generated yet", *INDEXING)
-STRATEGY.unsupported("diagonal programs are not generated yet", ExtractDiag, EmbedDiag, Tril, Triu)
 STRATEGY.unsupported("extension programs are not generated yet", Extension)
 
 _INTEGER_FAULTS = (Divide, Pow)

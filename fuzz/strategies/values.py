@@ -123,6 +123,11 @@ def _simple(rng: Generator, n: int, dtype: DType) -> Array:
     return rng.integers(0, 3, n).astype(dtype.numpy)
 
 
+def _indices(rng: Generator, n: int, dtype: DType) -> Array:
+    """Integers that index small axes, some of them out of range."""
+    return np.where(rng.random(n) < 0.7, rng.integers(0, 4, n), rng.integers(-3, 12, n)).astype(dtype.numpy)
+
+
 def _exact(rng: Generator, n: int, dtype: DType) -> Array:
     powers = np.ldexp(_signs(rng, n), rng.integers(-6, 7, n))
     return np.where(rng.random(n) < 0.6, rng.integers(-8, 9, n), powers).astype(dtype.numpy)
@@ -214,6 +219,7 @@ FLOAT_CLASSES: dict[str, Maker] = {
     "knees": _at_knees,
     "periods": _periods,
     "bits": _bits,
+    "indices": _indices,
 }
 
 
@@ -240,6 +246,7 @@ INT_CLASSES: dict[str, Maker] = {
     "special": _special,
     "powers": _powers,
     "bits": _full,
+    "indices": _indices,
 }
 
 
