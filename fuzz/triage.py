@@ -1,4 +1,4 @@
-"""From a disagreement to a finding: localise, attribute, reduce, name.
+"""From a disagreement to a finding: localise, reduce, name. Who makes the difference is asked of `oracle.attribution`.
 
 The signature is the key for de-duplication: ops of the reduced program, dtype, value class, attribution. What is known
 (a page of docs/findings/) is matched in `fuzz.known`; reproducers are written in `fuzz.reproducer`.
@@ -15,13 +15,13 @@ from fuzz import reproducer
 from fuzz.known import Known, match
 from fuzz.records import Finding, ValueRow
 from fuzz.reduce import reduce_case
+from oracle.attribution import attribute, hlo_pass
 from oracle.case import Case
 from oracle.compare import interval_words
 from oracle.enclosure import MODELS, enclose
 from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.judge import Reference, all_slots, first_wrong_slot, judge
 from oracle.verdict import Answer, Verdict
-from tenferro_ref.compiler import DEFAULT_PIPELINE
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.program import dumps, print_program
 from tenferro_ref.tensor import Array
@@ -72,39 +72,12 @@ def _with_operands(case: Case, index: int) -> str:
     return f"{ins.op.name}({', '.join(names)})" if names else ins.op.name
 
 
-def attribute(executor: Executor, case: Case, pool: Pool) -> str:
-    """Who or what makes the difference: the first change of configuration under which the disagreement goes away."""
-    if isinstance(executor, PjrtExecutor):
-        return _attribute_xla(executor, case, pool)
-    return _attribute_native(executor, case)
-
-
-_LANE_MEANING = {
-    "parity": "option: xla_cpu_enable_fast_min_max",
-    "no-algsimp": "rewrite: algsimp",
-    "level0": "xla_backend_optimization_level",
-    "fast": "fusion and optimisation level",
-}
-
-
-def _attribute_xla(executor: PjrtExecutor, case: Case, pool: Pool) -> str:
-    reference = Reference(case, NativeExecutor())
-    for lane, meaning in _LANE_MEANING.items():
-        if lane == executor.lane:
-            continue
-        if not judge(pool.pjrt(executor.plugin, lane), reference).verdict.is_disagreement:
-            return meaning
-    return "every lane"
-
-
-def _attribute_native(executor: Executor, case: Case) -> str:
-    for name in DEFAULT_PIPELINE:
-        native = NativeExecutor("native", passes=tuple(p for p in DEFAULT_PIPELINE if p != name))
-        reference = Reference(case, native)
-        others: list[Executor] = [native] if executor.name == "native" else [native, executor]
-        if not any(judge(other, reference).verdict.is_disagreement for other in others):
-            return f"our pass: {name}"
-    return "native"
+def _cause(executor: Executor, case: Case, coarse: str) -> str:
+    """The attribution of a reduced case: by HLO pass where no option and no known rewrite explains it."""
+    if not isinstance(executor, PjrtExecutor) or coarse.startswith(("option", "rewrite")):
+        return coarse
+    name = hlo_pass(executor, case)
+    return f"HLO pass: {name}" if name else coarse
 
 
 def still_disagrees(suspect: Suspect, pool: Pool) -> Callable[[Case], bool]:
@@ -160,6 +133,8 @@ def to_finding(
     if not answer.verdict.is_disagreement:  # it does not repeat: say so, and show the program as it was found
         suspect = replace(suspect, attribution="does not repeat")
         case, answer = suspect.case, suspect.answer
+    else:
+        suspect = replace(suspect, attribution=_cause(suspect.executor, case, suspect.attribution))
     key = signature(case, suspect, answer)
     finding = Finding(
         signature=key,

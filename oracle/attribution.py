@@ -1,0 +1,113 @@
+"""Who makes a difference: an option, a pass of ours, a pass of XLA, a build (DESIGN 4.4).
+
+A cause is found by changing the configuration, one thing at a time, until the disagreement goes away. Which instruction is
+wrong is `oracle.judge.first_wrong_slot`; how findings are named and grouped is in `fuzz.triage`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tempfile
+from pathlib import Path
+
+from oracle.case import Case
+from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool, attempt
+from oracle.executors.lanes import Options
+from oracle.judge import Reference, judge
+from tenferro_ref.compiler import DEFAULT_PIPELINE
+from tenferro_ref.errors import TenferroError
+from tenferro_ref.pjrt import discover
+
+#: What it means that a disagreement goes away in a lane, in the order in which they are asked.
+_LANE_MEANING = {
+    "parity": "option: xla_cpu_enable_fast_min_max",
+    "no-algsimp": "rewrite: algsimp",
+    "level0": "xla_backend_optimization_level",
+    "fast": "fusion and optimisation level",
+}
+#: Passes without which a module does not compile, or means something else: a disagreement that goes away says nothing.
+_NEEDED = frozenset({"layout-assignment", "copy-insertion", "pipeline-start", "optimizations"})
+
+
+def attribute(executor: Executor, case: Case, pool: Pool) -> str:
+    """The first change of configuration under which the disagreement goes away; cheap enough to ask at each reduction.
+
+    Returns
+    -------
+    str
+        "option: ...", "rewrite: algsimp", an optimisation level, "our pass: NAME", "every lane" or "native".
+    """
+    if isinstance(executor, PjrtExecutor):
+        return _attribute_lane(executor, case, pool)
+    return _attribute_native(executor, case)
+
+
+def _attribute_lane(executor: PjrtExecutor, case: Case, pool: Pool) -> str:
+    reference = Reference(case, NativeExecutor())
+    for lane, meaning in _LANE_MEANING.items():
+        if lane == executor.lane:
+            continue
+        if not judge(pool.pjrt(executor.plugin, lane), reference).verdict.is_disagreement:
+            return meaning
+    return "every lane"
+
+
+def _attribute_native(executor: Executor, case: Case) -> str:
+    for name in DEFAULT_PIPELINE:
+        native = NativeExecutor("native", passes=tuple(p for p in DEFAULT_PIPELINE if p != name))
+        reference = Reference(case, native)
+        others: list[Executor] = [native] if executor.name == "native" else [native, executor]
+        if not any(judge(other, reference).verdict.is_disagreement for other in others):
+            return f"our pass: {name}"
+    return "native"
+
+
+def with_options(executor: PjrtExecutor, options: Options) -> PjrtExecutor:
+    """The same peer with further compile options."""
+    other = dataclasses.replace(executor)
+    other.options = {**executor.options, **options}
+    return other
+
+
+def hlo_passes(executor: PjrtExecutor, case: Case) -> tuple[str, ...]:
+    """HLO passes of the plugin that change the case's module, in order, from the plugin's own dump.
+
+    The plugin must run on this machine, since it writes files; a plugin that dumps nothing has no passes here.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        attempt(with_options(executor, {"xla_dump_to": folder, "xla_dump_hlo_pass_re": ".*"}), case)
+        names = [re.search(r"\.after_([\w-]+)\.before_", path.name) for path in sorted(Path(folder).iterdir())]
+    return tuple(dict.fromkeys(m[1] for m in names if m and m[1] not in _NEEDED))
+
+
+def hlo_pass(executor: PjrtExecutor, case: Case) -> str:
+    """The HLO pass that has to be disabled alone for the disagreement to go away; "" if there is none."""
+    reference = Reference(case, NativeExecutor())
+    disabled = str(executor.options.get("xla_disable_hlo_passes", ""))
+    for name in hlo_passes(executor, case):
+        passes = ",".join(filter(None, (disabled, name)))
+        if not judge(with_options(executor, {"xla_disable_hlo_passes": passes}), reference).verdict.is_disagreement:
+            return name
+    return ""
+
+
+def builds(executor: PjrtExecutor, case: Case, pool: Pool) -> tuple[tuple[str, str], ...]:
+    """Every installed build of the executor's platform in the same lane, oldest API first, with its verdict."""
+    reference = Reference(case, NativeExecutor())
+    verdicts: list[tuple[tuple[int, ...], str, str]] = []
+    for plugin in discover():
+        if plugin.platform != executor.plugin.platform:
+            continue
+        peer = pool.pjrt(plugin, executor.lane)
+        try:
+            version = peer.worker.facts.get("PJRT API", "")
+        except TenferroError as error:
+            verdicts.append(((), plugin.name, error.kind))
+            continue
+        order = tuple(int(part) for part in re.findall(r"\d+", version))
+        verdicts.append((order, plugin.name, judge(peer, reference).verdict.value))
+    return tuple((name, verdict) for _, name, verdict in sorted(verdicts))
+
+
+__all__ = ["attribute", "builds", "hlo_pass", "hlo_passes", "with_options"]
