@@ -19,7 +19,7 @@ from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.backend import NumpyBackend, TensorBackend
 from tenferro_ref.runtime.extension import RUNTIMES, ExtensionRuntime
 from tenferro_ref.runtime.fusion import FusionPlan, plan_fusion
-from tenferro_ref.runtime.run import Run, Settings
+from tenferro_ref.runtime.run import Memo, Run, Settings
 from tenferro_ref.runtime.segment import Segment, segment_exec_program
 from tenferro_ref.tensor import Array, Tensor
 
@@ -34,6 +34,7 @@ class _Prepared:
     segments: tuple[tuple[Segment, FusionPlan | None], ...]
     #: False where no fused run has two instructions: segments would gain nothing.
     segmented: bool
+    memo: Memo
 
 
 class GraphExecutor:
@@ -104,7 +105,7 @@ class GraphExecutor:
             A value does not fit into memory.
         """
         prepared = self._prepare(program)
-        run = Run(self.settings, program, inputs)
+        run = Run(self.settings, program, inputs, prepared.memo)
         if not prepared.segmented:
             return run.unsegmented()
         for segment, plan in prepared.segments:
@@ -113,8 +114,7 @@ class GraphExecutor:
 
     def eval_unsegmented(self, program: ExecProgram, inputs: Sequence[Tensor | Array]) -> list[Array]:
         """As `eval_exec_ir`, one instruction at a time, each in a session of its own."""
-        self._prepare(program)
-        return Run(self.settings, program, inputs).unsegmented()
+        return Run(self.settings, program, inputs, self._prepare(program).memo).unsegmented()
 
     def segments(self, program: ExecProgram) -> tuple[Segment, ...]:
         """How `eval_exec_ir` divides the program."""
@@ -130,6 +130,7 @@ class GraphExecutor:
         prepared = _Prepared(
             tuple((s, plan_fusion(program, s) if len(s.instructions) > 1 else None) for s in segments),
             any(len(s.instructions) > 1 for s in segments),
+            Memo(),
         )
         cache = self._prepared
         self._prepared[key] = (weakref.ref(program, lambda _: cache.pop(key, None)), prepared)

@@ -1,6 +1,7 @@
 """Runtimes of extension families (SEMANTICS 6): how one is registered and how the executor calls it.
 
-Metadata rules of families are in `tenferro_ref.ops.FAMILIES`; the families themselves register from their own packages.
+Metadata rules of families are in `tenferro_ref.ops.FAMILIES`. The engine's own families (`tenferro_ref.extensions`) are
+registered from the start, others by whoever brings them.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from tenferro_ref.errors import Internal, InvalidArgument, UnsupportedOp
+from tenferro_ref.extensions import einsum, einsum_runtime, fft, fft_runtime, linalg, linalg_runtime
 from tenferro_ref.ops import Extension
 from tenferro_ref.tensor import Array
 
@@ -22,7 +24,11 @@ class ExtensionRuntime(Protocol):
 
 
 #: Runtimes by family id, which executors use unless they are given their own.
-RUNTIMES: dict[str, ExtensionRuntime] = {}
+RUNTIMES: dict[str, ExtensionRuntime] = {
+    linalg.FAMILY: linalg_runtime,
+    fft.FAMILY: fft_runtime,
+    einsum.FAMILY: einsum_runtime,
+}
 
 
 def register_runtime(family: str, runtime: ExtensionRuntime) -> None:

@@ -8,14 +8,16 @@ blocks, operands or liveness would show.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from tenferro_ref.dtype import INEXACT
+from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.ops import (
     Abs,
     Add,
@@ -43,6 +45,8 @@ from tenferro_ref.ops import (
 )
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.kernels import KERNELS
+from tenferro_ref.runtime.kernels.base import canonical
+from tenferro_ref.runtime.kernels.elementwise import FLOAT_FUNCTIONS
 from tenferro_ref.runtime.segment import Segment
 from tenferro_ref.tensor import Array
 
@@ -53,7 +57,7 @@ FUSIBLE: frozenset[type[Op]] = frozenset({
 })  # fmt: skip
 FUSIBLE_DTYPES = INEXACT
 #: Elements a block: a few operands of it fit a core's second-level cache.
-BLOCK = 8192
+BLOCK = 16384
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +142,56 @@ def evaluate_plan(
     return results
 
 
+#: Functions whose result is the correctly rounded one on every code path, also where operand and result are one array.
+_IN_PLACE = (np.add, np.multiply, np.divide)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A fused op, ready to run on blocks.
+
+    Attributes
+    ----------
+    settle
+        The NaNs of `function` are not canonical, and somebody will see them.
+    into
+        A slot read for the last time, whose block may hold the result.
+    dead
+        Slots read for the last time.
+    """
+
+    function: Callable[..., Any]
+    operands: tuple[int, ...]
+    result: int
+    settle: bool
+    into: int | None
+    dead: tuple[int, ...]
+
+
+def _steps(plan: FusionPlan, body: Sequence[FusedOp], policy: Policy, dtype: DType) -> list[_Step]:
+    """`body` with its kernels looked up.
+
+    Which NaN a float function gives is nobody's business as long as only other float functions read it; so it is made
+    canonical at the end of such a chain, not at every link, and the links may share a block.
+    """
+    bare = [FLOAT_FUNCTIONS.get(type(step.op)) if dtype.is_float else None for step in body]
+    seen = {slot for step, function in zip(body, bare, strict=True) if function is None for slot in step.operands}
+    seen.update(plan.outputs)
+    links = {step.result for step, function in zip(body, bare, strict=True) if function is not None} - seen
+    last = {slot: i for i, step in enumerate(body) for slot in step.operands}
+    steps = []
+    for i, (step, function) in enumerate(zip(body, bare, strict=True)):
+        dead = tuple(slot for slot in dict.fromkeys(step.operands) if last[slot] == i)
+        into = next((slot for slot in dead if slot in links), None) if function in _IN_PLACE else None
+        settle = function is not None and step.result in seen
+        function = function or partial(KERNELS[type(step.op)], step.op, policy)
+        steps.append(_Step(function, step.operands, step.result, settle, into, dead))
+    return steps
+
+
 def _evaluate_blocks(
     plan: FusionPlan,
-    body: list[FusedOp],
+    body: Sequence[FusedOp],
     policy: Policy,
     type_: TensorType,
     whole: Mapping[int, Array],
@@ -149,6 +200,7 @@ def _evaluate_blocks(
 ) -> dict[int, Array]:
     shape = tuple(e for e in type_.shape if isinstance(e, int))
     size = prod(shape)
+    steps = _steps(plan, body, policy, type_.dtype)
     produced = {step.result for step in body}
     read = {slot for step in body for slot in step.operands} - produced
     constant = {slot: whole[slot] for slot in read & scalars}
@@ -159,10 +211,24 @@ def _evaluate_blocks(
     edges = [*range(0, max(size - block, 0) + 1, block), size]
     for start, stop in pairwise(edges):
         registers = constant | {slot: array[start:stop] for slot, array in flat.items()}
-        for step in body:
-            registers[step.result] = _apply(step, policy, registers)
-        for slot, array in flat_results.items():
-            array[start:stop] = registers[slot]
+        for step in steps:
+            target = None
+            if step.result in flat_results:
+                target = flat_results[step.result][start:stop]
+            elif step.into is not None:
+                target = registers[step.into]
+            operands = [registers[slot] for slot in step.operands]
+            if isinstance(step.function, np.ufunc):
+                value = step.function(*operands, out=target)
+            else:
+                value = step.function(*operands)
+            if step.settle:
+                value = canonical(value)
+            if target is not None and value is not target:
+                target[...] = value
+            registers[step.result] = value
+            for slot in step.dead:
+                del registers[slot]
     return dict(results)
 
 

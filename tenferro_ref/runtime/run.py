@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 from typing import cast
@@ -56,17 +56,50 @@ def _result_types(op: Op, operands: tuple[TensorType, ...], policy: Policy) -> t
     return types
 
 
+@dataclass(frozen=True, slots=True)
+class SegmentTypes:
+    """What the rules say of a whole segment.
+
+    Attributes
+    ----------
+    inputs
+        Types of the segment's inputs that this holds for.
+    slots
+        Type of every slot that the segment reads or writes.
+    fused
+        The one type of a fusion plan's values, if there is such a plan and such a type.
+    """
+
+    inputs: tuple[TensorType | None, ...]
+    slots: Mapping[int, TensorType]
+    fused: TensorType | None
+
+
+@dataclass(frozen=True, slots=True)
+class Memo:
+    """What the ops' rules said last, so that a program that runs again on the same types is not checked again.
+
+    By index of the instruction, with its operand types; by index of a segment's first instruction.
+    """
+
+    instructions: dict[int, tuple[tuple[TensorType, ...], tuple[TensorType, ...]]] = field(default_factory=dict)
+    segments: dict[int, SegmentTypes] = field(default_factory=dict)
+
+
 class Run:
     """The state of one execution."""
 
-    def __init__(self, settings: Settings, program: ExecProgram, inputs: Sequence[Tensor | Array]) -> None:
+    def __init__(self, settings: Settings, program: ExecProgram, inputs: Sequence[Tensor | Array], memo: Memo) -> None:
         self.settings = settings
         self.backend = settings.backend
         self.program = program
         self.policy = program.policy
+        self.memo = memo
         self.inputs = [_materialize(x) for x in inputs]
         types = [type_of(a) for a in self.inputs]
         program.check_inputs(types)
+        # the same objects in every run, so that comparing types is comparing identities
+        types = [want if want == got else got for got, want in zip(types, program.input_types, strict=True)]
         #: None for a slot that is not written yet, or reclaimed
         self.values: list[Array | None] = [None] * program.n_slots
         self.types: list[TensorType | None] = [None] * program.n_slots
@@ -76,18 +109,17 @@ class Run:
     # --- whole programs -----------------------------------------------------------------------------------------------
 
     def unsegmented(self) -> list[Array]:
-        for ins in self.program.instructions:
+        for index, ins in enumerate(self.program.instructions):
             if ins.op.category is Category.BACKEND:
                 with self.backend.with_backend_session() as session:
-                    self.execute(ins, session)
+                    self.execute(index, session)
             else:
-                self.execute(ins, None)
+                self.execute(index, None)
         return self.outputs()
 
     def segment(self, segment: Segment, plan: FusionPlan | None) -> None:
-        instructions = self.program.instructions
         if segment.kind in ("host", "ffi"):
-            self.execute(instructions[segment.instructions[0]], None)
+            self.execute(segment.instructions[0], None)
             return
         with self.backend.with_backend_session() as session:
             if plan is not None and self._fused(segment, plan, session):
@@ -95,7 +127,7 @@ class Run:
             if segment.kind in ("triplet", "pair") and self._broadcast_multiply(segment, session):
                 return
             for index in segment.instructions:
-                self.execute(instructions[index], session)
+                self.execute(index, session)
 
     def outputs(self) -> list[Array]:
         taken = {id(_owner(a)) for a in self.inputs}
@@ -113,14 +145,14 @@ class Run:
 
     # --- one instruction ----------------------------------------------------------------------------------------------
 
-    def execute(self, ins: ExecInstruction, session: BackendSession | None) -> None:
+    def execute(self, index: int, session: BackendSession | None) -> None:
+        ins = self.program.instructions[index]
         values, types, op = self.values, self.types, ins.op
         for slot in ins.input_slots:
             if values[slot] is None:
                 raise MissingValue(slot=slot)
         operands = cast(tuple[Array, ...], tuple([values[slot] for slot in ins.input_slots]))
-        operand_types = cast(tuple[TensorType, ...], tuple([types[slot] for slot in ins.input_slots]))
-        expected = _result_types(op, operand_types, self.policy)
+        expected = self.result_types(index, cast(tuple[TensorType, ...], tuple([types[s] for s in ins.input_slots])))
         try:
             results = self._dispatch(op, operands, len(ins.output_slots), session)
         except MemoryError:
@@ -135,6 +167,15 @@ class Run:
             self.store(slot, array, type_, op)
         if self.settings.reclaim:
             self.release(ins.input_slots, ins.last_use, session)
+
+    def result_types(self, index: int, operands: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+        """What the rule of instruction `index` gives for operands of these types."""
+        known = self.memo.instructions.get(index)
+        if known is not None and known[0] == operands:
+            return known[1]
+        results = _result_types(self.program.instructions[index].op, operands, self.policy)
+        self.memo.instructions[index] = operands, results
+        return results
 
     def _dispatch(
         self, op: Op, operands: tuple[Array, ...], outputs: int, session: BackendSession | None
@@ -169,29 +210,28 @@ class Run:
 
     # --- fast paths of segments; each returns False, having changed nothing, where one by one must do -----------------
 
-    def _inputs(self, segment: Segment) -> list[Array | None]:
-        return [self.values[slot] for slot in segment.inputs]
-
-    def _infer(self, segment: Segment) -> dict[int, TensorType] | None:
+    def _infer(self, segment: Segment, plan: FusionPlan | None = None) -> SegmentTypes | None:
         """Types of the slots of a segment, by the instructions' rules.
 
         None if an input is missing or a rule is broken: one by one meets the first error, which may be another.
         """
-        types: dict[int, TensorType] = {}
-        for slot in segment.inputs:
-            type_ = self.types[slot]
-            if self.values[slot] is None or type_ is None:
-                return None
-            types[slot] = type_
+        if any(self.values[slot] is None for slot in segment.inputs):
+            return None
+        inputs = tuple([self.types[slot] for slot in segment.inputs])
+        known = self.memo.segments.get(segment.instructions[0])
+        if known is not None and known.inputs == inputs:
+            return known
+        types = cast(dict[int, TensorType], dict(zip(segment.inputs, inputs, strict=True)))
         for index in segment.instructions:
             ins = self.program.instructions[index]
-            operands = tuple([types[slot] for slot in ins.input_slots])
             try:
-                results = _result_types(ins.op, operands, self.policy)
+                results = self.result_types(index, tuple([types[slot] for slot in ins.input_slots]))
             except TenferroError:
                 return None
             types.update(zip(ins.output_slots, results, strict=True))
-        return types
+        found = SegmentTypes(inputs, types, None if plan is None else plan.common_type(types))
+        self.memo.segments[segment.instructions[0]] = found
+        return found
 
     def _finish(self, segment: Segment, results: Mapping[int, Array], types: Mapping[int, TensorType]) -> None:
         op = self.program.instructions[segment.instructions[-1]].op
@@ -201,10 +241,8 @@ class Run:
 
     def _fused(self, segment: Segment, plan: FusionPlan, session: BackendSession) -> bool:
         threshold = self.settings.fusion_threshold
-        if not plan.broadcasts and not any(a is not None and a.size >= threshold for a in self._inputs(segment)):
-            return False
-        types = self._infer(segment)
-        type_ = None if types is None else plan.common_type(types)
+        types = self._infer(segment, plan)
+        type_ = None if types is None else types.fused
         if types is None or type_ is None or prod(map(_extent, type_.shape)) < threshold:
             return False
         values = {slot: cast(Array, self.values[slot]) for slot in segment.inputs}
@@ -214,7 +252,7 @@ class Run:
             raise ResourceExhausted(where="fused segment", detail="not enough memory for its results") from None
         if results is None:
             return False
-        self._finish(segment, results, types)
+        self._finish(segment, results, types.slots)
         if self.settings.reclaim:
             self.release(segment.inputs, segment.last_use, session)
         return True
@@ -225,8 +263,11 @@ class Run:
         (result,) = product.output_slots
         if segment.outputs != (result,) or not _consistent(broadcasts, product):
             return False
-        types = self._infer(segment)
-        if types is None or types[product.input_slots[0]].dtype is not types[product.input_slots[1]].dtype:
+        found = self._infer(segment)
+        if found is None:
+            return False
+        types = found.slots
+        if types[product.input_slots[0]].dtype is not types[product.input_slots[1]].dtype:
             return False
         views: dict[int, Array] = {slot: cast(Array, self.values[slot]) for slot in segment.inputs}
         for ins in broadcasts:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from runtime_helpers import FLOATS, INTS, apply, arr, quiet_nans
+from runtime_helpers import FLOATS, INTS, apply, arr, quiet_nans, same
 
 from tenferro_ref.dims import InputDim
 from tenferro_ref.dtype import DType
@@ -29,6 +29,7 @@ from tenferro_ref.ops import (
     ShapeOf,
     Slice,
 )
+from tenferro_ref.runtime.kernels import indexing
 
 SKIP = Policy(scatter_bounds="skip")
 
@@ -258,8 +259,30 @@ def scatters(draw):
 def test_scatter_against_the_specification(case, skip):
     op, x, indices, updates = case
     updates = np.array(updates, order="F")
-    result = apply(op, x, indices, updates, policy=SKIP if skip else Policy())
-    assert result.tobytes("F") == scatter_literally(op, x, indices, updates, skip).tobytes("F")
+    expected = scatter_literally(op, x, indices, updates, skip).tobytes("F")
+    for large_window in (1, 256):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(indexing, "_LARGE_WINDOW", large_window)
+            result = apply(op, x, indices, updates, policy=SKIP if skip else Policy())
+        assert result.tobytes("F") == expected
+
+
+@pytest.mark.parametrize("policy", [Policy(), SKIP])
+def test_scatter_of_large_windows(policy):
+    """Rows and columns, twice onto the same ones; NaNs that come in are made canonical, those that were there stay."""
+    rng = np.random.default_rng(3)
+    for window, inserted in (((0,), (1,)), ((1,), (0,))):
+        op = Scatter(window, inserted, inserted, 1)
+        x, updates = (np.asfortranarray(rng.standard_normal((300, 300))) for _ in range(2))
+        x[7, 7], x[9, 9], updates[5, 5] = quiet_nans(DType.F64)[1:]
+        indices = rng.integers(-2, 40, (300, 1)) * 9  # never 7
+        result = apply(op, x, indices, updates, policy=policy)
+        assert same(result, scatter_literally(op, x, indices, updates, policy == SKIP))
+        assert result[7, 7].tobytes() == x[7, 7].tobytes()
+        nans = np.isnan(result)
+        nans[7, 7] = False
+        assert nans.sum() > 1
+        assert set(map(bytes, result[nans])) == {bytes(np.float64(np.nan))}
 
 
 def test_scatter_bounds_goes_by_policy():

@@ -182,6 +182,16 @@ def _integer_pow(op: Op, policy: Policy, x: Values, y: Values) -> Values:
     return np.where(negative, unit, np.power(x, np.where(negative, y.dtype.type(0), y)))
 
 
+#: What the kernels of these ops compute on float arrays before NaNs are made canonical. None of them looks at a NaN's
+#: sign or payload, and a NaN operand gives the same numbers, and NaNs at the same places, whatever its bits.
+FLOAT_FUNCTIONS: dict[type[Op], Callable[..., Any]] = {
+    Add: np.add,
+    Multiply: np.multiply,
+    Divide: np.divide,
+    **_ROUNDED,
+}
+
+
 # --- strictly one shape -----------------------------------------------------------------------------------------------
 
 

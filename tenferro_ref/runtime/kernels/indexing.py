@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,14 +32,17 @@ from tenferro_ref.tensor import column_major
 # --- static slices and padding -----------------------------------------------------------------------------------------
 
 
-def _part(x: Values, slices: Iterable[slice]) -> Values:
-    subscript: tuple[Any, ...] = (*slices, ...)  # rank 0 indexed with () alone would give a scalar
-    return column_major(x[subscript])
+def _part(x: Values, begin: Sequence[int], sizes: Sequence[int]) -> Values:
+    """View of a window; also of a tensor of rank 0, which indexed with () alone would give a scalar."""
+    subscript: tuple[Any, ...] = (*[slice(b, b + size) for b, size in zip(begin, sizes, strict=True)], ...)
+    window: Values = x[subscript]
+    return window
 
 
 @KERNELS.row(Slice)
 def _slice(op: Slice, policy: Policy, x: Values) -> Values:
-    return _part(x, map(slice, op.starts, op.limits, op.strides))
+    subscript: tuple[Any, ...] = (*map(slice, op.starts, op.limits, op.strides), ...)
+    return column_major(x[subscript])
 
 
 @KERNELS.row(Reverse)
@@ -99,14 +102,14 @@ def _clamped(starts: Values, extents: Sequence[int], sizes: Sequence[int]) -> li
 @KERNELS.row(DynamicSlice)
 def _dynamic_slice(op: DynamicSlice, policy: Policy, x: Values, starts: Values) -> Values:
     begin = _clamped(index_values(starts), x.shape, op.slice_sizes)
-    return _part(x, (slice(b, b + z) for b, z in zip(begin, op.slice_sizes, strict=True)))
+    return column_major(_part(x, begin, op.slice_sizes))
 
 
 @KERNELS.row(DynamicUpdateSlice)
 def _dynamic_update_slice(op: Op, policy: Policy, x: Values, update: Values, starts: Values) -> Values:
     begin = _clamped(index_values(starts), x.shape, update.shape)
     result = x.copy(order="F")
-    result[tuple(slice(b, b + z) for b, z in zip(begin, update.shape, strict=True))] = update
+    _part(result, begin, update.shape)[...] = update
     return result
 
 
@@ -116,27 +119,59 @@ def _index_vectors(indices: Values, index_vector_dim: int) -> Values:
     return values[np.newaxis] if index_vector_dim == values.ndim else np.moveaxis(values, index_vector_dim, 0)
 
 
+def _addresses(
+    extents: Sequence[int], vectors: Values, axes: Sequence[int], window: Mapping[int, int], shape: tuple[int, ...]
+) -> Values:
+    """Where the elements of windows lie in a flat column-major tensor of `extents`.
+
+    Parameters
+    ----------
+    vectors
+        Index vectors, one component an axis of `axes`, for every window; clamped here so that the windows fit.
+    window
+        Which dim of `shape` runs along each axis of a window; the axes that it lacks have extent 1. The other dims of
+        `shape` tell the windows apart.
+    """
+    batch_shape = [1 if d in window.values() else e for d, e in enumerate(shape)]
+    strides = [math.prod(extents[:axis]) for axis in range(len(extents))]
+    result: Values = np.zeros(shape, np.int64, order="F")
+    for vector, axis in zip(vectors, axes, strict=True):
+        size = shape[window[axis]] if axis in window else 1
+        result += (np.clip(vector, 0, extents[axis] - size) * strides[axis]).reshape(batch_shape)
+    for axis, dim in window.items():
+        result += (np.arange(shape[dim]) * strides[axis]).reshape([-1 if d == dim else 1 for d in range(len(shape))])
+    return result
+
+
 def _gather(op: Gather, x: Values, indices: Values) -> Values:
     vectors = _index_vectors(indices, op.index_vector_dim)
-    batch = vectors.shape[1:]
-    window = [axis for axis in range(x.ndim) if axis not in op.collapsed_slice_dims]
-    rank = len(batch) + len(window)
-    shape = (*batch, *(op.slice_sizes[axis] for axis in window))
-    windows_last = range(len(batch), rank)
+    kept = [axis for axis in range(x.ndim) if axis not in op.collapsed_slice_dims]
+    window = dict(zip(kept, op.offset_dims, strict=True))
+    batch = iter(vectors.shape[1:])
+    sizes = {dim: op.slice_sizes[axis] for axis, dim in window.items()}
+    shape = tuple(sizes[d] if d in sizes else next(batch) for d in range(vectors.ndim - 1 + len(window)))
     if 0 in shape:
-        return np.moveaxis(np.empty(shape, x.dtype), windows_last, op.offset_dims)
-    subscripts = []
-    for axis, size in enumerate(op.slice_sizes):
-        position: Values = np.zeros((1,) * rank, np.int64)
-        if axis in op.start_index_map:
-            start = vectors[op.start_index_map.index(axis)]
-            position = np.clip(start, 0, x.shape[axis] - size).reshape(batch + (1,) * len(window))
-        if axis in window:
-            offset = np.arange(size).reshape([size if a == axis else 1 for a in window])
-            position = position + offset
-        subscripts.append(position)
-    picked = np.broadcast_to(x[tuple(subscripts)], shape)
-    return np.array(np.moveaxis(picked, windows_last, op.offset_dims), order="F")
+        return np.empty(shape, x.dtype, order="F")
+    across = tuple(1 if axis in op.start_index_map else extent for axis, extent in enumerate(x.shape))
+    if (
+        len(op.start_index_map) == 1
+        and op.slice_sizes == across
+        and op.collapsed_slice_dims in ((), op.start_index_map)
+    ):
+        return _take(op.start_index_map[0], x, vectors[0], window)
+    addresses = _addresses(x.shape, vectors, op.start_index_map, window, shape)
+    return np.asarray(np.take(x.reshape(-1, order="F"), addresses.T)).T  # take's result is C-ordered
+
+
+def _take(axis: int, x: Values, starts: Values, window: Mapping[int, int]) -> Values:
+    """Whole slices of `x` across `axis`, one a start. With the axes reversed, arrays are C-ordered, as `take` has them."""
+    # mode "clip" is the clamping of the starts; the unit axis is there for windows that keep `axis`
+    taken = np.take(x.T, starts.T, axis=x.ndim - 1 - axis, mode="clip").T[..., np.newaxis]
+    shift = starts.ndim - 1
+    source = {dim: a + shift * (a > axis) if a != axis else taken.ndim - 1 for a, dim in window.items()}
+    batch = iter(range(axis, axis + starts.ndim))
+    order = [source[d] if d in source else next(batch) for d in range(starts.ndim + len(window))]
+    return column_major((taken if axis in window else taken[..., 0]).transpose(order))
 
 
 @KERNELS.row(Gather)
@@ -151,6 +186,10 @@ def _gather_dynamic(op: GatherDynamicSliceSizes, policy: Policy, *arrays: Values
     return _gather(concrete, arrays[0], arrays[1])
 
 
+#: Windows of this many elements on are added one by one.
+_LARGE_WINDOW = 256
+
+
 @KERNELS.row(Scatter)
 def _scatter(op: Scatter, policy: Policy, x: Values, indices: Values, updates: Values) -> Values:
     """Adds in the column-major order of the elements of `updates`."""
@@ -158,26 +197,34 @@ def _scatter(op: Scatter, policy: Policy, x: Values, indices: Values, updates: V
     result = x.copy(order="F")
     if x.size == 0 or updates.size == 0:
         return result
-    window = [axis for axis in range(x.ndim) if axis not in op.inserted_window_dims]
-    sizes = dict(zip(window, (updates.shape[d] for d in op.update_window_dims), strict=True))
-    strides = [math.prod(x.shape[:axis]) for axis in range(x.ndim)]
-    batch_shape = [1 if d in op.update_window_dims else e for d, e in enumerate(updates.shape)]
-    # position of each element of updates in the flat column-major operand, and whether its window fits
-    target: Values = np.zeros(updates.shape, np.int64, order="F")
-    inside: Values = np.ones(updates.shape, np.bool_, order="F")
-    for vector, axis in zip(vectors, op.scatter_dims_to_operand_dims, strict=True):
-        last = x.shape[axis] - sizes.get(axis, 1)
-        start = np.clip(vector, 0, last)
-        target += (start * strides[axis]).reshape(batch_shape)
-        if policy.scatter_bounds == "skip":
-            inside &= ((vector >= 0) & (vector <= last)).reshape(batch_shape)
-    for dim, axis in zip(op.update_window_dims, window, strict=True):
-        line = [-1 if d == dim else 1 for d in range(updates.ndim)]
-        target += (np.arange(sizes[axis]) * strides[axis]).reshape(line)
-    keep = inside.reshape(-1, order="F")
-    where = target.reshape(-1, order="F")[keep]
+    axes = op.scatter_dims_to_operand_dims
+    kept = [axis for axis in range(x.ndim) if axis not in op.inserted_window_dims]
+    window = dict(zip(kept, op.update_window_dims, strict=True))
+    sizes = [updates.shape[window[axis]] if axis in window else 1 for axis in range(x.ndim)]
+    last = np.array([x.shape[axis] - sizes[axis] for axis in axes], np.int64).reshape(-1, *(1,) * (vectors.ndim - 1))
+    inside = np.all((vectors >= 0) & (vectors <= last), axis=0) | (policy.scatter_bounds == "clamp")
+    # such windows overlap wholly or not at all, so that adding one after the other is the right order
+    one_by_one = math.prod(sizes) >= _LARGE_WINDOW and all(sizes[axis] in (1, x.shape[axis]) for axis in axes)
+    if one_by_one:
+        starts = np.clip(vectors, 0, last).reshape(len(axes), inside.size, order="F")
+        batch = [d for d in range(updates.ndim) if d not in op.update_window_dims]
+        windows = updates.transpose([*batch, *op.update_window_dims]).reshape([inside.size, *sizes], order="F")
+        for start, fits, update in zip(starts.T.tolist(), inside.ravel("F"), windows, strict=True):
+            if fits:
+                begin = dict(zip(axes, start, strict=True))
+                part = _part(result, [begin.get(axis, 0) for axis in range(x.ndim)], sizes)
+                np.add(part, update, out=part)
+        if not np.any(np.isnan(result)):
+            return result
+    where = _addresses(x.shape, vectors, axes, window, updates.shape).ravel("F")
+    values = updates.ravel("F")
+    if not np.all(inside):
+        lines = [1 if d in op.update_window_dims else e for d, e in enumerate(updates.shape)]
+        keep = np.broadcast_to(inside.reshape(lines), updates.shape).ravel("F")
+        where, values = where[keep], values[keep]
     flat = result.reshape(-1, order="F")
-    np.add.at(flat, where, updates.reshape(-1, order="F")[keep])
+    if not one_by_one:
+        np.add.at(flat, where, values)
     flat[where] = canonical(flat[where])
     return result
 
