@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from fuzz.strategies import invalid_indexing as invalid_indexing
 from fuzz.strategies.config import DEFAULT, Config, default_ops
 from fuzz.strategies.decode import GENE, HEADER, decode, grow
 from fuzz.strategies.growth import renumbered
 from fuzz.strategies.indexing import STRATEGY
-from fuzz.strategies.invalid import KINDS, InvalidCase, faults, invalid, invalid_cases
+from fuzz.strategies.invalid import InvalidCase, faults, invalid, invalid_cases, kinds
 from fuzz.strategies.values import values
 from oracle.case import Case
 from tenferro_ref.program import GraphProgram
@@ -38,7 +39,6 @@ __all__ = [
     "DEFAULT",
     "GENE",
     "HEADER",
-    "KINDS",
     "STRATEGY",
     "Config",
     "InvalidCase",
@@ -49,5 +49,6 @@ __all__ = [
     "graphs",
     "invalid",
     "invalid_cases",
+    "kinds",
     "values",
 ]

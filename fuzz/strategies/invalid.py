@@ -108,10 +108,11 @@ class Fault(NamedTuple):
     make: Any
 
 
+#: In the order of their declaration; those of indexing are in `invalid_indexing`.
 _FAULTS: list[Fault] = []
 
 
-def _fault(kind: str, *ops: type[Op]) -> Callable[[InstructionFault], None]:
+def fault(kind: str, *ops: type[Op]) -> Callable[[InstructionFault], None]:
     def add(make: InstructionFault) -> None:
         name = make.__name__.replace("_", " ")
         _FAULTS.extend(Fault(f"{name}: {op.__name__}", kind, op, make) for op in ops)
@@ -141,13 +142,13 @@ def _plain(op: type[Any]) -> Op:
     return given[op] if op in given else op()
 
 
-def _operand(g: Growth, op: type[Any], rank: int = 0) -> Value:
+def operand(g: Growth, op: type[Any], rank: int = 0) -> Value:
     """A value that `op` admits, of at least that rank."""
     admitted = [d for d in (DType.F64, DType.F32, DType.I64) if d in op.dtypes]
-    return _of_rank(g, admitted, rank)
+    return of_rank(g, admitted, rank)
 
 
-def _of_rank(g: Growth, admitted: list[DType], rank: int) -> Value:
+def of_rank(g: Growth, admitted: list[DType], rank: int) -> Value:
     found = [v for v in g.pool if v.dtype in admitted and v.type.rank >= rank and 0 not in v.shape]
     if found and g.genes.chance(70):
         return g.genes.choose(found)
@@ -165,7 +166,7 @@ def _other_shape(g: Growth, shape: Shape, scalar: bool) -> Shape:
     return (*shape[:axis], shape[axis] + 1, *shape[axis + 1 :])
 
 
-def _outside(g: Growth, rank: int) -> int:
+def outside(g: Growth, rank: int) -> int:
     return g.genes.choose((rank, -1, rank + 7, 2**31))
 
 
@@ -177,31 +178,31 @@ def _insert(g: Growth, axes: tuple[int, ...], axis: int) -> tuple[int, ...]:
 # --- operands that do not fit together --------------------------------------------------------------------------------
 
 
-@_fault("ShapeMismatch", *_TWO)
+@fault("ShapeMismatch", *_TWO)
 def other_shape(g: Growth, op: type[Any]) -> Bad:
     strict = op not in _SCALAR_BESIDE
-    x = _operand(g, op, 0 if strict else 1)
+    x = operand(g, op, 0 if strict else 1)
     y = g.fresh(x.dtype, _other_shape(g, shape_of(x), scalar=strict))
     return Bad(_plain(op), (x, y) if g.genes.pick(2) else (y, x))
 
 
-@_fault("ShapeMismatch", Select, Clamp)
+@fault("ShapeMismatch", Select, Clamp)
 def other_shape_of_three(g: Growth, op: type[Any]) -> Bad:
-    x = _operand(g, Clamp)
+    x = operand(g, Clamp)
     dtypes = [DType.Bool, x.dtype, x.dtype] if op is Select else [x.dtype] * 3
     odd = g.genes.pick(3)
     shapes = [_other_shape(g, shape_of(x), scalar=True) if i == odd else shape_of(x) for i in range(3)]
     return Bad(op(), tuple(g.fresh(d, s) for d, s in zip(dtypes, shapes, strict=True)))
 
 
-@_fault("ShapeMismatch", Reshape)
+@fault("ShapeMismatch", Reshape)
 def other_element_count(g: Growth, op: type[Any]) -> Bad:
-    x = _of_rank(g, list(ANY & {*g.config.dtypes}), 0)
+    x = of_rank(g, list(ANY & {*g.config.dtypes}), 0)
     n = prod(shape_of(x))
     return Bad(op(g.genes.choose(((n + 1,), (2, n + 3), (n, 2), (0,), (1, n, 1, 3)))), (x,))
 
 
-@_fault("ShapeMismatch", BroadcastInDim)
+@fault("ShapeMismatch", BroadcastInDim)
 def extent_that_does_not_stretch(g: Growth, op: type[Any]) -> Bad:
     x = g.fresh(g.main, g.genes.choose(((2,), (3, 2), (2, 1, 4))))
     shape = shape_of(x)
@@ -210,32 +211,32 @@ def extent_that_does_not_stretch(g: Growth, op: type[Any]) -> Bad:
     return Bad(op(tuple(target), tuple(range(len(shape)))), (x,))
 
 
-@_fault("ShapeMismatch", DotGeneral)
+@fault("ShapeMismatch", DotGeneral)
 def paired_extents_differ(g: Growth, op: type[Any]) -> Bad:
-    x = _operand(g, op, 1)
+    x = operand(g, op, 1)
     axis = g.genes.pick(x.type.rank)
     y = g.fresh(x.dtype, (2, shape_of(x)[axis] + 1))
     batch = g.genes.pick(2)
     return Bad(op((), (), (axis,), (1,)) if batch else op((axis,), (1,), (), ()), (x, y))
 
 
-@_fault("DTypeMismatch", *_TWO, DotGeneral)
+@fault("DTypeMismatch", *_TWO, DotGeneral)
 def other_dtype(g: Growth, op: type[Any]) -> Bad:
-    x = _operand(g, op)
+    x = operand(g, op)
     y = g.fresh(DType.F32 if x.dtype is not DType.F32 else DType.F64, shape_of(x))
     return Bad(_plain(op), (x, y) if g.genes.pick(2) else (y, x))
 
 
-@_fault("DTypeMismatch", Select, Clamp)
+@fault("DTypeMismatch", Select, Clamp)
 def other_dtype_of_three(g: Growth, op: type[Any]) -> Bad:
-    x = _operand(g, Clamp)
+    x = operand(g, Clamp)
     other = DType.F32 if x.dtype is DType.F64 else DType.F64
     dtypes = [DType.Bool, x.dtype, x.dtype] if op is Select else [x.dtype] * 3
     dtypes[g.genes.pick(3)] = other
     return Bad(op(), tuple(g.fresh(d, shape_of(x)) for d in dtypes))
 
 
-@_fault("Unsupported", *_TWO, Negate, Abs, Sign, *_ANALYTIC, Clamp, DotGeneral, *_REDUCTIONS)
+@fault("Unsupported", *_TWO, Negate, Abs, Sign, *_ANALYTIC, Clamp, DotGeneral, *_REDUCTIONS)
 def dtype_that_the_op_lacks(g: Growth, op: type[Any]) -> Bad:
     refused = [d for d in (DType.Bool, DType.I32, DType.C64) if d not in op.dtypes] or [DType.Bool, DType.C32]
     x = g.fresh(g.genes.choose(refused), (2, 3))
@@ -245,63 +246,63 @@ def dtype_that_the_op_lacks(g: Growth, op: type[Any]) -> Bad:
 # --- axes -------------------------------------------------------------------------------------------------------------
 
 
-@_fault("RankMismatch", Transpose)
+@fault("RankMismatch", Transpose)
 def permutation_too_long_or_short(g: Growth, op: type[Any]) -> Bad:
-    x = _operand(g, Add, 1)
+    x = operand(g, Add, 1)
     rank = x.type.rank
     return Bad(op(tuple(range(g.genes.choose((rank - 1, rank + 1, 0))))), (x,))
 
 
-@_fault("RankMismatch", BroadcastInDim)
+@fault("RankMismatch", BroadcastInDim)
 def dims_too_long_or_short(g: Growth, op: type[Any]) -> Bad:
-    x = _operand(g, Add, 1)
+    x = operand(g, Add, 1)
     dims = tuple(range(x.type.rank + g.genes.choose((1, -1))))
     return Bad(op((*shape_of(x), 2, 2), dims), (x,))
 
 
-@_fault("AxisOutOfBounds", Transpose, BroadcastInDim)
+@fault("AxisOutOfBounds", Transpose, BroadcastInDim)
 def axis_out_of_range(g: Growth, op: type[Any]) -> Bad:
-    x = _operand(g, Add, 1)
+    x = operand(g, Add, 1)
     rank = x.type.rank
-    axes, axis = list(g.genes.permutation(rank)), _outside(g, rank)
+    axes, axis = list(g.genes.permutation(rank)), outside(g, rank)
     axes[g.genes.pick(rank)] = axis
     return Bad(op(tuple(axes)) if op is Transpose else op(shape_of(x), tuple(axes)), (x,), axis)
 
 
-@_fault("AxisOutOfBounds", *_REDUCTIONS)
+@fault("AxisOutOfBounds", *_REDUCTIONS)
 def reduced_axis_out_of_range(g: Growth, op: type[Any]) -> Bad:
-    x = _operand(g, op)
-    axis = _outside(g, x.type.rank)
+    x = operand(g, op)
+    axis = outside(g, x.type.rank)
     return Bad(op(_insert(g, tuple(range(g.genes.pick(x.type.rank + 1))), axis)), (x,), axis)
 
 
-@_fault("AxisOutOfBounds", DotGeneral)
+@fault("AxisOutOfBounds", DotGeneral)
 def dot_axis_out_of_range(g: Growth, op: type[Any]) -> Bad:
-    x = _operand(g, op, 1)
-    axis = _outside(g, x.type.rank)
+    x = operand(g, op, 1)
+    axis = outside(g, x.type.rank)
     lists: list[tuple[int, ...]] = [(), (), (), ()]
     lists[g.genes.pick(4)] = (axis,)
     return Bad(op(*lists), (x, x), axis)
 
 
-@_fault("DuplicateAxis", Transpose, BroadcastInDim)
+@fault("DuplicateAxis", Transpose, BroadcastInDim)
 def axis_twice(g: Growth, op: type[Any]) -> Bad:
-    x = _operand(g, Add, 2)
+    x = operand(g, Add, 2)
     order = g.genes.permutation(x.type.rank)
     axes = (*order[:-1], order[0])
     return Bad(op(axes) if op is Transpose else op((*shape_of(x), 2), axes), (x,), order[0])
 
 
-@_fault("DuplicateAxis", *_REDUCTIONS)
+@fault("DuplicateAxis", *_REDUCTIONS)
 def reduced_axis_twice(g: Growth, op: type[Any]) -> Bad:
-    x = _operand(g, op, 1)
+    x = operand(g, op, 1)
     order = g.genes.permutation(x.type.rank)
     return Bad(op((*order, order[-1])), (x,), order[-1])
 
 
-@_fault("DuplicateAxis", DotGeneral)
+@fault("DuplicateAxis", DotGeneral)
 def dot_axis_twice(g: Growth, op: type[Any]) -> Bad:
-    x = _operand(g, op, 1)
+    x = operand(g, op, 1)
     axis = g.genes.pick(x.type.rank)
     lists: list[tuple[int, ...]] = [(), (), (), ()]
     place = g.genes.pick(4)
@@ -309,9 +310,9 @@ def dot_axis_twice(g: Growth, op: type[Any]) -> Bad:
     return Bad(op(*lists), (x, x), axis)
 
 
-@_fault("AxisRoleConflict", DotGeneral)
+@fault("AxisRoleConflict", DotGeneral)
 def axis_contracted_and_batch(g: Growth, op: type[Any]) -> Bad:
-    x = _operand(g, op, 1)
+    x = operand(g, op, 1)
     axis = g.genes.pick(x.type.rank)
     y = g.fresh(x.dtype, (shape_of(x)[axis],) * 2)
     good, bad = ((0,), (1,)), ((axis,), (axis,))
@@ -323,40 +324,40 @@ def axis_contracted_and_batch(g: Growth, op: type[Any]) -> Bad:
 # --- other arguments --------------------------------------------------------------------------------------------------
 
 
-@_fault("InvalidArgument", DotGeneral)
+@fault("InvalidArgument", DotGeneral)
 def axes_without_partner(g: Growth, op: type[Any]) -> Bad:
-    x = _operand(g, op, 1)
+    x = operand(g, op, 1)
     axis = (g.genes.pick(x.type.rank),)
     if g.genes.pick(2):
         return Bad(op((), (), (), axis), (x, x), argument="batch_dims")
     return Bad(op(axis, (), (), ()), (x, x), argument="contracting_dims")
 
 
-@_fault("InvalidArgument", Constant)
+@fault("InvalidArgument", Constant)
 def wrong_byte_count(g: Growth, op: type[Any]) -> Bad:
     dtype = g.genes.choose(tuple(DType))
     length = g.genes.choose((dtype.itemsize + 1, dtype.itemsize - 1, 2 * dtype.itemsize, 0))
     return Bad(op(dtype, bytes(length)), (), argument="data")
 
 
-@_fault("InvalidArgument", *_REDUCTIONS)
+@fault("InvalidArgument", *_REDUCTIONS)
 def empty_reduced_axis(g: Growth, op: type[Any]) -> Bad:
-    x = g.fresh(_operand(g, op).dtype, g.genes.choose(((0,), (0, 3), (2, 0))))
+    x = g.fresh(operand(g, op).dtype, g.genes.choose(((0,), (0, 3), (2, 0))))
     empty = shape_of(x).index(0)
     axes = (empty,) if g.genes.pick(2) else g.genes.permutation(x.type.rank)
     return Bad(op(axes), (x,), argument="axes")
 
 
-@_fault("InvalidArgument", Reshape, BroadcastInDim)
+@fault("InvalidArgument", Reshape, BroadcastInDim)
 def negative_extent(g: Growth, op: type[Any]) -> Bad:
-    x = _operand(g, Add)
+    x = operand(g, Add)
     shape = (*shape_of(x), -g.genes.choose((1, 2, 2**31)))
     return Bad(op(shape) if op is Reshape else op(shape, tuple(range(x.type.rank))), (x,), argument="shape")
 
 
-@_fault("InvalidArgument", BroadcastInDim)
+@fault("InvalidArgument", BroadcastInDim)
 def tensor_too_large(g: Growth, op: type[Any]) -> Bad:
-    x = _operand(g, Add)
+    x = operand(g, Add)
     dims = tuple(range(x.type.rank))
     if g.genes.pick(2):
         return Bad(op((*shape_of(x), *[1] * (MAX_RANK + 1 - len(dims))), dims), (x,), argument="rank")
@@ -378,18 +379,18 @@ _DIM_FAULTS: tuple[tuple[str, Callable[[int], DimExpr]], ...] = (
 )
 
 
-@_fault("InvalidArgument", Reshape, BroadcastInDim)
+@fault("InvalidArgument", Reshape, BroadcastInDim)
 def dim_expression(g: Growth, op: type[Any]) -> Bad:
-    x = _operand(g, Add)
+    x = operand(g, Add)
     argument, make = g.genes.choose(_DIM_FAULTS)
     shape: tuple[DimExpr, ...] = (*shape_of(x), make(x.type.rank))
     faulty = op(shape) if op is Reshape else op(shape, tuple(range(x.type.rank)))
     return Bad(faulty, (x,), argument=argument, blamed="DimExpr")
 
 
-@_fault("UnsupportedOp", Extension)
+@fault("UnsupportedOp", Extension)
 def family_that_nobody_registered(g: Growth, op: type[Any]) -> Bad:
-    return Bad(op.of("no-such-crate.op.v1", "f", {"n": 1}), (_operand(g, Add),))
+    return Bad(op.of("no-such-crate.op.v1", "f", {"n": 1}), (operand(g, Add),))
 
 
 # --- the graph --------------------------------------------------------------------------------------------------------
@@ -512,30 +513,31 @@ def faults(config: Config = DEFAULT, kind: str | None = None) -> tuple[Fault, ..
     return tuple(f for f in _FAULTS if f.op in usable and kind in (None, f.kind))
 
 
-#: Kinds of error that invalid programs raise.
-KINDS = tuple(dict.fromkeys(f.kind for f in _FAULTS))
+def kinds() -> tuple[str, ...]:
+    """Kinds of error that invalid programs raise."""
+    return tuple(dict.fromkeys(f.kind for f in _FAULTS))
 
 
 def decode_invalid(config: Config, kind: str | None, header: bytes, genes: list[bytes], gene: bytes) -> InvalidCase:
     """The invalid case that the bytes say."""
     g = grow(config, header, genes)
     g.genes, g.style = Genes(gene), "leaves"  # nothing that a fault may read is left out
-    fault = g.genes.choose(faults(config, kind))
-    if fault.op is None:
+    chosen = g.genes.choose(faults(config, kind))
+    if chosen.op is None:
         if not g.recipes:  # faults of the graph want an input, and an instruction that reads it
             g.fresh(DType.F64, ())
         program = _append(g.finish(), Instruction(Convert(DType.F64), (next(iter(g.recipes)),), ()))
-        return InvalidCase(fault.make(g.genes, program), fault.name, fault.kind)
-    bad: Bad = fault.make(g, fault.op)
+        return InvalidCase(chosen.make(g.genes, program), chosen.name, chosen.kind)
+    bad: Bad = chosen.make(g, chosen.op)
     program = _append(g.finish(), Instruction(bad.op, tuple(v.slot for v in bad.operands), ()))
     at = len(program.instructions) - 1
     if g.genes.chance(30):  # something reads the faulty value
         program = _append(program, Instruction(Negate(), program.output_slots[-1:], ()))
-    return InvalidCase(program, fault.name, fault.kind, bad.blamed or bad.op.name, bad.axis, bad.argument, at)
+    return InvalidCase(program, chosen.name, chosen.kind, bad.blamed or bad.op.name, bad.axis, bad.argument, at)
 
 
 def invalid_cases(config: Config = DEFAULT, kind: str | None = None) -> st.SearchStrategy[InvalidCase]:
-    """Invalid programs, of any kind of error or of one (`KINDS`)."""
+    """Invalid programs, of any kind of error or of one (`kinds()`)."""
     gene = st.binary(min_size=GENE, max_size=GENE)
     header = st.binary(min_size=HEADER, max_size=HEADER)
     genes = st.lists(gene, min_size=config.min_instructions, max_size=max(4, config.min_instructions))
@@ -547,4 +549,4 @@ def invalid(kind: str, config: Config = DEFAULT) -> st.SearchStrategy[InvalidCas
     return invalid_cases(config, kind)
 
 
-__all__ = ["KINDS", "InvalidCase", "decode_invalid", "faults", "invalid", "invalid_cases"]
+__all__ = ["InvalidCase", "decode_invalid", "faults", "invalid", "invalid_cases", "kinds"]
