@@ -22,7 +22,7 @@ from oracle.enclosure.arithmetic import (
 )
 from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import INT_RANGE, Enclosure, Terms, build, everything, exact, hull
+from oracle.enclosure.value import INT_RANGE, Enclosure, Terms, Unrounded, build, everything, exact, hull
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import DotGeneral, ReduceMax, ReduceMin, ReduceProd, ReduceSum, free_axes
 
@@ -340,7 +340,15 @@ def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     known = np.where(signs, 1, 0).sum(-1) % 2 == 1
     decided = (signs != _pos(x)).all(-1)
     pos, neg = ~decided | ~known, ~decided | known
-    return build(c.model, c.dtype, least, greatest, nan, pos, neg)
+    result = build(c.model, c.dtype, least, greatest, nan, pos, neg)
+    if not c.model.contract:
+        return result
+    # fused with an addition that follows, the last of the products is not rounded
+    before = (n - 2) * f.unit / (1 - (n - 2) * f.unit) + 4 * n * f.wide_unit
+    fixed = wild | certain_zero | none
+    raw_low = np.where(fixed, least, low - before * np.abs(low))
+    raw_high = np.where(fixed, greatest, high + before * np.abs(high))
+    return replace(result, unrounded=Unrounded("product", raw_low, raw_high))
 
 
 def _integer_product(dtype: DType, x: Enclosure) -> Enclosure:

@@ -353,6 +353,19 @@ def test_products_in_any_order():
     assert run(apply(ReduceMax((0,))), F32([1, np.nan, 2])).empty
 
 
+def test_the_last_product_of_a_reduction_contracts_with_an_addition():
+    def make(b, x, y):
+        return b.apply(Add(), b.apply(ReduceProd((0,)), x), y)
+
+    x, y = np.array([1.125, 1.87519519]), np.array(-1.0)
+    twice, once = np.array(1.1095945834321386), np.array(1.1095945834321388)  # roundings; XLA:CPU gives the latter
+    e = run(make, x, y)
+    assert e.contains(twice)
+    assert e.contains(once)
+    assert float(e.hi - e.lo) <= 2 * np.spacing(1.1)
+    assert not run(make, x, y, model=IEEE).contains(once)
+
+
 # --- undecided values -----------------------------------------------------------------------------------------------
 
 
@@ -385,7 +398,7 @@ def test_comparison_select_and_conversion_of_overlapping_values():
 def test_integers_that_may_wrap_become_everything():
     def wraps(b, v):
         near = b.apply(Convert(DType.I32), b.apply(Exp(), v))
-        big = b.broadcast_to(b.constant(2**31 - 3, DType.I32), (1,))
+        big = b.constant(2**31 - 3, DType.I32).broadcast_to((1,))
         return b.apply(Add(), near, big)
 
     e = run(wraps, F32([np.log(3.0)]))
