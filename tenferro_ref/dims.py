@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from tenferro_ref.errors import InvalidArgument
 
@@ -22,8 +22,27 @@ MAX_OPERATIONS = 256
 DimKind: TypeAlias = Literal["add", "sub", "mul", "floordiv", "min", "max"]
 
 
+def _operator(kind: DimKind, *, swapped: bool = False) -> Callable[[Any, Extent], Extent]:
+    def combined(self: Any, other: Extent) -> Extent:
+        if not isinstance(other, (int, _Symbolic)):
+            return NotImplemented
+        return combine(kind, other, self) if swapped else combine(kind, self, other)
+
+    return combined
+
+
+class _Symbolic:
+    """Arithmetic of extents that are no integers: `n + 1`, `2 * n`, `n // m`."""
+
+    __slots__ = ()
+    __add__, __radd__ = _operator("add"), _operator("add", swapped=True)
+    __sub__, __rsub__ = _operator("sub"), _operator("sub", swapped=True)
+    __mul__, __rmul__ = _operator("mul"), _operator("mul", swapped=True)
+    __floordiv__, __rfloordiv__ = _operator("floordiv"), _operator("floordiv", swapped=True)
+
+
 @dataclass(frozen=True, slots=True)
-class InputDim:
+class InputDim(_Symbolic):
     """Extent of axis `axis` of input number `input`."""
 
     input: int
@@ -34,7 +53,7 @@ class InputDim:
 
 
 @dataclass(frozen=True, slots=True)
-class DimOp:
+class DimOp(_Symbolic):
     """`kind(lhs, rhs)`, unevaluated; equality is structural (2*3 is not 3*2)."""
 
     kind: DimKind
@@ -58,7 +77,7 @@ DimExpr: TypeAlias = int | InputDim | DimOp
 
 
 @dataclass(frozen=True, slots=True)
-class UpperBound:
+class UpperBound(_Symbolic):
     """The extent is at most `expr`."""
 
     expr: DimExpr
@@ -68,7 +87,7 @@ class UpperBound:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(_Symbolic):
     """Nothing is known of the extent; `expr` is the shape rule's guess."""
 
     expr: DimExpr

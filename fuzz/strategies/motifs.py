@@ -231,7 +231,8 @@ def with_constant(g: Growth) -> None:
     number = g.genes.choose((0.0, 1.0, -0.0, -1.0, 2.0, 0.5, 3.0, -2.0, 1e-40, np.inf, np.nan, 7.0, 0.1, 1e30))
     constant = g.apply(Constant.of(number, x.dtype), hint=Hint(number > 0, 3))
     other = g.adapt(constant, shape_of(x)) if g.genes.chance(40) and g.has(BroadcastInDim) else constant
-    operands = (x, other or constant) if not g.genes.chance(30) else (other or constant, x)
+    other = constant if other is None else other
+    operands = (x, other) if not g.genes.chance(30) else (other, x)
     g.apply(g.genes.choose((Add, Multiply, Divide, Pow))(), *operands, hint=g.hints[x.slot])
 
 

@@ -1,6 +1,7 @@
 """Programs: `GraphProgram`, `ExecProgram`, how they are built, checked, written and read."""
 
-from tenferro_ref.program.builder import GraphBuilder, Value
+from tenferro_ref.program import frontend
+from tenferro_ref.program.builder import GraphBuilder
 from tenferro_ref.program.json_form import dumps, load, loads
 from tenferro_ref.program.lowering_view import InstructionView, LoweringView
 from tenferro_ref.program.program import (
@@ -14,6 +15,7 @@ from tenferro_ref.program.program import (
     to_exec,
 )
 from tenferro_ref.program.text_form import parse, print_program
+from tenferro_ref.program.value import Value
 
 __all__ = [
     "ExecInstruction",
@@ -26,6 +28,7 @@ __all__ = [
     "Program",
     "Value",
     "dumps",
+    "frontend",
     "infer_types",
     "last_use",
     "load",

@@ -121,7 +121,7 @@ def _step(rng: np.random.Generator, b: GraphBuilder, pool: list[Value], dtype: D
             if rng.random() < 0.35:
                 y = b.constant(rng.choice(hostile(x.dtype)), x.dtype)
                 if isinstance(op, (Maximum, Minimum)) or rng.random() < 0.5:
-                    y = b.broadcast_to(y, x.shape)
+                    y = y.broadcast_to(x.shape)
             else:
                 same = [v for v in pool if v.dtype is x.dtype and v.shape == x.shape]
                 y = same[rng.integers(len(same))]

@@ -1,0 +1,293 @@
+"""NumPy's functions over values of a program: `exp`, `where`, `concatenate`, `take`, `pad`, ...
+
+Each is the op of the same meaning on operands that `value` promoted and broadcast. Where the engine's axes differ from
+NumPy's (Tril, ExtractDiag, DotGeneral), Transposes make the difference up. What has no op is not here.
+
+    from tenferro_ref.program import GraphBuilder, frontend as tn
+
+    b = GraphBuilder("softmax")
+    x = b.input("F64", ("n", 10))
+    e = tn.exp(x - x.max(1, keepdims=True))
+    program = b.build(e / e.sum(1, keepdims=True))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tenferro_ref.dims import InputDim, product
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import RankMismatch
+from tenferro_ref.ops import (
+    Clamp,
+    Concatenate,
+    Conj,
+    Cos,
+    DotGeneral,
+    DynamicSlice,
+    DynamicTruncate,
+    DynamicUpdateSlice,
+    EmbedDiag,
+    Exp,
+    Expm1,
+    ExtractDiag,
+    Gather,
+    GatherDynamicSliceSizes,
+    Log,
+    Log1p,
+    Maximum,
+    Minimum,
+    Op,
+    Pad,
+    PadToMatch,
+    Reverse,
+    Rsqrt,
+    Scatter,
+    ShapeOf,
+    Sign,
+    Sin,
+    Sqrt,
+    Tanh,
+    Tril,
+    Triu,
+)
+from tenferro_ref.program.value import (
+    Axes,
+    Operand,
+    Value,
+    broadcast,
+    builder_of,
+    choose,
+    elementwise,
+    normal_axes,
+    promoted,
+)
+
+
+def _unary(op: type[Op]) -> Callable[[Value], Value]:
+    def function(x: Value) -> Value:
+        return x.builder.apply(op(), x)
+
+    function.__name__, function.__doc__ = op.__name__.lower(), op.__doc__
+    return function
+
+
+exp, log, expm1, log1p = _unary(Exp), _unary(Log), _unary(Expm1), _unary(Log1p)
+sin, cos, tanh = _unary(Sin), _unary(Cos), _unary(Tanh)
+sqrt, rsqrt = _unary(Sqrt), _unary(Rsqrt)
+sign, conj = _unary(Sign), _unary(Conj)
+
+
+def maximum(x: Operand, y: Operand) -> Value:
+    return elementwise(Maximum(), x, y)
+
+
+def minimum(x: Operand, y: Operand) -> Value:
+    return elementwise(Minimum(), x, y)
+
+
+def clip(x: Value, lower: Operand | None = None, upper: Operand | None = None) -> Value:
+    """`min(upper, max(lower, x))`: a Clamp of floats with both bounds, else Maximum and Minimum."""
+    if lower is not None and upper is not None:
+        values = promoted(x.builder, x, lower, upper)
+        if values[0].dtype.is_float:
+            return x.builder.apply(Clamp(), *broadcast("Clamp", *values))
+        x, lower, upper = values
+    if lower is not None:
+        x = maximum(lower, x)
+    return x if upper is None else minimum(upper, x)
+
+
+def where(condition: Value, x: Operand, y: Operand) -> Value:
+    """`x` where `condition`, a Bool value, holds, else `y`."""
+    return choose(condition, x, y)
+
+
+def mean(x: Value, axis: Axes | None = None, *, keepdims: bool = False) -> Value:
+    """Arithmetic mean; of integers in F64."""
+    if x.dtype.is_int:
+        x = x.astype(DType.F64)
+    axes = tuple(range(x.ndim)) if axis is None else normal_axes(axis, x.ndim)
+    total = x.sum(axes, keepdims=keepdims)
+    count = product([x.shape[a] for a in axes])
+    if isinstance(count, int):
+        return total / count
+    for a in axes:
+        total = total / shape_of(x, a).astype(x.dtype.real).astype(x.dtype)
+    return total
+
+
+# --- order and pieces -------------------------------------------------------------------------------------------------
+
+
+def concatenate(values: Sequence[Value], axis: int = 0) -> Value:
+    """The values, promoted, one after another along `axis`."""
+    builder = builder_of(*values)
+    (a,) = normal_axes(axis, values[0].ndim)
+    return builder.apply(Concatenate(a), *promoted(builder, *values))
+
+
+def stack(values: Sequence[Operand], axis: int = 0) -> Value:
+    """The values, promoted, along a new axis; numbers too."""
+    builder = builder_of(*values)
+    lifted = promoted(builder, *values)
+    (a,) = normal_axes(axis, lifted[0].ndim + 1)
+    return concatenate([v[(slice(None),) * a + (None,)] for v in lifted], a)
+
+
+def flip(x: Value, axis: Axes | None = None) -> Value:
+    """Elements in reverse order along `axis`, or along all axes."""
+    return x.builder.apply(Reverse(tuple(range(x.ndim)) if axis is None else normal_axes(axis, x.ndim)), x)
+
+
+def moveaxis(x: Value, source: int, destination: int) -> Value:
+    (a,), (b,) = normal_axes(source, x.ndim), normal_axes(destination, x.ndim)
+    order = [i for i in range(x.ndim) if i != a]
+    order.insert(b, a)
+    return x.transpose(order)
+
+
+Widths = int | tuple[int, int] | Sequence[tuple[int, int]]
+
+
+def pad(x: Value, pad_width: Widths, interior: int | Sequence[int] = 0) -> Value:
+    """Zeros around `x`; widths as in `numpy.pad`, but negative ones crop.
+
+    Parameters
+    ----------
+    interior
+        Zeros between neighbouring elements, for all axes or each.
+    """
+    if isinstance(pad_width, int):
+        edges = [(pad_width, pad_width)] * x.ndim
+    elif len(pad_width) == 2 and isinstance(pad_width[0], int) and isinstance(pad_width[1], int):
+        edges = [(pad_width[0], pad_width[1])] * x.ndim
+    else:
+        edges = [e for e in pad_width if not isinstance(e, int)]
+    between = (interior,) * x.ndim if isinstance(interior, int) else tuple(interior)
+    return x.builder.apply(Pad(tuple(low for low, _ in edges), tuple(high for _, high in edges), between), x)
+
+
+def _triangle(op: Tril | Triu, x: Value) -> Value:
+    """NumPy's rows and columns are the last two axes, the engine's the first two."""
+    if x.ndim <= 2:
+        return x.builder.apply(op, x)
+    front = x.transpose(x.ndim - 2, x.ndim - 1, *range(x.ndim - 2))
+    return x.builder.apply(op, front).transpose(*range(2, x.ndim), 0, 1)
+
+
+def tril(x: Value, k: int = 0) -> Value:
+    """Lower triangle of the last two axes."""
+    return _triangle(Tril(k), x)
+
+
+def triu(x: Value, k: int = 0) -> Value:
+    """Upper triangle of the last two axes."""
+    return _triangle(Triu(k), x)
+
+
+def diagonal(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
+    """The diagonal of two axes, as a new last axis."""
+    (a,), (b,) = normal_axes(axis1, x.ndim), normal_axes(axis2, x.ndim)
+    shifted = b if offset > 0 else a
+    if offset and 0 <= shifted < x.ndim:
+        x = x[(slice(None),) * shifted + (slice(abs(offset), None),)]
+    return moveaxis(x.builder.apply(ExtractDiag(a, b), x), a - (a > b), -1)
+
+
+def diag(x: Value) -> Value:
+    """The square matrix with this diagonal (rank 1), or the diagonal of a matrix."""
+    return x.builder.apply(EmbedDiag(0, 1), x) if x.ndim == 1 else diagonal(x)
+
+
+# --- contraction ------------------------------------------------------------------------------------------------------
+
+
+def tensordot(x: Value, y: Value, axes: int | tuple[Axes, Axes] = 2) -> Value:
+    """Contraction of the given axes, or of the last `axes` of `x` with the first of `y`."""
+    x, y = promoted(x.builder, x, y)
+    if isinstance(axes, int):
+        left, right = tuple(range(x.ndim - axes, x.ndim)), tuple(range(axes))
+    else:
+        left, right = normal_axes(axes[0], x.ndim), normal_axes(axes[1], y.ndim)
+    return x.builder.apply(DotGeneral(left, right, (), ()), x, y)
+
+
+def einsum(equation: str, *operands: Value) -> Value:
+    """`numpy.einsum` without ellipsis: one op of the einsum family (SEMANTICS 6)."""
+    from tenferro_ref.extensions import einsum as family  # the families are built on this package
+
+    return family.einsum(equation, *operands)
+
+
+# --- indices that are values ------------------------------------------------------------------------------------------
+
+
+def _whole(x: Value, axis: int) -> tuple[int | InputDim, ...]:
+    """Slice sizes that take all of every axis but one element of `axis`."""
+    return tuple(1 if i == axis else e if isinstance(e, int) else InputDim(0, i) for i, e in enumerate(x.shape))
+
+
+def take(x: Value, indices: Value, axis: int = 0) -> Value:
+    """`numpy.take(x, indices, axis, mode="clip")`: a Gather, whose starts are clamped."""
+    (a,) = normal_axes(axis, x.ndim)
+    sizes = _whole(x, a)
+    offset = (*range(a), *range(a + indices.ndim, x.ndim - 1 + indices.ndim))
+    if any(isinstance(e, InputDim) for e in sizes):
+        return x.builder.apply(GatherDynamicSliceSizes(offset, (a,), (a,), indices.ndim, sizes), x, indices)
+    constant = tuple(e for e in sizes if isinstance(e, int))
+    return x.builder.apply(Gather(offset, (a,), (a,), indices.ndim, constant), x, indices)
+
+
+def scatter_add(x: Value, indices: Value, updates: Operand, axis: int = 0) -> Value:
+    """`x` with `updates[..., i, ...]` added at position `indices[i]` of `axis`; repeated positions accumulate.
+
+    `updates` has, or is broadcast to, the shape of `take(x, indices, axis)`. A position outside is clamped (or skipped, as
+    the program's policy says).
+    """
+    (a,) = normal_axes(axis, x.ndim)
+    data, added = promoted(x.builder, x, updates)
+    shape = (*x.shape[:a], *indices.shape, *x.shape[a + 1 :])
+    window = (*range(a), *range(a + indices.ndim, len(shape)))
+    return x.builder.apply(
+        Scatter(window, (a,), (a,), indices.ndim), data, indices, added.broadcast_to(shape, like=(indices, x))
+    )
+
+
+def _starts(x: Value, starts: Value | Sequence[Operand]) -> Value:
+    if isinstance(starts, Value):
+        return starts
+    if len(starts) != x.ndim:
+        raise RankMismatch(op="DynamicSlice", expected=x.ndim, actual=len(starts))
+    lifted = promoted(x.builder, *starts)
+    return concatenate([v.reshape(1) for v in lifted])
+
+
+def dynamic_slice(x: Value, starts: Value | Sequence[Operand], sizes: Sequence[int]) -> Value:
+    """A window at positions known at run time, clamped so that it fits; `starts` is one a axis."""
+    return x.builder.apply(DynamicSlice(tuple(sizes)), x, _starts(x, starts))
+
+
+def dynamic_update_slice(x: Value, update: Operand, starts: Value | Sequence[Operand]) -> Value:
+    """`x` with `update` written at positions known at run time, clamped so that it fits."""
+    data, window = promoted(x.builder, x, update)
+    return x.builder.apply(DynamicUpdateSlice(), data, window, _starts(x, starts))
+
+
+# --- shapes at run time -----------------------------------------------------------------------------------------------
+
+
+def shape_of(x: Value, axis: int) -> Value:
+    """The extent of `axis` as a rank-0 F64."""
+    return x.builder.apply(ShapeOf(*normal_axes(axis, x.ndim)), x)
+
+
+def truncate(x: Value, size: Operand, axis: int = 0) -> Value:
+    """The first `size` elements of `axis`, clamped; an extent that is only bounded."""
+    (length,) = promoted(x.builder, size)
+    return x.builder.apply(DynamicTruncate(*normal_axes(axis, x.ndim)), x, length)
+
+
+def pad_to_match(x: Value, reference: Value, axis: int = 0) -> Value:
+    """Zeros behind `x` up to the extent of `reference`."""
+    return x.builder.apply(PadToMatch(*normal_axes(axis, x.ndim)), x, reference)

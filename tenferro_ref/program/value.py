@@ -1,0 +1,455 @@
+"""`Value`, the handle of a slot while a program is written, with NumPy's operators and methods.
+
+Lives here: what an operator inserts on the way to its op: Convert for promotion, BroadcastInDim for broadcasting
+(SEMANTICS 1.1). What the ops themselves are, and what `GraphBuilder.apply` checks, does not live here; functions
+(`exp`, `where`, ...) are in `frontend`, indexing in `slicing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from tenferro_ref.dims import DimExpr, DimOp, Extent, InputDim, combine, product
+from tenferro_ref.dtype import INEXACT, DType, promote
+from tenferro_ref.errors import InvalidArgument, ShapeMismatch, UsageError
+from tenferro_ref.ops import (
+    Abs,
+    Add,
+    BroadcastInDim,
+    Compare,
+    CompareDir,
+    Convert,
+    Divide,
+    DotGeneral,
+    Multiply,
+    Negate,
+    Op,
+    Pow,
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    ReduceSum,
+    Reshape,
+    Select,
+    TensorType,
+    Transpose,
+)
+from tenferro_ref.program.slicing import getitem
+
+if TYPE_CHECKING:
+    from tenferro_ref.program.builder import GraphBuilder
+
+#: A number beside a value: Python's adapt to it, NumPy's keep their dtype (NEP 50).
+Scalar: TypeAlias = complex | np.generic
+Operand: TypeAlias = "Value | Scalar"
+Axes: TypeAlias = int | Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A slot of the program being built; operators append instructions to its builder.
+
+    Binary operators promote and broadcast as NumPy does; integers stay integers under `/` and `**` unless the builder says
+    otherwise. Extents are ints, or symbolic (`x.shape[0] * 4` is an extent too).
+    """
+
+    builder: GraphBuilder
+    slot: int
+    type: TensorType
+
+    #: NumPy scalars and arrays on the left leave the operation to the methods here.
+    __array_ufunc__ = None
+    __hash__ = object.__hash__
+
+    @property
+    def shape(self) -> tuple[Extent, ...]:
+        return self.type.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.type.rank
+
+    @property
+    def dtype(self) -> DType:
+        return self.type.dtype
+
+    def __bool__(self) -> bool:
+        raise UsageError(detail="a Value has no truth value while its program is written; use where(condition, x, y)")
+
+    # --- elementwise ---
+
+    def __add__(self, other: Operand) -> Value:
+        return elementwise(Add(), self, other)
+
+    def __radd__(self, other: Scalar) -> Value:
+        return elementwise(Add(), other, self)
+
+    def __sub__(self, other: Operand) -> Value:
+        return _difference(self, other)
+
+    def __rsub__(self, other: Scalar) -> Value:
+        return _difference(other, self)
+
+    def __mul__(self, other: Operand) -> Value:
+        return elementwise(Multiply(), self, other)
+
+    def __rmul__(self, other: Scalar) -> Value:
+        return elementwise(Multiply(), other, self)
+
+    def __truediv__(self, other: Operand) -> Value:
+        return elementwise(Divide(), self, other)
+
+    def __rtruediv__(self, other: Scalar) -> Value:
+        return elementwise(Divide(), other, self)
+
+    def __pow__(self, other: Operand) -> Value:
+        return elementwise(Pow(), self, other)
+
+    def __rpow__(self, other: Scalar) -> Value:
+        return elementwise(Pow(), other, self)
+
+    def __neg__(self) -> Value:
+        return self.builder.apply(Negate(), self)
+
+    def __pos__(self) -> Value:
+        return self
+
+    def __abs__(self) -> Value:
+        return self.builder.apply(Abs(), self)
+
+    def __lt__(self, other: Operand) -> Value:
+        return elementwise(Compare(CompareDir.Lt), self, other)
+
+    def __le__(self, other: Operand) -> Value:
+        return elementwise(Compare(CompareDir.Le), self, other)
+
+    def __gt__(self, other: Operand) -> Value:
+        return elementwise(Compare(CompareDir.Gt), self, other)
+
+    def __ge__(self, other: Operand) -> Value:
+        return elementwise(Compare(CompareDir.Ge), self, other)
+
+    def __eq__(self, other: object) -> Value:  # type: ignore[override]
+        return elementwise(Compare(CompareDir.Eq), self, other)  # type: ignore[arg-type]
+
+    def __ne__(self, other: object) -> Value:  # type: ignore[override]
+        return ~(self == other)
+
+    def __invert__(self) -> Value:
+        """Logical not, of Bool values: a Select, for there is no such op."""
+        return choose(self, False, True)
+
+    def __and__(self, other: Operand) -> Value:
+        """Logical and, of Bool values."""
+        return choose(self, other, False)
+
+    def __or__(self, other: Operand) -> Value:
+        """Logical or, of Bool values."""
+        return choose(self, True, other)
+
+    # --- structure ---
+
+    @property
+    def T(self) -> Value:  # noqa: N802 - NumPy's name
+        """Axes reversed."""
+        return self.transpose()
+
+    def transpose(self, *perm: int | Sequence[int]) -> Value:
+        """Axis i of the result is axis `perm[i]`; reversed without `perm`."""
+        order = _flat(perm) if perm else tuple(reversed(range(self.ndim)))
+        return self.builder.apply(Transpose(normal_axes(order, self.ndim)), self)
+
+    def reshape(
+        self, *shape: Extent | Sequence[Extent], order: Literal["F", "C"] = "F", like: Sequence[Value] = ()
+    ) -> Value:
+        """Elements in column-major order (the engine's), or in NumPy's with `order="C"`; one extent may be -1.
+
+        Parameters
+        ----------
+        shape
+            Integers, or extents of values (`y.shape[0]`).
+        like
+            Values whose running shape gives the extents that are only bounded.
+        """
+        target = _flat(shape)
+        if target.count(-1) == 1:
+            known = product([e for e in target if e != -1])
+            whole = product(self.shape)
+            rest = whole if known == 1 else combine("floordiv", whole, known)
+            target = tuple(rest if e == -1 else e for e in target)
+        if order == "C":
+            return self.T.reshape(target[::-1], like=like).T
+        exprs, providers = _dim_exprs("Reshape", self, target, like)
+        return self.builder.apply(Reshape(exprs), self, *providers)
+
+    def broadcast_to(self, shape: Sequence[Extent], *, like: Sequence[Value] = ()) -> Value:
+        """NumPy's right-aligned broadcasting as one BroadcastInDim; nothing if the shape is that already.
+
+        Raises
+        ------
+        ShapeMismatch
+            The shape has fewer axes, or an extent that is neither 1 nor the one asked for.
+        """
+        if self.shape == tuple(shape) and not like:
+            return self
+        offset = len(shape) - self.ndim
+        if offset < 0:
+            raise ShapeMismatch(op="BroadcastInDim", lhs=self.shape, rhs=tuple(shape))
+        exprs, providers = _dim_exprs("BroadcastInDim", self, shape, like)
+        return self.builder.apply(BroadcastInDim(exprs, tuple(range(offset, len(shape)))), self, *providers)
+
+    def astype(self, dtype: DType | str) -> Value:
+        """The lossy cast of SEMANTICS 1.4; itself if the dtype is that already."""
+        target = as_dtype(dtype)
+        return self if target is self.dtype else self.builder.apply(Convert(target), self)
+
+    def __getitem__(self, index: Any) -> Value:
+        """Integers, slices with steps, `...` and None, as in NumPy; see `slicing`."""
+        return getitem(self, index)
+
+    def __iter__(self) -> Iterator[Value]:
+        if not self.shape or not isinstance(self.shape[0], int):
+            raise UsageError(
+                detail=f"a Value of type {self.type} cannot be iterated over: axis 0 has no constant extent"
+            )
+        return (self[i] for i in range(self.shape[0]))
+
+    # --- reductions ---
+
+    def sum(self, axis: Axes | None = None, *, keepdims: bool = False) -> Value:
+        return _reduce(ReduceSum, self, axis, keepdims)
+
+    def prod(self, axis: Axes | None = None, *, keepdims: bool = False) -> Value:
+        return _reduce(ReduceProd, self, axis, keepdims)
+
+    def max(self, axis: Axes | None = None, *, keepdims: bool = False) -> Value:
+        return _reduce(ReduceMax, self, axis, keepdims)
+
+    def min(self, axis: Axes | None = None, *, keepdims: bool = False) -> Value:
+        return _reduce(ReduceMin, self, axis, keepdims)
+
+    def __matmul__(self, other: Value) -> Value:
+        """NumPy's `@`: the last axis with the last but one of `other`, leading axes broadcast; a DotGeneral."""
+        return _matmul(self, other)
+
+
+def as_dtype(dtype: DType | str) -> DType:
+    """A dtype by its name.
+
+    Raises
+    ------
+    UsageError
+        There is none of that name.
+    """
+    if isinstance(dtype, DType):
+        return dtype
+    if dtype not in DType.__members__:
+        raise UsageError(detail=f"unknown dtype {dtype!r}; known: {', '.join(DType.__members__)}")
+    return DType[dtype]
+
+
+def _flat(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`f(2, 3)` and `f((2, 3))` alike."""
+    return tuple(values[0]) if len(values) == 1 and isinstance(values[0], Sequence) else values
+
+
+def normal_axes(axes: Axes, rank: int) -> tuple[int, ...]:
+    """Negative axes counted from the end; one out of range stays, for the op's rule to name."""
+    given = (axes,) if isinstance(axes, int) else axes
+    return tuple(a + rank if -rank <= a < 0 else a for a in given)
+
+
+# --- promotion --------------------------------------------------------------------------------------------------------
+
+
+def _lift(builder: GraphBuilder, given: Operand, beside: DType | None) -> Value:
+    """`given` itself, or a constant; a Python number takes the dtype beside it unless that loses a fraction or a part."""
+    if isinstance(given, Value):
+        return given
+    if isinstance(given, np.generic):
+        try:
+            return builder.constant(given, DType.of(np.asarray(given)))
+        except KeyError:
+            raise UsageError(detail=f"{given.dtype} is none of the dtypes") from None
+    if isinstance(given, bool):
+        return builder.constant(given, beside or DType.Bool)
+    if isinstance(given, int):
+        return builder.constant(given, DType.I64 if beside in (None, DType.Bool) else beside)
+    if isinstance(given, float):
+        return builder.constant(given, beside if beside in INEXACT else DType.F64)
+    if isinstance(given, complex):
+        return builder.constant(given, beside.complex if beside in INEXACT else DType.C64)
+    raise UsageError(detail=f"{type(given).__name__} is neither a Value nor a number; an array must be a program input")
+
+
+def builder_of(*operands: Operand) -> GraphBuilder:
+    """The builder of the first Value among `operands`."""
+    for operand in operands:
+        if isinstance(operand, Value):
+            return operand.builder
+    raise UsageError(detail="one operand at least must be a Value")
+
+
+def promoted(builder: GraphBuilder, *operands: Operand, division: bool = False) -> tuple[Value, ...]:
+    """The operands as values of their common dtype (SEMANTICS 1.1), numbers as constants.
+
+    Parameters
+    ----------
+    division
+        For Divide and Pow: integers become F64 if the builder's `division` is "float".
+    """
+    values = [o for o in operands if isinstance(o, Value)]
+    beside = promote(v.dtype for v in values) if values else None
+    lifted = [_lift(builder, o, beside) for o in operands]
+    common = promote(v.dtype for v in lifted)
+    if division and common.is_int and builder.division == "float":
+        common = DType.F64
+    return tuple(v.astype(common) for v in lifted)
+
+
+# --- broadcasting -----------------------------------------------------------------------------------------------------
+
+
+def broadcast(op: str, *values: Value, trailing: int = 0) -> tuple[Value, ...]:
+    """The values with one shape, right-aligned; the last `trailing` axes are left alone.
+
+    Only a literal extent 1 is stretched, so that a symbolic extent that happens to be 1 at run time is an error there, not
+    a broadcast.
+
+    Raises
+    ------
+    ShapeMismatch
+        Two extents that no run could make equal.
+    """
+    rank = max(v.ndim for v in values)
+    sources: list[tuple[Extent, Value]] = []
+    for axis in range(-rank, -trailing):
+        present = [(v.shape[axis], v) for v in values if v.ndim >= -axis and v.shape[axis] != 1]
+        constant = [(e, v) for e, v in present if isinstance(e, int)]
+        for e, v in constant[1:]:
+            if e != constant[0][0]:
+                raise ShapeMismatch(op=op, lhs=constant[0][1].shape, rhs=v.shape)
+        sources.append((constant or present or [(1, values[0])])[0])
+    return tuple(_stretch(v, sources, trailing) for v in values)
+
+
+def _stretch(value: Value, sources: Sequence[tuple[Extent, Value]], trailing: int) -> Value:
+    """`value` with axes of extent 1, and those that it lacks, as long as `sources` says; its other extents are its own."""
+    rank = len(sources) + trailing
+    offset = rank - value.ndim
+    exprs: list[DimExpr] = []
+    providers: list[Value] = []
+    for axis in range(rank):
+        own = value.shape[axis - offset] if axis >= offset else 1
+        extent, source = sources[axis] if axis < len(sources) and own == 1 else (own, value)
+        if isinstance(extent, int):
+            exprs.append(extent)
+        elif source is value:
+            exprs.append(InputDim(0, axis - offset))
+        else:
+            exprs.append(InputDim(1 + _position(providers, source), axis - rank + source.ndim))
+    if exprs == [e if isinstance(e, int) else InputDim(0, i) for i, e in enumerate(value.shape)]:
+        return value
+    return value.builder.apply(BroadcastInDim(tuple(exprs), tuple(range(offset, rank))), value, *providers)
+
+
+def _position(values: list[Value], value: Value) -> int:
+    """Where `value` is among `values`, appended if it is not."""
+    for i, other in enumerate(values):
+        if other is value:
+            return i
+    values.append(value)
+    return len(values) - 1
+
+
+def _dim_exprs(
+    op: str, value: Value, shape: Sequence[Extent], like: Sequence[Value]
+) -> tuple[tuple[DimExpr, ...], tuple[Value, ...]]:
+    """`shape`, in terms of the program's inputs, as expressions over the inputs of one instruction on `value`.
+
+    Also the shape providers that the instruction needs behind `value`: of `like`, and program inputs.
+    """
+    candidates = (*like, value)
+    used: list[Value] = [value]
+
+    def expr(extent: Extent) -> DimExpr:
+        if isinstance(extent, int):
+            return extent
+        for candidate in candidates:
+            if extent in candidate.shape:
+                return InputDim(_position(used, candidate), candidate.shape.index(extent))
+        if isinstance(extent, DimOp):
+            return DimOp(extent.kind, expr(extent.lhs), expr(extent.rhs))
+        if isinstance(extent, InputDim):
+            return InputDim(_position(used, value.builder.inputs[extent.input]), extent.axis)
+        raise InvalidArgument(
+            op=op,
+            argument="shape",
+            detail=f"extent {extent} is known at run time only; name a value that has it with like=",
+        )
+
+    return tuple(map(expr, shape)), tuple(used[1:])
+
+
+# --- what the operators are made of -----------------------------------------------------------------------------------
+
+
+def elementwise(op: Op, *operands: Operand) -> Value:
+    """`op` on promoted and broadcast operands."""
+    builder = builder_of(*operands)
+    values = promoted(builder, *operands, division=isinstance(op, (Divide, Pow)))
+    return builder.apply(op, *broadcast(op.name, *values))
+
+
+def choose(pred: Value, on_true: Operand, on_false: Operand) -> Value:
+    """Select on operands that are promoted and broadcast, the predicate broadcast."""
+    picks = promoted(pred.builder, on_true, on_false)
+    return pred.builder.apply(Select(), *broadcast("Select", pred, *picks))
+
+
+def _difference(x: Operand, y: Operand) -> Value:
+    """`x + -y`; promoted first, for the smallest I32 has a negative as I64 only."""
+    x, y = promoted(builder_of(x, y), x, y)
+    return x + -y
+
+
+def _reduce(
+    op: type[ReduceSum | ReduceProd | ReduceMax | ReduceMin], x: Value, axis: Axes | None, keepdims: bool
+) -> Value:
+    axes = tuple(range(x.ndim)) if axis is None else normal_axes(axis, x.ndim)
+    result = x.builder.apply(op(axes), x)
+    return result[tuple(None if i in axes else slice(None) for i in range(x.ndim))] if keepdims else result
+
+
+def _matmul(x: Value, y: Value) -> Value:
+    x, y = promoted(builder_of(x, y), x, y)
+    batches = min(x.ndim, y.ndim) - 2
+    if batches > 0:
+        x, y = broadcast("DotGeneral", x, y, trailing=2)
+        batches = x.ndim - 2
+    batch = tuple(range(batches)) if batches > 0 else ()
+    result = x.builder.apply(DotGeneral((x.ndim - 1,), (max(y.ndim - 2, 0),), batch, batch), x, y)
+    if batch:  # lhs free, rhs free, batch
+        return result.transpose(*range(2, result.ndim), 0, 1)
+    rows = x.ndim - 1
+    if y.ndim > 2 and rows:  # the one free axis of x goes before the last of y
+        return result.transpose(*range(1, result.ndim - 1), 0, result.ndim - 1)
+    return result
+
+
+__all__ = [
+    "Axes",
+    "Operand",
+    "Scalar",
+    "Value",
+    "as_dtype",
+    "broadcast",
+    "choose",
+    "elementwise",
+    "normal_axes",
+    "promoted",
+]
