@@ -44,8 +44,10 @@ class Suspect:
     @property
     def group(self) -> tuple[str, ...]:
         """What two suspects share that are probably the same: one of each group is reduced."""
-        if self.attribution.startswith(("option", "rewrite")):
-            # one rewrite shows in every dtype and as many value classes: it must not flood
+        # one option shows in many ops, one rewrite in every dtype and as many value classes: they must not flood
+        if self.attribution.startswith("option"):
+            return (self.answer.verdict.value, self.attribution)
+        if self.attribution.startswith("rewrite"):
             return (self.answer.verdict.value, self.op, self.attribution)
         side = self.executor.name if isinstance(self.executor, NativeExecutor) else "xla"
         how = self.answer.comparison.value_class or self.answer.reason.partition(":")[0]
@@ -123,8 +125,8 @@ def to_finding(
     programs: int,
     also: tuple[str, ...],
     budget_seconds: float = 20.0,
-) -> Finding:
-    """Reduce a suspect and say all that a stranger needs."""
+) -> tuple[Finding, Case]:
+    """Reduce a suspect and say all that a stranger needs; the reduced case comes with it."""
     reduction = reduce_case(
         suspect.case, still_disagrees(suspect, pool), evaluate=evaluate_all, budget_seconds=budget_seconds
     )
@@ -155,14 +157,14 @@ def to_finding(
         program_json=dumps(case.program),
         stablehlo=reproducer.module_text(case),
         inputs=tuple(
-            (f"in{i}: {type_}", np.array2string(a, threshold=_ROWS, separator=", "))
+            (f"in{i}: {type_}", np.array2string(a, threshold=_ROWS, separator=", ", floatmode="unique"))
             for i, (type_, a) in enumerate(zip(case.program.input_types, case.inputs, strict=True))
         ),
         values=value_rows(suspect.executor, case),
         reason=answer.reason,
         reproducer=reproducer.script(suspect.executor, case, key),
     )
-    return replace(finding, known=match(finding, known))
+    return replace(finding, known=match(finding, known)), case
 
 
 def _what(answer: Answer) -> str:
