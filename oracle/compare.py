@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from oracle.enclosure import Enclosure
-from oracle.ulp import ordinals, ulp_distance
+from oracle.ulp import ordinals, spacing_at, ulp_distance
 from oracle.verdict import Comparison
 from tenferro_ref.dtype import DType
 from tenferro_ref.tensor import Array
@@ -61,7 +61,7 @@ def compare(
         outside += wrong
         if strict is not None:
             forgiven += int(np.count_nonzero(inside & ~strict[i].contains(o)))
-        if e.dtype.is_float and o.size and n.shape == o.shape and n.dtype == o.dtype:
+        if (e.dtype.is_float or e.dtype.is_complex) and o.size and n.shape == o.shape and n.dtype == o.dtype:
             distance = ulp_distance(o, n)
             known = ~np.isnan(distance)
             if known.any():
@@ -88,7 +88,17 @@ def _misfit(elements: int, output: int | None, expected: str, observed: str, wha
 
 
 def _width(e: Enclosure, dtype: np.dtype[Any]) -> Array:
-    """Width of the enclosure in ULPs of the dtype; NaN where it is unbounded or empty."""
+    """Width of the enclosure in ULPs of the dtype; NaN where it is unbounded or empty.
+
+    Of complex numbers the wider side, in ULPs of the largest modulus.
+    """
+    if e.imag is not None:
+        sides = [(p.lo, p.hi) for p in e.parts]
+        with np.errstate(invalid="ignore", over="ignore"):
+            width = np.maximum(*(hi - lo for lo, hi in sides))
+            size = np.hypot(*(np.maximum(np.abs(lo), np.abs(hi)) for lo, hi in sides))
+        bounded = np.isfinite(width) & np.isfinite(size)
+        return np.where(bounded, width, np.nan) / spacing_at(np.where(bounded, size, 1.0), dtype)
     bounded = np.isfinite(e.lo) & np.isfinite(e.hi)
     lo, hi = (ordinals(np.where(bounded, b, 0.0).astype(dtype)).astype(np.float64) for b in (e.lo, e.hi))
     return np.where(bounded, hi - lo, np.nan)
@@ -113,6 +123,10 @@ def _sample(points: list[tuple[Array, Array]]) -> tuple[tuple[float, float], ...
 def _words(e: Enclosure, o: Array, index: tuple[int, ...]) -> tuple[str, str, str]:
     """Observed, expected, and the class of the disagreement at one element."""
     value = o[index]
+    if e.imag is not None:
+        parts = zip(("real", "imaginary"), e.parts, (o.real, o.imag), strict=True)
+        name, part, seen = next(p for p in parts if not p[1].contains(p[2])[index])
+        return str(value), interval_words(e, index), f"{_words(part, seen, index)[2]} ({name} part)"
     lo, hi, nan = e.lo[index], e.hi[index], bool(e.nan[index])
     if not e.dtype.is_float:
         one = lo == hi
@@ -152,7 +166,10 @@ def _kind(value: float) -> str:
 
 
 def interval_words(e: Enclosure, index: tuple[int, ...]) -> str:
-    """`NaN`, `2.5`, `-0`, `[1, 2] or NaN`."""
+    """`NaN`, `2.5`, `-0`, `[1, 2] or NaN`; of complex numbers `(1) + ([2, 3]) i`."""
+    if e.imag is not None:
+        re, im = (interval_words(p, index) for p in e.parts)
+        return f"({re}) + ({im}) i"
     lo, hi = float(e.lo[index]), float(e.hi[index])
     if lo > hi:
         return "NaN"

@@ -20,11 +20,25 @@ def without_denormals(x: NDArray[Any]) -> NDArray[Any]:
     return np.where(np.abs(x) < np.finfo(x.dtype).smallest_normal, x.dtype.type(0), x)
 
 
+def spacing_at(size: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[np.float64]:
+    """ULP of (the parts of) `dtype` at each positive size; that of normal numbers below them."""
+    info = np.finfo(dtype)
+    usual = np.clip(size, float(info.smallest_normal), float(info.max) / 2).astype(info.dtype)
+    return np.asarray(np.spacing(usual).astype(np.float64))
+
+
 def ulp_distance(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
     """How many values lie between the elements of `a` and `b` (float64; exact up to 2**53); NaN where either is not finite.
 
     Denormals count as zeros and the normal numbers as one gapless line: a flushed result is not millions of ULPs away.
+    Complex numbers are as far apart as the modulus of their difference, in ULPs of the larger modulus.
     """
+    if a.dtype.kind == "c":
+        known = np.isfinite(a) & np.isfinite(b)
+        with np.errstate(over="ignore"):
+            x, y = (np.where(known, v, 0).astype(np.clongdouble) for v in (a, b))
+            size = np.maximum(np.abs(x), np.abs(y))
+            return np.where(known, (np.abs(x - y) / spacing_at(size, a.dtype)).astype(np.float64), np.nan)
     finite = np.isfinite(a) & np.isfinite(b)
     skipped = ordinals(np.asarray(np.finfo(a.dtype).smallest_normal)) - 1
 

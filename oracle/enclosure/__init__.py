@@ -3,8 +3,9 @@
 `docs/enclosures.md` has the mathematics. Nothing here shares code with the kernels or the emitter that it judges.
 """
 
+from oracle.enclosure.complexes import COMPLEX
 from oracle.enclosure.executor import ENCLOSE, enclose
 from oracle.enclosure.model import IEEE, MODELS, NUMPY, XLA, Model
 from oracle.enclosure.value import Enclosure
 
-__all__ = ["ENCLOSE", "IEEE", "MODELS", "NUMPY", "XLA", "Enclosure", "Model", "enclose"]
+__all__ = ["COMPLEX", "ENCLOSE", "IEEE", "MODELS", "NUMPY", "XLA", "Enclosure", "Model", "enclose"]

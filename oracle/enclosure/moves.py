@@ -114,8 +114,14 @@ def _reverse(op: Reverse, c: Context, x: Enclosure) -> Enclosure:
 
 @ENCLOSE.row(Concatenate)
 def _concatenate(op: Concatenate, c: Context, *parts: Enclosure) -> Enclosure:
+    return concatenated(parts, op.axis)
+
+
+def concatenated(parts: Sequence[Enclosure], axis: int) -> Enclosure:
+    """Enclosures of real numbers, one after another along `axis`."""
+
     def join(arrays: Sequence[Array]) -> Array:
-        return np.concatenate(arrays, op.axis)
+        return np.concatenate(arrays, axis)
 
     lo = join([p.lo for p in parts])
     hi = lo if all(p.is_point for p in parts) else join([p.hi for p in parts])

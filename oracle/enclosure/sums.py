@@ -55,7 +55,7 @@ def _any(a: Array) -> Array:
     return np.asarray(a.any(-1))
 
 
-def _flattened(axes: tuple[int, ...], rank: int) -> Callable[[Array], Array]:
+def flattened(axes: tuple[int, ...], rank: int) -> Callable[[Array], Array]:
     """Moves `axes` to one last axis."""
     kept = free_axes(rank, axes)
 
@@ -70,7 +70,11 @@ def _flattened(axes: tuple[int, ...], rank: int) -> Callable[[Array], Array]:
 def _reduce_sum(op: ReduceSum, c: Context, x: Enclosure) -> Enclosure:
     if not op.axes:
         return x
-    x = x.map(_flattened(op.axes, len(x.shape)))
+    return sum_of(c, x.map(flattened(op.axes, len(x.shape))))
+
+
+def sum_of(c: Context, x: Enclosure) -> Enclosure:
+    """The sum over the last axis, in any order."""
     if not c.dtype.is_float:
         return _integer_sum(c.dtype, x)
     n = x.shape[-1]
@@ -299,7 +303,7 @@ def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     """Any order: relative error, unless a partial product may leave the normal range."""
     if not op.axes:
         return x
-    x = x.map(_flattened(op.axes, len(x.shape))).plain()
+    x = x.map(flattened(op.axes, len(x.shape))).plain()
     n = x.shape[-1]
     if not c.dtype.is_float:
         return _integer_product(c.dtype, x)
@@ -368,7 +372,7 @@ def _reduce_extremum(op: ReduceMax | ReduceMin, c: Context, x: Enclosure) -> Enc
     largest = isinstance(op, ReduceMax)
     pick = np.maximum if largest else np.minimum
     was_point = x.is_point
-    x = x.map(_flattened(op.axes, len(x.shape))).plain()
+    x = x.map(flattened(op.axes, len(x.shape))).plain()
     if not c.dtype.is_float:
         least, greatest = INT_RANGE[c.dtype]
         first = least if largest else greatest

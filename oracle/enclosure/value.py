@@ -96,6 +96,8 @@ class Enclosure:
         A broadcast, or computed from broadcasts and constants alone: a divisor whose reciprocal pays.
     unrounded, terms
         See those classes; None for other producers.
+    imag
+        Of complex numbers, the imaginary part; all of the above is the real part then. Rules see the parts (`parts`).
     """
 
     dtype: DType
@@ -108,6 +110,15 @@ class Enclosure:
     unrounded: Unrounded | None = None
     terms: Terms | None = None
     repeated: bool = False
+    imag: Enclosure | None = None
+
+    @property
+    def parts(self) -> tuple[Enclosure, ...]:
+        """Real and imaginary part of complex numbers; itself alone for others."""
+        if self.imag is None:
+            return (self,)
+        real = replace(self, dtype=self.dtype.real, imag=None)
+        return real, replace(self.imag, const=self.const, repeated=self.repeated)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -133,7 +144,12 @@ class Enclosure:
 
     @property
     def decided(self) -> Array:
-        """Pinned down: certainly NaN, or not NaN and bounded or one infinity; one value for integers and Bool."""
+        """Pinned down: certainly NaN, or not NaN and bounded or one infinity; one value for integers and Bool.
+
+        Of complex numbers both parts.
+        """
+        if self.imag is not None:
+            return np.asarray(self.parts[0].decided & self.imag.decided)
         if not self.dtype.is_float:
             return np.asarray(self.lo == self.hi)
         bounded = np.isfinite(self.lo) & np.isfinite(self.hi)
@@ -141,6 +157,8 @@ class Enclosure:
 
     def contains(self, x: Array) -> Array:
         """Which elements of `x`, an array of this dtype and shape, are in the set."""
+        if self.imag is not None:
+            return np.asarray(self.parts[0].contains(x.real) & self.imag.contains(x.imag))
         if not self.dtype.is_float:
             whole = x.astype(np.int64)
             return np.asarray((self.lo <= whole) & (whole <= self.hi))
@@ -151,6 +169,8 @@ class Enclosure:
 
     def map(self, f: Callable[[Array], Array]) -> Enclosure:
         """The elements moved by `f`, which must treat all arrays alike."""
+        if self.imag is not None:
+            return rectangle(*(p.map(f) for p in self.parts))
         lo = f(self.lo)
         hi = lo if self.is_point else f(self.hi)
         nan, pos, neg = f(self.nan), f(self.pos_zero), f(self.neg_zero)
@@ -160,15 +180,25 @@ class Enclosure:
 
     def plain(self) -> Enclosure:
         """Without the memory of where it came from."""
+        if self.imag is not None:
+            return rectangle(*(p.plain() for p in self.parts))
         return self if self.unrounded is None and self.terms is None else replace(self, unrounded=None, terms=None)
 
     def reshaped(self, shape: tuple[int, ...]) -> Enclosure:
         return self if self.shape == shape else self.map(lambda a: np.broadcast_to(a, shape))
 
 
+def rectangle(re: Enclosure, im: Enclosure) -> Enclosure:
+    """Complex numbers whose parts are anywhere in those of one shape; what is known of both producers is kept."""
+    both = re.const and im.const
+    return replace(re, dtype=re.dtype.complex, imag=im, const=both, repeated=re.repeated and im.repeated)
+
+
 def point(array: Array, const: bool = False) -> Enclosure:
     """The enclosure of known values."""
     dtype = DType.of(array)
+    if dtype.is_complex:
+        return rectangle(point(np.asarray(array.real), const), point(np.asarray(array.imag), const))
     if not dtype.is_float:
         return exact(dtype, array.astype(np.int64), const=const)
     v = array.astype(np.float64)
@@ -239,6 +269,10 @@ def build(
 
 def admit_flush(x: Enclosure, *, inexact: bool = False) -> Enclosure:
     """Beside each denormal, the zero of its sign."""
+    if x.imag is not None:
+        return rectangle(*(admit_flush(p) for p in x.parts))
+    if not x.dtype.is_float:
+        return x
     least = FORMATS[x.dtype].min_normal
     small = np.less_equal if inexact else np.less
     pos = (x.hi > 0) & small(x.lo, least) & (x.lo <= x.hi)
@@ -256,6 +290,8 @@ def admit_flush(x: Enclosure, *, inexact: bool = False) -> Enclosure:
 
 def hull(a: Enclosure, b: Enclosure) -> Enclosure:
     """The union of two enclosures of one dtype and shape, as an interval; zeros inside a gap count as possible."""
+    if a.imag is not None:
+        return rectangle(*(hull(p, q) for p, q in zip(a.parts, b.parts, strict=True)))
     lo, hi = np.minimum(a.lo, b.lo), np.maximum(a.hi, b.hi)
     if not a.dtype.is_float:
         return exact(a.dtype, lo, hi)

@@ -14,12 +14,16 @@ from tenferro_ref.ops import (
     Compare,
     CompareDir,
     Concatenate,
+    Conj,
     Convert,
     Cos,
     Divide,
     DotGeneral,
+    DynamicSlice,
+    DynamicUpdateSlice,
     Exp,
     Expm1,
+    Gather,
     Log,
     Log1p,
     Maximum,
@@ -34,6 +38,7 @@ from tenferro_ref.ops import (
     Reshape,
     Reverse,
     Rsqrt,
+    Scatter,
     Select,
     Sign,
     Sin,
@@ -103,7 +108,8 @@ def random_program(
 
 def _outputs(rng: np.random.Generator, b: GraphBuilder, pool: list[Value], inputs: list[Value]) -> list[Value]:
     read = {s for ins in b._instructions for s in ins.input_slots}
-    ends = [v for v in pool if v.slot not in read and v not in inputs]
+    given = {v.slot for v in inputs}
+    ends = [v for v in pool if v.slot not in read | given]
     return ends or [pool[-1]]
 
 
@@ -169,3 +175,78 @@ def _step(rng: np.random.Generator, b: GraphBuilder, pool: list[Value], dtype: D
     except TenferroError:
         return None
     return None
+
+
+# --- complex numbers and indices --------------------------------------------------------------------------------------
+
+COMPLEX_UNARY = (Negate, Conj, Exp, Log, Sin, Cos, Tanh, Sqrt, Rsqrt, Expm1, Log1p, Sign, Negate, Conj)
+
+
+def complex_values(rng: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
+    made = np.empty(shape, dtype.numpy, order="F")
+    made.real, made.imag = values(rng, dtype.real, shape), values(rng, dtype.real, shape)
+    return made
+
+
+def complex_program(rng: np.random.Generator, length: int) -> tuple[GraphProgram, list[np.ndarray]]:
+    """Arithmetic, functions, sums, contractions and choices of complex numbers; all results are outputs."""
+    b = GraphBuilder()
+    dtype = (DType.C32, DType.C64)[rng.integers(2)]
+    shape = ((), (3,), (2, 3), (3, 3))[rng.integers(4)]
+    pool = [b.input(dtype, shape) for _ in range(2)]
+    inputs = [complex_values(rng, dtype, shape) for _ in pool]
+    made: list[Value] = []
+    while len(made) < length:
+        recent = pool[-3:]
+        x = recent[rng.integers(len(recent))]
+        same = [v for v in pool if v.shape == x.shape]
+        y = same[rng.integers(len(same))]
+        rank = len(x.shape)
+        choice = rng.integers(12)
+        if choice < 4:
+            result = b.apply(COMPLEX_UNARY[rng.integers(len(COMPLEX_UNARY))](), x)
+        elif choice < 8:
+            op = (Add(), Multiply(), Multiply(), Divide(), Pow())[rng.integers(5)]
+            scalar = rng.random() < 0.2 and not isinstance(op, Pow)
+            result = b.apply(op, x, b.constant(rng.choice(hostile(dtype.real)), dtype.real) if scalar else y)
+        elif choice == 8 and rank:
+            result = b.apply((ReduceSum, ReduceProd)[rng.integers(2)]((rank - 1,)), x)
+        elif choice == 9 and rank:
+            result = b.apply(DotGeneral((rank - 1,), (rank - 1,), (), ()), x, y)
+        elif choice == 10:
+            result = b.apply(Select(), b.apply(Compare(CompareDir.Eq), x, y), x, y)
+        else:
+            made.append(b.apply(Abs(), x))
+            continue
+        made.append(result)
+        if len(result.shape) <= 2:
+            pool.append(result)
+    return b.build(*made), inputs
+
+
+def indexed_program(rng: np.random.Generator) -> tuple[GraphProgram, list[np.ndarray]]:
+    """Gathers, scatters and runtime slices, at indices that are known or come from a rounded computation."""
+    b = GraphBuilder()
+    dtype = (DType.F32, DType.F64)[rng.integers(2)]
+    n, m, k = (int(e) for e in rng.integers(1, 5, 3))
+    x, y, update = b.input(dtype, (n, m)), b.input(dtype, (k,)), b.input(dtype, (k, m))
+    data = [
+        values(rng, dtype, (n, m)),
+        np.log(rng.integers(1, n + 2, k)).astype(dtype.numpy),
+        values(rng, dtype, (k, m)),
+    ]
+    blurred = b.apply(Convert(DType.I32), b.apply(Exp(), y))  # a whole number within the budget, or the one below it
+    known = b.input(DType.I64, (k,))
+    data.append(rng.integers(-2, n + 2, k))
+    starts = b.input(DType.I32, (2,))
+    data.append(rng.integers(-1, 4, 2).astype(np.int32))
+    results = []
+    for indices in (blurred, known):
+        rows = b.apply(Gather((1,), (0,), (0,), 1, (1, m)), x, indices)
+        results += [rows, b.apply(Scatter((1,), (0,), (0,), 1), x, indices, b.apply(Multiply(), update, update))]
+        if k >= 2:
+            first = b.apply(Slice((0,), (2,), (1,)), indices)
+            results.append(b.apply(DynamicSlice((1, max(m - 1, 1))), x, first))
+            results.append(b.apply(DynamicUpdateSlice(), x, b.apply(Slice((0, 0), (1, 1), (1, 1)), update), first))
+    results.append(b.apply(DynamicSlice((1, 1)), b.apply(Exp(), x), starts))
+    return b.build(*results), data

@@ -24,13 +24,18 @@ from tenferro_ref.ops import (
     Compare,
     CompareDir,
     Concatenate,
+    Conj,
     Constant,
     Convert,
     Cos,
     Divide,
     DotGeneral,
+    DynamicSlice,
+    DynamicTruncate,
+    DynamicUpdateSlice,
     Exp,
     Expm1,
+    Gather,
     Log,
     Log1p,
     Maximum,
@@ -38,6 +43,7 @@ from tenferro_ref.ops import (
     Multiply,
     Negate,
     Op,
+    Policy,
     Pow,
     ReduceMax,
     ReduceMin,
@@ -46,6 +52,7 @@ from tenferro_ref.ops import (
     Reshape,
     Reverse,
     Rsqrt,
+    Scatter,
     Select,
     Sign,
     Sin,
@@ -57,7 +64,15 @@ from tenferro_ref.ops import (
     free_axes,
 )
 from tenferro_ref.program import GraphProgram
+from tenferro_ref.runtime.kernels.base import run_kernel
 
+INDEXED = (DynamicSlice, DynamicTruncate, DynamicUpdateSlice, Gather, Scatter)
+COMPLEX_FUNCTIONS = {
+    **{op: getattr(np, op.__name__.lower()) for op in (Exp, Log, Sin, Cos, Tanh, Sqrt, Expm1)},
+    Log1p: lambda z: np.where(np.abs(z) < 0.01, sum(-((-z) ** k) / k for k in range(1, 13)), np.log(1 + z)),
+    Rsqrt: lambda z: 1 / np.sqrt(z),
+    Sign: lambda z: z / np.abs(z),
+}
 FUNCTIONS = {
     Exp: np.exp,
     Expm1: np.expm1,
@@ -140,6 +155,10 @@ class Perturbed:
 
     def step(self, op: Op, v: list[Val]) -> Val:
         kind = type(op)
+        if any(o.a.dtype.kind == "c" for o in v):
+            return self.complex_step(op, v)
+        if kind in INDEXED:
+            return Val(self.indexed(op, [self.flush(o.a) for o in v]))
         if kind in (Transpose, Reshape, BroadcastInDim, Reverse, Slice, Concatenate, Tril, Negate, Constant):
             return self.move(op, v)
         x = [self.flush(o.a) for o in v]
@@ -429,3 +448,102 @@ class Perturbed:
                 started = np.stack(products, -1).reshape((*shape, -1))
             total = np.asarray(self.tree(products, lambda a, b: self.flush(np.asarray(a + b))) + start)
         return Val(total.reshape(shape), started=started)
+
+    # --- indices ----------------------------------------------------------------------------------------------------
+
+    def indexed(self, op: Op, x: list[np.ndarray]) -> np.ndarray:
+        """The kernels', but scattered updates meet in random order."""
+        if isinstance(op, Scatter) and x[0].dtype.kind == "f":
+            batch = [d for d in range(x[2].ndim) if d not in op.update_window_dims]
+            if len(batch) == 1 and op.index_vector_dim != 0:
+                order = self.rng.permutation(x[2].shape[batch[0]])
+                x = [x[0], np.take(x[1], order, 0), np.take(x[2], order, batch[0])]
+        return self.flush(run_kernel(op, Policy(), *(np.array(a, order="F") for a in x))[0])
+
+    # --- complex numbers --------------------------------------------------------------------------------------------
+
+    def real(self, op: Op, *parts: np.ndarray | Val) -> Val:
+        self.known = [False] * len(parts)
+        return self.step(op, [p if isinstance(p, Val) else Val(p) for p in parts])
+
+    def joined(self, re: np.ndarray, im: np.ndarray) -> np.ndarray:
+        z = np.empty(re.shape, np.result_type(re.dtype, np.complex64))
+        z.real, z.imag = re, im
+        return z
+
+    def complex_step(self, op: Op, v: list[Val]) -> Val:
+        known = self.known
+        made = self.complex_value(op, [o.a for o in v])
+        self.known = known
+        return Val(made)
+
+    def complex_value(self, op: Op, x: list[np.ndarray]) -> np.ndarray:
+        kind = type(op)
+        z = x[0]
+        if kind in (Compare, Convert):
+            parts = [self.joined(self.flush(a.real), self.flush(a.imag)) if a.dtype.kind == "c" else a for a in x]
+            return np.asarray(run_kernel(op, Policy(), *(np.array(a, order="F") for a in parts))[0])
+        if kind is Conj:
+            return np.conj(z)
+        if kind is Multiply:
+            return self.complex_product(*np.broadcast_arrays(*x))
+        if kind is ReduceProd:
+            return self.fold(op.axes, z, self.complex_product)  # type: ignore[attr-defined]
+        if kind is Divide:
+            return self.complex_quotient(*np.broadcast_arrays(*x))
+        if kind is Abs:
+            wide = np.abs(z.astype(np.clongdouble))
+            budget = self.model.budget("Abs", DType.of(z))
+            return self.flush(self.moved(wide, budget, z.real.dtype.type, 0.0, np.inf), True)
+        if kind in COMPLEX_FUNCTIONS or kind is Pow:
+            return self.complex_function(kind, *x)
+        if kind is DotGeneral:
+            left, right = np.stack([z.real, z.imag], -1), np.stack([x[1].real, x[1].imag], -1)
+            flat = [a.reshape(*a.shape[:-2], -1) for a in (left, right * [1, -1], right[..., ::-1])]
+            flat = [flat[0], *(a.astype(flat[0].dtype) for a in flat[1:])]
+            ends = DotGeneral((z.ndim - 1,), (x[1].ndim - 1,), (), ())
+            return self.joined(*(self.dot(ends, flat[0], f).a for f in flat[1:]))
+        other = (
+            np.zeros_like if kind is Add else np.asarray
+        )  # the imaginary part of a real addend; a predicate, indices
+        parts = [[a.real, a.imag] if a.dtype.kind == "c" else [a, other(a)] for a in x]
+        return self.joined(*(self.real(op, *(np.asarray(p[k]) for p in parts)).a for k in (0, 1)))
+
+    def complex_product(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        a, b, p, q = (np.asarray(part) for part in (x.real, x.imag, y.real, y.imag))
+        minus = self.real(Negate(), self.real(Multiply(), b, q))
+        re = self.real(Add(), self.real(Multiply(), a, p), minus).a
+        im = self.real(Add(), self.real(Multiply(), a, q), self.real(Multiply(), b, p)).a
+        lost = np.isnan(re) & np.isnan(im) & (np.isinf(x) | np.isinf(y)) & self.coin(re.shape)  # Annex G
+        return self.joined(np.where(lost, np.inf, re).astype(re.dtype), np.where(lost, -np.inf, im).astype(re.dtype))
+
+    def complex_quotient(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        if self.coin():  # Smith's, as NumPy has it
+            made = np.divide(x, y)
+            return self.joined(self.flush(made.real, True), self.flush(made.imag, True))
+        p, q = np.asarray(y.real), np.asarray(y.imag)
+        size = self.real(Add(), self.real(Multiply(), p, p), self.real(Multiply(), q, q)).a
+        top = self.complex_product(x, np.conj(y))
+        return self.joined(*(self.real(Divide(), np.asarray(part), size).a for part in (top.real, top.imag)))
+
+    def complex_function(self, kind: type, *x: np.ndarray) -> np.ndarray:
+        """The true value moved in a random direction by at most the budget, in ULPs of its modulus."""
+        z = x[0]
+        info = np.finfo(z.dtype)
+        budget = self.model.budget(kind.__name__, DType.of(z))
+        wide = [a.astype(np.clongdouble) for a in np.broadcast_arrays(*x)]
+        if kind is Pow:
+            log = np.log(wide[0])
+            exact = np.exp(wide[1] * log)
+            budget = budget * (1 + np.abs(wide[1]) * (1 + np.abs(log))).astype(float)
+        else:
+            exact = COMPLEX_FUNCTIONS[kind](wide[0])  # type: ignore[index]
+        size = np.minimum(np.abs(exact), info.max / 2).astype(info.dtype)
+        reach = self.rng.uniform(0, 1, z.shape) * np.maximum(budget - 1, 0) * np.spacing(size)
+        turn = np.exp(2j * np.pi * self.rng.random(exact.shape))
+        moved = exact + reach.astype(np.longdouble) * turn
+        re, im = (np.where(np.isfinite(moved), m, e).astype(info.dtype) for m, e in
+                  ((moved.real, exact.real), (moved.imag, exact.imag)))  # fmt: skip
+        if kind is Sign:
+            re, im = np.where(z == 0, 0, re).astype(re.dtype), np.where(z == 0, 0, im).astype(re.dtype)
+        return self.joined(self.flush(re, True), self.flush(im, True))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from enclosure_programs import random_program, values
+from enclosure_programs import complex_program, indexed_program, random_program, values
 from perturbed import Perturbed
 
 from oracle.compare import compare
@@ -85,6 +85,25 @@ def test_contractions_and_rewrites_stay_inside():
         program, inputs = chain(np.random.default_rng((99, seed)))
         found, first = escapes(program, inputs, XLA, XLA, 3, seed)
         assert not found, f"seed {seed}: {first}"
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
+def test_complex_programs_stay_inside(model):
+    for seed in range(100):
+        program, inputs = complex_program(np.random.default_rng((5, seed)), 6)
+        found, first = escapes(program, inputs, model, model, 3, seed)
+        assert not found, f"seed {seed}: {first}"
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
+def test_indexed_programs_stay_inside(model):
+    undecided = 0
+    for seed in range(60):
+        program, inputs = indexed_program(np.random.default_rng((6, seed)))
+        found, first = escapes(program, inputs, model, model, 3, seed)
+        assert not found, f"seed {seed}: {first}"
+        undecided += sum(int((x.lo < x.hi).sum()) for x in enclose(program, inputs, model))
+    assert undecided > 200  # some index was undecided, and its neighbours taken in
 
 
 def test_the_test_can_fail():

@@ -5,15 +5,28 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from oracle.enclosure import IEEE, MODELS, enclose
+from oracle.enclosure import IEEE, MODELS, XLA, enclose
 from oracle.enclosure.formats import FORMATS
-from oracle.enclosure.measure import NAMES, NUMPY, arguments, error_in_ulps, main, measure, true_value
+from oracle.enclosure.measure import (
+    COMPLEX,
+    NAMES,
+    NUMPY,
+    arguments,
+    complex_arguments,
+    complex_true_value,
+    error_in_ulps,
+    main,
+    measure,
+    native,
+    true_value,
+)
 from oracle.enclosure.model import budgets
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import BY_NAME
 from tenferro_ref.program import GraphBuilder
 
 FLOATS = (DType.F32, DType.F64)
+COMPLEXES = (DType.C32, DType.C64)
 
 
 def spread(name, dtype, n, seed=1):
@@ -69,9 +82,43 @@ def test_numpy_is_within_its_budget(name, dtype):
     assert seen.ulps <= budgets()["numpy", name, dtype.name], seen
 
 
+@pytest.mark.parametrize("dtype", COMPLEXES)
+@pytest.mark.parametrize("name", COMPLEX)
+def test_native_complex_functions_are_within_their_budget(name, dtype):
+    z = complex_arguments(name, dtype, 500, np.random.default_rng(3))
+    seen = measure(name, dtype, native(name), *z)
+    assert seen.points > 300
+    assert seen.ulps <= budgets()["numpy", name, dtype.name], seen
+
+
+@pytest.mark.parametrize("dtype", COMPLEXES)
+@pytest.mark.parametrize("name", COMPLEX)
+def test_the_true_complex_value_is_inside(name, dtype):
+    """Nearest to the true value in both parts, in every model; an enclosure is few ULPs of the modulus wide."""
+    z = complex_arguments(name, dtype, 150, np.random.default_rng(2))
+    b = GraphBuilder()
+    program = b.build(b.apply(BY_NAME[name](), *(b.input(dtype, a.shape) for a in z)))
+    part = dtype.real.numpy.type
+    for model in MODELS.values():
+        (e,) = enclose(program, list(z), model)
+        seen = 0
+        for i, args in enumerate(zip(*(a.tolist() for a in z), strict=True)):
+            true = complex_true_value(name, *args)
+            if true is None or not e.decided[i]:
+                continue
+            near = [part(float(t)) for t in true]
+            seen += 1
+            parts = e.parts
+            for p, v in zip(parts, near, strict=False):
+                assert p.lo[i] <= v <= p.hi[i], (model.name, args)
+            wide = max(float(p.hi[i] - p.lo[i]) for p in parts) / np.spacing(part(np.hypot(*map(float, near))))
+            assert wide <= 2.5 * max(budgets()[model.name, name, dtype.name], 1) + 8 or name == "Pow" or model is XLA
+        assert seen > 100
+
+
 def test_every_model_has_every_budget():
-    expected = {(m, name, d.name) for m in MODELS for name in NAMES for d in FLOATS}
-    assert set(budgets()) == expected
+    names = {**dict.fromkeys(FLOATS, NAMES), **dict.fromkeys(COMPLEXES, COMPLEX)}
+    assert set(budgets()) == {(m, name, d.name) for m in MODELS for d in names for name in names[d]}
     assert all(0.5 <= ulps <= 8 for ulps in budgets().values())
 
 

@@ -1,0 +1,478 @@
+"""Rules of complex numbers: rectangles of two real enclosures; functions by balls, whose errors are counted in the modulus.
+
+What acts on the parts alone is the rule of the real op, twice. Products and contractions are made of real products and
+sums. Quotients and functions of finite numbers are enclosed by a ball: the value at the centre in the wide type, a radius
+from the derivative, and a budget in ULPs of the *modulus*, since no algorithm keeps a small part accurate beside a large one.
+
+Infinities, NaN and overflow of intermediate results differ between C99's Annex G, naive formulas and real scalars that
+stay real: wherever one may be, every result is possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from oracle.enclosure import functions, indexing, moves, sums  # noqa: F401 - the parts need the real rows
+from oracle.enclosure.arithmetic import add, multiply
+from oracle.enclosure.formats import Array, Format, quantum
+from oracle.enclosure.moves import concatenated
+from oracle.enclosure.rule import ENCLOSE, Context, Rule
+from oracle.enclosure.value import Enclosure, build, point, rectangle, three_valued
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import (
+    Abs,
+    Add,
+    BroadcastInDim,
+    Clamp,
+    Compare,
+    Concatenate,
+    Conj,
+    Constant,
+    Convert,
+    Cos,
+    Divide,
+    DotGeneral,
+    DynamicSlice,
+    DynamicTruncate,
+    DynamicUpdateSlice,
+    EmbedDiag,
+    Exp,
+    Expm1,
+    Extension,
+    ExtractDiag,
+    Gather,
+    GatherDynamicSliceSizes,
+    Log,
+    Log1p,
+    Maximum,
+    Minimum,
+    Multiply,
+    Negate,
+    Op,
+    Pad,
+    PadToMatch,
+    Pow,
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    ReduceSum,
+    Reshape,
+    Reverse,
+    Rsqrt,
+    Scatter,
+    Select,
+    ShapeOf,
+    Sign,
+    Sin,
+    Slice,
+    Sqrt,
+    Tanh,
+    Transpose,
+    Tril,
+    Triu,
+)
+from tenferro_ref.table import Table
+
+COMPLEX: Table[Rule] = Table("enclosure of complex numbers")
+COMPLEX.unsupported("complex numbers have no order", Maximum, Minimum, Clamp)
+COMPLEX.unsupported("results are judged by residuals, not by element", Extension)
+
+
+def real_context(c: Context) -> Context:
+    return replace(c, dtype=c.dtype.real)
+
+
+def by_parts(op: Op, c: Context, *operands: Enclosure) -> Enclosure:
+    """The real rule on the real, and on the imaginary parts; operands that are not complex go to both."""
+    rule, real = ENCLOSE[type(op)], real_context(c)
+    if not c.dtype.is_complex:  # a complex operand of which only the shape is read
+        return rule(op, real, *(x.parts[0] for x in operands))
+    return rectangle(*(rule(op, real, *(x.parts[k % len(x.parts)] for x in operands)) for k in (0, 1)))
+
+
+MOVES: tuple[type[Op], ...] = (
+    *(Transpose, Reshape, BroadcastInDim, ExtractDiag, EmbedDiag, Tril, Triu, Slice, Reverse, Concatenate, Pad),
+    *(PadToMatch, Gather, GatherDynamicSliceSizes, DynamicSlice, DynamicUpdateSlice, DynamicTruncate, ShapeOf),
+)
+for _op in (*MOVES, Negate, ReduceSum, Scatter, Select):
+    COMPLEX[_op] = by_parts
+COMPLEX[Constant] = ENCLOSE[Constant]
+
+
+@COMPLEX.row(ReduceMax, ReduceMin)
+def _reduce_extremum(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    """Complex numbers have no order; what passes the op's rule has no axes, and is a copy."""
+    return x
+
+
+@COMPLEX.row(Conj)
+def _conj(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    re, im = x.parts
+    return rectangle(re, _negated(c, im))
+
+
+def _negated(c: Context, x: Enclosure) -> Enclosure:
+    return ENCLOSE[Negate](Negate(), real_context(c), x)
+
+
+@COMPLEX.row(Convert)
+def _convert(op: Convert, c: Context, x: Enclosure) -> Enclosure:
+    """To reals the real part; from reals with a zero imaginary part; to Bool whether either is not zero."""
+    rule = ENCLOSE[Convert]
+    parts = x.parts
+    if op.to is DType.Bool:
+        re, im = (rule(op, c, p) for p in parts)
+        return three_valued(re.can_true | im.can_true, re.can_false & im.can_false)
+    if not op.to.is_complex:
+        return rule(op, c, parts[0])
+    if x.imag is None:
+        return promoted(c, x)
+    return rectangle(*(rule(Convert(op.to.real), real_context(c), p) for p in parts))
+
+
+def promoted(c: Context, x: Enclosure) -> Enclosure:
+    """A real number as a complex one of the result's dtype."""
+    if x.imag is not None:
+        return x
+    real = c.dtype.real
+    zero = replace(point(np.zeros(x.shape, real.numpy), const=x.const), repeated=x.repeated)
+    return rectangle(replace(ENCLOSE[Convert](Convert(real), real_context(c), x), const=x.const), zero)
+
+
+@COMPLEX.row(Compare)
+def _compare(op: Compare, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    """Equal where both parts are; there is no other comparison."""
+    re, im = (ENCLOSE[Compare](op, c, p, q) for p, q in zip(x.parts, y.parts, strict=True))
+    return three_valued(re.can_true & im.can_true, re.can_false | im.can_false)
+
+
+# --- sums and products ----------------------------------------------------------------------------------------------
+
+
+def certainly_finite(x: Enclosure) -> Array:
+    return np.asarray(np.logical_and.reduce([(p.lo > -np.inf) & (p.hi < np.inf) & ~p.nan for p in x.parts]))
+
+
+def anything(x: Enclosure, mask: Array, *, signs: bool = False) -> Enclosure:
+    """Every value where the mask holds; with `signs`, zeros of either sign everywhere."""
+    if not mask.any() and not signs:
+        return x
+
+    def opened(p: Enclosure) -> Enclosure:
+        lo, hi = np.where(mask, -np.inf, p.lo), np.where(mask, np.inf, p.hi)
+        zero = (lo <= 0) & (hi >= 0) if signs else mask
+        return replace(
+            p.plain(), lo=lo, hi=hi, nan=p.nan | mask, pos_zero=p.pos_zero | zero, neg_zero=p.neg_zero | zero
+        )
+
+    return rectangle(*map(opened, x.parts))
+
+
+@COMPLEX.row(Add)
+def _add(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    both = x.imag is not None and y.imag is not None
+    total = by_parts(op, c, promoted(c, x), promoted(c, y))
+    if both:
+        return total
+    # a real scalar may stay real: then zeros of the imaginary part keep their sign
+    re, im = total.parts
+    return rectangle(re, replace(im, neg_zero=im.neg_zero | ((im.lo <= 0) & (im.hi >= 0))))
+
+
+@COMPLEX.row(Multiply)
+def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    """(ac - bd) + (ad + bc) i in real arithmetic, each product rounded or fused."""
+    real = real_context(c)
+    stays_real = x.imag is None or y.imag is None
+    finite = certainly_finite(x) & certainly_finite(y)
+    (a, b), (p, q) = promoted(c, x).parts, promoted(c, y).parts
+    re = add(real, multiply(real, a, p), _negated(c, multiply(real, b, q)))
+    im = add(real, multiply(real, a, q), multiply(real, b, p))
+    # Annex G makes an infinity of two NaN
+    wild = (re.nan & im.nan) | (~finite & stays_real)
+    return anything(rectangle(re, im), wild, signs=stays_real or c.model.rewrite)
+
+
+@COMPLEX.row(DotGeneral)
+def _dot_general(op: DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    """Two real contractions, each over twice as many terms, in any order."""
+    (a, b), (p, q) = x.parts, y.parts
+    r, s = len(x.shape), len(y.shape)
+    wider = DotGeneral(
+        (*op.lhs_contracting_dims, r), (*op.rhs_contracting_dims, s), op.lhs_batch_dims, op.rhs_batch_dims
+    )
+
+    def contracted(u: Enclosure, v: Enclosure) -> Enclosure:
+        rows, columns = (
+            concatenated([z.plain().map(lambda m: m[..., np.newaxis]) for z in pair], -1) for pair in ((a, b), (u, v))
+        )
+        return ENCLOSE[DotGeneral](wider, real_context(c), rows, columns)
+
+    made = rectangle(contracted(p, _negated(c, q)), contracted(q, p))
+    # BLAS scales its result by 1 + 0i, which makes NaN of an infinity
+    return anything(made, ~certainly_finite(made))
+
+
+# --- balls ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ball:
+    """Wide complex numbers within `rad` of `mid`, where `ok`."""
+
+    mid: Array
+    rad: Array
+    ok: Array
+
+    @property
+    def size(self) -> Array:
+        """Largest modulus."""
+        return np.asarray(np.abs(self.mid) + self.rad)
+
+    @property
+    def least(self) -> Array:
+        """Smallest modulus."""
+        return np.asarray(np.maximum(np.abs(self.mid) - self.rad, 0))
+
+
+def _complex(re: Array, im: Array) -> Array:
+    """Not `re + 1j * im`, which loses signs of zero."""
+    made: Array = np.empty(np.broadcast_shapes(re.shape, im.shape), np.result_type(re.dtype, np.complex64))
+    made.real, made.imag = re, im
+    return made
+
+
+def ball(f: Format, x: Enclosure) -> Ball:
+    """The ball around a rectangle; anything that may be infinite or NaN is not `ok`."""
+    re, im = x.parts
+    ok = certainly_finite(x)
+    ends = [np.where(ok, v, 1.0).astype(f.wide) for v in (re.lo, re.hi, im.lo, im.hi)]
+    mid = _complex(ends[0] / 2 + ends[1] / 2, ends[2] / 2 + ends[3] / 2)
+    rad = np.hypot(ends[1] - ends[0], ends[3] - ends[2]) / 2
+    noise = 8 * f.wide_unit
+    return Ball(mid, np.where(rad > 0, rad * (1 + noise) + noise * np.abs(mid), 0), ok)
+
+
+def enclosed(
+    c: Context, ulps: Array | float, *balls: Ball, limit: float = 4.0, exact: Array | None = None
+) -> Enclosure:
+    """The rectangle of results within `ulps` ULPs of the modulus of a number in one of the balls; anything elsewhere.
+
+    `limit`: a modulus within this factor of the largest value may overflow on the way.
+    """
+    real = real_context(c)
+    f = real.format
+    tiny = 4 * (f.min_normal if c.model.flush else f.least_denormal)
+    ok = np.logical_and.reduce([b.ok & (b.size < f.max / limit) for b in balls])
+    parts = []
+    errors = [b.rad + (ulps + f.slack) * f.ulp(np.where(ok, b.size, 1.0)) + tiny for b in balls]
+    if exact is not None:
+        errors = [np.where(exact, 0, e) for e in errors]
+    for get in (np.real, np.imag):
+        centres = [np.where(ok, get(b.mid), 0) for b in balls]
+        low = np.minimum.reduce([m - e for m, e in zip(centres, errors, strict=True)])
+        high = np.maximum.reduce([m + e for m, e in zip(centres, errors, strict=True)])
+        low = f.least_at_or_above(np.where(ok, low, -np.inf))
+        high = f.greatest_at_or_below(np.where(ok, high, np.inf))
+        parts.append(build(c.model, real.dtype, low, high, ~ok, np.ones(ok.shape, bool), np.ones(ok.shape, bool)))
+    return rectangle(*parts)
+
+
+def _safe(f: Format, b: Ball) -> Array:
+    """Its square, and that of its reciprocal, stay in the normal range."""
+    return np.asarray((b.least > np.sqrt(f.min_normal / f.unit)) & (b.size < np.sqrt(f.max) / 2))
+
+
+@COMPLEX.row(Divide)
+def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    """Smith's, Annex G's and the textbook's, whose squared modulus must stay in range."""
+    f = real_context(c).format
+    n, d = ball(f, promoted(c, x)), ball(f, promoted(c, y))
+    zero = n.size == 0
+    fits = (n.size * d.size < f.max / 4) & (zero | (n.least * d.least > f.min_normal / f.unit))
+    ok = n.ok & d.ok & fits & _safe(f, d)
+    divisor = np.where(ok, d.mid, 1)
+    quotient = n.mid / divisor
+    rad = (n.rad + np.abs(quotient) * d.rad) / np.where(ok, d.least, 1) * (1 + 8 * f.wide_unit)
+    return enclosed(c, c.budget("Divide"), Ball(quotient, rad, ok))
+
+
+@COMPLEX.row(ReduceProd)
+def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
+    """Any order: each product is off by at most 4 units of the modulus, unless one may leave the normal range."""
+    if not op.axes:
+        return x
+    f = real_context(c).format
+    x = x.map(sums.flattened(op.axes, len(x.shape))).plain()
+    factors = ball(f, x)
+    n = x.shape[-1]
+    ok = factors.ok.all(-1)
+    mid, rad = np.ones(ok.shape, factors.mid.dtype), np.zeros(ok.shape, f.wide)
+    for i in range(n):
+        m, r = factors.mid[..., i], factors.rad[..., i]
+        rad = (np.abs(mid) * r + rad * np.abs(m) + rad * r) * (1 + 8 * f.wide_unit)
+        mid = mid * m
+    zero = (factors.size == 0).any(-1)
+    large = np.maximum(np.log2(np.where(zero[..., np.newaxis], 1, factors.size)), 0).sum(-1)
+    small = np.minimum(np.log2(np.where(zero[..., np.newaxis], 1, factors.least)), 0).sum(-1)
+    ok = ok & (large < np.log2(f.max) - 4) & (small > np.log2(f.min_normal / f.unit))
+    # Gaussian integers over a common power of two: every partial product is exact
+    common = np.prod(np.minimum(quantum(factors.mid.real), quantum(factors.mid.imag)).clip(0, 1), -1)
+    sizes = np.prod(np.maximum(np.abs(factors.mid.real) + np.abs(factors.mid.imag), 1), -1)
+    exact = (factors.rad == 0).all(-1) & (sizes * f.unit < common) & (common > f.min_normal)
+    tiny = (f.min_normal if c.model.flush else f.least_denormal) * n * np.exp2(np.minimum(large, 300.0))
+    error = Ball(mid, np.where(exact, 0, rad + tiny), ok)
+    return enclosed(c, 4.0 * n, error, exact=exact)
+
+
+# --- functions ------------------------------------------------------------------------------------------------------
+
+
+@COMPLEX.row(Abs)
+def _abs(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    f = c.format
+    parts = [(np.where(p.lo * p.hi <= 0, 0, np.minimum(np.abs(p.lo), np.abs(p.hi))),
+              np.maximum(np.abs(p.lo), np.abs(p.hi))) for p in x.parts]  # fmt: skip
+    ok = certainly_finite(x)
+    (a, b), (p, q) = (tuple(np.where(ok, v, 0).astype(f.wide) for v in part) for part in parts)
+    low, high = np.hypot(a, p), np.hypot(b, q)
+    point_like = (a == b) & (p == q)
+    lo, hi = functions.budgeted(f, c.model.budget("Abs", c.dtype.complex), low, high, 0.0)
+    zero = point_like & (low == 0)
+    lo, hi = np.where(ok, np.where(zero, 0, lo), 0.0), np.where(ok, np.where(zero, 0, hi), np.inf)
+    return build(
+        c.model, c.dtype, lo.astype(float), hi.astype(float), ~ok, ~point_like | zero | ~ok | (lo <= 0), ~(ok | ~ok)
+    )
+
+
+@COMPLEX.row(Sign)
+def _sign(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    """z / |z|, and 0 of 0."""
+    f = real_context(c).format
+    z = ball(f, x)
+    zero = (z.size == 0) & z.ok
+    inside = z.least > f.min_normal / f.unit
+    modulus = np.where(inside, np.abs(z.mid), 1)
+    made = enclosed(c, c.budget("Sign"), Ball(z.mid / modulus, 2 * z.rad / modulus, z.ok & inside))
+    if not zero.any():
+        return made
+
+    def nothing(p: Enclosure) -> Enclosure:
+        return replace(p, lo=np.where(zero, 0.0, p.lo), hi=np.where(zero, 0.0, p.hi), nan=p.nan & ~zero)
+
+    return rectangle(*map(nothing, made.parts))
+
+
+def _entire(name: type[Op], f: Callable[[Array], Array], grown: Callable[[Ball], Array]) -> None:
+    """An entire function; `grown(ball)` is a radius that holds the image."""
+
+    @COMPLEX.row(name)
+    def rule(op: Op, c: Context, x: Enclosure) -> Enclosure:
+        z = ball(real_context(c).format, x)
+        return enclosed(c, c.budget(op.name), Ball(f(z.mid), _none(z, grown(z)), z.ok))
+
+
+def _none(z: Ball, rad: Array) -> Array:
+    """`rad`, and 0 for points."""
+    return np.where(z.rad == 0, 0, rad * (1 + 2.0**-40))
+
+
+_entire(Exp, np.exp, lambda z: np.exp(z.mid.real) * np.expm1(z.rad))
+_entire(Expm1, np.expm1, lambda z: np.exp(z.mid.real) * np.expm1(z.rad))
+_entire(Sin, np.sin, lambda z: np.cosh(np.abs(z.mid.imag) + z.rad) * z.rad)
+_entire(Cos, np.cos, lambda z: np.cosh(np.abs(z.mid.imag) + z.rad) * z.rad)
+
+
+@COMPLEX.row(Tanh)
+def _tanh(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    z = ball(real_context(c).format, x)
+    a = np.clip(z.mid.real, -40, 40)  # |cosh| grows with |a|
+    least = np.abs(np.cosh(_complex(a, z.mid.imag))) - z.rad * np.cosh(np.abs(a) + z.rad)
+    ok = z.ok & ((z.rad == 0) | ((z.rad < 1) & (least > 0)))
+    return enclosed(c, c.budget("Tanh"), Ball(np.tanh(z.mid), _none(z, z.rad / np.where(ok, least, 1) ** 2), ok))
+
+
+def sides(z: Ball) -> tuple[Ball, ...]:
+    """A ball that touches the cut along the negative real axis as two, one on each side of it.
+
+    Which side a zero imaginary part is on is its sign's to say, which not every implementation asks: both are admitted.
+    """
+    touches = (z.mid.real - z.rad <= 0) & (np.abs(z.mid.imag) <= z.rad)
+    if not touches.any():
+        return (z,)
+    up, down = (
+        _complex(z.mid.real, np.where(touches, np.copysign(np.maximum(side * z.mid.imag, 0), side), z.mid.imag))
+        for side in (1, -1)
+    )
+    rad = np.where(touches, 2 * z.rad, z.rad)
+    return Ball(up, rad, z.ok), Ball(down, rad, z.ok)
+
+
+def _beside_zero(z: Ball) -> tuple[Array, Array]:
+    """Where the ball stays clear of zero, and the modulus of its centre there."""
+    clear = np.abs(z.mid) > 2 * z.rad
+    return clear, np.where(clear, np.abs(z.mid), 1)
+
+
+def logarithm(z: Ball) -> Ball:
+    clear, modulus = _beside_zero(z)
+    return Ball(np.log(np.where(clear, z.mid, 1)), _none(z, z.rad / (modulus - z.rad)), z.ok & clear)
+
+
+def _root(z: Ball) -> Ball:
+    # |sqrt z + sqrt m| >= sqrt |m| on one side of the cut
+    clear, modulus = _beside_zero(z)
+    zero = z.size == 0
+    return Ball(np.sqrt(z.mid), _none(z, z.rad / np.sqrt(modulus)), z.ok & (clear | zero))
+
+
+def _inverse_root(z: Ball) -> Ball:
+    clear, modulus = _beside_zero(z)
+    rad = z.rad / (modulus * np.sqrt(modulus - z.rad))
+    return Ball(1 / np.sqrt(np.where(clear, z.mid, 1)), _none(z, rad), z.ok & clear)
+
+
+def _cut(name: type[Op], f: Callable[[Ball], Ball]) -> None:
+    @COMPLEX.row(name)
+    def rule(op: Op, c: Context, x: Enclosure) -> Enclosure:
+        z = ball(real_context(c).format, x)
+        return enclosed(c, c.budget(op.name), *map(f, sides(z)))
+
+
+_cut(Log, logarithm)
+_cut(Sqrt, _root)
+_cut(Rsqrt, _inverse_root)
+
+
+@COMPLEX.row(Log1p)
+def _log1p(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    """ln(1 + z), by ln |1 + z|^2 / 2 = log1p(x (2 + x) + y^2) / 2 near 0."""
+    z = ball(real_context(c).format, x)
+    balls = []
+    for w in sides(replace(z, mid=_complex(1 + z.mid.real, z.mid.imag))):
+        found = logarithm(w)
+        re, im = z.mid.real, z.mid.imag
+        near = (np.abs(re) < 0.5) & (np.abs(im) < 0.5)
+        accurate = np.log1p(np.where(near, re * (2 + re) + im * im, 0)) / 2
+        balls.append(replace(found, mid=_complex(np.where(near, accurate, found.mid.real), found.mid.imag)))
+    return enclosed(c, c.budget("Log1p"), *balls)
+
+
+@COMPLEX.row(Pow)
+def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    """exp(y log x): an error of the logarithm grows with y; so do those of repeated products."""
+    f = real_context(c).format
+    base, exponent = ball(f, promoted(c, x)), ball(f, promoted(c, y))
+    balls, growth = [], np.zeros(())
+    for z in sides(base):
+        log = logarithm(z)
+        mid = exponent.mid * log.mid
+        rad = exponent.size * log.rad + np.abs(log.mid) * exponent.rad
+        growth = np.maximum(growth, exponent.size * (1 + log.size))
+        power = np.exp(mid)
+        made = Ball(power, np.where(rad == 0, 0, np.abs(power) * np.expm1(rad) * (1 + 2.0**-40)), log.ok & exponent.ok)
+        balls.append(replace(made, ok=made.ok & _safe(f, made)))
+    return enclosed(c, c.budget("Pow") * (1 + growth), *balls)

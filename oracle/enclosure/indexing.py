@@ -1,0 +1,266 @@
+"""Rules of the ops whose indices are values: gathers, scatters, runtime slices and truncation.
+
+Each is written as StableHLO has it: which element of its operands does this element of the result take? Where a start is
+not decided, the result is the hull over all starts that are possible.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from oracle.enclosure import integers
+from oracle.enclosure.arithmetic import add
+from oracle.enclosure.formats import Array
+from oracle.enclosure.moves import concatenated
+from oracle.enclosure.rule import ENCLOSE, Context
+from oracle.enclosure.sums import sum_of
+from oracle.enclosure.value import INT_RANGE, Enclosure, hull
+from tenferro_ref.dims import evaluate
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.ops import (
+    DynamicSlice,
+    DynamicTruncate,
+    DynamicUpdateSlice,
+    Gather,
+    GatherDynamicSliceSizes,
+    Op,
+    Scatter,
+)
+
+#: Elements that a hull over possible starts may visit.
+LIMIT = 2**22
+
+Starts = tuple[Array, Array]
+
+
+def starts_between(indices: Enclosure, last: Array) -> Starts:
+    """Least and greatest start, clamped to [0, last]; int64, of the shape of `indices`.
+
+    A float that may not be a whole number is truncated (the native executor raises); one that may be NaN may be anything.
+    """
+    lo, hi = indices.lo, indices.hi
+    if indices.dtype.is_float:
+        limit = 2.0**62
+        lo, hi = (np.clip(np.trunc(np.where(indices.nan, end, v)), -limit, limit).astype(np.int64)
+                  for v, end in ((lo, -limit), (hi, limit)))  # fmt: skip
+    return np.clip(lo, 0, last), np.clip(hi, 0, last)
+
+
+def possible(op: Op, least: Array, greatest: Array, size: int) -> Iterator[Array]:
+    """Every array of starts between the bounds: axis 0 holds the components of index vectors, which vary together.
+
+    Vectors of different windows vary in step, since no element of the result looks at two of them.
+    """
+    spread = [int((g - l).max(initial=0)) + 1 for l, g in zip(least, greatest, strict=True)]
+    if math.prod(spread) * size > LIMIT:
+        raise UnsupportedOp(op=op.name, reason=f"enclosure: {math.prod(spread)} starts are possible, too many to try")
+    for shift in itertools.product(*map(range, spread)):
+        yield (
+            np.stack([np.minimum(l + s, g) for s, l, g in zip(shift, least, greatest, strict=True)]) if shift else least
+        )
+
+
+def taken(flat: Enclosure, sources: Iterator[Array]) -> Enclosure:
+    """The elements of a rank-1 enclosure at each of the `sources`, as their hull."""
+    result: Enclosure | None = None
+    for source in sources:
+        moved = flat.map(lambda a, source=source: np.asarray(a[source]))  # type: ignore[misc]
+        result = moved if result is None else hull(result.plain(), moved.plain())
+    if result is None:
+        raise ValueError("no source")
+    return result
+
+
+def flattened(x: Enclosure) -> Enclosure:
+    return x.map(lambda a: a.reshape(-1))
+
+
+def positions(shape: Sequence[int], coordinates: Sequence[Array]) -> Array:
+    """Row-major positions, in an array of `shape`, of the elements at broadcast `coordinates`."""
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    total: Array = np.zeros((), np.int64)
+    for stride, coordinate in zip(strides, coordinates, strict=True):
+        total = total + stride * coordinate
+    return total
+
+
+# --- slices ---------------------------------------------------------------------------------------------------------
+
+
+@ENCLOSE.row(DynamicSlice)
+def _dynamic_slice(op: DynamicSlice, c: Context, x: Enclosure, starts: Enclosure) -> Enclosure:
+    least, greatest = starts_between(starts, np.subtract(x.shape, op.slice_sizes, dtype=np.int64))
+    offsets = np.indices(op.slice_sizes)
+
+    def source(start: Array) -> Array:
+        return positions(x.shape, [o + s for o, s in zip(offsets, start, strict=True)])
+
+    return taken(flattened(x), map(source, possible(op, least, greatest, math.prod(op.slice_sizes))))
+
+
+@ENCLOSE.row(DynamicUpdateSlice)
+def _dynamic_update_slice(op: Op, c: Context, x: Enclosure, update: Enclosure, starts: Enclosure) -> Enclosure:
+    least, greatest = starts_between(starts, np.subtract(x.shape, update.shape, dtype=np.int64))
+    both = concatenated([flattened(x), flattened(update)], 0)
+    stay = np.arange(x.lo.size).reshape(x.shape)
+
+    def written(start: Array) -> Array:
+        source = stay.copy()
+        window = tuple(slice(s, s + e) for s, e in zip(start.tolist(), update.shape, strict=True))
+        source[window] = np.arange(update.lo.size).reshape(update.shape) + x.lo.size
+        return source
+
+    return taken(both, map(written, possible(op, least, greatest, x.lo.size)))
+
+
+# --- gather ---------------------------------------------------------------------------------------------------------
+
+
+def index_vectors(array: Array, index_vector_dim: int) -> Array:
+    """Components of the index vectors first; `index_vector_dim == rank` is an implicit last axis of extent 1."""
+    return array[np.newaxis] if index_vector_dim == array.ndim else np.moveaxis(array, index_vector_dim, 0)
+
+
+@ENCLOSE.row(Gather)
+def _gather(op: Gather, c: Context, x: Enclosure, indices: Enclosure) -> Enclosure:
+    return _gathered(op, op.slice_sizes, x, indices)
+
+
+@ENCLOSE.row(GatherDynamicSliceSizes)
+def _gather_dynamic(op: GatherDynamicSliceSizes, c: Context, x: Enclosure, *rest: Enclosure) -> Enclosure:
+    shapes = [x.shape, *(r.shape for r in rest)]
+    return _gathered(op, tuple(evaluate(e, shapes) for e in op.slice_sizes), x, rest[0])
+
+
+def _gathered(
+    op: Gather | GatherDynamicSliceSizes, sizes: tuple[int, ...], x: Enclosure, indices: Enclosure
+) -> Enclosure:
+    """Result axes: `offset_dims` run over the window, the others over the batch of index vectors."""
+    vectors = indices.map(lambda a: index_vectors(a, op.index_vector_dim))
+    batch = vectors.shape[1:]
+    kept = [axis for axis in range(len(x.shape)) if axis not in op.collapsed_slice_dims]
+    rank = len(batch) + len(kept)
+    batch_dims = [d for d in range(rank) if d not in op.offset_dims]
+    shape = [0] * rank
+    for d, extent in zip((*batch_dims, *op.offset_dims), (*batch, *(sizes[a] for a in kept)), strict=True):
+        shape[d] = extent
+    place = np.indices(shape, sparse=True)
+    window: list[Array] = [np.zeros((), np.int64)] * len(x.shape)
+    for axis, d in zip(kept, op.offset_dims, strict=True):
+        window[axis] = place[d]
+    last = np.array([x.shape[a] - sizes[a] for a in op.start_index_map], np.int64)
+    least, greatest = starts_between(vectors, last.reshape(-1, *(1,) * len(batch)))
+    spread = [batch[batch_dims.index(d)] if d in batch_dims else 1 for d in range(rank)]
+
+    def source(starts: Array) -> Array:
+        coordinates = list(window)
+        for axis, start in zip(op.start_index_map, starts, strict=True):
+            coordinates[axis] = coordinates[axis] + start.reshape(spread)
+        return np.broadcast_to(positions(x.shape, coordinates), shape)
+
+    return taken(flattened(x), map(source, possible(op, least, greatest, math.prod(shape))))
+
+
+# --- scatter --------------------------------------------------------------------------------------------------------
+
+
+@ENCLOSE.row(Scatter)
+def _scatter(op: Scatter, c: Context, x: Enclosure, indices: Enclosure, updates: Enclosure) -> Enclosure:
+    """Operand plus the updates that land on an element, in any order; an update that may land elsewhere may be nothing."""
+    vectors = indices.map(lambda a: index_vectors(a, op.index_vector_dim))
+    kept = [axis for axis in range(len(x.shape)) if axis not in op.inserted_window_dims]
+    sizes = [1] * len(x.shape)
+    place = np.indices(updates.shape, sparse=True)
+    window: list[Array] = [np.zeros((), np.int64)] * len(x.shape)
+    for axis, d in zip(kept, op.update_window_dims, strict=True):
+        sizes[axis], window[axis] = updates.shape[d], place[d]
+    if not updates.lo.size or not x.lo.size:
+        return x
+    spread = [1 if d in op.update_window_dims else e for d, e in enumerate(updates.shape)]
+    last = np.array([x.shape[a] - sizes[a] for a in op.scatter_dims_to_operand_dims], np.int64)
+    last = last.reshape(-1, *(1,) * (vectors.lo.ndim - 1))
+    least, greatest = starts_between(vectors, last)
+    skip = c.policy.scatter_bounds == "skip"
+    low, high = (
+        (vectors.lo, vectors.hi) if not vectors.nan.any() else (np.where(vectors.nan, -1, v) for v in (least, greatest))
+    )
+    outside = ((low > last) | (high < 0)).any(0) & skip
+    unsure = (((low < 0) | (high > last)).any(0) & skip & ~outside) | (least != greatest).any(0)
+
+    def targets(starts: Array) -> Array:
+        coordinates = list(window)
+        for axis, start in zip(op.scatter_dims_to_operand_dims, starts, strict=True):
+            coordinates[axis] = coordinates[axis] + start.reshape(spread)
+        at = np.broadcast_to(positions(x.shape, coordinates), updates.shape)
+        return np.where(np.broadcast_to(outside.reshape(spread), updates.shape), -1, at).reshape(-1)
+
+    pairs = set()
+    for starts in possible(op, least, greatest, updates.lo.size):
+        pairs |= {(int(t), u) for u, t in enumerate(targets(starts)) if t >= 0}
+    landing: dict[int, list[int]] = {}
+    for target, update in sorted(pairs):
+        landing.setdefault(target, []).append(update)
+    maybe = np.broadcast_to(unsure.reshape(spread), updates.shape).reshape(-1)
+    flat = flattened(updates)
+    parts = concatenated([flattened(x), optional(flat, maybe) if maybe.any() else flat], 0)
+    return _landed(c, parts, x.shape, landing)
+
+
+def optional(x: Enclosure, mask: Array) -> Enclosure:
+    """`x`, or a term that is not there where the mask holds."""
+    both = mask & x.dtype.is_float
+    lo, hi = np.where(mask, np.minimum(x.lo, 0), x.lo), np.where(mask, np.maximum(x.hi, 0), x.hi)
+    return replace(x.plain(), lo=lo, hi=hi, pos_zero=x.pos_zero | both, neg_zero=x.neg_zero | both)
+
+
+def _landed(c: Context, parts: Enclosure, shape: tuple[int, ...], landing: dict[int, list[int]]) -> Enclosure:
+    """Elements with equally many updates together; `parts` are the operand's elements, then those of the updates."""
+    size = math.prod(shape)
+    counts: dict[int, list[int]] = {}
+    for target in range(size):
+        counts.setdefault(len(landing.get(target, ())), []).append(target)
+    pieces, order = [], []
+    for n, targets in counts.items():
+        order += targets
+        terms = np.array([[t, *(size + u for u in landing.get(t, ()))] for t in targets])
+        pieces.append(_sum_of(c, parts, terms) if n else parts.map(lambda a, t=terms: a[t[:, 0]]))  # type: ignore[misc]
+    back = np.argsort(order)
+    return concatenated(pieces, 0).plain().map(lambda a: a[back].reshape(shape))
+
+
+def _sum_of(c: Context, parts: Enclosure, terms: Array) -> Enclosure:
+    picked = parts.map(lambda a: a[terms])
+    if terms.shape[1] == 2:
+        x, y = (picked.map(lambda a, k=k: a[:, k]) for k in (0, 1))  # type: ignore[misc]
+        return add(c, x, y) if c.dtype.is_float else integers.add(c.dtype, x, y)
+    minus = picked.neg_zero.all(-1)
+    total = sum_of(c, picked)
+    return replace(total, neg_zero=total.neg_zero | minus) if minus.any() else total  # no zero to start from
+
+
+# --- truncation -----------------------------------------------------------------------------------------------------
+
+
+@ENCLOSE.row(DynamicTruncate)
+def _dynamic_truncate(op: DynamicTruncate, c: Context, x: Enclosure, size: Enclosure) -> Enclosure:
+    """Floats round half away from zero; the bounds must agree once they are clamped to the extent."""
+    extent = x.shape[op.axis]
+    ends = {min(max(_rounded(v), 0), extent) for v in (size.lo.item(), size.hi.item())}
+    if len(ends) != 1 or size.nan:
+        raise UnsupportedOp(op=op.name, reason="enclosure: the extent of the result is not decided")
+    index = (slice(None),) * op.axis + (slice(ends.pop()),)
+    return x.map(lambda a: a[index])
+
+
+def _rounded(value: float | int) -> int:
+    if isinstance(value, int):
+        return value
+    if math.isinf(value):
+        return INT_RANGE[DType.I64][value > 0]
+    return int(math.copysign(math.floor(abs(value) + 0.5), value)) if abs(value) < 2.0**52 else int(value)
