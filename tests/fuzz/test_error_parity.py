@@ -1,0 +1,160 @@
+"""Error parity: what must fail fails alike on every path, and before anything is compiled (SEMANTICS 2.7 and 7.3)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+
+from fuzz.strategies import GENE, HEADER, Config, InvalidCase
+from fuzz.strategies.invalid import decode_invalid
+from oracle.case import Case
+from oracle.executors import native_variants
+from tenferro_ref.dims import DimOp, InputDim
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import InvalidCompiledGraph, InvalidProgram, LoweringError, TenferroError
+from tenferro_ref.ops import (
+    OPS,
+    Divide,
+    DynamicSlice,
+    DynamicTruncate,
+    DynamicUpdateSlice,
+    Gather,
+    Pow,
+    Reshape,
+    Scatter,
+)
+from tenferro_ref.program import GraphBuilder, GraphProgram
+from tenferro_ref.xla import XlaExecutor
+
+WHOLE = Config(ops=OPS, dtypes=tuple(DType))
+
+
+@dataclass
+class CountingClient:
+    """A PJRT client that compiles nothing, and counts how often it is asked to."""
+
+    calls: list[str] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Callable[..., NoReturn]:
+        self.calls.append(name)
+        raise AssertionError(f"the client was asked for {name}")
+
+
+def facts(error: TenferroError) -> tuple[object, ...]:
+    """What error parity compares: kind, op and axis."""
+    return (error.kind, *(getattr(error, name, None) for name in ("op", "axis")))
+
+
+def raised(run: Callable[[], object]) -> TenferroError:
+    with pytest.raises(TenferroError) as caught:
+        run()
+    return caught.value
+
+
+def natively(program: GraphProgram, inputs: list[np.ndarray[Any, Any]]) -> list[TenferroError]:
+    """The error of every native variant: segmented or not, with all passes, none, or all but one."""
+    return [raised(lambda e=e: e.run(Case(program, tuple(inputs)))) for e in native_variants()]
+
+
+def through_xla(program: GraphProgram, inputs: list[np.ndarray[Any, Any]]) -> TenferroError:
+    client = CountingClient()
+    error = raised(lambda: XlaExecutor(client).run_many_with_inputs(program, inputs))  # type: ignore[arg-type]
+    assert client.calls == []
+    return error
+
+
+# --- programs that are invalid whatever their inputs hold -------------------------------------------------------------
+
+
+def sample(count: int) -> list[InvalidCase]:
+    rng = random.Random(5)
+    return [
+        decode_invalid(WHOLE, None, rng.randbytes(HEADER), [rng.randbytes(GENE) for _ in range(rng.randrange(4))], rng.randbytes(GENE))
+        for _ in range(count)
+    ]  # fmt: skip
+
+
+def test_native_variants_and_the_emitter_agree_on_kind_op_and_axis() -> None:
+    for case in sample(400):
+        inputs = [np.ones(t.shape, t.dtype.numpy) for t in case.program.input_types]
+        expected = (case.kind, case.op, case.axis)
+        assert {facts(error) for error in natively(case.program, inputs)} == {expected}, case
+        assert facts(through_xla(case.program, inputs)) == expected, case
+
+
+def test_inputs_that_do_not_fit_are_refused_alike() -> None:
+    b = GraphBuilder()
+    program = b.build(b.input("F64", (2, 3)).sum([0]))
+    for wrong in ([], [np.zeros((2, 3))] * 2, [np.zeros((3, 2))], [np.zeros((2, 3), np.float32)]):
+        (native,) = {facts(error) for error in natively(program, wrong)}
+        assert facts(through_xla(program, wrong)) == native
+    assert issubclass(InvalidCompiledGraph, TenferroError)
+
+
+# --- faults that only values show -------------------------------------------------------------------------------------
+
+Made = tuple[GraphProgram, list[np.ndarray[Any, Any]]]
+
+
+def program_of(op: Any, *arrays: Any) -> Made:
+    b = GraphBuilder()
+    inputs = [np.asarray(a) for a in arrays]
+    return b.build(b.apply(op, *(b.input(DType.of(a), a.shape) for a in inputs))), inputs
+
+
+X = np.arange(12.0).reshape(3, 4)
+FRACTION, NAN, HUGE = 0.5, np.nan, 2.0**60
+RUNTIME: dict[str, tuple[Made, str, str]] = {
+    **{f"zero divisor, {t}": (program_of(Divide(), t([4, 5]), t([2, 0])), "InvalidArgument", "Divide") for t in (np.int32, np.int64)},
+    **{f"negative exponent, {t}": (program_of(Pow(), t([4, 5]), t([2, -1])), "InvalidArgument", "Pow") for t in (np.int32, np.int64)},
+    **{f"index {v} of Gather": (program_of(Gather((1,), (0,), (0,), 1, (1, 4)), X, np.array([[v], [0.0]])), "InvalidArgument", "index_tensor") for v in (FRACTION, NAN, HUGE)},
+    **{f"index {v} of Scatter": (program_of(Scatter((1,), (0,), (0,), 1), X, np.array([[v]]), np.ones((1, 4))), "InvalidArgument", "index_tensor") for v in (FRACTION, NAN, HUGE)},
+    **{f"start {v} of DynamicSlice": (program_of(DynamicSlice((1, 2)), X, np.array([0, v])), "InvalidArgument", "index_tensor") for v in (FRACTION, NAN, HUGE)},
+    **{f"start {v} of DynamicUpdateSlice": (program_of(DynamicUpdateSlice(), X, X[:1], np.array([0, v])), "InvalidArgument", "index_tensor") for v in (FRACTION, NAN, HUGE)},
+    **{f"size {v} of DynamicTruncate": (program_of(DynamicTruncate(0), X, np.array(v)), "InvalidArgument", "DynamicTruncate") for v in (NAN, np.inf)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RUNTIME)
+def test_faults_in_values_are_the_same_error_on_every_native_path(name: str) -> None:
+    (program, inputs), kind, op = RUNTIME[name]
+    assert {facts(error)[:2] for error in natively(program, inputs)} == {(kind, op)}
+
+
+@pytest.mark.parametrize("name", RUNTIME)
+def test_what_xla_cannot_check_is_refused_before_any_compile(name: str) -> None:
+    """XLA gives a result for each of these; the engine raises: the emitter must not let them through."""
+    (program, inputs), _, _ = RUNTIME[name]
+    assert isinstance(through_xla(program, inputs), LoweringError)
+
+
+def symbolic(op: Any) -> GraphProgram:
+    b = GraphBuilder()
+    return b.build(b.apply(op, b.input("F64", ("n", 3))))
+
+
+def test_a_symbolic_program_that_breaks_a_rule_at_a_size() -> None:
+    program, inputs = symbolic(Reshape((6,))), [np.zeros((3, 3))]
+    (native,) = {facts(error) for error in natively(program, inputs)}
+    assert native == ("ShapeMismatch", "Reshape", None)
+    assert facts(through_xla(program, inputs)) == native
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [DimOp("sub", InputDim(0, 0), 4), DimOp("floordiv", 12, DimOp("sub", InputDim(0, 0), 3))],
+    ids=["underflow", "division by zero"],
+)
+def test_a_dim_expression_that_cannot_be_evaluated_at_a_size(expr: DimOp) -> None:
+    """The lowering view has a kind of its own for it (SEMANTICS 7.1, InvalidDimExpr), which says the same."""
+    program, inputs = symbolic(Reshape((expr, 3))), [np.zeros((3, 3))]
+    (native,) = {error.kind: error for error in natively(program, inputs)}.values()
+    assert facts(native) == ("InvalidArgument", "DimExpr", None)
+    lowering = through_xla(program, inputs)
+    assert isinstance(lowering, InvalidProgram)
+    assert native.argument in str(lowering)  # type: ignore[attr-defined]
