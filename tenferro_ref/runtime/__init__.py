@@ -5,8 +5,10 @@ from tenferro_ref.runtime.executor import FUSION_THRESHOLD, GraphExecutor, valid
 from tenferro_ref.runtime.extension import RUNTIMES, ExtensionRuntime, register_runtime
 from tenferro_ref.runtime.kernels import KERNELS, run_kernel
 from tenferro_ref.runtime.segment import Segment, segment_exec_program
+from tenferro_ref.runtime.semiring import ALGEBRAS, SemiringBackend
 
 __all__ = [
+    "ALGEBRAS",
     "FUSION_THRESHOLD",
     "KERNELS",
     "RUNTIMES",
@@ -15,6 +17,7 @@ __all__ = [
     "GraphExecutor",
     "NumpyBackend",
     "Segment",
+    "SemiringBackend",
     "TensorBackend",
     "register_runtime",
     "run_kernel",

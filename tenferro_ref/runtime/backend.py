@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from tenferro_ref.ops import DotGeneral, Op, Policy, TensorType
+from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.fusion import FusionPlan, evaluate_plan
 from tenferro_ref.runtime.kernels import KERNELS, run_kernel
 from tenferro_ref.runtime.kernels.elementwise import multiply
@@ -46,7 +47,17 @@ class BackendSession(Protocol):
 
 
 class TensorBackend(Protocol):
-    """The standard-algebra backend."""
+    """Where a program's instructions run."""
+
+    def check(self, program: ExecProgram) -> None:
+        """Refuse, before anything runs, a program with ops that this backend does not have.
+
+        Raises
+        ------
+        UnsupportedOp
+            The first of them.
+        """
+        ...
 
     def with_backend_session(self) -> AbstractContextManager[BackendSession]: ...
 
@@ -95,7 +106,10 @@ class NumpySession:
 
 
 class NumpyBackend:
-    """The reference backend. It has no state."""
+    """The reference backend: the standard algebra, every op. It has no state."""
+
+    def check(self, program: ExecProgram) -> None:
+        """Nothing is refused."""
 
     def with_backend_session(self) -> NumpySession:
         return NumpySession()

@@ -100,7 +100,7 @@ class GraphExecutor:
         MissingValue
             A slot is read before it is written, or behind its last use.
         UnsupportedOp
-            An extension family has no runtime.
+            The backend does not have an op (known before anything runs), or an extension family has no runtime.
         ResourceExhausted
             A value does not fit into memory.
         """
@@ -126,6 +126,7 @@ class GraphExecutor:
         if entry is not None and entry[0]() is program:
             return entry[1]
         validate(program)
+        self.settings.backend.check(program)
         segments = segment_exec_program(program, decline_reused=self.decline_reused)
         prepared = _Prepared(
             tuple((s, plan_fusion(program, s) if len(s.instructions) > 1 else None) for s in segments),

@@ -1,0 +1,220 @@
+"""`SemiringBackend`: runs ExecPrograms over an algebra instead of the real or complex numbers.
+
+The table says what each op is in an algebra: a sum or product of it, a move of elements, a fill with its zero, or nothing.
+It is the same for every algebra; `check` refuses a program with an op that has no row before anything runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tenferro_ref.errors import InvalidArgument
+from tenferro_ref.ops import (
+    OPS,
+    Add,
+    BroadcastInDim,
+    Concatenate,
+    Constant,
+    DotGeneral,
+    DynamicSlice,
+    DynamicTruncate,
+    DynamicUpdateSlice,
+    EmbedDiag,
+    Extension,
+    ExtractDiag,
+    Gather,
+    GatherDynamicSliceSizes,
+    Multiply,
+    Op,
+    Pad,
+    PadToMatch,
+    Policy,
+    ReduceProd,
+    ReduceSum,
+    Reshape,
+    Reverse,
+    Scatter,
+    Select,
+    ShapeOf,
+    Slice,
+    TensorType,
+    Transpose,
+    Tril,
+    Triu,
+)
+from tenferro_ref.program import ExecProgram
+from tenferro_ref.runtime.backend import NumpyBackend, NumpySession
+from tenferro_ref.runtime.fusion import FusionPlan
+from tenferro_ref.runtime.kernels import KERNELS
+from tenferro_ref.runtime.kernels.base import Values
+from tenferro_ref.runtime.kernels.contraction import matrix_form
+from tenferro_ref.runtime.semiring.algebra import ALGEBRAS
+from tenferro_ref.runtime.semiring.core import NumpyCore, NumpyFastPath, SemiringCore, SemiringFastPath
+from tenferro_ref.table import Table
+from tenferro_ref.tensor import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """An algebra's required part, and its optional one if it has one."""
+
+    core: SemiringCore
+    fast: SemiringFastPath | None
+
+    def contract(self, op: DotGeneral, policy: Policy, lhs: Values, rhs: Values) -> Values:
+        """DotGeneral by the fast path, else by Transpose, Reshape and one batched matrix product."""
+        form = matrix_form(op, lhs.shape, rhs.shape)
+        if 0 in form.shape or form.k == 0:
+            return self._nothing(op, policy, form.shape, lhs.dtype)
+        result = None if self.fast is None else self.fast.contract(op, lhs, rhs)
+        if result is None:
+            left = lhs.transpose(form.lhs_axes).reshape(form.m, form.k, form.b, order="F")
+            right = rhs.transpose(form.rhs_axes).reshape(form.k, form.n, form.b, order="F")
+            result = self.core.batched_gemm(left, right)
+        return result.reshape(form.shape, order="F")
+
+    def _nothing(self, op: DotGeneral, policy: Policy, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Values:
+        algebra = self.core.algebra
+        if 0 not in shape and not algebra.empty_contraction and policy.empty_reduction == "error":
+            raise InvalidArgument(
+                op=op.name,
+                argument="lhs_contracting_dims",
+                detail=f'nothing to sum over in {algebra.name}; policy empty_reduction="identity" gives {algebra.zero}',
+            )
+        return np.full(shape, algebra.zero, dtype, order="F")
+
+    def multiply(self, x: Values, y: Values) -> Values:
+        """Elementwise product by the fast path, else as matrix products with K = 1."""
+        shape = y.shape if x.ndim == 0 else x.shape
+        result = None if self.fast is None else self.fast.elementwise_mul(x, y)
+        if result is None and 0 not in shape:
+            # a scalar multiplies a row of N elements; else each element is a 1 x 1 matrix of a batch
+            x, y = (y, x) if y.ndim == 0 else (x, y)
+            left = x.reshape(1, 1, -1, order="F")
+            result = self.core.batched_gemm(left, y.reshape((1, -1, 1) if x.ndim == 0 else (1, 1, -1), order="F"))
+        return np.empty(shape, x.dtype, order="F") if result is None else result.reshape(shape, order="F")
+
+    def reduce_sum(self, x: Values, axes: tuple[int, ...]) -> Values:
+        if not axes:
+            return x
+        if x.size == 0:
+            shape = tuple(extent for axis, extent in enumerate(x.shape) if axis not in axes)
+            return np.full(shape, self.core.algebra.zero, x.dtype, order="F")
+        return self.core.reduce_sum(x, axes)
+
+
+Row: TypeAlias = Callable[..., Array | tuple[Array, ...]]
+SEMIRING: Table[Row] = Table("semiring engine")
+
+
+@SEMIRING.row(Add)
+def _add(engine: Engine, op: Op, policy: Policy, x: Values, y: Values) -> Values:
+    algebra = engine.core.algebra
+    algebra.admit(op, x, y)
+    return algebra.plus(x, y)
+
+
+@SEMIRING.row(Multiply)
+def _multiply(engine: Engine, op: Op, policy: Policy, x: Values, y: Values) -> Values:
+    engine.core.algebra.admit(op, x, y)
+    return engine.multiply(x, y)
+
+
+@SEMIRING.row(ReduceSum)
+def _reduce_sum(engine: Engine, op: ReduceSum, policy: Policy, x: Values) -> Values:
+    engine.core.algebra.admit(op, x)
+    return engine.reduce_sum(x, op.axes)
+
+
+@SEMIRING.row(DotGeneral)
+def _dot_general(engine: Engine, op: DotGeneral, policy: Policy, lhs: Values, rhs: Values) -> Values:
+    engine.core.algebra.admit(op, lhs, rhs)
+    return engine.contract(op, policy, lhs, rhs)
+
+
+@SEMIRING.row(
+    Transpose, Reshape, BroadcastInDim, ExtractDiag, Select, Gather, GatherDynamicSliceSizes, Slice, DynamicSlice,
+    DynamicUpdateSlice, Concatenate, Reverse,
+)  # fmt: skip
+def _move(engine: Engine, op: Op, policy: Policy, *arrays: Values) -> Array | tuple[Array, ...]:
+    """Elements change places, whatever they are."""
+    return KERNELS[type(op)](op, policy, *arrays)
+
+
+@SEMIRING.row(EmbedDiag, Tril, Triu, Pad)
+def _fill(engine: Engine, op: Op, policy: Policy, x: Values) -> Values:
+    """A move, with the algebra's zero where the standard kernel puts 0."""
+    engine.core.algebra.admit(op, x)
+    moved, kept = (KERNELS[type(op)](op, policy, a) for a in (x, np.ones(x.shape, np.bool_, order="F")))
+    return np.where(kept, moved, x.dtype.type(engine.core.algebra.zero))
+
+
+@SEMIRING.row(Constant, ShapeOf, DynamicTruncate)
+def _host(engine: Engine, op: Op, policy: Policy, *arrays: Values) -> Array | tuple[Array, ...]:
+    """Runs on the host, where no algebra is: a value as it is written, an extent, a leading part."""
+    return KERNELS[type(op)](op, policy, *arrays)
+
+
+SEMIRING.unsupported("pads with the number 0 on the host; use Pad, which fills with the algebra's zero", PadToMatch)
+SEMIRING.unsupported("adds elements outside of the contract (batched_gemm, reduce_sum)", Scatter)
+SEMIRING.unsupported("reduces with times, which the contract (batched_gemm, reduce_sum) does not", ReduceProd)
+SEMIRING.unsupported("extension runtimes compute in the standard algebra", Extension)
+SEMIRING.unsupported("has no meaning in a semiring", *SEMIRING.holes(OPS))
+
+
+class SemiringSession(NumpySession):
+    """A session that looks up ops in `SEMIRING`; it has no path for fused segments or products of broadcasts."""
+
+    __slots__ = ("engine",)
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def execute_backend_op(self, op: Op, policy: Policy, operands: tuple[Array, ...]) -> tuple[Array, ...]:
+        result = SEMIRING[type(op)](self.engine, op, policy, *operands)
+        return result if isinstance(result, tuple) else (result,)
+
+    def execute_fused(
+        self, plan: FusionPlan, policy: Policy, type_: TensorType, values: Mapping[int, Array]
+    ) -> Mapping[int, Array] | None:
+        return None
+
+    def broadcast_multiply(self, shape: tuple[int, ...], lhs: Array, rhs: Array) -> Array | None:
+        return None
+
+
+class SemiringBackend(NumpyBackend):
+    """Backend of an algebra, for `GraphExecutor`.
+
+    Parameters
+    ----------
+    core, fast
+        The required part, and the optional one where there is one.
+    """
+
+    def __init__(self, core: SemiringCore, fast: SemiringFastPath | None = None) -> None:
+        self.engine = Engine(core, fast)
+
+    @classmethod
+    def of(cls, name: str) -> SemiringBackend:
+        """NumPy's backend of a known algebra, with its fast path."""
+        algebra = ALGEBRAS[name]
+        return cls(NumpyCore(algebra), NumpyFastPath(algebra))
+
+    def check(self, program: ExecProgram) -> None:
+        for ins in program.instructions:
+            SEMIRING[type(ins.op)]  # raises for an op without a row
+
+    def with_backend_session(self) -> SemiringSession:
+        return SemiringSession(self.engine)
+
+    def dot_general(self, op: DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array:
+        with self.with_backend_session() as session:
+            return session.execute_backend_op(op, policy, (lhs, rhs))[0]
+
+
+__all__ = ["SEMIRING", "Engine", "SemiringBackend", "SemiringSession"]

@@ -1,0 +1,445 @@
+"""Algebras and the engine that runs programs over them: laws, both paths, passes, and other people's algorithms."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from runtime_helpers import hostile
+from scipy.sparse.csgraph import floyd_warshall
+
+from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import InvalidArgument, Unsupported, UnsupportedOp
+from tenferro_ref.ops import (
+    OPS,
+    Add,
+    Constant,
+    Convert,
+    DotGeneral,
+    EmbedDiag,
+    Exp,
+    ExtractDiag,
+    Gather,
+    Multiply,
+    Pad,
+    PadToMatch,
+    Policy,
+    ReduceProd,
+    ReduceSum,
+    Reverse,
+    Scatter,
+    Slice,
+    Tril,
+    Triu,
+)
+from tenferro_ref.program import GraphBuilder
+from tenferro_ref.runtime import ALGEBRAS, GraphExecutor, SemiringBackend
+from tenferro_ref.runtime.semiring import SEMIRING, NumpyCore, NumpyFastPath
+
+TROPICAL = ["max-plus", "min-plus", "max-times"]
+NAMES = list(ALGEBRAS)
+#: Bool and integer arithmetic, and empty sums, are admitted as StableHLO admits them.
+POLICY = Policy(dtypes="stablehlo", empty_reduction="identity")
+
+
+def bits(arrays):
+    return [(a.dtype, a.shape, a.tobytes("F")) for a in arrays]
+
+
+def dtypes_of(name):
+    return {"boolean": [DType.Bool], "standard": [DType.I32, DType.I64]}.get(name, [DType.F32, DType.F64])
+
+
+def exact(name, dtype, shape, rng):
+    """Elements whose sums and products are exact, the identities among them."""
+    algebra = ALGEBRAS[name]
+    if name == "boolean":
+        return np.asarray(rng.random(shape) < 0.5)
+    values = 2.0 ** rng.integers(-3, 4, shape) if name == "max-times" else rng.integers(-4, 5, shape).astype(float)
+    values = np.where(rng.random(shape) < 0.2, algebra.zero, values)
+    return np.asarray(values).astype(dtype.numpy)
+
+
+def elements(name, dtype, shape, rng):
+    """Any elements where the order of a sum does not show in bits, else exact ones."""
+    if name in TROPICAL:
+        return np.asarray(hostile(dtype, int(np.prod(shape)), rng)).reshape(shape)
+    return exact(name, dtype, shape, rng)
+
+
+# --- laws -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_semiring_laws(name, seed):
+    algebra, rng = ALGEBRAS[name], np.random.default_rng(seed)
+    plus, times = algebra.plus, algebra.times
+    dtype = dtypes_of(name)[-1]
+    x, y, z = (exact(name, dtype, (16,), rng) for _ in range(3))
+    zero, one = np.full(16, algebra.zero, x.dtype), np.full(16, algebra.one, x.dtype)
+
+    def equal(a, b):
+        np.testing.assert_array_equal(a, b)
+
+    equal(plus(x, y), plus(y, x))
+    equal(plus(plus(x, y), z), plus(x, plus(y, z)))
+    equal(times(times(x, y), z), times(x, times(y, z)))
+    equal(times(x, plus(y, z)), plus(times(x, y), times(x, z)))
+    equal(times(plus(x, y), z), plus(times(x, z), times(y, z)))
+    equal(plus(x, zero), x)
+    equal(times(x, one), x)
+    equal(times(one, x), x)
+    equal(times(x, zero), zero)
+    equal(times(zero, x), zero)
+    equal(plus.fold(np.stack([x, y, z]), (0,)), plus(plus(x, y), z))
+
+
+@pytest.mark.parametrize("name", TROPICAL)
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), dtype=st.sampled_from([DType.F32, DType.F64]))
+def test_tropical_sums_do_not_depend_on_order_in_bits(name, seed, dtype):
+    rng, plus = np.random.default_rng(seed), ALGEBRAS[name].plus
+    x, y, z = (hostile(dtype, 64, rng) for _ in range(3))
+    assert bits([plus(x, y)]) == bits([plus(y, x)])
+    assert bits([plus(plus(x, y), z)]) == bits([plus(x, plus(y, z))])
+    assert bits([plus(x, x)]) == bits([plus.fold(x[np.newaxis], (0,))])
+    total = plus.fold(np.stack([x, y, z], axis=1), (1,))
+    assert bits([total]) == bits([plus(z, plus(y, x))])
+
+
+def test_extrema_of_zeros_infinities_and_nans():
+    inf, nan = np.inf, np.nan
+    x, y = np.array([0.0, -0.0, -0.0, nan, 1, -inf, inf]), np.array([-0.0, 0.0, -0.0, 1, nan, -3, 7])
+    largest, smallest = ALGEBRAS["max-plus"].plus(x, y), ALGEBRAS["min-plus"].plus(x, y)
+    assert bits([largest]) == bits([np.array([0.0, 0.0, -0.0, nan, nan, -3, inf])])
+    assert bits([smallest]) == bits([np.array([-0.0, -0.0, -0.0, nan, nan, -inf, 7])])
+    assert ALGEBRAS["max-plus"].plus(np.array(1.0), np.array(2.0)).shape == ()
+
+
+# --- programs ---------------------------------------------------------------------------------------------------------
+
+
+def backends(name):
+    """With the fast path, and with the required one only."""
+    core = NumpyCore(ALGEBRAS[name])
+    return SemiringBackend.of(name), SemiringBackend(core)
+
+
+def run_all(name, graph, inputs, orders=((), DEFAULT_PIPELINE)):
+    """The results of one path, after seeing that every path, pass order and way of execution gives the same bits."""
+    expected = None
+    for order, backend in product(orders, backends(name)):
+        program = compile_std_to_exec(graph, order, verify=True)
+        for way in (
+            GraphExecutor(backend).eval_exec_ir,
+            GraphExecutor(backend, checking=True, fusion_threshold=0).eval_exec_ir,
+            GraphExecutor(backend, checking=True, decline_reused=False).eval_exec_ir,
+            GraphExecutor(backend, checking=True).eval_unsegmented,
+            GraphExecutor(backend, reclaim=False).eval_unsegmented,
+        ):
+            results = bits(way(program, inputs))
+            assert expected is None or results == expected
+            expected = results
+    return GraphExecutor(SemiringBackend.of(name)).eval_exec_ir(compile_std_to_exec(graph), inputs)
+
+
+@st.composite
+def semiring_programs(draw, name):
+    """Contractions of any dim lists among sums, products, reductions and moves."""
+    dtype = draw(st.sampled_from(dtypes_of(name)))
+    b = GraphBuilder(policy=POLICY)
+    extents = st.lists(st.sampled_from((0, 1, 2, 2, 3)), min_size=1, max_size=3)
+    values = [b.input(dtype, tuple(draw(extents)))]
+    for _ in range(draw(st.integers(1, 5))):
+        x = draw(st.sampled_from(values))
+        kind = draw(st.sampled_from(["dot", "dot", "add", "multiply", "scalar", "reduce", "move", "fill"]))
+        rank, shape = x.type.rank, x.shape
+        if kind == "dot":
+            axes = draw(st.permutations(range(rank)))[: draw(st.integers(0, rank))]
+            cut = draw(st.integers(0, len(axes)))
+            rhs_shape = [shape[a] for a in axes] + draw(st.lists(st.integers(1, 2), max_size=1))
+            order = draw(st.permutations(range(len(rhs_shape))))
+            place = [order.index(i) for i in range(len(axes))]
+            rhs = b.input(dtype, tuple(rhs_shape[o] for o in order))
+            x = b.apply(
+                DotGeneral(tuple(axes[:cut]), tuple(place[:cut]), tuple(axes[cut:]), tuple(place[cut:])), x, rhs
+            )
+        elif kind in ("add", "multiply"):
+            y = draw(st.sampled_from([v for v in values if v.shape == shape]))
+            x = b.apply(Add() if kind == "add" else Multiply(), x, y)
+        elif kind == "scalar":
+            operands = draw(st.permutations([x, b.input(dtype, ())]))
+            x = b.apply(Multiply(), *operands)
+        elif kind == "reduce":
+            x = b.apply(ReduceSum(tuple(draw(st.permutations(range(rank)))[: draw(st.integers(0, rank))])), x)
+        elif kind == "move":
+            x = x.transpose(draw(st.permutations(range(rank)))).reshape(*shape[::-1])
+            if rank and 0 not in shape:
+                x = b.apply(Reverse((0,)), x)
+        elif rank >= 2:
+            x = b.apply(draw(st.sampled_from([Tril(0), Triu(1), EmbedDiag(0, 2), ExtractDiag(1, 0)])), x)
+        elif rank == 1:
+            x = b.apply(Pad((1,), (-1,), (1,)), x) if shape[0] else b.apply(EmbedDiag(0, 0), x)
+        if np.prod(x.shape) < 500 and x.type.rank < 5:
+            values.append(x)
+    return b.build(values[-1], *draw(st.lists(st.sampled_from(values), max_size=2)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+def test_all_ways_to_run_a_program_agree(name, data, seed):
+    """Fast and required path, passes in any order, segmented or not: the same bits."""
+    graph = data.draw(semiring_programs(name))
+    rng = np.random.default_rng(seed)
+    inputs = [elements(name, t.dtype, t.shape, rng) for t in graph.input_types]
+    order = data.draw(st.permutations(DEFAULT_PIPELINE))[: data.draw(st.integers(0, 4))]
+    run_all(name, graph, inputs, [(), DEFAULT_PIPELINE, order])
+
+
+# --- against other formulations ---------------------------------------------------------------------------------------
+
+PYTHON = {
+    "standard": (lambda a, b: a + b, lambda a, b: a * b, 0.0),
+    "max-plus": (max, lambda a, b: a + b, -np.inf),
+    "min-plus": (min, lambda a, b: a + b, np.inf),
+    "max-times": (max, lambda a, b: a * b, 0.0),
+    "boolean": (lambda a, b: a or b, lambda a, b: a and b, False),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "labels", ["ij,jk->ik", "bij,bkj->ikb", "ij,ij->", "ijk,kl->ijl", "i,j->ij", "ia,aib->bi", "a,a->a"]
+)
+def test_contractions_against_loops_over_labels(name, labels):
+    plus, times, zero = PYTHON[name]
+    left, right, out = labels.replace("->", ",").split(",")
+    sizes = dict(zip("abijkl", (2, 3, 4, 2, 3, 5), strict=True))
+    rng = np.random.default_rng(7)
+    dtype = dtypes_of(name)[-1]
+    x, y = (exact(name, dtype, [sizes[c] for c in side], rng) for side in (left, right))
+    contracted = [c for c in left if c in right and c not in out]
+    batch = [c for c in left if c in right and c in out]
+    natural = [c for c in left if c not in right] + [c for c in right if c not in left] + batch
+    b = GraphBuilder(policy=POLICY)
+    lists = [tuple(side.index(c) for c in group) for group in (contracted, batch) for side in (left, right)]
+    dot = b.apply(DotGeneral(*lists), b.input(dtype, x.shape), b.input(dtype, y.shape))
+    (result,) = run_all(name, b.build(dot.transpose([natural.index(c) for c in out])), [x, y])
+    expected = np.full([sizes[c] for c in out], zero, x.dtype)
+    labels_all = sorted(set(left + right))
+    for point in product(*(range(sizes[c]) for c in labels_all)):
+        at = dict(zip(labels_all, point, strict=True))
+        cell = tuple(at[c] for c in out)
+        term = times(x[tuple(at[c] for c in left)].item(), y[tuple(at[c] for c in right)].item())
+        expected[cell] = plus(expected[cell].item(), term)
+    np.testing.assert_array_equal(result, expected)
+
+
+def power(name, matrix, doublings):
+    """The matrix to the power of 2**doublings, as a program."""
+    b = GraphBuilder(policy=POLICY)
+    value = b.input(DType.of(matrix), matrix.shape)
+    for _ in range(doublings):
+        value = b.apply(DotGeneral((1,), (0,), (), ()), value, value)
+    (result,) = run_all(name, b.build(value), [matrix])
+    return result
+
+
+def weights(n, seed, density=0.25):
+    rng = np.random.default_rng(seed)
+    lengths = np.where(rng.random((n, n)) < density, rng.integers(1, 20, (n, n)), np.inf)
+    np.fill_diagonal(lengths, 0)
+    return lengths
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_min_plus_powers_are_shortest_paths(seed):
+    lengths = weights(13, seed)
+    expected = floyd_warshall(np.where(np.isinf(lengths), 0, lengths))  # 0 means: no edge
+    np.testing.assert_array_equal(power("min-plus", lengths, 4), expected)
+    np.testing.assert_array_equal(power("max-plus", -lengths, 4), -expected)
+
+
+def test_boolean_powers_are_reachability_and_max_times_the_most_reliable_path():
+    lengths = weights(13, 5, 0.1)
+    paths = floyd_warshall(np.where(np.isinf(lengths), 0, lengths))
+    assert not np.isfinite(paths).all()
+    np.testing.assert_array_equal(power("boolean", np.isfinite(lengths), 4), np.isfinite(paths))
+    np.testing.assert_array_equal(power("max-times", 2.0**-lengths, 4), 2.0**-paths)
+
+
+def test_a_contraction_that_keeps_no_axis_of_one_operand_needs_a_reduction():
+    """`ij,jk->i`: a contraction, then a sum over k (seed 001)."""
+    b = GraphBuilder()
+    x, y = b.input("F64", (2, 3)), b.input("F64", (3, 4))
+    graph = b.build(b.apply(ReduceSum((1,)), b.apply(DotGeneral((1,), (0,), (), ()), x, y)))
+    rng = np.random.default_rng(0)
+    a, c = rng.standard_normal((2, 3)), rng.standard_normal((3, 4))
+    (result,) = run_all("max-plus", graph, [a, c])
+    assert result.tolist() == [(a[i][:, np.newaxis] + c).max() for i in range(2)]
+
+
+def test_the_standard_algebra_is_the_standard_backend():
+    rng = np.random.default_rng(1)
+    for dtype in ("F32", "F64", "C32", "C64"):
+        b = GraphBuilder()
+        x, y, s = b.input(dtype, (5, 7)), b.input(dtype, (7, 5)), b.input(dtype, ())
+        graph = b.build(
+            b.apply(ReduceSum((0,)), (x @ y + s) * s),
+            b.apply(Gather((1,), (0,), (0,), 1, (1, 7)), x, b.input("I64", (2, 1))),
+        )
+        inputs = [hostile(t.dtype, int(np.prod(t.shape)), rng).reshape(t.shape) for t in graph.input_types]
+        program = compile_std_to_exec(graph)
+        expected = GraphExecutor().eval_exec_ir(program, inputs)
+        assert bits(GraphExecutor(SemiringBackend.of("standard")).eval_exec_ir(program, inputs)) == bits(expected)
+
+
+# --- which path runs --------------------------------------------------------------------------------------------------
+
+
+class Spy:
+    """A core and a fast path that record what they are asked for; the fast path declines."""
+
+    def __init__(self, name):
+        self.algebra, self.core, self.calls = ALGEBRAS[name], NumpyCore(ALGEBRAS[name]), []
+
+    def batched_gemm(self, lhs, rhs):
+        self.calls.append(("batched_gemm", lhs.shape, rhs.shape))
+        return self.core.batched_gemm(lhs, rhs)
+
+    def reduce_sum(self, x, axes):
+        self.calls.append(("reduce_sum", x.shape, axes))
+        return self.core.reduce_sum(x, axes)
+
+    def contract(self, op, lhs, rhs):
+        self.calls.append("contract")
+
+    def elementwise_mul(self, lhs, rhs):
+        self.calls.append("elementwise_mul")
+
+
+def some_program():
+    b = GraphBuilder()
+    x, y, s = b.input("F64", (2, 3, 4)), b.input("F64", (2, 4, 5)), b.input("F64", ())
+    dot = b.apply(DotGeneral((2,), (1,), (0,), (0,)), x, y)  # [3, 5, 2]
+    return b.build(b.apply(ReduceSum((2,)), b.apply(Multiply(), b.apply(Multiply(), dot, dot), s)))
+
+
+def test_the_required_path_is_gemm_and_reduction_only():
+    inputs = [np.ones((2, 3, 4)), np.ones((2, 4, 5)), np.array(2.0)]
+    gemms = [
+        ("batched_gemm", (3, 4, 2), (4, 5, 2)),
+        ("batched_gemm", (1, 1, 30), (1, 1, 30)),
+        ("batched_gemm", (1, 1, 1), (1, 30, 1)),
+        ("reduce_sum", (3, 5, 2), (2,)),
+    ]
+    for program in (compile_std_to_exec(some_program(), order) for order in ((), DEFAULT_PIPELINE)):
+        spy = Spy("max-plus")
+        (result,) = GraphExecutor(SemiringBackend(spy)).eval_exec_ir(program, inputs)
+        assert spy.calls == gemms
+        assert result.tolist() == [[6.0] * 5] * 3  # 1 + 1, doubled, + 2
+        spy.calls.clear()
+        GraphExecutor(SemiringBackend(spy, spy)).eval_exec_ir(program, inputs)  # asked first, declines
+        asked = ["contract", "elementwise_mul", "elementwise_mul"]
+        assert spy.calls == [c for pair in zip(asked, gemms, strict=False) for c in pair] + gemms[3:]
+        spy.calls.clear()
+        GraphExecutor(SemiringBackend(spy, NumpyFastPath(spy.algebra))).eval_exec_ir(program, inputs)
+        assert spy.calls == gemms[3:]
+
+
+# --- fills, empty sums, refusals --------------------------------------------------------------------------------------
+
+
+def test_fills_are_the_zero_of_the_algebra():
+    b = GraphBuilder()
+    x = b.input("F64", (2, 2))
+    outputs = [b.apply(op, x) for op in (Tril(0), Triu(1), Pad((0, 1), (0, 0), (0, 0)), EmbedDiag(0, 1))]
+    results = run_all("min-plus", b.build(*outputs), [np.array([[1.0, 2], [3, 4]])])
+    inf = np.inf
+    assert [r.tolist() for r in results] == [
+        [[1, inf], [3, 4]],
+        [[inf, 2], [inf, inf]],
+        [[inf, 1, 2], [inf, 3, 4]],
+        [[[1, 2], [inf, inf]], [[inf, inf], [3, 4]]],
+    ]
+
+
+def empty_contraction(policy, free):
+    b = GraphBuilder(policy=policy)
+    x, y = b.input("F64", (free, 0)), b.input("F64", (0, 3))
+    return b.build(x @ y), [np.ones((free, 0)), np.ones((0, 3))]
+
+
+@pytest.mark.parametrize("name", TROPICAL)
+def test_a_contraction_over_nothing(name):
+    """An error where the result has elements, unless the policy gives the identity of plus (SEMANTICS 6.1)."""
+    graph, inputs = empty_contraction(Policy(), 2)
+    for backend in backends(name):
+        for way in (GraphExecutor(backend).eval_exec_ir, GraphExecutor(backend).eval_unsegmented):
+            with pytest.raises(InvalidArgument, match=f"nothing to sum over in {name}"):
+                way(compile_std_to_exec(graph), inputs)
+    (result,) = run_all(name, *empty_contraction(Policy(empty_reduction="identity"), 2))
+    assert result.tolist() == [[ALGEBRAS[name].zero] * 3] * 2
+    (result,) = run_all(name, *empty_contraction(Policy(), 0))
+    assert result.shape == (0, 3)
+
+
+def test_the_standard_contraction_over_nothing_is_zero():
+    (result,) = run_all("standard", *empty_contraction(Policy(), 2))
+    assert result.tolist() == [[0, 0, 0]] * 2
+
+
+def test_sums_over_nothing():
+    b = GraphBuilder(policy=POLICY)
+    graph = b.build(b.apply(ReduceSum((0,)), b.input("F32", (0, 2))))
+    assert run_all("max-plus", graph, [np.ones((0, 2), np.float32)])[0].tolist() == [-np.inf] * 2
+
+
+@pytest.mark.parametrize("op", [Exp(), ReduceProd((0,)), Convert(DType.F32), PadToMatch(0), Scatter((), (0,), (0,), 1)])
+def test_ops_without_a_meaning_are_refused_before_anything_runs(op):
+    b = GraphBuilder()
+    x = b.input("F64", (3,))
+    operands = {PadToMatch: (x, x), Scatter: (x, b.input("I64", (1, 1)), b.input("F64", (1,)))}.get(type(op), (x,))
+    program = compile_std_to_exec(b.build(b.apply(ReduceSum((0,)), x), b.apply(op, *operands)), ())
+    spy = Spy("max-plus")
+    for way in (GraphExecutor(SemiringBackend(spy)).eval_exec_ir, GraphExecutor(SemiringBackend(spy)).eval_unsegmented):
+        with pytest.raises(UnsupportedOp, match="semiring engine: ") as caught:
+            way(program, [])  # not even the inputs are looked at
+        assert caught.value.op == op.name
+    assert spy.calls == []
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("max-plus", "I32"), ("min-plus", "C64"), ("max-times", "Bool"), ("boolean", "F64")]
+)
+def test_dtypes_that_are_no_elements_of_the_algebra(name, dtype):
+    b = GraphBuilder(policy=POLICY)
+    x = b.input(dtype, (2, 2))
+    ops = {"Add": (Add(), x, x), "Multiply": (Multiply(), x, x), "ReduceSum": (ReduceSum((0,)), x),
+           "DotGeneral": (DotGeneral((1,), (0,), (), ()), x, x), "Tril": (Tril(0), x)}  # fmt: skip
+    for op, (first, *operands) in ops.items():
+        program = compile_std_to_exec(b.build(b.apply(first, *operands)))
+        for backend in backends(name):
+            with pytest.raises(Unsupported, match=f"{dtype} is not an element of {name}") as caught:
+                GraphExecutor(backend).eval_exec_ir(program, [np.ones((2, 2), x.dtype.numpy)])
+            assert caught.value.op == op
+
+
+def test_moves_take_any_dtype_and_constants_are_what_they_say():
+    b = GraphBuilder()
+    x, i = b.input("I64", (4,)), b.input("F64", (4,))
+    graph = b.build(b.apply(Slice((1,), (3,), (1,)), x), i + b.constant(2.0), b.apply(Constant.of(3, DType.I32)))
+    part, total, constant = run_all("max-plus", graph, [np.arange(4), np.arange(4.0)])
+    assert (part.tolist(), total.tolist(), constant.item()) == ([1, 2], [2, 2, 2, 3], 3)
+
+
+def test_every_op_has_a_row_or_a_reason():
+    assert SEMIRING.holes(OPS) == []
+    assert all(len(reason) > 10 for op in OPS if (reason := SEMIRING.reason(op)) is not None)
