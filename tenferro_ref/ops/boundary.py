@@ -94,5 +94,9 @@ class Extension(Op):
     def infer(self, policy: Policy, *inputs: TensorType) -> tuple[TensorType, ...]:
         family = FAMILIES.get(self.family)
         if family is None:
-            raise UnsupportedOp(op=self.name, reason=f"extension family {self.family!r} is not registered")
+            raise UnsupportedOp(
+                op=self.name,
+                reason=f"extension family {self.family!r} is not registered; import the package that brings it "
+                "(tenferro_ref.extensions has the engine's own)",
+            )
         return family.infer(self, inputs)

@@ -1,0 +1,273 @@
+"""The einsum family: metadata rule, contraction path, lowering to standard ops (SEMANTICS 6).
+
+The equation is explicit ("ij,jk->ik"): letters are labels, no ellipsis. A label that repeats in one operand takes its
+diagonal, one that repeats in the output puts the result on a diagonal of zeros; labels that are not in the output are
+summed, and a sum over no element is 0. The result's dtype is the fold of promotion. How it is computed natively is in
+`einsum_runtime`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeVar
+
+from tenferro_ref.dims import Extent, is_exact, same
+from tenferro_ref.dtype import INEXACT, NUMERIC, promote
+from tenferro_ref.errors import MissingDependency, RankMismatch, ShapeMismatch, UnsupportedOp
+from tenferro_ref.extensions.config import check_count, check_dtype, read_config, reject
+from tenferro_ref.ops import (
+    BroadcastInDim,
+    DotGeneral,
+    EmbedDiag,
+    Extension,
+    ExtractDiag,
+    Multiply,
+    ReduceSum,
+    TensorType,
+)
+from tenferro_ref.program import Value
+
+FAMILY = "tenferro-einsum.einsum.v1"
+
+#: What NumPy can have in one equation.
+MAX_LABELS = 52
+
+E = TypeVar("E", bound=Extent)
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """A parsed equation: labels of each operand, and of the output."""
+
+    inputs: tuple[str, ...]
+    output: str
+
+    @property
+    def summed(self) -> frozenset[str]:
+        """Labels that are not in the output."""
+        return frozenset("".join(self.inputs)) - frozenset(self.output)
+
+    @property
+    def kept(self) -> str:
+        """The output's labels without repetition, in the order in which they first occur."""
+        return "".join(dict.fromkeys(self.output))
+
+
+def parse(op: Extension) -> Equation:
+    """The equation of an op of this family.
+
+    Raises
+    ------
+    InvalidArgument
+        No explicit equation, a label that is no letter (an ellipsis too), an output label that no operand has, or more than
+        `MAX_LABELS` labels.
+    """
+    text = "".join(read_config(op, {"equation": ""})["equation"].split())
+    left, arrow, output = text.partition("->")
+    if not arrow or ">" in output:
+        reject(op, f"{text!r} is not of the form 'ij,jk->ik'", "equation")
+    equation = Equation(tuple(left.split(",")), output)
+    labels = {*"".join(equation.inputs), *output}
+    for label in sorted(labels):
+        if not label.isalpha():
+            what = "an ellipsis is not supported" if label == "." else f"{label!r} is no label: labels are letters"
+            reject(op, what, "equation")
+    for label in output:
+        if all(label not in labels for labels in equation.inputs):
+            reject(op, f"output label {label!r} is in no operand", "equation")
+    if len(labels) > MAX_LABELS:
+        reject(op, f"{len(labels)} labels; at most {MAX_LABELS} are supported", "equation")
+    return equation
+
+
+def extents(op: Extension, equation: Equation, shapes: Sequence[Sequence[E]]) -> dict[str, E]:
+    """Extent of each label; where operands differ in what is known of it, the most exact.
+
+    Raises
+    ------
+    RankMismatch
+        An operand has another number of axes than labels.
+    ShapeMismatch
+        A label stands for two extents: none is broadcast.
+    """
+    found: dict[str, E] = {}
+    first: dict[str, Sequence[E]] = {}
+    for labels, shape in zip(equation.inputs, shapes, strict=True):
+        if len(labels) != len(shape):
+            raise RankMismatch(op=op.op, expected=len(labels), actual=len(shape))
+        for label, extent in zip(labels, shape, strict=True):
+            known = found.setdefault(label, extent)
+            if same(known, extent) is False:
+                raise ShapeMismatch(op=op.op, lhs=tuple(first[label]), rhs=tuple(shape))
+            first.setdefault(label, shape)
+            if isinstance(extent, int) or (is_exact(extent) and not is_exact(known)):
+                found[label] = extent
+    return found
+
+
+def infer(op: Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+    """Type of the one result.
+
+    Raises
+    ------
+    UnsupportedOp
+        The family has no such op.
+    InvalidArgument, RankMismatch, ShapeMismatch
+        As `parse` and `extents`.
+    Unsupported
+        All operands are Bool.
+    """
+    if op.op != "einsum":
+        raise UnsupportedOp(op=op.op, reason=f"family {FAMILY!r} has no such op")
+    equation = parse(op)
+    check_count(op, inputs, len(equation.inputs))
+    dtype = promote(t.dtype for t in inputs)
+    check_dtype(op, dtype, NUMERIC)
+    sizes = extents(op, equation, [t.shape for t in inputs])
+    return (TensorType(dtype, tuple(sizes[label] for label in equation.output)),)
+
+
+@lru_cache(maxsize=1024)
+def path(equation: Equation, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+    """opt_einsum's contraction path: which operands to take out at each step, their product going to the end.
+
+    Raises
+    ------
+    MissingDependency
+        opt_einsum is not installed.
+    """
+    if len(shapes) <= 2:
+        return (tuple(range(len(shapes))),)
+    try:
+        from opt_einsum.paths import auto
+    except ImportError:
+        raise MissingDependency(name="opt_einsum", remedy="pip install opt-einsum") from None
+    # numbers for labels: a set of strings has another order in every process, and with it another path among equals
+    number = {label: i for i, label in enumerate(dict.fromkeys("".join(equation.inputs)))}
+    sizes = {
+        number[a]: n
+        for labels, shape in zip(equation.inputs, shapes, strict=True)
+        for a, n in zip(labels, shape, strict=True)
+    }
+    operands = [frozenset(number[a] for a in labels) for labels in equation.inputs]
+    steps = auto(operands, frozenset(number[a] for a in equation.output), sizes)
+    return tuple(tuple(step) for step in steps)
+
+
+# --- lowering ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A value and the labels of its axes."""
+
+    value: Value
+    labels: str
+
+    def axes(self, labels: str) -> tuple[int, ...]:
+        return tuple(map(self.labels.index, labels))
+
+
+def lower(op: Extension, *operands: Value) -> tuple[Value, ...]:
+    """Append what computes the same from standard ops; all extents must be integers (SEMANTICS 6 has the recipe)."""
+    equation = parse(op)
+    dtype = promote(v.dtype for v in operands)
+    values = [v.astype(dtype) for v in operands]
+    shapes = tuple(_static(v.shape) for v in values)
+    sizes = extents(op, equation, shapes)
+    if any(sizes[label] == 0 for label in equation.summed):
+        zero = values[0].builder.constant(0, dtype)
+        shape = tuple(sizes[label] for label in equation.output)
+        return (zero.builder.apply(BroadcastInDim(shape, ()), zero) if shape else zero,)
+    terms = [_diagonal(v, labels) for v, labels in zip(values, equation.inputs, strict=True)]
+    for step in path(equation, shapes):
+        taken = [terms.pop(i) for i in sorted(step, reverse=True)][::-1]
+        for i, term in enumerate(taken[1:], 1):
+            others = {*equation.output, *"".join(t.labels for t in (*terms, *taken[i + 1 :]))}
+            taken[i] = _product(_summed(taken[i - 1], {*others, *term.labels}), term, others)
+        terms.append(taken[-1])
+    (term,) = terms
+    return (_arranged(_summed(term, set(equation.output)), equation.output),)
+
+
+def _static(shape: Iterable[Extent]) -> tuple[int, ...]:
+    return tuple(extent for extent in shape if isinstance(extent, int))
+
+
+def _diagonal(value: Value, labels: str) -> _Term:
+    """Each repeated label reduced to one axis."""
+    for axis in range(len(labels) - 1, 0, -1):
+        first = labels.index(labels[axis])
+        if first < axis:
+            value = value.builder.apply(ExtractDiag(first, axis), value)
+            labels = labels[:axis] + labels[axis + 1 :]
+    return _Term(value, labels)
+
+
+def _summed(term: _Term, needed: set[str]) -> _Term:
+    """Summed over the labels that are not in `needed`."""
+    axes = tuple(i for i, label in enumerate(term.labels) if label not in needed)
+    if not axes:
+        return term
+    total = term.value.builder.apply(ReduceSum(axes), term.value)
+    return _Term(total, "".join(label for label in term.labels if label in needed))
+
+
+def _product(a: _Term, b: _Term, needed: set[str]) -> _Term:
+    """Product of two terms, summed over the shared labels that are not in `needed`."""
+    b = _summed(b, {*needed, *a.labels})
+    builder = a.value.builder
+    shared = [label for label in a.labels if label in b.labels]
+    contracted = "".join(label for label in shared if label not in needed)
+    if contracted and a.value.dtype in INEXACT:
+        batch = "".join(label for label in shared if label in needed)
+        op = DotGeneral(a.axes(contracted), b.axes(contracted), a.axes(batch), b.axes(batch))
+        free = "".join(label for label in a.labels + b.labels if label not in shared)
+        return _Term(builder.apply(op, a.value, b.value), free + batch)
+    # DotGeneral takes no integers; theirs is the same sum, exact in every order
+    labels = "".join(dict.fromkeys(a.labels + b.labels))
+    sizes = {**dict(zip(a.labels, a.value.shape, strict=True)), **dict(zip(b.labels, b.value.shape, strict=True))}
+    shape = _static(sizes[label] for label in labels)
+    wide = [
+        t.value
+        if t.labels == labels
+        else builder.apply(BroadcastInDim(shape, tuple(map(labels.index, t.labels))), t.value)
+        for t in (a, b)
+    ]
+    return _summed(_Term(builder.apply(Multiply(), *wide), labels), needed)
+
+
+def _arranged(term: _Term, output: str) -> Value:
+    """Axes in the order of `output`, repeated labels on a diagonal."""
+    value = term.value
+    perm = term.axes("".join(dict.fromkeys(output)))
+    if perm != tuple(range(len(perm))):
+        value = value.transpose(perm)
+    for axis, label in enumerate(output):
+        first = output.index(label)
+        if first < axis:
+            value = value.builder.apply(EmbedDiag(first, axis), value)
+    return value
+
+
+# --- front end --------------------------------------------------------------------------------------------------------
+
+
+def einsum(equation: str, *operands: Value) -> Value:
+    """Einstein summation over labelled axes; without "->" the output has the labels that occur once, in order.
+
+    Raises
+    ------
+    InvalidArgument, RankMismatch, ShapeMismatch, Unsupported
+        As `infer`.
+    """
+    if "->" not in equation:
+        counts = Counter("".join(equation.split()).replace(",", ""))
+        equation += "->" + "".join(sorted(label for label, n in counts.items() if n == 1))
+    op = Extension.of(FAMILY, "einsum", {"equation": "".join(equation.split())})
+    if not operands:
+        reject(op, "einsum takes at least one operand", "operands")
+    return operands[0].builder.apply(op, *operands)

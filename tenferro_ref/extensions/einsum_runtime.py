@@ -1,0 +1,42 @@
+"""Runtime of the einsum family, on NumPy by way of opt_einsum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tenferro_ref.dtype import DType, promote
+from tenferro_ref.errors import MissingDependency
+from tenferro_ref.extensions.einsum import extents, parse, path
+from tenferro_ref.ops import Extension
+from tenferro_ref.tensor import Array
+
+
+def execute(op: Extension, inputs: Sequence[Array]) -> Sequence[Array]:
+    """The contraction of all inputs."""
+    equation = parse(op)
+    dtype = promote(DType.of(x) for x in inputs).numpy
+    operands = [x.astype(dtype, copy=False) for x in inputs]
+    shapes = tuple(x.shape for x in operands)
+    sizes = extents(op, equation, shapes)
+    if any(sizes[label] == 0 for label in equation.summed):
+        return [np.zeros([sizes[label] for label in equation.output], dtype, order="F")]
+    try:
+        from opt_einsum import contract
+    except ImportError:
+        raise MissingDependency(name="opt_einsum", remedy="pip install opt-einsum") from None
+    text = f"{','.join(equation.inputs)}->{equation.kept}"
+    with np.errstate(all="ignore"):
+        result = np.asarray(contract(text, *operands, optimize=list(path(equation, shapes))))
+    if equation.kept != equation.output:
+        return [_on_diagonal(result, equation.output, equation.kept)]
+    return [result.copy(order="F") if any(np.may_share_memory(result, x) for x in inputs) else result]
+
+
+def _on_diagonal(x: Array, labels: str, kept: str) -> Array:
+    """Zeros with axes `labels`, and `x` with axes `kept` where the indices of equal labels agree."""
+    result = np.zeros([x.shape[kept.index(label)] for label in labels], x.dtype, order="F")
+    index = np.ix_(*(np.arange(n) for n in x.shape))
+    result[tuple(index[kept.index(label)] for label in labels)] = x
+    return result

@@ -1,0 +1,203 @@
+"""Runtime of the linalg family, on numpy.linalg and SciPy's LAPACK; every batch element is computed on its own.
+
+A matrix that an op cannot work on (singular, not positive definite, not finite where an iteration would not end) is an
+`InvalidArgument`, never a result full of NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import InvalidArgument
+from tenferro_ref.extensions.linalg import config_of, infer
+from tenferro_ref.ops import Extension, TensorType
+
+Matrix: TypeAlias = np.ndarray[Any, Any]
+Function: TypeAlias = Callable[..., tuple[Any, ...]]
+
+
+def execute(op: Extension, inputs: Sequence[Matrix]) -> Sequence[Matrix]:
+    """The results of the op.
+
+    Raises
+    ------
+    InvalidArgument
+        A matrix is singular, not positive definite, or not finite; the message names it by its batch index.
+    """
+    types = infer(op, tuple(TensorType(DType.of(x), x.shape) for x in inputs))
+    results = [np.zeros(t.shape, t.dtype.numpy, order="F") for t in types]
+    function, flags = _FUNCTIONS[op.op], config_of(op)
+    for index in np.ndindex(inputs[0].shape[2:]):
+        try:
+            with np.errstate(all="ignore"):
+                parts = function(*(x[(..., *index)] for x in inputs), **flags)
+        except np.linalg.LinAlgError as error:
+            which = f"matrix {list(index)} of the batch" if index else "the matrix"
+            raise InvalidArgument(op=op.op, argument="a", detail=f"{which}: {error}") from None
+        for result, part in zip(results, parts, strict=True):
+            result[(..., *index)] = part
+    return results
+
+
+def _lapack(name: str, *arrays: Matrix) -> Callable[..., Any]:
+    """The LAPACK routine for the arrays' dtype."""
+    from scipy.linalg import get_lapack_funcs
+
+    function: Callable[..., Any] = get_lapack_funcs(name, arrays)
+    return function
+
+
+def _finite(a: Matrix) -> Matrix:
+    if not np.isfinite(a).all():
+        raise np.linalg.LinAlgError("it has elements that are not finite")
+    return a
+
+
+def _cholesky(a: Matrix) -> tuple[Matrix]:
+    _finite(np.tril(a))
+    try:
+        return (np.linalg.cholesky(a),)
+    except np.linalg.LinAlgError:
+        raise np.linalg.LinAlgError("it is not positive definite") from None
+
+
+def _svd(a: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    u, s, vt = np.linalg.svd(_finite(a), full_matrices=False)
+    return u, s, vt
+
+
+# --- LU with partial pivoting -----------------------------------------------------------------------------------------
+
+
+def _getrf(a: Matrix) -> tuple[Matrix, Matrix]:
+    """L and U in one matrix, and for each row the row (from 0) that it was exchanged with."""
+    if a.size == 0:
+        return a, np.arange(min(a.shape))
+    packed, pivots, _ = _lapack("getrf", a)(a)
+    return packed, np.asarray(pivots)
+
+
+def _order(pivots: Matrix, n: int) -> tuple[Matrix, int]:
+    """The permutation that a sequence of exchanges makes of `range(n)`, and its parity."""
+    order, parity = np.arange(n), 1
+    for i, other in enumerate(pivots):
+        if other != i:
+            order[[i, other]], parity = order[[other, i]], -parity
+    return order, parity
+
+
+def _permutation(order: Matrix) -> Matrix:
+    """The matrix P for which `P A` has the rows `A[order]`."""
+    return np.eye(len(order))[order]
+
+
+def _unpack(packed: Matrix) -> tuple[Matrix, Matrix]:
+    k = min(packed.shape)
+    return np.tril(packed[:, :k], -1) + np.eye(len(packed), k), np.triu(packed[:k])
+
+
+def _lu(a: Matrix) -> tuple[Matrix, Matrix, Matrix, int]:
+    packed, pivots = _getrf(a)
+    order, parity = _order(pivots, len(a))
+    return _permutation(order), *_unpack(packed), parity
+
+
+def _lu_factor(a: Matrix) -> tuple[Matrix, Matrix, int]:
+    packed, pivots = _getrf(a)
+    return packed, pivots + 1, _order(pivots, len(a))[1]
+
+
+def _regular(diagonal: Matrix) -> None:
+    if not diagonal.all():
+        raise np.linalg.LinAlgError("it is singular")
+
+
+def _solved(packed: Matrix, pivots: Matrix, b: Matrix, transpose_a: bool, conjugate_a: bool) -> tuple[Matrix]:
+    _regular(packed.diagonal())
+    if b.size == 0:
+        return (b,)
+    if conjugate_a and not transpose_a:  # conj(A) X = B is A conj(X) = conj(B)
+        return (_solved(packed, pivots, b.conj(), False, False)[0].conj(),)
+    trans = (2 if conjugate_a else 1) if transpose_a else 0
+    return (_lapack("getrs", packed, b)(packed, pivots, b, trans=trans)[0],)
+
+
+def _solve(a: Matrix, b: Matrix) -> tuple[Matrix]:
+    return _solved(*_getrf(a), b, False, False)
+
+
+def _lu_solve_prepared(
+    a: Matrix, packed: Matrix, pivots: Matrix, b: Matrix, transpose_a: bool, conjugate_a: bool
+) -> tuple[Matrix]:
+    if ((pivots < 1) | (pivots > len(a))).any():
+        raise InvalidArgument(op="LuSolvePrepared", argument="pivots", detail=f"they must be 1 to {len(a)}")
+    return _solved(packed, pivots - 1, b, transpose_a, conjugate_a)
+
+
+# --- LU with full pivoting, triangular systems ------------------------------------------------------------------------
+
+
+def _full_piv_lu(a: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix, int]:
+    return _full(a)[:5]
+
+
+def _full(a: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix, int, bool]:
+    """P, L, U, Q, parity, and whether a pivot was too small and so replaced (by the rounding error of the largest)."""
+    if a.size == 0:
+        return a, a, a, a, 1, False
+    packed, rows, columns, info = _lapack("getc2", a)(a)
+    p, row_parity = _order(rows, len(a))
+    q, column_parity = _order(columns, len(a))
+    lower, upper = _unpack(packed)
+    return _permutation(p), lower, upper, _permutation(q), row_parity * column_parity, info > 0
+
+
+def _full_piv_lu_solve(a: Matrix, b: Matrix, transpose_a: bool) -> tuple[Matrix]:
+    p, lower, upper, q, _, replaced = _full(a)
+    if replaced:
+        raise np.linalg.LinAlgError("it is singular")
+    if transpose_a:  # A^T = Q^T U^T L^T P
+        return (p.T @ _trtrs(lower, _trtrs(upper, q @ b, lower=False, trans=1), lower=True, trans=1),)
+    return (q.T @ _trtrs(upper, _trtrs(lower, p @ b, lower=True), lower=False),)
+
+
+def _trtrs(a: Matrix, b: Matrix, *, lower: bool, trans: int = 0, unit: bool = False) -> Matrix:
+    """X of `op(A) X = B`."""
+    if not unit:
+        _regular(a.diagonal())
+    if b.size == 0:
+        return b
+    solution: Matrix = _lapack("trtrs", a, b)(a, b, lower=lower, trans=trans, unitdiag=unit)[0]
+    return solution
+
+
+def _triangular_solve(
+    a: Matrix, b: Matrix, left_side: bool, lower: bool, transpose_a: bool, unit_diagonal: bool
+) -> tuple[Matrix]:
+    if left_side:
+        return (_trtrs(a, b, lower=lower, trans=int(transpose_a), unit=unit_diagonal),)
+    # X op(A) = B is op(A)^T X^T = B^T
+    return (_trtrs(a, b.T, lower=lower, trans=int(not transpose_a), unit=unit_diagonal).T,)
+
+
+_FUNCTIONS: dict[str, Function] = {
+    "Cholesky": _cholesky,
+    "Lu": _lu,
+    "LuFactor": _lu_factor,
+    "LuSolvePrepared": _lu_solve_prepared,
+    "FullPivLu": _full_piv_lu,
+    "FullPivLuSolve": _full_piv_lu_solve,
+    "Svd": _svd,
+    "SvdVals": lambda a: (np.linalg.svd(_finite(a), compute_uv=False),),
+    "Qr": lambda a: tuple(np.linalg.qr(a)),
+    "Eigh": lambda a: tuple(np.linalg.eigh(_finite(a))),
+    "EighVals": lambda a: (np.linalg.eigvalsh(_finite(a)),),
+    "Eig": lambda a: tuple(np.linalg.eig(_finite(a))),
+    "EigVals": lambda a: (np.linalg.eigvals(_finite(a)),),
+    "TriangularSolve": _triangular_solve,
+    "Solve": _solve,
+}

@@ -1,0 +1,334 @@
+"""The einsum family: native and lowered to standard ops, against an explicit loop and numpy.einsum; rules and errors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tenferro_ref.dims import InputDim, UpperBound
+from tenferro_ref.dtype import DType, promote
+from tenferro_ref.errors import (
+    InvalidArgument,
+    InvalidCompiledGraph,
+    RankMismatch,
+    ShapeMismatch,
+    Unsupported,
+    UnsupportedOp,
+)
+from tenferro_ref.extensions import einsum
+from tenferro_ref.extensions.standard import standard_view
+from tenferro_ref.ops import BroadcastInDim, DynamicTruncate, Extension, Multiply, ReduceSum, TensorType
+from tenferro_ref.program import GraphBuilder, LoweringView, dumps, loads, to_exec
+from tenferro_ref.runtime import GraphExecutor
+from tenferro_ref.tensor import same_bits
+from tests.extensions.extension_helpers import program, run
+
+EQUATIONS = [
+    "ij,jk->ik", "abc,ba->c", "i->ii", "i->iii", "ij->iji", "ii->i", "ii->", "iii->i", "ijij->ji", "ij,ij->ij",
+    "ij,ji->ij", "i,j->ij", "i,j->ji", "ij->", "ij,jk,kl,lm->mi", "iij,jk,kl->lil", "ijb,jkb->ikb", "bij,kjb->ikb",
+    ",->", "->", ",i->i", "ij,ij->", "i,i,i->i", "ab,b,c->ca", "ij,kl->", "aab,bcc->cba", "ij,j->i", "zA,Aß->ßz",
+]  # fmt: skip
+
+
+def by_loop(equation, arrays):
+    """Every product, one at a time, in the promoted dtype."""
+    left, output = equation.split("->")
+    inputs = left.split(",")
+    sizes = {a: n for labels, x in zip(inputs, arrays, strict=True) for a, n in zip(labels, x.shape, strict=True)}
+    dtype = promote(DType.of(x) for x in arrays).numpy
+    result = np.zeros([sizes[a] for a in output], dtype)
+    with np.errstate(over="ignore"):
+        for index in product(*(range(n) for n in sizes.values())):
+            at = dict(zip(sizes, index, strict=True))
+            term = dtype.type(1)
+            for labels, x in zip(inputs, arrays, strict=True):
+                term = term * x[tuple(at[a] for a in labels)].astype(dtype)
+            result[tuple(at[a] for a in output)] += term
+    return result
+
+
+def lowered(p):
+    q = standard_view(LoweringView.of(p)).program
+    assert not any(isinstance(ins.op, Extension) for ins in q.instructions)
+    assert q.output_types == p.output_types
+    return q
+
+
+def check(equation, arrays):
+    """Native and lowered give the loop's result; the arrays are small integers, so that sums are exact."""
+    want = by_loop(equation, arrays)
+    (native,) = run(lambda *v: einsum.einsum(equation, *v), *arrays)
+    np.testing.assert_array_equal(native, want)
+    assert native.dtype == want.dtype
+    q = lowered(program(lambda *v: einsum.einsum(equation, *v), *arrays))
+    (standard,) = GraphExecutor(checking=True).eval_exec_ir(to_exec(q), arrays)
+    np.testing.assert_array_equal(standard, want)
+    assert standard.dtype == want.dtype
+    return native
+
+
+def integers(dtype, shape, seed):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(-3, 4, shape)
+    return np.asarray(values + 1j * rng.integers(-3, 4, shape) if dtype.is_complex else values).astype(dtype.numpy)
+
+
+def operands(equation, sizes, dtypes):
+    inputs = equation.split("->")[0].split(",")
+    return [integers(dtypes[i % len(dtypes)], [sizes[a] for a in labels], i) for i, labels in enumerate(inputs)]
+
+
+@pytest.mark.parametrize("dtypes", [[DType.F64], [DType.I32], [DType.C32, DType.F32, DType.F64]])
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_equations(equation, dtypes):
+    labels = sorted({a for a in equation if a.isalpha()})
+    check(equation, operands(equation, {a: 2 + i for i, a in enumerate(labels)}, dtypes))  # extents all different
+    check(equation, operands(equation, dict.fromkeys(labels, 2), dtypes))  # and all equal
+
+
+@st.composite
+def contractions(draw):
+    inputs = draw(st.lists(st.text("abcd", max_size=3), min_size=1, max_size=4))
+    labels = sorted(set("".join(inputs)))
+    output = draw(st.text(labels, max_size=3)) if labels else ""
+    sizes = {a: draw(st.sampled_from([2, 3, 1, 0])) for a in labels}
+    dtypes = draw(st.lists(st.sampled_from([*DType]), min_size=1, max_size=2))
+    return f"{','.join(inputs)}->{output}", sizes, dtypes
+
+
+@given(contractions())
+@settings(max_examples=50, deadline=None)
+def test_any_equation(case):
+    equation, sizes, dtypes = case
+    arrays = operands(equation, sizes, dtypes)
+    if all(x.dtype == bool for x in arrays):
+        return
+    got = check(equation, arrays)
+    output = equation.split("->")[1]
+    if len(set(output)) == len(output) and all(x.dtype == got.dtype for x in arrays):
+        np.testing.assert_array_equal(got, np.einsum(equation, *arrays))
+
+
+@given(st.integers(3, 7), st.integers(0, 10**6))
+@settings(max_examples=20, deadline=None)
+def test_chains_keep_their_value_whatever_the_path(n, seed):
+    rng = np.random.default_rng(seed)
+    extents = rng.integers(1, 5, n + 1)
+    letters = "abcdefgh"
+    equation = ",".join(letters[i : i + 2] for i in range(n)) + "->" + letters[0] + letters[n]
+    arrays = [integers(DType.F64, extents[i : i + 2], i) for i in range(n)]
+    (got,) = run(lambda *v: einsum.einsum(equation, *v), *arrays)
+    np.testing.assert_array_equal(got, np.linalg.multi_dot(arrays))
+
+
+def test_integers_wrap():
+    big = np.array([2**31 - 1, 2], np.int32)
+    check("i,i->i", [big, big])
+    (total,) = run(lambda x: einsum.einsum("i->", x), np.array([2**31 - 1, 1], np.int32))
+    assert total == -(2**31)
+
+
+def test_sums_over_nothing_are_zero_whatever_stands_beside():
+    arrays = [np.zeros((0, 2)), np.array([np.nan, np.inf])]
+    check("ij,k->k", arrays)
+    assert run(lambda *v: einsum.einsum("ij,k->k", *v), *arrays)[0].tolist() == [0, 0]
+
+
+def test_a_result_never_shares_memory_with_an_operand():
+    x = np.asfortranarray(np.arange(6.0).reshape(2, 3))
+    for equation in ("ij->ij", "ij->ji"):
+        (got,) = run(lambda v, e=equation: einsum.einsum(e, v), x)
+        assert not np.may_share_memory(got, x)
+
+
+# --- lowering ---------------------------------------------------------------------------------------------------------
+
+
+def ops_of(equation, *types):
+    b = GraphBuilder()
+    p = b.build(einsum.einsum(equation, *(b.input(dtype, shape) for dtype, shape in types)))
+    return [ins.op for ins in lowered(p).instructions]
+
+
+def test_the_recipe():
+    f = "F64"
+    names = [[op.name for op in ops] for ops in (
+        ops_of("ij,jk->ik", (f, (2, 3)), (f, (3, 4))),
+        ops_of("ij->ij", (f, (2, 3))),
+        ops_of("abc,ba->c", (f, (2, 3, 4)), (f, (3, 2))),
+        ops_of("iij,jkl->ki", (f, (2, 2, 3)), (f, (3, 4, 5))),
+        ops_of("i,j->ij", (f, (2,)), (f, (3,))),
+        ops_of("ij,ij->ij", (f, (2, 3)), (f, (2, 3))),
+        ops_of("ij->iji", (f, (2, 3))),
+        ops_of("ij,jk->ik", ("F32", (2, 3)), (f, (3, 4))),
+        ops_of("ij,jk->ik", ("I32", (2, 3)), ("I32", (3, 4))),
+    )]  # fmt: skip
+    assert names == [
+        ["DotGeneral"],
+        [],
+        ["DotGeneral"],
+        ["ExtractDiag", "ReduceSum", "DotGeneral", "Transpose"],
+        ["BroadcastInDim", "BroadcastInDim", "Multiply"],
+        ["Multiply"],
+        ["EmbedDiag"],
+        ["Convert", "DotGeneral"],
+        ["BroadcastInDim", "BroadcastInDim", "Multiply", "ReduceSum"],
+    ]
+
+
+def test_batch_labels_end_up_last_before_the_transpose():
+    dot, transpose = ops_of("bij,bjk->bik", ("F64", (2, 3, 4)), ("F64", (2, 4, 5)))
+    assert (dot.lhs_batch_dims, dot.rhs_batch_dims, dot.lhs_contracting_dims, dot.rhs_contracting_dims) == (
+        (0,), (0,), (2,), (1,),
+    )  # fmt: skip
+    assert transpose.perm == (2, 0, 1)
+
+
+def test_a_long_chain_follows_the_cheap_path():
+    """(A B) c costs far more than A (B c)."""
+    shapes = [(50, 50), (50, 50), (50,)]
+    ops = ops_of("ij,jk,k->i", *(("F64", s) for s in shapes))
+    assert len(ops) == 2
+    b = GraphBuilder()
+    p = lowered(b.build(einsum.einsum("ij,jk,k->i", *(b.input("F64", s) for s in shapes))))
+    assert all(p.slot_types[s].rank == 1 for ins in p.instructions for s in ins.output_slots)
+
+
+def test_programs_around_an_einsum_stay_what_they_are():
+    b = GraphBuilder("around")
+    x, y = b.input("F64", ("n", 3)), b.input("F64", (3, "n"))
+    inner = einsum.einsum("ij,ji->j", x, y)
+    p = b.build(-inner, x, inner, einsum.einsum("ij->ij", x))
+    view = LoweringView.of(p, ((2, 3), (3, 2)))
+    standard = standard_view(view)
+    assert standard.input_specs == view.input_specs
+    assert standard.program.name == "around"
+    arrays = [integers(DType.F64, (2, 3), 0), integers(DType.F64, (3, 2), 1)]
+    want = GraphExecutor().eval_exec_ir(to_exec(p), arrays)
+    got = GraphExecutor().eval_exec_ir(to_exec(standard.program), arrays)
+    assert all(map(same_bits, got, want))
+
+
+def test_views_without_einsum_are_left_alone():
+    b = GraphBuilder()
+    view = LoweringView.of(b.build(-b.input("F64", (2,))))
+    assert standard_view(view) is view
+
+
+def test_bounded_extents_are_not_lowered():
+    b = GraphBuilder()
+    x = b.apply(DynamicTruncate(0), b.input("F64", (4,)), b.input("I64"))
+    standard = standard_view(LoweringView.of(b.build(einsum.einsum("i->", x))))
+    assert [ins.op.name for ins in standard.program.instructions] == ["DynamicTruncate", "Extension"]
+
+
+PATH = """
+from tenferro_ref.extensions.einsum import Equation, path
+terms = ("ab", "bc", "cd", "de", "ef", "fg", "gh", "ha", "ac", "ce")
+print(path(Equation(terms, ""), ((2, 2),) * len(terms)))
+"""
+
+
+def test_the_path_is_the_same_in_every_process():
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", PATH], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(outputs) == 1
+
+
+# --- rules ------------------------------------------------------------------------------------------------------------
+
+
+def type_of(equation, *inputs):
+    (result,) = Extension.of(einsum.FAMILY, "einsum", {"equation": equation}).result_types(inputs)
+    return result
+
+
+def t(*shape, dtype=DType.F64):
+    return TensorType(dtype, shape)
+
+
+def test_dtypes_are_the_fold_of_promotion():
+    assert type_of("i,i->i", t(2, dtype=DType.I32), t(2, dtype=DType.F32)).dtype is DType.F64
+    assert type_of("i,i,i->i", t(2, dtype=DType.Bool), t(2, dtype=DType.C32), t(2, dtype=DType.F32)).dtype is DType.C32
+    with pytest.raises(Unsupported, match="dtype Bool"):
+        type_of("ij->ji", t(2, 2, dtype=DType.Bool))
+
+
+def test_symbolic_extents():
+    n, m = InputDim(0, 0), InputDim(0, 1)
+    assert type_of("ij,jk->ki", t(n, m), t(m, 4)).shape == (4, n)
+    assert type_of("i,i->i", t(n), t(3)).shape == (3,)
+    assert type_of("i,i->i", t(UpperBound(5)), t(n)).shape == (n,)
+    assert type_of("i->i", t(UpperBound(5))).shape == (UpperBound(5),)
+
+
+@pytest.mark.parametrize(
+    ("equation", "inputs", "kind", "message"),
+    [
+        ("ij,jk", [t(2, 2), t(2, 2)], InvalidArgument, "not of the form"),
+        ("ij->jk->k", [t(2, 2)], InvalidArgument, "not of the form"),
+        ("...i->i", [t(2)], InvalidArgument, "an ellipsis is not supported"),
+        ("i1->i", [t(2, 2)], InvalidArgument, "'1' is no label"),
+        ("ij->i,j", [t(2, 2)], InvalidArgument, "',' is no label"),
+        ("i-j->i", [t(2, 2)], InvalidArgument, "'-' is no label"),
+        ("ij->ik", [t(2, 2)], InvalidArgument, "output label 'k' is in no operand"),
+        ("ij->i", [t(2)], RankMismatch, "length\\) 2, got 1"),
+        ("ij,jk->ik", [t(2, 3), t(4, 5)], ShapeMismatch, r"\(2, 3\) and \(4, 5\)"),
+        ("i,i->i", [t(1), t(3)], ShapeMismatch, "do not fit"),  # an extent of 1 is not broadcast
+        ("ii->i", [t(2, 3)], ShapeMismatch, "do not fit"),
+        ("ij,jk->ik", [t(2, 2)], InvalidCompiledGraph, "expected 2 inputs, got 1"),
+        ("i->i", [], InvalidCompiledGraph, "expected 1 inputs, got 0"),
+    ],
+)  # fmt: skip
+def test_errors(equation, inputs, kind, message):
+    with pytest.raises(kind, match=message) as error:
+        type_of(equation, *inputs)
+    assert getattr(error.value, "op", "einsum") == "einsum"
+
+
+def test_more_errors():
+    letters = (
+        [chr(0x3B1 + i) for i in range(18)] + [chr(0x61 + i) for i in range(26)] + [chr(0x41 + i) for i in range(9)]
+    )
+    with pytest.raises(InvalidArgument, match="53 labels; at most 52"):
+        type_of("".join(letters) + "->", t(*[1] * 53))
+    with pytest.raises(UnsupportedOp, match="no such op"):
+        Extension.of(einsum.FAMILY, "contract", {}).result_types((t(2),))
+    with pytest.raises(InvalidArgument, match="equation: 3 has the wrong type"):
+        Extension.of(einsum.FAMILY, "einsum", {"equation": 3}).result_types((t(2),))
+    with pytest.raises(InvalidArgument, match="at least one operand"):
+        einsum.einsum("->")
+
+
+def test_extents_that_only_the_run_shows_to_differ():
+    b = GraphBuilder()
+    p = to_exec(b.build(einsum.einsum("i,i->", b.input("F64", ("n",)), b.input("F64", ("m",)))))
+    executor = GraphExecutor()
+    assert executor.eval_exec_ir(p, [np.ones(3), np.ones(3)])[0] == 3
+    for evaluate in (executor.eval_exec_ir, executor.eval_unsegmented):
+        with pytest.raises(ShapeMismatch):
+            evaluate(p, [np.ones(1), np.ones(3)])
+
+
+def test_the_implicit_output_has_the_labels_that_occur_once():
+    x, y = integers(DType.F64, (2, 3), 0), integers(DType.F64, (3, 4), 1)
+    for equation, arrays in (("kj , ji", [x, y]), ("ba", [x]), ("ij,jk,k", [x, y, np.ones(4)])):
+        (got,) = run(lambda *v, e=equation: einsum.einsum(e, *v), *arrays)
+        np.testing.assert_array_equal(got, np.einsum(equation, *arrays))
+
+
+def test_programs_are_written_and_read():
+    p = program(lambda v: einsum.einsum("ij->iji", v), np.zeros((2, 3)))
+    assert loads(dumps(p)) == p
+    assert p.instructions[0].op.config == '{"equation":"ij->iji"}'
+    assert {type(op) for op in ops_of("i,j->", ("I32", (2,)), ("I32", (3,)))} <= {BroadcastInDim, Multiply, ReduceSum}

@@ -1,0 +1,400 @@
+"""The linalg family: what defines each factor, batches, edge cases, metadata, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tenferro_ref.dims import InputDim, UpperBound
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import (
+    DTypeMismatch,
+    InvalidArgument,
+    InvalidCompiledGraph,
+    RankMismatch,
+    ShapeMismatch,
+    Unsupported,
+    UnsupportedOp,
+)
+from tenferro_ref.extensions import linalg
+from tenferro_ref.ops import Extension, TensorType
+from tenferro_ref.program import GraphBuilder, dumps, loads, to_exec
+from tenferro_ref.runtime import GraphExecutor
+from tests.extensions.extension_helpers import close, program, random, run
+
+DTYPES = [DType.F32, DType.F64, DType.C32, DType.C64]
+BATCHES = [(), (2, 2)]
+SHAPES = [(3, 3), (4, 2), (2, 4)]
+
+
+def matrices(*arrays):
+    """The matrices of all operands, batch element by batch element."""
+    for index in np.ndindex(arrays[0].shape[2:]):
+        yield tuple(x[(..., *index)] for x in arrays)
+
+
+def adjoint(a):
+    return a.conj().T
+
+
+def is_unitary(q):
+    close(adjoint(q) @ q, np.eye(q.shape[1], dtype=q.dtype))
+
+
+def positive(dtype, n, batch=()):
+    a = random(dtype, (n, n, *batch), 1)
+    out = np.empty_like(a)
+    for index in np.ndindex(batch):
+        m = a[(..., *index)]
+        out[(..., *index)] = m @ adjoint(m) + n * np.eye(n)
+    return out
+
+
+def regular(dtype, n, batch=()):
+    return random(dtype, (n, n, *batch), 2) + dtype.numpy.type(2 * n) * np.eye(n, dtype=dtype.numpy).reshape(
+        n, n, *[1] * len(batch)
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("batch", BATCHES)
+def test_cholesky(dtype, batch):
+    a = positive(dtype, 3, batch)
+    noisy = a.copy(order="F")
+    noisy[0, 2] = 99  # above the diagonal: not read
+    (got,) = run(linalg.cholesky, noisy)
+    for factor, m in matrices(got, a):
+        assert np.array_equal(factor, np.tril(factor))
+        assert (factor.diagonal().real > 0).all()
+        close(factor @ adjoint(factor), m)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("batch", BATCHES)
+def test_lu(dtype, shape, batch):
+    a = random(dtype, (*shape, *batch), 3)
+    p, lower, upper, parity = run(linalg.lu, a)
+    packed, pivots, same_parity = run(linalg.lu_factor, a)
+    np.testing.assert_array_equal(parity, same_parity)
+    for m, pm, lm, um, packed_m in matrices(a, p, lower, upper, packed):
+        assert sorted(map(tuple, pm.real.tolist())) == sorted(map(tuple, np.eye(len(m)).tolist()))
+        assert np.array_equal(lm, np.tril(lm))
+        np.testing.assert_array_equal(lm.diagonal(), 1)
+        assert (np.abs(lm) <= np.sqrt(2) + 1e-6).all()  # LAPACK weighs complex pivots by |re| + |im|
+        assert np.array_equal(um, np.triu(um))
+        close(pm @ m, lm @ um)
+        k = min(shape)
+        np.testing.assert_array_equal(np.triu(packed_m)[:k], um)
+        np.testing.assert_array_equal(np.tril(packed_m, -1)[:, :k], np.tril(lm, -1))
+    for index in np.ndindex(batch):
+        np.testing.assert_allclose(np.linalg.det(p[(..., *index)]), parity[index], rtol=1e-6)
+        _, want = scipy.linalg.lu_factor(a[(..., *index)])
+        np.testing.assert_array_equal(pivots[(..., *index)], want + 1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("batch", BATCHES)
+def test_full_piv_lu(dtype, batch):
+    a = random(dtype, (4, 4, *batch), 4)
+    p, lower, upper, q, parity = run(linalg.full_piv_lu, a)
+    for m, pm, lm, um, qm in matrices(a, p, lower, upper, q):
+        close(pm @ m @ qm.T, lm @ um)
+        np.testing.assert_array_equal(lm.diagonal(), 1)
+        assert (np.abs(um[0, 0]) >= np.abs(m) - 1e-6).all()  # the largest of all is the first pivot
+    for index in np.ndindex(batch):
+        determinant = np.linalg.det(p[(..., *index)]) * np.linalg.det(q[(..., *index)])
+        np.testing.assert_allclose(determinant, parity[index], rtol=1e-6)
+
+
+def test_full_piv_lu_of_a_singular_matrix_still_reconstructs():
+    a = np.asfortranarray(np.ones((3, 3)))
+    p, lower, upper, q, _ = run(linalg.full_piv_lu, a)
+    close(p.T @ lower @ upper @ q, a)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("batch", BATCHES)
+def test_svd_and_qr(dtype, shape, batch):
+    a = random(dtype, (*shape, *batch), 5)
+    u, s, vt = run(linalg.svd, a)
+    (values,) = run(linalg.svdvals, a)
+    q, r = run(linalg.qr, a)
+    close(values, s)
+    for m, um, vm, qm, rm in matrices(a, u, vt, q, r):
+        is_unitary(um)
+        is_unitary(adjoint(vm))
+        is_unitary(qm)
+        assert np.array_equal(rm, np.triu(rm))
+        close(qm @ rm, m)
+    for index in np.ndindex(batch):
+        sm = s[(..., *index)]
+        assert (sm[:-1] >= sm[1:]).all()
+        assert (sm >= 0).all()
+        close((u[(..., *index)] * sm) @ vt[(..., *index)], a[(..., *index)])
+        close(sm, scipy.linalg.svdvals(a[(..., *index)]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("batch", BATCHES)
+def test_eigh(dtype, batch):
+    a = positive(dtype, 4, batch)
+    noisy = a.copy(order="F")
+    noisy[0, 3] = 99
+    values, vectors = run(linalg.eigh, noisy)
+    close(run(linalg.eigvalsh, noisy)[0], values)
+    for index in np.ndindex(batch):
+        w, v, m = values[(..., *index)], vectors[(..., *index)], a[(..., *index)]
+        assert (w[:-1] <= w[1:]).all()
+        is_unitary(v)
+        close(m @ v, v * w)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("batch", BATCHES)
+def test_eig(dtype, batch):
+    a = random(dtype, (4, 4, *batch), 6)
+    values, vectors = run(linalg.eig, a)
+    (alone,) = run(linalg.eigvals, a)
+    for index in np.ndindex(batch):
+        w, v, m = values[(..., *index)], vectors[(..., *index)], a[(..., *index)]
+        close(m @ v, v * w)
+        close(np.sort_complex(alone[(..., *index)]), np.sort_complex(w))
+        np.testing.assert_allclose(np.linalg.norm(v, axis=0), 1, rtol=1e-5)
+
+
+def test_eigenvalues_of_a_real_matrix_are_complex_even_where_they_are_real():
+    values, vectors = run(linalg.eig, np.diag(np.array([1, 2], np.float32)))
+    assert values.dtype == vectors.dtype == np.complex64
+    assert sorted(values.tolist(), key=abs) == [1, 2]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("flags", range(16))
+def test_triangular_solve(dtype, batch, flags):
+    left, lower, transpose, unit = (bool(flags & bit) for bit in (1, 2, 4, 8))
+    a = regular(dtype, 3, batch)
+    b = random(dtype, (3, 2, *batch) if left else (2, 3, *batch), 7)
+    options = {"left_side": left, "lower": lower, "transpose_a": transpose, "unit_diagonal": unit}
+    (x,) = run(lambda a, b: linalg.triangular_solve(a, b, **options), a, b)
+    for m, bm, xm in matrices(a, b, x):
+        t = np.tril(m) if lower else np.triu(m)
+        if unit:
+            np.fill_diagonal(t, 1)
+        t = t.T if transpose else t
+        close(t @ xm if left else xm @ t, bm)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("batch", BATCHES)
+def test_solves(dtype, batch):
+    a, b = regular(dtype, 3, batch), random(dtype, (3, 2, *batch), 8)
+    _, packed, pivots, _ = a, *run(linalg.lu_factor, a)
+    results = {"A": run(linalg.solve, a, b)[0], "full": run(linalg.full_piv_lu_solve, a, b)[0]}
+    results["full T"] = run(lambda a, b: linalg.full_piv_lu_solve(a, b, transpose_a=True), a, b)[0]
+    operators = {"A": np.asarray, "full": np.asarray, "full T": np.transpose}
+    for name, transpose, conjugate, operator in (
+        ("prepared", False, False, np.asarray),
+        ("prepared T", True, False, np.transpose),
+        ("prepared H", True, True, adjoint),
+        ("prepared conj", False, True, np.conj),
+    ):
+
+        def build(*operands, transpose=transpose, conjugate=conjugate):
+            return linalg.lu_solve_prepared(*operands, transpose_a=transpose, conjugate_a=conjugate)
+
+        results[name], operators[name] = run(build, a, packed, pivots, b)[0], operator
+    for name, x in results.items():
+        for m, bm, xm in matrices(a, b, x):
+            close(operators[name](m) @ xm, bm)
+
+
+@given(st.integers(0, 4), st.integers(0, 4), st.integers(0, 2), st.sampled_from([np.float64, np.complex64]))
+@settings(max_examples=40, deadline=None)
+def test_extents_down_to_zero(m, n, batch, dtype):
+    a = np.asfortranarray(np.arange(m * n * batch).reshape(m, n, batch) % 7, dtype=dtype)
+    p, lower, upper, parity = run(linalg.lu, a)
+    u, s, vt = run(linalg.svd, a)
+    q, r = run(linalg.qr, a)
+    run(linalg.lu_factor, a)
+    for index in range(batch):
+        close(p[..., index].T @ lower[..., index] @ upper[..., index], a[..., index], DType.F32)
+        close((u[..., index] * s[..., index]) @ vt[..., index], a[..., index], DType.F32)
+        close(q[..., index] @ r[..., index], a[..., index], DType.F32)
+        assert abs(parity[index]) == 1
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 0, 2), (2, 2, 0), (0, 0, 0)])
+def test_square_ops_without_elements(shape):
+    a = np.zeros(shape)
+    for build in (linalg.cholesky, linalg.eigh, linalg.eigvalsh, linalg.eig, linalg.eigvals):
+        assert all(x.size == 0 for x in run(build, a))
+    parity = run(linalg.full_piv_lu, a)[4]
+    np.testing.assert_array_equal(parity, np.ones(shape[2:]))  # of no exchange
+    for build in (linalg.solve, linalg.full_piv_lu_solve, linalg.triangular_solve):
+        (x,) = run(build, a, np.zeros((shape[0], 3, *shape[2:])))
+        assert x.size == 0
+    regular_a = np.eye(2)
+    assert run(linalg.solve, regular_a, np.zeros((2, 0)))[0].shape == (2, 0)
+    assert run(linalg.triangular_solve, regular_a, np.zeros((2, 0)))[0].shape == (2, 0)
+    assert run(linalg.full_piv_lu_solve, regular_a, np.zeros((2, 0)))[0].shape == (2, 0)
+
+
+# --- matrices that an op cannot work on -------------------------------------------------------------------------------
+
+SINGULAR = np.array([[1.0, 2.0], [2.0, 4.0]])
+NOT_FINITE = np.array([[1.0, np.nan], [0.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("build", "a", "reason"),
+    [
+        (linalg.cholesky, np.array([[1.0, 2], [2, 1]]), "not positive definite"),
+        (linalg.cholesky, np.zeros((1, 1)), "not positive definite"),
+        (linalg.cholesky, np.full((1, 1), np.nan), "not finite"),
+        (linalg.cholesky, np.full((2, 2), np.inf), "not finite"),
+        (lambda a: linalg.solve(a, a), SINGULAR, "singular"),
+        (lambda a: linalg.full_piv_lu_solve(a, a), SINGULAR, "singular"),
+        (lambda a: linalg.triangular_solve(a, a), np.zeros((2, 2)), "singular"),
+        (lambda a: linalg.triangular_solve(a, a, left_side=False), np.zeros((2, 2)), "singular"),
+        (lambda a: linalg.lu_solve_prepared(a, *linalg.lu_factor(a)[:2], a), SINGULAR, "singular"),
+        (linalg.svd, NOT_FINITE, "not finite"),
+        (linalg.svdvals, NOT_FINITE, "not finite"),
+        (linalg.eigh, np.full((2, 2), np.inf), "not finite"),
+        (linalg.eigvalsh, NOT_FINITE.T, "not finite"),
+        (linalg.eig, NOT_FINITE, "not finite"),
+        (linalg.eigvals, NOT_FINITE, "not finite"),
+    ],
+)
+def test_a_matrix_that_the_op_cannot_work_on(build, a, reason):
+    with pytest.raises(InvalidArgument, match=f"the matrix: .*{reason}") as plain:
+        run(build, a)
+    assert plain.value.argument == "a"
+    batch = np.stack([np.eye(len(a)), np.eye(len(a)), a], axis=2)
+    with pytest.raises(InvalidArgument, match=rf"matrix \[2\] of the batch: .*{reason}"):
+        run(build, batch)
+
+
+def test_what_is_not_finite_goes_through_direct_factorisations():
+    lower, upper = run(linalg.lu, NOT_FINITE)[1:3]
+    assert np.isnan(lower).any() or np.isnan(upper).any()
+    assert np.isnan(run(linalg.qr, NOT_FINITE)[1]).any()
+    assert np.isnan(run(linalg.solve, np.eye(2), NOT_FINITE)[0]).any()
+
+
+def test_unit_diagonal_is_not_read():
+    (x,) = run(lambda a, b: linalg.triangular_solve(a, b, unit_diagonal=True), np.zeros((2, 2)), np.eye(2))
+    np.testing.assert_array_equal(x, np.eye(2))
+
+
+@pytest.mark.parametrize("bad", [0, 3, -1])
+def test_pivots_out_of_range(bad):
+    a, pivots = np.eye(2), np.array([1, bad], np.int32)
+    with pytest.raises(InvalidArgument, match="pivots: they must be 1 to 2"):
+        run(linalg.lu_solve_prepared, a, a, pivots, a)
+
+
+# --- rules ------------------------------------------------------------------------------------------------------------
+
+
+def types_of(op, *shapes, dtype=DType.F64, config=None):
+    inputs = tuple(t if isinstance(t, TensorType) else TensorType(dtype, t) for t in shapes)
+    return Extension.of(linalg.FAMILY, op, config or {}).result_types(inputs)
+
+
+@pytest.mark.parametrize("op", linalg.RULES)
+def test_every_op_rejects_what_is_no_matrix_and_dtypes_without_a_routine(op):
+    rule = linalg.RULES[op]
+
+    def operands(dtype, shape):
+        return [TensorType(wanted or dtype, shape[:1] if wanted else shape) for wanted in rule.operands]
+
+    types_of(op, *operands(DType.C32, (2, 2)))
+    with pytest.raises(RankMismatch) as rank:
+        types_of(op, *operands(DType.F64, (2,)))
+    assert (rank.value.op, rank.value.expected, rank.value.actual) == (op, 2, 1)
+    for dtype in (DType.I32, DType.I64, DType.Bool):
+        with pytest.raises(Unsupported, match=f"dtype {dtype}"):
+            types_of(op, *operands(dtype, (2, 2)))
+    with pytest.raises(InvalidCompiledGraph, match="inputs, got"):
+        types_of(op, *operands(DType.F64, (2, 2)), (2, 2))
+    with pytest.raises(InvalidArgument, match="unknown key 'gauge'"):
+        types_of(op, *operands(DType.F64, (2, 2)), config={"gauge": True})
+
+
+@pytest.mark.parametrize("op", sorted({*linalg.RULES} - {"Lu", "LuFactor", "Svd", "SvdVals", "Qr"}))
+def test_square_matrices_are_square(op):
+    shapes = [TensorType(w or DType.F64, (2,) if w else (2, 3)) for w in linalg.RULES[op].operands]
+    with pytest.raises(ShapeMismatch) as error:
+        types_of(op, *shapes)
+    assert (error.value.op, error.value.lhs) == (op, (2, 3))
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "kind"),
+    [
+        ("Solve", [(2, 2), (3, 1)], ShapeMismatch),
+        ("Solve", [(2, 2), (2,)], RankMismatch),
+        ("Solve", [(2, 2, 3), (2, 1)], RankMismatch),
+        ("Solve", [(2, 2, 3), (2, 1, 1)], ShapeMismatch),  # batch axes do not broadcast
+        ("FullPivLuSolve", [(2, 2), (3, 1)], ShapeMismatch),
+        ("TriangularSolve", [(2, 2), (1, 2)], ShapeMismatch),
+        ("Solve", [(2, 2), TensorType(DType.F32, (2, 2))], DTypeMismatch),
+        ("LuSolvePrepared", [(2, 2), (2, 2), TensorType(DType.I64, (2,)), (2, 1)], DTypeMismatch),
+        ("LuSolvePrepared", [(2, 2), (2, 2), TensorType(DType.I32, (3,)), (2, 1)], ShapeMismatch),
+        ("LuSolvePrepared", [(2, 2), (3, 3), TensorType(DType.I32, (2,)), (2, 1)], ShapeMismatch),
+        ("Determinant", [(2, 2)], UnsupportedOp),
+    ],
+)
+def test_operands_that_do_not_fit(op, shapes, kind):
+    with pytest.raises(kind) as error:
+        types_of(op, *shapes)
+    assert error.value.op == op
+
+
+def test_right_side_takes_rows():
+    assert types_of("TriangularSolve", (2, 2), (5, 2), config={"left_side": False})[0].shape == (5, 2)
+    with pytest.raises(ShapeMismatch):
+        types_of("TriangularSolve", (2, 2), (2, 5), config={"left_side": False})
+
+
+@pytest.mark.parametrize("config", ["[]", "{", '{"lower": 1}', '{"lower": null}', '{"lower": "yes"}'])
+def test_bad_configurations(config):
+    t = TensorType(DType.F64, (2, 2))
+    with pytest.raises(InvalidArgument) as error:
+        Extension(linalg.FAMILY, "TriangularSolve", config).result_types((t, t))
+    assert (error.value.op, error.value.argument) == ("TriangularSolve", "config")
+
+
+def test_symbolic_shapes():
+    m, n, batch = InputDim(0, 0), InputDim(0, 1), InputDim(0, 2)
+    u, s, vt = types_of("Svd", (m, n, batch), dtype=DType.C32)
+    assert (u.shape[0], u.shape[2], vt.shape[1]) == (m, batch, n)
+    assert str(s.shape[0]) == "min(in0.0, in0.1)"
+    assert (u.dtype, s.dtype) == (DType.C32, DType.F32)
+    assert types_of("Cholesky", (m, m))[0].shape == (m, m)
+    assert types_of("Eigh", (m, 3))[0].shape == (3,)  # square: what is known of one extent holds for the other
+    assert types_of("Solve", (UpperBound(4), UpperBound(4)), (4, 2))[0].shape == (4, 2)
+
+
+def test_one_symbolic_program_at_many_sizes():
+    b = GraphBuilder()
+    a = b.input("F64", ("n", "n", "batch"))
+    factor = linalg.cholesky(a)
+    p = to_exec(b.build(linalg.triangular_solve(factor, a)))
+    for n in range(4):
+        for batch in range(3):
+            x = positive(DType.F64, n, (batch,))
+            (got,) = GraphExecutor(checking=True).eval_exec_ir(p, [x])
+            for m, lt in matrices(x, got):
+                close(np.tril(lt.T) @ lt, m)  # L^-1 A = L^T
+
+
+def test_programs_are_written_and_read():
+    p = program(lambda a, b: linalg.triangular_solve(a, b, lower=False), np.eye(2), np.eye(2))
+    assert loads(dumps(p)) == p
