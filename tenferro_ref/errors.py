@@ -15,6 +15,7 @@ __all__ = [
     "AxisRoleConflict",
     "DTypeMismatch",
     "DuplicateAxis",
+    "EngineFault",
     "EnvironmentFault",
     "FormatError",
     "Internal",
@@ -33,6 +34,9 @@ __all__ = [
     "RankMismatch",
     "ResourceExhausted",
     "ShapeMismatch",
+    "StoreDamaged",
+    "StoreLocked",
+    "StoreVersion",
     "TenferroError",
     "Unsupported",
     "UnsupportedDType",
@@ -220,6 +224,27 @@ class UsageError(TenferroError):
     template: ClassVar[str] = "{detail}"
 
 
+@dataclass(eq=False)
+class StoreDamaged(TenferroError):
+    """A findings store that is no store, or whose content contradicts itself; it was not changed."""
+
+    path: str
+    detail: str
+    template: ClassVar[str] = "{path}: damaged, or not a findings store: {detail}"
+
+
+@dataclass(eq=False)
+class StoreVersion(TenferroError):
+    """A findings store of a later version than this one reads; it was not changed."""
+
+    path: str
+    version: int
+    newest: int
+    template: ClassVar[str] = (
+        "{path}: a findings store of schema version {version}; this tenferro-ref knows {newest}: use a newer one"
+    )
+
+
 # --- lowering to StableHLO (SEMANTICS 7.3): always before any PJRT call ----------------------------------------------
 
 
@@ -265,6 +290,15 @@ class EnvironmentFault(TenferroError):
     """The machine lacks something that the call needs, or it failed."""
 
     exit_status: ClassVar[int] = 3
+
+
+@dataclass(eq=False)
+class StoreLocked(EnvironmentFault):
+    """Somebody else holds the findings store."""
+
+    path: str
+    holder: str
+    template: ClassVar[str] = "{path}: in use by {holder}; wait for it, or use another store and `fuzz merge`"
 
 
 @dataclass(eq=False)
@@ -316,6 +350,15 @@ class MissingDependency(EnvironmentFault):
     name: str
     remedy: str
     template: ClassVar[str] = "{name} is not installed: {remedy}"
+
+
+@dataclass(eq=False)
+class EngineFault(EnvironmentFault):
+    """An executor that is no PJRT plugin (JAX, the interpreter, IREE, a command under test) fails on a program."""
+
+    engine: str
+    detail: str
+    template: ClassVar[str] = "{engine}: {detail}"
 
 
 @dataclass(eq=False)

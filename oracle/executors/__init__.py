@@ -1,16 +1,26 @@
 """Executors: the ways of running a program whose answers are compared."""
 
 from oracle.executors.base import Execution, Executor, attempt
+from oracle.executors.external import ExternalExecutor
+from oracle.executors.jax import JaxExecutor
 from oracle.executors.lanes import DEFAULT_LANE, LANES, lane_options
+from oracle.executors.modules import ModuleExecutor
 from oracle.executors.native import NativeExecutor, native_variants
 from oracle.executors.pjrt import PjrtExecutor
-from oracle.executors.registry import Pool, Selection
+from oracle.executors.portable import InterpreterExecutor, IreeExecutor
+from oracle.executors.registry import OTHERS, Pool, Selection
 
 __all__ = [
     "DEFAULT_LANE",
     "LANES",
+    "OTHERS",
     "Execution",
     "Executor",
+    "ExternalExecutor",
+    "InterpreterExecutor",
+    "IreeExecutor",
+    "JaxExecutor",
+    "ModuleExecutor",
     "NativeExecutor",
     "PjrtExecutor",
     "Pool",

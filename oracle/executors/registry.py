@@ -6,16 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from oracle.executors.base import Executor
+from oracle.executors.external import ExternalExecutor
+from oracle.executors.jax import JaxExecutor
 from oracle.executors.lanes import DEFAULT_LANE, LANES
 from oracle.executors.native import native_variants
 from oracle.executors.pjrt import PjrtExecutor
+from oracle.executors.portable import InterpreterExecutor, IreeExecutor
 from oracle.isolation import Worker, WorkerSpec
 from oracle.verdict import ExecutorInfo
 from tenferro_ref.errors import MissingDependency, UsageError
 from tenferro_ref.pjrt import PluginRef, discover, plugin_from_env, resolve
 
 _NATIVE = {e.name: e for e in native_variants()}
-_SYNTAX = "native, native-unsegmented, native-nopasses, native-without:PASS, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], all"
+#: Executors on other people's libraries, cheapest first; each is an extra of this package.
+OTHERS = ("interpreter", "jax", "jax-eager", "iree")
+_SYNTAX = (
+    "native, native-unsegmented, native-nopasses, native-without:PASS, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], "
+    f"{', '.join(OTHERS)}, external:COMMAND, all"
+)
 
 
 @dataclass
@@ -51,17 +59,31 @@ class Pool:
         if head.partition("@")[0] == "pjrt":
             target, _, lane = name.removeprefix("pjrt").removeprefix(":").partition("@")
             return self.pjrt(resolve(target) if target else plugin_from_env(), lane or DEFAULT_LANE, name)
+        if name in OTHERS:
+            return self._other(name)
+        if head == "external":
+            return ExternalExecutor(name.partition(":")[2], self.request_seconds)
         raise UsageError(detail=f"unknown executor {name!r}; known: {_SYNTAX}")
 
     def pjrt(self, plugin: PluginRef, lane: str, name: str = "") -> PjrtExecutor:
         """The executor of `plugin` in `lane`."""
         if lane not in LANES:
             raise UsageError(detail=f"unknown lane {lane!r}; known: {', '.join(LANES)}")
-        worker = self._workers.get(plugin.path)
-        if worker is None:
-            spec = WorkerSpec(plugin, request_seconds=self.request_seconds, preload=self.preload)
-            worker = self._workers[plugin.path] = Worker(plugin.name, spec)
-        return PjrtExecutor(name or f"pjrt:{plugin.name}@{lane}", plugin, lane, worker)
+        return PjrtExecutor(name or f"pjrt:{plugin.name}@{lane}", plugin, lane, self._worker(plugin.path, plugin))
+
+    def _other(self, name: str) -> Executor:
+        engine = name.partition("-")[0]
+        worker = self._worker(engine, engine)
+        if engine == "jax":
+            return JaxExecutor(name, worker, jit=name == "jax")
+        return InterpreterExecutor(worker) if engine == "interpreter" else IreeExecutor(worker)
+
+    def _worker(self, key: str, serves: PluginRef | str) -> Worker:
+        """The one worker of a plugin or engine."""
+        if key not in self._workers:
+            spec = WorkerSpec(serves, request_seconds=self.request_seconds, preload=self.preload)
+            self._workers[key] = Worker(serves if isinstance(serves, str) else serves.name, spec)
+        return self._workers[key]
 
     def close(self) -> None:
         """End all workers."""
@@ -69,10 +91,19 @@ class Pool:
             worker.close()
         self._workers.clear()
 
-    def select(self, names: Sequence[str], *, lanes: Sequence[str] = (DEFAULT_LANE,)) -> Selection:
+    def select(
+        self, names: Sequence[str], *, lanes: Sequence[str] = (DEFAULT_LANE,), others: Sequence[str] = ()
+    ) -> Selection:
         """Executors for a `--executors` list; `all` takes every installed one and lists the missing.
 
         `native` is always among them, first: it is what the others are compared with.
+
+        Parameters
+        ----------
+        lanes
+            Lanes of each plugin that `all` takes.
+        others
+            Which of `OTHERS` it takes: they differ in cost by a factor of a thousand.
 
         Raises
         ------
@@ -92,14 +123,13 @@ class Pool:
             for native in _NATIVE.values():
                 executors.setdefault(native.name, native)
             plugins = [p for p in discover() if p.platform in ("cpu", "")]
-            for plugin in plugins:
-                for lane in lanes:
-                    executor = self.pjrt(plugin, lane)
-                    info = executor.info()
-                    if info.available:
-                        executors.setdefault(executor.name, executor)
-                    else:
-                        missing.append(info)
+            candidates: list[Executor] = [self.pjrt(plugin, lane) for plugin in plugins for lane in lanes]
+            for executor in (*candidates, *map(self.make, others)):
+                info = executor.info()
+                if info.available:
+                    executors.setdefault(executor.name, executor)
+                else:
+                    missing.append(info)
             if not plugins:
                 missing.append(ExecutorInfo("pjrt", available=False, reason=str(_no_plugin())))
         return Selection(tuple(executors.values()), tuple(missing))

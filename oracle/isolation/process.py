@@ -32,19 +32,27 @@ class WorkerSpec:
 
     Attributes
     ----------
+    serves
+        A PJRT plugin, or the name of another engine (a module of `oracle.engines`).
     start_seconds, request_seconds
-        Wall time for loading the plugin and for one request; past it the worker is killed.
+        Wall time for loading it and for one request; past it the worker is killed.
     memory_bytes
         Resident memory past which it is killed.
     preload
         `"module:function:argument"` that the worker calls before it serves, "" for nothing: how a seeded fault reaches it.
     """
 
-    plugin: PluginRef
+    serves: PluginRef | str
     start_seconds: float = 60.0
     request_seconds: float = 60.0
     memory_bytes: int = 8 << 30
     preload: str = ""
+
+
+def _opening(serves: PluginRef | str) -> wire.Message:
+    if isinstance(serves, str):
+        return {"engine": serves, "settings": {}}
+    return {"engine": "pjrt", "settings": asdict(serves)}
 
 
 class Worker:
@@ -68,12 +76,14 @@ class Worker:
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What the plugin says of itself; starts the worker.
+        """What the engine says of itself; starts the worker.
 
         Raises
         ------
         PluginLoad, PjrtCall
             The plugin cannot be loaded, or makes no client.
+        MissingDependency
+            The engine's library is not installed.
         WorkerDied
             The worker ended while loading it.
         """
@@ -134,7 +144,7 @@ class Worker:
         theirs.close()
         self._connection = connection = Connection(ours.detach())
         try:
-            answer = self._exchange(connection, {"plugin": asdict(self.spec.plugin)}, self.spec.start_seconds)
+            answer = self._exchange(connection, _opening(self.spec.serves), self.spec.start_seconds)
         except BaseException:
             self.close()
             raise

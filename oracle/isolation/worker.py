@@ -1,7 +1,7 @@
-"""The worker's side: `python -m oracle.isolation.worker FD PRELOAD`, one PJRT plugin, requests until the harness goes away.
+"""The worker's side: `python -m oracle.isolation.worker FD PRELOAD`, one engine, requests until the harness goes away.
 
-Requests are `{"plugin": {...}}` once, then `{"code", "options", "parameters", "results", "input_sets"}`; the answers are
-`{"facts"}`, `{"output_sets", "seconds"}` or `{"error"}`.
+The first request is `{"engine", "settings"}` and answered with `{"facts"}`; the others are the engine's. An error is
+answered with `{"error"}`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ import importlib
 import os
 import signal
 import sys
-import time
 from multiprocessing.connection import Connection
 from typing import Any
 
+from oracle.engines import Serve
 from oracle.isolation import wire
-from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.pjrt import Client, PluginRef, load_plugin
 
 _PR_SET_PDEATHSIG = 1
 
@@ -33,10 +31,10 @@ def main(descriptor: int, preload: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the harness' business
     connection = Connection(descriptor)
     try:
-        client = _answer(connection, lambda: _open(wire.receive(connection)))
-        while client is not None:
+        serve = _answer(connection, lambda: _open(wire.receive(connection)))
+        while serve is not None:
             request = wire.receive(connection)
-            _answer(connection, lambda request=request: (_run(client, request), None))
+            _answer(connection, lambda request=request: (serve(request), None))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass
     # no interpreter shutdown: destructors of native libraries are no part of any verdict
@@ -52,40 +50,9 @@ def _answer(connection: Connection, work: Any) -> Any:
     return value
 
 
-def _open(request: wire.Message) -> tuple[wire.Message, Client]:
-    ref = PluginRef(**request["plugin"])
-    os.environ.update(ref.environment)
-    plugin = load_plugin(ref)
-    client = Client(plugin)
-    facts = {
-        "platform": client.platform_name,
-        "platform version": client.platform_version,
-        "PJRT API": ".".join(map(str, client.api_version)),
-        **{name: _words(value) for name, value in sorted(client.attributes.items())},
-        "honours host_layout": "yes" if client.capabilities.host_layout else "no (C-order download)",
-    }
-    return {"facts": facts}, client
-
-
-def _words(value: object) -> str:
-    return ".".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
-
-
-def _run(client: Client, request: wire.Message) -> wire.Message:
-    start = time.perf_counter()
-    with client.compile(
-        request["code"],
-        request["options"],
-        parameters=[(DType[d], tuple(s)) for d, s in request["parameters"]],
-        results=[(DType[d], tuple(s)) for d, s in request["results"]],
-    ) as executable:
-        compiled = time.perf_counter()
-        output_sets = [executable.run([wire.unpack(a) for a in inputs]) for inputs in request["input_sets"]]
-    done = time.perf_counter()
-    return {
-        "output_sets": [[wire.pack(a) for a in outputs] for outputs in output_sets],
-        "seconds": {"compile": compiled - start, "execute": done - compiled},
-    }
+def _open(request: wire.Message) -> tuple[wire.Message, Serve]:
+    facts, serve = importlib.import_module(f"oracle.engines.{request['engine']}").open(request["settings"])
+    return {"facts": facts}, serve
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from fuzz.inputs import random_inputs
 from oracle.case import Case
-from oracle.executors import NativeExecutor, Pool
+from oracle.executors import OTHERS, NativeExecutor, Pool
 from oracle.judge import Reference, judge
 from oracle.verdict import Answer
 from tenferro_ref.cli.common import draw_seed, json_option, print_json, print_table, read_graph, seed_option, split
@@ -30,7 +30,7 @@ def check(files: tuple[str, ...], inputs: str | None, executors: str, seed: int 
     pool = Pool()
     disagreement = False
     try:
-        selection = pool.select(split(executors))
+        selection = pool.select(split(executors), others=OTHERS)
         if not as_json and inputs is None:
             click.echo(f"seed {chosen}")
         for file, case in zip(files, cases, strict=True):

@@ -1,0 +1,53 @@
+"""The StableHLO reference interpreter in jaxlib's MLIR bindings: no compiler, IEEE arithmetic on every element.
+
+Requests and answers as those of `oracle.engines.pjrt`; parameters and results are real numbers, since the bindings take
+and give nothing else.
+"""
+
+from __future__ import annotations
+
+import time
+from importlib import metadata
+
+import numpy as np
+
+from oracle.engines import Message, Opened, library
+from oracle.isolation import wire
+from tenferro_ref.errors import EngineFault
+from tenferro_ref.tensor import column_major
+
+
+def open(settings: Message) -> Opened:
+    """Load the bindings and make a context with the dialects of an emitted module."""
+    ir = library("jaxlib.mlir.ir", "jax")
+    stablehlo = library("jaxlib.mlir.dialects.stablehlo", "jax")
+    registry = ir.DialectRegistry()
+    library("jaxlib.mlir._mlir_libs._jax_mlir_ext", "jax").register_dialects(registry)
+    context = ir.Context()
+    context.append_dialect_registry(registry)
+    context.load_all_available_dialects()
+    context.enable_multithreading(False)
+    stablehlo.register_dialect(context)
+
+    def serve(request: Message) -> Message:
+        start = time.perf_counter()
+        with context:
+            try:
+                module = ir.Module.parse(request["code"])
+            except ir.MLIRError as error:
+                raise EngineFault(engine="interpreter", detail=str(error)) from None
+            parsed = time.perf_counter()
+            output_sets = []
+            for inputs in request["input_sets"]:
+                # a view, since the bindings do not know native byte order by another sign than its own
+                arrays = [np.array(x, order="C").view(x.dtype.type) for x in map(wire.unpack, inputs)]
+                try:
+                    results = stablehlo.eval_module(module, [ir.DenseElementsAttr.get(a) for a in arrays])
+                except ValueError as error:
+                    raise EngineFault(engine="interpreter", detail=str(error)) from None
+                output_sets.append([wire.pack(column_major(np.array(r))) for r in results])
+        done = time.perf_counter()
+        return {"output_sets": output_sets, "seconds": {"compile": parsed - start, "execute": done - parsed}}
+
+    facts = {"jaxlib": metadata.version("jaxlib"), "StableHLO": stablehlo.get_current_version()}
+    return facts, serve

@@ -1,0 +1,82 @@
+"""JAX on the CPU: programs as calls of `jax.lax` (the table `JAX`), traced and compiled as one, or called one by one.
+
+Requests are `{"program", "jit", "input_sets"}` with the program in JSON form; answers as those of `oracle.engines.pjrt`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from oracle.engines import Message, Opened, library
+from oracle.engines.lax import JAX
+from oracle.isolation import wire
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import EngineFault, TenferroError
+from tenferro_ref.ops import TensorType
+from tenferro_ref.program import ExecProgram, GraphProgram, loads
+from tenferro_ref.tensor import column_major
+
+#: JAX keeps every executable and trace; after so many programs all of them are dropped.
+_KEEP = 200
+
+
+def open(settings: Message) -> Opened:
+    """Load JAX for its own CPU client, with 64-bit types."""
+    os.environ.update(JAX_PLATFORMS="cpu", JAX_ENABLE_X64="1")
+    jax = library("jax", "jax")
+    served = 0
+
+    def serve(request: Message) -> Message:
+        nonlocal served
+        served += 1
+        if served % _KEEP == 0:
+            jax.clear_caches()
+        program = loads(request["program"])
+        input_sets = [[wire.unpack(a) for a in inputs] for inputs in request["input_sets"]]
+        try:
+            output_sets, seconds = _run(jax, program, input_sets, request["jit"])
+        except TenferroError:
+            raise
+        except (TypeError, ValueError, RuntimeError, IndexError) as error:  # what JAX raises, XLA's errors among them
+            raise EngineFault(engine="jax", detail=f"{type(error).__name__}: {error}") from None
+        return {"output_sets": [[wire.pack(a) for a in outputs] for outputs in output_sets], "seconds": seconds}
+
+    return {"jax": jax.__version__, "jaxlib": metadata.version("jaxlib"), "platform": jax.default_backend()}, serve
+
+
+def _run(
+    jax: Any, program: GraphProgram | ExecProgram, input_sets: list[list[np.ndarray[Any, Any]]], jit: bool
+) -> tuple[list[list[np.ndarray[Any, Any]]], dict[str, float]]:
+    def function(*arrays: Any) -> tuple[Any, ...]:
+        return evaluate(jax.lax, program, arrays)
+
+    start = time.perf_counter()
+    call = jax.jit(function).lower(*input_sets[0]).compile() if jit else function
+    compiled = time.perf_counter()
+    results = [[column_major(np.array(r)) for r in call(*map(jax.device_put, arrays))] for arrays in input_sets]
+    return results, {"compile": compiled - start, "execute": time.perf_counter() - compiled}
+
+
+def evaluate(lax: Any, program: GraphProgram | ExecProgram, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The program on JAX arrays or tracers.
+
+    Raises
+    ------
+    UnsupportedOp
+        An op that `JAX` does not have.
+    ValidationError
+        At these shapes a rule breaks that symbols left open.
+    """
+    values = dict(zip(program.input_slots, arrays, strict=True))
+    for ins in program.instructions:
+        operands = [values[s] for s in ins.input_slots]
+        row = JAX[type(ins.op)]
+        types = tuple(TensorType(DType(str(x.dtype)), tuple(x.shape)) for x in operands)
+        (result,) = ins.op.result_types(types, program.policy)
+        values[ins.output_slots[0]] = row(lax, ins.op, result, program.policy, *operands)
+    return tuple(values[s] for s in program.output_slots)

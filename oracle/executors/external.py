@@ -1,0 +1,165 @@
+"""A command under test: `COMMAND PROGRAM.json INPUTS.npz OUTPUTS.npz` (FORMATS.md).
+
+Exit status 0 with the outputs written, or 3 with one JSON line that says the typed refusal; anything else is a crash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from oracle.case import Case
+from oracle.executors.base import Execution, attempt
+from oracle.isolation import wire
+from oracle.verdict import ExecutorInfo
+from tenferro_ref.errors import (
+    EngineFault,
+    FormatError,
+    LoweringError,
+    MissingDependency,
+    TenferroError,
+    UsageError,
+    WorkerDied,
+)
+from tenferro_ref.program import dumps
+from tenferro_ref.tensor import load_npz, save_npz
+
+REFUSED = 3
+_STDERR_TAIL = 4000
+
+
+@dataclass(eq=False)
+class ForeignRefusal(LoweringError):
+    """A refusal of a kind that is none of ours, or that lacks facts that ours has; known by its own `kind`."""
+
+    op: str
+    name: str
+    message: str
+    template: ClassVar[str] = "{message}"
+
+    @property
+    def kind(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class ExternalExecutor:
+    """A command; one process a program, ended after `request_seconds`. Held to the model of the native executor."""
+
+    command: str
+    request_seconds: float = 60.0
+    model: str = "numpy"
+
+    @property
+    def name(self) -> str:
+        return f"external:{self.command}"
+
+    @property
+    def arguments(self) -> list[str]:
+        """The command's words, the first resolved to a file.
+
+        Raises
+        ------
+        UsageError
+            No word, or an unfinished quotation.
+        MissingDependency
+            No such program.
+        """
+        try:
+            words = shlex.split(self.command)
+        except ValueError as error:
+            raise UsageError(detail=f"executor {self.name!r}: {error}") from None
+        if not words:
+            raise UsageError(detail=f"executor {self.name!r}: no command")
+        program = shutil.which(words[0])
+        if program is None:
+            raise MissingDependency(name=words[0], remedy="no such program, or not executable")
+        return [program, *words[1:]]
+
+    def open(self) -> None:
+        self.arguments  # noqa: B018 - says what is missing
+
+    def info(self) -> ExecutorInfo:
+        try:
+            file = Path(self.arguments[0])
+            facts = (("file", str(file)), ("sha256", hashlib.sha256(file.read_bytes()).hexdigest()))
+        except TenferroError as error:
+            return ExecutorInfo(self.name, available=False, reason=str(error))
+        except OSError as error:
+            return ExecutorInfo(self.name, available=False, reason=f"{file}: {error.strerror or error}")
+        return ExecutorInfo(self.name, available=True, facts=(("command", self.command), *facts))
+
+    def run(self, case: Case) -> Execution:
+        start = time.perf_counter()
+        with tempfile.TemporaryDirectory(prefix="tenferro-") as folder:
+            program, inputs, outputs = (f"{folder}/{name}" for name in ("program.json", "inputs.npz", "outputs.npz"))
+            Path(program).write_text(dumps(case.program), "utf-8")
+            save_npz(inputs, {f"in{i}": a for i, a in enumerate(case.inputs)})
+            try:
+                done = subprocess.run(
+                    [*self.arguments, program, inputs, outputs],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    timeout=self.request_seconds,
+                )
+            except subprocess.TimeoutExpired as error:
+                raise self._died(f"timeout after {self.request_seconds:g} s", error.stderr or b"") from None
+            except OSError as error:
+                raise EngineFault(engine=self.name, detail=f"cannot be run: {error.strerror or error}") from None
+            if done.returncode == REFUSED:
+                raise self._refusal(done.stderr)
+            if done.returncode:
+                raise self._died(_how(done.returncode), done.stderr)
+            try:
+                arrays = load_npz(outputs, "out")
+            except FormatError as error:
+                raise EngineFault(engine=self.name, detail=f"exit status 0, but {error.detail}") from None
+        return Execution(tuple(arrays), {"execute": time.perf_counter() - start})
+
+    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
+        return [attempt(self, case) for case in cases]
+
+    def bit_exact(self, case: Case) -> bool:
+        return False
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _died(self, how: str, stderr: bytes) -> WorkerDied:
+        tail = stderr[-_STDERR_TAIL:].decode("utf-8", "replace")
+        return WorkerDied(worker=self.name, how=how, stderr_tail=tail)
+
+    def _refusal(self, stderr: bytes) -> TenferroError:
+        """The error of the last line of standard error that is one; a crash without such a line."""
+        for line in reversed(stderr.decode("utf-8", "replace").splitlines()):
+            try:
+                record = json.loads(line)["error"]
+                kind, message = record["kind"], record.get("message", "")
+            except (ValueError, TypeError, KeyError, AttributeError):
+                continue
+            return _own(record) or ForeignRefusal(op=str(record.get("op", "")), name=str(kind), message=str(message))
+        return self._died(f"exit status {REFUSED} without a line of JSON that says why", stderr)
+
+
+def _own(record: dict[str, Any]) -> TenferroError | None:
+    """The same error of our taxonomy, if the record has its facts."""
+    facts = {k: v for k, v in record.items() if k not in ("kind", "message")}
+    try:
+        return wire.unpack_error({"kind": record["kind"], "facts": facts})
+    except (KeyError, TypeError):
+        return None
+
+
+def _how(status: int) -> str:
+    return f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"

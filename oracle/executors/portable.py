@@ -1,0 +1,49 @@
+"""Other implementations of StableHLO: jaxlib's interpreter, and IREE. What each is known not to do is refused here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from oracle.executors.modules import ModuleExecutor
+from oracle.isolation import Worker
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.ops import Cos, DotGeneral, Sin, Tanh
+from tenferro_ref.program import LoweringView
+
+
+@dataclass(init=False)
+class InterpreterExecutor(ModuleExecutor):
+    """StableHLO's reference interpreter: denormals kept, one rounding an op, so held to the `ieee` model."""
+
+    plain: ClassVar[bool] = True
+
+    def __init__(self, worker: Worker) -> None:
+        ModuleExecutor.__init__(self, "interpreter", worker, "ieee")
+
+    def check(self, view: LoweringView) -> None:
+        """It aborts on a contraction over nothing."""
+        for ins in view.instructions():
+            if isinstance(ins.op, DotGeneral):
+                lhs = view.static_type(ins.input_slots[0]).shape
+                if any(lhs[axis] == 0 for axis in ins.op.lhs_contracting_dims):
+                    raise UnsupportedOp(
+                        op=ins.op_name, reason="the interpreter aborts on a contraction over no element"
+                    )
+
+
+@dataclass(init=False)
+class IreeExecutor(ModuleExecutor):
+    """IREE, compiled for the host's CPU."""
+
+    plain: ClassVar[bool] = True
+
+    def __init__(self, worker: Worker) -> None:
+        ModuleExecutor.__init__(self, "iree", worker, "xla", programs_a_module=32)
+
+    def check(self, view: LoweringView) -> None:
+        """Its run-time library has no double-precision sine, cosine and hyperbolic tangent."""
+        for ins in view.instructions():
+            if isinstance(ins.op, (Sin, Cos, Tanh)) and ins.dtype.real is DType.F64:
+                raise UnsupportedOp(op=ins.op_name, reason="IREE has no double-precision function of that name to link")

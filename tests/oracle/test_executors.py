@@ -1,0 +1,194 @@
+"""JAX, the StableHLO interpreter and IREE as executors: they run, refuse, go missing and die as they should."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from fuzz.strategies.values import specials
+from oracle.case import Case
+from oracle.engines.lax import JAX
+from oracle.executors import OTHERS, NativeExecutor, Pool
+from oracle.judge import Reference, judge
+from oracle.verdict import Verdict
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import MissingDependency, ShapeMismatch, UnsupportedOp
+from tenferro_ref.ops import (
+    OPS,
+    STABLEHLO,
+    Add,
+    Divide,
+    DotGeneral,
+    DynamicTruncate,
+    Exp,
+    Extension,
+    Policy,
+    Select,
+    Sin,
+    Transpose,
+)
+from tenferro_ref.program import GraphBuilder
+from tenferro_ref.tensor import same_bits
+from tests.libraries import executor_or_skip
+
+#: One of them compiles for a quarter of a second a module.
+QUICK = tuple(name for name in OTHERS if name != "iree")
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    made = Pool()
+    yield made
+    made.close()
+
+
+def mixed() -> Case:
+    """Contraction, function, transposed and rank-0 outputs, a Bool between, and an output that is an input."""
+    b = GraphBuilder()
+    x, y = b.input("F64", (2, 3)), b.input("F64", (3, 4))
+    product = b.apply(Exp(), x @ y)
+    chosen = b.apply(Select(), x < 0.5, x, x * 2.0)
+    program = b.build(product.T, product.sum(), chosen, x)
+    rng = np.random.default_rng(0)
+    return Case.of(program, [rng.standard_normal((2, 3)), rng.standard_normal((3, 4))])
+
+
+def integer_quotient(policy: Policy) -> Case:
+    b = GraphBuilder(policy=policy)
+    x, y = b.input("I32", (3,)), b.input("I32", (3,))
+    return Case.of(b.build(x / y), [np.array([7, -7, -(2**31)], np.int32), np.array([2, 2, -1], np.int32)])
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_one_passes(pool: Pool, name: str) -> None:
+    executor = executor_or_skip(pool, name)
+    answer = judge(executor, Reference(mixed(), NativeExecutor()))
+    assert answer.verdict is Verdict.PASS, answer.reason
+    assert answer.executor == name
+    assert answer.comparison.decided == answer.comparison.elements == 8 + 1 + 6 + 6
+    assert answer.seconds["execute"] > 0
+    assert executor.info().available
+    assert executor.info().facts
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_dtype_shape_and_bit_travels(pool: Pool, name: str) -> None:
+    """Complex numbers go as two halves and Bool as I32 where the engine takes real numbers only."""
+    executor = executor_or_skip(pool, name)
+    b, arrays, outputs = GraphBuilder(), [], []
+    for dtype in DType:
+        values = specials(dtype)
+        for array in (values, values[: len(values) // 2 * 2].reshape(2, -1, order="F"), values[-1], values[:0]):
+            arrays.append(np.asfortranarray(array).reshape(array.shape, order="F"))
+            outputs.append(b.apply(Transpose(tuple(range(array.ndim))[::-1]), b.input(dtype, array.shape)))
+    execution = executor.run(Case.of(b.build(*outputs), arrays))
+    assert len(execution.outputs) == len(arrays)
+    for array, got in zip(arrays, execution.outputs, strict=True):
+        assert same_bits(got, array.T), (array.dtype, array.shape)
+
+
+@pytest.mark.parametrize(("name", "kept"), [("interpreter", True), ("jax", False), ("jax-eager", False)])
+def test_denormals_are_why_the_models_differ(pool: Pool, name: str, kept: bool) -> None:
+    executor = executor_or_skip(pool, name)
+    b = GraphBuilder()
+    case = Case.of(b.build(b.input("F64", (1,)) * 0.5), [np.array([3e-308])])
+    (output,) = executor.run(case).outputs
+    assert bool(output[0]) is kept
+    assert judge(executor, Reference(case, NativeExecutor())).verdict is Verdict.PASS
+    assert executor.model == ("ieee" if kept else "xla")
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("name", QUICK)
+    def test_an_error_that_depends_on_values_cannot_be_said(self, pool: Pool, name: str) -> None:
+        executor = executor_or_skip(pool, name)
+        assert judge(executor, Reference(integer_quotient(Policy()), NativeExecutor())).verdict is Verdict.UNSUPPORTED
+        case = integer_quotient(STABLEHLO)
+        assert judge(executor, Reference(case, NativeExecutor())).verdict is Verdict.PASS
+        assert executor.run(case).outputs[0].tolist() == [3, -3, -(2**31)]
+
+    def test_the_interpreter_is_not_asked_what_it_aborts_on(self, pool: Pool) -> None:
+        executor = executor_or_skip(pool, "interpreter")
+        b = GraphBuilder()
+        x, y = b.input("F64", (2, 0)), b.input("F64", (0, 3))
+        case = Case.of(b.build(b.apply(DotGeneral((1,), (0,), (), ()), x, y)), [np.zeros((2, 0)), np.zeros((0, 3))])
+        with pytest.raises(UnsupportedOp, match="DotGeneral"):
+            executor.run(case)
+
+    def test_iree_has_no_double_precision_sine(self, pool: Pool) -> None:
+        executor = executor_or_skip(pool, "iree")
+        b = GraphBuilder()
+        x, y = b.input("F64", (2,)), b.input("F32", (2,))
+        program = b.build(b.apply(Sin(), y), b.apply(Sin(), x))
+        with pytest.raises(UnsupportedOp, match="Sin"):
+            executor.run(Case.of(program, [np.ones(2), np.ones(2, np.float32)]))
+
+    @pytest.mark.parametrize("name", ["jax", "jax-eager"])
+    def test_a_rule_that_breaks_at_concrete_shapes_is_the_native_error(self, pool: Pool, name: str) -> None:
+        executor = executor_or_skip(pool, name)
+        b = GraphBuilder()
+        x, y = b.input("F64", ("m",)), b.input("F64", ("n",))
+        case = Case.of(b.build(b.apply(Add(), x, y)), [np.ones(2), np.ones(3)])
+        with pytest.raises(ShapeMismatch):
+            executor.run(case)
+        assert judge(executor, Reference(case, NativeExecutor())).verdict is Verdict.PASS
+
+
+def test_an_abort_is_a_crash_and_the_next_program_runs(pool: Pool) -> None:
+    """Integer division by zero ends the interpreter's process."""
+    executor = executor_or_skip(pool, "interpreter")
+    b = GraphBuilder(policy=STABLEHLO)
+    x = b.input("I64", (1,))
+    by_zero = Case.of(b.build(b.apply(Divide(), x, x)), [np.zeros(1, np.int64)])
+    answer = judge(executor, Reference(by_zero, NativeExecutor()))
+    assert answer.verdict is Verdict.CRASH, answer.reason
+    assert "signal SIG" in answer.reason
+    assert judge(executor, Reference(mixed(), NativeExecutor())).verdict is Verdict.PASS
+
+
+class TestMissing:
+    @pytest.mark.parametrize(
+        ("name", "module", "extra"),
+        [
+            ("interpreter", "jaxlib", "jax"),
+            ("jax", "jax", "jax"),
+            ("jax-eager", "jax", "jax"),
+            ("iree", "iree", "iree"),
+        ],
+    )
+    def test_a_library_that_is_not_installed_names_its_extra(self, name: str, module: str, extra: str) -> None:
+        pool = Pool(preload=f"tests.libraries:hide:{module}")
+        try:
+            with pytest.raises(MissingDependency, match=rf"^{module} is not installed: .*tenferro-ref\[{extra}\]"):
+                pool.select([name])
+            assert f"tenferro-ref[{extra}]" in pool.make(name).info().reason
+        finally:
+            pool.close()
+
+    def test_all_lists_what_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("oracle.executors.registry.discover", lambda: ())
+        pool = Pool(preload="tests.libraries:hide:jax")
+        try:
+            selection = pool.select(["all"], others=("jax",))
+        finally:
+            pool.close()
+        assert [(i.name, i.available) for i in selection.missing] == [("jax", False), ("pjrt", False)]
+        assert all(e.name.startswith("native") for e in selection.executors)
+
+    def test_all_takes_what_it_is_told_to(self, pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+        executor_or_skip(pool, "interpreter")
+        monkeypatch.setattr("oracle.executors.registry.discover", lambda: ())
+        assert "interpreter" not in [e.name for e in pool.select(["all"]).executors]
+        assert "interpreter" in [e.name for e in pool.select(["all"], others=("interpreter",)).executors]
+
+
+def test_jit_and_eager_share_a_process(pool: Pool) -> None:
+    jit, eager = executor_or_skip(pool, "jax"), executor_or_skip(pool, "jax-eager")
+    assert jit.worker is eager.worker  # type: ignore[attr-defined]
+
+
+def test_every_op_has_a_row_of_jax_or_a_reason() -> None:
+    assert JAX.holes(OPS) == []
+    assert [op for op in OPS if op not in JAX] == [DynamicTruncate, Extension]

@@ -1,0 +1,153 @@
+"""A command under test: every way in which it can end has its verdict."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from oracle.case import Case
+from oracle.executors import ExternalExecutor, NativeExecutor, Pool
+from oracle.judge import Reference, judge
+from oracle.verdict import Answer, Verdict
+from tenferro_ref.errors import EngineFault, MissingDependency, UsageError
+from tenferro_ref.ops import Add
+from tenferro_ref.program import GraphBuilder, GraphProgram
+from tenferro_ref.tensor import save_npz
+
+#: `COMMAND MODE PROGRAM INPUTS OUTPUTS`
+SCRIPT = """#!/bin/sh
+here=$(dirname "$0")
+case $1 in
+  copy) cp "$here/answer.npz" "$4" ;;
+  refuse) echo progress >&2; cat "$here/refusal.json" >&2; exit 3 ;;
+  silent) exit 0 ;;
+  mute) echo "no reason" >&2; exit 3 ;;
+  junk) echo junk > "$4" ;;
+  fail) echo "last words" >&2; exit 4 ;;
+  abort) kill -ABRT $$ ;;
+  hang) exec sleep 30 ;;
+esac
+"""
+SELF = f"{sys.executable} -m tenferro_ref exec"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    script = tmp_path / "engine under test"
+    script.write_text(SCRIPT)
+    script.chmod(0o755)
+    return tmp_path
+
+
+def command(folder: Path, mode: str) -> str:
+    return f"'{folder}/engine under test' {mode}"
+
+
+def total() -> GraphProgram:
+    b = GraphBuilder()
+    return b.build((b.input("F64", (2, 3)) * 3.0).sum([1]))
+
+
+CASE = Case.of(total(), [np.arange(6.0).reshape(2, 3)])
+WANTED = np.array([9.0, 36.0])
+
+
+def verdict(folder: Path, mode: str, case: Case = CASE, seconds: float = 20) -> Answer:
+    return judge(ExternalExecutor(command(folder, mode), seconds), Reference(case, NativeExecutor()))
+
+
+@pytest.mark.parametrize("outputs", [[WANTED], [WANTED + 1], [WANTED.astype(np.float32)], [WANTED, WANTED], []])
+def test_what_it_writes_is_judged(folder: Path, outputs: list[np.ndarray]) -> None:
+    save_npz(folder / "answer.npz", {f"out{i}": a for i, a in enumerate(outputs)})
+    right = len(outputs) == 1 and np.array_equal(outputs[0], WANTED) and outputs[0].dtype == WANTED.dtype
+    assert verdict(folder, "copy").verdict is (Verdict.PASS if right else Verdict.MISMATCH)
+
+
+@pytest.mark.parametrize(
+    ("mode", "want", "words"),
+    [
+        ("fail", Verdict.CRASH, "exit status 4; its last words: last words"),
+        ("abort", Verdict.CRASH, "signal SIGABRT"),
+        ("mute", Verdict.CRASH, "without a line of JSON"),
+        ("silent", Verdict.ERROR, "exit status 0, but"),
+        ("junk", Verdict.ERROR, "exit status 0, but not an .npz"),
+    ],
+)
+def test_any_other_end(folder: Path, mode: str, want: Verdict, words: str) -> None:
+    answer = verdict(folder, mode)
+    assert answer.verdict is want
+    assert words in answer.reason
+
+
+def test_a_hang_ends_at_the_time_limit(folder: Path) -> None:
+    assert verdict(folder, "hang", seconds=0.3).verdict is Verdict.TIMEOUT
+
+
+ADD = '{"error": {"kind": "ShapeMismatch", "op": "Add", "lhs": [2], "rhs": [3], "message": "shapes"}}'
+SHORT = '{"error": {"kind": "ShapeMismatch", "op": "Add", "message": "shapes"}}'
+FOREIGN = '{"error": {"kind": "BackendFailure", "op": "Pow", "message": "no kernel"}}'
+
+
+@pytest.mark.parametrize(
+    ("line", "want", "words"),
+    [
+        (ADD, Verdict.ERROR, "ShapeMismatch: Add"),
+        (SHORT, Verdict.UNSUPPORTED, "ShapeMismatch: shapes"),
+        (FOREIGN, Verdict.UNSUPPORTED, "BackendFailure: no kernel"),
+        ('{"error": "no"}', Verdict.CRASH, "without a line of JSON"),
+        ("[3]", Verdict.CRASH, "without a line of JSON"),
+    ],
+)
+def test_a_refusal_where_the_native_executor_gives_a_result(folder: Path, line: str, want: Verdict, words: str) -> None:
+    (folder / "refusal.json").write_text(line + "\n")
+    answer = verdict(folder, "refuse")
+    assert answer.verdict is want
+    assert words in answer.reason
+
+
+@pytest.mark.parametrize(("line", "want"), [(ADD, Verdict.PASS), (SHORT, Verdict.PASS), (FOREIGN, Verdict.UNSUPPORTED)])
+def test_a_refusal_where_the_native_executor_refuses_too(folder: Path, line: str, want: Verdict) -> None:
+    (folder / "refusal.json").write_text(line)
+    b = GraphBuilder()
+    x, y = b.input("F64", ("m",)), b.input("F64", ("n",))
+    case = Case.of(b.build(b.apply(Add(), x, y)), [np.ones(2), np.ones(3)])
+    assert verdict(folder, "refuse", case).verdict is want
+
+
+def test_pointed_at_itself_it_passes_and_refuses_as_the_native_executor() -> None:
+    pool = Pool()
+    executor = pool.make(f"external:{SELF}")
+    executor.open()
+    answer = judge(executor, Reference(CASE, NativeExecutor()))
+    assert answer.verdict is Verdict.PASS, answer.reason
+    assert answer.executor == f"external:{SELF}"
+    b = GraphBuilder()
+    x, y = b.input("I32", (1,)), b.input("I32", (1,))
+    refused = Case.of(b.build(x / y), [np.ones(1, np.int32), np.zeros(1, np.int32)])
+    assert judge(executor, Reference(refused, NativeExecutor())).verdict is Verdict.PASS
+    facts = dict(executor.info().facts)
+    assert len(facts["sha256"]) == 64
+    assert facts["command"] == SELF
+
+
+def test_a_command_that_is_not_there() -> None:
+    with pytest.raises(MissingDependency, match="no-such-engine"):
+        Pool().select(["external:no-such-engine --fast"])
+    assert not ExternalExecutor("no-such-engine").info().available
+
+
+@pytest.mark.parametrize("words", ["", "  ", "'unfinished"])
+def test_no_command(words: str) -> None:
+    with pytest.raises(UsageError, match="external:"):
+        Pool().select([f"external:{words}"])
+
+
+def test_a_file_that_is_no_program(tmp_path: Path) -> None:
+    file = tmp_path / "engine"
+    file.write_bytes(b"\x7fELF nothing")
+    file.chmod(0o755)
+    with pytest.raises(EngineFault, match="cannot be run"):
+        ExternalExecutor(str(file)).run(CASE)
