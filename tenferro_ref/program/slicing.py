@@ -99,19 +99,12 @@ def _symbolic(x: Value, indices: list[int | slice]) -> Value:
             if len(positions) > 1 and positions.step < 0:
                 x = x.builder.apply(Reverse((axis,)), x)
         elif isinstance(entry, int):
-            # an axis of one element or none; the Reshape that drops it finds out
-            first = _from(x, axis, entry)
-            x = _until(first, axis, 1) if entry >= 0 else _until_if_long(first, axis, entry)
+            # windows of constant size, so that an axis that is too short is an error
+            x = _from(x, axis, entry) if entry >= 0 else _window(x, axis, _LAST, -entry)
+            x = _window(x, axis, 0, 1)
         else:
             x = _symbolic_slice(x, axis, entry)
     return x
-
-
-def _until_if_long(x: Value, axis: int, entry: int) -> Value:
-    """The first of the last `-entry` elements, if there are so many; else nothing."""
-    count = -entry
-    here = InputDim(0, axis)
-    return _window(x, axis, 0, DimOp("floordiv", DimOp("min", here, count), count)) if count > 1 else x
 
 
 def _symbolic_slice(x: Value, axis: int, entry: slice) -> Value:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from tenferro_ref.dims import DimExpr, DimOp, Extent, InputDim, combine, product
+from tenferro_ref.dims import DimExpr, DimOp, Extent, InputDim, combine, expr_of, product
 from tenferro_ref.dtype import INEXACT, DType, promote
 from tenferro_ref.errors import InvalidArgument, ShapeMismatch, UsageError
 from tenferro_ref.ops import (
@@ -176,14 +176,14 @@ class Value:
             Values whose running shape gives the extents that are only bounded.
         """
         target = _flat(shape)
-        if target.count(-1) == 1:
-            known = product([e for e in target if e != -1])
-            whole = product(self.shape)
-            rest = whole if known == 1 else combine("floordiv", whole, known)
-            target = tuple(rest if e == -1 else e for e in target)
         if order == "C":
             return self.T.reshape(target[::-1], like=like).T
         exprs, providers = _dim_exprs("Reshape", self, target, like)
+        if exprs.count(-1) == 1:
+            own = product([e if isinstance(e, int) else InputDim(0, axis) for axis, e in enumerate(self.shape)])
+            others = product([e for e in exprs if e != -1])
+            rest = expr_of(own if others == 1 else combine("floordiv", own, others))
+            exprs = tuple(rest if e == -1 else e for e in exprs)
         return self.builder.apply(Reshape(exprs), self, *providers)
 
     def broadcast_to(self, shape: Sequence[Extent], *, like: Sequence[Value] = ()) -> Value:
