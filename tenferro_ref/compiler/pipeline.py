@@ -1,6 +1,6 @@
 """`compile_std_to_exec`: from a traced program to the execution IR, through a choice of passes.
 
-The passes themselves are in the sibling modules; `PASSES` names them in the order of the default pipeline.
+The passes themselves are in the sibling modules; `PASSES` names them, `DEFAULT_PIPELINE` is what runs unless told otherwise.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from tenferro_ref.compiler.dead_code_elimination import dead_code_elimination
 from tenferro_ref.compiler.dot_decomposer import dot_decomposer
 from tenferro_ref.compiler.dot_dimension_sorter import dot_dimension_sorter
+from tenferro_ref.compiler.layout_simplifier import layout_simplifier
 from tenferro_ref.compiler.rewrite import Pass, PassResult
 from tenferro_ref.compiler.transpose_folding import transpose_folding
 from tenferro_ref.errors import UsageError
@@ -20,9 +21,15 @@ PASSES: dict[str, Pass] = {
     "TransposeFolding": transpose_folding,
     "DotDecomposer": dot_decomposer,
     "DeadCodeElimination": dead_code_elimination,
+    "AlgebraicLayoutSimplifier": layout_simplifier,
 }
-#: The seeds' order.
-DEFAULT_PIPELINE: tuple[str, ...] = tuple(PASSES)
+#: The seeds' passes in the seeds' order. The layout simplifier is an option upstream, and one here.
+DEFAULT_PIPELINE: tuple[str, ...] = (
+    "DotDimensionSorter",
+    "TransposeFolding",
+    "DotDecomposer",
+    "DeadCodeElimination",
+)
 
 
 def run_passes(program: ExecProgram, names: Sequence[str], *, verify: bool = False) -> list[PassResult]:
