@@ -46,11 +46,14 @@ class Body:
         self._parameters.append(value)
         return value
 
+    def _append(self, text: str, dtype: DType, shape: Shape) -> Value:
+        value = Value(f"%{len(self._lines)}", dtype, shape)
+        self._lines.append(f"{value.name} = {text}")
+        return value
+
     def line(self, text: str, dtype: DType, shape: Shape) -> Value:
         """Append `%n = stablehlo.TEXT`."""
-        value = Value(f"%{len(self._lines)}", dtype, shape)
-        self._lines.append(f"{value.name} = stablehlo.{text}")
-        return value
+        return self._append(f"stablehlo.{text}", dtype, shape)
 
     def same(self, op: str, *operands: Value) -> Value:
         """`OP %a, %b : T`, all of one type."""
@@ -63,12 +66,49 @@ class Body:
         operand_types = ", ".join(v.type for v in operands)
         return self.line(f"{op} {_names(operands)}{attrs} : ({operand_types}) -> {out}", dtype, shape)
 
+    def generic(
+        self, op: str, operands: Sequence[Value], attrs: str, dtype: DType, shape: Shape, region: str = ""
+    ) -> Value:
+        """`"stablehlo.OP"(%a, %b) <{ATTRS}> : (Ta, Tb) -> T`, for ops that have no other form."""
+        types = f"({', '.join(v.type for v in operands)}) -> {type_text(dtype, shape)}"
+        inner = f" ({{\n{region}    }})" if region else ""
+        return self._append(f'"stablehlo.{op}"({_names(operands)}) <{{{attrs}}}>{inner} : {types}', dtype, shape)
+
     def constant(self, value: np.generic, dtype: DType) -> Value:
         """A rank-0 constant."""
         return self.line(f"constant dense<{literal(value)}> : {type_text(dtype, ())}", dtype, ())
 
+    def vector(self, values: Sequence[complex], dtype: DType) -> Value:
+        """A rank-1 constant."""
+        shape = (len(values),)
+        text = ", ".join(literal(dtype.numpy.type(value)) for value in values)
+        return self.line(f"constant dense<[{text}]> : {type_text(dtype, shape)}", dtype, shape)
+
+    def filled(self, value: complex, dtype: DType, shape: Shape) -> Value:
+        """An array that is `value` everywhere."""
+        scalar = self.constant(dtype.numpy.type(value), dtype)
+        return self.broadcast(scalar, shape) if shape else scalar
+
+    def iota(self, shape: Shape, dim: int) -> Value:
+        """I64 array whose elements are their positions along `dim`."""
+        return self.line(f"iota dim = {dim} : {type_text(DType.I64, shape)}", DType.I64, shape)
+
     def convert(self, x: Value, dtype: DType) -> Value:
         return self.call("convert", [x], dtype, x.shape)
+
+    def real(self, x: Value) -> Value:
+        """The real part of a complex array."""
+        return self.call("real", [x], x.dtype.real, x.shape)
+
+    def compare(self, direction: str, x: Value, y: Value) -> Value:
+        """`direction` is EQ, NE, LT, LE, GT or GE."""
+        kind = "SIGNED" if x.dtype.is_int else "UNSIGNED" if x.dtype is DType.Bool else "FLOAT"
+        types = f"({x.type}, {y.type}) -> {type_text(DType.Bool, x.shape)}"
+        return self.line(f"compare {direction}, {x.name}, {y.name}, {kind} : {types}", DType.Bool, x.shape)
+
+    def select(self, pred: Value, on_true: Value, on_false: Value) -> Value:
+        names = _names((pred, on_true, on_false))
+        return self.line(f"select {names} : {pred.type}, {on_true.type}", on_true.dtype, on_true.shape)
 
     def transpose(self, x: Value, perm: Sequence[int]) -> Value:
         return self.call("transpose", [x], x.dtype, tuple(x.shape[p] for p in perm), f", dims = {list(perm)}")
@@ -79,6 +119,21 @@ class Body:
 
     def broadcast(self, x: Value, shape: Shape, dims: Sequence[int] = ()) -> Value:
         return self.call("broadcast_in_dim", [x], x.dtype, shape, f", dims = {list(dims)}")
+
+    def slice(self, x: Value, starts: Shape, limits: Shape, strides: Shape | None = None) -> Value:
+        """Elements `start, start + stride, ...` below `limit` of each axis; strides are 1 unless given."""
+        ranges = [
+            (start, limit, stride)
+            for start, limit, stride in zip(starts, limits, strides or (1,) * x.rank, strict=True)
+        ]
+        text = ", ".join(f"{a}:{b}" if step == 1 else f"{a}:{b}:{step}" for a, b, step in ranges)
+        shape = tuple(len(range(*r)) for r in ranges)
+        return self.call("slice", [x], x.dtype, shape, f" [{text}]")
+
+    def pad(self, x: Value, low: Sequence[int], high: Sequence[int], interior: Sequence[int], shape: Shape) -> Value:
+        """`x` with zeros around it and between its elements; `shape` is the result's."""
+        attrs = f", low = {list(low)}, high = {list(high)}, interior = {list(interior)}"
+        return self.call("pad", [x, self.filled(0, x.dtype, ())], x.dtype, shape, attrs)
 
     def reshape_column_major(self, x: Value, shape: Shape) -> Value:
         """Element k of the column-major sequence stays element k.

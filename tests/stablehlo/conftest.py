@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import pytest
 
+from oracle.executors.lanes import lane_options
 from tenferro_ref.dtype import DType
 from tenferro_ref.pjrt import Client, load_plugin
 from tenferro_ref.program import GraphProgram, LoweringView
@@ -13,7 +15,11 @@ from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import Array
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
 
-RunXla = Callable[[GraphProgram, Sequence[Array]], list[Array]]
+
+class RunXla(Protocol):
+    """Lower, compile as the lane has it, run."""
+
+    def __call__(self, program: GraphProgram, inputs: Sequence[Array], lane: str = "parity") -> list[Array]: ...
 
 
 @pytest.fixture(scope="session", params=CPU_PLUGINS)
@@ -24,12 +30,10 @@ def xla_client(request: pytest.FixtureRequest) -> Iterator[Client]:
 
 @pytest.fixture
 def run_xla(xla_client: Client) -> RunXla:
-    """`run_xla(program, inputs)`: lower, compile without fast min/max, run."""
-
-    def run(program: GraphProgram, inputs: Sequence[Array]) -> list[Array]:
+    def run(program: GraphProgram, inputs: Sequence[Array], lane: str = "parity") -> list[Array]:
         text = lower_to_stablehlo(LoweringView.of(program, tuple(x.shape for x in inputs)))
         specs = [(DType.of(x), x.shape) for x in inputs]
-        with xla_client.compile(text, {"xla_cpu_enable_fast_min_max": False}, parameters=specs) as executable:
+        with xla_client.compile(text, lane_options(lane, xla_client.plugin.ref), parameters=specs) as executable:
             return executable.run(inputs)
 
     return run

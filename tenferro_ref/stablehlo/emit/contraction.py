@@ -1,0 +1,51 @@
+"""Emission of the reductions and of DotGeneral."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import DotGeneral, ReduceMax, ReduceMin, ReduceProd, ReduceSum
+from tenferro_ref.stablehlo.emit.table import EMIT, Row
+from tenferro_ref.stablehlo.literals import Shape, type_text
+from tenferro_ref.stablehlo.writer import Body, Value
+
+
+def _reduction(name: str, identity: Callable[[DType], np.generic]) -> Row:
+    def row(op: ReduceSum, body: Body, shape: Shape, x: Value) -> Value:
+        if not op.axes:  # a copy, for every dtype
+            return x
+        init = body.constant(identity(x.dtype), x.dtype)
+        over = f"applies stablehlo.{name} across dimensions = {sorted(op.axes)}"
+        types = f"({x.type}, {init.type}) -> {type_text(x.dtype, shape)}"
+        return body.line(f"reduce({x.name} init: {init.name}) {over} : {types}", x.dtype, shape)
+
+    return row
+
+
+def _lowest(dtype: DType) -> np.generic:
+    return dtype.numpy.type(-np.inf if dtype.is_float else np.iinfo(dtype.value).min if dtype.is_int else False)
+
+
+def _highest(dtype: DType) -> np.generic:
+    return dtype.numpy.type(np.inf if dtype.is_float else np.iinfo(dtype.value).max if dtype.is_int else True)
+
+
+EMIT[ReduceSum] = _reduction("add", lambda dtype: dtype.numpy.type(0))
+EMIT[ReduceProd] = _reduction("multiply", lambda dtype: dtype.numpy.type(1))
+EMIT[ReduceMax] = _reduction("maximum", _lowest)
+EMIT[ReduceMin] = _reduction("minimum", _highest)
+
+
+@EMIT.row(DotGeneral)
+def _(op: DotGeneral, body: Body, shape: Shape, lhs: Value, rhs: Value) -> Value:
+    batches = len(op.lhs_batch_dims)
+    frees = len(shape) - batches
+    batching = f", batching_dims = {list(op.lhs_batch_dims)} x {list(op.rhs_batch_dims)}" if batches else ""
+    contracting = f", contracting_dims = {list(op.lhs_contracting_dims)} x {list(op.rhs_contracting_dims)}"
+    attrs = f"{batching}{contracting}, precision = [DEFAULT, DEFAULT]"
+    product = body.call("dot_general", [lhs, rhs], lhs.dtype, shape[frees:] + shape[:frees], attrs)
+    # StableHLO gives batch axes first. Equal extents do not make this the identity; lacking one of the groups does
+    return body.transpose(product, [*range(batches, len(shape)), *range(batches)]) if batches and frees else product

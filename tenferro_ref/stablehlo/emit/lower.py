@@ -1,0 +1,95 @@
+"""Programs as StableHLO modules: walks a `LoweringView` and asks each op's row."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from tenferro_ref.dtype import FLOAT, DType
+from tenferro_ref.errors import InvalidProgram, UnsupportedDType, UnsupportedOp
+from tenferro_ref.extensions.standard import standard_view
+from tenferro_ref.ops import PHASE1, Constant, Convert, DotGeneral, Extension, Op, ReduceSum, TensorType
+from tenferro_ref.program import LoweringView
+from tenferro_ref.stablehlo.emit.policy import within_policy
+from tenferro_ref.stablehlo.emit.table import EMIT
+from tenferro_ref.stablehlo.writer import Body, Value
+
+
+def lower_to_stablehlo(view: LoweringView, *, phase1_only: bool = False) -> str:
+    """StableHLO text of a program at the view's input shapes.
+
+    Parameters
+    ----------
+    phase1_only
+        Refuse what the engine's XLA path refuses: ops other than `PHASE1`, dtypes other than F32 and F64.
+
+    Raises
+    ------
+    UnsupportedOp, UnsupportedDType, NonStaticShape, InvalidProgram
+        The program cannot be said in StableHLO, or not in the asked-for subset (SEMANTICS 7.3).
+    ValidationError
+        A symbolic program whose op's rule breaks at these input shapes: what the native executor raises too.
+    """
+    body = Body()
+    return body.module(lower_into(body, view, phase1_only=phase1_only))
+
+
+def lower_into(
+    body: Body, view: LoweringView, operands: Sequence[Value] | None = None, *, phase1_only: bool = False
+) -> list[Value]:
+    """Write a program to `body`; the program's outputs. Errors as `lower_to_stablehlo`.
+
+    Parameters
+    ----------
+    operands
+        Values that stand for the program's inputs, of their types; None makes new parameters.
+    """
+    view = standard_view(view)
+    dtypes, static = FLOAT if phase1_only else frozenset(DType), view.program.is_static
+    env: dict[int, Value] = {}
+
+    def read(slot: int, reader: str) -> Value:
+        if slot not in env:
+            raise InvalidProgram(detail=f"{reader} reads slot {slot}, which has no value there")
+        return env[slot]
+
+    for i, (slot, spec) in enumerate(zip(view.input_slots, view.input_specs, strict=True)):
+        if spec.dtype not in dtypes:
+            raise UnsupportedDType(dtype=spec.dtype.name, context="program input")
+        shape = view.static_shape("program input", i, slot)
+        env[slot] = body.parameter(spec.dtype, shape) if operands is None else operands[i]
+    for ins in view.instructions():
+        op = ins.op
+        if phase1_only and type(op) not in PHASE1:
+            raise UnsupportedOp(op=ins.op_name, reason="outside Phase 1")
+        inputs = [read(slot, ins.op_name) for slot in ins.input_slots]
+        shapes = [ins.static_output_shape(i) for i in range(len(ins.output_slots))]
+        row = EMIT[type(op)]
+        if ins.dtype not in dtypes:
+            raise UnsupportedDType(dtype=ins.dtype.name, context=_CONTEXTS.get(type(op), "instruction output"))
+        if not static:  # at concrete shapes a rule can break that symbols left open
+            op.result_types(tuple(TensorType(v.dtype, v.shape) for v in inputs), view.policy)
+        adapted = within_policy(op, body, view.policy, inputs)
+        if isinstance(op, Extension):
+            types = tuple(
+                view.slot_type(s).with_shape(shape) for s, shape in zip(ins.output_slots, shapes, strict=True)
+            )
+            results = row(op, body, types, *adapted)
+        else:
+            results = row(op, body, shapes[0], *adapted)
+        env.update(zip(ins.output_slots, results if isinstance(results, tuple) else (results,), strict=True))
+    return [read(slot, f"output {i}") for i, slot in enumerate(view.output_slots)]
+
+
+#: What a dtype is refused as, for ops where it is not an "instruction output".
+_CONTEXTS: dict[type[Op], str] = {
+    Constant: "constant",
+    Convert: "convert target",
+    ReduceSum: "reduce init",
+    DotGeneral: "dot_general output",
+}
+
+
+def fingerprint(text: str) -> str:
+    """64 hex digits that identify a module's text (its SHA-256)."""
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,80 @@
+"""What a program's policy asks for beyond StableHLO's meaning of an op (SEMANTICS 0).
+
+Done before an op's row is asked: refused is what must be an error that depends on values, which XLA cannot raise; made up
+for is where the windows of a Scatter go. Dtypes and empty reductions are settled by the op's rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.ops import (
+    Divide,
+    DynamicSlice,
+    DynamicUpdateSlice,
+    Gather,
+    GatherDynamicSliceSizes,
+    Op,
+    Policy,
+    Pow,
+    Scatter,
+)
+from tenferro_ref.stablehlo.writer import Body, Value
+
+#: Which operand of an op holds indices.
+_INDICES: dict[type[Op], int] = {
+    Gather: 1, GatherDynamicSliceSizes: 1, Scatter: 1, DynamicSlice: 1, DynamicUpdateSlice: 2,
+}  # fmt: skip
+
+
+def within_policy(op: Op, body: Body, policy: Policy, operands: Sequence[Value]) -> Sequence[Value]:
+    """Operands for the row of `op` such that StableHLO's meaning is the program's.
+
+    Raises
+    ------
+    UnsupportedOp
+        An error that depends on values is asked for.
+    """
+    if isinstance(op, (Divide, Pow)) and operands[0].dtype.is_int and policy.integer_faults == "error":
+        what = "a zero divisor" if isinstance(op, Divide) else "a negative exponent"
+        raise UnsupportedOp(op=op.name, reason=f'{what} must be an error under integer_faults="error"; XLA has none')
+    position = _INDICES.get(type(op))
+    if position is not None and operands[position].dtype.is_float:
+        reason = "a float index that is no exact integer must be an error, XLA has none; convert the indices to I64"
+        raise UnsupportedOp(op=op.name, reason=reason)
+    if isinstance(op, Scatter):
+        x, indices, updates = operands
+        return x, _window_starts(op, body, policy, x, indices, updates), updates
+    return operands
+
+
+def _window_starts(op: Scatter, body: Body, policy: Policy, x: Value, indices: Value, updates: Value) -> Value:
+    """Starts whose windows lie wholly inside or, where the policy skips them, wholly outside the operand.
+
+    Of a window that is partly outside, StableHLO's specification skips the outside elements and XLA the whole window
+    (measured: jaxlib's interpreter, and every plugin), as the policy has it: no such window is left to disagree about.
+    """
+    axes = op.scatter_dims_to_operand_dims
+    window_axes = (axis for axis in range(x.rank) if axis not in op.inserted_window_dims)
+    sizes = dict(zip(window_axes, (updates.shape[dim] for dim in op.update_window_dims), strict=True))
+    skip = policy.scatter_bounds == "skip"
+    if not axes or (skip and all(sizes.get(axis, 1) <= 1 for axis in axes)):
+        return indices
+
+    def by_component(values: Sequence[int]) -> Value:
+        """`values`, one a component of the index vectors, in the shape of the indices."""
+        largest = int(np.iinfo(indices.dtype.value).max)
+        fitting = [min(value, largest) for value in values]
+        if len(set(values)) == 1:
+            return body.filled(fitting[0], indices.dtype, indices.shape)
+        return body.broadcast(body.vector(fitting, indices.dtype), indices.shape, [op.index_vector_dim])
+
+    zero = body.filled(0, indices.dtype, indices.shape)
+    inside = body.same("clamp", zero, indices, by_component([x.shape[axis] - sizes.get(axis, 1) for axis in axes]))
+    if not skip:
+        return inside
+    outside = by_component([x.shape[axis] for axis in axes])
+    return body.select(body.compare("EQ", inside, indices), indices, outside)

@@ -1,0 +1,91 @@
+"""Emission of Constant and of the structural ops."""
+
+from __future__ import annotations
+
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import (
+    BroadcastInDim,
+    Constant,
+    Convert,
+    EmbedDiag,
+    ExtractDiag,
+    Reshape,
+    Transpose,
+    Tril,
+    Triu,
+)
+from tenferro_ref.stablehlo.emit.indexing import gather
+from tenferro_ref.stablehlo.emit.table import EMIT
+from tenferro_ref.stablehlo.literals import Shape
+from tenferro_ref.stablehlo.writer import Body, Value
+
+
+@EMIT.row(Constant)
+def _(op: Constant, body: Body, shape: Shape) -> Value:
+    return body.constant(op.value, op.dtype)
+
+
+@EMIT.row(Convert)
+def _(op: Convert, body: Body, shape: Shape, x: Value) -> Value:
+    if not x.dtype.is_complex or op.to.is_complex:
+        return body.convert(x, op.to)
+    if op.to is DType.Bool:  # either part nonzero
+        return body.compare("NE", x, body.filled(0, x.dtype, shape))
+    real = body.real(x)  # StableHLO leaves complex to real open
+    return real if real.dtype is op.to else body.convert(real, op.to)
+
+
+@EMIT.row(Transpose)
+def _(op: Transpose, body: Body, shape: Shape, x: Value) -> Value:
+    return body.transpose(x, op.perm)
+
+
+@EMIT.row(Reshape)
+def _(op: Reshape, body: Body, shape: Shape, x: Value, *providers: Value) -> Value:
+    return body.reshape_column_major(x, shape)
+
+
+@EMIT.row(BroadcastInDim)
+def _(op: BroadcastInDim, body: Body, shape: Shape, x: Value, *providers: Value) -> Value:
+    return body.broadcast(x, shape, op.dims)
+
+
+# --- diagonals and triangles: elements are picked, never added, so that -0 and NaN payloads survive -------------------
+
+
+@EMIT.row(ExtractDiag)
+def _(op: ExtractDiag, body: Body, shape: Shape, x: Value) -> Value:
+    at = op.axis_a - (op.axis_a > op.axis_b)
+    if shape[at] == 0:  # nothing to gather, and of an axis of extent 0 no slice of size 1
+        return body.filled(0, x.dtype, shape)
+    pair = sorted((op.axis_a, op.axis_b))
+    positions = body.iota((shape[at], 2), 0)  # [[0, 0], [1, 1], ...]
+    sizes = [1 if axis in pair else extent for axis, extent in enumerate(x.shape)]
+    offsets = [axis for axis in range(len(shape)) if axis != at]
+    return gather(body, x, positions, offsets, pair, pair, 1, sizes, shape)
+
+
+@EMIT.row(EmbedDiag)
+def _(op: EmbedDiag, body: Body, shape: Shape, x: Value) -> Value:
+    source = op.axis_a + (op.axis_a >= op.axis_b)
+    square = (x.shape[op.axis_a],) * 2
+    diagonal = body.compare("EQ", body.iota(square, 0), body.iota(square, 1))
+    wide = body.broadcast(x, shape, [axis for axis in range(len(shape)) if axis != op.axis_b])
+    return _masked(body, diagonal, (source, op.axis_b), wide)
+
+
+@EMIT.row(Tril, Triu)
+def _(op: Tril | Triu, body: Body, shape: Shape, x: Value) -> Value:
+    m, n = shape[:2]
+    k = max(-m, min(n, op.k))  # beyond these nothing changes, and an extreme k is no I64
+    row, col = body.iota((m, n), 0), body.iota((m, n), 1)
+    if k:
+        row = body.same("add", row, body.filled(k, DType.I64, (m, n)))
+    return _masked(body, body.compare("GE" if isinstance(op, Tril) else "LE", row, col), (0, 1), x)
+
+
+def _masked(body: Body, mask: Value, axes: tuple[int, int], x: Value) -> Value:
+    """`x` where the mask over `axes` holds, zero elsewhere."""
+    if x.rank > 2 or axes != (0, 1):
+        mask = body.broadcast(mask, x.shape, axes)
+    return body.select(mask, x, body.filled(0, x.dtype, x.shape))
