@@ -55,6 +55,14 @@ class Equation:
         """The output's labels without repetition, in the order in which they first occur."""
         return "".join(dict.fromkeys(self.output))
 
+    def reduced(self, operand: int) -> str:
+        """Labels of an operand once its diagonals are taken and what no other operand and not the output has is summed.
+
+        Both the native runtime and the lowering begin with that, so that they add the same terms in the same steps.
+        """
+        others = {*self.output, *"".join(labels for i, labels in enumerate(self.inputs) if i != operand)}
+        return "".join(label for label in dict.fromkeys(self.inputs[operand]) if label in others)
+
 
 def parse(op: Extension) -> Equation:
     """The equation of an op of this family.
@@ -152,7 +160,7 @@ def path(equation: Equation, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple
         for labels, shape in zip(equation.inputs, shapes, strict=True)
         for a, n in zip(labels, shape, strict=True)
     }
-    operands = [frozenset(number[a] for a in labels) for labels in equation.inputs]
+    operands = [frozenset(number[a] for a in equation.reduced(i)) for i in range(len(shapes))]
     steps = auto(operands, frozenset(number[a] for a in equation.output), sizes)
     return tuple(tuple(step) for step in steps)
 
@@ -174,7 +182,7 @@ class _Term:
 def lower(op: Extension, *operands: Value) -> tuple[Value, ...]:
     """Append what computes the same from standard ops; all extents must be integers (SEMANTICS 6 has the recipe)."""
     equation = parse(op)
-    dtype = promote(v.dtype for v in operands)
+    inputs, dtype = equation.inputs, promote(v.dtype for v in operands)
     values = [v.astype(dtype) for v in operands]
     shapes = tuple(_static(v.shape) for v in values)
     sizes = extents(op, equation, shapes)
@@ -182,33 +190,33 @@ def lower(op: Extension, *operands: Value) -> tuple[Value, ...]:
         zero = values[0].builder.constant(0, dtype)
         shape = tuple(sizes[label] for label in equation.output)
         return (zero.builder.apply(BroadcastInDim(shape, ()), zero) if shape else zero,)
-    terms = [_diagonal(v, labels) for v, labels in zip(values, equation.inputs, strict=True)]
+    terms = [_reduced(v, labels, equation.reduced(i)) for i, (v, labels) in enumerate(zip(values, inputs, strict=True))]
     for step in path(equation, shapes):
-        taken = [terms.pop(i) for i in sorted(step, reverse=True)][::-1]
-        for i, term in enumerate(taken[1:], 1):
-            others = {*equation.output, *"".join(t.labels for t in (*terms, *taken[i + 1 :]))}
-            taken[i] = _product(_summed(taken[i - 1], {*others, *term.labels}), term, others)
-        terms.append(taken[-1])
+        product, *rest = [terms[i] for i in step]
+        terms = [term for i, term in enumerate(terms) if i not in step]
+        for i, term in enumerate(rest, 1):
+            needed = {*equation.output, *"".join(t.labels for t in (*terms, *rest[i:]))}
+            product = _product(product, term, needed)
+        terms.append(product)
     (term,) = terms
-    return (_arranged(_summed(term, set(equation.output)), equation.output),)
+    return (_arranged(term, equation.output),)
 
 
 def _static(shape: Iterable[Extent]) -> tuple[int, ...]:
     return tuple(extent for extent in shape if isinstance(extent, int))
 
 
-def _diagonal(value: Value, labels: str) -> _Term:
-    """Each repeated label reduced to one axis."""
+def _reduced(value: Value, labels: str, needed: str) -> _Term:
+    """Each repeated label reduced to one axis, then the sum over the labels that are not in `needed`."""
     for axis in range(len(labels) - 1, 0, -1):
         first = labels.index(labels[axis])
         if first < axis:
             value = value.builder.apply(ExtractDiag(first, axis), value)
             labels = labels[:axis] + labels[axis + 1 :]
-    return _Term(value, labels)
+    return _summed(_Term(value, labels), {*needed})
 
 
 def _summed(term: _Term, needed: set[str]) -> _Term:
-    """Summed over the labels that are not in `needed`."""
     axes = tuple(i for i, label in enumerate(term.labels) if label not in needed)
     if not axes:
         return term
@@ -218,7 +226,6 @@ def _summed(term: _Term, needed: set[str]) -> _Term:
 
 def _product(a: _Term, b: _Term, needed: set[str]) -> _Term:
     """Product of two terms, summed over the shared labels that are not in `needed`."""
-    b = _summed(b, {*needed, *a.labels})
     builder = a.value.builder
     shared = [label for label in a.labels if label in b.labels]
     contracted = "".join(label for label in shared if label not in needed)

@@ -26,9 +26,14 @@ def execute(op: Extension, inputs: Sequence[Array]) -> Sequence[Array]:
         from opt_einsum import contract
     except ImportError:
         raise MissingDependency(name="opt_einsum", remedy="pip install opt-einsum") from None
-    text = f"{','.join(equation.inputs)}->{equation.kept}"
+    reduced = [equation.reduced(i) for i in range(len(operands))]
     with np.errstate(all="ignore"):
-        result = np.asarray(contract(text, *operands, optimize=list(path(equation, shapes))))
+        terms = [
+            x if labels == kept else contract(f"{labels}->{kept}", x)
+            for x, labels, kept in zip(operands, equation.inputs, reduced, strict=True)
+        ]
+        text = f"{','.join(reduced)}->{equation.kept}"
+        result = np.asarray(contract(text, *terms, optimize=list(path(equation, shapes))))
     if equation.kept != equation.output:
         return [_on_diagonal(result, equation.output, equation.kept)]
     return [result.copy(order="F") if any(np.may_share_memory(result, x) for x in inputs) else result]

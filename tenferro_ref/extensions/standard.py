@@ -6,42 +6,73 @@ A lowering to StableHLO, or whatever else knows the standard ops alone, takes th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from tenferro_ref.extensions import einsum
-from tenferro_ref.ops import Extension, Op
-from tenferro_ref.program import GraphBuilder, LoweringView, Value
+from tenferro_ref.ops import Extension, Policy, TensorType, Transpose
+from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, LoweringView, Value
 
 #: By family: `lower(op, *operands) -> results` appends standard ops to the operands' builder. All extents are integers.
 STANDARD: dict[str, Callable[..., Sequence[Value]]] = {einsum.FAMILY: einsum.lower}
-
-
-def _has_lowering(op: Op) -> bool:
-    return isinstance(op, Extension) and op.family in STANDARD
 
 
 def standard_view(view: LoweringView) -> LoweringView:
     """A view, at the same input shapes, of the program with extension ops replaced by standard ops where that can be done.
 
     It can where the family has a lowering and all extents of the operands are exact; other extension ops stay as they are.
+    Slots keep their numbers; those that the standard ops need beyond them come behind.
 
     Raises
     ------
     ValidationError
         An op's rule is broken at these input shapes.
     """
-    program = view.program
-    if not any(_has_lowering(ins.op) for ins in program.instructions):
+    given = view.program
+    if not any(isinstance(ins.op, Extension) and ins.op.family in STANDARD for ins in given.instructions):
         return view
-    builder = GraphBuilder(program.name, program.policy)
-    values = {
-        slot: builder.input(spec.dtype, [e for e in spec.shape if isinstance(e, int)])
-        for slot, spec in zip(view.input_slots, view.input_specs, strict=True)
-    }
+    program = GraphProgram(
+        tuple(Instruction(i.op, i.input_slots, i.output_slots) for i in given.instructions),
+        given.input_slots,
+        view.input_specs,
+        given.output_slots,
+        given.n_slots,
+        given.policy,
+        given.name,
+    )
+    instructions: list[Instruction] = []
+    n_slots = program.n_slots
     for ins in program.instructions:
-        op, operands = ins.op, [values[slot] for slot in ins.input_slots]
-        if isinstance(op, Extension) and _has_lowering(op) and all(v.type.is_static for v in operands):
-            results = STANDARD[op.family](op, *operands)
+        operands = [program.slot_types[slot] for slot in ins.input_slots]
+        if isinstance(ins.op, Extension) and ins.op.family in STANDARD and all(t.is_static for t in operands):
+            lowered = _lowered(ins, STANDARD[ins.op.family], operands, program.policy, n_slots)
+            n_slots = max((n_slots, *(slot + 1 for i in lowered for slot in i.output_slots)))
+            instructions += lowered
         else:
-            results = builder.apply_many(op, *operands)
-        values.update(zip(ins.output_slots, results, strict=True))
-    return LoweringView.of(builder.build(*(values[slot] for slot in program.output_slots)))
+            instructions.append(ins)
+    return LoweringView.of(replace(program, instructions=tuple(instructions), n_slots=n_slots))
+
+
+def _lowered(
+    ins: Instruction, lower: Callable[..., Sequence[Value]], operands: list[TensorType], policy: Policy, free: int
+) -> list[Instruction]:
+    """Standard instructions between the slots of `ins`; slots from `free` on are theirs."""
+    builder = GraphBuilder(policy=policy)
+    inputs = [builder.input(t.dtype, [e for e in t.shape if isinstance(e, int)]) for t in operands]
+    results = lower(ins.op, *inputs)
+    standard = builder.build(*results)
+    place = dict(zip(standard.output_slots, ins.output_slots, strict=True))
+    place.update(zip(standard.input_slots, ins.input_slots, strict=True))
+    for inner in standard.instructions:
+        for slot in inner.output_slots:
+            free += slot not in place
+            place.setdefault(slot, free - 1)
+    instructions = [
+        Instruction(i.op, tuple(place[s] for s in i.input_slots), tuple(place[s] for s in i.output_slots))
+        for i in standard.instructions
+    ]
+    # a result that is an operand, or another result, needs an instruction that writes it
+    for result, out in zip(results, ins.output_slots, strict=True):
+        if place[result.slot] != out:
+            copy = Transpose(tuple(range(result.type.rank)))
+            instructions.append(Instruction(copy, (place[result.slot],), (out,)))
+    return instructions

@@ -171,7 +171,7 @@ def test_the_recipe():
     )]  # fmt: skip
     assert names == [
         ["DotGeneral"],
-        [],
+        ["Transpose"],
         ["DotGeneral"],
         ["ExtractDiag", "ReduceSum", "DotGeneral", "Transpose"],
         ["BroadcastInDim", "BroadcastInDim", "Multiply"],
@@ -208,7 +208,7 @@ def test_programs_around_an_einsum_stay_what_they_are():
     view = LoweringView.of(p, ((2, 3), (3, 2)))
     standard = standard_view(view)
     assert standard.input_specs == view.input_specs
-    assert standard.program.name == "around"
+    assert (standard.program.name, standard.output_slots) == ("around", p.output_slots)
     arrays = [integers(DType.F64, (2, 3), 0), integers(DType.F64, (3, 2), 1)]
     want = GraphExecutor().eval_exec_ir(to_exec(p), arrays)
     got = GraphExecutor().eval_exec_ir(to_exec(standard.program), arrays)
