@@ -90,12 +90,17 @@ def positions(shape: Sequence[int], coordinates: Sequence[Array]) -> Array:
     return total
 
 
+def room(shape: Sequence[int], window: Sequence[int]) -> Array:
+    """The last start on each axis."""
+    return np.array(shape, np.int64) - np.array(window, np.int64)
+
+
 # --- slices ---------------------------------------------------------------------------------------------------------
 
 
 @ENCLOSE.row(DynamicSlice)
 def _dynamic_slice(op: DynamicSlice, c: Context, x: Enclosure, starts: Enclosure) -> Enclosure:
-    least, greatest = starts_between(starts, np.subtract(x.shape, op.slice_sizes, dtype=np.int64))
+    least, greatest = starts_between(starts, room(x.shape, op.slice_sizes))
     offsets = np.indices(op.slice_sizes)
 
     def source(start: Array) -> Array:
@@ -106,7 +111,7 @@ def _dynamic_slice(op: DynamicSlice, c: Context, x: Enclosure, starts: Enclosure
 
 @ENCLOSE.row(DynamicUpdateSlice)
 def _dynamic_update_slice(op: Op, c: Context, x: Enclosure, update: Enclosure, starts: Enclosure) -> Enclosure:
-    least, greatest = starts_between(starts, np.subtract(x.shape, update.shape, dtype=np.int64))
+    least, greatest = starts_between(starts, room(x.shape, update.shape))
     both = concatenated([flattened(x), flattened(update)], 0)
     stay = np.arange(x.lo.size).reshape(x.shape)
 

@@ -177,6 +177,48 @@ def _step(rng: np.random.Generator, b: GraphBuilder, pool: list[Value], dtype: D
     return None
 
 
+# --- what contracts and is rewritten -----------------------------------------------------------------------------------
+
+
+def chain(rng: np.random.Generator) -> tuple[GraphProgram, list[np.ndarray]]:
+    """Programs that contract and rewrite: products into sums, chains of divisions, roots, constants, sums of sums."""
+    b = GraphBuilder()
+    dtype = (DType.F32, DType.F64)[rng.integers(2)]
+    shape = ((3,), (2, 3), (1,))[rng.integers(3)]
+    pool = [b.input(dtype, shape) for _ in range(3)]
+    inputs = list(pool)
+    while len(pool) < 9:
+        x, y = (pool[rng.integers(max(0, len(pool) - 3), len(pool))] for _ in range(2))
+        if x.shape != y.shape:
+            continue
+        constant = b.constant(rng.choice([3.0, 0.1, -7.0, 2.0, 1e-3]), dtype)
+        kind = rng.integers(8)
+        if kind == 0:
+            made = b.apply(Add(), b.apply(Multiply(), x, y), pool[rng.integers(3)])
+        elif kind == 1:
+            made = b.apply(Divide(), x, y)
+        elif kind == 2:
+            made = b.apply(Divide(), x, b.apply(Sqrt(), b.apply(Abs(), y)))
+        elif kind == 3:
+            made = b.apply(Divide(), x, constant)
+        elif kind == 4:
+            made = b.apply(Multiply(), constant, x)
+        elif kind == 5:
+            made = b.apply(Negate(), b.apply(Multiply(), x, x))
+        elif kind == 6:
+            made = b.apply(Add(), x, y)
+        else:
+            wide = b.apply(BroadcastInDim((*x.shape, 2), tuple(range(len(x.shape)))), b.apply(Multiply(), x, y))
+            made = b.apply(ReduceSum((len(x.shape),)), wide)
+        if made.shape == shape:
+            pool.append(made)
+    axis = len(shape) - 1
+    ends = [b.apply(ReduceSum((0,)), b.apply(ReduceSum((axis,)), pool[-1]))] if axis else [pool[-1]]
+    ends.append(b.apply(DotGeneral((axis,), (axis,), (), ()), pool[-1], pool[-2]))
+    ends.append(b.apply(Add(), ends[-1], b.apply(ReduceSum((0, 1)[: axis + 1]), pool[0])))
+    return b.build(*pool[3:], *ends), [values(rng, v.dtype, v.shape) for v in inputs]
+
+
 # --- complex numbers and indices --------------------------------------------------------------------------------------
 
 COMPLEX_UNARY = (Negate, Conj, Exp, Log, Sin, Cos, Tanh, Sqrt, Rsqrt, Expm1, Log1p, Sign, Negate, Conj)

@@ -1,0 +1,137 @@
+"""Complex numbers: rectangles, exact where arithmetic is, open where implementations differ."""
+
+import numpy as np
+import pytest
+
+from oracle.compare import compare
+from oracle.enclosure import IEEE, MODELS, NUMPY, XLA, enclose
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import (
+    Abs,
+    Add,
+    Compare,
+    CompareDir,
+    Conj,
+    Convert,
+    Divide,
+    DotGeneral,
+    Exp,
+    Log,
+    Multiply,
+    Pow,
+    ReduceMax,
+    ReduceProd,
+    ReduceSum,
+    Select,
+    Sign,
+    Sqrt,
+)
+from tenferro_ref.program import GraphBuilder
+
+C64 = np.complex128
+Z = C64([1 + 2j, -3 + 0.5j, 2j, -4])
+
+
+def one(op, *arrays, model=IEEE):
+    b = GraphBuilder()
+    arrays = [np.asarray(a) for a in arrays]
+    return enclose(b.build(b.apply(op, *(b.input(DType.of(a), a.shape) for a in arrays))), arrays, model)[0]
+
+
+def is_point(e, expected):
+    return all(((p.lo == v) & (p.hi == v)).all() for p, v in zip(e.parts, (expected.real, expected.imag), strict=True))
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
+def test_gaussian_integers_are_exact(model):
+    rng = np.random.default_rng(0)
+    x, y = (C64(rng.integers(-5, 6, (4, 3)) + 1j * rng.integers(-5, 6, (4, 3))) for _ in range(2))
+    assert is_point(one(Add(), x, y, model=model), x + y)
+    assert is_point(one(Multiply(), x, y, model=model), x * y)
+    assert is_point(one(ReduceSum((0,)), x, model=model), x.sum(0))
+    assert is_point(one(ReduceProd((1,)), x, model=model), x.prod(1))
+    assert is_point(one(DotGeneral((1,), (1,), (), ()), x, y, model=model), x @ y.T)
+    assert is_point(
+        one(DotGeneral((), (), (0,), (0,)), x, y, model=model), (x[:, :, None] * y[:, None]).transpose(1, 2, 0)
+    )
+
+
+def test_parts_move_and_convert():
+    assert is_point(one(Conj(), Z), Z.conj())
+    assert one(Convert(DType.F64), Z).lo.tolist() == Z.real.tolist()
+    assert one(Convert(DType.I32), Z).lo.tolist() == [1, -3, 0, -4]
+    assert one(Convert(DType.Bool), C64([0, 1j, np.nan, -0.0])).lo.tolist() == [0, 1, 1, 0]
+    assert is_point(one(Convert(DType.C64), np.array([2.0, -1.0])), C64([2, -1]))
+    assert is_point(one(Convert(DType.C32), Z), Z)
+    assert one(Compare(CompareDir.Eq), Z, Z * C64([1, 1, 1j, 1])).lo.tolist() == [1, 1, 0, 1]
+    assert is_point(one(Select(), np.array([True, False] * 2), Z, -Z), np.where([True, False] * 2, Z, -Z))
+    assert is_point(one(ReduceMax(()), Z), Z)
+    assert is_point(one(Multiply(), Z, np.array(2.0)), Z * 2)
+    assert is_point(one(Add(), np.array(2.0), Z), Z + 2)
+
+
+def test_what_implementations_disagree_about_is_open():
+    infinite = C64([complex(np.inf, 0), complex(np.inf, np.nan)])
+    e = one(Multiply(), infinite, C64([complex(np.inf, np.nan), 2]))
+    assert not e.decided.any()
+    for answer in (complex(np.nan, np.nan), complex(np.inf, -np.inf)):
+        assert e.contains(C64([answer, answer])).all()
+    assert not one(Divide(), C64([1]), C64([1e-200])).decided.any()  # the textbook's squared modulus underflows
+    assert not one(Exp(), C64([1000])).decided.any()
+    assert one(Divide(), C64([1]), C64([1e-100])).decided.all()
+
+
+def test_either_side_of_the_cut():
+    for f in (Sqrt(), Log()):
+        e = one(f, C64([complex(-4, 0.0), complex(-4, -0.0)]))
+        with np.errstate(all="ignore"):
+            up = {Sqrt: np.sqrt, Log: np.log}[type(f)](complex(-4, 0.0))
+        assert e.contains(C64([up, np.conj(up)])).all()
+        assert e.contains(C64([np.conj(up), up])).all()
+        away = one(f, C64([complex(-4, 1e-3)]))
+        assert (away.imag.lo > 0).all()
+
+
+def test_a_small_part_is_as_accurate_as_the_modulus():
+    e = one(Divide(), C64([1 + 1e-20j]), C64([3]))
+    ulp = np.spacing(1 / 3)
+    assert e.contains(C64([1 / 3 + 2 * ulp * 1j])).all()
+    assert not e.contains(C64([1 / 3 + 20 * ulp * 1j])).any()
+
+
+def test_sign_abs_and_powers():
+    assert is_point(one(Sign(), C64([0, complex(-0.0, 0)])), C64([0, 0]))
+    assert one(Sign(), C64([3 + 4j])).contains(C64([0.6 + 0.8j])).all()
+    modulus = one(Abs(), C64([3 + 4j, 0, complex(0, -np.inf)]))
+    assert modulus.dtype is DType.F64
+    assert modulus.contains(np.array([5.0, 0.0, np.inf])).all()
+    assert (modulus.lo[1], modulus.hi[1]) == (0, 0)
+    assert not modulus.contains(np.array([5.1, 0.1, np.nan]))[:2].any()
+    assert one(Pow(), C64([2j]), C64([2])).contains(C64([-4])).all()
+    assert not one(Pow(), C64([2j]), C64([2])).contains(C64([-4.0001])).any()
+
+
+def test_fma_is_admitted_under_xla_only():
+    a, square = 1 + 2.0**-52, 1 + 2.0**-51  # rounded, a * a is the square; 2**-104 is left of it
+    x, y = C64([complex(a, square)]), C64([complex(a, 1)])
+    for model, admitted in ((XLA, True), (NUMPY, False)):
+        e = one(Multiply(), x, y, model=model).parts[0]
+        assert e.contains(np.array([0.0])).all()
+        assert bool(e.contains(np.array([2.0**-104])).all()) is admitted
+
+
+def test_comparison_names_the_part():
+    b = GraphBuilder()
+    program = b.build(b.apply(Exp(), b.input(DType.C64, (4,))))
+    e = enclose(program, [Z], NUMPY)
+    right = np.exp(Z)
+    good = compare(e, None, [right], [right])
+    assert (good.elements, good.decided, good.outside, good.worst_ulp) == (4, 4, 0, 0.0)
+    assert 0 < max(w for w, _ in good.widths) < 4
+    wrong = right.copy()
+    wrong[2] += 1e-9j
+    bad = compare(e, None, [wrong], [right])
+    assert (bad.outside, bad.worst_index) == (1, (2,))
+    assert bad.value_class == "expected finite, got other finite (imaginary part)"
+    assert bad.expected.endswith("i")
+    assert bad.worst_ulp > 1e6

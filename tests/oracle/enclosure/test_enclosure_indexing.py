@@ -1,0 +1,137 @@
+"""Runtime indices: decided ones move elements, undecided ones give the hull over the starts that are possible."""
+
+import numpy as np
+import pytest
+
+from oracle.case import Case
+from oracle.enclosure import IEEE, MODELS, XLA, enclose
+from oracle.executors import NativeExecutor
+from tenferro_ref.dims import InputDim
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.ops import (
+    STABLEHLO,
+    Convert,
+    DynamicSlice,
+    DynamicTruncate,
+    DynamicUpdateSlice,
+    Exp,
+    Gather,
+    GatherDynamicSliceSizes,
+    Scatter,
+)
+from tenferro_ref.program import GraphBuilder
+
+F32 = np.float32
+X = np.arange(12, dtype=F32).reshape(3, 4)
+ROWS = Gather((1,), (0,), (0,), 1, (1, 4))
+ADD_ROWS = Scatter((1,), (0,), (0,), 1)
+
+
+def built(op, *arrays, policy=None):
+    b = GraphBuilder() if policy is None else GraphBuilder(policy=policy)
+    return b.build(b.apply(op, *(b.input(DType.of(a), a.shape) for a in arrays)))
+
+
+def one(op, *arrays, model=IEEE, policy=None):
+    return enclose(built(op, *arrays, policy=policy), arrays, model)[0]
+
+
+CASES = [
+    (ROWS, X, np.array([2, 0, 7, -3])),
+    (Gather((0, 2), (), (1, 0), 0, (2, 3)), X, np.array([[0, 1, 5], [1, 0, 9]], np.int32)),
+    (Gather((0,), (1,), (1,), 0, (3, 1)), X, np.array([2], np.int32)),
+    (Gather((), (), (), 0, ()), np.array(3.5), np.zeros((0, 2), np.int64)),
+    (GatherDynamicSliceSizes((1,), (0,), (0,), 1, (1, InputDim(0, 1))), X, np.array([1.0, 2.0], F32)),
+    (DynamicSlice((2, 2)), X, np.array([9, -1])),
+    (DynamicSlice(()), np.array(2.5), np.zeros(0, np.int32)),
+    (DynamicUpdateSlice(), X, np.full((2, 3), -1, F32), np.array([1.0, 5.0])),
+    (DynamicUpdateSlice(), np.array(2.5), np.array(1.5), np.zeros(0, np.int32)),
+    (DynamicTruncate(1), X, np.array(1.5)),
+    (DynamicTruncate(0), X, np.array(-2, np.int64)),
+    (ADD_ROWS, X, np.array([0, 9, 1]), np.ones((3, 4), F32)),
+    (ADD_ROWS, X, np.array([1, 1, 1]), np.full((3, 4), 2.0, F32)),
+    (ADD_ROWS, X.astype(np.int32), np.array([1, 1, 0]), np.full((3, 4), 2**31 - 2, np.int32)),
+    (Scatter((), (0,), (0,), 1), np.array([-0.0, 1.0]), np.array([0, 0]), np.array([-0.0, -0.0])),
+    (Scatter((0,), (1,), (1, 0), 0), X, np.array([3, 0]), np.array([1.0, 2.0, 3.0], F32)),
+    (ROWS, X + 1j * X, np.array([1, 1])),
+    (ADD_ROWS, X + 1j * X, np.array([1, 1]), np.ones((2, 4), np.complex64)),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c[0].name)
+def test_known_indices_give_the_native_answer(case):
+    op, *arrays = case
+    arrays = [np.asarray(a, np.complex64) if np.iscomplexobj(a) else np.asarray(a) for a in arrays]
+    (expected,) = NativeExecutor().run(Case.of(built(op, *arrays), arrays)).outputs
+    for model in MODELS.values():
+        e = one(op, *arrays, model=model)
+        assert e.shape == expected.shape
+        assert e.contains(expected).all()
+        assert e.decided.all()
+        assert all((p.lo == p.hi).all() for p in e.parts)
+
+
+def blurred(op, x, logs, *rest):
+    """`op` at indices exp(logs), truncated: log 3 gives 2 or 3, within the budget of Exp."""
+    b = GraphBuilder()
+    given = [b.input(DType.of(a), a.shape) for a in (x, logs, *rest)]
+    indices = b.apply(Convert(DType.I32), b.apply(Exp(), given[1]))
+    operands = (
+        (given[0], *given[2:], indices) if isinstance(op, DynamicUpdateSlice) else (given[0], indices, *given[2:])
+    )
+    return b.build(b.apply(op, *operands)), [x, logs, *rest]
+
+
+LOGS = np.log(np.array([3.0, 1.5, 2.0])).astype(F32)  # 2 or 3 (clamped to 2), 1, 1 or 2
+
+
+def test_an_undecided_gather_is_the_hull_of_its_rows():
+    (e,) = enclose(*blurred(ROWS, X, LOGS), IEEE)
+    assert e.lo.tolist() == [X[2].tolist(), X[1].tolist(), X[1].tolist()]
+    assert e.hi.tolist() == [X[2].tolist(), X[1].tolist(), X[2].tolist()]
+
+
+def test_an_undecided_slice_and_update():
+    (e,) = enclose(*blurred(DynamicSlice((1, 2)), X, np.log(F32([2.0, 1.5]))), IEEE)
+    assert e.lo.tolist() == [X[1, 1:3].tolist()]
+    assert e.hi.tolist() == [X[2, 1:3].tolist()]
+    (u,) = enclose(*blurred(DynamicUpdateSlice(), X, np.log(F32([2.0, 1.5])), F32([[-1]])), IEEE)
+    assert (u.lo[1, 1], u.hi[1, 1]) == (-1, 5)
+    assert (u.lo[2, 1], u.hi[2, 1]) == (-1, 9)
+    assert (u.lo[0] == X[0]).all()
+
+
+def test_an_update_that_may_land_elsewhere_may_be_nothing():
+    (e,) = enclose(*blurred(ADD_ROWS, X, LOGS[2:], np.full((1, 4), 8, F32)), IEEE)
+    assert (e.hi - e.lo).tolist() == [[0] * 4, [8] * 4, [8] * 4]
+    assert e.contains(X + 8 * (np.arange(3) == 2)[:, None].astype(F32)).all()
+
+
+def test_scatter_bounds_are_the_policys():
+    zeros, updates = np.zeros(4, F32), F32([5, 6, 7])
+    op, at = Scatter((), (0,), (0,), 1), np.array([-1, 2, 4])
+    assert one(op, zeros, at, updates).lo.tolist() == [5, 0, 6, 7]
+    assert one(op, zeros, at, updates, policy=STABLEHLO).lo.tolist() == [0, 0, 6, 0]
+
+
+def test_scattered_duplicates_meet_in_any_order():
+    big = F32([1e8, 1.0, -1e8])
+    e = one(Scatter((), (0,), (0,), 1), np.zeros(1, F32), np.zeros(3, np.int64), big)
+    for order in ([0, 1, 2], [0, 2, 1]):
+        total = F32(0)
+        for i in order:
+            total += big[i]
+        assert e.contains(np.array([total])).all()
+    assert one(Scatter((), (0,), (0,), 1), F32([1]), np.zeros(1, int), F32([0.1])).contains(F32([1.1])).all()
+
+
+def test_an_undecided_extent_has_no_enclosure():
+    b = GraphBuilder()
+    x, s = b.input(DType.F32, (3, 4)), b.input(DType.F32, ())
+    size = b.apply(Exp(), s)
+    p = b.build(b.apply(DynamicTruncate(0), x, size))
+    (e,) = enclose(p, [X, F32(0.5)], XLA)  # exp 0.5 is 1.65, which is 2 whatever the last digit
+    assert e.shape == (2, 4)
+    with pytest.raises(UnsupportedOp, match="extent of the result is not decided"):
+        enclose(p, [X, np.log(F32(2.5))], XLA)
