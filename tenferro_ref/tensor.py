@@ -145,13 +145,13 @@ def _read_npy(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
     return array
 
 
-def load_npz(path: str | Path, prefix: str) -> list[Array]:
-    """Arrays `{prefix}0`, `{prefix}1`, ... of a `.npz` file, column-major.
+def load_arrays(path: str | Path) -> dict[str, Array]:
+    """Arrays of a `.npz` file by name, column-major.
 
     Raises
     ------
     FormatError
-        The file cannot be read, is no `.npz`, needs pickle, has other names, or an array of a foreign dtype.
+        The file cannot be read, is no `.npz`, needs pickle, or has an array of a foreign dtype.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -168,13 +168,25 @@ def load_npz(path: str | Path, prefix: str) -> list[Array]:
         raise FormatError(where=str(path), detail=f"not an .npz of plain arrays: {reason}") from None
     except MemoryError:
         raise FormatError(where=str(path), detail="declares more data than fits in memory") from None
+    for name, array in sorted(arrays.items()):
+        if array.dtype not in [d.numpy for d in DType]:
+            raise FormatError(where=f"{path}: {name}", detail=f"dtype {array.dtype} is none of the dtypes")
+    return {name: column_major(array) for name, array in arrays.items()}
+
+
+def load_npz(path: str | Path, prefix: str) -> list[Array]:
+    """Arrays `{prefix}0`, `{prefix}1`, ... of a `.npz` file, column-major.
+
+    Raises
+    ------
+    FormatError
+        As `load_arrays`, or the file has other names.
+    """
+    arrays = load_arrays(path)
     expected = [f"{prefix}{i}" for i in range(len(arrays))]
     if set(arrays) != set(expected):
         raise FormatError(where=str(path), detail=f"has {sorted(arrays)}, expected the names {expected}")
-    for name in expected:
-        if arrays[name].dtype not in [d.numpy for d in DType]:
-            raise FormatError(where=f"{path}: {name}", detail=f"dtype {arrays[name].dtype} is none of the dtypes")
-    return [column_major(arrays[name]) for name in expected]
+    return [arrays[name] for name in expected]
 
 
 def save_npz(path: str | Path, arrays: Mapping[str, Array]) -> None:
@@ -190,4 +202,4 @@ def save_npz(path: str | Path, arrays: Mapping[str, Array]) -> None:
     write_atomically(path, buffer.getvalue())
 
 
-__all__ = ["Array", "Tensor", "column_major", "load_npz", "same_bits", "save_npz", "type_of"]
+__all__ = ["Array", "Tensor", "column_major", "load_arrays", "load_npz", "same_bits", "save_npz", "type_of"]
