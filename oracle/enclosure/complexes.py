@@ -41,7 +41,6 @@ from tenferro_ref.ops import (
     EmbedDiag,
     Exp,
     Expm1,
-    Extension,
     ExtractDiag,
     Gather,
     GatherDynamicSliceSizes,
@@ -78,7 +77,6 @@ from tenferro_ref.table import Table
 
 COMPLEX: Table[Rule] = Table("enclosure of complex numbers")
 COMPLEX.unsupported("complex numbers have no order", Maximum, Minimum, Clamp)
-COMPLEX.unsupported("results are judged by residuals, not by element", Extension)
 
 
 def real_context(c: Context) -> Context:

@@ -8,16 +8,13 @@ from typing import Literal, overload
 
 import numpy as np
 
-from oracle.enclosure import arithmetic, functions, indexing, moves, sums  # noqa: F401 - each fills its rows of the table
+from oracle.enclosure import arithmetic, extensions, functions, indexing, moves, sums  # noqa: F401 - each fills its rows of the table
 from oracle.enclosure.complexes import COMPLEX
 from oracle.enclosure.model import Model
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import Enclosure, admit_flush, point
-from tenferro_ref.ops import Extension
 from tenferro_ref.program import GraphProgram
 from tenferro_ref.tensor import Array
-
-ENCLOSE.unsupported("results are judged by residuals, not by element", Extension)
 
 
 @overload
@@ -60,9 +57,8 @@ def enclose(
             operands = [values[s] for s in ins.input_slots]
             dtype = types[ins.output_slots[0]].dtype
             table = COMPLEX if dtype.is_complex or any(x.imag is not None for x in operands) else ENCLOSE
-            rule = table[type(op)]
+            result = table[type(op)](op, Context(model, program.policy, dtype), *operands)
             (slot,) = ins.output_slots
-            result = rule(op, Context(model, program.policy, dtype), *operands)
             if model.flush and not operands:
                 result = admit_flush(result)
             const = all(x.const for x in operands)

@@ -1,11 +1,11 @@
 """Enclosures in `.npz` files: `lo0`, `hi0`, `nan0`, `pos_zero0`, `neg_zero0` for output 0, and so on.
 
-Of complex outputs these are the real part, and `imag_lo0`, ... the imaginary one.
+Of complex outputs those are the real part's; the imaginary part's are `imag_lo0` and so on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +15,8 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError
 from tenferro_ref.tensor import Array, load_arrays, save_npz
 
-_FIELDS = ("lo", "hi", "nan", "pos_zero", "neg_zero")
-
-
-def _names(number: int, dtype: DType) -> Iterator[tuple[str, ...]]:
-    """Names of the arrays of output `number`, a tuple a part."""
-    for prefix in ("", "imag_") if dtype.is_complex else ("",):
-        yield tuple(f"{prefix}{field}{number}" for field in _FIELDS)
+PARTS = ("lo", "hi", "nan", "pos_zero", "neg_zero")
+SIDES = ("", "imag_")
 
 
 def save_enclosures(path: str | Path, enclosures: Sequence[Enclosure]) -> None:
@@ -32,11 +27,15 @@ def save_enclosures(path: str | Path, enclosures: Sequence[Enclosure]) -> None:
     OutputError
         The file cannot be written.
     """
-    arrays: dict[str, Array] = {}
-    for number, enclosure in enumerate(enclosures):
-        for names, part in zip(_names(number, enclosure.dtype), enclosure.parts, strict=True):
-            arrays.update({name: getattr(part, field) for name, field in zip(names, _FIELDS, strict=True)})
-    save_npz(path, arrays)
+    save_npz(
+        path,
+        {
+            f"{side}{part}{i}": getattr(e, part)
+            for i, whole in enumerate(enclosures)
+            for side, e in zip(SIDES, whole.parts, strict=False)
+            for part in PARTS
+        },
+    )
 
 
 def load_enclosures(path: str | Path, outputs: Sequence[Array]) -> list[Enclosure]:
@@ -49,23 +48,22 @@ def load_enclosures(path: str | Path, outputs: Sequence[Array]) -> list[Enclosur
     """
     arrays = load_arrays(path)
     dtypes = [DType.of(output) for output in outputs]
-    expected = [name for number, dtype in enumerate(dtypes) for names in _names(number, dtype) for name in names]
-    if arrays.keys() != set(expected):
-        raise FormatError(where=str(path), detail=f"has {sorted(arrays)}, expected {expected}")
+    names = {f"{side}{part}{i}" for i, d in enumerate(dtypes) for side in SIDES[: 1 + d.is_complex] for part in PARTS}
+    if arrays.keys() != names:
+        raise FormatError(where=str(path), detail=f"has {sorted(arrays)}, expected {sorted(names)}")
     enclosures = []
-    for number, (dtype, output) in enumerate(zip(dtypes, outputs, strict=True)):
-        bounds = np.float64 if dtype.real.is_float else np.int64
-        parts = []
-        for names in _names(number, dtype):
-            for name, wanted in zip(names, (bounds, bounds, np.bool_, np.bool_, np.bool_), strict=True):
-                if arrays[name].shape != output.shape or arrays[name].dtype != wanted:
-                    given = f"{arrays[name].dtype}{list(arrays[name].shape)}"
-                    detail = f"{given} for an output {dtype}{list(output.shape)}"
-                    raise FormatError(where=f"{path}: {name}", detail=detail)
-            lo, hi, nan, pos_zero, neg_zero = (arrays[name] for name in names)
-            parts.append(Enclosure(dtype.real, lo, hi, nan, pos_zero, neg_zero))
-        enclosures.append(rectangle(*parts) if len(parts) == 2 else parts[0])
+    for i, (output, dtype) in enumerate(zip(outputs, dtypes, strict=True)):
+        bounds = np.int64 if dtype.is_int or dtype is DType.Bool else np.float64
+        sides = []
+        for side in SIDES[: 1 + dtype.is_complex]:
+            parts = [arrays[f"{side}{part}{i}"] for part in PARTS]
+            for part, array, wanted in zip(PARTS, parts, (bounds, bounds, np.bool_, np.bool_, np.bool_), strict=True):
+                if array.shape != output.shape or array.dtype != wanted:
+                    shown = f"{array.dtype}{list(array.shape)}"
+                    raise FormatError(
+                        where=f"{path}: {side}{part}{i}", detail=f"{shown} for an output {dtype}{list(output.shape)}"
+                    )
+            lo, hi, nan, pos_zero, neg_zero = parts
+            sides.append(Enclosure(dtype.real, lo, hi, nan, pos_zero, neg_zero))
+        enclosures.append(rectangle(*sides) if dtype.is_complex else sides[0])
     return enclosures
-
-
-__all__ = ["load_enclosures", "save_enclosures"]

@@ -1,0 +1,190 @@
+"""Rules of extension ops: einsum over every contraction path, FFTs by their norm-wise bound.
+
+Decompositions and solvers have no element by element enclosure: `oracle.decompositions` judges them by residuals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from oracle.enclosure import integers
+from oracle.enclosure.complexes import COMPLEX, Ball, ball, certainly_finite, promoted, real_context
+from oracle.enclosure.formats import Array, Format, quantum
+from oracle.enclosure.rule import ENCLOSE, Context
+from oracle.enclosure.value import Enclosure, build, everything, rectangle
+from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.extensions import einsum, fft
+from tenferro_ref.ops import Convert, Extension
+
+
+@ENCLOSE.row(Extension)
+def _extension(op: Extension, c: Context, *operands: Enclosure) -> Enclosure:
+    rule = _RULES.get((op.family, op.op))
+    if rule is None:
+        raise UnsupportedOp(op=op.op, reason="enclosure: judged by residuals and invariants, not by element")
+    return rule(op, c, *operands)
+
+
+COMPLEX[Extension] = _extension
+
+
+def centred(c: Context, x: Enclosure) -> Ball:
+    """Numbers of the result's dtype by their centres: real ones where that is real."""
+    f = real_context(c).format
+    if c.dtype.is_complex or x.imag is not None:
+        return ball(f, promoted(c, x))
+    x = ENCLOSE[Convert](Convert(c.dtype), c, x)
+    ok = certainly_finite(x)
+    lo, hi = (np.where(ok, v, 0.0).astype(f.wide) for v in (x.lo, x.hi))
+    return Ball(lo / 2 + hi / 2, (hi - lo) / 2 * (1 + 8 * f.wide_unit), ok)
+
+
+def around(c: Context, centre: Array, error: Array, ok: Array) -> Enclosure:
+    """All results within `error` of `centre`, part by part; anything where not `ok`."""
+    real = real_context(c)
+    f = real.format
+    ok = ok & np.isfinite(error) & (np.abs(centre) + error < f.max / 4)
+    sides = []
+    for part in (centre.real, centre.imag) if c.dtype.is_complex else (centre.real,):
+        low = f.least_at_or_above(np.where(ok, part - error, -np.inf))
+        high = f.greatest_at_or_below(np.where(ok, part + error, np.inf))
+        every = np.ones(ok.shape, bool)
+        sides.append(build(c.model, real.dtype, low, high, ~ok, every, every))
+    return rectangle(*sides) if c.dtype.is_complex else sides[0]
+
+
+def _tiny(c: Context, f: Format) -> float:
+    return f.min_normal if c.model.flush else f.least_denormal
+
+
+# --- einsum -----------------------------------------------------------------------------------------------------------
+
+
+def _einsum(op: Extension, c: Context, *operands: Enclosure) -> Enclosure:
+    """Every path: a term meets a rounding for each product and for each sum on its way, at most as many as there are.
+
+    `|computed - sum prod x| <= gamma sum prod |x|` for products and sums of any order and association, by distributivity.
+    """
+    equation = einsum.parse(op)
+    sizes = einsum.extents(op, equation, [x.shape for x in operands])
+    text = f"{','.join(equation.inputs)}->{equation.kept}"
+    terms = prod(sizes[label] for label in equation.summed)
+    if c.dtype.is_int:
+        result = _integer_einsum(c, text, operands, tuple(sizes[label] for label in equation.kept))
+    else:
+        result = _float_einsum(c, text, [centred(c, x) for x in operands], terms)
+    return _on_diagonal(result, equation.output, equation.kept)
+
+
+def _integer_einsum(c: Context, text: str, operands: Sequence[Enclosure], shape: tuple[int, ...]) -> Enclosure:
+    if not all(x.is_point for x in operands):
+        return everything(c.dtype, shape)
+    total = np.asarray(np.einsum(text, *(x.lo for x in operands)))
+    return integers.wrapped(c.dtype, total, total)
+
+
+def _float_einsum(c: Context, text: str, balls: Sequence[Ball], terms: int) -> Enclosure:
+    f = real_context(c).format
+
+    def contracted(arrays: Sequence[Array]) -> Array:
+        return np.asarray(np.einsum(text, *arrays, optimize=len(arrays) > 2))
+
+    centre = contracted([b.mid for b in balls])
+    size = contracted([np.abs(b.mid) + b.rad for b in balls])
+    spread = size - contracted([np.abs(b.mid) for b in balls])
+    roundings = terms + (4 if c.dtype.is_complex else 1) * len(balls)
+    gamma = roundings * f.unit / (1 - roundings * f.unit) if roundings * f.unit < 0.5 else np.inf
+    noise = 4 * roundings * f.wide_unit
+    # what may become of a partial result on any path
+    reach = [float((np.abs(b.mid) + b.rad).sum()) for b in balls]
+    largest = prod(max(1.0, r) for r in reach)
+    error = (gamma + noise) * size + np.maximum(spread, 0) + 2 * _tiny(c, f) * roundings * largest
+    quanta = [float(min(quantum(part).min(initial=np.inf) for part in (b.mid.real, b.mid.imag))) for b in balls]
+    if all(not b.rad.any() for b in balls) and prod(quanta) > f.min_normal:
+        whole = [r / q for r, q in zip(reach, quanta, strict=True)]
+        if len(balls) <= 2:
+            error = np.where(2 * size * f.unit < prod(quanta), 0, error)
+        elif 2 * prod(max(w, 1.0) for w in whole) * f.unit < 1:
+            error = np.zeros_like(error)
+    lost = _touched(contracted, balls)
+    return around(c, centre, error, ~lost & (largest < f.max / 4))
+
+
+def _touched(contracted: Callable[[Sequence[Array]], Array], balls: Sequence[Ball]) -> Array:
+    """Results that some element which is not `ok` goes into."""
+    hit = [
+        contracted([(~b.ok).astype(float) if k == i else np.ones(b.ok.shape) for k, b in enumerate(balls)]) > 0
+        for i in range(len(balls))
+        if not balls[i].ok.all()
+    ]
+    return np.asarray(np.logical_or.reduce(hit)) if hit else np.asarray(np.False_)
+
+
+def _on_diagonal(x: Enclosure, labels: str, kept: str) -> Enclosure:
+    """Zeros where the indices of equal output labels disagree."""
+    if labels == kept:
+        return x
+
+    def placed(a: Array, fill: object) -> Array:
+        result = np.full([a.shape[kept.index(label)] for label in labels], fill, a.dtype)
+        index = np.indices(a.shape, sparse=True)
+        result[tuple(index[kept.index(label)] for label in labels)] = a
+        return result
+
+    parts = [
+        replace(p.map(lambda a: placed(a, 0)), pos_zero=placed(p.pos_zero, not p.dtype.is_int)) for p in x.plain().parts
+    ]
+    return rectangle(*parts) if x.imag is not None else parts[0]
+
+
+# --- fft --------------------------------------------------------------------------------------------------------------
+
+_WIDE: dict[str, Callable[..., Array]] = {
+    "fft": np.fft.fft,
+    "ifft": np.fft.ifft,
+    "rfft": np.fft.rfft,
+    "irfft": np.fft.irfft,
+}
+
+
+def relative_error(n: int) -> float:
+    """Units of rounding that a transform of length n may be off, in the 2-norm of its result.
+
+    Powers of two: log2(n) stages of 4 + 4 sqrt(2) units or less, twiddle factors included (Higham 2002, theorem 24.2). Other
+    lengths: n is the sum as it stands, whatever its order; Bluestein's convolution takes three transforms of up to 4 n.
+    """
+    stages = float(np.log2(max(n, 2)))
+    return 4 + 8 * stages if n & (n - 1) == 0 else 4 + max(float(n), 3 * 8 * (stages + 2))
+
+
+def _fft(op: Extension, c: Context, x: Enclosure) -> Enclosure:
+    spec = fft.transform(op, len(x.shape))
+    axis, inverse, half = spec.axis, op.op.startswith("i"), op.op == "irfft"
+    f = real_context(c).format
+    length = spec.n or (2 * (x.shape[axis] - 1) if half else x.shape[axis])
+    source = centred(replace(c, dtype=f.dtype) if op.op == "rfft" else c, x)
+    used = length // 2 + 1 if half else length
+    cut = (slice(None),) * axis + (slice(used),)
+    scale = {"Backward": (1.0, 1 / length), "Ortho": (length**-0.5,) * 2, "Forward": (1 / length, 1.0)}[spec.norm][
+        inverse
+    ]
+    with np.errstate(all="ignore"):
+        centre = np.asarray(_WIDE[op.op](source.mid, n=length, axis=axis, norm=spec.norm.lower()))
+    doubled = 2.0 if half else 1.0  # the other half of the spectrum
+    size = np.sqrt(doubled * ((np.abs(source.mid) + source.rad)[cut] ** 2).sum(axis, keepdims=True))
+    spread = doubled * source.rad[cut].sum(axis, keepdims=True) * scale
+    norm = size * np.sqrt(length) * scale
+    bound = relative_error(length) * (f.unit + f.wide_unit)
+    error = bound * norm + spread + 4 * _tiny(c, f) * length * max(scale, 1.0)
+    ok = source.ok[cut].all(axis, keepdims=True) & (size * length < f.max / 8)
+    return around(c, centre, np.broadcast_to(error, centre.shape), np.broadcast_to(ok, centre.shape))
+
+
+_RULES: dict[tuple[str, str], Callable[..., Enclosure]] = {
+    (einsum.FAMILY, "einsum"): _einsum,
+    **{(fft.FAMILY, name): _fft for name in _WIDE},
+}
