@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from difflib import unified_diff
 
 import click
 
@@ -11,7 +12,7 @@ from tenferro_ref.cli.common import parse_passes, read_graph, read_program
 from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec, run_passes
 from tenferro_ref.errors import TenferroError, UsageError
 from tenferro_ref.program import ExecProgram, GraphProgram, LoweringView, print_program, to_exec
-from tenferro_ref.runtime import GraphExecutor, segment_exec_program
+from tenferro_ref.runtime import ALGEBRAS, GraphExecutor, SemiringBackend, segment_exec_program
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import load_npz, save_npz
 
@@ -24,9 +25,12 @@ from tenferro_ref.tensor import load_npz, save_npz
 @click.option("--out", metavar="NPZ", help="Where the outputs out0, out1, ... go.")
 @click.option("--path", "route", type=click.Choice(["segmented", "unsegmented"]), default="segmented")
 @click.option("--passes", default=None, metavar="all|none|A,B", help="Default: all for graph, none for exec programs.")
+@click.option(
+    "--algebra", type=click.Choice(list(ALGEBRAS)), help="Add and multiply in this semiring; only ops that it has."
+)
 def exec_(
     file: str, inputs_npz: str | None, out_npz: str | None, inputs: str | None, out: str | None, route: str,
-    passes: str | None,
+    passes: str | None, algebra: str | None,
 ) -> int:  # fmt: skip
     """Run FILE natively.
 
@@ -36,22 +40,22 @@ def exec_(
     if out_npz is None:
         if inputs is None or out is None or inputs_npz is not None:
             raise UsageError(detail="exec needs --inputs NPZ and --out NPZ (or FILE INPUTS.npz OUTPUTS.npz)")
-        _execute(file, inputs, out, route, passes)
+        _execute(file, inputs, out, route, passes, algebra)
         return 0
     if inputs is not None or out is not None or inputs_npz is None:
         raise UsageError(detail="exec: give the two files either as arguments or as --inputs and --out")
     try:
-        _execute(file, inputs_npz, out_npz, route, passes)
+        _execute(file, inputs_npz, out_npz, route, passes, algebra)
     except TenferroError as error:
         print(json.dumps({"error": error.to_json()}), file=sys.stderr)
         return 3
     return 0
 
 
-def _execute(file: str, inputs: str, out: str, route: str, passes: str | None) -> None:
+def _execute(file: str, inputs: str, out: str, route: str, passes: str | None, algebra: str | None) -> None:
     program = read_program(file)
     exec_program = _compiled(program, passes)
-    executor = GraphExecutor(checking=True)
+    executor = GraphExecutor(None if algebra is None else SemiringBackend.of(algebra), checking=True)
     run = executor.eval_exec_ir if route == "segmented" else executor.eval_unsegmented
     outputs = run(exec_program, load_npz(inputs, "in"))
     save_npz(out, {f"out{i}": a for i, a in enumerate(outputs)})
@@ -82,29 +86,50 @@ def emit(file: str, form: str, phase1_only: bool) -> None:
 
 @click.command()
 @click.argument("file")
-@click.option("--after", metavar="PASS", help="Show the program after this pass of the pipeline, and what changed.")
+@click.option("--after", metavar="PASS", help="Show the program after this pass, and what it changed, as a diff.")
 @click.option("--segments", is_flag=True, help="Show the segments of the compiled program.")
 def show(file: str, after: str | None, segments: bool) -> None:
-    """Print FILE in readable form, before or after the passes."""
+    """Print FILE in readable form, before or after the passes.
+
+    Passes run in the order of the default pipeline; one that is not in it runs behind it. Notes are comments: whatever is
+    printed can be read again.
+    """
     program = read_program(file)
     if after is None and not segments:
         click.echo(print_program(program), nl=False)
         return
-    if after is not None and after not in DEFAULT_PIPELINE:
-        raise UsageError(detail=f"unknown pass {after!r}; known: {', '.join(DEFAULT_PIPELINE)}")
+    names = DEFAULT_PIPELINE
+    if after is not None:
+        names = names[: names.index(after) + 1] if after in names else (*names, after)
     exec_program = program if isinstance(program, ExecProgram) else to_exec(program)
-    names = DEFAULT_PIPELINE if after is None else DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index(after) + 1]
     results = run_passes(exec_program, names)
     for name, result in zip(names, results, strict=True):
         for change in result.changes or ("nothing to do",):
             click.echo(f"// {name}: {change}")
     final = results[-1].program
-    click.echo(print_program(final), nl=False)
-    if segments:
-        for number, segment in enumerate(segment_exec_program(final)):
-            ops = ", ".join(final.instructions[i].op.name for i in segment.instructions)
-            slots = f"({_slots(segment.inputs)}) -> ({_slots(segment.outputs)})"
-            click.echo(f"// segment {number}: {segment.kind}: {ops} {slots}")
+    if after is not None:
+        before = results[-2].program if len(results) > 1 else exec_program
+        for line in _diff(before, final):
+            click.echo(f"// {line}")
+    click.echo(_with_segments(final) if segments else print_program(final), nl=False)
+
+
+def _diff(before: ExecProgram, after: ExecProgram) -> list[str]:
+    """Removed and added lines with a line of context around them."""
+    old, new = (print_program(program).splitlines() for program in (before, after))
+    return [line for line in unified_diff(old, new, n=1, lineterm="") if not line.startswith(("---", "+++"))]
+
+
+def _with_segments(program: ExecProgram) -> str:
+    """The program's text, each segment's instructions under a line that names it."""
+    head, *lines = print_program(program).splitlines()
+    drawn = [head]
+    for number, segment in enumerate(segment_exec_program(program)):
+        ops = ", ".join(program.instructions[i].op.name for i in segment.instructions)
+        slots = f"({_slots(segment.inputs)}) -> ({_slots(segment.outputs)})"
+        drawn.append(f"  // segment {number}: {segment.kind}: {ops} {slots}")
+        drawn += [lines[i] for i in segment.instructions]
+    return "\n".join([*drawn, lines[-1]]) + "\n"
 
 
 def _slots(slots: tuple[int, ...]) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
 from tenferro_ref.dims import InputDim
 from tenferro_ref.errors import ShapeMismatch, UsageError
-from tenferro_ref.ops import DotGeneral, Reshape, Transpose
+from tenferro_ref.ops import FAMILIES, DotGeneral, Extension, Reshape, TensorType, Transpose
 from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.tensor import Array, same_bits
@@ -147,6 +147,21 @@ def test_dead_code_goes_and_slots_stay() -> None:
         f"slot {deader.slot}: Add removed, nothing reads it",
     )
     assert not result.program.instructions[0].last_use[0] or x.slot not in result.program.output_slots
+
+
+def test_an_instruction_stays_if_any_of_its_outputs_is_live(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Pair:
+        def infer(self, op: Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+            return inputs + inputs
+
+    monkeypatch.setitem(FAMILIES, "tests.pair.v1", Pair())
+    b = GraphBuilder()
+    x = b.input("F64", (2,))
+    _unused, used = b.apply_many(Extension.of("tests.pair.v1", "Twice", {}), x)
+    b.apply_many(Extension.of("tests.pair.v1", "Twice", {}), x)
+    (result,) = run_passes(to_exec(b.build(used)), ["DeadCodeElimination"], verify=True)
+    assert [i.output_slots for i in result.program.instructions] == [(1, 2)]
+    assert result.program.instructions[0].last_use == (True,)
 
 
 def test_last_use_follows_the_removal_of_a_reader() -> None:

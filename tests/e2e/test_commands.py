@@ -12,8 +12,10 @@ import pytest
 
 from fuzz import records
 from tenferro_ref import __version__
+from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec
 from tenferro_ref.ops import Exp, Log
 from tenferro_ref.program import GraphBuilder, GraphProgram, dumps, parse, print_program, to_exec
+from tenferro_ref.runtime import segment_exec_program
 from tests.browser import chromium_or_skip
 from tests.e2e.command import Run, tenferro_ref
 from tests.plugins import plugin_or_skip
@@ -73,6 +75,21 @@ class TestExec:
         assert (error["kind"], error["op"]) == ("InvalidArgument", "Divide")
         assert not (tmp_path / "out.npz").exists()
 
+    def test_in_another_algebra(self, tmp_path: Path) -> None:
+        """Two steps along the edges of a triangle: shortest, and whether there is one."""
+        b = GraphBuilder()
+        x = b.input("F64", (3, 3))
+        (tmp_path / "p.json").write_text(dumps(b.build(x @ x)))
+        inf = np.inf
+        np.savez(tmp_path / "in.npz", in0=np.array([[0, 1, 9], [inf, 0, 2], [inf, inf, 0]]))
+        arguments = tmp_path / "p.json", tmp_path / "in.npz", tmp_path / "out.npz"
+        for options in ([], ["--passes", "none"], ["--path", "unsegmented"]):
+            assert tenferro_ref("exec", *arguments, "--algebra", "min-plus", *options) == Run(0, "", "")
+            with np.load(tmp_path / "out.npz") as outputs:
+                assert outputs["out0"].tolist() == [[0, 1, 3], [inf, 0, 2], [inf, inf, 0]]
+        refused = tenferro_ref("exec", *arguments, "--algebra", "boolean")
+        assert (refused.status, json.loads(refused.err)["error"]["kind"]) == (3, "Unsupported")
+
     def test_an_exec_program_in_text_form(
         self, program: GraphProgram, files: tuple[Path, Path], tmp_path: Path
     ) -> None:
@@ -90,6 +107,42 @@ class TestShowAndEmit:
         assert run.status == 0
         assert "// TransposeFolding: slot 3: rhs reads slot 1, not its transpose in 2" in run.out
         assert "// segment 1: ffi: DotGeneral (%0, %1) -> (%3)" in run.out
+
+    def test_what_a_pass_changed_is_a_diff(self, program: GraphProgram, files: tuple[Path, Path]) -> None:
+        run = tenferro_ref("show", files[0], "--after", "DeadCodeElimination")
+        before, after = (compile_std_to_exec(program, DEFAULT_PIPELINE[:n]) for n in (3, 4))
+        assert parse(run.out) == after
+        lines = run.out.splitlines()
+        gone, come = ([line[4:] for line in lines if line.startswith(f"// {sign}")] for sign in "-+")
+        texts = [print_program(p).splitlines() for p in (before, after)]
+        assert [line for line in texts[0] if line not in texts[1]] == gone != []
+        assert [line for line in texts[1] if line not in texts[0]] == come
+        assert any("Transpose" in line for line in gone)
+
+    def test_a_pass_that_is_not_in_the_pipeline_runs_behind_it(self, tmp_path: Path) -> None:
+        b = GraphBuilder()
+        (tmp_path / "p.json").write_text(dumps(b.build(b.input("F64", (2, 3)).T.T)))
+        run = tenferro_ref("show", tmp_path / "p.json", "--after", "AlgebraicLayoutSimplifier")
+        assert run.status == 0
+        assert "// DeadCodeElimination: nothing to do" in run.out
+        assert parse(run.out).output_slots == (0,)
+
+    def test_segments_are_drawn_around_their_instructions(
+        self, program: GraphProgram, files: tuple[Path, Path]
+    ) -> None:
+        run = tenferro_ref("show", files[0], "--segments")
+        compiled = compile_std_to_exec(program)
+        assert parse(run.out) == compiled
+        lines = [line.strip() for line in run.out.splitlines()]
+        drawn = lines[lines.index(print_program(compiled).splitlines()[0]) + 1 : -1]
+        instructions = iter(print_program(compiled).splitlines()[1:-1])
+        expected = []
+        for number, segment in enumerate(segment_exec_program(compiled)):
+            expected += [
+                f"// segment {number}: {segment.kind}: ",
+                *(next(instructions).strip() for _ in segment.instructions),
+            ]
+        assert [line for line, want in zip(drawn, expected, strict=True) if not line.startswith(want)] == []
 
     def test_emitted_text_is_what_the_plugin_runs(self, files: tuple[Path, Path]) -> None:
         run = tenferro_ref("emit", files[0])

@@ -44,6 +44,7 @@ from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, Instru
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend, register_runtime
 from tenferro_ref.runtime import extension as extension_module
 from tenferro_ref.runtime.backend import NumpySession
+from tenferro_ref.runtime.fusion import FUSIBLE, FUSIBLE_DTYPES
 from tenferro_ref.tensor import Tensor
 
 X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], order="F")
@@ -492,6 +493,54 @@ def test_fusion_starts_at_the_threshold():
         assert calls_of(program, [np.linspace(-1, 1, size)]) == calls
     assert calls_of(program, [np.linspace(-1, 1, 5)], fusion_threshold=5) == ["fused"]
     assert calls_of(program, [np.zeros(0)], fusion_threshold=0) == ["fused"]
+
+
+def test_the_ops_that_fuse():
+    names = (
+        """Add Multiply Negate Conj Divide Abs Maximum Minimum Clamp Exp Log Sin Cos Tanh Sqrt Rsqrt Pow Expm1 Log1p"""
+    )
+    assert {op.__name__ for op in FUSIBLE} == set(names.split())
+    assert {d.name for d in FUSIBLE_DTYPES} == {"F32", "F64", "C32", "C64"}
+
+
+def test_segments_only_where_a_run_has_two_instructions():
+    """Else a session an instruction, as on the unsegmented path."""
+
+    class Backend(NumpyBackend):
+        sessions = 0
+
+        def with_backend_session(self):
+            self.sessions += 1
+            return super().with_backend_session()
+
+    x, y = (GraphBuilder().input("F64", (2, 2)) for _ in range(2))
+    single = exec_of(-((-x) @ x))
+    double = exec_of(-((-y) @ y) + y)
+    for program, way, sessions in (
+        (single, GraphExecutor.eval_exec_ir, 2),
+        (single, GraphExecutor.eval_unsegmented, 2),
+        (double, GraphExecutor.eval_exec_ir, 2),
+        (double, GraphExecutor.eval_unsegmented, 3),
+    ):
+        backend = Backend()
+        way(GraphExecutor(backend), program, [np.ones((2, 2))])
+        assert backend.sessions == sessions
+
+
+def test_a_program_that_runs_again_on_other_types_is_checked_again():
+    b = GraphBuilder()
+    x, y = b.input("F64", ("n",)), b.input("F64", ("m",))
+    program = exec_of(b.apply(Exp(), b.apply(Add(), x, y)))  # [n] + [m] is a run-time matter
+    for threshold in (0, 16384):
+        executor = GraphExecutor(fusion_threshold=threshold)
+        for way in (executor.eval_exec_ir, executor.eval_unsegmented):
+            for sizes, fits in (((3, 3), True), ((3, 4), False), ((3, 3), True), ((5, 5), True)):
+                inputs = [np.zeros(n) for n in sizes]
+                if fits:
+                    assert way(program, inputs)[0].tolist() == [1.0] * sizes[0]
+                else:
+                    with pytest.raises(ShapeMismatch):
+                        way(program, inputs)
 
 
 FUSION = {

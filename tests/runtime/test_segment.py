@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import (
+    OPS,
     Add,
     BroadcastInDim,
+    Category,
     Constant,
     DotGeneral,
     DynamicTruncate,
@@ -153,6 +158,90 @@ def test_segment_last_use_follows_the_instructions_flags():
     flagged = replace(program.instructions[0], last_use=(True,))
     (segment,) = segment_exec_program(replace(program, instructions=(flagged, program.instructions[1])))
     assert segment.last_use == (True,)
+
+
+def test_categories_are_those_of_the_text():
+    of = {category: {op.__name__ for op in OPS if op.category is category} for category in Category}
+    assert of[Category.HOST] == {"ShapeOf", "DynamicTruncate", "PadToMatch", "Constant"}
+    assert of[Category.FFI] == {"DotGeneral", "Extension"}
+    assert "GatherDynamicSliceSizes" in of[Category.BACKEND]
+
+
+def test_a_declined_triplet_joins_the_run_before_it():
+    b = GraphBuilder()
+    x, y = b.input("F64", (3,)), b.input("F64", (4,))
+    n = -x
+    m = b.apply(Multiply(), b.apply(BroadcastInDim((3, 4), (0,)), n), b.apply(BroadcastInDim((3, 4), (1,)), y))
+    program = exec_of(b.apply(DotGeneral((0,), (0,), (), ()), m, m))
+    assert kinds(program) == [("fused", (0, 1, 2, 3)), ("ffi", (4,))]
+    assert kinds(program, decline_reused=False) == [("fused", (0,)), ("triplet", (1, 2, 3)), ("ffi", (4,))]
+
+
+def test_a_host_or_ffi_instruction_between_breaks_a_pattern():
+    b = GraphBuilder()
+    x, y = b.input("F64", (3,)), b.input("F64", (4,))
+    bx = b.apply(BroadcastInDim((3, 4), (0,)), x)
+    b.apply(ShapeOf(0), x)
+    m = b.apply(Multiply(), bx, b.apply(BroadcastInDim((3, 4), (1,)), y))
+    assert kinds(exec_of(m)) == [("fused", (0,)), ("host", (1,)), ("pair", (2, 3))]
+
+
+@st.composite
+def programs(draw):
+    """Sequences rich in broadcasts and products of them, read again or not."""
+    b = GraphBuilder()
+    narrow, wide = [b.input("F64", (3,))], [b.input("F64", (3, 3))]
+    for _ in range(draw(st.integers(1, 12))):
+        kind = draw(st.sampled_from(["spread", "spread", "multiply", "multiply", "negate", "dot", "constant"]))
+        pick = lambda values: values[draw(st.integers(max(0, len(values) - 3), len(values) - 1))]  # noqa: E731
+        if kind == "spread":
+            wide.append(b.apply(BroadcastInDim((3, 3), (draw(st.integers(0, 1)),)), pick(narrow)))
+        elif kind == "multiply":
+            wide.append(b.apply(Multiply(), pick(wide), pick(wide)))
+        elif kind == "negate":
+            wide.append(b.apply(Negate(), pick(wide)))
+        elif kind == "dot":
+            narrow.append(b.apply(DotGeneral((0,), (0,), (), ()), pick(wide), pick(narrow)))
+        else:
+            b.constant(1.0)
+    return exec_of(wide[-1], *draw(st.lists(st.sampled_from(wide), max_size=2)))
+
+
+@settings(max_examples=100, deadline=None)
+@given(programs(), st.booleans())
+def test_what_holds_of_any_segmentation(program, decline_reused):
+    segments = segment_exec_program(program, decline_reused=decline_reused)
+    instructions = program.instructions
+    assert [i for s in segments for i in s.instructions] == list(range(len(instructions)))
+    needed_after = set(program.output_slots)
+    for segment, following in reversed([*zip(segments, [*segments[1:], None], strict=True)]):
+        inside = [instructions[i] for i in segment.instructions]
+        produced = {slot for ins in inside for slot in ins.output_slots}
+        read = [slot for ins in inside for slot in ins.input_slots]
+        if segment.kind in ("host", "ffi"):
+            assert len(inside) == 1
+            assert inside[0].op.category.name.lower() == segment.kind
+        else:
+            assert {ins.op.category for ins in inside} == {Category.BACKEND}
+        assert not (segment.kind == "fused" and following is not None and following.kind == "fused")  # runs are maximal
+        assert segment.inputs == tuple(dict.fromkeys(slot for slot in read if slot not in produced))
+        assert set(segment.outputs) == produced & needed_after
+        for slot, last in zip(segment.inputs, segment.last_use, strict=True):
+            assert last == (slot not in needed_after)
+        if segment.kind in ("triplet", "pair"):
+            *broadcasts, product = inside
+            assert [type(ins.op) for ins in broadcasts] == [BroadcastInDim] * (2 if segment.kind == "triplet" else 1)
+            assert type(product.op) is Multiply
+            written = tuple(ins.output_slots[0] for ins in broadcasts)
+            if segment.kind == "triplet":
+                assert product.input_slots == written
+            else:
+                assert written[0] in product.input_slots
+            if decline_reused:
+                assert (
+                    not {s for ins in instructions[segment.instructions[-1] + 1 :] for s in ins.input_slots} & produced
+                )
+        needed_after |= set(read)
 
 
 def test_empty_program_has_no_segments():
