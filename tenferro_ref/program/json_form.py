@@ -22,6 +22,12 @@ from tenferro_ref.ops import BY_NAME, ENGINE, CompareDir, Extension, Op, Policy,
 from tenferro_ref.program.program import ExecInstruction, ExecProgram, GraphProgram, Instruction, to_exec
 
 VERSION = 1
+#: Keys of the form's objects: those that must be there, and those that may.
+PROGRAM_KEYS = ({"tenferro_program", "kind", "inputs", "instructions", "outputs"}, {"name", "policy", "n_slots"})
+INPUT_KEYS: tuple[set[str], set[str]] = ({"slot", "dtype", "shape"}, set())
+INSTRUCTION_KEYS = ({"op", "inputs", "outputs"}, {"attrs"})
+#: What an instruction of an exec program may record beyond that.
+METADATA_KEYS = {"dtype", "output_shapes", "output_extents", "last_use"}
 #: Larger integers are not shapes, axes or slots of anything.
 INT_LIMIT = 2**63 - 1
 #: Nesting of an extension's configuration.
@@ -95,13 +101,13 @@ def write_dim(expr: DimExpr) -> Any:
 
 
 def _read_extent(value: Any, path: str) -> Extent:
-    for key, wrap in _EXTENT_KINDS.items():
+    for key, wrap in EXTENT_KINDS.items():
         if isinstance(value, dict) and key in value:
             return wrap(read_dim(_object(value, path, {key}, set())[key], f"{path}.{key}"))
     return read_dim(value, path)
 
 
-_EXTENT_KINDS: dict[str, Callable[[DimExpr], Extent]] = {
+EXTENT_KINDS: dict[str, Callable[[DimExpr], Extent]] = {
     "exact": lambda expr: expr,
     "upper_bound": UpperBound,
     "unknown": Unknown,
@@ -148,32 +154,49 @@ def _list_of(read: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
 
 
 @dataclass(frozen=True)
-class _Codec:
+class Codec:
+    """How values of one type are read and written, and the JSON Schema of what is read (see `schema`)."""
+
     read: Callable[[Any, str], Any]
     write: Callable[[Any], Any]
+    schema: Mapping[str, Any]
 
 
-_CODECS: dict[str, _Codec] = {
-    "int": _Codec(_integer, int),
-    "str": _Codec(lambda v, p: _expect(v, str, p, "a string"), str),
-    "bytes": _Codec(_read_bytes, bytes.hex),
-    "DType": _Codec(_read_enum(DType), lambda v: v.name),
-    "CompareDir": _Codec(_read_enum(CompareDir), lambda v: v.name),
-    "tuple[int, ...]": _Codec(_list_of(_integer), list),
-    "tuple[DimExpr, ...]": _Codec(_list_of(read_dim), lambda v: [write_dim(e) for e in v]),
-    "config": _Codec(_read_config, json.loads),
+def ref(name: str) -> dict[str, str]:
+    """Reference to a definition of the schema."""
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def array_of(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+CODECS: dict[str, Codec] = {
+    "int": Codec(_integer, int, ref("integer")),
+    "str": Codec(lambda v, p: _expect(v, str, p, "a string"), str, {"type": "string"}),
+    "bytes": Codec(_read_bytes, bytes.hex, {"type": "string", "pattern": "^([0-9a-f]{2})*$"}),
+    "DType": Codec(_read_enum(DType), lambda v: v.name, ref("dtype")),
+    "CompareDir": Codec(_read_enum(CompareDir), lambda v: v.name, {"enum": list(CompareDir.__members__)}),
+    "tuple[int, ...]": Codec(_list_of(_integer), list, array_of(ref("integer"))),
+    "tuple[DimExpr, ...]": Codec(_list_of(read_dim), lambda v: [write_dim(e) for e in v], array_of(ref("dim"))),
+    "config": Codec(_read_config, json.loads, {"type": "object"}),
 }
 
 
-def _attributes(op: type[Op]) -> dict[str, _Codec]:
+def attributes(op: type[Op]) -> dict[str, Codec]:
     """Codec of each attribute of an op class, by field name."""
     config = {"config"} if op is Extension else set()
-    return {f.name: _CODECS["config" if f.name in config else str(f.type)] for f in fields(op)}
+    return {f.name: CODECS["config" if f.name in config else str(f.type)] for f in fields(op)}
+
+
+def optional_attributes(op: type[Op]) -> set[str]:
+    """Attributes that may be left out."""
+    return {f.name for f in fields(op) if f.default is not MISSING}
 
 
 def write_attrs(op: Op) -> dict[str, Any]:
     """Attributes of an op as JSON values."""
-    return {name: codec.write(getattr(op, name)) for name, codec in _attributes(type(op)).items()}
+    return {name: codec.write(getattr(op, name)) for name, codec in attributes(type(op)).items()}
 
 
 def read_op(name: Any, attrs: Any, path: str) -> Op:
@@ -187,22 +210,21 @@ def read_op(name: Any, attrs: Any, path: str) -> Op:
     _expect(name, str, f"{path}.op", "an op name")
     if name not in BY_NAME:
         _fail(f"{path}.op", f"unknown op {shown(name)}")
-    codecs = _attributes(BY_NAME[name])
-    defaults = {f.name for f in fields(BY_NAME[name]) if f.default is not MISSING}
+    codecs, defaults = attributes(BY_NAME[name]), optional_attributes(BY_NAME[name])
     entries = _object(attrs, f"{path}.attrs", set(codecs) - defaults, defaults)
     return BY_NAME[name](**{key: codecs[key].read(v, f"{path}.attrs.{key}") for key, v in entries.items()})
 
 
 def read_policy(value: Any, path: str) -> Policy:
     """Policy flags; those left out have the engine's defaults."""
-    entries = _object(value, path, set(), set(_POLICY_CHOICES))
+    entries = _object(value, path, set(), set(POLICY_CHOICES))
     for key, choice in entries.items():
-        if choice not in _POLICY_CHOICES[key]:
-            _fail(f"{path}.{key}", f"expected one of {', '.join(_POLICY_CHOICES[key])}, got {shown(choice)}")
+        if choice not in POLICY_CHOICES[key]:
+            _fail(f"{path}.{key}", f"expected one of {', '.join(POLICY_CHOICES[key])}, got {shown(choice)}")
     return Policy(**entries)
 
 
-_POLICY_CHOICES: dict[str, tuple[str, ...]] = {
+POLICY_CHOICES: dict[str, tuple[str, ...]] = {
     "scatter_bounds": ("clamp", "skip"),
     "integer_faults": ("error", "stablehlo"),
     "empty_reduction": ("error", "identity"),
@@ -212,7 +234,7 @@ _POLICY_CHOICES: dict[str, tuple[str, ...]] = {
 
 def write_policy(policy: Policy) -> dict[str, str]:
     """The flags that differ from the engine's defaults."""
-    return {k: getattr(policy, k) for k in _POLICY_CHOICES if getattr(policy, k) != getattr(ENGINE, k)}
+    return {k: getattr(policy, k) for k in POLICY_CHOICES if getattr(policy, k) != getattr(ENGINE, k)}
 
 
 # --- whole programs ---------------------------------------------------------------------------------------------------
@@ -335,9 +357,7 @@ def read_located(value: Any, where: str) -> GraphProgram | ExecProgram:
 
 def read_program(value: Any) -> GraphProgram | ExecProgram:
     """A program from JSON values, checked: types are inferred, and recorded metadata must agree with them."""
-    entries = _object(
-        value, "$", {"tenferro_program", "kind", "inputs", "instructions", "outputs"}, {"name", "policy", "n_slots"}
-    )
+    entries = _object(value, "$", *PROGRAM_KEYS)
     version = _integer(entries["tenferro_program"], "$.tenferro_program")
     if version != VERSION:
         _fail("$.tenferro_program", f"version {version}; this reader knows {VERSION}")
@@ -369,7 +389,7 @@ def _read_inputs(
     named: set[Extent] = set()
     for i, entry in enumerate(_sequence(value, "$.inputs")):
         path = f"$.inputs[{i}]"
-        given = _object(entry, path, {"slot", "dtype", "shape"}, set())
+        given = _object(entry, path, *INPUT_KEYS)
         shape: list[Extent] = []
         for axis, extent in enumerate(_sequence(given["shape"], f"{path}.shape")):
             where = f"{path}.shape[{axis}]"
@@ -393,15 +413,12 @@ def _read_inputs(
     return tuple(slots), tuple(types), tuple((dim, name) for name, dim in symbols.items())
 
 
-_METADATA = {"dtype", "output_shapes", "output_extents", "last_use"}
-
-
 def _read_instruction(value: Any, path: str, kind: str) -> tuple[Instruction, dict[str, Any]]:
-    optional = {"attrs"} | (_METADATA if kind == "exec" else set())
-    entries = _object(value, path, {"op", "inputs", "outputs"}, optional)
+    required, optional = INSTRUCTION_KEYS
+    entries = _object(value, path, required, optional | METADATA_KEYS if kind == "exec" else optional)
     op = read_op(entries["op"], entries.get("attrs", {}), path)
     slots = [_list_of(_integer)(entries[key], f"{path}.{key}") for key in ("inputs", "outputs")]
-    given = {key: entries[key] for key in _METADATA & entries.keys()}
+    given = {key: entries[key] for key in METADATA_KEYS & entries.keys()}
     return Instruction(op, *slots), given
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tenferro_ref.dims import InputDim
+from fuzz.generate import generate
+from tenferro_ref.dims import DIM_KINDS, DimOp, InputDim
+from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError
-from tenferro_ref.ops import OPS, STABLEHLO, Policy
+from tenferro_ref.ops import OPS, STABLEHLO, CompareDir, Constant, Extension, Op, Policy
 from tenferro_ref.program import (
     ExecProgram,
     GraphBuilder,
@@ -22,6 +26,8 @@ from tenferro_ref.program import (
     print_program,
     to_exec,
 )
+from tenferro_ref.program import frontend as tn
+from tenferro_ref.program.json_form import read_op, write_attrs
 from tests.program.samples import every_op, programs, symbolic
 
 SAMPLES = {
@@ -52,6 +58,73 @@ def test_random_programs_survive_both_forms(program: GraphProgram) -> None:
         again = parse(print_program(form))
         assert again == form
         assert print_program(again) == print_program(form)
+
+
+def test_generated_programs_survive_both_forms() -> None:
+    """What the fuzzer writes: any op, deep chains, special constants."""
+    for case in generate(9, 0, 60):
+        for program in (case.program, to_exec(case.program)):
+            assert loads(dumps(program)) == program
+            assert parse(print_program(program)) == program
+
+
+_numbers = st.integers(-(2**63) + 1, 2**63 - 1) | st.integers(-2, 9)
+_dims = st.recursive(
+    _numbers | st.builds(InputDim, _numbers, _numbers),
+    lambda inner: st.builds(DimOp, st.sampled_from(DIM_KINDS), inner, inner),
+    max_leaves=8,
+)
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+#: A strategy for each type of attribute that there is.
+_ATTRIBUTES = {
+    "int": _numbers,
+    "str": st.text(max_size=8),
+    "bytes": st.binary(max_size=16),
+    "DType": st.sampled_from(DType),
+    "CompareDir": st.sampled_from(CompareDir),
+    "tuple[int, ...]": st.lists(_numbers, max_size=4).map(tuple),
+    "tuple[DimExpr, ...]": st.lists(_dims, max_size=3).map(tuple),
+}
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.__name__)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_any_attributes_survive(op: type[Op], data: st.DataObject) -> None:
+    """Whether or not they make sense: what an op holds is not the form's business."""
+    given_ = {f.name: data.draw(_ATTRIBUTES[str(f.type)]) for f in fields(op)}
+    if op is Extension:
+        config = data.draw(st.dictionaries(st.text(max_size=8), _json, max_size=3))
+        made: Op = Extension.of(given_["family"], given_["op"], config)
+    else:
+        made = op(**given_)
+    attrs = json.loads(json.dumps(write_attrs(made)))
+    assert read_op(op.__name__, attrs, "$") == made
+    assert write_attrs(read_op(op.__name__, attrs, "$")) == attrs
+
+
+@given(st.sampled_from(DType), st.binary(min_size=16, max_size=16))
+def test_constants_keep_every_bit(dtype: DType, data: bytes) -> None:
+    """NaN payloads, signalling NaNs, Bool bytes that are neither 0 nor 1."""
+    b = GraphBuilder()
+    program = b.build(b.apply(Constant(dtype, data[: dtype.itemsize])))
+    for back in (loads(dumps(program)), parse(print_program(program))):
+        assert back.instructions[0].op == Constant(dtype, data[: dtype.itemsize])
+
+
+def test_the_engines_own_families_survive_both_forms() -> None:
+    b = GraphBuilder("families")
+    x, y = b.input("F64", (3, 3)), b.input("F32", (3, 4, 2))
+    product = tn.einsum("ij,jkl->ikl", x, y)
+    values = b.apply_many(Extension.of("tenferro-linalg.linalg.v1", "Svd", {}), x)
+    program = b.build(product, *values)
+    for form in (program, to_exec(program)):
+        assert loads(dumps(form)) == form
+        assert parse(print_program(form)) == form
 
 
 def test_the_samples_have_every_op() -> None:
