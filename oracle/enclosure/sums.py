@@ -328,7 +328,8 @@ def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
         a, b = lo[..., i].astype(w), hi[..., i].astype(w)
         corners = np.stack([low * a, low * b, high * a, high * b])
         low, high = np.fmin.reduce(corners), np.fmax.reduce(corners)
-    error = (n - 1) * f.unit / (1 - (n - 1) * f.unit) + 4 * n * f.wide_unit
+    roundings = max(n - 1, 0)  # over no element it is 1
+    error = roundings * f.unit / (1 - roundings * f.unit) + 4 * n * f.wide_unit
     least = f.least_at_or_above(low - error * np.abs(low))
     greatest = f.greatest_at_or_below(high + error * np.abs(high))
     certain_zero = ((x.lo == 0) & (x.hi == 0)).any(-1) & ~over & ~infinite
