@@ -105,6 +105,8 @@ def _arithmetic(lax: Any, op: Op, result: TensorType, policy: Policy, x: Any, y:
     x, y = (_to(lax, v, result) for v in (x, y))
     if result.dtype is DType.Bool:
         return lax.bitwise_or(x, y) if isinstance(op, Add) else lax.bitwise_and(x, y)
+    if integer and isinstance(op, Pow):
+        return _integer_pow(lax, x, y)
     return getattr(lax, _ARITHMETIC[type(op)])(x, y)
 
 
@@ -112,6 +114,21 @@ def _to(lax: Any, x: Any, type_: TensorType) -> Any:
     """A rank-0 operand with the dtype and shape of the one beside it."""
     x = lax.convert_element_type(x, type_.dtype.value)
     return lax.broadcast_in_dim(x, type_.shape, ()) if x.ndim < type_.rank else x
+
+
+def _integer_pow(lax: Any, x: Any, y: Any) -> Any:
+    """lax.pow has no integers: squared and multiplied, bit by bit; `1 / x**-y` in integers where y is negative."""
+    zero, one, minus = (lax.full_like(x, v) for v in (0, 1, -1))
+
+    def step(bit: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
+        power, base = state
+        taken = lax.ne(lax.bitwise_and(lax.shift_right_logical(y, lax.full_like(y, bit)), one), zero)
+        return lax.select(taken, lax.mul(power, base), power), lax.mul(base, base)
+
+    power, _ = lax.fori_loop(0, 8 * x.dtype.itemsize - 1, step, (one, x))
+    odd = lax.ne(lax.bitwise_and(y, one), zero)
+    unit = lax.select(lax.eq(x, one), one, lax.select(lax.eq(x, minus), lax.select(odd, minus, one), zero))
+    return lax.select(lax.lt(y, zero), unit, power)
 
 
 @JAX.row(Conj)

@@ -1,0 +1,155 @@
+"""`DIFFERENCES`: where another implementation gives something else than the engine (SEMANTICS 7.5), each with an example.
+
+Rounding, flushing and the order of a sum are inside the enclosures; here stands what gives another *kind* of value (NaN,
+an infinity, a signed zero, zero for a denormal), and what is outside its enclosure. A row that its example no longer shows
+fails, and so does a difference without a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tenferro_ref.dtype import COMPLEX, FLOAT, DType
+from tenferro_ref.ops import (
+    Abs,
+    Clamp,
+    Expm1,
+    Log,
+    Log1p,
+    Maximum,
+    Minimum,
+    Multiply,
+    Op,
+    Pow,
+    ReduceMax,
+    ReduceMin,
+    Sign,
+)
+
+Array: TypeAlias = np.ndarray[Any, Any]
+EVERYONE = ("native", "interpreter", "jax")
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """A declared difference.
+
+    Attributes
+    ----------
+    ops
+        None for every op.
+    executors
+        Who gives something else; `native` where an enclosure does not admit what the engine's rule gives.
+    where
+        `where(operands, native, other)`: the elements that it is about.
+    example
+        Op and operands that show it.
+    """
+
+    reason: str
+    ops: tuple[type[Op], ...] | None
+    dtypes: frozenset[DType]
+    executors: tuple[str, ...]
+    where: Callable[[Sequence[Array], Array, Array], Any]
+    example: tuple[Op, tuple[Array, ...]]
+
+    def concerns(self, op: Op, dtype: DType, executor: str) -> bool:
+        return (self.ops is None or type(op) in self.ops) and dtype in self.dtypes and executor in self.executors
+
+
+def _parts(x: Array) -> tuple[Array, ...]:
+    return (x.real, x.imag) if np.iscomplexobj(x) else (x,)
+
+
+def denormal(x: Array) -> Array:
+    """Elements with a denormal part."""
+    if x.dtype.kind not in "fc":
+        return np.zeros(x.shape, bool)
+    parts = _parts(x)
+    return np.logical_or.reduce([(p != 0) & (np.abs(p) < np.finfo(p.dtype).smallest_normal) for p in parts])
+
+
+def _flushed(operands: Sequence[Array], native: Array, other: Array) -> Array:
+    beside = [denormal(x) for x in operands if x.shape in ((), native.shape)]
+    return reduce(np.logical_or, beside, denormal(native))
+
+
+def _both_zero(operands: Sequence[Array], native: Array, other: Array) -> Array:
+    return (native == 0) & (other == 0)
+
+
+def _close(eps: float) -> Callable[[Sequence[Array], Array, Array], Array]:
+    """Apart by at most so many machine epsilons of 1."""
+
+    def where(operands: Sequence[Array], native: Array, other: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.abs(other - native) <= eps * np.finfo(native.dtype).eps
+
+    return where
+
+
+def _far_modulus(operands: Sequence[Array], native: Array, other: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return np.isinf(np.abs(operands[0])) & np.isfinite(operands[0])
+
+
+def _far_exponent(operands: Sequence[Array], native: Array, other: Array) -> Array:
+    z, w = operands
+    with np.errstate(all="ignore"):
+        return ~(np.isfinite(w * np.log(z)) & np.isfinite(np.abs(z))) & np.isfinite(z) & np.isfinite(w)
+
+
+DIFFERENCES: tuple[Difference, ...] = (
+    Difference(
+        "XLA:CPU reads and writes denormals as zeros of their sign",
+        None, FLOAT | COMPLEX, ("jax",), _flushed, (Multiply(), (np.array([1e-308]), np.array([0.5]))),
+    ),
+    Difference(
+        "sign(-0) is +0 in the engine, -0 in StableHLO; the emitter makes up for it, jax.lax.sign does not",
+        (Sign,), FLOAT, ("jax",), _both_zero, (Sign(), (np.array([-0.0]),)),
+    ),
+    Difference(
+        "max(-0, +0) is the first operand in the engine, +0 in StableHLO",
+        (Maximum, ReduceMax), FLOAT, ("interpreter", "jax"), _both_zero,
+        (Maximum(), (np.array([-0.0]), np.array([0.0]))),
+    ),
+    Difference(
+        "min(+0, -0) is the first operand in the engine, -0 in StableHLO",
+        (Minimum, ReduceMin), FLOAT, ("interpreter", "jax"), _both_zero, (ReduceMin((0,)), (np.array([0.0, -0.0]),)),
+    ),
+    Difference(
+        "clamp is built of those two",
+        (Clamp,), FLOAT, ("interpreter", "jax"), _both_zero,
+        (Clamp(), (np.array([-0.0]), np.array([-1.0]), np.array([0.0]))),
+    ),
+    Difference(
+        "hypot(NaN, inf) is inf in C and in the engine, NaN in XLA",
+        (Abs,), COMPLEX, ("jax",), lambda operands, native, other: np.isinf(native) & np.isnan(other),
+        (Abs(), (np.array([complex(np.nan, np.inf)]),)),
+    ),
+    Difference(
+        "z / |z| is 0 where |z| overflows; the enclosure has the unit circle there",
+        (Sign,), COMPLEX, EVERYONE, _far_modulus, (Sign(), (np.array([1.5e308 + 1.5e308j]),)),
+    ),
+    Difference(
+        "z ** w is NaN where |z| or w log(z) overflows; the enclosure has the true value there",
+        (Pow,), COMPLEX, EVERYONE, _far_exponent, (Pow(), (np.array([-1 + 0j]), np.array([1.7e308 + 0j]))),
+    ),
+    Difference(
+        "the interpreter computes exp(z) - 1 and log(1 + z) as written",
+        (Expm1, Log1p), COMPLEX, ("interpreter",), _close(8), (Expm1(), (np.array([1e-9 + 1e-9j]),)),
+    ),
+    Difference(
+        "finding 0002: log1p of doubles near -0.41 is off by up to 127 ULP in older builds of XLA:CPU",
+        (Log1p,), frozenset({DType.F64}), ("jax",), _close(128), (Log1p(), (np.array([-0.41306354339189344]),)),
+    ),
+    Difference(
+        "the real part of XLA:CPU's logarithm of complex doubles is off by 12 ULP of the modulus near |z| = 0.78",
+        (Log,), frozenset({DType.C64}), ("jax",), _close(64), (Log(), (np.array([0.28121066979764925 + 0.722430872307499j]),)),
+    ),
+)  # fmt: skip
