@@ -1,74 +1,48 @@
-"""A campaign: generate programs, judge every executor on each, triage what disagrees, record it all.
+"""A campaign: generate programs, judge every executor on each, triage what disagrees, write it all into a store.
 
-Executors that share a worker process run in one thread; while the workers compile, the main thread generates and
-evaluates the next batch. Nothing here prints.
+`work` is the only loop: `parity` runs it here over a store in memory, `fuzz run` in several processes over a file
+(`fuzz.workers`). Executors that share a worker process run in one thread; while the workers compile, the main thread
+generates and evaluates the next batch. Nothing here prints.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
+import json
 import os
 import platform
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
-from fuzz.generate import describe, generate
+from fuzz.bundle import confirm, write_bundle
+from fuzz.generate import generate
 from fuzz.known import load_known
-from fuzz.records import Campaign, Cell, Finding, Totals
+from fuzz.records import Campaign
+from fuzz.store import Doubt, Job, Plan, Store, Stream, digest
+from fuzz.store.recorded import recorded, short_id
+from fuzz.store.tally import Tally
 from fuzz.triage import Suspect, inspect, to_finding
 from oracle.case import Case
 from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool, Selection
-from oracle.judge import Reference, judge_many
+from oracle.executors.lanes import programs_a_module
+from oracle.judge import Reference, judge, judge_many
 from oracle.verdict import Answer, Verdict
 from tenferro_ref import __version__
-from tenferro_ref.ops import ELEMENTWISE, INDEXING, REDUCTIONS, STRUCTURAL, Constant, DotGeneral, Extension
+from tenferro_ref.errors import UsageError, WorkerDied
 
-BATCH = 32
-#: Points of the accuracy plot kept an executor.
-_WIDTHS = 4000
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What to run.
-
-    Attributes
-    ----------
-    programs, minutes
-        Whichever is reached first ends the generation; None is no limit, at least one must be given.
-    reduce_seconds
-        Budget for reducing one suspect.
-    max_findings
-        Suspects reduced at most; groups beyond that are listed unreduced in the counts.
-    """
-
-    seed: int
-    programs: int | None = 400
-    minutes: float | None = None
-    workers: int = os.cpu_count() or 1
-    reduce_seconds: float = 20.0
-    max_findings: int = 40
-    command: str = ""
-
-
-_GROUPS = {
-    op.__name__: group
-    for group, ops in (
-        ("elementwise", ELEMENTWISE),
-        ("structural", (*STRUCTURAL, Constant)),
-        ("reduction", REDUCTIONS),
-        ("indexing", INDEXING),
-        ("contraction", (DotGeneral,)),
-        ("extension", (Extension,)),
-    )
-    for op in ops
-}
+#: A batch that was taken so often without one answer is run a program at a time ...
+_CLAIMS = 2
+#: ... and a program that was begun so often, alone, without an answer has ended this process each time.
+_STRIKES = 2
+#: What dies of it, as the error in the answer says, and the attribution.
+_THIS, _DEADLY = "of the campaign", "ends the process"
 
 
 @dataclass
@@ -81,97 +55,245 @@ class Progress:
     disagreements: int
 
 
-@dataclass
-class _Tally:
-    verdicts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    cells: dict[tuple[str, str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    cell_ulp: dict[tuple[str, str, str], float] = field(default_factory=dict)
-    numbers: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    seconds: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    worst_ulp: dict[str, float] = field(default_factory=dict)
-    widths: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
-    generator: Counter[str] = field(default_factory=Counter)
-
-    def add(self, case: Case, answer: Answer) -> None:
-        name, comparison = answer.executor, answer.comparison
-        self.verdicts[name][answer.verdict.value] += 1
-        self.numbers[name].update(
-            elements=comparison.elements, decided=comparison.decided, forgiven=comparison.forgiven
-        )
-        self.seconds[name].update(answer.seconds)
-        room = _WIDTHS - len(self.widths[name])
-        self.widths[name] += comparison.widths[: max(room, 0)]
-        if comparison.worst_ulp is not None:
-            self.worst_ulp[name] = max(self.worst_ulp.get(name, 0.0), comparison.worst_ulp)
-        if answer.verdict.is_disagreement:
-            return  # the op to blame is known only after triage
-        types = case.program.slot_types
-        for op, dtype in {(i.op.name, types[i.output_slots[0]].dtype.name) for i in case.program.instructions}:
-            self.cells[op, dtype, name][answer.verdict.value] += 1
-        last = case.program.instructions[-1] if case.program.instructions else None
-        if last is not None and comparison.worst_ulp is not None:
-            key = (last.op.name, types[last.output_slots[0]].dtype.name, name)
-            self.cell_ulp[key] = max(self.cell_ulp.get(key, 0.0), comparison.worst_ulp)
-
-    def blame(self, suspect: Suspect) -> None:
-        op = suspect.op.partition("(")[0] or "(none)"
-        self.cells[op, suspect.dtype, suspect.executor.name][suspect.answer.verdict.value] += 1
+Report = Callable[[Progress], None]
 
 
 def run_campaign(
-    settings: Settings, selection: Selection, pool: Pool, progress: Callable[[Progress], None] = lambda _: None
+    plan: Plan, selection: Selection, pool: Pool, progress: Report = lambda _: None, *, threads: int = 1
 ) -> Campaign:
-    """Run a campaign to its end.
+    """Run a campaign to its end, in this process.
+
+    Parameters
+    ----------
+    threads
+        Executors that run at a time.
 
     Returns
     -------
     Campaign
-        What a report shows; the programs depend on `settings.seed` alone.
+        What a report shows; the programs depend on `plan.seed` alone.
     """
-    started = datetime.datetime.now(datetime.UTC)
-    clock = time.perf_counter()
-    tally = _Tally()
-    suspects: list[Suspect] = []
-    phases: dict[str, float] = {"generate": 0.0}
-    groups = _groups(selection.executors)
-    programs = batch = 0
-    with ThreadPoolExecutor(max_workers=max(1, min(settings.workers, len(groups)))) as threads:
-        pending: list[tuple[list[Reference], list[Future[list[list[Answer]]]]]] = []
-        while not _enough(settings, programs, clock):
-            start = time.perf_counter()
-            count = BATCH if settings.programs is None else min(BATCH, settings.programs - programs)
-            cases = generate(settings.seed, batch, BATCH)[:count]
-            phases["generate"] += time.perf_counter() - start
-            references = [Reference(case, NativeExecutor()) for case in cases]
-            for reference in references:
-                reference.prepare(executor.model for executor in selection.executors)
-            pending.append((references, [threads.submit(_judge_group, group, references) for group in groups]))
+    with Store() as store:
+        stream = begin(store, plan, selection)
+        work(Worksite(store, stream, selection.executors, pool, threads=threads, progress=progress), reduce_early=False)
+        return recorded(store, [store.stream(stream.id)])
+
+
+def begin(store: Store, plan: Plan, selection: Selection) -> Stream:
+    """Write down a new campaign, or a shard of one."""
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    infos = (*(e.info() for e in selection.executors), *selection.missing)
+    return store.begin(plan, infos, environment(), started)
+
+
+@dataclass
+class Worksite:
+    """What one worker needs: the store, its executors, and who it is.
+
+    Attributes
+    ----------
+    owner
+        By which the store knows this worker.
+    bundles
+        Folder for the bundles of findings, each of which is then confirmed by running its script; None for neither.
+    keeps_time
+        Whether this worker counts the stream's time; with several workers somebody else does.
+    """
+
+    store: Store
+    stream: Stream
+    executors: Sequence[Executor]
+    pool: Pool
+    owner: str = "here"
+    threads: int = 1
+    bundles: Path | None = None
+    keeps_time: bool = True
+    progress: Report = lambda _: None
+    seconds: Counter[str] = field(default_factory=Counter)
+    _lap: float = field(default_factory=time.perf_counter)
+
+    @cached_property
+    def groups(self) -> list[list[Executor]]:
+        """Executors that share a worker process run one after another; the native ones form a group."""
+        groups: dict[object, list[Executor]] = {}
+        for executor in self.executors:
+            groups.setdefault(getattr(executor, "worker", None) or type(executor), []).append(executor)
+        return list(groups.values())
+
+    @cached_property
+    def by_name(self) -> dict[str, Executor]:
+        return {executor.name: executor for executor in self.executors}
+
+    def lap(self, phase: str) -> None:
+        """Count the time since the last call under `phase`."""
+        now = time.perf_counter()
+        self.seconds[phase] += now - self._lap  # type: ignore[assignment]  # Counter adds floats as well
+        self._lap = now
+
+    def flush(self) -> None:
+        """Write the time down."""
+        if self.keeps_time:
+            self.store.add_elapsed(self.stream.id, sum(self.seconds.values()))
+        self.store.add_seconds(self.stream.id, dict(self.seconds))
+        self.seconds.clear()
+
+    def tell(self, phase: str) -> None:
+        if phase == "check":
+            done, total = self.store.done(self.stream.id)[0], self.stream.plan.programs
+        else:
+            done, total = self.store.kin_counts(self.stream.id)
+        self.progress(Progress(phase, done, total, self.store.suspects(self.stream.id)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """A batch at work: its programs, what they should give, and what is answered already."""
+
+    job: Job
+    cases: Sequence[Case]
+    references: Sequence[Reference]
+    answered: set[tuple[int, str]]
+
+
+def work(site: Worksite, *, reduce_early: bool) -> None:
+    """Take batches until there are none, and reduce what disagrees: at once, or when all is checked."""
+    for executor in site.executors:
+        executor.open()  # in this thread: the kernel ends a worker process with the thread that started it
+    with ThreadPoolExecutor(max_workers=max(1, min(site.threads, len(site.groups)))) as threads:
+        pending: list[tuple[_Batch, list[Future[None]]]] = []
+        for batch in _batches(site):
+            pending.append((batch, [threads.submit(_judge_group, site, group, batch) for group in site.groups]))
             if len(pending) > 1:
-                suspects += _collect(*pending.pop(0), tally, pool)
-            programs, batch = programs + len(cases), batch + 1
-            progress(Progress("check", programs, settings.programs, len(suspects)))
-        for references, futures in pending:
-            suspects += _collect(references, futures, tally, pool)
-    phases["check"] = time.perf_counter() - clock - phases["generate"]
-    findings, unexplained = _findings(settings, suspects, tally, pool, progress)
-    phases["total"] = time.perf_counter() - clock
-    phases["reduce"] = phases["total"] - phases["check"] - phases["generate"]
-    return Campaign(
-        seed=settings.seed,
-        started=started.isoformat(timespec="seconds"),
-        command=settings.command,
-        programs=programs,
-        seconds={k: round(v, 3) for k, v in phases.items()},
-        executors=(*(e.info() for e in selection.executors), *selection.missing),
-        totals=tuple(_totals(e.name, tally, unexplained[e.name]) for e in selection.executors),
-        cells=tuple(
-            Cell(op, dtype, name, dict(verdicts), tally.cell_ulp.get((op, dtype, name)), _GROUPS.get(op, ""))
-            for (op, dtype, name), verdicts in sorted(tally.cells.items())
-        ),
-        findings=findings,
-        generator=dict(sorted(tally.generator.items())),
-        environment=environment(),
+                _finish(site, *pending.pop(0))
+                if reduce_early:
+                    _reduce_one(site)
+        for entry in pending:
+            _finish(site, *entry)
+        while _reduce_one(site):
+            pass
+    site.flush()
+
+
+def reduce_rest(site: Worksite) -> None:
+    """Reduce what disagrees and is not reduced yet."""
+    for executor in site.executors:
+        executor.open()
+    while _reduce_one(site):
+        pass
+    site.flush()
+
+
+def _batches(site: Worksite) -> Iterator[_Batch]:
+    while job := site.store.claim(site.stream.id, site.owner):
+        site.lap("check")
+        cases = site.store.programs(job)
+        if not cases:
+            cases = generate(site.stream.plan.seed, job.number, site.stream.plan.batch)[: job.programs]
+            site.store.put_programs(job, cases)
+        site.lap("generate")
+        batch = _Batch(job, cases, [Reference(c, NativeExecutor()) for c in cases], site.store.answered(job))
+        if job.claims > _CLAIMS:
+            _run_carefully(site, batch)
+        for number, reference in enumerate(batch.references):
+            if any((number, executor.name) not in batch.answered for executor in site.executors):
+                reference.prepare(executor.model for executor in site.executors)
+        yield batch
+
+
+def _judge_group(site: Worksite, group: Sequence[Executor], batch: _Batch) -> None:
+    """Judge what is not answered yet; answers are kept as soon as the module that gave them is done."""
+    size = max(programs_a_module(e.lane) if isinstance(e, PjrtExecutor) else 1 for e in group)
+    numbers = range(len(batch.cases))
+    for start in range(0, len(numbers), size):
+        answers: list[tuple[int, Answer]] = []
+        for executor in group:
+            todo = [n for n in numbers[start : start + size] if (n, executor.name) not in batch.answered]
+            answers += zip(todo, judge_many(executor, [batch.references[n] for n in todo]), strict=True)
+        if answers:
+            site.store.put_answers(batch.job, answers)
+
+
+def _run_carefully(site: Worksite, batch: _Batch) -> None:
+    """Answer a program at a time, each announced: the one that ends this process is known at the next attempt."""
+    for number, reference in enumerate(batch.references):
+        for executor in site.executors:
+            if (number, executor.name) in batch.answered:
+                continue
+            if site.store.strike(batch.job, number, executor.name) > _STRIKES:
+                error = WorkerDied(worker=_THIS, how=f"ended {_STRIKES} times", stderr_tail="")
+                answer = Answer(executor.name, Verdict.CRASH, reason=f"{error.kind}: {error}", error=error.to_json())
+            else:
+                answer = judge(executor, reference)
+            site.store.put_answers(batch.job, [(number, answer)])
+            batch.answered.add((number, executor.name))
+
+
+def _finish(site: Worksite, batch: _Batch, futures: Sequence[Future[None]]) -> None:
+    """Wait for the answers, count them, look at what disagrees, seal the batch."""
+    for future in futures:
+        future.result()
+    answers = site.store.answers(batch.job)
+    tally, doubts = Tally(), []
+    for number, case in enumerate(batch.cases):
+        tally.add_case(case)
+        for executor in site.executors:
+            answer = answers[number, executor.name]
+            tally.add_answer(case, answer)
+            if answer.verdict.is_disagreement:
+                if (answer.error or {}).get("worker") == _THIS:  # it must not be run again
+                    suspect = Suspect(executor, case, answer, "", "", _DEADLY)
+                else:
+                    suspect = inspect(executor, case, answer, site.pool)
+                tally.blame(suspect.op, suspect.dtype, executor.name, answer.verdict)
+                kin = json.dumps(suspect.group)
+                doubts.append(Doubt(number, case, answer, kin, suspect.op, suspect.dtype, suspect.attribution))
+    site.store.seal(batch.job, site.owner, batch.cases, tally, doubts)
+    site.lap("check")
+    site.flush()
+    site.tell("check")
+
+
+def _reduce_one(site: Worksite) -> bool:
+    """Make a finding of one kind of disagreement; False if there is none to take."""
+    site.lap("check")
+    plan = site.stream.plan
+    kin = site.store.claim_kin(site.stream.id, site.owner, plan.max_findings)
+    if kin is None:
+        return False
+    site.tell("reduce")
+    doubt = kin.smallest
+    executor = site.by_name[doubt.answer.executor]
+    suspect = Suspect(executor, doubt.case, doubt.answer, doubt.op, doubt.dtype, doubt.attribution)
+    finding, case = to_finding(
+        suspect, site.pool, load_known(), programs=kin.programs, also=kin.also, budget_seconds=plan.reduce_seconds
     )
+    confirmed = None
+    if site.bundles is not None:
+        folder = site.bundles / short_id(finding.signature)
+        write_bundle(folder, finding, executor, case, site.stream.environment)
+        confirmed = confirm(folder)
+    site.store.settle(kin, finding, case, confirmed)
+    site.lap("reduce")
+    site.flush()
+    return True
+
+
+def check_generator(store: Store, stream: Stream) -> None:
+    """Make the first sealed batch again.
+
+    Raises
+    ------
+    UsageError
+        This version generates other programs than the campaign began with.
+    """
+    row = store.database.one(
+        "SELECT number, programs, digest FROM batch WHERE stream = ? AND digest <> '' ORDER BY number LIMIT 1",
+        (stream.id,),
+    )
+    if row and digest(generate(stream.plan.seed, row[0], stream.plan.batch)[: row[1]]) != row[2]:
+        raise UsageError(
+            detail=f"{store.path}: this version generates other programs from seed {stream.plan.seed}; begin a new campaign"
+        )
 
 
 def environment() -> tuple[tuple[str, str], ...]:
@@ -193,95 +315,3 @@ def _processor() -> str:
     except OSError:
         names = []
     return names[0] if names else platform.processor() or "unknown"
-
-
-def _enough(settings: Settings, programs: int, clock: float) -> bool:
-    if settings.programs is not None and programs >= settings.programs:
-        return True
-    return settings.minutes is not None and time.perf_counter() - clock >= 60 * settings.minutes
-
-
-def _groups(executors: Sequence[Executor]) -> list[list[Executor]]:
-    """Executors that share a worker run one after another; the native ones form a group."""
-    groups: dict[object, list[Executor]] = {}
-    for executor in executors:
-        key = executor.worker.name if isinstance(executor, PjrtExecutor) else "native"
-        groups.setdefault(key, []).append(executor)
-    return list(groups.values())
-
-
-def _judge_group(group: Sequence[Executor], references: Sequence[Reference]) -> list[list[Answer]]:
-    """Answers by reference, then executor."""
-    by_executor = [judge_many(executor, references) for executor in group]
-    return [list(answers) for answers in zip(*by_executor, strict=True)]
-
-
-def _collect(
-    references: Sequence[Reference], futures: Sequence[Future[list[list[Answer]]]], tally: _Tally, pool: Pool
-) -> list[Suspect]:
-    suspects = []
-    answers_by_group = [future.result() for future in futures]
-    for i, reference in enumerate(references):
-        tally.generator.update(describe(reference.case))
-        for answers in answers_by_group:
-            for answer in answers[i]:
-                tally.add(reference.case, answer)
-                if answer.verdict.is_disagreement:
-                    suspects.append(inspect(pool.make(answer.executor), reference.case, answer, pool))
-    return suspects
-
-
-def _findings(
-    settings: Settings,
-    suspects: Sequence[Suspect],
-    tally: _Tally,
-    pool: Pool,
-    progress: Callable[[Progress], None],
-) -> tuple[tuple[Finding, ...], Counter[str]]:
-    """One finding a signature, and how many disagreements of each executor are in none.
-
-    Only one suspect of each group is reduced, the smallest; groups beyond `max_findings` stay unexplained.
-    """
-    groups: dict[tuple[str, ...], list[Suspect]] = {}
-    for suspect in suspects:
-        tally.blame(suspect)
-        groups.setdefault(suspect.group, []).append(suspect)
-    findings: dict[str, Finding] = {}
-    unexplained: Counter[str] = Counter()
-    ranked = sorted(groups.values(), key=len, reverse=True)
-    for done, group in enumerate(ranked):
-        progress(Progress("reduce", done, len(ranked), len(suspects)))
-        if done >= settings.max_findings:
-            unexplained.update(s.executor.name for s in group)
-            continue
-        smallest = min(group, key=lambda s: len(s.case.program.instructions))
-        also = tuple(sorted({s.executor.name for s in group} - {smallest.executor.name}))
-        programs = len({s.case.fingerprint for s in group})
-        finding = to_finding(
-            smallest, pool, load_known(), programs=programs, also=also, budget_seconds=settings.reduce_seconds
-        )
-        findings[finding.signature] = _merge(findings.get(finding.signature), finding)
-    return tuple(sorted(findings.values(), key=lambda f: (bool(f.known), -f.programs, f.signature))), unexplained
-
-
-def _merge(old: Finding | None, new: Finding) -> Finding:
-    if old is None:
-        return new
-    keep, other = (old, new) if old.instructions <= new.instructions else (new, old)
-    also = tuple(sorted({*old.also, *new.also, other.executor} - {keep.executor}))
-    return dataclasses.replace(keep, also=also, programs=old.programs + new.programs)
-
-
-def _totals(name: str, tally: _Tally, unexplained: int) -> Totals:
-    numbers = tally.numbers[name]
-    return Totals(
-        executor=name,
-        verdicts={v.value: tally.verdicts[name][v.value] for v in Verdict if tally.verdicts[name][v.value]},
-        elements=numbers["elements"],
-        decided=numbers["decided"],
-        forgiven=numbers["forgiven"],
-        worst_ulp=tally.worst_ulp.get(name),
-        seconds={k: round(v, 3) for k, v in tally.seconds[name].items()},
-        widths=tuple(tally.widths[name]),
-        unexplained=unexplained,
-    )

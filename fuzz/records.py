@@ -1,22 +1,31 @@
 """Records of a campaign: plain data that a store keeps and a report reads, with their JSON form.
 
 No arrays and no programs as objects: programs are text here, values are words. Reports depend on this module and on
-`oracle.verdict` only.
+`oracle.verdict` only. The JSON is strict: a float that JSON has no number for is one of the strings "inf", "-inf", "nan",
+and what is read back must have the declared types.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from dataclasses import dataclass, field
+import math
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from oracle.verdict import ExecutorInfo
 from tenferro_ref.errors import FormatError
 from tenferro_ref.files import read_text, write_atomically
 
-VERSION = 1
+#: Version 1 wrote Infinity and NaN as bare words, which is no JSON; it is still read.
+VERSION = 2
+_READABLE = (1, VERSION)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +152,8 @@ def save(campaign: Campaign, path: str | Path) -> None:
     OutputError
         The file cannot be written.
     """
-    content = {"tenferro_campaign": VERSION, **dataclasses.asdict(campaign)}
-    write_atomically(path, json.dumps(content, indent=1))
+    content = {"tenferro_campaign": VERSION, **encode(campaign)}
+    write_atomically(path, json.dumps(content, indent=1, allow_nan=False))
 
 
 def load(path: str | Path) -> Campaign:
@@ -157,26 +166,123 @@ def load(path: str | Path) -> Campaign:
     """
     try:
         content = json.loads(read_text(path))
-        if not isinstance(content, dict) or content.pop("tenferro_campaign", None) != VERSION:
-            raise FormatError(where=str(path), detail=f"not a campaign record of version {VERSION}")
-        return _campaign(content)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise FormatError(where=str(path), detail=f"not a campaign record: {error}") from None
+    if not isinstance(content, dict) or content.pop("tenferro_campaign", None) not in _READABLE:
+        raise FormatError(where=str(path), detail=f"not a campaign record of version {VERSION}")
+    return decode(Campaign, content, str(path))
 
 
-def _campaign(content: dict[str, Any]) -> Campaign:
-    nested: dict[str, type] = {"executors": ExecutorInfo, "totals": Totals, "cells": Cell, "findings": Finding}
-    for key, kind in nested.items():
-        content[key] = tuple(_record(kind, entry) for entry in content[key])
-    return Campaign(**{k: _tuples(v) for k, v in content.items()})
+def to_json(record: object) -> str:
+    """One record as one line of strict JSON."""
+    return json.dumps(encode(record), allow_nan=False)
 
 
-def _record(kind: type, entry: dict[str, Any]) -> Any:
-    values = {k: _tuples(v) for k, v in entry.items()}
-    if kind is Finding:
-        values["values"] = tuple(ValueRow(**row) for row in entry["values"])
-    return kind(**values)
+def from_json(kind: type[T], text: str, where: str = "record") -> T:
+    """The record that `to_json` wrote.
+
+    Raises
+    ------
+    FormatError
+        Not JSON, or not the fields and types of `kind`; `where` and the JSON path say where.
+    """
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(where=where, detail=f"not JSON: {error}") from None
+    return decode(kind, content, where)
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, (list, tuple)) else value
+def encode(value: Any) -> Any:
+    """A record as what JSON can hold."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, dict):
+        return {k: encode(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [encode(v) for v in value]
+    return {f.name: encode(getattr(value, f.name)) for f in fields(value)}
+
+
+def decode(kind: type[T], value: Any, where: str) -> T:
+    """The record of type `kind` in `value`.
+
+    Raises
+    ------
+    FormatError
+        Unknown or missing keys, or a value of another type.
+    """
+    try:
+        decoded: T = _decode(kind, value, "$")
+    except _Wrong as error:
+        raise FormatError(where=where, detail=str(error)) from None
+    return decoded
+
+
+class _Wrong(Exception):
+    """A value that is not of the declared type."""
+
+
+_NONFINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+def _decode(kind: Any, value: Any, at: str) -> Any:
+    origin = get_origin(kind)
+    if kind is Any:
+        return value
+    if origin in (types.UnionType, Union):  # only `X | None` is declared
+        (inner,) = (k for k in get_args(kind) if k is not type(None))
+        return None if value is None else _decode(inner, value, at)
+    if origin is tuple:
+        return _tuple(get_args(kind), value, at)
+    if origin is dict:
+        entry = get_args(kind)[1]
+        return {k: _decode(entry, v, f"{at}.{k}") for k, v in _expect(dict, value, at).items()}
+    if is_dataclass(kind):
+        return _record(kind, value, at)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return _convert(kind, value, at)
+    if kind is float:
+        if isinstance(value, str) and value in _NONFINITE:
+            return _NONFINITE[value]
+        return float(_expect((int, float), value, at))
+    return _expect(kind, value, at)
+
+
+def _tuple(kinds: tuple[Any, ...], value: Any, at: str) -> tuple[Any, ...]:
+    entries = _expect(list, value, at)
+    if kinds[-1] is Ellipsis:
+        kinds = (kinds[0],) * len(entries)
+    if len(kinds) != len(entries):
+        raise _Wrong(f"{at}: {len(entries)} entries, not {len(kinds)}")
+    return tuple(_decode(k, v, f"{at}[{i}]") for i, (k, v) in enumerate(zip(kinds, entries, strict=True)))
+
+
+def _record(kind: Any, value: Any, at: str) -> Any:
+    hints = _hints(kind)
+    entries = _expect(dict, value, at)
+    if entries.keys() - hints.keys():
+        raise _Wrong(f"{at}: unknown keys {sorted(entries.keys() - hints.keys())}")
+    return _convert(lambda v: kind(**v), {k: _decode(hints[k], v, f"{at}.{k}") for k, v in entries.items()}, at)
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _convert(make: Callable[[Any], Any], value: Any, at: str) -> Any:
+    try:
+        return make(value)
+    except (TypeError, ValueError) as error:
+        raise _Wrong(f"{at}: {error}") from None
+
+
+def _expect(kind: Any, value: Any, at: str) -> Any:
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise _Wrong(f"{at}: {type(value).__name__} where {getattr(kind, '__name__', 'a number')} is expected")
+    return value

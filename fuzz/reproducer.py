@@ -59,21 +59,25 @@ if __name__ == "__main__":
 def script(executor: Executor, case: Case, title: str) -> str:
     """The script for `case` on `executor`."""
     needs = ""
-    name = executor.name
     if isinstance(executor, PjrtExecutor):
         needs = (
             f" and the plugin: pip install {executor.plugin.package}" if executor.plugin.package else " and the plugin"
         )
-        target = executor.plugin.package or executor.plugin.path
-        name = f"pjrt:{target}@{executor.lane}"
     return _CHECK.format(
         title=title,
         needs=needs,
         program=dumps(case.program),
         inputs="\n".join(f"    {_literal(a)}," for a in case.inputs),
         module=module_text(case),
-        executor=name,
+        executor=portable_name(executor),
     )
+
+
+def portable_name(executor: Executor) -> str:
+    """A name by which `Pool.make` finds the executor on another machine: a plugin by its package."""
+    if isinstance(executor, PjrtExecutor):
+        return f"pjrt:{executor.plugin.package or executor.plugin.path}@{executor.lane}"
+    return executor.name
 
 
 def _literal(array: Array) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from fuzz import reproducer
 from fuzz.known import Known, match
 from fuzz.records import Finding, ValueRow
-from fuzz.reduce import reduce_case
+from fuzz.reduce import Size, reduce_case
 from oracle.attribution import attribute, hlo_pass
 from oracle.case import Case
 from oracle.compare import interval_words
@@ -125,11 +125,13 @@ def to_finding(
     programs: int,
     also: tuple[str, ...],
     budget_seconds: float = 20.0,
+    progress: Callable[[int, Size], None] | None = None,
 ) -> tuple[Finding, Case]:
     """Reduce a suspect and say all that a stranger needs; the reduced case comes with it."""
     reduction = reduce_case(
-        suspect.case, still_disagrees(suspect, pool), evaluate=evaluate_all, budget_seconds=budget_seconds
-    )
+        suspect.case, still_disagrees(suspect, pool), evaluate=evaluate_all, budget_seconds=budget_seconds,
+        progress=progress,
+    )  # fmt: skip
     case = reduction.case
     answer = judge(suspect.executor, Reference(case, NativeExecutor()))
     if not answer.verdict.is_disagreement:  # it does not repeat: say so, and show the program as it was found

@@ -129,6 +129,7 @@ def _cards(findings: Iterable[Finding], findings_url: str) -> list[Card]:
 def _card(finding: Finding, anchor: str, findings_url: str) -> Card:
     values = sorted(finding.values, key=lambda v: not v.outside)[:MAX_VALUES]
     page = finding.known if finding.known.endswith(".md") else f"{finding.known}.md"
+    described = finding.known and " " not in finding.known  # else it is what somebody said of the finding
     return Card(
         finding=finding,
         anchor=anchor,
@@ -139,7 +140,7 @@ def _card(finding: Finding, anchor: str, findings_url: str) -> Card:
         inputs=tuple((name, Text.of(value, lines=20, characters=2_000)) for name, value in finding.inputs),
         values=tuple(values),
         values_left_out=len(finding.values) - len(values),
-        page=findings_url + quote(page.encode("utf-8", "backslashreplace")) if finding.known else "",
+        page=findings_url + quote(page.encode("utf-8", "backslashreplace")) if described else "",
     )
 
 

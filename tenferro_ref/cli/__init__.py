@@ -21,6 +21,7 @@ COMMANDS = {
     "check": "check:check",
     "emit": "native:emit",
     "exec": "native:exec_",
+    "fuzz": "fuzz:fuzz",
     "golden": "golden:golden",
     "mutants": "mutants:mutants",
     "parity": "parity:parity",

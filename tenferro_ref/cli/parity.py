@@ -8,7 +8,9 @@ from pathlib import Path
 import click
 
 from fuzz import records
-from fuzz.campaign import Progress, Settings, run_campaign
+from fuzz.campaign import Progress, run_campaign
+from fuzz.store import Plan, Store, is_database
+from fuzz.store.recorded import recorded, shards
 from oracle.executors import PjrtExecutor, Pool
 from reports import outcome, write_html, write_junit, write_markdown
 from tenferro_ref.cli.common import draw_seed, json_option, out_directory, print_json, progress_bar, seed_option, split
@@ -34,7 +36,7 @@ def parity(
     count = programs if programs is not None or minutes is not None else DEFAULT_PROGRAMS
     command = f"tenferro-ref parity --seed {chosen} --executors {executors}"
     command += "".join(f" --{k} {v}" for k, v in (("programs", count), ("minutes", minutes)) if v is not None)
-    settings = Settings(chosen, count, minutes, workers, command=command)
+    plan = Plan(chosen, count, minutes, command=command)
     pool = Pool()
     try:
         selection = pool.select(split(executors), lanes=("parity", "defaults"))
@@ -52,10 +54,10 @@ def parity(
                 what = "reducing disagreements" if progress.phase == "reduce" else "checking programs"
                 update(progress.done, progress.total, f"{what} ({progress.disagreements} disagreements)")
 
-            campaign = run_campaign(settings, selection, pool, report_progress)
+            campaign = run_campaign(plan, selection, pool, report_progress, threads=workers)
     finally:
         pool.close()
-    page = _write(campaign, folder)
+    page = write_report(campaign, folder)
     if as_json:
         print_json(_summary(campaign, page))
     else:
@@ -66,16 +68,27 @@ def parity(
 @click.command()
 @click.argument("store")
 @click.option("--out", default="parity-report", show_default=True, metavar="DIR")
-def report(store: str, out: str) -> None:
-    """Write the report of a recorded campaign (`campaign.json`, or the folder that holds it)."""
+@click.option("--campaign", type=int, metavar="N", help="Number in `fuzz status`; default: the latest.")
+def report(store: str, out: str, campaign: int | None) -> None:
+    """Write the report of a findings store, or of a recorded campaign (`campaign.json`, or the folder that holds it)."""
     path = Path(store)
     if not path.exists():
         raise UsageError(detail=f"{store}: no such file or folder")
-    campaign = records.load(path / "campaign.json" if path.is_dir() else path)
-    click.echo(str(_write(campaign, out_directory(out))))
+    record = _read(path, campaign)
+    click.echo(str(write_report(record, out_directory(out))))
 
 
-def _write(campaign: records.Campaign, folder: Path) -> Path:
+def _read(path: Path, campaign: int | None) -> records.Campaign:
+    if is_database(path):
+        with Store(path) as store:
+            return recorded(store, shards(store, campaign))
+    if campaign is not None:
+        raise UsageError(detail=f"{path}: one campaign, no findings store: leave out --campaign")
+    return records.load(path / "campaign.json" if path.is_dir() else path)
+
+
+def write_report(campaign: records.Campaign, folder: Path) -> Path:
+    """All formats of the report into one folder; gives the page."""
     write_junit(campaign, folder)
     write_markdown(campaign, folder)
     return write_html(campaign, folder)

@@ -1,0 +1,311 @@
+"""Bundles: a finding as a folder that stands alone, the check that it does, and the question whether it still fails.
+
+`program.txt`, `program.json`, `module.mlir`, `inputs.npz`, `observed.npz` (none inside if the executor gave nothing),
+`enclosure.npz` (`lo0`, `hi0`, `nan0`, `pos_zero0`, `neg_zero0`, ...), `environment.json`, `reproduce.py`, `README.md`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fuzz.records import Finding, encode, from_json
+from fuzz.reproducer import portable_name
+from fuzz.triage import evaluate_all
+from oracle.case import Case
+from oracle.compare import interval_words
+from oracle.enclosure import MODELS, Enclosure, enclose
+from oracle.executors import Execution, Executor, NativeExecutor, PjrtExecutor, Pool, attempt
+from oracle.judge import Reference, judge_result
+from oracle.verdict import Answer
+from tenferro_ref import __version__
+from tenferro_ref.errors import FormatError, MissingDependency, TenferroError
+from tenferro_ref.files import read_text, write_atomically
+from tenferro_ref.program import ExecProgram, loads
+from tenferro_ref.tensor import Array, load_npz, same_bits, save_npz
+
+VERSION = 1
+#: A script that takes longer than this hangs.
+_SECONDS = 600.0
+#: Elements of each value that the README shows.
+_SHOWN = 4
+_ROOT = Path(__file__).resolve().parents[1]
+_PARTS = ("lo", "hi", "nan", "pos_zero", "neg_zero")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """`environment.json`: what was seen, by whom, where.
+
+    Attributes
+    ----------
+    executor
+        A name that is understood on any machine.
+    facts
+        What the executor says of itself.
+    requirements
+        What a fresh environment needs, as for pip.
+    """
+
+    tenferro_bundle: int
+    signature: str
+    verdict: str
+    value_class: str
+    reason: str
+    attribution: str
+    executor: str
+    model: str
+    facts: tuple[tuple[str, str], ...]
+    environment: tuple[tuple[str, str], ...]
+    requirements: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What became of a bundle.
+
+    Attributes
+    ----------
+    outcome
+        "still fails", "fails differently" or "gone".
+    same_bits
+        Whether the executor gave the recorded values again; None if one of the two has none.
+    """
+
+    outcome: str
+    answer: Answer
+    same_bits: bool | None
+
+
+def write_bundle(
+    folder: Path, finding: Finding, executor: Executor, case: Case, environment: Sequence[tuple[str, str]]
+) -> None:
+    """Write a finding as a folder.
+
+    Raises
+    ------
+    OutputError
+        Something cannot be written.
+    """
+    observed = attempt(executor, case)
+    outputs = observed.outputs if isinstance(observed, Execution) else ()
+    steps = _enclosures(case, executor.model)
+    expected = [steps[slot] for slot in case.program.output_slots] if steps else []
+    facts = Facts(
+        VERSION, finding.signature, finding.verdict, finding.value_class, finding.reason, finding.attribution,
+        portable_name(executor), executor.model, executor.info().facts, tuple(environment),
+        tuple(_requirements(executor)),
+    )  # fmt: skip
+    write_atomically(folder / "program.txt", finding.program_text)
+    write_atomically(folder / "program.json", finding.program_json)
+    write_atomically(folder / "module.mlir", finding.stablehlo)
+    save_npz(folder / "inputs.npz", {f"in{i}": a for i, a in enumerate(case.inputs)})
+    save_npz(folder / "observed.npz", {f"out{i}": a for i, a in enumerate(outputs)})
+    enclosed = {f"{part}{i}": getattr(e, part) for i, e in enumerate(expected) for part in _PARTS}
+    save_npz(folder / "enclosure.npz", enclosed)
+    write_atomically(folder / "environment.json", json.dumps(encode(facts), indent=1, allow_nan=False))
+    write_atomically(folder / "reproduce.py", finding.reproducer)
+    # last: a folder with a README is complete
+    write_atomically(folder / "README.md", "\n".join(_readme(finding, facts, case, steps)) + "\n")
+
+
+def read_bundle(folder: Path) -> tuple[Facts, Case]:
+    """The facts and the case of a bundle.
+
+    Raises
+    ------
+    FormatError
+        Something is missing, or is not what a bundle of this version has.
+    """
+    path = folder / "environment.json"
+    facts = from_json(Facts, read_text(path), str(path))
+    if facts.tenferro_bundle != VERSION:
+        raise FormatError(where=str(path), detail=f"a bundle of version {facts.tenferro_bundle}; this reads {VERSION}")
+    program = loads(read_text(folder / "program.json"), str(folder / "program.json"))
+    graph = program.to_graph() if isinstance(program, ExecProgram) else program
+    return facts, Case.of(graph, load_npz(folder / "inputs.npz", "in"))
+
+
+def replay(folder: Path, pool: Pool, executor: str = "") -> Replay:
+    """Run a bundle's program again, on the executor that it was found on or on another one."""
+    facts, case = read_bundle(folder)
+    target = pool.make(executor or facts.executor)
+    target.open()
+    result = attempt(target, case)
+    answer = judge_result(target, Reference(case, NativeExecutor()), result)
+    recorded = load_npz(folder / "observed.npz", "out")
+    same = None
+    if recorded and isinstance(result, Execution):
+        same = len(recorded) == len(result.outputs) and all(map(same_bits, recorded, result.outputs))
+    if not answer.verdict.is_disagreement:
+        return Replay("gone", answer, same)
+    alike = (answer.verdict.value, answer.comparison.value_class) == (facts.verdict, facts.value_class)
+    return Replay("still fails" if alike else "fails differently", answer, same)
+
+
+def confirm(folder: Path) -> bool:
+    """Whether the bundle's script, run by a clean interpreter in another folder, shows the finding."""
+    return _run_script(folder, sys.executable, {"PYTHONPATH": str(_ROOT)})
+
+
+def confirm_in_fresh_environment(folder: Path) -> bool:
+    """The same in a virtual environment made for the purpose, with nothing but what the bundle asks for.
+
+    Raises
+    ------
+    MissingDependency
+        It cannot be made: no network, or a package that is not to be had.
+    """
+    facts, _ = read_bundle(folder)
+    with tempfile.TemporaryDirectory() as place:
+        venv.create(place, with_pip=True)
+        python = str(Path(place) / "bin" / "python")
+        # a checkout stands for its own version, which may not be released yet
+        package = str(_ROOT) if (_ROOT / "pyproject.toml").exists() else f"tenferro-ref=={__version__}"
+        _pip(python, package)
+        if facts.requirements:
+            _pip(python, "--no-deps", *facts.requirements)  # a plugin needs none of what its wheel asks for
+        return _run_script(folder, python, {})
+
+
+def _pip(python: str, *arguments: str) -> None:
+    done = subprocess.run(
+        [python, "-m", "pip", "install", "--quiet", *arguments], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        words = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
+        raise MissingDependency(name=" ".join(arguments), remedy=words)
+
+
+def _run_script(folder: Path, python: str, variables: dict[str, str]) -> bool:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    with tempfile.TemporaryDirectory() as elsewhere:
+        try:
+            done = subprocess.run(
+                [python, str(folder.resolve() / "reproduce.py")],
+                capture_output=True, text=True, errors="replace", env={**clean, **variables}, cwd=elsewhere,
+                timeout=_SECONDS, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return False
+    facts, _ = read_bundle(folder)
+    return done.returncode == 1 and f" {facts.verdict} " in done.stdout
+
+
+def _requirements(executor: Executor) -> Iterator[str]:
+    if isinstance(executor, PjrtExecutor) and executor.plugin.package:
+        # "package NAME VERSION", as discovery words it
+        yield f"{executor.plugin.package}=={executor.plugin.source.rpartition(' ')[2]}"
+
+
+def _enclosures(case: Case, model: str) -> dict[int, Enclosure]:
+    """Of every slot; none where an op has no rule."""
+    try:
+        return enclose(case.program, case.inputs, MODELS[model], all_slots=True)
+    except TenferroError:
+        return {}
+
+
+# --- the README -------------------------------------------------------------------------------------------------------
+
+
+def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]) -> Iterator[str]:
+    yield f"# {finding.title}"
+    yield ""
+    yield f"`{facts.executor}` ends this program with **{finding.verdict}**: {_line(finding.reason)}"
+    yield ""
+    yield f"* signature: `{finding.signature}`"
+    yield f"* attribution: {finding.attribution or 'nothing was learned'}"
+    yield f"* seen on: {', '.join((finding.executor, *finding.also))}; {finding.programs} generated programs"
+    yield f"* reduced from {finding.original_instructions} to {finding.instructions} instructions"
+    yield ""
+    yield from ("```", finding.program_text.rstrip(), "```", "")
+    for name, value in finding.inputs:
+        yield f"    {name} = {' '.join(value.split())}"
+    yield ""
+    yield "## Why the expected value is right"
+    yield ""
+    yield from _why(finding, facts, case, steps)
+    if finding.values:
+        yield ""
+        yield "## Expected and observed"
+        yield ""
+        yield from ("| output | element | expected | observed | |", "|---|---|---|---|---|")
+        for row in finding.values:
+            wrong = "**outside**" if row.outside else ""
+            yield f"| {row.name} | {row.index} | {row.expected} | {row.observed} | {wrong} |"
+    yield ""
+    yield "## Reproduce"
+    yield ""
+    yield "    python reproduce.py          # exit status 1 while the disagreement is there, 0 when it is gone"
+    yield "    tenferro-ref fuzz replay .   # the same, and whether the values are those of observed.npz"
+    needs = ", ".join(("tenferro-ref", *facts.requirements))
+    yield ""
+    yield f"Needs {needs}. Versions and the machine on which it was found are in `environment.json`."
+
+
+def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]) -> Iterable[str]:
+    if finding.verdict != "mismatch":
+        yield (
+            "The program is valid: it passes the shape and dtype rules of every op, and the native executor runs it. "
+            "No input makes it undefined. A correct executor gives a result, or refuses it with a typed error before it "
+            "compiles anything; it does not do what is quoted above."
+        )
+        return
+    native = attempt(NativeExecutor(), case)
+    if not isinstance(native, Execution):
+        yield f"The native executor refuses the program with a typed error ({_line(str(native))}); so must everybody else."
+        return
+    if not steps:
+        yield (
+            "The two executors differ only in how they schedule the same instructions, so they must agree bit for bit; "
+            "no tolerance is involved."
+        )
+        return
+    yield (
+        f"No tolerance is involved. The table follows the program one instruction at a time under the arithmetic model "
+        f"`{facts.model}`: each entry is the set of *all* values that a correct implementation may have at that point, "
+        "given those of the line above, with every freedom that the model grants (rounding, order of sums, "
+        "contraction, flushing). The last column is what the reference computed. The observed value is outside the set of "
+        "the program's output, so no sequence of permitted roundings leads to it."
+    )
+    yield ""
+    yield from ("| value | type | may be | reference |", "|---|---|---|---|")
+    values = evaluate_all(case)
+    for slot, what in _instructions(case):
+        type_ = case.program.slot_types[slot]
+        yield f"| %{slot} = {what} | {type_} | {_sets(steps[slot])} | {_numbers(values.get(slot))} |"
+
+
+def _instructions(case: Case) -> Iterator[tuple[int, str]]:
+    for number, slot in enumerate(case.program.input_slots):
+        yield slot, f"input {number}"
+    for ins in case.program.instructions:
+        operands = ", ".join(f"%{slot}" for slot in ins.input_slots)
+        for slot in ins.output_slots:
+            yield slot, f"{ins.op.name}({operands})"
+
+
+def _sets(enclosure: Enclosure) -> str:
+    shown = [interval_words(enclosure, index) for index in list(np.ndindex(enclosure.shape))[:_SHOWN]]
+    return ", ".join(shown) + (", ..." if enclosure.lo.size > _SHOWN else "") or "no element"
+
+
+def _numbers(value: Array | None) -> str:
+    if value is None:
+        return ""
+    shown = [repr(v) for v in value.ravel("C")[:_SHOWN].tolist()]
+    return ", ".join(shown) + (", ..." if value.size > _SHOWN else "")
+
+
+def _line(words: str) -> str:
+    return " ".join(words.split())

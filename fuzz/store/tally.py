@@ -1,0 +1,128 @@
+"""Counts of a campaign: what a batch adds to them, and the records that a report shows, made from them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from fuzz.describe import describe
+from fuzz.records import Cell, Totals
+from oracle.case import Case
+from oracle.verdict import Answer, Verdict
+from tenferro_ref.ops import ELEMENTWISE, INDEXING, REDUCTIONS, STRUCTURAL, Constant, DotGeneral, Extension
+
+#: Points of the accuracy plot kept an executor.
+WIDTHS = 4000
+
+_GROUPS = {
+    op.__name__: group
+    for group, ops in (
+        ("elementwise", ELEMENTWISE),
+        ("structural", (*STRUCTURAL, Constant)),
+        ("reduction", REDUCTIONS),
+        ("indexing", INDEXING),
+        ("contraction", (DotGeneral,)),
+        ("extension", (Extension,)),
+    )
+    for op in ops
+}
+
+Key = tuple[str, ...]
+
+
+@dataclass
+class Tally:
+    """Sums and maxima by key, and points.
+
+    Attributes
+    ----------
+    sums
+        `("verdict", executor, verdict)`, `("number", executor, what)`, `("seconds", executor, phase)`,
+        `("cell", op, dtype, executor, verdict)`, `("feature", what)`, `("phase", what)`.
+    peaks
+        `("worst", executor)`, `("cell_ulp", op, dtype, executor)`.
+    widths
+        Points of the accuracy plot by executor.
+    """
+
+    sums: Counter[Key] = field(default_factory=Counter)
+    peaks: dict[Key, float] = field(default_factory=dict)
+    widths: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
+
+    def add_case(self, case: Case) -> None:
+        self.sums.update(("feature", name) for name in describe(case))
+
+    def add_answer(self, case: Case, answer: Answer) -> None:
+        name, comparison, verdict = answer.executor, answer.comparison, answer.verdict
+        self.sums["verdict", name, verdict.value] += 1
+        for what in ("elements", "decided", "forgiven"):
+            self.sums["number", name, what] += getattr(comparison, what)
+        for phase, seconds in answer.seconds.items():
+            self.add_seconds(("seconds", name, phase), seconds)
+        self.widths[name] += comparison.widths
+        ulp = comparison.worst_ulp
+        if ulp is not None:
+            self.raise_peak(("worst", name), ulp)
+        if verdict.is_disagreement:
+            return  # the op to blame is known only after triage
+        types = case.program.slot_types
+        instructions = case.program.instructions
+        for op, dtype in {(i.op.name, types[i.output_slots[0]].dtype.name) for i in instructions}:
+            self.sums["cell", op, dtype, name, verdict.value] += 1
+        if instructions and ulp is not None:
+            last = instructions[-1]
+            self.raise_peak(("cell_ulp", last.op.name, types[last.output_slots[0]].dtype.name, name), ulp)
+
+    def blame(self, op: str, dtype: str, executor: str, verdict: Verdict) -> None:
+        """Count a disagreement where triage located it."""
+        self.sums["cell", op.partition("(")[0] or "(none)", dtype, executor, verdict.value] += 1
+
+    def add_seconds(self, key: Key, seconds: float) -> None:
+        self.sums[key] += seconds  # type: ignore[assignment]  # Counter adds floats as well
+
+    def raise_peak(self, key: Key, value: float) -> None:
+        self.peaks[key] = max(self.peaks.get(key, 0.0), value)
+
+    def update(self, other: Tally) -> None:
+        self.sums.update(other.sums)
+        for key, value in other.peaks.items():
+            self.raise_peak(key, value)
+        for name, points in other.widths.items():
+            self.widths[name] += points
+
+    # --- records -----------------------------------------------------------------------------------------------------
+
+    def totals(self, executors: Iterable[str], unexplained: Counter[str]) -> tuple[Totals, ...]:
+        return tuple(self._totals(name, unexplained[name]) for name in executors)
+
+    def _totals(self, name: str, unexplained: int) -> Totals:
+        verdicts = self.part("verdict", name)
+        numbers = self.part("number", name)
+        return Totals(
+            executor=name,
+            verdicts={v.value: verdicts[v.value] for v in Verdict if verdicts.get(v.value)},
+            elements=numbers.get("elements", 0),
+            decided=numbers.get("decided", 0),
+            forgiven=numbers.get("forgiven", 0),
+            worst_ulp=self.peaks.get(("worst", name)),
+            seconds={k: round(v, 3) for k, v in self.part("seconds", name).items()},
+            widths=tuple(self.widths[name][:WIDTHS]),
+            unexplained=unexplained,
+        )
+
+    def cells(self) -> tuple[Cell, ...]:
+        cells: dict[tuple[str, str, str], dict[str, int]] = {}
+        for key, count in sorted(self.sums.items()):
+            if key[0] == "cell":
+                _, op, dtype, executor, verdict = key
+                cells.setdefault((op, dtype, executor), {})[verdict] = count
+        return tuple(
+            Cell(*key, verdicts, self.peaks.get(("cell_ulp", *key)), _GROUPS.get(key[0], ""))
+            for key, verdicts in cells.items()
+        )
+
+    def part(self, *prefix: str) -> dict[str, int]:
+        """The sums whose key is `prefix` and one more word, by that word."""
+        n = len(prefix)
+        return {key[n]: value for key, value in sorted(self.sums.items()) if key[:n] == prefix and len(key) == n + 1}

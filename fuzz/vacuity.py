@@ -1,0 +1,56 @@
+"""Why a campaign proves nothing: a run that is green because it did nothing must not be green."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from fuzz.records import Campaign, Totals
+from oracle.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """The least that a campaign must do.
+
+    Attributes
+    ----------
+    programs
+        How many must have been checked.
+    decided
+        Share of the compared elements that each executor's reference must have pinned down.
+    executors
+        Patterns of names; one executor at least of each must have answered programs.
+    """
+
+    programs: int = 1
+    decided: float = 0.05
+    executors: tuple[str, ...] = ()
+
+
+def vacuous(campaign: Campaign, floor: Floor) -> tuple[str, ...]:
+    """In words what falls short of `floor`; empty if nothing does."""
+    return tuple(_short(campaign, floor))
+
+
+def _short(campaign: Campaign, floor: Floor) -> Iterator[str]:
+    if campaign.programs < floor.programs:
+        yield f"{campaign.programs} programs were checked, at least {floor.programs} are asked for"
+    ran = {t.executor: t for t in campaign.totals if _answered(t)}
+    if not ran:
+        yield "no executor answered a single program"
+    absent = {i.name: i.reason for i in campaign.executors if not i.available}
+    for pattern in floor.executors:
+        if not any(fnmatchcase(name, pattern) for name in ran):
+            why = next((reason for name, reason in absent.items() if fnmatchcase(name, pattern)), "it was not selected")
+            yield f"executor {pattern} took no part: {why}"
+    for name, totals in ran.items():
+        if totals.decided < floor.decided * totals.elements or not totals.elements:
+            share = totals.decided / totals.elements if totals.elements else 0.0
+            yield f"{name}: {share:.1%} of {totals.elements} elements were decided, at least {floor.decided:.1%} are asked for"
+
+
+def _answered(totals: Totals) -> int:
+    """How many programs the executor was compared on, or failed at."""
+    return sum(totals.verdicts.values()) - totals.verdicts.get(Verdict.UNSUPPORTED.value, 0)

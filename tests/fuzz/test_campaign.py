@@ -1,0 +1,248 @@
+"""Campaigns: one loop, whatever the store; nothing is lost when a process dies, and the same seed gives the same again."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from fuzz.campaign import Progress, Worksite, begin, check_generator, run_campaign, work
+from fuzz.generate import generate
+from fuzz.records import Campaign
+from fuzz.store import Lock, Plan, Store
+from fuzz.store.audit import audit
+from fuzz.store.recorded import recorded
+from fuzz.torture import EXECUTORS, torture
+from fuzz.vacuity import Floor, vacuous
+from fuzz.workers import run_workers
+from oracle.case import Case
+from oracle.executors import Execution, NativeExecutor, Pool, Selection, attempt, native_variants
+from oracle.verdict import ExecutorInfo
+from tenferro_ref.errors import OutputError, StoreVersion, TenferroError, UsageError, WorkerDied
+from tests.reports import sample
+
+PLAN = Plan(seed=5, programs=12, batch=4, reduce_seconds=0.2)
+NATIVES = native_variants()[:3]
+
+
+@dataclass(frozen=True)
+class Odd:
+    """A native executor that adds one to what programs of more than `limit` instructions give."""
+
+    name: str = "odd"
+    model: str = "numpy"
+    limit: int = 3
+
+    def open(self) -> None: ...
+
+    def info(self) -> ExecutorInfo:
+        return ExecutorInfo(self.name, available=True)
+
+    def run(self, case: Case) -> Execution:
+        done = NativeExecutor().run(case)
+        if len(case.program.instructions) <= self.limit:
+            return done
+        return Execution(tuple((o + 1).astype(o.dtype) if o.dtype != bool else ~o for o in done.outputs))
+
+    def run_many(self, cases: list[Case]) -> list[Execution | TenferroError]:
+        return [attempt(self, case) for case in cases]
+
+    def bit_exact(self, case: Case) -> bool:
+        return False
+
+    def close(self) -> None: ...
+
+
+def selection(*more: object) -> Selection:
+    return Selection((*NATIVES, *more), (ExecutorInfo("gone", False, "not here"),))  # type: ignore[arg-type]
+
+
+def facts(campaign: Campaign) -> Campaign:
+    """Without what differs from run to run."""
+    totals = tuple(replace(t, seconds={}) for t in campaign.totals)
+    findings = tuple(replace(f, reduce_seconds=0.0) for f in campaign.findings)
+    return replace(campaign, seconds={}, started="", totals=totals, findings=findings)
+
+
+#: With room to reduce to the end: budgets that run out make runs differ.
+FULL = replace(PLAN, reduce_seconds=60.0, max_findings=1)
+
+
+class TestOneProcess:
+    def test_every_program_is_judged_on_every_executor(self) -> None:
+        told: list[Progress] = []
+        campaign = run_campaign(PLAN, selection(), Pool(), told.append, threads=2)
+        assert campaign.programs == 12
+        assert [t.verdicts for t in campaign.totals] == [{"pass": 12}] * 3
+        assert [i.name for i in campaign.executors] == [*(e.name for e in NATIVES), "gone"]
+        assert [(p.phase, p.done, p.total) for p in told] == [("check", n, 12) for n in (4, 8, 12)]
+        assert {"generate", "check", "total"} <= campaign.seconds.keys()
+        assert campaign.seconds["total"] >= campaign.seconds["generate"]
+
+    def test_the_seed_decides(self) -> None:
+        one, two = (facts(run_campaign(PLAN, selection(), Pool())) for _ in range(2))
+        assert one == two
+        assert facts(run_campaign(replace(PLAN, seed=6), selection(), Pool())).generator != one.generator
+
+    def test_what_disagrees_becomes_a_finding_or_is_counted(self) -> None:
+        campaign = run_campaign(replace(PLAN, max_findings=1), selection(Odd()), Pool())
+        totals = {t.executor: t for t in campaign.totals}["odd"]
+        assert totals.verdicts["mismatch"] > 1
+        (finding,) = campaign.findings
+        assert finding.executor == "odd"
+        assert finding.instructions == Odd.limit + 1
+        assert finding.programs + (totals.unexplained or 0) == totals.verdicts["mismatch"]
+
+    def test_no_budget_reduces_nothing_and_hides_nothing(self) -> None:
+        campaign = run_campaign(replace(PLAN, max_findings=0), selection(Odd()), Pool())
+        totals = {t.executor: t for t in campaign.totals}["odd"]
+        assert campaign.findings == ()
+        assert totals.unexplained == totals.verdicts["mismatch"]
+
+    def test_a_store_and_memory_give_the_same(self, tmp_path: Path) -> None:
+        with Store(tmp_path / "s", create=True) as store:
+            stream = begin(store, FULL, selection(Odd()))
+            work(Worksite(store, stream, (*NATIVES, Odd()), Pool()), reduce_early=False)
+            assert audit(store, regenerate=9) == []
+            assert facts(recorded(store, [stream])) == facts(run_campaign(FULL, selection(Odd()), Pool()))
+
+    def test_another_generator_is_refused(self) -> None:
+        with Store() as store:
+            stream = begin(store, PLAN, selection())
+            work(Worksite(store, stream, NATIVES, Pool()), reduce_early=False)
+            check_generator(store, stream)
+            with store.database.write() as write:
+                write.execute("UPDATE batch SET digest = 'other'")
+            with pytest.raises(UsageError, match="other programs"):
+                check_generator(store, stream)
+
+    def test_a_full_disk_ends_it_and_more_room_lets_it_go_on(self, tmp_path: Path) -> None:
+        with Store(tmp_path / "s", create=True) as store:
+            stream = begin(store, FULL, selection(Odd()))
+            (pages,) = store.database.one("PRAGMA page_count")
+            store.database.one(f"PRAGMA max_page_count = {pages + 6}")
+            with pytest.raises(OutputError, match="disk is full"):
+                work(Worksite(store, stream, (*NATIVES, Odd()), Pool()), reduce_early=False)
+            store.database.one("PRAGMA max_page_count = 100000")
+            store.release()
+            work(Worksite(store, stream, (*NATIVES, Odd()), Pool()), reduce_early=False)
+            assert audit(store, regenerate=9) == []
+            assert facts(recorded(store, [stream])) == facts(run_campaign(FULL, selection(Odd()), Pool()))
+
+
+#: Works on the store until program 1 of batch 1 is run, which ends the process as native code might.
+DEADLY = """
+import os, sys
+from dataclasses import dataclass
+from tests.fuzz.test_campaign import NATIVES, Odd, PLAN
+from fuzz.campaign import Worksite, work
+from fuzz.generate import generate
+from fuzz.store import Store
+from oracle.executors import Pool
+
+victim = generate(PLAN.seed, 1, PLAN.batch)[1].fingerprint
+
+@dataclass(frozen=True)
+class Deadly(Odd):
+    def run(self, case):
+        if case.fingerprint == victim:
+            os._exit(77)
+        return NATIVES[0].run(case)
+
+with Store(sys.argv[1]) as store:
+    store.release()
+    work(Worksite(store, store.stream(1), (*NATIVES, Deadly()), Pool(), owner=str(os.getpid())), reduce_early=True)
+"""
+
+
+class TestDeath:
+    def test_a_program_that_ends_the_process_is_found_out(self, tmp_path: Path) -> None:
+        """It is run alone after a few deaths, then recorded as a crash; everything else is done as ever."""
+        path = tmp_path / "s.sqlite"
+        with Store(path, create=True) as store:
+            stream = begin(store, replace(PLAN, max_findings=0), selection(Odd()))
+        root = str(Path(__file__).resolve().parents[2])
+        deaths = 0
+        while True:
+            done = subprocess.run(
+                [sys.executable, "-c", DEADLY, path], env={**os.environ, "PYTHONPATH": root}, check=False
+            )
+            if done.returncode == 0:
+                break
+            assert done.returncode == 77
+            deaths += 1
+            assert deaths < 6
+        with Store(path) as store:
+            assert audit(store, regenerate=9) == []
+            campaign = recorded(store, [stream])
+            ((fingerprint, text),) = store.database.all("SELECT fingerprint, answer FROM suspect")
+        assert {t.executor: t.verdicts for t in campaign.totals}["odd"] == {"pass": 11, "crash": 1}
+        assert fingerprint == generate(PLAN.seed, 1, PLAN.batch)[1].fingerprint
+        assert "ended 2 times" in text
+
+    def test_killed_workers_lose_nothing_and_do_nothing_twice(self, tmp_path: Path) -> None:
+        """`python -m fuzz.torture --kills 200` is the same at length."""
+        result = torture(tmp_path, Plan(seed=3, programs=160, batch=8), EXECUTORS, kills=2, every=0.4)
+        assert result.problems == ()
+        assert (result.kills, result.deaths, result.programs) == (2, 2, 160)
+        assert result.copies > 0
+
+    def test_workers_that_cannot_begin_say_why(self, tmp_path: Path) -> None:
+        path = tmp_path / "s.sqlite"
+        with Store(path, create=True) as store, Lock(path) as lock:
+            stream = begin(store, PLAN, Selection((*NATIVES, Odd("pjrt:/no/such.so")), ()))
+            with pytest.raises(TenferroError, match=r"no/such\.so"):
+                run_workers(path, stream, 1, lock=lock)
+            with store.database.write() as write:
+                write.execute("PRAGMA user_version = 99")
+            with pytest.raises(StoreVersion):
+                run_workers(path, stream, 1, lock=lock)
+
+    def test_workers_that_only_die_are_not_replaced_for_ever(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("fuzz.workers._HOPELESS", 1)
+        monkeypatch.setattr("fuzz.workers._ROOT", str(tmp_path / "nowhere"))
+        monkeypatch.setenv("PYTHONPATH", "")
+        monkeypatch.chdir(tmp_path)
+        with Store(tmp_path / "s", create=True) as store, Lock(tmp_path / "s") as lock:
+            stream = begin(store, PLAN, selection())
+            with pytest.raises(WorkerDied, match="2 times"):
+                run_workers(tmp_path / "s", stream, 1, lock=lock)
+
+
+class TestVacuity:
+    RICH = sample.rich()
+
+    def test_what_is_enough(self) -> None:
+        assert vacuous(self.RICH, Floor()) == ()
+
+    @pytest.mark.parametrize(
+        ("floor", "words"),
+        [
+            (Floor(programs=10**6), "at least 1000000"),
+            (Floor(executors=("no-such",)), "no-such took no part: it was not selected"),
+            (Floor(decided=1.0), "elements were decided, at least 100.0%"),
+        ],
+    )
+    def test_what_falls_short(self, floor: Floor, words: str) -> None:
+        assert any(words in reason for reason in vacuous(self.RICH, floor))
+
+    def test_an_absent_executor_is_named_with_its_reason(self) -> None:
+        info = next(i for i in self.RICH.executors if not i.available)
+        (reason,) = vacuous(self.RICH, Floor(executors=(info.name,)))
+        assert info.reason in reason
+
+    def test_refusing_everything_is_not_taking_part(self) -> None:
+        totals = tuple(dataclasses.replace(t, verdicts={"unsupported": 9}) for t in self.RICH.totals)
+        reasons = vacuous(replace(self.RICH, totals=totals), Floor(executors=(totals[0].executor,)))
+        assert "no executor answered a single program" in reasons
+        assert any("took no part" in reason for reason in reasons)
+
+    def test_nothing_is_vacuous(self) -> None:
+        assert vacuous(sample.empty(), Floor())
