@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from oracle.case import Case
 from tenferro_ref.dtype import DType
+from tenferro_ref.extensions import einsum
 from tenferro_ref.ops import (
     INDEXING,
     BroadcastInDim,
@@ -20,6 +21,7 @@ from tenferro_ref.ops import (
     DotGeneral,
     DynamicSlice,
     DynamicUpdateSlice,
+    Extension,
     Gather,
     GatherDynamicSliceSizes,
     Multiply,
@@ -123,6 +125,10 @@ def _instruction(program: GraphProgram, i: int, ins: Instruction) -> Iterator[st
             yield "reduce: with an empty axis kept"
     if isinstance(op, DotGeneral):
         yield from _dot(program, ins, op)
+    if isinstance(op, Extension):
+        yield f"extension: {op.op}"
+        if op.op == "einsum":
+            yield from _einsum(op)
     if type(op) in INDEXING:
         yield from _indexing([types[slot] for slot in ins.input_slots], op)
     if isinstance(op, Multiply):
@@ -160,6 +166,16 @@ def _dot(program: GraphProgram, ins: Instruction, op: DotGeneral) -> Iterator[st
             first = program.producers.get(before.input_slots[0])
             if first is not None and isinstance(program.instructions[first].op, Transpose):
                 yield "dot: of a reshaped Transpose"
+
+
+def _einsum(op: Extension) -> Iterator[str]:
+    equation = einsum.parse(op)
+    yield f"einsum: {len(equation.inputs)} operands"
+    if any(len(set(labels)) < len(labels) for labels in equation.inputs):
+        yield "einsum: diagonal taken"
+    if len(set(equation.output)) < len(equation.output):
+        yield "einsum: diagonal embedded"
+    yield f"einsum: {'something' if equation.summed else 'nothing'} summed"
 
 
 def _indexing(operands: list[TensorType], op: Op) -> Iterator[str]:

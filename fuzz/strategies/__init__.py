@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from fuzz.strategies import invalid_indexing as invalid_indexing
 from fuzz.strategies.config import DEFAULT, Config, default_ops
 from fuzz.strategies.decode import GENE, HEADER, decode, grow
+from fuzz.strategies.extensions import STRATEGY
 from fuzz.strategies.growth import renumbered
-from fuzz.strategies.indexing import STRATEGY
 from fuzz.strategies.invalid import InvalidCase, faults, invalid, invalid_cases, kinds
 from fuzz.strategies.values import values
 from oracle.case import Case

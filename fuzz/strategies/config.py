@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import OPS, Op
+from tenferro_ref.ops import OPS, Extension, Op
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,11 @@ def _vocabulary(ops: tuple[type[Op], ...] | None) -> frozenset[type[Op]]:
 def default_ops() -> tuple[type[Op], ...]:
     """Ops with a row in every layer that a parity check goes through."""
     # imported here: the generator itself knows nothing of kernels, emission and enclosures
-    from fuzz.strategies.indexing import STRATEGY
+    from fuzz.strategies.extensions import STRATEGY
     from oracle.enclosure import ENCLOSE
     from tenferro_ref.runtime import KERNELS
     from tenferro_ref.stablehlo import EMIT
 
-    return tuple(op for op in OPS if all(op in table for table in (STRATEGY, KERNELS, EMIT, ENCLOSE)))
+    # what a layer does with an extension is not in its table but in the families' own
+    layers = {op: (STRATEGY,) if op is Extension else (STRATEGY, KERNELS, EMIT, ENCLOSE) for op in OPS}
+    return tuple(op for op, tables in layers.items() if all(op in table for table in tables))

@@ -7,9 +7,10 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from fuzz.strategies.config import Config
+from fuzz.strategies.extensions import STRATEGY
 from fuzz.strategies.genes import Genes, Weighted
 from fuzz.strategies.growth import Growth
-from fuzz.strategies.indexing import NEEDS_AXES, STRATEGY
+from fuzz.strategies.indexing import NEEDS_AXES
 from fuzz.strategies.motifs import MOTIFS, Motif
 from fuzz.strategies.rows import admitted
 from oracle.case import Case
@@ -24,6 +25,7 @@ from tenferro_ref.ops import (
     Convert,
     Divide,
     DotGeneral,
+    Extension,
     Maximum,
     Minimum,
     Multiply,
@@ -47,7 +49,7 @@ Step: TypeAlias = type[Op] | Motif
 #: Chance of an op where it is not 4; the first ones are the simplest.
 _WEIGHTS: dict[type[Op], float] = {
     Negate: 3, Add: 9, Multiply: 9, Abs: 3, Divide: 6, Pow: 6, Convert: 7, Transpose: 7, Reshape: 8, BroadcastInDim: 4,
-    ReduceSum: 7, Maximum: 6, Minimum: 6, Compare: 5, Select: 7, DotGeneral: 10, Constant: 2,
+    ReduceSum: 7, Maximum: 6, Minimum: 6, Compare: 5, Select: 7, DotGeneral: 10, Constant: 2, Extension: 8,
 }  # fmt: skip
 _MOTIF_FACTOR = 1.5
 #: Ops that round nowhere while values are small integers and powers of two; others are rare in exact programs.

@@ -20,6 +20,7 @@ from tenferro_ref.ops import (
     DynamicTruncate,
     DynamicUpdateSlice,
     EmbedDiag,
+    Extension,
     ExtractDiag,
     Gather,
     GatherDynamicSliceSizes,
@@ -36,7 +37,7 @@ from tenferro_ref.ops.indexing import INDEX
 from tenferro_ref.program import Value
 
 #: Rows that need a tensor of rank 2 to work on.
-NEEDS_AXES = frozenset({*INDEXING, ExtractDiag, EmbedDiag, Tril, Triu})
+NEEDS_AXES = frozenset({*INDEXING, ExtractDiag, EmbedDiag, Tril, Triu, Extension})
 
 STRATEGY.unsupported("its result has an extent that only a run knows: for symbolic programs", DynamicTruncate)
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from fuzz.strategies.growth import Growth, Hint, Shape, shape_of, volume
 from tenferro_ref.dims import DimExpr, DimOp, InputDim
-from tenferro_ref.dtype import ANY, DType
+from tenferro_ref.dtype import ANY, NUMERIC, DType
 from tenferro_ref.ops import (
     Abs,
     Add,
@@ -58,14 +58,13 @@ from tenferro_ref.table import Table
 Row: TypeAlias = Callable[[Growth, type[Any]], Value]
 STRATEGY: Table[Row] = Table("generator")
 
-STRATEGY.unsupported("extension programs are not generated yet", Extension)
-
 _INTEGER_FAULTS = (Divide, Pow)
 
 
 def admitted(op: type[Any], dtypes: tuple[DType, ...]) -> tuple[DType, ...]:
     """Those of `dtypes` that the generator gives to the data operands of `op`."""
-    return tuple(d for d in dtypes if d in op.dtypes and not (d.is_int and op in _INTEGER_FAULTS))
+    known = NUMERIC if op is Extension else op.dtypes
+    return tuple(d for d in dtypes if d in known and not (d.is_int and op in _INTEGER_FAULTS))
 
 
 def _data(g: Growth, op: type[Op], *args: Any, **kwargs: Any) -> Value:

@@ -111,9 +111,12 @@ def test_the_whole_vocabulary_is_reached(whole: Counter[str]) -> None:
         *(f"index: {n} axes mapped, {d} dropped" for n in ("1", "2+") for d in ("some", "none")),
         *("index: axes mapped out of order", "slice: strided", "pad: negative edge", "pad: interior"),
         *(f"concatenate: {n} operands" for n in ("1", "2", "3+")),
+        *(f"einsum: {what}" for what in ("1 operands", "2 operands", "3 operands", "diagonal taken", "diagonal embedded")),
+        *(f"einsum: {what} summed" for what in ("something", "nothing")),
+        *(f"extension: {op}" for op in ("einsum", "fft", "ifft", "rfft", "irfft")),
     ],
-)
-def test_every_feature_of_indexing_is_reached(whole: Counter[str], feature: str) -> None:
+)  # fmt: skip
+def test_every_feature_of_indexing_and_of_extensions_is_reached(whole: Counter[str], feature: str) -> None:
     assert whole[feature] >= 3
 
 
@@ -174,7 +177,10 @@ def test_programs_execute_and_mostly_stay_finite(sample: list[Case]) -> None:
 
 
 def test_fingerprints_are_distinct_within_a_batch_and_between_batches(sample: list[Case]) -> None:
-    assert len({case.fingerprint for case in sample}) == len(sample) == PROGRAMS
+    batches = [sample[i : i + PROGRAMS // 10] for i in range(0, PROGRAMS, PROGRAMS // 10)]
+    assert all(len({case.fingerprint for case in batch}) == PROGRAMS // 10 for batch in batches)
+    # the smallest programs may come again
+    assert len({case.fingerprint for case in sample}) >= 0.995 * PROGRAMS
 
 
 def test_a_batch_is_the_same_in_another_process() -> None:
