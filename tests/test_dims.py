@@ -198,3 +198,18 @@ def test_text() -> None:
     assert str(DimOp("max", N, DimOp("add", 2, M))) == "max(in0.0, add(2, in1.0))"
     assert str(UpperBound(N)) == "<=in0.0"
     assert str(Unknown(3)) == "?3"
+
+
+def test_extents_do_arithmetic_with_integers_and_each_other() -> None:
+    n, m = InputDim(0, 0), InputDim(1, 2)
+    assert n + 1 == DimOp("add", n, 1)
+    assert 1 + n == DimOp("add", 1, n)
+    assert 8 - n == DimOp("sub", 8, n)
+    assert n * m // 2 == DimOp("floordiv", DimOp("mul", n, m), 2)
+    assert 7 // n == DimOp("floordiv", 7, n)
+    assert UpperBound(n) * 2 == UpperBound(DimOp("mul", n, 2))
+    assert UpperBound(4) + 1 == UpperBound(5)
+    assert n - UpperBound(2) == Unknown(DimOp("sub", n, 2))
+    for wrong in (1.5, "n", None):
+        with pytest.raises(TypeError):
+            n + wrong  # type: ignore[operator]
