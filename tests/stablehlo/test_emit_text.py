@@ -384,7 +384,7 @@ def test_slice_and_reverse() -> None:
     assert lines(Slice((1, 0), (4, 3), (2, 1)), "F64 5 3") == [
         "%0 = stablehlo.slice %arg0 [1:4:2, 0:3] : (tensor<5x3xf64>) -> tensor<2x3xf64>"
     ]
-    assert lines(Slice((1,), (4,), (2**64,)), "F64 5")[0].startswith("%0 = stablehlo.slice %arg0 [1:4:5] :")
+    assert lines(Slice((0,), (5,), (2**64 - 1,)), "F64 5")[0].startswith("%0 = stablehlo.slice %arg0 [0:5:5] :")
     assert lines(Slice((), (), ()), "F64") == ["%0 = stablehlo.slice %arg0 [] : (tensor<f64>) -> tensor<f64>"]
     assert lines(Reverse((1, 0)), "C32 2 3") == [
         "%0 = stablehlo.reverse %arg0, dims = [1, 0] : tensor<2x3xcomplex<f32>>"
@@ -572,6 +572,17 @@ def test_symbolic_programs_are_lowered_at_concrete_shapes() -> None:
     assert lower_to_stablehlo(LoweringView.of(to_exec(graph), ((5, 3), (5,)))) == lower_to_stablehlo(
         LoweringView.of(graph, ((5, 3), (5,)))
     )
+
+
+def test_extents_of_symbolic_programs_are_constants_of_the_text() -> None:
+    graph = program(ShapeOf(0), "F64 n")
+    assert "dense<7.0>" in lower_to_stablehlo(LoweringView.of(graph, ((7,),)))
+    graph = program(PadToMatch(0), "F64 n", "F64 m")
+    assert "high = [4]" in lower_to_stablehlo(LoweringView.of(graph, ((1,), (5,))))
+    assert "pad" not in lower_to_stablehlo(LoweringView.of(graph, ((5,), (1,))))
+    graph = program(Scatter((1,), (0,), (0,), 1), "F64 n m", "I64 3", "F64 3 w")
+    with pytest.raises(InvalidArgument, match="window extent 5 exceeds operand extent 4"):
+        lower_to_stablehlo(LoweringView.of(graph, ((2, 4), (3,), (3, 5))))
 
 
 def test_what_symbols_left_open_is_checked_at_concrete_shapes() -> None:
