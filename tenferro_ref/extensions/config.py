@@ -33,7 +33,7 @@ def read_config(op: Extension, defaults: Mapping[str, Any]) -> dict[str, Any]:
     """
     try:
         given = _parsed(op.config)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         reject(op, f"no JSON text: {error}")
     if not isinstance(given, dict):
         reject(op, f"{op.config} is no JSON object")

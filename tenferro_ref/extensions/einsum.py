@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from string import ascii_letters
 from typing import TypeVar
 
 from tenferro_ref.dims import Extent, is_exact, same
@@ -32,8 +33,8 @@ from tenferro_ref.program import Value
 
 FAMILY = "tenferro-einsum.einsum.v1"
 
-#: What NumPy can have in one equation.
-MAX_LABELS = 52
+#: As many as NumPy has letters for.
+MAX_LABELS = len(ascii_letters)
 
 E = TypeVar("E", bound=Extent)
 
@@ -65,7 +66,7 @@ class Equation:
 
 
 def parse(op: Extension) -> Equation:
-    """The equation of an op of this family.
+    """The equation of an op of this family; labels that NumPy does not take get other letters.
 
     Raises
     ------
@@ -88,6 +89,9 @@ def parse(op: Extension) -> Equation:
             reject(op, f"output label {label!r} is in no operand", "equation")
     if len(labels) > MAX_LABELS:
         reject(op, f"{len(labels)} labels; at most {MAX_LABELS} are supported", "equation")
+    if not text.isascii():
+        renamed = str.maketrans(dict(zip(sorted(labels), ascii_letters, strict=False)))
+        equation = Equation(tuple(part.translate(renamed) for part in equation.inputs), output.translate(renamed))
     return equation
 
 

@@ -17,7 +17,8 @@ def execute(op: Extension, inputs: Sequence[Array]) -> Sequence[Array]:
     """The contraction of all inputs."""
     equation = parse(op)
     dtype = promote(DType.of(x) for x in inputs).numpy
-    operands = [x.astype(dtype, copy=False) for x in inputs]
+    # copies: NumPy multiplies two operands that are one buffer by another routine, with other roundings
+    operands = [np.array(x, dtype, order="F") for x in inputs]
     shapes = tuple(x.shape for x in operands)
     sizes = extents(op, equation, shapes)
     if any(sizes[label] == 0 for label in equation.summed):
@@ -34,9 +35,7 @@ def execute(op: Extension, inputs: Sequence[Array]) -> Sequence[Array]:
         ]
         text = f"{','.join(reduced)}->{equation.kept}"
         result = np.asarray(contract(text, *terms, optimize=list(path(equation, shapes))))
-    if equation.kept != equation.output:
-        return [_on_diagonal(result, equation.output, equation.kept)]
-    return [result.copy(order="F") if any(np.may_share_memory(result, x) for x in inputs) else result]
+    return [result if equation.kept == equation.output else _on_diagonal(result, equation.output, equation.kept)]
 
 
 def _on_diagonal(x: Array, labels: str, kept: str) -> Array:

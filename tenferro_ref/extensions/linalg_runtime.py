@@ -141,28 +141,34 @@ def _lu_solve_prepared(
 # --- LU with full pivoting, triangular systems ------------------------------------------------------------------------
 
 
-def _full_piv_lu(a: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix, int]:
-    return _full(a)[:5]
+def _getc2(a: Matrix) -> tuple[Matrix, Matrix, Matrix, int, bool]:
+    """L and U in one matrix, orders of rows and columns, parity, and whether a pivot was too small.
 
-
-def _full(a: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix, int, bool]:
-    """P, L, U, Q, parity, and whether a pivot was too small and so replaced (by the rounding error of the largest)."""
+    Such a pivot is replaced by the rounding error of the largest, so that the factors can still be used.
+    """
     if a.size == 0:
-        return a, a, a, a, 1, False
+        return a, np.arange(0), np.arange(0), 1, False
     packed, rows, columns, info = _lapack("getc2", a)(a)
     p, row_parity = _order(rows, len(a))
     q, column_parity = _order(columns, len(a))
-    lower, upper = _unpack(packed)
-    return _permutation(p), lower, upper, _permutation(q), row_parity * column_parity, info > 0
+    return packed, p, q, row_parity * column_parity, info > 0
+
+
+def _full_piv_lu(a: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix, int]:
+    packed, p, q, parity, _ = _getc2(a)
+    return _permutation(p), *_unpack(packed), _permutation(q), parity
 
 
 def _full_piv_lu_solve(a: Matrix, b: Matrix, transpose_a: bool) -> tuple[Matrix]:
-    p, lower, upper, q, _, replaced = _full(a)
+    packed, p, q, _, replaced = _getc2(a)
     if replaced:
         raise np.linalg.LinAlgError("it is singular")
+    result = np.empty_like(b)
     if transpose_a:  # A^T = Q^T U^T L^T P
-        return (p.T @ _trtrs(lower, _trtrs(upper, q @ b, lower=False, trans=1), lower=True, trans=1),)
-    return (q.T @ _trtrs(upper, _trtrs(lower, p @ b, lower=True), lower=False),)
+        result[p] = _trtrs(packed, _trtrs(packed, b[q], lower=False, trans=1), lower=True, trans=1, unit=True)
+    else:
+        result[q] = _trtrs(packed, _trtrs(packed, b[p], lower=True, unit=True), lower=False)
+    return (result,)
 
 
 def _trtrs(a: Matrix, b: Matrix, *, lower: bool, trans: int = 0, unit: bool = False) -> Matrix:

@@ -1,6 +1,6 @@
 """Extension ops that standard ops can say: the program in which they are said so (SEMANTICS 6).
 
-A lowering to StableHLO, or whatever else knows the standard ops alone, takes the program through `standard_view` first.
+A lowering to StableHLO, or whatever else knows the standard ops alone, takes the program through `standard_view` or `standard_program` first.
 """
 
 from __future__ import annotations
@@ -10,35 +10,36 @@ from dataclasses import replace
 
 from tenferro_ref.extensions import einsum
 from tenferro_ref.ops import Extension, Policy, TensorType, Transpose
-from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, LoweringView, Value
+from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, Instruction, LoweringView, Value
 
 #: By family: `lower(op, *operands) -> results` appends standard ops to the operands' builder. All extents are integers.
 STANDARD: dict[str, Callable[..., Sequence[Value]]] = {einsum.FAMILY: einsum.lower}
 
 
 def standard_view(view: LoweringView) -> LoweringView:
-    """A view, at the same input shapes, of the program with extension ops replaced by standard ops where that can be done.
+    """The view, at the same input shapes, of `standard_program`."""
+    given = view.program
+    if not _lowerable(given):
+        return view
+    graph = given.to_graph() if isinstance(given, ExecProgram) else given
+    return LoweringView.of(standard_program(graph, view.input_specs))
+
+
+def standard_program(program: GraphProgram, input_types: tuple[TensorType, ...]) -> GraphProgram:
+    """The program for inputs of concrete types, with extension ops replaced by standard ops where that can be done.
 
     It can where the family has a lowering and all extents of the operands are exact; other extension ops stay as they are.
-    Slots keep their numbers; those that the standard ops need beyond them come behind.
+    Slots keep their numbers; those that the standard ops need beyond them come behind. A program with nothing to replace
+    is returned as it is.
 
     Raises
     ------
     ValidationError
         An op's rule is broken at these input shapes.
     """
-    given = view.program
-    if not any(isinstance(ins.op, Extension) and ins.op.family in STANDARD for ins in given.instructions):
-        return view
-    program = GraphProgram(
-        tuple(Instruction(i.op, i.input_slots, i.output_slots) for i in given.instructions),
-        given.input_slots,
-        view.input_specs,
-        given.output_slots,
-        given.n_slots,
-        given.policy,
-        given.name,
-    )
+    if not _lowerable(program):
+        return program
+    program = replace(program, input_types=input_types, symbols=())
     instructions: list[Instruction] = []
     n_slots = program.n_slots
     for ins in program.instructions:
@@ -49,7 +50,11 @@ def standard_view(view: LoweringView) -> LoweringView:
             instructions += lowered
         else:
             instructions.append(ins)
-    return LoweringView.of(replace(program, instructions=tuple(instructions), n_slots=n_slots))
+    return replace(program, instructions=tuple(instructions), n_slots=n_slots)
+
+
+def _lowerable(program: GraphProgram | ExecProgram) -> bool:
+    return any(isinstance(ins.op, Extension) and ins.op.family in STANDARD for ins in program.instructions)
 
 
 def _lowered(

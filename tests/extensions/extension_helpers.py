@@ -38,7 +38,7 @@ def random(dtype, shape, seed=0):
     values = rng.standard_normal(shape)
     if dtype.is_complex:
         values = values + 1j * rng.standard_normal(shape)
-    return np.asfortranarray(values.astype(dtype.numpy))
+    return np.array(values, dtype.numpy, order="F")
 
 
 def close(got, want, dtype=None):

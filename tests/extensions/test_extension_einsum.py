@@ -140,6 +140,13 @@ def test_sums_over_nothing_are_zero_whatever_stands_beside():
     assert run(lambda *v: einsum.einsum("ij,k->k", *v), *arrays)[0].tolist() == [0, 0]
 
 
+def test_one_buffer_twice_and_two_equal_buffers_give_the_same_bits():
+    x = np.asfortranarray(np.random.default_rng(0).standard_normal((40, 30)))
+    for equation in ("id,jd->ij", "di,dj->ij", "ij,ij->"):
+        twice, two = (run(lambda *v, e=equation: einsum.einsum(e, v[0], v[-1]), *a)[0] for a in ([x], [x, x.copy("F")]))
+        assert same_bits(twice, two)
+
+
 def test_a_result_never_shares_memory_with_an_operand():
     x = np.asfortranarray(np.arange(6.0).reshape(2, 3))
     for equation in ("ij->ij", "ij->ji"):
