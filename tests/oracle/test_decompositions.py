@@ -1,0 +1,126 @@
+"""Decompositions: native results keep every invariant, and each kind of fault breaks one."""
+
+import numpy as np
+import pytest
+
+from oracle.decompositions import checks, compare
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.extensions import linalg
+from tenferro_ref.extensions.linalg_runtime import execute
+from tenferro_ref.ops import Extension
+
+DTYPES = [DType.F32, DType.F64, DType.C32, DType.C64]
+RECTANGULAR = ("Lu", "LuFactor", "Svd", "SvdVals", "Qr")
+SQUARE = ("Cholesky", "FullPivLu", "Eigh", "EighVals", "Eig", "EigVals")
+SOLVERS = ("Solve", "FullPivLuSolve", "TriangularSolve", "LuSolvePrepared")
+
+
+def op(name, **config):
+    return Extension.of(linalg.FAMILY, name, config)
+
+
+def drawn(rng, dtype, shape):
+    z = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if dtype.is_complex else 0)
+    return np.asarray(z, dtype.numpy, order="F")
+
+
+def operands(name, rng, dtype, m, n):
+    """Batches of two matrices: ill conditioned ones too, symmetric and definite where that is asked for."""
+    a = drawn(rng, dtype, (m, n, 2))
+    a[:, 0] *= 1e-4
+    if name in ("Cholesky", "Eigh", "EighVals"):
+        a = np.einsum("ikb,jkb->ijb", a, a.conj()) + (np.eye(m)[..., None] if name == "Cholesky" else 0)
+    a = np.asarray(a, dtype.numpy, order="F")
+    if name not in SOLVERS:
+        return [a]
+    if name == "TriangularSolve":
+        a += 2 * np.eye(m, dtype=dtype.numpy)[..., None]
+    b = drawn(rng, dtype, (m, 3, 2))
+    if name == "LuSolvePrepared":
+        packed, pivots, _ = execute(op("LuFactor"), [a])
+        return [a, packed, pivots, b]
+    return [a, b]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", [*RECTANGULAR, *SQUARE, *SOLVERS])
+def test_native_results_hold_and_moved_ones_do_not(name, dtype):
+    rng = np.random.default_rng(5)
+    for m, n in ((1, 1), (4, 4), (12, 12), *(((7, 4), (3, 6)) if name in RECTANGULAR else ())):
+        given = operands(name, rng, dtype, m, n)
+        made = execute(op(name), given)
+        found = checks(op(name), given, made)
+        assert len(found) >= 2
+        assert not [c for c in found if not c.holds]
+        c = compare(op(name), given, made)
+        assert (c.outside, c.decided) == (0, len(found))
+        for k, output in enumerate(made):
+            if (name == "FullPivLu" and k == 4) or (name == "LuFactor" and k == 2) or min(m, n) < 2:
+                continue  # parity alone
+            wrong = [x.copy() for x in made]
+            at = (0,) * (output.ndim - 1)
+            wrong[k][at] += wrong[k].dtype.type(1 if output.dtype.kind == "i" else max(abs(output).max(), 1) * 0.05)
+            bad = compare(op(name), given, wrong)
+            assert bad.outside, (k, checks(op(name), given, wrong))
+            assert bad.value_class.startswith(name)
+            if output.dtype.kind != "i":
+                wrong[k][at] = np.nan
+                assert compare(op(name), given, wrong).outside
+
+
+def broken(name, given, change):
+    made = [x.copy() for x in execute(op(name), given)]
+    change(*made)
+    return {c.name for c in checks(op(name), given, made) if not c.holds}
+
+
+def test_each_invariant_is_asked_for():
+    a = drawn(np.random.default_rng(1), DType.F64, (4, 4))
+    spd = np.asfortranarray(a @ a.T + np.eye(4))
+
+    def swap(u, s, vt):
+        u[:], s[:], vt[:] = u[:, ::-1].copy(), s[::-1].copy(), vt[::-1].copy()
+
+    def flip(u, s, vt):
+        s[0], u[:, 0] = -s[0], -u[:, 0]
+
+    def stretch(u, s, vt):
+        u[:, 1], vt[1] = u[:, 1] * 2, vt[1] / 2
+
+    assert broken("Svd", [a], swap) == {"order"}
+    assert "not negative" in broken("Svd", [a], flip)
+    assert broken("Svd", [a], stretch) == {"left vectors", "right vectors"}
+    assert broken("Qr", [a], lambda q, r: (q.__imul__(2), r.__itruediv__(2))) == {"orthogonal"}
+    assert "upper triangular" in broken("Qr", [a], lambda q, r: r.__setitem__((3, 0), 1e-12))
+    assert broken("Cholesky", [spd], lambda low: low.__imul__(-1)) == {"positive diagonal"}
+    assert broken("Lu", [a], lambda p, low, up, parity: parity.__imul__(-1)) == {"parity"}
+    assert "order" in broken("Eigh", [spd], lambda w, v: (w.__setitem__(slice(None), w[::-1].copy()),))
+    assert "unit vectors" in broken("Eig", [a], lambda w, v: v.__imul__(1.01))
+
+
+@pytest.mark.parametrize(
+    "flags", [{}, {"left_side": False}, {"lower": False}, {"transpose_a": True}, {"unit_diagonal": True}]
+)
+def test_triangular_solves_by_their_flags(flags):
+    rng = np.random.default_rng(2)
+    a, b = drawn(rng, DType.F64, (5, 5)) + 3 * np.eye(5), drawn(rng, DType.F64, (5, 5))
+    made = execute(op("TriangularSolve", **flags), [a, b])
+    assert all(c.holds for c in checks(op("TriangularSolve", **flags), [a, b], made))
+    for other in ({"left_side": False}, {"lower": False}, {"transpose_a": True}, {"unit_diagonal": True}, {}):
+        if other != flags:
+            assert compare(op("TriangularSolve", **other), [a, b], made).outside
+
+
+def test_symmetric_matrices_are_read_from_their_lower_triangle():
+    a = np.asfortranarray([[2.0, 99.0], [1.0, 3.0]])
+    for name in ("Cholesky", "Eigh", "EighVals"):
+        assert not compare(op(name), [a], execute(op(name), [a])).outside
+
+
+def test_nothing_is_asked_of_what_is_not_finite_and_other_families_are_refused():
+    a = np.full((2, 2), np.nan)
+    assert checks(op("Qr"), [a], [a, a]) == []
+    assert checks(op("Qr"), [np.zeros((0, 2))], [np.zeros((0, 0)), np.zeros((0, 2))]) == []
+    with pytest.raises(UnsupportedOp, match="invariants"):
+        checks(Extension.of("other.v1", "Svd", {}), [a], [a])
