@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from tenferro_ref.dims import Extent, combine, same
 from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.errors import DTypeMismatch, RankMismatch, ShapeMismatch, UnsupportedOp
-from tenferro_ref.extensions.config import check_count, check_dtype, read_config
+from tenferro_ref.extensions.config import check_count, check_dtype, read_config, reject
 from tenferro_ref.ops import Extension, TensorType
 from tenferro_ref.program import Value
 
@@ -118,10 +119,12 @@ class _Rule:
     infer: Callable[..., Types]
     #: Dtypes of the operands; None stands for the op's one inexact dtype.
     operands: tuple[DType | None, ...] = (None,)
-    config: Mapping[str, bool] = field(default_factory=dict)
+    config: Mapping[str, bool | str] = field(default_factory=dict)
+    #: What `gauge` may be besides "Raw": which of the many equally good factors is given.
+    gauge: str = "Raw"
 
 
-_TRIANGLE = {"left_side": True, "lower": True, "transpose_a": False, "unit_diagonal": False}
+_TRIANGLE: dict[str, bool | str] = {"left_side": True, "lower": True, "transpose_a": False, "unit_diagonal": False}
 RULES: dict[str, _Rule] = {
     "Cholesky": _Rule(lambda op, t: (_square(op, t).type(*t.shape[:2]),)),
     "Lu": _Rule(_lu),
@@ -131,10 +134,10 @@ RULES: dict[str, _Rule] = {
     ),
     "FullPivLu": _Rule(_full_piv_lu),
     "FullPivLuSolve": _Rule(_solve, (None, None), {"transpose_a": False}),
-    "Svd": _Rule(_svd),
+    "Svd": _Rule(_svd, config={"gauge": "Raw"}, gauge="CanonicalPivot"),
     "SvdVals": _Rule(lambda op, t: _svd(op, t)[1:2]),
-    "Qr": _Rule(_qr),
-    "Eigh": _Rule(_eigh),
+    "Qr": _Rule(_qr, config={"gauge": "Raw"}, gauge="PositiveDiagonal"),
+    "Eigh": _Rule(_eigh, config={"gauge": "Raw"}, gauge="CanonicalPivot"),
     "EighVals": _Rule(lambda op, t: _eigh(op, t)[:1]),
     "Eig": _Rule(_eig),
     "EigVals": _Rule(lambda op, t: _eig(op, t)[:1]),
@@ -143,9 +146,13 @@ RULES: dict[str, _Rule] = {
 }
 
 
-def config_of(op: Extension) -> dict[str, bool]:
-    """The flags of an op of this family, defaults filled in."""
-    return read_config(op, RULES[op.op].config)
+def config_of(op: Extension) -> dict[str, Any]:
+    """The configuration of an op of this family, defaults filled in."""
+    rule = RULES[op.op]
+    config = read_config(op, rule.config)
+    if config.get("gauge", "Raw") not in ("Raw", rule.gauge):
+        reject(op, f"{config['gauge']!r} is neither Raw nor {rule.gauge}", "gauge")
+    return config
 
 
 def infer(op: Extension, inputs: Types) -> Types:
@@ -180,7 +187,7 @@ def infer(op: Extension, inputs: Types) -> Types:
 # --- front end --------------------------------------------------------------------------------------------------------
 
 
-def _apply(op: str, *operands: Value, **config: bool) -> tuple[Value, ...]:
+def _apply(op: str, *operands: Value, **config: bool | str) -> tuple[Value, ...]:
     return operands[0].builder.apply_many(Extension.of(FAMILY, op, config), *operands)
 
 
@@ -219,9 +226,9 @@ def full_piv_lu_solve(a: Value, b: Value, *, transpose_a: bool = False) -> Value
     return _apply("FullPivLuSolve", a, b, transpose_a=transpose_a)[0]
 
 
-def svd(a: Value) -> tuple[Value, Value, Value]:
-    """U, S (descending, real), Vt."""
-    u, s, vt = _apply("Svd", a)
+def svd(a: Value, gauge: str = "Raw") -> tuple[Value, Value, Value]:
+    """U, S (descending, real), Vt; "CanonicalPivot" makes the largest entry of each column of U positive."""
+    u, s, vt = _apply("Svd", a, gauge=gauge)
     return u, s, vt
 
 
@@ -229,14 +236,18 @@ def svdvals(a: Value) -> Value:
     return _apply("SvdVals", a)[0]
 
 
-def qr(a: Value) -> tuple[Value, Value]:
-    q, r = _apply("Qr", a)
+def qr(a: Value, gauge: str = "Raw") -> tuple[Value, Value]:
+    """Q and R; "PositiveDiagonal" makes the diagonal of R positive."""
+    q, r = _apply("Qr", a, gauge=gauge)
     return q, r
 
 
-def eigh(a: Value) -> tuple[Value, Value]:
-    """Eigenvalues (ascending, real) and eigenvectors of a Hermitian matrix."""
-    values, vectors = _apply("Eigh", a)
+def eigh(a: Value, gauge: str = "Raw") -> tuple[Value, Value]:
+    """Eigenvalues (ascending, real) and eigenvectors of a Hermitian matrix.
+
+    "CanonicalPivot" makes the largest entry of each eigenvector positive.
+    """
+    values, vectors = _apply("Eigh", a, gauge=gauge)
     return values, vectors
 
 

@@ -65,9 +65,39 @@ def _cholesky(a: Matrix) -> tuple[Matrix]:
         raise np.linalg.LinAlgError("it is not positive definite") from None
 
 
-def _svd(a: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+# --- orthogonal factors -----------------------------------------------------------------------------------------------
+
+
+def _phase(x: Matrix) -> Matrix:
+    """x / |x|, and 1 for 0."""
+    size = np.abs(x)
+    return np.where(size == 0, x.dtype.type(1), x / size)
+
+
+def _pivots(columns: Matrix) -> Matrix:
+    """The largest entry of each column, the first of several."""
+    return columns[np.abs(columns).argmax(axis=0), np.arange(columns.shape[1])] if columns.size else columns.diagonal()
+
+
+def _svd(a: Matrix, gauge: str) -> tuple[Matrix, Matrix, Matrix]:
     u, s, vt = np.linalg.svd(_finite(a), full_matrices=False)
-    return u, s, vt
+    if gauge == "Raw":
+        return u, s, vt
+    phase = _phase(_pivots(u))
+    return u * phase.conj(), s, vt * phase[:, None]
+
+
+def _qr(a: Matrix, gauge: str) -> tuple[Matrix, Matrix]:
+    q, r = np.linalg.qr(a)
+    if gauge == "Raw":
+        return q, r
+    phase = _phase(r.diagonal())
+    return q * phase, r * phase.conj()[:, None]
+
+
+def _eigh(a: Matrix, gauge: str) -> tuple[Matrix, Matrix]:
+    values, vectors = np.linalg.eigh(_finite(a))
+    return values, vectors if gauge == "Raw" else vectors * _phase(_pivots(vectors)).conj()
 
 
 # --- LU with partial pivoting -----------------------------------------------------------------------------------------
@@ -199,8 +229,8 @@ _FUNCTIONS: dict[str, Function] = {
     "FullPivLuSolve": _full_piv_lu_solve,
     "Svd": _svd,
     "SvdVals": lambda a: (np.linalg.svd(_finite(a), compute_uv=False),),
-    "Qr": lambda a: tuple(np.linalg.qr(a)),
-    "Eigh": lambda a: tuple(np.linalg.eigh(_finite(a))),
+    "Qr": _qr,
+    "Eigh": _eigh,
     "EighVals": lambda a: (np.linalg.eigvalsh(_finite(a)),),
     "Eig": lambda a: tuple(np.linalg.eig(_finite(a))),
     "EigVals": lambda a: (np.linalg.eigvals(_finite(a)),),

@@ -167,6 +167,43 @@ def test_eig(dtype, batch):
         np.testing.assert_allclose(np.linalg.norm(v, axis=0), 1, rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [*SHAPES, (3, 0), (0, 3), (0, 0)])
+def test_gauges(dtype, shape):
+    a = random(dtype, (*shape, 2), 9)
+    u, s, vt = run(lambda a: linalg.svd(a, "CanonicalPivot"), a)
+    q, r = run(lambda a: linalg.qr(a, "PositiveDiagonal"), a)
+    for i in range(2):
+        close((u[..., i] * s[:, i]) @ vt[..., i], a[..., i], dtype)
+        close(q[..., i] @ r[..., i], a[..., i], dtype)
+        is_unitary(u[..., i])
+        is_unitary(q[..., i])
+        assert_pivots_are_positive(u[..., i])
+        close(np.abs(r[..., i].diagonal()), r[..., i].diagonal(), dtype)
+        assert (r[..., i].diagonal().real > 0).all()
+    if shape[0] == shape[1]:
+        h = positive(dtype, shape[0])
+        values, vectors = run(lambda a: linalg.eigh(a, "CanonicalPivot"), h)
+        close(h @ vectors, vectors * values, dtype)
+        assert_pivots_are_positive(vectors)
+
+
+def assert_pivots_are_positive(columns):
+    for column in columns.T:
+        pivot = column[np.abs(column).argmax()]
+        assert pivot.real > 0
+        close(pivot, pivot.real, DType.of(columns))
+
+
+def test_gauges_of_a_zero_matrix():
+    u, s, vt = run(lambda a: linalg.svd(a, "CanonicalPivot"), np.zeros((2, 2)))
+    q, r = run(lambda a: linalg.qr(a, "PositiveDiagonal"), np.zeros((2, 2)))
+    is_unitary(u)
+    is_unitary(q)
+    assert not np.concatenate([s, r.ravel()]).any()
+    assert np.isfinite(vt).all()
+
+
 def test_eigenvalues_of_a_real_matrix_are_complex_even_where_they_are_real():
     values, vectors = run(linalg.eig, np.diag(np.array([1, 2], np.float32)))
     assert values.dtype == vectors.dtype == np.complex64
@@ -323,8 +360,8 @@ def test_every_op_rejects_what_is_no_matrix_and_dtypes_without_a_routine(op):
             types_of(op, *operands(dtype, (2, 2)))
     with pytest.raises(InvalidCompiledGraph, match="inputs, got"):
         types_of(op, *operands(DType.F64, (2, 2)), (2, 2))
-    with pytest.raises(InvalidArgument, match="unknown key 'gauge'"):
-        types_of(op, *operands(DType.F64, (2, 2)), config={"gauge": True})
+    with pytest.raises(InvalidArgument, match="unknown key 'driver'"):
+        types_of(op, *operands(DType.F64, (2, 2)), config={"driver": True})
 
 
 @pytest.mark.parametrize("op", sorted({*linalg.RULES} - {"Lu", "LuFactor", "Svd", "SvdVals", "Qr"}))
@@ -361,6 +398,12 @@ def test_right_side_takes_rows():
     assert types_of("TriangularSolve", (2, 2), (5, 2), config={"left_side": False})[0].shape == (5, 2)
     with pytest.raises(ShapeMismatch):
         types_of("TriangularSolve", (2, 2), (2, 5), config={"left_side": False})
+
+
+@pytest.mark.parametrize(("op", "gauge"), [("Svd", "PositiveDiagonal"), ("Qr", "CanonicalPivot"), ("Eigh", "raw")])
+def test_a_gauge_that_the_op_does_not_have(op, gauge):
+    with pytest.raises(InvalidArgument, match=f"gauge: '{gauge}' is neither Raw nor"):
+        types_of(op, (2, 2), config={"gauge": gauge})
 
 
 @pytest.mark.parametrize("config", ["[]", "{", '{"lower": 1}', '{"lower": null}', '{"lower": "yes"}'])
