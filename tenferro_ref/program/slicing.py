@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tenferro_ref.dims import DimExpr, DimOp, InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument, RankMismatch, UsageError
@@ -15,6 +17,19 @@ from tenferro_ref.ops import GatherDynamicSliceSizes, Reshape, Reverse, Slice
 
 if TYPE_CHECKING:
     from tenferro_ref.program.value import Value
+
+
+def as_integer(given: Any, what: str) -> int:
+    """An integer of Python's or NumPy's as Python's.
+
+    Raises
+    ------
+    UsageError
+        It is something else, a bool among others.
+    """
+    if isinstance(given, bool) or not isinstance(given, int | np.integer):
+        raise UsageError(detail=f"{type(given).__name__} where an integer is needed: {what}")
+    return int(given)
 
 
 def getitem(x: Value, index: Any) -> Value:
@@ -30,12 +45,12 @@ def getitem(x: Value, index: Any) -> Value:
         An index of another kind.
     """
     entries = list(index) if isinstance(index, tuple) else [index]
-    for entry in entries:
-        if entry is not None and entry is not ... and (isinstance(entry, bool) or not isinstance(entry, int | slice)):
-            kind = type(entry).__name__
-            raise UsageError(
-                detail=f"index of type {kind}: integers, slices, ... and None; take(x, indices) for values"
-            )
+    for i, entry in enumerate(entries):
+        if isinstance(entry, slice):
+            bounds = (entry.start, entry.stop, entry.step)
+            entries[i] = slice(*(None if bound is None else as_integer(bound, "bound of a slice") for bound in bounds))
+        elif entry is not None and entry is not ...:
+            entries[i] = as_integer(entry, "index; take(x, indices) takes values")
     given = sum(e is not None and e is not ... for e in entries)
     dots = [i for i, e in enumerate(entries) if e is ...]
     if given > x.ndim or len(dots) > 1:
@@ -154,4 +169,4 @@ def _window(x: Value, axis: int, start: int, size: DimExpr) -> Value:
     return x.builder.apply(gather, x, x.builder.constant(start, DType.I64))
 
 
-__all__ = ["getitem"]
+__all__ = ["as_integer", "getitem"]

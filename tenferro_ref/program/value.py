@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from tenferro_ref.dims import DimExpr, DimOp, Extent, InputDim, combine, expr_of, product
+from tenferro_ref.dims import DimExpr, DimOp, Extent, InputDim, Unknown, UpperBound, combine, expr_of, product
 from tenferro_ref.dtype import INEXACT, DType, promote
-from tenferro_ref.errors import InvalidArgument, ShapeMismatch, UsageError
+from tenferro_ref.errors import DTypeMismatch, InvalidArgument, ShapeMismatch, UsageError
 from tenferro_ref.ops import (
     Abs,
     Add,
@@ -38,7 +38,7 @@ from tenferro_ref.ops import (
     TensorType,
     Transpose,
 )
-from tenferro_ref.program.slicing import getitem
+from tenferro_ref.program.slicing import as_integer, getitem
 
 if TYPE_CHECKING:
     from tenferro_ref.program.builder import GraphBuilder
@@ -145,11 +145,11 @@ class Value:
 
     def __and__(self, other: Operand) -> Value:
         """Logical and, of Bool values."""
-        return choose(self, other, False)
+        return choose(self, _truth(other), False)
 
     def __or__(self, other: Operand) -> Value:
         """Logical or, of Bool values."""
-        return choose(self, True, other)
+        return choose(self, True, _truth(other))
 
     # --- structure ---
 
@@ -236,6 +236,9 @@ class Value:
         """NumPy's `@`: the last axis with the last but one of `other`, leading axes broadcast; a DotGeneral."""
         return _matmul(self, other)
 
+    def __rmatmul__(self, other: Operand) -> Value:
+        return _matmul(other, self)
+
 
 def as_dtype(dtype: DType | str) -> DType:
     """A dtype by its name.
@@ -258,8 +261,14 @@ def _flat(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def normal_axes(axes: Axes, rank: int) -> tuple[int, ...]:
-    """Negative axes counted from the end; one out of range stays, for the op's rule to name."""
-    given = (axes,) if isinstance(axes, int) else axes
+    """Negative axes counted from the end; one out of range stays, for the op's rule to name.
+
+    Raises
+    ------
+    UsageError
+        An axis that is no integer.
+    """
+    given = [as_integer(a, "axis") for a in (axes if isinstance(axes, Sequence) else (axes,))]
     return tuple(a + rank if -rank <= a < 0 else a for a in given)
 
 
@@ -377,14 +386,14 @@ def _dim_exprs(
     used: list[Value] = [value]
 
     def expr(extent: Extent) -> DimExpr:
-        if isinstance(extent, int):
-            return extent
+        if not isinstance(extent, InputDim | DimOp | UpperBound | Unknown):
+            return as_integer(extent, "extent")
         for candidate in candidates:
             if extent in candidate.shape:
                 return InputDim(_position(used, candidate), candidate.shape.index(extent))
         if isinstance(extent, DimOp):
             return DimOp(extent.kind, expr(extent.lhs), expr(extent.rhs))
-        if isinstance(extent, InputDim):
+        if isinstance(extent, InputDim) and extent.input < len(value.builder.inputs):
             return InputDim(_position(used, value.builder.inputs[extent.input]), extent.axis)
         raise InvalidArgument(
             op=op,
@@ -411,6 +420,14 @@ def choose(pred: Value, on_true: Operand, on_false: Operand) -> Value:
     return pred.builder.apply(Select(), *broadcast("Select", pred, *picks))
 
 
+def _truth(given: Operand) -> Operand:
+    """`given`, which must be Bool: an integer would be taken for one of its bits."""
+    dtype = given.dtype.name if isinstance(given, Value) else type(given).__name__
+    if dtype not in ("Bool", "bool"):
+        raise DTypeMismatch(op="Select", lhs=DType.Bool.name, rhs=dtype)
+    return given
+
+
 def _difference(x: Operand, y: Operand) -> Value:
     """`x + -y`; promoted first, for the smallest I32 has a negative as I64 only."""
     x, y = promoted(builder_of(x, y), x, y)
@@ -425,7 +442,7 @@ def _reduce(
     return result[tuple(None if i in axes else slice(None) for i in range(x.ndim))] if keepdims else result
 
 
-def _matmul(x: Value, y: Value) -> Value:
+def _matmul(x: Operand, y: Operand) -> Value:
     x, y = promoted(builder_of(x, y), x, y)
     batches = min(x.ndim, y.ndim) - 2
     if batches > 0:

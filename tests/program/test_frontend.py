@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tenferro_ref.compiler import compile_std_to_exec
+from tenferro_ref.dims import InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import (
     AxisOutOfBounds,
@@ -26,7 +27,7 @@ from tenferro_ref.errors import (
     Unsupported,
     UsageError,
 )
-from tenferro_ref.ops import STABLEHLO, Convert, Maximum, Policy
+from tenferro_ref.ops import STABLEHLO, Convert, Maximum, Policy, Reshape
 from tenferro_ref.program import GraphBuilder, Value
 from tenferro_ref.program import frontend as tn
 from tenferro_ref.runtime import GraphExecutor
@@ -474,6 +475,16 @@ ERRORS: list[tuple[Callable[[Value], Any], type[TenferroError], dict[str, Any]]]
     (lambda x: x[1.5], UsageError, {}),
     (lambda x: x[True], UsageError, {}),
     (lambda x: x[x], UsageError, {}),
+    (lambda x: x[x.sum() :], UsageError, {}),
+    (lambda x: x[:2.0], UsageError, {}),
+    (lambda x: x.sum(1.0), UsageError, {}),
+    (lambda x: x.sum([x]), UsageError, {}),
+    (lambda x: x.reshape(2, 6.0), UsageError, {}),
+    (lambda x: x.reshape(InputDim(7, 0)), InvalidArgument, {"op": "Reshape", "argument": "shape"}),
+    (lambda x: np.ones((4, 4)) @ x, UsageError, {}),
+    (lambda x: (x > 0) & 3, DTypeMismatch, {"op": "Select"}),
+    (lambda x: (x > 0) | x, DTypeMismatch, {"op": "Select"}),
+    (lambda x: x & (x > 0), DTypeMismatch, {"op": "Select"}),
     (lambda x: x.astype("F16"), UsageError, {}),
     (lambda x: x @ x, ShapeMismatch, {"op": "DotGeneral"}),
     (lambda x: x.astype("I32") @ x.astype("I32").T, Unsupported, {"op": "DotGeneral"}),
@@ -514,6 +525,22 @@ def test_slices_of_symbolic_axes_that_have_no_expression() -> None:
         with pytest.raises(InvalidArgument) as caught:
             wrong()
         assert caught.value.op == "Slice"
+
+
+def test_integers_may_be_numpys() -> None:
+    b = GraphBuilder()
+    x = b.input(F64, (4, 3))
+    two = np.int32(2)
+    shapes = [
+        x[two].shape,
+        x[:two].shape,
+        x.reshape(two, 6).shape,
+        x.sum(np.int64(0)).shape,
+        x.T.reshape(two, -1).shape,
+    ]
+    assert shapes == [(3,), (2, 3), (2, 6), (3,), (2, 6)]
+    assert all(type(i.op.shape[0]) is int for i in b.build().instructions if isinstance(i.op, Reshape))
+    assert ((x > 0) & np.bool_(True)).dtype is Bool
 
 
 def test_policy_is_kept() -> None:
