@@ -33,7 +33,6 @@ from tenferro_ref.ops import (
     Tril,
     Triu,
 )
-from tenferro_ref.ops.indexing import INDEX
 from tenferro_ref.program import Value
 
 #: Rows that need a tensor of rank 2 to work on.
@@ -56,8 +55,10 @@ def _indices(g: Growth, shape: Shape) -> Value:
     integers = [v for v in reversed(g.pool) if v.dtype.is_int and v.shape == shape]
     if integers and genes.chance(40):
         return integers[genes.near(len(integers))]
-    dtypes = [d for d in g.config.dtypes if d in INDEX] or [DType.I32]
-    dtype = genes.choose([*(d for d in dtypes if d.is_int), *(d for d in dtypes if not d.is_int)])
+    # XLA has no float indices: programs with them stay native, and are rare
+    integral = [d for d in g.config.dtypes if d.is_int]
+    floating = [d for d in g.config.dtypes if d.is_float]
+    dtype = genes.choose(floating if floating and (not integral or genes.chance(5)) else integral or [DType.I32])
     return g.fresh(dtype, shape, Recipe("indices", genes.integer(2)))
 
 
