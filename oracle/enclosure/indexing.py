@@ -205,16 +205,17 @@ def _scatter(op: Scatter, c: Context, x: Enclosure, indices: Enclosure, updates:
         at = np.broadcast_to(positions(x.shape, coordinates), updates.shape)
         return np.where(np.broadcast_to(outside.reshape(spread), updates.shape), -1, at).reshape(-1)
 
-    pairs = set()
-    for starts in possible(op, least, greatest, updates.lo.size):
-        pairs |= {(int(t), u) for u, t in enumerate(targets(starts)) if t >= 0}
-    landing: dict[int, list[int]] = {}
-    for target, update in sorted(pairs):
-        landing.setdefault(target, []).append(update)
+    count = updates.lo.size
+    keys = np.concatenate([_keys(targets(starts), count) for starts in possible(op, least, greatest, count)])
     maybe = np.broadcast_to(unsure.reshape(spread), updates.shape).reshape(-1)
     flat = flattened(updates)
     parts = concatenated([flattened(x), optional(flat, maybe) if maybe.any() else flat], 0)
-    return _landed(c, parts, x.shape, landing)
+    return _landed(c, parts, x.shape, *np.divmod(np.unique(keys), count))
+
+
+def _keys(targets: Array, count: int) -> Array:
+    """One number for each pair of an operand's element and an update that lands on it."""
+    return (targets * count + np.arange(count))[targets >= 0]
 
 
 def optional(x: Enclosure, mask: Array) -> Enclosure:
@@ -224,18 +225,18 @@ def optional(x: Enclosure, mask: Array) -> Enclosure:
     return replace(x.plain(), lo=lo, hi=hi, pos_zero=x.pos_zero | both, neg_zero=x.neg_zero | both)
 
 
-def _landed(c: Context, parts: Enclosure, shape: tuple[int, ...], landing: dict[int, list[int]]) -> Enclosure:
+def _landed(c: Context, parts: Enclosure, shape: tuple[int, ...], targets: Array, updates: Array) -> Enclosure:
     """Elements with equally many updates together; `parts` are the operand's elements, then those of the updates."""
     size = math.prod(shape)
-    counts: dict[int, list[int]] = {}
-    for target in range(size):
-        counts.setdefault(len(landing.get(target, ())), []).append(target)
+    counts = np.bincount(targets, minlength=size)
+    first = np.cumsum(counts) - counts
     pieces, order = [], []
-    for n, targets in counts.items():
-        order += targets
-        terms = np.array([[t, *(size + u for u in landing.get(t, ()))] for t in targets])
-        pieces.append(_sum_of(c, parts, terms) if n else parts.map(lambda a, t=terms: a[t[:, 0]]))  # type: ignore[misc]
-    back = np.argsort(order)
+    for n in np.unique(counts):
+        at = np.flatnonzero(counts == n)
+        order.append(at)
+        terms = np.column_stack([at, size + updates[first[at][:, np.newaxis] + np.arange(n)]]) if n else at
+        pieces.append(_sum_of(c, parts, terms) if n else parts.map(lambda a, t=terms: a[t]))  # type: ignore[misc]
+    back = np.argsort(np.concatenate(order))
     return concatenated(pieces, 0).plain().map(lambda a: a[back].reshape(shape))
 
 
