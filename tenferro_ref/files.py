@@ -17,10 +17,33 @@ def read_text(path: str | Path) -> str:
     FormatError
         The file cannot be read, or is not UTF-8.
     """
+    return decode(read_bytes(path), str(path))
+
+
+def decode(data: bytes, where: str) -> str:
+    """UTF-8 text, its line ends as `\\n`.
+
+    Raises
+    ------
+    FormatError
+        It is no UTF-8.
+    """
     try:
-        return Path(path).read_text("utf-8")
+        return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
-        raise FormatError(where=str(path), detail="not a text file (not UTF-8)") from None
+        raise FormatError(where=where, detail="not a text file (not UTF-8)") from None
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Content of a file.
+
+    Raises
+    ------
+    FormatError
+        The file cannot be read.
+    """
+    try:
+        return Path(path).read_bytes()
     except OSError as error:
         raise FormatError(where=str(path), detail=f"cannot be read: {error.strerror or error}") from None
     except ValueError as error:  # a NUL in the path

@@ -50,10 +50,11 @@ def check(files: tuple[str, ...], inputs: str | None, executors: str, seed: int 
 
 
 def _case(file: str, inputs: str | None, seed: int) -> Case:
-    program = read_graph(file)
+    program, bound = read_graph(file)
     if inputs is None:
-        return Case.of(program, random_inputs(program, seed))
-    arrays = load_npz(inputs, "in")
+        drawn = random_inputs(program, seed)
+        return Case.of(program, (*drawn[: len(drawn) - len(bound)], *bound))
+    arrays = [*load_npz(inputs, "in"), *bound]
     try:
         program.check_inputs([type_of(a) for a in arrays])
     except TenferroError as error:

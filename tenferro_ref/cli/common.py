@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,9 +16,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tenferro_ref.errors import FormatError, UsageError
-from tenferro_ref.files import read_text
+from oracle.isolation import Worker, WorkerSpec, wire
+from tenferro_ref.errors import FormatError, Internal, UsageError, WorkerDied
+from tenferro_ref.files import decode, read_bytes
 from tenferro_ref.program import ExecProgram, GraphProgram, loads, parse
+from tenferro_ref.tensor import Array
 
 seed_option = click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed; drawn and printed if left out.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
@@ -28,50 +31,61 @@ def draw_seed(seed: int | None) -> int:
     return secrets.randbits(32) if seed is None else seed
 
 
-def read_program(path: str) -> GraphProgram | ExecProgram:
-    """A program file in JSON or text form, told apart by its content.
+def read_source(path: str) -> tuple[GraphProgram | ExecProgram, tuple[Array, ...]]:
+    """A program file in JSON or text form, or a StableHLO module, told apart by content.
+
+    The arrays are the values of the program's last inputs: those that a StableHLO module brings along.
 
     Raises
     ------
     FormatError
-        Unreadable, or neither form.
+        Unreadable, or none of these forms.
+    TenferroError
+        What `tenferro_ref.stablehlo.load` raises.
     """
-    if path == "-":
-        text, path = _standard_input(), "standard input"
-    else:
-        _refuse_stablehlo_bytecode(path)
-        text = read_text(path)
-    start = text.lstrip()
+    data, path = (sys.stdin.buffer.read(), "standard input") if path == "-" else (read_bytes(path), path)
+    if data.startswith(b"ML\xefR"):
+        return _read_stablehlo(data, path)
+    text = decode(data, path)
+    start = re.sub(r"\A(\s|//.*)*", "", text)
     if start.startswith("{"):
-        return loads(text, path)
-    if start.startswith(("graph", "exec", "//")):
-        return parse(text, path)
-    if start.startswith(("module", "#loc", "func.func")):
-        raise FormatError(where=path, detail="StableHLO text: this version reads program JSON and the text form")
-    raise FormatError(where=path, detail="neither program JSON nor the text form (graph ... / exec ...)")
+        return loads(text, path), ()
+    if start.startswith(("module", "func.func", "builtin.module", "#", "!", '"')):
+        return _read_stablehlo(data, path)
+    if start.startswith(("graph", "exec")):
+        return parse(text, path), ()
+    raise FormatError(
+        where=path, detail="neither program JSON nor the text form (graph ... / exec ...) nor StableHLO (module ...)"
+    )
 
 
-def _refuse_stablehlo_bytecode(path: str) -> None:
-    try:
-        with open(path, "rb") as file:
-            magic = file.read(4)
-    except (OSError, ValueError):
-        return  # the text reader words it
-    if magic == b"ML\xefR":
-        raise FormatError(where=path, detail="StableHLO bytecode: this version reads program JSON and the text form")
+def _read_stablehlo(data: bytes, path: str) -> tuple[GraphProgram, tuple[Array, ...]]:
+    """Read in a worker: some hostile modules end the process that parses them."""
+    with Worker("StableHLO reader", WorkerSpec("reader")) as worker:
+        worker.facts  # noqa: B018 - starts it, so that what is missing is not blamed on the file
+        try:
+            answer = worker.request({"source": data, "where": path})
+        except WorkerDied as died:
+            raise FormatError(where=path, detail=f"MLIR's parser does not survive this module ({died.how})") from None
+    if "refusal" in answer:
+        error = wire.unpack_error(answer["refusal"])
+        error.place = answer["place"]
+        raise error
+    program = loads(answer["program"], path)
+    if not isinstance(program, GraphProgram):
+        raise Internal(detail="the reader gave no graph program")
+    return program, tuple(map(wire.unpack, answer["bound"]))
 
 
-def _standard_input() -> str:
-    try:
-        return sys.stdin.buffer.read().decode("utf-8")
-    except UnicodeDecodeError:
-        raise FormatError(where="standard input", detail="not text (not UTF-8)") from None
+def read_program(path: str) -> GraphProgram | ExecProgram:
+    """The program of a file; errors as `read_source`."""
+    return read_source(path)[0]
 
 
-def read_graph(path: str) -> GraphProgram:
-    """A program file as a graph; the metadata of an exec program is checked, then dropped."""
-    program = read_program(path)
-    return program.to_graph() if isinstance(program, ExecProgram) else program
+def read_graph(path: str) -> tuple[GraphProgram, tuple[Array, ...]]:
+    """A program file as a graph; the metadata of an exec program is checked, then dropped. Else as `read_source`."""
+    program, bound = read_source(path)
+    return program.to_graph() if isinstance(program, ExecProgram) else program, bound
 
 
 def parse_passes(text: str, default: tuple[str, ...]) -> tuple[str, ...]:

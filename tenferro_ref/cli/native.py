@@ -8,12 +8,12 @@ from difflib import unified_diff
 
 import click
 
-from tenferro_ref.cli.common import parse_passes, read_graph, read_program
+from tenferro_ref.cli.common import parse_passes, read_graph, read_program, read_source
 from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec, run_passes
 from tenferro_ref.errors import TenferroError, UsageError
-from tenferro_ref.program import ExecProgram, GraphProgram, LoweringView, print_program, to_exec
+from tenferro_ref.program import ExecProgram, GraphProgram, print_program, to_exec
 from tenferro_ref.runtime import ALGEBRAS, GraphExecutor, SemiringBackend, segment_exec_program
-from tenferro_ref.stablehlo import lower_to_stablehlo
+from tenferro_ref.stablehlo.loader import Loaded, lower_loaded
 from tenferro_ref.tensor import load_npz, save_npz
 
 
@@ -53,11 +53,11 @@ def exec_(
 
 
 def _execute(file: str, inputs: str, out: str, route: str, passes: str | None, algebra: str | None) -> None:
-    program = read_program(file)
+    program, bound = read_source(file)
     exec_program = _compiled(program, passes)
     executor = GraphExecutor(None if algebra is None else SemiringBackend.of(algebra), checking=True)
     run = executor.eval_exec_ir if route == "segmented" else executor.eval_unsegmented
-    outputs = run(exec_program, load_npz(inputs, "in"))
+    outputs = run(exec_program, [*load_npz(inputs, "in"), *bound])
     save_npz(out, {f"out{i}": a for i, a in enumerate(outputs)})
 
 
@@ -81,7 +81,7 @@ def emit(file: str, form: str, phase1_only: bool) -> None:
     """Print FILE as StableHLO."""
     if form != "text":
         raise UsageError(detail=f"--format {form}: this version writes text only")
-    click.echo(lower_to_stablehlo(LoweringView.of(read_graph(file)), phase1_only=phase1_only), nl=False)
+    click.echo(lower_loaded(Loaded(*read_graph(file)), phase1_only=phase1_only), nl=False)
 
 
 @click.command()

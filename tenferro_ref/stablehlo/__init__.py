@@ -1,6 +1,7 @@
-"""StableHLO: from a `LoweringView` to text (SEMANTICS 7)."""
+"""StableHLO: from a `LoweringView` to text (`emit`), from text and bytecode to a GraphProgram (`loader`) (SEMANTICS 7)."""
 
 from tenferro_ref.stablehlo.emit import EMIT, fingerprint, lower_into, lower_to_stablehlo
+from tenferro_ref.stablehlo.loader import Loaded, load, lower_loaded
 from tenferro_ref.stablehlo.writer import Body, Value
 
-__all__ = ["EMIT", "Body", "Value", "fingerprint", "lower_into", "lower_to_stablehlo"]
+__all__ = ["EMIT", "Body", "Loaded", "Value", "fingerprint", "load", "lower_into", "lower_loaded", "lower_to_stablehlo"]

@@ -47,7 +47,7 @@ BAD_PROGRAMS = {
     "empty": ("", "neither program JSON"),
     "truncated": (json.dumps(PROGRAM)[:-20], "not JSON"),
     "garbage": ("\x01\x02\x03", "neither program JSON"),
-    "stablehlo": ("module {\n}\n", "StableHLO"),
+    "stablehlo": ("module {\n}\n", "no function @main"),
     "unknown op": (set_at("instructions", 0, "op", value="Transmogrify"), 'unknown op "Transmogrify"'),
     "unknown key": (set_at("colour", value="red"), "colour"),
     "missing key": (broken(lambda p: p.pop("outputs")), "missing key 'outputs'"),

@@ -1,0 +1,216 @@
+"""The MLIR bindings of jaxlib: a module from text or bytes, and what its attributes, types and locations say.
+
+They are the extra `jax`, imported on first use. What an op means does not live here (`rows`). The parser is native code
+that ends the process on some hostile inputs (nesting tens of thousands deep, damaged bytecode): whoever reads files of
+unknown origin does it in a worker process, as the commands do.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import FormatError, MissingDependency, TenferroError, UnsupportedDType, UnsupportedOp
+from tenferro_ref.ops import TensorType
+from tenferro_ref.tensor import Array
+
+#: Decompositions that the bindings bring along: composites, `chlo` ops, `dot` and other ops of the past.
+_PASSES = "stablehlo-legalize-composite-to-call,chlo-legalize-to-stablehlo,stablehlo-legalize-deprecated-ops"
+_MAGIC = b"ML\xefR"
+_PORTABLE = b"StableHLO_v"
+
+_DTYPES = {
+    "f32": DType.F32,
+    "f64": DType.F64,
+    "i32": DType.I32,
+    "i64": DType.I64,
+    "i1": DType.Bool,
+    "complex<f32>": DType.C32,
+    "complex<f64>": DType.C64,
+}
+
+
+@cache
+def mlir() -> Any:
+    """`jaxlib.mlir.ir`, with StableHLO's passes registered.
+
+    Raises
+    ------
+    MissingDependency
+        There is no jaxlib.
+    """
+    try:
+        from jaxlib.mlir import ir
+        from jaxlib.mlir.dialects import stablehlo
+    except ImportError:
+        raise MissingDependency(
+            name="jaxlib", remedy="reading StableHLO needs it: pip install 'tenferro-ref[jax]'"
+        ) from None
+    stablehlo.register_stablehlo_passes()
+    return ir
+
+
+@cache
+def context() -> Any:
+    """One context for all modules: making one takes longer than reading a small module."""
+    ir = mlir()
+    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
+
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    made = ir.Context()
+    made.append_dialect_registry(registry)
+    made.load_all_available_dialects()
+    chlo.register_dialect(made)
+    sdy.register_dialect(made)
+    stablehlo.register_dialect(made)
+    return made
+
+
+def parse(source: str | bytes, where: str) -> Any:
+    """A verified module from text, bytecode or a portable artifact.
+
+    Raises
+    ------
+    FormatError
+        It is none of these, or does not verify; `where` gets the line and column.
+    MissingDependency
+        There is no jaxlib.
+    """
+    ir = mlir()
+    from jaxlib.mlir.dialects import stablehlo
+
+    if isinstance(source, bytes) and not source.startswith(_MAGIC):
+        try:
+            source = source.decode("utf-8")
+        except UnicodeDecodeError:
+            raise FormatError(where=where, detail="neither MLIR bytecode nor text (not UTF-8)") from None
+    with context():
+        try:
+            if isinstance(source, bytes) and source[len(_MAGIC) + 1 :].startswith(_PORTABLE):
+                return stablehlo.deserialize_portable_artifact(context(), source)
+            return ir.Module.parse(source)
+        except (ir.MLIRError, ValueError) as error:
+            raise _refusal(error, where) from None
+
+
+def legalize(module: Any, where: str) -> None:
+    """Decompose in place what the bindings can decompose.
+
+    Raises
+    ------
+    FormatError
+        A pass failed.
+    """
+    ir = mlir()
+    from jaxlib.mlir.passmanager import PassManager
+
+    with context():
+        try:
+            PassManager.parse(f"builtin.module(func.func({_PASSES}))").run(module.operation)
+        except ir.MLIRError as error:
+            raise _refusal(error, where) from None
+
+
+def _refusal(error: Exception, where: str) -> FormatError:
+    diagnostics = getattr(error, "error_diagnostics", [])
+    if not diagnostics:
+        return FormatError(where=where, detail=str(error))
+    first = diagnostics[0]
+    return FormatError(where=position(first.location, where), detail=first.message)
+
+
+def position(location: Any, where: str) -> str:
+    """`FILE:LINE:COLUMN` of a location, the innermost one where it has several; `where` alone if it has none."""
+    found = re.search(r'"([^"]*)":(\d+):(\d+)', str(location))
+    if found is None or found[2] == "0":
+        return where
+    return f"{where if found[1] == '-' else found[1]}:{found[2]}:{found[3]}"
+
+
+def refuse(op: Any, reason: str) -> TenferroError:
+    """The refusal of an operation; its place is added where the program is read."""
+    return UnsupportedOp(op=op.operation.name, reason=reason)
+
+
+def tensor_type(type_: Any, what: str) -> TensorType:
+    """The static tensor type that `type_` is.
+
+    Raises
+    ------
+    UnsupportedDType
+        An element type that the engine does not have, a dynamic extent, or no tensor at all.
+    """
+    text = str(type_)
+    found = re.fullmatch(r"tensor<((?:\d+x)*)(.*)>", text)
+    if found is None or found[2] not in _DTYPES:
+        element = found[2] if found else text
+        raise UnsupportedDType(dtype=element, context=what)
+    return TensorType(_DTYPES[found[2]], tuple(int(extent) for extent in found[1].split("x")[:-1]))
+
+
+def attribute(op: Any, name: str, default: Any = None) -> Any:
+    """Attribute `name`: an int, a bool, a string, a list of integers, or its text; `default` if the op has none."""
+    if name not in op.attributes:
+        return default
+    value = op.attributes[name]
+    ir = mlir()
+    if isinstance(value, (ir.IntegerAttr, ir.BoolAttr, ir.StringAttr, ir.FlatSymbolRefAttr)):
+        return value.value
+    if isinstance(value, ir.DenseI64ArrayAttr):
+        return list(value)
+    if isinstance(value, ir.DenseIntElementsAttr):
+        return np.asarray(value).tolist()
+    return str(value)
+
+
+def fields(op: Any, name: str) -> dict[str, Any]:
+    """The entries of an attribute such as `#stablehlo.gather<offset_dims = [1], index_vector_dim = 1>`."""
+    entries = re.findall(r"(\w+) = (\[[\d, ]*\]|\d+)", str(op.attributes[name]))
+    return {key: [int(n) for n in re.findall(r"\d+", text)] if text[0] == "[" else int(text) for key, text in entries}
+
+
+def dense(op: Any, type_: TensorType) -> Array:
+    """The value of a `stablehlo.constant`, bit for bit.
+
+    Raises
+    ------
+    UnsupportedOp
+        The value is not in the module (`dense_resource`).
+    """
+    shape = tuple(e for e in type_.shape if isinstance(e, int))
+    if type_.dtype.is_complex:  # the bindings know no complex elements
+        return _complex(str(op), type_.dtype, shape)
+    value = op.attributes["value"]
+    if not str(value.type).startswith("tensor<") or not isinstance(
+        value, (mlir().DenseIntElementsAttr, mlir().DenseFPElementsAttr)
+    ):
+        raise refuse(op, "only dense values can be read")
+    return np.array(value, type_.dtype.numpy).reshape(shape)
+
+
+def _complex(text: str, dtype: DType, shape: tuple[int, ...]) -> Array:
+    found = re.search(r"dense<(.*)> : tensor<", text, re.DOTALL)
+    body = found[1] if found else ""
+    part = dtype.real.numpy
+    if body.startswith('"0x'):
+        values = np.frombuffer(bytes.fromhex(body[3:-1]), dtype.numpy)
+    else:
+        words = re.findall(r"[^\s,()\[\]]+", body)
+        values = np.array([_number(word, part) for word in words], part).view(dtype.numpy)
+    return values.reshape(shape) if values.size == prod(shape) else np.broadcast_to(values, shape)
+
+
+def _number(word: str, dtype: np.dtype[Any]) -> Any:
+    if word.startswith("0x"):
+        return np.array(int(word, 16), f"<u{dtype.itemsize}").view(dtype)[()]
+    return dtype.type(word)
+
+
+__all__ = ["attribute", "context", "dense", "fields", "legalize", "mlir", "parse", "position", "refuse", "tensor_type"]

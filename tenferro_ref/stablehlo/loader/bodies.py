@@ -1,0 +1,74 @@
+"""What the region of a reduction or scatter computes, recognised by its expression.
+
+An expression is a nested tuple: `("argument", i)`, or the op's name with its operands' expressions; operands of commutative
+ops are sorted, GT and GE are turned into LT and LE.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from tenferro_ref.stablehlo.loader.bindings import attribute
+
+Expression: TypeAlias = tuple[Any, ...]
+
+_COMMUTATIVE = {"add", "multiply", "maximum", "minimum", "and", "or", "xor", "EQ", "NE"}
+_MIRRORED = {"GT": "LT", "GE": "LE"}
+
+
+def argument(i: int) -> Expression:
+    return ("argument", i)
+
+
+def _node(name: str, *operands: Expression) -> Expression:
+    if name in _MIRRORED:
+        return _node(_MIRRORED[name], *operands[::-1])
+    return (name, *(sorted(operands, key=repr) if name in _COMMUTATIVE else operands))
+
+
+def results(region: Any) -> list[Expression] | None:
+    """The expression of each value that the one block of `region` returns; None if an op in it has regions of its own."""
+    (block,) = region.blocks
+    known: dict[Any, Expression] = {v: argument(i) for i, v in enumerate(block.arguments)}
+    for op in block.operations:
+        name = op.operation.name.removeprefix("stablehlo.")
+        if list(op.operation.regions) or any(v not in known for v in op.operation.operands):
+            return None
+        operands = [known[v] for v in op.operation.operands]
+        if name == "return":
+            return operands
+        if name == "compare":
+            kind = attribute(op, "compare_type", "")
+            name = (
+                "TOTALORDER" if "TOTALORDER" in kind else attribute(op, "comparison_direction").split()[-1].rstrip(">")
+            )
+        elif name == "constant":
+            name = str(op.operation)
+        for result in op.operation.results:
+            known[result] = _node(name, *operands)
+    return None
+
+
+#: The folds that there is an op for, by their body's op.
+FOLDS = ("add", "multiply", "maximum", "minimum", "and", "or")
+
+
+def fold(expression: Expression, left: int, right: int) -> str | None:
+    """The op of a body that combines arguments `left` and `right`; "right" if it returns that alone."""
+    if expression == argument(right):
+        return "right"
+    return next((name for name in FOLDS if expression == _node(name, argument(left), argument(right))), None)
+
+
+def extremum_with_index(expressions: list[Expression]) -> str | None:
+    """`maximum` or `minimum` if a body of two results is that of argmax or argmin: the extremum (a NaN if there is one) and
+    its index, the smaller one of two."""
+    value, index, other, other_index = map(argument, range(4))
+    for name, direction in (("maximum", "GT"), ("minimum", "LT")):
+        better = _node(direction, value, other)
+        for pick in (_node("or", better, _node("NE", value, value)), better):
+            first = _node("and", _node("EQ", value, other), _node("LT", index, other_index))
+            chosen = ("select", pick, value, other), ("select", _node("or", pick, first), index, other_index)
+            if expressions == list(chosen):
+                return name
+    return None

@@ -1,0 +1,289 @@
+"""Ops of StableHLO that the vocabulary does not have, composed of those that it has, value for value.
+
+Each function takes and gives values of the program being built. Exact means: the same value for every operand, infinities,
+NaN and signed zeros included, where the native executor computes it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import (
+    BroadcastInDim,
+    Conj,
+    Convert,
+    Cos,
+    Exp,
+    Gather,
+    Log,
+    Negate,
+    ReduceSum,
+    Select,
+    Sign,
+    Sin,
+    Tanh,
+)
+from tenferro_ref.program import Value
+from tenferro_ref.stablehlo.loader.tracer import tracer
+
+
+def full(like: Value, value: complex | np.generic, dtype: DType | None = None) -> Value:
+    """`value` in the shape of `like`."""
+    b = like.builder
+    return spread(b.constant(value, dtype or like.dtype), static(like))
+
+
+def spread(x: Value, shape: tuple[int, ...]) -> Value:
+    """A scalar in every element of `shape`."""
+    return x.builder.apply(BroadcastInDim(shape, ()), x) if shape else x
+
+
+def static(x: Value) -> tuple[int, ...]:
+    """The shape of a value, all of whose extents are integers here."""
+    return tuple(e for e in x.shape if isinstance(e, int))
+
+
+def select(pred: Value, on_true: Value, on_false: Value) -> Value:
+    return pred.builder.apply(Select(), pred, on_true, on_false)
+
+
+def subtract(x: Value, y: Value) -> Value:
+    """`x - y` is `x + -y` in IEEE and in wrapping arithmetic."""
+    return x + -y
+
+
+# --- logic and bits ---------------------------------------------------------------------------------------------------
+
+
+def logical(name: str, *operands: Value) -> Value:
+    """and, or, xor, not: of truth values by Select, of integers bit by bit."""
+    x, y = operands[0], operands[-1]
+    if x.dtype is not DType.Bool:
+        return -x + full(x, -1) if name == "not" else from_bits(logical(name, bits(x), bits(y)), x.dtype)
+    if name == "not":
+        return ~x
+    if name == "xor":
+        return x != y
+    return select(x, y, x) if name == "and" else select(x, x, y)
+
+
+def _sign_bit(x: Value) -> tuple[Value, Value]:
+    """Whether `x` is negative, and `x` without its sign bit."""
+    negative = x < full(x, 0)
+    return negative, select(negative, x + full(x, _lowest(x.dtype)), x)
+
+
+def _lowest(dtype: DType) -> int:
+    return int(np.iinfo(dtype.value).min)
+
+
+def _width(dtype: DType) -> int:
+    return 8 * dtype.itemsize
+
+
+def _powers(x: Value) -> Value:
+    """2^0 ... 2^(width - 1), the last one being the sign bit, as an array of the integer dtype of `x`."""
+    return tracer(x).array(np.left_shift(1, np.arange(_width(x.dtype)), dtype=np.int64).astype(x.dtype.numpy))
+
+
+def bits(x: Value) -> Value:
+    """Truth values along a new last axis: the bits of an integer in two's complement, lowest first."""
+    b, shape, width = x.builder, (*static(x), _width(x.dtype)), _width(x.dtype)
+    negative, low = (b.apply(BroadcastInDim(shape, tuple(range(x.ndim))), v) for v in _sign_bit(x))
+    # without its sign bit, divided by the lowest integer is 0
+    quotient = low / b.apply(BroadcastInDim(shape, (x.ndim,)), _powers(x))
+    two = full(quotient, 2)
+    odd = subtract(quotient, two * (quotient / two)) == full(quotient, 1)
+    last = tracer(x).array(np.broadcast_to(np.arange(width) == width - 1, shape))
+    return select(last, negative, odd)
+
+
+def from_bits(x: Value, dtype: DType) -> Value:
+    """The integer with these bits."""
+    zero = full(x, 0, dtype)
+    weights = x.builder.apply(BroadcastInDim(static(x), (x.ndim - 1,)), _powers(zero))
+    return x.builder.apply(ReduceSum((x.ndim - 1,)), select(x, weights, zero))
+
+
+def popcnt(x: Value) -> Value:
+    b = x.builder
+    return b.apply(ReduceSum((x.ndim,)), b.apply(Convert(x.dtype), bits(x)))
+
+
+def _amount(x: Value, by: Value, limit: int) -> tuple[Value, Value]:
+    """Whether a shift by `by` is one by 0 ... limit - 1, and 2 to that power."""
+    inside = (by >= full(by, 0)) & (by < full(by, limit))
+    return inside, _power(x, by)
+
+
+def _power(x: Value, exponent: Value) -> Value:
+    """2 to that power, looked up: XLA takes a quotient by an integer power for a product with its reciprocal."""
+    return x.builder.apply(Gather((), (0,), (0,), x.ndim, (1,)), _powers(x), exponent)
+
+
+def shift_left(x: Value, by: Value) -> Value:
+    inside, power = _amount(x, by, _width(x.dtype))
+    return select(inside, x * power, full(x, 0))
+
+
+def shift_right_arithmetic(x: Value, by: Value) -> Value:
+    """Division that rounds down; a shift past the width leaves the sign."""
+    inside, power = _amount(x, by, _width(x.dtype) - 1)
+    negative = x < full(x, 0)
+    quotient = select(inside, select(negative, logical("not", x), x) / power, full(x, 0))
+    return select(negative, logical("not", quotient), quotient)
+
+
+def shift_right_logical(x: Value, by: Value) -> Value:
+    width = _width(x.dtype)
+    inside, power = _amount(x, by, width)
+    negative, low = _sign_bit(x)
+    back = _power(x, subtract(full(by, width - 1), by))
+    return select(inside, low / power + select(negative, back, full(x, 0)), full(x, 0))
+
+
+def remainder(x: Value, y: Value) -> Value:
+    """Integer remainder with the sign of the dividend; x for a zero divisor, since x / 0 is -1 under StableHLO's policy."""
+    return select(y == full(y, 0), x, subtract(x, y * (x / y)))
+
+
+# --- floats -----------------------------------------------------------------------------------------------------------
+
+
+def is_finite(x: Value) -> Value:
+    return abs(x) < full(x, np.inf)
+
+
+def sign(x: Value) -> Value:
+    """StableHLO keeps the sign of a zero; the engine's Sign gives +0."""
+    result = x.builder.apply(Sign(), x)
+    return select(x == full(x, 0), x, result) if x.dtype.is_float else result
+
+
+def _truncate(x: Value) -> Value:
+    """Toward zero, but for the sign of a zero; from 2^mantissa on every float is an integer."""
+    whole_from, dtype = (2.0**23, DType.I32) if x.dtype is DType.F32 else (2.0**52, DType.I64)
+    return select(abs(x) < full(x, whole_from), x.astype(dtype).astype(x.dtype), x)
+
+
+def _zero_like(x: Value, result: Value) -> Value:
+    """`result`, where zero with the sign of `x`."""
+    return select(result == full(x, 0), x * full(x, 0), result)
+
+
+def floor(x: Value) -> Value:
+    whole = _truncate(x)
+    return _zero_like(x, select(x < whole, whole + full(x, -1), whole))
+
+
+def ceil(x: Value) -> Value:
+    whole = _truncate(x)
+    return _zero_like(x, select(whole < x, whole + full(x, 1), whole))
+
+
+def round_nearest(x: Value, ties_to_even: bool) -> Value:
+    size = abs(x)
+    whole = _truncate(size)
+    rest, half = subtract(size, whole), full(x, 0.5)
+    up = rest >= half
+    if ties_to_even:
+        odd = _truncate(whole * half) * full(x, 2) < whole
+        up = (rest > half) | ((rest == half) & odd)
+    rounded = select(up, whole + full(x, 1), whole)
+    return _zero_like(x, select(x < full(x, 0), -rounded, rounded))
+
+
+def logistic(x: Value) -> Value:
+    one = full(x, 1)
+    return one / (one + x.builder.apply(Exp(), -x))
+
+
+def tan(x: Value) -> Value:
+    """sin / cos; of a complex number `(tan a + i tanh b) / (1 - i tan a tanh b)`, which does not overflow."""
+    b = x.builder
+    if x.dtype.is_complex:
+        t, h = tan(real(x)), b.apply(Tanh(), imag(x))
+        return complex_(t, h) / complex_(full(t, 1), -(t * h))
+    return b.apply(Sin(), x) / b.apply(Cos(), x)
+
+
+def atan2(y: Value, x: Value) -> Value:
+    """The imaginary part of `log(x + i y)`, at a point of the same direction whose logarithm is finite."""
+    zero, one = full(x, 0), full(x, 1)
+
+    def unit(v: Value, infinite: Value) -> Value:
+        """An infinity becomes 1, what is beside one 0, both with their signs."""
+        size = select(abs(v) == full(v, np.inf), one, zero)
+        return select(infinite, copysign(size, v), v)
+
+    infinite = (abs(x) == full(x, np.inf)) | (abs(y) == full(y, np.inf))
+    across, up = unit(x, infinite), unit(y, infinite)
+    origin = (across == zero) & (up == zero)
+    point = complex_(select(origin, copysign(one, across), across), up)
+    return select((x != x) | (y != y), x + y, imag(x.builder.apply(Log(), point)))
+
+
+def negative_bit(x: Value) -> Value:
+    """Whether the sign bit is set, of a zero too (false for NaN)."""
+    zero = full(x, 0)
+    return select(x == zero, full(x, 1) / x, x) < zero
+
+
+def copysign(size: Value, x: Value) -> Value:
+    return select(negative_bit(x), -size, size)
+
+
+# --- complex numbers --------------------------------------------------------------------------------------------------
+# A product with i swaps the parts; what it adds to a part is made -0 beforehand, which changes no number and no zero.
+
+
+# What the module itself took apart and puts together again is recognised.
+
+
+def real(z: Value) -> Value:
+    """Exact."""
+    if not z.dtype.is_complex:
+        return z
+    known = tracer(z).parts.get(z.slot)
+    return known[0] if known else z.astype(z.dtype.real)
+
+
+def imag(z: Value) -> Value:
+    """Exact where the real part is finite, NaN where it is not: no op of the vocabulary reaches the part then."""
+    if not z.dtype.is_complex:
+        return full(z, 0)
+    b, known = tracer(z), tracer(z).parts.get(z.slot)
+    if known:
+        return known[1]
+    beside = b.apply(Conj(), real(z).astype(z.dtype))  # (re, -0)
+    turned = -(beside + -z) * full(z, complex(0, -1))  # (-0, im) times -i
+    result = real(turned)
+    b.imaginary[result.slot] = z
+    return result
+
+
+def complex_(re: Value, im: Value) -> Value:
+    """Exact."""
+    b = tracer(re)
+    dtype = re.dtype.complex
+    conjugate, source = _conjugate_of(re, im)
+    if source is not None:
+        return b.apply(Conj(), source) if conjugate else source
+    i = full(re, complex(0, 1), dtype)
+    turned = -(b.apply(Conj(), (-im).astype(dtype)) * i)  # (-0, im), for a finite im
+    for value in (np.inf, -np.inf):
+        turned = select(im == full(im, value), full(re, complex(-0.0, value), dtype), turned)
+    turned = select(im != im, full(re, complex(-0.0, np.nan), dtype), turned)
+    result = b.apply(Conj(), re.astype(dtype)) + turned  # (re, -0) + (-0, im)
+    b.parts[result.slot] = (re, im)
+    return result
+
+
+def _conjugate_of(re: Value, im: Value) -> tuple[bool, Value | None]:
+    """The complex value whose parts these are, and whether it is its conjugate's."""
+    b = tracer(re)
+    op, operands = b.made.get(im.slot, (None, ()))
+    negated = isinstance(op, Negate) and operands[0].slot in b.imaginary
+    source = b.imaginary.get(operands[0].slot if negated else im.slot)
+    return negated, source if source is not None and real(source) is re else None

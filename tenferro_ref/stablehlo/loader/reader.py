@@ -1,0 +1,181 @@
+"""From a module to a GraphProgram: functions, calls and branches walked in order, each op by its row.
+
+`load` does it all. What an op becomes lives in `rows`, the MLIR bindings in `bindings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import FormatError, Internal, ShapeMismatch, TenferroError, UnsupportedDType
+from tenferro_ref.ops import Compare, CompareDir, Constant, TensorType
+from tenferro_ref.program import GraphProgram, Value
+from tenferro_ref.stablehlo.loader.bindings import attribute, context, legalize, parse, position, refuse, tensor_type
+from tenferro_ref.stablehlo.loader.composed import select, spread, static
+from tenferro_ref.stablehlo.loader.rows import ROWS
+from tenferro_ref.stablehlo.loader.tracer import Tracer
+from tenferro_ref.tensor import Array
+
+#: The most operations that are read, calls counted as often as they are made.
+_MOST_OPS = 2**20
+#: The deepest nesting of calls and branches.
+_DEEPEST = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A StableHLO function as a program.
+
+    Attributes
+    ----------
+    program
+        Under the policy `STABLEHLO`. Its inputs are the function's arguments, then the arrays that the module brings
+        along (constants that are no single repeated value, iotas).
+    bound
+        The values of these last inputs.
+    """
+
+    program: GraphProgram
+    bound: tuple[Array, ...] = ()
+
+    @property
+    def arguments(self) -> tuple[TensorType, ...]:
+        """Types of the function's arguments."""
+        return self.program.input_types[: len(self.program.input_types) - len(self.bound)]
+
+    def inputs(self, arguments: Sequence[Array]) -> tuple[Array, ...]:
+        """The program's inputs for these arguments.
+
+        Raises
+        ------
+        ShapeMismatch
+            Another number of arguments than the function has.
+        """
+        if len(arguments) != len(self.arguments):
+            raise ShapeMismatch(op="arguments", lhs=(len(self.arguments),), rhs=(len(arguments),))
+        return (*arguments, *self.bound)
+
+
+def load(source: str | bytes, where: str = "StableHLO", entry: str = "main") -> Loaded:
+    """Read a module: text, MLIR bytecode or a portable artifact.
+
+    Parameters
+    ----------
+    where
+        What the module is called in errors (a path).
+    entry
+        Name of the function; a module of one function needs none of that name.
+
+    Raises
+    ------
+    FormatError
+        No StableHLO, or it does not verify.
+    UnsupportedOp, UnsupportedDType, ValidationError
+        An operation that cannot be read; `place` is its `FILE:LINE:COLUMN`.
+    MissingDependency
+        The extra `jax` is not installed.
+    """
+    module = parse(source, where)
+    legalize(module, where)
+    return load_module(module, where, entry)
+
+
+def load_module(module: Any, where: str, entry: str = "main") -> Loaded:
+    """The program of a parsed and legalised module; errors as `load`."""
+    with context():
+        functions = {op.name.value: op for op in module.body.operations if op.operation.name == "func.func"}
+        if entry not in functions and len(functions) != 1:
+            raise FormatError(where=where, detail=f"has no function @{entry}; it has {sorted(functions) or 'none'}")
+        function = functions.get(entry) or next(iter(functions.values()))
+        return _Reader(functions, where).read(function)
+
+
+class _Reader:
+    """The walk through the functions of one module."""
+
+    def __init__(self, functions: dict[str, Any], where: str) -> None:
+        self.functions = functions
+        self.where = where
+        self.tracer = Tracer("")
+        self.left = _MOST_OPS
+        self.depth = 0
+
+    def read(self, function: Any) -> Loaded:
+        self.tracer.name = function.name.value
+        try:
+            types = [tensor_type(t, f"argument {i}") for i, t in enumerate(function.type.inputs)]
+        except UnsupportedDType as error:
+            error.place = position(function.location, self.where)
+            raise
+        arguments = [self.tracer.input(t.dtype, tuple(e for e in t.shape if isinstance(e, int))) for t in types]
+        outputs = self.call(function, arguments)
+        return Loaded(*self.tracer.finish(len(arguments), outputs))
+
+    def call(self, function: Any, arguments: Sequence[Value]) -> list[Value]:
+        if function.is_external:
+            raise refuse(function, f"function @{function.name.value} has no body")
+        return self.region(function.operation.regions[0], arguments, {})
+
+    def region(self, region: Any, arguments: Sequence[Value], outside: dict[Any, Value]) -> list[Value]:
+        """The values that the one block of a region returns."""
+        if len(region.blocks) != 1:
+            raise refuse(region.owner, "more than one block")
+        if self.depth == _DEEPEST:
+            raise refuse(region.owner, f"calls or branches nested more than {_DEEPEST} deep (is it recursive?)")
+        self.depth += 1
+        block = region.blocks[0]
+        env = {**outside, **dict(zip(block.arguments, arguments, strict=True))}
+        returned: list[Value] = []
+        for op in block.operations:
+            if op.operation.name in ("func.return", "stablehlo.return"):
+                returned = [env[v] for v in op.operation.operands]
+            else:
+                env.update(zip(op.operation.results, self.operation(op, env), strict=True))
+        self.depth -= 1
+        return returned
+
+    def operation(self, op: Any, env: dict[Any, Value]) -> Sequence[Value]:
+        try:
+            types = [tensor_type(result.type, "result") for result in op.operation.results]
+            values = self._values(op, env)
+            if [v.type for v in values] != types:
+                raise Internal(detail=f"{op.operation.name}: read as {[str(v.type) for v in values]}, not {types}")
+        except TenferroError as error:
+            error.place = error.place or position(op.location, self.where)
+            raise
+        return values
+
+    def _values(self, op: Any, env: dict[Any, Value]) -> Sequence[Value]:
+        name, operands = op.operation.name, [env[v] for v in op.operation.operands]
+        self.left -= 1
+        if self.left < 0:
+            raise refuse(op, f"more than {_MOST_OPS} operations")
+        if name == "func.call":
+            return self.call(self.functions[attribute(op, "callee")], operands)
+        if name in ("stablehlo.if", "stablehlo.case"):
+            return self._branches(op, operands[0], env)
+        row = ROWS.get(name.removeprefix("stablehlo.")) if name.startswith("stablehlo.") else None
+        if row is None:
+            raise refuse(op, "it has no counterpart among the engine's ops, and no composition of them is known")
+        return row(self.tracer, op, *operands)
+
+    def _branches(self, op: Any, chosen: Value, env: dict[Any, Value]) -> list[Value]:
+        """All branches are computed, one result is selected: nothing in them has an effect."""
+        branches = [self.region(region, [], env) for region in op.operation.regions]
+        if chosen.dtype is not DType.Bool:  # an index out of range is the last branch
+            b = self.tracer
+            numbers = [b.apply(Constant.of(i, chosen.dtype)) for i in range(len(branches) - 1)]
+            tests = [b.apply(Compare(CompareDir.Eq), chosen, number) for number in numbers]
+        else:
+            tests = [chosen]
+        results = branches[-1]
+        for test, branch in zip(reversed(tests), reversed(branches[:-1]), strict=True):
+            pairs = zip(branch, results, strict=True)
+            results = [select(spread(test, static(x)), x, y) for x, y in pairs]
+        return results
+
+
+__all__ = ["Loaded", "load", "load_module"]
