@@ -15,9 +15,11 @@ from functools import lru_cache
 from string import ascii_letters
 from typing import TypeVar
 
+from opt_einsum.paths import auto
+
 from tenferro_ref.dims import Extent, is_exact, same
 from tenferro_ref.dtype import INEXACT, NUMERIC, promote
-from tenferro_ref.errors import MissingDependency, RankMismatch, ShapeMismatch, UnsupportedOp
+from tenferro_ref.errors import RankMismatch, ShapeMismatch, UnsupportedOp
 from tenferro_ref.extensions.config import check_count, check_dtype, read_config, reject
 from tenferro_ref.ops import (
     BroadcastInDim,
@@ -144,19 +146,9 @@ def infer(op: Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ..
 
 @lru_cache(maxsize=1024)
 def path(equation: Equation, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
-    """opt_einsum's contraction path: which operands to take out at each step, their product going to the end.
-
-    Raises
-    ------
-    MissingDependency
-        opt_einsum is not installed.
-    """
+    """opt_einsum's contraction path: which operands to take out at each step, their product going to the end."""
     if len(shapes) <= 2:
         return (tuple(range(len(shapes))),)
-    try:
-        from opt_einsum.paths import auto
-    except ImportError:
-        raise MissingDependency(name="opt_einsum", remedy="pip install opt-einsum") from None
     # numbers for labels: a set of strings has another order in every process, and with it another path among equals
     number = {label: i for i, label in enumerate(dict.fromkeys("".join(equation.inputs)))}
     sizes = {

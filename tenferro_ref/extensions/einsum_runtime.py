@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from opt_einsum import contract
 
 from tenferro_ref.dtype import DType, promote
-from tenferro_ref.errors import MissingDependency
 from tenferro_ref.extensions.einsum import extents, parse, path
 from tenferro_ref.ops import Extension
 from tenferro_ref.tensor import Array
@@ -23,10 +23,6 @@ def execute(op: Extension, inputs: Sequence[Array]) -> Sequence[Array]:
     sizes = extents(op, equation, shapes)
     if any(sizes[label] == 0 for label in equation.summed):
         return [np.zeros([sizes[label] for label in equation.output], dtype, order="F")]
-    try:
-        from opt_einsum import contract
-    except ImportError:
-        raise MissingDependency(name="opt_einsum", remedy="pip install opt-einsum") from None
     reduced = [equation.reduced(i) for i in range(len(operands))]
     with np.errstate(all="ignore"):
         terms = [
