@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from importlib import metadata
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,17 @@ def open(settings: Message) -> Opened:
     context.enable_multithreading(False)
     stablehlo.register_dialect(context)
 
+    def own_operands(module: Any) -> None:
+        """Give each scatter a copy of its operand: the interpreter writes the updates into the operand itself."""
+
+        def visit(operation: Any) -> Any:
+            if operation.name == "stablehlo.scatter":
+                with ir.InsertionPoint(operation), ir.Location.unknown():
+                    operation.operands[0] = stablehlo.reshape(operation.operands[0].type, operation.operands[0])
+            return ir.WalkResult.ADVANCE
+
+        module.operation.walk(visit, ir.WalkOrder.POST_ORDER)
+
     def serve(request: Message) -> Message:
         start = time.perf_counter()
         with context:
@@ -36,6 +48,7 @@ def open(settings: Message) -> Opened:
                 module = ir.Module.parse(request["code"])
             except ir.MLIRError as error:
                 raise EngineFault(engine="interpreter", detail=str(error)) from None
+            own_operands(module)
             parsed = time.perf_counter()
             output_sets = []
             for inputs in request["input_sets"]:

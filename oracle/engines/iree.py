@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib import metadata
 
 import numpy as np
@@ -34,19 +34,16 @@ def open(settings: Message) -> Opened:
     config = runtime.Config("local-sync")
 
     def compile_module(code: str) -> bytes:
-        session = compiler.Session()
-        session.set_flags(*FLAGS)
-        invocation = session.invocation()
-        source = compiler.Source.wrap_buffer(session, code.encode() + b"\0")
-        with _diagnostics() as words:
-            done = invocation.parse_source(source) and invocation.execute()
-        if not done:
-            raise EngineFault(engine="iree", detail=" ".join(words))
-        output = compiler.Output.open_membuffer()
-        invocation.output_vm_bytecode(output)
-        code_object = bytes(output.map_memory())
-        output.close()
-        return code_object
+        with closing(compiler.Session()) as session, closing(session.invocation()) as invocation:
+            session.set_flags(*FLAGS)
+            source = compiler.Source.wrap_buffer(session, code.encode() + b"\0")
+            with _diagnostics() as words:
+                done = invocation.parse_source(source) and invocation.execute()
+            if not done:
+                raise EngineFault(engine="iree", detail=" ".join(words))
+            with closing(compiler.Output.open_membuffer()) as output:
+                invocation.output_vm_bytecode(output)
+                return bytes(output.map_memory())
 
     def serve(request: Message) -> Message:
         start = time.perf_counter()

@@ -17,6 +17,7 @@ from oracle.engines.lax import JAX
 from oracle.isolation import wire
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import EngineFault, TenferroError
+from tenferro_ref.extensions.standard import standard_program
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import ExecProgram, GraphProgram, loads
 from tenferro_ref.tensor import column_major
@@ -37,9 +38,10 @@ def open(settings: Message) -> Opened:
         if served % _KEEP == 0:
             jax.clear_caches()
         program = loads(request["program"])
+        graph = program.to_graph() if isinstance(program, ExecProgram) else program
         input_sets = [[wire.unpack(a) for a in inputs] for inputs in request["input_sets"]]
         try:
-            output_sets, seconds = _run(jax, program, input_sets, request["jit"])
+            output_sets, seconds = _run(jax, graph, input_sets, request["jit"])
         except TenferroError:
             raise
         except (TypeError, ValueError, RuntimeError, IndexError) as error:  # what JAX raises, XLA's errors among them
@@ -50,7 +52,7 @@ def open(settings: Message) -> Opened:
 
 
 def _run(
-    jax: Any, program: GraphProgram | ExecProgram, input_sets: list[list[np.ndarray[Any, Any]]], jit: bool
+    jax: Any, program: GraphProgram, input_sets: list[list[np.ndarray[Any, Any]]], jit: bool
 ) -> tuple[list[list[np.ndarray[Any, Any]]], dict[str, float]]:
     def function(*arrays: Any) -> tuple[Any, ...]:
         return evaluate(jax.lax, program, arrays)
@@ -62,7 +64,7 @@ def _run(
     return results, {"compile": compiled - start, "execute": time.perf_counter() - compiled}
 
 
-def evaluate(lax: Any, program: GraphProgram | ExecProgram, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+def evaluate(lax: Any, program: GraphProgram, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     """The program on JAX arrays or tracers.
 
     Raises
@@ -72,11 +74,15 @@ def evaluate(lax: Any, program: GraphProgram | ExecProgram, arrays: tuple[Any, .
     ValidationError
         At these shapes a rule breaks that symbols left open.
     """
+    program = standard_program(program, tuple(map(_type, arrays)))
     values = dict(zip(program.input_slots, arrays, strict=True))
     for ins in program.instructions:
         operands = [values[s] for s in ins.input_slots]
         row = JAX[type(ins.op)]
-        types = tuple(TensorType(DType(str(x.dtype)), tuple(x.shape)) for x in operands)
-        (result,) = ins.op.result_types(types, program.policy)
+        (result,) = ins.op.result_types(tuple(map(_type, operands)), program.policy)
         values[ins.output_slots[0]] = row(lax, ins.op, result, program.policy, *operands)
     return tuple(values[s] for s in program.output_slots)
+
+
+def _type(x: Any) -> TensorType:
+    return TensorType(DType(str(x.dtype)), tuple(x.shape))

@@ -236,10 +236,15 @@ def _dot_general(lax: Any, op: DotGeneral, result: TensorType, policy: Policy, x
 # --- indexing ---------------------------------------------------------------------------------------------------------
 
 
-def _indices(lax: Any, indices: Any, index_vector_dim: int) -> Any:
-    """Integers whose index vectors are on the last axis."""
+def _integers(op: Op, indices: Any) -> Any:
     if indices.dtype.kind == "f":
-        indices = lax.convert_element_type(indices, np.int64)
+        reason = "a float index that is no exact integer must be an error, JAX has none; convert the indices to I64"
+        raise UnsupportedOp(op=op.name, reason=reason)
+    return indices
+
+
+def _indices(lax: Any, indices: Any, index_vector_dim: int) -> Any:
+    """Index vectors on the last axis."""
     if index_vector_dim == indices.ndim:
         return lax.expand_dims(indices, (index_vector_dim,))
     axes = [a for a in range(indices.ndim) if a != index_vector_dim]
@@ -252,7 +257,7 @@ def _gather(
 ) -> Any:
     dimensions = lax.GatherDimensionNumbers(op.offset_dims, op.collapsed_slice_dims, op.start_index_map)
     sizes = _extents(op.slice_sizes, x, indices, *more)
-    vectors = _indices(lax, indices, op.index_vector_dim)
+    vectors = _indices(lax, _integers(op, indices), op.index_vector_dim)
     return lax.gather(x, vectors, dimensions, sizes, mode=lax.GatherScatterMode.CLIP)
 
 
@@ -266,7 +271,7 @@ def _scatter(lax: Any, op: Scatter, result: TensorType, policy: Policy, x: Any, 
     dimensions = lax.ScatterDimensionNumbers(
         op.update_window_dims, op.inserted_window_dims, op.scatter_dims_to_operand_dims
     )
-    vectors = _indices(lax, indices, op.index_vector_dim)
+    vectors = _indices(lax, _integers(op, indices), op.index_vector_dim)
     mode = lax.GatherScatterMode.CLIP if policy.scatter_bounds == "clamp" else lax.GatherScatterMode.FILL_OR_DROP
     if result.dtype is DType.Bool:  # or, as Add is for Bool
         counts = lax.scatter_add(_int(lax, x), vectors, _int(lax, updates), dimensions, mode=mode)
@@ -283,20 +288,16 @@ def _slice(lax: Any, op: Slice, result: TensorType, policy: Policy, x: Any) -> A
     return lax.slice(x, op.starts, op.limits, op.strides)
 
 
-def _starts(lax: Any, starts: Any) -> list[Any]:
-    return list(_indices(lax, starts, 0))
-
-
 @JAX.row(DynamicSlice)
 def _dynamic_slice(lax: Any, op: DynamicSlice, result: TensorType, policy: Policy, x: Any, starts: Any) -> Any:
-    return lax.dynamic_slice(x, _starts(lax, starts), op.slice_sizes, allow_negative_indices=False) if x.ndim else x
+    starts = list(_integers(op, starts))
+    return lax.dynamic_slice(x, starts, op.slice_sizes, allow_negative_indices=False) if x.ndim else x
 
 
 @JAX.row(DynamicUpdateSlice)
 def _update_slice(lax: Any, op: Op, result: TensorType, policy: Policy, x: Any, update: Any, starts: Any) -> Any:
-    if not x.ndim:
-        return update
-    return lax.dynamic_update_slice(x, update, _starts(lax, starts), allow_negative_indices=False)
+    starts = list(_integers(op, starts))
+    return lax.dynamic_update_slice(x, update, starts, allow_negative_indices=False) if x.ndim else update
 
 
 @JAX.row(Pad)

@@ -23,7 +23,10 @@ from tenferro_ref.ops import (
     OPS,
     STABLEHLO,
     Divide,
+    DynamicSlice,
     DynamicTruncate,
+    DynamicUpdateSlice,
+    Gather,
     Op,
     Policy,
     Pow,
@@ -114,6 +117,20 @@ def check_truncation(examples: Sequence[Example]) -> None:
         exact = int(size) if size.dtype.kind == "i" else math.floor(abs(float(size)) + 0.5) * (1 if size >= 0 else -1)
         (got,) = NativeExecutor().run(build([example], ENGINE)).outputs
         assert same_bits(got, x[:, : min(max(exact, 0), x.shape[1])]), float(size)
+
+
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F64])
+@pytest.mark.parametrize(
+    ("op", "number", "indices"), [(Gather, 1, 1), (Scatter, 0, 1), (DynamicSlice, 1, 1), (DynamicUpdateSlice, 1, 2)]
+)
+def test_float_indices_are_the_integers_that_they_hold(op: type[Op], number: int, indices: int, dtype: DType) -> None:
+    """That they must be exact nobody else can check, so nobody else takes them."""
+    example = CASES[op](op, DType.F64)[number]
+    floats = [a.astype(dtype.numpy) if i == indices else a for i, a in enumerate(example.operands)]
+    (want,), (got,) = (
+        NativeExecutor().run(build([e], ENGINE)).outputs for e in (example, Example(example.op, tuple(floats)))
+    )
+    assert same_bits(want, got)
 
 
 def test_every_op_is_asked_something() -> None:
