@@ -34,6 +34,7 @@ from tenferro_ref.program import (
 )
 from tenferro_ref.program import frontend as tn
 from tenferro_ref.runtime import GraphExecutor
+from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import Array
 
 Size = int | str
@@ -318,6 +319,18 @@ def test_a_truncated_axis_is_bounded_all_the_way_down(name: str) -> None:
     """Some output of each such program still carries the bound, after every pass."""
     for passes in ((), DEFAULT_PIPELINE):
         assert any(not is_exact(e) for t in compiled(name, passes).output_types for e in t.shape)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_stablehlo_is_written_for_a_size_or_refused_for_a_bound(name: str) -> None:
+    for n, m in ((4, 3), (1, 1), (2, 5)):
+        view = LoweringView.of(symbolic(name), tuple(a.shape for a in inputs_of_size(name, n, m, 2, 0)))
+        if PROGRAMS[name].truncates:
+            with pytest.raises(NonStaticShape) as caught:
+                lower_to_stablehlo(view)
+            assert caught.value.op == "DynamicTruncate"
+        else:
+            assert "?" not in lower_to_stablehlo(view)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
