@@ -1,0 +1,72 @@
+"""Mutants made by rule, as `rules.toml` lists them: sites of `rewrite`, and which of them change no meaning.
+
+The file is written by `python -m fuzz.mutants.select`; only the explanations in it are by hand.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache, partial
+from pathlib import Path
+
+from fuzz.mutants.mutant import Mutant
+from fuzz.mutants.rewrite import Site, patched
+from tenferro_ref.errors import FormatError
+from tenferro_ref.files import read_text
+
+RULES_FILE = Path(__file__).with_name("rules.toml")
+
+#: What the first words of a module's name stand for.
+PLACES = {
+    "tenferro_ref.compiler": "compiler",
+    "tenferro_ref.program": "program",
+    "tenferro_ref.runtime.kernels": "kernels",
+    "tenferro_ref.runtime.segment": "segmentation",
+    "tenferro_ref.runtime": "executor",
+    "tenferro_ref.stablehlo": "emitter",
+    "tenferro_ref.pjrt": "layout",
+    "oracle.enclosure": "enclosure",
+    "oracle.compare": "comparison",
+}
+
+
+def place(module: str) -> str:
+    """The part of the system that a module belongs to."""
+    return next(name for prefix, name in PLACES.items() if module.startswith(prefix))
+
+
+@cache
+def load(path: Path = RULES_FILE) -> tuple[tuple[Site, str], ...]:
+    """Sites, each with the reason why it is equivalent ("" if it is a fault).
+
+    Raises
+    ------
+    FormatError
+        Unreadable, not TOML, or an entry with missing or unknown keys.
+    """
+    try:
+        content = tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise FormatError(where=str(path), detail=f"not TOML: {error}") from None
+    entries = []
+    for i, entry in enumerate(content.get("mutant", [])):
+        equivalent = entry.pop("equivalent", "")
+        try:
+            entries.append((Site(**entry), equivalent))
+        except TypeError as error:
+            raise FormatError(where=f"{path}: mutant[{i}]", detail=str(error)) from None
+    return tuple(entries)
+
+
+def mutants() -> tuple[Mutant, ...]:
+    """The mutants of the rules file."""
+    return tuple(
+        Mutant(
+            site.name, place(site.module), f"{site.before}  becomes  {site.after}", partial(patched, site),
+            in_worker=place(site.module) == "layout", equivalent=equivalent,
+        )
+        for site, equivalent in load()
+    )  # fmt: skip
+
+
+__all__ = ["PLACES", "RULES_FILE", "load", "mutants", "place"]

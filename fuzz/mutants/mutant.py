@@ -1,0 +1,32 @@
+"""What a seeded fault is; those written by hand are in `by_hand`, those made by rule in `by_rule`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One seeded fault; nothing is ever active by default.
+
+    Attributes
+    ----------
+    place
+        The part that it breaks: emitter, compiler, kernels, ...
+    patch
+        Makes a context manager under which the fault is there.
+    in_worker
+        The fault is in code that runs in the plugin's worker process.
+    equivalent
+        Why it changes no meaning, and so cannot be killed; "" for a fault.
+    """
+
+    name: str
+    place: str
+    about: str
+    patch: Callable[[], AbstractContextManager[Any]]
+    in_worker: bool = False
+    equivalent: str = ""

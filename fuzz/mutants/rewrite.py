@@ -1,0 +1,245 @@
+"""Mutants made by rule: one small change to the syntax tree of one function.
+
+A site is a place in the source where a rule applies; `patched` swaps the code object of the function for the changed one,
+so that every reference to it is broken at once, and puts the right one back. Which sites are in the catalogue, and which
+of them change no meaning, is in `rules.toml`.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import gc
+import hashlib
+import importlib
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One change: in function `function` of `module`, rule `rule` where the source says `before`.
+
+    Attributes
+    ----------
+    nth
+        Which of the places where the rule meets that same text, counted from 0.
+    """
+
+    module: str
+    function: str
+    rule: str
+    before: str
+    after: str
+    nth: int = 0
+
+    @property
+    def name(self) -> str:
+        """Where, which rule, and four digits that tell the places apart."""
+        digest = hashlib.sha256(f"{self.before}#{self.nth}".encode()).hexdigest()[:4]
+        return f"{self.module.removeprefix('tenferro_ref.')}.{self.function}/{self.rule}/{digest}"
+
+
+# --- rules: each gives the changed node, or None where it does not apply ----------------------------------------------
+
+_COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+}  # fmt: skip
+_OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.FloorDiv: ast.Mult, ast.Div: ast.Mult,
+    ast.Mod: ast.FloorDiv, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
+}  # fmt: skip
+
+
+def _comparison(node: ast.AST) -> ast.AST | None:
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        return ast.Compare(node.left, [_COMPARISONS[type(node.ops[0])]()], node.comparators)
+    return None
+
+
+def _operator(node: ast.AST) -> ast.AST | None:
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        return ast.BinOp(node.left, _OPERATORS[type(node.op)](), node.right)
+    return None
+
+
+def _constant(node: ast.AST) -> ast.AST | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        return ast.Constant(not node.value)
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return ast.Constant(node.value + 1)
+    return None
+
+
+def _condition(node: ast.AST) -> ast.AST | None:
+    if isinstance(node, ast.IfExp):
+        return ast.IfExp(node.test, node.orelse, node.body)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert | ast.USub):
+        return node.operand
+    return None
+
+
+def _logic(node: ast.AST) -> ast.AST | None:
+    if isinstance(node, ast.BoolOp):
+        return ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
+    return None
+
+
+def _order(node: ast.AST) -> ast.AST | None:
+    """The first two arguments of a call, the first two entries of a tuple."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+        return None
+    if isinstance(node, ast.Call) and len(node.args) > 1 and not any(isinstance(a, ast.Starred) for a in node.args[:2]):
+        return ast.Call(node.func, [node.args[1], node.args[0], *node.args[2:]], node.keywords)
+    if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load) and len(node.elts) > 1:
+        return ast.Tuple([node.elts[1], node.elts[0], *node.elts[2:]], node.ctx)
+    return None
+
+
+def _sorting(node: ast.AST) -> ast.AST | None:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("sorted", "reversed"):
+        return ast.Call(ast.Name("list", ast.Load()), node.args[:1], [])
+    if isinstance(node, ast.Slice) and isinstance(node.step, ast.UnaryOp):
+        return ast.Slice(node.lower, node.upper, None)
+    return None
+
+
+RULES: dict[str, Callable[[ast.AST], ast.AST | None]] = {
+    "comparison": _comparison,
+    "operator": _operator,
+    "constant": _constant,
+    "condition": _condition,
+    "logic": _logic,
+    "order": _order,
+    "sorting": _sorting,
+}
+
+
+# --- functions and their sites ----------------------------------------------------------------------------------------
+
+
+def functions(module: ModuleType) -> Iterator[tuple[str, FunctionType]]:
+    """Functions and methods that are written in `module`, by name; rows of tables are numbered, having none."""
+    found: dict[str, FunctionType] = {}
+    for value in gc.get_objects():
+        if isinstance(value, FunctionType) and value.__module__ == module.__name__ and "<" not in value.__qualname__:
+            name = value.__qualname__
+            if value.__code__.co_freevars or value.__code__.co_filename != module.__file__:
+                continue
+            found[f"{name}@{value.__code__.co_firstlineno}" if name == "_" else name] = value
+    yield from sorted(found.items(), key=lambda item: item[1].__code__.co_firstlineno)
+
+
+def _tree(function: FunctionType) -> ast.Module:
+    return ast.parse(textwrap.dedent(inspect.getsource(function)))
+
+
+def sites(module_name: str) -> list[Site]:
+    """Every place of a module where a rule applies, in the order of the source."""
+    module = importlib.import_module(module_name)
+    found: list[Site] = []
+    for number, (name, function) in enumerate(functions(module)):
+        label = f"_{number}" if name.startswith("_@") else name
+        seen: dict[tuple[str, str], int] = {}
+        for node in _places(_tree(function)):
+            for rule, change in RULES.items():
+                changed = change(node)
+                if changed is not None:
+                    before = ast.unparse(node)
+                    nth = seen[rule, before] = seen.get((rule, before), -1) + 1
+                    after = ast.unparse(ast.fix_missing_locations(changed))
+                    found.append(Site(module_name, label, rule, before, after, nth))
+    return found
+
+
+def _places(tree: ast.Module) -> Iterator[ast.AST]:
+    """Nodes of the function's body: no annotations, defaults, docstrings, raised errors or messages."""
+    (function,) = tree.body
+    assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+
+    def walk(node: ast.AST) -> Iterator[ast.AST]:
+        if isinstance(node, ast.Raise | ast.JoinedStr | ast.arguments):
+            return
+        if isinstance(node, ast.AnnAssign):
+            yield from walk(node.value) if node.value is not None else ()
+            return
+        yield node
+        for child in ast.iter_child_nodes(node):
+            yield from walk(child)
+
+    for statement in function.body:
+        yield from walk(statement)
+
+
+def _changed_code(site: Site, function: FunctionType) -> CodeType:
+    tree = _tree(function)
+    count, target = -1, None
+    for node in _places(tree):
+        if RULES[site.rule](node) is not None and ast.unparse(node) == site.before:
+            count += 1
+            if count == site.nth:
+                target = node
+                break
+    if target is None:
+        raise LookupError(f"{site.name}: the source no longer has this place")
+    goal = target
+
+    class Change(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> Any:
+            if node is goal:
+                return ast.copy_location(RULES[site.rule](node), node)  # type: ignore[type-var]
+            return self.generic_visit(node)
+
+    changed = ast.fix_missing_locations(Change().visit(tree))
+    (definition,) = changed.body
+    definition.decorator_list = []
+    module_code = compile(changed, f"<mutant {site.name}>", "exec", dont_inherit=True, flags=_FUTURE)
+    return next(c for c in module_code.co_consts if isinstance(c, CodeType) and c.co_name == function.__code__.co_name)
+
+
+#: Every module of the project begins with it, and annotations are all that it changes.
+_FUTURE = __import__("__future__").annotations.compiler_flag
+
+
+def _function(site: Site) -> FunctionType:
+    module = importlib.import_module(site.module)
+    for number, (name, function) in enumerate(functions(module)):
+        if site.function == (f"_{number}" if name.startswith("_@") else name):
+            return function
+    raise LookupError(f"{site.name}: the module has no such function")
+
+
+@contextmanager
+def patched(site: Site) -> Iterator[None]:
+    """The change is there inside the block.
+
+    Raises
+    ------
+    LookupError
+        The source no longer has the place: the catalogue is stale.
+    """
+    function = _function(site)
+    right, wrong = function.__code__, _changed_code(site, function)
+    _forget()
+    function.__code__ = wrong
+    try:
+        yield
+    finally:
+        function.__code__ = right
+        _forget()
+
+
+def _forget() -> None:
+    """Results that caches keep are of the other code."""
+    for value in gc.get_objects():
+        if isinstance(value, functools._lru_cache_wrapper) and value.__module__.startswith(("tenferro_ref", "oracle")):
+            value.cache_clear()
+
+
+__all__ = ["RULES", "Site", "functions", "patched", "sites"]
