@@ -104,6 +104,13 @@ def ordinary(dtype: DType) -> list[Case]:
     return [(Constant.of(1, dtype), ()), *((op, operands(op)) for op in ORDINARY if admitted(op))]
 
 
+def empty_reductions(dtype: DType) -> list[Case]:
+    """Reductions over nothing, which give their identities in a program imported from StableHLO."""
+    empty = np.zeros((2, 0, 3), dtype.numpy, order="F")
+    ops = (ReduceSum, ReduceProd) if dtype.is_complex else (ReduceSum, ReduceProd, ReduceMax, ReduceMin)
+    return [(op(axes), (empty,)) for op in ops for axes in ((1,), (0, 1, 2))]
+
+
 def data(dtype: DType, *shape: int) -> Array:
     """Elements that differ; floats begin with -0, a NaN with a payload, and an infinity."""
     n = math.prod(shape)

@@ -1,4 +1,4 @@
-"""Indexing, padding and diagonal ops at their edges: the native executor and XLA give the same bits."""
+"""Indexing, padding, diagonals and reductions at their edges: the native executor and XLA give the same bits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,15 @@ from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo import EMIT, Body, lower_into
 from tenferro_ref.tensor import Array, same_bits
 from tests.plugins import CPU_PLUGINS
-from tests.stablehlo.emit_cases import Case, moves, ordinary, program_of, scatter_onto_rank_0, scatters
+from tests.stablehlo.emit_cases import (
+    Case,
+    empty_reductions,
+    moves,
+    ordinary,
+    program_of,
+    scatter_onto_rank_0,
+    scatters,
+)
 
 Groups = Sequence[tuple[Sequence[Case], Policy]]
 
@@ -24,7 +32,7 @@ Groups = Sequence[tuple[Sequence[Case], Policy]]
 def groups(dtype: DType) -> Groups:
     """Cases for one module."""
     clamped = [] if dtype is DType.Bool else scatters(dtype)
-    return (moves(dtype), ENGINE), (clamped, ENGINE), (scatters(dtype), STABLEHLO)
+    return (moves(dtype), ENGINE), (clamped, ENGINE), ([*scatters(dtype), *empty_reductions(dtype)], STABLEHLO)
 
 
 def xla(client: Client, given: Groups, options: Options) -> Iterator[Array]:

@@ -29,7 +29,7 @@ from tenferro_ref.program import LoweringView, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import same_bits
-from tests.stablehlo.emit_cases import moves, ordinary, program_of, scatter_onto_rank_0, scatters
+from tests.stablehlo.emit_cases import empty_reductions, moves, ordinary, program_of, scatter_onto_rank_0, scatters
 
 ir = pytest.importorskip("jaxlib.mlir.ir")
 mlir = pytest.importorskip("jax.interpreters.mlir")
@@ -57,6 +57,8 @@ def test_every_form_verifies(dtype: DType) -> None:
 def test_the_interpreter_agrees(interpreter: Executor, dtype: DType, policy: Policy) -> None:
     """Also where windows are partly outside, of which it skips only the outside elements."""
     edges = moves(dtype)
+    if policy is STABLEHLO:
+        edges += empty_reductions(dtype)
     if policy is STABLEHLO or dtype is not DType.Bool:
         edges += [*scatters(dtype), scatter_onto_rank_0(dtype)]
     program, arrays = program_of(edges, policy)
