@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 
 from fuzz.generate import generate
@@ -18,12 +17,10 @@ from oracle.case import Case
 from oracle.enclosure import MODELS, enclose
 from oracle.executors import NativeExecutor, PjrtExecutor, Pool, lane_options
 from oracle.judge import Reference, judge
-from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import LoweringError
 from tenferro_ref.ops import TensorType
 from tenferro_ref.pjrt import Client, load_plugin
 from tenferro_ref.program import LoweringView
-from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tests.plugins import plugin_or_skip
 
@@ -109,24 +106,3 @@ def test_bare(benchmark: pytest.FixtureRequest, cases: list[Case]) -> None:
 
 def _spec(type_: TensorType) -> tuple[object, tuple[int, ...]]:
     return type_.dtype, tuple(int(str(e)) for e in type_.shape)
-
-
-@pytest.mark.benchmark(group="native against NumPy, 1 MiB and up")
-@pytest.mark.parametrize("who", ["tenferro_ref", "numpy"])
-@pytest.mark.parametrize("what", ["matmul", "elementwise"])
-def test_native_against_numpy(benchmark: pytest.FixtureRequest, what: str, who: str) -> None:
-    """Large arrays: what the executor adds to NumPy's own time."""
-    from tenferro_ref.program import GraphBuilder
-
-    rng = np.random.default_rng(0)
-    x = np.asfortranarray(rng.standard_normal((512, 512)))
-    y = np.asfortranarray(rng.standard_normal((512, 512)))
-    b = GraphBuilder()
-    p, q = b.input("F64", x.shape), b.input("F64", x.shape)
-    if what == "matmul":
-        program, bare = b.build((p @ q) @ q), lambda: (x @ y) @ y
-    else:
-        program, bare = b.build((p * q + p) * q + p), lambda: (x * y + x) * y + x
-    compiled = compile_std_to_exec(program)
-    executor = GraphExecutor()
-    benchmark(bare if who == "numpy" else lambda: executor.eval_exec_ir(compiled, [x, y]))

@@ -71,7 +71,7 @@ class FusedOp:
 
 @dataclass(frozen=True, slots=True)
 class FusionPlan:
-    """A fusible segment: broadcasts of segment inputs, done first and whole, then elementwise ops."""
+    """A fusible segment: broadcasts of segment inputs, done first, and whole unless they spread a scalar; elementwise ops."""
 
     broadcasts: tuple[FusedOp, ...]
     body: tuple[FusedOp, ...]
@@ -126,8 +126,14 @@ def evaluate_plan(
         Arrays of the segment's inputs by slot; not written to.
     """
     whole = dict(values)
+    spread = set()  # slots whose value is one scalar everywhere and is kept as that
     for step in plan.broadcasts:
-        whole[step.result] = _apply(step, policy, whole)
+        source = whole[step.operands[0]]
+        if source.ndim == 0 and step.result not in plan.outputs:
+            whole[step.result] = source
+            spread.add(step.result)
+        else:
+            whole[step.result] = _apply(step, policy, whole)
     scalars = {slot for slot, value in whole.items() if value.ndim == 0}
     blockwise = []
     for step in plan.body:
@@ -136,7 +142,11 @@ def evaluate_plan(
         else:
             whole[step.result] = _apply(step, policy, whole)
             scalars.add(step.result)
+            if not spread.isdisjoint(step.operands):
+                spread.add(step.result)
+    shape = tuple(e for e in type_.shape if isinstance(e, int))
     results = {slot: whole[slot] for slot in plan.outputs if slot in whole}
+    results |= {slot: np.full(shape, whole[slot], order="F") for slot in spread.intersection(results)}
     if blockwise:
         results |= _evaluate_blocks(plan, blockwise, policy, type_, whole, scalars, block)
     return results
@@ -154,38 +164,45 @@ class _Step:
     ----------
     settle
         The NaNs of `function` are not canonical, and somebody will see them.
-    into
-        A slot read for the last time, whose block may hold the result.
-    dead
-        Slots read for the last time.
+    buffer
+        Which scratch block the result goes to, if it goes to one.
     """
 
     function: Callable[..., Any]
     operands: tuple[int, ...]
     result: int
     settle: bool
-    into: int | None
-    dead: tuple[int, ...]
+    buffer: int | None
 
 
 def _steps(plan: FusionPlan, body: Sequence[FusedOp], policy: Policy, dtype: DType) -> list[_Step]:
-    """`body` with its kernels looked up.
+    """`body` with its kernels looked up and its scratch blocks assigned.
 
     Which NaN a float function gives is nobody's business as long as only other float functions read it; so it is made
-    canonical at the end of such a chain, not at every link, and the links may share a block.
+    canonical at the end of such a chain, not at every link, and the links share a few blocks of memory.
     """
     bare = [FLOAT_FUNCTIONS.get(type(step.op)) if dtype.is_float else None for step in body]
     seen = {slot for step, function in zip(body, bare, strict=True) if function is None for slot in step.operands}
     seen.update(plan.outputs)
-    links = {step.result for step, function in zip(body, bare, strict=True) if function is not None} - seen
     last = {slot: i for i, step in enumerate(body) for slot in step.operands}
+    buffers: dict[int, int] = {}  # by slot
+    free: list[int] = []
+    count = 0
     steps = []
     for i, (step, function) in enumerate(zip(body, bare, strict=True)):
-        dead = tuple(slot for slot in dict.fromkeys(step.operands) if last[slot] == i)
-        into = next((slot for slot in dead if slot in links), None) if function in _IN_PLACE else None
+        dead = [buffers[slot] for slot in set(step.operands) if slot in buffers and last[slot] == i]
+        buffer = None
+        if isinstance(function, np.ufunc) and step.result not in seen:
+            if function in _IN_PLACE:
+                free += dead
+                dead = []
+            buffer = free.pop() if free else count
+            count = max(count, buffer + 1)
+            buffers[step.result] = buffer
+        free += dead
         settle = function is not None and step.result in seen
         function = function or partial(KERNELS[type(step.op)], step.op, policy)
-        steps.append(_Step(function, step.operands, step.result, settle, into, dead))
+        steps.append(_Step(function, step.operands, step.result, settle, buffer))
     return steps
 
 
@@ -199,25 +216,28 @@ def _evaluate_blocks(
     block: int,
 ) -> dict[int, Array]:
     shape = tuple(e for e in type_.shape if isinstance(e, int))
-    size = prod(shape)
+    dtype, size = type_.dtype.numpy, prod(shape)
     steps = _steps(plan, body, policy, type_.dtype)
     produced = {step.result for step in body}
     read = {slot for step in body for slot in step.operands} - produced
-    constant = {slot: whole[slot] for slot in read & scalars}
+    registers = {slot: whole[slot] for slot in read & scalars}
     flat = {slot: whole[slot].reshape(-1, order="F") for slot in read - scalars}
-    results = {slot: np.empty(shape, type_.dtype.numpy, order="F") for slot in plan.outputs if slot in produced}
+    results = {slot: np.empty(shape, dtype, order="F") for slot in plan.outputs if slot in produced}
     flat_results = {slot: array.reshape(-1, order="F") for slot, array in results.items()}
     # the last block takes the rest, so that no block is shorter than the others
     edges = [*range(0, max(size - block, 0) + 1, block), size]
+    scratch = {s.result: s.buffer for s in steps if s.buffer is not None}
+    memory = [np.empty(edges[-1] - edges[-2], dtype) for _ in set(scratch.values())]
+    targets = {slot: memory[buffer][:block] for slot, buffer in scratch.items()}
     for start, stop in pairwise(edges):
-        registers = constant | {slot: array[start:stop] for slot, array in flat.items()}
+        if stop - start != block:
+            targets = {slot: memory[buffer][: stop - start] for slot, buffer in scratch.items()}
+        for views, arrays in ((registers, flat), (targets, flat_results)):
+            for slot, array in arrays.items():
+                views[slot] = array[start:stop]
         for step in steps:
-            target = None
-            if step.result in flat_results:
-                target = flat_results[step.result][start:stop]
-            elif step.into is not None:
-                target = registers[step.into]
             operands = [registers[slot] for slot in step.operands]
+            target = targets.get(step.result)
             if isinstance(step.function, np.ufunc):
                 value = step.function(*operands, out=target)
             else:
@@ -227,8 +247,6 @@ def _evaluate_blocks(
             if target is not None and value is not target:
                 target[...] = value
             registers[step.result] = value
-            for slot in step.dead:
-                del registers[slot]
     return dict(results)
 
 

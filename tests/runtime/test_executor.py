@@ -570,6 +570,19 @@ def test_what_fuses_and_what_does_not(name):
     assert (calls_of(exec_of(value), inputs, fusion_threshold=0) == ["fused"]) is fuses
 
 
+def test_a_scalar_that_is_spread_is_not_written_out():
+    """Fused, it stays a scalar; where only such scalars meet, the result is written out at the end."""
+    b = GraphBuilder()
+    x, c, d, e = b.input("F64", (3, 2)), *(b.input("F64", ()) for _ in range(3))
+    wide, other = (b.apply(BroadcastInDim((3, 2), ()), s) for s in (c, d))
+    alone = b.apply(BroadcastInDim((5,), ()), e)
+    program = exec_of(-x + wide, -other, alone, b.apply(Add(), wide, b.apply(Multiply(), x, other)))
+    inputs = [np.arange(6.0).reshape(3, 2), np.array(0.5), np.array(np.nan), np.array(3.0)]
+    assert calls_of(program, inputs, fusion_threshold=0) == ["fused"]
+    results = GraphExecutor(fusion_threshold=0, checking=True).eval_exec_ir(program, inputs)
+    assert [r.shape for r in results] == [(3, 2), (3, 2), (5,), (3, 2)]
+
+
 def test_a_multiply_of_broadcasts_needs_no_broadcast_in_memory():
     b = GraphBuilder()
     x, y = b.input("C64", (3,)), b.input("C64", (2, 4))
