@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fuzz.strategies import STRATEGY
 from oracle.enclosure import ENCLOSE
+from oracle.engines.lax import JAX
 from tenferro_ref.ops import ELEMENTWISE, INDEXING, REDUCTIONS, STRUCTURAL, Constant, DotGeneral, Extension, Op
 from tenferro_ref.runtime import KERNELS
 from tenferro_ref.stablehlo.emit import EMIT
@@ -21,7 +22,7 @@ GROUPS: dict[str, tuple[type[Op], ...]] = {
     "contraction": (DotGeneral,),
     "extension": (Extension,),
 }
-LAYERS = {"kernel": KERNELS, "StableHLO": EMIT, "enclosure": ENCLOSE, "generator": STRATEGY}
+LAYERS = {"kernel": KERNELS, "StableHLO": EMIT, "enclosure": ENCLOSE, "JAX": JAX, "generator": STRATEGY}
 
 
 def markdown() -> str:

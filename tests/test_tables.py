@@ -6,13 +6,14 @@ import pytest
 
 from fuzz.strategies import STRATEGY
 from oracle.enclosure import ENCLOSE
+from oracle.engines.lax import JAX
 from tenferro_ref.ops import OPS, PHASE1, Compare, Maximum, Minimum, Select
 from tenferro_ref.runtime import KERNELS
 from tenferro_ref.stablehlo.emit import EMIT
 from tenferro_ref.table import Table
 from tests import optable
 
-TABLES = [KERNELS, EMIT, ENCLOSE, STRATEGY]
+TABLES = [KERNELS, EMIT, ENCLOSE, JAX, STRATEGY]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda t: t.name)
