@@ -31,7 +31,7 @@ from tenferro_ref import __version__
 from tenferro_ref.errors import FormatError, MissingDependency, TenferroError
 from tenferro_ref.files import read_text, write_atomically
 from tenferro_ref.program import ExecProgram, loads
-from tenferro_ref.tensor import Array, load_npz, same_bits, save_npz
+from tenferro_ref.tensor import Array, load_npz, same_bits, save_npz, type_of
 
 VERSION = 1
 #: A script that takes longer than this hangs.
@@ -132,7 +132,12 @@ def read_bundle(folder: Path) -> tuple[Facts, Case]:
         raise FormatError(where=str(path), detail=f"a bundle of version {facts.tenferro_bundle}; this reads {VERSION}")
     program = loads(read_text(folder / "program.json"), str(folder / "program.json"))
     graph = program.to_graph() if isinstance(program, ExecProgram) else program
-    return facts, Case.of(graph, load_npz(folder / "inputs.npz", "in"))
+    inputs = load_npz(folder / "inputs.npz", "in")
+    try:
+        graph.check_inputs([type_of(a) for a in inputs])
+    except TenferroError as error:
+        raise FormatError(where=str(folder / "inputs.npz"), detail=f"does not fit program.json: {error}") from None
+    return facts, Case.of(graph, inputs)
 
 
 def replay(folder: Path, pool: Pool, executor: str = "") -> Replay:

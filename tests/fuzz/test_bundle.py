@@ -1,0 +1,160 @@
+"""Bundles stand alone: all files, a script that shows the finding, a README that says why, a replay that knows when it is gone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fuzz.bundle import Facts, confirm, read_bundle, replay, write_bundle
+from fuzz.campaign import environment
+from fuzz.records import to_json
+from fuzz.store.recorded import short_id
+from fuzz.triage import Suspect, to_finding
+from oracle.case import Case
+from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool
+from oracle.judge import Reference, judge
+from tenferro_ref.errors import FormatError
+from tenferro_ref.ops import Exp, Log
+from tenferro_ref.program import GraphBuilder, dumps
+from tenferro_ref.tensor import load_npz
+
+FILES = {
+    "program.txt", "program.json", "module.mlir", "inputs.npz", "observed.npz", "enclosure.npz", "environment.json",
+    "reproduce.py", "README.md",
+}  # fmt: skip
+
+
+@pytest.fixture
+def case() -> Case:
+    b = GraphBuilder()
+    return Case.of(b.build(b.apply(Log(), b.apply(Exp(), b.input("F64", (2,))))), [np.array([1.0, 1000.0])])
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
+    monkeypatch.delenv("FAKE_PJRT_MODE", raising=False)
+    pool = Pool()
+    yield pool
+    pool.close()
+
+
+def bundle_of(folder: Path, executor: Executor, case: Case, pool: Pool) -> Path:
+    answer = judge(executor, Reference(case, NativeExecutor()))
+    assert answer.verdict.is_disagreement
+    suspect = Suspect(executor, case, answer, "Log(Exp)", "F64", "every lane")
+    finding, small = to_finding(suspect, pool, (), programs=3, also=("another",), budget_seconds=0.0)
+    target = folder / short_id(finding.signature)
+    write_bundle(target, finding, executor, small, environment())
+    return target
+
+
+@pytest.fixture
+def copying(fake_library: Path, pool: Pool) -> PjrtExecutor:
+    """The plugin that gives its argument back: wrong for every program that computes something."""
+    executor = pool.make(f"pjrt:{fake_library}")
+    assert isinstance(executor, PjrtExecutor)
+    return executor
+
+
+@pytest.fixture
+def bundle(tmp_path: Path, copying: PjrtExecutor, case: Case, pool: Pool) -> Path:
+    return bundle_of(tmp_path, copying, case, pool)
+
+
+def test_it_has_all_that_a_stranger_needs(bundle: Path, case: Case) -> None:
+    assert {p.name for p in bundle.iterdir()} == FILES
+    facts, again = read_bundle(bundle)
+    assert again.fingerprint == case.fingerprint
+    assert (facts.verdict, facts.model) == ("mismatch", "xla")
+    assert dict(facts.environment).keys() >= {"tenferro-ref", "Python", "NumPy"}
+    assert dict(facts.facts)["sha256"]
+    (observed,) = load_npz(bundle / "observed.npz", "out")
+    assert np.array_equal(observed, [1.0, 1000.0])
+    with np.load(bundle / "enclosure.npz") as enclosure:
+        assert set(enclosure.files) == {"lo0", "hi0", "nan0", "pos_zero0", "neg_zero0"}
+        assert np.array_equal(enclosure["lo0"] == np.inf, [False, True])
+    json.loads((bundle / "environment.json").read_text(), parse_constant=pytest.fail)
+    assert "stablehlo.log" in (bundle / "module.mlir").read_text()
+
+
+def test_the_readme_says_why_step_by_step(bundle: Path) -> None:
+    text = (bundle / "README.md").read_text()
+    assert "## Why the expected value is right" in text
+    assert "| %1 = Exp(%0) | F64[2] | " in text
+    assert "| %2 = Log(%1) | F64[2] | " in text
+    (row,) = (line for line in text.splitlines() if "**outside**" in line)
+    assert row == "| out0 | [1] | inf | 1000.0 | **outside** |"
+
+
+def test_its_script_shows_it_in_a_clean_interpreter(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert confirm(bundle)
+    (bundle / "reproduce.py").write_text("raise SystemExit(0)")
+    assert not confirm(bundle)
+    # a script that does not get so far is no confirmation, though its status is 1 too
+    (bundle / "reproduce.py").write_text("import no_such_module")
+    assert not confirm(bundle)
+    monkeypatch.setattr("fuzz.bundle._SECONDS", 0.2)
+    (bundle / "reproduce.py").write_text("import time; time.sleep(60)")
+    assert not confirm(bundle)
+
+
+def test_replay_knows_when_it_still_fails_and_when_it_is_gone(
+    bundle: Path, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    still = replay(bundle, pool)
+    assert (still.outcome, still.same_bits) == ("still fails", True)
+    gone = replay(bundle, pool, "native-nopasses")
+    assert (gone.outcome, gone.same_bits) == ("gone", False)
+    monkeypatch.setenv("FAKE_PJRT_MODE", "compile_abort")
+    other = Pool()
+    try:
+        result = replay(bundle, other)
+    finally:
+        other.close()
+    assert (result.outcome, result.answer.verdict.value, result.same_bits) == ("fails differently", "crash", None)
+
+
+def test_a_crash_has_a_bundle_too(
+    tmp_path: Path, fake_library: Path, case: Case, monkeypatch: pytest.MonkeyPatch, pool: Pool
+) -> None:
+    monkeypatch.setenv("FAKE_PJRT_MODE", "execute_segv")
+    folder = bundle_of(tmp_path, pool.make(f"pjrt:{fake_library}"), case, pool)
+    assert load_npz(folder / "observed.npz", "out") == []
+    assert "The program is valid" in (folder / "README.md").read_text()
+    assert "SIGSEGV" in (folder / "README.md").read_text()
+    assert confirm(folder)
+    assert replay(folder, pool).outcome == "still fails"
+
+
+@pytest.mark.parametrize("name", sorted(FILES & {"program.json", "inputs.npz", "environment.json", "observed.npz"}))
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"\xff\xfe"])
+def test_a_bundle_that_is_damaged_is_a_typed_error(bundle: Path, pool: Pool, name: str, content: bytes | None) -> None:
+    if content is None:
+        (bundle / name).unlink()
+    else:
+        (bundle / name).write_bytes(content)
+    with pytest.raises(FormatError, match=name.replace(".", r"\.")):
+        replay(bundle, pool, "native-nopasses")
+
+
+def test_a_later_version_is_refused(bundle: Path, pool: Pool) -> None:
+    path = bundle / "environment.json"
+    path.write_text(path.read_text().replace('"tenferro_bundle": 1', '"tenferro_bundle": 2'))
+    with pytest.raises(FormatError, match="version 2"):
+        replay(bundle, pool)
+
+
+def test_inputs_of_another_program_are_refused(bundle: Path, pool: Pool) -> None:
+    b = GraphBuilder()
+    (bundle / "program.json").write_text(dumps(b.build(b.apply(Exp(), b.input("F32", (3, 3))))))
+    with pytest.raises(FormatError, match="does not fit"):
+        read_bundle(bundle)
+
+
+def test_facts_are_strict_json() -> None:
+    facts = Facts(1, "s", "mismatch", "", "", "", "native", "numpy", (), (("a", "b"),), ())
+    assert json.loads(to_json(facts))["environment"] == [["a", "b"]]

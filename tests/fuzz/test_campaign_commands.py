@@ -1,0 +1,177 @@
+"""`fuzz` as a user runs it: workers are real processes, killed for real; only the command itself runs in this one."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fuzz import records
+from fuzz.store import Store
+from fuzz.store.audit import audit
+from fuzz.store.recorded import recorded, shards
+from tenferro_ref.cli import main
+from tests.e2e.command import ROOT, Run, assert_one_line_error
+
+NATIVE = ("--executors", "native-unsegmented,native-nopasses")
+
+
+def tenferro_ref(*arguments: object) -> Run:
+    """A command in this process: a campaign's start-up is paid once, by the import."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main([str(a) for a in arguments])
+    return Run(status, out.getvalue(), err.getvalue())
+
+
+def fuzz(*arguments: object) -> Run:
+    return tenferro_ref("fuzz", *arguments)
+
+
+def facts(path: Path) -> dict[str, object]:
+    """What a campaign found, without times."""
+    with Store(path) as store:
+        assert audit(store, regenerate=3) == []
+        campaign = recorded(store, shards(store))
+    verdicts = {t.executor: (t.verdicts, t.elements, t.decided) for t in campaign.totals}
+    return {"programs": campaign.programs, "generator": campaign.generator, "verdicts": verdicts}
+
+
+def test_a_campaign_from_its_beginning_to_its_report(tmp_path: Path) -> None:
+    """One store in two shards and one without: merged they are the same."""
+    for index in (0, 1):
+        store = tmp_path / f"{index}.sqlite"
+        run = fuzz(
+            "run", store, "--programs", 96, "--seed", 4, "--workers", 1, "--shard", f"{index}/2", *NATIVE, "--json"
+        )
+        assert run.status == 0, run
+        (row,) = run.rows
+        assert (row["seed"], row["shard"], row["vacuous"], row["new"]) == (4, f"{index}/2", [], [])
+    merged, whole = tmp_path / "all.sqlite", tmp_path / "whole.sqlite"
+    assert fuzz("merge", merged, tmp_path / "0.sqlite", tmp_path / "1.sqlite").status == 0
+    run = fuzz("run", whole, "--programs", 96, "--seed", 4, "--workers", 1, *NATIVE, "--out", tmp_path / "report")
+    assert run.status == 0, run
+    assert run.out.splitlines()[0] == "seed 4"
+    assert facts(merged) == facts(whole)
+    assert {p.name for p in (tmp_path / "report").iterdir()} == {
+        "campaign.json", "index.html", "junit.xml", "summary.md"
+    }  # fmt: skip
+    assert tenferro_ref("report", merged, "--out", tmp_path / "again").status == 0
+    assert records.load(tmp_path / "again" / "campaign.json").programs == 96
+    rows = fuzz("status", merged, "--check", "--json").rows
+    assert [(r["shard"], r["programs"], r["open"]["batches"]) for r in rows] == [("0/2", 64, 0), ("1/2", 32, 0)]
+    assert "sound" in fuzz("status", merged, "--check").out
+
+
+def test_killed_and_resumed_it_is_as_if_nothing_had_been(tmp_path: Path) -> None:
+    """`kill -9` of the whole campaign, twice, at whatever moment."""
+    store = tmp_path / "s.sqlite"
+    arguments: list[object] = ["run", store, "--seed", 4, "--programs", 96, "--workers", 1, *NATIVE]
+    for _ in range(2):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tenferro_ref", "fuzz", *map(str, arguments)],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.DEVNULL,
+        )
+        _wait_for_progress(store, process)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        arguments = ["resume", store, "--workers", 1]
+    # the workers die with their supervisor, so that the store is free at once or very soon
+    deadline = time.monotonic() + 10
+    while (run := fuzz(*arguments)).status == 3 and time.monotonic() < deadline:
+        assert "in use by" in run.err
+    assert run.status == 0, run
+    assert fuzz("run", tmp_path / "whole", "--seed", 4, "--programs", 96, "--workers", 1, *NATIVE).status == 0
+    assert facts(store) == facts(tmp_path / "whole")
+
+
+def _wait_for_progress(path: Path, process: subprocess.Popen[bytes]) -> None:
+    """Until an answer more is there than at first."""
+    first = None
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if path.exists():
+            with Store(path, create=True) as store:
+                done = [store.done(s.id) for s in store.streams()]
+            first = first or done
+            if done and done != first:
+                return
+        if process.poll() is not None:
+            return
+        time.sleep(0.02)
+    pytest.fail("no progress")
+
+
+def test_findings_are_listed_confirmed_replayed_and_marked(
+    tmp_path: Path, fake_library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fake plugin gives its argument back, which is wrong for nearly every program."""
+    store = tmp_path / "s.sqlite"
+    monkeypatch.delenv("FAKE_PJRT_MODE", raising=False)
+    limits = ("--programs", 2, "--reduce-seconds", 1, "--workers", 1)
+    run = fuzz("run", store, "--seed", 2, "--executors", f"pjrt:{fake_library}", *limits, "--json")
+    assert run.status == 1, run
+    (row,) = run.rows
+    assert row["new"]
+    listed = fuzz("findings", store, "--json").rows
+    assert [f["signature"] for f in listed] == row["new"] or {f["signature"] for f in listed} == set(row["new"])
+    assert all((f["status"], f["confirmed"]) == ("new", True) for f in listed)
+    assert fuzz("findings", store, "--signature", "no such*").out == ""
+
+    bundle = Path(f"{store}.findings") / listed[0]["id"]
+    run = fuzz("replay", bundle, "--json")
+    assert (run.status, run.rows[0]["outcome"], run.rows[0]["same_bits"]) == (1, "still fails", True)
+    run = fuzz("replay", bundle, "--executor", "native-nopasses")
+    assert (run.status, run.out.split(":")[0]) == (0, "gone")
+    run = fuzz("findings", store, listed[0]["id"], "--bundles", tmp_path / "out")
+    assert run.status == 0, run
+    assert (tmp_path / "out" / listed[0]["id"] / "README.md").exists()
+
+    # what is marked is no longer new, in this campaign or in a later one of the same store
+    assert fuzz("findings", store, "--mark", "known").status == 2
+    run = fuzz("findings", store, *(f["id"] for f in listed), "--mark", "reported", "--note", "issue 12", "--json")
+    assert {(f["status"], f["why"]) for f in run.rows} == {("reported", "issue 12")}
+    again = fuzz("resume", store, "--json")
+    assert (again.status, again.rows[0]["new"]) == (0, []), again
+    assert fuzz("findings", store, "--status", "new").out == ""
+
+
+def test_a_campaign_that_proves_nothing_is_not_green(tmp_path: Path) -> None:
+    store = tmp_path / "s.sqlite"
+    run = fuzz("run", store, "--programs", 4, "--min-programs", 50, "--require", "pjrt:*", "--workers", 1, *NATIVE)
+    assert run.status == 1
+    assert "VACUOUS  4 programs were checked, at least 50 are asked for" in run.out
+    assert "VACUOUS  executor pjrt:* took no part" in run.out
+    run = fuzz("resume", store, "--workers", 1, "--min-programs", 4)
+    assert (run.status, "VACUOUS" in run.out) == (0, False)
+
+
+@pytest.mark.parametrize("shard", ["2/2", "x", "1", "-1/2", "0/0"])
+def test_shards_that_are_none(tmp_path: Path, shard: str) -> None:
+    assert_one_line_error(fuzz("run", tmp_path / "s", "--shard", shard, *NATIVE), 2, "0 <= I < N")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_calls_are_one_line(tmp_path: Path) -> None:
+    absent = tmp_path / "absent"
+    for command in ("resume", "status", "findings", "reduce"):
+        assert_one_line_error(fuzz(command, absent), 2, "no such findings store")
+    assert_one_line_error(fuzz("merge", tmp_path / "a", absent), 2, "no such findings store")
+    assert_one_line_error(fuzz("replay", absent), 2, "environment.json")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "text").write_text("text")
+    assert_one_line_error(fuzz("status", tmp_path / "text"), 2, "not a findings store")
+    Store(tmp_path / "empty", create=True).close()
+    assert_one_line_error(fuzz("resume", tmp_path / "empty"), 2, "no campaign was begun")
+    assert_one_line_error(
+        tenferro_ref("report", tmp_path / "empty", "--out", tmp_path / "r"), 2, "no campaign was begun"
+    )
+    assert_one_line_error(fuzz("findings", tmp_path / "empty", "0000"), 2, "no finding '0000'")
