@@ -26,7 +26,7 @@ def _dot_general(op: DotGeneral, policy: Policy, lhs: Values, rhs: Values) -> Va
     right = _matrices(rhs, form.rhs_axes, (form.b, form.n, form.k))
     if np.may_share_memory(left, right):
         right = right.copy()  # matmul calls another BLAS routine (syrk) for a matrix times its own transpose
-    return canonical(np.matmul(right, left)).reshape(-1).reshape(form.shape, order="F")
+    return canonical(np.matmul(right, left)).ravel().reshape(form.shape, order="F")
 
 
 class MatrixForm(NamedTuple):
@@ -65,7 +65,7 @@ def matrix_form(op: DotGeneral, lhs: tuple[int, ...], rhs: tuple[int, ...]) -> M
 
 def _matrices(x: Values, axes: tuple[int, ...], shape: tuple[int, int, int]) -> Values:
     """`x` with column-major axis order `axes`, as C-ordered matrices; strides are regular even on axes of extent 1."""
-    flat = x.transpose(axes[::-1]).reshape(-1)
+    flat = x.transpose(axes).ravel("F")
     if flat.strides != (flat.itemsize,):
         flat = flat.copy()
     return flat.reshape(shape)
