@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from oracle.case import Case
+from tenferro_ref import frontend as tn
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import (
     Clamp,
@@ -24,7 +25,6 @@ from tenferro_ref.ops import (
     Tril,
 )
 from tenferro_ref.program import GraphBuilder, Value
-from tenferro_ref.program import frontend as tn
 
 Build = Callable[..., Value | Sequence[Value]]
 

@@ -1,6 +1,5 @@
 """Programs: `GraphProgram`, `ExecProgram`, how they are built, checked, written and read."""
 
-from tenferro_ref.program import frontend
 from tenferro_ref.program.builder import GraphBuilder
 from tenferro_ref.program.json_form import dumps, load, loads
 from tenferro_ref.program.lowering_view import InstructionView, LoweringView
@@ -28,7 +27,6 @@ __all__ = [
     "Program",
     "Value",
     "dumps",
-    "frontend",
     "infer_types",
     "last_use",
     "load",

@@ -1,7 +1,7 @@
 """`GraphBuilder`: programs written in Python.
 
 `apply` appends an op as it is. What the front ends add to that (promotion, broadcasting, NumPy's names) is in `value` and
-`frontend`.
+`tenferro_ref.frontend`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Lives here: what an operator inserts on the way to its op: Convert for promotion, BroadcastInDim for broadcasting
 (SEMANTICS 1.1). What the ops themselves are, and what `GraphBuilder.apply` checks, does not live here; functions
-(`exp`, `where`, ...) are in `frontend`, indexing in `slicing`.
+(`exp`, `where`, ...) are in `tenferro_ref.frontend`, indexing in `slicing`.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from tenferro_ref import frontend as tn
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dims import InputDim
 from tenferro_ref.dtype import DType
@@ -29,7 +30,6 @@ from tenferro_ref.errors import (
 )
 from tenferro_ref.ops import STABLEHLO, Convert, Maximum, Policy, Reshape
 from tenferro_ref.program import GraphBuilder, Value
-from tenferro_ref.program import frontend as tn
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.tensor import Array
 

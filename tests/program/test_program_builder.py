@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from tenferro_ref import frontend as tn
 from tenferro_ref.dims import InputDim
 from tenferro_ref.dtype import DType, promote
 from tenferro_ref.errors import (
@@ -23,7 +24,6 @@ from tenferro_ref.errors import (
 )
 from tenferro_ref.ops import STABLEHLO, Add, BroadcastInDim, Compare, CompareDir, Constant, Convert, Exp, TensorType
 from tenferro_ref.program import GraphBuilder, Instruction, Value
-from tenferro_ref.program import frontend as tn
 
 F32, F64, I32, I64, Bool, C32, C64 = DType
 

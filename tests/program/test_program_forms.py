@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzz.generate import generate
+from tenferro_ref import frontend as tn
 from tenferro_ref.dims import DIM_KINDS, DimOp, InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError
@@ -26,7 +27,6 @@ from tenferro_ref.program import (
     print_program,
     to_exec,
 )
-from tenferro_ref.program import frontend as tn
 from tenferro_ref.program.json_form import read_op, write_attrs
 from tests.program.samples import every_op, programs, symbolic
 

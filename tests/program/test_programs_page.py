@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tenferro_ref.program import Value, frontend, parse, print_program
+from tenferro_ref import frontend
+from tenferro_ref.program import Value, parse, print_program
 
 PAGE = (Path(__file__).parents[2] / "docs" / "programs.md").read_text("utf-8")
 

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tenferro_ref import frontend as tn
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, compile_std_to_exec
 from tenferro_ref.dims import UpperBound, evaluate, expr_of, inputs_of, is_exact
 from tenferro_ref.errors import NonStaticShape, TenferroError
@@ -32,7 +33,6 @@ from tenferro_ref.program import (
     print_program,
     to_exec,
 )
-from tenferro_ref.program import frontend as tn
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import Array

@@ -3,7 +3,8 @@
 Each is the op of the same meaning on operands that `value` promoted and broadcast. Where the engine's axes differ from
 NumPy's (Tril, ExtractDiag, DotGeneral), Transposes make the difference up. What has no op is not here.
 
-    from tenferro_ref.program import GraphBuilder, frontend as tn
+    from tenferro_ref import frontend as tn
+    from tenferro_ref.program import GraphBuilder
 
     b = GraphBuilder("softmax")
     x = b.input("F64", ("n", 10))
@@ -18,6 +19,7 @@ from collections.abc import Callable, Sequence
 from tenferro_ref.dims import InputDim, product
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import RankMismatch
+from tenferro_ref.extensions import einsum as einsum_family
 from tenferro_ref.ops import (
     Clamp,
     Concatenate,
@@ -215,9 +217,7 @@ def tensordot(x: Value, y: Value, axes: int | tuple[Axes, Axes] = 2) -> Value:
 
 def einsum(equation: str, *operands: Value) -> Value:
     """`numpy.einsum` without ellipsis: one op of the einsum family (SEMANTICS 6)."""
-    from tenferro_ref.extensions import einsum as family  # the families are built on this package
-
-    return family.einsum(equation, *operands)
+    return einsum_family.einsum(equation, *operands)
 
 
 # --- indices that are values ------------------------------------------------------------------------------------------
