@@ -22,8 +22,9 @@ from tenferro_ref.ops import TensorType
 from tenferro_ref.program import ExecProgram, GraphProgram, loads
 from tenferro_ref.tensor import column_major
 
-#: JAX keeps every executable and trace; after so many programs all of them are dropped.
-_KEEP = 200
+#: JAX keeps what it compiled, 15 MB a program where each op is compiled by itself; after so much all of it is dropped.
+_KEEP = 400
+_COST = {"jit": 1, "eager": 20}
 
 
 def open(settings: Message) -> Opened:
@@ -34,8 +35,9 @@ def open(settings: Message) -> Opened:
 
     def serve(request: Message) -> Message:
         nonlocal served
-        served += 1
-        if served % _KEEP == 0:
+        served += _COST["jit" if request["jit"] else "eager"]
+        if served > _KEEP:
+            served = 0
             jax.clear_caches()
         program = loads(request["program"])
         graph = program.to_graph() if isinstance(program, ExecProgram) else program

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shlex
 import shutil
 import signal
@@ -105,27 +106,39 @@ class ExternalExecutor:
             program, inputs, outputs = (f"{folder}/{name}" for name in ("program.json", "inputs.npz", "outputs.npz"))
             Path(program).write_text(dumps(case.program), "utf-8")
             save_npz(inputs, {f"in{i}": a for i, a in enumerate(case.inputs)})
-            try:
-                done = subprocess.run(
-                    [*self.arguments, program, inputs, outputs],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE,
-                    timeout=self.request_seconds,
-                )
-            except subprocess.TimeoutExpired as error:
-                raise self._died(f"timeout after {self.request_seconds:g} s", error.stderr or b"") from None
-            except OSError as error:
-                raise EngineFault(engine=self.name, detail=f"cannot be run: {error.strerror or error}") from None
-            if done.returncode == REFUSED:
-                raise self._refusal(done.stderr)
-            if done.returncode:
-                raise self._died(_how(done.returncode), done.stderr)
+            status, stderr = self._end([*self.arguments, program, inputs, outputs], f"{folder}/stderr")
+            if status == REFUSED:
+                raise self._refusal(stderr)
+            if status:
+                raise self._died(_how(status), stderr)
             try:
                 arrays = load_npz(outputs, "out")
             except FormatError as error:
                 raise EngineFault(engine=self.name, detail=f"exit status 0, but {error.detail}") from None
         return Execution(tuple(arrays), {"execute": time.perf_counter() - start})
+
+    def _end(self, command: list[str], log: str) -> tuple[int, bytes]:
+        """Exit status and standard error of the command; what it started ends with it when its time is up."""
+        with open(log, "wb+") as stderr:  # a file, since a pipe may be kept open by what the command has started
+            try:
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, start_new_session=True
+                )
+            except OSError as error:
+                raise EngineFault(engine=self.name, detail=f"cannot be run: {error.strerror or error}") from None
+            try:
+                status = process.wait(self.request_seconds)
+            except subprocess.TimeoutExpired:
+                status = None
+            finally:
+                if process.returncode is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+            stderr.seek(0)
+            words = stderr.read()
+        if status is None:
+            raise self._died(f"timeout after {self.request_seconds:g} s", words)
+        return status, words
 
     def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
         return [attempt(self, case) for case in cases]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ case $1 in
   junk) echo junk > "$4" ;;
   fail) echo "last words" >&2; exit 4 ;;
   abort) kill -ABRT $$ ;;
-  hang) exec sleep 30 ;;
+  hang) echo $$ > "$here/pid"; sleep 30; exit 0 ;;
 esac
 """
 SELF = f"{sys.executable} -m tenferro_ref exec"
@@ -82,8 +83,27 @@ def test_any_other_end(folder: Path, mode: str, want: Verdict, words: str) -> No
     assert words in answer.reason
 
 
-def test_a_hang_ends_at_the_time_limit(folder: Path) -> None:
-    assert verdict(folder, "hang", seconds=0.3).verdict is Verdict.TIMEOUT
+def sessions() -> set[int]:
+    """Ids of the sessions in which some process runs."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            found.add(int(entry.read_text().rsplit(")", 1)[1].split()[3]))
+        except OSError:
+            continue  # ended meanwhile
+    return found
+
+
+def test_a_hang_ends_at_the_time_limit_with_all_that_it_started(folder: Path) -> None:
+    start = time.monotonic()
+    assert verdict(folder, "hang", seconds=0.5).verdict is Verdict.TIMEOUT
+    assert time.monotonic() - start < 20
+    session = int((folder / "pid").read_text())
+    for _ in range(100):  # killed at once, gone when somebody has collected them
+        if session not in sessions():
+            break
+        time.sleep(0.05)
+    assert session not in sessions()
 
 
 ADD = '{"error": {"kind": "ShapeMismatch", "op": "Add", "lhs": [2], "rhs": [3], "message": "shapes"}}'
