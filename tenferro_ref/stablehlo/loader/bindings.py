@@ -156,14 +156,14 @@ def tensor_type(type_: Any, what: str) -> TensorType:
 
 
 def attribute(op: Any, name: str, default: Any = None) -> Any:
-    """Attribute `name`: an int, a bool, a string, a list of integers, or its text; `default` if the op has none."""
+    """Attribute `name`: an int, a bool, a string, a (nested) list of these, or its text; `default` if the op has none."""
     if name not in op.attributes:
         return default
     value = op.attributes[name]
     ir = mlir()
     if isinstance(value, (ir.IntegerAttr, ir.BoolAttr, ir.StringAttr, ir.FlatSymbolRefAttr)):
         return value.value
-    if isinstance(value, ir.DenseI64ArrayAttr):
+    if isinstance(value, (ir.DenseI64ArrayAttr, ir.DenseBoolArrayAttr)):
         return list(value)
     if isinstance(value, ir.DenseIntElementsAttr):
         return np.asarray(value).tolist()

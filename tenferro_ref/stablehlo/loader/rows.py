@@ -40,7 +40,6 @@ from tenferro_ref.ops import (
     Multiply,
     Negate,
     Op,
-    Pad,
     Pow,
     ReduceMax,
     ReduceMin,
@@ -58,7 +57,7 @@ from tenferro_ref.ops import (
     free_axes,
 )
 from tenferro_ref.program import Value
-from tenferro_ref.stablehlo.loader import bodies, composed
+from tenferro_ref.stablehlo.loader import bodies, composed, windows
 from tenferro_ref.stablehlo.loader.bindings import attribute, dense, fields, refuse, tensor_type
 from tenferro_ref.stablehlo.loader.composed import full, select, spread, static
 from tenferro_ref.stablehlo.loader.tracer import Tracer
@@ -188,8 +187,11 @@ def _(b: Tracer, op: Any, x: Value) -> Value:
 
 @_row("reshape")
 def _(b: Tracer, op: Any, x: Value) -> Value:
-    """Row-major: column-major between reversed axes. The orders differ only where two extents other than 1 change."""
-    shape = _shape(op)
+    return _row_major(b, x, _shape(op))
+
+
+def _row_major(b: Tracer, x: Value, shape: tuple[int, ...]) -> Value:
+    """Column-major between reversed axes. The orders differ only where two extents other than 1 change."""
     proper = [tuple(e for e in s if e != 1) for s in (x.shape, shape)]
     if proper[0] == proper[1] or max(map(len, proper)) < 2 or prod(shape) == 0:
         return x if x.shape == shape else b.apply(Reshape(shape), x)
@@ -222,12 +224,8 @@ def _(b: Tracer, op: Any, x: Value) -> Value:
 
 @_row("pad")
 def _(b: Tracer, op: Any, x: Value, value: Value) -> Value:
-    """The engine pads with zero; any other value is selected by a padded mask."""
-    pad = Pad(*(_axes(op, edge) for edge in ("edge_padding_low", "edge_padding_high", "interior_padding")))
-    padded = b.apply(pad, x)
-    if value is b.array(np.zeros((), value.dtype.numpy)):
-        return padded
-    return select(b.apply(pad, full(x, True, DType.Bool)), padded, spread(value, static(padded)))
+    edges = (_axes(op, name) for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
+    return windows.pad(b, x, value, *edges)
 
 
 # --- indexing ---------------------------------------------------------------------------------------------------------
@@ -285,16 +283,15 @@ def _(b: Tracer, op: Any, *operands: Value) -> Value:
     """The engine's Scatter adds. What else a body does is done once an element, to the sum of its one update."""
     found = bodies.results(op.operation.regions[0])
     body = bodies.fold(found[0], 0, 1) if found is not None and len(operands) == 3 else None
-    if body not in (*_BODIES, "right", "and", "or"):
+    if body not in (*bodies.FOLDS, "right"):
         raise refuse(
             op, "only one operand and a body of add, multiply, maximum, minimum or the update itself can be read"
         )
     x, indices, updates = operands
     dims = fields(op, "scatter_dimension_numbers")
     batch, dim = dims.get("input_batching_dims", []), dims.get("index_vector_dim", 0)
-    windows = tuple(dims.get("update_window_dims", ()))
     scatter = Scatter(
-        windows,
+        tuple(dims.get("update_window_dims", ())),
         tuple(sorted([*dims.get("inserted_window_dims", []), *batch])),
         (*batch, *dims.get("scatter_dims_to_operand_dims", ())),
         dim,
@@ -302,17 +299,52 @@ def _(b: Tracer, op: Any, *operands: Value) -> Value:
     indices = _with_batch(b, indices, dim, dims.get("scatter_indices_batching_dims", []))
     if body == "add" or (body == "or" and x.dtype is DType.Bool):
         return b.apply(scatter, x, indices, updates)
-    count = prod(e for a, e in enumerate(static(updates)) if a not in windows)
+    count = prod(e for a, e in enumerate(static(updates)) if a not in scatter.update_window_dims)
     if count > 1 and not attribute(op, "unique_indices", False):
-        raise refuse(op, f"a body of {body} with indices that are not declared unique depends on an order")
+        if body != "right":
+            raise refuse(op, f"a body of {body} needs indices that are declared unique")
+        updates = select(_last(b, op, scatter, indices, updates), updates, _nothing(updates))
     hit = b.apply(scatter, full(x, False, DType.Bool), indices, full(updates, True, DType.Bool))
-    # -0 + u is u, of a zero too
-    update = b.apply(scatter, -full(x, 0) if x.dtype is not DType.Bool else full(x, False), indices, updates)
+    update = b.apply(scatter, _nothing(x), indices, updates)
     if body == "right":
         new = update
     else:
         new = composed.logical(body, x, update) if body in ("and", "or") else b.apply(_BODIES[str(body)], x, update)
     return select(hit, new, x)
+
+
+def _nothing(x: Value) -> Value:
+    """What changes no number that it is added to: -0, since +0 would change that."""
+    return full(x, False) if x.dtype is DType.Bool else -full(x, 0)
+
+
+#: The most index vectors that are compared pair by pair.
+_MOST_INDICES = 4096
+
+
+def _last(b: Tracer, op: Any, scatter: Scatter, indices: Value, updates: Value) -> Value:
+    """Whether no later update has the same index vector, for each element of `updates`: the last one is what stays.
+
+    Windows along an axis that is indexed must be a single element, or they could overlap in part.
+    """
+    axes = [a for a in range(updates.ndim) if a not in scatter.update_window_dims]
+    rank = len(scatter.inserted_window_dims) + len(scatter.update_window_dims)
+    kept = free_axes(rank, scatter.inserted_window_dims)
+    shape, count = static(updates), prod(static(updates)[a] for a in axes)
+    for axis, window in zip(kept, scatter.update_window_dims, strict=True):
+        if axis in scatter.scatter_dims_to_operand_dims and shape[window] != 1:
+            raise refuse(op, "windows that may overlap in part need indices that are declared unique")
+    if count > _MOST_INDICES:
+        raise refuse(op, f"more than {_MOST_INDICES} indices that are not declared unique")
+    dim = scatter.index_vector_dim
+    order = [a for a in range(indices.ndim) if a != dim] + ([dim] if dim < indices.ndim else [])
+    components = len(scatter.scatter_dims_to_operand_dims)
+    vectors = _row_major(b, b.transpose(indices, order), (count, components))
+    pairs = [b.apply(BroadcastInDim((count, count, components), (a, 2)), vectors) for a in (0, 1)]
+    same = b.apply(ReduceMin((2,)), pairs[0] == pairs[1])
+    later = b.array(np.triu(np.ones((count, count), np.bool_), 1))
+    last = ~b.apply(ReduceMax((1,)), later & same)
+    return b.apply(BroadcastInDim(shape, tuple(axes)), _row_major(b, last, tuple(shape[a] for a in axes)))
 
 
 # --- contraction and reductions ---------------------------------------------------------------------------------------
@@ -378,6 +410,22 @@ def _reduce(b: Tracer, op: Any, *operands: Value) -> Sequence[Value]:
 
 
 ROWS["reduce"] = _reduce
+
+
+@_row("reduce_window")
+def _(b: Tracer, op: Any, *operands: Value) -> Value:
+    found = bodies.results(op.operation.regions[0])
+    name = bodies.fold(found[0], 0, 1) if found is not None and len(operands) == 2 else None
+    if name not in bodies.FOLDS:
+        raise refuse(op, "only one operand and a body of add, multiply, maximum, minimum, and, or can be read")
+    x, init = operands
+    view = windows.window_view(b, op, x, init)
+    return _folded(b, op, str(name), view, init, tuple(range(x.ndim, view.ndim)))
+
+
+@_row("convolution")
+def _(b: Tracer, op: Any, lhs: Value, rhs: Value) -> Value:
+    return windows.convolution(b, op, lhs, rhs, _result(op).dtype)
 
 
 def _extremum_with_index(

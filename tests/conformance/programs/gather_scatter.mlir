@@ -55,3 +55,18 @@ func.func @scatter_of_unique_indices() {
   check.expect_eq_const %max, dense<[[9, 100], [3, 4], [7, 8]]> : tensor<3x2xi64>
   func.return
 }
+
+// -----
+
+// The last of several updates of one element stays.
+func.func @scatter_of_repeated_indices() {
+  %x = stablehlo.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+  %i = stablehlo.constant dense<[[2], [0], [2], [5]]> : tensor<4x1xi32>
+  %u = stablehlo.constant dense<[7.0, -0.0, 9.0, 4.0]> : tensor<4xf32>
+  %set = "stablehlo.scatter"(%x, %i, %u) ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      stablehlo.return %b : tensor<f32>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>} : (tensor<3xf32>, tensor<4x1xi32>, tensor<4xf32>) -> tensor<3xf32>
+  check.expect_eq_const %set, dense<[-0.0, 2.0, 9.0]> : tensor<3xf32>
+  func.return
+}
