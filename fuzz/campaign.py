@@ -30,8 +30,7 @@ from fuzz.store.recorded import recorded, short_id
 from fuzz.store.tally import Tally
 from fuzz.triage import Suspect, inspect, to_finding
 from oracle.case import Case
-from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool, Selection
-from oracle.executors.lanes import programs_a_module
+from oracle.executors import Executor, NativeExecutor, Pool, Selection
 from oracle.judge import Reference, judge, judge_many
 from oracle.verdict import Answer, Verdict
 from tenferro_ref import __version__
@@ -202,7 +201,7 @@ def _batches(site: Worksite) -> Iterator[_Batch]:
 
 def _judge_group(site: Worksite, group: Sequence[Executor], batch: _Batch) -> None:
     """Judge what is not answered yet; answers are kept as soon as the module that gave them is done."""
-    size = max(programs_a_module(e.lane) if isinstance(e, PjrtExecutor) else 1 for e in group)
+    size = max(getattr(executor, "programs_a_module", 1) for executor in group)
     numbers = range(len(batch.cases))
     for start in range(0, len(numbers), size):
         answers: list[tuple[int, Answer]] = []

@@ -6,7 +6,7 @@ wrong is `oracle.judge.first_wrong_slot`; how findings are named and grouped is 
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 import re
 import tempfile
 from pathlib import Path
@@ -65,7 +65,7 @@ def _attribute_native(executor: Executor, case: Case) -> str:
 
 def with_options(executor: PjrtExecutor, options: Options) -> PjrtExecutor:
     """The same peer with further compile options."""
-    other = dataclasses.replace(executor)
+    other = copy.copy(executor)
     other.options = {**executor.options, **options}
     return other
 

@@ -39,7 +39,8 @@ from tenferro_ref.cli.parity import write_report
 from tenferro_ref.errors import FormatError, UsageError
 
 DEFAULT_PROGRAMS = 1000
-LANES = ("parity", "defaults")
+#: What `all` is here: every plugin in these lanes, and those of other people's executors that keep up.
+LANES, OTHERS = ("parity", "defaults"), ("interpreter", "jax")
 
 store_argument = click.argument("store", metavar="STORE")
 workers_option = click.option(
@@ -95,7 +96,7 @@ def run(store: str, executors: str, shard: str, workers: int, seed: int | None, 
     with Store(store, create=True) as opened, Lock(store) as lock:
         pool = Pool()
         try:
-            stream = begin(opened, plan, pool.select(split(executors), lanes=LANES))
+            stream = begin(opened, plan, pool.select(split(executors), lanes=LANES, others=OTHERS))
         finally:
             pool.close()
         if not as_json:
