@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -199,6 +201,22 @@ def test_large_tensors_give_the_same_bits_fused_and_unfused(dtype):
     (segment,) = GraphExecutor().segments(program)
     assert segment.kind == "fused"
     check(program, inputs_of(program, 5), thresholds=(16384,), blocks=(8191,))
+
+
+@pytest.mark.parametrize("dtype", FLOATS + COMPLEXES)
+def test_intermediates_that_are_read_again_keep_their_values(dtype):
+    """Fused chains share scratch memory: what is still to be read must not be written over."""
+    b = GraphBuilder()
+    x, y = b.input(dtype, (61,)), b.input(dtype, (61,))
+    values = [x * y, x + y]
+    for op, i, j in product((Add(), Multiply()), range(2), range(3)):
+        values.append(b.apply(op, values[-1 - i], values[-1 - j]))
+        values.append(b.apply(Exp() if i == j else Negate(), values[-2]))
+    program = to_exec(b.build(b.apply(Add(), values[-1], values[0]), values[5]))
+    assert len(GraphExecutor().segments(program)) == 1
+    check(program, inputs_of(program, 11), thresholds=(0,), blocks=(1, 7, 61))
+    tame = [(np.random.default_rng(12).standard_normal(61) / 8).astype(dtype.numpy)] * 2
+    check(program, tame, thresholds=(0,), blocks=(1, 7, 61))
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *COMPLEXES, DType.I64])
