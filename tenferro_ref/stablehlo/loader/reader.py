@@ -1,6 +1,6 @@
 """From a module to a GraphProgram: functions, calls and branches walked in order, each op by its row.
 
-`load` does it all. What an op becomes lives in `rows`, the MLIR bindings in `bindings`.
+`load` does it all. What an op becomes lives in `table` and the modules that fill it, the MLIR bindings in `bindings`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, Internal, ShapeMismatch, TenferroError, UnsupportedDType
 from tenferro_ref.ops import Compare, CompareDir, Constant, TensorType
 from tenferro_ref.program import GraphProgram, Value
+from tenferro_ref.stablehlo.loader import indexing, linalg, reductions, rows  # noqa: F401 - they fill in their rows
 from tenferro_ref.stablehlo.loader.bindings import attribute, context, legalize, parse, position, refuse, tensor_type
 from tenferro_ref.stablehlo.loader.composed import select, spread, static
-from tenferro_ref.stablehlo.loader.rows import ROWS
+from tenferro_ref.stablehlo.loader.table import ROWS
 from tenferro_ref.stablehlo.loader.tracer import Tracer
 from tenferro_ref.tensor import Array
 

@@ -1,0 +1,92 @@
+"""Linear algebra and transforms: extensions of the engine. Batch axes come first there, last here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tenferro_ref.extensions import fft, linalg
+from tenferro_ref.ops import (
+    Conj,
+    Extension,
+)
+from tenferro_ref.program import Value
+from tenferro_ref.stablehlo.loader.bindings import attribute, refuse
+from tenferro_ref.stablehlo.loader.table import ROWS, axes_of, row
+from tenferro_ref.stablehlo.loader.tracer import Tracer
+
+
+def _matrices(b: Tracer, x: Value, to_last: bool) -> Value:
+    batch = x.ndim - 2
+    return b.transpose(x, [batch, batch + 1, *range(batch)] if to_last else [*range(2, x.ndim), 0, 1])
+
+
+def _adjoint(b: Tracer, a: Value) -> Value:
+    turned = b.transpose(a, [1, 0, *range(2, a.ndim)])
+    return b.apply(Conj(), turned) if a.dtype.is_complex else turned
+
+
+def _cholesky(b: Tracer, x: Value, lower: bool) -> Value:
+    """The engine's is the lower factor, from the lower triangle: the upper one is the adjoint of the adjoint's."""
+    a = _matrices(b, x, True)
+    factor = b.apply(Extension.of(linalg.FAMILY, "Cholesky", {}), a if lower else _adjoint(b, a))
+    return _matrices(b, factor if lower else _adjoint(b, factor), False)
+
+
+def _triangular_solve(b: Tracer, a: Value, rhs: Value, adjoint: bool, config: dict[str, bool]) -> Value:
+    matrix = _matrices(b, a, True)
+    if adjoint and a.dtype.is_complex:
+        matrix = b.apply(Conj(), matrix)
+    solve = Extension.of(linalg.FAMILY, "TriangularSolve", config)
+    return _matrices(b, b.apply(solve, matrix, _matrices(b, rhs, True)), False)
+
+
+@row("cholesky")
+def _(b: Tracer, op: Any, x: Value) -> Value:
+    return _cholesky(b, x, attribute(op, "lower", False))
+
+
+@row("triangular_solve")
+def _(b: Tracer, op: Any, a: Value, rhs: Value) -> Value:
+    kind = attribute(op, "transpose_a")
+    config = {name: bool(attribute(op, name)) for name in ("left_side", "lower", "unit_diagonal")}
+    config["transpose_a"] = "NO_TRANSPOSE" not in kind
+    return _triangular_solve(b, a, rhs, "ADJOINT" in kind, config)
+
+
+def _custom_call(b: Tracer, op: Any, *operands: Value) -> Sequence[Value]:
+    """What JAX calls on CPU for the two ops above; LAPACK's flags are letters."""
+    target = attribute(op, "call_target_name")
+    found = re.fullmatch(r"lapack_[sdcz](potrf|trsm)_ffi", target)
+    if found is None:
+        raise refuse(op, f"nothing is known of the target {target!r}")
+    flags = {
+        name: chr(int(code))
+        for name, code in re.findall(r"(\w+) = (\d+) : ui8", str(op.attributes["mhlo.backend_config"]))
+    }
+    if found[1] == "potrf":  # a matrix that has no factor is the engine's error
+        info = b.array(np.zeros(operands[0].shape[:-2], np.int32))  # type: ignore[arg-type]
+        return _cholesky(b, operands[0], flags["uplo"] == "L"), info
+    config = {"left_side": flags["side"] == "L", "lower": flags["uplo"] == "L", "unit_diagonal": flags["diag"] == "U"}
+    config["transpose_a"] = flags["trans_x"] != "N"
+    return (_triangular_solve(b, operands[0], operands[1], flags["trans_x"] == "C", config),)
+
+
+ROWS["custom_call"] = _custom_call
+
+
+@row("fft")
+def _(b: Tracer, op: Any, x: Value) -> Value:
+    """Over several axes one after another, the last one first (it is the real one), or last for an inverse real one."""
+    kind = attribute(op, "fft_type").split()[-1].rstrip(">").lower()
+    lengths = axes_of(op, "fft_length")
+    first = x.ndim - len(lengths)
+    steps = [(first + i, n, kind) for i, n in enumerate(lengths)]
+    complex_kind = {"rfft": "fft", "irfft": "ifft"}.get(kind, kind)
+    steps[:-1] = [(axis, n, complex_kind) for axis, n, _ in steps[:-1]]
+    for axis, n, name in steps if kind == "irfft" else reversed(steps):
+        x = b.apply(Extension.of(fft.FAMILY, name, {"n": n, "axis": axis, "norm": "Backward"}), x)
+    return x
