@@ -1,0 +1,83 @@
+"""Records: strict JSON out, declared types in."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fuzz.records import Campaign, Cell, Finding, from_json, load, save, to_json
+from oracle.verdict import Answer, Comparison, Verdict
+from tenferro_ref.errors import FormatError
+from tests.reports import sample
+
+
+def odd() -> Campaign:
+    """A campaign with the floats that JSON has no numbers for."""
+    rich = sample.rich()
+    totals = replace(rich.totals[0], worst_ulp=math.inf, widths=((-math.inf, math.inf), (0.5, 1.0)))
+    return replace(rich, totals=(totals,), cells=(Cell("Add", "F32", "native", {"pass": 1}, math.inf),))
+
+
+@pytest.mark.parametrize("make", [sample.rich, sample.empty, sample.hostile, sample.known_only, odd])
+def test_a_campaign_comes_back_from_strict_json(tmp_path: Path, make: object) -> None:
+    campaign = make()  # type: ignore[operator]
+    save(campaign, tmp_path / "campaign.json")
+    json.loads((tmp_path / "campaign.json").read_text("utf-8"), parse_constant=pytest.fail)
+    assert repr(load(tmp_path / "campaign.json")) == repr(campaign)  # a NaN equals no other
+
+
+def test_the_bare_words_of_version_1_are_still_read(tmp_path: Path) -> None:
+    save(odd(), tmp_path / "new.json")
+    content = json.loads((tmp_path / "new.json").read_text())
+    content["tenferro_campaign"] = 1
+    text = json.dumps(content, allow_nan=True).replace('"inf"', "Infinity").replace('"-inf"', "-Infinity")
+    (tmp_path / "old.json").write_text(text)
+    assert load(tmp_path / "old.json") == odd()
+
+
+def test_an_answer_comes_back() -> None:
+    answer = Answer(
+        "pjrt:x", Verdict.MISMATCH, Comparison(3, worst_ulp=math.inf, worst_output=0, worst_index=(1, 2)),
+        error={"kind": "PjrtCall", "lhs": [1, 2]}, seconds={"execute": 1.5},
+    )  # fmt: skip
+    assert from_json(Answer, to_json(answer)) == answer
+    assert math.isnan(from_json(Comparison, to_json(Comparison(worst_ulp=math.nan))).worst_ulp or 0.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"colour": "red"}, r"\$: unknown keys \['colour'\]"),
+        ({"programs": "three"}, r"\$\.programs: str where int is expected"),
+        ({"programs": True}, r"\$\.programs: bool"),
+        ({"programs": None}, r"\$\.programs: NoneType"),
+        ({"reduce_seconds": "soon"}, r"\$\.reduce_seconds: str where a number is expected"),
+        ({"also": "native"}, r"\$\.also: str where list is expected"),
+        ({"also": [1]}, r"\$\.also\[0\]: int where str is expected"),
+        ({"inputs": [["a", "b", "c"]]}, r"\$\.inputs\[0\]: 3 entries, not 2"),
+        ({"values": [{"name": "x"}]}, r"\$\.values\[0\]: .*missing"),
+        ({"values": [7]}, r"\$\.values\[0\]: int where dict is expected"),
+    ],
+)
+def test_another_type_is_said_with_its_place(change: dict[str, object], words: str) -> None:
+    content = json.loads(to_json(sample.finding())) | change
+    with pytest.raises(FormatError, match=words):
+        from_json(Finding, json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", "null", '{"tenferro_campaign": 3}', '{"tenferro_campaign": 2}', "[" * 100_000]
+)
+def test_a_file_that_is_no_record(tmp_path: Path, text: str) -> None:
+    (tmp_path / "c.json").write_text(text)
+    with pytest.raises(FormatError, match=r"c\.json"):
+        load(tmp_path / "c.json")
+
+
+def test_a_verdict_that_is_none() -> None:
+    with pytest.raises(FormatError, match=r"\$\.verdict: 'fine' is not a valid Verdict"):
+        from_json(Answer, '{"executor": "native", "verdict": "fine"}')
