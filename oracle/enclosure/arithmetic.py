@@ -189,7 +189,10 @@ def multiply(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     raw = _unrounded_product(f, x, y, exact_low, exact_high)
     alternative = _regrouped_product(f, x, y) if c.model.rewrite else None
     if alternative is not None:
-        down, up = alternative
+        # where each factor and the product are exact, so is every grouping: parts of the product have no more bits than it
+        kept = _exactly(x) & _exactly(y) & (raw[0] == raw[1]) & (raw[0] == lo) & (raw[1] == hi)
+        single: Array = raw[0]
+        down, up = (np.asarray(np.where(kept, single, v), v.dtype) for v in alternative)
         lo, hi = np.fmin(lo, f.nearest(down)), np.fmax(hi, f.nearest(up))
         raw = (
             np.where(np.isnan(down), raw[0], np.fmin(raw[0], down)),
@@ -198,6 +201,12 @@ def multiply(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         pos, neg = _zero_signs(x, y)
         result = build(c.model, c.dtype, lo, hi, nan, pos, neg | (x.neg_zero & y.neg_zero))  # sqrt(-0) sqrt(-0) as -0
     return replace(result, unrounded=Unrounded("product", *raw, shared(x, y) or shared(y, x)))
+
+
+def _exactly(x: Enclosure) -> Array:
+    """A known value that came about without rounding."""
+    u = x.unrounded
+    return np.asarray((x.lo == x.hi) if u is None else (u.lo == u.hi) & (u.lo == x.lo) & (x.lo == x.hi))
 
 
 def shared(x: Enclosure, other: Enclosure) -> bool:
@@ -297,6 +306,10 @@ def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
 
     lo, hi = bounds(x.lo, x.hi, y.lo, y.hi)
     low, high = f.nearest(lo), f.nearest(hi)
+    # a quotient by a power of two is exact, as a product with its reciprocal is
+    usual = (np.abs(low) > f.min_normal) | (low == 0)
+    halved = (np.abs(np.frexp(y.lo)[0]) == 0.5) & (y.lo == y.hi) & (y.unrounded is None) & usual & np.isfinite(low)
+    halved &= _exactly(x) & (low == high)
     if not c.model.rewrite:
         return build(c.model, c.dtype, low, high, nan, *_zero_signs(x, y))
 
@@ -313,7 +326,8 @@ def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     real_low, real_high = np.nextafter(real_low, w(-np.inf)), np.nextafter(real_high, w(np.inf))
     if xu is not None or yu is not None:
         ulps = CHAIN_ULPS + (c.budget("Rsqrt") if yu is not None and yu.kind == "root" else 0)
-        low, high = widen(f, ulps, real_low, real_high, low, high)
+        wider = widen(f, ulps, real_low, real_high, low, high)
+        low, high = np.where(halved, low, wider[0]), np.where(halved, high, wider[1])
     if outer:  # x * (1 / y), the reciprocal rounded
         for end in (y.lo,) if y.is_point else (y.lo, y.hi):
             reciprocal = f.nearest(1 / end)
@@ -326,6 +340,7 @@ def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     scaled = outer or x.const
     if scaled:  # as a product with a rounded reciprocal
         real_low, real_high = outward(f, 1, real_low, real_high)
+        real_low, real_high = np.where(halved, low, real_low), np.where(halved, low, real_high)
     empty = np.isnan(real_low)
     bounds_of_real = np.where(empty, np.inf, real_low), np.where(empty, -np.inf, real_high)
     return replace(result, unrounded=Unrounded("quotient", *bounds_of_real, scaled))

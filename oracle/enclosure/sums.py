@@ -146,9 +146,10 @@ def total(c: Context, t: Addends) -> Enclosure:
     small &= (t.quantum >= f.min_normal) | (size == 0) | (not c.model.flush)
     gamma = t.count * f.unit
     relative = gamma / (1 - gamma) if gamma < 0.5 else np.inf
+    real_low, real_high = np.where(small, lo.sum(-1), real_low), np.where(small, hi.sum(-1), real_high)
     error_lo, error_hi = (relative * s + t.underflow * n for s in (size_lo, size_hi))
-    least = f.least_at_or_above(np.where(small, lo.sum(-1), real_low - error_lo))
-    greatest = f.greatest_at_or_below(np.where(small, hi.sum(-1), real_high + error_hi))
+    least = f.least_at_or_above(np.where(small, real_low, real_low - error_lo))
+    greatest = f.greatest_at_or_below(np.where(small, real_high, real_high + error_hi))
 
     # partial sums that may overflow: those of the positive, and of the negative terms alone
     up = (size if t.merged else np.maximum(hi, 0).sum(-1)) + error_hi
@@ -329,7 +330,11 @@ def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
         corners = np.stack([low * a, low * b, high * a, high * b])
         low, high = np.fmin.reduce(corners), np.fmax.reduce(corners)
     roundings = max(n - 1, 0)  # over no element it is 1
-    error = roundings * f.unit / (1 - roundings * f.unit) + 4 * n * f.wide_unit
+    relative = roundings * f.unit / (1 - roundings * f.unit) + 4 * n * f.wide_unit
+    # small integers over a power of two: every partial product is exact
+    grain = np.minimum(quantum(lo), 1).prod(-1)
+    fine = ((lo == hi) & np.isfinite(lo)).all(-1) & (np.maximum(large, 1).prod(-1) * f.unit < grain)
+    error = np.where(fine & (grain > f.min_normal), 0, relative)
     least = f.least_at_or_above(low - error * np.abs(low))
     greatest = f.greatest_at_or_below(high + error * np.abs(high))
     certain_zero = ((x.lo == 0) & (x.hi == 0)).any(-1) & ~over & ~infinite
@@ -349,7 +354,8 @@ def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     if not c.model.contract:
         return result
     # fused with an addition that follows, the last of the products is not rounded
-    before = (n - 2) * f.unit / (1 - (n - 2) * f.unit) + 4 * n * f.wide_unit
+    relative = (n - 2) * f.unit / (1 - (n - 2) * f.unit) + 4 * n * f.wide_unit
+    before = np.where(error == 0, 0, relative)
     fixed = wild | certain_zero | none
     raw_low = np.where(fixed, least, low - before * np.abs(low))
     raw_high = np.where(fixed, greatest, high + before * np.abs(high))

@@ -498,10 +498,14 @@ class Perturbed:
         if kind in COMPLEX_FUNCTIONS or kind is Pow:
             return self.complex_function(kind, *x)
         if kind is DotGeneral:
-            left, right = np.stack([z.real, z.imag], -1), np.stack([x[1].real, x[1].imag], -1)
+            z, y = (
+                np.moveaxis(a, axes[0], -1)
+                for a, axes in ((z, op.lhs_contracting_dims), (x[1], op.rhs_contracting_dims))
+            )  # type: ignore[attr-defined]
+            left, right = np.stack([z.real, z.imag], -1), np.stack([y.real, y.imag], -1)
             flat = [a.reshape(*a.shape[:-2], -1) for a in (left, right * [1, -1], right[..., ::-1])]
             flat = [flat[0], *(a.astype(flat[0].dtype) for a in flat[1:])]
-            ends = DotGeneral((z.ndim - 1,), (x[1].ndim - 1,), (), ())
+            ends = DotGeneral((z.ndim - 1,), (y.ndim - 1,), (), ())
             return self.joined(*(self.dot(ends, flat[0], f).a for f in flat[1:]))
         other = (
             np.zeros_like if kind is Add else np.asarray

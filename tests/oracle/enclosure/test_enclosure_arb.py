@@ -19,7 +19,7 @@ from tenferro_ref.program import GraphBuilder
 @pytest.mark.parametrize("make", [lambda rng: random_program(rng, 5), chain], ids=["programs", "chains"])
 def test_arb_meets_the_enclosure_and_holds_hostile_runs(make, model):
     said = 0
-    for seed in range(40):
+    for seed in range(25):
         program, inputs = make(np.random.default_rng((21, seed)))
         program = with_all_slots(program)
         cut = narrowed(program, inputs, model)  # raises where they do not meet
@@ -28,7 +28,7 @@ def test_arb_meets_the_enclosure_and_holds_hostile_runs(make, model):
             assert e.contains(o).all(), seed
         values = arb_values(program, inputs, model)
         said += sum(v is not None for s in program.output_slots for v in values[s].reshape(-1))
-    assert said > 500
+    assert said > 300
 
 
 def test_arb_decides_what_an_interval_leaves_open():

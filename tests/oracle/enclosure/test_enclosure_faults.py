@@ -11,7 +11,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Exp, Multiply
 from tenferro_ref.program import GraphBuilder
 
-SAMPLE = 12
+SAMPLE = 8
 EXACT = [op for op, sizes in FAULTS.items() if sizes == (1,)]
 
 

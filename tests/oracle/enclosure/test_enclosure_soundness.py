@@ -29,7 +29,7 @@ def test_contractions_and_rewrites_stay_inside():
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
 def test_complex_programs_stay_inside(model):
-    for seed in range(100):
+    for seed in range(50):
         program, inputs = complex_program(np.random.default_rng((5, seed)), 6)
         found, first = escapes(program, inputs, model, model, 3, seed)
         assert not found, f"seed {seed}: {first}"
@@ -38,12 +38,12 @@ def test_complex_programs_stay_inside(model):
 @pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
 def test_indexed_programs_stay_inside(model):
     undecided = 0
-    for seed in range(60):
+    for seed in range(30):
         program, inputs = indexed_program(np.random.default_rng((6, seed)))
         found, first = escapes(program, inputs, model, model, 3, seed)
         assert not found, f"seed {seed}: {first}"
         undecided += sum(int((x.lo < x.hi).sum()) for x in enclose(program, inputs, model))
-    assert undecided > 200  # some index was undecided, and its neighbours taken in
+    assert undecided > 100  # some index was undecided, and its neighbours taken in
 
 
 def test_the_test_can_fail():
@@ -67,7 +67,7 @@ def test_the_test_can_fail():
 def test_the_hull_of_many_runs_is_not_much_narrower():
     """Tightness: the median width is at most four times the spread of what 32 hostile runs gave."""
     for kind, least in (("real", 0.95), ("complex", 0.75)):
-        seen = tightness(kind, XLA, 40)
+        seen = tightness(kind, XLA, 30)
         assert seen.decided >= least * seen.elements, f"{kind}: {seen}"
         assert np.median(seen.ratios) <= 4, f"{kind}: {seen}"
 

@@ -85,9 +85,9 @@ def test_numpy_is_within_its_budget(name, dtype):
 @pytest.mark.parametrize("dtype", COMPLEXES)
 @pytest.mark.parametrize("name", COMPLEX)
 def test_native_complex_functions_are_within_their_budget(name, dtype):
-    z = complex_arguments(name, dtype, 500, np.random.default_rng(3))
+    z = complex_arguments(name, dtype, 300, np.random.default_rng(3))
     seen = measure(name, dtype, native(name), *z)
-    assert seen.points > 300
+    assert seen.points > 200
     assert seen.ulps <= budgets()["numpy", name, dtype.name], seen
 
 
@@ -95,7 +95,7 @@ def test_native_complex_functions_are_within_their_budget(name, dtype):
 @pytest.mark.parametrize("name", COMPLEX)
 def test_the_true_complex_value_is_inside(name, dtype):
     """Nearest to the true value in both parts, in every model; an enclosure is few ULPs of the modulus wide."""
-    z = complex_arguments(name, dtype, 150, np.random.default_rng(2))
+    z = complex_arguments(name, dtype, 60, np.random.default_rng(2))
     b = GraphBuilder()
     program = b.build(b.apply(BY_NAME[name](), *(b.input(dtype, a.shape) for a in z)))
     part = dtype.real.numpy.type
@@ -113,7 +113,7 @@ def test_the_true_complex_value_is_inside(name, dtype):
                 assert p.lo[i] <= v <= p.hi[i], (model.name, args)
             wide = max(float(p.hi[i] - p.lo[i]) for p in parts) / np.spacing(part(np.hypot(*map(float, near))))
             assert wide <= 2.5 * max(budgets()[model.name, name, dtype.name], 1) + 8 or name == "Pow" or model is XLA
-        assert seen > 100
+        assert seen > 40
 
 
 def test_every_model_has_every_budget():
