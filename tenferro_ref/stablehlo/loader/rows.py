@@ -124,10 +124,9 @@ def _(b: Tracer, op: Any) -> Value:
 
 @row("iota")
 def _(b: Tracer, op: Any) -> Value:
-    type_, axis = result_type(op), attribute(op, "iota_dimension")
-    shape = result_shape(op)
-    line = np.arange(shape[axis]).astype(type_.dtype.numpy)
-    return b.array(np.broadcast_to(line.reshape([-1 if a == axis else 1 for a in range(len(shape))]), shape))
+    shape, axis = result_shape(op), attribute(op, "iota_dimension")
+    line = b.array(np.arange(shape[axis]).astype(result_type(op).dtype.numpy))
+    return line if len(shape) == 1 else b.apply(BroadcastInDim(shape, (axis,)), line)
 
 
 # --- structural -------------------------------------------------------------------------------------------------------
