@@ -152,6 +152,14 @@ def _descending(x: Matrix) -> Check:
     return Check("order", float(np.maximum(np.diff(x), 0).max(initial=0.0)), 0.0)
 
 
+def _positive(s: _Scale, columns: Matrix) -> Check:
+    """A gauge: the largest entry of each column, or one as large, is positive (SEMANTICS 6)."""
+    size = np.abs(columns)
+    largest = size >= size.max(0) * (1 - 16 * s.unit)
+    off = np.where(largest, np.abs(columns - size), np.inf).min(0) / np.where(size.max(0) == 0, 1, size.max(0))
+    return Check("gauge", float(off.max(initial=0.0)), 16 * s.unit)
+
+
 def _symmetrised(a: Matrix) -> Matrix:
     """From its lower triangle, which is all that is read."""
     low = np.tril(a, -1)
@@ -234,12 +242,14 @@ def _full_piv_lu(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix]) -> 
 
 
 @_judge("Qr")
-def _qr(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix]) -> Iterator[Check]:
+def _qr(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix], *, gauge: str) -> Iterator[Check]:
     """Theorem 19.4: columns of Q R - A within gamma~_mn |a_j|; equation 19.13: Q within sqrt(n) gamma~_mn of orthogonal."""
     (a,), (q, r) = given, made
     bound = s.growing(a.size)
     yield _zero("upper triangular", np.tril(r, -1))
     yield _orthogonal("orthogonal", q, bound)
+    if gauge != "Raw":
+        yield _positive(s, np.diag(r)[np.newaxis])
     columns = np.sqrt((np.abs(a) ** 2).sum(0))
     # the thin Q itself is off by another sqrt(n) gamma~
     allowed = (1 + np.sqrt(q.shape[1])) * bound * columns + s.tiny * len(a)
@@ -247,13 +257,15 @@ def _qr(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix]) -> Iterator[
 
 
 @_judge("Svd")
-def _svd(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix]) -> Iterator[Check]:
+def _svd(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix], *, gauge: str) -> Iterator[Check]:
     """Two sided Householder reduction, then a backward stable iteration: U S V^H is A within a norm-wise gamma~."""
     (a,), (u, values, vt) = given, made
     bound = s.growing(a.size)
     yield from _singular_values(values)
     yield _orthogonal("left vectors", u, bound)
     yield _orthogonal("right vectors", _h(vt), bound)
+    if gauge != "Raw":
+        yield _positive(s, u)
     residual = _norm((u * values) @ vt - a)
     yield Check("residual", residual, 2 * bound * _norm(a) + s.tiny * a.size)
 
@@ -278,12 +290,14 @@ def _standard(a: Matrix) -> Matrix:
 
 
 @_judge("Eigh")
-def _eigh(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix]) -> Iterator[Check]:
+def _eigh(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix], *, gauge: str) -> Iterator[Check]:
     """A V = V diag(w) within a norm-wise gamma~, V orthogonal, w ascending."""
     (a,), (values, v) = given, made
     a, bound = _symmetrised(a), s.growing(a.size)
     yield _descending(-values)
     yield _orthogonal("orthogonal", v, bound)
+    if gauge != "Raw":
+        yield _positive(s, v)
     allowed = 2 * bound * _norm(a) + s.tiny * a.size
     yield Check("residual", _norm(a @ v - v * values), allowed)
 

@@ -124,3 +124,22 @@ def test_nothing_is_asked_of_what_is_not_finite_and_other_families_are_refused()
     assert checks(op("Qr"), [np.zeros((0, 2))], [np.zeros((0, 0)), np.zeros((0, 2))]) == []
     with pytest.raises(UnsupportedOp, match="invariants"):
         checks(Extension.of("other.v1", "Svd", {}), [a], [a])
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(
+    ("name", "gauge"), [("Svd", "CanonicalPivot"), ("Qr", "PositiveDiagonal"), ("Eigh", "CanonicalPivot")]
+)
+def test_gauges_are_asked_for(name, gauge, dtype):
+    (a,) = operands(name, np.random.default_rng(4), dtype, 5, 5)
+    fixed = op(name, gauge=gauge)
+    made = [x.copy() for x in execute(fixed, [a])]
+    assert not compare(fixed, [a], made).outside
+    if name == "Qr":
+        made[0][:, 1], made[1][1] = -made[0][:, 1], -made[1][1]
+    elif name == "Svd":
+        made[0][:, 1], made[2][1] = -made[0][:, 1], -made[2][1]
+    else:
+        made[1][:, 1] *= -1
+    assert not compare(op(name), [a], made).outside
+    assert {c.name for c in checks(fixed, [a], made) if not c.holds} == {"gauge"}
