@@ -146,12 +146,12 @@ class Worksite:
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """A batch at work: its programs, what they should give, and what is answered already."""
+    """A batch at work: its programs, what they should give, and the answers so far; all of them are in the store too."""
 
     job: Job
     cases: Sequence[Case]
     references: Sequence[Reference]
-    answered: set[tuple[int, str]]
+    answers: dict[tuple[int, str], Answer]
 
 
 def work(site: Worksite, *, reduce_early: bool) -> None:
@@ -190,11 +190,11 @@ def _batches(site: Worksite) -> Iterator[_Batch]:
             cases = generate(site.stream.plan.seed, job.number, site.stream.plan.batch)[: job.programs]
             site.store.put_programs(job, cases)
         site.lap("generate")
-        batch = _Batch(job, cases, [Reference(c, NativeExecutor()) for c in cases], site.store.answered(job))
+        batch = _Batch(job, cases, [Reference(c, NativeExecutor()) for c in cases], site.store.answers(job))
         if job.claims > _CLAIMS:
             _run_carefully(site, batch)
         for number, reference in enumerate(batch.references):
-            if any((number, executor.name) not in batch.answered for executor in site.executors):
+            if any((number, executor.name) not in batch.answers for executor in site.executors):
                 reference.prepare(executor.model for executor in site.executors)
         yield batch
 
@@ -206,37 +206,40 @@ def _judge_group(site: Worksite, group: Sequence[Executor], batch: _Batch) -> No
     for start in range(0, len(numbers), size):
         answers: list[tuple[int, Answer]] = []
         for executor in group:
-            todo = [n for n in numbers[start : start + size] if (n, executor.name) not in batch.answered]
+            todo = [n for n in numbers[start : start + size] if (n, executor.name) not in batch.answers]
             answers += zip(todo, judge_many(executor, [batch.references[n] for n in todo]), strict=True)
         if answers:
-            site.store.put_answers(batch.job, answers)
+            _keep(site, batch, answers)
+
+
+def _keep(site: Worksite, batch: _Batch, answers: Sequence[tuple[int, Answer]]) -> None:
+    site.store.put_answers(batch.job, answers)
+    batch.answers.update({(number, answer.executor): answer for number, answer in answers})
 
 
 def _run_carefully(site: Worksite, batch: _Batch) -> None:
     """Answer a program at a time, each announced: the one that ends this process is known at the next attempt."""
     for number, reference in enumerate(batch.references):
         for executor in site.executors:
-            if (number, executor.name) in batch.answered:
+            if (number, executor.name) in batch.answers:
                 continue
             if site.store.strike(batch.job, number, executor.name) > _STRIKES:
                 error = WorkerDied(worker=_THIS, how=f"ended {_STRIKES} times", stderr_tail="")
                 answer = Answer(executor.name, Verdict.CRASH, reason=f"{error.kind}: {error}", error=error.to_json())
             else:
                 answer = judge(executor, reference)
-            site.store.put_answers(batch.job, [(number, answer)])
-            batch.answered.add((number, executor.name))
+            _keep(site, batch, [(number, answer)])
 
 
 def _finish(site: Worksite, batch: _Batch, futures: Sequence[Future[None]]) -> None:
     """Wait for the answers, count them, look at what disagrees, seal the batch."""
     for future in futures:
         future.result()
-    answers = site.store.answers(batch.job)
     tally, doubts = Tally(), []
     for number, case in enumerate(batch.cases):
         tally.add_case(case)
         for executor in site.executors:
-            answer = answers[number, executor.name]
+            answer = batch.answers[number, executor.name]
             tally.add_answer(case, answer)
             if answer.verdict.is_disagreement:
                 if (answer.error or {}).get("worker") == _THIS:  # it must not be run again

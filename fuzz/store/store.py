@@ -306,13 +306,6 @@ class Store:
         )
         return {(number, executor): from_json(Answer, text, self.path) for number, executor, text in rows}
 
-    def answered(self, job: Job) -> set[tuple[int, str]]:
-        """The keys of `answers`."""
-        rows = self.database.all(
-            "SELECT number, executor FROM answer WHERE stream = ? AND batch = ?", (job.stream, job.number)
-        )
-        return {(number, executor) for number, executor in rows}
-
     def strike(self, job: Job, number: int, executor: str) -> int:
         """Say that `executor` is about to run a program alone; how often that was said of it."""
         with self.database.write() as write:

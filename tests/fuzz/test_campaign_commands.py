@@ -73,7 +73,7 @@ def test_a_campaign_from_its_beginning_to_its_report(tmp_path: Path) -> None:
 def test_killed_and_resumed_it_is_as_if_nothing_had_been(tmp_path: Path) -> None:
     """`kill -9` of the whole campaign, twice, at whatever moment."""
     store = tmp_path / "s.sqlite"
-    arguments: list[object] = ["run", store, "--seed", 4, "--programs", 96, "--workers", 1, *NATIVE]
+    arguments: list[object] = ["run", store, "--seed", 4, "--programs", 64, "--workers", 1, *NATIVE]
     for _ in range(2):
         process = subprocess.Popen(
             [sys.executable, "-m", "tenferro_ref", "fuzz", *map(str, arguments)],
@@ -89,7 +89,7 @@ def test_killed_and_resumed_it_is_as_if_nothing_had_been(tmp_path: Path) -> None
     while (run := fuzz(*arguments)).status == 3 and time.monotonic() < deadline:
         assert "in use by" in run.err
     assert run.status == 0, run
-    assert fuzz("run", tmp_path / "whole", "--seed", 4, "--programs", 96, "--workers", 1, *NATIVE).status == 0
+    assert fuzz("run", tmp_path / "whole", "--seed", 4, "--programs", 64, "--workers", 1, *NATIVE).status == 0
     assert facts(store) == facts(tmp_path / "whole")
 
 

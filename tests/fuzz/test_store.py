@@ -259,7 +259,6 @@ class TestBatches:
             assert digest(store.programs(job)) == digest(cases)
             store.put_answers(job, [(0, answer("native")), (3, answer("other"))])
             assert store.answers(job) == {(0, "native"): answer("native"), (3, "other"): answer("other")}
-            assert store.answered(job) == {(0, "native"), (3, "other")}
 
     def test_an_answer_cannot_come_twice(self) -> None:
         with Store() as store:
@@ -268,7 +267,7 @@ class TestBatches:
             store.put_answers(job, [(0, answer("native"))])
             with pytest.raises(StoreDamaged, match="UNIQUE"):
                 store.put_answers(job, [(1, answer("native")), (0, answer("native"))])
-            assert store.answered(job) == {(0, "native")}
+            assert store.answers(job).keys() == {(0, "native")}
 
     def test_only_the_holder_seals_and_only_once(self) -> None:
         with Store() as store:
