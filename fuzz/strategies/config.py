@@ -35,7 +35,7 @@ class Config:
     """
 
     ops: tuple[type[Op], ...] | None = None
-    dtypes: tuple[DType, ...] = (DType.F32, DType.F64, DType.I32, DType.I64, DType.Bool)
+    dtypes: tuple[DType, ...] = tuple(DType)
     min_instructions: int = 1
     max_instructions: int = 14
     max_elements: int = 20_000

@@ -67,8 +67,10 @@ class Growth:
         self.own = 1
         self.regime: Regime = REGIMES(head)
         integers = [d for d in config.dtypes if d.is_int]
-        floats = [d for d in config.dtypes if d.is_float or d.is_complex] or integers or list(config.dtypes)
-        self.main: DType = head.choose(integers if integers and head.chance(8) else floats)
+        floats = [d for d in config.dtypes if d.is_float]
+        spectra = [d for d in config.dtypes if d.is_complex]
+        rare = (integers if head.chance(8) else []) or (spectra if head.chance(10) else [])
+        self.main: DType = head.choose(rare or floats or spectra or integers or list(config.dtypes))
         self._dtypes = Weighted([(self.main, 70.0), *((d, 30.0 / len(config.dtypes)) for d in config.dtypes)])
         self.max_rank = config.max_rank if head.chance(10) else min(config.usual_rank, config.max_rank)
         self.style = head.choose(_STYLES)

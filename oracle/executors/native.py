@@ -1,4 +1,4 @@
-"""The native executor and its variants: segmented, unsegmented, without passes, without one pass."""
+"""The native executor and its variants: unsegmented, without passes or one of them, fusing tensors of any size."""
 
 from __future__ import annotations
 
@@ -75,11 +75,16 @@ class NativeExecutor:
 
 
 def native_variants() -> tuple[NativeExecutor, ...]:
-    """Every native executor by name: `native`, `native-unsegmented`, `native-nopasses`, `native-without:PASS`."""
+    """Every native executor by name.
+
+    `native`; `native-unsegmented`; `native-nopasses`; `native-fused`, which fuses tensors of any size;
+    `native-without:PASS`.
+    """
     return (
         NativeExecutor(),
         NativeExecutor("native-unsegmented", segmented=False),
         NativeExecutor("native-nopasses", passes=()),
+        NativeExecutor("native-fused", fusion_threshold=0),
         *(
             NativeExecutor(f"native-without:{name}", passes=tuple(p for p in DEFAULT_PIPELINE if p != name))
             for name in DEFAULT_PIPELINE

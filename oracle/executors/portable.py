@@ -9,7 +9,8 @@ from oracle.executors.modules import ModuleExecutor
 from oracle.isolation import Worker
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
-from tenferro_ref.ops import Cos, DotGeneral, Sin, Tanh
+from tenferro_ref.extensions.standard import STANDARD
+from tenferro_ref.ops import Cos, DotGeneral, Extension, Sin, Tanh
 from tenferro_ref.program import LoweringView
 
 
@@ -27,8 +28,10 @@ class InterpreterExecutor(ModuleExecutor):
         ModuleExecutor.__init__(self, "interpreter", worker, "numpy")
 
     def check(self, view: LoweringView) -> None:
-        """It aborts on a contraction over nothing."""
+        """It aborts on a contraction over nothing, and on what it does not know: transforms and decompositions."""
         for ins in view.instructions():
+            if isinstance(ins.op, Extension) and ins.op.family not in STANDARD:
+                raise UnsupportedOp(op=ins.op_name, reason=f"the interpreter has no {ins.op.op}, and aborts on it")
             if isinstance(ins.op, DotGeneral):
                 lhs = view.static_type(ins.input_slots[0]).shape
                 if any(lhs[axis] == 0 for axis in ins.op.lhs_contracting_dims):

@@ -39,7 +39,7 @@ def parity(
     plan = Plan(chosen, count, minutes, command=command)
     pool = Pool()
     try:
-        selection = pool.select(split(executors), lanes=("parity", "defaults"))
+        selection = pool.select(split(executors), lanes=("parity", "defaults"), others=("interpreter",))
         if not any(isinstance(e, PjrtExecutor) for e in selection.executors) and executors == "all":
             raise MissingDependency(
                 name="a PJRT plugin",

@@ -11,28 +11,24 @@ from collections import Counter
 import pytest
 
 from fuzz.generate import describe, generate
-from fuzz.strategies import DEFAULT, STRATEGY, Config, default_ops
+from fuzz.strategies import DEFAULT, Config, default_ops
 from fuzz.strategies.growth import BIG
 from fuzz.strategies.rows import admitted
 from oracle.case import Case
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PassResult, compile_std_to_exec, run_passes
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import OPS, Abs, Add, Compare, Constant, Convert, DotGeneral, Negate, ReduceSum
+from tenferro_ref.ops import Abs, Add, Compare, Constant, Convert, DotGeneral, Negate, ReduceSum
 from tenferro_ref.program import dumps, loads, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.tensor import same_bits
 
 #: Everything below is reached within this many programs.
-PROGRAMS = 2_000
+PROGRAMS = 3_000
 
 
 @pytest.fixture(scope="module")
 def sample() -> list[Case]:
     return [case for batch in range(10) for case in generate(20, batch, PROGRAMS // 10)]
-
-
-#: What every layer handles or not: the generator alone.
-WHOLE = Config(ops=tuple(op for op in OPS if op in STRATEGY), dtypes=tuple(DType))
 
 
 @pytest.fixture(scope="module")
@@ -82,27 +78,6 @@ def test_every_feature_is_reached(reached: Counter[str], feature: str) -> None:
     assert reached[feature] >= 3
 
 
-@pytest.fixture(scope="module")
-def whole() -> Counter[str]:
-    """Features of programs over the whole vocabulary and all dtypes; each of them runs, segmented and not."""
-    total: Counter[str] = Counter()
-    executor = GraphExecutor()
-    for batch in range(10):
-        for number, case in enumerate(generate(21, batch, PROGRAMS // 10, WHOLE)):
-            total.update(describe(case))
-            if number % 5 == 0:
-                program = compile_std_to_exec(case.program, verify=True)
-                outputs = executor.eval_exec_ir(program, case.inputs)
-                again = executor.eval_unsegmented(program, case.inputs)
-                assert all(same_bits(a, b) for a, b in zip(outputs, again, strict=True))
-    return total
-
-
-def test_the_whole_vocabulary_is_reached(whole: Counter[str]) -> None:
-    pairs = {f"op: {op.__name__} {dtype}" for op in WHOLE.vocabulary for dtype in admitted(op, WHOLE.dtypes)}
-    assert sorted(pairs - whole.keys()) == []
-
-
 @pytest.mark.parametrize(
     "feature",
     [
@@ -116,8 +91,8 @@ def test_the_whole_vocabulary_is_reached(whole: Counter[str]) -> None:
         *(f"extension: {op}" for op in ("einsum", "fft", "ifft", "rfft", "irfft")),
     ],
 )  # fmt: skip
-def test_every_feature_of_indexing_and_of_extensions_is_reached(whole: Counter[str], feature: str) -> None:
-    assert whole[feature] >= 3
+def test_every_feature_of_indexing_and_of_extensions_is_reached(reached: Counter[str], feature: str) -> None:
+    assert reached[feature] >= 3
 
 
 def test_every_pass_finds_work_and_every_rule_fires(sample: list[Case]) -> None:
