@@ -1,0 +1,90 @@
+"""Programs with decompositions are judged in stages.
+
+Factors are not unique, so nothing that is computed from them has an enclosure of its own. Instead the executor is asked for
+the operands and results of each linalg op beside the outputs: the op is held to its backward-error bounds on the executor's
+own operands (`decompositions`), and everything else to the enclosure of the program in which the executor's factors are
+inputs. Asked so, a compiler may fuse otherwise than for the program itself; that is what this judgement costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from oracle import decompositions
+from oracle.case import Case
+from oracle.compare import compare
+from oracle.enclosure import MODELS, enclose
+from oracle.executors import Executor
+from oracle.verdict import Comparison
+from tenferro_ref.extensions import linalg
+from tenferro_ref.ops import Extension
+from tenferro_ref.program import GraphProgram, Instruction
+from tenferro_ref.tensor import Array, type_of
+
+
+def decomposing(program: GraphProgram) -> list[Instruction]:
+    """The instructions that are ops of the linalg family."""
+    return [i for i in program.instructions if isinstance(i.op, Extension) and i.op.family == linalg.FAMILY]
+
+
+def judge_stages(executor: Executor, case: Case) -> Comparison:
+    """The comparison of all stages: invariants of the factors, and elements of everything else.
+
+    Raises
+    ------
+    TenferroError
+        What the executor raises, or an op of the program that no enclosure knows.
+    """
+    program = case.program
+    ops = decomposing(program)
+    given = set(program.input_slots)
+    made = {slot for ins in ops for slot in ins.output_slots}
+    operands = {slot for ins in ops for slot in ins.input_slots} - given - made
+    wanted = tuple(dict.fromkeys((*program.output_slots, *sorted(operands | made))))
+    outputs = executor.run(Case(replace(program, output_slots=wanted), case.inputs)).outputs
+    values = {**dict(zip(program.input_slots, case.inputs, strict=True)), **dict(zip(wanted, outputs, strict=True))}
+    found = []
+    for ins in ops:
+        op = ins.op
+        assert isinstance(op, Extension)
+        found.append(
+            decompositions.compare(op, [values[s] for s in ins.input_slots], [values[s] for s in ins.output_slots])
+        )
+    rest = [slot for slot in wanted if slot not in made and slot not in given]
+    cut = _cut(case, ops, rest, values)
+    observed = [values[slot] for slot in rest]
+    found.append(compare(enclose(cut.program, cut.inputs, MODELS[executor.model]), None, observed, observed))
+    return _merged(found)
+
+
+def _cut(case: Case, ops: Sequence[Instruction], outputs: Sequence[int], values: dict[int, Array]) -> Case:
+    """The program without `ops`: their results are inputs, with the values that there are."""
+    program = case.program
+    slots = [slot for ins in ops for slot in ins.output_slots]
+    given = [values[slot] for slot in slots]
+    shorter = replace(
+        program,
+        instructions=tuple(ins for ins in program.instructions if ins not in ops),
+        input_slots=(*program.input_slots, *slots),
+        input_types=(*program.input_types, *map(type_of, given)),
+        output_slots=tuple(outputs),
+    )
+    return Case(shorter, (*case.inputs, *given))
+
+
+def _merged(found: Sequence[Comparison]) -> Comparison:
+    """Sums; the first that is outside speaks for all."""
+    wrong = next((c for c in found if c.outside), Comparison())
+    return replace(
+        wrong,
+        elements=sum(c.elements for c in found),
+        decided=sum(c.decided for c in found),
+        outside=sum(c.outside for c in found),
+        forgiven=0,
+        worst_ulp=None,
+        widths=(),
+    )
+
+
+__all__ = ["decomposing", "judge_stages"]

@@ -1,0 +1,112 @@
+"""Programs with decompositions: factors by their invariants, the rest by enclosures, on every executor that has the op."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from oracle.case import Case
+from oracle.executors import Execution, NativeExecutor, Pool
+from oracle.judge import Reference, judge
+from oracle.verdict import Verdict
+from tenferro_ref import frontend as tn
+from tenferro_ref.extensions import linalg
+from tenferro_ref.program import GraphBuilder
+from tests.plugins import CPU_PLUGINS, plugin_or_skip
+
+DTYPES = {"F32": np.float32, "F64": np.float64, "C32": np.complex64, "C64": np.complex128}
+
+
+def solved(dtype: str, batch: tuple[int, ...] = (2,)) -> Case:
+    """exp of the solution of L x = b, L the Cholesky factor of X X^H + I."""
+    b = GraphBuilder()
+    x, one, rhs = (b.input(dtype, (3, n, *batch)) for n in (3, 3, 2))
+    gram = tn.einsum("ik...,jk...->ij...".replace("...", "z" * len(batch)), x, tn.conj(x))
+    factor = linalg.cholesky(gram + one)
+    program = b.build(tn.exp(linalg.triangular_solve(factor, rhs)), factor)
+    rng = np.random.default_rng(7)
+
+    def draw(*shape: int) -> np.ndarray:
+        z = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if dtype[0] == "C" else 0)
+        return z.astype(DTYPES[dtype])
+
+    unit = np.broadcast_to(np.eye(3).reshape(3, 3, *(1,) * len(batch)), (3, 3, *batch)).astype(DTYPES[dtype])
+    return Case.of(program, [draw(3, 3, *batch), unit, draw(3, 2, *batch)])
+
+
+def decomposed(op: str) -> Case:
+    b = GraphBuilder()
+    x = b.input("F64", (4, 4))
+    outputs = getattr(linalg, op)(x)
+    values = outputs if isinstance(outputs, tuple) else (outputs,)
+    a = np.random.default_rng(1).standard_normal((4, 4))
+    return Case.of(b.build(*values, values[0] * 2.0), [a @ a.T + np.eye(4)])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["native", "native-unsegmented", "native-nopasses"])
+def test_native_executors_pass(dtype: str, name: str) -> None:
+    answer = judge(Pool().make(name), Reference(solved(dtype), NativeExecutor()))
+    assert answer.verdict is Verdict.PASS, answer.reason
+    assert answer.comparison.decided == answer.comparison.elements > 20
+
+
+@pytest.mark.parametrize("plugin", CPU_PLUGINS)
+def test_plugins_pass(plugin: str) -> None:
+    plugin_or_skip(plugin)
+    pool = Pool()
+    try:
+        for dtype in DTYPES:
+            answer = judge(pool.make(f"pjrt:{plugin}@fast"), Reference(solved(dtype, ()), NativeExecutor()))
+            assert answer.verdict is Verdict.PASS, (dtype, answer.reason)
+    finally:
+        pool.close()
+
+
+@dataclass(frozen=True)
+class _Bent(NativeExecutor):
+    """Multiplies one of the outputs that it is asked for."""
+
+    output: int = 0
+    factor: float = 1.0
+    name: str = "bent"
+
+    def run(self, case: Case) -> Execution:
+        execution = NativeExecutor.run(self, case)
+        outputs = list(execution.outputs)
+        outputs[self.output] = outputs[self.output] * np.asarray(self.factor, outputs[self.output].dtype)
+        return replace(execution, outputs=tuple(outputs))
+
+    def bit_exact(self, case: Case) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("op", ["cholesky", "lu", "qr", "svd", "eigh", "svdvals"])
+def test_a_wrong_factor_is_caught_and_a_right_one_is_not(op: str) -> None:
+    reference = Reference(decomposed(op), NativeExecutor())
+    assert judge(_Bent(), reference).verdict is Verdict.PASS
+    answer = judge(_Bent(factor=1 + 1e-6), reference)
+    assert answer.verdict is Verdict.MISMATCH
+    assert "at most" in answer.reason
+
+
+def test_what_is_computed_from_the_factors_is_held_to_them() -> None:
+    case = decomposed("svd")
+    doubled = len(case.program.output_slots) - 1
+    answer = judge(_Bent(output=doubled, factor=1 + 1e-6), Reference(case, NativeExecutor()))
+    assert answer.verdict is Verdict.MISMATCH
+    assert answer.comparison.value_class == "expected finite, got other finite"
+
+
+def test_a_refused_matrix_decides_nothing_about_executors_that_have_no_errors() -> None:
+    plugin_or_skip("xla081")
+    b = GraphBuilder()
+    case = Case.of(b.build(linalg.cholesky(b.input("F64", (2, 2)))), [-np.eye(2)])
+    reference, pool = Reference(case, NativeExecutor()), Pool()
+    try:
+        assert judge(pool.make("pjrt:xla081@fast"), reference).verdict is Verdict.UNDECIDED
+    finally:
+        pool.close()
+    assert judge(NativeExecutor("native-unsegmented", segmented=False), reference).verdict is Verdict.PASS
