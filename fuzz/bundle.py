@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -31,7 +32,7 @@ from tenferro_ref import __version__
 from tenferro_ref.errors import FormatError, MissingDependency, TenferroError
 from tenferro_ref.files import read_text, write_atomically
 from tenferro_ref.program import ExecProgram, loads
-from tenferro_ref.tensor import Array, load_npz, same_bits, save_npz, type_of
+from tenferro_ref.tensor import load_npz, same_bits, save_npz, type_of
 
 VERSION = 1
 #: A script that takes longer than this hangs.
@@ -284,11 +285,14 @@ def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]
         "the program's output, so no sequence of permitted roundings leads to it."
     )
     yield ""
-    yield from ("| value | type | may be | reference |", "|---|---|---|---|")
+    yield from ("| value | type | element | may be | reference |", "|---|---|---|---|---|")
     values = evaluate_all(case)
+    wrong = next((tuple(json.loads(row.index)) for row in finding.values if row.outside), ())
     for slot, what in _instructions(case):
-        type_ = case.program.slot_types[slot]
-        yield f"| %{slot} = {what} | {type_} | {_sets(steps[slot])} | {_numbers(values.get(slot))} |"
+        for index in _shown(steps[slot].shape, wrong):
+            words = interval_words(steps[slot], index)
+            number = repr(values[slot][index].item()) if slot in values else ""
+            yield f"| %{slot} = {what} | {case.program.slot_types[slot]} | {list(index)} | {words} | {number} |"
 
 
 def _instructions(case: Case) -> Iterator[tuple[int, str]]:
@@ -300,16 +304,11 @@ def _instructions(case: Case) -> Iterator[tuple[int, str]]:
             yield slot, f"{ins.op.name}({operands})"
 
 
-def _sets(enclosure: Enclosure) -> str:
-    shown = [interval_words(enclosure, index) for index in list(np.ndindex(enclosure.shape))[:_SHOWN]]
-    return ", ".join(shown) + (", ..." if enclosure.lo.size > _SHOWN else "") or "no element"
-
-
-def _numbers(value: Array | None) -> str:
-    if value is None:
-        return ""
-    shown = [repr(v) for v in value.ravel("C")[:_SHOWN].tolist()]
-    return ", ".join(shown) + (", ..." if value.size > _SHOWN else "")
+def _shown(shape: tuple[int, ...], wrong: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Elements of a value that the table shows: the one that is wrong in the end if it has such a one, else the first ones."""
+    if len(wrong) == len(shape) and all(i < n for i, n in zip(wrong, shape, strict=True)):
+        return [wrong]
+    return list(itertools.islice(np.ndindex(shape), _SHOWN))
 
 
 def _line(words: str) -> str:

@@ -7,6 +7,7 @@ generates and evaluates the next batch. Nothing here prints.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import json
 import os
@@ -16,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,8 @@ import numpy as np
 from fuzz.bundle import confirm, write_bundle
 from fuzz.generate import generate
 from fuzz.known import load_known
-from fuzz.records import Campaign
-from fuzz.store import Doubt, Job, Plan, Store, Stream, digest
+from fuzz.records import Campaign, Finding
+from fuzz.store import Doubt, Job, Kin, Plan, Store, Stream, digest
 from fuzz.store.recorded import recorded, short_id
 from fuzz.store.tally import Tally
 from fuzz.triage import Suspect, inspect, to_finding
@@ -40,6 +41,8 @@ from tenferro_ref.errors import UsageError, WorkerDied
 _CLAIMS = 2
 #: ... and a program that was begun so often, alone, without an answer has ended this process each time.
 _STRIKES = 2
+#: How much longer than the first a second attempt at reducing may take.
+_PATIENCE = 2
 #: What dies of it, as the error in the answer says, and the attribution.
 _THIS, _DEADLY = "of the campaign", "ends the process"
 
@@ -266,9 +269,7 @@ def _reduce_one(site: Worksite) -> bool:
     doubt = kin.smallest
     executor = site.by_name[doubt.answer.executor]
     suspect = Suspect(executor, doubt.case, doubt.answer, doubt.op, doubt.dtype, doubt.attribution)
-    finding, case = to_finding(
-        suspect, site.pool, load_known(), programs=kin.programs, also=kin.also, budget_seconds=plan.reduce_seconds
-    )
+    finding, case = _reduced(site, kin, suspect)
     confirmed = None
     if site.bundles is not None:
         folder = site.bundles / short_id(finding.signature)
@@ -278,6 +279,23 @@ def _reduce_one(site: Worksite) -> bool:
     site.lap("reduce")
     site.flush()
     return True
+
+
+def _reduced(site: Worksite, kin: Kin, suspect: Suspect) -> tuple[Finding, Case]:
+    """The finding; where the budget ran out and nobody knows the signature, after a second and longer attempt.
+
+    A program that is not minimal has a signature of its own, which would make something known look new.
+    """
+    budget = site.stream.plan.reduce_seconds
+    attempt = partial(to_finding, pool=site.pool, known=load_known(), programs=kin.programs, also=kin.also)
+    finding, case = attempt(suspect, budget_seconds=budget)
+    if finding.known or finding.reduce_seconds < budget or not budget:
+        return finding, case
+    again = dataclasses.replace(suspect, case=case)
+    longer, case = attempt(again, budget_seconds=_PATIENCE * budget)
+    seconds = finding.reduce_seconds + longer.reduce_seconds
+    original = finding.original_instructions
+    return dataclasses.replace(longer, original_instructions=original, reduce_seconds=seconds), case
 
 
 def check_generator(store: Store, stream: Stream) -> None:

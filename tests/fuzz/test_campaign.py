@@ -13,11 +13,12 @@ import pytest
 
 from fuzz.campaign import Progress, Worksite, begin, check_generator, run_campaign, work
 from fuzz.generate import generate
-from fuzz.records import Campaign
+from fuzz.records import Campaign, Finding
 from fuzz.store import Lock, Plan, Store
 from fuzz.store.audit import audit
 from fuzz.store.recorded import recorded
 from fuzz.torture import EXECUTORS, torture
+from fuzz.triage import Suspect
 from fuzz.vacuity import Floor, vacuous
 from fuzz.workers import run_workers
 from oracle.case import Case
@@ -97,6 +98,27 @@ class TestOneProcess:
         assert finding.executor == "odd"
         assert finding.instructions == Odd.limit + 1
         assert finding.programs + (totals.unexplained or 0) == totals.verdicts["mismatch"]
+
+    @pytest.mark.parametrize(
+        ("known", "seconds", "attempts"), [("", 9.0, [9.0, 18.0]), ("", 8.9, [9.0]), ("0001-x", 9.0, [9.0])]
+    )
+    def test_what_ran_out_of_budget_and_looks_new_is_reduced_again(
+        self, monkeypatch: pytest.MonkeyPatch, known: str, seconds: float, attempts: list[float]
+    ) -> None:
+        """A program that is not minimal has a signature of its own."""
+        budgets = []
+
+        def to_finding(suspect: Suspect, *, budget_seconds: float, **_: object) -> tuple[Finding, Case]:
+            budgets.append(budget_seconds)
+            name = f"attempt {len(budgets)}"
+            return sample.finding(known=known, signature=name, reduce_seconds=seconds), suspect.case
+
+        monkeypatch.setattr("fuzz.campaign.to_finding", to_finding)
+        plan = replace(PLAN, reduce_seconds=9.0, max_findings=1)
+        (finding,) = run_campaign(plan, selection(Odd()), Pool()).findings
+        assert budgets == attempts
+        assert finding.signature == f"attempt {len(attempts)}"
+        assert finding.reduce_seconds == seconds * len(attempts)
 
     def test_no_budget_reduces_nothing_and_hides_nothing(self) -> None:
         campaign = run_campaign(replace(PLAN, max_findings=0), selection(Odd()), Pool())
