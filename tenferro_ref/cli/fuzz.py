@@ -83,7 +83,7 @@ def fuzz() -> None:
 @json_option
 def run(store: str, executors: str, shard: str, workers: int, seed: int | None, as_json: bool, **limits: Any) -> int:
     """Begin a campaign; exit status 1 on a new disagreement, or if the campaign proves nothing."""
-    chosen, (index, count) = draw_seed(seed), _shard(shard)
+    chosen, (index, count), folder = draw_seed(seed), _shard(shard), _report_folder(limits)
     asked = limits["programs"] is not None or limits["minutes"] is not None
     programs = limits["programs"] if asked else DEFAULT_PROGRAMS
     command = f"tenferro-ref fuzz run {store} --seed {chosen} --executors {executors}"
@@ -103,7 +103,7 @@ def run(store: str, executors: str, shard: str, workers: int, seed: int | None, 
             click.echo(f"seed {chosen}")
         # an executor that was asked for by name must take part
         named = [name for name in split(executors) if name != "all"]
-        return _work(opened, stream, workers, lock, named, as_json, limits)
+        return _work(opened, stream, workers, lock, named, folder, as_json, limits)
 
 
 @fuzz.command()
@@ -114,6 +114,7 @@ def run(store: str, executors: str, shard: str, workers: int, seed: int | None, 
 @json_option
 def resume(store: str, campaign: int | None, workers: int, as_json: bool, **limits: Any) -> int:
     """Go on with a campaign that was ended or killed, or with other limits than it had."""
+    folder = _report_folder(limits)
     with Store(store) as opened, Lock(store) as lock:
         stream = opened.stream(campaign if campaign is not None else shards(opened)[-1].id)
         plan = _with_limits(stream.plan, limits)
@@ -121,13 +122,24 @@ def resume(store: str, campaign: int | None, workers: int, as_json: bool, **limi
             opened.extend(stream.id, plan)
         if not as_json:
             click.echo(f"seed {plan.seed}")
-        return _work(opened, opened.stream(stream.id), workers, lock, [], as_json, limits)
+        return _work(opened, opened.stream(stream.id), workers, lock, [], folder, as_json, limits)
+
+
+def _report_folder(limits: dict[str, Any]) -> Path | None:
+    """Where the report goes; what is wrong with that is said before any work."""
+    return out_directory(limits["out"]) if limits["out"] else None
 
 
 def _work(
-    store: Store, stream: Stream, workers: int, lock: Lock, named: list[str], as_json: bool, limits: dict[str, Any]
+    store: Store,
+    stream: Stream,
+    workers: int,
+    lock: Lock,
+    named: list[str],
+    folder: Path | None,
+    as_json: bool,
+    limits: dict[str, Any],
 ) -> int:
-    folder = out_directory(limits["out"]) if limits["out"] else None
     total = stream.plan.programs
     with progress_bar("checking programs", total) as update:
 

@@ -169,6 +169,8 @@ def test_bad_calls_are_one_line(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "text").write_text("text")
     assert_one_line_error(fuzz("status", tmp_path / "text"), 2, "not a findings store")
+    assert_one_line_error(fuzz("run", tmp_path / "s", "--out", tmp_path / "text", *NATIVE), 2, "not a folder")
+    assert not (tmp_path / "s").exists()
     Store(tmp_path / "empty", create=True).close()
     assert_one_line_error(fuzz("resume", tmp_path / "empty"), 2, "no campaign was begun")
     assert_one_line_error(
