@@ -140,14 +140,19 @@ class Growth:
 
     def apply(self, op: Op, *operands: Value, hint: Hint | None = None) -> Value:
         """Append an instruction; without a hint the result is like the last operand."""
-        value = self.builder.apply(op, *operands)
+        return self.apply_many(op, *operands, hint=hint)[0]
+
+    def apply_many(self, op: Op, *operands: Value, hint: Hint | None = None) -> tuple[Value, ...]:
+        """Append an instruction of any number of results."""
+        values = self.builder.apply_many(op, *operands)
         self.count += 1
         for operand in operands:
             self.unread.pop(operand.slot, None)
         hint = hint or (self.hints[operands[-1].slot] if operands else Hint(False, 0.0))
         self.last = (op, operands, hint)
-        self._keep(value, hint)
-        return value
+        for value in values:
+            self._keep(value, hint)
+        return values
 
     def _keep(self, value: Value, hint: Hint) -> None:
         self.pool.append(value)

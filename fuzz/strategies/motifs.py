@@ -12,18 +12,23 @@ import numpy as np
 
 from fuzz.strategies.growth import EXTENTS, Growth, Hint, Shape, shape_of, volume
 from fuzz.strategies.rows import admitted, broadcast, compare, contract, permutation, reduce, regroup
+from fuzz.strategies.values import Recipe
 from tenferro_ref.dtype import DType
+from tenferro_ref.extensions import linalg
 from tenferro_ref.ops import (
     Abs,
     Add,
     BroadcastInDim,
     Compare,
+    Conj,
     Constant,
     Convert,
     Divide,
     DotGeneral,
+    EmbedDiag,
     Exp,
     Expm1,
+    Extension,
     Log,
     Log1p,
     Maximum,
@@ -200,6 +205,34 @@ def repeated(g: Growth) -> None:
     if g.last is not None:
         op, operands, hint = g.last
         g.apply(op, *operands, hint=hint)
+
+
+# --- decompositions ---------------------------------------------------------------------------------------------------
+
+#: Ops with the operands that they take beside a matrix; those that StableHLO has come first and more often.
+_LINALG: tuple[tuple[str, bool], ...] = (
+    ("Cholesky", False), ("TriangularSolve", True), ("Cholesky", False), ("TriangularSolve", True), ("Solve", True),
+    ("Qr", False), ("Svd", False), ("SvdVals", False), ("Eigh", False), ("EighVals", False), ("Lu", False),
+)  # fmt: skip
+
+
+@_motif(7, 1.5, Extension, DotGeneral, Conj, Add, EmbedDiag, BroadcastInDim, Constant)
+def decomposed(g: Growth) -> None:
+    """A matrix that can be factored whatever the draw: X X^H + n I, and what is solved with it."""
+    genes = g.genes
+    if g.max_rank < 3:
+        return
+    dtype = g.dtype([d for d in g.config.dtypes if d.is_float or d.is_complex])
+    n, batch = 1 + genes.pick(4), genes.choose(((), (), (2,), (1,)))
+    x = g.fresh(dtype, (n, 1 + genes.pick(4), *batch), Recipe("unit", genes.integer(2)))
+    axes = tuple(range(2, 2 + len(batch)))
+    gram = g.apply(DotGeneral((1,), (1,), axes, axes), x, g.apply(Conj(), x) if dtype.is_complex else x)
+    ones = g.apply(BroadcastInDim((n, *batch), ()), g.apply(Constant.of(n, dtype), hint=Hint(True, 2)))
+    matrix = g.apply(Add(), gram, g.apply(EmbedDiag(0, 1), ones), hint=Hint(False, 4))
+    name, solves = genes.choose(_LINALG)
+    config = {"lower": genes.chance(50), "left_side": True} if name == "TriangularSolve" else {}
+    rest = [g.fresh(dtype, (n, 1 + genes.pick(3), *batch), Recipe("ordinary", genes.integer(2)))] if solves else []
+    g.apply_many(Extension.of(linalg.FAMILY, name, config), matrix, *rest, hint=Hint(False, 4))
 
 
 # --- what compilers rewrite -------------------------------------------------------------------------------------------
