@@ -164,6 +164,13 @@ def work(site: Worksite, *, reduce_early: bool) -> None:
     with ThreadPoolExecutor(max_workers=max(1, min(site.threads, len(site.groups)))) as threads:
         pending: list[tuple[_Batch, list[Future[None]]]] = []
         for batch in _batches(site):
+            if batch.job.claims > _CLAIMS:
+                while pending:  # whatever else is at work must not be what ends this process now
+                    _finish(site, *pending.pop(0))
+                _run_carefully(site, batch)
+                _finish(site, batch, [])
+                continue
+            _prepare(site, batch)
             pending.append((batch, [threads.submit(_judge_group, site, group, batch) for group in site.groups]))
             if len(pending) > 1:
                 _finish(site, *pending.pop(0))
@@ -194,12 +201,14 @@ def _batches(site: Worksite) -> Iterator[_Batch]:
             site.store.put_programs(job, cases)
         site.lap("generate")
         batch = _Batch(job, cases, [Reference(c, NativeExecutor()) for c in cases], site.store.answers(job))
-        if job.claims > _CLAIMS:
-            _run_carefully(site, batch)
-        for number, reference in enumerate(batch.references):
-            if any((number, executor.name) not in batch.answers for executor in site.executors):
-                reference.prepare(executor.model for executor in site.executors)
         yield batch
+
+
+def _prepare(site: Worksite, batch: _Batch) -> None:
+    """Compute what the programs should give, where somebody has not answered yet."""
+    for number, reference in enumerate(batch.references):
+        if any((number, executor.name) not in batch.answers for executor in site.executors):
+            reference.prepare(executor.model for executor in site.executors)
 
 
 def _judge_group(site: Worksite, group: Sequence[Executor], batch: _Batch) -> None:
