@@ -19,6 +19,22 @@ _SEED = "TENFERRO_TEST_SEED"
 profiles.register()
 
 
+#: What tests other people's builds, processes and the browser rather than this interpreter: `-m "not once"` leaves it out.
+_ONCE = (
+    "agreement", "conformance", "e2e", "extensions/test_extension_xla", "fuzz/test_bundle", "fuzz/test_campaign",
+    "fuzz/test_corpus", "fuzz/test_findings", "fuzz/test_mutants", "oracle/test_executors", "oracle/test_staged",
+    "oracle/enclosure/test_enclosure_soundness", "oracle/enclosure/test_enclosure_truth", "pjrt/test_pjrt_plugins",
+    "reports/test_browser", "stablehlo/test_load_jax", "stablehlo/test_emit_indexing", "stablehlo/test_emit_values",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    root = Path(__file__).parent
+    for item in items:
+        if str(item.path.relative_to(root)).startswith(_ONCE):
+            item.add_marker(pytest.mark.once)
+
+
 def _run_seed(config: pytest.Config) -> str:
     given = config.getoption("--hypothesis-seed", None)
     return (
