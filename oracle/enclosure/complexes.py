@@ -348,11 +348,11 @@ def _abs(op: Op, c: Context, x: Enclosure) -> Enclosure:
 
 @COMPLEX.row(Sign)
 def _sign(op: Op, c: Context, x: Enclosure) -> Enclosure:
-    """z / |z|, and 0 of 0."""
+    """z / |z|, and 0 of 0; anything where |z| may overflow, which makes the quotient 0 in some hands."""
     f = real_context(c).format
     z = ball(f, x)
     zero = (z.size == 0) & z.ok
-    inside = z.least > f.min_normal / f.unit
+    inside = (z.least > f.min_normal / f.unit) & (z.size < f.max / 2)
     modulus = np.where(inside, np.abs(z.mid), 1)
     made = enclosed(c, c.budget("Sign"), Ball(z.mid / modulus, 2 * z.rad / modulus, z.ok & inside))
     if not zero.any():
@@ -461,7 +461,10 @@ def _log1p(op: Op, c: Context, x: Enclosure) -> Enclosure:
 
 @COMPLEX.row(Pow)
 def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
-    """exp(y log x): an error of the logarithm grows with y; so do those of repeated products."""
+    """exp(y log x): an error of the logarithm grows with y; so do those of repeated products.
+
+    Anything where |x| or y log x may overflow: the infinity is then multiplied by zeros.
+    """
     f = real_context(c).format
     base, exponent = ball(f, promoted(c, x)), ball(f, promoted(c, y))
     balls, growth = [], np.zeros(())
@@ -471,6 +474,7 @@ def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         rad = exponent.size * log.rad + np.abs(log.mid) * exponent.rad
         growth = np.maximum(growth, exponent.size * (1 + log.size))
         power = np.exp(mid)
-        made = Ball(power, np.where(rad == 0, 0, np.abs(power) * np.expm1(rad) * (1 + 2.0**-40)), log.ok & exponent.ok)
+        ok = log.ok & exponent.ok & (base.size < f.max / 2) & (exponent.size < f.max / 2 / (1 + log.size))
+        made = Ball(power, np.where(rad == 0, 0, np.abs(power) * np.expm1(rad) * (1 + 2.0**-40)), ok)
         balls.append(replace(made, ok=made.ok & _safe(f, made)))
     return enclosed(c, c.budget("Pow") * (1 + growth), *balls)
