@@ -1,6 +1,7 @@
 """Executors on other people's libraries (JAX, jaxlib's interpreter, IREE) that a test can use.
 
-A library that is not installed skips the test, except with TENFERRO_REQUIRE_LIBRARIES=1, which fails it.
+A library that is not installed skips the test, except with TENFERRO_REQUIRE_LIBRARIES=1, which fails it. IREE is a compiler
+of its own that CI does not install: it is never required.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import sys
 import pytest
 
 from oracle.executors import Executor, Pool
+from oracle.executors.registry import OTHERS
 from tenferro_ref.errors import MissingDependency
+from tests.plugins import plugin_or_skip
 
 
 def executor_or_skip(pool: Pool, name: str) -> Executor:
@@ -20,10 +23,17 @@ def executor_or_skip(pool: Pool, name: str) -> Executor:
     try:
         executor.open()
     except MissingDependency as error:
-        if os.environ.get("TENFERRO_REQUIRE_LIBRARIES") == "1":
+        if os.environ.get("TENFERRO_REQUIRE_LIBRARIES") == "1" and name != "iree":
             pytest.fail(str(error))
         pytest.skip(str(error))
     return executor
+
+
+def peer_or_skip(pool: Pool, name: str) -> Executor:
+    """Any executor by its name: as `executor_or_skip`, and for a plugin as `tests.plugins.plugin_or_skip`."""
+    if name.startswith("pjrt:"):
+        plugin_or_skip(name.removeprefix("pjrt:").partition("@")[0])
+    return executor_or_skip(pool, name) if name in OTHERS else pool.make(name)
 
 
 def hide(module: str) -> None:

@@ -7,14 +7,16 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fuzz.known import DEFAULT_RULES, Known, load_known, match
+from oracle.executors import Pool
 from tenferro_ref.errors import FormatError
-from tests.plugins import plugin_or_skip
+from tests.libraries import peer_or_skip
 from tests.reports import sample
 
 FINDINGS = Path(__file__).resolve().parents[2] / "docs" / "findings"
@@ -23,9 +25,27 @@ REPRODUCERS = sorted(FINDINGS.glob("[0-9]*.py"))
 ALWAYS = datetime.date(2999, 1, 1)
 
 
+#: What no campaign meets: rank 0 is not scattered onto, integers are not divided, and what is emitted avoids the other two.
+UNMET = {
+    "0018-scatter-onto-rank-0",
+    "0022-scatter-window-partly-outside",
+    "0023-interpreter-scatter-writes-into-its-operand",
+    "0024-interpreter-integer-division-by-zero",
+    "0029-iree-scatter-onto-rank-0",
+}
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    pool = Pool()
+    yield pool
+    pool.close()
+
+
 def test_pages_rules_and_reproducers_belong_together() -> None:
     assert PAGES
-    assert {rule.page for rule in load_known(DEFAULT_RULES)} == set(PAGES)
+    assert {rule.page for rule in load_known(DEFAULT_RULES)} == set(PAGES) - UNMET
+    assert set(PAGES) >= UNMET
     assert {path.stem for path in REPRODUCERS} == set(PAGES)
     index = (FINDINGS / "index.md").read_text("utf-8")
     for page in PAGES:
@@ -33,17 +53,17 @@ def test_pages_rules_and_reproducers_belong_together() -> None:
 
 
 @pytest.mark.parametrize("path", REPRODUCERS, ids=lambda p: p.stem)
-def test_a_reproducer_shows_its_finding(path: Path) -> None:
+def test_a_reproducer_shows_its_finding(path: Path, pool: Pool) -> None:
     """Exit status 1: the build on which it was found still disagrees. When this fails, the page needs a new date."""
-    package = re.search(r"'pjrt:([\w-]+)@", path.read_text("utf-8"))
-    assert package
-    plugin_or_skip(package[1])
+    named = re.search(r"'(pjrt:[\w-]+@\w+|interpreter|iree)'", path.read_text("utf-8"))
+    assert named
+    peer_or_skip(pool, named[1])
     root = str(FINDINGS.parents[1])
     run = subprocess.run(
         [sys.executable, path], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": root}, check=False
     )
     assert run.returncode == 1, run
-    assert " mismatch " in run.stdout
+    assert re.match(rf"{re.escape(named[1])} (mismatch|error|crash) ", run.stdout)
 
 
 FINDING = replace(

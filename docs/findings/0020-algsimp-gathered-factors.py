@@ -1,0 +1,66 @@
+"""(x * c) * d is rewritten to x * (c * d), and c * d overflows
+
+Run: python reproduce.py   (needs the package tenferro-ref and the plugin: pip install xla-cpu-pjrt)
+Exit status 1 while the disagreement is there, 0 when it is gone.
+"""
+
+import sys
+
+import numpy as np
+
+from oracle.case import Case
+from oracle.executors import NativeExecutor, Pool
+from oracle.judge import Reference, judge
+from tenferro_ref.program import loads
+
+PROGRAM = r"""{
+  "tenferro_program": 1,
+  "kind": "graph",
+  "n_slots": 5,
+  "inputs": [
+    {"slot": 0, "dtype": "F32", "shape": []}
+  ],
+  "instructions": [
+    {"op": "Constant", "attrs": {"dtype": "F32", "data": "e6b1617f"}, "inputs": [], "outputs": [1]},
+    {"op": "Multiply", "attrs": {}, "inputs": [0, 1], "outputs": [2]},
+    {"op": "Constant", "attrs": {"dtype": "F32", "data": "00000040"}, "inputs": [], "outputs": [3]},
+    {"op": "Multiply", "attrs": {}, "inputs": [2, 3], "outputs": [4]}
+  ],
+  "outputs": [4]
+}
+"""
+
+# column-major bytes of each input, in hexadecimal
+INPUTS = [
+    ('float32', (), '6f12833a'),
+]
+
+# what is compiled; shown for the reader, the check below emits it again
+STABLEHLO = r"""
+module {
+  func.func @main(%arg0: tensor<f32>) -> tensor<f32> {
+    %0 = stablehlo.constant dense<0x7F61B1E6> : tensor<f32>
+    %1 = stablehlo.multiply %arg0, %0 : tensor<f32>
+    %2 = stablehlo.constant dense<2.0> : tensor<f32>
+    %3 = stablehlo.multiply %1, %2 : tensor<f32>
+    return %3 : tensor<f32>
+  }
+}
+"""
+
+
+def main() -> int:
+    inputs = [np.frombuffer(bytes.fromhex(data), dtype).reshape(shape, order="F") for dtype, shape, data in INPUTS]
+    case = Case.of(loads(PROGRAM), inputs)
+    pool = Pool()
+    try:
+        executor = pool.make('pjrt:xla-cpu-pjrt@parity')
+        answer = judge(executor, Reference(case, NativeExecutor()))
+    finally:
+        pool.close()
+    print(answer.executor, answer.verdict.value, answer.reason)
+    return 1 if answer.verdict.is_disagreement else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""A product over an axis of x * c is computed as prod(x) * c^n
+
+Run: python reproduce.py   (needs the package tenferro-ref and the plugin: pip install fastatomstruct-xla-cpu)
+Exit status 1 while the disagreement is there, 0 when it is gone.
+"""
+
+import sys
+
+import numpy as np
+
+from oracle.case import Case
+from oracle.executors import NativeExecutor, Pool
+from oracle.judge import Reference, judge
+from tenferro_ref.program import loads
+
+PROGRAM = r"""{
+  "tenferro_program": 1,
+  "kind": "graph",
+  "n_slots": 4,
+  "inputs": [
+    {"slot": 0, "dtype": "F32", "shape": [2]}
+  ],
+  "instructions": [
+    {"op": "Constant", "attrs": {"dtype": "F32", "data": "caf24971"}, "inputs": [], "outputs": [1]},
+    {"op": "Multiply", "attrs": {}, "inputs": [0, 1], "outputs": [2]},
+    {"op": "ReduceProd", "attrs": {"axes": [0]}, "inputs": [2], "outputs": [3]}
+  ],
+  "outputs": [3]
+}
+"""
+
+# column-major bytes of each input, in hexadecimal
+INPUTS = [
+    ('float32', (2,), '08e53c1e8896f715'),
+]
+
+# what is compiled; shown for the reader, the check below emits it again
+STABLEHLO = r"""
+module {
+  func.func @main(%arg0: tensor<2xf32>) -> tensor<f32> {
+    %0 = stablehlo.constant dense<0x7149F2CA> : tensor<f32>
+    %1 = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %2 = stablehlo.multiply %arg0, %1 : tensor<2xf32>
+    %3 = stablehlo.constant dense<1.0> : tensor<f32>
+    %4 = stablehlo.reduce(%2 init: %3) applies stablehlo.multiply across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    return %4 : tensor<f32>
+  }
+}
+"""
+
+
+def main() -> int:
+    inputs = [np.frombuffer(bytes.fromhex(data), dtype).reshape(shape, order="F") for dtype, shape, data in INPUTS]
+    case = Case.of(loads(PROGRAM), inputs)
+    pool = Pool()
+    try:
+        executor = pool.make('pjrt:fastatomstruct-xla-cpu@parity')
+        answer = judge(executor, Reference(case, NativeExecutor()))
+    finally:
+        pool.close()
+    print(answer.executor, answer.verdict.value, answer.reason)
+    return 1 if answer.verdict.is_disagreement else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
