@@ -1,0 +1,60 @@
+"""The StableHLO interpreter computes expm1 and log1p of complex numbers as exp(z) - 1 and log(1 + z)
+
+Run: python reproduce.py   (needs the package tenferro-ref)
+Exit status 1 while the disagreement is there, 0 when it is gone.
+"""
+
+import sys
+
+import numpy as np
+
+from oracle.case import Case
+from oracle.executors import NativeExecutor, Pool
+from oracle.judge import Reference, judge
+from tenferro_ref.program import loads
+
+PROGRAM = r"""{
+  "tenferro_program": 1,
+  "kind": "graph",
+  "n_slots": 2,
+  "inputs": [
+    {"slot": 0, "dtype": "C64", "shape": []}
+  ],
+  "instructions": [
+    {"op": "Expm1", "attrs": {}, "inputs": [0], "outputs": [1]}
+  ],
+  "outputs": [1]
+}
+"""
+
+# column-major bytes of each input, in hexadecimal
+INPUTS = [
+    ('complex128', (), '0000000000000000000000000000c03f'),
+]
+
+# what is compiled; shown for the reader, the check below emits it again
+STABLEHLO = r"""
+module {
+  func.func @main(%arg0: tensor<complex<f64>>) -> tensor<complex<f64>> {
+    %0 = stablehlo.exponential_minus_one %arg0 : tensor<complex<f64>>
+    return %0 : tensor<complex<f64>>
+  }
+}
+"""
+
+
+def main() -> int:
+    inputs = [np.frombuffer(bytes.fromhex(data), dtype).reshape(shape, order="F") for dtype, shape, data in INPUTS]
+    case = Case.of(loads(PROGRAM), inputs)
+    pool = Pool()
+    try:
+        executor = pool.make('interpreter')
+        answer = judge(executor, Reference(case, NativeExecutor()))
+    finally:
+        pool.close()
+    print(answer.executor, answer.verdict.value, answer.reason)
+    return 1 if answer.verdict.is_disagreement else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
