@@ -1,6 +1,6 @@
 """Seeded faults, and the hunt for them: who tests the tester (DESIGN 4.5)."""
 
 from fuzz.mutants.catalogue import CATALOGUE, Mutant
-from fuzz.mutants.hunt import Kill, activate, find, hunt
+from fuzz.mutants.hunt import Hunter, Kill, activate, find, hunt
 
-__all__ = ["CATALOGUE", "Kill", "Mutant", "activate", "find", "hunt"]
+__all__ = ["CATALOGUE", "Hunter", "Kill", "Mutant", "activate", "find", "hunt"]

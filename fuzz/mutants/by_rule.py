@@ -16,13 +16,21 @@ from tenferro_ref.files import read_text
 
 RULES_FILE = Path(__file__).with_name("rules.toml")
 
-#: What the first words of a module's name stand for.
+#: What the first words of a module's name, or of a function's, stand for.
 PLACES = {
     "tenferro_ref.compiler": "compiler",
     "tenferro_ref.program": "program",
     "tenferro_ref.runtime.kernels": "kernels",
     "tenferro_ref.runtime.segment": "segmentation",
+    "tenferro_ref.runtime.fusion": "fusion",
+    "tenferro_ref.runtime.semiring": "semirings",
+    "tenferro_ref.runtime.run.Run.release": "reclaim",
+    "tenferro_ref.runtime.run.Run.outputs": "reclaim",
+    "tenferro_ref.runtime.run._own": "reclaim",
+    "tenferro_ref.runtime.run._poison": "reclaim",
     "tenferro_ref.runtime": "executor",
+    "tenferro_ref.extensions": "extensions",
+    "tenferro_ref.stablehlo.loader": "loader",
     "tenferro_ref.stablehlo": "emitter",
     "tenferro_ref.pjrt": "layout",
     "oracle.enclosure": "enclosure",
@@ -30,9 +38,18 @@ PLACES = {
 }
 
 
-def place(module: str) -> str:
-    """The part of the system that a module belongs to."""
-    return next(name for prefix, name in PLACES.items() if module.startswith(prefix))
+def place(site: Site) -> str:
+    """The part of the system that a site belongs to."""
+    where = f"{site.module}.{site.function}"
+    return next(name for prefix, name in PLACES.items() if where.startswith(prefix))
+
+
+def mutant_at(site: Site, equivalent: str = "") -> Mutant:
+    """The mutant of a site."""
+    return Mutant(
+        site.name, place(site), f"{site.before}  becomes  {site.after}", partial(patched, site),
+        in_worker=place(site) == "layout", equivalent=equivalent, site=site,
+    )  # fmt: skip
 
 
 @cache
@@ -60,13 +77,7 @@ def load(path: Path = RULES_FILE) -> tuple[tuple[Site, str], ...]:
 
 def mutants() -> tuple[Mutant, ...]:
     """The mutants of the rules file."""
-    return tuple(
-        Mutant(
-            site.name, place(site.module), f"{site.before}  becomes  {site.after}", partial(patched, site),
-            in_worker=place(site.module) == "layout", equivalent=equivalent,
-        )
-        for site, equivalent in load()
-    )  # fmt: skip
+    return tuple(mutant_at(site, equivalent) for site, equivalent in load())
 
 
-__all__ = ["PLACES", "RULES_FILE", "load", "mutants", "place"]
+__all__ = ["PLACES", "RULES_FILE", "load", "mutant_at", "mutants", "place"]

@@ -2,101 +2,38 @@
 
 from __future__ import annotations
 
-import dataclasses
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from fuzz.generate import generate
 from fuzz.mutants.catalogue import BY_NAME, Mutant
+from fuzz.mutants.corpus import CHUNK, CRASHES, JUDGED, SIMPLIFIED, SMALL, Item, corpus, fresh, limited, look, watch
+from fuzz.mutants.rewrite import Site, patched, prepare
+from fuzz.mutants.witnesses import Reloaded, Standard, ownership, segmentation, tropical
 from fuzz.reduce import reduce_case
 from fuzz.triage import evaluate_all
 from oracle.case import Case
-from oracle.executors import Execution, NativeExecutor, Pool
-from oracle.judge import Reference, judge
-from tenferro_ref.errors import Internal, UsageError
+from oracle.executors import Executor, NativeExecutor, Pool
+from oracle.judge import Reference, judge, judge_many
+from oracle.verdict import Verdict
+from tenferro_ref.errors import UsageError
 
-BATCH = 32
-#: Faults of the judge itself: right answers may be refused, or wrong ones accepted.
-JUDGING = ("comparison", "enclosure")
-#: Seconds after which a program that does not end is given up.
-SECONDS = 20.0
-_CRASHES = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    NameError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
-
-
-@dataclass(frozen=True)
-class _Planted(NativeExecutor):
-    """Gives the native answer with one element made wrong beyond any rounding: a judge that accepts it is broken."""
-
-    name: str = "planted"
-
-    def run(self, case: Case) -> Execution:
-        execution = NativeExecutor.run(self, case)
-        digest = int(case.fingerprint[:12], 16)
-        filled = [i for i, a in enumerate(execution.outputs) if a.size]
-        if not filled:
-            raise Internal(detail="no element to plant an error in")
-        chosen = filled[digest % len(filled)]
-        outputs = [a.copy("F") for a in execution.outputs]
-        flat = outputs[chosen].reshape(-1, order="F")
-        at = digest // 7 % flat.size
-        flat[at] = _wrong(flat[at], digest // 1009 % 4)
-        outputs[chosen] = flat.reshape(outputs[chosen].shape, order="F")
-        return dataclasses.replace(execution, outputs=tuple(outputs))
-
-    def bit_exact(self, case: Case) -> bool:
-        return False
-
-
-def _wrong(value: Any, kind: int) -> Any:
-    """Another value: a number elsewhere, its negative, NaN or infinity for a number, a number for NaN."""
-    dtype = value.dtype.type
-    if value.dtype.kind == "b":
-        return not value
-    if value.dtype.kind == "i":
-        return dtype(0 if value == np.iinfo(dtype).max else value + 1)
-    if not np.isfinite(value):
-        return dtype(1)
-    with np.errstate(over="ignore"):
-        return (dtype(value * dtype(1.01) + dtype(1)), dtype(-value - dtype(0.5)), dtype(np.nan), dtype(np.inf))[kind]
-
-
-_PLANTED = _Planted()
-
-
-@contextmanager
-def _limited(seconds: float = SECONDS) -> Iterator[None]:
-    """Raises TimeoutError inside the block when it takes too long: a changed loop may not end. Main thread only."""
-
-    def stop(*_: object) -> None:
-        raise TimeoutError(f"no end after {seconds:g} s")
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+#: Witnesses that are executors, by name.
+_OWN: dict[str, Executor] = {
+    e.name: e for e in (*JUDGED, SIMPLIFIED, SMALL, Reloaded(), Standard(fast=True), Standard("semiring-required"))
+}
+#: Witnesses that are none.
+_REASONS: dict[str, Callable[[Case], str]] = {
+    "tropical": tropical,
+    "ownership": ownership,
+    "segmentation": segmentation,
+}
+#: Programs that are compiled alone before modules hold many.
+_ALONE = 8
+_PLANTED = frozenset(e.name for e in JUDGED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +43,9 @@ class Kill:
     Attributes
     ----------
     programs
-        How many were checked, the killing one included.
+        How many were looked at, the killing one included.
+    entered, changed
+        How many of them entered the changed code, and how many looked different for it.
     executor, reason
         Who saw it first and what it saw; "" if it survived.
     case
@@ -119,6 +58,9 @@ class Kill:
     reason: str = ""
     case: Case | None = None
     original_instructions: int = 0
+    entered: int = 0
+    changed: int = 0
+    seconds: float = 0.0
 
     @property
     def killed(self) -> bool:
@@ -138,68 +80,128 @@ def find(name: str) -> Mutant:
     return BY_NAME[name]
 
 
-def activate(name: str) -> None:
+def activate(which: str) -> None:
     """Switch a mutant on for the rest of this process: what a worker does at its start."""
-    find(name).patch().__enter__()
+    patch = find(which).patch() if which in BY_NAME else patched(Site.from_token(which))
+    patch.__enter__()
+    _ACTIVE.append(patch)
 
 
-def hunt(
-    mutant: Mutant, executors: Sequence[str], *, seed: int, max_programs: int = 2000, reduce_seconds: float = 20.0
-) -> Kill:
-    """Check generated programs with the fault switched on until an executor disagrees that agrees without it.
+#: A patch that nobody holds ends.
+_ACTIVE: list[AbstractContextManager[Any]] = []
+
+
+class Hunter:
+    """Hunts mutants one after the other; the workers of plugins live as long as it does.
 
     Parameters
     ----------
     executors
-        Names; `native` is always among them.
+        Who is asked; empty for those that `corpus.watch` names for the mutant's place.
     """
-    preload = f"fuzz.mutants.hunt:activate:{mutant.name}" if mutant.in_worker else ""
-    broken, sane = Pool(preload=preload), Pool()
-    here = nullcontext if mutant.in_worker else mutant.patch
 
-    def disagrees(pool: Pool, name: str, case: Case) -> str:
+    def __init__(self, seed: int, executors: Sequence[str] = (), *, max_programs: int = 2000) -> None:
+        self.seed = seed
+        self.executors = tuple(executors)
+        self.max_programs = max_programs
+        self.sane = Pool()
+
+    def __enter__(self) -> Hunter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.sane.close()
+
+    def hunt(self, mutant: Mutant, *, reduce_seconds: float = 0.0) -> Kill:
+        """Check programs with the fault switched on until a witness disagrees that agrees without it."""
+        token = "" if mutant.site is None else mutant.site.to_token()
+        if not mutant.in_worker:
+            return self._hunt(mutant, self.sane, reduce_seconds)
+        pool = Pool(preload=f"fuzz.mutants.hunt:activate:{token or mutant.name}")
         try:
-            with _limited():
-                executor = _PLANTED if name == _PLANTED.name else pool.make(name)
-                answer = judge(executor, Reference(case, NativeExecutor()))
-        except _CRASHES as error:  # what no typed error foresees is a disagreement too
+            return self._hunt(mutant, pool, reduce_seconds)
+        finally:
+            pool.close()
+
+    def _hunt(self, mutant: Mutant, pool: Pool, reduce_seconds: float) -> Kill:
+        start = time.perf_counter()
+        programs, kind = corpus(self.seed, mutant.place), watch(mutant.place)
+        names = self.executors or kind.witnesses
+        codes = None if mutant.site is None or kind.look is None else prepare(mutant.site).codes
+        here = nullcontext if mutant.in_worker else mutant.patch
+        entered = changed = 0
+
+        def evidence(name: str, case: Case) -> str:
+            """The reason of a disagreement that is there with the fault and not without."""
+            with here():
+                reason = self._reason(pool, name, case)
+            return reason if reason and not self._reason(self.sane, name, case) else ""
+
+        for number in range(-(-self.max_programs // CHUNK)):
+            items = [i for i in programs.chunk(number) if i.number <= self.max_programs]
+            items = [i for i in items if codes is None or not codes.isdisjoint(i.entered)]
+            with here():
+                suspects = [i for i in items if kind.look is None or look(kind, i.case) != i.look]
+                # one module for all that is left, once single programs have shown nothing
+                together = [n for n in names if n.startswith("pjrt")] if changed > _ALONE else []
+                loud = {name: self._loud(pool, name, suspects) for name in together}
+            for item in items:
+                entered += 1
+                if item not in suspects:
+                    continue
+                changed += 1
+                for name in names:
+                    reason = evidence(name, item.case) if item.number in loud.get(name, {item.number}) else ""
+                    if reason:
+                        case, size = item.case, len(item.case.program.instructions)
+                        if reduce_seconds:
+                            still = partial(_shows, evidence, name)
+                            case = reduce_case(case, still, evaluate=evaluate_all, budget_seconds=reduce_seconds).case
+                        seconds = time.perf_counter() - start
+                        return Kill(mutant, item.number, name, reason, case, size, entered, changed, seconds)
+        seconds = time.perf_counter() - start
+        return Kill(mutant, self.max_programs, entered=entered, changed=changed, seconds=seconds)
+
+    def _loud(self, pool: Pool, name: str, items: list[Item]) -> set[int]:
+        """Which of these disagree, as far as one look at all of them together tells."""
+        references = [Reference(fresh(i.case), NativeExecutor()) for i in items]
+        try:
+            answers = judge_many(_executor(pool, name), references)
+        except CRASHES:
+            return {i.number for i in items}
+        return {i.number for i, a in zip(items, answers, strict=True) if a.verdict.is_disagreement}
+
+    def _reason(self, pool: Pool, name: str, case: Case) -> str:
+        """What a witness has to say against a case, "" for nothing."""
+        case = fresh(case)
+        try:
+            with limited():
+                if name in _REASONS:
+                    return _REASONS[name](case)
+                answer = judge(_executor(pool, name), Reference(case, NativeExecutor()))
+        except CRASHES as error:  # what no typed error foresees is a disagreement too
             return f"{name} raises {type(error).__name__}: {error}"
-        if name == _PLANTED.name:
+        if name in _PLANTED:
             return "" if answer.verdict.is_disagreement else "a planted error is accepted"
+        if answer.verdict in (Verdict.UNSUPPORTED, Verdict.UNDECIDED):  # it was neither without the fault
+            return f"{name} raises {answer.reason}" if answer.verdict is Verdict.UNSUPPORTED else answer.reason
         return answer.reason if answer.verdict.is_disagreement else ""
 
-    def evidence(name: str, case: Case) -> str:
-        """The reason of a disagreement that is there with the fault and not without."""
-        with here():
-            reason = disagrees(broken, name, case)
-        return reason if reason and not disagrees(sane, name, case) else ""
 
-    try:
-        names = [e.name for e in broken.select(executors).executors]
-        if mutant.place in JUDGING:
-            names.append(_PLANTED.name)
-        for number, case in _programs(seed, max_programs):
-            with here():
-                loud = [name for name in names if disagrees(broken, name, case)]
-            for name in loud:
-                reason = evidence(name, case)
-                if reason:
-                    still = partial(_shows, evidence, name)
-                    small = reduce_case(case, still, evaluate=evaluate_all, budget_seconds=reduce_seconds).case
-                    return Kill(mutant, number, name, reason, small, len(case.program.instructions))
-        return Kill(mutant, max_programs)
-    finally:
-        broken.close()
-        sane.close()
+def _executor(pool: Pool, name: str) -> Executor:
+    return _OWN[name] if name in _OWN else pool.make(name)
+
+
+def hunt(
+    mutant: Mutant, executors: Sequence[str] = (), *, seed: int, max_programs: int = 2000, reduce_seconds: float = 20.0
+) -> Kill:
+    """Hunt one mutant; see `Hunter`."""
+    with Hunter(seed, executors, max_programs=max_programs) as hunter:
+        return hunter.hunt(mutant, reduce_seconds=reduce_seconds)
 
 
 def _shows(evidence: Callable[[str, Case], str], name: str, case: Case) -> bool:
     return bool(evidence(name, case))
 
 
-def _programs(seed: int, count: int) -> Iterator[tuple[int, Case]]:
-    number = 0
-    for batch in range(-(-count // BATCH)):
-        for case in generate(seed, batch, BATCH)[: count - number]:
-            number += 1
-            yield number, case
+__all__ = ["Hunter", "Kill", "activate", "find", "hunt"]

@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from fuzz.mutants.rewrite import Site
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -22,6 +24,8 @@ class Mutant:
         The fault is in code that runs in the plugin's worker process.
     equivalent
         Why it changes no meaning, and so cannot be killed; "" for a fault.
+    site
+        Where it is, if it was made by rule.
     """
 
     name: str
@@ -30,3 +34,4 @@ class Mutant:
     patch: Callable[[], AbstractContextManager[Any]]
     in_worker: bool = False
     equivalent: str = ""
+    site: Site | None = None

@@ -1,8 +1,8 @@
 """Mutants made by rule: one small change to the syntax tree of one function.
 
 A site is a place in the source where a rule applies; `patched` swaps the code object of the function for the changed one,
-so that every reference to it is broken at once, and puts the right one back. Which sites are in the catalogue, and which
-of them change no meaning, is in `rules.toml`.
+and those of the closures that it has made, so that every reference is broken at once, and puts the right ones back. Which
+sites are in the catalogue, and which of them change no meaning, is in `rules.toml`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import gc
 import hashlib
 import importlib
 import inspect
+import json
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -43,6 +44,15 @@ class Site:
         """Where, which rule, and four digits that tell the places apart."""
         digest = hashlib.sha256(f"{self.before}#{self.nth}".encode()).hexdigest()[:4]
         return f"{self.module.removeprefix('tenferro_ref.')}.{self.function}/{self.rule}/{digest}"
+
+    def to_token(self) -> str:
+        """One word that says all of it, for the command line of a worker."""
+        return json.dumps(asdict(self)).encode().hex()
+
+    @classmethod
+    def from_token(cls, token: str) -> Site:
+        """The site of `to_token`."""
+        return cls(**json.loads(bytes.fromhex(token)))
 
 
 # --- rules: each gives the changed node, or None where it does not apply ----------------------------------------------
@@ -91,9 +101,13 @@ def _logic(node: ast.AST) -> ast.AST | None:
     return None
 
 
+#: Calls whose first two arguments may change places (or, of the last, must not).
+_SYMMETRIC = frozenset({"max", "min", "same", "maximum", "minimum", "logical_and", "logical_or", "isinstance"})
+
+
 def _order(node: ast.AST) -> ast.AST | None:
     """The first two arguments of a call, the first two entries of a tuple."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _SYMMETRIC:
         return None
     if isinstance(node, ast.Call) and len(node.args) > 1 and not any(isinstance(a, ast.Starred) for a in node.args[:2]):
         return ast.Call(node.func, [node.args[1], node.args[0], *node.args[2:]], node.keywords)
@@ -125,27 +139,42 @@ RULES: dict[str, Callable[[ast.AST], ast.AST | None]] = {
 
 
 def functions(module: ModuleType) -> Iterator[tuple[str, FunctionType]]:
-    """Functions and methods that are written in `module`, by name; rows of tables are numbered, having none."""
+    """Functions and methods that are written in `module`, in the order of the source, by name.
+
+    Rows of tables, which are all called `_`, by what their decorator says. What a function defines inside belongs to it.
+    """
     found: dict[str, FunctionType] = {}
     for value in gc.get_objects():
         if isinstance(value, FunctionType) and value.__module__ == module.__name__ and "<" not in value.__qualname__:
-            name = value.__qualname__
             if value.__code__.co_freevars or value.__code__.co_filename != module.__file__:
                 continue
-            found[f"{name}@{value.__code__.co_firstlineno}" if name == "_" else name] = value
+            found[_label(value)] = value
     yield from sorted(found.items(), key=lambda item: item[1].__code__.co_firstlineno)
+
+
+def _label(function: FunctionType) -> str:
+    if function.__name__ != "_":
+        return function.__qualname__
+    definition = _definition(_tree(function))
+    return f"_({', '.join(ast.unparse(d).partition('(')[2][:-1] for d in definition.decorator_list)})"
 
 
 def _tree(function: FunctionType) -> ast.Module:
     return ast.parse(textwrap.dedent(inspect.getsource(function)))
 
 
+def _definition(tree: ast.Module) -> ast.FunctionDef | ast.AsyncFunctionDef:
+    (definition,) = tree.body
+    if not isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef):
+        raise LookupError(f"not the source of a function: {ast.unparse(tree)[:80]}")
+    return definition
+
+
 def sites(module_name: str) -> list[Site]:
     """Every place of a module where a rule applies, in the order of the source."""
     module = importlib.import_module(module_name)
     found: list[Site] = []
-    for number, (name, function) in enumerate(functions(module)):
-        label = f"_{number}" if name.startswith("_@") else name
+    for label, function in functions(module):
         seen: dict[tuple[str, str], int] = {}
         for node in _places(_tree(function)):
             for rule, change in RULES.items():
@@ -159,13 +188,18 @@ def sites(module_name: str) -> list[Site]:
 
 
 def _places(tree: ast.Module) -> Iterator[ast.AST]:
-    """Nodes of the function's body: no annotations, defaults, docstrings, raised errors or messages."""
-    (function,) = tree.body
-    assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+    """Nodes of the function's body: no annotations, defaults, docstrings, messages, raised errors or what decides on them.
+
+    Programs that must be refused are no business of these faults: `tests/fuzz/test_error_parity.py` is about them.
+    """
 
     def walk(node: ast.AST) -> Iterator[ast.AST]:
-        if isinstance(node, ast.Raise | ast.JoinedStr | ast.arguments):
+        if isinstance(node, ast.Raise | ast.JoinedStr | ast.arguments) or _is_guard(node):
             return
+        if isinstance(node, ast.keyword) and node.arg == "strict":
+            return
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "cast":
+            node = node.args[1]
         if isinstance(node, ast.AnnAssign):
             yield from walk(node.value) if node.value is not None else ()
             return
@@ -173,8 +207,90 @@ def _places(tree: ast.Module) -> Iterator[ast.AST]:
         for child in ast.iter_child_nodes(node):
             yield from walk(child)
 
-    for statement in function.body:
+    for statement in _definition(tree).body:
         yield from walk(statement)
+
+
+#: Functions that only raise.
+_REFUSALS = frozenset({"reject", "refuse", "_fault"})
+
+
+def _is_guard(node: ast.AST) -> bool:
+    """An `if` that ends with an error, or a call that raises one."""
+    if isinstance(node, ast.If) and not node.orelse:
+        last = node.body[-1]
+        return isinstance(last, ast.Raise) or (isinstance(last, ast.Expr) and _is_guard(last.value))
+    return isinstance(node, ast.Call) and ast.unparse(node.func) in _REFUSALS
+
+
+# --- patches ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Patch:
+    """A site's change, ready to be switched on and off.
+
+    Attributes
+    ----------
+    swaps
+        Live functions with their right and their wrong code.
+    caches
+        Results that they keep are of the other code.
+    """
+
+    swaps: tuple[tuple[FunctionType, CodeType, CodeType], ...]
+    caches: tuple[Any, ...]
+
+    @property
+    def codes(self) -> frozenset[CodeType]:
+        """The right code of all that changes: a run that enters none of it cannot show the fault."""
+        return frozenset(right for _, right, _ in self.swaps)
+
+    def switch(self, *, on: bool) -> None:
+        for function, right, wrong in self.swaps:
+            function.__code__ = wrong if on else right
+        for cache in self.caches:
+            cache.cache_clear()
+
+
+@functools.cache
+def prepare(site: Site) -> Patch:
+    """The patch of a site.
+
+    Raises
+    ------
+    LookupError
+        The source no longer has the place: the catalogue is stale.
+    """
+    function = dict(functions(importlib.import_module(site.module))).get(site.function)
+    if function is None:
+        raise LookupError(f"{site.name}: the module has no such function")
+    right, wrong = function.__code__, _changed_code(site, function)
+    pairs = dict(_pairs(right, wrong))
+    swaps = [
+        (f, f.__code__, pairs[f.__code__])
+        for f in gc.get_objects()
+        if isinstance(f, FunctionType)
+        and f.__code__ in pairs
+        and len(f.__code__.co_freevars) == len(pairs[f.__code__].co_freevars)
+    ]
+    return Patch(tuple(swaps), lru_caches())
+
+
+def lru_caches() -> tuple[Any, ...]:
+    """The `functools.cache` and `lru_cache` wrappers of this project."""
+    ours = ("tenferro_ref", "oracle")
+    wrappers = [v for v in gc.get_objects() if isinstance(v, functools._lru_cache_wrapper)]
+    return tuple(v for v in wrappers if v.__module__.startswith(ours))
+
+
+def _pairs(right: CodeType, wrong: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    """Code objects that correspond, those of nested functions included."""
+    yield right, wrong
+    inner = [[c for c in code.co_consts if isinstance(c, CodeType)] for code in (right, wrong)]
+    for a, b in zip(*inner, strict=False):
+        if a.co_name == b.co_name:
+            yield from _pairs(a, b)
 
 
 def _changed_code(site: Site, function: FunctionType) -> CodeType:
@@ -197,8 +313,7 @@ def _changed_code(site: Site, function: FunctionType) -> CodeType:
             return self.generic_visit(node)
 
     changed = ast.fix_missing_locations(Change().visit(tree))
-    (definition,) = changed.body
-    definition.decorator_list = []
+    _definition(changed).decorator_list = []
     module_code = compile(changed, f"<mutant {site.name}>", "exec", dont_inherit=True, flags=_FUTURE)
     return next(c for c in module_code.co_consts if isinstance(c, CodeType) and c.co_name == function.__code__.co_name)
 
@@ -207,39 +322,15 @@ def _changed_code(site: Site, function: FunctionType) -> CodeType:
 _FUTURE = __import__("__future__").annotations.compiler_flag
 
 
-def _function(site: Site) -> FunctionType:
-    module = importlib.import_module(site.module)
-    for number, (name, function) in enumerate(functions(module)):
-        if site.function == (f"_{number}" if name.startswith("_@") else name):
-            return function
-    raise LookupError(f"{site.name}: the module has no such function")
-
-
 @contextmanager
 def patched(site: Site) -> Iterator[None]:
-    """The change is there inside the block.
-
-    Raises
-    ------
-    LookupError
-        The source no longer has the place: the catalogue is stale.
-    """
-    function = _function(site)
-    right, wrong = function.__code__, _changed_code(site, function)
-    _forget()
-    function.__code__ = wrong
+    """The change is there inside the block; errors as `prepare`."""
+    patch = prepare(site)
+    patch.switch(on=True)
     try:
         yield
     finally:
-        function.__code__ = right
-        _forget()
+        patch.switch(on=False)
 
 
-def _forget() -> None:
-    """Results that caches keep are of the other code."""
-    for value in gc.get_objects():
-        if isinstance(value, functools._lru_cache_wrapper) and value.__module__.startswith(("tenferro_ref", "oracle")):
-            value.cache_clear()
-
-
-__all__ = ["RULES", "Site", "functions", "patched", "sites"]
+__all__ = ["RULES", "Patch", "Site", "functions", "lru_caches", "patched", "prepare", "sites"]
