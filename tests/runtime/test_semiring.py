@@ -122,6 +122,19 @@ def test_extrema_of_zeros_infinities_and_nans():
     assert ALGEBRAS["max-plus"].plus(np.array(1.0), np.array(2.0)).shape == ()
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_both_paths_multiply_scalars(name):
+    """A contraction of two scalars over nothing is their product."""
+    dtype = dtypes_of(name)[-1]
+    x, y = (np.asarray(v, dtype.numpy) for v in (1, 0))
+    b = GraphBuilder(policy=POLICY)
+    i, j = b.input(dtype, ()), b.input(dtype, ())
+    program = compile_std_to_exec(b.build(b.apply(DotGeneral((), (), (), ()), i, j)), ())
+    for backend in (SemiringBackend.of(name), SemiringBackend(NumpyCore(ALGEBRAS[name]))):
+        (got,) = GraphExecutor(backend).eval_exec_ir(program, [x, y])
+        assert bits([got]) == bits([np.asarray(ALGEBRAS[name].times(x, y))])
+
+
 # --- programs ---------------------------------------------------------------------------------------------------------
 
 

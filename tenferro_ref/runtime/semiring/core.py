@@ -75,12 +75,12 @@ class NumpyFastPath:
         right = free_axes(rhs.ndim, op.rhs_contracting_dims, op.rhs_batch_dims)
         extents = [lhs.shape[axis] for axis in op.lhs_contracting_dims]
         # contracted axes first, then those of the result: lhs free, rhs free, batch
-        x = lhs.transpose(*op.lhs_contracting_dims, *left, *op.lhs_batch_dims)
-        y = rhs.transpose(*op.rhs_contracting_dims, *right, *op.rhs_batch_dims)
+        x = lhs.transpose([*op.lhs_contracting_dims, *left, *op.lhs_batch_dims])
+        y = rhs.transpose([*op.rhs_contracting_dims, *right, *op.rhs_batch_dims])
         x = x.reshape(
-            *extents, *(lhs.shape[a] for a in left), *(1,) * len(right), *(lhs.shape[a] for a in op.lhs_batch_dims)
+            [*extents, *(lhs.shape[a] for a in left), *(1,) * len(right), *(lhs.shape[a] for a in op.lhs_batch_dims)]
         )
-        y = y.reshape(*extents, *(1,) * len(left), *y.shape[len(extents) :])
+        y = y.reshape([*extents, *(1,) * len(left), *y.shape[len(extents) :]])
         first, *rest = np.ndindex(*extents)
         result = self.algebra.times(x[first], y[first])
         for index in rest:
