@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -231,9 +232,7 @@ class TestDeath:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("fuzz.workers._HOPELESS", 1)
-        monkeypatch.setattr("fuzz.workers._ROOT", str(tmp_path / "nowhere"))
-        monkeypatch.setenv("PYTHONPATH", "")
-        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "executable", shutil.which("false"))
         with Store(tmp_path / "s", create=True) as store, Lock(tmp_path / "s") as lock:
             stream = begin(store, PLAN, selection())
             with pytest.raises(WorkerDied, match="2 times"):
