@@ -251,6 +251,8 @@ _BINARY = frozenset({Add, Multiply, Divide, Pow, Maximum, Minimum})
 def rewritten(g: Growth) -> None:
     """Log of Exp, Sqrt of a square, a value over its root, ..."""
     chain = g.genes.choose(_REWRITTEN)
+    if not any(d.is_float for d in g.config.dtypes):  # complex numbers alone
+        chain = (Exp, Log)
     # complex numbers have no order, and their modulus is real
     x = value = _real_float(g) if {Maximum, Minimum, Abs} & {*chain} else _inexact(g)
     for kind in chain:
@@ -283,7 +285,10 @@ def constants_only(g: Growth) -> None:
 @_motif(2, 3, Compare, Select)
 def masked(g: Growth) -> None:
     """A choice by comparing the very values that are chosen among: a maximum, a clamp, a NaN filter."""
-    x = g.operand(admitted(Maximum, g.config.dtypes))
+    ordered = admitted(Maximum, g.config.dtypes)
+    if not ordered:
+        return
+    x = g.operand(ordered)
     y = g.like(x)
     picked = (x, y) if g.genes.chance(60) else (y, x)
     g.apply(Select(), compare(g, x, x if g.genes.chance(15) else y), *picked)
@@ -299,6 +304,8 @@ def narrowed(g: Growth) -> None:
 @_motif(6, 2, ReduceMax, BroadcastInDim, Negate, Add, Exp, ReduceSum)
 def softmax(g: Growth) -> None:
     """exp(x - max x), normalised as far as there is room: what users write."""
+    if not any(d.is_float for d in g.config.dtypes):
+        return
     x = _real_float(g, 1)
     shape = shape_of(x)
     if not shape or 0 in shape:

@@ -186,6 +186,7 @@ def test_a_config_of_few_distinct_cases_gives_a_short_batch() -> None:
         Config(ops=(Negate,), dtypes=(DType.I32,)),
         Config(ops=(Add, ReduceSum, DotGeneral, Abs, Compare), dtypes=(DType.C64, DType.C32)),
         Config(dtypes=(DType.Bool, DType.I64)),
+        Config(dtypes=(DType.C32, DType.C64)),
         Config(dim_exprs=False, max_outputs=1),
     ],
     ids=repr,
@@ -197,7 +198,11 @@ def test_configs_are_heeded(config: Config) -> None:
         assert 1 <= len(program.output_slots) <= config.max_outputs
         assert all(type(ins.op) in config.vocabulary for ins in program.instructions)
         given = {t.dtype for t in program.input_types}
-        assert given <= {*config.dtypes, DType.Bool}
+        assert given <= {
+            *config.dtypes,
+            DType.Bool,
+            DType.I32,
+        }  # predicates, and index tensors where no integer is asked for
         for type_ in program.slot_types.values():
             assert type_.rank <= max(config.max_rank, 0)
             size = 1
