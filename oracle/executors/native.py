@@ -14,9 +14,12 @@ from oracle.executors.base import Execution, attempt
 from oracle.verdict import ExecutorInfo
 from tenferro_ref import __version__
 from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec, run_passes
-from tenferro_ref.errors import TenferroError
+from tenferro_ref.errors import Internal, TenferroError
 from tenferro_ref.program import to_exec
 from tenferro_ref.runtime import GraphExecutor
+
+#: What NumPy raises where a kernel or the executor has a defect.
+_DEFECTS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,10 @@ class NativeExecutor:
         compiled = time.perf_counter()
         executor = GraphExecutor(checking=True, fusion_threshold=self.fusion_threshold)
         evaluate = executor.eval_exec_ir if self.segmented else executor.eval_unsegmented
-        outputs = evaluate(program, case.inputs)
+        try:
+            outputs = evaluate(program, case.inputs)
+        except _DEFECTS as error:  # a finding about this executor, and no end of the campaign
+            raise Internal(detail=f"{type(error).__name__} in the native executor: {error}") from error
         seconds = {"compile": compiled - start, "execute": time.perf_counter() - compiled}
         return Execution(tuple(outputs), seconds)
 

@@ -20,6 +20,7 @@ from tenferro_ref.errors import MissingEnv, PjrtCall, TenferroError, Unsupported
 from tenferro_ref.ops import Exp, Log, Maximum, Negate, Policy
 from tenferro_ref.pjrt import PluginRef
 from tenferro_ref.program import GraphBuilder
+from tenferro_ref.runtime import KERNELS
 from tenferro_ref.tensor import Array
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
 
@@ -125,6 +126,17 @@ def test_a_native_executor_that_is_wrong_is_caught_by_the_enclosure(case: Case) 
 
     wrong = Wrong()
     assert judge(wrong, Reference(case, wrong)).verdict is Verdict.MISMATCH
+
+
+def test_a_defect_of_a_kernel_is_an_error_of_the_native_executor(case: Case) -> None:
+    def broken(*_: object) -> Array:
+        raise TypeError("no such thing")
+
+    with mock.patch.dict(KERNELS._rows, {Exp: broken}):
+        answer = judge(NativeExecutor(), Reference(case, NativeExecutor()))
+    assert answer.verdict is Verdict.ERROR
+    assert "Internal" in answer.reason
+    assert "TypeError in the native executor" in answer.reason
 
 
 def test_a_result_where_the_native_executor_refuses_is_a_mismatch() -> None:

@@ -47,7 +47,8 @@ def _slice(op: Slice, policy: Policy, x: Values) -> Values:
 
 @KERNELS.row(Reverse)
 def _reverse(op: Reverse, policy: Policy, x: Values) -> Values:
-    return column_major(np.flip(x, op.axes))
+    steps = (slice(None, None, -1 if axis in op.axes else 1) for axis in range(x.ndim))
+    return column_major(x[(*steps, ...)])  # the ellipsis keeps an array of rank 0 one
 
 
 @KERNELS.row(Concatenate)
