@@ -48,7 +48,8 @@ def _slice(op: Slice, policy: Policy, x: Values) -> Values:
 @KERNELS.row(Reverse)
 def _reverse(op: Reverse, policy: Policy, x: Values) -> Values:
     steps = (slice(None, None, -1 if axis in op.axes else 1) for axis in range(x.ndim))
-    return column_major(x[(*steps, ...)])  # the ellipsis keeps an array of rank 0 one
+    subscript: tuple[Any, ...] = (*steps, ...)  # the ellipsis keeps an array of rank 0 one
+    return column_major(x[subscript])
 
 
 @KERNELS.row(Concatenate)
