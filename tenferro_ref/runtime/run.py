@@ -252,6 +252,8 @@ class Run:
             raise ResourceExhausted(where="fused segment", detail="not enough memory for its results") from None
         if results is None:
             return False
+        if self.settings.checking:  # Conj of a real scalar is the scalar itself, which is about to be poisoned
+            results = {slot: _own(array, tuple(values.values()), False) for slot, array in results.items()}
         self._finish(segment, results, types.slots)
         if self.settings.reclaim:
             self.release(segment.inputs, segment.last_use, session)

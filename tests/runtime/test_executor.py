@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import (
     Internal,
@@ -23,6 +24,7 @@ from tenferro_ref.ops import (
     Abs,
     Add,
     BroadcastInDim,
+    Conj,
     Constant,
     Convert,
     Divide,
@@ -724,3 +726,13 @@ def test_constants_are_uploaded_and_outputs_downloaded():
     x = b.input("F64", (2,))
     GraphExecutor(Backend()).eval_exec_ir(exec_of(b.apply(Add(), x, b.apply(Constant.of(1, DType.F64)))), [np.ones(2)])
     assert seen == [("up", ()), ("down", (2,))]
+
+
+def test_a_fused_result_that_is_its_operand_outlives_it() -> None:
+    """Conj of a real scalar is the scalar: it must not share the buffer that is poisoned after its last use."""
+    b = GraphBuilder()
+    x, zero = b.input("F64"), b.constant(-0.0, DType.F64)
+    program = compile_std_to_exec(b.build(b.apply(Divide(), x, zero), b.apply(Conj(), zero), b.apply(Conj(), zero)))
+    outputs = GraphExecutor(checking=True, fusion_threshold=0).eval_exec_ir(program, [np.array(0.0)])
+    assert [float(o) for o in outputs[1:]] == [0.0, 0.0]
+    assert all(np.signbit(o) for o in outputs[1:])
