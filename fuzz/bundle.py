@@ -25,6 +25,7 @@ from fuzz.triage import evaluate_all
 from oracle.case import Case
 from oracle.compare import interval_words
 from oracle.enclosure import MODELS, Enclosure, enclose
+from oracle.enclosure.files import save_enclosures
 from oracle.executors import Execution, Executor, NativeExecutor, PjrtExecutor, Pool, attempt
 from oracle.judge import Reference, judge_result
 from oracle.verdict import Answer
@@ -40,7 +41,6 @@ _SECONDS = 600.0
 #: Elements of each value that the README shows.
 _SHOWN = 4
 _ROOT = Path(__file__).resolve().parents[1]
-_PARTS = ("lo", "hi", "nan", "pos_zero", "neg_zero")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,7 @@ def write_bundle(
     write_atomically(folder / "module.mlir", finding.stablehlo)
     save_npz(folder / "inputs.npz", {f"in{i}": a for i, a in enumerate(case.inputs)})
     save_npz(folder / "observed.npz", {f"out{i}": a for i, a in enumerate(outputs)})
-    enclosed = {f"{part}{i}": getattr(e, part) for i, e in enumerate(expected) for part in _PARTS}
-    save_npz(folder / "enclosure.npz", enclosed)
+    save_enclosures(folder / "enclosure.npz", expected)
     write_atomically(folder / "environment.json", json.dumps(encode(facts), indent=1, allow_nan=False))
     write_atomically(folder / "reproduce.py", finding.reproducer)
     # last: a folder with a README is complete

@@ -110,3 +110,15 @@ def test_a_refused_matrix_decides_nothing_about_executors_that_have_no_errors() 
     finally:
         pool.close()
     assert judge(NativeExecutor("native-unsegmented", segmented=False), reference).verdict is Verdict.PASS
+
+
+def test_a_native_executor_may_not_factor_what_the_other_refuses() -> None:
+    b = GraphBuilder()
+    case = Case.of(b.build(linalg.cholesky(b.input("F64", (2, 2)))), [-np.eye(2)])
+
+    class Careless(NativeExecutor):
+        def run(self, case: Case) -> Execution:
+            return Execution((np.eye(2),))
+
+    answer = judge(Careless("careless"), Reference(case, NativeExecutor()))
+    assert answer.verdict is Verdict.MISMATCH
