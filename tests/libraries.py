@@ -6,8 +6,10 @@ of its own that CI does not install: it is never required.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,13 @@ from oracle.executors import Executor, Pool
 from oracle.executors.registry import OTHERS
 from tenferro_ref.errors import MissingDependency
 from tests.plugins import plugin_or_skip
+
+
+def module_or_skip(name: str) -> Any:
+    """The library's module; skips (or fails) the calling module or test if it is not there."""
+    if os.environ.get("TENFERRO_REQUIRE_LIBRARIES") == "1":
+        return importlib.import_module(name)
+    return pytest.importorskip(name)
 
 
 def executor_or_skip(pool: Pool, name: str) -> Executor:

@@ -10,9 +10,10 @@ import pytest
 from oracle.executors import Executor, NativeExecutor, Pool
 from tests.conformance.__main__ import main
 from tests.conformance.run import outcomes
+from tests.libraries import module_or_skip
 from tests.plugins import plugin_or_skip
 
-pytest.importorskip("jaxlib")
+module_or_skip("jaxlib")
 
 PROGRAMS = Path(__file__).parent / "programs"
 

@@ -10,9 +10,10 @@ import pytest
 from tenferro_ref.stablehlo import load
 from tenferro_ref.tensor import load_npz
 from tests.e2e.command import assert_one_line_error, tenferro_ref
+from tests.libraries import module_or_skip
 from tests.plugins import plugin_or_skip
 
-pytest.importorskip("jaxlib")
+module_or_skip("jaxlib")
 
 TEXT = """// two rows are added to the argument
 module {

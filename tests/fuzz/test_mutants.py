@@ -25,6 +25,7 @@ from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo import extensions
 from tenferro_ref.stablehlo.emit import structural
 from tenferro_ref.tensor import same_bits
+from tests.libraries import module_or_skip
 from tests.plugins import plugin_or_skip
 
 #: Faults of the XLA path need a plugin to show; those of the native path show against enclosures and among variants.
@@ -82,7 +83,7 @@ SAMPLE = [
 @pytest.mark.parametrize("mutant", [m for m in SAMPLE if m is not None], ids=lambda m: m.name)
 def test_faults_made_by_rule_are_found(mutant: Mutant) -> None:
     if mutant.place == "loader":
-        pytest.importorskip("jaxlib")
+        module_or_skip("jaxlib")
     kill = hunt(mutant, seed=1, max_programs=2000, reduce_seconds=0)
     assert kill.killed, f"{mutant.name} survived {kill.programs} programs: {mutant.about}"
 

@@ -29,10 +29,11 @@ from tenferro_ref.program import LoweringView, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import same_bits
+from tests.libraries import module_or_skip
 from tests.stablehlo.emit_cases import empty_reductions, moves, ordinary, program_of, scatter_onto_rank_0, scatters
 
-ir = pytest.importorskip("jaxlib.mlir.ir")
-mlir = pytest.importorskip("jax.interpreters.mlir")
+ir = module_or_skip("jaxlib.mlir.ir")
+mlir = module_or_skip("jax.interpreters.mlir")
 
 
 @pytest.fixture(scope="module")

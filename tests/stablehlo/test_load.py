@@ -22,8 +22,9 @@ from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.stablehlo.literals import type_text
 from tenferro_ref.stablehlo.loader import Loaded, bindings, load, lower_loaded
 from tenferro_ref.tensor import Array, same_bits
+from tests.libraries import module_or_skip
 
-jaxlib = pytest.importorskip("jaxlib")
+jaxlib = module_or_skip("jaxlib")
 
 
 def run(loaded: Loaded, *arguments: Array) -> list[Array]:

@@ -14,10 +14,11 @@ from tenferro_ref.errors import LoweringError
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo.loader import load, lower_loaded
 from tenferro_ref.tensor import Array
+from tests.libraries import module_or_skip
 from tests.plugins import plugin_or_skip
 
-jax = pytest.importorskip("jax")
-jnp: Any = pytest.importorskip("jax.numpy")
+jax = module_or_skip("jax")
+jnp: Any = module_or_skip("jax.numpy")
 
 from examples.jax_functions import BOUND, FUNCTIONS, demonstration  # noqa: E402 - it needs jax
 
