@@ -1,13 +1,17 @@
-"""What the runtime's tests share: one op run as the executor would, hostile values, and arrays by dtype."""
+"""What the runtime's tests share: one op run as the executor would, both paths, hostile values, and arrays by dtype."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from tenferro_ref.dims import UpperBound
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import ENGINE
-from tenferro_ref.runtime import run_kernel
+from tenferro_ref.program import GraphBuilder, to_exec
+from tenferro_ref.runtime import GraphExecutor, run_kernel
 from tenferro_ref.tensor import column_major, type_of
 
 FLOATS = [DType.F32, DType.F64]
@@ -78,3 +82,46 @@ def hostile(dtype, size, rng):
     mask = rng.random(size) < 0.3
     values[mask] = rng.choice(special, int(mask.sum()))
     return values
+
+
+def exec_of(*outputs):
+    return to_exec(outputs[0].builder.build(*outputs))
+
+
+def paths(**options):
+    executor = GraphExecutor(**options)
+    return executor.eval_exec_ir, executor.eval_unsegmented
+
+
+def both(program, inputs, **options):
+    """Results of both paths, which must be the same bit for bit."""
+    a, b = (path(program, inputs) for path in paths(**options))
+    assert [(x.dtype, x.shape, x.tobytes("F")) for x in a] == [(x.dtype, x.shape, x.tobytes("F")) for x in b]
+    return a
+
+
+def raises_on_both(error, program, inputs, match=None, **options):
+    caught = []
+    for path in paths(**options):
+        with pytest.raises(error, match=match) as info:
+            path(program, inputs)
+        caught.append(info.value)
+    assert caught[0].to_json() == caught[1].to_json()
+    return caught[0]
+
+
+def chain():
+    b = GraphBuilder()
+    x = b.input("F64", (3,))
+    y = -x
+    z = y + y
+    return exec_of(z * x)
+
+
+def change(program, index, **fields):
+    instructions = list(program.instructions)
+    instructions[index] = replace(instructions[index], **fields)
+    return replace(program, instructions=tuple(instructions))
+
+
+ONES = np.ones(3)

@@ -1,4 +1,4 @@
-"""Cases for the emitter: an op and its operands.
+"""Cases for the emitter: an op and its operands; and the text of one op (`lines`).
 
 `ordinary` has one or a few of every op that the other functions lack. They are the indexing, padding and diagonal ops at
 their edges (SEMANTICS 2.2 and 2.4): `moves` only move elements, so that every implementation must give the same bits;
@@ -70,7 +70,8 @@ from tenferro_ref.ops import (
     Tril,
     Triu,
 )  # fmt: skip
-from tenferro_ref.program import GraphBuilder, GraphProgram
+from tenferro_ref.program import GraphBuilder, GraphProgram, LoweringView
+from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import Array, type_of
 
 Case: TypeAlias = tuple[Op, tuple[Array, ...]]
@@ -254,3 +255,16 @@ def program_of(cases: Sequence[Case], policy: Policy = ENGINE) -> tuple[GraphPro
         outputs.append(b.apply(op, *(b.input(DType.of(a), a.shape) for a in operands)))
         arrays += operands
     return b.build(*outputs), arrays
+
+
+def program(op: Op, *operands: str, policy: Policy = ENGINE) -> GraphProgram:
+    """One op on inputs written as `F64 2 3`."""
+    b = GraphBuilder(policy=policy)
+    values = [b.input(o.split()[0], [int(e) if e.isdigit() else e for e in o.split()[1:]]) for o in operands]
+    return b.build(*b.apply_many(op, *values))
+
+
+def lines(op: Op, *operands: str, policy: Policy = ENGINE) -> list[str]:
+    """The body of `program`."""
+    text = lower_to_stablehlo(LoweringView.of(program(op, *operands, policy=policy)))
+    return [line.strip() for line in text.splitlines()[2:-3]]

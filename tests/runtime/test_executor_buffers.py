@@ -1,0 +1,131 @@
+"""Lifetime of buffers: last uses, reclaiming, poison, what the backend is told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from runtime_helpers import ONES, both, chain, change, exec_of, raises_on_both
+
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import (
+    MissingValue,
+)
+from tenferro_ref.ops import (
+    Abs,
+    BroadcastInDim,
+    Convert,
+    DotGeneral,
+    Exp,
+    Multiply,
+    Negate,
+    Reshape,
+    Transpose,
+)
+from tenferro_ref.program import GraphBuilder
+from tenferro_ref.runtime import GraphExecutor, NumpyBackend
+from tenferro_ref.runtime.backend import NumpySession
+
+
+@pytest.mark.parametrize("checking", [False, True])
+@pytest.mark.parametrize("threshold", [0, 16384])
+def test_last_use_one_instruction_early_is_a_missing_value(checking, threshold):
+    program = change(chain(), 1, last_use=(True, True))
+    program = change(program, 0, last_use=(True,))  # the input is read again by instruction 2
+    error = raises_on_both(MissingValue, program, [ONES], checking=checking, fusion_threshold=threshold)
+    assert error.slot == 0
+    assert both(program, [ONES], reclaim=False)[0].tolist() == [-2, -2, -2]
+
+
+@pytest.mark.parametrize("kind", ["pair", "triplet"])
+def test_early_last_use_inside_a_fast_path(kind):
+    b = GraphBuilder()
+    x, y = b.input("F64", (3,)), b.input("F64", (3, 3))
+    bx = b.apply(BroadcastInDim((3, 3), (0,)), x)
+    other = y if kind == "pair" else b.apply(BroadcastInDim((3, 3), (1,)), x)
+    program = exec_of(b.apply(Multiply(), bx, other))
+    assert [s.kind for s in GraphExecutor().segments(program)] == [kind]
+    both(program, [ONES, np.ones((3, 3))])
+    if kind == "triplet":
+        early = change(program, 0, last_use=(True,))
+        assert raises_on_both(MissingValue, early, [ONES, np.ones((3, 3))]).slot == 0
+
+
+def test_an_output_slot_flagged_dead_is_missing():
+    b = GraphBuilder()
+    x = b.input("F64", (3,))
+    y = -x
+    program = change(exec_of(y, y + x), 1, last_use=(True, True))
+    assert raises_on_both(MissingValue, program, [ONES]).slot == 1
+
+
+@pytest.mark.parametrize("dtype", list(DType))
+def test_checking_overwrites_what_is_reclaimed(dtype):
+    """A backend that remembers the buffers it made sees them poisoned, and the results are right all the same."""
+    made = []
+
+    class Session(NumpySession):
+        def execute_backend_op(self, op, policy, operands):
+            results = super().execute_backend_op(op, policy, operands)
+            made.extend(results)
+            return results
+
+    class Backend(NumpyBackend):
+        def with_backend_session(self):
+            return Session()
+
+    b = GraphBuilder()
+    x = b.input(dtype, (2, 2))
+    t = b.apply(Transpose((1, 0)), x)
+    program = exec_of(b.apply(Transpose((1, 0)), t))
+    value = np.array([[1, 0], [1, 1]]).astype(dtype.numpy)
+    executor = GraphExecutor(Backend(), checking=True)
+    (result,) = executor.eval_exec_ir(program, [value])
+    assert np.array_equal(result, value)
+    dead = made[0]
+    expected = {"f": np.isnan, "c": np.isnan, "i": lambda a: a == np.iinfo(a.dtype).min, "b": lambda a: a == ~value.T}
+    assert expected[dead.dtype.kind](dead).all()
+
+
+def test_poison_never_reaches_a_live_value():
+    """Reshapes, identity converts and transposes of unit axes are views in the kernels; their sources are poisoned."""
+    b = GraphBuilder()
+    x = b.input("F64", (1, 6))
+    y = -x
+    r = y.reshape(6)
+    t = b.apply(Transpose((1, 0)), y)
+    c = b.apply(Convert(DType.F64), t)
+    program = exec_of(r, b.apply(Reshape((2, 3)), c), b.apply(Abs(), c))
+    value = np.arange(6.0).reshape(1, 6)
+    r_value, c_value, _ = both(program, [value], checking=True)
+    assert r_value.tolist() == [-0.0, -1, -2, -3, -4, -5]
+    assert c_value.ravel("F").tolist() == r_value.tolist()
+    assert value.tolist() == [[0, 1, 2, 3, 4, 5]]
+
+
+def test_backend_is_told_of_each_dead_buffer_once_and_never_of_an_input():
+    told = []
+
+    class Session(NumpySession):
+        def reclaim_buffer(self, array):
+            told.append(array.tolist())
+
+    class Backend(NumpyBackend):
+        def with_backend_session(self):
+            return Session()
+
+        def reclaim_buffer(self, array):
+            told.append(array.tolist())
+
+    b = GraphBuilder()
+    x = b.input("F64", (2,))
+    y = -x
+    d = b.apply(DotGeneral((0,), (0,), (), ()), y + y, y)
+    program = exec_of(b.apply(Exp(), b.apply(Negate(), d)))
+    for path in ("eval_exec_ir", "eval_unsegmented"):
+        told.clear()
+        executor = GraphExecutor(Backend())
+        getattr(executor, path)(program, [np.array([1.0, 2.0])])
+        assert sorted(map(str, told)) == sorted(["[-1.0, -2.0]", "[-2.0, -4.0]", "10.0", "-10.0"])
+        told.clear()
+        getattr(GraphExecutor(Backend(), reclaim=False), path)(program, [np.array([1.0, 2.0])])
+        assert told == []
