@@ -28,14 +28,16 @@ from oracle.enclosure import MODELS, Enclosure, enclose
 from oracle.enclosure.files import save_enclosures
 from oracle.executors import Execution, Executor, NativeExecutor, PjrtExecutor, Pool, attempt
 from oracle.judge import Reference, judge_result
-from oracle.verdict import Answer
+from oracle.verdict import Answer, Build, first_bad
 from tenferro_ref import __version__
 from tenferro_ref.errors import FormatError, MissingDependency, TenferroError
 from tenferro_ref.files import read_text, write_atomically
 from tenferro_ref.program import ExecProgram, loads
 from tenferro_ref.tensor import load_npz, same_bits, save_npz, type_of
 
-VERSION = 1
+#: Version 1 knows no `Facts.builds`; it is still read.
+VERSION = 2
+_READABLE = (1, VERSION)
 #: A script that takes longer than this hangs.
 _SECONDS = 600.0
 #: Elements of each value that the README shows.
@@ -55,6 +57,8 @@ class Facts:
         What the executor says of itself.
     requirements
         What a fresh environment needs, as for pip.
+    builds
+        As in `Finding`.
     """
 
     tenferro_bundle: int
@@ -68,6 +72,7 @@ class Facts:
     facts: tuple[tuple[str, str], ...]
     environment: tuple[tuple[str, str], ...]
     requirements: tuple[str, ...]
+    builds: tuple[Build, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,7 @@ def write_bundle(
     facts = Facts(
         VERSION, finding.signature, finding.verdict, finding.value_class, finding.reason, finding.attribution,
         portable_name(executor), executor.model, executor.info().facts, tuple(environment),
-        tuple(_requirements(executor)),
+        tuple(_requirements(executor)), finding.builds,
     )  # fmt: skip
     write_atomically(folder / "program.txt", finding.program_text)
     write_atomically(folder / "program.json", finding.program_json)
@@ -128,7 +133,7 @@ def read_bundle(folder: Path) -> tuple[Facts, Case]:
     """
     path = folder / "environment.json"
     facts = from_json(Facts, read_text(path), str(path))
-    if facts.tenferro_bundle != VERSION:
+    if facts.tenferro_bundle not in _READABLE:
         raise FormatError(where=str(path), detail=f"a bundle of version {facts.tenferro_bundle}; this reads {VERSION}")
     program = loads(read_text(folder / "program.json"), str(folder / "program.json"))
     graph = program.to_graph() if isinstance(program, ExecProgram) else program
@@ -230,6 +235,8 @@ def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosu
     yield ""
     yield f"* signature: `{finding.signature}`"
     yield f"* attribution: {finding.attribution or 'nothing was learned'}"
+    if finding.builds:
+        yield f"* first bad build: {first_bad(finding.builds) or 'none'}; {', '.join(map(str, finding.builds))}"
     yield f"* seen on: {', '.join((finding.executor, *finding.also))}; {finding.programs} generated programs"
     yield f"* reduced from {finding.original_instructions} to {finding.instructions} instructions"
     yield ""

@@ -17,13 +17,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from oracle.verdict import ExecutorInfo
+from oracle.verdict import Build, ExecutorInfo
 from tenferro_ref.errors import FormatError
 from tenferro_ref.files import read_text, write_atomically
 
-#: Version 1 wrote Infinity and NaN as bare words, which is no JSON; it is still read.
-VERSION = 2
-_READABLE = (1, VERSION)
+#: Version 1 wrote Infinity and NaN as bare words, which is no JSON; version 2 knows no `Finding.builds`. Both are still read.
+VERSION = 3
+_READABLE = (1, 2, VERSION)
 
 T = TypeVar("T")
 
@@ -90,6 +90,8 @@ class Finding:
         How many generated programs showed this signature.
     reproducer
         A complete Python script.
+    builds
+        What the other builds of a plugin say to the reduced program, oldest first; `oracle.verdict.first_bad` sums it up.
     """
 
     signature: str
@@ -113,6 +115,7 @@ class Finding:
     values: tuple[ValueRow, ...]
     reason: str
     reproducer: str
+    builds: tuple[Build, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,13 @@ from fuzz import reproducer
 from fuzz.known import Known, match
 from fuzz.records import Finding, ValueRow
 from fuzz.reduce import Size, reduce_case
-from oracle.attribution import attribute, hlo_pass
+from oracle.attribution import attribute, builds, hlo_pass
 from oracle.case import Case
 from oracle.compare import interval_words
 from oracle.enclosure import MODELS, enclose
 from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.judge import Reference, all_slots, first_wrong_slot, judge
-from oracle.verdict import Answer, Verdict
+from oracle.verdict import Answer, Build, Verdict
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.program import dumps, print_program
 from tenferro_ref.tensor import Array
@@ -127,18 +127,27 @@ def to_finding(
     budget_seconds: float = 20.0,
     progress: Callable[[int, Size], None] | None = None,
 ) -> tuple[Finding, Case]:
-    """Reduce a suspect and say all that a stranger needs; the reduced case comes with it."""
+    """Reduce a suspect and say all that a stranger needs; the reduced case comes with it.
+
+    Parameters
+    ----------
+    budget_seconds
+        For reducing it; the other builds of a plugin are asked within as much again.
+    """
     reduction = reduce_case(
         suspect.case, still_disagrees(suspect, pool), evaluate=evaluate_all, budget_seconds=budget_seconds,
         progress=progress,
     )  # fmt: skip
     case = reduction.case
     answer = judge(suspect.executor, Reference(case, NativeExecutor()))
+    others: tuple[Build, ...] = ()
     if not answer.verdict.is_disagreement:  # it does not repeat: say so, and show the program as it was found
         suspect = replace(suspect, attribution="does not repeat")
         case, answer = suspect.case, suspect.answer
     else:
         suspect = replace(suspect, attribution=_cause(suspect.executor, case, suspect.attribution))
+        if isinstance(suspect.executor, PjrtExecutor):
+            others = builds(suspect.executor, case, pool, budget_seconds)
     key = signature(case, suspect, answer)
     finding = Finding(
         signature=key,
@@ -165,6 +174,7 @@ def to_finding(
         values=value_rows(suspect.executor, case),
         reason=answer.reason,
         reproducer=reproducer.script(suspect.executor, case, key),
+        builds=others,
     )
     return replace(finding, known=match(finding, known)), case
 

@@ -7,17 +7,20 @@ wrong is `oracle.judge.first_wrong_slot`; how findings are named and grouped is 
 from __future__ import annotations
 
 import copy
+import math
 import re
 import tempfile
+import time
 from pathlib import Path
 
 from oracle.case import Case
 from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool, attempt
 from oracle.executors.lanes import Options
 from oracle.judge import Reference, judge
+from oracle.verdict import Build
 from tenferro_ref.compiler import DEFAULT_PIPELINE
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.pjrt import discover
+from tenferro_ref.pjrt import discover, missing
 
 #: What it means that a disagreement goes away in a lane, in the order in which they are asked.
 _LANE_MEANING = {
@@ -99,22 +102,34 @@ def hlo_pass(executor: PjrtExecutor, case: Case) -> str:
     return ""
 
 
-def builds(executor: PjrtExecutor, case: Case, pool: Pool) -> tuple[tuple[str, str], ...]:
-    """Every installed build of the executor's platform in the same lane, oldest API first, with its verdict."""
+def builds(executor: PjrtExecutor, case: Case, pool: Pool, seconds: float = math.inf) -> tuple[Build, ...]:
+    """What each build of the executor's platform says in the same lane, oldest API first; then those that were not asked.
+
+    Parameters
+    ----------
+    seconds
+        Wall time after which no further build is asked.
+    """
+    deadline = time.monotonic() + seconds
     reference = Reference(case, NativeExecutor())
-    verdicts: list[tuple[tuple[int, ...], str, str]] = []
-    for plugin in discover():
-        if plugin.platform != executor.plugin.platform:
+    platform = executor.plugin.platform
+    installed = {plugin.path: plugin for plugin in (executor.plugin, *discover()) if plugin.platform == platform}
+    asked, silent = [], []
+    for plugin in installed.values():
+        if time.monotonic() >= deadline:
+            silent.append(Build(plugin.name, reason="not asked: out of time"))
             continue
         peer = pool.pjrt(plugin, executor.lane)
         try:
-            version = peer.worker.facts.get("PJRT API", "")
+            api = peer.worker.facts.get("PJRT API", "")
         except TenferroError as error:
-            verdicts.append(((), plugin.name, error.kind))
+            silent.append(Build(plugin.name, reason=f"cannot be asked: {error}"))
             continue
-        order = tuple(int(part) for part in re.findall(r"\d+", version))
-        verdicts.append((order, plugin.name, judge(peer, reference).verdict.value))
-    return tuple((name, verdict) for _, name, verdict in sorted(verdicts))
+        answer = judge(peer, reference)
+        asked.append(Build(plugin.name, api, answer.verdict, answer.reason))
+    asked.sort(key=lambda build: [int(part) for part in re.findall(r"\d+", build.api)])
+    absent = [Build(plugin.name, reason=f"absent: pip install {plugin.package}") for plugin in missing(platform)]
+    return (*asked, *silent, *absent)
 
 
 __all__ = ["attribute", "builds", "hlo_pass", "hlo_passes", "with_options"]

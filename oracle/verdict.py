@@ -5,6 +5,7 @@ These records are what campaigns store and reports read; no arrays are in them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -109,3 +110,35 @@ class ExecutorInfo:
     available: bool
     reason: str = ""
     facts: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What one build of a plugin says to the program that another build of it is blamed for.
+
+    Attributes
+    ----------
+    api
+        Version of its C API, which orders builds; "" if it was not asked.
+    verdict
+        None if it was not asked; `reason` says why.
+    """
+
+    name: str
+    api: str = ""
+    verdict: Verdict | None = None
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.verdict.value if self.verdict else f'({self.reason})'}"
+
+
+def first_bad(builds: Sequence[Build]) -> str:
+    """The oldest build that disagrees and what that says, of `builds` with the oldest first; "" if none disagrees."""
+    asked = [build for build in builds if build.verdict]
+    bad = [i for i, build in enumerate(asked) if build.verdict and build.verdict.is_disagreement]
+    if not bad:
+        return ""
+    first = asked[bad[0]]
+    alone = "the oldest asked" if len(asked) > 1 else "the only one asked"
+    return f"{first.name} (PJRT API {first.api}), {f'not yet in {asked[bad[0] - 1].name}' if bad[0] else alone}"

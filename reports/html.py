@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from fuzz.records import Campaign, Finding, ValueRow, save
-from oracle.verdict import Verdict
+from oracle.verdict import Verdict, first_bad
 from reports import text
 from reports.matrix import BY_SLUG, STATES, blames, matrix
 from reports.plots import accuracy_plots
@@ -60,6 +60,8 @@ class Card:
     values: tuple[ValueRow, ...]
     values_left_out: int
     page: str
+    first_bad: str
+    builds: str
 
 
 def write_html(campaign: Campaign, out: str | Path, findings_url: str = "../docs/findings/") -> Path:
@@ -141,6 +143,8 @@ def _card(finding: Finding, anchor: str, findings_url: str) -> Card:
         values=tuple(values),
         values_left_out=len(finding.values) - len(values),
         page=findings_url + quote(page.encode("utf-8", "backslashreplace")) if described else "",
+        first_bad=first_bad(finding.builds),
+        builds=", ".join(map(str, finding.builds)),
     )
 
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from fuzz.records import Campaign, Finding
+from oracle.verdict import first_bad
 from reports import text
 from reports.summary import ExecutorRow, disagreements, executor_rows, outcome, split
 from tenferro_ref.files import write_atomically
@@ -66,6 +67,7 @@ def _finding(finding: Finding) -> str:
     facts += [
         f"{finding.original_instructions} → {finding.instructions} instructions",
         finding.attribution,
+        f"first bad build {bad}" if (bad := first_bad(finding.builds)) else "",
         finding.known,
     ]
     said = ", ".join(_plain(text.clip(fact, 120)) for fact in facts if fact)

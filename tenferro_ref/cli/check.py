@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import click
 from rich.markup import escape
 
 from fuzz.inputs import random_inputs
+from fuzz.records import encode
+from oracle.attribution import builds
 from oracle.case import Case
-from oracle.executors import OTHERS, NativeExecutor, Pool
+from oracle.executors import OTHERS, Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.judge import Reference, judge
-from oracle.verdict import Answer
+from oracle.verdict import Answer, first_bad
 from tenferro_ref.cli.common import draw_seed, json_option, print_json, print_table, read_graph, seed_option, split
 from tenferro_ref.errors import FormatError, TenferroError
 from tenferro_ref.tensor import load_npz, type_of
@@ -37,13 +40,16 @@ def check(files: tuple[str, ...], inputs: str | None, executors: str, seed: int 
             reference = Reference(case, NativeExecutor())
             answers = [judge(executor, reference) for executor in selection.executors]
             disagreement = disagreement or any(a.verdict.is_disagreement for a in answers)
-            rows = [_row(file, answer) for answer in answers]
+            first = _first_bad(selection.executors, answers, case, pool)
+            rows = [_row(file, answer) | first.get(answer.executor, {}) for answer in answers]
             rows += [_missing(file, info.name, info.reason) for info in selection.missing]
             if as_json:
                 for row in rows:
                     print_json(row)
             else:
                 _print_table(rows)
+                for line in dict.fromkeys(str(row["first_bad"]) for row in rows if "first_bad" in row):
+                    click.echo(line)
     finally:
         pool.close()
     return 1 if disagreement else 0
@@ -77,6 +83,24 @@ def _row(file: str, answer: Answer) -> dict[str, object]:
         "phases": answer.seconds,
         "error": answer.error,
     }
+
+
+def _first_bad(
+    executors: Sequence[Executor], answers: Sequence[Answer], case: Case, pool: Pool
+) -> dict[str, dict[str, object]]:
+    """For each plugin that disagrees: which build of it began, in its lane. Each lane is asked once."""
+    by_lane: dict[tuple[str, str], dict[str, object]] = {}
+    found = {}
+    for executor, answer in zip(executors, answers, strict=True):
+        if isinstance(executor, PjrtExecutor) and answer.verdict.is_disagreement:
+            key = (executor.plugin.platform or executor.name, executor.lane)
+            if key not in by_lane:
+                asked = builds(executor, case, pool)
+                bad = f"lane {executor.lane}: first bad build {first_bad(asked) or 'none'}"
+                said = f"{bad}: {', '.join(map(str, asked))}"
+                by_lane[key] = {"first_bad": said, "builds": encode(asked)}
+            found[executor.name] = by_lane[key]
+    return found
 
 
 def _missing(file: str, name: str, reason: str) -> dict[str, object]:

@@ -11,7 +11,7 @@ Everything is in process, see `client`. All errors are those of `tenferro_ref.er
 
 from tenferro_ref.pjrt.buffer import Buffer, Event
 from tenferro_ref.pjrt.client import Capabilities, Client, Device
-from tenferro_ref.pjrt.discovery import PluginRef, discover, plugin_from_env, resolve
+from tenferro_ref.pjrt.discovery import PluginRef, discover, missing, plugin_from_env, resolve
 from tenferro_ref.pjrt.executable import Executable
 from tenferro_ref.pjrt.native import HandleState
 from tenferro_ref.pjrt.options import encode_compile_options
@@ -32,6 +32,7 @@ __all__ = [
     "discover",
     "encode_compile_options",
     "load_plugin",
+    "missing",
     "plugin_from_env",
     "resolve",
 ]

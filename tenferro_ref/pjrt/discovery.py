@@ -140,6 +140,12 @@ def discover() -> list[PluginRef]:
     return sorted(found.values(), key=lambda ref: -ref.priority)
 
 
+def missing(platform: str) -> list[PluginRef]:
+    """The builds for `platform` that are on PyPI and not on this machine; `package` is what to install."""
+    here = {ref.name for ref in discover()}
+    return [known for known in _KNOWN if known.platform == platform and known.name not in here]
+
+
 def resolve(name_or_path: str | os.PathLike[str]) -> PluginRef:
     """The plugin of that short name, package name, or path.
 

@@ -17,6 +17,7 @@ from fuzz.triage import Suspect, to_finding
 from oracle.case import Case
 from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.judge import Reference, judge
+from oracle.verdict import Verdict
 from tenferro_ref.errors import FormatError
 from tenferro_ref.ops import Exp, Log
 from tenferro_ref.program import GraphBuilder, dumps
@@ -42,11 +43,11 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
     pool.close()
 
 
-def bundle_of(folder: Path, executor: Executor, case: Case, pool: Pool) -> Path:
+def bundle_of(folder: Path, executor: Executor, case: Case, pool: Pool, budget_seconds: float = 0.0) -> Path:
     answer = judge(executor, Reference(case, NativeExecutor()))
     assert answer.verdict.is_disagreement
     suspect = Suspect(executor, case, answer, "Log(Exp)", "F64", "every lane")
-    finding, small = to_finding(suspect, pool, (), programs=3, also=("another",), budget_seconds=0.0)
+    finding, small = to_finding(suspect, pool, (), programs=3, also=("another",), budget_seconds=budget_seconds)
     target = folder / short_id(finding.signature)
     write_bundle(target, finding, executor, small, environment())
     return target
@@ -88,6 +89,26 @@ def test_the_readme_says_why_step_by_step(bundle: Path) -> None:
     assert "| %2 = Log(%1) | F64[2] | [1] | inf | inf |" in text
     (row,) = (line for line in text.splitlines() if "**outside**" in line)
     assert row == "| out0 | [1] | inf | 1000.0 | **outside** |"
+
+
+def test_the_readme_says_which_build_was_the_first(
+    tmp_path: Path, copying: PjrtExecutor, case: Case, pool: Pool
+) -> None:
+    folder = bundle_of(tmp_path, copying, case, pool, budget_seconds=5.0)
+    (build,) = read_bundle(folder)[0].builds
+    assert (build.name, build.verdict) == ("fake_plugin", Verdict.MISMATCH)
+    said = "* first bad build: fake_plugin (PJRT API 0.81), the only one asked; fake_plugin mismatch"
+    assert said in (folder / "README.md").read_text().splitlines()
+
+
+def test_a_bundle_of_the_first_version_is_read(bundle: Path) -> None:
+    path = bundle / "environment.json"
+    content = json.loads(path.read_text())
+    assert content.pop("builds") == [
+        {"name": "fake_plugin", "api": "", "verdict": None, "reason": "not asked: out of time"}
+    ]
+    path.write_text(json.dumps({**content, "tenferro_bundle": 1}))
+    assert read_bundle(bundle)[0].builds == ()
 
 
 def test_its_script_shows_it_in_a_clean_interpreter(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,8 +164,8 @@ def test_a_bundle_that_is_damaged_is_a_typed_error(bundle: Path, pool: Pool, nam
 
 def test_a_later_version_is_refused(bundle: Path, pool: Pool) -> None:
     path = bundle / "environment.json"
-    path.write_text(path.read_text().replace('"tenferro_bundle": 1', '"tenferro_bundle": 2'))
-    with pytest.raises(FormatError, match="version 2"):
+    path.write_text(path.read_text().replace('"tenferro_bundle": 2', '"tenferro_bundle": 3'))
+    with pytest.raises(FormatError, match="version 3"):
         replay(bundle, pool)
 
 

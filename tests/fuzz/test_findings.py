@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import re
 import subprocess
@@ -14,7 +15,10 @@ from pathlib import Path
 import pytest
 
 from fuzz.known import DEFAULT_RULES, Known, load_known, match
+from fuzz.records import Campaign, Finding, from_json, to_json
 from oracle.executors import Pool
+from oracle.verdict import Build, Verdict
+from reports import write_html, write_markdown
 from tenferro_ref.errors import FormatError
 from tests.libraries import peer_or_skip
 from tests.reports import sample
@@ -70,6 +74,28 @@ FINDING = replace(
     sample.rich().findings[0], signature="Exp > Log | F32 | expected inf, got finite | rewrite: algsimp",
     verdict="mismatch", executor="pjrt:xla081@parity",
 )  # fmt: skip
+
+
+def test_every_report_says_which_build_was_the_first(tmp_path: Path) -> None:
+    asked = (
+        Build("old", "0.81", Verdict.PASS),
+        Build("new", "0.115", Verdict.MISMATCH),
+        Build("gone", reason="absent: pip install gone"),
+    )
+    campaign = replace(sample.rich(), findings=(replace(FINDING, builds=asked),))
+    assert from_json(Campaign, to_json(campaign)) == campaign
+    html = write_html(campaign, tmp_path).read_text("utf-8")
+    assert "new (PJRT API 0.115), not yet in old" in html
+    assert "old pass, new mismatch, gone (absent: pip install gone)" in html
+    assert "first bad build new (PJRT API 0.115), not yet in old" in write_markdown(campaign, tmp_path).read_text(
+        "utf-8"
+    )
+
+
+def test_a_record_without_builds_is_read() -> None:
+    content = json.loads(to_json(FINDING))
+    del content["builds"]
+    assert from_json(Finding, json.dumps(content)) == FINDING
 
 
 class TestRules:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +14,9 @@ from fuzz.mutants import find
 from fuzz.strategies import Config
 from oracle.attribution import attribute, builds, hlo_pass, hlo_passes
 from oracle.case import Case
-from oracle.executors import NativeExecutor, Pool
+from oracle.executors import NativeExecutor, PjrtExecutor, Pool
 from oracle.judge import Reference, judge
-from oracle.verdict import Verdict
+from oracle.verdict import Build, Verdict, first_bad
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Divide, DotGeneral, Exp, Log, Log1p, Maximum, Transpose
 from tenferro_ref.program import GraphBuilder
@@ -77,9 +79,53 @@ def test_builds_are_asked_oldest_first(pool: Pool) -> None:
     for name in CPU_PLUGINS:
         plugin_or_skip(name)
     asked = builds(pool.pjrt(plugin_or_skip("lam115"), "parity"), log1p(), pool)
-    assert [entry for entry in asked if entry[0] in CPU_PLUGINS] == [
-        ("xla081", Verdict.MISMATCH.value), ("fas106", Verdict.MISMATCH.value), ("lam115", Verdict.PASS.value)
+    assert [(build.name, build.verdict) for build in asked if build.name in CPU_PLUGINS] == [
+        ("xla081", Verdict.MISMATCH), ("fas106", Verdict.MISMATCH), ("lam115", Verdict.PASS)
     ]  # fmt: skip
+    assert first_bad(asked).startswith("xla081 (PJRT API 0.81), the oldest")
+
+
+def test_builds_that_are_not_asked_are_said(
+    pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_library: Path
+) -> None:
+    known = plugin_or_skip("xla081")
+    gone = replace(known, name="gone", path=str(tmp_path / "no.so"))
+    monkeypatch.setattr("oracle.attribution.discover", lambda: [known, gone])
+    monkeypatch.setattr(
+        "oracle.attribution.missing", lambda platform: [replace(known, name="other", package="a-package")]
+    )
+    asked = builds(pool.pjrt(known, "parity"), log1p(), pool)
+    assert [(build.name, build.verdict) for build in asked] == [
+        ("xla081", Verdict.MISMATCH),
+        ("gone", None),
+        ("other", None),
+    ]
+    assert "no.so" in asked[1].reason
+    assert str(asked[2]) == "other (absent: pip install a-package)"
+    late = builds(pool.pjrt(known, "parity"), log1p(), pool, seconds=0)
+    assert [str(build) for build in late[:2]] == ["xla081 (not asked: out of time)", "gone (not asked: out of time)"]
+    assert first_bad(late) == ""
+    # a plugin of nobody knows what platform is compared with itself alone
+    monkeypatch.undo()
+    stray = pool.make(f"pjrt:{fake_library}")
+    assert isinstance(stray, PjrtExecutor)
+    (alone,) = builds(stray, log1p(), pool)
+    assert first_bad([alone]) == f"{alone.name} (PJRT API {alone.api}), the only one asked"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "words"),
+    [
+        ("pass mismatch mismatch", "b1 (PJRT API 0.1), not yet in b0"),
+        ("mismatch pass crash", "b0 (PJRT API 0.0), the oldest asked"),
+        ("unsupported pass crash", "b2 (PJRT API 0.2), not yet in b1"),
+        ("pass undecided", ""),
+        ("", ""),
+    ],
+)
+def test_the_first_bad_build(verdicts: str, words: str) -> None:
+    asked = [Build(f"b{i}", f"0.{i}", Verdict(v)) for i, v in enumerate(verdicts.split())]
+    assert first_bad([*asked, Build("b9", reason="absent")]) == words
 
 
 def test_a_pass_of_ours() -> None:
