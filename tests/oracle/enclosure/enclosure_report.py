@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -23,12 +23,13 @@ from fuzz.strategies.config import Config
 from oracle.case import Case
 from oracle.compare import compare
 from oracle.enclosure import MODELS, Enclosure, Model, enclose
-from oracle.enclosure.faults import FAULTS, Detection, detection
+from oracle.enclosure.faults import FAULTS, detect, has
 from oracle.ulp import spacing_at
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Op
 from tenferro_ref.program import GraphProgram, print_program
 
+INEXACT_NAMES = ("F32", "F64", "C32", "C64")
 Made = tuple[GraphProgram, list[np.ndarray]]
 KINDS: dict[str, Callable[[np.random.Generator], Made]] = {
     "real": partial(random_program, length=6),
@@ -120,18 +121,23 @@ def cases_with(op: type[Op], programs: int, dtype: DType) -> Iterator[Case]:
     batch = 0
     while programs > 0:
         for case in generate(9, batch, 16, config):
-            if programs > 0 and any(type(ins.op) is op for ins in case.program.instructions):
+            if programs > 0 and has(case, op, dtype):
                 programs -= 1
                 yield case
         batch += 1
 
 
-def faults(programs: int, model: Model, dtype: DType) -> Iterator[tuple[type[Op], int, Detection]]:
-    """The detection of every seeded fault."""
+def faults(programs: int, model: Model, dtypes: Sequence[DType]) -> None:
+    """A table of the detection of every seeded fault: programs that show it, of those that have the op.
+
+    Marked are those that are seen within 200 programs with a chance of less than 99 % (`Detection.within`).
+    """
+    print(f"| {model.name}, ULP | {' | '.join(map(str, dtypes))} |\n|---|{'---|' * len(dtypes)}", flush=True)
     for op, sizes in FAULTS.items():
-        cases = list(cases_with(op, programs, dtype))
+        found = [detect(cases_with(op, programs, dtype), op, dtype, sizes, model) for dtype in dtypes]
         for ulps in sizes:
-            yield op, ulps, detection(cases, op, ulps, model)
+            cells = [f"{d[ulps].seen}/{d[ulps].programs}{'' if d[ulps].within(200) >= 0.99 else ' (!)'}" for d in found]
+            print(f"| {op.__name__} {ulps} | {' | '.join(cells)} |", flush=True)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -140,6 +146,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=1200, help="soundness: hostile runs")
     parser.add_argument("--programs", type=int, default=200, help="tightness and faults: programs of each kind")
     parser.add_argument("--model", choices=tuple(MODELS), action="append", help="default: numpy and xla")
+    parser.add_argument("--dtype", choices=INEXACT_NAMES, action="append", help="faults: default: all")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(argv)
     if args.what == "soundness":
@@ -149,10 +156,7 @@ def main(argv: list[str] | None = None) -> int:
             for kind in KINDS:
                 print(f"{model.name:6} {kind:8} {tightness(kind, model, args.programs)}", flush=True)
             continue
-        for dtype in (DType.F32, DType.F64):
-            for op, ulps, d in faults(args.programs, model, dtype):
-                print(f"{model.name:6} {dtype} {op.__name__:10} {ulps:3} ULP: seen in {d.seen} of {d.programs} programs, "
-                      f"{d.within(200):.1%} within 200", flush=True)  # fmt: skip
+        faults(args.programs, model, [DType[d] for d in args.dtype or INEXACT_NAMES])
     return 0
 
 
