@@ -42,8 +42,13 @@ def ulp_distance(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
     finite = np.isfinite(a) & np.isfinite(b)
     skipped = ordinals(np.asarray(np.finfo(a.dtype).smallest_normal)) - 1
 
-    def position(x: NDArray[Any]) -> NDArray[np.float64]:
+    def position(x: NDArray[Any]) -> NDArray[np.int64]:
         place = ordinals(without_denormals(np.where(finite, x, x.dtype.type(0))))
-        return np.asarray((place - np.sign(place) * skipped).astype(np.float64))
+        return np.asarray(place - np.sign(place) * skipped)
 
-    return np.where(finite, np.abs(position(a) - position(b)), np.nan)
+    return np.where(finite, steps(position(a), position(b)), np.nan)
+
+
+def steps(p: NDArray[np.int64], q: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How far positions are apart, rounded once: up to 2**64, and float64 has no single steps between such positions."""
+    return np.asarray((np.maximum(p, q).astype(np.uint64) - np.minimum(p, q).astype(np.uint64)).astype(np.float64))

@@ -1,0 +1,27 @@
+"""Distances in ULPs: steps from one number to the next, counted where they are few."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from oracle.ulp import ulp_distance
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("start", [1e-30, 0.3, 1.0, 1.5, 3.3, 1e30])
+def test_steps_are_counted_one_by_one(dtype: type[np.floating], start: float) -> None:
+    steps = [dtype(start)]
+    for _ in range(9):
+        steps.append(np.nextafter(steps[-1], dtype(np.inf)))
+    line = np.array(steps)
+    assert ulp_distance(line, np.full_like(line, line[0])).tolist() == list(range(10))
+    assert ulp_distance(-line, np.full_like(line, -line[3])).tolist() == [abs(i - 3) for i in range(10)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_whole_line_is_measured(dtype: type[np.floating]) -> None:
+    info = np.finfo(dtype)
+    ends = np.array([info.max]), np.array([info.min])
+    # normal numbers of one sign, twice, and the zero between
+    assert ulp_distance(*ends)[0] == 2.0 * (info.maxexp - info.minexp) * 2.0**info.nmant
