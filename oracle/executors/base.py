@@ -9,7 +9,7 @@ from typing import Protocol
 from oracle.case import Case
 from oracle.verdict import ExecutorInfo
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.tensor import Array
+from tenferro_ref.tensor import Array, type_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +83,18 @@ class Executor(Protocol):
     def close(self) -> None:
         """Give back processes and handles; a later run takes them anew."""
         ...
+
+
+def validate(case: Case) -> None:
+    """What every executor refuses before it asks anybody: an invalid program, or inputs that are not those it declares.
+
+    Raises
+    ------
+    TenferroError
+        What the native executor raises.
+    """
+    case.program.check_inputs([type_of(a) for a in case.inputs])
+    case.program.slot_types  # noqa: B018 - infers, and so checks every rule
 
 
 def attempt(executor: Executor, case: Case) -> Execution | TenferroError:

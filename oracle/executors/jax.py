@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from oracle.case import Case
-from oracle.executors.base import Execution, attempt
+from oracle.executors.base import Execution, attempt, validate
 from oracle.isolation import Worker, wire
 from oracle.verdict import ExecutorInfo
 from tenferro_ref.errors import TenferroError
@@ -39,6 +39,7 @@ class JaxExecutor:
         return ExecutorInfo(self.name, available=True, facts=facts)
 
     def run(self, case: Case) -> Execution:
+        validate(case)
         message = {
             "program": dumps(case.program),
             "jit": self.jit,

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from oracle.case import Case
-from oracle.executors.base import Execution
+from oracle.executors.base import Execution, validate
 from oracle.executors.lanes import Options
 from oracle.isolation import Worker, wire
 from oracle.verdict import ExecutorInfo
@@ -79,6 +79,7 @@ class ModuleExecutor:
         views: dict[int, LoweringView] = {}
         for i, case in enumerate(cases):
             try:
+                validate(case)
                 views[i] = LoweringView.of(case.program, case.shapes)
                 self.check(views[i])
                 lower_into(Body(), views[i])

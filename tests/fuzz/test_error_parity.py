@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+import shlex
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 import pytest
 
-from fuzz.strategies import GENE, HEADER, Config, InvalidCase
+from fuzz.strategies import GENE, HEADER, Config, InvalidCase, kinds
 from fuzz.strategies.invalid import decode_invalid
 from oracle.case import Case
-from oracle.executors import native_variants
+from oracle.executors import Executor, ExternalExecutor, NativeExecutor, Pool, native_variants
+from oracle.isolation import Worker
+from oracle.judge import Reference, judge
+from oracle.verdict import Verdict
 from tenferro_ref.dims import DimOp, InputDim
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import InvalidCompiledGraph, InvalidProgram, LoweringError, TenferroError
+from tenferro_ref.errors import InvalidProgram, LoweringError, TenferroError, UnsupportedOp
 from tenferro_ref.ops import (
     OPS,
     Divide,
@@ -28,8 +34,20 @@ from tenferro_ref.ops import (
     Reshape,
     Scatter,
 )
+from tenferro_ref.pjrt import PluginRef
 from tenferro_ref.program import GraphBuilder, GraphProgram
+from tenferro_ref.tensor import save_npz
 from tenferro_ref.xla import XlaExecutor
+from tests.libraries import executor_or_skip
+from tests.plugins import CPU_PLUGINS
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    pool = Pool()
+    yield pool
+    pool.close()
+
 
 WHOLE = Config(ops=OPS, dtypes=tuple(DType))
 
@@ -79,21 +97,109 @@ def sample(count: int) -> list[InvalidCase]:
     ]  # fmt: skip
 
 
+def simplest(kind: str) -> InvalidCase:
+    """A small program that raises an error of that kind."""
+    return decode_invalid(WHOLE, kind, b"", [], b"")
+
+
 def test_native_variants_and_the_emitter_agree_on_kind_op_and_axis() -> None:
-    for case in sample(400):
+    for case in (*sample(400), *map(simplest, kinds())):
         inputs = [np.ones(t.shape, t.dtype.numpy) for t in case.program.input_types]
         expected = (case.kind, case.op, case.axis)
         assert {facts(error) for error in natively(case.program, inputs)} == {expected}, case
         assert facts(through_xla(case.program, inputs)) == expected, case
 
 
-def test_inputs_that_do_not_fit_are_refused_alike() -> None:
+MISFITS: dict[str, list[np.ndarray[Any, Any]]] = {
+    "none": [],
+    "too many": [np.zeros((2, 3))] * 2,
+    "another shape": [np.zeros((3, 2))],
+    "another dtype": [np.zeros((2, 3), np.float32)],
+}
+
+
+def of_two_by_three() -> GraphProgram:
     b = GraphBuilder()
-    program = b.build(b.input("F64", (2, 3)).sum([0]))
-    for wrong in ([], [np.zeros((2, 3))] * 2, [np.zeros((3, 2))], [np.zeros((2, 3), np.float32)]):
-        (native,) = {facts(error) for error in natively(program, wrong)}
-        assert facts(through_xla(program, wrong)) == native
-    assert issubclass(InvalidCompiledGraph, TenferroError)
+    return b.build(b.input("F64", (2, 3)).sum([0]))
+
+
+@pytest.mark.parametrize("wrong", MISFITS.values(), ids=MISFITS)
+def test_inputs_that_do_not_fit_are_refused_alike(wrong: list[np.ndarray[Any, Any]]) -> None:
+    program = of_two_by_three()
+    (native,) = {facts(error) for error in natively(program, wrong)}
+    assert facts(through_xla(program, wrong)) == native
+
+
+# --- everybody else: isolated, as in a campaign -----------------------------------------------------------------------
+
+PEERS = ("jax", "jax-eager", "interpreter", "iree", *(f"pjrt:{name}@parity" for name in CPU_PLUGINS))
+COMMAND = f"external:{sys.executable} -m tenferro_ref exec"
+
+
+@pytest.fixture
+def unasked(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Executor]:
+    """Makes peers that need not be installed, since nobody may start their processes."""
+
+    def start(worker: Worker) -> NoReturn:
+        raise AssertionError(f"{worker.name} was asked")
+
+    monkeypatch.setattr(Worker, "_ensure_started", start)
+    pool = Pool()
+
+    def make(name: str) -> Executor:
+        return pool.pjrt(PluginRef(name, "no such file", "test"), "parity") if "pjrt" in name else pool.make(name)
+
+    return make
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_peer_refuses_an_invalid_program_as_the_native_executor_and_asks_nobody(
+    name: str, unasked: Callable[[str], Executor]
+) -> None:
+    peer = unasked(name)
+    for case in (*sample(150), *map(simplest, kinds())):
+        inputs = tuple(np.ones(t.shape, t.dtype.numpy) for t in case.program.input_types)
+        error = raised(lambda inputs=inputs, case=case: peer.run(Case(case.program, inputs)))
+        assert facts(error) == (case.kind, case.op, case.axis), case
+
+
+@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("wrong", MISFITS.values(), ids=MISFITS)
+def test_a_peer_refuses_inputs_that_do_not_fit(
+    name: str, wrong: list[np.ndarray[Any, Any]], unasked: Callable[[str], Executor]
+) -> None:
+    case = Case(of_two_by_three(), tuple(wrong))
+    assert facts(raised(lambda: unasked(name).run(case))) == facts(raised(lambda: NativeExecutor().run(case)))
+
+
+def test_a_command_refuses_an_invalid_program_as_the_native_executor() -> None:
+    command = Pool().make(COMMAND)
+    for kind in ("AxisOutOfBounds", "InvalidCompiledGraph", "UnsupportedOp"):  # half a second each
+        case = simplest(kind)
+        inputs = tuple(np.ones(t.shape, t.dtype.numpy) for t in case.program.input_types)
+        assert facts(raised(lambda inputs=inputs, case=case: command.run(Case(case.program, inputs)))) == (
+            case.kind, case.op, case.axis,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("script", "verdict"),
+    [
+        ("kill -ABRT $$", Verdict.CRASH),
+        ('cp {} "$3"', Verdict.MISMATCH),
+        ("exit 0", Verdict.ERROR),
+        ("sleep 20", Verdict.TIMEOUT),
+    ],
+)
+def test_any_other_end_than_a_refusal_is_a_disagreement(script: str, verdict: Verdict, tmp_path: Path) -> None:
+    save_npz(tmp_path / "out.npz", {"out0": np.zeros(3)})
+    case = simplest("ShapeMismatch")
+    inputs = tuple(np.ones(t.shape, t.dtype.numpy) for t in case.program.input_types)
+    words = script.format(tmp_path / "out.npz")
+    executor = ExternalExecutor(f"sh -c {shlex.quote(words)} sh", request_seconds=2.0)
+    answer = judge(executor, Reference(Case(case.program, inputs), NativeExecutor()))
+    assert answer.verdict is verdict, answer
+    assert answer.verdict.is_disagreement
 
 
 # --- faults that only values show -------------------------------------------------------------------------------------
@@ -133,16 +239,36 @@ def test_what_xla_cannot_check_is_refused_before_any_compile(name: str) -> None:
     assert isinstance(through_xla(program, inputs), LoweringError)
 
 
+@pytest.mark.parametrize("peer", [name for name in PEERS if "jax" not in name])
+def test_no_compiling_peer_is_asked_for_what_only_the_native_executor_checks(
+    peer: str, unasked: Callable[[str], Executor]
+) -> None:
+    for (program, inputs), _, _ in RUNTIME.values():
+        assert isinstance(raised(lambda p=program, i=inputs: unasked(peer).run(Case(p, tuple(i)))), LoweringError)
+
+
+@pytest.mark.parametrize("peer", ["jax", "jax-eager"])
+def test_jax_refuses_what_only_the_native_executor_checks(peer: str, pool: Pool) -> None:
+    executor = executor_or_skip(pool, peer)
+    for (program, inputs), _, op in RUNTIME.values():
+        error = raised(lambda p=program, i=inputs: executor.run(Case(p, tuple(i))))
+        assert isinstance(error, UnsupportedOp), op
+
+
 def symbolic(op: Any) -> GraphProgram:
     b = GraphBuilder()
     return b.build(b.apply(op, b.input("F64", ("n", 3))))
 
 
-def test_a_symbolic_program_that_breaks_a_rule_at_a_size() -> None:
+def test_a_symbolic_program_that_breaks_a_rule_at_a_size(pool: Pool) -> None:
     program, inputs = symbolic(Reshape((6,))), [np.zeros((3, 3))]
     (native,) = {facts(error) for error in natively(program, inputs)}
     assert native == ("ShapeMismatch", "Reshape", None)
     assert facts(through_xla(program, inputs)) == native
+    for name in PEERS:
+        if name.startswith("pjrt"):
+            continue  # as the others that take StableHLO
+        assert facts(raised(lambda name=name: executor_or_skip(pool, name).run(Case(program, tuple(inputs))))) == native
 
 
 @pytest.mark.parametrize(
