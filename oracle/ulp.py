@@ -51,4 +51,6 @@ def ulp_distance(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
 
 def steps(p: NDArray[np.int64], q: NDArray[np.int64]) -> NDArray[np.float64]:
     """How far positions are apart, rounded once: up to 2**64, and float64 has no single steps between such positions."""
-    return np.asarray((np.maximum(p, q).astype(np.uint64) - np.minimum(p, q).astype(np.uint64)).astype(np.float64))
+    with np.errstate(over="ignore"):  # NumPy warns of scalars that wrap, as is meant here
+        apart = np.maximum(p, q).astype(np.uint64) - np.minimum(p, q).astype(np.uint64)
+    return np.asarray(apart.astype(np.float64))

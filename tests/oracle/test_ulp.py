@@ -24,4 +24,6 @@ def test_the_whole_line_is_measured(dtype: type[np.floating]) -> None:
     info = np.finfo(dtype)
     ends = np.array([info.max]), np.array([info.min])
     # normal numbers of one sign, twice, and the zero between
-    assert ulp_distance(*ends)[0] == 2.0 * (info.maxexp - info.minexp) * 2.0**info.nmant
+    wanted = 2.0 * (info.maxexp - info.minexp) * 2.0**info.nmant
+    assert ulp_distance(*ends)[0] == wanted
+    assert ulp_distance(*(np.asarray(e[0]) for e in ends)) == wanted
