@@ -16,18 +16,22 @@ import click
 from tenferro_ref import __version__
 from tenferro_ref.errors import TenferroError
 
-#: Where each command is: imported when it is asked for, so that `exec` does not load what only `parity` needs.
+#: Where each command is, imported when it is asked for, so that `exec` does not load what only `parity` needs; and how its
+#: help begins, so that the list of commands imports none.
 COMMANDS = {
-    "check": "check:check",
-    "emit": "native:emit",
-    "exec": "native:exec_",
-    "fuzz": "fuzz:fuzz",
-    "golden": "golden:golden",
-    "mutants": "mutants:mutants",
-    "parity": "parity:parity",
-    "plugins": "plugins:plugins",
-    "report": "parity:report",
-    "show": "native:show",
+    "check": ("check:check", "Run each of FILES on every executor and print a verdict a line."),
+    "emit": ("native:emit", "Print FILE as StableHLO."),
+    "exec": ("native:exec_", "Run FILE natively."),
+    "fuzz": ("fuzz:fuzz", "Campaigns over a findings store (a file)."),
+    "golden": ("golden:golden", "Write golden vectors, or check that they still hold."),
+    "mutants": ("mutants:mutants", "Seeded faults: does the harness find each of them?"),
+    "parity": (
+        "parity:parity",
+        "Generate programs, run them on every executor, shrink what disagrees, write the report.",
+    ),
+    "plugins": ("plugins:plugins", "List the PJRT plugins found."),
+    "report": ("parity:report", "Write the report of a findings store, or of a recorded campaign."),
+    "show": ("native:show", "Print FILE in readable form, before or after the passes."),
 }
 
 
@@ -38,9 +42,13 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(f"tenferro_ref.cli.{module}"), name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
