@@ -65,8 +65,11 @@ def run_workers(
     lock: Lock,
     bundles: Path | None = None,
     tick: Callable[[Tick], None] = lambda _: None,
+    threads: int | None = None,
 ) -> int:
     """Work on a stream until there is no more to do; gives the number of workers that died on the way.
+
+    Each worker runs `threads` executors at a time; by default, together as many as there are cores.
 
     Raises
     ------
@@ -81,7 +84,7 @@ def run_workers(
         store.database.check()
         check_generator(store, stream)
         store.release()  # nobody else works here: the lock says so
-        crew = _Crew(store, stream, lock, bundles, max(1, (os.cpu_count() or 1) // workers))
+        crew = _Crew(store, stream, lock, bundles, threads or max(1, (os.cpu_count() or 1) // workers))
         try:
             crew.start(workers)
             while crew.children:

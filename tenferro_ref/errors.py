@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 __all__ = [
     "AxisOutOfBounds",
     "AxisRoleConflict",
+    "ClusterFault",
     "DTypeMismatch",
     "DuplicateAxis",
     "EngineFault",
@@ -359,6 +360,15 @@ class EngineFault(EnvironmentFault):
     engine: str
     detail: str
     template: ClassVar[str] = "{engine}: {detail}"
+
+
+@dataclass(eq=False)
+class ClusterFault(EnvironmentFault):
+    """A cluster that cannot be reached, has no workers, or a machine of it that cannot do what the others do."""
+
+    where: str
+    detail: str
+    template: ClassVar[str] = "cluster {where}: {detail}"
 
 
 @dataclass(eq=False)

@@ -6,7 +6,9 @@ that merging twice, or a store with itself, changes nothing. Findings are the sa
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 from fuzz.records import Finding, from_json
@@ -25,6 +27,15 @@ def merge(target: Store, source: str | Path) -> None:
     UsageError
         The two have one campaign in different numbers of shards: their programs overlap.
     """
+    with attached(target, source) as write:
+        _streams(target, write)
+        merge_findings(target, write)
+        write.execute("INSERT OR IGNORE INTO mark SELECT * FROM source.mark")
+
+
+@contextlib.contextmanager
+def attached(target: Store, source: str | Path) -> Iterator[sqlite3.Connection]:
+    """One transaction on `target` that sees the other store as `source`."""
     with Store(source) as other:  # checks version and identity, migrates what is older
         other.database.check()
     database = target.database
@@ -32,12 +43,20 @@ def merge(target: Store, source: str | Path) -> None:
         database.connection.execute("ATTACH DATABASE ? AS source", (str(source),))
     try:
         with database.write() as write:
-            _streams(target, write)
-            _findings(target, write)
-            write.execute("INSERT OR IGNORE INTO mark SELECT * FROM source.mark")
+            yield write
     finally:
         with database.errors():
             database.connection.execute("DETACH DATABASE source")
+
+
+def copy_stream(write: sqlite3.Connection, table: str, theirs: int, ours: int | None) -> None:
+    """Add the rows of their stream to ours."""
+    columns = ", ".join(name for _, name, *_ in write.execute(f"PRAGMA main.table_info({table})"))
+    rest = columns.removeprefix("stream, ")
+    write.execute(
+        f"INSERT INTO main.{table} ({columns}) SELECT ?, {rest} FROM source.{table} WHERE stream = ?",  # noqa: S608
+        (ours, theirs),
+    )
 
 
 def _streams(target: Store, write: sqlite3.Connection) -> None:
@@ -65,13 +84,8 @@ def _streams(target: Store, write: sqlite3.Connection) -> None:
         else:
             continue
         for table in _OF_A_STREAM:
-            columns = ", ".join(name for _, name, *_ in write.execute(f"PRAGMA main.table_info({table})"))
-            rest = columns.removeprefix("stream, ")
             write.execute(f"DELETE FROM main.{table} WHERE stream = ?", (number,))  # noqa: S608
-            write.execute(
-                f"INSERT INTO main.{table} ({columns}) SELECT ?, {rest} FROM source.{table} WHERE stream = ?",  # noqa: S608
-                (number, theirs),
-            )
+            copy_stream(write, table, theirs, number)
         for table in ("batch", "kin"):
             write.execute(f"UPDATE main.{table} SET owner = '' WHERE stream = ?", (number,))  # noqa: S608
 
@@ -87,7 +101,7 @@ def _progress(write: sqlite3.Connection, schema: str, stream: int) -> tuple[int,
     return programs, kinds, answers
 
 
-def _findings(target: Store, write: sqlite3.Connection) -> None:
+def merge_findings(target: Store, write: sqlite3.Connection) -> None:
     """The smaller of two findings of one signature stays, with the earlier date."""
     for row in write.execute(
         "SELECT signature, record, inputs, found, seconds, confirmed FROM source.finding"

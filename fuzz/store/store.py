@@ -326,7 +326,7 @@ class Store:
             )
             if sealed.rowcount != 1:
                 raise Internal(detail=f"batch {job.number} is not held by {owner}")
-            self._add_tally(job.stream, tally)
+            self.add_tally(job.stream, tally)
             write.executemany(
                 "INSERT INTO suspect VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
@@ -349,9 +349,10 @@ class Store:
         for phase, spent in seconds.items():
             tally.add_seconds(("phase", phase), spent)
         with self.database.write():
-            self._add_tally(stream, tally)
+            self.add_tally(stream, tally)
 
-    def _add_tally(self, stream: int, tally: Tally) -> None:
+    def add_tally(self, stream: int, tally: Tally) -> None:
+        """Add to all that was counted, inside a transaction of the caller's."""
         execute = self.database.connection.executemany
         for combine, entries in (("value + excluded.value", tally.sums), ("max(value, excluded.value)", tally.peaks)):
             execute(

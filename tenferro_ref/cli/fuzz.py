@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import click
 
 from fuzz import bundle
 from fuzz.campaign import Progress, Worksite, begin, reduce_rest
+from fuzz.cluster import Cluster, connected, run_on_cluster
 from fuzz.records import Campaign, encode
 from fuzz.reduce import Size
 from fuzz.store import STATUSES, Lock, Plan, Store, Stream
@@ -22,7 +24,7 @@ from fuzz.store.merge import merge as merge_stores
 from fuzz.store.recorded import Listed, date, listed, recorded, shards
 from fuzz.triage import inspect, to_finding
 from fuzz.vacuity import Floor, vacuous
-from fuzz.workers import Tick, run_workers
+from fuzz.workers import run_workers
 from oracle.executors import Pool
 from reports import outcome
 from tenferro_ref.cli.common import (
@@ -43,8 +45,9 @@ DEFAULT_PROGRAMS = 1000
 LANES, OTHERS = ("parity", "defaults"), ("interpreter", "jax")
 
 store_argument = click.argument("store", metavar="STORE")
-workers_option = click.option(
-    "--workers", type=click.IntRange(1, 256), default=os.cpu_count() or 1, help="Processes; default: one a core."
+workers_option = click.option("--workers", type=click.IntRange(1, 256), help="Processes; default: one a core.")
+scheduler_option = click.option(
+    "--scheduler", metavar="ADDRESS", help="Run on a dask cluster, as tcp://host:8786 (needs the extra `dask`)."
 )
 campaign_option = click.option(
     "--campaign", type=int, metavar="N", help="Number in `fuzz status`; default: the latest."
@@ -78,10 +81,14 @@ def fuzz() -> None:
 @click.option("--executors", default="all", show_default=True, metavar="LIST", help="Names separated by commas.")
 @click.option("--shard", default="0/1", metavar="I/N", help="Take every N-th batch, from batch I (0 <= I < N).")
 @workers_option
+@scheduler_option
 @_limits
 @seed_option
 @json_option
-def run(store: str, executors: str, shard: str, workers: int, seed: int | None, as_json: bool, **limits: Any) -> int:
+def run(
+    store: str, executors: str, shard: str, workers: int | None, scheduler: str | None, seed: int | None, as_json: bool,
+    **limits: Any,
+) -> int:  # fmt: skip
     """Begin a campaign; exit status 1 on a new disagreement, or if the campaign proves nothing."""
     chosen, (index, count), folder = draw_seed(seed), _shard(shard), _report_folder(limits)
     asked = limits["programs"] is not None or limits["minutes"] is not None
@@ -93,7 +100,7 @@ def run(store: str, executors: str, shard: str, workers: int, seed: int | None, 
         if v is not None
     )
     plan = _with_limits(Plan(chosen, shard=index, shards=count, command=command), {**limits, "programs": programs})
-    with Store(store, create=True) as opened, Lock(store) as lock:
+    with _crew(workers, scheduler) as crew, Store(store, create=True) as opened, Lock(store) as lock:
         pool = Pool()
         try:
             stream = begin(opened, plan, pool.select(split(executors), lanes=LANES, others=OTHERS))
@@ -103,26 +110,29 @@ def run(store: str, executors: str, shard: str, workers: int, seed: int | None, 
             click.echo(f"seed {chosen}")
         # an executor that was asked for by name must take part
         named = [name for name in split(executors) if name != "all"]
-        return _work(opened, stream, workers, lock, named, folder, as_json, limits)
+        return _work(opened, stream, crew, lock, named, folder, as_json, limits)
 
 
 @fuzz.command()
 @store_argument
 @campaign_option
 @workers_option
+@scheduler_option
 @_limits
 @json_option
-def resume(store: str, campaign: int | None, workers: int, as_json: bool, **limits: Any) -> int:
+def resume(
+    store: str, campaign: int | None, workers: int | None, scheduler: str | None, as_json: bool, **limits: Any
+) -> int:
     """Go on with a campaign that was ended or killed, or with other limits than it had."""
     folder = _report_folder(limits)
-    with Store(store) as opened, Lock(store) as lock:
+    with _crew(workers, scheduler) as crew, Store(store) as opened, Lock(store) as lock:
         stream = opened.stream(campaign if campaign is not None else shards(opened)[-1].id)
         plan = _with_limits(stream.plan, limits)
         if plan != stream.plan:
             opened.extend(stream.id, plan)
         if not as_json:
             click.echo(f"seed {plan.seed}")
-        return _work(opened, opened.stream(stream.id), workers, lock, [], folder, as_json, limits)
+        return _work(opened, opened.stream(stream.id), crew, lock, [], folder, as_json, limits)
 
 
 def _report_folder(limits: dict[str, Any]) -> Path | None:
@@ -130,10 +140,22 @@ def _report_folder(limits: dict[str, Any]) -> Path | None:
     return out_directory(limits["out"]) if limits["out"] else None
 
 
+@contextmanager
+def _crew(workers: int | None, scheduler: str | None) -> Iterator[int | Cluster]:
+    """Who works: so many processes here, or a cluster; one that does not answer is known before anything is written."""
+    if scheduler is None:
+        yield workers or os.cpu_count() or 1
+    elif workers is not None:
+        raise UsageError(detail="--workers is for this machine; on a cluster, each thread of its workers takes a part")
+    else:
+        with connected(scheduler) as cluster:
+            yield cluster
+
+
 def _work(
     store: Store,
     stream: Stream,
-    workers: int,
+    crew: int | Cluster,
     lock: Lock,
     named: list[str],
     folder: Path | None,
@@ -143,12 +165,20 @@ def _work(
     total = stream.plan.programs
     with progress_bar("checking programs", total) as update:
 
-        def tell(tick: Tick) -> None:
-            note = f"checking programs ({tick.progress.disagreements} disagreements, {len(tick.pids)} workers)"
-            update(tick.progress.done, tick.progress.total, note)
+        def tell(progress: Progress, workers: int) -> None:
+            note = f"checking programs ({progress.disagreements} disagreements, {workers} workers)"
+            update(progress.done, progress.total, note)
 
         bundles = Path(limits["bundles"] or f"{store.path}.findings")
-        deaths = run_workers(store.path, stream, workers, lock=lock, bundles=bundles, tick=tell)
+        if isinstance(crew, Cluster):
+            deaths = run_on_cluster(
+                store.path, stream, crew, bundles=bundles, tick=lambda tick: tell(tick.progress, tick.slots)
+            )
+        else:
+            deaths = run_workers(
+                store.path, stream, crew, lock=lock, bundles=bundles,
+                tick=lambda tick: tell(tick.progress, len(tick.pids)),
+            )  # fmt: skip
     streams = [store.stream(stream.id)]
     campaign = recorded(store, streams)
     required = (*named, *(split(limits["require"]) if limits["require"] else ()))

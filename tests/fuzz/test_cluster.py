@@ -1,0 +1,131 @@
+"""Campaigns on a real cluster of two processes on this machine, as a user runs them; one is killed on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fuzz import cluster
+from fuzz.records import Campaign
+from fuzz.store import Store
+from fuzz.store.audit import audit
+from fuzz.store.recorded import recorded, shards
+from fuzz.torture import _differences
+from tests.e2e.command import assert_one_line_error
+from tests.fuzz.test_campaign_commands import NATIVE, fuzz
+from tests.libraries import module_or_skip
+
+
+@contextlib.contextmanager
+def local_cluster() -> Iterator[Any]:
+    """Two workers, each a process with one thread."""
+    distributed = module_or_skip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs="CRITICAL"
+    ) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def in_mid_run(store: Path, act: Callable[[], object]) -> Iterator[None]:
+    """Does something as soon as a part has come back to the store and another one is still out."""
+
+    def wait() -> None:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            with contextlib.suppress(sqlite3.OperationalError):  # not there yet
+                with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as base:
+                    (done, out) = base.execute("SELECT count(nullif(digest, '')), count(*) FROM batch").fetchone()
+                if 0 < done < out:
+                    act()
+                    return
+            time.sleep(0.02)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    yield
+    thread.join()
+
+
+WHAT = ("--seed", 4, "--programs", 96, *NATIVE)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
+    """The same campaign, in peace."""
+    path = tmp_path_factory.mktemp("whole") / "s.sqlite"
+    assert fuzz("run", path, *WHAT, "--workers", 1).status == 0
+    return sound(path)
+
+
+def sound(path: Path) -> Campaign:
+    with Store(path) as store:
+        assert audit(store, regenerate=100) == []
+        return recorded(store, shards(store))
+
+
+def test_with_a_machine_lost_on_the_way_it_is_the_same_campaign(tmp_path: Path, whole: Campaign) -> None:
+    store = tmp_path / "s.sqlite"
+    with local_cluster() as found:
+        pid = next(iter(found.workers.values())).process.pid
+        with in_mid_run(store, lambda: os.kill(pid, signal.SIGKILL)):
+            run = fuzz("run", store, *WHAT, "--scheduler", found.scheduler_address, "--json")
+    assert run.status == 0, run
+    assert run.rows[0]["worker_deaths"] >= 1
+    assert sound(store).programs == 96
+    assert _differences(sound(store), whole) == []
+
+
+def test_a_scheduler_that_goes_away_ends_the_run_and_loses_nothing(tmp_path: Path, whole: Campaign) -> None:
+    store = tmp_path / "s.sqlite"
+    with local_cluster() as found, in_mid_run(store, found.close):
+        run = fuzz("run", store, *WHAT, "--scheduler", found.scheduler_address, "--json")
+    assert_one_line_error(run, 3, "the scheduler is gone", "fuzz resume")
+    assert 0 < sound(store).programs < 96
+    assert fuzz("resume", store, "--workers", 1).status == 0
+    assert _differences(sound(store), whole) == []
+
+
+def test_findings_come_with_their_bundles(tmp_path: Path, fake_library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAKE_PJRT_MODE", raising=False)
+    store = tmp_path / "s.sqlite"
+    limits = ("--programs", 2, "--reduce-seconds", 1, "--max-findings", 1)
+    with local_cluster() as found:
+        at = ("--scheduler", found.scheduler_address)
+        run = fuzz("run", store, "--seed", 2, "--executors", f"pjrt:{fake_library}", *limits, *at, "--json")
+        assert run.status == 1, run
+        assert len(run.rows[0]["new"]) == 1
+        (row,) = fuzz("findings", store, "--json").rows
+        assert row["confirmed"] is True
+        assert fuzz("replay", Path(f"{store}.findings") / row["id"]).status == 1
+    sound(store)
+
+
+def test_bad_calls_write_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module_or_skip("distributed")
+    store = tmp_path / "s.sqlite"
+    for address in ("host:8786", "tcp://host", "tcp://host:port", "tcp://host:1/x", ""):
+        assert_one_line_error(fuzz("run", store, *NATIVE, "--scheduler", address), 2, "tcp://host:8786")
+    here = "tcp://127.0.0.1:9"
+    assert_one_line_error(fuzz("run", store, *NATIVE, "--scheduler", here, "--workers", 2), 2, "--workers")
+    monkeypatch.setattr(cluster, "_TIMEOUT", 0.2)
+    assert_one_line_error(fuzz("run", store, *NATIVE, "--scheduler", here), 3, here, "dask scheduler")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert_one_line_error(fuzz("run", store, *NATIVE, "--scheduler", here), 3, "tenferro-ref[dask]")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_machine_with_another_version_says_so() -> None:
+    host, content, files, error, _ = cluster.work_on(b"", "0.0.0", 0)
+    assert (bool(host), content, files) == (True, b"", [])
+    assert "not 0.0.0" in error
