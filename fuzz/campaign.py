@@ -208,7 +208,7 @@ def _prepare(site: Worksite, batch: _Batch) -> None:
     """Compute what the programs should give, where somebody has not answered yet."""
     for number, reference in enumerate(batch.references):
         if any((number, executor.name) not in batch.answers for executor in site.executors):
-            reference.prepare(executor.model for executor in site.executors)
+            reference.prepare()
 
 
 def _judge_group(site: Worksite, group: Sequence[Executor], batch: _Batch) -> None:

@@ -7,6 +7,7 @@ What an enclosure is, and what a verdict follows from, does not live here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def compare(
     outside = forgiven = 0
     first: tuple[int, tuple[int, ...]] | None = None
     worst: float | None = None
-    points: list[tuple[Array, Array]] = []
+    points: list[_Points] = []
     for i, (e, o, n) in enumerate(zip(reference, observed, native, strict=True)):
         inside = e.contains(o)
         wrong = inside.size - int(np.count_nonzero(inside))
@@ -62,11 +63,12 @@ def compare(
         if strict is not None:
             forgiven += int(np.count_nonzero(inside & ~strict[i].contains(o)))
         if (e.dtype.is_float or e.dtype.is_complex) and o.size and n.shape == o.shape and n.dtype == o.dtype:
-            distance = ulp_distance(o, n)
+            same = o.tobytes() == n.tobytes()
+            distance = np.where(np.isfinite(o), 0.0, np.nan) if same else ulp_distance(o, n)
             known = ~np.isnan(distance)
             if known.any():
                 worst = max(worst or 0.0, float(distance[known].max()))
-                points.append((distance[known], _width(e, o.dtype)[known]))
+                points.append(_Points(e, o.dtype, np.flatnonzero(known & _bounded(e)), distance))
     widths = _sample(points)
     if first is None:
         return Comparison(elements, decided, 0, forgiven, worst, widths=widths)
@@ -87,34 +89,50 @@ def _misfit(elements: int, output: int | None, expected: str, observed: str, wha
     )
 
 
-def _width(e: Enclosure, dtype: np.dtype[Any]) -> Array:
-    """Width of the enclosure in ULPs of the dtype; NaN where it is unbounded or empty.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Points:
+    """Elements of an output whose width and distance from native can be shown: their places in memory order."""
+
+    enclosure: Enclosure
+    dtype: np.dtype[Any]
+    places: Array
+    distance: Array
+
+
+def _bounded(e: Enclosure) -> Array:
+    """Where all bounds are finite."""
+    return np.asarray(np.logical_and.reduce([np.isfinite(b) for p in e.parts for b in (p.lo, p.hi)]))
+
+
+def _width(e: Enclosure, dtype: np.dtype[Any], places: Array) -> Array:
+    """Width of the enclosure in ULPs of the dtype, at some bounded elements; NaN or infinite where it overflows.
 
     Of complex numbers the wider side, in ULPs of the largest modulus.
     """
+    sides = [(p.lo.ravel()[places], p.hi.ravel()[places]) for p in e.parts]
     if e.imag is not None:
-        sides = [(p.lo, p.hi) for p in e.parts]
         with np.errstate(invalid="ignore", over="ignore"):
             width = np.maximum(*(hi - lo for lo, hi in sides))
             size = np.hypot(*(np.maximum(np.abs(lo), np.abs(hi)) for lo, hi in sides))
-        bounded = np.isfinite(width) & np.isfinite(size)
-        return np.where(bounded, width, np.nan) / spacing_at(np.where(bounded, size, 1.0), dtype)
-    bounded = np.isfinite(e.lo) & np.isfinite(e.hi)
-    lo, hi = (ordinals(np.where(bounded, b, 0.0).astype(dtype)).astype(np.float64) for b in (e.lo, e.hi))
-    return np.where(bounded, hi - lo, np.nan)
+        return np.where(np.isfinite(size), width, np.nan) / spacing_at(np.where(np.isfinite(size), size, 1.0), dtype)
+    lo, hi = (ordinals(b.astype(dtype)).astype(np.float64) for b in sides[0])
+    return np.asarray(hi - lo)
 
 
-def _sample(points: list[tuple[Array, Array]]) -> tuple[tuple[float, float], ...]:
+def _sample(points: Sequence[_Points]) -> tuple[tuple[float, float], ...]:
     """Evenly spaced elements: log2 of the width (a single value has half an ULP) and the distance from native."""
-    if not points:
+    ends = np.cumsum([p.places.size for p in points])
+    if not points or not ends[-1]:
         return ()
-    distance, width = (np.concatenate([p[k] for p in points]) for k in (0, 1))
-    known = np.flatnonzero(~np.isnan(width))
-    if not known.size:
-        return ()
-    chosen = known[np.unique(np.linspace(0, known.size - 1, SAMPLE).astype(int))]
-    logs = np.log2(np.maximum(width[chosen], 0.5))
-    return tuple((round(float(w), 3), float(d)) for w, d in zip(logs, distance[chosen], strict=True))
+    chosen = np.unique(np.linspace(0, ends[-1] - 1, SAMPLE).astype(int))
+    sample: list[tuple[float, float]] = []
+    for p, end in zip(points, ends, strict=True):
+        places = p.places[chosen[(end - p.places.size <= chosen) & (chosen < end)] - (end - p.places.size)]
+        width = _width(p.enclosure, p.dtype, places)
+        logs, distance = np.log2(np.maximum(width, 0.5)), p.distance.ravel()[places]
+        kept = np.isfinite(width)
+        sample += zip(np.round(logs[kept], 3).tolist(), distance[kept].tolist(), strict=True)
+    return tuple(sample)
 
 
 # --- words ----------------------------------------------------------------------------------------------------------

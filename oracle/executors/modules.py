@@ -6,7 +6,7 @@ The harness lowers (refusals come before any process is asked), the worker compi
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -70,74 +70,137 @@ class ModuleExecutor:
         return result
 
     def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
-        """Run cases, as many in a module as pays.
+        """Run cases, as many programs in a module as pays; cases of one program object are its input sets.
 
         A case that cannot be lowered is left out. If the module fails or ends the worker, it is split until the guilty
         cases are alone.
         """
         results: dict[int, Execution | TenferroError] = {}
-        views: dict[int, LoweringView] = {}
-        for i, case in enumerate(cases):
-            try:
-                validate(case)
-                views[i] = LoweringView.of(case.program, case.shapes)
-                self.check(views[i])
-                lower_into(Body(), views[i])
-            except TenferroError as error:
-                results[i] = error
-                views.pop(i, None)
-        items, size = list(views.items()), self.programs_a_module
-        for start in range(0, len(items), size):
-            self._run_module(cases, dict(items[start : start + size]), results)
+        groups = list(_by_program(cases).values())
+        for start in range(0, len(groups), self.programs_a_module):
+            self._run_module(cases, groups[start : start + self.programs_a_module], results)
         return [results[i] for i in range(len(cases))]
 
     def _run_module(
-        self, cases: Sequence[Case], views: dict[int, LoweringView], results: dict[int, Execution | TenferroError]
+        self, cases: Sequence[Case], groups: Sequence[list[int]], results: dict[int, Execution | TenferroError]
     ) -> None:
-        if not views:
-            return
+        """Compile the first case of each group, run all of them."""
         start = time.perf_counter()
-        body = _PlainBody() if self.plain else Body()
-        outputs = [value for view in views.values() for value in lower_into(body, view)]
-        parameters = [spec for view in views.values() for spec in view.input_specs]
-        arrays = [a for i in views for a in cases[i].inputs]
-        if isinstance(body, _PlainBody):
-            outputs = [half for value in outputs for half in body.halves(value)]
-            parameters = [half for type_ in parameters for half in _half_types(type_)]
-            arrays = [half for array in arrays for half in _split(array)]
+        module = write(self.check, self.plain, [cases[group[0]] for group in groups])
+        for place, error in module.refused.items():
+            results.update(dict.fromkeys(groups[place], error))
+        groups = [groups[place] for place in module.types]
+        if not groups:
+            return
+        # a group with fewer input sets than the others repeats its last one
+        rounds = [[group[min(n, len(group) - 1)] for group in groups] for n in range(max(map(len, groups)))]
+        sent = [[array for i in members for array in cases[i].inputs] for members in rounds]
+        if self.plain:
+            sent = [[half for array in arrays for half in _split(array)] for arrays in sent]
         message = {
-            "code": body.module(outputs),
+            "code": module.code,
             "options": self.options,
-            "parameters": [[t.dtype.name, list(t.shape)] for t in parameters],
-            "results": [[v.dtype.name, list(v.shape)] for v in outputs],
-            "input_sets": [[wire.pack(a) for a in arrays]],
+            "parameters": [[t.dtype.name, list(t.shape)] for t in module.parameters],
+            "results": [[t.dtype.name, list(t.shape)] for t in module.results],
+            "input_sets": [[wire.pack(a) for a in arrays] for arrays in sent],
         }
         lowered = time.perf_counter()
         try:
             answer = self.worker.request(message)
         except TenferroError as error:
-            if len(views) == 1:
-                results[next(iter(views))] = error
+            parts = groups if len(groups) > 1 else [[i] for i in groups[0]]
+            if len(parts) == 1:
+                results[groups[0][0]] = error
                 return
-            items = list(views.items())
-            for part in (items[: len(items) // 2], items[len(items) // 2 :]):
-                self._run_module(cases, dict(part), results)
+            half = len(parts) // 2
+            for part in (parts[:half], parts[half:]):
+                self._run_module(cases, part if len(groups) > 1 else [[i for (i,) in part]], results)
             return
-        seconds = {k: v / len(views) for k, v in {"lower": lowered - start, **answer["seconds"]}.items()}
-        answers = iter([wire.unpack(a) for a in answer["output_sets"][0]])
-        for i, view in views.items():
-            types = [view.static_type(slot) for slot in view.output_slots]
-            if self.plain:
-                outputs_of = tuple(_join(type_.dtype, [next(answers) for _ in _half_types(type_)]) for type_ in types)
-            else:
-                outputs_of = tuple(next(answers) for _ in types)
-            results[i] = Execution(outputs_of, seconds, shared=len(views) > 1)
+        count = sum(map(len, groups))
+        seconds = {k: v / count for k, v in {"lower": lowered - start, **answer["seconds"]}.items()}
+        for members, packed in zip(rounds, answer["output_sets"], strict=True):
+            answers = map(wire.unpack, packed)
+            for i, made in zip(members, module.types.values(), strict=True):
+                if self.plain:
+                    outputs = tuple(_join(t.dtype, [next(answers) for _ in _half_types(t)]) for t in made)
+                else:
+                    outputs = tuple(next(answers) for _ in made)
+                results[i] = Execution(outputs, seconds, shared=len(groups) > 1)
 
     def bit_exact(self, case: Case) -> bool:
         return False
 
     def close(self) -> None:
         self.worker.close()
+
+
+# --- modules ----------------------------------------------------------------------------------------------------------
+
+
+def _by_program(cases: Sequence[Case]) -> dict[tuple[int, object], list[int]]:
+    """The places of cases by program object and input shapes."""
+    groups: dict[tuple[int, object], list[int]] = {}
+    for i, case in enumerate(cases):
+        groups.setdefault((id(case.program), case.shapes), []).append(i)
+    return groups
+
+
+@dataclass(frozen=True, eq=False)
+class Module:
+    """Programs in one module.
+
+    Attributes
+    ----------
+    parameters, results
+        Of the module's function.
+    types
+        Output types of the programs that are in it, by their place among those that were given; `refused` has the others.
+    """
+
+    code: str
+    parameters: list[TensorType]
+    results: list[TensorType]
+    types: dict[int, list[TensorType]]
+    refused: dict[int, TenferroError]
+
+
+def write(check: Callable[[LoweringView], None], plain: bool, cases: Sequence[Case]) -> Module:
+    """The module of the cases' programs, without those that the engine is known not to do, or that have no StableHLO."""
+    body = _PlainBody() if plain else _Body()
+    outputs: list[Value] = []
+    parameters: list[TensorType] = []
+    types: dict[int, list[TensorType]] = {}
+    refused: dict[int, TenferroError] = {}
+    for place, case in enumerate(cases):
+        mark = body.mark()
+        try:
+            validate(case)
+            view = LoweringView.of(case.program, case.shapes)
+            check(view)
+            values = lower_into(body, view)
+        except TenferroError as error:
+            body.rewind(mark)
+            refused[place] = error
+            continue
+        types[place] = [TensorType(value.dtype, value.shape) for value in values]
+        outputs += values
+        parameters += view.input_specs
+    if isinstance(body, _PlainBody):
+        outputs = [half for value in outputs for half in body.halves(value)]
+        parameters = [half for type_ in parameters for half in _half_types(type_)]
+    results = [TensorType(value.dtype, value.shape) for value in outputs]
+    return Module(body.module(outputs), parameters, results, types, refused)
+
+
+class _Body(Body):
+    """A body from which the lines of a program that was refused halfway are taken back."""
+
+    def mark(self) -> tuple[int, int]:
+        return len(self._parameters), len(self._lines)
+
+    def rewind(self, mark: tuple[int, int]) -> None:
+        parameters, lines = mark
+        del self._parameters[parameters:], self._lines[lines:]
 
 
 # --- real numbers only ------------------------------------------------------------------------------------------------
@@ -164,7 +227,7 @@ def _join(dtype: DType, halves: Sequence[Array]) -> Array:
     return result
 
 
-class _PlainBody(Body):
+class _PlainBody(_Body):
     """A function whose parameters and results are real numbers; inside, nothing changes."""
 
     def parameter(self, dtype: DType, shape: tuple[int, ...]) -> Value:

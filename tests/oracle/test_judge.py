@@ -13,10 +13,12 @@ import pytest
 
 from fuzz.mutants import find
 from oracle.case import Case
+from oracle.compare import compare
 from oracle.executors import Execution, NativeExecutor, PjrtExecutor, Pool, native_variants
 from oracle.judge import Reference, first_wrong_slot, judge, judge_many
 from oracle.verdict import ExecutorInfo, Verdict
 from tenferro_ref.errors import MissingEnv, PjrtCall, TenferroError, UnsupportedOp, UsageError, WorkerDied
+from tenferro_ref.extensions.linalg import cholesky
 from tenferro_ref.ops import Exp, Log, Maximum, Negate, Policy
 from tenferro_ref.pjrt import PluginRef
 from tenferro_ref.program import GraphBuilder
@@ -225,7 +227,7 @@ def test_cases_that_share_a_module_are_answered_one_by_one(pool: Pool, case: Cas
     x, y = b.input("I32", (2,)), b.input("I32", (2,))
     refused = Case.of(b.build(x / y), [np.array([4, 2], np.int32), np.array([2, 1], np.int32)])
     executor = pool.pjrt(plugin, "fast")
-    cases = [case, refused, case]
+    cases = [case, refused, Case(replace(case.program), case.inputs)]
     answers = judge_many(executor, [Reference(c, NativeExecutor()) for c in cases])
     assert [a.verdict for a in answers] == [Verdict.PASS, Verdict.UNSUPPORTED, Verdict.PASS]
     results = executor.run_many(cases)
@@ -248,3 +250,75 @@ def test_a_case_that_ends_the_worker_is_split_from_its_company(fake_library: Pat
     finally:
         pool.close()
     assert [a.verdict for a in answers] == [Verdict.PASS, Verdict.CRASH, Verdict.PASS]
+
+
+def test_what_is_inside_the_strictest_model_is_not_held_to_another(case: Case) -> None:
+    """And the same bits from somebody else are not compared again."""
+    reference = Reference(case, NativeExecutor())
+    outputs = native_outputs(case)
+    with mock.patch("oracle.judge.compare", wraps=compare) as asked:
+        first = judge(Scripted(outputs, name="first"), reference)
+        second = judge(Scripted(tuple(a.copy("F") for a in outputs), name="second", model="numpy"), reference)
+    assert first.verdict is second.verdict is Verdict.PASS
+    assert first.comparison == second.comparison
+    assert asked.call_count == 1
+    assert (first.executor, second.executor) == ("first", "second")
+
+
+def test_what_only_the_platforms_model_admits_is_forgiven_and_counted() -> None:
+    """A denormal that was flushed, beside one that was not."""
+    b = GraphBuilder()
+    case = Case.of(b.build(b.input("F64", (3,)) * 0.5), [np.array([3e-308, 4e-308, 1.0])])
+    reference = Reference(case, NativeExecutor())
+    answer = judge(Scripted((np.array([0.0, 2e-308, 0.5]),)), reference)
+    assert answer.verdict is Verdict.PASS
+    assert answer.comparison.forgiven == 1
+    assert judge(Scripted((np.array([0.0, 2e-308, 0.5]),), model="numpy"), reference).verdict is Verdict.MISMATCH
+    assert judge(Scripted((np.array([0.0, 2e-308, 0.6]),)), reference).verdict is Verdict.MISMATCH
+
+
+def test_what_no_output_depends_on_is_not_enclosed() -> None:
+    """An op without an enclosure leaves the rest undecided, but not where nobody looks."""
+    b = GraphBuilder()
+    x = b.input("F64", (2, 2))
+    factor = cholesky(x)
+    case = Case.of(b.build(x + x), [np.eye(2)])
+    assert any(slot == factor.slot for ins in case.program.instructions for slot in ins.output_slots)
+    answer = judge(Scripted((np.eye(2) * 2,)), Reference(case, NativeExecutor()))
+    assert answer.verdict is Verdict.PASS
+    assert answer.comparison.decided == 4
+
+
+def test_cases_of_one_program_are_input_sets_of_one_executable(pool: Pool, case: Case) -> None:
+    """Beside another program with fewer sets, and one whose shapes differ."""
+    plugin = plugin_or_skip("xla081")
+    b = GraphBuilder()
+    x = b.input("F64", ("n",))
+    symbolic = b.build(x + x)
+    cases = [
+        Case.of(symbolic, [np.ones(2)]), case, Case.of(symbolic, [np.ones(3)]), Case(case.program, (case.inputs[0], case.inputs[1] * 2)),
+        Case.of(symbolic, [np.full(2, 3.0)]), Case(case.program, (case.inputs[0] * 3, case.inputs[1])),
+    ]  # fmt: skip
+    executor = pool.pjrt(plugin, "fast")
+    with mock.patch.object(executor.worker, "request", wraps=executor.worker.request) as asked:
+        results = executor.run_many(cases)
+    assert [len(call.args[0]["input_sets"]) for call in asked.call_args_list] == [3]
+    for one, result in zip(cases, results, strict=True):
+        assert isinstance(result, Execution)
+        for got, expected in zip(result.outputs, native_outputs(one), strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
+def test_an_input_set_that_ends_the_worker_is_split_from_the_others(fake_library: Path) -> None:
+    """Crash on execution of one program: each of its input sets is told so, the other program is not."""
+    environment = {"FAKE_PJRT_MODE": "compile_segv", "FAKE_PJRT_TRIGGER": "exponential"}
+    ref = PluginRef("fake", str(fake_library), "test", environment=environment)
+    b, c = GraphBuilder(), GraphBuilder()
+    harmless, deadly = b.build(b.input("F64", (2,))), c.build(c.apply(Exp(), c.input("F64", (2,))))
+    cases = [Case.of(p, [np.full(2, float(i))]) for i in range(3) for p in (harmless, deadly)]
+    pool = Pool()
+    try:
+        answers = judge_many(pool.pjrt(ref, "fast"), [Reference(one, NativeExecutor()) for one in cases])
+    finally:
+        pool.close()
+    assert [a.verdict for a in answers] == [Verdict.PASS, Verdict.CRASH] * 3
