@@ -10,8 +10,14 @@ from oracle.isolation import Worker
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions.standard import STANDARD
-from tenferro_ref.ops import Cos, DotGeneral, Extension, Sin, Tanh
+from tenferro_ref.ops import Cos, DotGeneral, Exp, Expm1, Extension, Log, Log1p, Op, Pow, Rsqrt, Sin, Sqrt, Tanh
 from tenferro_ref.program import LoweringView
+
+#: What IREE computes by sine, cosine, hyperbolic tangent or atan2.
+_UNLINKED: dict[DType, tuple[type[Op], ...]] = {
+    DType.F64: (Sin, Cos, Tanh),
+    DType.C64: (Sin, Cos, Tanh, Exp, Expm1, Log, Log1p, Sqrt, Rsqrt, Pow),
+}
 
 
 @dataclass(init=False)
@@ -50,7 +56,11 @@ class IreeExecutor(ModuleExecutor):
         ModuleExecutor.__init__(self, "iree", worker, "xla", programs_a_module=32)
 
     def check(self, view: LoweringView) -> None:
-        """Its run-time library has no double-precision sine, cosine and hyperbolic tangent."""
+        """Its run-time library lacks double-precision functions; transforms and decompositions it does not know."""
         for ins in view.instructions():
-            if isinstance(ins.op, (Sin, Cos, Tanh)) and ins.dtype.real is DType.F64:
-                raise UnsupportedOp(op=ins.op_name, reason="IREE has no double-precision function of that name to link")
+            if isinstance(ins.op, Extension) and ins.op.family not in STANDARD:
+                raise UnsupportedOp(op=ins.op_name, reason=f"IREE has no {ins.op.op}")
+            if isinstance(ins.op, _UNLINKED.get(ins.dtype, ())):
+                raise UnsupportedOp(
+                    op=ins.op_name, reason="IREE has no double-precision sine, cosine, atan2 and tanh to link"
+                )

@@ -35,7 +35,6 @@ UNMET = {
     "0022-scatter-window-partly-outside",
     "0023-interpreter-scatter-writes-into-its-operand",
     "0024-interpreter-integer-division-by-zero",
-    "0029-iree-scatter-onto-rank-0",
 }
 
 

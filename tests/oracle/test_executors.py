@@ -162,6 +162,14 @@ class TestRefusals:
         with pytest.raises(UnsupportedOp, match="Sin"):
             executor.run(Case.of(program, [np.ones(2), np.ones(2, np.float32)]))
 
+    def test_iree_has_no_double_precision_function_of_complex_numbers_and_no_decomposition(self, pool: Pool) -> None:
+        executor = executor_or_skip(pool, "iree")
+        for name, apply in (("Exp", lambda x: x.builder.apply(Exp(), x)), ("Cholesky", cholesky)):
+            b = GraphBuilder()
+            x = b.input("C64", (1, 1))
+            with pytest.raises(UnsupportedOp, match=name):
+                executor.run(Case.of(b.build(apply(x)), [np.ones((1, 1), complex)]))
+
     @pytest.mark.parametrize("name", ["jax", "jax-eager"])
     def test_a_rule_that_breaks_at_concrete_shapes_is_the_native_error(self, pool: Pool, name: str) -> None:
         executor = executor_or_skip(pool, name)

@@ -1,0 +1,62 @@
+"""IREE: pow is computed as exp(y log x)
+
+Run: python reproduce.py   (needs the package tenferro-ref)
+Exit status 1 while the disagreement is there, 0 when it is gone.
+"""
+
+import sys
+
+import numpy as np
+
+from oracle.case import Case
+from oracle.executors import NativeExecutor, Pool
+from oracle.judge import Reference, judge
+from tenferro_ref.program import loads
+
+PROGRAM = r"""{
+  "tenferro_program": 1,
+  "kind": "graph",
+  "n_slots": 3,
+  "inputs": [
+    {"slot": 0, "dtype": "F64", "shape": []},
+    {"slot": 1, "dtype": "F64", "shape": []}
+  ],
+  "instructions": [
+    {"op": "Pow", "attrs": {}, "inputs": [0, 1], "outputs": [2]}
+  ],
+  "outputs": [2]
+}
+"""
+
+# column-major bytes of each input, in hexadecimal
+INPUTS = [
+    ('float64', (), '00000000000008c0'),
+    ('float64', (), '000000000000f03f'),
+]
+
+# what is compiled; shown for the reader, the check below emits it again
+STABLEHLO = r"""
+module {
+  func.func @main(%arg0: tensor<f64>, %arg1: tensor<f64>) -> tensor<f64> {
+    %0 = stablehlo.power %arg0, %arg1 : tensor<f64>
+    return %0 : tensor<f64>
+  }
+}
+"""
+
+
+def main() -> int:
+    inputs = [np.frombuffer(bytes.fromhex(data), dtype).reshape(shape, order="F") for dtype, shape, data in INPUTS]
+    case = Case.of(loads(PROGRAM), inputs)
+    pool = Pool()
+    try:
+        executor = pool.make('iree')
+        answer = judge(executor, Reference(case, NativeExecutor()))
+    finally:
+        pool.close()
+    print(answer.executor, answer.verdict.value, answer.reason)
+    return 1 if answer.verdict.is_disagreement else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
