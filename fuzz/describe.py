@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from math import prod
 from typing import Any
 
@@ -13,6 +14,7 @@ from oracle.case import Case
 from tenferro_ref.dtype import DType
 from tenferro_ref.extensions import einsum
 from tenferro_ref.ops import (
+    ENGINE,
     INDEXING,
     BroadcastInDim,
     Concatenate,
@@ -56,12 +58,21 @@ def _features(case: Case) -> Iterator[str]:
     program = case.program
     n = len(program.instructions)
     yield "instructions: " + next((label for most, label in _LENGTHS if n <= most), "51 or more")
+    yield from _frame(program)
     yield from _tensors(program)
     yield from _graph(program)
     for i, ins in enumerate(program.instructions):
         yield from _instruction(program, i, ins)
     for array in case.inputs:
         yield from _values(array)
+
+
+def _frame(program: GraphProgram) -> Iterator[str]:
+    if program.symbols:
+        yield f"symbols: {len(program.symbols)}"
+    for flag in fields(ENGINE):
+        if getattr(program.policy, flag.name) != getattr(ENGINE, flag.name):
+            yield f"policy: {flag.name}={getattr(program.policy, flag.name)}"
 
 
 def _tensors(program: GraphProgram) -> Iterator[str]:

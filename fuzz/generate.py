@@ -10,11 +10,16 @@ from __future__ import annotations
 import hashlib
 
 from fuzz.describe import describe
-from fuzz.strategies import DEFAULT, GENE, HEADER, Config, decode
+from fuzz.strategies import DEFAULT, GENE, HEADER, Config, anchored, anchors, decode
 from oracle.case import Case
 
 #: Attempts a case, before a batch of too small a space is returned short.
 _ATTEMPTS = 16
+#: Bytes that say how long a program is; in what share of programs its length is up to what.
+_LENGTH = 4
+_LONG = ((0.025, 64), (0.005, 200))
+#: Anchors that a batch walks past; batches that are larger meet some of the next one's.
+_STRIDE = 64
 
 
 def generate(seed: int, batch: int, count: int = 64, config: Config = DEFAULT) -> list[Case]:
@@ -34,12 +39,34 @@ def generate(seed: int, batch: int, count: int = 64, config: Config = DEFAULT) -
 
 def decode_number(seed: int, batch: int, number: int, config: Config) -> Case:
     """Case `number` of a batch, duplicates counted."""
-    spread = config.max_instructions - config.min_instructions + 1
     stream = hashlib.shake_256(f"tenferro-ref {seed} {batch} {number}".encode())
-    data = stream.digest(2 + HEADER + GENE * config.max_instructions)
-    length = config.min_instructions + int.from_bytes(data[:2], "big") * spread // 65536
-    first = 2 + HEADER
-    return decode(config, data[2:first], [data[first + GENE * i :][:GENE] for i in range(length)])
+    header = stream.digest(_LENGTH + HEADER)
+    length = _length(config, int.from_bytes(header[:2], "big"), int.from_bytes(header[2:4], "big"))
+    first = _LENGTH + HEADER
+    data = stream.digest(first + GENE * length)
+    header = anchored(data[_LENGTH:first], _anchor(seed, batch, number, config))
+    return decode(config, header, [data[first + GENE * i :][:GENE] for i in range(length)])
+
+
+def _length(config: Config, kind: int, share: int) -> int:
+    """How many genes: up to the usual number mostly, few programs longer, fewer much longer."""
+    least, most = config.min_instructions, config.usual
+    for rarity, longest in _LONG:
+        if kind >= 65536 - 65536 * rarity:
+            least, most = most, max(most, min(longest, config.max_instructions))
+    return least + share * (most - least + 1) // 65536
+
+
+def _anchor(seed: int, batch: int, number: int, config: Config) -> int:
+    """Number of the case's anchor: one after the other from a place that the seed says, but a quarter have none."""
+    if not config.anchors or config.weights or number % 4 == 3:
+        return 0
+    count = len(anchors(config))
+    # a turn is no multiple of the stride, so that the next one meets those which this one leaves out
+    turn = count + (_STRIDE // 2 + 1 - count) % _STRIDE
+    start = int.from_bytes(hashlib.sha256(f"anchor {seed}".encode()).digest()[:4], "big")
+    place = (start + _STRIDE * batch + number) % turn
+    return place + 1 if place < count else 0
 
 
 __all__ = ["decode_number", "describe", "generate"]

@@ -14,12 +14,12 @@ import numpy as np
 from fuzz import reproducer
 from fuzz.known import Known, match
 from fuzz.records import Finding, ValueRow
-from fuzz.reduce import Size, reduce_case
+from fuzz.reduce import Size, reduce_case, simplify_configuration
 from oracle.attribution import attribute, builds, hlo_pass
 from oracle.case import Case
 from oracle.compare import interval_words
 from oracle.enclosure import MODELS, enclose
-from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool
+from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool, settled
 from oracle.judge import Reference, all_slots, first_wrong_slot, judge
 from oracle.verdict import Answer, Build, Verdict
 from tenferro_ref.errors import TenferroError
@@ -32,7 +32,10 @@ _ROWS = 64
 
 @dataclass(frozen=True, eq=False)
 class Suspect:
-    """A disagreement before reduction, with what is cheap to learn of it."""
+    """A disagreement before reduction, with what is cheap to learn of it.
+
+    A configuration that was drawn with the program stays as it is while the program changes.
+    """
 
     executor: Executor
     case: Case
@@ -40,6 +43,9 @@ class Suspect:
     op: str
     dtype: str
     attribution: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "executor", settled(self.executor, self.case))
 
     @property
     def group(self) -> tuple[str, ...]:
@@ -50,12 +56,15 @@ class Suspect:
         if self.attribution.startswith("rewrite"):
             return (self.answer.verdict.value, self.op, self.attribution)
         side = self.executor.name if isinstance(self.executor, NativeExecutor) else "xla"
+        if side.startswith("native:"):  # each program has another configuration
+            side = "native-drawn"
         how = self.answer.comparison.value_class or self.answer.reason.partition(":")[0]
         return (self.answer.verdict.value, self.op, self.dtype, how, self.attribution, side)
 
 
 def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspect:
     """Localise and attribute a disagreement."""
+    executor = settled(executor, case)
     slot = first_wrong_slot(executor, case) if answer.verdict is Verdict.MISMATCH else None
     if slot is None and case.program.output_slots:
         slot = case.program.output_slots[answer.comparison.worst_output or 0]
@@ -139,6 +148,8 @@ def to_finding(
         progress=progress,
     )  # fmt: skip
     case = reduction.case
+    if reduction.reproduced:
+        suspect = replace(suspect, executor=_simplest(suspect, case, pool))
     answer = judge(suspect.executor, Reference(case, NativeExecutor()))
     others: tuple[Build, ...] = ()
     if not answer.verdict.is_disagreement:  # it does not repeat: say so, and show the program as it was found
@@ -177,6 +188,18 @@ def to_finding(
         builds=others,
     )
     return replace(finding, known=match(finding, known)), case
+
+
+def _simplest(suspect: Suspect, case: Case, pool: Pool) -> Executor:
+    """The configuration nearest to the default under which the case fails as the suspect did, if it was drawn."""
+    executor = suspect.executor
+    if not (isinstance(executor, NativeExecutor) and executor.name.startswith("native:")):
+        return executor
+
+    def fails(executor: NativeExecutor) -> bool:
+        return still_disagrees(replace(suspect, executor=executor), pool)(case)
+
+    return simplify_configuration(executor, fails)
 
 
 def _what(answer: Answer) -> str:

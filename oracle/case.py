@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from tenferro_ref.dtype import DType
 from tenferro_ref.program import GraphProgram, dumps
 from tenferro_ref.tensor import Array, column_major
 
@@ -27,7 +28,7 @@ class Case:
         """64 hex digits that identify program and input bits."""
         digest = hashlib.sha256(dumps(self.program).encode())
         for array in self.inputs:
-            digest.update(f"{array.dtype}{array.shape}".encode())
+            digest.update(f"{DType.of(array).value}{array.shape}".encode())
             digest.update(array.tobytes("F"))
         return digest.hexdigest()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fuzz.reduce.configuration import simplify_configuration
 from fuzz.reduce.draft import Draft
 from fuzz.reduce.extents import drop_unit_axes, shrink_extents, simplify_attributes
 from fuzz.reduce.search import BudgetSpent, Evaluate, Reduction, Search, Size, Step, size
@@ -96,4 +97,4 @@ def _to_fixpoint(search: Search) -> None:
             step(search)
 
 
-__all__ = ["STEPS", "Reduction", "Size", "Step", "reduce_case", "size"]
+__all__ = ["STEPS", "Reduction", "Size", "Step", "reduce_case", "simplify_configuration", "size"]

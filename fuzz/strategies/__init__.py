@@ -9,10 +9,11 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from fuzz.strategies import invalid_indexing as invalid_indexing
+from fuzz.strategies.anchors import anchors
 from fuzz.strategies.config import DEFAULT, Config, default_ops
-from fuzz.strategies.decode import GENE, HEADER, decode, grow
+from fuzz.strategies.decode import GENE, anchored, decode, grow
 from fuzz.strategies.extensions import STRATEGY
-from fuzz.strategies.growth import renumbered
+from fuzz.strategies.growth import HEADER
 from fuzz.strategies.invalid import InvalidCase, faults, invalid, invalid_cases, kinds
 from fuzz.strategies.values import values
 from oracle.case import Case
@@ -32,7 +33,7 @@ def cases(config: Config = DEFAULT) -> st.SearchStrategy[Case]:
 
 def graphs(config: Config = DEFAULT) -> st.SearchStrategy[GraphProgram]:
     """Valid programs."""
-    return st.builds(lambda header, genes: renumbered(grow(config, header, genes).finish()), *_genome(config))
+    return st.builds(lambda header, genes: grow(config, header, genes).graph(), *_genome(config))
 
 
 __all__ = [
@@ -42,6 +43,8 @@ __all__ = [
     "STRATEGY",
     "Config",
     "InvalidCase",
+    "anchored",
+    "anchors",
     "cases",
     "decode",
     "default_ops",

@@ -19,9 +19,12 @@ class Config:
         Ops to use; None for those that have a strategy, a NumPy kernel, a StableHLO form and an enclosure.
     dtypes
         Dtypes of inputs and constants and targets of Convert; Bool also arises from Compare. An op uses those that it
-        admits; integer Divide and Pow, which may fault, are left out.
+        admits; integer Divide and Pow, which may fault, are left to programs whose policy says what they give then.
     min_instructions, max_instructions
         Length of a program, inclusive.
+    usual_instructions
+        Few programs are longer: 2 in 100 have up to 64 instructions, 1 in 200 has up to the most. Not heeded where it is
+        not between the other two.
     max_elements
         Largest tensor. One program in a hundred comes near it, the others stay below `usual_elements`.
     max_rank, usual_rank
@@ -30,6 +33,12 @@ class Config:
         Shapes of Reshape and BroadcastInDim now and then read extents from their operands.
     motifs
         Beside single ops also sequences that passes and compilers look for.
+    anchors
+        Bulk generation walks through all (op, dtype, op on its result) that there can be, one a program.
+    symbolic
+        Percentage of programs in which symbols stand for some extents of the inputs.
+    policies
+        Percentage of programs under another policy than the engine's.
     weights
         Factors on the chance of an op or motif, by name.
     """
@@ -37,7 +46,8 @@ class Config:
     ops: tuple[type[Op], ...] | None = None
     dtypes: tuple[DType, ...] = tuple(DType)
     min_instructions: int = 1
-    max_instructions: int = 14
+    max_instructions: int = 200
+    usual_instructions: int = 14
     max_elements: int = 20_000
     usual_elements: int = 1_500
     max_rank: int = 6
@@ -45,12 +55,21 @@ class Config:
     max_outputs: int = 6
     dim_exprs: bool = True
     motifs: bool = True
+    anchors: bool = True
+    symbolic: float = 8
+    policies: float = 5
     weights: tuple[tuple[str, float], ...] = ()
 
     @property
     def vocabulary(self) -> frozenset[type[Op]]:
         """The ops in use."""
         return _vocabulary(self.ops)
+
+    @property
+    def usual(self) -> int:
+        """Length that few programs exceed."""
+        least, most = self.min_instructions, self.max_instructions
+        return self.usual_instructions if least <= self.usual_instructions <= most else most
 
 
 DEFAULT = Config()

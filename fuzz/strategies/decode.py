@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
+from fuzz.strategies.anchors import Anchor, anchors
 from fuzz.strategies.config import Config
 from fuzz.strategies.extensions import STRATEGY
 from fuzz.strategies.genes import Genes, Weighted
-from fuzz.strategies.growth import Growth
+from fuzz.strategies.growth import HEADER, Growth
 from fuzz.strategies.indexing import NEEDS_AXES
 from fuzz.strategies.motifs import MOTIFS, Motif
 from fuzz.strategies.rows import admitted
 from oracle.case import Case
 from tenferro_ref.errors import UsageError
 from tenferro_ref.ops import (
+    ENGINE,
     Abs,
     Add,
     BroadcastInDim,
@@ -41,8 +43,12 @@ from tenferro_ref.ops import (
     Transpose,
 )
 
-#: Bytes of the header and of one gene; decisions beyond the end are the simplest.
-HEADER, GENE = 40, 32
+#: Bytes of one gene; decisions beyond the end are the simplest.
+GENE = 32
+#: Where in a header the number of the anchor stands, counted from 1.
+_ANCHOR = slice(HEADER - 3, HEADER - 1)
+#: The most anchors of a program; where it has two, they are as far from one another in the list as can be.
+_ANCHORS = 3
 
 Step: TypeAlias = type[Op] | Motif
 
@@ -90,21 +96,23 @@ def steps(config: Config, exact: bool) -> Weighted[Step]:
 
 def decode(config: Config, header: bytes, genes: Sequence[bytes]) -> Case:
     """The case that the bytes say; total: all bytes give a valid program, no bytes the simplest one."""
-    growth = grow(config, header, genes)
-    return growth.case()
+    return grow(config, header, genes).case()
 
 
 def grow(config: Config, header: bytes, genes: Sequence[bytes]) -> Growth:
     """The program before its outputs are chosen: at least one instruction, at least one a gene while there is room."""
-    g = Growth(config, header)
+    g = Growth(config, header, min(config.max_instructions, max(config.usual, len(genes))))
     table = steps(config, g.regime == "exact")
     simplest = table(Genes(b""))
-    for gene in genes or (b"",):
+    anchored = _anchored(g, len(genes))
+    for i, gene in enumerate(genes or (b"",)):
         if g.room < 1:
             break
         g.genes, before = Genes(gene), g.count
         step = table(g.genes)
-        if isinstance(step, Motif):
+        if i in anchored:
+            _append_anchored(g, *anchored[i])
+        elif isinstance(step, Motif):
             if step.size <= g.room:
                 g.own = step.size
                 step.grow(g)
@@ -114,6 +122,35 @@ def grow(config: Config, header: bytes, genes: Sequence[bytes]) -> Growth:
         if g.count == before:  # a motif without room, or one that had nothing to work on
             _append(g, simplest)
     return g
+
+
+def _anchored(g: Growth, genes: int) -> dict[int, tuple[Anchor, bool]]:
+    """The genes that grow an anchor in place of what they say, and whether it is the op that reads the result."""
+    number, place = g.anchor
+    known = anchors(g.config, g.policy) if number else ()
+    if not known or (g.policy == ENGINE and number > len(known)):
+        return {}
+    count = min(_ANCHORS, 1 + genes // 8)
+    stretch, found = max(1, genes // count), {}
+    for i in range(count):
+        anchor = known[(number - 1 + i * len(known) // _ANCHORS) % len(known)]
+        at = stretch * i + (place * max(1, stretch - 1) >> 8)
+        found[at], found[at + 1] = (anchor, False), (anchor, True)
+    return found
+
+
+def _append_anchored(g: Growth, anchor: Anchor, reader: bool) -> None:
+    if reader:
+        g.focus = g.pool[-1]
+    else:
+        g.wanted, g.deep = anchor.dtype, min(anchor.rank, g.max_rank)
+    _append(g, anchor.reader if reader else anchor.op)
+    g.focus, g.wanted, g.deep = None, None, 0
+
+
+def anchored(header: bytes, number: int) -> bytes:
+    """The header with another anchor, counted from 1; 0 for none."""
+    return header[: _ANCHOR.start] + number.to_bytes(2, "big") + header[_ANCHOR.stop :]
 
 
 def _append(g: Growth, op: Any) -> None:

@@ -23,6 +23,12 @@ class Genes:
         self.data = data
         self.at = 0
 
+    def byte(self) -> int:
+        """The next byte."""
+        at = self.at
+        self.at = at + 1
+        return self.data[at] if at < len(self.data) else 0
+
     def integer(self, size: int) -> int:
         """`size` bytes as an unsigned integer."""
         value = int.from_bytes(self.data[self.at : self.at + size], "big")
@@ -31,11 +37,11 @@ class Genes:
 
     def pick(self, n: int) -> int:
         """One of `range(n)`, as evenly as one byte (two from n = 33 on) can say."""
-        return self.integer(1) * n >> 8 if n <= 32 else self.integer(2) * n >> 16
+        return self.byte() * n >> 8 if n <= 32 else self.integer(2) * n >> 16
 
     def chance(self, percent: float) -> bool:
         """True in `percent` of the cases; no is simpler."""
-        return self.integer(1) >= 256 - 2.56 * percent
+        return self.byte() >= 256 - 2.56 * percent
 
     def choose(self, choices: Sequence[T]) -> T:
         """One of `choices`, the first being the simplest."""
@@ -43,7 +49,7 @@ class Genes:
 
     def near(self, n: int) -> int:
         """One of `range(n)`, small ones more often (density 1/sqrt)."""
-        byte = self.integer(1)
+        byte = self.byte()
         return byte * byte * n >> 16
 
     def permutation(self, n: int) -> tuple[int, ...]:

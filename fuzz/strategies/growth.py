@@ -8,15 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import cache
 from math import inf, prod
 from typing import NamedTuple
 
+import numpy as np
+
 from fuzz.strategies.config import Config
 from fuzz.strategies.genes import Genes, Weighted
-from fuzz.strategies.values import REGIMES, Recipe, Regime, draw_recipe, make, scalar
+from fuzz.strategies.symbols import symbolised
+from fuzz.strategies.values import REGIMES, Recipe, Regime, draw_recipe, make_quietly, scalar
 from oracle.case import Case
 from tenferro_ref.dtype import FLOAT, DType
-from tenferro_ref.ops import BroadcastInDim, Constant, Convert, Op, Reshape, TensorType, Transpose
+from tenferro_ref.ops import (
+    ENGINE,
+    STABLEHLO,
+    BroadcastInDim,
+    Constant,
+    Convert,
+    Op,
+    Policy,
+    Reshape,
+    TensorType,
+    Transpose,
+)
 from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value
 
 Shape = tuple[int, ...]
@@ -32,6 +47,21 @@ BIG: tuple[Shape, ...] = ((16384,), (16411,), (128, 128), (2, 8209), (131, 127),
 #: What the outputs are: the last value and nothing dead, the last value beside dead code, every value that nothing reads,
 #: or those with repeats, aliases of inputs and values that are read as well.
 _STYLES = ("live", "last", "leaves", "leaves", "any")
+#: Other policies than the engine's: the one of imported programs, and each flag of it alone.
+POLICIES: tuple[Policy, ...] = (
+    STABLEHLO, STABLEHLO, Policy(integer_faults="stablehlo"), Policy(scatter_bounds="skip"),
+    Policy(empty_reduction="identity"), Policy(dtypes="stablehlo"),
+)  # fmt: skip
+
+#: Bytes of a header: those read in turn, as far as they go, and those that have a place of their own at its end.
+_TURN, _PLACES = 40, 7
+HEADER = _TURN + _PLACES
+
+
+@cache
+def _mix(main: DType, dtypes: tuple[DType, ...]) -> Weighted[DType]:
+    """The dtypes of a program, its main one as a rule."""
+    return Weighted([(main, 70.0), *((d, 30.0 / len(dtypes)) for d in dtypes)])
 
 
 class Hint(NamedTuple):
@@ -50,12 +80,24 @@ class Growth:
     ----------
     header
         Genes of the decisions that concern the whole program.
+    most
+        Instructions that it may come to.
     """
 
-    def __init__(self, config: Config, header: bytes) -> None:
+    def __init__(self, config: Config, header: bytes, most: int) -> None:
         self.config = config
-        self.head = self.genes = head = Genes(header)
-        self.builder = GraphBuilder()
+        self.most = most
+        #: In a long program something that StableHLO lacks would be likely, and hide all the rest.
+        self.portable = most > config.usual
+        self.head = self.genes = head = Genes(header[:_TURN])
+        places = Genes(header[_TURN:])
+        policy, number = places.chance(config.policies), places.choose(POLICIES)
+        self.policy = number if policy else ENGINE
+        #: What says which extents of the inputs become symbols; 0 for none.
+        self.symbols = places.chance(config.symbolic) * (1 + places.integer(1))
+        #: Which anchor the program has, and before which gene in 256.
+        self.anchor = places.integer(2), places.integer(1)
+        self.builder = GraphBuilder(policy=self.policy)
         self.pool: list[Value] = []
         self.hints: dict[int, Hint] = {}
         self.unread: dict[int, Value] = {}
@@ -65,18 +107,28 @@ class Growth:
         self.count = 0
         #: Instructions that the step at work may append itself; adapters must leave room for them.
         self.own = 1
+        #: The next operand if it fits; the dtype that operands have if they may, and the rank if there is one.
+        self.focus: Value | None = None
+        self.wanted: DType | None = None
+        self.deep = 0
         self.regime: Regime = REGIMES(head)
         integers = [d for d in config.dtypes if d.is_int]
         floats = [d for d in config.dtypes if d.is_float]
         spectra = [d for d in config.dtypes if d.is_complex]
-        rare = (integers if head.chance(8) else []) or (spectra if head.chance(10) else [])
+        # under another policy it is integers and Bool that behave otherwise
+        exact = [*integers, *(d for d in config.dtypes if d is DType.Bool and self.policy.dtypes == "stablehlo")]
+        rare = (exact if head.chance(8 if self.policy is ENGINE else 60) else []) or (
+            spectra if head.chance(10) else []
+        )
         self.main: DType = head.choose(rare or floats or spectra or integers or list(config.dtypes))
-        self._dtypes = Weighted([(self.main, 70.0), *((d, 30.0 / len(config.dtypes)) for d in config.dtypes)])
+        self._dtypes = _mix(self.main, config.dtypes)
         self.max_rank = config.max_rank if head.chance(10) else min(config.usual_rank, config.max_rank)
         self.style = head.choose(_STYLES)
         big = head.chance(1) and config.max_elements >= BIG[0][0]
         self.limit = config.max_elements if big else min(config.usual_elements, config.max_elements)
         self.themes = [self._shape(head) for _ in range(1 + head.pick(3))]
+        if self.policy.empty_reduction == "identity" and self.themes[0]:
+            self.themes[0] = (0, *self.themes[0][1:])
         if big:
             fitting = [s for s in BIG if prod(s) <= self.limit and len(s) <= self.max_rank]
             self.themes = [*([head.choose(fitting)] if fitting else []), *self.themes[1:]] or [()]
@@ -108,7 +160,7 @@ class Growth:
 
     def dtype(self, admitted: Collection[DType]) -> DType:
         """A dtype of `admitted`, the program's main one as a rule."""
-        drawn = self._dtypes(self.genes)
+        drawn = self._dtypes(self.genes) if self.wanted is None else self.wanted
         if drawn in admitted:
             return drawn
         return self.main if self.main in admitted else next(d for d in self.config.dtypes if d in admitted)
@@ -118,7 +170,7 @@ class Growth:
     @property
     def room(self) -> int:
         """Instructions that may still be added."""
-        return self.config.max_instructions - self.count
+        return self.most - self.count
 
     def has(self, *ops: type[Op]) -> bool:
         """All of `ops` may be used, and there is room for one of them beside what the step itself still appends."""
@@ -171,7 +223,15 @@ class Growth:
 
         `prefer` is heeded in ordinary programs, mostly.
         """
-        genes = self.genes
+        genes, focus = self.genes, self.focus
+        self.focus = None
+        if focus is not None and focus.dtype in admitted and (fits is None or fits(focus)):
+            return focus
+        if self.wanted is not None and self.wanted in admitted:
+            admitted = (self.wanted,)
+        if self.deep:
+            deep, suits = self.deep, fits
+            fits = lambda v: v.type.rank >= deep and (suits is None or suits(v))  # noqa: E731
         found = [v for v in reversed(self.pool) if v.dtype in admitted and (fits is None or fits(v))]
         if prefer and found and self.regime == "ordinary" and not genes.chance(10):
             found = [v for v in found if prefer(self.hints[v.slot])]
@@ -187,7 +247,7 @@ class Growth:
             shape = self.shape()
             if fits is None or fits(Value(self.builder, -1, TensorType(dtype, shape))):
                 return self.fresh(dtype, shape)
-        return self.fresh(dtype, (2, 3)[: self.max_rank])
+        return self.fresh(dtype, (2, 3, 2)[: min(max(2, self.deep), self.max_rank)])
 
     def convert(self, value: Value, dtype: DType) -> Value:
         hint = self.hints[value.slot]
@@ -267,14 +327,19 @@ class Growth:
             return live if len(live.instructions) >= self.config.min_instructions else program
         return program
 
+    def graph(self) -> GraphProgram:
+        """The program, in its final form."""
+        return symbolised(renumbered(self.finish()), self.symbols)
+
     def case(self) -> Case:
         """The program with its inputs."""
         program = self.finish()
-        arrays = [
-            make(self.recipes[slot], t.dtype, tuple(e for e in t.shape if isinstance(e, int)))
-            for slot, t in zip(program.input_slots, program.input_types, strict=True)
-        ]
-        return Case.of(renumbered(program), arrays)
+        with np.errstate(all="ignore"):
+            arrays = [
+                make_quietly(self.recipes[slot], t.dtype, tuple(e for e in t.shape if isinstance(e, int)))
+                for slot, t in zip(program.input_slots, program.input_types, strict=True)
+            ]
+        return Case.of(symbolised(renumbered(program), self.symbols), arrays)
 
 
 def without_dead_code(program: GraphProgram) -> GraphProgram:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from fuzz.strategies.growth import Growth, Hint, Shape, shape_of, volume
-from fuzz.strategies.rows import STRATEGY, admitted
+from fuzz.strategies.rows import STRATEGY, dtypes_of
 from fuzz.strategies.values import Recipe
 from tenferro_ref.dims import DimExpr, InputDim
 from tenferro_ref.dtype import ANY, DType
@@ -58,7 +58,8 @@ def _indices(g: Growth, shape: Shape) -> Value:
     # XLA has no float indices: programs with them stay native, and are rare
     integral = [d for d in g.config.dtypes if d.is_int]
     floating = [d for d in g.config.dtypes if d.is_float]
-    dtype = genes.choose(floating if floating and (not integral or genes.chance(5)) else integral or [DType.I32])
+    float_indices = floating and (not integral or (genes.chance(5) and not g.portable))
+    dtype = genes.choose(floating if float_indices else integral or [DType.I32])
     return g.fresh(dtype, shape, Recipe("indices", genes.integer(2)))
 
 
@@ -124,7 +125,7 @@ def _(g: Growth, op: type[Any]) -> Value:
 
 @STRATEGY.row(Scatter)
 def _(g: Growth, op: type[Any]) -> Value:
-    x = _ranked(g, 1, admitted(op, g.config.dtypes))
+    x = _ranked(g, 1, dtypes_of(g, op))
     shape = shape_of(x)
     mapped = _subset(g, list(range(len(shape))))
     sizes, inserted = _windows(g, shape, mapped)

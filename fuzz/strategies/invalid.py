@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, TypeAlias
 from hypothesis import strategies as st
 
 from fuzz.strategies.config import DEFAULT, Config
-from fuzz.strategies.decode import GENE, HEADER, grow
+from fuzz.strategies.decode import GENE, grow
 from fuzz.strategies.genes import Genes
-from fuzz.strategies.growth import Growth, Shape, shape_of
+from fuzz.strategies.growth import HEADER, Growth, Shape, shape_of
 from tenferro_ref.dims import DimExpr, DimOp, InputDim
 from tenferro_ref.dtype import ANY, DType
 from tenferro_ref.ops import (
@@ -520,7 +520,8 @@ def kinds() -> tuple[str, ...]:
 
 def decode_invalid(config: Config, kind: str | None, header: bytes, genes: list[bytes], gene: bytes) -> InvalidCase:
     """The invalid case that the bytes say."""
-    g = grow(config, header, genes)
+    # symbols and other policies make valid what is a fault here
+    g = grow(replace(config, policies=0, symbolic=0), header, genes)
     g.genes, g.style = Genes(gene), "leaves"  # nothing that a fault may read is left out
     chosen = g.genes.choose(faults(config, kind))
     if chosen.op is None:

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fuzz.strategies.growth import EXTENTS, Growth, Hint, Shape, shape_of, volume
-from fuzz.strategies.rows import admitted, broadcast, compare, contract, permutation, reduce, regroup
+from fuzz.strategies.rows import admitted, broadcast, compare, contract, dtypes_of, permutation, reduce, regroup
 from fuzz.strategies.values import Recipe
-from tenferro_ref.dtype import DType
+from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.extensions import linalg
 from tenferro_ref.ops import (
     Abs,
@@ -72,8 +72,13 @@ def _motif(size: int, weight: float, *ops: type[Op]) -> Callable[[Callable[[Grow
     return add
 
 
-def _inexact(g: Growth, rank: int = 0) -> Value:
-    return g.operand(admitted(DotGeneral, g.config.dtypes), lambda v: v.type.rank >= rank)
+def _factor(g: Growth, rank: int = 0) -> Value:
+    """What can be contracted."""
+    return g.operand(dtypes_of(g, DotGeneral), lambda v: v.type.rank >= rank)
+
+
+def _inexact(g: Growth) -> Value:
+    return g.operand([d for d in g.config.dtypes if d in INEXACT])
 
 
 def _real_float(g: Growth, rank: int = 0) -> Value:
@@ -86,7 +91,7 @@ def _real_float(g: Growth, rank: int = 0) -> Value:
 @_motif(3, 4, Transpose, DotGeneral)
 def transposed_dot(g: Growth) -> None:
     """One or both operands of a dot are transposes: folded or, where axes would change order, left."""
-    lhs = _inexact(g, 2)
+    lhs = _factor(g, 2)
     turned = g.apply(Transpose(permutation(g, lhs.type.rank)), lhs)
     if g.genes.chance(40):
         rhs = g.operand((lhs.dtype,), lambda v: v.type.rank >= 2)
@@ -98,7 +103,7 @@ def transposed_dot(g: Growth) -> None:
 @_motif(3, 2, Transpose, Reshape, DotGeneral)
 def transposed_reshaped_dot(g: Growth) -> None:
     """A Reshape between Transpose and dot, which must keep the transpose from folding."""
-    x = _inexact(g, 2)
+    x = _factor(g, 2)
     turned = g.apply(Transpose(permutation(g, x.type.rank)), x)
     contract(g, g.apply(Reshape(regroup(g, shape_of(turned))), turned))
 
@@ -126,7 +131,7 @@ def dot_of(g: Growth, lhs: str, rhs: str, first: Value | None = None) -> Value |
         if extent[worst] <= 1:
             return None
         extent[worst] = (extent[worst] + 1) // 2
-    dtype = first.dtype if first is not None else g.dtype(admitted(DotGeneral, g.config.dtypes))
+    dtype = first.dtype if first is not None else g.dtype(dtypes_of(g, DotGeneral))
     x = first if first is not None else g.typed(dtype, tuple(extent[c] for c in lhs))
     y = g.typed(dtype, tuple(extent[c] for c in rhs))
     paired = [c for c in lhs if c in rhs]
@@ -144,7 +149,7 @@ def known_dot(g: Growth) -> None:
     """One of the usual contractions: canonical, batch leading or trailing, several contracted axes."""
     lhs, rhs = g.genes.choose(DOTS).split(",")
     if dot_of(g, lhs, rhs) is None:
-        contract(g, _inexact(g))
+        contract(g, _factor(g))
 
 
 @_motif(2, 2, DotGeneral)
@@ -152,7 +157,7 @@ def chained_dots(g: Growth) -> None:
     """The result of a batched dot, batch last, is contracted again with a batch that leads."""
     first = dot_of(g, *g.genes.choose((("bmpk", "bkn"), ("bmk", "bkn"), ("mkb", "knb"), ("bmk", "knb"))))
     if first is None:
-        contract(g, _inexact(g))
+        contract(g, _factor(g))
     elif dot_of(g, "mpkb" if first.type.rank == 4 else "mkb", "bkn", first) is None:
         contract(g, first)
 
@@ -164,7 +169,7 @@ def chained_dots(g: Growth) -> None:
 def broadcast_product(g: Growth) -> None:
     """Broadcasts feeding a Multiply, which segmentation runs as one: two or one, in or out of order."""
     genes = g.genes
-    target = broadcast(g, g.operand(admitted(Multiply, g.config.dtypes), lambda v: v.type.rank <= 3))
+    target = broadcast(g, g.operand(dtypes_of(g, Multiply), lambda v: v.type.rank <= 3))
     shape = shape_of(target)
     if genes.chance(30):  # the pair
         other = target if genes.chance(30) else g.typed(target.dtype, shape, None, target)
@@ -195,7 +200,7 @@ def there_and_back(g: Growth) -> None:
 @_motif(2, 2, BroadcastInDim, ReduceSum)
 def reduced_broadcast(g: Growth) -> None:
     """A reduction over axes that a broadcast made."""
-    x = g.operand(admitted(ReduceSum, g.config.dtypes), lambda v: v.type.rank <= 3)
+    x = g.operand(dtypes_of(g, ReduceSum), lambda v: v.type.rank <= 3)
     reduce(g, ReduceSum, broadcast(g, x))
 
 
@@ -229,7 +234,7 @@ def decomposed(g: Growth) -> None:
     gram = g.apply(DotGeneral((1,), (1,), axes, axes), x, g.apply(Conj(), x) if dtype.is_complex else x)
     ones = g.apply(BroadcastInDim((n, *batch), ()), g.apply(Constant.of(n, dtype), hint=Hint(True, 2)))
     matrix = g.apply(Add(), gram, g.apply(EmbedDiag(0, 1), ones), hint=Hint(False, 4))
-    name, solves = genes.choose(_LINALG)
+    name, solves = genes.choose(_LINALG[:4] if g.portable else _LINALG)
     config = {"lower": genes.chance(50), "left_side": True} if name == "TriangularSolve" else {}
     rest = [g.fresh(dtype, (n, 1 + genes.pick(3), *batch), Recipe("ordinary", genes.integer(2)))] if solves else []
     g.apply_many(Extension.of(linalg.FAMILY, name, config), matrix, *rest, hint=Hint(False, 4))
@@ -285,7 +290,7 @@ def constants_only(g: Growth) -> None:
 @_motif(2, 3, Compare, Select)
 def masked(g: Growth) -> None:
     """A choice by comparing the very values that are chosen among: a maximum, a clamp, a NaN filter."""
-    ordered = admitted(Maximum, g.config.dtypes)
+    ordered = dtypes_of(g, Maximum)
     if not ordered:
         return
     x = g.operand(ordered)

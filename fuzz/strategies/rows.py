@@ -15,6 +15,7 @@ from fuzz.strategies.growth import Growth, Hint, Shape, shape_of, volume
 from tenferro_ref.dims import DimExpr, DimOp, InputDim
 from tenferro_ref.dtype import ANY, NUMERIC, DType
 from tenferro_ref.ops import (
+    ENGINE,
     Abs,
     Add,
     BroadcastInDim,
@@ -37,6 +38,7 @@ from tenferro_ref.ops import (
     Multiply,
     Negate,
     Op,
+    Policy,
     Pow,
     ReduceMax,
     ReduceMin,
@@ -61,14 +63,22 @@ STRATEGY: Table[Row] = Table("generator")
 _INTEGER_FAULTS = (Divide, Pow)
 
 
-def admitted(op: type[Any], dtypes: tuple[DType, ...]) -> tuple[DType, ...]:
+def admitted(op: type[Any], dtypes: tuple[DType, ...], policy: Policy = ENGINE) -> tuple[DType, ...]:
     """Those of `dtypes` that the generator gives to the data operands of `op`."""
     known = NUMERIC if op is Extension else op.dtypes
-    return tuple(d for d in dtypes if d in known and not (d.is_int and op in _INTEGER_FAULTS))
+    if policy.dtypes == "stablehlo":
+        known |= op.stablehlo_dtypes
+    faults = op in _INTEGER_FAULTS and policy.integer_faults == "error"
+    return tuple(d for d in dtypes if d in known and not (d.is_int and faults))
+
+
+def dtypes_of(g: Growth, op: type[Op]) -> tuple[DType, ...]:
+    """The dtypes that `op` has in this program."""
+    return admitted(op, g.config.dtypes, g.policy)
 
 
 def _data(g: Growth, op: type[Op], *args: Any, **kwargs: Any) -> Value:
-    return g.operand(admitted(op, g.config.dtypes), *args, **kwargs)
+    return g.operand(dtypes_of(g, op), *args, **kwargs)
 
 
 def _calm(bound: float) -> Callable[[Hint], bool]:
@@ -237,7 +247,7 @@ def regroup(g: Growth, shape: Shape) -> Shape:
 
 def symbolic(g: Growth, shape: Shape, x: Value) -> tuple[tuple[DimExpr, ...], tuple[Value, ...]]:
     """`shape` with some extents read from `x` or from a second operand; sometimes through arithmetic."""
-    if not (g.config.dim_exprs and g.genes.chance(8)):
+    if not (g.config.dim_exprs and g.genes.chance(60 if g.symbols else 8)):
         return shape, ()
     providers = (x, g.pool[-1 - g.genes.near(len(g.pool))]) if g.genes.chance(50) else (x,)
     known = [(InputDim(i, axis), e) for i, v in enumerate(providers) for axis, e in enumerate(shape_of(v))]
@@ -299,9 +309,9 @@ def _(g: Growth, op: type[Any]) -> Value:
 
 
 def reduce(g: Growth, op: type[Any], x: Value) -> Value:
-    """Reduce over one, some, all or (seldom) no axes, in any order; an axis without elements is kept."""
-    genes, shape = g.genes, shape_of(x)
-    axes = tuple(a for a in genes.permutation(len(shape)) if shape[a])
+    """Reduce over one, some, all or (seldom) no axes, in any order; an axis without elements is kept if it must be."""
+    genes, shape, empty = g.genes, shape_of(x), g.policy.empty_reduction == "identity"
+    axes = tuple(a for a in genes.permutation(len(shape)) if shape[a] or empty)
     mode = genes.pick(16)
     if mode < 6:
         axes = axes[:1]
@@ -310,15 +320,19 @@ def reduce(g: Growth, op: type[Any], x: Value) -> Value:
     elif mode == 15:
         axes = ()
     elements, hint = prod(shape[a] for a in axes), g.hints[x.slot]
+    if not elements and op is not ReduceSum:
+        hint = Hint(False, inf)
     size = {ReduceSum: hint.size + log2(max(1, elements)), ReduceProd: hint.size * elements}.get(op, hint.size)
     return g.apply(op(axes), x, hint=Hint(hint.positive, size))
 
 
 @STRATEGY.row(ReduceSum, ReduceProd, ReduceMax, ReduceMin)
 def _(g: Growth, op: type[Any]) -> Value:
-    dtypes = ANY if g.genes.chance(3) else admitted(op, g.config.dtypes)
-    x = g.operand(dtypes, (lambda v: v.type.rank >= 1) if not g.genes.chance(6) else None, _calm(60))
-    if x.dtype not in op.dtypes:  # over no axis a reduction copies any dtype
+    dtypes = dtypes_of(g, op)
+    x = g.operand(
+        ANY if g.genes.chance(3) else dtypes, (lambda v: v.type.rank >= 1) if not g.genes.chance(6) else None, _calm(60)
+    )
+    if x.dtype not in dtypes:  # over no axis a reduction copies any dtype
         return g.apply(op(()), x)
     return reduce(g, op, x)
 

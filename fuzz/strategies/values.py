@@ -298,19 +298,24 @@ def draw_recipe(genes: Genes, dtype: DType, regime: Regime) -> Recipe:
 
 def make(recipe: Recipe, dtype: DType, shape: tuple[int, ...]) -> Array:
     """The array of a recipe, column-major."""
+    with np.errstate(all="ignore"):
+        return make_quietly(recipe, dtype, shape)
+
+
+def make_quietly(recipe: Recipe, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """`make` where NumPy is told to be silent: telling it costs as much as a small array."""
     n = prod(shape)
     if not recipe.density or not n:
         flat: Array = np.ones(n, dtype.numpy)
     else:
         rng = Generator(PCG64(recipe.seed))
         maker = classes(dtype)[recipe.kind]
-        with np.errstate(all="ignore"):
-            if dtype.is_complex:
-                flat = np.empty(n, dtype.numpy)
-                halves: Array = flat.view(dtype.real.numpy)
-                halves[0::2], halves[1::2] = maker(rng, n, dtype.real), maker(rng, n, dtype.real)
-            else:
-                flat = maker(rng, n, dtype)
+        if dtype.is_complex:
+            flat = np.empty(n, dtype.numpy)
+            halves: Array = flat.view(dtype.real.numpy)
+            halves[0::2], halves[1::2] = maker(rng, n, dtype.real), maker(rng, n, dtype.real)
+        else:
+            flat = maker(rng, n, dtype)
         if recipe.density < FULL:
             flat = np.where(FULL * rng.random(n) < recipe.density, flat, np.ones(1, dtype.numpy))
     if recipe.overrides and n:

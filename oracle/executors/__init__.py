@@ -5,7 +5,7 @@ from oracle.executors.external import ExternalExecutor
 from oracle.executors.jax import JaxExecutor
 from oracle.executors.lanes import DEFAULT_LANE, LANES, lane_options
 from oracle.executors.modules import ModuleExecutor
-from oracle.executors.native import NativeExecutor, native_variants
+from oracle.executors.native import DrawnExecutor, NativeExecutor, configured, native_variants, settled
 from oracle.executors.pjrt import PjrtExecutor
 from oracle.executors.portable import InterpreterExecutor, IreeExecutor
 from oracle.executors.registry import OTHERS, Pool, Selection
@@ -14,6 +14,7 @@ __all__ = [
     "DEFAULT_LANE",
     "LANES",
     "OTHERS",
+    "DrawnExecutor",
     "Execution",
     "Executor",
     "ExternalExecutor",
@@ -26,6 +27,8 @@ __all__ = [
     "Pool",
     "Selection",
     "attempt",
+    "configured",
     "lane_options",
     "native_variants",
+    "settled",
 ]

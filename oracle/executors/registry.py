@@ -9,7 +9,7 @@ from oracle.executors.base import Executor
 from oracle.executors.external import ExternalExecutor
 from oracle.executors.jax import JaxExecutor
 from oracle.executors.lanes import DEFAULT_LANE, LANES
-from oracle.executors.native import native_variants
+from oracle.executors.native import from_name, native_variants
 from oracle.executors.pjrt import PjrtExecutor
 from oracle.executors.portable import InterpreterExecutor, IreeExecutor
 from oracle.isolation import Worker, WorkerSpec
@@ -21,7 +21,8 @@ _NATIVE = {e.name: e for e in native_variants()}
 #: Executors on other people's libraries, cheapest first; each is an extra of this package.
 OTHERS = ("interpreter", "jax", "jax-eager", "iree")
 _SYNTAX = (
-    "native, native-unsegmented, native-nopasses, native-without:PASS, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], "
+    "native, native-unsegmented, native-nopasses, native-fused, native-drawn, native-without:PASS, "
+    "native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], "
     f"{', '.join(OTHERS)}, external:COMMAND, all"
 )
 
@@ -56,6 +57,8 @@ class Pool:
         if head == "native-without":
             known = ", ".join(n.partition(":")[2] for n in _NATIVE if ":" in n)
             raise UsageError(detail=f"executor {name!r}: no pass {rest!r}; known: {known}")
+        if head == "native":
+            return from_name(name)
         if head.partition("@")[0] == "pjrt":
             target, _, lane = name.removeprefix("pjrt").removeprefix(":").partition("@")
             return self.pjrt(resolve(target) if target else plugin_from_env(), lane or DEFAULT_LANE, name)

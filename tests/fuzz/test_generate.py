@@ -7,28 +7,31 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import fields
 
 import pytest
 
-from fuzz.generate import describe, generate
-from fuzz.strategies import DEFAULT, Config, default_ops
+from fuzz.generate import _anchor, _length, describe, generate
+from fuzz.reduce.draft import concrete_types
+from fuzz.strategies import DEFAULT, Config, anchors, default_ops
 from fuzz.strategies.growth import BIG
 from fuzz.strategies.rows import admitted
 from oracle.case import Case
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PassResult, compile_std_to_exec, run_passes
+from tenferro_ref.dims import evaluate, expr_of
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import Abs, Add, Compare, Constant, Convert, DotGeneral, Negate, ReduceSum
+from tenferro_ref.ops import ENGINE, STABLEHLO, Abs, Add, Compare, Constant, Convert, DotGeneral, Negate, ReduceSum
 from tenferro_ref.program import dumps, loads, to_exec
 from tenferro_ref.runtime import GraphExecutor
-from tenferro_ref.tensor import same_bits
+from tenferro_ref.tensor import same_bits, type_of
 
-#: Everything below is reached within this many programs.
-PROGRAMS = 3_000
+#: Everything below is reached within this many programs, in batches as of a campaign.
+BATCH, PROGRAMS = 32, 2_976
 
 
 @pytest.fixture(scope="module")
 def sample() -> list[Case]:
-    return [case for batch in range(10) for case in generate(20, batch, PROGRAMS // 10)]
+    return [case for batch in range(PROGRAMS // BATCH) for case in generate(20, batch, BATCH)]
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +53,49 @@ def test_every_op_and_dtype_pair_is_reached(reached: Counter[str]) -> None:
     assert sorted(pairs - reached.keys()) == []
 
 
-def test_integer_faults_are_left_out(reached: Counter[str]) -> None:
-    assert not {f"op: {op} {dtype}" for op in ("Divide", "Pow") for dtype in ("I32", "I64")} & reached.keys()
+def test_integer_faults_are_left_to_programs_whose_policy_defines_them(sample: list[Case]) -> None:
+    faulty = {f"op: {op} {dtype}" for op in ("Divide", "Pow") for dtype in ("I32", "I64")}
+    found: set[str] = set()
+    for case in sample:
+        here = faulty & describe(case).keys()
+        assert not here or case.program.policy.integer_faults == "stablehlo"
+        found |= here
+    assert found == faulty
+
+
+def test_what_only_stablehlo_admits_is_reached_under_its_policy(reached: Counter[str]) -> None:
+    wide = {
+        f"op: {op.__name__} {dtype}"
+        for op in default_ops()
+        for dtype in {*admitted(op, DEFAULT.dtypes, STABLEHLO)} - {*admitted(op, DEFAULT.dtypes)}
+    }
+    assert len(wide) > 15
+    assert len(wide & reached.keys()) >= 0.8 * len(wide)
+
+
+def test_nine_in_ten_pairs_of_ops_are_reached(sample: list[Case]) -> None:
+    wanted = {(a.op, a.reader) for a in anchors(DEFAULT)}
+    found = set()
+    for case in sample:
+        for ins in case.program.instructions:
+            made = [case.program.producers.get(slot) for slot in ins.input_slots]
+            found |= {(type(case.program.instructions[i].op), type(ins.op)) for i in made if i is not None}
+    assert len(wanted & found) >= 0.9 * len(wanted)
+
+
+def test_one_turn_of_batches_passes_every_anchor_but_a_quarter_and_the_next_one_those() -> None:
+    config = Config(ops=(Add, Negate, Abs, DotGeneral), dtypes=(DType.F64, DType.I32))
+    count = len(anchors(config))
+    passed = {_anchor(5, batch, number, config) for batch in range(8) for number in range(BATCH)}
+    assert passed == set(range(count + 1))
+
+
+def test_few_programs_are_long_and_some_have_two_hundred_instructions() -> None:
+    config = Config(ops=(Add, Negate, Abs), dtypes=(DType.F64,), motifs=False)
+    assert (_length(config, 0, 0), _length(config, 65535, 65535)) == (1, 200)
+    lengths = [_length(config, kind, 32768) for kind in range(0, 65536, 16)]
+    assert 0.02 <= sum(n > 14 for n in lengths) / len(lengths) <= 0.03
+    assert 0 < sum(n > 64 for n in lengths) / len(lengths) <= 0.006
 
 
 @pytest.mark.parametrize(
@@ -59,7 +103,10 @@ def test_integer_faults_are_left_out(reached: Counter[str]) -> None:
     [
         *(f"rank: {rank}" for rank in range(7)),
         *("extent: 0", "extent: 1", "extent: 50-70", "elements: 16384 or more"),
-        *(f"instructions: {n}" for n in ("1-2", "3-5", "6-9", "10-14")),
+        *(f"instructions: {n}" for n in ("1-2", "3-5", "6-9", "10-14", "15-50", "51 or more")),
+        *(f"symbols: {n}" for n in (1, 2, 3)),
+        *("policy: scatter_bounds=skip", "policy: integer_faults=stablehlo", "policy: empty_reduction=identity"),
+        "policy: dtypes=stablehlo",
         *("outputs: 1", "outputs: 2", "outputs: 3 or more", "outputs: repeated", "outputs: an input"),
         *("graph: value read twice", "graph: repeated instruction", "graph: dead code"),
         *("operands: rank 0 beside a tensor", "operands: the same twice", "constant: plain", "constant: special"),
@@ -132,10 +179,19 @@ def _as_case(result: PassResult) -> Case:
 
 def test_programs_type_check_and_survive_json(sample: list[Case]) -> None:
     for case in sample[:300]:
-        assert loads(dumps(case.program)) == case.program
+        loaded = loads(dumps(case.program))
+        assert loaded == case.program
+        assert loaded.symbols == case.program.symbols
         assert len(case.program.instructions) <= DEFAULT.max_instructions
-        for type_, array in zip(case.program.input_types, case.inputs, strict=True):
-            assert (type_.dtype, type_.shape) == (DType.of(array), array.shape)
+        case.program.check_inputs([type_of(array) for array in case.inputs])
+
+
+def test_symbols_stand_for_what_the_inputs_have(sample: list[Case]) -> None:
+    """Every rule accepts the symbols, and what it infers of them comes to the shapes of the concrete program."""
+    for case in (c for c in sample if not c.program.is_static):
+        inferred, concrete = case.program.slot_types, concrete_types(case)
+        for slot, type_ in inferred.items():
+            assert tuple(evaluate(expr_of(e), case.shapes) for e in type_.shape) == concrete[slot].shape
 
 
 def test_programs_execute_and_mostly_stay_finite(sample: list[Case]) -> None:
@@ -152,8 +208,8 @@ def test_programs_execute_and_mostly_stay_finite(sample: list[Case]) -> None:
 
 
 def test_fingerprints_are_distinct_within_a_batch_and_between_batches(sample: list[Case]) -> None:
-    batches = [sample[i : i + PROGRAMS // 10] for i in range(0, PROGRAMS, PROGRAMS // 10)]
-    assert all(len({case.fingerprint for case in batch}) == PROGRAMS // 10 for batch in batches)
+    batches = [sample[i : i + BATCH] for i in range(0, PROGRAMS, BATCH)]
+    assert all(len({case.fingerprint for case in batch}) == BATCH for batch in batches)
     # the smallest programs may come again
     assert len({case.fingerprint for case in sample}) >= 0.995 * PROGRAMS
 
@@ -176,6 +232,11 @@ def test_a_config_of_few_distinct_cases_gives_a_short_batch() -> None:
     assert 1 <= len(generate(0, 0, 64, config)) < 64
 
 
+def _differences(config: Config) -> str:
+    given = {f.name: getattr(config, f.name) for f in fields(config)}
+    return ", ".join(f"{k}={v}" for k, v in given.items() if v != getattr(DEFAULT, k))
+
+
 @pytest.mark.parametrize(
     "config",
     [
@@ -188,14 +249,19 @@ def test_a_config_of_few_distinct_cases_gives_a_short_batch() -> None:
         Config(dtypes=(DType.Bool, DType.I64)),
         Config(dtypes=(DType.C32, DType.C64)),
         Config(dim_exprs=False, max_outputs=1),
+        Config(symbolic=100),
+        Config(policies=100, anchors=False),
     ],
-    ids=repr,
+    ids=_differences,
 )
 def test_configs_are_heeded(config: Config) -> None:
+    symbolic = 0
     for case in generate(1, 0, 60, config):
         program = case.program
         assert config.min_instructions <= len(program.instructions) <= config.max_instructions
         assert 1 <= len(program.output_slots) <= config.max_outputs
+        assert program.policy == ENGINE or config.policies
+        symbolic += not program.is_static
         assert all(type(ins.op) in config.vocabulary for ins in program.instructions)
         given = {t.dtype for t in program.input_types}
         assert given <= {
@@ -203,13 +269,14 @@ def test_configs_are_heeded(config: Config) -> None:
             DType.Bool,
             DType.I32,
         }  # predicates, and index tensors where no integer is asked for
-        for type_ in program.slot_types.values():
+        for type_ in concrete_types(case).values():
             assert type_.rank <= max(config.max_rank, 0)
             size = 1
             for extent in type_.shape:
                 assert isinstance(extent, int)
                 size *= extent
             assert size <= config.max_elements
+    assert (symbolic > 40) == (config.symbolic == 100)
 
 
 def test_big_shapes_reach_the_fusion_threshold() -> None:

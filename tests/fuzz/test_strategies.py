@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
 from fuzz import profiles
+from fuzz.reduce.draft import concrete_types
 from fuzz.strategies import DEFAULT, GENE, HEADER, STRATEGY, Config, cases, decode, graphs
 from fuzz.strategies.decode import steps
 from fuzz.strategies.genes import Genes, Weighted
@@ -40,7 +41,8 @@ def test_cases_type_check_and_run_alike_segmented_and_not(case: Case) -> None:
     program = compile_std_to_exec(case.program, verify=True)
     executor = GraphExecutor()
     outputs = executor.eval_exec_ir(program, case.inputs)
-    assert [o.shape for o in outputs] == [t.shape for t in case.program.output_types]
+    types = concrete_types(case)
+    assert [o.shape for o in outputs] == [types[slot].shape for slot in case.program.output_slots]
     unsegmented = executor.eval_unsegmented(program, case.inputs)
     assert all(same_bits(a, b) for a, b in zip(outputs, unsegmented, strict=True))
 

@@ -1,0 +1,106 @@
+"""Configurations of the native executor: spelled in names, drawn with programs, kept and simplified in findings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fuzz.generate import generate
+from fuzz.reduce import simplify_configuration
+from fuzz.triage import inspect, to_finding
+from oracle.case import Case
+from oracle.executors import DrawnExecutor, NativeExecutor, Pool, configured, native_variants, settled
+from oracle.judge import Reference, judge
+from oracle.verdict import Verdict
+from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, PassResult
+from tenferro_ref.errors import UsageError
+from tenferro_ref.ops import Abs, Negate
+from tenferro_ref.program import ExecProgram, GraphBuilder
+
+DRAWN = DrawnExecutor("native-drawn")
+SIMPLIFIER = "AlgebraicLayoutSimplifier"
+
+
+def negated(seed: int) -> Case:
+    b = GraphBuilder()
+    x = b.input("F64", (3,))
+    return Case.of(b.build(-x + x), [np.arange(3.0) + seed])
+
+
+def test_names_say_configurations_and_pools_understand_them() -> None:
+    pool = Pool()
+    for case in generate(3, 0, 64):
+        drawn = DRAWN.of(case)
+        assert pool.make(drawn.name) == drawn
+    assert pool.make("native:") == pool.make("native") == configured()
+    only = pool.make("native:passes=+unsegmented+fusion=7")
+    assert only == NativeExecutor(only.name, passes=(), segmented=False, fusion_threshold=7)
+    assert "unsegmented" in dict(only.info().facts)["execution"]
+
+
+@pytest.mark.parametrize("word", ["passes=NoSuch", "fusion=-1", "fusion=x", "slowly", "passes"])
+def test_unknown_options_are_usage_errors(word: str) -> None:
+    with pytest.raises(UsageError, match=word.partition("=")[0]):
+        Pool().make(f"native:{word}")
+
+
+def test_every_option_and_every_order_of_two_passes_is_drawn_within_300_programs() -> None:
+    drawn = [DRAWN.of(case) for case in generate(4, 0, 300)]
+    for option in ("segmented", "reclaim", "checking", "decline_reused"):
+        assert {getattr(executor, option) for executor in drawn} == {True, False}
+    assert {executor.fusion_threshold for executor in drawn} == {0, 1, 64, 16384}
+    orders = {(a, b) for e in drawn for i, a in enumerate(e.passes) for b in e.passes[i + 1 :]}
+    assert orders == {(a, b) for a in PASSES for b in PASSES}  # a pass after itself as well
+    assert {len(executor.passes) for executor in drawn} >= set(range(6))
+    assert sum(executor.passes == DEFAULT_PIPELINE for executor in drawn) > 30
+
+
+def test_drawn_configurations_give_what_the_default_gives() -> None:
+    for case in generate(5, 0, 100):
+        assert judge(DRAWN, Reference(case, NativeExecutor())).verdict is not Verdict.MISMATCH, DRAWN.of(case)
+
+
+def test_the_drawn_executor_is_among_the_variants_and_settles() -> None:
+    assert DRAWN in native_variants()
+    case = negated(0)
+    assert settled(DRAWN, case) == DRAWN.of(case)
+    assert settled(NativeExecutor(), case) == NativeExecutor()
+
+
+def test_configurations_become_as_simple_as_can_be() -> None:
+    def fails(executor: NativeExecutor) -> bool:
+        return "DotDecomposer" in executor.passes and executor.fusion_threshold == 1
+
+    start = configured(
+        passes=(SIMPLIFIER, "DotDecomposer", SIMPLIFIER),
+        segmented=False,
+        fusion_threshold=1,
+        reclaim=False,
+        checking=False,
+    )
+    assert simplify_configuration(start, fails) == configured(fusion_threshold=1)
+
+    def fails_alone(executor: NativeExecutor) -> bool:
+        return fails(executor) and executor.passes != DEFAULT_PIPELINE
+
+    assert simplify_configuration(start, fails_alone) == configured(passes=("DotDecomposer",), fusion_threshold=1)
+
+
+def test_a_finding_keeps_the_configuration_and_simplifies_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(program: ExecProgram) -> PassResult:
+        bad = (replace(ins, op=Abs()) if isinstance(ins.op, Negate) else ins for ins in program.instructions)
+        return PassResult(replace(program, instructions=tuple(bad)))
+
+    case = next(c for c in map(negated, range(100)) if SIMPLIFIER in DRAWN.of(c).passes)
+    monkeypatch.setitem(PASSES, SIMPLIFIER, wrong)
+    pool = Pool()
+    answer = judge(DRAWN, Reference(case, NativeExecutor()))
+    assert (answer.executor, answer.verdict) == ("native-drawn", Verdict.MISMATCH)
+    suspect = inspect(DRAWN, case, answer, pool)
+    assert suspect.executor == DRAWN.of(case)
+    finding, small = to_finding(suspect, pool, (), programs=1, also=())
+    assert finding.executor == f"native:passes={SIMPLIFIER}"
+    assert finding.executor in finding.reproducer
+    assert judge(pool.make(finding.executor), Reference(small, NativeExecutor())).verdict is Verdict.MISMATCH
