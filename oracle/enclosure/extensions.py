@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
+from itertools import count
 from math import prod
 
 import numpy as np
@@ -73,10 +75,11 @@ def _einsum(op: Extension, c: Context, *operands: Enclosure) -> Enclosure:
     sizes = einsum.extents(op, equation, [x.shape for x in operands])
     text = f"{','.join(equation.inputs)}->{equation.kept}"
     terms = prod(sizes[label] for label in equation.summed)
+    shape = tuple(sizes[label] for label in equation.kept)
     if c.dtype.is_int:
-        result = _integer_einsum(c, text, operands, tuple(sizes[label] for label in equation.kept))
+        result = _integer_einsum(c, text, operands, shape)
     else:
-        result = _float_einsum(c, text, [centred(c, x) for x in operands], terms)
+        result = _float_einsum(c, text, [centred(c, x) for x in operands], terms, shape)
     return _on_diagonal(result, equation.output, equation.kept)
 
 
@@ -87,10 +90,12 @@ def _integer_einsum(c: Context, text: str, operands: Sequence[Enclosure], shape:
     return integers.wrapped(c.dtype, total, total)
 
 
-def _float_einsum(c: Context, text: str, balls: Sequence[Ball], terms: int) -> Enclosure:
+def _float_einsum(c: Context, text: str, balls: Sequence[Ball], terms: int, shape: tuple[int, ...]) -> Enclosure:
     f = real_context(c).format
 
     def contracted(arrays: Sequence[Array]) -> Array:
+        if any(not a.size for a in arrays):  # NumPy writes beyond what it owns here if they are complex long doubles
+            return np.zeros(shape, np.result_type(*arrays))
         return np.asarray(np.einsum(text, *arrays, optimize=len(arrays) > 2))
 
     centre = contracted([b.mid for b in balls])
@@ -151,14 +156,52 @@ _WIDE: dict[str, Callable[..., Array]] = {
 }
 
 
-def relative_error(n: int) -> float:
-    """Units of rounding that a transform of length n may be off, in the 2-norm of its result.
+#: A premise: weights (points of the unit circle) are within so many units of rounding of the true ones.
+WEIGHT = 8.0
+#: A product of two complex numbers (Brent, Percival and Zimmermann 2007), and one by a weight.
+_PRODUCT = 5**0.5
+_TWIDDLE = _PRODUCT + WEIGHT
 
-    Powers of two: log2(n) stages of 4 + 4 sqrt(2) units or less, twiddle factors included (Higham 2002, theorem 24.2). Other
-    lengths: n is the sum as it stands, whatever its order; Bluestein's convolution takes three transforms of up to 4 n.
+
+@cache
+def relative_error(n: int, real: bool = False) -> float:
+    """Units of rounding that an element of a transform of length n may be off, relative to the 2-norm of all of them.
+
+    For transforms of mixed radix, and Bluestein's where a prime factor is larger than 11; docs/enclosures.md has the proof.
+    A real one may be a complex one of half the length.
     """
-    stages = float(np.log2(max(n, 2)))
-    return 4 + 8 * stages if n & (n - 1) == 0 else 4 + max(float(n), 3 * 8 * (stages + 2))
+    halves = 2**0.5 * relative_error(n // 2) + 3 + _TWIDDLE if real and n % 2 == 0 else 0.0
+    whole = _bluestein(n) if _factors(n)[-1:] > [11] else 0.0
+    return max(halves, 3 + _radix(n)[0], 3 + whole)
+
+
+@cache
+def _radix(n: int) -> tuple[float, float]:
+    """Stage by stage, one for each prime factor: errors of elements, and of their 2-norm."""
+    element = norm = 0.0
+    for p in _factors(n):
+        each = 1.0 if p == 2 else p + 3 + 2**0.5 * WEIGHT
+        element += _TWIDDLE + (max(each, _bluestein(p)) if p > 11 else each)
+        norm += _TWIDDLE + (1.0 if p == 2 else p**0.5 * each)
+    return element, norm
+
+
+def _bluestein(n: int) -> float:
+    """A convolution by transforms of the least power of two, or the least product of factors up to 11, that is long enough."""
+    smooth = next(m for m in count(2 * n - 1) if _factors(m)[-1:] <= [11])
+    inner = [2 * norm + element for element, norm in map(_radix, (1 << (2 * n - 2).bit_length(), smooth))]
+    return 2**0.5 * (max(inner) + _PRODUCT + 1) + 2 * _TWIDDLE + WEIGHT
+
+
+def _factors(n: int) -> list[int]:
+    """Prime factors, ascending."""
+    found, p = [], 2
+    while n > 1:
+        while n % p == 0:
+            found.append(p)
+            n //= p
+        p = p + 1 if p * p <= n else n
+    return found
 
 
 def _fft(op: Extension, c: Context, x: Enclosure) -> Enclosure:
@@ -178,9 +221,12 @@ def _fft(op: Extension, c: Context, x: Enclosure) -> Enclosure:
     size = np.sqrt(doubled * ((np.abs(source.mid) + source.rad)[cut] ** 2).sum(axis, keepdims=True))
     spread = doubled * source.rad[cut].sum(axis, keepdims=True) * scale
     norm = size * np.sqrt(length) * scale
-    bound = relative_error(length) * (f.unit + f.wide_unit)
-    error = bound * norm + spread + 4 * _tiny(c, f) * length * max(scale, 1.0)
-    ok = source.ok[cut].all(axis, keepdims=True) & (size * length < f.max / 8)
+    roundings = relative_error(length, op.op in ("rfft", "irfft"))
+    bound = sum(roundings * unit / (1 - roundings * unit) for unit in (f.unit, f.wide_unit))
+    # the largest number on the way of a convolution is that long
+    reach = length**1.5
+    error = bound * norm + spread + 64 * _tiny(c, f) * reach * max(scale, 1.0)
+    ok = source.ok[cut].all(axis, keepdims=True) & (size * reach < f.max / 16)
     return around(c, centre, np.broadcast_to(error, centre.shape), np.broadcast_to(ok, centre.shape))
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from oracle import decompositions
 from oracle.decompositions import checks, compare
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
@@ -97,6 +98,57 @@ def test_each_invariant_is_asked_for():
     assert broken("Lu", [a], lambda p, low, up, parity: parity.__imul__(-1)) == {"parity"}
     assert "order" in broken("Eigh", [spd], lambda w, v: (w.__setitem__(slice(None), w[::-1].copy()),))
     assert "unit vectors" in broken("Eig", [a], lambda w, v: v.__imul__(1.01))
+
+
+def test_eigenvalues_are_held_together_as_well():
+    """Each of these is an eigenvalue, and their sum is right."""
+    a = np.asfortranarray(np.diag([1.0, 2.0, 3.0, 4.0]))
+    found = checks(op("EigVals"), [a], [np.array([1, 1, 4, 4], complex)])
+    assert [c.name for c in found if not c.holds] == ["squares"]
+
+
+@pytest.mark.parametrize("name", ["SvdVals", "EighVals", "EigVals"])
+def test_nothing_is_assumed_about_the_library_that_the_values_are_held_to(name, monkeypatch):
+    """A bad reference decides less; it condemns nothing."""
+    (a,) = operands("Eigh", np.random.default_rng(3), DType.F64, 4, 4)
+    made = execute(op(name), [a])
+    tight = {c.name: c for c in checks(op(name), [a], made)}
+    for library in ("svd", "eigh"):
+        good = getattr(np.linalg, library)
+
+        def bad(x, *rest, good=good, **more):
+            return tuple(p * (1 + 1e-6) for p in good(x, *rest, **more))
+
+        monkeypatch.setattr(np.linalg, library, bad)
+    loose = {c.name: c for c in checks(op(name), [a], made)}
+    assert all(c.holds for c in loose.values())
+    key = "backward error" if name == "EigVals" else "values"
+    assert loose[key].bound > 1e6 * tight[key].bound
+
+
+def test_reference_values_are_within_their_radius():
+    """Against 50 digits."""
+    mpmath = pytest.importorskip("mpmath")
+    a = np.random.default_rng(8).standard_normal((4, 4)) * 10.0 ** -np.arange(4)
+    with mpmath.workdps(50):
+        singular = sorted(map(float, mpmath.svd_r(mpmath.matrix(a.tolist()), compute_uv=False)), reverse=True)
+        eigen = sorted(map(float, mpmath.eigsy(mpmath.matrix((a + a.T).tolist()), eigvals_only=True)))
+    scale = decompositions._scale(a)
+    for (values, off), true in (
+        (decompositions._true_singular(scale, decompositions._wide(a)), singular),
+        (decompositions._true_eigenvalues(scale, decompositions._wide(a + a.T)), eigen),
+    ):
+        assert np.abs(values - true).max() <= off < 1e-13
+
+
+def test_prepared_solves_are_held_to_the_factors_that_they_were_given():
+    rng = np.random.default_rng(6)
+    a, other, b = (drawn(rng, DType.C64, (5, k)) for k in (5, 5, 2))
+    packed, pivots, _ = execute(op("LuFactor"), [other])
+    for flags in ({}, {"transpose_a": True}, {"conjugate_a": True}, {"transpose_a": True, "conjugate_a": True}):
+        made = execute(op("LuSolvePrepared", **flags), [a, packed, pivots, b])
+        assert not compare(op("LuSolvePrepared", **flags), [a, packed, pivots, b], made).outside
+        assert compare(op("LuSolvePrepared", **flags), [other, packed, pivots, b], execute(op("Solve"), [a, b])).outside
 
 
 @pytest.mark.parametrize(

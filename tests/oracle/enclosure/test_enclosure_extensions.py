@@ -5,6 +5,8 @@ import pytest
 
 from oracle.case import Case
 from oracle.enclosure import IEEE, MODELS, XLA, enclose
+from oracle.enclosure.extensions import relative_error
+from oracle.enclosure.formats import FORMATS
 from oracle.executors import NativeExecutor
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
@@ -103,3 +105,57 @@ def test_decompositions_have_no_enclosure():
     p = b.build(*linalg.svd(b.input(DType.F64, (3, 3))))
     with pytest.raises(UnsupportedOp, match="residuals"):
         enclose(p, [x], IEEE)
+
+
+def bluestein(x):
+    """A transform of any length in single precision, by three of a power of two."""
+    n = x.shape[-1]
+    size = 1 << (2 * n - 2).bit_length()
+    turn = np.exp(1j * np.pi * (np.arange(n) ** 2 % (2 * n)) / n).astype(np.complex64)
+    chirp = np.zeros(size, np.complex64)
+    chirp[:n], chirp[size - n + 1 :] = turn, turn[:0:-1]
+    product = np.fft.fft(x * turn.conj(), size) * np.fft.fft(chirp)
+    return (np.fft.ifft(product)[..., :n] * turn.conj()).astype(np.complex64)
+
+
+@pytest.mark.parametrize("n", [3, 5, 6, 12, 17, 97, 211])
+def test_other_algorithms_of_a_transform_are_inside(n):
+    """Bluestein's, which is proved for large factors alone, and the sum as it stands."""
+    x = drawn(np.random.default_rng(n), DType.C32, (4, n))
+    (e,) = enclose(program(fft.fft, x), [x], IEEE)
+    weights = np.exp(-2j * np.pi * np.outer(np.arange(n), np.arange(n)) / n).astype(np.complex64)
+    assert e.contains(bluestein(x)).all()
+    assert e.contains(x @ weights).all()
+
+
+def test_bounds_of_transforms():
+    stage = 1 + 5**0.5 + 8
+    assert relative_error(1) == 3
+    assert relative_error(1024) == pytest.approx(3 + 10 * stage)
+    assert relative_error(6) == pytest.approx(3 + stage + (6 + 8 * 2**0.5) + (5**0.5 + 8))
+    assert relative_error(6, real=True) == pytest.approx(2**0.5 * relative_error(3) + 3 + 5**0.5 + 8)
+    for n in (13, 26, 97, 1009):
+        assert 3 * stage * np.log2(2 * n) < relative_error(n) < 2 * n + 800
+
+
+@pytest.mark.parametrize("n", [7, 16, 30, 97, 128, 509])
+def test_the_wide_transform_is_within_its_own_bound(n):
+    """What enclosures are centred at, against balls of 128 bits."""
+    flint = pytest.importorskip("flint")
+    x = drawn(np.random.default_rng(n), DType.C64, n)
+    wide = np.fft.fft(x.astype(np.clongdouble))
+    old, flint.ctx.prec = flint.ctx.prec, 128
+    try:
+        true = flint.acb.dft([flint.acb(v.real, v.imag) for v in x.tolist()])
+        off = max(float(abs(t - _exact(flint, v))) for t, v in zip(true, wide, strict=True))
+    finally:
+        flint.ctx.prec = old
+    assert off <= 0.1 * relative_error(n) * FORMATS[DType.F64].wide_unit * float(np.linalg.norm(x)) * np.sqrt(n)
+
+
+def _exact(flint, z):
+    def part(v):
+        high = float(v)
+        return flint.arb(high) + flint.arb(float(v - np.longdouble(high)))
+
+    return flint.acb(part(z.real), part(z.imag))
