@@ -119,6 +119,28 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class SeededFault:
+    """What became of one seeded fault.
+
+    Attributes
+    ----------
+    place
+        The part of the system that it breaks.
+    killed, programs, by
+        Whether something disagreed with it, after how many programs, and who.
+    equivalent
+        It changes no meaning, and so cannot be killed.
+    """
+
+    name: str
+    place: str
+    killed: bool
+    programs: int
+    by: str = ""
+    equivalent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Campaign:
     """Everything that a report shows.
 
@@ -132,6 +154,10 @@ class Campaign:
         Counts that describe what was generated: op x dtype is in `cells`; here "instructions: 1-4": n and so on.
     environment
         Name and value pairs: Python, NumPy, machine, versions.
+    vacuous
+        In words, why the run proves less than was asked of it; empty if it does not, or if nobody asked.
+    mutants
+        Seeded faults that were hunted beside the campaign.
     """
 
     seed: int
@@ -145,6 +171,8 @@ class Campaign:
     findings: tuple[Finding, ...]
     generator: dict[str, int]
     environment: tuple[tuple[str, str], ...]
+    vacuous: tuple[str, ...] = ()
+    mutants: tuple[SeededFault, ...] = ()
 
 
 def save(campaign: Campaign, path: str | Path) -> None:
@@ -174,6 +202,38 @@ def load(path: str | Path) -> Campaign:
     if not isinstance(content, dict) or content.pop("tenferro_campaign", None) not in _READABLE:
         raise FormatError(where=str(path), detail=f"not a campaign record of version {VERSION}")
     return decode(Campaign, content, str(path))
+
+
+def load_mutants(path: str | Path) -> tuple[SeededFault, ...]:
+    """What `mutants run --json` printed; lines of `mutants list --json` beside them say which change no meaning.
+
+    Raises
+    ------
+    FormatError
+        Unreadable, or a line that is none of these.
+    """
+    found: dict[str, SeededFault] = {}
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        if line.strip():
+            fault = _seeded_fault(line, f"{path}, line {number}")
+            if fault is not None and (fault.killed or fault.name not in found):
+                found[fault.name] = fault
+    return tuple(found.values())
+
+
+def _seeded_fault(line: str, where: str) -> SeededFault | None:
+    """None for one that was listed, not hunted."""
+    try:
+        content = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(where=where, detail=f"not JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise FormatError(where=where, detail="not the record of a seeded fault")
+    content["equivalent"] = bool(content.get("equivalent"))  # the list says why
+    if "killed" not in content and not content["equivalent"]:
+        return None
+    known = {f.name: content[f.name] for f in fields(SeededFault) if f.name in content}
+    return decode(SeededFault, {"killed": False, "programs": 0, **known}, where)
 
 
 def to_json(record: object) -> str:

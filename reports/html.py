@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -23,8 +24,9 @@ from fuzz.records import Campaign, Finding, ValueRow, save
 from oracle.verdict import Verdict, first_bad
 from reports import text
 from reports.matrix import BY_SLUG, STATES, blames, matrix
+from reports.mutants import mutant_rows
 from reports.plots import accuracy_plots
-from reports.summary import disagreements, executor_rows, outcome, plural, split
+from reports.summary import blamed, disagreements, executor_rows, in_agreement, outcome, plural, split
 from tenferro_ref.files import write_atomically
 
 PHASES = ("generate", "lower", "compile", "execute", "compare", "check", "reduce", "report")
@@ -103,6 +105,8 @@ def render(campaign: Campaign, findings_url: str = "../docs/findings/") -> str:
         campaign=campaign,
         outcome=outcome(campaign),
         rows=executor_rows(campaign),
+        blamed=blamed(campaign.findings),
+        in_agreement=in_agreement(campaign),
         matrix=grid,
         states=STATES,
         plots=accuracy_plots(campaign.totals),
@@ -112,6 +116,8 @@ def render(campaign: Campaign, findings_url: str = "../docs/findings/") -> str:
         phases=_phases([campaign.seconds]),
         work=_phases(t.seconds for t in campaign.totals),
         generated=_histograms(campaign.generator),
+        mutants=mutant_rows(campaign.mutants) if campaign.mutants else (),
+        survivors=[m for m in campaign.mutants if not (m.killed or m.equivalent)],
         **_assets(),
     )
 
@@ -202,6 +208,7 @@ def _environment() -> Environment:
         "plural": plural,
         "disagreements": disagreements,
         "verdicts": _verdict_counts,
+        "breakable": lambda name: Markup("<wbr>").join(re.split("(?<=[a-z])(?=[A-Z])", name)),
         "safe_svg": lambda plot: Markup(plot.svg),  # noqa: S704 - drawn by `plots` from numbers only
     }
     environment.globals |= {"by_slug": BY_SLUG}

@@ -22,8 +22,8 @@ _SKIPPED = ("disagree-known", "undecided", "refused")
 def write_junit(campaign: Campaign, out: str | Path) -> Path:
     """Write `junit.xml` into the folder `out`.
 
-    Suites: `campaign` (something was tested; each executor took part and has no disagreement without a finding), one a
-    matrix column, and `findings` for those that no cell shows.
+    Suites: `campaign` (`vacuity` fails if the run proves too little; each executor took part and has no disagreement without
+    a finding), one a matrix column, `findings` for those that no cell shows, and `mutants` for seeded faults.
 
     Raises
     ------
@@ -41,6 +41,8 @@ def write_junit(campaign: Campaign, out: str | Path) -> Path:
         suite = _suite(root, "findings", campaign)
         for finding in placeless:
             _judge(_case(suite, "findings", finding.signature), [finding])
+    if campaign.mutants:
+        _mutant_suite(root, campaign)
     for suite in root:
         _count(suite)
     for total in ("tests", "failures", "skipped"):
@@ -53,10 +55,9 @@ def write_junit(campaign: Campaign, out: str | Path) -> Path:
 
 def _campaign_suite(root: ET.Element, campaign: Campaign) -> None:
     suite = _suite(root, "campaign", campaign)
-    verdict = outcome(campaign)
-    case = _case(suite, "campaign", "something was tested")
-    if verdict.kind == "vacuous":
-        _add(case, "failure", verdict.sentence, "")
+    case = _case(suite, "campaign", "vacuity")
+    if reasons := outcome(campaign).vacuous:
+        _add(case, "failure", f"this run proves nothing: {reasons[0]}", "\n".join(reasons))
     for row in executor_rows(campaign):
         case = _case(suite, "campaign", f"{row.info.name} takes part", row)
         if not row.info.available:
@@ -77,6 +78,16 @@ def _executor_suite(root: ET.Element, campaign: Campaign, grid: Matrix, executor
                 _add(case, "failure", _counts(entry), "")
             elif entry.state.slug in _SKIPPED:
                 _add(case, "skipped", f"{entry.state.meaning} ({_counts(entry)})", "")
+
+
+def _mutant_suite(root: ET.Element, campaign: Campaign) -> None:
+    suite = _suite(root, "mutants", campaign)
+    for fault in campaign.mutants:
+        case = _case(suite, f"mutants.{fault.place}", fault.name)
+        if fault.equivalent and not fault.killed:
+            _add(case, "skipped", "changes no meaning", "")
+        elif not fault.killed:
+            _add(case, "failure", f"survived {fault.programs} programs", "")
 
 
 def _counts(entry: Entry) -> str:

@@ -8,7 +8,18 @@ from pathlib import Path
 from fuzz.records import Campaign, Finding
 from oracle.verdict import first_bad
 from reports import text
-from reports.summary import ExecutorRow, disagreements, executor_rows, outcome, split
+from reports.mutants import mutant_rows
+from reports.summary import (
+    Blame,
+    ExecutorRow,
+    blamed,
+    disagreements,
+    executor_rows,
+    in_agreement,
+    outcome,
+    plural,
+    split,
+)
 from tenferro_ref.files import write_atomically
 
 #: Findings listed; CI services cut a job summary at about a megabyte.
@@ -28,8 +39,15 @@ def write_markdown(campaign: Campaign, out: str | Path) -> Path:
     verdict = outcome(campaign)
     new, known = split(campaign.findings)
     lines = [f"# {_SIGNS[verdict.kind]} {_plain(verdict.sentence)}", ""]
-    if verdict.kind == "vacuous":
-        lines += ["**This is evidence of nothing. It is not a pass.**", ""]
+    if verdict.vacuous:
+        lines += ["**This run proves nothing. It is not a pass:**", ""]
+        lines += [*(f"- {_plain(text.clip(reason, 300))}" for reason in verdict.vacuous), ""]
+    if blames := blamed(campaign.findings):
+        agree, ran = in_agreement(campaign)
+        lines += [
+            f"Who disagrees: {'; '.join(map(_blame, blames[:8]))}. {agree} of {plural(ran, 'executor')} never did.",
+            "",
+        ]
     lines += [f"Seed `{campaign.seed}`, run again with {_code(campaign.command)}", ""]
     lines += [f"> ⚠ {_plain(text.clip(w, 300))}  " for w in verdict.warnings]
     lines += ["", *_table(executor_rows(campaign)), ""]
@@ -40,6 +58,8 @@ def write_markdown(campaign: Campaign, out: str | Path) -> Path:
             if len(findings) > MAX_FINDINGS:
                 lines.append(f"- and {len(findings) - MAX_FINDINGS:,} more in the report")
             lines.append("")
+    if campaign.mutants:
+        lines += ["## Seeded faults", "", *_mutants(campaign)]
     path = Path(out) / "summary.md"
     write_atomically(path, "\n".join(lines).rstrip("\n") + "\n")
     return path
@@ -59,6 +79,21 @@ def _table(rows: tuple[ExecutorRow, ...]) -> list[str]:
         else:
             cells += [f"not available: {_plain(text.clip(row.info.reason, 200))}", *[""] * (len(_HEADS) - 2)]
         lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def _blame(blame: Blame) -> str:
+    counts = [f"{n:,} {word}" for n, word in ((blame.new, "new"), (blame.known, "known")) if n]
+    return f"{_plain(text.clip(blame.executor, 80))}{' (ours)' if blame.ours else ''} {', '.join(counts)}"
+
+
+def _mutants(campaign: Campaign) -> list[str]:
+    lines = ["| Place | Killed | Survived | Change no meaning | Programs, median | Programs, most | Killed by |"]
+    lines.append("| --- |" + " ---: |" * 5 + " --- |")
+    for place in mutant_rows(campaign.mutants):
+        numbers = [place.killed, place.survived, place.equivalent, place.median, place.most]
+        cells = [_plain(place.name), *(text.MISSING if n is None else text.count(n) for n in numbers)]
+        lines.append("| " + " | ".join([*cells, _plain(text.clip(place.killers, 200))]) + " |")
     return lines
 
 

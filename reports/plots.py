@@ -34,6 +34,8 @@ _TOP = 64
 _ZERO_GAP = 2
 
 Point = tuple[float, float]
+#: log2 of √2, and of what the records round off.
+_SLACK = 0.5 + 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ class Plot:
     svg
         An `<svg>` element; its text is generated here, never taken from a record.
     beyond
-        Sampled elements farther from the native answer than their enclosure is wide.
+        Sampled elements farther from the native answer than their enclosure is wide, by more than √2: two complex numbers in
+        one enclosure may be so far apart.
     """
 
     executor: str
@@ -91,8 +94,7 @@ def _points(widths: Sequence[tuple[float, float]]) -> list[Point]:
 
 
 def _plot(number: int, executor: str, points: list[Point], scale: _Scale) -> Plot:
-    # a distance above the width by less than rounding of log2 is not beyond
-    beyond = sum(distance > width + 1e-9 for width, distance in points)
+    beyond = sum(distance > width + _SLACK for width, distance in points)
     identical = sum(distance == -math.inf for _, distance in points)
     bins = Counter((scale.place(width), scale.place(distance)) for width, distance in points)
     with matplotlib.rc_context(_SETTINGS):

@@ -23,9 +23,11 @@ class Outcome:
     Attributes
     ----------
     kind
-        `new` if anything disagrees that no page in docs/findings/ describes, `vacuous` if nothing was tested.
+        `new` if anything disagrees that no page in docs/findings/ describes, else `vacuous` if it proves too little.
     sentence
         The verdict in words.
+    vacuous
+        Why the run proves less than was asked of it; beside new disagreements too.
     warnings
         What weakens the evidence: executors that are absent or compared nothing, disagreements without a finding.
     """
@@ -33,24 +35,29 @@ class Outcome:
     kind: OutcomeKind
     sentence: str
     warnings: tuple[str, ...]
+    vacuous: tuple[str, ...] = ()
 
 
 def outcome(campaign: Campaign) -> Outcome:
-    """The verdict on a campaign. A campaign that compared nothing is `vacuous`, never `agree`."""
+    """The verdict on a campaign. A campaign that compared nothing, or less than it had to, is `vacuous`, never `agree`."""
     new, known = split(campaign.findings)
     loose = {e: n for e in executor_names(campaign) if (n := unexplained(campaign, e))}
     checked = plural(campaign.programs, "program")
     warnings = tuple(_warnings(campaign, loose))
+    nothing = _nothing(campaign)
+    vacuous = campaign.vacuous or ((nothing,) if nothing else ())
     if new:
         also = f", and {plural(len(known), 'known one')}" if known else ""
         sentence = f"{plural(len(new), 'new disagreement')}{also}, in {checked}."
-        return Outcome("new", sentence, warnings)
+        return Outcome("new", sentence, warnings, vacuous)
     if loose:
         worst = max(loose.values())
         sentence = f"New disagreements: {plural(worst, 'program')} of {campaign.programs:,} disagreed, and no finding says why."
-        return Outcome("new", sentence, warnings)
-    if reason := _vacuous(campaign):
-        return Outcome("vacuous", f"Nothing was tested: {reason}.", warnings)
+        return Outcome("new", sentence, warnings, vacuous)
+    if vacuous:
+        why = f": {vacuous[0]}" if len(vacuous) == 1 else f", for {len(vacuous)} reasons"
+        sentence = f"Nothing was tested: {nothing}." if nothing else f"This run proves nothing{why}."
+        return Outcome("vacuous", sentence, warnings, vacuous)
     if known:
         sentence = f"No new disagreement in {checked}; {plural(len(known), 'known one')} seen again."
         return Outcome("known", sentence, warnings)
@@ -59,8 +66,8 @@ def outcome(campaign: Campaign) -> Outcome:
     return Outcome("agree", f"{who} on {checked}.", warnings)
 
 
-def _vacuous(campaign: Campaign) -> str:
-    """Why the campaign is no evidence of anything, "" if it is some."""
+def _nothing(campaign: Campaign) -> str:
+    """Why the campaign is no evidence of anything at all, "" if it is some."""
     if campaign.programs == 0:
         return "no program was generated"
     if not any(i.available for i in campaign.executors) and not campaign.totals:
@@ -83,12 +90,43 @@ def _warnings(campaign: Campaign, loose: dict[str, int]) -> Iterable[str]:
             yield f"{info.name}: less than half of the compared elements were decided"
     for executor, count in loose.items():
         yield f"{executor}: {plural(count, 'disagreeing program')} in no finding"
+    if survived := [m.name for m in campaign.mutants if not (m.killed or m.equivalent)]:
+        yield f"{plural(len(survived), 'seeded fault')} survived: a fault like {survived[0]} would not be noticed"
 
 
 def split(findings: Iterable[Finding]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """New findings and known ones, each with what was seen most often first."""
     ordered = sorted(findings, key=lambda f: (-f.programs, f.signature, f.executor))
     return tuple(f for f in ordered if not f.known), tuple(f for f in ordered if f.known)
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """How many findings show on an executor, in whatever lane; `ours` for the native ones."""
+
+    executor: str
+    new: int
+    known: int
+
+    @property
+    def ours(self) -> bool:
+        return self.executor.partition(":")[0].partition("-")[0] == "native"
+
+
+def blamed(findings: Iterable[Finding]) -> tuple[Blame, ...]:
+    """Who disagrees, those with most that is new first."""
+    counts: dict[str, list[int]] = {}
+    for finding in findings:
+        for name in {e.partition("@")[0] for e in (finding.executor, *finding.also)}:
+            counts.setdefault(name, [0, 0])[bool(finding.known)] += 1
+    blames = (Blame(name, new, known) for name, (new, known) in counts.items())
+    return tuple(sorted(blames, key=lambda b: (-b.new, -b.known, b.executor)))
+
+
+def in_agreement(campaign: Campaign) -> tuple[int, int]:
+    """How many executors never disagreed, and how many took part."""
+    ran = [row for row in executor_rows(campaign) if row.ran]
+    return sum(not disagreements(row.totals.verdicts) for row in ran), len(ran)
 
 
 def unexplained(campaign: Campaign, executor: str) -> int:

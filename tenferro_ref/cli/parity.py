@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,6 +14,7 @@ from fuzz import records
 from fuzz.campaign import Progress, run_campaign
 from fuzz.store import Plan, Store, is_database
 from fuzz.store.recorded import recorded, shards
+from fuzz.vacuity import Floor, vacuous
 from oracle.executors import PjrtExecutor, Pool
 from reports import outcome, write_html, write_junit, write_markdown
 from tenferro_ref.cli.common import draw_seed, json_option, out_directory, print_json, progress_bar, seed_option, split
@@ -65,16 +69,38 @@ def parity(
     return 0 if outcome(campaign).kind in ("agree", "known") else 1
 
 
+def floor_options(command: Any) -> Any:
+    """The least that a run must do to count as evidence: `min_programs`, `min_decided`, `require`."""
+    for option in (
+        click.option("--min-programs", type=click.IntRange(1), default=1, help="A run of fewer proves nothing."),
+        click.option("--min-decided", type=click.FloatRange(0, 1), default=0.05, help="Share an executor must decide."),
+        click.option("--require", default="", metavar="LIST", help="Patterns; one executor of each must take part."),
+    ):
+        command = option(command)
+    return command
+
+
+def with_vacuity(campaign: records.Campaign, limits: dict[str, Any], named: Sequence[str] = ()) -> records.Campaign:
+    """The campaign with the reasons why it proves less than the options ask for; those that it has already stay."""
+    required = (*named, *(split(limits["require"]) if limits["require"] else ()))
+    reasons = vacuous(campaign, Floor(limits["min_programs"], limits["min_decided"], required))
+    return dataclasses.replace(campaign, vacuous=tuple(dict.fromkeys((*campaign.vacuous, *reasons))))
+
+
 @click.command()
 @click.argument("store")
 @click.option("--out", default="parity-report", show_default=True, metavar="DIR")
 @click.option("--campaign", type=int, metavar="N", help="Number in `fuzz status`; default: the latest.")
-def report(store: str, out: str, campaign: int | None) -> None:
+@click.option("--mutants", metavar="FILE", help="What `mutants run --json` printed: shown as a table.")
+@floor_options
+def report(store: str, out: str, campaign: int | None, mutants: str | None, **limits: Any) -> None:
     """Write the report of a findings store, or of a recorded campaign (`campaign.json`, or the folder that holds it)."""
     path = Path(store)
     if not path.exists():
         raise UsageError(detail=f"{store}: no such file or folder")
-    record = _read(path, campaign)
+    record = with_vacuity(_read(path, campaign), limits)
+    if mutants:
+        record = dataclasses.replace(record, mutants=records.load_mutants(mutants))
     click.echo(str(write_report(record, out_directory(out))))
 
 
@@ -102,6 +128,7 @@ def _summary(campaign: records.Campaign, page: Path) -> dict[str, object]:
         "report": str(page),
         "executors": {t.executor: t.verdicts for t in campaign.totals},
         "missing": {i.name: i.reason for i in campaign.executors if not i.available},
+        "vacuous": list(outcome(campaign).vacuous),
         "new": [f.signature for f in campaign.findings if not f.known],
         "known": {f.signature: f.known for f in campaign.findings if f.known},
     }

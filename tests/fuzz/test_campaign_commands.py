@@ -145,10 +145,22 @@ def test_findings_are_listed_confirmed_replayed_and_marked(
 
 def test_a_campaign_that_proves_nothing_is_not_green(tmp_path: Path) -> None:
     store = tmp_path / "s.sqlite"
-    run = fuzz("run", store, "--programs", 4, "--min-programs", 50, "--require", "pjrt:*", "--workers", 1, *NATIVE)
+    short = ("--min-programs", 50, "--require", "pjrt:*")
+    run = fuzz("run", store, "--programs", 4, *short, "--workers", 1, *NATIVE, "--out", tmp_path / "report")
     assert run.status == 1
-    assert "VACUOUS  4 programs were checked, at least 50 are asked for" in run.out
+    why = "4 programs were checked, at least 50 are asked for"
+    assert f"VACUOUS  {why}" in run.out
     assert "VACUOUS  executor pjrt:* took no part" in run.out
+    assert records.load(tmp_path / "report" / "campaign.json").vacuous[0] == why
+    # each format says it; so does a report that is made later, if it is asked the same
+    assert tenferro_ref("report", store, *short, "--out", tmp_path / "again").status == 0
+    for folder in (tmp_path / "report", tmp_path / "again"):
+        for name in ("index.html", "summary.md", "junit.xml"):
+            page = (folder / name).read_text("utf-8").lower()
+            assert why in page
+            assert "this run proves nothing" in page
+    assert tenferro_ref("report", store, "--out", tmp_path / "unasked").status == 0
+    assert records.load(tmp_path / "unasked" / "campaign.json").vacuous == ()
     run = fuzz("resume", store, "--workers", 1, "--min-programs", 4)
     assert (run.status, "VACUOUS" in run.out) == (0, False)
 
@@ -157,6 +169,33 @@ def test_a_campaign_that_proves_nothing_is_not_green(tmp_path: Path) -> None:
 def test_shards_that_are_none(tmp_path: Path, shard: str) -> None:
     assert_one_line_error(fuzz("run", tmp_path / "s", "--shard", shard, *NATIVE), 2, "0 <= I < N")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_seeded_faults_are_in_the_report(tmp_path: Path) -> None:
+    """As `mutants list` and `mutants run` print them, one after the other in one file."""
+    store, lines = tmp_path / "s.sqlite", tmp_path / "mutants.jsonl"
+    assert fuzz("run", store, "--programs", 2, "--workers", 1, *NATIVE).status == 0
+    listed = tenferro_ref("mutants", "list", "--place", "loader", "--json")
+    run = tenferro_ref("mutants", "run", "--place", "loader", "--seed", 3, "--programs", 40, "--json")
+    lines.write_text(listed.out + run.out)
+    out = tmp_path / "report"
+    assert tenferro_ref("report", store, "--mutants", lines, "--out", out).status == 0
+    faults = records.load(out / "campaign.json").mutants
+    assert [f.name for f in faults if not f.equivalent] == [r["name"] for r in run.rows]
+    assert sum(f.equivalent for f in faults) == sum(bool(r["equivalent"]) for r in listed.rows)
+    assert sum(f.killed for f in faults) == sum(r["killed"] for r in run.rows) > 0
+    assert 'data-place="loader"' in (out / "index.html").read_text("utf-8")
+    # what is recorded stays when the report is made again from its own folder
+    assert tenferro_ref("report", out, "--out", out).status == 0
+    assert records.load(out / "campaign.json").mutants == faults
+    for words, bad in (
+        ("not JSON", "{"),
+        ("not the record", "3"),
+        ("missing", '{"killed": true}'),
+        ("$.", '{"name": 1, "place": "x", "killed": true}'),
+    ):
+        lines.write_text(f"\n{bad}\n")
+        assert_one_line_error(tenferro_ref("report", store, "--mutants", lines, "--out", out), 2, "line 2", words)
 
 
 def test_bad_calls_are_one_line(tmp_path: Path) -> None:

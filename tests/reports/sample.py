@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from fuzz.records import Campaign, Cell, Finding, Totals, ValueRow
+from fuzz.records import Campaign, Cell, Finding, SeededFault, Totals, ValueRow
 from oracle.verdict import ExecutorInfo
 
 DTYPES = ("F32", "F64", "I32", "I64", "Bool", "C32", "C64")
@@ -260,6 +260,22 @@ def empty() -> Campaign:
     return Campaign(1, "2026-11-20T22:00:03Z", "tenferro-ref parity", 0, {}, (), (), (), (), {}, ())
 
 
+SHORT = "2000 programs were checked, at least 20000 are asked for"
+ABSENT = "executor pjrt:* took no part: it was not selected"
+MUTANTS = (
+    SeededFault("tanh-is-sin", "emitter", True, 12, "loader"),
+    SeededFault("flag-one-too-early", "reclaim", True, 40, "native-nopasses"),
+    SeededFault("bound-without-sign", "reclaim", True, 7, "native-nopasses"),
+    SeededFault("no-fold", "reclaim", False, 2000),
+    SeededFault("order-of-a-set", "reclaim", False, 0, equivalent=True),
+)
+
+
+def short() -> Campaign:
+    """Everything agrees, on fewer programs and executors than were asked for; and a seeded fault was not seen."""
+    return replace(clean(), vacuous=(SHORT, ABSENT), mutants=MUTANTS)
+
+
 EVIL = "</script></title><script>window.evil = 1</script><img src=x onerror='window.evil = 1'>\"'&`| {{ 7*7 }}"
 
 
@@ -281,7 +297,8 @@ def hostile() -> Campaign:
         totals=(Totals(info.name, {"pass": 3, EVIL: 1}, 9, 9, 0, float("inf"), {nasty: 2.0}, widths),),
         cells=(Cell(EVIL, EVIL, info.name, {"pass": 3, EVIL: 1}, float("inf"), EVIL),),
         findings=(bad, replace(bad, known="../../etc/passwd\" onclick='x"), bad),
-        generator={nasty: 3, EVIL + ": " + EVIL: 0}, environment=((nasty, nasty),),
+        generator={nasty: 3, EVIL + ": " + EVIL: 0}, environment=((nasty, nasty),), vacuous=(nasty, EVIL),
+        mutants=(SeededFault(nasty, nasty, True, 1, nasty), SeededFault(EVIL, EVIL, False, 2, EVIL)),
     )  # fmt: skip
 
 

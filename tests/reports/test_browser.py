@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +13,36 @@ import pytest
 from reports import write_html
 from reports.matrix import matrix
 from tests.browser import Browser, chromium_or_skip
+from tests.e2e.command import tenferro_ref
 from tests.reports import sample
 
 CELLS = """return [...document.querySelectorAll("#support .c")].map(c => c.dataset).map(
     d => [d.op, d.executor, d.dtype, d.verdict, Number(d.programs)])"""
 SHOWN = "return [...document.querySelectorAll(arguments[0])].filter(e => e.checkVisibility()).length"
+#: Text whose colour is too near to what is behind it, by WCAG 2.1 AA: at least 4.5, of large text 3.
+CONTRAST = """
+    const parse = (text) => { const c = document.createElement("canvas").getContext("2d", {willReadFrequently: true}); c.fillStyle = text; c.fillRect(0, 0, 1, 1); return [...c.getImageData(0, 0, 1, 1).data]; };
+    const cache = new Map();
+    const colour = (text) => { if (!cache.has(text)) cache.set(text, parse(text)); return cache.get(text); };
+    const over = (top, under) => top.slice(0, 3).map((v, i) => v * top[3] / 255 + under[i] * (1 - top[3] / 255)).concat(255);
+    const background = (e) => {
+      const layers = [];
+      for (; e; e = e.parentElement) { const c = colour(getComputedStyle(e).backgroundColor); layers.push(c); if (c[3] === 255) break; }
+      return layers.reverse().reduce((under, top) => over(top, under), [255, 255, 255, 255]);
+    };
+    const light = (c) => c.slice(0, 3).map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4).reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
+    const bad = {};
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const node = walker.currentNode, e = node.parentElement;
+      if (!node.data.trim() || !e.checkVisibility({visibilityProperty: true, opacityProperty: true}) || e.closest("script, style, .sr, .skip, svg")) continue;
+      const style = getComputedStyle(e), back = background(e), front = over(colour(style.color), back);
+      const [a, b] = [light(front), light(back)].sort((x, y) => y - x);
+      const ratio = (a + 0.05) / (b + 0.05), large = parseFloat(style.fontSize) >= 24 || (parseFloat(style.fontSize) >= 18.66 && style.fontWeight >= 600);
+      if (ratio < (large ? 3 : 4.5)) { const key = `${e.tagName}.${e.className} ${style.color} on ${back}`; bad[key] = ratio.toFixed(2); }
+    }
+    return bad;
+"""
 PRESS = """(document.activeElement ?? document.body).dispatchEvent(
     new KeyboardEvent("keydown", {key: arguments[0], bubbles: true, cancelable: true}))"""
 
@@ -30,7 +56,7 @@ def chromium() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    for name in ("rich", "hostile", "empty"):
+    for name in ("rich", "known_only", "short", "hostile", "empty"):
         write_html(getattr(sample, name)(), folder / name)
     return folder
 
@@ -148,7 +174,24 @@ def test_a_cell_leads_to_its_finding(report: Browser) -> None:
     assert report.script(opened) is True
 
 
-@pytest.mark.parametrize("name", ["rich", "hostile", "empty"])
+def test_a_run_that_proves_nothing_says_so_on_the_first_screen(chromium: Browser, tmp_path: Path) -> None:
+    run = tenferro_ref(
+        "fuzz", "run", tmp_path / "s.sqlite", "--programs", 4, "--min-programs", 50, "--require", "pjrt:*",
+        "--workers", 1, "--executors", "native-nopasses", "--out", tmp_path / "report",
+    )  # fmt: skip
+    assert run.status == 1, run
+    chromium.size(1280, 900)
+    chromium.open(tmp_path / "report" / "index.html")
+    assert chromium.script("return document.querySelector('.verdict').dataset.outcome") == "vacuous"
+    words = chromium.script("return document.querySelector('.verdict').innerText")
+    assert "This run proves nothing" in words
+    assert "4 programs were checked, at least 50 are asked for" in words
+    assert "executor pjrt:* took no part" in words
+    assert chromium.script("return document.querySelector('#vacuity').getBoundingClientRect().bottom") < 900
+    assert chromium.console_errors() == []
+
+
+@pytest.mark.parametrize("name", ["rich", "short", "hostile", "empty"])
 @pytest.mark.parametrize("width", [400, 1280])
 def test_no_page_is_wider_than_the_screen(chromium: Browser, folder: Path, name: str, width: int) -> None:
     chromium.size(width, 900)
@@ -177,6 +220,39 @@ def test_both_colour_schemes(report: Browser, scheme: str) -> None:
     report.prefer(scheme)
     colour = report.script("return getComputedStyle(document.documentElement).backgroundColor")
     assert colour == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 28)"}[scheme]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["rich", "known_only", "short"])
+def test_all_text_stands_out_from_what_is_behind_it(chromium: Browser, folder: Path, name: str, scheme: str) -> None:
+    chromium.size(1280, 900)
+    chromium.prefer(scheme)
+    chromium.open(folder / name / "index.html")
+    chromium.script("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    assert chromium.script(CONTRAST) == {}
+
+
+def test_headings_follow_each_other_and_every_table_has_its_heads(report: Browser) -> None:
+    levels = report.script("return [...document.querySelectorAll('main :is(h1,h2,h3,h4)')].map(h => +h.tagName[1])")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b <= a + 1 for a, b in itertools.pairwise(levels))
+    assert (
+        report.script("return document.querySelectorAll('table:not(:has(th[scope=col], th[scope=row]))').length") == 0
+    )
+    assert report.script("return document.querySelectorAll('th:not([scope])').length") == 0
+
+
+@pytest.mark.parametrize("width", [420, 1280])
+def test_the_first_screen_says_whether_all_agree_how_many_are_new_and_whose(report: Browser, width: int) -> None:
+    report.size(width, 900)
+    report.script("window.scrollTo(0, 0)")
+    place = "const r = document.querySelector('.verdict').getBoundingClientRect(); return r.top >= 0 && r.bottom <= 900"
+    assert report.script(place)
+    words = report.script("return document.querySelector('.verdict').innerText")
+    assert "2 new disagreements, and 2 known ones, in 2,000 programs." in words
+    assert f"Who disagrees: {sample.NEW} 2 new; {sample.OLD} 1 new; {sample.XLA} 2 known." in words
+    assert "3 of 7 executors never disagreed." in words
 
 
 def test_a_missing_browser_skips_or_fails_when_it_is_required(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from tenferro_ref.errors import OutputError
 from tests.reports import sample
 from tests.reports.dom import Page, parse
 
-ALL = ("rich", "clean", "known_only", "empty", "hostile", "many")
+ALL = ("rich", "clean", "known_only", "short", "empty", "hostile", "many")
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +31,29 @@ def cells(page: Page) -> Counter[tuple[str, ...]]:
 
 
 def test_sections_in_order(pages: dict[str, Page]) -> None:
-    expected = ["summary", "executors", "matrix", "accuracy", "findings", "generated", "environment"]
-    for page in pages.values():
-        assert [e.attrs["id"] for e in page.select("section", aria_labelledby=None)] == expected
+    expected = ["summary", "executors", "matrix", "accuracy", "findings", "mutants", "generated", "environment"]
+    for name, page in pages.items():
+        shown = [e for e in expected if e != "mutants" or name in ("short", "hostile")]
+        assert [e.attrs["id"] for e in page.select("section", aria_labelledby=None)] == shown
+
+
+def test_why_a_run_proves_nothing_stands_above_everything_else(pages: dict[str, Page]) -> None:
+    (banner,) = pages["short"].select("div", data_outcome="vacuous")
+    assert sample.SHORT in banner.text
+    assert sample.ABSENT in banner.text
+    assert not pages["clean"].select(id="vacuity")
+    both = parse(render(replace(sample.rich(), vacuous=(sample.SHORT,))))
+    assert both.select("div", data_outcome="new")
+    assert sample.SHORT in both.select(id="vacuity")[0].text
+
+
+def test_seeded_faults_by_place(pages: dict[str, Page]) -> None:
+    rows = {e.attrs["data-place"]: e.text.split() for e in pages["short"].select("tr", data_place=None)}
+    assert list(rows) == ["emitter", "reclaim", "all"]
+    assert rows["reclaim"] == ["reclaim", "2", "1", "1", "24", "40", "native-nopasses", "2"]
+    (section,) = pages["short"].select("section", id="mutants")
+    assert "no-fold" in section.text
+    assert "order-of-a-set" not in section.text
 
 
 def test_the_matrix_says_what_the_campaign_says(pages: dict[str, Page]) -> None:

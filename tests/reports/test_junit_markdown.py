@@ -13,7 +13,7 @@ from reports.junit import _FAILING
 from reports.matrix import matrix
 from tests.reports import sample
 
-ALL = ("rich", "clean", "known_only", "empty", "hostile", "many")
+ALL = ("rich", "clean", "known_only", "short", "empty", "hostile", "many")
 
 
 def junit(name: str, folder: Path) -> ET.Element:
@@ -63,7 +63,28 @@ def test_failures_carry_the_program(tmp_path: Path) -> None:
 def test_an_empty_campaign_fails(tmp_path: Path) -> None:
     root = junit("empty", tmp_path)
     assert root.attrib["failures"] == "1"
-    assert "Nothing was tested" in next(root.iter("failure")).attrib["message"]
+    assert "no program was generated" in next(root.iter("failure")).attrib["message"]
+
+
+def failures(root: ET.Element) -> dict[tuple[str | None, str | None], ET.Element]:
+    cases = {(c.get("classname"), c.get("name")): c.find("failure") for c in root.iter("testcase")}
+    return {name: failure for name, failure in cases.items() if failure is not None}
+
+
+def test_a_run_that_proves_too_little_is_a_failing_test_of_its_own(tmp_path: Path) -> None:
+    vacuity = failures(junit("short", tmp_path))["campaign", "vacuity"]
+    assert vacuity.attrib["message"] == f"this run proves nothing: {sample.SHORT}"
+    assert vacuity.text == f"{sample.SHORT}\n{sample.ABSENT}"
+    names = [case.get("name") for case in junit("clean", tmp_path).iter("testcase")]
+    assert "vacuity" in names
+    assert not failures(junit("clean", tmp_path))
+
+
+def test_a_seeded_fault_that_survives_fails(tmp_path: Path) -> None:
+    root = junit("short", tmp_path)
+    (suite,) = (s for s in root if s.attrib["name"] == "mutants")
+    assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["skipped"]) == ("5", "1", "1")
+    assert failures(root)["mutants.reclaim", "no-fold"].attrib["message"] == "survived 2000 programs"
 
 
 def test_a_finding_that_no_cell_shows_fails_all_the_same(tmp_path: Path) -> None:
@@ -78,6 +99,7 @@ def test_a_finding_that_no_cell_shows_fails_all_the_same(tmp_path: Path) -> None
         ("rich", "# ❌ 2 new disagreements, and 2 known ones, in 2,000 programs."),
         ("clean", "# ✅ 7 executors agree on 2,000 programs."),
         ("known_only", "# 🔶 No new disagreement in 2,000 programs; 2 known ones seen again."),
+        ("short", "# ⛔ This run proves nothing, for 2 reasons."),
         ("empty", "# ⛔ Nothing was tested: no program was generated."),
     ],
 )
@@ -101,11 +123,28 @@ def test_markdown_lists_executors_and_findings(tmp_path: Path) -> None:
     )
 
 
+def test_markdown_says_why_a_run_proves_nothing(tmp_path: Path) -> None:
+    page = write_markdown(sample.short(), tmp_path).read_text("utf-8")
+    assert f"- {sample.SHORT}\n" in page
+    assert "This run proves nothing" not in write_markdown(sample.clean(), tmp_path).read_text("utf-8")
+
+
+def test_markdown_shows_the_seeded_faults_by_place(tmp_path: Path) -> None:
+    page = write_markdown(sample.short(), tmp_path).read_text("utf-8")
+    rows = page[page.index("## Seeded faults") :].splitlines()[2:]
+    assert rows[2:] == [
+        "| emitter | 1 | 0 | 0 | 12 | 12 | loader 1 |",
+        "| reclaim | 2 | 1 | 1 | 24 | 40 | native-nopasses 2 |",
+        "| all | 3 | 1 | 1 | 12 | 40 | native-nopasses 2, loader 1 |",
+    ]
+    assert "1 seeded fault survived: a fault like no-fold would not be noticed" in page
+
+
 def test_markdown_lets_no_markup_through(tmp_path: Path) -> None:
     page = write_markdown(sample.hostile(), tmp_path).read_text("utf-8")
     prose = "\n".join(line for line in page.splitlines() if not line.startswith("Seed"))  # that one has a code span
     assert not re.findall(r"(?<!\\)<", prose)
-    assert {len(re.findall(r"(?<!\\)\|", line)) for line in prose.splitlines() if line.startswith("| ")} == {10}
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in prose.splitlines() if line.startswith("| ")} == {8, 10}
     assert len(page) < 20_000
 
 

@@ -28,8 +28,9 @@ def test_any_numbers_can_be_drawn(widths: list[tuple[float, float]]) -> None:
 
 
 def test_what_is_beyond_the_diagonal() -> None:
-    inside = ((3.0, 8.0), (3.0, 0.0), (-math.inf, 0.0), (math.inf, 1e9), (math.log2(5), 5.0))
-    (plot,) = accuracy_plots([Totals("x", {}, widths=(*inside, (3.0, 9.0), (-math.inf, 1.0)))])
+    # two complex numbers at opposite corners are farther apart than each side is wide
+    inside = ((3.0, 8.0 * 2**0.5), (3.0, 0.0), (-math.inf, 0.0), (math.inf, 1e9), (math.log2(5), 5.0))
+    (plot,) = accuracy_plots([Totals("x", {}, widths=(*inside, (3.0, 11.5), (-math.inf, 1.0)))])
     assert (plot.sampled, plot.identical, plot.beyond) == (7, 2, 2)
 
 
