@@ -51,11 +51,12 @@ def escapes(
     found, first = 0, ""
     for run in range(runs):
         outputs = Perturbed(taken, np.random.default_rng((seed, run))).run(program, inputs)
+        if all(x.shape == o.shape and x.contains(o).all() for x, o in zip(e, outputs, strict=True)):
+            continue
+        found += 1
         c = compare(e, None, outputs, outputs)
-        if c.outside:
-            found += 1
-            where = f"{c.worst_output}{c.worst_index}"
-            first = first or f"{print_program(program)}{inputs}\n{where}: {c.observed} not in {c.expected}"
+        where = f"{c.worst_output}{c.worst_index}"
+        first = first or f"{print_program(program)}{inputs}\n{where}: {c.observed} not in {c.expected}"
     return found, first
 
 
@@ -69,8 +70,10 @@ def soundness(runs: int, seed: int) -> int:
                 escaped, first = escapes(with_all_slots(program), inputs, model, model, 4, seed)
                 done, found = done + 4, found + escaped
                 if first:
-                    print(f"{kind}, {model.name}, seed {seed}: {first}")
+                    print(f"{kind}, {model.name}, seed {seed}: {first}", flush=True)
         seed += 1
+        if seed % 200 == 0:
+            print(f"{done} runs, {found} escapes", file=sys.stderr, flush=True)
     print(f"{done} runs, {found} escapes")
     return 1 if found else 0
 
