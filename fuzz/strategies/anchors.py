@@ -16,7 +16,18 @@ from fuzz.strategies.extensions import STRATEGY
 from fuzz.strategies.indexing import NEEDS_AXES
 from fuzz.strategies.rows import admitted
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import ENGINE, REDUCTIONS, Abs, Compare, Convert, ExtractDiag, Policy, Scatter, ShapeOf
+from tenferro_ref.ops import (
+    ENGINE,
+    REDUCTIONS,
+    Abs,
+    Compare,
+    Convert,
+    DynamicTruncate,
+    ExtractDiag,
+    Policy,
+    Scatter,
+    ShapeOf,
+)
 
 
 class Anchor(NamedTuple):
@@ -38,7 +49,8 @@ def anchors(config: Config, policy: Policy = ENGINE) -> tuple[Anchor, ...]:
 
     Under another policy than the engine's only those whose first op it makes a difference to.
     """
-    usable = (op for op in config.vocabulary if op in STRATEGY and (config.max_rank > 1 or op not in NEEDS_AXES))
+    known = (op for op in config.vocabulary if op in STRATEGY and op is not DynamicTruncate)  # nothing can read that
+    usable = (op for op in known if config.max_rank > 1 or op not in NEEDS_AXES)
     ops = sorted(usable, key=lambda op: op.__name__)
     dtypes = {op: admitted(op, config.dtypes, policy) for op in ops}
     touched = {op: [d for d in dtypes[op] if _touches(policy, op, d)] for op in ops}

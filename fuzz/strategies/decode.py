@@ -27,6 +27,7 @@ from tenferro_ref.ops import (
     Convert,
     Divide,
     DotGeneral,
+    DynamicTruncate,
     Extension,
     Maximum,
     Minimum,
@@ -56,6 +57,7 @@ Step: TypeAlias = type[Op] | Motif
 _WEIGHTS: dict[type[Op], float] = {
     Negate: 3, Add: 9, Multiply: 9, Abs: 3, Divide: 6, Pow: 6, Convert: 7, Transpose: 7, Reshape: 8, BroadcastInDim: 4,
     ReduceSum: 7, Maximum: 6, Minimum: 6, Compare: 5, Select: 7, DotGeneral: 10, Constant: 2, Extension: 8,
+    DynamicTruncate: 0.7,  # XLA has none
 }  # fmt: skip
 _MOTIF_FACTOR = 1.5
 #: Ops that round nowhere while values are small integers and powers of two; others are rare in exact programs.
@@ -110,6 +112,8 @@ def grow(config: Config, header: bytes, genes: Sequence[bytes]) -> Growth:
             break
         g.genes, before = Genes(gene), g.count
         step = table(g.genes)
+        if step is DynamicTruncate and g.portable:
+            step = simplest
         if i in anchored:
             _append_anchored(g, *anchored[i])
         elif isinstance(step, Motif):

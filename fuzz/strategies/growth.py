@@ -101,6 +101,7 @@ class Growth:
         self.pool: list[Value] = []
         self.hints: dict[int, Hint] = {}
         self.unread: dict[int, Value] = {}
+        self.shown: list[Value] = []
         #: How to make each input, by slot.
         self.recipes: dict[int, Recipe] = {}
         self.last: tuple[Op, tuple[Value, ...], Hint] | None = None
@@ -205,6 +206,15 @@ class Growth:
         for value in values:
             self._keep(value, hint)
         return values
+
+    def show(self, op: Op, *operands: Value) -> Value:
+        """Append an instruction whose result is an output that nothing reads: only a run knows its extents."""
+        value = self.builder.apply(op, *operands)
+        self.count += 1
+        for operand in operands:
+            self.unread.pop(operand.slot, None)
+        self.shown.append(value)
+        return value
 
     def _keep(self, value: Value, hint: Hint) -> None:
         self.pool.append(value)
@@ -321,7 +331,7 @@ class Growth:
             for _ in range(1 + self.head.pick(2)):
                 extra = self.pool[-1 - self.head.pick(len(self.pool))]
                 outputs.insert(self.head.pick(len(outputs) + 1), extra)
-        program = self.builder.build(*outputs[-self.config.max_outputs :])
+        program = self.builder.build(*[*self.shown, *outputs][-self.config.max_outputs :])
         if self.style == "live":
             live = without_dead_code(program)
             return live if len(live.instructions) >= self.config.min_instructions else program

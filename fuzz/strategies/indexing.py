@@ -38,8 +38,6 @@ from tenferro_ref.program import Value
 #: Rows that need a tensor of rank 2 to work on.
 NEEDS_AXES = frozenset({*INDEXING, ExtractDiag, EmbedDiag, Tril, Triu, Extension})
 
-STRATEGY.unsupported("its result has an extent that only a run knows: for symbolic programs", DynamicTruncate)
-
 
 def _ranked(g: Growth, least: int, dtypes: Any = ANY) -> Value:
     """A value with at least `least` axes."""
@@ -238,6 +236,14 @@ def _(g: Growth, op: type[Any]) -> Value:
 def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, 1)
     return g.apply(op(g.genes.pick(x.type.rank)), x, hint=Hint(True, 14))
+
+
+@STRATEGY.row(DynamicTruncate)
+def _(g: Growth, op: type[Any]) -> Value:
+    x = _ranked(g, 1)
+    dtypes = [d for d in (DType.I64, DType.F64, DType.F32) if d in g.config.dtypes]
+    size = g.fresh(g.genes.choose(dtypes or [DType.I64]), (), Recipe("indices", g.genes.integer(2)))
+    return g.show(op(g.genes.pick(x.type.rank)), x, size)
 
 
 # --- diagonals and triangles ------------------------------------------------------------------------------------------
