@@ -1,4 +1,4 @@
-"""Hypothesis profiles, in one place: for tests and CI.
+"""Hypothesis profiles, in one place: for tests and CI, with the examples that others found.
 
 Each has an explicit parent: where a CI variable is set, Hypothesis otherwise starts from a profile of its own that
 repeats the same examples for ever and keeps none.
@@ -6,32 +6,78 @@ repeats the same examples for ever and keeps none.
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, settings
-from hypothesis.database import DirectoryBasedExampleDatabase
+import os
+import re
+from pathlib import Path
 
-from tenferro_ref.errors import UsageError
+from hypothesis import HealthCheck, settings
+from hypothesis.database import (
+    DirectoryBasedExampleDatabase,
+    ExampleDatabase,
+    GitHubArtifactDatabase,
+    MultiplexedDatabase,
+    ReadOnlyDatabase,
+)
+
+from tenferro_ref.errors import MissingEnv, UsageError
 
 PROFILES = ("dev", "ci", "nightly")
+#: The variable that names failing examples of others: a folder, or a repository whose nightly job keeps them.
+EXAMPLES = "TENFERRO_EXAMPLES"
+_LOCAL = ".hypothesis/examples"
 
 _BASE = settings(
     max_examples=60,
     derandomize=False,
-    database=DirectoryBasedExampleDatabase(".hypothesis/examples"),
+    database=DirectoryBasedExampleDatabase(_LOCAL),
     deadline=None,  # a shared machine is slow at any moment
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 
-def register() -> None:
-    """Make the profiles known to Hypothesis, for its own `--hypothesis-profile` too."""
-    settings.register_profile("dev", parent=_BASE)
-    settings.register_profile("ci", parent=_BASE, max_examples=100)
-    settings.register_profile("nightly", parent=_BASE, max_examples=2_000)
+def database(shared: str = "", local: str | Path = _LOCAL) -> ExampleDatabase:
+    """Failing examples of this machine and those of `shared`, which is only read; both are replayed before anything else.
+
+    Parameters
+    ----------
+    shared
+        A folder, or `https://github.com/OWNER/REPO`: the artifact `hypothesis-example-db` of its latest workflow; "" for none.
+
+    Raises
+    ------
+    UsageError
+        Neither of these.
+    MissingEnv
+        GitHub asks for a token.
+    """
+    own = DirectoryBasedExampleDatabase(local)
+    if not shared:
+        return own
+    theirs: ExampleDatabase
+    if match := re.fullmatch(r"https://github\.com/([\w.-]+)/([\w.-]+?)/?", shared):
+        if not os.environ.get("GITHUB_TOKEN"):
+            raise MissingEnv(
+                var="GITHUB_TOKEN", state="unset", value="a token that may read the repository's artifacts"
+            )
+        theirs = GitHubArtifactDatabase(match[1], match[2])
+    elif Path(shared).is_dir():
+        theirs = DirectoryBasedExampleDatabase(shared)
+    else:
+        raise UsageError(detail=f"{EXAMPLES}={shared}: no folder, and not https://github.com/OWNER/REPO")
+    return MultiplexedDatabase(own, ReadOnlyDatabase(theirs))
 
 
-def load(name: str = "dev") -> None:
-    """Make a profile the current one.
+def register(shared: str = "") -> None:
+    """Make the profiles known to Hypothesis, for its own `--hypothesis-profile` too; see `database` for `shared`."""
+    found = database(shared)
+    settings.register_profile("dev", parent=_BASE, database=found)
+    settings.register_profile("ci", parent=_BASE, database=found, max_examples=100)
+    settings.register_profile("nightly", parent=_BASE, database=found, max_examples=2_000)
+
+
+def load(name: str = "dev", shared: str = "") -> None:
+    """Make a profile the current one; see `database` for `shared`.
 
     Raises
     ------
@@ -40,7 +86,7 @@ def load(name: str = "dev") -> None:
     """
     if name not in PROFILES:
         raise UsageError(detail=f"Hypothesis profile {name!r} is none of {', '.join(PROFILES)}")
-    register()
+    register(shared)
     settings.load_profile(name)
 
 

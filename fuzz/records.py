@@ -205,7 +205,7 @@ def load(path: str | Path) -> Campaign:
 
 
 def load_mutants(path: str | Path) -> tuple[SeededFault, ...]:
-    """What `mutants run --json` printed; lines of `mutants list --json` beside them say which change no meaning.
+    """What `mutants run --out` wrote: lines of `mutants list --json` for those that change no meaning, then those of the hunt.
 
     Raises
     ------

@@ -11,6 +11,7 @@ from hypothesis import is_hypothesis_test
 from hypothesis import seed as seeded
 
 from fuzz import profiles
+from tenferro_ref.errors import TenferroError
 from tests.fake_plugin.build import build_fake_plugin, c_compiler
 
 #: Workers of pytest-xdist inherit the controller's seed here.
@@ -44,13 +45,21 @@ def _run_seed(config: pytest.Config) -> str:
 
 def pytest_configure(config: pytest.Config) -> None:
     _run_seed(config)
-    if not config.getoption("--hypothesis-profile", None):
-        profiles.load(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))
+    name = config.getoption("--hypothesis-profile", None)
+    name = name or os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev")
+    try:
+        profiles.load(name, os.environ.get(profiles.EXAMPLES, ""))
+    except TenferroError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
-def pytest_report_header(config: pytest.Config) -> str:
+def pytest_report_header(config: pytest.Config) -> list[str]:
     seed = _run_seed(config)
-    return f"hypothesis seed: {seed} (profile {profiles.current()}; repeat with --hypothesis-seed={seed})"
+    shared = os.environ.get(profiles.EXAMPLES)
+    return [
+        f"hypothesis seed: {seed} (profile {profiles.current()}; repeat with --hypothesis-seed={seed})",
+        *([f"hypothesis examples: those of {shared}, too"] if shared else []),
+    ]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

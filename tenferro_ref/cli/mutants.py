@@ -14,6 +14,7 @@ import click
 from fuzz.mutants import CATALOGUE, Hunter, Kill, Mutant, find
 from tenferro_ref.cli.common import draw_seed, json_option, print_json, progress_bar, seed_option, split
 from tenferro_ref.errors import UsageError, WorkerDied
+from tenferro_ref.files import write_atomically
 
 _place_option = click.option("--place", "places", multiple=True, metavar="PLACE", help="Only faults of this part.")
 
@@ -30,8 +31,7 @@ def list_(places: tuple[str, ...], as_json: bool) -> None:
     """List the seeded faults; those that change no meaning with the reason."""
     for mutant in _chosen((), places, equivalent=True):
         if as_json:
-            record = {"name": mutant.name, "place": mutant.place, "about": mutant.about}
-            print_json({**record, "equivalent": mutant.equivalent})
+            print_json(_listing(mutant))
         else:
             reason = f"  (equivalent: {mutant.equivalent})" if mutant.equivalent else ""
             click.echo(f"{mutant.name:24} {mutant.place:9} {mutant.about}{reason}")
@@ -44,12 +44,13 @@ def list_(places: tuple[str, ...], as_json: bool) -> None:
 @click.option("--programs", type=click.IntRange(1), default=2000, show_default=True, help="Give up after this many.")
 @click.option("--reduce", "reduce_seconds", type=click.FloatRange(0), default=0.0, metavar="SECONDS",
               help="Shrink what each was killed by for at most so long.")  # fmt: skip
+@click.option("--out", metavar="FILE", help="Write what became of them there, for `report --mutants`.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes that hunt at once.")
 @seed_option
 @json_option
 def run(
     names: tuple[str, ...], places: tuple[str, ...], executors: str, programs: int, reduce_seconds: float, jobs: int,
-    seed: int | None, as_json: bool,
+    out: str | None, seed: int | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Switch each fault on alone and hunt it; exit status 1 if one survives.
 
@@ -61,6 +62,8 @@ def run(
     if not as_json:
         click.echo(f"seed {chosen}")
     survived = 0
+    kept = [] if names else [_listing(m) for m in _chosen((), places, equivalent=True) if m.equivalent]
+    _keep(out, kept)
     if jobs == 1:
         records = _hunt(targets, who, chosen, programs, reduce_seconds)
     else:
@@ -71,6 +74,8 @@ def run(
         for done, record in enumerate(records, 1):
             update(done, len(targets), "hunting mutants")
             survived += not record["killed"]
+            kept.append(record)
+            _keep(out, kept)
             if as_json:
                 print_json(record)
             else:
@@ -78,6 +83,16 @@ def run(
     if not as_json:
         click.echo(f"{len(targets) - survived} of {len(targets)} killed; again with --seed {chosen}")
     return 1 if survived else 0
+
+
+def _keep(out: str | None, records: Sequence[dict[str, Any]]) -> None:
+    """Write what there is so far: a hunt takes hours, and a file that cannot be written is known at once."""
+    if out:
+        write_atomically(out, "".join(json.dumps(record) + "\n" for record in records))
+
+
+def _listing(mutant: Mutant) -> dict[str, Any]:
+    return {"name": mutant.name, "place": mutant.place, "about": mutant.about, "equivalent": mutant.equivalent}
 
 
 def _chosen(names: Sequence[str], places: Sequence[str], *, equivalent: bool) -> list[Mutant]:

@@ -91,7 +91,7 @@ def with_vacuity(campaign: records.Campaign, limits: dict[str, Any], named: Sequ
 @click.argument("store")
 @click.option("--out", default="parity-report", show_default=True, metavar="DIR")
 @click.option("--campaign", type=int, metavar="N", help="Number in `fuzz status`; default: the latest.")
-@click.option("--mutants", metavar="FILE", help="What `mutants run --json` printed: shown as a table.")
+@click.option("--mutants", metavar="FILE", help="What `mutants run --out` wrote: shown as a table.")
 @floor_options
 def report(store: str, out: str, campaign: int | None, mutants: str | None, **limits: Any) -> None:
     """Write the report of a findings store, or of a recorded campaign (`campaign.json`, or the folder that holds it)."""

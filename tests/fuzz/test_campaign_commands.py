@@ -172,12 +172,11 @@ def test_shards_that_are_none(tmp_path: Path, shard: str) -> None:
 
 
 def test_seeded_faults_are_in_the_report(tmp_path: Path) -> None:
-    """As `mutants list` and `mutants run` print them, one after the other in one file."""
+    """As `mutants run` keeps them."""
     store, lines = tmp_path / "s.sqlite", tmp_path / "mutants.jsonl"
     assert fuzz("run", store, "--programs", 2, "--workers", 1, *NATIVE).status == 0
     listed = tenferro_ref("mutants", "list", "--place", "loader", "--json")
-    run = tenferro_ref("mutants", "run", "--place", "loader", "--seed", 3, "--programs", 40, "--json")
-    lines.write_text(listed.out + run.out)
+    run = tenferro_ref("mutants", "run", "--place", "loader", "--seed", 3, "--programs", 40, "--json", "--out", lines)
     out = tmp_path / "report"
     assert tenferro_ref("report", store, "--mutants", lines, "--out", out).status == 0
     faults = records.load(out / "campaign.json").mutants
