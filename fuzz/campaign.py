@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 
 from fuzz.bundle import confirm, write_bundle
-from fuzz.generate import generate
 from fuzz.known import load_known
 from fuzz.records import Campaign, Finding
+from fuzz.redraw import batch_of
 from fuzz.store import Doubt, Job, Kin, Plan, Store, Stream, digest
 from fuzz.store.recorded import recorded, short_id
 from fuzz.store.tally import Tally
@@ -197,7 +197,8 @@ def _batches(site: Worksite) -> Iterator[_Batch]:
         site.lap("check")
         cases = site.store.programs(job)
         if not cases:
-            cases = generate(site.stream.plan.seed, job.number, site.stream.plan.batch)[: job.programs]
+            plan = site.stream.plan
+            cases = batch_of(plan.seed, job.number, plan.batch, plan.input_sets)[: job.programs]
             site.store.put_programs(job, cases)
         site.lap("generate")
         batch = _Batch(job, cases, [Reference(c, NativeExecutor()) for c in cases], site.store.answers(job))
@@ -213,7 +214,7 @@ def _prepare(site: Worksite, batch: _Batch) -> None:
 
 def _judge_group(site: Worksite, group: Sequence[Executor], batch: _Batch) -> None:
     """Judge what is not answered yet; answers are kept as soon as the module that gave them is done."""
-    size = max(getattr(executor, "programs_a_module", 1) for executor in group)
+    size = max(getattr(executor, "programs_a_module", 1) for executor in group) * site.stream.plan.input_sets
     numbers = range(len(batch.cases))
     for start in range(0, len(numbers), size):
         answers: list[tuple[int, Answer]] = []
@@ -319,9 +320,10 @@ def check_generator(store: Store, stream: Stream) -> None:
         "SELECT number, programs, digest FROM batch WHERE stream = ? AND digest <> '' ORDER BY number LIMIT 1",
         (stream.id,),
     )
-    if row and digest(generate(stream.plan.seed, row[0], stream.plan.batch)[: row[1]]) != row[2]:
+    plan = stream.plan
+    if row and digest(batch_of(plan.seed, row[0], plan.batch, plan.input_sets)[: row[1]]) != row[2]:
         raise UsageError(
-            detail=f"{store.path}: this version generates other programs from seed {stream.plan.seed}; begin a new campaign"
+            detail=f"{store.path}: this version generates other programs from seed {plan.seed}; begin a new campaign"
         )
 
 

@@ -59,6 +59,8 @@ class Reference:
             if not needed.isdisjoint(ins.output_slots):
                 needed.update(ins.input_slots)
                 live.append(ins)
+        if len(live) == len(program.instructions):
+            return program
         return dataclasses.replace(program, instructions=tuple(reversed(live)))
 
     def enclosures(self, model: str) -> list[Enclosure]:

@@ -43,7 +43,9 @@ class Plan:
     shard, shards
         This stream takes batch b of the campaign where b mod `shards` is `shard`.
     batch
-        Programs a batch.
+        Programs a batch; each input set of a program counts as one.
+    input_sets
+        Input sets of each program.
     reduce_seconds
         Budget for reducing one suspect.
     max_findings
@@ -59,6 +61,7 @@ class Plan:
     reduce_seconds: float = 20.0
     max_findings: int = 40
     command: str = ""
+    input_sets: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -491,7 +494,8 @@ class Store:
 
 def campaign_key(plan: Plan, executors: Iterable[str]) -> str:
     """What is the same for all shards of a campaign, and for nothing else."""
-    content = json.dumps([__version__, plan.seed, plan.batch, *executors])
+    sets = [plan.input_sets] if plan.input_sets > 1 else []
+    content = json.dumps([__version__, plan.seed, plan.batch, *sets, *executors])
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 

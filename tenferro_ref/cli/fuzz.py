@@ -23,6 +23,7 @@ from fuzz.store.audit import audit
 from fuzz.store.merge import merge as merge_stores
 from fuzz.store.recorded import Listed, date, listed, recorded, shards
 from fuzz.triage import inspect, to_finding
+from fuzz.vacuity import Floor, vacuous
 from fuzz.workers import run_workers
 from oracle.executors import Pool
 from reports import outcome
@@ -36,7 +37,7 @@ from tenferro_ref.cli.common import (
     seed_option,
     split,
 )
-from tenferro_ref.cli.parity import floor_options, with_vacuity, write_report
+from tenferro_ref.cli.parity import write_report
 from tenferro_ref.errors import FormatError, UsageError
 
 DEFAULT_PROGRAMS = 1000
@@ -61,10 +62,13 @@ def _limits(command: Any) -> Any:
         click.option("--reduce-seconds", type=click.FloatRange(0), help="Budget for reducing one disagreement."),
         click.option("--max-findings", type=click.IntRange(0), help="Kinds of disagreement reduced at most."),
         click.option("--bundles", metavar="DIR", help="Folder of the findings' bundles; default: STORE.findings."),
+        click.option("--min-programs", type=click.IntRange(1), default=1, help="Fewer prove nothing: exit status 1."),
+        click.option("--min-decided", type=click.FloatRange(0, 1), default=0.05, help="Share an executor must decide."),
+        click.option("--require", default="", metavar="LIST", help="Patterns; one executor of each must take part."),
         click.option("--out", metavar="DIR", help="Write the report there at the end."),
     ):
         command = option(command)
-    return floor_options(command)
+    return command
 
 
 @click.group()
@@ -76,14 +80,21 @@ def fuzz() -> None:
 @store_argument
 @click.option("--executors", default="all", show_default=True, metavar="LIST", help="Names separated by commas.")
 @click.option("--shard", default="0/1", metavar="I/N", help="Take every N-th batch, from batch I (0 <= I < N).")
+@click.option(
+    "--input-sets",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Sets of inputs for each program, which is compiled once; each counts as a program.",
+)
 @workers_option
 @scheduler_option
 @_limits
 @seed_option
 @json_option
 def run(
-    store: str, executors: str, shard: str, workers: int | None, scheduler: str | None, seed: int | None, as_json: bool,
-    **limits: Any,
+    store: str, executors: str, shard: str, input_sets: int, workers: int | None, scheduler: str | None,
+    seed: int | None, as_json: bool, **limits: Any,
 ) -> int:  # fmt: skip
     """Begin a campaign; exit status 1 on a new disagreement, or if the campaign proves nothing."""
     chosen, (index, count), folder = draw_seed(seed), _shard(shard), _report_folder(limits)
@@ -92,10 +103,18 @@ def run(
     command = f"tenferro-ref fuzz run {store} --seed {chosen} --executors {executors}"
     command += "".join(
         f" --{k} {v}"
-        for k, v in (("programs", programs), ("minutes", limits["minutes"]), ("shard", shard if count > 1 else None))
+        for k, v in (
+            ("programs", programs),
+            ("minutes", limits["minutes"]),
+            ("shard", shard if count > 1 else None),
+            ("input-sets", input_sets if input_sets > 1 else None),
+        )
         if v is not None
     )
-    plan = _with_limits(Plan(chosen, shard=index, shards=count, command=command), {**limits, "programs": programs})
+    # as many programs a batch, and so a module, as with one set of inputs
+    batch = Plan(chosen).batch * input_sets
+    plan = Plan(chosen, shard=index, shards=count, command=command, batch=batch, input_sets=input_sets)
+    plan = _with_limits(plan, {**limits, "programs": programs})
     with _crew(workers, scheduler) as crew, Store(store, create=True) as opened, Lock(store) as lock:
         pool = Pool()
         try:
@@ -176,8 +195,9 @@ def _work(
                 tick=lambda tick: tell(tick.progress, len(tick.pids)),
             )  # fmt: skip
     streams = [store.stream(stream.id)]
-    campaign = with_vacuity(recorded(store, streams), limits, named)
-    reasons = campaign.vacuous
+    campaign = recorded(store, streams)
+    required = (*named, *(split(limits["require"]) if limits["require"] else ()))
+    reasons = vacuous(campaign, Floor(limits["min_programs"], limits["min_decided"], required))
     page = write_report(campaign, folder) if folder else None
     findings = listed(store, streams)
     if as_json:

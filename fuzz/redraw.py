@@ -1,0 +1,72 @@
+"""Further input sets for a program: one compile serves them all.
+
+The values of a generated case are kept in kind: what indexes, divides or must stay small does so in every set. Which programs
+there are does not live here (`fuzz.generate`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+
+import numpy as np
+from numpy.random import PCG64, Generator
+
+from fuzz.generate import generate
+from fuzz.strategies.values import Recipe, classes, make
+from oracle.case import Case
+from oracle.staged import decomposing
+from tenferro_ref.dtype import DType
+from tenferro_ref.tensor import Array
+
+#: Share of the inputs of fractions that get new values, of any class; the others keep theirs, in another order.
+_NEW = 0.5
+
+
+def batch_of(seed: int, number: int, count: int, input_sets: int = 1) -> list[Case]:
+    """The cases of one batch: `count` distinct ones, up to `input_sets` in a row of each program.
+
+    With one input set they are those of `generate`. Cases of one program share the program object.
+    """
+    if input_sets == 1:
+        return generate(seed, number, count)
+    programs = -(-count // input_sets)
+    while True:
+        cases: dict[str, Case] = {}
+        made = generate(seed, number, programs)
+        for case in made:
+            for drawn in input_sets_of(case, input_sets):
+                cases.setdefault(drawn.fingerprint, drawn)
+        # programs without inputs, or with empty ones, have fewer
+        if len(cases) >= count or len(made) < programs or programs >= count:
+            return list(cases.values())[:count]
+        programs = min(2 * programs, count)
+
+
+def input_sets_of(case: Case, count: int) -> list[Case]:
+    """The case, and further ones of the same program; the same for equal cases in every process.
+
+    A program with decompositions has one set: they need matrices of a kind.
+    """
+    if decomposing(case.program):
+        return [case]
+    seed = int.from_bytes(hashlib.sha256(case.fingerprint.encode()).digest()[:8], "big")
+    rng = Generator(PCG64(seed))
+    return [case] + [
+        dataclasses.replace(case, inputs=tuple(_redrawn(array, rng) for array in case.inputs)) for _ in range(count - 1)
+    ]
+
+
+def _redrawn(array: Array, rng: Generator) -> Array:
+    """Integers, also those in floats, may be indices or exact: they are kept, in another order."""
+    dtype = DType.of(array)
+    with np.errstate(invalid="ignore"):
+        whole = not (dtype.is_float or dtype.is_complex) or bool((array.real == np.rint(array.real)).all())
+    if not whole and rng.random() < _NEW:
+        kinds = list(classes(dtype))
+        recipe = Recipe(kinds[int(rng.integers(len(kinds)))], int(rng.integers(2**16)))
+        return make(recipe, dtype, array.shape)
+    return np.asarray(rng.permutation(array.ravel("F")).reshape(array.shape, order="F"))
+
+
+__all__ = ["batch_of", "input_sets_of"]

@@ -1,0 +1,92 @@
+"""Input sets: of one program, distinct, the same everywhere; and a campaign with them."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fuzz.campaign import Worksite, begin, check_generator, work
+from fuzz.generate import generate
+from fuzz.redraw import batch_of, input_sets_of
+from fuzz.store import Plan, Store
+from fuzz.store.audit import audit
+from fuzz.store.store import campaign_key
+from oracle.case import Case
+from oracle.executors import NativeExecutor, Pool, Selection, native_variants
+from tenferro_ref.cli import main
+from tenferro_ref.dtype import DType
+from tenferro_ref.program import GraphBuilder
+
+
+def test_one_input_set_is_what_the_generator_makes() -> None:
+    assert [c.fingerprint for c in batch_of(1, 2, 8)] == [c.fingerprint for c in generate(1, 2, 8)]
+
+
+@pytest.mark.parametrize("sets", [2, 5])
+def test_a_batch_has_as_many_distinct_cases_and_the_sets_of_a_program_in_a_row(sets: int) -> None:
+    cases = batch_of(3, 1, 30, sets)
+    assert len({case.fingerprint for case in cases}) == len(cases) == 30
+    programs = [list(group) for _, group in groupby(cases, key=lambda case: id(case.program))]
+    assert len(programs) < 30
+    assert max(map(len, programs)) == sets
+    first = generate(3, 1, len(programs))
+    assert [group[0].fingerprint for group in programs] == [case.fingerprint for case in first]
+    for group in programs:
+        assert len({case.shapes for case in group}) == 1
+    assert [c.fingerprint for c in batch_of(3, 1, 30, sets)] == [c.fingerprint for c in cases]
+
+
+def test_every_input_set_can_be_run() -> None:
+    """What indexes or divides stays what it is."""
+    for case in (*batch_of(5, 0, 100, 10), *batch_of(5, 1, 100, 10)):
+        NativeExecutor().run(case)
+
+
+def test_integers_are_kept_in_another_order_and_fractions_change() -> None:
+    b = GraphBuilder()
+    i, x = b.input("I32", (8,)), b.input("F32", (8,))
+    case = Case.of(b.build(i + i, x + x), [np.arange(8, dtype=np.int32), np.arange(8, dtype=np.float32) / 2])
+    sets = input_sets_of(case, 12)
+    assert sets[0] is case
+    assert all(sorted(s.inputs[0].tolist()) == list(range(8)) for s in sets)
+    assert any(s.inputs[0].tolist() != list(range(8)) for s in sets)
+    assert any(not np.array_equal(np.sort(s.inputs[1]), case.inputs[1]) for s in sets)
+    assert all(s.inputs[1].flags.f_contiguous and s.inputs[1].dtype == np.float32 for s in sets)
+
+
+def test_programs_without_inputs_have_one_set() -> None:
+    b = GraphBuilder()
+    case = Case.of(b.build(b.constant(1.0, DType.F32)), [])
+    assert len({s.fingerprint for s in input_sets_of(case, 4)}) == 1
+
+
+def test_a_campaign_with_input_sets_is_counted_and_made_again(tmp_path: Path) -> None:
+    plan = Plan(seed=6, programs=40, batch=16, input_sets=4)
+    path = tmp_path / "sets.sqlite"
+    pool = Pool()
+    with Store(path, create=True) as store:
+        stream = begin(store, plan, Selection(native_variants()[:2], ()))
+        work(Worksite(store, stream, native_variants()[:2], pool), reduce_early=False)
+        assert store.done(stream.id) == (40, 0)
+        assert audit(store, regenerate=9) == []
+        check_generator(store, store.stream(stream.id))
+        assert store.stream(stream.id).plan == plan
+
+
+def test_campaigns_that_differ_in_input_sets_are_not_merged() -> None:
+    keys = {campaign_key(Plan(1, input_sets=sets), ["native"]) for sets in (1, 2, 3)}
+    assert len(keys) == 3
+
+
+def test_the_command(tmp_path: Path) -> None:
+    path = str(tmp_path / "night.sqlite")
+    arguments = ["fuzz", "run", path, "--executors", "native", "--seed", "4", "--programs", "48", "--input-sets", "8"]
+    assert main([*arguments, "--workers", "1"]) == 0
+    with Store(path) as store:
+        (stream,) = store.streams()
+        assert (stream.plan.input_sets, stream.plan.batch) == (8, 256)
+        assert stream.plan.command.endswith("--input-sets 8")
+        assert store.done(stream.id)[0] == 48
