@@ -20,6 +20,7 @@ from oracle.case import Case
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PassResult, compile_std_to_exec, run_passes
 from tenferro_ref.dims import evaluate, expr_of
 from tenferro_ref.dtype import DType
+from tenferro_ref.errors import LoweringError
 from tenferro_ref.ops import (
     ENGINE,
     STABLEHLO,
@@ -33,8 +34,9 @@ from tenferro_ref.ops import (
     Negate,
     ReduceSum,
 )
-from tenferro_ref.program import dumps, loads, to_exec
+from tenferro_ref.program import LoweringView, dumps, loads, to_exec
 from tenferro_ref.runtime import GraphExecutor
+from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import same_bits, type_of
 
 #: Everything below is reached within this many programs, in batches as of a campaign.
@@ -198,6 +200,16 @@ def test_programs_type_check_and_survive_json(sample: list[Case]) -> None:
         assert loaded.symbols == case.program.symbols
         assert len(case.program.instructions) <= DEFAULT.max_instructions
         case.program.check_inputs([type_of(array) for array in case.inputs])
+
+
+def test_what_stablehlo_cannot_say_is_refused_before_anything_is_compiled() -> None:
+    texts, refused = 0, 0
+    for case in generate(6, 0, 150, Config(policies=100, symbolic=50)):
+        try:
+            texts += bool(lower_to_stablehlo(LoweringView.of(case.program, case.shapes)))
+        except LoweringError:
+            refused += 1
+    assert texts > 9 * refused > 0
 
 
 def test_symbols_stand_for_what_the_inputs_have(sample: list[Case]) -> None:
