@@ -23,7 +23,6 @@ from fuzz.store.audit import audit
 from fuzz.store.merge import merge as merge_stores
 from fuzz.store.recorded import Listed, date, listed, recorded, shards
 from fuzz.triage import inspect, to_finding
-from fuzz.vacuity import Floor, vacuous
 from fuzz.workers import run_workers
 from oracle.executors import Pool
 from reports import outcome
@@ -37,7 +36,7 @@ from tenferro_ref.cli.common import (
     seed_option,
     split,
 )
-from tenferro_ref.cli.parity import write_report
+from tenferro_ref.cli.parity import floor_options, with_vacuity, write_report
 from tenferro_ref.errors import FormatError, UsageError
 
 DEFAULT_PROGRAMS = 1000
@@ -62,13 +61,10 @@ def _limits(command: Any) -> Any:
         click.option("--reduce-seconds", type=click.FloatRange(0), help="Budget for reducing one disagreement."),
         click.option("--max-findings", type=click.IntRange(0), help="Kinds of disagreement reduced at most."),
         click.option("--bundles", metavar="DIR", help="Folder of the findings' bundles; default: STORE.findings."),
-        click.option("--min-programs", type=click.IntRange(1), default=1, help="Fewer prove nothing: exit status 1."),
-        click.option("--min-decided", type=click.FloatRange(0, 1), default=0.05, help="Share an executor must decide."),
-        click.option("--require", default="", metavar="LIST", help="Patterns; one executor of each must take part."),
         click.option("--out", metavar="DIR", help="Write the report there at the end."),
     ):
         command = option(command)
-    return command
+    return floor_options(command)
 
 
 @click.group()
@@ -195,9 +191,8 @@ def _work(
                 tick=lambda tick: tell(tick.progress, len(tick.pids)),
             )  # fmt: skip
     streams = [store.stream(stream.id)]
-    campaign = recorded(store, streams)
-    required = (*named, *(split(limits["require"]) if limits["require"] else ()))
-    reasons = vacuous(campaign, Floor(limits["min_programs"], limits["min_decided"], required))
+    campaign = with_vacuity(recorded(store, streams), limits, named)
+    reasons = campaign.vacuous
     page = write_report(campaign, folder) if folder else None
     findings = listed(store, streams)
     if as_json:
