@@ -164,6 +164,16 @@ def test_triangular_solves_by_their_flags(flags):
             assert compare(op("TriangularSolve", **other), [a, b], made).outside
 
 
+def test_a_solve_by_an_inverse_is_no_solve_by_substitution():
+    """The third element is `c^2 b_1 + c b_2 + b_3`, which loses what substitution keeps."""
+    c = 1001.3
+    t = np.asfortranarray([[1, 0, 0], [-c, 1, 0], [0, -c, 1]], np.float32)
+    b = np.asfortranarray((t.astype(float) @ np.ones((3, 1))).astype(np.float32))
+    assert not compare(op("TriangularSolve"), [t, b], execute(op("TriangularSolve"), [t, b])).outside
+    inverse = np.array([[1, 0, 0], [c, 1, 0], [c * c, c, 1]], np.float32)
+    assert compare(op("TriangularSolve"), [t, b], [inverse @ b]).outside
+
+
 def test_symmetric_matrices_are_read_from_their_lower_triangle():
     a = np.asfortranarray([[2.0, 99.0], [1.0, 3.0]])
     for name in ("Cholesky", "Eigh", "EighVals"):
