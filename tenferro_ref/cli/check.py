@@ -16,7 +16,7 @@ from oracle.executors import OTHERS, Executor, NativeExecutor, PjrtExecutor, Poo
 from oracle.judge import Reference, judge
 from oracle.verdict import Answer, first_bad
 from tenferro_ref.cli.common import draw_seed, json_option, print_json, print_table, read_graph, seed_option, split
-from tenferro_ref.errors import FormatError, TenferroError
+from tenferro_ref.errors import FormatError, InvalidCompiledGraph, TenferroError, ValidationError
 from tenferro_ref.tensor import load_npz, type_of
 
 
@@ -37,9 +37,11 @@ def check(files: tuple[str, ...], inputs: str | None, executors: str, seed: int 
         if not as_json and inputs is None:
             click.echo(f"seed {chosen}")
         for file, case in zip(files, cases, strict=True):
+            if not as_json and case.program.symbols:
+                click.echo(f"{file}: inputs {', '.join(str(type_of(a)) for a in case.inputs)}")
             reference = Reference(case, NativeExecutor())
             answers = [judge(executor, reference) for executor in selection.executors]
-            disagreement = disagreement or any(a.verdict.is_disagreement for a in answers)
+            disagreement = disagreement or any(_disagrees(a, reference) for a in answers)
             first = _first_bad(selection.executors, answers, case, pool)
             rows = [_row(file, answer) | first.get(answer.executor, {}) for answer in answers]
             rows += [_missing(file, info.name, info.reason) for info in selection.missing]
@@ -63,9 +65,17 @@ def _case(file: str, inputs: str | None, seed: int) -> Case:
     arrays = [*load_npz(inputs, "in"), *bound]
     try:
         program.check_inputs([type_of(a) for a in arrays])
+    except InvalidCompiledGraph as error:
+        raise FormatError(where=inputs, detail=f"does not fit {file}: {error.detail}") from None
     except TenferroError as error:
         raise FormatError(where=inputs, detail=f"does not fit {file}: {error}") from None
     return Case.of(program, arrays)
+
+
+def _disagrees(answer: Answer, reference: Reference) -> bool:
+    """Whether this answer makes the exit status 1: the reference's own typed refusal of values is what others are held to."""
+    refused = isinstance(reference.execution, ValidationError) and answer.executor == reference.native.name
+    return answer.verdict.is_disagreement and not refused
 
 
 def _row(file: str, answer: Answer) -> dict[str, object]:
