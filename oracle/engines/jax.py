@@ -17,8 +17,7 @@ from oracle.engines.lax import JAX
 from oracle.isolation import wire
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import EngineFault, TenferroError
-from tenferro_ref.extensions.standard import standard_program
-from tenferro_ref.ops import TensorType
+from tenferro_ref.ops import Extension, TensorType
 from tenferro_ref.program import ExecProgram, GraphProgram, loads
 from tenferro_ref.tensor import column_major
 
@@ -76,13 +75,13 @@ def evaluate(lax: Any, program: GraphProgram, arrays: tuple[Any, ...]) -> tuple[
     ValidationError
         At these shapes a rule breaks that symbols left open.
     """
-    program = standard_program(program, tuple(map(_type, arrays)))
     values = dict(zip(program.input_slots, arrays, strict=True))
     for ins in program.instructions:
         operands = [values[s] for s in ins.input_slots]
-        row = JAX[type(ins.op)]
-        (result,) = ins.op.result_types(tuple(map(_type, operands)), program.policy)
-        values[ins.output_slots[0]] = row(lax, ins.op, result, program.policy, *operands)
+        types = ins.op.result_types(tuple(map(_type, operands)), program.policy)
+        several = isinstance(ins.op, Extension)
+        made = JAX[type(ins.op)](lax, ins.op, types if several else types[0], program.policy, *operands)
+        values.update(zip(ins.output_slots, made if several else [made], strict=True))
     return tuple(values[s] for s in program.output_slots)
 
 

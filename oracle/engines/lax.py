@@ -3,7 +3,7 @@
 A row is `row(lax, op, result, policy, *operands)`: `lax` is the module, `result` the type that the op's rule gives,
 operands are JAX arrays or tracers. Where the engine's meaning is not lax's (column-major Reshape, the axis order of
 DotGeneral, implicit index axes), the row makes up the difference; what stays different is listed in
-`tests/agreement/differences.py`. JAX itself is not imported here.
+`tests/agreement/differences.py`. Extension ops are in `jax_extensions`. JAX itself is not imported here.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from oracle.engines import jax_extensions
 from tenferro_ref.dims import DimExpr, evaluate
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
@@ -328,4 +329,9 @@ def _shape_of(lax: Any, op: ShapeOf, result: TensorType, policy: Policy, x: Any)
 
 
 JAX.unsupported("the extent of the result depends on a value, which a traced function cannot say", DynamicTruncate)
-JAX.unsupported("an extension is no call of jax.lax", Extension)
+
+
+@JAX.row(Extension)
+def _extension(lax: Any, op: Extension, results: tuple[TensorType, ...], policy: Policy, *operands: Any) -> Any:
+    """The one row that is given all result types and gives all results: it may have several, and other calls than lax's."""
+    return jax_extensions.apply(op, results, *operands)

@@ -1,0 +1,215 @@
+"""Extension ops as calls of JAX: `jax.numpy.fft`, `jax.lax.linalg`, `jax.numpy.einsum` (SEMANTICS 6).
+
+A row is `row(op, types, *operands) -> results`, with the types of the results. Matrices are in the first two axes here and in
+the last two there. JAX has no errors for the values of a matrix: where the native runtime refuses one (singular, not positive
+definite, not finite), its result is not finite, or anything. JAX is imported by the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.extensions import einsum, fft, linalg
+from tenferro_ref.ops import Extension, TensorType
+
+Types: TypeAlias = tuple[TensorType, ...]
+Row: TypeAlias = Callable[..., Sequence[Any]]
+ROWS: dict[tuple[str, str], Row] = {}
+
+
+def apply(op: Extension, types: Types, *operands: Any) -> Sequence[Any]:
+    """The results of an extension op on JAX arrays or tracers.
+
+    Raises
+    ------
+    UnsupportedOp
+        JAX has no such op.
+    """
+    row = ROWS.get((op.family, op.op))
+    if row is None:
+        raise UnsupportedOp(op=op.op, reason=_MISSING.get(op.op, f"JAX knows nothing of family {op.family!r}"))
+    return row(op, types, *operands)
+
+
+def _jnp() -> Any:
+    return import_module("jax.numpy")
+
+
+def _lapack() -> Any:
+    return import_module("jax.lax.linalg")
+
+
+def _register(family: str, *names: str) -> Callable[[Row], Row]:
+    def add(row: Row) -> Row:
+        ROWS.update(dict.fromkeys([(family, name) for name in names], row))
+        return row
+
+    return add
+
+
+# --- fft, einsum ------------------------------------------------------------------------------------------------------
+
+
+@_register(fft.FAMILY, *fft.DTYPES)
+def _fft(op: Extension, types: Types, x: Any) -> Sequence[Any]:
+    jnp, (type_,) = _jnp(), types
+    if 0 in type_.shape:  # XLA's transform takes no empty operand
+        return [jnp.zeros(type_.shape, type_.dtype.value)]
+    spec = fft.transform(op, x.ndim)
+    return [getattr(jnp.fft, op.op)(x, n=spec.n, axis=spec.axis, norm=spec.norm.lower())]
+
+
+@_register(einsum.FAMILY, "einsum")
+def _einsum(op: Extension, types: Types, *operands: Any) -> Sequence[Any]:
+    """By JAX's own decomposition, along a path of its own; its output has no label twice."""
+    jnp, (type_,) = _jnp(), types
+    equation = einsum.parse(op)
+    text = f"{','.join(equation.inputs)}->{equation.kept}"
+    result = jnp.einsum(text, *(x.astype(type_.dtype.value) for x in operands), precision="highest")
+    if equation.output == equation.kept:
+        return [result]
+    index = np.indices(result.shape, sparse=True)
+    at = tuple(index[equation.kept.index(label)] for label in equation.output)
+    return [jnp.zeros(type_.shape, result.dtype).at[at].set(result)]
+
+
+# --- linalg -----------------------------------------------------------------------------------------------------------
+
+_MISSING = dict.fromkeys(("FullPivLu", "FullPivLuSolve"), "JAX has no elimination with full pivoting")
+
+
+def _linalg(*names: str) -> Callable[[Row], Row]:
+    """A row `row(op, *operands)` on matrices in the last two axes."""
+
+    def add(row: Row) -> Row:
+        def moved(op: Extension, types: Types, *operands: Any) -> Sequence[Any]:
+            jnp, batch = _jnp(), operands[0].ndim - 2
+            if 0 in operands[0].shape:
+                raise UnsupportedOp(op=op.op, reason="JAX's decompositions take no matrix without elements")
+            first = [jnp.moveaxis(x, range(x.ndim - batch), range(batch, x.ndim)) for x in operands]
+            results = row(op, *first)
+            return [jnp.moveaxis(r, range(batch), range(r.ndim - batch, r.ndim)) for r in results]
+
+        ROWS.update(dict.fromkeys([(linalg.FAMILY, name) for name in names], moved))
+        return row
+
+    return add
+
+
+def _transposed(x: Any) -> Any:
+    return _jnp().swapaxes(x, -1, -2)
+
+
+def _phase(x: Any) -> Any:
+    """x / |x|, and 1 for 0."""
+    jnp = _jnp()
+    size = jnp.abs(x)
+    return jnp.where(size == 0, 1, x / jnp.where(size == 0, 1, size)).astype(x.dtype)
+
+
+def _pivots(columns: Any) -> Any:
+    """The largest entry of each column, as a row."""
+    jnp = _jnp()
+    return jnp.take_along_axis(columns, jnp.abs(columns).argmax(-2)[..., None, :], -2)
+
+
+@_linalg("Cholesky")
+def _cholesky(op: Extension, a: Any) -> Sequence[Any]:
+    return [_lapack().cholesky(a, symmetrize_input=False)]
+
+
+def _factored(a: Any) -> tuple[Any, Any, Any, Any]:
+    """L and U in one matrix, pivots from 0, the order of the rows, the order's parity."""
+    jnp = _jnp()
+    packed, pivots, order = _lapack().lu(a)
+    exchanges = (pivots != jnp.arange(pivots.shape[-1])).sum(-1)
+    return packed, pivots, order, (1 - 2 * (exchanges % 2)).astype(a.dtype)
+
+
+@_linalg("Lu")
+def _lu(op: Extension, a: Any) -> Sequence[Any]:
+    jnp = _jnp()
+    packed, _, order, parity = _factored(a)
+    k = min(a.shape[-2:])
+    lower = jnp.tril(packed[..., :k], -1) + jnp.eye(a.shape[-2], k, dtype=a.dtype)
+    return [jnp.eye(a.shape[-2], dtype=a.dtype)[order], lower, jnp.triu(packed[..., :k, :]), parity]
+
+
+@_linalg("LuFactor")
+def _lu_factor(op: Extension, a: Any) -> Sequence[Any]:
+    packed, pivots, _, parity = _factored(a)
+    return [packed, pivots + 1, parity]
+
+
+@_linalg("LuSolvePrepared")
+def _lu_solve_prepared(op: Extension, a: Any, packed: Any, pivots: Any, b: Any) -> Sequence[Any]:
+    flags = linalg.config_of(op)
+    order = _lapack().lu_pivots_to_permutation(pivots - 1, packed.shape[-1])
+    rows = _jnp().argsort(order, axis=-1)
+    lower, upper = {"lower": True, "unit_diagonal": True}, {"lower": False, "unit_diagonal": False}
+
+    def permuted(x: Any, index: Any) -> Any:
+        return _jnp().take_along_axis(x, index[..., None], -2)
+
+    packed = packed.conj() if flags["conjugate_a"] else packed
+
+    def solve(x: Any, **triangle: bool) -> Any:
+        return _lapack().triangular_solve(packed, x, left_side=True, transpose_a=flags["transpose_a"], **triangle)
+
+    if flags["transpose_a"]:
+        return [permuted(solve(solve(b, **upper), **lower), rows)]
+    return [solve(solve(permuted(b, order), **lower), **upper)]
+
+
+@_linalg("Svd")
+def _svd(op: Extension, a: Any) -> Sequence[Any]:
+    u, values, vt = _lapack().svd(a, full_matrices=False)
+    if linalg.config_of(op)["gauge"] == "Raw":
+        return [u, values, vt]
+    phase = _phase(_pivots(u))
+    return [u * phase.conj(), values, vt * _transposed(phase)]
+
+
+@_linalg("SvdVals")
+def _svdvals(op: Extension, a: Any) -> Sequence[Any]:
+    return [_lapack().svd(a, full_matrices=False, compute_uv=False)]
+
+
+@_linalg("Qr")
+def _qr(op: Extension, a: Any) -> Sequence[Any]:
+    q, r = _lapack().qr(a, full_matrices=False)
+    if linalg.config_of(op)["gauge"] == "Raw":
+        return [q, r]
+    phase = _phase(_jnp().diagonal(r, axis1=-2, axis2=-1))[..., None, :]
+    return [q * phase, r * _transposed(phase.conj())]
+
+
+@_linalg("Eigh", "EighVals")
+def _eigh(op: Extension, a: Any) -> Sequence[Any]:
+    vectors, values = _lapack().eigh(a, lower=True, symmetrize_input=False)
+    if op.op == "EighVals":
+        return [values]
+    return [values, vectors if linalg.config_of(op)["gauge"] == "Raw" else vectors * _phase(_pivots(vectors)).conj()]
+
+
+@_linalg("Eig", "EigVals")
+def _eig(op: Extension, a: Any) -> Sequence[Any]:
+    return list(_lapack().eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=op.op == "Eig"))
+
+
+@_linalg("TriangularSolve")
+def _triangular_solve(op: Extension, a: Any, b: Any) -> Sequence[Any]:
+    return [_lapack().triangular_solve(a, b, **linalg.config_of(op))]
+
+
+@_linalg("Solve")
+def _solve(op: Extension, a: Any, b: Any) -> Sequence[Any]:
+    return [_jnp().linalg.solve(a, b)]
+
+
+__all__ = ["ROWS", "apply"]
