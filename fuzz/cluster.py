@@ -8,6 +8,8 @@ with its machine is run again elsewhere: its programs follow from the seed. Only
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import contextlib
 import importlib
 import logging
@@ -214,15 +216,21 @@ class _Office:
 
     def _take(self, errand: _Errand) -> None:
         status = errand.future.status
-        if status == "finished":
-            self._keep(errand.future.result())
-            self._in_vain = 0
-            return
-        if status != "error":  # "cancelled", "lost"
+        if status not in ("finished", "error"):  # "cancelled", "lost"
             raise self._lost(status)
-        error = errand.future.exception()
+        try:
+            if status == "finished":
+                self._keep(errand.future.result())
+                self._in_vain = 0
+                return
+            error = errand.future.exception()
+        except (OSError, asyncio.CancelledError, concurrent.futures.CancelledError) as gone:
+            raise self._lost(gone) from None
         if type(error).__name__ != "KilledWorker":
-            raise ClusterFault(where=self.address, detail=f"a task failed: {type(error).__name__}: {error}")
+            detail = (
+                f"a task failed: {type(error).__name__}: {error}; is tenferro-ref[dask] installed on every machine?"
+            )
+            raise ClusterFault(where=self.address, detail=detail)
         self._in_vain += 1
         if self._in_vain > _HOPELESS:
             detail = f"workers die again and again, and nothing gets done: {error}; `fuzz resume` goes on"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import sqlite3
 import sys
 import threading
@@ -17,23 +18,26 @@ import pytest
 
 from fuzz import cluster
 from fuzz.records import Campaign
-from fuzz.store import Store
+from fuzz.store import Store, Stream
 from fuzz.store.audit import audit
 from fuzz.store.recorded import recorded, shards
 from fuzz.torture import _differences
+from tenferro_ref.errors import UsageError
 from tests.e2e.command import assert_one_line_error
 from tests.fuzz.test_campaign_commands import NATIVE, fuzz
 from tests.libraries import module_or_skip
 
 
-@contextlib.contextmanager
-def local_cluster() -> Iterator[Any]:
-    """Two workers, each a process with one thread."""
-    distributed = module_or_skip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs="CRITICAL"
-    ) as found:
-        yield found
+def local_cluster(workers: int = 2, *, processes: bool = True) -> Any:
+    """Workers of one thread each."""
+    return module_or_skip("distributed").LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=processes,
+        protocol="tcp",
+        dashboard_address=":0",
+        silence_logs="CRITICAL",
+    )
 
 
 @contextlib.contextmanager
@@ -125,7 +129,29 @@ def test_bad_calls_write_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_machine_with_another_version_says_so() -> None:
-    host, content, files, error, _ = cluster.work_on(b"", "0.0.0", 0)
-    assert (bool(host), content, files) == (True, b"", [])
-    assert "not 0.0.0" in error
+def test_a_cluster_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_PATIENCE", 0.5)
+    with local_cluster(0) as found:
+        run = fuzz("run", tmp_path / "s.sqlite", *WHAT, "--scheduler", found.scheduler_address)
+    assert_one_line_error(run, 3, "no worker", f"dask worker {found.scheduler_address}", "fuzz resume")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [("__version__", "0.0.0", "not 0.0.0"), ("check_generator", "refuses", "generates other programs from seed 4")],
+)
+def test_a_machine_that_is_not_like_this_one_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, words: str
+) -> None:
+    def refuses(store: Store, stream: Stream) -> None:
+        if store.done(stream.id)[0]:
+            raise UsageError(detail="other programs")
+
+    monkeypatch.setattr(cluster, name, refuses if value == "refuses" else value)
+    store = tmp_path / "s.sqlite"
+    with local_cluster(1, processes=name == "__version__") as found:  # this process's version, not the other's
+        run = fuzz(
+            "run", store, "--seed", 4, "--programs", 2, *NATIVE, "--scheduler", found.scheduler_address, "--json"
+        )
+    assert_one_line_error(run, 3, f"machine {socket.gethostname()}", words)
+    assert sound(store).programs == 0
