@@ -167,7 +167,12 @@ def test_every_pass_finds_work_and_every_rule_fires(sample: list[Case]) -> None:
                 fired[f"{name}: {re.sub('slot [0-9]+|[0-9]+', '', change)}"] += 1
             if name == "TransposeFolding":
                 fired["TransposeFolding: declined"] += any(f == "dot: of Transpose" for f in describe(_as_case(result)))
+    for case in sample:
+        for change in run_passes(to_exec(case.program), ["AlgebraicLayoutSimplifier"])[0].changes:
+            fired[f"AlgebraicLayoutSimplifier: {re.sub('slot [0-9]+', '', change)}"] += 1
     rules = [
+        *(f"AlgebraicLayoutSimplifier: : identity {op} removed" for op in ("Transpose", "Reshape")),
+        "AlgebraicLayoutSimplifier: : reads , not its transpose in ",
         *(f"{name}: {what} to do" for name in DEFAULT_PIPELINE for what in ("something", "nothing")),
         *("TransposeFolding: : lhs", "TransposeFolding: : rhs", "TransposeFolding: declined"),
         # merging either side, both, before or after a transpose, and taking the merged axes apart again
