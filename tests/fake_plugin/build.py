@@ -1,6 +1,6 @@
 """Building the fake plugin, and libraries that are no plugins, with whatever C compiler is here.
 
-`FAKE_PJRT_MODE` and `FAKE_PJRT_TRIGGER` choose how the plugin misbehaves: `fake_plugin.c` lists the modes.
+`FAKE_PJRT_MODE`, `FAKE_PJRT_TRIGGER` and `FAKE_PJRT_ONCE` choose how the plugin misbehaves: `fake_plugin.c` lists the modes.
 """
 
 from __future__ import annotations

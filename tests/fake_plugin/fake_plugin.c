@@ -8,14 +8,15 @@
  * FAKE_PJRT_MODE chooses the misbehaviour, "name" or "name:argument":
  *   null_table, major_version, short_table[:BYTES]       the function table (the default cuts after PJRT_Compile)
  *   initialize_error, client_error, compile_error, execute_error, event_error, download_error   all [:CODE]
- *   compile_abort, compile_segv, compile_hang, execute_abort, execute_segv, execute_hang
+ *   {initialize,compile,execute}_{abort,segv,hang}       the process ends, or the call never returns
  *   offset[:N]                                           results are N (1) too large
  *   wrong_shape, wrong_dtype, fewer_outputs              results are not what was announced
  *   announce_shape, announce_dtype, announce_fewer       announcements are not what the program says
  *   row_major, no_host_layout                            a host_layout is ignored, or refused
  *   never_ready                                          execution and ready events never end
  *   leak[:MIB]                                           every execution leaks that much (1)
- * With FAKE_PJRT_TRIGGER set, what concerns programs happens only to programs that contain that text.
+ * With FAKE_PJRT_TRIGGER set, what concerns programs happens only to programs that contain that text; with FAKE_PJRT_ONCE
+ * set, a process ends or hangs only while the file of that name exists, which it removes.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,14 +76,19 @@ static Error* asked_for(const char* name) {
   return argument ? fail((int)number(argument, 13), "the fake plugin was asked to fail") : NULL;
 }
 
-static void misbehave(const char* when) {
+static bool asked_to(const char* when, const char* what) {
   char name[40];
-  snprintf(name, sizeof name, "%s_abort", when);
-  if (mode(name)) abort();
-  snprintf(name, sizeof name, "%s_segv", when);
-  if (mode(name)) *(volatile int*)8 = 1;
-  snprintf(name, sizeof name, "%s_hang", when);
-  if (mode(name)) for (;;) pause();
+  snprintf(name, sizeof name, "%s_%s", when, what);
+  const char* once = getenv("FAKE_PJRT_ONCE");
+  if (!mode(name) || (once && unlink(once))) return false;
+  fprintf(stderr, "some other line\nthe fake plugin was asked for %s\n", name);
+  return true;
+}
+
+static void misbehave(const char* when) {
+  if (asked_to(when, "abort")) abort();
+  if (asked_to(when, "segv")) *(volatile int*)8 = 1;
+  if (asked_to(when, "hang")) for (;;) pause();
 }
 
 /* --- errors, plugin, events --- */
@@ -101,6 +107,7 @@ CALL(Error*, error_get_code, Error* error; int code) {
 
 static Error* initialize(void* a) {
   (void)a;
+  misbehave("initialize");
   return asked_for("initialize_error");
 }
 

@@ -9,10 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from oracle.case import Case
+from oracle.executors import NativeExecutor, PjrtExecutor
 from oracle.isolation import Worker, WorkerSpec, wire
+from oracle.judge import Reference, judge
+from oracle.verdict import Verdict
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import PjrtCall, PluginLoad, ShapeMismatch, WorkerDied
+from tenferro_ref.ops import Transpose
 from tenferro_ref.pjrt import PluginRef
+from tenferro_ref.program import GraphBuilder
+from tests.fake_plugin.build import build_plain_library, c_compiler, write_text_library
 
 CODE = """module {
   func.func @main(%arg0: tensor<2x3xf64>) -> tensor<2x3xf64> {
@@ -70,6 +77,7 @@ def test_a_crash_is_reported_with_its_signal_and_the_worker_is_replaced(
         with pytest.raises(WorkerDied) as caught:
             w.request(request())
         assert caught.value.how == f"signal {signal}"
+        assert f"the fake plugin was asked for {mode}" in caught.value.stderr_tail.splitlines()
         assert w.deaths == death
 
 
@@ -80,6 +88,32 @@ def test_a_hang_ends_at_the_time_limit(worker: MakeWorker, mode: str) -> None:
     with pytest.raises(WorkerDied, match=r"timeout after 0\.5 s"):
         w.request(request())
     assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("mode", "how"),
+    [
+        ("initialize_abort", "signal SIGABRT"),
+        ("initialize_segv", "signal SIGSEGV"),
+        ("initialize_hang", "timeout after 3 s"),
+    ],
+)
+def test_a_plugin_that_does_not_survive_its_loading(worker: MakeWorker, mode: str, how: str) -> None:
+    w = worker(mode, start_seconds=3.0 if "hang" in mode else 60.0)
+    with pytest.raises(WorkerDied) as caught:
+        w.request(request())
+    assert caught.value.how == how
+    assert f"asked for {mode}" in caught.value.stderr_tail
+
+
+@pytest.mark.parametrize(
+    "mode", ["null_table", "short_table:20", "major_version", "initialize_error:14", "client_error:9"]
+)
+def test_a_plugin_that_cannot_be_used_is_the_clients_error(worker: MakeWorker, mode: str) -> None:
+    w = worker(mode)
+    with pytest.raises(PjrtCall):
+        w.request(request())
+    assert w.deaths == 0
 
 
 def test_a_leak_ends_at_the_memory_limit(worker: MakeWorker) -> None:
@@ -104,10 +138,43 @@ def test_a_plugin_that_breaks_the_contract_is_a_typed_error(worker: MakeWorker, 
         worker(mode).request(request())
 
 
-def test_a_plugin_that_cannot_be_loaded_is_the_loaders_error(tmp_path: Path) -> None:
-    with Worker("absent", WorkerSpec(PluginRef("absent", str(tmp_path / "no.so"), "test"))) as w:  # noqa: SIM117
-        with pytest.raises(PluginLoad, match=r"no\.so"):
-            w.request(request())
+@pytest.mark.parametrize("make", [lambda folder: folder / "no.so", build_plain_library, write_text_library])
+def test_a_plugin_that_cannot_be_loaded_is_the_loaders_error(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    if c_compiler() is None:
+        pytest.skip("no C compiler to build a library with")
+    file = make(tmp_path)
+    with (
+        Worker("odd", WorkerSpec(PluginRef("odd", str(file), "test"))) as w,
+        pytest.raises(PluginLoad, match=file.name),
+    ):
+        w.request(request())
+
+
+def test_every_misbehaviour_has_its_verdict(fake_library: Path) -> None:
+    """The plugin as an executor of a program that copies, so that what it gives by default is right."""
+    b = GraphBuilder()
+    case = Case.of(b.build(b.apply(Transpose((0, 1)), b.input("F64", (2, 3)))), [X])
+    reference = Reference(case, NativeExecutor())
+    found = {}
+    for mode in VERDICTS:
+        ref = PluginRef("fake", str(fake_library), "test", environment={"FAKE_PJRT_MODE": mode})
+        with Worker("fake", WorkerSpec(ref, request_seconds=1.0 if mode == "never_ready" else 30.0)) as w:
+            found[mode] = judge(PjrtExecutor("fake", ref, "parity", w), reference).verdict
+    assert found == VERDICTS
+
+
+VERDICTS = {
+    "": Verdict.PASS,
+    "offset": Verdict.MISMATCH,
+    "wrong_shape": Verdict.ERROR,
+    "wrong_dtype": Verdict.ERROR,
+    "fewer_outputs": Verdict.ERROR,
+    "compile_error:12": Verdict.UNSUPPORTED,
+    "execute_error:13": Verdict.ERROR,
+    "event_error:8": Verdict.ERROR,
+    "execute_abort": Verdict.CRASH,
+    "never_ready": Verdict.TIMEOUT,
+}
 
 
 @pytest.mark.parametrize("dtype", list(DType))

@@ -16,6 +16,7 @@ import pytest
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, InvalidArgument, PjrtCall, UnsupportedDType
 from tenferro_ref.pjrt import Client, Executable, HandleState, TensorSpec, load_plugin
+from tenferro_ref.pjrt.abi import ERROR_CODES
 from tests.pjrt.conftest import MakeClient, MakePlugin
 
 TYPE = "tensor<2x3xf32>"
@@ -86,6 +87,13 @@ def test_errors_become_exceptions(fake_client: MakeClient, mode: str, call: str,
     with pytest.raises(PjrtCall, match="asked to fail") as caught:
         compiled(fake_client(mode)).run([X, Y])
     assert (caught.value.call, caught.value.code) == (call, code)
+
+
+@pytest.mark.parametrize("code", range(1, len(ERROR_CODES) + 1))
+def test_every_code_has_its_name(fake_client: MakeClient, code: int) -> None:
+    with pytest.raises(PjrtCall) as caught:
+        compiled(fake_client(f"compile_error:{code}"))
+    assert caught.value.code == (ERROR_CODES[code] if code < len(ERROR_CODES) else f"code {code}")
 
 
 @pytest.mark.parametrize(
