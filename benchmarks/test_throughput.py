@@ -48,6 +48,7 @@ BATCH = 32
 #: Batches of a round: a few seconds each.
 BATCHES = {"parity": 2, "fast": 8}
 ROUNDS = 3
+INPUT_SETS = 16
 
 # --- one thing at a time ----------------------------------------------------------------------------------------------
 
@@ -134,7 +135,7 @@ class Bench:
         self.client.close()
         self.pool.close()
 
-    def check(self, seed: int, programs: int) -> list[tuple[Case, Answer]]:
+    def check(self, seed: int, programs: int, input_sets: int = 1) -> list[tuple[Case, Answer]]:
         """A campaign that triages nothing; what disagrees."""
         suspects: list[tuple[Case, Answer]] = []
 
@@ -144,7 +145,8 @@ class Bench:
 
         path = self.folder / f"{self.lane}-{seed}.sqlite"
         with Store(path, create=True) as store, mock.patch.object(campaign, "inspect", later):
-            stream = begin(store, Plan(seed, programs=programs, max_findings=0), self.selection)
+            plan = Plan(seed, programs=programs, batch=BATCH * input_sets, max_findings=0, input_sets=input_sets)
+            stream = begin(store, plan, self.selection)
             work(Worksite(store, stream, self.selection.executors, self.pool, threads=2), reduce_early=False)
             assert store.done(stream.id)[0] == programs
         return suspects
@@ -209,6 +211,25 @@ def test_campaign_beside_bare_loop(benchmark: Any, bench: Bench) -> None:
     if triage:
         info["triage ms a disagreement, CPU"] = statistics.median(1e3 * c.cpu for c in triage)
     _tell(benchmark, bench.lane, info)
+
+
+@pytest.mark.parametrize("bench", ["fast"], indirect=True)
+def test_input_sets(benchmark: Any, bench: Bench) -> None:
+    """One compile, many input sets: goal 1,000 checked (program, input set) pairs a second and core."""
+    pairs = 2 * BATCH * INPUT_SETS
+    costs: list[Cost] = []
+    seeds = iter(range(200, 1000))
+
+    def check() -> None:
+        costs.append(Cost.of(partial(bench.check, next(seeds), pairs, INPUT_SETS), bench.executor.worker))
+
+    benchmark.pedantic(check, rounds=1, warmup_rounds=1)
+    info = {
+        "pairs a second of CPU time": pairs / costs[-1].cpu,
+        "pairs a second": pairs / costs[-1].wall,
+        "input sets a program": INPUT_SETS,
+    }
+    _tell(benchmark, "input sets, fast", info)
 
 
 def test_two_workers(benchmark: Any, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.tensor import Array
 
 #: Points of the accuracy plot that one comparison contributes.
-SAMPLE = 32
+SAMPLE = 8
 
 
 def compare(
