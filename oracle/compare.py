@@ -27,6 +27,8 @@ def compare(
     strict: Sequence[Enclosure] | None,
     observed: Sequence[Array],
     native: Sequence[Array],
+    *,
+    brief: bool = False,
 ) -> Comparison:
     """Hold the outputs of an executor against enclosures.
 
@@ -40,9 +42,10 @@ def compare(
         The executor's outputs; a wrong number, dtype or shape of them is a mismatch of all elements.
     native
         The native answer, from which ULP distances are counted.
+    brief
+        Where something is outside, say how much and nothing else.
     """
     elements = sum(e.lo.size for e in reference)
-    decided = sum(int(e.decided.sum()) for e in reference)
     if len(observed) != len(reference):
         return _misfit(elements, None, str(len(reference)), str(len(observed)), "outputs")
     for i, (e, o) in enumerate(zip(reference, observed, strict=True)):
@@ -50,16 +53,17 @@ def compare(
             return _misfit(elements, i, e.dtype.name, str(o.dtype), "dtype")
         if o.shape != e.shape:
             return _misfit(elements, i, str(list(e.shape)), str(list(o.shape)), "shape")
-    outside = forgiven = 0
+    insides = [e.contains(o) for e, o in zip(reference, observed, strict=True)]
+    outside = elements - sum(int(np.count_nonzero(inside)) for inside in insides)
+    if outside and brief:
+        return Comparison(elements, outside=outside)
+    decided, forgiven = sum(int(np.count_nonzero(e.decided)) for e in reference), 0
     first: tuple[int, tuple[int, ...]] | None = None
     worst: float | None = None
     points: list[_Points] = []
-    for i, (e, o, n) in enumerate(zip(reference, observed, native, strict=True)):
-        inside = e.contains(o)
-        wrong = inside.size - int(np.count_nonzero(inside))
-        if wrong and first is None:
+    for i, (e, o, n, inside) in enumerate(zip(reference, observed, native, insides, strict=True)):
+        if outside and first is None and not inside.all():
             first = i, tuple(int(k) for k in np.argwhere(~inside)[0])
-        outside += wrong
         if strict is not None:
             forgiven += int(np.count_nonzero(inside & ~strict[i].contains(o)))
         if (e.dtype.is_float or e.dtype.is_complex) and o.size and n.shape == o.shape and n.dtype == o.dtype:

@@ -88,7 +88,7 @@ class Reference:
                 return comparison
         native = self.execution.outputs if isinstance(self.execution, Execution) else ()
         strict = self.enclosures(STRICT_MODEL)
-        comparison = compare(strict, None, outputs, native)
+        comparison = compare(strict, None, outputs, native, brief=model != STRICT_MODEL)
         if not comparison.outside:
             self._right.append((outputs, comparison))
         elif model != STRICT_MODEL:

@@ -6,6 +6,7 @@ import pytest
 from oracle.compare import SAMPLE, compare, compare_bits
 from oracle.enclosure import IEEE, XLA, enclose
 from oracle.ulp import ordinals, ulp_distance
+from oracle.verdict import Comparison
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Add, Compare, CompareDir, Convert, Exp, Log, Multiply, Negate, Sqrt
 from tenferro_ref.program import GraphBuilder
@@ -211,3 +212,13 @@ def test_ordinals_are_monotone(kind):
     x = kind([info.min, -1, -info.smallest_normal, -info.smallest_subnormal, 0, info.smallest_subnormal, 1, info.max])
     assert (np.diff(ordinals(x)) > 0).all()
     assert ordinals(kind([-0.0]))[0] == 0
+
+
+def test_in_brief_what_is_outside_is_counted_only_and_what_is_inside_said_in_full():
+    p, wrong = program(Exp()), np.exp(X)
+    e = enclose(p, [X], IEEE)
+    wrong[1:3] = 9
+    assert compare(e, None, [wrong], [wrong], brief=True) == Comparison(4, outside=2)
+    good = [np.exp(X.astype(np.float64)).astype(F32)]
+    assert compare(e, None, good, good, brief=True) == compare(e, None, good, good)
+    assert compare(e, None, good, good).widths
