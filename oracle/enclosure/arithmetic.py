@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from oracle.enclosure import integers
-from oracle.enclosure.formats import Array, Format, outward, quantum, sum_outward
+from oracle.enclosure.formats import FORMATS, Array, Format, quantum, sum_outward
 from oracle.enclosure.rule import ENCLOSE, Bounds, Context
 from oracle.enclosure.value import (
     Enclosure,
@@ -39,9 +39,6 @@ from tenferro_ref.ops import (
     Select,
     Sign,
 )
-
-#: A rewritten chain of divisions rounds two or three times where the real quotient is rounded once.
-CHAIN_ULPS = 3
 
 
 def may_be_positive(x: Enclosure) -> Array:
@@ -115,16 +112,41 @@ def accumulated(c: Context, t: Terms, addend: Enclosure) -> Enclosure:
     """A contraction and an addend as one sum in any order; nothing where the addend is not finite or a sum may overflow."""
     f = c.format
     size_lo, size_hi = t.size_lo + np.abs(addend.lo), t.size_hi + np.abs(addend.hi)
-    gamma = (t.count + 1) * f.unit / (1 - (t.count + 1) * f.unit) + 4 * f.wide_unit
     least = (f.min_normal if c.model.flush else f.least_denormal) * 2 * (t.count + 1)
-    low = f.least_at_or_above(t.lo + addend.lo - gamma * size_lo - least)
-    high = f.greatest_at_or_below(t.hi + addend.hi + gamma * size_hi + least)
+    sum_lo, sum_hi = t.lo + addend.lo, t.hi + addend.hi
+    # one product less than `t.count`, but the addend more
+    low, high = (any_order(f, np.abs(s), size, t.count - 1, True) + 4 * f.wide_unit * size + least
+                 for s, size in ((sum_lo, size_lo), (sum_hi, size_hi)))  # fmt: skip
+    low, high = f.least_at_or_above(sum_lo - low), f.greatest_at_or_below(sum_hi + high)
     exact = np.maximum(size_lo, size_hi) * f.unit < np.minimum(t.quantum, _least_bits(addend))
     usable = ~exact & np.isfinite(size_lo) & np.isfinite(size_hi) & (np.maximum(size_lo, size_hi) < f.max / 2)
     low, high = np.where(usable, low, np.nan), np.where(usable, high, np.nan)
     never = np.zeros(low.shape, bool)
     made = build(c.model, c.dtype, low, high, never, ~never, (low < 0) & (high >= 0))
     return replace(made, nan=never)
+
+
+def any_order(
+    f: Format, total: Array, size: Array, additions: int, products: bool, partial: Array | None = None
+) -> Array:
+    """Largest error of a sum that is evaluated in any order.
+
+    Parameters
+    ----------
+    total, size
+        Magnitude of the sum, and the sum of the magnitudes of the terms (wide).
+    products
+        Each term is a product that may be rounded first.
+    partial
+        Bound of the magnitudes of all partial sums together, without the last; by default each is bounded by the greater
+        of the positive and of the negative terms.
+    """
+    rounded = additions + products
+    gamma = rounded * f.unit / (1 - rounded * f.unit) if rounded * f.unit < 0.5 else np.inf
+    if partial is None:
+        partial = max(additions - 1, 0) * (size + total) / 2
+    # partial sums are themselves off by gamma at most
+    return f.unit * (total + partial + (products + max(additions, 0) * gamma) * size)
 
 
 def _fused(f: Format, product: Unrounded, addend: Enclosure) -> Bounds:
@@ -160,6 +182,8 @@ def product_bounds(wide: Any, x: Enclosure, y: Enclosure) -> Bounds:
     lo, hi = _products(xl, xh, yl, yh)
     if x.is_point and y.is_point:
         return lo, hi
+    if x is y:  # a square
+        lo = np.where((xl < 0) & (xh > 0), 0, np.fmin(xl * xl, xh * xh))
     # 0 * finite where every corner is 0 * inf
     zero = (may_be_zero(x) & may_be_finite(y)) | (may_be_zero(y) & may_be_finite(x))
     if zero.any():
@@ -186,21 +210,44 @@ def multiply(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     result = build(c.model, c.dtype, lo, hi, nan, *_zero_signs(x, y))
     if not c.model.contract:
         return result
-    raw = _unrounded_product(f, x, y, exact_low, exact_high)
-    alternative = _regrouped_product(f, x, y) if c.model.rewrite else None
-    if alternative is not None:
-        # where each factor and the product are exact, so is every grouping: parts of the product have no more bits than it
-        kept = _exactly(x) & _exactly(y) & (raw[0] == raw[1]) & (raw[0] == lo) & (raw[1] == hi)
-        single: Array = raw[0]
-        down, up = (np.asarray(np.where(kept, single, v), v.dtype) for v in alternative)
-        lo, hi = np.fmin(lo, f.nearest(down)), np.fmax(hi, f.nearest(up))
-        raw = (
-            np.where(np.isnan(down), raw[0], np.fmin(raw[0], down)),
-            np.where(np.isnan(up), raw[1], np.fmax(raw[1], up)),
-        )
-        pos, neg = _zero_signs(x, y)
-        result = build(c.model, c.dtype, lo, hi, nan, pos, neg | (x.neg_zero & y.neg_zero))  # sqrt(-0) sqrt(-0) as -0
-    return replace(result, unrounded=Unrounded("product", *raw, shared(x, y) or shared(y, x)))
+    low, high = _unrounded_product(f, x, y, exact_low, exact_high)
+    scaled = shared(x, y) or shared(y, x)
+    chain = _regrouped_product(f, x, y) if c.model.rewrite else None
+    if chain is None:
+        return replace(result, unrounded=Unrounded("product", low, high, scaled, None, _roundings(x, y)))
+    real_low, real_high, roundings = chain
+    down, up = slipped(f, roundings - 1, real_low, real_high)
+    # where each factor and the product are exact, so is every grouping: parts of the product have no more bits than it
+    kept = _exactly(x) & _exactly(y) & (low == high) & (low == lo) & (high == hi)
+    down, up, real_low, real_high = (np.asarray(np.where(kept, low, v)) for v in (down, up, real_low, real_high))
+    lo, hi = np.fmin(lo, f.nearest(down)), np.fmax(hi, f.nearest(up))
+    low, high = np.fmin(low, down), np.fmax(high, up)
+    empty = np.isnan(real_low) | np.isnan(real_high)
+    real = np.where(empty, low, real_low), np.where(empty, high, real_high)
+    pos, neg = _zero_signs(x, y)
+    result = build(c.model, c.dtype, lo, hi, nan, pos, neg | (x.neg_zero & y.neg_zero))  # sqrt(-0) sqrt(-0) as -0
+    return replace(result, unrounded=Unrounded("product", low, high, scaled, real, roundings))
+
+
+def slipped(f: Format, roundings: Array | float, low: Array, high: Array) -> Bounds:
+    """Wide bounds of what [low, high], off by some units of the wide type, may be after so many roundings."""
+    roundings = np.maximum(roundings, 0)
+    off = roundings * f.unit / (1 - roundings * f.unit) + 8 * f.wide_unit
+    return low - off * np.abs(low), high + off * np.abs(high)
+
+
+def _roundings(x: Enclosure, y: Enclosure) -> Array | float:
+    """One for a product; none for that with a power of two, whatever it is grouped with."""
+    if not (x.const or y.const):
+        return 1.0
+    return np.where(_is_power(x) | _is_power(y), 0.0, 1.0)
+
+
+def _is_power(x: Enclosure) -> Array:
+    """Known to be a power of two, or its negative, and no quotient that other factors may go into."""
+    if x.unrounded is not None and not x.const:
+        return np.zeros(x.shape, bool)
+    return np.asarray((x.lo == x.hi) & (np.abs(np.frexp(x.lo)[0]) == 0.5) & np.isfinite(x.lo))
 
 
 def _exactly(x: Enclosure) -> Array:
@@ -214,19 +261,25 @@ def shared(x: Enclosure, other: Enclosure) -> bool:
     return x.const or x.repeated or x.lo.size < other.lo.size
 
 
-def _regrouped_product(f: Format, x: Enclosure, y: Enclosure) -> Bounds | None:
-    """Wide bounds of what (x * c) * (y * d) as (x * y) * (c * d), or sqrt(x) * sqrt(x) as x, may give; NaN where empty."""
+def _regrouped_product(f: Format, x: Enclosure, y: Enclosure) -> tuple[Array, Array, Array | float] | None:
+    """The real value of (x * c) * (y * d), which may become (x * y) * (c * d), or of sqrt(x) * sqrt(x), which may become x.
+
+    Wide bounds, NaN where empty, and the roundings of any grouping.
+    """
     xu, yu = x.unrounded, y.unrounded
-    if xu is not None and yu is not None and xu.kind == yu.kind == "root":
-        ulps = 4 * f.wide_unit / f.unit
-    elif (xu is not None and xu.regroups and (shared(y, x) or (yu is not None and yu.regroups))) or (
+    roots = xu is not None and yu is not None and xu.kind == yu.kind == "root"
+    regrouped = (xu is not None and xu.regroups and (shared(y, x) or (yu is not None and yu.regroups))) or (
         yu is not None and yu.regroups and shared(x, y)
-    ):
-        ulps = CHAIN_ULPS
-    else:
+    )
+    if not (roots or regrouped):
         return None
-    a, b = (v if u is None or v.const else replace(v, lo=u.lo, hi=u.hi) for v, u in ((x, xu), (y, yu)))
-    return outward(f, ulps, *product_bounds(f.wide, a, b))
+    roundings = _roundings(x, y)
+    factors = []
+    for v, u in ((x, xu), (y, yu)):
+        chained = u is not None and not v.const
+        factors.append(replace(v, lo=u.chain[0], hi=u.chain[1]) if chained and u is not None else v)
+        roundings = roundings + u.roundings if chained and u is not None else roundings
+    return *product_bounds(f.wide, *factors), 1.0 if roots else roundings
 
 
 def _unrounded_product(f: Format, x: Enclosure, y: Enclosure, exact_low: Array, exact_high: Array) -> Bounds:
@@ -320,14 +373,22 @@ def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         xu = None
     if yu is not None and yu.kind == "product":
         yu = None
-    xl, xh = (x.lo.astype(w), x.hi.astype(w)) if xu is None else (np.fmin(x.lo, xu.lo), np.fmax(x.hi, xu.hi))
-    yl, yh = (y.lo.astype(w), y.hi.astype(w)) if yu is None else (np.fmin(y.lo, yu.lo), np.fmax(y.hi, yu.hi))
-    real_low, real_high = bounds(xl, xh, yl, yh)
-    real_low, real_high = np.nextafter(real_low, w(-np.inf)), np.nextafter(real_high, w(np.inf))
+    rounded = [(v.lo.astype(w), v.hi.astype(w)) for v in (x, y)]
+    plain = bounds(*rounded[0], *rounded[1])
+    real = plain
+    once = _is_power(y)
+    roundings: Array | float = np.where(once, 0.0, 1.0 + outer)
+    last = slipped(f, np.where(once, 0.0, outer), *plain)  # a product with a rounded reciprocal, if one is taken
     if xu is not None or yu is not None:
-        ulps = CHAIN_ULPS + (c.budget("Rsqrt") if yu is not None and yu.kind == "root" else 0)
-        wider = widen(f, ulps, real_low, real_high, low, high)
-        low, high = np.where(halved, low, wider[0]), np.where(halved, high, wider[1])
+        ends = [e if u is None else u.chain for e, u in zip(rounded, (xu, yu), strict=True)]
+        real = bounds(*ends[0], *ends[1])
+        for u in (xu, yu):
+            # x / sqrt(y) is x rsqrt(y), whose budget in ULPs is at most twice that in units
+            roundings = roundings + (0 if u is None else 2 * c.budget("Rsqrt") if u.kind == "root" else u.roundings)
+        down, up = slipped(f, roundings - 1, *real)
+        low = np.where(halved, low, np.fmin(low, f.nearest(down)))
+        high = np.where(halved, high, np.fmax(high, f.nearest(up)))
+        last = np.fmin(last[0], down), np.fmax(last[1], up)
     if outer:  # x * (1 / y), the reciprocal rounded
         for end in (y.lo,) if y.is_point else (y.lo, y.hi):
             reciprocal = f.nearest(1 / end)
@@ -337,19 +398,14 @@ def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
             alt_low, alt_high = _products(x.lo, x.lo if x.is_point else x.hi, reciprocal, reciprocal)
             low, high = np.fmin(low, f.nearest(alt_low)), np.fmax(high, f.nearest(alt_high))
     result = build(c.model, c.dtype, low, high, nan, *_zero_signs(x, y))
-    scaled = outer or x.const
-    if scaled:  # as a product with a rounded reciprocal
-        real_low, real_high = outward(f, 1, real_low, real_high)
-        real_low, real_high = np.where(halved, low, real_low), np.where(halved, low, real_high)
-    empty = np.isnan(real_low)
-    bounds_of_real = np.where(empty, np.inf, real_low), np.where(empty, -np.inf, real_high)
-    return replace(result, unrounded=Unrounded("quotient", *bounds_of_real, scaled))
+    empty = np.isnan(last[0]) | np.isnan(real[0])
 
+    def known(ends: Bounds) -> Bounds:
+        least, greatest = (np.where(halved, low, v) for v in ends)
+        return np.where(empty, np.inf, least), np.where(empty, -np.inf, greatest)
 
-def widen(f: Format, ulps: float, real_low: Array, real_high: Array, low: Array, high: Array) -> Bounds:
-    """Hull of [low, high] and the real bounds taken `ulps` outward."""
-    down, up = outward(f, ulps, real_low, real_high)
-    return np.fmin(low, f.nearest(down)), np.fmax(high, f.nearest(up))
+    memory = Unrounded("quotient", *known(last), outer or x.const, known(real), np.where(halved, 0.0, roundings))
+    return replace(result, unrounded=memory)
 
 
 def _broadcast(x: Enclosure, y: Enclosure) -> tuple[Enclosure, Enclosure]:
@@ -375,7 +431,7 @@ def _negate(op: Op, c: Context, x: Enclosure) -> Enclosure:
         x.neg_zero,
         x.pos_zero,
         x.const,
-        None if u is None else Unrounded(u.kind, -u.hi, -u.lo, u.scaled),
+        None if u is None else -u,
         None if t is None else Terms(-t.hi, -t.lo, t.size_hi, t.size_lo, t.quantum, t.count, t.contraction),
     )
 
@@ -459,6 +515,13 @@ def _compare(op: Compare, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         can, must = x.lo < y.hi, x.hi < y.lo
     else:
         can, must = x.lo <= y.hi, x.hi <= y.lo
+    if x is y and x.dtype.is_float:  # one value, read twice; of a denormal one reading may be zero
+        least = FORMATS[x.dtype].min_normal if c.model.flush else 0.0
+        steady = (x.lo >= least) | (x.hi <= -least) | (least == 0)
+        if op.dir in (CompareDir.Lt, CompareDir.Gt):
+            can = can & ~steady
+        else:
+            must = must | steady
     return three_valued(can & some, ~must | x.nan | y.nan)
 
 

@@ -20,7 +20,7 @@ from oracle.enclosure.arithmetic import add, multiply
 from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.moves import concatenated
 from oracle.enclosure.rule import ENCLOSE, Context, Rule
-from oracle.enclosure.value import Enclosure, build, point, rectangle, three_valued
+from oracle.enclosure.value import Enclosure, build, exact, point, rectangle, three_valued
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import (
     Abs,
@@ -169,6 +169,38 @@ def anything(x: Enclosure, mask: Array, *, signs: bool = False) -> Enclosure:
     return rectangle(*map(opened, x.parts))
 
 
+def nothing(x: Enclosure, mask: Array) -> Enclosure:
+    """Certainly NaN, both parts, where the mask holds."""
+    if not mask.any():
+        return x
+
+    def emptied(p: Enclosure) -> Enclosure:
+        lo, hi = np.where(mask, np.inf, p.lo), np.where(mask, -np.inf, p.hi)
+        return replace(p, lo=lo, hi=hi, nan=p.nan | mask, pos_zero=p.pos_zero & ~mask, neg_zero=p.neg_zero & ~mask)
+
+    return rectangle(*map(emptied, x.parts))
+
+
+def _reach(x: Enclosure) -> Array:
+    """Largest magnitude of a part, but for NaN."""
+    return np.asarray(np.maximum.reduce([np.where(p.empty, 0, np.maximum(-p.lo, p.hi)) for p in x.parts]))
+
+
+def spoiled(f: Format, x: Enclosure, y: Enclosure) -> Array:
+    """Where both parts of a product, or of a sum of four products in any form, are NaN.
+
+    A NaN in either part of a factor goes into both parts of the product; Annex G makes a number of two NaN only where a
+    factor or one of the four products is infinite. A real factor may stay real: then only its own NaN does that.
+    """
+    certain = np.zeros((), bool)
+    for v, other in ((x, y), (y, x)):
+        if v.imag is None or other.imag is not None:
+            certain = certain | np.logical_or.reduce([p.empty for p in v.parts])
+    if not certain.any():
+        return certain
+    return np.asarray(certain & (_reach(x) * _reach(y) < f.max) & np.isfinite(_reach(x)) & np.isfinite(_reach(y)))
+
+
 @COMPLEX.row(Add)
 def _add(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     both = x.imag is not None and y.imag is not None
@@ -191,7 +223,8 @@ def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     im = add(real, multiply(real, a, q), multiply(real, b, p))
     # Annex G makes an infinity of two NaN
     wild = (re.nan & im.nan) | (~finite & stays_real)
-    return anything(rectangle(re, im), wild, signs=stays_real or c.model.rewrite)
+    made = anything(rectangle(re, im), wild, signs=stays_real or c.model.rewrite)
+    return nothing(made, spoiled(real.format, x, y))
 
 
 @COMPLEX.row(DotGeneral)
@@ -210,8 +243,21 @@ def _dot_general(op: DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Encl
         return ENCLOSE[DotGeneral](wider, real_context(c), rows, columns)
 
     made = rectangle(contracted(p, _negated(c, q)), contracted(q, p))
+    finite = certainly_finite(made)
+    if finite.all():
+        return made
     # BLAS scales its result by 1 + 0i, which makes NaN of an infinity
-    return anything(made, ~certainly_finite(made))
+    made = anything(made, ~finite)
+    sizes, holes = zip(*((_reach(v), np.logical_or.reduce([p.empty for p in v.parts])) for v in (x, y)), strict=True)
+    largest = [np.max(s, initial=0, where=np.isfinite(s)) for s in sizes]
+    if not largest[0] * largest[1] < real_context(c).format.max:
+        return made
+    # a term that is NaN in both parts, as in `spoiled`
+    certain = np.zeros(made.shape, bool)
+    for k in (0, 1):
+        masks = [exact(DType.Bool, np.isfinite(s) & (holes[i] if i == k else True)) for i, s in enumerate(sizes)]
+        certain |= ENCLOSE[DotGeneral](op, replace(c, dtype=DType.Bool), *masks).lo != 0
+    return nothing(made, certain)
 
 
 # --- balls ----------------------------------------------------------------------------------------------------------
@@ -295,7 +341,9 @@ def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     divisor = np.where(ok, d.mid, 1)
     quotient = n.mid / divisor
     rad = (n.rad + np.abs(quotient) * d.rad) / np.where(ok, d.least, 1) * (1 + 8 * f.wide_unit)
-    return enclosed(c, c.budget("Divide"), Ball(quotient, rad, ok))
+    # Annex G: of a zero divisor comes an infinity
+    divisible = np.logical_or.reduce([(p.lo > 0) | (p.hi < 0) for p in y.parts])
+    return nothing(enclosed(c, c.budget("Divide"), Ball(quotient, rad, ok)), spoiled(f, x, y) & divisible)
 
 
 @COMPLEX.row(ReduceProd)
@@ -335,15 +383,18 @@ def _abs(op: Op, c: Context, x: Enclosure) -> Enclosure:
     parts = [(np.where(p.lo * p.hi <= 0, 0, np.minimum(np.abs(p.lo), np.abs(p.hi))),
               np.maximum(np.abs(p.lo), np.abs(p.hi))) for p in x.parts]  # fmt: skip
     ok = certainly_finite(x)
+    infinite = np.logical_or.reduce([(v.lo == v.hi) & np.isinf(v.lo) & ~v.nan for v in x.parts])
+    infinite &= ~np.logical_or.reduce([v.nan for v in x.parts])
+    lost = np.logical_or.reduce([v.empty for v in x.parts]) & np.isfinite(_reach(x))
     (a, b), (p, q) = (tuple(np.where(ok, v, 0).astype(f.wide) for v in part) for part in parts)
     low, high = np.hypot(a, p), np.hypot(b, q)
     point_like = (a == b) & (p == q)
     lo, hi = functions.budgeted(f, c.model.budget("Abs", c.dtype.complex), low, high, 0.0)
     zero = point_like & (low == 0)
     lo, hi = np.where(ok, np.where(zero, 0, lo), 0.0), np.where(ok, np.where(zero, 0, hi), np.inf)
-    return build(
-        c.model, c.dtype, lo.astype(float), hi.astype(float), ~ok, ~point_like | zero | ~ok | (lo <= 0), ~(ok | ~ok)
-    )
+    lo, hi = np.where(lost | infinite, np.inf, lo), np.where(lost, -np.inf, hi)
+    positive = ~point_like | zero | ~ok | (lo <= 0)
+    return build(c.model, c.dtype, lo.astype(float), hi.astype(float), ~ok & ~infinite, positive, ~(ok | ~ok))
 
 
 @COMPLEX.row(Sign)
@@ -355,13 +406,14 @@ def _sign(op: Op, c: Context, x: Enclosure) -> Enclosure:
     inside = (z.least > f.min_normal / f.unit) & (z.size < f.max / 2)
     modulus = np.where(inside, np.abs(z.mid), 1)
     made = enclosed(c, c.budget("Sign"), Ball(z.mid / modulus, 2 * z.rad / modulus, z.ok & inside))
+    made = nothing(made, _undefined(x))
     if not zero.any():
         return made
 
-    def nothing(p: Enclosure) -> Enclosure:
+    def still(p: Enclosure) -> Enclosure:
         return replace(p, lo=np.where(zero, 0.0, p.lo), hi=np.where(zero, 0.0, p.hi), nan=p.nan & ~zero)
 
-    return rectangle(*map(nothing, made.parts))
+    return rectangle(*map(still, made.parts))
 
 
 def _entire(name: type[Op], f: Callable[[Array], Array], grown: Callable[[Ball], Array]) -> None:
@@ -370,7 +422,16 @@ def _entire(name: type[Op], f: Callable[[Array], Array], grown: Callable[[Ball],
     @COMPLEX.row(name)
     def rule(op: Op, c: Context, x: Enclosure) -> Enclosure:
         z = ball(real_context(c).format, x)
-        return enclosed(c, c.budget(op.name), Ball(f(z.mid), _none(z, grown(z)), z.ok))
+        return nothing(enclosed(c, c.budget(op.name), Ball(f(z.mid), _none(z, grown(z)), z.ok)), _undefined(x))
+
+
+def _undefined(x: Enclosure) -> Array:
+    """Where C99 and every formula give NaN in both parts of a function: of NaN, and an ordinary number or another NaN."""
+    re, im = x.parts
+    if not (re.nan.any() or im.nan.any()):
+        return np.zeros((), bool)
+    plain = [~p.nan & np.isfinite(p.lo) & np.isfinite(p.hi) & ((p.lo > 0) | (p.hi < 0)) for p in (re, im)]
+    return np.asarray((re.empty & (im.empty | plain[1])) | (im.empty & plain[0]))
 
 
 def _none(z: Ball, rad: Array) -> Array:
@@ -390,7 +451,9 @@ def _tanh(op: Op, c: Context, x: Enclosure) -> Enclosure:
     a = np.clip(z.mid.real, -40, 40)  # |cosh| grows with |a|
     least = np.abs(np.cosh(_complex(a, z.mid.imag))) - z.rad * np.cosh(np.abs(a) + z.rad)
     ok = z.ok & ((z.rad == 0) | ((z.rad < 1) & (least > 0)))
-    return enclosed(c, c.budget("Tanh"), Ball(np.tanh(z.mid), _none(z, z.rad / np.where(ok, least, 1) ** 2), ok))
+    made = enclosed(c, c.budget("Tanh"), Ball(np.tanh(z.mid), _none(z, z.rad / np.where(ok, least, 1) ** 2), ok))
+    # far from the imaginary axis a formula may have +-1 whatever the imaginary part is
+    return nothing(made, _undefined(x) & x.parts[0].empty)
 
 
 def sides(z: Ball) -> tuple[Ball, ...]:
@@ -437,7 +500,7 @@ def _cut(name: type[Op], f: Callable[[Ball], Ball]) -> None:
     @COMPLEX.row(name)
     def rule(op: Op, c: Context, x: Enclosure) -> Enclosure:
         z = ball(real_context(c).format, x)
-        return enclosed(c, c.budget(op.name), *map(f, sides(z)))
+        return nothing(enclosed(c, c.budget(op.name), *map(f, sides(z))), _undefined(x))
 
 
 _cut(Log, logarithm)
@@ -456,7 +519,7 @@ def _log1p(op: Op, c: Context, x: Enclosure) -> Enclosure:
         near = (np.abs(re) < 0.5) & (np.abs(im) < 0.5)
         accurate = np.log1p(np.where(near, re * (2 + re) + im * im, 0)) / 2
         balls.append(replace(found, mid=_complex(np.where(near, accurate, found.mid.real), found.mid.imag)))
-    return enclosed(c, c.budget("Log1p"), *balls)
+    return nothing(enclosed(c, c.budget("Log1p"), *balls), _undefined(x))
 
 
 @COMPLEX.row(Pow)

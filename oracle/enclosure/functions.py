@@ -140,7 +140,9 @@ def _sqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
     real_low = np.nextafter(np.sqrt(np.maximum(inside.lo, 0.0).astype(w)), w(-np.inf))
     real_high = np.nextafter(np.sqrt(np.maximum(inside.hi, 0.0).astype(w)), w(np.inf))
     # exact at 0 and inf; elsewhere a root is far from both
-    real_low, real_high = np.where(low == 0, low, real_low), np.where(np.isinf(low), low, real_high)
+    real_low, real_high = (
+        np.where((v == 0) | np.isinf(v), v, real) for v, real in ((low, real_low), (high, real_high))
+    )
     none = inside.lo > inside.hi
     return replace(
         result,

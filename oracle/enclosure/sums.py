@@ -1,7 +1,8 @@
 """Rules of the reductions and of DotGeneral: bounds that hold for every order of evaluation.
 
-For n terms summed in any order, |computed - sum x| <= (n-1) u sum|x|, and <= n u sum|ab| for sums of n products, with or
-without FMA (Jeannerod and Rump 2013). Where all terms are multiples of one quantum and few enough, every order is exact.
+An addition is off by at most u of its result, which is a partial sum of at most the positive, or the negative terms: their
+sum over the additions of any tree bounds the error (`any_order`), and is less than (n-1) u sum|x|. Where all terms are
+multiples of one quantum and few enough, every order is exact.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import numpy as np
 from oracle.enclosure import integers
 from oracle.enclosure.arithmetic import (
     add,
+    any_order,
     may_be_infinite,
     may_be_negative,
     may_be_zero,
     multiply,
     product_bounds,
 )
-from oracle.enclosure.formats import Array, Format, quantum
+from oracle.enclosure.formats import Array, quantum
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import INT_RANGE, Enclosure, Terms, Unrounded, build, everything, exact, hull
 from tenferro_ref.dtype import DType
@@ -28,14 +30,18 @@ from tenferro_ref.ops import DotGeneral, ReduceMax, ReduceMin, ReduceProd, Reduc
 
 #: Products of a contraction that are held at once.
 CHUNK = 2**20
+#: Terms that are sorted for a closer bound of their partial sums.
+SORTED = 2**15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Addends:
     """What is summed over the last axis: wide bounds of each term, its NaN, the zeros that it may be.
 
-    `size_lo`, `size_hi` are magnitudes that rounding errors are counted from at either bound, `count` is how many roundings a term may go through; `quantum` divides every term (0: unknown); `underflow` is the
-    absolute error that each term may bring with it; `merged`: each is itself a sum, whose terms may meet in any order.
+    `size_lo`, `size_hi` are magnitudes that rounding errors are counted from at either bound, `count` is how many roundings a
+    term may go through; `quantum` divides every term (0: unknown); `underflow` is the absolute error that each term may bring
+    with it; `merged`: each is itself a sum, whose terms may meet in any order; `products`: each may be rounded before it is
+    added.
     """
 
     lo: Array
@@ -49,6 +55,7 @@ class Addends:
     quantum: Array
     underflow: float
     merged: bool = False
+    products: bool = False
 
 
 def _any(a: Array) -> Array:
@@ -88,15 +95,17 @@ def sum_of(c: Context, x: Enclosure) -> Enclosure:
     if c.model.rewrite and x.terms is not None:  # a sum of sums may be one sum
         t = x.terms
         merged = _terms_of(c, x)
+        known = np.isfinite(t.size_lo) & np.isfinite(t.size_hi)
         merged = replace(
             merged,
-            lo=np.where(np.isfinite(t.lo), t.lo, merged.lo),
-            hi=np.where(np.isfinite(t.hi), t.hi, merged.hi),
-            size_lo=t.size_lo,
-            size_hi=t.size_hi,
+            lo=np.where(known, t.lo, merged.lo),
+            hi=np.where(known, t.hi, merged.hi),
+            size_lo=np.where(known, t.size_lo, merged.size_lo),
+            size_hi=np.where(known, t.size_hi, merged.size_hi),
             count=n * t.count - 1,
             quantum=t.quantum.min(-1),
             merged=True,
+            products=t.contraction,
         )
         alternative = total(c, merged)
         result = replace(hull(result, alternative), terms=alternative.terms)
@@ -121,33 +130,40 @@ def _terms_of(c: Context, x: Enclosure) -> Addends:
     if u is not None and u.contractible and c.model.contract:
         single = single & (u.lo == lo) & (u.hi == hi)
         lo, hi = np.fmin(u.lo, lo), np.fmax(u.hi, hi)
-    lo, hi = lo.astype(w), hi.astype(w)
+    one = lo is hi
+    lo = lo.astype(w)
+    hi = lo if one else hi.astype(w)
+    size = np.abs(lo)
     q = np.where(single.all(-1), quantum(x.lo).min(-1, initial=np.inf), 0.0)
     n = x.shape[-1]
     flush = c.format.min_normal if c.model.flush else 0.0
-    return Addends(lo, hi, x.nan, x.pos_zero, x.neg_zero, np.abs(lo), np.abs(hi), n - 1, q, flush)
+    return Addends(lo, hi, x.nan, x.pos_zero, x.neg_zero, size, size if one else np.abs(hi), n - 1, q, flush)
 
 
 def total(c: Context, t: Addends) -> Enclosure:
     """The sum in any order."""
     f = c.format
     n = t.lo.shape[-1]
-    finite_lo, finite_hi = np.isfinite(t.lo), np.isfinite(t.hi)
-    all_finite = bool(finite_lo.all() and finite_hi.all())
-    lo = t.lo if all_finite else np.where(finite_lo, t.lo, 0)
-    hi = t.hi if all_finite else np.where(finite_hi, t.hi, 0)
-    # t + gamma |t| grows with t: the error at a bound is counted from the sizes at that bound
-    size_lo, size_hi = (np.where(np.isfinite(s), s, 0).sum(-1) for s in (t.size_lo, t.size_hi))
-    size = np.maximum(size_lo, size_hi)
+    finite = np.isfinite(t.lo) & np.isfinite(t.hi)
+    all_finite = bool(finite.all())
     # the wide sums themselves are off by n units of the wide type
     noise = 2 * n * f.wide_unit
-    real_low, real_high = lo.sum(-1) - noise * size_lo, hi.sum(-1) + noise * size_hi
+    ends = []
+    for bound, size in ((t.lo, t.size_lo), (t.hi, t.size_hi))[: 1 if t.lo is t.hi else 2]:
+        if not all_finite:
+            bound, size = (np.where(np.isfinite(v), v, 0) for v in (bound, size))
+        whole, sum_ = size.sum(-1), bound.sum(-1)
+        partial = None if t.merged or bound.size > SORTED else _partial_sums(bound)
+        largest = np.abs(sum_) + noise * whole, whole * (1 + noise)
+        ends.append((bound, sum_, whole, any_order(f, *largest, t.count - t.products, t.products, partial)))
+    # t + error(t) grows with t: the error at a bound is counted from the terms at that bound
+    (lo, sum_lo, size_lo, error_lo), (hi, sum_hi, size_hi, error_hi) = ends[0], ends[-1]
+    size = np.maximum(size_lo, size_hi)
     small = size < t.quantum * 2.0 ** (-np.log2(f.unit))
     small &= (t.quantum >= f.min_normal) | (size == 0) | (not c.model.flush)
-    gamma = t.count * f.unit
-    relative = gamma / (1 - gamma) if gamma < 0.5 else np.inf
-    real_low, real_high = np.where(small, lo.sum(-1), real_low), np.where(small, hi.sum(-1), real_high)
-    error_lo, error_hi = (relative * s + t.underflow * n for s in (size_lo, size_hi))
+    real_low = np.where(small, sum_lo, sum_lo - noise * size_lo)
+    real_high = np.where(small, sum_hi, sum_hi + noise * size_hi)
+    error_lo, error_hi = error_lo + t.underflow * n, error_hi + t.underflow * n
     least = f.least_at_or_above(np.where(small, real_low, real_low - error_lo))
     greatest = f.greatest_at_or_below(np.where(small, real_high, real_high + error_hi))
 
@@ -177,9 +193,22 @@ def total(c: Context, t: Addends) -> Enclosure:
     if t.underflow:  # a partial sum may be flushed, or a fused product round to a zero of its own sign
         minus = minus | ((least < 0) & (greatest >= 0) & ~small)
     result = build(c.model, c.dtype, least, greatest, nan, np.ones(size.shape, bool), np.asarray(minus))
+    if not all_finite:
+        lost = ~finite.all(-1)
+        size_lo, size_hi = np.where(lost, np.inf, size_lo), np.where(lost, np.inf, size_hi)
     return replace(
         result, terms=Terms(real_low, real_high, size_lo, size_hi, np.broadcast_to(t.quantum, size.shape), t.count + 1)
     )
+
+
+def _partial_sums(terms: Array) -> Array:
+    """At least the sum, over the additions of any tree but the last, of the magnitudes of their exact results.
+
+    The j-th largest inner node of a tree has at most n - j + 1 of the n leaves (by induction over its two halves), and
+    k terms add up to at most the k largest positive, or the k largest negative ones.
+    """
+    sides = [np.sort(np.maximum(side, 0), -1)[..., ::-1].cumsum(-1)[..., 1:-1] for side in (terms, -terms)]
+    return np.asarray(np.maximum(*sides).sum(-1) * (1 + 2.0**-20))
 
 
 def _integer_sum(dtype: DType, x: Enclosure) -> Enclosure:
@@ -260,10 +289,15 @@ def _dot(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         return _either_zero(c, multiply(c, x.map(lambda a: a[..., 0]), y.map(lambda a: a[..., 0])))
     lo, hi = product_bounds(f.wide, x, y)
     nan = x.nan | y.nan | (may_be_zero(x) & may_be_infinite(y)) | (may_be_zero(y) & may_be_infinite(x))
+    one = lo is hi
     none = np.isnan(lo)
-    lo, hi = np.where(none, np.inf, lo), np.where(none, -np.inf, hi)
+    if none.any():
+        lo, hi, one = np.where(none, np.inf, lo), np.where(none, -np.inf, hi), False
     # products beyond the largest value overflow when rounded, and need not when fused
-    lo, hi = _rounded_beyond(f, lo, hi)
+    if (np.abs(lo) >= f.overflow).any() or (np.abs(hi) >= f.overflow).any():
+        lo, hi = np.where(lo <= -f.overflow, -np.inf, lo), np.where(hi >= f.overflow, np.inf, hi)
+        one = False
+    size = np.abs(lo)
     plus = (_pos(x) & _pos(y)) | (may_be_negative(x) & may_be_negative(y))
     minus = (_pos(x) & may_be_negative(y)) | (may_be_negative(x) & _pos(y))
     vanishing = ((lo < f.min_normal) & (hi > -f.min_normal)) | may_be_zero(x) | may_be_zero(y)
@@ -272,7 +306,17 @@ def _dot(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     tiny = 2 * f.min_normal if c.model.flush else float(np.finfo(f.storage).smallest_subnormal)
     q = np.where(q < (f.min_normal if c.model.flush else tiny), 0.0, q)
     t = Addends(
-        lo, hi, nan, vanishing & plus, vanishing & minus, np.abs(lo), np.abs(hi), k, np.where(np.isnan(q), 0, q), tiny
+        lo,
+        hi,
+        nan,
+        vanishing & plus,
+        vanishing & minus,
+        size,
+        size if one else np.abs(hi),
+        k,
+        np.where(np.isnan(q), 0, q),
+        tiny,
+        products=True,
     )
     result = total(c, t)
     return replace(result, terms=None if result.terms is None else replace(result.terms, contraction=True))
@@ -280,11 +324,6 @@ def _dot(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
 
 def _pos(x: Enclosure) -> Array:
     return (x.hi > 0) | x.pos_zero
-
-
-def _rounded_beyond(f: Format, lo: Array, hi: Array) -> tuple[Array, Array]:
-    over_hi, over_lo = hi >= f.overflow, lo <= -f.overflow
-    return np.where(over_lo, -np.inf, lo), np.where(over_hi, np.inf, hi)
 
 
 def _integer_dot(dtype: DType, x: Enclosure, y: Enclosure) -> Enclosure:
@@ -301,7 +340,7 @@ def _integer_dot(dtype: DType, x: Enclosure, y: Enclosure) -> Enclosure:
 
 @ENCLOSE.row(ReduceProd)
 def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
-    """Any order: relative error, unless a partial product may leave the normal range."""
+    """Any order: relative error, an absolute one where a partial product may underflow; none where one may overflow."""
     if not op.axes:
         return x
     x = x.map(flattened(op.axes, len(x.shape))).plain()
@@ -335,13 +374,17 @@ def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     grain = np.minimum(quantum(lo), 1).prod(-1)
     fine = ((lo == hi) & np.isfinite(lo)).all(-1) & (np.maximum(large, 1).prod(-1) * f.unit < grain)
     error = np.where(fine & (grain > f.min_normal), 0, relative)
-    least = f.least_at_or_above(low - error * np.abs(low))
-    greatest = f.greatest_at_or_below(high + error * np.abs(high))
+    # what underflows is off by a denormal, or vanishes; later factors enlarge that
+    vanished = 2 * n * (f.min_normal if c.model.flush else f.least_denormal) * np.maximum(large, 1).prod(-1)
+    lost = np.where(under & ~over, vanished, 0.0).astype(w)
+    least = f.least_at_or_above(low - error * np.abs(low) - lost)
+    greatest = f.greatest_at_or_below(high + error * np.abs(high) + lost)
     certain_zero = ((x.lo == 0) & (x.hi == 0)).any(-1) & ~over & ~infinite
-    wild = (over | under) & ~certain_zero
+    wild = over & ~certain_zero
     signs = may_be_negative(x)
     plus_only = ~signs.any(-1)
     least = np.where(wild, np.where(plus_only, np.where(under | zero, 0.0, least), -np.inf), least)
+    least = np.where(under & plus_only, np.maximum(least, 0), least)
     greatest = np.where(wild, np.inf, greatest)
     least, greatest = np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(greatest), np.inf, greatest)
     least, greatest = np.where(certain_zero, 0.0, least), np.where(certain_zero, 0.0, greatest)
@@ -357,8 +400,8 @@ def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     relative = (n - 2) * f.unit / (1 - (n - 2) * f.unit) + 4 * n * f.wide_unit
     before = np.where(error == 0, 0, relative)
     fixed = wild | certain_zero | none
-    raw_low = np.where(fixed, least, low - before * np.abs(low))
-    raw_high = np.where(fixed, greatest, high + before * np.abs(high))
+    raw_low = np.where(fixed, least, low - before * np.abs(low) - lost)
+    raw_high = np.where(fixed, greatest, high + before * np.abs(high) + lost)
     return replace(result, unrounded=Unrounded("product", raw_low, raw_high))
 
 

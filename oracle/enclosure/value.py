@@ -22,15 +22,26 @@ INT_RANGE: dict[DType, tuple[int, int]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unrounded:
-    """Wide bounds of the real number that a value was rounded from; what a contraction or rewrite may read instead.
+    """What a contraction or rewrite may read instead of a value, all wide.
 
-    `scaled`: a product or quotient one of whose operands is a constant.
+    Attributes
+    ----------
+    lo, hi
+        Bounds of what was rounded last, however the operations before were grouped.
+    scaled
+        A product or quotient one of whose operands is a constant.
+    real
+        Bounds of the real value of the chain of products and quotients; None: those of `lo` and `hi`.
+    roundings
+        How many roundings any grouping of that chain takes, the last included; of one shape with the value, or one for all.
     """
 
     kind: Literal["product", "quotient", "root"]
     lo: Array
     hi: Array
     scaled: bool = False
+    real: tuple[Array, Array] | None = None
+    roundings: Array | float = 1.0
 
     @property
     def regroups(self) -> bool:
@@ -42,8 +53,19 @@ class Unrounded:
         """A product, or a quotient that may have become one."""
         return self.kind == "product" or (self.kind == "quotient" and self.scaled)
 
+    @property
+    def chain(self) -> tuple[Array, Array]:
+        """Bounds of the real value."""
+        return (self.lo, self.hi) if self.real is None else self.real
+
     def map(self, f: Callable[[Array], Array]) -> Unrounded:
-        return Unrounded(self.kind, f(self.lo), f(self.hi), self.scaled)
+        real = None if self.real is None else (f(self.real[0]), f(self.real[1]))
+        roundings = f(self.roundings) if isinstance(self.roundings, np.ndarray) else self.roundings
+        return Unrounded(self.kind, f(self.lo), f(self.hi), self.scaled, real, roundings)
+
+    def __neg__(self) -> Unrounded:
+        real = None if self.real is None else (-self.real[1], -self.real[0])
+        return Unrounded(self.kind, -self.hi, -self.lo, self.scaled, real, self.roundings)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +77,7 @@ class Terms:
     lo, hi
         Sums of the terms' bounds.
     size_lo, size_hi
-        Sums of the magnitudes of the terms' bounds.
+        Sums of the magnitudes of the terms' bounds; infinite where a term is not finite, or may be NaN.
     quantum
         Divides every term (0: unknown).
     count

@@ -1,0 +1,275 @@
+"""What enclosures are narrower by than the plainest sound bound: each must still hold every evaluation that is allowed."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from perturbed import Perturbed
+
+from oracle.case import Case
+from oracle.enclosure import IEEE, MODELS, NUMPY, XLA, enclose
+from oracle.enclosure.arithmetic import any_order
+from oracle.enclosure.formats import FORMATS
+from oracle.enclosure.sums import _partial_sums
+from oracle.executors import NativeExecutor
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import (
+    Abs,
+    Add,
+    Compare,
+    CompareDir,
+    Cos,
+    Divide,
+    DotGeneral,
+    Exp,
+    Expm1,
+    Log,
+    Log1p,
+    Multiply,
+    Negate,
+    ReduceProd,
+    ReduceSum,
+    Rsqrt,
+    Select,
+    Sign,
+    Sin,
+    Sqrt,
+    Tanh,
+)
+from tenferro_ref.program import GraphBuilder
+
+F32 = np.float32
+NAN, INF = float("nan"), float("inf")
+plain = st.floats(2.0**-20, 2.0**20, width=32)
+signed = st.one_of(plain, plain.map(lambda v: -v))
+
+
+def built(dtype, shapes, make):
+    b = GraphBuilder()
+    return b.build(make(b, *(b.input(dtype, s) for s in shapes)))
+
+
+def ulps(e):
+    return float(((e.hi - e.lo) / np.spacing(np.abs(e.hi).astype(F32))).max())
+
+
+# --- chains ---------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=50, deadline=None)
+@given(signed, signed, signed)
+def test_gathered_constants_are_all_inside_and_nothing_far_away(x, c, d):
+    x, c, d = F32(x), F32(c), F32(d)
+    program = built(
+        DType.F32,
+        [()],
+        lambda b, v: b.apply(Multiply(), b.apply(Multiply(), v, b.constant(c, DType.F32)), b.constant(d, DType.F32)),
+    )
+    (e,) = enclose(program, [np.asarray(x)], XLA)
+    for result in ((x * c) * d, x * (c * d), (x * d) * c):
+        assert e.contains(np.asarray(result)).all()
+    assert ulps(e) <= 4
+
+
+@settings(max_examples=50, deadline=None)
+@given(signed, signed, signed)
+@example(0.05078125, float(F32(0.05)), float(F32(0.05)))  # a quotient that is a power of two by chance
+def test_chains_of_divisions_are_all_inside_and_nothing_far_away(x, y, z):
+    x, y, z = F32(x), F32(y), F32(z)
+    arrays = [np.asarray(v) for v in (x, y, z)]
+    left = built(DType.F32, [()] * 3, lambda b, u, v, w: b.apply(Divide(), b.apply(Divide(), u, v), w))
+    right = built(DType.F32, [()] * 3, lambda b, u, v, w: b.apply(Divide(), u, b.apply(Divide(), v, w)))
+    (e,), (g,) = enclose(left, arrays, XLA), enclose(right, arrays, XLA)
+    for inside, result in ((e, (x / y) / z), (e, x / (y * z)), (g, x / (y / z)), (g, (x * z) / y)):
+        assert inside.contains(np.asarray(result)).all()
+    assert max(ulps(e), ulps(g)) <= 4
+
+
+@settings(max_examples=20, deadline=None)
+@given(signed, st.integers(0, 2**32))
+def test_powers_of_two_cost_no_rounding_in_a_chain(x, seed):
+    program = built(
+        DType.F32,
+        [()],
+        lambda b, v: b.apply(
+            Divide(), b.apply(Multiply(), b.apply(Multiply(), v, b.constant(2.0, DType.F32)), b.constant(0.1, DType.F32)),
+            b.constant(4.0, DType.F32),
+        ),
+    )  # fmt: skip
+    inputs = [np.asarray(F32(x))]
+    (e,) = enclose(program, inputs, XLA)
+    assert ulps(e) <= 2
+    assert e.contains(Perturbed(XLA, np.random.default_rng(seed)).run(program, inputs)[0]).all()
+
+
+def test_the_quotient_of_two_zeros_is_nan_however_the_root_is_taken():
+    program = built(DType.F32, [(2,), (2,)], lambda b, x, y: b.apply(Divide(), x, b.apply(Sqrt(), y)))
+    (e,) = enclose(program, [np.array([0, -0.0], F32), np.zeros(2, F32)], XLA)
+    assert e.empty.all()
+
+
+# --- sums -----------------------------------------------------------------------------------------------------------
+
+
+def trees(terms):
+    """The results of every tree over the terms."""
+    if len(terms) == 1:
+        return {terms[0]}
+    found = set()
+    first, rest = terms[0], terms[1:]
+    for k in range(len(rest)):
+        for taken in itertools.combinations(range(len(rest)), k):
+            left = [first, *(rest[i] for i in taken)]
+            right = [rest[i] for i in range(len(rest)) if i not in taken]
+            found |= {F32(a + b) for a in trees(left) for b in trees(right)}
+    return found
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(signed, min_size=3, max_size=5))
+def test_every_tree_is_inside(terms):
+    x = np.array(terms, F32)
+    (e,) = enclose(built(DType.F32, [x.shape], lambda b, v: b.apply(ReduceSum((0,)), v)), [x], IEEE)
+    for result in trees(list(x)):
+        assert e.contains(np.asarray(result)).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(signed, min_size=3, max_size=30))
+def test_the_bound_is_within_that_of_jeannerod_and_rump(terms):
+    f, x = FORMATS[DType.F32], np.array(terms, np.float64)
+    n, size = len(terms), np.abs(x).sum()
+    error = any_order(f, np.abs(x.sum()), size, n - 1, False, _partial_sums(x))
+    assert error <= (n - 1) * f.unit * size * (1 + 2 * n * f.unit + 2.0**-18)
+    assert error <= any_order(f, np.abs(x.sum()), size, n - 1, False) * (1 + 2.0**-18)
+    assert error >= f.unit * np.abs(x.sum())
+
+
+def test_an_infinite_term_of_a_sum_of_sums_stays():
+    x = np.array([[INF, 1, 2], [3, 4, 5]], F32, order="F")
+    nested = built(DType.F32, [x.shape], lambda b, v: b.apply(ReduceSum((0,)), b.apply(ReduceSum((1,)), v)))
+    (e,) = enclose(nested, [x], XLA)
+    assert e.lo == e.hi == INF
+    assert not e.nan
+    x[1, 1] = -INF
+    (e,) = enclose(nested, [x], XLA)
+    assert e.empty
+
+
+def test_a_nan_of_a_contraction_stays_when_something_is_added():
+    dot = DotGeneral((0,), (0,), (), ())
+    program = built(DType.F32, [(3,), (3,), ()], lambda b, x, y, z: b.apply(Add(), b.apply(dot, x, y), z))
+    (e,) = enclose(program, [np.array([NAN, 1, 2], F32), np.ones(3, F32), np.asarray(F32(7))], XLA)
+    assert e.empty
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from([1e-30, -1e-20, 3e-39, 0.7, -1.3, 5e6, 2.0]), min_size=2, max_size=5))
+def test_products_that_underflow_are_bounded_in_every_order(factors):
+    x = np.array(factors, F32)
+    program = built(DType.F32, [x.shape], lambda b, v: b.apply(ReduceProd((0,)), v))
+    for model in (IEEE, XLA):
+        (e,) = enclose(program, [x], model)
+        assert e.decided
+        for order in itertools.permutations(x):
+            assert e.contains(np.asarray(np.multiply.reduce(np.array(order)))).all()
+        for seed in range(4):
+            assert e.contains(Perturbed(model, np.random.default_rng(seed)).run(program, [x])[0]).all()
+
+
+# --- one value read twice -------------------------------------------------------------------------------------------
+
+
+def undecided(b, x):
+    """x or -x, as exp(x) is less than its own value or not."""
+    true = np.exp(1.5)
+    above = F32(true) if F32(true) > true else np.nextafter(F32(true), F32(INF))
+    near = b.constant(above, DType.F32).broadcast_to((1,))
+    pred = b.apply(Compare(CompareDir.Lt), b.apply(Exp(), x), near)
+    return b.apply(Select(), pred, x, b.apply(Negate(), x))
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
+def test_a_square_is_not_negative_and_a_value_equals_itself(model):
+    x = np.array([1.5], F32)
+    program = built(DType.F32, [(1,)], undecided)
+    (e,) = enclose(program, [x], model)
+    assert e.lo < 0 < e.hi
+    square = built(DType.F32, [(1,)], lambda b, v: (lambda u: b.apply(Multiply(), u, u))(undecided(b, v)))
+    (e,) = enclose(square, [x], model)
+    assert e.lo >= 0
+    assert e.contains(np.array([2.25], F32)).all()
+    for relation in CompareDir:
+        same = built(
+            DType.F32, [(1,)], lambda b, v, r=relation: (lambda u: b.apply(Compare(r), u, u))(b.apply(Exp(), v))
+        )
+        (e,) = enclose(same, [x], model)
+        assert e.decided
+        assert bool(e.lo[0]) == (relation.value in ("Eq", "Le", "Ge"))
+        (e,) = enclose(same, [np.array([NAN], F32)], model)
+        assert not e.hi.any()
+        (e,) = enclose(same, [np.array([-88], F32)], model)  # a denormal, of which one reading may be zero
+        assert e.decided != model.flush
+
+
+# --- NaN of complex numbers -----------------------------------------------------------------------------------------
+
+SPOILED = [complex(NAN, 2), complex(-1, NAN), complex(NAN, NAN)]
+
+
+def complex_array(values, dtype):
+    made = np.empty(len(values), dtype.numpy)
+    for i, v in enumerate(values):
+        made[i] = v
+    return made
+
+
+@pytest.mark.parametrize("dtype", [DType.C32, DType.C64])
+@pytest.mark.parametrize("op", [Exp, Expm1, Log, Log1p, Sin, Cos, Sqrt, Rsqrt, Sign, Abs])
+def test_nan_goes_into_both_parts_of_a_function(op, dtype):
+    z = complex_array(SPOILED, dtype)
+    program = built(dtype, [z.shape], lambda b, v: b.apply(op(), v))
+    (e,) = enclose(program, [z], NUMPY)
+    assert all(p.empty.all() for p in e.parts)
+    assert e.contains(NativeExecutor().run(Case.of(program, [z])).outputs[0]).all()
+    (e,) = enclose(program, [complex_array([complex(NAN, 0), complex(INF, NAN)], dtype)], NUMPY)
+    assert op in (Abs, Log, Sign) or not e.decided.any()  # here C99 and formulas differ
+
+
+@pytest.mark.parametrize("op", [Multiply, Divide])
+def test_nan_goes_into_both_parts_of_a_product_unless_an_infinity_may_recover_it(op):
+    z = complex_array([*SPOILED, complex(NAN, INF), complex(NAN, 1e30)], DType.C32)
+    w = complex_array([1 - 2j, 3 + 0j, 0.5j, 1 + 1j, 1e30 + 1e30j], DType.C32)
+    program = built(DType.C32, [z.shape, w.shape], lambda b, x, y: b.apply(op(), x, y))
+    (e,) = enclose(program, [z, w], XLA)
+    assert e.decided.tolist() == [True, True, True, False, False]
+    assert all(p.empty[:3].all() for p in e.parts)
+    assert e.contains(NativeExecutor().run(Case.of(program, [z, w])).outputs[0]).all()
+
+
+def test_nan_stays_in_the_rows_of_a_contraction_that_it_is_in():
+    x = np.array([[1, 2j], [complex(0, NAN), 1], [complex(INF, 0), NAN]], np.complex64, order="F")
+    y = np.array([[1 + 1j], [2]], np.complex64, order="F")
+    program = built(DType.C32, [x.shape, y.shape], lambda b, u, v: b.apply(DotGeneral((1,), (0,), (), ()), u, v))
+    (e,) = enclose(program, [x, y], XLA)
+    assert e.decided[:, 0].tolist() == [True, True, True]
+    assert not any(p.empty[0, 0] for p in e.parts)
+    assert all(p.empty[1:].all() for p in e.parts)
+    x[2, 1] = 1
+    (e,) = enclose(program, [x, y], XLA)
+    assert not e.decided[2, 0]
+
+
+def test_the_modulus_of_an_infinity_is_one():
+    z = complex_array([complex(INF, 1), complex(-2, -INF), complex(INF, INF), complex(INF, NAN)], DType.C64)
+    (e,) = enclose(built(DType.C64, [z.shape], lambda b, v: b.apply(Abs(), v)), [z], XLA)
+    assert e.decided.tolist() == [True, True, True, False]
+    assert (e.lo[:3] == INF).all()
+
+
+def test_tanh_far_from_the_axis_may_lose_a_nan():
+    z = complex_array([complex(NAN, 1), complex(50, NAN)], DType.C32)
+    (e,) = enclose(built(DType.C32, [z.shape], lambda b, v: b.apply(Tanh(), v)), [z], XLA)
+    assert e.decided.tolist() == [True, False]
