@@ -139,8 +139,22 @@ class Enclosure:
         """Real and imaginary part of complex numbers; itself alone for others."""
         if self.imag is None:
             return (self,)
-        real = replace(self, dtype=self.dtype.real, imag=None)
-        return real, replace(self.imag, const=self.const, repeated=self.repeated)
+        # not by `replace`, which takes three times as long
+        return tuple(
+            Enclosure(
+                self.imag.dtype,
+                p.lo,
+                p.hi,
+                p.nan,
+                p.pos_zero,
+                p.neg_zero,
+                self.const,
+                p.unrounded,
+                p.terms,
+                self.repeated,
+            )
+            for p in (self, self.imag)
+        )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -212,8 +226,20 @@ class Enclosure:
 
 def rectangle(re: Enclosure, im: Enclosure) -> Enclosure:
     """Complex numbers whose parts are anywhere in those of one shape; what is known of both producers is kept."""
-    both = re.const and im.const
-    return replace(re, dtype=re.dtype.complex, imag=im, const=both, repeated=re.repeated and im.repeated)
+    const, repeated = re.const and im.const, re.repeated and im.repeated
+    return Enclosure(
+        re.dtype.complex,
+        re.lo,
+        re.hi,
+        re.nan,
+        re.pos_zero,
+        re.neg_zero,
+        const,
+        re.unrounded,
+        re.terms,
+        repeated,
+        im,
+    )
 
 
 def point(array: Array, const: bool = False) -> Enclosure:
