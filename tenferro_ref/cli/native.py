@@ -14,6 +14,7 @@ from tenferro_ref.errors import TenferroError, UsageError
 from tenferro_ref.program import ExecProgram, GraphProgram, print_program, to_exec
 from tenferro_ref.runtime import ALGEBRAS, GraphExecutor, SemiringBackend, segment_exec_program
 from tenferro_ref.stablehlo.loader import Loaded, lower_loaded
+from tenferro_ref.stablehlo.serialized import serialize
 from tenferro_ref.tensor import load_npz, save_npz
 
 
@@ -79,9 +80,11 @@ def _after(program: ExecProgram, passes: tuple[str, ...]) -> ExecProgram:
 @click.option("--phase1-only", is_flag=True, help="Only the engine's present subset; refuse the rest as it does.")
 def emit(file: str, form: str, phase1_only: bool) -> None:
     """Print FILE as StableHLO."""
-    if form != "text":
-        raise UsageError(detail=f"--format {form}: this version writes text only")
-    click.echo(lower_loaded(Loaded(*read_graph(file)), phase1_only=phase1_only), nl=False)
+    text = lower_loaded(Loaded(*read_graph(file)), phase1_only=phase1_only)
+    content = text if form == "text" else serialize(text, form)
+    if isinstance(content, bytes) and sys.stdout.isatty():
+        raise UsageError(detail=f"--format {form}: bytes are not for a terminal; redirect them to a file")
+    click.echo(content, nl=False)
 
 
 @click.command()

@@ -28,9 +28,13 @@ class Run:
 
 
 def tenferro_ref(
-    *arguments: object, env: dict[str, str | None] | None = None, stdin: bytes = b"", **options: Any
+    *arguments: object,
+    env: dict[str, str | None] | None = None,
+    stdin: bytes = b"",
+    stdout: Path | None = None,
+    **options: Any,
 ) -> Run:
-    """`tenferro-ref ARGUMENTS...`; a None in `env` unsets the variable."""
+    """`tenferro-ref ARGUMENTS...`; a None in `env` unsets the variable; with `stdout` what is printed goes to that file."""
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     for name, value in (env or {}).items():
         if value is None:
@@ -39,7 +43,9 @@ def tenferro_ref(
             variables[name] = value
     command = [sys.executable, "-m", "tenferro_ref", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, env=variables, input=stdin, timeout=300, **options)
-    return Run(done.returncode, done.stdout.decode(), done.stderr.decode())
+    if stdout is not None:
+        stdout.write_bytes(done.stdout)
+    return Run(done.returncode, "" if stdout else done.stdout.decode(), done.stderr.decode())
 
 
 def assert_one_line_error(run: Run, status: int, *words: str) -> None:

@@ -57,6 +57,13 @@ def test_emit_gives_a_module_of_the_same_signature(module: Path) -> None:
     assert shown.out == tenferro_ref("show", module).out
 
 
+def test_emitted_bytes_are_read_again(module: Path, tmp_path: Path) -> None:
+    run = tenferro_ref("emit", module, "--format", "portable=1.0.0", stdout=tmp_path / "f.mlirbc")
+    assert (run.status, run.err) == (0, "")
+    assert tenferro_ref("show", tmp_path / "f.mlirbc").out == tenferro_ref("show", module).out
+    assert_one_line_error(tenferro_ref("emit", module, "--format", "portable=99.0.0"), 2, "versions 0.9.0 to")
+
+
 def test_what_cannot_be_read_is_one_line_with_its_place(module: Path) -> None:
     module.write_text(TEXT.replace("stablehlo.add %arg0, %rows", "stablehlo.remainder %arg0, %rows"))
     assert_one_line_error(tenferro_ref("show", module), 2, f"{module}:5:10", "stablehlo.remainder")
