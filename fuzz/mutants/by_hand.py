@@ -171,7 +171,7 @@ BY_HAND: tuple[Mutant, ...] = (
         _member(program, "last_use", _early_last_use),
     ),
     Mutant(
-        "download-row-major", "layout", "downloaded bytes are taken to be row-major",
+        "download-row-major", "transfer", "downloaded bytes are taken to be row-major",
         _member(Client, "download", _row_major_download), in_worker=True,
     ),
     Mutant(

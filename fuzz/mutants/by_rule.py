@@ -28,19 +28,25 @@ PLACES = {
     "tenferro_ref.runtime.run.Run.outputs": "reclaim",
     "tenferro_ref.runtime.run._own": "reclaim",
     "tenferro_ref.runtime.run._poison": "reclaim",
+    "tenferro_ref.runtime.run._materialize": "layout",
     "tenferro_ref.runtime": "executor",
     "tenferro_ref.extensions": "extensions",
     "tenferro_ref.stablehlo.loader": "loader",
     "tenferro_ref.stablehlo": "emitter",
-    "tenferro_ref.pjrt": "layout",
+    "tenferro_ref.tensor": "layout",
+    "tenferro_ref.pjrt": "transfer",
     "oracle.enclosure": "enclosure",
     "oracle.compare": "comparison",
+    "oracle.ulp": "comparison",
+    "oracle.judge": "comparison",
 }
 
 
 def place(site: Site) -> str:
     """The part of the system that a site belongs to."""
     where = f"{site.module}.{site.function}"
+    if site.rule == "layout":
+        return "layout"
     return next(name for prefix, name in PLACES.items() if where.startswith(prefix))
 
 
@@ -48,7 +54,7 @@ def mutant_at(site: Site, equivalent: str = "") -> Mutant:
     """The mutant of a site."""
     return Mutant(
         site.name, place(site), f"{site.before}  becomes  {site.after}", partial(patched, site),
-        in_worker=place(site) == "layout", equivalent=equivalent, site=site,
+        in_worker=place(site) == "transfer", equivalent=equivalent, site=site,
     )  # fmt: skip
 
 

@@ -7,10 +7,14 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Any
 
 from fuzz.mutants.catalogue import BY_NAME, Mutant
-from fuzz.mutants.corpus import CHUNK, CRASHES, JUDGED, SIMPLIFIED, SMALL, Item, corpus, fresh, limited, look, watch
+from fuzz.mutants.directed import refused
+from fuzz.mutants.looks import CRASHES, JUDGED, SIMPLIFIED, SMALL, fresh, limited, look, watch
+from fuzz.mutants.programs import Item, programs
+from fuzz.mutants.promises import again, comparison, enclosed, layout, passes, verdicts
 from fuzz.mutants.rewrite import Site, patched, prepare
 from fuzz.mutants.witnesses import Reloaded, Standard, ownership, segmentation, tropical
 from fuzz.reduce import reduce_case
@@ -30,6 +34,13 @@ _REASONS: dict[str, Callable[[Case], str]] = {
     "tropical": tropical,
     "ownership": ownership,
     "segmentation": segmentation,
+    "refused": refused,
+    "passes": passes,
+    "layout": layout,
+    "comparison": comparison,
+    "verdicts": verdicts,
+    "enclosed": enclosed,
+    "again": again,
 }
 #: Programs that are compiled alone before modules hold many.
 _ALONE = 8
@@ -125,7 +136,7 @@ class Hunter:
 
     def _hunt(self, mutant: Mutant, pool: Pool, reduce_seconds: float) -> Kill:
         start = time.perf_counter()
-        programs, kind = corpus(self.seed, mutant.place), watch(mutant.place)
+        known, kind = programs(self.seed, mutant.place), watch(mutant.place)
         names = self.executors or kind.witnesses
         codes = None if mutant.site is None or kind.look is None else prepare(mutant.site).codes
         here = nullcontext if mutant.in_worker else mutant.patch
@@ -137,9 +148,11 @@ class Hunter:
                 reason = self._reason(pool, name, case)
             return reason if reason and not self._reason(self.sane, name, case) else ""
 
-        for number in range(-(-self.max_programs // CHUNK)):
-            items = [i for i in programs.chunk(number) if i.number <= self.max_programs]
-            items = [i for i in items if codes is None or not codes.isdisjoint(i.entered)]
+        for number in count():
+            chunk = [i for i in known.chunk(number) if i.number <= self.max_programs]
+            if not chunk:
+                break
+            items = [i for i in chunk if codes is None or not codes.isdisjoint(i.entered)]
             with here():
                 suspects = [i for i in items if kind.look is None or look(kind, i.case) != i.look]
                 # one module for all that is left, once single programs have shown nothing

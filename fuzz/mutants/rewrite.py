@@ -124,6 +124,11 @@ def _sorting(node: ast.AST) -> ast.AST | None:
     return None
 
 
+def _layout(node: ast.AST) -> ast.AST | None:
+    """Column-major becomes row-major."""
+    return ast.Constant("C") if isinstance(node, ast.Constant) and node.value == "F" else None
+
+
 RULES: dict[str, Callable[[ast.AST], ast.AST | None]] = {
     "comparison": _comparison,
     "operator": _operator,
@@ -132,6 +137,7 @@ RULES: dict[str, Callable[[ast.AST], ast.AST | None]] = {
     "logic": _logic,
     "order": _order,
     "sorting": _sorting,
+    "layout": _layout,
 }
 
 

@@ -205,7 +205,7 @@ def segmentation(case: Case) -> str:
         if (alone or segment.kind) != segment.kind or (alone and len(inside) > 1):
             return f"instruction {first} is in a {segment.kind} segment of {len(inside)}"
         starts = range(first, behind) if segment.kind == "fused" else [first]
-        kinds = [_pattern(program, at, behind if segment.kind == "fused" else len(instructions)) for at in starts]
+        kinds = [_pattern(program, at) for at in starts]
         wanted = segment.kind if segment.kind in ("pair", "triplet") else ""
         if set(kinds) != {wanted}:
             return f"the pattern at instruction {first} is {kinds}, not {segment.kind}"
@@ -222,14 +222,14 @@ def segmentation(case: Case) -> str:
     return ""
 
 
-def _pattern(program: ExecProgram, at: int, stop: int) -> str:
+def _pattern(program: ExecProgram, at: int) -> str:
     """The pattern that stands alone at an instruction: none of its results is read behind it."""
     for kind, ops in (
         ("triplet", (BroadcastInDim, BroadcastInDim, Multiply)),
         ("pair", (BroadcastInDim, Multiply)),
     ):
         window = program.instructions[at : at + len(ops)]
-        if at + len(ops) > stop or [type(ins.op) for ins in window] != list(ops):
+        if [type(ins.op) for ins in window] != list(ops):
             continue
         *spread, product = window
         results = tuple(ins.output_slots[0] for ins in spread)

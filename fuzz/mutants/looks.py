@@ -1,8 +1,7 @@
-"""The programs that mutants are hunted with, and how each looks without a fault: computed once a process.
+"""How programs look to a fault: what each part of the system makes of a program, and who can say that it is wrong.
 
-A fault in a part of the system shows first in what that part makes: outputs, a module's text, a loaded program, a verdict.
-Programs that look the same with the fault and without it cannot disagree because of it, and are not judged; nor are those
-that do not enter the changed code at all.
+A fault in a part shows first in what that part makes: outputs, a module's text, a loaded program, a verdict. Programs that
+look the same with the fault and without it cannot disagree because of it, and are not judged.
 """
 
 from __future__ import annotations
@@ -10,17 +9,13 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import signal
-import sys
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
-from types import CodeType, FrameType
-from typing import Any
 
-from fuzz.generate import generate
-from fuzz.mutants.rewrite import lru_caches
+from fuzz.mutants.promises import again, comparison, dense, rewritten, strided, verdicts
 from fuzz.mutants.witnesses import (
     Planted,
     Planter,
@@ -42,25 +37,11 @@ from oracle.judge import Reference, judge
 from tenferro_ref.compiler import DEFAULT_PIPELINE
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.ops import (
-    STABLEHLO,
-    BroadcastInDim,
-    Convert,
-    Divide,
-    Maximum,
-    Minimum,
-    Op,
-    Pow,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-)
-from tenferro_ref.program import Instruction, dumps
+from tenferro_ref.ops import BroadcastInDim
+from tenferro_ref.program import dumps
 from tenferro_ref.runtime.fusion import FUSIBLE
 from tenferro_ref.tensor import Array
 
-CHUNK = 32
 #: Seconds after which a program that does not end is given up.
 SECONDS = 10.0
 #: What a changed line may raise beside typed errors.
@@ -125,7 +106,24 @@ def _native(names: tuple[str, ...], case: Case) -> Hashable:
     return tuple(_result(attempt(_VARIANTS[name], case)) for name in names)
 
 
-_by_passes, _by_ways = partial(_native, PASSES), partial(_native, WAYS)
+_by_ways = partial(_native, WAYS)
+
+
+def _passes(case: Case) -> Hashable:
+    try:
+        made = tuple(
+            (repr(r.program.instructions), r.program.n_slots, len(r.changes)) for r in rewritten(case).values()
+        )
+    except TenferroError as error:
+        return f"{error.kind}: {error}"
+    return made, _native(PASSES, case)
+
+
+def _layout(case: Case) -> Hashable:
+    try:
+        return strided(case), dense(case), _by_ways(case)
+    except TenferroError as error:
+        return f"{error.kind}: {error}"
 
 
 def _text(case: Case) -> Hashable:
@@ -149,6 +147,20 @@ def _verdict(case: Case) -> Hashable:
     return tuple((a.verdict, a.comparison.outside, a.comparison.decided) for a in answers)
 
 
+def _enclosure(case: Case) -> Hashable:
+    reference = Reference(case, NativeExecutor())
+    try:
+        enclosures = [e for model in ("numpy", "xla") for e in reference.enclosures(model)]
+    except TenferroError as error:
+        return f"{error.kind}: {error}"
+    parts = [p for e in enclosures for p in e.parts]
+    return _bits(tuple(a for p in parts for a in (p.lo, p.hi, p.nan, p.pos_zero, p.neg_zero)))
+
+
+def _comparison(case: Case) -> Hashable:
+    return verdicts(case), comparison(case), _verdict(case)
+
+
 def _algebra(case: Case) -> Hashable:
     names = [*(n for n in ("standard",) if all(a.dtype.kind != "b" for a in case.inputs)), *algebras_of(case)]
     results = (run_algebra(name, case, fast=fast) for name in names for fast in (True, False))
@@ -161,6 +173,10 @@ def _memory(case: Case) -> Hashable:
     except TenferroError as error:
         care = f"{error.kind}: {error}"
     return care, _by_ways(case)
+
+
+def _executed(case: Case) -> Hashable:
+    return again(case), _by_ways(case)
 
 
 def _segments(case: Case) -> Hashable:
@@ -212,13 +228,20 @@ def watch(place: str) -> Watch:
     if place == "emitter":
         return Watch(_text, (_PLUGIN, *reloaded))
     if place == "layout":
+        return Watch(_layout, (*WAYS, "layout"))
+    if place == "transfer":
         return Watch(None, (_PLUGIN,))
     if place == "loader":
         return Watch(_loaded, reloaded)
     if place == "extensions":
         return Watch(_extension, ("native", _PLUGIN, *reloaded))
-    if place in ("comparison", "enclosure"):
-        return Watch(_verdict, (*RIGHT, *(e.name for e in JUDGED)))
+    # these go through the elements one by one
+    small = Config(max_instructions=6, max_elements=200, usual_elements=40, symbolic=0)
+    if place == "comparison":
+        return Watch(_comparison, (*RIGHT, *(e.name for e in JUDGED), "verdicts", "comparison"), (small,))
+    if place == "enclosure":
+        real = dataclasses.replace(small, dtypes=(DType.F32, DType.F64, DType.I32), max_instructions=12)
+        return Watch(_enclosure, ("enclosed", *RIGHT, _PLUGIN, *(e.name for e in JUDGED)), (real, DEFAULT, real, real))
     if place == "segmentation":
         return Watch(_segments, (*WAYS, "segmentation"))
     if place in ("reclaim", "program"):
@@ -230,88 +253,11 @@ def watch(place: str) -> Watch:
     if place == "semirings":
         floats = Config(ops=semiring_ops(), dtypes=(DType.F32, DType.F64), max_instructions=8)
         return Watch(_algebra, ("tropical", "semiring-standard", "semiring-required"), (floats,))
-    return Watch(_by_passes, PASSES) if place == "compiler" else Watch(_by_ways, WAYS)
-
-
-# --- programs ---------------------------------------------------------------------------------------------------------
-
-
-def under_stablehlo(case: Case) -> Case:
-    """The same program under the policy of imported programs, with what it admits and generated programs lack.
-
-    Integer maxima and minima become quotients and powers; a Bool tensor is reduced; complex numbers are asked whether they
-    are nonzero, and real ones become integers, whatever they are.
-    """
-    program = case.program
-    types = program.slot_types
-    instructions = []
-    for ins in program.instructions:
-        if isinstance(ins.op, Maximum | Minimum) and types[ins.output_slots[0]].dtype.is_int:
-            ins = dataclasses.replace(ins, op=Divide() if isinstance(ins.op, Maximum) else Pow())
-        instructions.append(ins)
-    odd, free = len(instructions), program.n_slots
-    more: list[tuple[Op, list[int]]] = [
-        ((ReduceMax, ReduceMin, ReduceSum, ReduceProd)[odd % 4]((0,)),
-         [s for s, t in types.items() if t.dtype is DType.Bool and t.rank]),
-        (Convert(DType.Bool), [s for s, t in types.items() if t.dtype.is_complex]),
-        (Convert((DType.I32, DType.I64)[odd % 2]), [s for s, t in types.items() if t.dtype.is_float]),
-    ]  # fmt: skip
-    added = [(op, slots[-1]) for op, slots in more if slots]
-    instructions += [Instruction(op, (slot,), (free + i,)) for i, (op, slot) in enumerate(added)]
-    program = dataclasses.replace(
-        program, policy=STABLEHLO, instructions=tuple(instructions), n_slots=free + len(added),
-        output_slots=(*program.output_slots, *range(free, free + len(added))),
-    )  # fmt: skip
-    return Case(program, case.inputs)
-
-
-@dataclass(frozen=True, eq=False)
-class Item:
-    """A program, how it looks without a fault, and the code that looking enters."""
-
-    number: int
-    case: Case
-    look: Hashable
-    entered: frozenset[CodeType]
-
-
-@dataclass(eq=False)
-class Corpus:
-    """The programs of one seed for one kind of look, made as they are asked for."""
-
-    seed: int
-    watch: Watch
-    _chunks: list[list[Item]] = field(default_factory=list)
-
-    def chunk(self, number: int) -> list[Item]:
-        """Programs `number * CHUNK + 1` and following; no fault may be there while it is made."""
-        while len(self._chunks) <= number:
-            batch = len(self._chunks)
-            config = self.watch.configs[batch % len(self.watch.configs)]
-            cases = generate(self.seed, batch, CHUNK, config)
-            if config.ops is None:
-                cases[1::2] = [under_stablehlo(case) for case in cases[1::2]]
-            self._chunks.append([self._item(batch * CHUNK + i, case) for i, case in enumerate(cases, 1)])
-        return self._chunks[number]
-
-    def _item(self, number: int, case: Case) -> Item:
-        if self.watch.look is None:
-            return Item(number, case, None, frozenset())
-        for wrapper in lru_caches_once():
-            wrapper.cache_clear()
-        entered: set[CodeType] = set()
-
-        def note(frame: FrameType, event: str, _: Any) -> None:
-            if event == "call":
-                entered.add(frame.f_code)
-
-        before = sys.getprofile()
-        sys.setprofile(note)
-        try:
-            seen = look(self.watch, case)
-        finally:
-            sys.setprofile(before)
-        return Item(number, case, seen, frozenset(entered))
+    if place == "compiler":
+        return Watch(_passes, (*PASSES, "passes"))
+    if place == "executor":
+        return Watch(_executed, (*WAYS, "refused", "again"))
+    return Watch(_by_ways, (*WAYS, "refused"))
 
 
 def look(watch: Watch, case: Case) -> Hashable:
@@ -330,21 +276,4 @@ def fresh(case: Case) -> Case:
     return Case(dataclasses.replace(case.program), case.inputs)
 
 
-@cache
-def lru_caches_once() -> tuple[Any, ...]:
-    return lru_caches()
-
-
-_corpora: dict[tuple[int, str], Corpus] = {}
-
-
-def corpus(seed: int, place: str) -> Corpus:
-    """The programs that faults of `place` are hunted with; places that look alike share them."""
-    kind = watch(place)
-    for known in _corpora.values():
-        if (known.seed, known.watch.look, known.watch.configs) == (seed, kind.look, kind.configs):
-            return known
-    return _corpora.setdefault((seed, place), Corpus(seed, kind))
-
-
-__all__ = ["CHUNK", "CRASHES", "JUDGED", "Corpus", "Item", "Watch", "corpus", "fresh", "limited", "look", "watch"]
+__all__ = ["CRASHES", "JUDGED", "SIMPLIFIED", "SMALL", "Watch", "fresh", "limited", "look", "watch"]
