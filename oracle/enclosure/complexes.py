@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oracle.enclosure import functions, indexing, moves, sums  # noqa: F401 - the parts need the real rows
-from oracle.enclosure.arithmetic import add, multiply
+from oracle.enclosure.arithmetic import add, may_be_zero, multiply
 from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.moves import concatenated
 from oracle.enclosure.rule import ENCLOSE, Context, Rule
@@ -242,7 +242,11 @@ def _dot_general(op: DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Encl
         )
         return ENCLOSE[DotGeneral](wider, real_context(c), rows, columns)
 
-    made = rectangle(contracted(p, _negated(c, q)), contracted(q, p))
+    re = contracted(p, _negated(c, q))
+    if c.model.any_zero_sum:  # BLAS sums the halves apart, some kernels with the other sign
+        either = may_be_zero(re)
+        re = replace(re, pos_zero=either, neg_zero=either)
+    made = rectangle(re, contracted(q, p))
     finite = certainly_finite(made)
     if finite.all():
         return made
