@@ -271,6 +271,22 @@ def _distance(x: Any, y: Any) -> float:
     return float(abs(place(x) - place(y)))
 
 
+def _distances() -> str:
+    """Distances around the numbers where a way of counting them ends."""
+    for dtype in (np.float32, np.float64):
+        info = np.finfo(dtype)
+        line = np.array(
+            [0, info.smallest_subnormal, info.smallest_normal, info.smallest_normal * 2, 1, -info.max], dtype
+        )
+        for x, y in itertools.product(line, line):
+            if _shown(float(ulp_distance(x.reshape(1), y.reshape(1))[0])) != _shown(_distance(x, y)):
+                return f"{x} and {y} are {_distance(x, y)} apart"
+    for x, y in ((3 + 4j, 3 + 4.5j), (1e-3j, 1e-3 + 0j), (1e300 + 0j, 1.5e300 + 1e299j)):
+        if not math.isclose(ulp_distance(np.array([x]), np.array([y]))[0], abs(x - y) / math.ulp(max(abs(x), abs(y)))):
+            return f"{x} and {y} are another number of ULPs apart"
+    return ""
+
+
 def _inside(e: Enclosure, value: Any, index: tuple[int, ...]) -> bool:
     if e.imag is not None:
         real, imag = e.parts
@@ -308,6 +324,9 @@ def comparison(case: Case) -> str:
     reference = Reference(case, NativeExecutor())
     if isinstance(reference.execution, TenferroError):
         return ""
+    fault = _distances()
+    if fault:
+        return fault
     native = reference.execution.outputs
     if sum(a.size for a in native) > _SLOW:
         return ""
