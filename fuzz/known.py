@@ -36,7 +36,7 @@ class Known:
     signature: str
     expires: datetime.date
     verdict: str = "mismatch"
-    executor: str = "pjrt*"
+    executor: str = "*"
 
 
 def match(finding: Finding, rules: tuple[Known, ...], today: datetime.date | None = None) -> str:

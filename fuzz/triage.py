@@ -20,6 +20,7 @@ from oracle.case import Case
 from oracle.compare import interval_words
 from oracle.enclosure import MODELS, enclose
 from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool, settled
+from oracle.executors.jax import JaxExecutor
 from oracle.judge import Reference, all_slots, first_wrong_slot, judge
 from oracle.verdict import Answer, Build, Verdict
 from tenferro_ref.errors import TenferroError
@@ -85,7 +86,7 @@ def _with_operands(case: Case, index: int) -> str:
 
 def _cause(executor: Executor, case: Case, coarse: str) -> str:
     """The attribution of a reduced case: by HLO pass where no option and no known rewrite explains it."""
-    if not isinstance(executor, PjrtExecutor) or coarse.startswith(("option", "rewrite")):
+    if not isinstance(executor, (PjrtExecutor, JaxExecutor)) or coarse.startswith(("option", "rewrite")):
         return coarse
     name = hlo_pass(executor, case)
     return f"HLO pass: {name}" if name else coarse

@@ -12,15 +12,19 @@ import re
 import tempfile
 import time
 from pathlib import Path
+from typing import TypeVar
 
 from oracle.case import Case
 from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool, attempt
+from oracle.executors.jax import JaxExecutor
 from oracle.executors.lanes import Options
 from oracle.judge import Reference, judge
 from oracle.verdict import Build
 from tenferro_ref.compiler import DEFAULT_PIPELINE
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.pjrt import discover, missing
+
+Xla = TypeVar("Xla", bound=PjrtExecutor | JaxExecutor)
 
 #: What it means that a disagreement goes away in a lane, in the order in which they are asked.
 _LANE_MEANING = {
@@ -46,6 +50,10 @@ def attribute(executor: Executor, case: Case, pool: Pool) -> str:
         return _attribute_lane(executor, case, pool)
     if isinstance(executor, NativeExecutor):
         return _attribute_native(executor, case)
+    if isinstance(executor, JaxExecutor) and executor.jit:
+        other = with_options(executor, {"xla_disable_hlo_passes": "algsimp"})
+        if not judge(other, Reference(case, NativeExecutor())).verdict.is_disagreement:
+            return _LANE_MEANING["no-algsimp"]
     return f"only {executor.name.partition(':')[0]}"
 
 
@@ -73,14 +81,14 @@ def _attribute_native(executor: Executor, case: Case) -> str:
     return "native"
 
 
-def with_options(executor: PjrtExecutor, options: Options) -> PjrtExecutor:
+def with_options(executor: Xla, options: Options) -> Xla:
     """The same peer with further compile options."""
     other = copy.copy(executor)
     other.options = {**executor.options, **options}
     return other
 
 
-def hlo_passes(executor: PjrtExecutor, case: Case) -> tuple[str, ...]:
+def hlo_passes(executor: Xla, case: Case) -> tuple[str, ...]:
     """HLO passes of the plugin that change the case's module, in order, from the plugin's own dump.
 
     The plugin must run on this machine, since it writes files; a plugin that dumps nothing has no passes here.
@@ -91,7 +99,7 @@ def hlo_passes(executor: PjrtExecutor, case: Case) -> tuple[str, ...]:
     return tuple(dict.fromkeys(m[1] for m in names if m and m[1] not in _NEEDED))
 
 
-def hlo_pass(executor: PjrtExecutor, case: Case) -> str:
+def hlo_pass(executor: Xla, case: Case) -> str:
     """The HLO pass that has to be disabled alone for the disagreement to go away; "" if there is none."""
     reference = Reference(case, NativeExecutor())
     disabled = str(executor.options.get("xla_disable_hlo_passes", ""))

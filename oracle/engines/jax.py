@@ -1,6 +1,7 @@
 """JAX on the CPU: programs as calls of `jax.lax` (the table `JAX`), traced and compiled as one, or called one by one.
 
-Requests are `{"program", "jit", "input_sets"}` with the program in JSON form; answers as those of `oracle.engines.pjrt`.
+Requests are `{"program", "jit", "options", "input_sets"}` with the program in JSON form and XLA's debug options; answers as those
+of `oracle.engines.pjrt`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def open(settings: Message) -> Opened:
         graph = program.to_graph() if isinstance(program, ExecProgram) else program
         input_sets = [[wire.unpack(a) for a in inputs] for inputs in request["input_sets"]]
         try:
-            output_sets, seconds = _run(jax, graph, input_sets, request["jit"])
+            output_sets, seconds = _run(jax, graph, input_sets, request["jit"], request["options"])
         except TenferroError:
             raise
         except (TypeError, ValueError, RuntimeError, IndexError) as error:  # what JAX raises, XLA's errors among them
@@ -53,13 +54,13 @@ def open(settings: Message) -> Opened:
 
 
 def _run(
-    jax: Any, program: GraphProgram, input_sets: list[list[np.ndarray[Any, Any]]], jit: bool
+    jax: Any, program: GraphProgram, input_sets: list[list[np.ndarray[Any, Any]]], jit: bool, options: Message
 ) -> tuple[list[list[np.ndarray[Any, Any]]], dict[str, float]]:
     def function(*arrays: Any) -> tuple[Any, ...]:
         return evaluate(jax.lax, program, arrays)
 
     start = time.perf_counter()
-    call = jax.jit(function).lower(*input_sets[0]).compile() if jit else function
+    call = jax.jit(function).lower(*input_sets[0]).compile(options) if jit else function
     compiled = time.perf_counter()
     results = [[column_major(np.array(r)) for r in call(*map(jax.device_put, arrays))] for arrays in input_sets]
     return results, {"compile": compiled - start, "execute": time.perf_counter() - compiled}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from oracle.case import Case
 from oracle.executors.base import Execution, attempt, validate
+from oracle.executors.lanes import Options
 from oracle.isolation import Worker, wire
 from oracle.verdict import ExecutorInfo
 from tenferro_ref.errors import TenferroError
@@ -21,12 +22,15 @@ class JaxExecutor:
     ----------
     jit
         One compiled function, else one call an op.
+    options
+        XLA's debug options for that function.
     """
 
     name: str
     worker: Worker
     jit: bool
     model: str = "xla"
+    options: Options = field(default_factory=dict)
 
     def open(self) -> None:
         self.worker.facts  # noqa: B018 - starts the worker
@@ -43,6 +47,7 @@ class JaxExecutor:
         message = {
             "program": dumps(case.program),
             "jit": self.jit,
+            "options": self.options,
             "input_sets": [[wire.pack(a) for a in case.inputs]],
         }
         answer = self.worker.request(message)

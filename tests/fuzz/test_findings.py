@@ -111,7 +111,7 @@ class TestRules:
         ],
     )
     def test_everything_that_a_rule_names_must_match(self, change: dict[str, str]) -> None:
-        rule = Known("0001-x", "*Exp > Log* | * | rewrite: algsimp", ALWAYS)
+        rule = Known("0001-x", "*Exp > Log* | * | rewrite: algsimp", ALWAYS, executor="pjrt*")
         assert match(replace(FINDING, **change), (rule,)) == ""
 
     def test_a_rule_expires(self) -> None:

@@ -15,11 +15,13 @@ from fuzz.strategies import Config
 from oracle.attribution import attribute, builds, hlo_pass, hlo_passes
 from oracle.case import Case
 from oracle.executors import NativeExecutor, PjrtExecutor, Pool
+from oracle.executors.jax import JaxExecutor
 from oracle.judge import Reference, judge
 from oracle.verdict import Build, Verdict, first_bad
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Divide, DotGeneral, Exp, Log, Log1p, Maximum, Transpose
 from tenferro_ref.program import GraphBuilder
+from tests.libraries import executor_or_skip
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
 
 
@@ -67,6 +69,17 @@ def test_xla(pool: Pool, make: Callable[[], Case], lane: str, cause: str, name: 
     case, executor = make(), pool.pjrt(plugin_or_skip("xla081"), lane)
     assert attribute(executor, case, pool) == cause
     assert hlo_pass(executor, case) == name
+
+
+@pytest.mark.parametrize(("name", "cause"), [("jax", "rewrite: algsimp"), ("jax-eager", "")])
+def test_jax_is_asked_without_the_simplifier_too(pool: Pool, name: str, cause: str) -> None:
+    """Else one rewrite would be two findings. Op by op there is nothing to rewrite."""
+    executor = executor_or_skip(pool, name)
+    answer = judge(executor, Reference(log_of_exp(), NativeExecutor()))
+    assert answer.verdict.is_disagreement == bool(cause), answer.reason
+    assert attribute(executor, log_of_exp(), pool) == (cause or f"only {name}")
+    assert isinstance(executor, JaxExecutor)
+    assert hlo_pass(executor, log_of_exp()) == cause.removeprefix("rewrite: ")
 
 
 def test_passes_are_those_that_changed_the_module(pool: Pool) -> None:
