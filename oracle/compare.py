@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from oracle.enclosure import Enclosure
-from oracle.ulp import ordinals, spacing_at, ulp_distance
+from oracle.ulp import ordinals, spacing_at, steps, ulp_distance
 from oracle.verdict import Comparison
 from tenferro_ref.dtype import DType
 from tenferro_ref.tensor import Array
@@ -119,8 +119,7 @@ def _width(e: Enclosure, dtype: np.dtype[Any], places: Array) -> Array:
             width = np.maximum(*(hi - lo for lo, hi in sides))
             size = np.hypot(*(np.maximum(np.abs(lo), np.abs(hi)) for lo, hi in sides))
         return np.where(np.isfinite(size), width, np.nan) / spacing_at(np.where(np.isfinite(size), size, 1.0), dtype)
-    lo, hi = (ordinals(b.astype(dtype)).astype(np.float64) for b in sides[0])
-    return np.asarray(hi - lo)
+    return steps(*(ordinals(b.astype(dtype)) for b in sides[0]))
 
 
 def _sample(points: Sequence[_Points]) -> tuple[tuple[float, float], ...]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from oracle.compare import compare
+from oracle.enclosure import Enclosure
 from oracle.ulp import ulp_distance
+from tenferro_ref.dtype import DType
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -27,3 +30,12 @@ def test_the_whole_line_is_measured(dtype: type[np.floating]) -> None:
     wanted = 2.0 * (info.maxexp - info.minexp) * 2.0**info.nmant
     assert ulp_distance(*ends)[0] == wanted
     assert ulp_distance(*(np.asarray(e[0]) for e in ends)) == wanted
+
+
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F64])
+def test_the_width_of_an_enclosure_is_counted_in_steps(dtype: DType) -> None:
+    one = np.ones(1, dtype.value)
+    high = one + 5 * np.finfo(dtype.value).eps
+    never = np.zeros(1, bool)
+    enclosure = Enclosure(dtype, one.astype(np.float64), high.astype(np.float64), never, never, never)
+    assert compare([enclosure], None, [one], [high]).widths == ((round(float(np.log2(5)), 3), 5.0),)
