@@ -97,7 +97,7 @@ def test_killed_and_resumed_it_is_as_if_nothing_had_been(tmp_path: Path) -> None
 def _wait_for_progress(path: Path, process: subprocess.Popen[bytes]) -> None:
     """Until there is an answer more than at first. Only looks: a second writer would be another test."""
     first = None
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline and process.poll() is None:
         with contextlib.suppress(sqlite3.OperationalError):  # not there yet
             with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as store:

@@ -97,11 +97,11 @@ def test_a_hang_ends_at_the_time_limit(worker: MakeWorker, mode: str) -> None:
     [
         ("initialize_abort", "signal SIGABRT"),
         ("initialize_segv", "signal SIGSEGV"),
-        ("initialize_hang", "timeout after 3 s"),
+        ("initialize_hang", "timeout after 12 s"),
     ],
 )
 def test_a_plugin_that_does_not_survive_its_loading(worker: MakeWorker, mode: str, how: str) -> None:
-    w = worker(mode, start_seconds=3.0 if "hang" in mode else 60.0)
+    w = worker(mode, start_seconds=12.0 if "hang" in mode else 60.0)
     with pytest.raises(WorkerDied) as caught:
         w.request(request())
     assert caught.value.how == how
