@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 
 from fuzz.describe import describe
-from fuzz.strategies import DEFAULT, GENE, HEADER, Config, anchored, anchors, decode
+from fuzz.strategies import DEFAULT, GENE, Config, anchored, anchors, decode
+from fuzz.strategies.growth import FIRST, LATER
 from oracle.case import Case
 
 #: Attempts a case, before a batch of too small a space is returned short.
@@ -40,11 +41,12 @@ def generate(seed: int, batch: int, count: int = 64, config: Config = DEFAULT) -
 def decode_number(seed: int, batch: int, number: int, config: Config) -> Case:
     """Case `number` of a batch, duplicates counted."""
     stream = hashlib.shake_256(f"tenferro-ref {seed} {batch} {number}".encode())
-    header = stream.digest(_LENGTH + HEADER)
+    header = stream.digest(_LENGTH + FIRST)
     length = _length(config, int.from_bytes(header[:2], "big"), int.from_bytes(header[2:4], "big"))
-    first = _LENGTH + HEADER
+    first = _LENGTH + FIRST
     data = stream.digest(first + GENE * length)
-    header = anchored(data[_LENGTH:first], _anchor(seed, batch, number, config))
+    later = hashlib.sha256(f"later {seed} {batch} {number}".encode()).digest()[:LATER]
+    header = anchored(data[_LENGTH:first] + later, _anchor(seed, batch, number, config))
     return decode(config, header, [data[first + GENE * i :][:GENE] for i in range(length)])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tenferro_ref.dtype import DType
@@ -36,3 +36,13 @@ class Case:
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """Concrete input shapes."""
         return tuple(a.shape for a in self.inputs)
+
+
+def live(program: GraphProgram) -> GraphProgram:
+    """`program` without the instructions that no output depends on."""
+    needed, kept = set(program.output_slots), []
+    for ins in reversed(program.instructions):
+        if not needed.isdisjoint(ins.output_slots):
+            needed.update(ins.input_slots)
+            kept.append(ins)
+    return program if len(kept) == len(program.instructions) else replace(program, instructions=tuple(reversed(kept)))

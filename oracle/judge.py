@@ -14,14 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from oracle.case import Case
+from oracle.case import Case, live
 from oracle.compare import compare, compare_bits
 from oracle.enclosure import MODELS, Enclosure, enclose
 from oracle.executors import Execution, Executor, NativeExecutor, attempt
-from oracle.staged import decomposing, judge_stages
+from oracle.staged import decomposing, judge_stages, refuses, refuses_dead
 from oracle.verdict import Answer, Comparison, Verdict
-from tenferro_ref.errors import InvalidArgument, LoweringError, PjrtCall, TenferroError, UnsupportedOp, WorkerDied
-from tenferro_ref.extensions import linalg
+from tenferro_ref.errors import LoweringError, PjrtCall, TenferroError, UnsupportedOp, WorkerDied
 from tenferro_ref.program import GraphProgram
 from tenferro_ref.tensor import Array, same_bits
 
@@ -53,15 +52,7 @@ class Reference:
     @cached_property
     def _live(self) -> GraphProgram:
         """The program without what no output depends on."""
-        program, needed = self.case.program, set(self.case.program.output_slots)
-        live = []
-        for ins in reversed(program.instructions):
-            if not needed.isdisjoint(ins.output_slots):
-                needed.update(ins.input_slots)
-                live.append(ins)
-        if len(live) == len(program.instructions):
-            return program
-        return dataclasses.replace(program, instructions=tuple(reversed(live)))
+        return live(self.case.program)
 
     def enclosures(self, model: str) -> list[Enclosure]:
         """One enclosure an output.
@@ -126,10 +117,9 @@ def judge_result(executor: Executor, reference: Reference, result: Execution | T
     """The verdict on what an executor gave."""
     expected = reference.execution
     if isinstance(result, TenferroError):
-        return _failed(executor, result, expected)
+        return _failed(executor, result, reference)
     if isinstance(expected, TenferroError):
-        refused = isinstance(expected, InvalidArgument) and expected.op in linalg.RULES
-        if refused and not isinstance(executor, NativeExecutor):
+        if refuses(expected) and not isinstance(executor, NativeExecutor):
             # singular, not positive definite, not finite: StableHLO has no errors, and leaves the result open
             reason = f"the native executor refuses the values of a matrix: {expected}"
             return Answer(executor.name, Verdict.UNDECIDED, reason=reason, error=expected.to_json())
@@ -141,10 +131,16 @@ def judge_result(executor: Executor, reference: Reference, result: Execution | T
     return dataclasses.replace(answer, seconds=seconds)
 
 
-def _failed(executor: Executor, error: TenferroError, expected: Execution | TenferroError) -> Answer:
-    record = error.to_json()
+def _failed(executor: Executor, error: TenferroError, reference: Reference) -> Answer:
+    record, expected = error.to_json(), reference.execution
     if isinstance(expected, TenferroError) and error is not expected and _same_error(error, expected):
         return Answer(executor.name, Verdict.PASS, reason=f"raises as the native executor does: {error}", error=record)
+    if error is expected and refuses(error):
+        reason = f"the reference itself refuses the values of a matrix: {error}"
+        return Answer(executor.name, Verdict.UNDECIDED, reason=reason, error=record)
+    if error is not expected and refuses_dead(error, reference.case):
+        # a refusal is no effect that the passes keep: removing what nothing reads is right, and so is running it
+        return Answer(executor.name, Verdict.PASS, reason=f"refuses what no output depends on: {error}", error=record)
     if isinstance(error, WorkerDied):
         verdict = Verdict.TIMEOUT if error.how.startswith("timeout") else Verdict.CRASH
     elif isinstance(error, LoweringError) or (isinstance(error, PjrtCall) and error.code == "UNIMPLEMENTED"):
@@ -178,7 +174,7 @@ def _staged(executor: Executor, reference: Reference) -> Answer:
     except UnsupportedOp as error:
         return Answer(executor.name, Verdict.UNDECIDED, reason=str(error), error=error.to_json())
     except TenferroError as error:
-        return _failed(executor, error, reference.execution)
+        return _failed(executor, error, reference)
 
 
 def _verdict(name: str, comparison: Comparison) -> Answer:

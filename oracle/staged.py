@@ -4,6 +4,9 @@ Factors are not unique, so nothing that is computed from them has an enclosure o
 the operands and results of each linalg op beside the outputs: the op is held to its backward-error bounds on the executor's
 own operands (`decompositions`), and everything else to the enclosure of the program in which the executor's factors are
 inputs. Asked so, a compiler may fuse otherwise than for the program itself; that is what this judgement costs.
+
+An instruction that no output depends on is not asked for: removing it is right (SEMANTICS 4.4), and so is running it, which
+may refuse a matrix (`refuses_dead`).
 """
 
 from __future__ import annotations
@@ -12,11 +15,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from oracle import decompositions
-from oracle.case import Case
+from oracle.case import Case, live
 from oracle.compare import compare
 from oracle.enclosure import MODELS, enclose
-from oracle.executors import Executor
+from oracle.executors import Executor, NativeExecutor, attempt
 from oracle.verdict import Comparison
+from tenferro_ref.errors import InvalidArgument, TenferroError
 from tenferro_ref.extensions import linalg
 from tenferro_ref.ops import Extension
 from tenferro_ref.program import GraphProgram, Instruction
@@ -28,6 +32,22 @@ def decomposing(program: GraphProgram) -> list[Instruction]:
     return [i for i in program.instructions if isinstance(i.op, Extension) and i.op.family == linalg.FAMILY]
 
 
+def refuses(error: object) -> bool:
+    """Whether an error says that a matrix is one which an op cannot work on."""
+    return isinstance(error, InvalidArgument) and error.op in linalg.RULES
+
+
+def refuses_dead(error: TenferroError, case: Case) -> bool:
+    """Whether an op that no output depends on refuses its matrix in these words once it is asked for."""
+    if not refuses(error):
+        return False
+    kept = live(case.program).instructions
+    dead = [ins for ins in decomposing(case.program) if ins not in kept]
+    asked = (Case(replace(case.program, output_slots=ins.output_slots), case.inputs) for ins in dead)
+    found = (attempt(NativeExecutor(), a) for a in asked)
+    return any(isinstance(f, TenferroError) and f.to_json() == error.to_json() for f in found)
+
+
 def judge_stages(executor: Executor, case: Case) -> Comparison:
     """The comparison of all stages: invariants of the factors, and elements of everything else.
 
@@ -36,6 +56,7 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
     TenferroError
         What the executor raises, or an op of the program that no enclosure knows.
     """
+    case = Case(live(case.program), case.inputs)
     program = case.program
     ops = decomposing(program)
     given = set(program.input_slots)
@@ -87,4 +108,4 @@ def _merged(found: Sequence[Comparison]) -> Comparison:
     )
 
 
-__all__ = ["decomposing", "judge_stages"]
+__all__ = ["decomposing", "judge_stages", "refuses", "refuses_dead"]

@@ -37,6 +37,8 @@ class Config:
         Bulk generation walks through all (op, dtype, op on its result) that there can be, one a program.
     symbolic
         Percentage of programs in which symbols stand for some extents of the inputs.
+    linalg
+        Percentage of programs with one or two ops of the linalg family, beside those of the motifs.
     policies
         Percentage of programs under another policy than the engine's.
     weights
@@ -57,6 +59,7 @@ class Config:
     motifs: bool = True
     anchors: bool = True
     symbolic: float = 8
+    linalg: float = 3
     policies: float = 5
     weights: tuple[tuple[str, float], ...] = ()
 

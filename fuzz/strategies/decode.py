@@ -10,8 +10,9 @@ from fuzz.strategies.anchors import Anchor, anchors
 from fuzz.strategies.config import Config
 from fuzz.strategies.extensions import STRATEGY
 from fuzz.strategies.genes import Genes, Weighted
-from fuzz.strategies.growth import HEADER, Growth
+from fuzz.strategies.growth import FIRST, Growth
 from fuzz.strategies.indexing import NEEDS_AXES
+from fuzz.strategies.linalg import factor
 from fuzz.strategies.motifs import MOTIFS, Motif
 from fuzz.strategies.rows import admitted
 from oracle.case import Case
@@ -47,7 +48,7 @@ from tenferro_ref.ops import (
 #: Bytes of one gene; decisions beyond the end are the simplest.
 GENE = 32
 #: Where in a header the number of the anchor stands, counted from 1.
-_ANCHOR = slice(HEADER - 3, HEADER - 1)
+_ANCHOR = slice(FIRST - 3, FIRST - 1)
 #: The most anchors of a program; where it has two, they are as far from one another in the list as can be.
 _ANCHORS = 3
 
@@ -107,6 +108,8 @@ def grow(config: Config, header: bytes, genes: Sequence[bytes]) -> Growth:
     table = steps(config, g.regime == "exact")
     simplest = table(Genes(b""))
     anchored = _anchored(g, len(genes))
+    count, place = g.linalg
+    factored = range(place * len(genes) >> 8, len(genes))[:count]
     for i, gene in enumerate(genes or (b"",)):
         if g.room < 1:
             break
@@ -114,7 +117,9 @@ def grow(config: Config, header: bytes, genes: Sequence[bytes]) -> Growth:
         step = table(g.genes)
         if step is DynamicTruncate and g.portable:
             step = simplest
-        if i in anchored:
+        if i in factored:
+            factor(g)
+        elif i in anchored:
             _append_anchored(g, *anchored[i])
         elif isinstance(step, Motif):
             if step.size <= g.room:

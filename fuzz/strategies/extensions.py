@@ -1,7 +1,6 @@
 """The row of `STRATEGY` for Extension: einsum over one to three operands, and transforms of the fft family.
 
-Decompositions are not generated: whether a matrix may be factored depends on its values, so they are tested by programs of
-their own.
+Decompositions and solvers are in `linalg`: whether a matrix may be factored depends on its values.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from fuzz.strategies.config import Config
 from fuzz.strategies.genes import Genes, Weighted
 from fuzz.strategies.symbols import symbolised
 from fuzz.strategies.values import REGIMES, Recipe, Regime, draw_recipe, make_quietly, scalar
-from oracle.case import Case
+from oracle.case import Case, live
 from tenferro_ref.dtype import FLOAT, DType
 from tenferro_ref.ops import (
     ENGINE,
@@ -53,9 +53,11 @@ POLICIES: tuple[Policy, ...] = (
     Policy(empty_reduction="identity"), Policy(dtypes="stablehlo"),
 )  # fmt: skip
 
-#: Bytes of a header: those read in turn, as far as they go, and those that have a place of their own at its end.
-_TURN, _PLACES = 40, 7
-HEADER = _TURN + _PLACES
+#: Bytes of a header: those read in turn, as far as they go, those that have a place of their own behind them, the anchor's
+#: last, and those that came later, which bulk generation draws apart so that the others stay what they were.
+_TURN, _PLACES, LATER = 40, 7, 3
+FIRST = _TURN + _PLACES
+HEADER = FIRST + LATER
 
 
 @cache
@@ -97,6 +99,8 @@ class Growth:
         self.symbols = places.chance(config.symbolic) * (1 + places.integer(1))
         #: Which anchor the program has, and before which gene in 256.
         self.anchor = places.integer(2), places.integer(1)
+        #: How many ops of the linalg family it has, and the first one in place of which gene in 256.
+        self.linalg = places.chance(config.linalg) * (1 + places.pick(2)), places.integer(1)
         self.builder = GraphBuilder(policy=self.policy)
         self.pool: list[Value] = []
         self.hints: dict[int, Hint] = {}
@@ -333,8 +337,8 @@ class Growth:
                 outputs.insert(self.head.pick(len(outputs) + 1), extra)
         program = self.builder.build(*[*self.shown, *outputs][-self.config.max_outputs :])
         if self.style == "live":
-            live = without_dead_code(program)
-            return live if len(live.instructions) >= self.config.min_instructions else program
+            shorter = without_dead_code(program)
+            return shorter if len(shorter.instructions) >= self.config.min_instructions else program
         return program
 
     def graph(self) -> GraphProgram:
@@ -354,18 +358,10 @@ class Growth:
 
 def without_dead_code(program: GraphProgram) -> GraphProgram:
     """`program` without instructions and inputs that no output depends on; slots keep their numbers."""
-    live, kept = set(program.output_slots), []
-    for ins in reversed(program.instructions):
-        if not live.isdisjoint(ins.output_slots):
-            live.update(ins.input_slots)
-            kept.append(ins)
-    inputs = [(s, t) for s, t in zip(program.input_slots, program.input_types, strict=True) if s in live]
-    return replace(
-        program,
-        instructions=tuple(reversed(kept)),
-        input_slots=tuple(s for s, _ in inputs),
-        input_types=tuple(t for _, t in inputs),
-    )
+    program = live(program)
+    read = {*program.output_slots, *(slot for ins in program.instructions for slot in ins.input_slots)}
+    inputs = [(s, t) for s, t in zip(program.input_slots, program.input_types, strict=True) if s in read]
+    return replace(program, input_slots=tuple(s for s, _ in inputs), input_types=tuple(t for _, t in inputs))
 
 
 def renumbered(program: GraphProgram) -> GraphProgram:

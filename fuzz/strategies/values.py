@@ -20,6 +20,7 @@ from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
 from fuzz.strategies.genes import Genes, Weighted
+from fuzz.strategies.matrices import MATRICES, matrices
 from tenferro_ref.dtype import DType
 
 #: Dtypes are drawn, so NumPy's types cannot follow them.
@@ -38,6 +39,8 @@ class Recipe(NamedTuple):
 
     Attributes
     ----------
+    kind
+        A class of the dtype, or one of `MATRICES`, which are full whatever the density.
     density
         Of `FULL`: the share of elements that are of the class; the others are 1. A lower density keeps a subset, so that
         shrinking it leaves the elements that matter.
@@ -307,6 +310,8 @@ def make_quietly(recipe: Recipe, dtype: DType, shape: tuple[int, ...]) -> Array:
     n = prod(shape)
     if not recipe.density or not n:
         flat: Array = np.ones(n, dtype.numpy)
+    elif recipe.kind in MATRICES:
+        flat = matrices(recipe.kind, Generator(PCG64(recipe.seed)), dtype, shape).ravel("F")
     else:
         rng = Generator(PCG64(recipe.seed))
         maker = classes(dtype)[recipe.kind]

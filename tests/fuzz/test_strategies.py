@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from math import prod
 
@@ -16,9 +17,11 @@ from fuzz.strategies.decode import steps
 from fuzz.strategies.genes import Genes, Weighted
 from fuzz.strategies.motifs import MOTIFS
 from oracle.case import Case
+from oracle.executors import NativeExecutor, attempt
+from oracle.staged import refuses
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import UsageError
+from tenferro_ref.errors import InvalidArgument, UsageError
 from tenferro_ref.ops import OPS, Clamp, DotGeneral, Exp, Op, ReduceProd, Select, Sin, Transpose
 from tenferro_ref.program import GraphProgram
 from tenferro_ref.runtime import GraphExecutor
@@ -40,6 +43,11 @@ def instructions(program: GraphProgram, kind: type[Op]) -> list[Op]:
 def test_cases_type_check_and_run_alike_segmented_and_not(case: Case) -> None:
     program = compile_std_to_exec(case.program, verify=True)
     executor = GraphExecutor()
+    refused = attempt(NativeExecutor(), case)
+    if refuses(refused):  # a hostile matrix
+        with pytest.raises(InvalidArgument, match=re.escape(str(refused))):
+            executor.eval_unsegmented(program, case.inputs)
+        return
     outputs = executor.eval_exec_ir(program, case.inputs)
     types = concrete_types(case)
     assert [o.shape for o in outputs] == [types[slot].shape for slot in case.program.output_slots]

@@ -12,6 +12,7 @@ from oracle.executors import Execution, NativeExecutor, Pool
 from oracle.judge import Reference, judge
 from oracle.verdict import Verdict
 from tenferro_ref import frontend as tn
+from tenferro_ref.errors import InvalidArgument
 from tenferro_ref.extensions import linalg
 from tenferro_ref.program import GraphBuilder
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
@@ -122,3 +123,36 @@ def test_a_native_executor_may_not_factor_what_the_other_refuses() -> None:
 
     answer = judge(Careless("careless"), Reference(case, NativeExecutor()))
     assert answer.verdict is Verdict.MISMATCH
+
+
+def _with_dead_cholesky(also: str = "") -> Case:
+    """2 |w| for eigenvalues w, and a Cholesky factor of the same indefinite matrix that nothing reads."""
+    b = GraphBuilder()
+    x = b.input("F64", (2, 2))
+    linalg.cholesky(x)
+    outputs = [linalg.eigvalsh(x) * 2.0, *([getattr(linalg, also)(x)] if also else [])]
+    return Case.of(b.build(*outputs), [-np.eye(2)])
+
+
+def test_a_matrix_that_only_dead_code_refuses_may_be_refused_or_not() -> None:
+    reference = Reference(_with_dead_cholesky(), NativeExecutor())
+    for name in ("native", "native-unsegmented", "native-nopasses", "native:passes=TransposeFolding"):
+        answer = judge(Pool().make(name), reference)
+        assert answer.verdict is Verdict.PASS, (name, answer.reason)
+    assert "refuses what no output depends on" in judge(Pool().make("native-nopasses"), reference).reason
+    assert judge(_Bent(factor=1.001), reference).verdict is Verdict.MISMATCH
+
+
+def test_whoever_refuses_a_matrix_that_is_fine_is_wrong() -> None:
+    class Timid(NativeExecutor):
+        def run(self, case: Case) -> Execution:
+            raise InvalidArgument(op="EighVals", argument="a", detail="the matrix: it has elements that are not finite")
+
+    answer = judge(Timid("timid"), Reference(_with_dead_cholesky(), NativeExecutor()))
+    assert answer.verdict is Verdict.ERROR
+
+
+def test_what_the_reference_refuses_says_nothing_about_it() -> None:
+    case = _with_dead_cholesky(also="cholesky")
+    assert judge(NativeExecutor(), Reference(case, NativeExecutor())).verdict is Verdict.UNDECIDED
+    assert judge(Pool().make("native-nopasses"), Reference(case, NativeExecutor())).verdict is Verdict.PASS

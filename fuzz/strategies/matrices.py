@@ -1,0 +1,158 @@
+"""Matrices by class, for ops that not every matrix suits: `make_quietly` asks here for the recipes that name one of them.
+
+Each is made of elementwise sums, products and quotients alone, no BLAS and no FMA, so that a recipe gives the same bits on
+every machine. Batch axes follow the two of the matrix, and every matrix of a batch is another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from tenferro_ref.dtype import DType
+
+Array: TypeAlias = NDArray[Any]
+#: From m, n and how many: real matrices in the first two axes of the result.
+Maker: TypeAlias = Callable[[Generator, int, int, int], Array]
+
+#: Singular values from 1 to 4.
+REGULAR = ("regular", "graded", "dominant", "orthogonal", "identity")
+#: Hermitian and positive definite: eigenvalues from 1 to 4, two of them in turn, or from 1 to 4^-n; the identity.
+DEFINITE = ("definite", "repeated", "conditioned", "identity")
+#: Square, with a triangle above and one below that are regular each, and have ones beside the diagonal's size.
+TRIANGULAR = ("triangular", "dominant", "identity")
+#: Hermitian, of both signs.
+HERMITIAN = ("indefinite", *DEFINITE)
+#: Of half the rank; a Jordan block; small integers.
+ANY = (*REGULAR, *HERMITIAN, "deficient", "jordan", "integers", "triangular")
+#: A row and a column of zeros: what solvers and Cholesky refuse.
+SINGULAR = "singular"
+
+
+def _eye(m: int, n: int, values: Array) -> Array:
+    """A diagonal of values (min(m, n), count)."""
+    a = np.zeros((m, n, values.shape[1]))
+    k = np.arange(len(values))
+    a[k, k] = values
+    return a
+
+
+def _reflected(a: Array, v: Array) -> Array:
+    """H a for the reflector of integers v, one a column; sums in a fixed order."""
+    if not len(a):
+        return a
+    size = (v * v).sum(0)
+    along = np.zeros(a.shape[1:])
+    for row, weight in zip(a, v, strict=True):
+        along = along + weight * row
+    reflected: Array = a - v[:, None] * (2 * along / size)
+    return reflected
+
+
+def _turned(rng: Generator, a: Array, hermitian: bool) -> Array:
+    """Two reflectors on either side, the same ones where it is to stay Hermitian."""
+    m, n, count = a.shape
+    for _ in range(2):
+        left = rng.integers(1, 5, (m, count)) * (1.0 - 2.0 * rng.integers(0, 2, (m, count)))
+        right = left if hermitian else rng.integers(1, 5, (n, count)) * (1.0 - 2.0 * rng.integers(0, 2, (n, count)))
+        a = _reflected(_reflected(a, left).swapaxes(0, 1), right).swapaxes(0, 1)
+    return (a + a.swapaxes(0, 1)) / 2 if hermitian else a
+
+
+def _spectrum(values: Callable[[Generator, int, int], Array], hermitian: bool = False) -> Maker:
+    """Matrices of these singular values or eigenvalues (k, count)."""
+
+    def make(rng: Generator, m: int, n: int, count: int) -> Array:
+        return _turned(rng, _eye(m, n, values(rng, min(m, n), count)), hermitian and m == n)
+
+    return make
+
+
+def _between(rng: Generator, k: int, count: int) -> Array:
+    return rng.uniform(1.0, 4.0, (k, count))
+
+
+def _both_signs(rng: Generator, k: int, count: int) -> Array:
+    signed: Array = _between(rng, k, count) * (1.0 - 2.0 * rng.integers(0, 2, (k, count)))
+    return signed
+
+
+def _falling(rng: Generator, k: int, count: int) -> Array:
+    return np.asarray(np.ldexp(_between(rng, k, count), -2 * np.arange(k)[:, None]))
+
+
+def _graded(rng: Generator, m: int, n: int, count: int) -> Array:
+    return np.asarray(np.ldexp(_MAKERS["regular"](rng, m, n, count), -3 * np.arange(m)[:, None, None]))
+
+
+def _integers(rng: Generator, m: int, n: int, count: int) -> Array:
+    return rng.integers(-3, 4, (m, n, count)).astype(float)
+
+
+def _dominant(rng: Generator, m: int, n: int, count: int) -> Array:
+    return _integers(rng, m, n, count) + _eye(m, n, np.full((min(m, n), count), 4.0 * max(m, n)))
+
+
+def _triangular(rng: Generator, m: int, n: int, count: int) -> Array:
+    a = rng.uniform(-1.0, 1.0, (m, n, count))
+    k = np.arange(min(m, n))
+    a[k, k] = np.copysign(1 + np.abs(a[k, k]), a[k, k])
+    return a
+
+
+def _jordan(rng: Generator, m: int, n: int, count: int) -> Array:
+    a = _eye(m, n, np.full((min(m, n), count), float(rng.integers(0, 3))))
+    k = np.arange(min(m, n - 1)) if n else np.arange(0)
+    a[k, k + 1] = 1.0
+    return a
+
+
+def _singular(rng: Generator, m: int, n: int, count: int) -> Array:
+    a = _MAKERS["definite"](rng, m, n, count)
+    if min(m, n):
+        at = int(rng.integers(0, min(m, n)))
+        a[at, :], a[:, at] = 0.0, 0.0
+    return a
+
+
+_MAKERS: dict[str, Maker] = {
+    "regular": _spectrum(_between),
+    "graded": _graded,
+    "dominant": _dominant,
+    "orthogonal": _spectrum(lambda rng, k, count: np.ones((k, count))),
+    "identity": lambda rng, m, n, count: _eye(m, n, np.ones((min(m, n), count))),
+    "definite": _spectrum(_between, hermitian=True),
+    "repeated": _spectrum(lambda rng, k, count: rng.integers(1, 3, (k, count)).astype(float), hermitian=True),
+    "conditioned": _spectrum(_falling, hermitian=True),
+    "indefinite": _spectrum(_both_signs, hermitian=True),
+    "deficient": _spectrum(lambda rng, k, count: _between(rng, k, count) * (np.arange(k)[:, None] < (k + 1) // 2)),
+    "integers": _integers,
+    "triangular": _triangular,
+    "jordan": _jordan,
+    SINGULAR: _singular,
+}
+MATRICES = frozenset(_MAKERS)
+
+#: Of modulus 1, with parts that are exact or nearly so.
+_PHASES = np.array([1, 0.6 + 0.8j, 1j, -1, 0.28 - 0.96j])
+
+
+def matrices(kind: str, rng: Generator, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """Matrices of a class in the first two axes; complex ones have phases by row and column, the same in both."""
+    m, n, *batch = shape
+    a = _MAKERS[kind](rng, m, n, prod(batch))
+    if dtype.is_complex:
+        w = _PHASES[rng.integers(0, len(_PHASES), max(m, n))]
+        x, y, real, imag = w.real[:m, None, None], w.imag[:m, None, None], w.real[:n, None], w.imag[:n, None]
+        turned = np.empty(a.shape, complex)  # a * (x + iy) * (real - i imag), by real products
+        turned.real, turned.imag = a * (x * real + y * imag), a * (y * real - x * imag)
+        a = turned
+    return a.reshape(shape, order="F").astype(dtype.numpy)
+
+
+__all__ = ["ANY", "DEFINITE", "HERMITIAN", "MATRICES", "REGULAR", "SINGULAR", "TRIANGULAR", "matrices"]

@@ -1,0 +1,190 @@
+"""Programs with the linalg family: every op at every dtype, matrices that are what their class says, failures that shrink."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.random import PCG64, Generator
+
+from fuzz.bundle import write_bundle
+from fuzz.campaign import environment
+from fuzz.generate import generate
+from fuzz.reduce.draft import concrete_types
+from fuzz.strategies import DEFAULT, Config, decode
+from fuzz.strategies.growth import FIRST, HEADER
+from fuzz.strategies.linalg import KINDS
+from fuzz.strategies.matrices import DEFINITE, HERMITIAN, MATRICES, REGULAR, SINGULAR, matrices
+from fuzz.strategies.values import FULL, Recipe, make
+from fuzz.triage import inspect, to_finding
+from oracle.case import Case
+from oracle.executors import Execution, NativeExecutor, Pool, attempt
+from oracle.judge import Reference, judge
+from oracle.staged import decomposing, refuses
+from oracle.verdict import Verdict
+from tenferro_ref.dtype import INEXACT, DType
+from tenferro_ref.errors import TenferroError
+from tenferro_ref.extensions import linalg
+from tenferro_ref.ops import Add, Extension, Multiply
+
+LINALG = Config(linalg=100)
+#: Within this many programs of a config that has the family in all of them.
+PROGRAMS = 288
+
+
+@pytest.fixture(scope="module")
+def sample() -> list[Case]:
+    return [case for batch in range(PROGRAMS // 32) for case in generate(7, batch, 32, LINALG)]
+
+
+def test_every_op_is_reached_at_every_dtype(sample: list[Case]) -> None:
+    found = {
+        (ins.op.op, case.program.slot_types[ins.input_slots[0]].dtype)
+        for case in sample
+        for ins in decomposing(case.program)
+        if isinstance(ins.op, Extension)
+    }
+    assert {kind.name for kind in KINDS} == linalg.RULES.keys()
+    assert {(name, dtype) for name in linalg.RULES for dtype in INEXACT} == found
+
+
+def test_shapes_flags_and_gauges_are_reached(sample: list[Case]) -> None:
+    found = set()
+    for case in sample:
+        for ins in decomposing(case.program):
+            assert isinstance(ins.op, Extension)
+            m, n, *batch = concrete_types(case)[ins.input_slots[0]].shape
+            found |= {f"{k}={v}" for k, v in linalg.config_of(ins.op).items()}
+            found.add("square" if m == n else "tall" if m > n else "wide")
+            found |= {what for what, holds in (("batch", batch), ("empty", 0 in (m, n)), ("1x1", m == n == 1)) if holds}
+    flags = ("left_side", "lower", "transpose_a", "unit_diagonal", "conjugate_a")
+    gauges = {f"gauge={g}" for g in ("Raw", "CanonicalPivot", "PositiveDiagonal")}
+    wanted = {f"{flag}={value}" for flag in flags for value in (True, False)} | gauges
+    assert wanted | {"square", "tall", "wide", "batch", "empty", "1x1"} <= found
+
+
+def test_few_matrices_are_refused(sample: list[Case]) -> None:
+    results = [attempt(NativeExecutor(), case) for case in sample[:160]]
+    errors = [r for r in results if isinstance(r, TenferroError)]
+    assert all(refuses(error) for error in errors)
+    assert 1 <= len(errors) <= 0.05 * len(results)
+
+
+def test_other_programs_are_what_they_are_without_it() -> None:
+    with_, without = (generate(3, 0, 200, Config(linalg=share)) for share in (3, 0))
+    assert DEFAULT.linalg == 3
+    differing = [a for a, b in zip(with_, without, strict=True) if a.fingerprint != b.fingerprint]
+    assert 1 <= len(differing) <= 0.06 * len(with_)
+    # in a few of them it is dead code, and left out
+    assert sum(bool(decomposing(case.program)) for case in differing) >= 0.7 * len(differing)
+
+
+def test_configs_without_it_have_none() -> None:
+    for config in (Config(ops=(Add, Multiply), linalg=100), Config(dtypes=(DType.I64,), linalg=100)):
+        assert not any(decomposing(case.program) for case in generate(1, 0, 30, config))
+    only = Config(ops=(Extension,), dtypes=(DType.F64,), linalg=100, max_rank=2, max_elements=8, usual_elements=8)
+    for case in generate(1, 0, 30, only):
+        assert {type(ins.op) for ins in case.program.instructions} == {Extension}
+        assert all(t.rank <= 2 for t in case.program.slot_types.values())
+
+
+def test_the_simplest_bytes_have_none() -> None:
+    assert not decomposing(decode(DEFAULT, b"", [b"\1" * 8] * 3).program)
+    chosen = bytes(FIRST) + b"\xff" * (HEADER - FIRST)
+    assert decomposing(decode(DEFAULT, chosen, [b"\1" * 8] * 3).program)
+
+
+# --- matrices ---------------------------------------------------------------------------------------------------------
+
+
+def _drawn(kind: str, dtype: DType, shape: tuple[int, ...] = (4, 4, 3)) -> np.ndarray:
+    return make(Recipe(kind, 5), dtype, shape)
+
+
+@pytest.mark.parametrize("dtype", sorted(INEXACT, key=str), ids=str)
+@pytest.mark.parametrize("kind", sorted(MATRICES))
+def test_matrices_are_of_their_class(kind: str, dtype: DType) -> None:
+    a = _drawn(kind, dtype)
+    assert a.dtype == dtype.numpy
+    assert np.isfinite(a).all()
+    for i in range(3):
+        x = a[..., i].astype(complex)
+        values = np.linalg.svd(x, compute_uv=False)
+        if kind in HERMITIAN:
+            assert (x == x.conj().T).all()
+        if kind in DEFINITE:
+            assert np.linalg.eigvalsh(x).min() > 1e-3
+        if kind in REGULAR:
+            assert values[-1] > 1e-4 * values[0]
+        if kind == "orthogonal":
+            assert np.allclose(x @ x.conj().T, np.eye(4), atol=1e-6)
+        if kind == "deficient":
+            assert (values > 0.5).sum() == 2
+            assert values[2] < 1e-6
+        if kind == "repeated":
+            assert np.allclose(values, np.rint(values), atol=1e-5)
+        if kind == SINGULAR:
+            assert not x.any(0).all()
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (1, 1), (2, 5), (5, 2), (3, 3, 0), (1, 4, 2, 2)])
+def test_matrices_have_any_shape(shape: tuple[int, ...]) -> None:
+    for kind in MATRICES:
+        for dtype in (DType.F32, DType.C64):
+            assert matrices(kind, Generator(PCG64(1)), dtype, shape).shape == shape
+            assert make(Recipe(kind, 1, FULL, ((1, 4),)), dtype, shape).shape == shape
+
+
+# --- failures ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _WrongQr(NativeExecutor):
+    """Its Q of a matrix of more than one column is a little too large."""
+
+    name: str = "wrong-qr"
+
+    def run(self, case: Case) -> Execution:
+        execution, program = NativeExecutor.run(self, case), case.program
+        wrong = {
+            ins.output_slots[0]
+            for ins in decomposing(program)
+            if isinstance(ins.op, Extension)
+            and ins.op.op == "Qr"
+            and program.slot_types[ins.input_slots[0]].shape[1] != 1
+        }
+        outputs = (
+            (x * 1.001).astype(x.dtype) if slot in wrong else x
+            for slot, x in zip(program.output_slots, execution.outputs, strict=True)
+        )
+        return replace(execution, outputs=tuple(outputs))
+
+    def bit_exact(self, case: Case) -> bool:
+        return False
+
+
+def test_a_fault_in_qr_shrinks_to_it_and_has_a_bundle(tmp_path: Path) -> None:
+    executor = _WrongQr()
+    cases = generate(11, 0, 200, LINALG)
+    for case in cases:
+        if not any(isinstance(i.op, Extension) and i.op.op == "Qr" for i in decomposing(case.program)):
+            continue
+        answer = judge(executor, Reference(case, NativeExecutor()))
+        if answer.verdict is Verdict.MISMATCH:
+            break
+    else:
+        pytest.fail("it is not found")
+    pool = Pool()
+    try:
+        suspect = inspect(executor, case, answer, pool)
+        finding, small = to_finding(suspect, pool, (), programs=3, also=(), budget_seconds=20.0)
+    finally:
+        pool.close()
+    (ins,) = small.program.instructions
+    assert isinstance(ins.op, Extension)
+    assert ins.op.op == "Qr"
+    assert all(extent <= 2 for extent in small.inputs[0].shape)
+    write_bundle(tmp_path / "bundle", finding, executor, small, environment())
+    assert "Qr" in (tmp_path / "bundle" / "README.md").read_text()
