@@ -210,7 +210,7 @@ def _scatter(op: Scatter, c: Context, x: Enclosure, indices: Enclosure, updates:
     maybe = np.broadcast_to(unsure.reshape(spread), updates.shape).reshape(-1)
     flat = flattened(updates)
     parts = concatenated([flattened(x), optional(flat, maybe) if maybe.any() else flat], 0)
-    return _landed(c, parts, x.shape, *np.divmod(np.unique(keys), count))
+    return _landed(c, parts, (x.const, updates.const), x.shape, *np.divmod(np.unique(keys), count))
 
 
 def _keys(targets: Array, count: int) -> Array:
@@ -225,7 +225,9 @@ def optional(x: Enclosure, mask: Array) -> Enclosure:
     return replace(x.plain(), lo=lo, hi=hi, pos_zero=x.pos_zero | both, neg_zero=x.neg_zero | both)
 
 
-def _landed(c: Context, parts: Enclosure, shape: tuple[int, ...], targets: Array, updates: Array) -> Enclosure:
+def _landed(
+    c: Context, parts: Enclosure, const: tuple[bool, bool], shape: tuple[int, ...], targets: Array, updates: Array
+) -> Enclosure:
     """Elements with equally many updates together; `parts` are the operand's elements, then those of the updates."""
     size = math.prod(shape)
     counts = np.bincount(targets, minlength=size)
@@ -235,15 +237,15 @@ def _landed(c: Context, parts: Enclosure, shape: tuple[int, ...], targets: Array
         at = np.flatnonzero(counts == n)
         order.append(at)
         terms = np.column_stack([at, size + updates[first[at][:, np.newaxis] + np.arange(n)]]) if n else at
-        pieces.append(_sum_of(c, parts, terms) if n else parts.map(lambda a, t=terms: a[t]))  # type: ignore[misc]
+        pieces.append(_sum_of(c, parts, const, terms) if n else parts.map(lambda a, t=terms: a[t]))  # type: ignore[misc]
     back = np.argsort(np.concatenate(order))
     return concatenated(pieces, 0).plain().map(lambda a: a[back].reshape(shape))
 
 
-def _sum_of(c: Context, parts: Enclosure, terms: Array) -> Enclosure:
+def _sum_of(c: Context, parts: Enclosure, const: tuple[bool, bool], terms: Array) -> Enclosure:
     picked = parts.map(lambda a: a[terms])
-    if terms.shape[1] == 2:
-        x, y = (picked.map(lambda a, k=k: a[:, k]) for k in (0, 1))  # type: ignore[misc]
+    if terms.shape[1] == 2:  # an addition, whose rewrites depend on what is constant
+        x, y = (replace(picked.map(lambda a, k=k: a[:, k]), const=const[k]) for k in (0, 1))  # type: ignore[misc]
         return add(c, x, y) if c.dtype.is_float else integers.add(c.dtype, x, y)
     minus = picked.neg_zero.all(-1)
     total = sum_of(c, picked)

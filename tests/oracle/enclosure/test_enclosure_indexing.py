@@ -11,6 +11,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.ops import (
     STABLEHLO,
+    BroadcastInDim,
     Convert,
     DynamicSlice,
     DynamicTruncate,
@@ -135,3 +136,15 @@ def test_an_undecided_extent_has_no_enclosure():
     assert e.shape == (2, 4)
     with pytest.raises(UnsupportedOp, match="extent of the result is not decided"):
         enclose(p, [X, np.log(F32(2.5))], XLA)
+
+
+def test_a_constant_zero_that_is_added_may_be_dropped():
+    """XLA makes an addition of such a scatter, and `x + 0` is `x` under its model; a zero that is an input is added."""
+    b = GraphBuilder()
+    x, at = b.input("F32", (1,)), b.input("I32", (1,))
+    update = b.apply(BroadcastInDim((1,), ()), b.constant(0.0, DType.F32))
+    program = b.build(b.apply(Scatter((), (0,), (0,), 1), x, at, update))
+    inputs = [F32([-0.0]), np.zeros(1, np.int32)]
+    assert [enclose(program, inputs, model)[0].contains(F32([-0.0])).all() for model in (IEEE, XLA)] == [False, True]
+    given = built(Scatter((), (0,), (0,), 1), *inputs, F32([0.0]))
+    assert not enclose(given, [*inputs, F32([0.0])], XLA)[0].contains(F32([-0.0])).any()
