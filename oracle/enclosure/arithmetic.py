@@ -87,7 +87,9 @@ def add(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         lo = hi = f.nearest(x.lo + y.lo)
     else:
         lo, hi = _without_nan(f.nearest(x.lo + y.lo), f.nearest(x.hi + y.hi))
-    nan = x.nan | y.nan | ((x.hi == np.inf) & (y.lo == -np.inf)) | ((x.lo == -np.inf) & (y.hi == np.inf))
+    nan = x.nan | y.nan
+    if not (x.finite and y.finite):
+        nan = nan | ((x.hi == np.inf) & (y.lo == -np.inf)) | ((x.lo == -np.inf) & (y.hi == np.inf))
     # a sum of two zeros has their common sign, or is +0; any other zero is a cancellation: +0
     zeros = is_zero(x) & is_zero(y)
     pos = ~zeros | (x.pos_zero & may_be_zero(y)) | (x.neg_zero & y.pos_zero)
@@ -184,14 +186,27 @@ def product_bounds(wide: Any, x: Enclosure, y: Enclosure) -> Bounds:
         return lo, hi
     if x is y:  # a square
         lo = np.where((xl < 0) & (xh > 0), 0, np.fmin(xl * xl, xh * xh))
+    finite = x.finite and y.finite
     # 0 * finite where every corner is 0 * inf
-    zero = (may_be_zero(x) & may_be_finite(y)) | (may_be_zero(y) & may_be_finite(x))
+    zero = np.asarray(may_be_zero(x) | may_be_zero(y))
+    if not finite:
+        zero = (may_be_zero(x) & may_be_finite(y)) | (may_be_zero(y) & may_be_finite(x))
     if zero.any():
         lo, hi = np.where(zero, np.fmin(lo, 0), lo), np.where(zero, np.fmax(hi, 0), hi)
+    if finite:
+        return lo, hi
     none = x.empty | y.empty
     if none.any():
         lo, hi = np.where(none, np.nan, lo), np.where(none, np.nan, hi)
     return lo, hi
+
+
+def nan_of_product(x: Enclosure, y: Enclosure) -> Array:
+    """Where NaN is possible."""
+    nan = x.nan | y.nan
+    if x.finite and y.finite:
+        return np.asarray(nan)
+    return np.asarray(nan | (may_be_zero(x) & may_be_infinite(y)) | (may_be_zero(y) & may_be_infinite(x)))
 
 
 @ENCLOSE.row(Multiply)
@@ -206,15 +221,14 @@ def multiply(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     one = exact_low is exact_high
     lo = f.nearest(exact_low)
     hi = lo if one else f.nearest(exact_high)
-    nan = x.nan | y.nan | (may_be_zero(x) & may_be_infinite(y)) | (may_be_zero(y) & may_be_infinite(x))
-    result = build(c.model, c.dtype, lo, hi, nan, *_zero_signs(x, y))
+    result = build(c.model, c.dtype, lo, hi, nan_of_product(x, y), *_zero_signs(x, y))
     if not c.model.contract:
         return result
     low, high = _unrounded_product(f, x, y, exact_low, exact_high)
     scaled = shared(x, y) or shared(y, x)
     chain = _regrouped_product(f, x, y) if c.model.rewrite else None
     if chain is None:
-        return replace(result, unrounded=Unrounded("product", low, high, scaled, None, _roundings(x, y)))
+        return result.remembering(Unrounded("product", low, high, scaled, None, _roundings(x, y)))
     real_low, real_high, roundings = chain
     down, up = slipped(f, roundings - 1, real_low, real_high)
     # where each factor and the product are exact, so is every grouping: parts of the product have no more bits than it
@@ -225,8 +239,9 @@ def multiply(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     empty = np.isnan(real_low) | np.isnan(real_high)
     real = np.where(empty, low, real_low), np.where(empty, high, real_high)
     pos, neg = _zero_signs(x, y)
-    result = build(c.model, c.dtype, lo, hi, nan, pos, neg | (x.neg_zero & y.neg_zero))  # sqrt(-0) sqrt(-0) as -0
-    return replace(result, unrounded=Unrounded("product", low, high, scaled, real, roundings))
+    # sqrt(-0) sqrt(-0) as -0
+    result = build(c.model, c.dtype, lo, hi, nan_of_product(x, y), pos, neg | (x.neg_zero & y.neg_zero))
+    return result.remembering(Unrounded("product", low, high, scaled, real, roundings))
 
 
 def slipped(f: Format, roundings: Array | float, low: Array, high: Array) -> Bounds:
@@ -279,6 +294,8 @@ def _regrouped_product(f: Format, x: Enclosure, y: Enclosure) -> tuple[Array, Ar
         chained = u is not None and not v.const
         factors.append(replace(v, lo=u.chain[0], hi=u.chain[1]) if chained and u is not None else v)
         roundings = roundings + u.roundings if chained and u is not None else roundings
+    if isinstance(roundings, np.ndarray):
+        roundings = np.broadcast_to(roundings, np.broadcast_shapes(x.shape, y.shape))
     return *product_bounds(f.wide, *factors), 1.0 if roots else roundings
 
 
@@ -405,7 +422,7 @@ def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         return np.where(empty, np.inf, least), np.where(empty, -np.inf, greatest)
 
     memory = Unrounded("quotient", *known(last), outer or x.const, known(real), np.where(halved, 0.0, roundings))
-    return replace(result, unrounded=memory)
+    return result.remembering(memory)
 
 
 def _broadcast(x: Enclosure, y: Enclosure) -> tuple[Enclosure, Enclosure]:

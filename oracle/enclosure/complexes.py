@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oracle.enclosure import functions, indexing, moves, sums  # noqa: F401 - the parts need the real rows
-from oracle.enclosure.arithmetic import add, may_be_zero, multiply
+from oracle.enclosure.arithmetic import add, multiply
 from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.moves import concatenated
 from oracle.enclosure.rule import ENCLOSE, Context, Rule
-from oracle.enclosure.value import Enclosure, build, exact, point, rectangle, three_valued
+from oracle.enclosure.value import Enclosure, Unrounded, build, exact, point, rectangle, three_valued
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import (
     Abs,
@@ -89,6 +89,25 @@ def by_parts(op: Op, c: Context, *operands: Enclosure) -> Enclosure:
     if not c.dtype.is_complex:  # a complex operand of which only the shape is read
         return rule(op, real, *(x.parts[0] for x in operands))
     return rectangle(*(rule(op, real, *(x.parts[k % len(x.parts)] for x in operands)) for k in (0, 1)))
+
+
+def simple(*values: Enclosure) -> bool:
+    """Nothing is remembered of where the values came from."""
+    return all(v.unrounded is None and v.terms is None for v in values)
+
+
+def together(*values: Enclosure) -> Enclosure:
+    """Real enclosures of one shape, each `simple`, as one with a new first axis: one call of NumPy does what many would."""
+    lo = np.array([v.lo for v in values])
+    hi = lo if all(v.is_point for v in values) else np.array([v.hi for v in values])
+    nan, pos, neg = (np.array(m) for m in zip(*((v.nan, v.pos_zero, v.neg_zero) for v in values), strict=True))
+    const, repeated = all(v.const for v in values), all(v.repeated for v in values)
+    return Enclosure(values[0].dtype, lo, hi, nan, pos, neg, const, repeated=repeated)
+
+
+def apart(x: Enclosure) -> tuple[Enclosure, Enclosure]:
+    """The two elements of the first axis."""
+    return x.map(lambda a: a[0, ...]), x.map(lambda a: a[1, ...])
 
 
 MOVES: tuple[type[Op], ...] = (
@@ -204,12 +223,31 @@ def spoiled(f: Format, x: Enclosure, y: Enclosure) -> Array:
 @COMPLEX.row(Add)
 def _add(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     both = x.imag is not None and y.imag is not None
-    total = by_parts(op, c, promoted(c, x), promoted(c, y))
+    u, v = promoted(c, x).parts, promoted(c, y).parts
+    if simple(*u, *v) and u[0].shape == v[0].shape:
+        total = rectangle(*apart(add(real_context(c), together(*u), together(*v))))
+    else:
+        total = by_parts(op, c, promoted(c, x), promoted(c, y))
     if both:
         return total
     # a real scalar may stay real: then zeros of the imaginary part keep their sign
     re, im = total.parts
     return rectangle(re, replace(im, neg_zero=im.neg_zero | ((im.lo <= 0) & (im.hi >= 0))))
+
+
+def _first_negated(x: Enclosure) -> Enclosure:
+    """Of two products along the first axis, the first negated."""
+
+    def ends(lo: Array, hi: Array) -> tuple[Array, Array]:
+        low, high = lo.copy(), hi.copy()
+        low[0], high[0] = -hi[0], -lo[0]
+        return low, low if lo is hi else high
+
+    pos, neg = x.pos_zero.copy(), x.neg_zero.copy()
+    pos[0], neg[0] = x.neg_zero[0], x.pos_zero[0]
+    u = x.unrounded
+    unrounded = None if u is None else Unrounded(u.kind, *ends(u.lo, u.hi), u.scaled, None, u.roundings)
+    return Enclosure(x.dtype, *ends(x.lo, x.hi), x.nan, pos, neg, x.const, unrounded, None, x.repeated)
 
 
 @COMPLEX.row(Multiply)
@@ -219,8 +257,13 @@ def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     stays_real = x.imag is None or y.imag is None
     finite = certainly_finite(x) & certainly_finite(y)
     (a, b), (p, q) = promoted(c, x).parts, promoted(c, y).parts
-    re = add(real, multiply(real, a, p), _negated(c, multiply(real, b, q)))
-    im = add(real, multiply(real, a, q), multiply(real, b, p))
+    if simple(a, b, p, q) and a.shape == p.shape:
+        products = multiply(real, together(a, a, b, b), together(p, q, q, p))
+        left, right = products.map(lambda m: m[:2]), products.map(lambda m: m[2:])
+        re, im = apart(add(real, left, _first_negated(right)))
+    else:
+        re = add(real, multiply(real, a, p), _negated(c, multiply(real, b, q)))
+        im = add(real, multiply(real, a, q), multiply(real, b, p))
     # Annex G makes an infinity of two NaN
     wild = (re.nan & im.nan) | (~finite & stays_real)
     made = anything(rectangle(re, im), wild, signs=stays_real or c.model.rewrite)
@@ -230,23 +273,27 @@ def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
 @COMPLEX.row(DotGeneral)
 def _dot_general(op: DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """Two real contractions, each over twice as many terms, in any order."""
-    (a, b), (p, q) = x.parts, y.parts
+    real = real_context(c)
+    (a, b), (p, q) = ((v.plain() for v in z.parts) for z in (x, y))
+    rows, first, second = (
+        concatenated([v.map(lambda m: m[..., np.newaxis]) for v in pair], -1)
+        for pair in ((a, b), (p, _negated(c, q)), (q, p))
+    )
     r, s = len(x.shape), len(y.shape)
     wider = DotGeneral(
         (*op.lhs_contracting_dims, r), (*op.rhs_contracting_dims, s), op.lhs_batch_dims, op.rhs_batch_dims
     )
-
-    def contracted(u: Enclosure, v: Enclosure) -> Enclosure:
-        rows, columns = (
-            concatenated([z.plain().map(lambda m: m[..., np.newaxis]) for z in pair], -1) for pair in ((a, b), (u, v))
+    if rows.lo.size * first.lo.size <= sums.SORTED:  # both at once, by one more free axis
+        both = replace(
+            wider,
+            rhs_contracting_dims=tuple(k + 1 for k in wider.rhs_contracting_dims),
+            rhs_batch_dims=tuple(k + 1 for k in wider.rhs_batch_dims),
         )
-        return ENCLOSE[DotGeneral](wider, real_context(c), rows, columns)
-
-    re = contracted(p, _negated(c, q))
-    if c.model.any_zero_sum:  # BLAS sums the halves apart, some kernels with the other sign
-        either = may_be_zero(re)
-        re = replace(re, pos_zero=either, neg_zero=either)
-    made = rectangle(re, contracted(q, p))
+        axis = r - len(op.lhs_contracting_dims) - len(op.lhs_batch_dims)
+        pair = ENCLOSE[DotGeneral](both, real, rows, together(first, second))
+        made = rectangle(*apart(pair.map(lambda m: np.moveaxis(m, axis, 0))))
+    else:
+        made = rectangle(*(ENCLOSE[DotGeneral](wider, real, rows, columns) for columns in (first, second)))
     finite = certainly_finite(made)
     if finite.all():
         return made
@@ -297,7 +344,7 @@ def ball(f: Format, x: Enclosure) -> Ball:
     """The ball around a rectangle; anything that may be infinite or NaN is not `ok`."""
     re, im = x.parts
     ok = certainly_finite(x)
-    ends = [np.where(ok, v, 1.0).astype(f.wide) for v in (re.lo, re.hi, im.lo, im.hi)]
+    ends = np.where(ok, np.array((re.lo, re.hi, im.lo, im.hi)), 1.0).astype(f.wide)
     mid = _complex(ends[0] / 2 + ends[1] / 2, ends[2] / 2 + ends[3] / 2)
     rad = np.hypot(ends[1] - ends[0], ends[3] - ends[2]) / 2
     noise = 8 * f.wide_unit
@@ -315,18 +362,15 @@ def enclosed(
     f = real.format
     tiny = 4 * (f.min_normal if c.model.flush else f.least_denormal)
     ok = np.logical_and.reduce([b.ok & (b.size < f.max / limit) for b in balls])
-    parts = []
     errors = [b.rad + (ulps + f.slack) * f.ulp(np.where(ok, b.size, 1.0)) + tiny for b in balls]
     if exact is not None:
         errors = [np.where(exact, 0, e) for e in errors]
-    for get in (np.real, np.imag):
-        centres = [np.where(ok, get(b.mid), 0) for b in balls]
-        low = np.minimum.reduce([m - e for m, e in zip(centres, errors, strict=True)])
-        high = np.maximum.reduce([m + e for m, e in zip(centres, errors, strict=True)])
-        low = f.least_at_or_above(np.where(ok, low, -np.inf))
-        high = f.greatest_at_or_below(np.where(ok, high, np.inf))
-        parts.append(build(c.model, real.dtype, low, high, ~ok, np.ones(ok.shape, bool), np.ones(ok.shape, bool)))
-    return rectangle(*parts)
+    centres = [np.where(ok, np.array((b.mid.real, b.mid.imag)), 0) for b in balls]
+    low = np.minimum.reduce([m - e for m, e in zip(centres, errors, strict=True)])
+    high = np.maximum.reduce([m + e for m, e in zip(centres, errors, strict=True)])
+    low, high = f.widened(np.where(ok, low, -np.inf), np.where(ok, high, np.inf))
+    every = np.ones((), bool)
+    return rectangle(*apart(build(c.model, real.dtype, low, high, ~ok, every, every)))
 
 
 def _safe(f: Format, b: Ball) -> Array:

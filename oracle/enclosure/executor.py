@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal, overload
 
 import numpy as np
@@ -64,7 +63,19 @@ def enclose(
             const = all(x.const for x in operands)
             repeated = result.repeated or (not const and all(x.const or x.repeated for x in operands))
             if result.const != const or result.repeated != repeated:
-                result = replace(result, const=const, repeated=repeated)
+                result = Enclosure(
+                    result.dtype,
+                    result.lo,
+                    result.hi,
+                    result.nan,
+                    result.pos_zero,
+                    result.neg_zero,
+                    const,
+                    result.unrounded,
+                    result.terms,
+                    repeated,
+                    result.imag,
+                )
             values[slot] = result
     return values if all_slots else [values[s].plain() for s in program.output_slots]
 

@@ -20,7 +20,7 @@ from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import Enclosure, build, everything, rectangle
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import einsum, fft
-from tenferro_ref.ops import Convert, Extension
+from tenferro_ref.ops import Convert, DotGeneral, Extension, ReduceSum
 
 
 @ENCLOSE.row(Extension)
@@ -79,7 +79,7 @@ def _einsum(op: Extension, c: Context, *operands: Enclosure) -> Enclosure:
     if c.dtype.is_int:
         result = _integer_einsum(c, text, operands, shape)
     else:
-        result = _float_einsum(c, text, [centred(c, x) for x in operands], terms, shape)
+        result = _contraction(c, equation, operands) or _float_einsum(c, equation, operands, terms, shape)
     return _on_diagonal(result, equation.output, equation.kept)
 
 
@@ -90,8 +90,34 @@ def _integer_einsum(c: Context, text: str, operands: Sequence[Enclosure], shape:
     return integers.wrapped(c.dtype, total, total)
 
 
-def _float_einsum(c: Context, text: str, balls: Sequence[Ball], terms: int, shape: tuple[int, ...]) -> Enclosure:
+def _contraction(c: Context, equation: einsum.Equation, operands: Sequence[Enclosure]) -> Enclosure | None:
+    """One sum, or one contraction: what every path comes to if no label is summed of one operand alone."""
+    labels, summed, kept = equation.inputs, equation.summed, equation.kept
+    if len(labels) > 2 or any(len(set(t)) < len(t) or not set(summed) <= set(t) for t in labels):
+        return None
+    table = COMPLEX if c.dtype.is_complex else ENCLOSE
+    values = [promoted(c, x) if c.dtype.is_complex else ENCLOSE[Convert](Convert(c.dtype), c, x) for x in operands]
+    if len(labels) == 1:
+        axes = tuple(labels[0].index(label) for label in summed)
+        made, order = table[ReduceSum](ReduceSum(axes), c, *values), [t for t in labels[0] if t in kept]
+    else:
+        left, right = labels
+        batch = [t for t in left if t in right and t in kept]
+        dims = [tuple(t.index(label) for label in chosen) for chosen in (summed, batch) for t in labels]
+        made = table[DotGeneral](DotGeneral(*dims), c, *values)
+        order = [t for side, other in ((left, right), (right, left)) for t in side if t not in other] + batch
+    made = made.map(lambda a: a.transpose([order.index(t) for t in kept]))
+    # a copy or product keeps its zero, a sum may start from one
+    parts = [replace(p, pos_zero=zero, neg_zero=zero) for p in made.parts for zero in [(p.lo <= 0) & (p.hi >= 0)]]
+    return rectangle(*parts) if made.imag is not None else parts[0]
+
+
+def _float_einsum(
+    c: Context, equation: einsum.Equation, operands: Sequence[Enclosure], terms: int, shape: tuple[int, ...]
+) -> Enclosure:
     f = real_context(c).format
+    text = f"{','.join(equation.inputs)}->{equation.kept}"
+    balls = [centred(c, x) for x in operands]
 
     def contracted(arrays: Sequence[Array]) -> Array:
         if any(not a.size for a in arrays):  # NumPy writes beyond what it owns here if they are complex long doubles
@@ -104,29 +130,50 @@ def _float_einsum(c: Context, text: str, balls: Sequence[Ball], terms: int, shap
     roundings = terms + (4 if c.dtype.is_complex else 1) * len(balls)
     gamma = roundings * f.unit / (1 - roundings * f.unit) if roundings * f.unit < 0.5 else np.inf
     noise = 4 * roundings * f.wide_unit
-    # what may become of a partial result on any path
-    reach = [float((np.abs(b.mid) + b.rad).sum()) for b in balls]
-    largest = prod(max(1.0, r) for r in reach)
+    # what may become, on any path, of a partial result that goes into an element
+    reach = [np.abs(b.mid) + b.rad for b in balls]
+    largest = _reached(equation, reach, np.ones(shape))
     error = (gamma + noise) * size + np.maximum(spread, 0) + 2 * _tiny(c, f) * roundings * largest
     quanta = [float(min(quantum(part).min(initial=np.inf) for part in (b.mid.real, b.mid.imag))) for b in balls]
     if all(not b.rad.any() for b in balls) and prod(quanta) > f.min_normal:
-        whole = [r / q for r, q in zip(reach, quanta, strict=True)]
-        if len(balls) <= 2:
-            error = np.where(2 * size * f.unit < prod(quanta), 0, error)
-        elif 2 * prod(max(w, 1.0) for w in whole) * f.unit < 1:
-            error = np.zeros_like(error)
-    lost = _touched(contracted, balls)
-    return around(c, centre, error, ~lost & (largest < f.max / 4))
+        whole = _reached(equation, [r / q for r, q in zip(reach, quanta, strict=True)], np.ones(shape))
+        fits = 2 * size * f.unit < prod(quanta) if len(balls) <= 2 else 2 * whole * f.unit < 1
+        error = np.where(fits, 0, error)
+    bounded = largest < f.max / 4
+    made = around(c, centre, error, ~_touched(equation, [~b.ok for b in balls], shape) & bounded)
+    if terms == 0 or (c.dtype.is_complex and (len(operands) < 2 or any(x.imag is None for x in operands))):
+        return made
+    # a NaN goes into all that it is a factor or a term of, of complex numbers into both parts unless one is infinite
+    empty = [np.logical_or.reduce([p.empty for p in x.parts]) for x in operands]
+    certain = _touched(equation, empty, shape)
+    if c.dtype.is_complex and certain.any():
+        infinite = [~b.ok & ~e for b, e in zip(balls, empty, strict=True)]
+        mixed = [e & ~np.logical_and.reduce([p.empty for p in x.parts]) for e, x in zip(empty, operands, strict=True)]
+        certain = certain & bounded & ~_touched(equation, infinite, shape) & ~_touched(equation, mixed, shape)
+    sides = [
+        replace(p, lo=np.where(certain, np.inf, p.lo), hi=np.where(certain, -np.inf, p.hi),
+                pos_zero=p.pos_zero & ~certain, neg_zero=p.neg_zero & ~certain)
+        for p in made.parts
+    ]  # fmt: skip
+    return rectangle(*sides) if made.imag is not None else sides[0]
 
 
-def _touched(contracted: Callable[[Sequence[Array]], Array], balls: Sequence[Ball]) -> Array:
-    """Results that some element which is not `ok` goes into."""
-    hit = [
-        contracted([(~b.ok).astype(float) if k == i else np.ones(b.ok.shape) for k, b in enumerate(balls)]) > 0
-        for i in range(len(balls))
-        if not balls[i].ok.all()
-    ]
-    return np.asarray(np.logical_or.reduce(hit)) if hit else np.asarray(np.False_)
+def _reached(equation: einsum.Equation, sizes: Sequence[Array], start: Array) -> Array:
+    """For each element, the product of what each operand adds up to among what goes into it, or of 1 where that is less."""
+    result = start
+    for labels, size in zip(equation.inputs, sizes, strict=True):
+        own = "".join(label for label in equation.kept if label in labels)
+        added = np.maximum(np.einsum(f"{labels}->{own}", size), 1)
+        places = tuple(slice(None) if label in own else np.newaxis for label in equation.kept)
+        result = result * added[places]
+    return result
+
+
+def _touched(equation: einsum.Equation, masks: Sequence[Array], shape: tuple[int, ...]) -> Array:
+    """Results that some element of a mask goes into."""
+    if not any(m.any() for m in masks):
+        return np.zeros(shape, bool)
+    return _reached(equation, [2.0 * m for m in masks], np.ones(shape)) > 1
 
 
 def _on_diagonal(x: Enclosure, labels: str, kept: str) -> Enclosure:

@@ -69,6 +69,11 @@ class Format:
         """The greatest result <= v; what rounds to an infinity is one, and nothing else is."""
         return -self.least_at_or_above(-v)
 
+    def widened(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """The smallest result >= `low`, and the greatest <= `high`; arrays of one shape."""
+        least, below = self.least_at_or_above(np.array((low, -high)))
+        return least, -below
+
     def _step(self, y: Array, direction: float) -> Array:
         stepped: Array = np.nextafter(y.astype(self.storage), self.storage(direction)).astype(np.float64)
         return stepped

@@ -20,6 +20,7 @@ from oracle.enclosure.arithmetic import (
     may_be_negative,
     may_be_zero,
     multiply,
+    nan_of_product,
     product_bounds,
 )
 from oracle.enclosure.formats import Array, quantum
@@ -91,7 +92,7 @@ def sum_of(c: Context, x: Enclosure) -> Enclosure:
     result = total(c, _terms_of(c, x))
     if n == 2:
         once = _either_zero(c, add(c, x.map(lambda a: a[..., 0]), x.map(lambda a: a[..., 1])))
-        result = replace(once, terms=result.terms)
+        result = once.remembering(once.unrounded, result.terms)
     if c.model.rewrite and x.terms is not None:  # a sum of sums may be one sum
         t = x.terms
         merged = _terms_of(c, x)
@@ -108,7 +109,7 @@ def sum_of(c: Context, x: Enclosure) -> Enclosure:
             products=t.contraction,
         )
         alternative = total(c, merged)
-        result = replace(hull(result, alternative), terms=alternative.terms)
+        result = hull(result, alternative).remembering(terms=alternative.terms)
     return result
 
 
@@ -140,8 +141,8 @@ def _terms_of(c: Context, x: Enclosure) -> Addends:
     return Addends(lo, hi, x.nan, x.pos_zero, x.neg_zero, size, size if one else np.abs(hi), n - 1, q, flush)
 
 
-def total(c: Context, t: Addends) -> Enclosure:
-    """The sum in any order."""
+def total(c: Context, t: Addends, *, contraction: bool = False) -> Enclosure:
+    """The sum in any order, of the products of a contraction or of anything."""
     f = c.format
     n = t.lo.shape[-1]
     finite = np.isfinite(t.lo) & np.isfinite(t.hi)
@@ -159,22 +160,23 @@ def total(c: Context, t: Addends) -> Enclosure:
     # t + error(t) grows with t: the error at a bound is counted from the terms at that bound
     (lo, sum_lo, size_lo, error_lo), (hi, sum_hi, size_hi, error_hi) = ends[0], ends[-1]
     size = np.maximum(size_lo, size_hi)
-    small = size < t.quantum * 2.0 ** (-np.log2(f.unit))
+    small = size < t.quantum / f.unit
     small &= (t.quantum >= f.min_normal) | (size == 0) | (not c.model.flush)
     real_low = np.where(small, sum_lo, sum_lo - noise * size_lo)
     real_high = np.where(small, sum_hi, sum_hi + noise * size_hi)
     error_lo, error_hi = error_lo + t.underflow * n, error_hi + t.underflow * n
-    least = f.least_at_or_above(np.where(small, real_low, real_low - error_lo))
-    greatest = f.greatest_at_or_below(np.where(small, real_high, real_high + error_hi))
+    least, greatest = f.widened(
+        np.where(small, real_low, real_low - error_lo), np.where(small, real_high, real_high + error_hi)
+    )
 
     # partial sums that may overflow: those of the positive, and of the negative terms alone
     up = (size if t.merged else np.maximum(hi, 0).sum(-1)) + error_hi
     down = (size if t.merged else np.maximum(-lo, 0).sum(-1)) + error_lo
     over, under = up >= f.max, down >= f.max
-    inf_may = (t.hi == np.inf).any(-1)
-    inf_must = (t.lo == np.inf).any(-1)
-    minus_may = (t.lo == -np.inf).any(-1)
-    minus_must = (t.hi == -np.inf).any(-1)
+    ends_at = ((t.hi, np.inf), (t.lo, np.inf), (t.lo, -np.inf), (t.hi, -np.inf))
+    inf_may, inf_must, minus_may, minus_must = (
+        np.zeros(size.shape, bool) if all_finite else (v == inf).any(-1) for v, inf in ends_at
+    )
     nan = _any(t.nan) | (inf_may & (minus_may | under)) | (minus_may & over) | (over & under)
     # certainly NaN: a term that is (empty bounds), or both infinities
     none = (t.lo > t.hi).any(-1)
@@ -196,8 +198,9 @@ def total(c: Context, t: Addends) -> Enclosure:
     if not all_finite:
         lost = ~finite.all(-1)
         size_lo, size_hi = np.where(lost, np.inf, size_lo), np.where(lost, np.inf, size_hi)
-    return replace(
-        result, terms=Terms(real_low, real_high, size_lo, size_hi, np.broadcast_to(t.quantum, size.shape), t.count + 1)
+    shared_quantum = np.broadcast_to(t.quantum, size.shape)
+    return result.remembering(
+        terms=Terms(real_low, real_high, size_lo, size_hi, shared_quantum, t.count + 1, contraction=contraction)
     )
 
 
@@ -207,8 +210,9 @@ def _partial_sums(terms: Array) -> Array:
     The j-th largest inner node of a tree has at most n - j + 1 of the n leaves (by induction over its two halves), and
     k terms add up to at most the k largest positive, or the k largest negative ones.
     """
-    sides = [np.sort(np.maximum(side, 0), -1)[..., ::-1].cumsum(-1)[..., 1:-1] for side in (terms, -terms)]
-    return np.asarray(np.maximum(*sides).sum(-1) * (1 + 2.0**-20))
+    ordered = np.sort(terms, -1)
+    positive, negative = (np.maximum(v, 0).cumsum(-1)[..., 1:-1] for v in (ordered[..., ::-1], -ordered))
+    return np.asarray(np.maximum(positive, negative).sum(-1) * (1 + 2.0**-20))
 
 
 def _integer_sum(dtype: DType, x: Enclosure) -> Enclosure:
@@ -288,7 +292,7 @@ def _dot(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     if k == 1:  # a product, which may be contracted as any other
         return _either_zero(c, multiply(c, x.map(lambda a: a[..., 0]), y.map(lambda a: a[..., 0])))
     lo, hi = product_bounds(f.wide, x, y)
-    nan = x.nan | y.nan | (may_be_zero(x) & may_be_infinite(y)) | (may_be_zero(y) & may_be_infinite(x))
+    nan = nan_of_product(x, y)
     one = lo is hi
     none = np.isnan(lo)
     if none.any():
@@ -318,8 +322,7 @@ def _dot(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         tiny,
         products=True,
     )
-    result = total(c, t)
-    return replace(result, terms=None if result.terms is None else replace(result.terms, contraction=True))
+    return total(c, t, contraction=True)
 
 
 def _pos(x: Enclosure) -> Array:
@@ -402,7 +405,7 @@ def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     fixed = wild | certain_zero | none
     raw_low = np.where(fixed, least, low - before * np.abs(low) - lost)
     raw_high = np.where(fixed, greatest, high + before * np.abs(high) + lost)
-    return replace(result, unrounded=Unrounded("product", raw_low, raw_high))
+    return result.remembering(Unrounded("product", raw_low, raw_high))
 
 
 def _integer_product(dtype: DType, x: Enclosure) -> Enclosure:

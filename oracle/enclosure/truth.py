@@ -68,7 +68,8 @@ from tenferro_ref.program import GraphProgram
 from tenferro_ref.runtime.kernels.base import run_kernel
 
 PRECISION = 200
-#: A rewritten product or quotient rounds up to three times more (`arithmetic.CHAIN_ULPS`).
+#: ULPs, beyond its own half, that an op of a chain may be off when regrouped. A product or quotient needs two: its rounding
+#: and that of a reciprocal. `x rsqrt(y)` needs four, twice the budget of Rsqrt, and those two: so much quotient and root have.
 REWRITTEN = 3
 
 #: An arb, a bool, or None where nothing is known.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -133,12 +133,20 @@ class Enclosure:
     terms: Terms | None = None
     repeated: bool = False
     imag: Enclosure | None = None
+    _parts: tuple[Enclosure, ...] | None = field(default=None, init=False, repr=False)
 
     @property
     def parts(self) -> tuple[Enclosure, ...]:
         """Real and imaginary part of complex numbers; itself alone for others."""
         if self.imag is None:
             return (self,)
+        if self._parts is None:  # once: rules ask again and again
+            object.__setattr__(self, "_parts", self._made())
+        return self._parts or ()
+
+    def _made(self) -> tuple[Enclosure, ...]:
+        if self.imag is None:
+            return ()
         # not by `replace`, which takes three times as long
         return tuple(
             Enclosure(
@@ -169,6 +177,12 @@ class Enclosure:
     def empty(self) -> Array:
         """Certainly NaN."""
         return np.asarray(self.lo > self.hi)
+
+    @property
+    def finite(self) -> bool:
+        """Every element has a result, and no infinite one (cheap, and False for some of which this is true)."""
+        # a sum is one call where two are needed to ask each element
+        return bool(np.isfinite(self.lo.sum()) and (self.is_point or np.isfinite(self.hi.sum())))
 
     @property
     def can_true(self) -> Array:
@@ -218,7 +232,12 @@ class Enclosure:
         """Without the memory of where it came from."""
         if self.imag is not None:
             return rectangle(*(p.plain() for p in self.parts))
-        return self if self.unrounded is None and self.terms is None else replace(self, unrounded=None, terms=None)
+        return self if self.unrounded is None and self.terms is None else self.remembering()
+
+    def remembering(self, unrounded: Unrounded | None = None, terms: Terms | None = None) -> Enclosure:
+        """Real numbers with this memory of where they came from, and no other."""
+        sets = self.lo, self.hi, self.nan, self.pos_zero, self.neg_zero
+        return Enclosure(self.dtype, *sets, self.const, unrounded, terms, self.repeated)
 
     def reshaped(self, shape: tuple[int, ...]) -> Enclosure:
         return self if self.shape == shape else self.map(lambda a: np.broadcast_to(a, shape))
@@ -307,10 +326,14 @@ def build(
         lo, hi = np.where(some, lo, np.inf), np.where(some, hi, -np.inf)
         is_point = False
     nan, pos, neg = (f if f.shape == lo.shape else np.broadcast_to(f, lo.shape) for f in (nan, pos, neg))
-    zero = (lo <= 0) & (hi >= 0)
-    pos, neg = pos & zero, neg & zero
     if is_point:
         hi = lo
+    reach = FORMATS[dtype].min_normal if model.flush else 0.0
+    near = (lo <= reach) & (hi >= -reach)
+    if not near.any():
+        return Enclosure(dtype, lo, hi, nan, near, near)
+    zero = (lo <= 0) & (hi >= 0)
+    pos, neg = pos & zero, neg & zero
     built = Enclosure(dtype, lo, hi, nan, pos, neg)
     return admit_flush(built, inexact=inexact) if model.flush else built
 
@@ -322,17 +345,16 @@ def admit_flush(x: Enclosure, *, inexact: bool = False) -> Enclosure:
     if not x.dtype.is_float:
         return x
     least = FORMATS[x.dtype].min_normal
+    if not ((x.lo <= least) & (x.hi >= -least)).any():
+        return x
     small = np.less_equal if inexact else np.less
     pos = (x.hi > 0) & small(x.lo, least) & (x.lo <= x.hi)
     neg = (x.lo < 0) & small(-x.hi, least) & (x.lo <= x.hi)
     if not (pos.any() or neg.any()):
         return x
-    return replace(
-        x,
-        lo=np.where(pos & (x.lo > 0), 0.0, x.lo),
-        hi=np.where(neg & (x.hi < 0), 0.0, x.hi),
-        pos_zero=x.pos_zero | pos,
-        neg_zero=x.neg_zero | neg,
+    lo, hi = np.where(pos & (x.lo > 0), 0.0, x.lo), np.where(neg & (x.hi < 0), 0.0, x.hi)
+    return Enclosure(
+        x.dtype, lo, hi, x.nan, x.pos_zero | pos, x.neg_zero | neg, x.const, x.unrounded, x.terms, x.repeated
     )
 
 
