@@ -104,6 +104,17 @@ def test_powers_of_two_cost_no_rounding_in_a_chain(x, seed):
     assert e.contains(Perturbed(XLA, np.random.default_rng(seed)).run(program, inputs)[0]).all()
 
 
+def test_a_chain_goes_on_in_a_contraction_of_one_term():
+    """Its links have the shapes of the operands, not of the result."""
+    b = GraphBuilder()
+    x, s = b.input(DType.F64, (2, 1)), b.input(DType.F64, ())
+    quotient, spread = b.apply(Divide(), x, b.broadcast_to(s, (2, 1))), b.broadcast_to(s, (3, 1))
+    program = b.build(b.apply(DotGeneral((1,), (1,), (), ()), quotient, spread))
+    (made,) = enclose(program, [np.array([[1.5], [2.5]]), np.array(0.3)], XLA)
+    assert made.contains(np.array([[1.5] * 3, [2.5] * 3])).all()
+    assert (made.hi - made.lo < 1e-14).all()
+
+
 def test_the_quotient_of_two_zeros_is_nan_however_the_root_is_taken():
     program = built(DType.F32, [(2,), (2,)], lambda b, x, y: b.apply(Divide(), x, b.apply(Sqrt(), y)))
     (e,) = enclose(program, [np.array([0, -0.0], F32), np.zeros(2, F32)], XLA)
