@@ -18,6 +18,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import (
     Abs,
     Add,
+    BroadcastInDim,
     Compare,
     CompareDir,
     Cos,
@@ -108,8 +109,8 @@ def test_a_chain_goes_on_in_a_contraction_of_one_term():
     """Its links have the shapes of the operands, not of the result."""
     b = GraphBuilder()
     x, s = b.input(DType.F64, (2, 1)), b.input(DType.F64, ())
-    quotient, spread = b.apply(Divide(), x, b.broadcast_to(s, (2, 1))), b.broadcast_to(s, (3, 1))
-    program = b.build(b.apply(DotGeneral((1,), (1,), (), ()), quotient, spread))
+    whole, spread = (b.apply(BroadcastInDim(shape, ()), s) for shape in ((2, 1), (3, 1)))
+    program = b.build(b.apply(DotGeneral((1,), (1,), (), ()), b.apply(Divide(), x, whole), spread))
     (made,) = enclose(program, [np.array([[1.5], [2.5]]), np.array(0.3)], XLA)
     assert made.contains(np.array([[1.5] * 3, [2.5] * 3])).all()
     assert (made.hi - made.lo < 1e-14).all()
