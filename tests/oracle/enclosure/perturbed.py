@@ -369,7 +369,7 @@ class Perturbed:
         shift = self.rng.choice([-1.0, 1.0, 0.0, self.rng.uniform(-1, 1)]) * ulps
         result = (exact + shift * ulp).astype(kind)
         too_far = ~(np.abs(result.astype(exact.dtype) - exact) <= ulps * ulp) & np.isfinite(result)
-        gone = np.abs(exact) <= exact.dtype.type(info.smallest_subnormal) / 5
+        gone = np.abs(exact) <= exact.dtype.type(info.smallest_subnormal) / 4
         wrong_sign = gone | (np.signbit(result) != np.signbit(exact))
         result = np.where(too_far | wrong_sign | ~np.isfinite(exact), near, result)
         outside = (result < least) | (result > greatest)
