@@ -1,6 +1,6 @@
 """Anchors: every op at every dtype, followed by every op on its result; what chance alone reaches late.
 
-A program has at most one: two of its genes grow these two ops instead of what they say. Bulk generation takes the anchors in
+A program has one as a rule, a long one up to three: two genes of each grow these two ops instead of what they say. Bulk generation takes the anchors in
 turn, so that whatever was covered least is next; Hypothesis draws their number.
 """
 
