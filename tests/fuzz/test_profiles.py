@@ -16,7 +16,7 @@ from fuzz import profiles
 from tenferro_ref.errors import MissingEnv, UsageError
 from tests.e2e.command import ROOT
 
-#: Nobody draws this by chance.
+#: What a failure shrinks to, and nobody draws by chance.
 RARE = 987_654_321
 
 
@@ -34,7 +34,8 @@ def run(law: Callable[[int], None], database: ExampleDatabase) -> list[int]:
 
     tried.__qualname__ = "tried"  # by which, with its source, the database knows the test
     try:
-        settings(database=database, max_examples=30)(given(st.integers(0, 2**40))(tried))()
+        # one in eight is above RARE: where nothing is kept, 30 examples would miss it one time in sixty
+        settings(database=database, max_examples=500)(given(st.integers(0, 2**40))(tried))()
     except AssertionError:
         seen.append(-1)
     return seen
