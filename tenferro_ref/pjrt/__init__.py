@@ -13,6 +13,8 @@ from tenferro_ref.pjrt.buffer import Buffer, Event
 from tenferro_ref.pjrt.client import Capabilities, Client, Device
 from tenferro_ref.pjrt.discovery import PluginRef, discover, missing, plugin_from_env, resolve
 from tenferro_ref.pjrt.executable import Executable
+from tenferro_ref.pjrt.hlo import HloInstruction
+from tenferro_ref.pjrt.hlo import instructions as hlo_instructions
 from tenferro_ref.pjrt.native import HandleState
 from tenferro_ref.pjrt.options import encode_compile_options
 from tenferro_ref.pjrt.plugin import Plugin, load_plugin
@@ -26,11 +28,13 @@ __all__ = [
     "Event",
     "Executable",
     "HandleState",
+    "HloInstruction",
     "Plugin",
     "PluginRef",
     "TensorSpec",
     "discover",
     "encode_compile_options",
+    "hlo_instructions",
     "load_plugin",
     "missing",
     "plugin_from_env",

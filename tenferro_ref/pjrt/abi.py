@@ -158,6 +158,7 @@ ARGS = {
         "Executable_Destroy": "executable",
         "Executable_Name": "executable executable_name executable_name_size:size",
         "Executable_NumOutputs": "executable num_outputs:size",
+        "Executable_OptimizedProgram": "executable program",
         "Executable_OutputElementTypes": "executable output_types num_output_types:size",
         "Executable_OutputDimensions": "executable num_outputs:size dims dim_sizes",
         "Executable_Serialize": (

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from ctypes import CFUNCTYPE, addressof, c_int, c_int64, c_size_t, c_void_p, string_at
+from ctypes import CFUNCTYPE, addressof, c_int, c_int64, c_size_t, c_void_p, create_string_buffer, string_at
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -203,6 +203,30 @@ class Executable(Handle):
             return self.client.download(spec)(raw)
         self._check_result(i, spec, self._downloads[i].spec)
         return self._downloads[i](raw)
+
+    def optimized_program(self) -> tuple[bytes, str]:
+        """What the plugin made of the program, and the format it is in: "hlo", "hlo_with_config" (see `hlo`), "mlir".
+
+        Raises
+        ------
+        PjrtCall
+            If the plugin does not tell, or this executable is closed.
+        """
+        name = "Executable_OptimizedProgram"
+        inner = self._api.call("LoadedExecutable_GetExecutable", loaded_executable=self.raw).executable
+        try:
+            program = abi.new(abi.STRUCTS["Program"])
+            self._api.call(name, executable=inner, program=addressof(program))  # tells the size
+            room = int(program.code_size)
+            code = create_string_buffer(room)
+            program.code = addressof(code)
+            self._api.call(name, executable=inner, program=addressof(program))
+            size = int(program.code_size)
+            if size > room:
+                raise PjrtCall(f"PJRT_{name}", "", f"a program of {room} bytes has become one of {size}")
+            return code.raw[:size], native.text(program.format, program.format_size)
+        finally:
+            self._api.destroy("Executable", inner)
 
     def serialize(self) -> bytes:
         """The compiled program as bytes for `Client.deserialize` with the same plugin file on a like machine.
