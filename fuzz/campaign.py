@@ -25,7 +25,6 @@ import numpy as np
 from fuzz.bundle import confirm, write_bundle
 from fuzz.known import load_known
 from fuzz.records import Campaign, Finding
-from fuzz.redraw import batch_of
 from fuzz.store import Doubt, Job, Kin, Plan, Store, Stream, digest
 from fuzz.store.recorded import recorded, short_id
 from fuzz.store.tally import Tally
@@ -197,8 +196,7 @@ def _batches(site: Worksite) -> Iterator[_Batch]:
         site.lap("check")
         cases = site.store.programs(job)
         if not cases:
-            plan = site.stream.plan
-            cases = batch_of(plan.seed, job.number, plan.batch, plan.input_sets)[: job.programs]
+            cases = site.stream.plan.cases(job.number)[: job.programs]
             site.store.put_programs(job, cases)
         site.lap("generate")
         batch = _Batch(job, cases, [Reference(c, NativeExecutor()) for c in cases], site.store.answers(job))
@@ -321,7 +319,7 @@ def check_generator(store: Store, stream: Stream) -> None:
         (stream.id,),
     )
     plan = stream.plan
-    if row and digest(batch_of(plan.seed, row[0], plan.batch, plan.input_sets)[: row[1]]) != row[2]:
+    if row and digest(plan.cases(row[0])[: row[1]]) != row[2]:
         raise UsageError(
             detail=f"{store.path}: this version generates other programs from seed {plan.seed}; begin a new campaign"
         )

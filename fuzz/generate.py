@@ -8,9 +8,12 @@ made here is one that `fuzz.strategies.cases` can draw.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from fuzz.describe import describe
 from fuzz.strategies import DEFAULT, GENE, Config, anchored, anchors, decode
+from fuzz.strategies.config import from_words
 from fuzz.strategies.growth import FIRST, LATER
 from oracle.case import Case
 
@@ -29,13 +32,28 @@ def generate(seed: int, batch: int, count: int = 64, config: Config = DEFAULT) -
     The same (seed, batch, config) gives the same cases in every process, and a smaller `count` the first ones of them.
     Shorter only where the config admits no more distinct cases.
     """
-    cases: dict[str, Case] = {}
+    return list(islice(distinct(seed, batch, count, config), count))
+
+
+def distinct(seed: int, batch: int, count: int, config: Config = DEFAULT) -> Iterator[Case]:
+    """The distinct cases of a batch, until there are enough of them; as many attempts are made as `count` cases are worth."""
+    seen: set[str] = set()
     for number in range(_ATTEMPTS * count):
-        if len(cases) == count:
-            break
         case = decode_number(seed, batch, number, config)
-        cases.setdefault(case.fingerprint, case)
-    return list(cases.values())
+        if case.fingerprint not in seen:
+            seen.add(case.fingerprint)
+            yield case
+
+
+def check_words(words: Sequence[str]) -> None:
+    """Say before any work what is wrong with a configuration in words.
+
+    Raises
+    ------
+    UsageError
+        What `from_words` raises; or there is no program of that kind.
+    """
+    decode_number(0, 0, 0, from_words(words))
 
 
 def decode_number(seed: int, batch: int, number: int, config: Config) -> Case:
@@ -71,4 +89,4 @@ def _anchor(seed: int, batch: int, number: int, config: Config) -> int:
     return place + 1 if place < count else 0
 
 
-__all__ = ["decode_number", "describe", "generate"]
+__all__ = ["check_words", "decode_number", "describe", "distinct", "generate"]

@@ -6,13 +6,13 @@ there are does not live here (`fuzz.generate`).
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 
 import numpy as np
 from numpy.random import PCG64, Generator
 
-from fuzz.generate import generate
+from fuzz.generate import distinct, generate
+from fuzz.strategies import DEFAULT, Config
 from fuzz.strategies.values import Recipe, classes, make
 from oracle.case import Case
 from oracle.staged import decomposing
@@ -23,24 +23,21 @@ from tenferro_ref.tensor import Array
 _NEW = 0.5
 
 
-def batch_of(seed: int, number: int, count: int, input_sets: int = 1) -> list[Case]:
+def batch_of(seed: int, number: int, count: int, input_sets: int = 1, config: Config = DEFAULT) -> list[Case]:
     """The cases of one batch: `count` distinct ones, up to `input_sets` in a row of each program.
 
     With one input set they are those of `generate`. Cases of one program share the program object.
     """
     if input_sets == 1:
-        return generate(seed, number, count)
-    programs = -(-count // input_sets)
-    while True:
-        cases: dict[str, Case] = {}
-        made = generate(seed, number, programs)
-        for case in made:
-            for drawn in input_sets_of(case, input_sets):
-                cases.setdefault(drawn.fingerprint, drawn)
-        # programs without inputs, or with empty ones, have fewer
-        if len(cases) >= count or len(made) < programs or programs >= count:
-            return list(cases.values())[:count]
-        programs = min(2 * programs, count)
+        return generate(seed, number, count, config)
+    cases: dict[str, Case] = {}
+    # programs without inputs, or with empty ones, have fewer sets, so that more programs are needed
+    for case in distinct(seed, number, count, config):
+        for drawn in input_sets_of(case, input_sets):
+            cases.setdefault(drawn.fingerprint, drawn)
+        if len(cases) >= count:
+            break
+    return list(cases.values())[:count]
 
 
 def input_sets_of(case: Case, count: int) -> list[Case]:
@@ -52,9 +49,7 @@ def input_sets_of(case: Case, count: int) -> list[Case]:
         return [case]
     seed = int.from_bytes(hashlib.sha256(case.fingerprint.encode()).digest()[:8], "big")
     rng = Generator(PCG64(seed))
-    return [case] + [
-        dataclasses.replace(case, inputs=tuple(_redrawn(array, rng) for array in case.inputs)) for _ in range(count - 1)
-    ]
+    return [case] + [case.with_inputs(tuple(_redrawn(array, rng) for array in case.inputs)) for _ in range(count - 1)]
 
 
 def _redrawn(array: Array, rng: Generator) -> Array:

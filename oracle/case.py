@@ -23,10 +23,21 @@ class Case:
     def of(cls, program: GraphProgram, inputs: Sequence[Array]) -> Case:
         return cls(program, tuple(column_major(a) for a in inputs))
 
+    def with_inputs(self, inputs: tuple[Array, ...]) -> Case:
+        """Another input set of the same program object, whose text is not written again."""
+        case = Case(self.program, inputs)
+        case.__dict__["program_json"] = self.program_json
+        return case
+
+    @cached_property
+    def program_json(self) -> str:
+        """The program in its JSON form."""
+        return dumps(self.program)
+
     @cached_property
     def fingerprint(self) -> str:
         """64 hex digits that identify program and input bits."""
-        digest = hashlib.sha256(dumps(self.program).encode())
+        digest = hashlib.sha256(self.program_json.encode())
         for array in self.inputs:
             digest.update(f"{DType.of(array).value}{array.shape}".encode())
             digest.update(array.tobytes("F"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from fuzz.redraw import batch_of
 from fuzz.store.store import Store, Stream, digest
 from oracle.verdict import Verdict
 
@@ -38,7 +37,7 @@ def _stream(store: Store, stream: Stream, regenerate: int) -> Iterator[str]:
             yield f"batch {number} has {programs} programs, not {whole}"
     sealed = [(number, programs, mark) for number, programs, _, mark in batches if mark]
     for number, programs, mark in sealed[:regenerate]:
-        if digest(batch_of(plan.seed, number, plan.batch, plan.input_sets)[:programs]) != mark:
+        if digest(plan.cases(number)[:programs]) != mark:
             yield f"batch {number} was counted with other programs than its seed gives"
 
     counted = sum(programs for _, programs, _ in sealed)

@@ -17,14 +17,17 @@ from typing import Any
 import msgpack
 
 from fuzz.records import Finding, decode, encode, from_json, to_json
+from fuzz.redraw import batch_of
 from fuzz.store.database import BUSY_SECONDS, MEMORY, Database
 from fuzz.store.tally import WIDTHS, Tally
+from fuzz.strategies.config import from_words
 from oracle.case import Case
 from oracle.isolation import wire
 from oracle.verdict import Answer, ExecutorInfo
 from tenferro_ref import __version__
 from tenferro_ref.errors import Internal, UsageError
-from tenferro_ref.program import dumps, loads
+from tenferro_ref.program import loads
+from tenferro_ref.tensor import Array, column_major
 
 #: What somebody may say of a finding; "new" takes back what was said before.
 STATUSES = ("new", "known", "reported", "fixed")
@@ -50,6 +53,8 @@ class Plan:
         Budget for reducing one suspect.
     max_findings
         Suspects reduced at most; kinds of disagreement beyond that are counted, not reduced.
+    generate
+        What the programs may contain, as `fuzz.strategies.config.from_words` reads it.
     """
 
     seed: int
@@ -62,6 +67,11 @@ class Plan:
     max_findings: int = 40
     command: str = ""
     input_sets: int = 1
+    generate: tuple[str, ...] = ()
+
+    def cases(self, number: int) -> list[Case]:
+        """The cases of one batch."""
+        return batch_of(self.seed, number, self.batch, self.input_sets, from_words(self.generate))
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +303,13 @@ class Store:
             "SELECT program, inputs FROM program WHERE stream = ? AND batch = ? ORDER BY number",
             (job.stream, job.number),
         )
-        return [unpack(*row) for row in rows]
+        cases: list[Case] = []
+        for text, inputs in rows:
+            if cases and cases[-1].program_json == text:  # an input set of the same program object, as when it was made
+                cases.append(cases[-1].with_inputs(_arrays(inputs)))
+            else:
+                cases.append(unpack(text, inputs))
+        return cases
 
     def put_answers(self, job: Job, answers: Sequence[tuple[int, Answer]]) -> None:
         """Keep answers to programs of a batch, by program number."""
@@ -495,7 +511,8 @@ class Store:
 def campaign_key(plan: Plan, executors: Iterable[str]) -> str:
     """What is the same for all shards of a campaign, and for nothing else."""
     sets = [plan.input_sets] if plan.input_sets > 1 else []
-    content = json.dumps([__version__, plan.seed, plan.batch, *sets, *executors])
+    mix = [list(plan.generate)] if plan.generate else []
+    content = json.dumps([__version__, plan.seed, plan.batch, *sets, *mix, *executors])
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
@@ -507,13 +524,17 @@ def digest(cases: Iterable[Case]) -> str:
 def pack(case: Case) -> tuple[str, bytes]:
     """A case as program JSON and the inputs in msgpack."""
     packed: bytes = msgpack.packb([wire.pack(a) for a in case.inputs])
-    return dumps(case.program), packed
+    return case.program_json, packed
 
 
 def unpack(program: str, inputs: bytes) -> Case:
     """The case that `pack` took apart."""
     graph = loads(program, "findings store")
-    return Case.of(graph, [wire.unpack(a) for a in msgpack.unpackb(inputs)])  # type: ignore[arg-type]
+    return Case(graph, _arrays(inputs))  # type: ignore[arg-type]
+
+
+def _arrays(packed: bytes) -> tuple[Array, ...]:
+    return tuple(column_major(wire.unpack(a)) for a in msgpack.unpackb(packed))
 
 
 def _decode(kind: Any, text: str, where: str) -> Any:

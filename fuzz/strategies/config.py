@@ -1,12 +1,15 @@
-"""What programs may contain: `Config`, and the ops that every layer of the reference handles."""
+"""What programs may contain: `Config`, also in words, and the ops that every layer of the reference handles."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import OPS, Extension, Op
+from tenferro_ref.errors import UsageError
+from tenferro_ref.ops import BY_NAME, OPS, Extension, Op
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +97,83 @@ def default_ops() -> tuple[type[Op], ...]:
     # what a layer does with an extension is not in its table but in the families' own
     layers = {op: (STRATEGY,) if op is Extension else (STRATEGY, KERNELS, ENCLOSE) for op in OPS}
     return tuple(op for op, tables in layers.items() if all(op in table for table in tables))
+
+
+# --- in words ---------------------------------------------------------------------------------------------------------
+
+
+def _whole(text: str, least: int) -> int:
+    if not (text.isdecimal() and least <= int(text) <= 10**6):
+        raise ValueError(f"a number from {least}")
+    return int(text)
+
+
+def _instructions(text: str) -> dict[str, Any]:
+    least, dash, most = text.partition("-")
+    first = _whole(least, 1)
+    last = _whole(most, 1) if dash else first
+    if last < first:
+        raise ValueError("a last number that is not less than the first")
+    return {"min_instructions": first, "max_instructions": last}
+
+
+def _elements(text: str) -> dict[str, Any]:
+    most = _whole(text, 1)
+    return {"max_elements": most, "usual_elements": min(most, DEFAULT.usual_elements)}
+
+
+def _rank(text: str) -> dict[str, Any]:
+    most = _whole(text, 0)
+    return {"max_rank": most, "usual_rank": min(most, DEFAULT.usual_rank)}
+
+
+def _names(field: str, known: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
+    def read(text: str) -> dict[str, Any]:
+        if unknown := [name for name in text.split(",") if name not in known]:
+            raise ValueError(f"names out of {', '.join(known)}; {unknown[0]!r} is none")
+        return {field: tuple(known[name] for name in dict.fromkeys(text.split(",")))}
+
+    return read
+
+
+def _share(field: str) -> Callable[[str], dict[str, Any]]:
+    def read(text: str) -> dict[str, Any]:
+        if not (text.isdecimal() and int(text) <= 100):
+            raise ValueError("a percentage, 0 to 100")
+        return {field: float(text)}
+
+    return read
+
+
+#: How each key of `from_words` is read.
+WORDS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "instructions": _instructions,
+    "elements": _elements,
+    "rank": _rank,
+    "ops": _names("ops", BY_NAME),
+    "dtypes": _names("dtypes", {dtype.name: dtype for dtype in DType}),
+    **{field: _share(field) for field in ("symbolic", "linalg", "policies")},
+}
+
+
+def from_words(words: Sequence[str]) -> Config:
+    """The default configuration with what `words` change, each of the form `KEY=VALUE`.
+
+    `instructions=10` or `instructions=5-20`, `elements=64`, `rank=2` (the most), `ops=Exp,Log`, `dtypes=F32,C64`, `symbolic=0`,
+    `linalg=50`, `policies=0` (percentages of the programs).
+
+    Raises
+    ------
+    UsageError
+        A word that is none of these.
+    """
+    config = DEFAULT
+    for word in words:
+        key, given, text = word.partition("=")
+        if not given or key not in WORDS:
+            raise UsageError(detail=f"generate {word!r}: expected KEY=VALUE, with a key out of {', '.join(WORDS)}")
+        try:
+            config = replace(config, **WORDS[key](text))
+        except ValueError as error:
+            raise UsageError(detail=f"generate {word!r}: expected {error}") from None
+    return config

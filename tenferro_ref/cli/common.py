@@ -23,6 +23,13 @@ from tenferro_ref.program import ExecProgram, GraphProgram, loads, parse
 from tenferro_ref.tensor import Array
 
 seed_option = click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed; drawn and printed if left out.")
+generate_option = click.option(
+    "--generate",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="What programs may contain: instructions=5-20, elements=64, rank=2, ops=Exp,Log, dtypes=F32,C64, symbolic=0, "
+    "linalg=50, policies=0 (percentages). Repeatable.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 
 

@@ -16,6 +16,7 @@ import click
 from fuzz import bundle
 from fuzz.campaign import Progress, Worksite, begin, reduce_rest
 from fuzz.cluster import Cluster, connected, run_on_cluster
+from fuzz.generate import check_words
 from fuzz.records import Campaign, encode
 from fuzz.reduce import Size
 from fuzz.store import STATUSES, Lock, Plan, Store, Stream
@@ -28,6 +29,7 @@ from oracle.executors import Pool
 from reports import outcome
 from tenferro_ref.cli.common import (
     draw_seed,
+    generate_option,
     json_option,
     out_directory,
     print_json,
@@ -83,14 +85,15 @@ def fuzz() -> None:
     show_default=True,
     help="Sets of inputs for each program, which is compiled once; each counts as a program.",
 )
+@generate_option
 @workers_option
 @scheduler_option
 @_limits
 @seed_option
 @json_option
 def run(
-    store: str, executors: str, shard: str, input_sets: int, workers: int | None, scheduler: str | None,
-    seed: int | None, as_json: bool, **limits: Any,
+    store: str, executors: str, shard: str, input_sets: int, generate: tuple[str, ...], workers: int | None,
+    scheduler: str | None, seed: int | None, as_json: bool, **limits: Any,
 ) -> int:  # fmt: skip
     """Begin a campaign; exit status 1 on a new disagreement, or if the campaign proves nothing."""
     chosen, (index, count), folder = draw_seed(seed), _shard(shard), _report_folder(limits)
@@ -104,12 +107,16 @@ def run(
             ("minutes", limits["minutes"]),
             ("shard", shard if count > 1 else None),
             ("input-sets", input_sets if input_sets > 1 else None),
+            *(("generate", word) for word in generate),
         )
         if v is not None
     )
     # as many programs a batch, and so a module, as with one set of inputs
     batch = Plan(chosen).batch * input_sets
-    plan = Plan(chosen, shard=index, shards=count, command=command, batch=batch, input_sets=input_sets)
+    check_words(generate)
+    plan = Plan(
+        chosen, shard=index, shards=count, command=command, batch=batch, input_sets=input_sets, generate=generate
+    )
     plan = _with_limits(plan, {**limits, "programs": programs})
     with _crew(workers, scheduler) as crew, Store(store, create=True) as opened, Lock(store) as lock:
         pool = Pool()

@@ -12,12 +12,22 @@ import click
 
 from fuzz import records
 from fuzz.campaign import Progress, run_campaign
+from fuzz.generate import check_words
 from fuzz.store import Plan, Store, is_database
 from fuzz.store.recorded import recorded, shards
 from fuzz.vacuity import Floor, vacuous
 from oracle.executors import PjrtExecutor, Pool
 from reports import outcome, write_html, write_junit, write_markdown
-from tenferro_ref.cli.common import draw_seed, json_option, out_directory, print_json, progress_bar, seed_option, split
+from tenferro_ref.cli.common import (
+    draw_seed,
+    generate_option,
+    json_option,
+    out_directory,
+    print_json,
+    progress_bar,
+    seed_option,
+    split,
+)
 from tenferro_ref.errors import MissingDependency, UsageError
 
 DEFAULT_PROGRAMS = 200
@@ -29,18 +39,22 @@ DEFAULT_PROGRAMS = 200
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), help="How long to generate and check.")
 @click.option("--executors", default="all", show_default=True, metavar="LIST", help="Names separated by commas.")
 @click.option("--workers", type=click.IntRange(1), default=os.cpu_count() or 1, help="Executors that run at a time.")
+@generate_option
 @seed_option
 @json_option
 def parity(
-    out: str, programs: int | None, minutes: float | None, executors: str, workers: int, seed: int | None, as_json: bool
-) -> int:
+    out: str, programs: int | None, minutes: float | None, executors: str, workers: int, generate: tuple[str, ...],
+    seed: int | None, as_json: bool,
+) -> int:  # fmt: skip
     """Generate programs, run them on every executor, shrink what disagrees, write the report."""
     folder = out_directory(out)
     chosen = draw_seed(seed)
     count = programs if programs is not None or minutes is not None else DEFAULT_PROGRAMS
     command = f"tenferro-ref parity --seed {chosen} --executors {executors}"
     command += "".join(f" --{k} {v}" for k, v in (("programs", count), ("minutes", minutes)) if v is not None)
-    plan = Plan(chosen, count, minutes, command=command)
+    command += "".join(f" --generate {word}" for word in generate)
+    check_words(generate)
+    plan = Plan(chosen, count, minutes, command=command, generate=generate)
     pool = Pool()
     try:
         selection = pool.select(split(executors), lanes=("parity", "defaults"), others=("interpreter",))

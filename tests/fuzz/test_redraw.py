@@ -18,6 +18,7 @@ from oracle.case import Case
 from oracle.executors import NativeExecutor, Pool, Selection, native_variants
 from tenferro_ref.cli import main
 from tenferro_ref.dtype import DType
+from tenferro_ref.ops import Add, Exp
 from tenferro_ref.program import GraphBuilder
 
 
@@ -90,3 +91,55 @@ def test_the_command(tmp_path: Path) -> None:
         assert (stream.plan.input_sets, stream.plan.batch) == (8, 256)
         assert stream.plan.command.endswith("--input-sets 8")
         assert store.done(stream.id)[0] == 48
+
+
+def test_what_programs_may_contain_is_said_in_words_and_kept(tmp_path: Path) -> None:
+    path = str(tmp_path / "night.sqlite")
+    words = ("ops=Exp,Add", "dtypes=F32,F64", "instructions=3-6", "elements=32", "rank=2", "symbolic=0")
+    flags = [flag for word in words for flag in ("--generate", word)]
+    arguments = ["fuzz", "run", path, "--executors", "native", "--seed", "4", "--programs", "40", "--workers", "1"]
+    assert main([*arguments, *flags]) == 0
+    with Store(path) as store:
+        (stream,) = store.streams()
+        assert stream.plan.generate == words
+        assert stream.plan.command.endswith(" ".join(flags))
+        assert audit(store, regenerate=2) == []
+        cases = stream.plan.cases(0)
+        assert stream.campaign != campaign_key(Plan(4), ["native"])
+    assert {i.op for case in cases for i in case.program.instructions} <= {Exp(), Add()}
+    types = [t for case in cases for t in case.program.slot_types.values()]
+    assert {t.dtype for t in types} == {DType.F32, DType.F64}
+    assert max(t.rank for t in types) == 2
+    assert max(array.size for case in cases for array in case.inputs) <= 32
+    assert (
+        max(len(case.program.instructions) for case in cases)
+        <= 6
+        < max(len(c.program.instructions) for c in generate(4, 0))
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("colour=red", "a key out of instructions, elements"),
+        ("ops", "expected KEY=VALUE"),
+        ("ops=Exp,Sine", "'Sine' is none"),
+        ("dtypes=f32", "names out of F32"),
+        ("instructions=0", "a number from 1"),
+        ("instructions=9-3", "not less than"),
+        ("elements=many", "a number from 1"),
+        ("linalg=101", "a percentage"),
+    ],
+)
+def test_words_that_say_nothing(word: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (["fuzz", "run", str(tmp_path / "s.sqlite")], ["parity", "--out", str(tmp_path / "report")]):
+        assert main([*command, "--programs", "4", "--generate", word]) == 2
+        assert message in capsys.readouterr().err
+    assert not (tmp_path / "s.sqlite").exists()
+
+
+def test_ops_that_no_dtype_admits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = tmp_path / "s.sqlite"
+    assert main(["fuzz", "run", str(store), "--generate", "ops=Exp", "--generate", "dtypes=I32"]) == 2
+    assert "none of the ops can be generated" in capsys.readouterr().err
+    assert not store.exists()
