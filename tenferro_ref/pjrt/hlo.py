@@ -48,9 +48,9 @@ def instructions(program: bytes, format: str) -> list[HloInstruction]:
     FormatError
         Another format than "hlo" (HloModuleProto) or "hlo_with_config", or bytes that are no such message.
     """
-    module = memoryview(program)
+    module = program
     if format == "hlo_with_config":
-        module = next((value for number, value in _messages(module) if number == 1), memoryview(b""))
+        module = next((value for number, value in _messages(program) if number == 1), b"")
     elif format != "hlo":
         raise FormatError(_WHERE, f"its format is {format!r}, expected 'hlo' or 'hlo_with_config'")
     found = [
@@ -65,7 +65,7 @@ def instructions(program: bytes, format: str) -> list[HloInstruction]:
     return found
 
 
-def _instruction(data: memoryview) -> HloInstruction:
+def _instruction(data: bytes) -> HloInstruction:
     opcode = detail = ""
     element = 0
     for number, value in _fields(data):
@@ -80,25 +80,25 @@ def _instruction(data: memoryview) -> HloInstruction:
     return HloInstruction(opcode, _ELEMENTS.get(element, f"type {element}"), detail)
 
 
-def _text(value: int | memoryview) -> str:
+def _text(value: int | bytes) -> str:
     try:
         return str(_bytes(value), "utf-8")
     except UnicodeDecodeError as error:
         raise FormatError(_WHERE, f"a name is not UTF-8: {error}") from None
 
 
-def _bytes(value: int | memoryview) -> memoryview:
+def _bytes(value: int | bytes) -> bytes:
     if isinstance(value, int):
         raise FormatError(_WHERE, "a number where a text or message is expected")
     return value
 
 
-def _messages(data: memoryview) -> Iterator[tuple[int, memoryview]]:
+def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
     """The fields that may be messages."""
     return ((number, value) for number, value in _fields(data) if not isinstance(value, int))
 
 
-def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
+def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Numbers and values of a message's fields, in order."""
     at, end = 0, len(data)
     while at < end:
@@ -120,15 +120,13 @@ def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
         at += size
 
 
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
+def _varint(data: bytes, at: int) -> tuple[int, int]:
     """An unsigned 64-bit integer and where the next field begins."""
-    value = 0
-    for shift in range(0, 70, 7):
-        if at == len(data):
-            break
-        byte = data[at]
+    value = shift = 0
+    for byte in data[at : at + 10]:
         at += 1
-        value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, at
+            return value | byte << shift, at
+        value |= (byte & 0x7F) << shift
+        shift += 7
     raise FormatError(_WHERE, "a number has no end")
