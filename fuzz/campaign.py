@@ -31,7 +31,7 @@ from fuzz.store.tally import Tally
 from fuzz.triage import Suspect, inspect, to_finding
 from oracle.case import Case
 from oracle.executors import Executor, NativeExecutor, Pool, Selection
-from oracle.judge import Reference, judge, judge_many
+from oracle.judge import Reference, judge, judge_many, prepare
 from oracle.verdict import Answer, Verdict
 from tenferro_ref import __version__
 from tenferro_ref.errors import UsageError, WorkerDied
@@ -205,9 +205,13 @@ def _batches(site: Worksite) -> Iterator[_Batch]:
 
 def _prepare(site: Worksite, batch: _Batch) -> None:
     """Compute what the programs should give, where somebody has not answered yet."""
-    for number, reference in enumerate(batch.references):
-        if any((number, executor.name) not in batch.answers for executor in site.executors):
-            reference.prepare()
+    prepare(
+        [
+            reference
+            for number, reference in enumerate(batch.references)
+            if any((number, executor.name) not in batch.answers for executor in site.executors)
+        ]
+    )
 
 
 def _judge_group(site: Worksite, group: Sequence[Executor], batch: _Batch) -> None:

@@ -51,11 +51,11 @@ def describe(case: Case) -> dict[str, int]:
 
     Keys are "group: feature": "op: Add F32", "rank: 3", "extent: 0", "values: nan", ...
     """
-    return dict.fromkeys(_features(case), 1)
+    return dict.fromkeys((*of_program(case.program), *of_inputs(case)), 1)
 
 
-def _features(case: Case) -> Iterator[str]:
-    program = case.program
+def of_program(program: GraphProgram) -> Iterator[str]:
+    """The features that every input set of a program has; some may come twice."""
     n = len(program.instructions)
     yield "instructions: " + next((label for most, label in _LENGTHS if n <= most), "51 or more")
     yield from _frame(program)
@@ -63,6 +63,10 @@ def _features(case: Case) -> Iterator[str]:
     yield from _graph(program)
     for i, ins in enumerate(program.instructions):
         yield from _instruction(program, i, ins)
+
+
+def of_inputs(case: Case) -> Iterator[str]:
+    """The features of the values; some may come twice."""
     for array in case.inputs:
         yield from _values(array)
 
@@ -223,6 +227,9 @@ def _values(array: NDArray[Any]) -> Iterator[str]:
         return
     parts = array.ravel("F").view(DType.of(array).real.numpy)
     limits, size = np.finfo(parts.dtype), np.abs(parts)
+    least, most = size.min(), size.max()  # NaN if there is one; what is neither small nor large has none of the others
+    if least > limits.smallest_normal and most <= limits.max / 16:
+        return
     with np.errstate(invalid="ignore"):
         kinds = {
             "nan": np.isnan(parts),

@@ -49,14 +49,23 @@ def input_sets_of(case: Case, count: int) -> list[Case]:
         return [case]
     seed = int.from_bytes(hashlib.sha256(case.fingerprint.encode()).digest()[:8], "big")
     rng = Generator(PCG64(seed))
-    return [case] + [case.with_inputs(tuple(_redrawn(array, rng) for array in case.inputs)) for _ in range(count - 1)]
+    whole = [_whole(array) for array in case.inputs]
+    return [case] + [
+        case.with_inputs(tuple(_redrawn(array, w, rng) for array, w in zip(case.inputs, whole, strict=True)))
+        for _ in range(count - 1)
+    ]
 
 
-def _redrawn(array: Array, rng: Generator) -> Array:
-    """Integers, also those in floats, may be indices or exact: they are kept, in another order."""
+def _whole(array: Array) -> bool:
+    """Integers, also those in floats: they may be indices, or exact."""
     dtype = DType.of(array)
     with np.errstate(invalid="ignore"):
-        whole = not (dtype.is_float or dtype.is_complex) or bool((array.real == np.rint(array.real)).all())
+        return not (dtype.is_float or dtype.is_complex) or bool((array.real == np.rint(array.real)).all())
+
+
+def _redrawn(array: Array, whole: bool, rng: Generator) -> Array:
+    """What is whole is kept, in another order."""
+    dtype = DType.of(array)
     if not whole and rng.random() < _NEW:
         kinds = list(classes(dtype))
         recipe = Recipe(kinds[int(rng.integers(len(kinds)))], int(rng.integers(2**16)))

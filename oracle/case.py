@@ -49,6 +49,14 @@ class Case:
         return tuple(a.shape for a in self.inputs)
 
 
+def by_program(cases: Sequence[Case]) -> list[list[int]]:
+    """The places of cases that are input sets of one program: those with the same program object and shapes."""
+    groups: dict[tuple[int, object], list[int]] = {}
+    for i, case in enumerate(cases):
+        groups.setdefault((id(case.program), case.shapes), []).append(i)
+    return list(groups.values())
+
+
 def live(program: GraphProgram) -> GraphProgram:
     """`program` without the instructions that no output depends on."""
     needed, kept = set(program.output_slots), []

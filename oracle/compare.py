@@ -81,6 +81,54 @@ def compare(
     return Comparison(elements, decided, outside, forgiven, worst, i, index, *words, widths)
 
 
+def compare_stacked(
+    reference: Sequence[Enclosure], observed: Sequence[Sequence[Array]], native: Sequence[Sequence[Array]]
+) -> list[Comparison | None]:
+    """What `compare` says of each input set, all at once; None where it has to be asked: something is outside.
+
+    Parameters
+    ----------
+    reference
+        One enclosure an output, with the sets along its last axis.
+    observed, native
+        For each set, one array an output. Points of the accuracy plot are those of the first set.
+    """
+    n = len(observed)
+    fits = [
+        len(outputs) == len(reference)
+        and all(o.dtype == e.dtype.numpy and o.shape == e.shape[:-1] for e, o in zip(reference, outputs, strict=True))
+        for outputs in observed
+    ]
+    if not all(fits):
+        return [None] * n
+    inside, decided, elements = np.ones(n, bool), np.zeros(n, int), 0
+    worst = np.full(n, np.nan)
+    for i, e in enumerate(reference):
+        axes = tuple(range(len(e.shape) - 1))
+        elements += e.lo[..., 0].size
+        o = np.stack([outputs[i] for outputs in observed], -1)
+        inside &= e.contains(o).all(axes)
+        decided += np.count_nonzero(e.decided, axes)
+        if o.size and (e.dtype.is_float or e.dtype.is_complex):
+            distance = ulp_distance(o, np.stack([outputs[i] for outputs in native], -1))
+            worst = np.fmax(worst, np.fmax.reduce(distance.reshape(-1, n)))
+    widths: tuple[tuple[float, float], ...] = ()
+    if inside[0]:
+        first = [e.map(lambda a: a[..., 0]) for e in reference]
+        widths = compare(first, None, observed[0], native[0]).widths
+    return [
+        Comparison(
+            elements,
+            int(decided[k]),
+            worst_ulp=None if np.isnan(worst[k]) else float(worst[k]),
+            widths=() if k else widths,
+        )
+        if inside[k]
+        else None
+        for k in range(n)
+    ]
+
+
 def _misfit(elements: int, output: int | None, expected: str, observed: str, what: str) -> Comparison:
     return Comparison(
         elements=elements,

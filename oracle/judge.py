@@ -10,13 +10,15 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from oracle.case import Case, live
-from oracle.compare import compare, compare_bits
-from oracle.enclosure import MODELS, Enclosure, enclose
+import numpy as np
+
+from oracle.case import Case, by_program, live
+from oracle.compare import compare, compare_bits, compare_stacked
+from oracle.enclosure import MODELS, Enclosure, enclose, enclose_stacked, sets_at_once
 from oracle.executors import Execution, Executor, NativeExecutor, attempt
 from oracle.staged import decomposing, judge_stages, refuses, refuses_dead
 from oracle.verdict import Answer, Comparison, Verdict
@@ -28,21 +30,22 @@ from tenferro_ref.tensor import Array, same_bits
 STRICT_MODEL = "ieee"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Reference:
-    """What a case should give: computed once, shared by all executors."""
+    """What a case should give: computed once, shared by all executors.
+
+    Attributes
+    ----------
+    stack
+        The input sets of the program that are enclosed together with this one, if they are.
+    """
 
     case: Case
     native: NativeExecutor
+    stack: Stack | None = field(default=None, init=False)
     _enclosures: dict[str, list[Enclosure]] = field(default_factory=dict, init=False)
     #: What was found inside the strictest model.
     _right: list[tuple[tuple[Array, ...], Comparison]] = field(default_factory=list, init=False)
-
-    def prepare(self) -> None:
-        """Compute now what every judgement needs, so that it does not fall to the threads that judge."""
-        if not isinstance(self.execution, TenferroError):
-            with contextlib.suppress(UnsupportedOp):
-                self.enclosures(STRICT_MODEL)
 
     @cached_property
     def execution(self) -> Execution | TenferroError:
@@ -63,8 +66,20 @@ class Reference:
             The program has an op without an enclosure.
         """
         if model not in self._enclosures:
-            self._enclosures[model] = enclose(self._live, self.case.inputs, MODELS[model])
+            own = self.stack.enclosures_of(self, model) if self.stack else None
+            self._enclosures[model] = own or enclose(self._live, self.case.inputs, MODELS[model])
         return self._enclosures[model]
+
+    def known(self, outputs: tuple[Array, ...]) -> Comparison | None:
+        """What was said of the same bits, if they were inside the strictest model."""
+        for seen, comparison in self._right:
+            if seen is outputs or (len(seen) == len(outputs) and all(map(same_bits, seen, outputs))):
+                return comparison
+        return None
+
+    def note(self, outputs: tuple[Array, ...], comparison: Comparison) -> None:
+        """Remember what is inside the strictest model."""
+        self._right.append((outputs, comparison))
 
     def compare(self, model: str, outputs: tuple[Array, ...]) -> Comparison:
         """Hold outputs against the enclosures of the strictest model, and if need be of `model`.
@@ -74,17 +89,87 @@ class Reference:
         UnsupportedOp
             The program has an op without an enclosure.
         """
-        for seen, comparison in self._right:
-            if len(seen) == len(outputs) and all(map(same_bits, seen, outputs)):
-                return comparison
+        if known := self.known(outputs):
+            return known
         native = self.execution.outputs if isinstance(self.execution, Execution) else ()
         strict = self.enclosures(STRICT_MODEL)
         comparison = compare(strict, None, outputs, native, brief=model != STRICT_MODEL)
         if not comparison.outside:
-            self._right.append((outputs, comparison))
+            self.note(outputs, comparison)
         elif model != STRICT_MODEL:
             comparison = compare(self.enclosures(model), strict, outputs, native)
         return comparison
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Input sets of one program, enclosed at once; their axis is the last."""
+
+    references: Sequence[Reference]
+    _enclosures: dict[str, list[Enclosure] | None] = field(default_factory=dict, init=False)
+
+    def enclosures(self, model: str) -> list[Enclosure] | None:
+        """One enclosure an output for all sets; None where each has to be enclosed for itself.
+
+        Raises
+        ------
+        UnsupportedOp
+            The program has an op without an enclosure.
+        """
+        if model not in self._enclosures:
+            program = live(self.references[0].case.program)
+            sets = [reference.case.inputs for reference in self.references]
+            self._enclosures[model] = enclose_stacked(program, sets, MODELS[model])
+        return self._enclosures[model]
+
+    def enclosures_of(self, reference: Reference, model: str) -> list[Enclosure] | None:
+        """Those of one set."""
+        together, place = self.enclosures(model), self.references.index(reference)
+        return None if together is None else [e.map(lambda a: a[..., place]) for e in together]
+
+    def settle(self, results: Mapping[Reference, tuple[Array, ...]]) -> None:
+        """Compare the outputs of many sets at once, and note what is inside the strictest model."""
+        enclosures = self.enclosures(STRICT_MODEL)
+        asked = [(i, r, results[r]) for i, r in enumerate(self.references) if r in results and not r.known(results[r])]
+        natives = [r.execution.outputs for _, r, _ in asked if isinstance(r.execution, Execution)]
+        if enclosures is None or not asked or len(natives) < len(asked):
+            return
+        places = [i for i, _, _ in asked]
+        chosen = [e if len(places) == len(self.references) else e.map(lambda a: a[..., places]) for e in enclosures]
+        with np.errstate(all="ignore"):
+            comparisons = compare_stacked(chosen, [outputs for _, _, outputs in asked], natives)
+        for (_, reference, outputs), comparison in zip(asked, comparisons, strict=True):
+            if comparison is not None:
+                reference.note(outputs, comparison)
+
+
+def prepare(references: Sequence[Reference]) -> None:
+    """Compute now what every judgement needs, so that it does not fall to the threads that judge.
+
+    The input sets of a program are compiled once, and enclosed and compared together.
+    """
+    for group in by_program([reference.case for reference in references]):
+        chosen = [references[i] for i in group]
+        for reference, result in zip(chosen, chosen[0].native.run_many([r.case for r in chosen]), strict=True):
+            reference.__dict__["execution"] = result
+        sound = {r: r.execution.outputs for r in chosen if isinstance(r.execution, Execution)}
+        with contextlib.suppress(UnsupportedOp):
+            _enclose(sound)
+
+
+def _enclose(results: Mapping[Reference, tuple[Array, ...]]) -> None:
+    """Enclose input sets of a program, and compare the native results."""
+    references = list(results)
+    size = sets_at_once(live(references[0].case.program)) if len(references) > 1 else 1
+    for start in range(0, len(references), size):
+        part = references[start : start + size]
+        if len(part) == 1:
+            part[0].enclosures(STRICT_MODEL)
+            continue
+        stack = Stack(part)
+        for reference in part:
+            reference.stack = stack
+        stack.settle(results)
 
 
 def judge(executor: Executor, reference: Reference) -> Answer:
@@ -102,15 +187,30 @@ def judge_many(executor: Executor, references: Sequence[Reference]) -> list[Answ
     if all(executor == reference.native for reference in references):
         return [judge(executor, reference) for reference in references]
     results = executor.run_many([reference.case for reference in references])
+    start = time.perf_counter()
+    _settle(executor, references, results)
+    share = (time.perf_counter() - start) / max(1, len(references))
     answers = []
     for reference, result in zip(references, results, strict=True):
         answer = judge_result(executor, reference, result)
+        if "compare" in answer.seconds:
+            answer.seconds["compare"] += share
         if answer.verdict.is_disagreement and isinstance(result, Execution) and result.shared:
             alone = judge(executor, reference)
             if alone.verdict.is_disagreement:
                 answer = alone
         answers.append(answer)
     return answers
+
+
+def _settle(executor: Executor, references: Sequence[Reference], results: Sequence[Execution | TenferroError]) -> None:
+    """Compare the input sets of each program at once, where enclosures are what the executor is held to."""
+    stacks: dict[Stack, dict[Reference, tuple[Array, ...]]] = {}
+    for reference, result in zip(references, results, strict=True):
+        if reference.stack and isinstance(result, Execution) and not executor.bit_exact(reference.case):
+            stacks.setdefault(reference.stack, {})[reference] = result.outputs
+    for stack, outputs in stacks.items():
+        stack.settle(outputs)
 
 
 def judge_result(executor: Executor, reference: Reference, result: Execution | TenferroError) -> Answer:

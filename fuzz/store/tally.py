@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from fuzz.describe import describe
+from fuzz.describe import of_inputs, of_program
 from fuzz.records import Cell, Totals
 from oracle.case import Case
 from oracle.verdict import Answer, Verdict
 from tenferro_ref.ops import ELEMENTWISE, INDEXING, REDUCTIONS, STRUCTURAL, Constant, DotGeneral, Extension
+from tenferro_ref.program import GraphProgram
 
 #: Points of the accuracy plot kept an executor.
 WIDTHS = 4000
@@ -29,6 +31,8 @@ _GROUPS = {
 }
 
 Key = tuple[str, ...]
+#: A program, its features, and its ops with the dtypes of their results.
+_Known: TypeAlias = tuple[GraphProgram, set[Key], set[tuple[str, str]]]
 
 
 @dataclass
@@ -49,9 +53,20 @@ class Tally:
     sums: Counter[Key] = field(default_factory=Counter)
     peaks: dict[Key, float] = field(default_factory=dict)
     widths: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
+    _last: _Known | None = field(default=None, init=False, repr=False, compare=False)
 
     def add_case(self, case: Case) -> None:
-        self.sums.update(("feature", name) for name in describe(case))
+        _, features, _ = self._known(case.program)
+        self.sums.update(features)
+        self.sums.update({("feature", name) for name in of_inputs(case)} - features)
+
+    def _known(self, program: GraphProgram) -> _Known:
+        """What is the same for all input sets of a program, which come in a row."""
+        if self._last is None or self._last[0] is not program:
+            types = program.slot_types
+            cells = {(i.op.name, types[i.output_slots[0]].dtype.name) for i in program.instructions}
+            self._last = program, {("feature", name) for name in of_program(program)}, cells
+        return self._last
 
     def add_answer(self, case: Case, answer: Answer) -> None:
         name, comparison, verdict = answer.executor, answer.comparison, answer.verdict
@@ -68,7 +83,7 @@ class Tally:
             return  # the op to blame is known only after triage
         types = case.program.slot_types
         instructions = case.program.instructions
-        for op, dtype in {(i.op.name, types[i.output_slots[0]].dtype.name) for i in instructions}:
+        for op, dtype in self._known(case.program)[2]:
             self.sums["cell", op, dtype, name, verdict.value] += 1
         if instructions and ulp is not None:
             last = instructions[-1]

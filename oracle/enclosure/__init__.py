@@ -6,6 +6,19 @@
 from oracle.enclosure.complexes import COMPLEX
 from oracle.enclosure.executor import ENCLOSE, enclose
 from oracle.enclosure.model import IEEE, MODELS, NUMPY, XLA, Model
+from oracle.enclosure.stacked import enclose_stacked, sets_at_once
 from oracle.enclosure.value import Enclosure
 
-__all__ = ["COMPLEX", "ENCLOSE", "IEEE", "MODELS", "NUMPY", "XLA", "Enclosure", "Model", "enclose"]
+__all__ = [
+    "COMPLEX",
+    "ENCLOSE",
+    "IEEE",
+    "MODELS",
+    "NUMPY",
+    "XLA",
+    "Enclosure",
+    "Model",
+    "enclose",
+    "enclose_stacked",
+    "sets_at_once",
+]

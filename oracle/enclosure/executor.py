@@ -10,8 +10,9 @@ import numpy as np
 from oracle.enclosure import arithmetic, extensions, functions, indexing, moves, sums  # noqa: F401 - each fills its rows of the table
 from oracle.enclosure.complexes import COMPLEX
 from oracle.enclosure.model import Model
-from oracle.enclosure.rule import ENCLOSE, Context
+from oracle.enclosure.rule import ENCLOSE, Context, Rule
 from oracle.enclosure.value import Enclosure, admit_flush, point
+from tenferro_ref.ops import Op
 from tenferro_ref.program import GraphProgram
 from tenferro_ref.tensor import Array
 
@@ -52,32 +53,45 @@ def enclose(
         for slot, array in zip(program.input_slots, inputs, strict=True):
             values[slot] = admit_flush(point(array)) if model.flush else point(array)
         for ins in program.instructions:
-            op = ins.op
+            op, slot = ins.op, ins.output_slots[0]  # an op with several has no rule
             operands = [values[s] for s in ins.input_slots]
-            dtype = types[ins.output_slots[0]].dtype
-            table = COMPLEX if dtype.is_complex or any(x.imag is not None for x in operands) else ENCLOSE
-            result = table[type(op)](op, Context(model, program.policy, dtype), *operands)
-            (slot,) = ins.output_slots
-            if model.flush and not operands:
-                result = admit_flush(result)
-            const = all(x.const for x in operands)
-            repeated = result.repeated or (not const and all(x.const or x.repeated for x in operands))
-            if result.const != const or result.repeated != repeated:
-                result = Enclosure(
-                    result.dtype,
-                    result.lo,
-                    result.hi,
-                    result.nan,
-                    result.pos_zero,
-                    result.neg_zero,
-                    const,
-                    result.unrounded,
-                    result.terms,
-                    repeated,
-                    result.imag,
-                )
-            values[slot] = result
+            c = Context(model, program.policy, types[slot].dtype)
+            values[slot] = derived(rule_of(op, c, operands)(op, c, *operands), model, operands)
     return values if all_slots else [values[s].plain() for s in program.output_slots]
 
 
-__all__ = ["ENCLOSE", "enclose"]
+def rule_of(op: Op, c: Context, operands: Sequence[Enclosure]) -> Rule:
+    """The rule for operands of these kinds.
+
+    Raises
+    ------
+    UnsupportedOp
+        There is none.
+    """
+    return (COMPLEX if c.dtype.is_complex or any(x.imag is not None for x in operands) else ENCLOSE)[type(op)]
+
+
+def derived(result: Enclosure, model: Model, operands: Sequence[Enclosure]) -> Enclosure:
+    """What a rule gave, with what follows from the operands whatever the op."""
+    if model.flush and not operands:
+        result = admit_flush(result)
+    const = all(x.const for x in operands)
+    repeated = result.repeated or (not const and all(x.const or x.repeated for x in operands))
+    if result.const == const and result.repeated == repeated:
+        return result
+    return Enclosure(
+        result.dtype,
+        result.lo,
+        result.hi,
+        result.nan,
+        result.pos_zero,
+        result.neg_zero,
+        const,
+        result.unrounded,
+        result.terms,
+        repeated,
+        result.imag,
+    )
+
+
+__all__ = ["ENCLOSE", "derived", "enclose", "rule_of"]

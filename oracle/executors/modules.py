@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from oracle.case import Case
+from oracle.case import Case, by_program
 from oracle.executors.base import Execution, validate
 from oracle.executors.lanes import Options
 from oracle.isolation import Worker, wire
@@ -76,7 +76,7 @@ class ModuleExecutor:
         cases are alone.
         """
         results: dict[int, Execution | TenferroError] = {}
-        groups = list(_by_program(cases).values())
+        groups = by_program(cases)
         for start in range(0, len(groups), self.programs_a_module):
             self._run_module(cases, groups[start : start + self.programs_a_module], results)
         return [results[i] for i in range(len(cases))]
@@ -135,14 +135,6 @@ class ModuleExecutor:
 
 
 # --- modules ----------------------------------------------------------------------------------------------------------
-
-
-def _by_program(cases: Sequence[Case]) -> dict[tuple[int, object], list[int]]:
-    """The places of cases by program object and input shapes."""
-    groups: dict[tuple[int, object], list[int]] = {}
-    for i, case in enumerate(cases):
-        groups.setdefault((id(case.program), case.shapes), []).append(i)
-    return groups
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from oracle.case import Case
+from oracle.case import Case, by_program
 from oracle.executors.base import Execution, Executor, attempt
 from oracle.verdict import ExecutorInfo
 from tenferro_ref import __version__
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
 from tenferro_ref.errors import Internal, TenferroError, UsageError
-from tenferro_ref.program import to_exec
+from tenferro_ref.program import GraphProgram, to_exec
 from tenferro_ref.runtime import FUSION_THRESHOLD, GraphExecutor
+from tenferro_ref.tensor import Array
 
 #: What NumPy raises where a kernel or the executor has a defect.
 _DEFECTS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
@@ -65,22 +66,47 @@ class NativeExecutor:
 
     def run(self, case: Case) -> Execution:
         start = time.perf_counter()
-        program = compile_std_to_exec(case.program, self.passes)
+        evaluate = self._compiled(case.program)
         compiled = time.perf_counter()
+        outputs = evaluate(case.inputs)
+        return Execution(outputs, {"compile": compiled - start, "execute": time.perf_counter() - compiled})
+
+    def _compiled(self, program: GraphProgram) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
+        """What runs the program, also several times."""
+        compiled = compile_std_to_exec(program, self.passes)
         executor = GraphExecutor(
             checking=self.checking, reclaim=self.reclaim, fusion_threshold=self.fusion_threshold,
             decline_reused=self.decline_reused,
         )  # fmt: skip
         evaluate = executor.eval_exec_ir if self.segmented else executor.eval_unsegmented
-        try:
-            outputs = evaluate(program, case.inputs)
-        except _DEFECTS as error:  # a finding about this executor, and no end of the campaign
-            raise Internal(detail=f"{type(error).__name__} in the native executor: {error}") from error
-        seconds = {"compile": compiled - start, "execute": time.perf_counter() - compiled}
-        return Execution(tuple(outputs), seconds)
+
+        def outputs(inputs: Sequence[Array]) -> tuple[Array, ...]:
+            try:
+                return tuple(evaluate(compiled, inputs))
+            except _DEFECTS as error:  # a finding about this executor, and no end of the campaign
+                raise Internal(detail=f"{type(error).__name__} in the native executor: {error}") from error
+
+        return outputs
 
     def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
-        return [attempt(self, case) for case in cases]
+        """Run cases; the input sets of a program are run by one executor, compiled once."""
+        results: dict[int, Execution | TenferroError] = {}
+        for group in by_program(cases):
+            start = time.perf_counter()
+            try:
+                evaluate = self._compiled(cases[group[0]].program)
+            except TenferroError as error:
+                results.update(dict.fromkeys(group, error))
+                continue
+            share = (time.perf_counter() - start) / len(group)
+            for i in group:
+                start = time.perf_counter()
+                try:
+                    outputs = evaluate(cases[i].inputs)
+                    results[i] = Execution(outputs, {"compile": share, "execute": time.perf_counter() - start})
+                except TenferroError as error:
+                    results[i] = error
+        return [results[i] for i in range(len(cases))]
 
     def bit_exact(self, case: Case) -> bool:
         """Bits are kept unless a pass that ran in one of the two pipelines reassociates a contraction."""
@@ -116,6 +142,9 @@ class DrawnExecutor(NativeExecutor):
 
     def run(self, case: Case) -> Execution:
         return self.of(case).run(case)
+
+    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
+        return [attempt(self, case) for case in cases]
 
     def bit_exact(self, case: Case) -> bool:
         return self.of(case).bit_exact(case)

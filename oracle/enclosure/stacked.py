@@ -1,0 +1,179 @@
+"""`enclose_stacked`: many input sets of one program enclosed at once, along one more axis, the last.
+
+The rules are those of `ENCLOSE`; only attributes that count axes or extents grow by one. Ops whose result is chosen by the
+values of an operand, and extensions, are enclosed set by set and put together again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from oracle.enclosure.executor import derived, rule_of
+from oracle.enclosure.model import Model
+from oracle.enclosure.rule import Context
+from oracle.enclosure.sums import SORTED
+from oracle.enclosure.value import Enclosure, Terms, Unrounded, admit_flush, point
+from tenferro_ref.ops import (
+    BroadcastInDim,
+    DotGeneral,
+    DynamicSlice,
+    DynamicTruncate,
+    DynamicUpdateSlice,
+    Extension,
+    Gather,
+    GatherDynamicSliceSizes,
+    Op,
+    Pad,
+    Reshape,
+    Scatter,
+    ShapeOf,
+    Slice,
+    TensorType,
+    Transpose,
+)
+from tenferro_ref.program import GraphProgram
+from tenferro_ref.tensor import Array
+
+#: Enclosed set by set.
+_ALONE = (DynamicSlice, DynamicTruncate, DynamicUpdateSlice, Extension, Gather, GatherDynamicSliceSizes, Scatter)
+
+
+def enclose_stacked(
+    program: GraphProgram, input_sets: Sequence[Sequence[Array]], model: Model
+) -> list[Enclosure] | None:
+    """What `enclose` gives for each input set, with the sets along a last axis of every output.
+
+    Parameters
+    ----------
+    input_sets
+        Of the same shapes.
+
+    Returns
+    -------
+    list of Enclosure, or None
+        None where sets are remembered differently, so that each has to be enclosed for itself.
+
+    Raises
+    ------
+    UnsupportedOp
+        An op for which there is no rule, or an extent that is not decided.
+    """
+    n = len(input_sets)
+    types = program.slot_types
+    values: dict[int, Enclosure] = {}
+    # what depends on constants alone is the same for all sets, and has no further axis
+    shared: set[int] = set()
+    with np.errstate(all="ignore"):
+        for slot, *arrays in zip(program.input_slots, *input_sets, strict=True):
+            known = point(np.stack(arrays, -1))
+            values[slot] = admit_flush(known) if model.flush else known
+        for ins in program.instructions:
+            op, slot = ins.op, ins.output_slots[0]  # an op with several has no rule
+            operands = [values[s] for s in ins.input_slots]
+            c = Context(model, program.policy, types[slot].dtype)
+            rule = rule_of(op, c, operands)
+            alike = all(s in shared for s in ins.input_slots)
+            if alike or isinstance(op, ShapeOf):
+                shared.add(slot)
+                result = rule(op, c, *operands)
+            else:
+                stacked = [
+                    x if s not in shared else _repeated(x, n) for s, x in zip(ins.input_slots, operands, strict=True)
+                ]
+                if isinstance(op, _ALONE):
+                    try:
+                        result = _joined([rule(op, c, *(_taken(x, i) for x in stacked)) for i in range(n)])
+                    except _Different:
+                        return None
+                else:
+                    result = rule(_widened(op, [len(x.shape) - 1 for x in stacked], n), c, *stacked)
+            values[slot] = derived(result, model, operands)
+    return [values[s].plain() if s not in shared else _repeated(values[s].plain(), n) for s in program.output_slots]
+
+
+def sets_at_once(program: GraphProgram) -> int:
+    """How many input sets may be enclosed at once, so that no bound is less close than it is for each alone.
+
+    The rule of sums counts partial sums one by one up to so many terms.
+    """
+    largest = 1
+    for ins in program.instructions:
+        operands = [program.slot_types[s] for s in ins.input_slots]
+        if operands and not all(t.is_static for t in operands):
+            return 1
+        largest = max([largest, *(prod(_extents(t)) for t in operands)])
+        if isinstance(ins.op, DotGeneral):
+            (result,) = (program.slot_types[s] for s in ins.output_slots)
+            contracted = [_extents(operands[0])[axis] for axis in ins.op.lhs_contracting_dims]
+            largest = max(largest, prod(_extents(result)) * prod(contracted))
+    return max(1, SORTED // largest)
+
+
+def _extents(type_: TensorType) -> list[int]:
+    return [int(str(e)) for e in type_.shape]
+
+
+def _repeated(x: Enclosure, n: int) -> Enclosure:
+    """The same for all sets."""
+    return x.map(lambda a: np.broadcast_to(a[..., np.newaxis], (*a.shape, n)))
+
+
+def _taken(x: Enclosure, i: int) -> Enclosure:
+    """Set number `i`."""
+    return x.map(lambda a: a[..., i])
+
+
+def _widened(op: Op, ranks: Sequence[int], n: int) -> Op:
+    """The op on operands of these ranks and one more axis of extent `n`, the last."""
+    match op:
+        case Transpose():
+            return Transpose((*op.perm, ranks[0]))
+        case Reshape():
+            return Reshape((*op.shape, n))
+        case BroadcastInDim():
+            return BroadcastInDim((*op.shape, n), (*op.dims, len(op.shape)))
+        case Slice():
+            return Slice((*op.starts, 0), (*op.limits, n), (*op.strides, 1))
+        case Pad():
+            return Pad((*op.edge_padding_low, 0), (*op.edge_padding_high, 0), (*op.interior_padding, 0))
+        case DotGeneral():
+            batch = (*op.lhs_batch_dims, ranks[0]), (*op.rhs_batch_dims, ranks[1])
+            return DotGeneral(op.lhs_contracting_dims, op.rhs_contracting_dims, *batch)
+    return op
+
+
+# --- putting sets together ------------------------------------------------------------------------------------------
+
+
+class _Different(Exception):
+    """Two sets are remembered in different ways."""
+
+
+def _joined(sets: Sequence[Any]) -> Any:
+    """Arrays along a last axis, and records of arrays field by field; whatever else they hold must be the same."""
+    first = sets[0]
+    if isinstance(first, np.ndarray):
+        if not all(isinstance(x, np.ndarray) and x.shape == first.shape for x in sets):
+            raise _Different
+        return np.stack(sets, -1)
+    if any(type(x) is not type(first) for x in sets):
+        raise _Different
+    if isinstance(first, tuple):
+        return tuple(map(_joined, zip(*sets, strict=True)))
+    if isinstance(first, Enclosure | Unrounded | Terms):
+        names = [f.name for f in fields(first) if f.init]
+        made = type(first)(**{name: _joined([getattr(x, name) for x in sets]) for name in names})
+        if isinstance(made, Enclosure) and all(x.is_point for x in sets):
+            made = replace(made, hi=made.lo)
+        return made
+    if any(x != first for x in sets):
+        raise _Different
+    return first
+
+
+__all__ = ["enclose_stacked", "sets_at_once"]
