@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -225,21 +226,35 @@ def _values(array: NDArray[Any]) -> Iterator[str]:
         if (array == info.min).any() or (array == info.max).any():
             yield "values: extreme integer"
         return
-    parts = array.ravel("F").view(DType.of(array).real.numpy)
-    limits, size = np.finfo(parts.dtype), np.abs(parts)
-    least, most = size.min(), size.max()  # NaN if there is one; what is neither small nor large has none of the others
-    if least > limits.smallest_normal and most <= limits.max / 16:
-        return
-    with np.errstate(invalid="ignore"):
-        kinds = {
-            "nan": np.isnan(parts),
-            "inf": size == np.inf,
-            "-0": (parts == 0) & np.signbit(parts),
-            "subnormal": (size > 0) & (size < limits.smallest_normal),
-            "smallest normal": size == limits.smallest_normal,
-            "largest": size == limits.max,
-            "huge": (size > limits.max / 16) & (size < limits.max),
-        }
-    for name, found in kinds.items():
-        if found.any():
+    real = DType.of(array).real.numpy
+    bits = array.ravel("F").view(real).view(f"u{real.itemsize}")
+    magnitudes = bits & ~_sign(real)
+    found = np.bincount(np.searchsorted(_classes(real), magnitudes, "right"), minlength=len(_MAGNITUDES))
+    for name, count in zip(_MAGNITUDES, found.tolist(), strict=True):
+        if count and name:
             yield f"values: {name}"
+    if found[0] and (bits == _sign(real)).any():
+        yield "values: -0"
+
+
+#: Classes of magnitudes, ascending; "" for what is of no interest.
+_MAGNITUDES = ("", "subnormal", "smallest normal", "", "huge", "largest", "inf", "nan")
+
+
+@cache
+def _classes(real: np.dtype[Any]) -> NDArray[Any]:
+    """The bits of the least magnitude of each class but the first; as integers they are in the order of the magnitudes."""
+    limits = np.finfo(real)
+    least = limits.smallest_normal
+    ends = [
+        limits.smallest_subnormal,
+        least,
+        np.nextafter(least, real.type(1)),
+        np.nextafter(limits.max / 16, limits.max),
+    ]
+    bits = np.array([*ends, limits.max, np.inf], real).view(f"u{real.itemsize}")
+    return np.append(bits, bits[-1] + 1)
+
+
+def _sign(real: np.dtype[Any]) -> Any:
+    return np.array(-0.0, real).view(f"u{real.itemsize}")[()]

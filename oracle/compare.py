@@ -82,13 +82,16 @@ def compare(
 
 
 def compare_stacked(
-    reference: Sequence[Enclosure], observed: Sequence[Sequence[Array]], native: Sequence[Sequence[Array]]
+    reference: Sequence[Enclosure],
+    strict: Sequence[Enclosure] | None,
+    observed: Sequence[Sequence[Array]],
+    native: Sequence[Sequence[Array]],
 ) -> list[Comparison | None]:
     """What `compare` says of each input set, all at once; None where it has to be asked: something is outside.
 
     Parameters
     ----------
-    reference
+    reference, strict
         One enclosure an output, with the sets along its last axis.
     observed, native
         For each set, one array an output. Points of the accuracy plot are those of the first set.
@@ -101,32 +104,29 @@ def compare_stacked(
     ]
     if not all(fits):
         return [None] * n
-    inside, decided, elements = np.ones(n, bool), np.zeros(n, int), 0
+    inside, decided, forgiven, elements = np.ones(n, bool), np.zeros(n, int), np.zeros(n, int), 0
     worst = np.full(n, np.nan)
     for i, e in enumerate(reference):
         axes = tuple(range(len(e.shape) - 1))
         elements += e.lo[..., 0].size
         o = np.stack([outputs[i] for outputs in observed], -1)
-        inside &= e.contains(o).all(axes)
+        within = e.contains(o)
+        inside &= within.all(axes)
+        if strict is not None:
+            forgiven += np.count_nonzero(within & ~strict[i].contains(o), axes)
         decided += np.count_nonzero(e.decided, axes)
         if o.size and (e.dtype.is_float or e.dtype.is_complex):
             distance = ulp_distance(o, np.stack([outputs[i] for outputs in native], -1))
             worst = np.fmax(worst, np.fmax.reduce(distance.reshape(-1, n)))
-    widths: tuple[tuple[float, float], ...] = ()
-    if inside[0]:
-        first = [e.map(lambda a: a[..., 0]) for e in reference]
-        widths = compare(first, None, observed[0], native[0]).widths
-    return [
-        Comparison(
-            elements,
-            int(decided[k]),
-            worst_ulp=None if np.isnan(worst[k]) else float(worst[k]),
-            widths=() if k else widths,
-        )
-        if inside[k]
-        else None
-        for k in range(n)
-    ]
+    first = [e.map(lambda a: a[..., 0]) for e in reference] if inside[0] else []
+    widths = compare(first, None, observed[0], native[0]).widths if first else ()
+
+    def told(k: int) -> Comparison | None:
+        ulp = None if np.isnan(worst[k]) else float(worst[k])
+        counts = elements, int(decided[k]), 0, int(forgiven[k]), ulp
+        return Comparison(*counts, widths=() if k else widths) if inside[k] else None
+
+    return list(map(told, range(n)))
 
 
 def _misfit(elements: int, output: int | None, expected: str, observed: str, what: str) -> Comparison:

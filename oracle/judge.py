@@ -44,8 +44,8 @@ class Reference:
     native: NativeExecutor
     stack: Stack | None = field(default=None, init=False)
     _enclosures: dict[str, list[Enclosure]] = field(default_factory=dict, init=False)
-    #: What was found inside the strictest model.
-    _right: list[tuple[tuple[Array, ...], Comparison]] = field(default_factory=list, init=False)
+    #: What was found inside a model, by its name.
+    _right: list[tuple[str, tuple[Array, ...], Comparison]] = field(default_factory=list, init=False)
 
     @cached_property
     def execution(self) -> Execution | TenferroError:
@@ -70,16 +70,18 @@ class Reference:
             self._enclosures[model] = own or enclose(self._live, self.case.inputs, MODELS[model])
         return self._enclosures[model]
 
-    def known(self, outputs: tuple[Array, ...]) -> Comparison | None:
-        """What was said of the same bits, if they were inside the strictest model."""
-        for seen, comparison in self._right:
-            if seen is outputs or (len(seen) == len(outputs) and all(map(same_bits, seen, outputs))):
+    def known(self, model: str, outputs: tuple[Array, ...]) -> Comparison | None:
+        """What was said of the same bits, if they were inside the strictest model, or inside this one."""
+        for held, seen, comparison in self._right:
+            if held in (STRICT_MODEL, model) and (
+                seen is outputs or (len(seen) == len(outputs) and all(map(same_bits, seen, outputs)))
+            ):
                 return comparison
         return None
 
-    def note(self, outputs: tuple[Array, ...], comparison: Comparison) -> None:
-        """Remember what is inside the strictest model."""
-        self._right.append((outputs, comparison))
+    def note(self, model: str, outputs: tuple[Array, ...], comparison: Comparison) -> None:
+        """Remember what is inside a model."""
+        self._right.append((model, outputs, comparison))
 
     def compare(self, model: str, outputs: tuple[Array, ...]) -> Comparison:
         """Hold outputs against the enclosures of the strictest model, and if need be of `model`.
@@ -89,13 +91,13 @@ class Reference:
         UnsupportedOp
             The program has an op without an enclosure.
         """
-        if known := self.known(outputs):
+        if known := self.known(model, outputs):
             return known
         native = self.execution.outputs if isinstance(self.execution, Execution) else ()
         strict = self.enclosures(STRICT_MODEL)
         comparison = compare(strict, None, outputs, native, brief=model != STRICT_MODEL)
         if not comparison.outside:
-            self.note(outputs, comparison)
+            self.note(STRICT_MODEL, outputs, comparison)
         elif model != STRICT_MODEL:
             comparison = compare(self.enclosures(model), strict, outputs, native)
         return comparison
@@ -127,20 +129,34 @@ class Stack:
         together, place = self.enclosures(model), self.references.index(reference)
         return None if together is None else [e.map(lambda a: a[..., place]) for e in together]
 
-    def settle(self, results: Mapping[Reference, tuple[Array, ...]]) -> None:
-        """Compare the outputs of many sets at once, and note what is inside the strictest model."""
-        enclosures = self.enclosures(STRICT_MODEL)
-        asked = [(i, r, results[r]) for i, r in enumerate(self.references) if r in results and not r.known(results[r])]
-        natives = [r.execution.outputs for _, r, _ in asked if isinstance(r.execution, Execution)]
-        if enclosures is None or not asked or len(natives) < len(asked):
+    def settle(self, results: Mapping[Reference, tuple[Array, ...]], model: str = STRICT_MODEL) -> None:
+        """Compare the outputs of many sets at once, and note what is inside the strictest model, or else inside `model`."""
+        strict = self.enclosures(STRICT_MODEL)
+        if strict is None:
             return
-        places = [i for i, _, _ in asked]
-        chosen = [e if len(places) == len(self.references) else e.map(lambda a: a[..., places]) for e in enclosures]
-        with np.errstate(all="ignore"):
-            comparisons = compare_stacked(chosen, [outputs for _, _, outputs in asked], natives)
-        for (_, reference, outputs), comparison in zip(asked, comparisons, strict=True):
-            if comparison is not None:
-                reference.note(outputs, comparison)
+        for held, finer in ((STRICT_MODEL, None), (model, strict)):
+            asked = [
+                (i, r, results[r], r.execution.outputs)
+                for i, r in enumerate(self.references)
+                if r in results and isinstance(r.execution, Execution) and not r.known(held, results[r])
+            ]
+            enclosures = self.enclosures(held) if asked else None
+            if enclosures is None:
+                return
+            places = [i for i, *_ in asked]
+            observed, native = [outputs for *_, outputs, _ in asked], [outputs for *_, outputs in asked]
+            with np.errstate(all="ignore"):
+                comparisons = compare_stacked(
+                    _chosen(enclosures, places), finer and _chosen(finer, places), observed, native
+                )
+            for (_, reference, outputs, _), comparison in zip(asked, comparisons, strict=True):
+                if comparison is not None:
+                    reference.note(held, outputs, comparison)
+
+
+def _chosen(enclosures: Sequence[Enclosure], places: list[int]) -> list[Enclosure]:
+    """Some of the sets."""
+    return [e if len(places) == e.shape[-1] else e.map(lambda a: a[..., places]) for e in enclosures]
 
 
 def prepare(references: Sequence[Reference]) -> None:
@@ -210,7 +226,7 @@ def _settle(executor: Executor, references: Sequence[Reference], results: Sequen
         if reference.stack and isinstance(result, Execution) and not executor.bit_exact(reference.case):
             stacks.setdefault(reference.stack, {})[reference] = result.outputs
     for stack, outputs in stacks.items():
-        stack.settle(outputs)
+        stack.settle(outputs, executor.model)
 
 
 def judge_result(executor: Executor, reference: Reference, result: Execution | TenferroError) -> Answer:

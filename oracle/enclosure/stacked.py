@@ -1,7 +1,7 @@
 """`enclose_stacked`: many input sets of one program enclosed at once, along one more axis, the last.
 
-The rules are those of `ENCLOSE`; only attributes that count axes or extents grow by one. Ops whose result is chosen by the
-values of an operand, and extensions, are enclosed set by set and put together again.
+The rules are those of `ENCLOSE`; only attributes that count axes or extents grow by one, and index vectors by the number of
+their set. What is left is enclosed set by set and put together again.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import numpy as np
 
 from oracle.enclosure.executor import derived, rule_of
 from oracle.enclosure.model import Model
-from oracle.enclosure.rule import Context
+from oracle.enclosure.moves import concatenated
+from oracle.enclosure.rule import Context, Rule
 from oracle.enclosure.sums import SORTED
 from oracle.enclosure.value import Enclosure, Terms, Unrounded, admit_flush, point
+from tenferro_ref.errors import Internal, UnsupportedOp
 from tenferro_ref.ops import (
     BroadcastInDim,
     DotGeneral,
@@ -39,8 +41,10 @@ from tenferro_ref.ops import (
 from tenferro_ref.program import GraphProgram
 from tenferro_ref.tensor import Array
 
-#: Enclosed set by set.
-_ALONE = (DynamicSlice, DynamicTruncate, DynamicUpdateSlice, Extension, Gather, GatherDynamicSliceSizes, Scatter)
+#: Enclosed set by set: the extents or places of all that they give depend on values, or the rule looks at all of an operand.
+_ALONE = (DynamicTruncate, DynamicUpdateSlice, Extension)
+#: Ops with index vectors.
+_INDEXED = (DynamicSlice, Gather, GatherDynamicSliceSizes, Scatter)
 
 
 def enclose_stacked(
@@ -85,13 +89,10 @@ def enclose_stacked(
                 stacked = [
                     x if s not in shared else _repeated(x, n) for s, x in zip(ins.input_slots, operands, strict=True)
                 ]
-                if isinstance(op, _ALONE):
-                    try:
-                        result = _joined([rule(op, c, *(_taken(x, i) for x in stacked)) for i in range(n)])
-                    except _Different:
-                        return None
-                else:
-                    result = rule(_widened(op, [len(x.shape) - 1 for x in stacked], n), c, *stacked)
+                try:
+                    result = _stacked(op, c, rule, stacked, n)
+                except _Different:
+                    return None
             values[slot] = derived(result, model, operands)
     return [values[s].plain() if s not in shared else _repeated(values[s].plain(), n) for s in program.output_slots]
 
@@ -116,6 +117,17 @@ def sets_at_once(program: GraphProgram) -> int:
 
 def _extents(type_: TensorType) -> list[int]:
     return [int(str(e)) for e in type_.shape]
+
+
+def _stacked(op: Op, c: Context, rule: Rule, operands: Sequence[Enclosure], n: int) -> Enclosure:
+    if not isinstance(op, _ALONE):
+        try:
+            wider, arguments = _indexed(op, operands, n) if isinstance(op, _INDEXED) else (op, operands)
+            return rule_of(wider, c, operands)(_widened(wider, [len(x.shape) - 1 for x in operands], n), c, *arguments)
+        except UnsupportedOp:  # of all sets together there may be too many possible starts
+            pass
+    alone: Enclosure = _joined([rule(op, c, *(_taken(x, i) for x in operands)) for i in range(n)])
+    return alone
 
 
 def _repeated(x: Enclosure, n: int) -> Enclosure:
@@ -144,7 +156,31 @@ def _widened(op: Op, ranks: Sequence[int], n: int) -> Op:
         case DotGeneral():
             batch = (*op.lhs_batch_dims, ranks[0]), (*op.rhs_batch_dims, ranks[1])
             return DotGeneral(op.lhs_contracting_dims, op.rhs_contracting_dims, *batch)
+        case Gather() | GatherDynamicSliceSizes():
+            collapsed, mapped = (*op.collapsed_slice_dims, ranks[0]), (*op.start_index_map, ranks[0])
+            sizes: tuple[Any, ...] = (*op.slice_sizes, 1)
+            return replace(op, collapsed_slice_dims=collapsed, start_index_map=mapped, slice_sizes=sizes)
+        case Scatter():
+            dropped, mapped = (*op.inserted_window_dims, ranks[0]), (*op.scatter_dims_to_operand_dims, ranks[0])
+            return replace(op, inserted_window_dims=dropped, scatter_dims_to_operand_dims=mapped)
     return op
+
+
+def _indexed(op: Op, operands: Sequence[Enclosure], n: int) -> tuple[Op, list[Enclosure]]:
+    """The op and its operands with the number of its set as one more component of each index vector."""
+    x, indices, *rest = operands
+    rank = len(indices.shape) - 1
+    if isinstance(op, DynamicSlice):
+        axes = tuple(range(len(op.slice_sizes)))
+        op = Gather(axes, (), axes, 0, op.slice_sizes)
+    if not isinstance(op, Gather | GatherDynamicSliceSizes | Scatter):
+        raise Internal(detail=f"{op.name} has no index vectors")
+    if op.index_vector_dim == rank:  # implicit
+        indices, op = indices.map(lambda a: a[..., np.newaxis]), replace(op, index_vector_dim=rank + 1)
+    shape = [1 if axis == op.index_vector_dim else e for axis, e in enumerate(indices.shape)]
+    numbers = np.arange(n).reshape([n if axis == rank else 1 for axis in range(len(shape))])
+    place = point(np.broadcast_to(numbers, shape).astype(indices.dtype.numpy))
+    return op, [x, concatenated([indices, place], op.index_vector_dim), *rest]
 
 
 # --- putting sets together ------------------------------------------------------------------------------------------
