@@ -49,28 +49,27 @@ def input_sets_of(case: Case, count: int) -> list[Case]:
         return [case]
     seed = int.from_bytes(hashlib.sha256(case.fingerprint.encode()).digest()[:8], "big")
     rng = Generator(PCG64(seed))
-    whole = [_whole(array) for array in case.inputs]
-    return [case] + [
-        case.with_inputs(tuple(_redrawn(array, w, rng) for array, w in zip(case.inputs, whole, strict=True)))
-        for _ in range(count - 1)
-    ]
+    columns = [_redrawn(array, count - 1, rng) for array in case.inputs]
+    return [case] + [case.with_inputs(tuple(column[i] for column in columns)) for i in range(count - 1)]
 
 
-def _whole(array: Array) -> bool:
-    """Integers, also those in floats: they may be indices, or exact."""
+def _redrawn(array: Array, count: int, rng: Generator) -> list[Array]:
+    """Other values for an input, so many times.
+
+    Integers, also those in floats, may be indices or exact: they are kept, in another order.
+    """
     dtype = DType.of(array)
+    rows = rng.permuted(np.tile(array.ravel("F"), (count, 1)), axis=1)
     with np.errstate(invalid="ignore"):
-        return not (dtype.is_float or dtype.is_complex) or bool((array.real == np.rint(array.real)).all())
-
-
-def _redrawn(array: Array, whole: bool, rng: Generator) -> Array:
-    """What is whole is kept, in another order."""
-    dtype = DType.of(array)
-    if not whole and rng.random() < _NEW:
+        whole = not (dtype.is_float or dtype.is_complex) or bool((array.real == np.rint(array.real)).all())
+    if not whole:
         kinds = list(classes(dtype))
-        recipe = Recipe(kinds[int(rng.integers(len(kinds)))], int(rng.integers(2**16)))
-        return make(recipe, dtype, array.shape)
-    return np.asarray(rng.permutation(array.ravel("F")).reshape(array.shape, order="F"))
+        drawn = np.where(rng.random(count) < _NEW, rng.integers(len(kinds), size=count), -1)
+        for kind in np.unique(drawn[drawn >= 0]).tolist():
+            places = np.flatnonzero(drawn == kind)
+            recipe = Recipe(kinds[kind], int(rng.integers(2**16)))
+            rows[places] = make(recipe, dtype, (len(places), array.size))
+    return [row.reshape(array.shape, order="F") for row in rows]
 
 
 __all__ = ["batch_of", "input_sets_of"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest import mock
@@ -15,8 +15,9 @@ from fuzz.mutants import find
 from oracle.case import Case
 from oracle.compare import compare
 from oracle.executors import Execution, NativeExecutor, PjrtExecutor, Pool, native_variants
-from oracle.judge import Reference, first_wrong_slot, judge, judge_many
+from oracle.judge import Reference, first_wrong_slot, judge, judge_many, prepare
 from oracle.verdict import ExecutorInfo, Verdict
+from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import MissingEnv, PjrtCall, TenferroError, UnsupportedOp, UsageError, WorkerDied
 from tenferro_ref.extensions.linalg import cholesky
 from tenferro_ref.ops import Exp, Log, Maximum, Negate, Policy
@@ -322,3 +323,84 @@ def test_an_input_set_that_ends_the_worker_is_split_from_the_others(fake_library
     finally:
         pool.close()
     assert [a.verdict for a in answers] == [Verdict.PASS, Verdict.CRASH] * 3
+
+
+# --- input sets -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bent(NativeExecutor):
+    """Right, but for one input set."""
+
+    wrong: int = -1
+    by: float = 1.0
+
+    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
+        results = NativeExecutor().run_many(cases)
+        bent = results[self.wrong]
+        assert isinstance(bent, Execution)
+        results[self.wrong] = Execution((bent.outputs[0] * self.by, *bent.outputs[1:]))
+        return results
+
+    def bit_exact(self, case: Case) -> bool:
+        return False
+
+
+def sets_of(case: Case, count: int) -> list[Case]:
+    rng = np.random.default_rng(1)
+    return [
+        case.with_inputs(tuple(np.asfortranarray(rng.standard_normal(a.shape)) for a in case.inputs))
+        for _ in range(count)
+    ]
+
+
+def test_input_sets_are_compiled_once_and_judged_as_each_alone(case: Case) -> None:
+    references = [Reference(one, NativeExecutor()) for one in sets_of(case, 6)]
+    with mock.patch("oracle.executors.native.compile_std_to_exec", wraps=compile_std_to_exec) as compiled:
+        prepare(references)
+        assert compiled.call_count == 1
+    (stack,) = {reference.stack for reference in references}
+    assert stack is not None
+    for reference in references:
+        alone, own = Reference(reference.case, NativeExecutor()), judge(NativeExecutor(), reference)
+        assert own.verdict is Verdict.PASS
+        compared = replace(own.comparison, widths=())
+        assert compared == replace(judge(NativeExecutor(), alone).comparison, widths=())
+        assert [e.lo.tolist() for e in reference.enclosures("xla")] == [e.lo.tolist() for e in alone.enclosures("xla")]
+
+
+@pytest.mark.parametrize(("by", "verdict"), [(1 + 1e-6, Verdict.MISMATCH), (1 + 2**-52, Verdict.PASS)])
+def test_one_wrong_input_set_is_found_among_the_others(case: Case, by: float, verdict: Verdict) -> None:
+    """The first output is exp(x @ y), of which a unit in the last place is allowed."""
+    references = [Reference(one, NativeExecutor()) for one in sets_of(case, 5)]
+    prepare(references)
+    answers = judge_many(Bent("bent", model="xla", wrong=3, by=by), references)
+    assert [a.verdict for a in answers] == [verdict if i == 3 else Verdict.PASS for i in range(5)]
+    if verdict is Verdict.MISMATCH:
+        assert answers[3].comparison.worst_output == 0
+        assert answers[3].comparison.outside == 4
+    else:
+        assert answers[3].comparison.worst_ulp == pytest.approx(1, abs=1)
+    assert all(a.seconds["compare"] > 0 for a in answers)
+
+
+def test_results_of_another_shape_are_wrong_for_the_set_that_has_them(case: Case) -> None:
+    references = [Reference(one, NativeExecutor()) for one in sets_of(case, 3)]
+    prepare(references)
+    executor = Bent("bent", model="xla", wrong=1)
+    results = executor.run_many([r.case for r in references])
+    assert isinstance(results[1], Execution)
+    results[1] = Execution((results[1].outputs[0][:1], *results[1].outputs[1:]))
+    with mock.patch.object(Bent, "run_many", return_value=results):
+        assert [a.verdict.value for a in judge_many(executor, references)] == ["pass", "mismatch", "pass"]
+
+
+def test_what_only_the_own_model_allows_is_forgiven_in_each_set() -> None:
+    """A denormal sum: `xla` may flush it."""
+    b = GraphBuilder()
+    x = b.input("F32", (3,))
+    case = Case.of(b.build(x + x), [np.full(3, 2.0**-140, np.float32)])
+    references = [Reference(one, NativeExecutor()) for one in (case, case.with_inputs(case.inputs))]
+    prepare(references)
+    answers = judge_many(Bent("bent", model="xla", wrong=1, by=0.0), references)
+    assert [(a.verdict.value, a.comparison.forgiven) for a in answers] == [("pass", 0), ("pass", 3)]
