@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from fuzz.store import Plan, Store
 from fuzz.store.merge import merge
 from fuzz.store.recorded import recorded, shards
 from fuzz.store.tally import Tally
+from fuzz.strategies import DEFAULT
 from oracle.case import Case
 from oracle.executors import NativeExecutor, PjrtExecutor, Pool, Selection
 from tenferro_ref.errors import PjrtCall, WorkerDied
@@ -96,3 +98,34 @@ def test_what_is_not_told_is_not_counted(parity: PjrtExecutor, monkeypatch: pyte
     tally = Tally()
     tally.add_opcodes("x", [])
     assert tally.surveys(["x"]) == ()
+
+
+#: What xla081 leaves after optimisation in the lane `parity`, whatever the element type.
+USUAL = {
+    "abs", "add", "and", "atan2", "bitcast", "broadcast", "clamp", "compare", "complex", "concatenate", "constant", "convert",
+    "copy", "cosine", "divide", "dot", "dynamic-slice", "dynamic-update-slice", "exponential", "exponential-minus-one", "fft",
+    "fusion", "gather", "imag", "iota", "log", "log-plus-one", "maximum", "minimum", "multiply", "negate", "or", "pad",
+    "parameter", "power", "real", "reduce", "reduce-window", "reverse", "rsqrt", "scatter", "select", "sign", "sine", "slice",
+    "sqrt", "subtract", "tanh", "transpose", "tuple",
+}  # fmt: skip
+#: What it leaves of decompositions only.
+LOOPS = {"while", "get-tuple-element"}
+
+
+def opcodes_of(executor: PjrtExecutor, cases: list[Case], together: int) -> set[str]:
+    """What is left of all cases, `together` in a module for the time that it takes."""
+    executor.programs_a_module = together
+    return {words for i in range(0, len(cases), together) for words in executor.opcodes(cases[i : i + together])}
+
+
+def test_every_opcode_is_reached_within_128_programs(pool: Pool) -> None:
+    executor = pool.pjrt(plugin_or_skip("xla081"), "parity")
+    found = opcodes_of(executor, [case for batch in range(4) for case in generate(2, batch, 32)], 16)
+    assert not USUAL - {words.split(" ")[0] for words in found}
+    assert len(found) > 150  # with their element types
+
+
+def test_loops_are_reached_within_64_programs_with_decompositions(pool: Pool) -> None:
+    executor = pool.pjrt(plugin_or_skip("xla081"), "parity")
+    found = opcodes_of(executor, generate(2, 0, 64, replace(DEFAULT, linalg=100)), 64)
+    assert not LOOPS - {words.split(" ")[0] for words in found}
