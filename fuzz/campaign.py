@@ -30,7 +30,7 @@ from fuzz.store.recorded import recorded, short_id
 from fuzz.store.tally import Tally
 from fuzz.triage import Suspect, inspect, to_finding
 from oracle.case import Case
-from oracle.executors import Executor, NativeExecutor, Pool, Selection
+from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool, Selection
 from oracle.judge import Reference, judge, judge_many, prepare
 from oracle.verdict import Answer, Verdict
 from tenferro_ref import __version__
@@ -42,6 +42,8 @@ _CLAIMS = 2
 _STRIKES = 2
 #: How much longer than the first a second attempt at reducing may take.
 _PATIENCE = 2
+#: Large modules whose opcodes are asked for: those of every so many-th batch, since reading one takes some 20 ms.
+_SURVEYED = 4
 #: What dies of it, as the error in the answer says, and the attribution.
 _THIS, _DEADLY = "of the campaign", "ends the process"
 
@@ -154,6 +156,8 @@ class _Batch:
     cases: Sequence[Case]
     references: Sequence[Reference]
     answers: dict[tuple[int, str], Answer]
+    #: What is left of the first module after optimisation, by executor.
+    opcodes: dict[str, list[str]] = field(default_factory=dict)
 
 
 def work(site: Worksite, *, reduce_early: bool) -> None:
@@ -225,6 +229,17 @@ def _judge_group(site: Worksite, group: Sequence[Executor], batch: _Batch) -> No
             answers += zip(todo, judge_many(executor, [batch.references[n] for n in todo]), strict=True)
         if answers:
             _keep(site, batch, answers)
+        if not start:
+            _survey(group, batch, size)
+
+
+def _survey(group: Sequence[Executor], batch: _Batch, size: int) -> None:
+    """Ask the compilers what they left of the batch's first module, while they have it; of large modules not always."""
+    for executor in group:
+        if isinstance(executor, PjrtExecutor) and (executor.programs_a_module == 1 or not batch.job.number % _SURVEYED):
+            verdicts = {batch.answers[n, executor.name].verdict for n in range(len(batch.cases))[:size]}
+            if verdicts.isdisjoint((Verdict.ERROR, Verdict.TIMEOUT, Verdict.CRASH)):
+                batch.opcodes[executor.name] = executor.opcodes([r.case for r in batch.references[:size]])
 
 
 def _keep(site: Worksite, batch: _Batch, answers: Sequence[tuple[int, Answer]]) -> None:
@@ -264,6 +279,8 @@ def _finish(site: Worksite, batch: _Batch, futures: Sequence[Future[None]]) -> N
                 tally.blame(suspect.op, suspect.dtype, executor.name, answer.verdict)
                 kin = json.dumps(suspect.group)
                 doubts.append(Doubt(number, case, answer, kin, suspect.op, suspect.dtype, suspect.attribution))
+    for name, opcodes in batch.opcodes.items():
+        tally.add_opcodes(name, opcodes)
     site.store.seal(batch.job, site.owner, batch.cases, tally, doubts)
     site.lap("check")
     site.flush()

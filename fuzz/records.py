@@ -21,9 +21,10 @@ from oracle.verdict import Build, ExecutorInfo
 from tenferro_ref.errors import FormatError
 from tenferro_ref.files import read_text, write_atomically
 
-#: Version 1 wrote Infinity and NaN as bare words, which is no JSON; version 2 knows no `Finding.builds`. Both are still read.
-VERSION = 3
-_READABLE = (1, 2, VERSION)
+#: Version 1 wrote Infinity and NaN as bare words, which is no JSON; version 2 knows no `Finding.builds`, version 3 no
+#: `Campaign.surveys`. All are still read.
+VERSION = 4
+_READABLE = (1, 2, 3, VERSION)
 
 T = TypeVar("T")
 
@@ -59,6 +60,23 @@ class Totals:
     widths: tuple[tuple[float, float], ...] = ()
     #: Disagreeing programs that are in no finding, as when the budget ran out; None if nobody counted.
     unexplained: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a compiler left of a sample of its modules after optimisation.
+
+    Attributes
+    ----------
+    modules
+        How many were looked into; in the lane `fast` one has many programs.
+    opcodes
+        In how many of them there is one such instruction: "dot f64", "fusion f32 kLoop", "custom-call f32 TopK".
+    """
+
+    executor: str
+    modules: int
+    opcodes: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +176,8 @@ class Campaign:
         In words, why the run proves less than was asked of it; empty if it does not, or if nobody asked.
     mutants
         Seeded faults that were hunted beside the campaign.
+    surveys
+        One for each executor that tells what it makes of a program.
     """
 
     seed: int
@@ -173,6 +193,7 @@ class Campaign:
     environment: tuple[tuple[str, str], ...]
     vacuous: tuple[str, ...] = ()
     mutants: tuple[SeededFault, ...] = ()
+    surveys: tuple[Survey, ...] = ()
 
 
 def save(campaign: Campaign, path: str | Path) -> None:

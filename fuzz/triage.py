@@ -6,6 +6,7 @@ The signature is the key for de-duplication: ops of the reduced program, dtype, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -14,7 +15,7 @@ import numpy as np
 from fuzz import reproducer
 from fuzz.known import Known, match
 from fuzz.records import Finding, ValueRow
-from fuzz.reduce import Size, reduce_case, simplify_configuration
+from fuzz.reduce import Size, cut_out, reduce_case, simplify_configuration
 from oracle.attribution import attribute, builds, hlo_pass
 from oracle.case import Case
 from oracle.compare import interval_words
@@ -36,6 +37,11 @@ class Suspect:
     """A disagreement before reduction, with what is cheap to learn of it.
 
     A configuration that was drawn with the program stays as it is while the program changes.
+
+    Attributes
+    ----------
+    how
+        What is wrong, in words that go into the group; by default what the answer says.
     """
 
     executor: Executor
@@ -44,6 +50,7 @@ class Suspect:
     op: str
     dtype: str
     attribution: str
+    how: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "executor", settled(self.executor, self.case))
@@ -59,20 +66,53 @@ class Suspect:
         side = self.executor.name if isinstance(self.executor, NativeExecutor) else "xla"
         if side.startswith("native:"):  # each program has another configuration
             side = "native-drawn"
-        how = self.answer.comparison.value_class or self.answer.reason.partition(":")[0]
-        return (self.answer.verdict.value, self.op, self.dtype, how, self.attribution, side)
+        if self.answer.verdict is Verdict.ERROR:  # a compiler's words tell causes apart, the program's output does not
+            return (self.answer.verdict.value, _complaint(self.answer), self.attribution, side)
+        return (self.answer.verdict.value, self.op, self.dtype, self.how or _how(self.answer), self.attribution, side)
 
 
 def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspect:
     """Localise and attribute a disagreement."""
     executor = settled(executor, case)
-    slot = first_wrong_slot(executor, case) if answer.verdict is Verdict.MISMATCH else None
+    whole = Suspect(executor, case, answer, "", "", attribute(executor, case, pool))
+    slot = _first_wrong(whole)
+    core = _core(whole, slot, pool)
     if slot is None and case.program.output_slots:
         slot = case.program.output_slots[answer.comparison.worst_output or 0]
     producer = None if slot is None else case.program.producers.get(slot)
-    op = "" if producer is None else _with_operands(case, producer)
     dtype = "" if slot is None else case.program.slot_types[slot].dtype.name
-    return Suspect(executor, case, answer, op, dtype, attribute(executor, case, pool))
+    if core is not None:
+        return replace(whole, op=core.case.program.instructions[0].op.name, dtype=dtype, how=_how(core.answer))
+    return replace(whole, op="" if producer is None else _with_operands(case, producer), dtype=dtype)
+
+
+def _how(answer: Answer) -> str:
+    return answer.comparison.value_class or answer.reason.partition(":")[0]
+
+
+def _complaint(answer: Answer) -> str:
+    """The error without places, names and numbers: the same for all programs that one defect refuses."""
+    words = answer.reason.partition("error: ")[2] or answer.reason
+    return re.sub(r"%\w+|\d+", "#", words.partition(": %")[0].partition("\n")[0])
+
+
+def _first_wrong(suspect: Suspect) -> int | None:
+    return first_wrong_slot(suspect.executor, suspect.case) if suspect.answer.verdict is Verdict.MISMATCH else None
+
+
+def _core(suspect: Suspect, slot: int | None, pool: Pool) -> Suspect | None:
+    """The first wrong instruction alone, on the operands that it should get, where that disagrees for the same cause.
+
+    What follows it in the program changes how the wrong value looks in the output, and so neither the kind of the
+    disagreement nor its reduction should depend on it.
+    """
+    case = None if slot is None else cut_out(suspect.case, slot, evaluate_all)
+    if case is None:
+        return None
+    answer = judge(suspect.executor, Reference(case, NativeExecutor()))
+    if answer.verdict is not suspect.answer.verdict or attribute(suspect.executor, case, pool) != suspect.attribution:
+        return None
+    return replace(suspect, case=case, answer=answer)
 
 
 def _with_operands(case: Case, index: int) -> str:
@@ -123,8 +163,7 @@ def signature(case: Case, suspect: Suspect, answer: Answer) -> str:
     """ "ops | dtype | value class | attribution" of a reduced case."""
     ops = " > ".join(i.op.name for i in case.program.instructions) or "no instruction"
     dtype = case.program.output_types[0].dtype.name if case.program.output_slots else "none"
-    how = answer.comparison.value_class or answer.reason.partition(":")[0]
-    return f"{ops} | {dtype} | {how} | {suspect.attribution}"
+    return f"{ops} | {dtype} | {_how(answer)} | {suspect.attribution}"
 
 
 def to_finding(
@@ -144,17 +183,22 @@ def to_finding(
     budget_seconds
         For reducing it; the other builds of a plugin are asked within as much again.
     """
+    core = _core(suspect, _first_wrong(suspect), pool) if budget_seconds else None
+    start = core or suspect
     reduction = reduce_case(
-        suspect.case, still_disagrees(suspect, pool), evaluate=evaluate_all, budget_seconds=budget_seconds,
+        start.case,
+        still_disagrees(start, pool),
+        evaluate=evaluate_all,
+        budget_seconds=budget_seconds,
         progress=progress,
-    )  # fmt: skip
-    case = reduction.case
+    )
+    case, original = reduction.case, suspect
     if reduction.reproduced:
-        suspect = replace(suspect, executor=_simplest(suspect, case, pool))
+        suspect = replace(start, executor=_simplest(start, case, pool))
     answer = judge(suspect.executor, Reference(case, NativeExecutor()))
     others: tuple[Build, ...] = ()
     if not answer.verdict.is_disagreement:  # it does not repeat: say so, and show the program as it was found
-        suspect = replace(suspect, attribution="does not repeat")
+        suspect = replace(original, attribution="does not repeat")
         case, answer = suspect.case, suspect.answer
     else:
         suspect = replace(suspect, attribution=_cause(suspect.executor, case, suspect.attribution))
@@ -174,7 +218,7 @@ def to_finding(
         known="",
         programs=programs,
         instructions=len(case.program.instructions),
-        original_instructions=len(suspect.case.program.instructions),
+        original_instructions=len(original.case.program.instructions),
         reduce_seconds=reduction.seconds,
         program_text=print_program(case.program),
         program_json=dumps(case.program),

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.linalg import lu as lapack_lu
 
+from oracle.enclosure.complexes import PRODUCT, RECIPROCAL
 from oracle.enclosure.formats import FORMATS
 from oracle.verdict import Comparison
 from tenferro_ref.dtype import DType
@@ -31,9 +32,8 @@ Matrix: TypeAlias = np.ndarray[Any, Any]
 
 #: What is demanded for Higham's c in gamma~_k = c k u / (1 - c k u), in real and in complex arithmetic.
 SMALL = {False: 8, True: 24}
-#: Roundings of a term beside those of sums: a product and a quotient, or two products where a reciprocal is taken; a complex
-#: product has sqrt(5) units (Brent, Percival and Zimmermann 2007), a quotient at most 10.
-BESIDE = {False: 2, True: 14}
+#: Units of a sum of k products, beside k: one addition less, a product, and one by the rounded reciprocal of a divisor.
+BESIDE = {False: 2.0, True: PRODUCT + RECIPROCAL - 1}
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class _Scale:
 
     def residual(self, factors: Sequence[Matrix], minus: Matrix) -> tuple[Matrix, Matrix]:
         """The product of `factors` less `minus`, and how far the evaluation of that may be off."""
-        product, size, roundings = factors[0], np.abs(factors[0]), 4
+        product, size, roundings = factors[0], np.abs(factors[0]), 4.0
         for f in factors[1:]:
             product, size, roundings = product @ f, size @ np.abs(f), roundings + len(f) + BESIDE[True]
         return product - minus, _gamma(roundings * self.wide_unit) * (size + np.abs(minus))

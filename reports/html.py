@@ -25,6 +25,7 @@ from oracle.verdict import Verdict, first_bad
 from reports import text
 from reports.matrix import BY_SLUG, STATES, blames, matrix
 from reports.mutants import mutant_rows
+from reports.opcodes import opcode_table
 from reports.plots import accuracy_plots
 from reports.summary import blamed, disagreements, executor_rows, in_agreement, outcome, plural, split
 from tenferro_ref.files import write_atomically
@@ -116,6 +117,7 @@ def render(campaign: Campaign, findings_url: str = "../docs/findings/") -> str:
         phases=_phases([campaign.seconds]),
         work=_phases(t.seconds for t in campaign.totals),
         generated=_histograms(campaign.generator),
+        opcodes=opcode_table(campaign.surveys),
         mutants=mutant_rows(campaign.mutants) if campaign.mutants else (),
         survivors=[m for m in campaign.mutants if not (m.killed or m.equivalent)],
         **_assets(),

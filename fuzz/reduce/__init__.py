@@ -17,6 +17,7 @@ from fuzz.reduce.structure import (
     adopt_dead_code,
     bypass,
     concrete_shapes,
+    cut_out,
     drop_details,
     drop_instructions,
     drop_outputs,
@@ -97,4 +98,4 @@ def _to_fixpoint(search: Search) -> None:
             step(search)
 
 
-__all__ = ["STEPS", "Reduction", "Size", "Step", "reduce_case", "simplify_configuration", "size"]
+__all__ = ["STEPS", "Reduction", "Size", "Step", "cut_out", "reduce_case", "simplify_configuration", "size"]

@@ -164,15 +164,24 @@ def _shorter(case: Case, group: Sequence[Axis]) -> Iterator[Draft | None]:
 
 
 def drop_unit_axes(search: Search) -> None:
-    """Without axes of extent 1."""
+    """Without axes of extent 1: all of them, else one class after the other."""
+    search.attempt(_without(search.case, _units(search.case)), "drop the unit axes")
     k = 0
-    while k < len(units := [root for root, extent in Classes.of(search.case).extents().items() if extent == 1]):
-        classes = Classes.of(search.case)
-        gone = {
-            slot: {a for a in range(len(s)) if classes.root[slot, a] == units[k]} for slot, s in classes.shapes.items()
-        }
-        if not search.attempt(without_axes(search.case, gone), "drop a unit axis"):
+    while k < len(units := _units(search.case)):
+        if not search.attempt(_without(search.case, [units[k]]), "drop a unit axis"):
             k += 1
+
+
+def _units(case: Case) -> list[Axis]:
+    return [root for root, extent in Classes.of(case).extents().items() if extent == 1]
+
+
+def _without(case: Case, units: Sequence[Axis]) -> Draft | None:
+    classes = Classes.of(case)
+    gone = {
+        slot: {a for a in range(len(shape)) if classes.root[slot, a] in units} for slot, shape in classes.shapes.items()
+    }
+    return without_axes(case, gone)
 
 
 def simplify_attributes(search: Search) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 
 from fuzz.reduce.draft import Draft, concrete_types
-from fuzz.reduce.search import Search
+from fuzz.reduce.search import Evaluate, Search
+from oracle.case import Case
 from tenferro_ref.dims import evaluate
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.ops import (
@@ -79,6 +80,21 @@ def _kept(search: Search, kept: set[int]) -> Draft:
     draft = Draft.of(search.case)
     draft.keep(kept, search.value)
     return draft
+
+
+def cut_out(case: Case, slot: int, evaluate: Evaluate) -> Case | None:
+    """The instruction that makes `slot` alone, with inputs for its operands; None where a value is not to be had."""
+    producer = case.program.producers.get(slot)
+    if producer is None or len(case.program.instructions) == 1:
+        return None
+    draft = Draft.of(case)
+    try:
+        draft.keep({producer}, evaluate(case).__getitem__)
+    except KeyError:
+        return None
+    draft.outputs = [slot]
+    draft.prune()
+    return draft.build()
 
 
 def drop_outputs(search: Search) -> None:

@@ -162,4 +162,5 @@ def recorded(store: Store, streams: Sequence[Stream]) -> Campaign:
         findings=tuple(row.record for row in listed(store, streams)),
         generator=tally.part("feature"),
         environment=first.environment,
+        surveys=tally.surveys(first.available),
     )

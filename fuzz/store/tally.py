@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from fuzz.describe import of_inputs, of_program
-from fuzz.records import Cell, Totals
+from fuzz.records import Cell, Survey, Totals
 from oracle.case import Case
 from oracle.verdict import Answer, Verdict
 from tenferro_ref.ops import ELEMENTWISE, INDEXING, REDUCTIONS, STRUCTURAL, Constant, DotGeneral, Extension
@@ -43,7 +43,7 @@ class Tally:
     ----------
     sums
         `("verdict", executor, verdict)`, `("number", executor, what)`, `("seconds", executor, phase)`,
-        `("cell", op, dtype, executor, verdict)`, `("feature", what)`, `("phase", what)`.
+        `("cell", op, dtype, executor, verdict)`, `("feature", what)`, `("phase", what)`, `("opcode", executor, opcode)`.
     peaks
         `("worst", executor)`, `("cell_ulp", op, dtype, executor)`.
     widths
@@ -88,6 +88,12 @@ class Tally:
         if instructions and ulp is not None:
             last = instructions[-1]
             self.raise_peak(("cell_ulp", last.op.name, types[last.output_slots[0]].dtype.name, name), ulp)
+
+    def add_opcodes(self, executor: str, opcodes: Sequence[str]) -> None:
+        """Count what is left of one module after optimisation; nothing if nobody can tell."""
+        if opcodes:
+            self.sums["number", executor, "surveyed"] += 1
+            self.sums.update(("opcode", executor, opcode) for opcode in opcodes)
 
     def blame(self, op: str, dtype: str, executor: str, verdict: Verdict) -> None:
         """Count a disagreement where triage located it."""
@@ -136,6 +142,10 @@ class Tally:
             Cell(*key, verdicts, self.peaks.get(("cell_ulp", *key)), _GROUPS.get(key[0], ""))
             for key, verdicts in cells.items()
         )
+
+    def surveys(self, executors: Iterable[str]) -> tuple[Survey, ...]:
+        made = {name: self.part("number", name).get("surveyed", 0) for name in executors}
+        return tuple(Survey(name, modules, self.part("opcode", name)) for name, modules in made.items() if modules)
 
     def part(self, *prefix: str) -> dict[str, int]:
         """The sums whose key is `prefix` and one more word, by that word."""

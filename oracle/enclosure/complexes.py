@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oracle.enclosure import functions, indexing, moves, sums  # noqa: F401 - the parts need the real rows
-from oracle.enclosure.arithmetic import add, multiply
+from oracle.enclosure.arithmetic import add, multiply, shared
 from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.moves import concatenated
 from oracle.enclosure.rule import ENCLOSE, Context, Rule
@@ -77,6 +77,13 @@ from tenferro_ref.table import Table
 
 COMPLEX: Table[Rule] = Table("enclosure of complex numbers")
 COMPLEX.unsupported("complex numbers have no order", Maximum, Minimum, Clamp)
+
+
+#: Units of rounding that a product is off relative to its modulus (Brent, Percival and Zimmermann 2007; FMA or not), a
+#: quotient (docs/enclosures.md), and a product with the rounded reciprocal of a divisor.
+PRODUCT = 5**0.5
+QUOTIENT = 5 + 2**0.5
+RECIPROCAL = QUOTIENT + PRODUCT
 
 
 def real_context(c: Context) -> Context:
@@ -380,23 +387,29 @@ def _safe(f: Format, b: Ball) -> Array:
 
 @COMPLEX.row(Divide)
 def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
-    """Smith's, Annex G's and the textbook's, whose squared modulus must stay in range."""
+    """Off by QUOTIENT units, and by underflows on the way; or 0, where Smith's denominator may overflow.
+
+    The textbook's, whose squared modulus overflows long before, has to be right as well.
+    """
     f = real_context(c).format
     n, d = ball(f, promoted(c, x)), ball(f, promoted(c, y))
-    zero = n.size == 0
-    fits = (n.size * d.size < f.max / 4) & (zero | (n.least * d.least > f.min_normal / f.unit))
-    ok = n.ok & d.ok & fits & _safe(f, d)
-    divisor = np.where(ok, d.mid, 1)
+    lost = f.min_normal if c.model.flush else f.least_denormal
+    ok = n.ok & d.ok & (d.least > 16 * f.min_normal / f.unit) & (n.size < f.max / 1.5)
+    divisor, least = np.where(ok, d.mid, 1), np.where(ok, d.least, 1)
     quotient = n.mid / divisor
-    rad = (n.rad + np.abs(quotient) * d.rad) / np.where(ok, d.least, 1) * (1 + 8 * f.wide_unit)
+    rad = (n.rad + np.abs(quotient) * d.rad) / least * (1 + 8 * f.wide_unit)
+    units = RECIPROCAL if c.model.rewrite and shared(y, x) else QUOTIENT
+    size = np.abs(quotient) + rad
+    rounded = f.gamma(units) * size + 8 * lost / least + n.size * f.least_denormal
+    rounded = rounded + np.where(d.size < f.max / 1.5, 0, size)
     # Annex G: of a zero divisor comes an infinity
     divisible = np.logical_or.reduce([(p.lo > 0) | (p.hi < 0) for p in y.parts])
-    return nothing(enclosed(c, c.budget("Divide"), Ball(quotient, rad, ok)), spoiled(f, x, y) & divisible)
+    return nothing(enclosed(c, 0.0, Ball(quotient, rad + rounded, ok)), spoiled(f, x, y) & divisible)
 
 
 @COMPLEX.row(ReduceProd)
 def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
-    """Any order: each product is off by at most 4 units of the modulus, unless one may leave the normal range."""
+    """Any order: each product is off by at most PRODUCT units, unless one may leave the normal range."""
     if not op.axes:
         return x
     f = real_context(c).format
@@ -418,8 +431,9 @@ def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     sizes = np.prod(np.maximum(np.abs(factors.mid.real) + np.abs(factors.mid.imag), 1), -1)
     exact = (factors.rad == 0).all(-1) & (sizes * f.unit < common) & (common > f.min_normal)
     tiny = (f.min_normal if c.model.flush else f.least_denormal) * n * np.exp2(np.minimum(large, 300.0))
-    error = Ball(mid, np.where(exact, 0, rad + tiny), ok)
-    return enclosed(c, 4.0 * n, error, exact=exact)
+    rounded = f.gamma(PRODUCT * max(n - 1, 0)) * (np.abs(mid) + rad)
+    error = Ball(mid, np.where(exact, 0, rad + rounded + tiny), ok)
+    return enclosed(c, 0.0, error, exact=exact)
 
 
 # --- functions ------------------------------------------------------------------------------------------------------
@@ -464,13 +478,62 @@ def _sign(op: Op, c: Context, x: Enclosure) -> Enclosure:
     return rectangle(*map(still, made.parts))
 
 
-def _entire(name: type[Op], f: Callable[[Array], Array], grown: Callable[[Ball], Array]) -> None:
-    """An entire function; `grown(ball)` is a radius that holds the image."""
+def _entire(
+    name: type[Op],
+    f: Callable[[Array], Array],
+    grown: Callable[[Ball], Array],
+    far: Callable[[Array], tuple[Array, Array]],
+    axis: int,
+) -> None:
+    """An entire function; `grown(ball)` is a radius that holds the image.
+
+    `far` is what the function grows like: `direction * exp(log)`; `axis`: the part whose infinities are limits, of 0 or
+    of such a direction.
+    """
 
     @COMPLEX.row(name)
     def rule(op: Op, c: Context, x: Enclosure) -> Enclosure:
-        z = ball(real_context(c).format, x)
-        return nothing(enclosed(c, c.budget(op.name), Ball(f(z.mid), _none(z, grown(z)), z.ok)), _undefined(x))
+        real = real_context(c).format
+        z = ball(real, _within(x, axis))
+        made = nothing(enclosed(c, c.budget(op.name), Ball(f(z.mid), _none(z, grown(z)), z.ok)), _undefined(x))
+        return overflown(real, made, z, *far(z.mid), c.budget(op.name))
+
+
+#: Beyond all arguments whose exponential is a number of a wide type.
+_FAR = 1e5
+
+
+def _within(x: Enclosure, axis: int) -> Enclosure:
+    """Infinities of one part as numbers that are as good as those to the exponential function."""
+    part = x.parts[axis]
+    infinite = np.isinf(part.lo) & (part.lo == part.hi) & ~part.nan
+    if not infinite.any():
+        return x
+    lo, hi = (np.where(infinite, np.clip(v, -_FAR, _FAR), v) for v in (part.lo, part.hi))
+    moved = replace(part, lo=lo, hi=hi)
+    return rectangle(moved, x.parts[1]) if axis == 0 else rectangle(x.parts[0], moved)
+
+
+def overflown(f: Format, x: Enclosure, z: Ball, direction: Array, log: Array, ulps: float) -> Enclosure:
+    """An infinity in each part where the true ones, `direction * exp(log)`, are too large and their signs are certain.
+
+    Every formula has that there: a large or infinite exponential by a sine or cosine, which keep their signs.
+    """
+    if not (log > np.log(f.max)).any():
+        return x
+    sides = np.array((direction.real, direction.imag))
+    unsure = z.rad * np.exp(z.rad) * (1 + 2.0**-20) + 4 * f.min_normal
+    least = np.abs(sides) * (1 - 4 * (ulps + f.slack) * f.unit) - unsure
+    over = z.ok & ((least > 0) & (np.log(np.where(least > 0, least, 1)) + log > np.log(f.max) + 1)).all(0)
+    if not over.any():
+        return x
+
+    def infinite(p: Enclosure, side: Array) -> Enclosure:
+        limit = np.copysign(np.inf, side).astype(float)
+        nan, pos, neg = (np.asarray(v & ~over) for v in (p.nan, p.pos_zero, p.neg_zero))
+        return Enclosure(p.dtype, np.where(over, limit, p.lo), np.where(over, limit, p.hi), nan, pos, neg)
+
+    return rectangle(*map(infinite, x.parts, sides))
 
 
 def _undefined(x: Enclosure) -> Array:
@@ -487,10 +550,24 @@ def _none(z: Ball, rad: Array) -> Array:
     return np.where(z.rad == 0, 0, rad * (1 + 2.0**-40))
 
 
-_entire(Exp, np.exp, lambda z: np.exp(z.mid.real) * np.expm1(z.rad))
-_entire(Expm1, np.expm1, lambda z: np.exp(z.mid.real) * np.expm1(z.rad))
-_entire(Sin, np.sin, lambda z: np.cosh(np.abs(z.mid.imag) + z.rad) * z.rad)
-_entire(Cos, np.cos, lambda z: np.cosh(np.abs(z.mid.imag) + z.rad) * z.rad)
+def _turned(z: Array) -> tuple[Array, Array]:
+    return _complex(np.cos(z.imag), np.sin(z.imag)), z.real
+
+
+_entire(Exp, np.exp, lambda z: np.exp(z.mid.real) * np.expm1(z.rad), _turned, 0)
+_entire(Expm1, np.expm1, lambda z: np.exp(z.mid.real) * np.expm1(z.rad), _turned, 0)
+
+
+def _far_sine(z: Array) -> tuple[Array, Array]:
+    return _complex(np.sin(z.real), np.cos(z.real) * np.sign(z.imag)), np.abs(z.imag) - np.log(2.0)
+
+
+def _far_cosine(z: Array) -> tuple[Array, Array]:
+    return _complex(np.cos(z.real), np.sin(z.real) * -np.sign(z.imag)), np.abs(z.imag) - np.log(2.0)
+
+
+_entire(Sin, np.sin, lambda z: np.cosh(np.abs(z.mid.imag) + z.rad) * z.rad, _far_sine, 1)
+_entire(Cos, np.cos, lambda z: np.cosh(np.abs(z.mid.imag) + z.rad) * z.rad, _far_cosine, 1)
 
 
 @COMPLEX.row(Tanh)
@@ -574,10 +651,14 @@ def _log1p(op: Op, c: Context, x: Enclosure) -> Enclosure:
 def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """exp(y log x): an error of the logarithm grows with y; so do those of repeated products.
 
-    Anything where |x| or y log x may overflow: the infinity is then multiplied by zeros.
+    Two factors have to be in range, |x|^Re y and exp(-Im y arg x), and the reciprocal of a large power, of which a
+    negative one is made; what underflows is off by as much, times the other factor. Anything elsewhere, and where
+    nothing would be known of the angle.
     """
     f = real_context(c).format
-    base, exponent = ball(f, promoted(c, x)), ball(f, promoted(c, y))
+    x, y = promoted(c, x), promoted(c, y)
+    base, exponent = ball(f, x), ball(f, y)
+    lost = f.min_normal if c.model.flush else f.least_denormal
     balls, growth = [], np.zeros(())
     for z in sides(base):
         log = logarithm(z)
@@ -587,5 +668,18 @@ def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         power = np.exp(mid)
         ok = log.ok & exponent.ok & (base.size < f.max / 2) & (exponent.size < f.max / 2 / (1 + log.size))
         made = Ball(power, np.where(rad == 0, 0, np.abs(power) * np.expm1(rad) * (1 + 2.0**-40)), ok)
-        balls.append(replace(made, ok=made.ok & _safe(f, made)))
-    return enclosed(c, c.budget("Pow") * (1 + growth), *balls)
+        factors = exponent.mid.real * log.mid.real, -exponent.mid.imag * log.mid.imag
+        above = np.maximum(factors, 0).sum(0) + rad
+        inside = (above < np.log(f.max) - 2) & (made.size < f.unit / f.min_normal / 16) & (growth * f.unit < 1 / 16)
+        underflow = 8 * lost * (1 + growth) * np.exp(np.where(inside, above, 0))
+        safe = _safe(f, made)
+        made = replace(made, rad=made.rad + np.where(safe, 0, underflow), ok=made.ok & (safe | inside))
+        balls.append(made)
+    result = enclosed(c, c.budget("Pow") * (1 + growth), *balls)
+    # 0 to a positive power, where the product with an infinite logarithm has no part that is 0 times that
+    (re, im) = y.parts
+    zero = (base.size == 0) & base.ok & (re.lo > 0) & ~re.nan & (im.lo == 0) & (im.hi == 0) & ~im.nan
+    if not zero.any():
+        return result
+    return rectangle(*(replace(p, lo=np.where(zero, 0.0, p.lo), hi=np.where(zero, 0.0, p.hi), nan=p.nan & ~zero)
+                       for p in result.parts))  # fmt: skip

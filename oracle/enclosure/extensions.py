@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import count
-from math import prod
+from math import pi, prod
 
 import numpy as np
 
 from oracle.enclosure import integers
-from oracle.enclosure.complexes import COMPLEX, Ball, ball, certainly_finite, promoted, real_context
+from oracle.enclosure.complexes import COMPLEX, PRODUCT, Ball, ball, certainly_finite, promoted, real_context
 from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import Enclosure, build, everything, rectangle
@@ -203,11 +203,11 @@ _WIDE: dict[str, Callable[..., Array]] = {
 }
 
 
-#: A premise: weights (points of the unit circle) are within so many units of rounding of the true ones.
-WEIGHT = 8.0
-#: A product of two complex numbers (Brent, Percival and Zimmermann 2007), and one by a weight.
-_PRODUCT = 5**0.5
-_TWIDDLE = _PRODUCT + WEIGHT
+#: Units of rounding that weights (points of the unit circle) are off: a product of two whose angles, at most pi/4, meet three
+#: roundings, and whose sine and cosine are off by an ULP each.
+WEIGHT = 2 * (0.75 * pi + 2**0.5) + PRODUCT
+#: A product by a weight.
+_TWIDDLE = PRODUCT + WEIGHT
 
 
 @cache
@@ -237,7 +237,7 @@ def _bluestein(n: int) -> float:
     """A convolution by transforms of the least power of two, or the least product of factors up to 11, that is long enough."""
     smooth = next(m for m in count(2 * n - 1) if _factors(m)[-1:] <= [11])
     inner = [2 * norm + element for element, norm in map(_radix, (1 << (2 * n - 2).bit_length(), smooth))]
-    return 2**0.5 * (max(inner) + _PRODUCT + 1) + 2 * _TWIDDLE + WEIGHT
+    return 2**0.5 * (max(inner) + PRODUCT + 1) + 2 * _TWIDDLE + WEIGHT
 
 
 def _factors(n: int) -> list[int]:

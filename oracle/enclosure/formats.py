@@ -52,6 +52,11 @@ class Format:
         """Half the spacing at 1 of the wide type."""
         return float(np.finfo(self.wide).eps) / 2
 
+    def gamma(self, units: float) -> float:
+        """Relative error after roundings of so many units of rounding together (Higham 2002, lemma 3.1); infinite for too many."""
+        off = units * self.unit
+        return off / (1 - off) if off < 0.5 else float("inf")
+
     def nearest(self, v: Array) -> Array:
         """Round to nearest even, in float64."""
         v = np.asarray(v)

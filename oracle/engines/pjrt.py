@@ -1,6 +1,7 @@
 """XLA through a PJRT plugin, by this package's own client.
 
-Requests are `{"code", "options", "parameters", "results", "input_sets"}`, answers `{"output_sets", "seconds"}`.
+Requests are `{"code", "options", "parameters", "results", "input_sets"}`, answers `{"output_sets", "seconds"}`; with
+`"opcodes": True` also what is left after optimisation, each once: "dot f64", "fusion f32 kLoop", ...
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TypeAlias
 from oracle.engines import Message, Opened
 from oracle.isolation import wire
 from tenferro_ref.dtype import DType
-from tenferro_ref.pjrt import Client, Executable, PluginRef, load_plugin
+from tenferro_ref.pjrt import Client, Executable, PluginRef, hlo_instructions, load_plugin
 
 #: Executables that are kept: triage asks for what it asked a moment ago, reduced or alone.
 _KEPT = 16
@@ -65,7 +66,11 @@ def _run(client: Client, kept: Kept, request: Message) -> Message:
     compiled = time.perf_counter()
     output_sets = [executable.run([wire.unpack(a) for a in inputs]) for inputs in request["input_sets"]]
     done = time.perf_counter()
-    return {
+    opcodes = {}
+    if request.get("opcodes"):
+        found = hlo_instructions(*executable.optimized_program())
+        opcodes["opcodes"] = sorted({" ".join(filter(None, instruction)) for instruction in found})
+    return opcodes | {
         "output_sets": [[wire.pack(a) for a in outputs] for outputs in output_sets],
         "seconds": {"compile": compiled - start, "execute": done - compiled},
     }

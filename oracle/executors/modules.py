@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -97,13 +97,7 @@ class ModuleExecutor:
         sent = [[array for i in members for array in cases[i].inputs] for members in rounds]
         if self.plain:
             sent = [[half for array in arrays for half in _split(array)] for arrays in sent]
-        message = {
-            "code": module.code,
-            "options": self.options,
-            "parameters": [[t.dtype.name, list(t.shape)] for t in module.parameters],
-            "results": [[t.dtype.name, list(t.shape)] for t in module.results],
-            "input_sets": [[wire.pack(a) for a in arrays] for arrays in sent],
-        }
+        message = module.message(self.options, [[wire.pack(a) for a in arrays] for arrays in sent])
         lowered = time.perf_counter()
         try:
             answer = self.worker.request(message)
@@ -154,6 +148,16 @@ class Module:
     results: list[TensorType]
     types: dict[int, list[TensorType]]
     refused: dict[int, TenferroError]
+
+    def message(self, options: Options, input_sets: list[list[Any]]) -> wire.Message:
+        """What a worker is asked, with packed arrays."""
+        return {
+            "code": self.code,
+            "options": options,
+            "parameters": [[t.dtype.name, list(t.shape)] for t in self.parameters],
+            "results": [[t.dtype.name, list(t.shape)] for t in self.results],
+            "input_sets": input_sets,
+        }
 
 
 def write(check: Callable[[LoweringView], None], plain: bool, cases: Sequence[Case]) -> Module:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from oracle.case import Case, by_program
 from oracle.executors.lanes import lane_options, programs_a_module
-from oracle.executors.modules import ModuleExecutor
+from oracle.executors.modules import ModuleExecutor, write
 from oracle.isolation import Worker
 from oracle.verdict import ExecutorInfo
 from tenferro_ref.errors import TenferroError
@@ -36,6 +38,21 @@ class PjrtExecutor(ModuleExecutor):
         )
         self.plugin = plugin
         self.lane = lane
+
+    def opcodes(self, cases: Sequence[Case]) -> list[str]:
+        """What the plugin leaves of the first module of cases after optimisation, each once: "dot f64", "fusion f32 kLoop".
+
+        None for a module that cannot be lowered or compiled, or a plugin that does not tell. No new compile right after a
+        run of the same cases.
+        """
+        firsts = [cases[group[0]] for group in by_program(cases)]
+        module = write(self.check, self.plain, firsts[: self.programs_a_module])
+        if not module.types:
+            return []
+        try:
+            return list(self.worker.request({**module.message(self.options, []), "opcodes": True})["opcodes"])
+        except TenferroError:
+            return []
 
     def info(self) -> ExecutorInfo:
         facts = [("plugin", self.plugin.source), ("file", self.plugin.path)]

@@ -53,7 +53,7 @@ class IreeExecutor(ModuleExecutor):
     plain: ClassVar[bool] = True
 
     def __init__(self, worker: Worker) -> None:
-        ModuleExecutor.__init__(self, "iree", worker, "xla", programs_a_module=32)
+        ModuleExecutor.__init__(self, "iree", worker, "xla", programs_a_module=16)
 
     def check(self, view: LoweringView) -> None:
         """Its run-time library lacks double-precision functions; transforms and decompositions it does not know."""

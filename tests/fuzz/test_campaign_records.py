@@ -39,6 +39,14 @@ def test_the_bare_words_of_version_1_are_still_read(tmp_path: Path) -> None:
     assert load(tmp_path / "old.json") == odd()
 
 
+def test_records_without_surveys_are_still_read(tmp_path: Path) -> None:
+    save(sample.rich(), tmp_path / "new.json")
+    content = json.loads((tmp_path / "new.json").read_text())
+    del content["surveys"]
+    (tmp_path / "old.json").write_text(json.dumps(content | {"tenferro_campaign": 3}))
+    assert load(tmp_path / "old.json") == replace(sample.rich(), surveys=())
+
+
 def test_an_answer_comes_back() -> None:
     answer = Answer(
         "pjrt:x", Verdict.MISMATCH, Comparison(3, worst_ulp=math.inf, worst_output=0, worst_index=(1, 2)),
@@ -70,7 +78,7 @@ def test_another_type_is_said_with_its_place(change: dict[str, object], words: s
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{", "null", '{"tenferro_campaign": 4}', '{"tenferro_campaign": 3}', "[" * 100_000]
+    "text", ["", "[]", "{", "null", '{"tenferro_campaign": 5}', '{"tenferro_campaign": 4}', "[" * 100_000]
 )
 def test_a_file_that_is_no_record(tmp_path: Path, text: str) -> None:
     (tmp_path / "c.json").write_text(text)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import re
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +15,14 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
+from fuzz.generate import generate
 from fuzz.strategies import GENE, HEADER, Config, InvalidCase, kinds
 from fuzz.strategies.invalid import decode_invalid
 from oracle.case import Case
 from oracle.executors import Executor, ExternalExecutor, NativeExecutor, Pool, native_variants
-from oracle.isolation import Worker
+from oracle.executors.jax import JaxExecutor
+from oracle.executors.modules import ModuleExecutor, write
+from oracle.isolation import Worker, wire
 from oracle.judge import Reference, judge
 from oracle.verdict import Verdict
 from tenferro_ref.dims import DimOp, InputDim
@@ -35,7 +40,7 @@ from tenferro_ref.ops import (
     Scatter,
 )
 from tenferro_ref.pjrt import PluginRef
-from tenferro_ref.program import GraphBuilder, GraphProgram
+from tenferro_ref.program import GraphBuilder, GraphProgram, dumps
 from tenferro_ref.tensor import save_npz
 from tenferro_ref.xla import XlaExecutor
 from tests.libraries import executor_or_skip
@@ -170,6 +175,59 @@ def test_a_peer_refuses_inputs_that_do_not_fit(
 ) -> None:
     case = Case(of_two_by_three(), tuple(wrong))
     assert facts(raised(lambda: unasked(name).run(case))) == facts(raised(lambda: NativeExecutor().run(case)))
+
+
+# each breaks a module's text somewhere, so that hardly any of them is a program still
+def _another(pattern: str, words: tuple[str, ...]) -> Callable[[str, random.Random], str]:
+    def damage(code: str, rng: random.Random) -> str:
+        start, end = rng.choice(
+            [m.span() for m in re.finditer(pattern, code) if m.start() > code.index("{")] or [(0, 0)]
+        )
+        return code[:start] + rng.choice(words) + code[end:]
+
+    return damage
+
+
+DAMAGES: dict[str, Callable[[str, random.Random], str]] = {
+    "number": _another(r"(?<![%\w.])\d+(?![\w.])", ("0", "1", "7", "-1", "9999999999")),
+    "extent": _another(r"\d+(?=x)", ("0", "7", "?", "-3")),
+    "element type": _another(r"(f32|f64|i32|i64|i1)(?=>)", ("f32", "i64", "i1", "f16", "complex<f32>", "index", "i7")),
+    "operand": _another(r"%\w+", ("%nobody", "%0", "%arg0")),
+    "op": _another(r"stablehlo\.\w+", ("stablehlo.none_such", "stablehlo.while", "stablehlo.gather", "stablehlo.transpose")),
+    "end": lambda code, rng: code[: rng.randrange(len(code))],
+    "line": lambda code, rng: "".join(code.splitlines(True)[: (at := rng.randrange(code.count("\n")))] + code.splitlines(True)[at + 1 :]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name in PEERS if "jax" not in name])
+def test_compilers_refuse_a_damaged_module_and_live(name: str, pool: Pool) -> None:
+    """Beyond what the harness refuses: whoever takes StableHLO is given text that is no program."""
+    peer = executor_or_skip(pool, name)
+    assert isinstance(peer, ModuleExecutor)
+    rng, ends = random.Random(3), Counter[str]()
+    for case in generate(77, 0, 12):
+        module = write(peer.check, peer.plain, [case])
+        for damage in DAMAGES.values() if module.types else ():
+            try:
+                peer.worker.request({**module.message(peer.options, []), "code": damage(module.code, rng)})
+                ends["compiled"] += 1
+            except TenferroError as error:
+                ends[error.kind] += 1
+    assert ends.keys() <= {"compiled", "PjrtCall", "EngineFault"}  # not WorkerDied
+    assert ends.total() > 30
+    assert ends["compiled"] < 0.2 * ends.total()
+
+
+@pytest.mark.parametrize("name", ["jax", "jax-eager"])
+def test_jax_refuses_an_invalid_program_and_lives(name: str, pool: Pool) -> None:
+    """Beyond what the harness refuses: the worker is given the program all the same."""
+    peer = executor_or_skip(pool, name)
+    assert isinstance(peer, JaxExecutor)
+    for case in (*sample(40), *map(simplest, kinds())):
+        inputs = [wire.pack(np.ones(t.shape, t.dtype.numpy)) for t in case.program.input_types]
+        message = {"program": dumps(case.program), "jit": peer.jit, "options": {}, "input_sets": [inputs]}
+        error = raised(lambda message=message: peer.worker.request(message))
+        assert facts(error) == (case.kind, case.op, case.axis), case
 
 
 def test_a_command_refuses_an_invalid_program_as_the_native_executor() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from fuzz.records import Campaign, Cell, Finding, SeededFault, Totals, ValueRow
+from fuzz.records import Campaign, Cell, Finding, SeededFault, Survey, Totals, ValueRow
 from oracle.verdict import ExecutorInfo
 
 DTYPES = ("F32", "F64", "I32", "I64", "Bool", "C32", "C64")
@@ -29,6 +29,12 @@ XLA, OLD, NEW = "pjrt:xla-cpu-pjrt", "pjrt:fastatomstruct-xla-cpu", "pjrt:lammps
 NATIVE = ("native", "native:segmented", "native:no-passes")
 PLUGINS = (f"{XLA}@parity", f"{XLA}@defaults", f"{OLD}@parity", f"{NEW}@parity")
 PROGRAMS = 2000
+
+#: What two compilers left.
+SURVEYS = (
+    Survey(PLUGINS[0], 60, {"dot f32": 12, "dot f64": 1, "fusion f32 kLoop": 40, "while tuple": 1, "add u32": 7}),
+    Survey(PLUGINS[3], 63, {"dot f32": 10, "fusion f32 kCustom": 9, "fusion f32 kLoop": 31, "add u32": 7}),
+)
 
 REPRODUCER = '''"""Maximum drops NaN with xla_cpu_enable_fast_min_max. Run: python reproduce.py"""
 
@@ -190,6 +196,7 @@ def rich() -> Campaign:
             ("Python", "3.11.9"), ("NumPy", "2.4.0"), ("tenferro-ref", "0.1.0"),
             ("machine", "x86_64, 2 cores, avx512f"), ("system", "Linux 6.1, glibc 2.36"),
         ),
+        surveys=SURVEYS,
     )  # fmt: skip
 
 
@@ -299,6 +306,7 @@ def hostile() -> Campaign:
         findings=(bad, replace(bad, known="../../etc/passwd\" onclick='x"), bad),
         generator={nasty: 3, EVIL + ": " + EVIL: 0}, environment=((nasty, nasty),), vacuous=(nasty, EVIL),
         mutants=(SeededFault(nasty, nasty, True, 1, nasty), SeededFault(EVIL, EVIL, False, 2, EVIL)),
+        surveys=(Survey(nasty, 1, {nasty: 1, "": 3, EVIL: 2}), Survey(EVIL, 2, {"dot f32": 1})),
     )  # fmt: skip
 
 

@@ -56,6 +56,23 @@ def test_seeded_faults_by_place(pages: dict[str, Page]) -> None:
     assert "order-of-a-set" not in section.text
 
 
+def test_opcodes_by_executor_and_by_element_type(pages: dict[str, Page]) -> None:
+    page = pages["rich"]
+    executors = {e.attrs["data-survey"]: e.text.split()[-4:] for e in page.select("tr", data_survey=None)}
+    assert executors == {sample.PLUGINS[0]: ["60", "4", "5", "2"], sample.PLUGINS[3]: ["63", "4", "4", "0"]}
+    rows = {e.attrs["data-opcode"]: e.text.split() for e in page.select("tr", data_opcode=None)}
+    heads = [e.text for e in page.select("th", scope="col")]
+    assert heads[heads.index("Opcode") :][:6] == ["Opcode", "f32", "f64", "tuple", "u32", "never left by"]
+    assert rows == {
+        "add": ["add", "·", "·", "·", "14"],
+        "dot": ["dot", "22", "1", "·", "·"],
+        "fusion kCustom": ["fusion", "kCustom", "9", "·", "·", "·", sample.PLUGINS[0]],
+        "fusion kLoop": ["fusion", "kLoop", "71", "·", "·", "·"],
+        "while": ["while", "·", "·", "1", "·", sample.PLUGINS[3]],
+    }
+    assert not pages["empty"].select(id="h-opcodes")
+
+
 def test_the_matrix_says_what_the_campaign_says(pages: dict[str, Page]) -> None:
     campaign = sample.rich()
     shown = {k[:3]: (k[3], int(k[4])) for k in cells(pages["rich"])}

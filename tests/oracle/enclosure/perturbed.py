@@ -522,13 +522,38 @@ class Perturbed:
         return self.joined(np.where(lost, np.inf, re).astype(re.dtype), np.where(lost, -np.inf, im).astype(re.dtype))
 
     def complex_quotient(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        if self.coin():  # Smith's, as NumPy has it
+        """Smith's, NumPy's form of it with a reciprocal, or the textbook's where its squares and products are ordinary."""
+        info = np.finfo(x.dtype)
+        least, most = 16 * info.smallest_normal / info.epsneg, info.max / 4
+
+        def usual(size: np.ndarray) -> np.ndarray:
+            return (size > least) & (size < most)
+
+        if self.model.rewrite and self.known == [False, True] and self.coin():
+            inverse = self.smith(np.ones_like(y), y)
+            if usual(np.abs(inverse)).all():
+                return self.complex_product(x, inverse)
+        if self.coin():
             made = np.divide(x, y)
-            return self.joined(self.flush(made.real, True), self.flush(made.imag, True))
+            made = self.joined(self.flush(made.real, True), self.flush(made.imag, True))
+        else:
+            made = self.smith(x, y)
         p, q = np.asarray(y.real), np.asarray(y.imag)
         size = self.real(Add(), self.real(Multiply(), p, p), self.real(Multiply(), q, q)).a
         top = self.complex_product(x, np.conj(y))
-        return self.joined(*(self.real(Divide(), np.asarray(part), size).a for part in (top.real, top.imag)))
+        text = self.joined(*(self.real(Divide(), np.asarray(part), size).a for part in (top.real, top.imag)))
+        take = usual(size) & usual(np.abs(x).astype(np.longdouble) * np.abs(y)) & self.coin(x.shape)
+        return np.where(take, text, made)
+
+    def smith(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        a, b, p, q = (np.asarray(part) for part in (x.real, x.imag, y.real, y.imag))
+        turn = np.abs(q) > np.abs(p)
+        a, b, p, q = (np.where(turn, u, v) for u, v in ((b, a), (-a, b), (q, p), (-p, q)))
+        r = self.real(Divide(), q, p).a
+        below = self.real(Add(), p, self.real(Multiply(), q, r)).a
+        re = self.real(Add(), a, self.real(Multiply(), b, r)).a
+        im = self.real(Add(), b, self.real(Negate(), self.real(Multiply(), a, r))).a
+        return self.joined(*(self.real(Divide(), part, below).a for part in (re, im)))
 
     def complex_function(self, kind: type, *x: np.ndarray) -> np.ndarray:
         """The true value moved in a random direction by at most the budget, in ULPs of its modulus."""

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from perturbed import Perturbed
 
 from oracle.compare import compare
 from oracle.enclosure import IEEE, MODELS, NUMPY, XLA, enclose
+from oracle.enclosure.complexes import QUOTIENT
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import (
     Abs,
@@ -13,9 +15,11 @@ from tenferro_ref.ops import (
     CompareDir,
     Conj,
     Convert,
+    Cos,
     Divide,
     DotGeneral,
     Exp,
+    Expm1,
     Log,
     Multiply,
     Pow,
@@ -24,6 +28,7 @@ from tenferro_ref.ops import (
     ReduceSum,
     Select,
     Sign,
+    Sin,
     Sqrt,
 )
 from tenferro_ref.program import GraphBuilder
@@ -89,9 +94,73 @@ def test_what_implementations_disagree_about_is_open():
     assert not e.decided.any()
     for answer in (complex(np.nan, np.nan), complex(np.inf, -np.inf)):
         assert e.contains(C64([answer, answer])).all()
-    assert not one(Divide(), C64([1]), C64([1e-200])).decided.any()  # the textbook's squared modulus underflows
-    assert not one(Exp(), C64([1000])).decided.any()
-    assert one(Divide(), C64([1]), C64([1e-100])).decided.all()
+    assert not one(Divide(), C64([1, np.inf]), C64([0, 2])).decided.any()
+    assert not one(Exp(), C64([1000, complex(1, np.inf)])).decided.any()  # inf + 0 i, or an infinity times a zero
+    assert not one(Pow(), C64([0, 1e30]), C64([1 + 1j, 20])).decided.any()
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
+def test_the_squared_modulus_of_a_divisor_may_overflow(model):
+    """Where the textbook's quotient is NaN, infinite or 0; Smith's denominator overflows at most where the result is tiny."""
+    numerators = C64([1, 1 + 1j, 1e100j, 1e-280, 1 - 1j])
+    divisors = C64([1e-200, 1e200 - 1e190j, 3e-180 + 4e-180j, 1e-200 + 1e-200j, 1.7e308 + 1.7e308j])
+    e = one(Divide(), numerators, divisors, model=model)
+    true = numerators.astype(np.clongdouble) / divisors
+    assert e.decided.all()
+    assert e.contains(true.astype(complex)).all()
+    assert not e.contains(C64([np.inf, 0, np.inf, 0, np.inf])).any()
+    assert e.contains(C64([0, 0, 0, 0, 0])).tolist() == [False] * 4 + [True]
+    assert not e.contains((true * (1 + 2.0**-48)).astype(complex))[:4].any()
+
+
+@pytest.mark.parametrize("model", [IEEE, XLA], ids=lambda m: m.name)
+def test_a_quotient_is_off_by_its_units_at_most(model):
+    """Smith's, with and without FMA: never more, and some more than half of that."""
+    rng = np.random.default_rng(4)
+    x, y = (C64(rng.standard_normal(20000) + 1j * rng.standard_normal(20000)) for _ in range(2))
+    made = Perturbed(model, rng).smith(x, y).astype(np.clongdouble)
+    true = x.astype(np.clongdouble) * y.conj() / np.abs(y.astype(np.clongdouble)) ** 2
+    error = (np.abs(made - true) / np.abs(true)).max() * 2.0**53
+    assert QUOTIENT / 3 < error < QUOTIENT
+
+
+@pytest.mark.parametrize(
+    ("op", "z", "expected"),
+    [
+        (Exp(), complex(800, 2), complex(-np.inf, np.inf)),
+        (Exp(), complex(np.inf, -1), complex(np.inf, -np.inf)),
+        (Exp(), complex(-np.inf, 2), complex(-0.0, 0)),
+        (Exp(), complex(1e300, 1e-20), complex(np.inf, np.inf)),
+        (Expm1(), complex(-np.inf, 2), complex(-1, 0)),
+        (Expm1(), complex(np.inf, 3), complex(-np.inf, np.inf)),
+        (Sin(), complex(1, 1e5), complex(np.inf, np.inf)),
+        (Sin(), complex(2, -np.inf), complex(np.inf, np.inf)),
+        (Cos(), complex(2, 1e5), complex(-np.inf, -np.inf)),
+        (Cos(), complex(-2, np.inf), complex(-np.inf, np.inf)),
+    ],
+)
+def test_limits_that_all_formulas_share(op, z, expected):
+    for model in MODELS.values():
+        e = one(op, C64([z]), model=model)
+        assert e.decided.all()
+        assert e.contains(C64([expected])).all()
+        assert not e.contains(C64([complex(np.nan, np.nan)])).any()
+        if np.isinf(expected):
+            assert is_point(e, C64([expected]))
+
+
+def test_a_part_that_may_not_overflow_is_open():
+    """exp(709.9) overflows, and times cos(pi / 2) does not: some formulas multiply, others scale."""
+    e = one(Exp(), C64([complex(709.9, np.pi / 2)]))
+    assert not e.decided.any()
+    assert e.contains(C64([complex(1, np.inf)])).all()
+
+
+def test_powers_of_large_and_small_bases_and_of_zero():
+    e = one(Pow(), C64([1e200, 1e-200, 1e-200 + 1e-200j, 0]), C64([-2.5, 1.25, 1 + 1e-9j, 2]))
+    assert e.decided.all()
+    assert e.contains(C64([0, 1e-250, 1e-200 + 1e-200j, 0])).tolist() == [True, True, False, True]
+    assert not e.contains(C64([1e-200, 0, 0, 1e-200])).any()
 
 
 def test_either_side_of_the_cut():

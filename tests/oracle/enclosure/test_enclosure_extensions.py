@@ -215,11 +215,12 @@ def test_other_algorithms_of_a_transform_are_inside(n):
 
 
 def test_bounds_of_transforms():
-    stage = 1 + 5**0.5 + 8
+    weight = 1.5 * np.pi + 2 * 2**0.5 + 5**0.5
+    stage = 1 + 5**0.5 + weight
     assert relative_error(1) == 3
     assert relative_error(1024) == pytest.approx(3 + 10 * stage)
-    assert relative_error(6) == pytest.approx(3 + stage + (6 + 8 * 2**0.5) + (5**0.5 + 8))
-    assert relative_error(6, real=True) == pytest.approx(2**0.5 * relative_error(3) + 3 + 5**0.5 + 8)
+    assert relative_error(6) == pytest.approx(3 + stage + (6 + weight * 2**0.5) + (5**0.5 + weight))
+    assert relative_error(6, real=True) == pytest.approx(2**0.5 * relative_error(3) + 3 + 5**0.5 + weight)
     for n in (13, 26, 97, 1009):
         assert 3 * stage * np.log2(2 * n) < relative_error(n) < 2 * n + 800
 

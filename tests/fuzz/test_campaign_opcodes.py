@@ -1,0 +1,131 @@
+"""HLO opcodes after optimisation: asked for while the module is there, counted once, merged, read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fuzz.campaign import Worksite, begin, work
+from fuzz.generate import generate
+from fuzz.records import Campaign, Survey
+from fuzz.store import Plan, Store
+from fuzz.store.merge import merge
+from fuzz.store.recorded import recorded, shards
+from fuzz.store.tally import Tally
+from fuzz.strategies import DEFAULT
+from oracle.case import Case
+from oracle.executors import NativeExecutor, PjrtExecutor, Pool, Selection
+from tenferro_ref.errors import PjrtCall, WorkerDied
+from tenferro_ref.ops import DynamicTruncate
+from tenferro_ref.program import GraphBuilder
+from tests.plugins import plugin_or_skip
+
+PLAN = Plan(seed=5, programs=6, batch=2, max_findings=0)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    pool = Pool()
+    yield pool
+    pool.close()
+
+
+@pytest.fixture(scope="module")
+def parity(pool: Pool) -> PjrtExecutor:
+    return pool.pjrt(plugin_or_skip("xla081"), "parity")
+
+
+@pytest.fixture(scope="module")
+def fast(pool: Pool) -> PjrtExecutor:
+    return pool.pjrt(plugin_or_skip("xla081"), "fast")
+
+
+def run(path: Path, plan: Plan, pool: Pool, *executors: PjrtExecutor) -> Campaign:
+    with Store(path, create=True) as store:
+        selection = Selection((NativeExecutor(), *executors), ())
+        stream = begin(store, plan, selection)
+        work(Worksite(store, stream, selection.executors, pool), reduce_early=False)
+        return recorded(store, [stream])
+
+
+def test_a_campaign_counts_the_first_module_of_a_batch(
+    pool: Pool, parity: PjrtExecutor, fast: PjrtExecutor, tmp_path: Path
+) -> None:
+    campaign = run(tmp_path / "one", PLAN, pool, parity, fast)
+    alone, large = campaign.surveys
+    batches = [generate(5, number, 2) for number in range(3)]
+    tally = Tally()
+    for cases in batches:
+        tally.add_opcodes(parity.name, parity.opcodes(cases[:1]))
+    assert (alone,) == tally.surveys([parity.name])
+    assert alone.modules == 3
+    # a large module is asked for in the first of four batches
+    assert large == Survey(fast.name, 1, dict.fromkeys(fast.opcodes(batches[0]), 1))
+    assert len(large.opcodes) > 10
+
+
+def test_shards_merge_and_counts_add(pool: Pool, parity: PjrtExecutor, tmp_path: Path) -> None:
+    whole = run(tmp_path / "whole", PLAN, pool, parity)
+    for shard in (0, 1):
+        run(
+            tmp_path / f"{shard}",
+            Plan(seed=5, programs=6, batch=2, max_findings=0, shard=shard, shards=2),
+            pool,
+            parity,
+        )
+    with Store(tmp_path / "0") as store:
+        merge(store, tmp_path / "1")
+        assert recorded(store, shards(store)).surveys == whole.surveys
+
+
+def test_what_is_not_told_is_not_counted(parity: PjrtExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    b = GraphBuilder()
+    program = b.build(b.apply(DynamicTruncate(0), b.input("F64", (3,)), b.input("F64", ())))
+    assert parity.opcodes([Case(program, (np.zeros(3), np.array(2.0)))]) == []  # nothing that StableHLO has
+    cases = generate(5, 0, 1)
+    assert parity.opcodes(cases)
+    for error in (PjrtCall("PJRT_Executable_OptimizedProgram", "", "none"), WorkerDied("x", "aborted", "")):
+
+        def fail(message: object, error: Exception = error) -> None:
+            raise error
+
+        monkeypatch.setattr(parity.worker, "request", fail)
+        assert parity.opcodes(cases) == []
+    tally = Tally()
+    tally.add_opcodes("x", [])
+    assert tally.surveys(["x"]) == ()
+
+
+#: What xla081 leaves after optimisation in the lane `parity`, whatever the element type.
+USUAL = {
+    "abs", "add", "and", "atan2", "bitcast", "broadcast", "clamp", "compare", "complex", "concatenate", "constant", "convert",
+    "copy", "cosine", "divide", "dot", "dynamic-slice", "dynamic-update-slice", "exponential", "exponential-minus-one", "fft",
+    "fusion", "gather", "imag", "iota", "log", "log-plus-one", "maximum", "minimum", "multiply", "negate", "or", "pad",
+    "parameter", "power", "real", "reduce", "reduce-window", "reverse", "rsqrt", "scatter", "select", "sign", "sine", "slice",
+    "sqrt", "subtract", "tanh", "transpose", "tuple",
+}  # fmt: skip
+#: What it leaves of decompositions only.
+LOOPS = {"while", "get-tuple-element"}
+
+
+def opcodes_of(executor: PjrtExecutor, cases: list[Case], together: int) -> set[str]:
+    """What is left of all cases, `together` in a module for the time that it takes."""
+    executor.programs_a_module = together
+    return {words for i in range(0, len(cases), together) for words in executor.opcodes(cases[i : i + together])}
+
+
+def test_every_opcode_is_reached_within_128_programs(pool: Pool) -> None:
+    executor = pool.pjrt(plugin_or_skip("xla081"), "parity")
+    found = opcodes_of(executor, [case for batch in range(4) for case in generate(2, batch, 32)], 16)
+    assert not USUAL - {words.split(" ")[0] for words in found}
+    assert len(found) > 150  # with their element types
+
+
+def test_loops_are_reached_within_64_programs_with_decompositions(pool: Pool) -> None:
+    executor = pool.pjrt(plugin_or_skip("xla081"), "parity")
+    found = opcodes_of(executor, generate(2, 0, 64, replace(DEFAULT, linalg=100)), 64)
+    assert not LOOPS - {words.split(" ")[0] for words in found}

@@ -1,0 +1,118 @@
+"""Triage: what disagreements have in common, and the first wrong instruction alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from fuzz.triage import Suspect, inspect, to_finding
+from oracle.case import Case
+from oracle.executors import Execution, NativeExecutor, Pool, attempt
+from oracle.judge import Reference, judge
+from oracle.verdict import Answer, ExecutorInfo, Verdict
+from tenferro_ref.errors import EngineFault, TenferroError
+from tenferro_ref.ops import Abs, Exp, Negate, Op, Sqrt
+from tenferro_ref.program import GraphBuilder
+
+
+@dataclass
+class Wrong:
+    """Computes a negation as an absolute value, with `after` only that of such a result; counts its runs."""
+
+    after: type[Op] | None = None
+    name: str = "wrong"
+    model: str = "ieee"
+    runs: int = 0
+
+    def open(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def info(self) -> ExecutorInfo:
+        return ExecutorInfo(self.name, available=True)
+
+    def bit_exact(self, case: Case) -> bool:
+        return False
+
+    def run(self, case: Case) -> Execution:
+        self.runs += 1
+        program = case.program
+        made = {s: type(ins.op) for ins in program.instructions for s in ins.output_slots}
+        instructions = tuple(
+            replace(ins, op=Abs()) if isinstance(ins.op, Negate) and self._at(made.get(ins.input_slots[0])) else ins
+            for ins in program.instructions
+        )
+        return NativeExecutor(passes=()).run(Case(replace(program, instructions=instructions), case.inputs))
+
+    def _at(self, maker: type[Op] | None) -> bool:
+        return self.after in (None, maker)
+
+    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
+        return [attempt(self, case) for case in cases]
+
+
+def chain(*ops: type[Op], values: Sequence[float] = (3.0, 2.0, 5.0)) -> Case:
+    b = GraphBuilder()
+    x = b.input("F64", (len(values),))
+    for op in ops:
+        x = b.apply(op(), x)
+    return Case.of(b.build(x), [np.array(values)])
+
+
+def suspect_of(executor: Wrong, case: Case) -> Suspect:
+    answer = judge(executor, Reference(case, NativeExecutor()))
+    assert answer.verdict is Verdict.MISMATCH
+    return inspect(executor, case, answer, Pool())
+
+
+def test_what_follows_the_first_wrong_instruction_makes_no_kind_of_its_own() -> None:
+    executor = Wrong()
+    suspects = [suspect_of(executor, chain(Exp, Negate, op)) for op in (Exp, Sqrt)]
+    assert len({s.answer.comparison.value_class for s in suspects}) == 2
+    assert suspects[0].group == suspects[1].group == suspect_of(executor, chain(Negate)).group
+    assert suspects[0].op == "Negate"
+
+
+def test_an_instruction_that_is_right_alone_is_named_with_its_operands() -> None:
+    suspect = suspect_of(Wrong(after=Exp), chain(Exp, Negate, Exp))
+    assert suspect.op == "Negate(Exp)"
+    finding, small = to_finding(suspect, Pool(), (), programs=1, also=())
+    assert [ins.op.name for ins in small.program.instructions][:2] == ["Exp", "Negate"]
+    assert finding.original_instructions == 3
+
+
+def test_a_reduction_begins_with_the_first_wrong_instruction() -> None:
+    case = chain(*[Sqrt] * 16, Negate, Exp, *[Sqrt] * 15, values=(0.5,))
+    executor = Wrong()
+    suspect = suspect_of(executor, case)
+    executor.runs = 0
+    finding, small = to_finding(suspect, Pool(), (), programs=1, also=())
+    assert finding.signature == "Negate | F64 | expected finite, got other finite | only wrong"
+    assert (finding.original_instructions, finding.instructions) == (33, 1)
+    assert executor.runs < 40
+    assert small.inputs[0].tolist() == 1.0
+    # without a budget the program stays as it was
+    finding, same = to_finding(suspect, Pool(), (), programs=1, also=(), budget_seconds=0.0)
+    assert same.fingerprint == case.fingerprint
+    assert finding.instructions == 33
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ('loc("a":8:10): error: op of 3 axes', 'loc("a":9:1): error: op of 4 axes', True),
+        ("error: cannot do 'a': %0 = 'a'(%1)", "error: cannot do 'a': %7 = 'a'(%0)", True),
+        ("error: cannot do 'a'", "error: cannot do 'b'", False),
+        ("no such 1\n  at line 3", "no such 2\n  at line 4", True),
+    ],
+)
+def test_errors_are_told_apart_by_their_words(one: str, other: str, alike: bool) -> None:
+    def suspect(words: str, op: str) -> Suspect:
+        error = EngineFault(engine="x", detail=words)
+        answer = Answer("wrong", Verdict.ERROR, reason=f"{error.kind}: {error}", error=error.to_json())
+        return Suspect(Wrong(), chain(Exp), answer, op, "F64", "only wrong")
+
+    assert (suspect(one, "Exp").group == suspect(other, "Log").group) is alike
