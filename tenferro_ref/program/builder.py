@@ -46,12 +46,11 @@ class GraphBuilder:
         self.inputs: list[Value] = []
         self._instructions: list[Instruction] = []
         self._symbols: dict[str, InputDim] = {}
-        self._n_slots = 0
+        self._types: list[TensorType] = []
 
     def _new(self, type_: TensorType) -> Value:
-        value = Value(self, self._n_slots, type_)
-        self._n_slots += 1
-        return value
+        self._types.append(type_)
+        return Value(self, len(self._types) - 1, type_)
 
     def input(self, dtype: DType | str, shape: Sequence[int | str] = ()) -> Value:
         """A program input; a string extent is a symbol (an identifier), equal wherever it repeats.
@@ -114,13 +113,15 @@ class GraphBuilder:
         """
         if any(v.builder is not self for v in outputs):
             raise UsageError(detail="an output belongs to another GraphBuilder")
-        return GraphProgram(
+        program = GraphProgram(
             tuple(self._instructions),
             tuple(v.slot for v in self.inputs),
             tuple(v.type for v in self.inputs),
             tuple(v.slot for v in outputs),
-            self._n_slots,
+            len(self._types),
             self.policy,
             self.name,
             tuple((dim, name) for name, dim in self._symbols.items()),
         )
+        program.__dict__["slot_types"] = dict(enumerate(self._types))  # the rules have been asked already
+        return program

@@ -18,7 +18,7 @@ from tenferro_ref.dims import DIM_KINDS, DimExpr, DimOp, Extent, InputDim, Unkno
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, InvalidArgument, TenferroError
 from tenferro_ref.files import read_text
-from tenferro_ref.ops import BY_NAME, ENGINE, CompareDir, Extension, Op, Policy, TensorType
+from tenferro_ref.ops import BY_NAME, ENGINE, OPS, CompareDir, Extension, Op, Policy, TensorType
 from tenferro_ref.program.program import ExecInstruction, ExecProgram, GraphProgram, Instruction, to_exec
 
 VERSION = 1
@@ -183,10 +183,17 @@ CODECS: dict[str, Codec] = {
 }
 
 
-def attributes(op: type[Op]) -> dict[str, Codec]:
-    """Codec of each attribute of an op class, by field name."""
+def _attributes(op: type[Op]) -> dict[str, Codec]:
     config = {"config"} if op is Extension else set()
     return {f.name: CODECS["config" if f.name in config else str(f.type)] for f in fields(op)}
+
+
+_ATTRIBUTES = {op: _attributes(op) for op in OPS}
+
+
+def attributes(op: type[Op]) -> dict[str, Codec]:
+    """Codec of each attribute of an op class, by field name."""
+    return _ATTRIBUTES[op]
 
 
 def optional_attributes(op: type[Op]) -> set[str]:
