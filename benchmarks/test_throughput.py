@@ -29,6 +29,7 @@ from fuzz import campaign
 from fuzz.campaign import Worksite, begin, work
 from fuzz.generate import generate
 from fuzz.store import Lock, Plan, Store
+from fuzz.strategies.config import from_words
 from fuzz.triage import Suspect, inspect
 from fuzz.workers import Tick, run_workers
 from oracle.case import Case
@@ -48,7 +49,9 @@ BATCH = 32
 #: Batches of a round: a few seconds each.
 BATCHES = {"parity": 2, "fast": 8}
 ROUNDS = 3
-INPUT_SETS = 16
+INPUT_SETS = 64
+#: What programs contain: what a campaign's do, or ten instructions on small tensors, as peers are measured.
+MIXES = {"usual": (), "ten": ("instructions=10", "elements=36", "dtypes=F32")}
 
 # --- one thing at a time ----------------------------------------------------------------------------------------------
 
@@ -135,7 +138,7 @@ class Bench:
         self.client.close()
         self.pool.close()
 
-    def check(self, seed: int, programs: int, input_sets: int = 1) -> list[tuple[Case, Answer]]:
+    def check(self, seed: int, programs: int, input_sets: int = 1, mix: str = "usual") -> list[tuple[Case, Answer]]:
         """A campaign that triages nothing; what disagrees."""
         suspects: list[tuple[Case, Answer]] = []
 
@@ -145,18 +148,21 @@ class Bench:
 
         path = self.folder / f"{self.lane}-{seed}.sqlite"
         with Store(path, create=True) as store, mock.patch.object(campaign, "inspect", later):
-            plan = Plan(seed, programs=programs, batch=BATCH * input_sets, max_findings=0, input_sets=input_sets)
+            plan = Plan(
+                seed, programs=programs, batch=BATCH * input_sets, max_findings=0, input_sets=input_sets,
+                generate=MIXES[mix],
+            )  # fmt: skip
             stream = begin(store, plan, self.selection)
             work(Worksite(store, stream, self.selection.executors, self.pool, threads=2), reduce_early=False)
             assert store.done(stream.id)[0] == programs
         return suspects
 
-    def modules(self, seed: int, programs: int) -> list[tuple[Module, list[Any]]]:
+    def modules(self, seed: int, programs: int, mix: str = "usual") -> list[tuple[Module, list[Any]]]:
         """What the plugin is given for the same programs, with the inputs."""
         made = []
         size = self.executor.programs_a_module
         for batch in range(programs // BATCH):
-            cases = generate(seed, batch, BATCH)
+            cases = generate(seed, batch, BATCH, from_words(MIXES[mix]))
             for start in range(0, BATCH, size):
                 part = cases[start : start + size]
                 module = write(self.executor.check, self.executor.plain, part)
@@ -178,7 +184,8 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     made.close()
 
 
-def test_campaign_beside_bare_loop(benchmark: Any, bench: Bench) -> None:
+@pytest.mark.parametrize("mix", MIXES)
+def test_campaign_beside_bare_loop(benchmark: Any, bench: Bench, mix: str) -> None:
     """One campaign process with its worker process beside one bare process: goals 0.9 (parity) and 0.6 (fast)."""
     programs = BATCH * BATCHES[bench.lane]
     rounds: list[tuple[Cost, Cost]] = []
@@ -187,8 +194,8 @@ def test_campaign_beside_bare_loop(benchmark: Any, bench: Bench) -> None:
 
     def take_turns() -> None:
         seed = next(seeds)
-        modules, suspects = bench.modules(seed, programs), []
-        checked = Cost.of(lambda: suspects.extend(bench.check(seed, programs)), bench.executor.worker)
+        modules, suspects = bench.modules(seed, programs, mix), []
+        checked = Cost.of(lambda: suspects.extend(bench.check(seed, programs, mix=mix)), bench.executor.worker)
         rounds.append((checked, Cost.of(lambda: bench.bare(modules))))
         for case, answer in suspects[:2]:
             executor = next(e for e in bench.selection.executors if e.name == answer.executor)
@@ -210,18 +217,19 @@ def test_campaign_beside_bare_loop(benchmark: Any, bench: Bench) -> None:
     }
     if triage:
         info["triage ms a disagreement, CPU"] = statistics.median(1e3 * c.cpu for c in triage)
-    _tell(benchmark, bench.lane, info)
+    _tell(benchmark, f"{bench.lane}, {mix} programs", info)
 
 
+@pytest.mark.parametrize("mix", MIXES)
 @pytest.mark.parametrize("bench", ["fast"], indirect=True)
-def test_input_sets(benchmark: Any, bench: Bench) -> None:
+def test_input_sets(benchmark: Any, bench: Bench, mix: str) -> None:
     """One compile, many input sets: goal 1,000 checked (program, input set) pairs a second and core."""
     pairs = 2 * BATCH * INPUT_SETS
     costs: list[Cost] = []
     seeds = iter(range(200, 1000))
 
     def check() -> None:
-        costs.append(Cost.of(partial(bench.check, next(seeds), pairs, INPUT_SETS), bench.executor.worker))
+        costs.append(Cost.of(partial(bench.check, next(seeds), pairs, INPUT_SETS, mix), bench.executor.worker))
 
     benchmark.pedantic(check, rounds=1, warmup_rounds=1)
     info = {
@@ -229,10 +237,11 @@ def test_input_sets(benchmark: Any, bench: Bench) -> None:
         "pairs a second": pairs / costs[-1].wall,
         "input sets a program": INPUT_SETS,
     }
-    _tell(benchmark, "input sets, fast", info)
+    _tell(benchmark, f"input sets, fast, {mix} programs", info)
 
 
-def test_two_workers(benchmark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mix", MIXES)
+def test_two_workers(benchmark: Any, tmp_path: Path, mix: str) -> None:
     """`fuzz run --workers 2` in the fast lane, from the first sealed batch to the last: goal 250 programs a second."""
     plugin_or_skip(PLUGIN)
     programs, seen = BATCH * 32, []
@@ -244,19 +253,20 @@ def test_two_workers(benchmark: Any, tmp_path: Path) -> None:
         path = tmp_path / "two.sqlite"
         pool = Pool()
         with Store(path, create=True) as store, Lock(path) as lock:
-            stream = begin(store, Plan(1, programs=programs, max_findings=0), pool.select([f"pjrt:{PLUGIN}@fast"]))
+            plan = Plan(1, programs=programs, max_findings=0, generate=MIXES[mix])
+            stream = begin(store, plan, pool.select([f"pjrt:{PLUGIN}@fast"]))
             pool.close()
             run_workers(path, stream, 2, lock=lock, tick=tick)
 
     benchmark.pedantic(run, rounds=1)
     begun = next(at for at in seen if at[1])
     ended = next(at for at in seen if at[1] == programs)
-    lengths = [len(case.program.instructions) for case in generate(1, 0, BATCH)]
+    lengths = [len(case.program.instructions) for case in generate(1, 0, BATCH, from_words(MIXES[mix]))]
     info = {
         "programs a second": (ended[1] - begun[1]) / (ended[0] - begun[0]),
         "instructions a program": statistics.mean(lengths),
     }
-    _tell(benchmark, "two workers, fast, triage included", info)
+    _tell(benchmark, f"two workers, fast, triage included, {mix} programs", info)
 
 
 def _tell(benchmark: Any, what: str, info: dict[str, float]) -> None:
