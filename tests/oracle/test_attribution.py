@@ -14,13 +14,14 @@ from fuzz.mutants import find
 from fuzz.strategies import Config
 from oracle.attribution import attribute, builds, hlo_pass, hlo_passes
 from oracle.case import Case
-from oracle.executors import NativeExecutor, PjrtExecutor, Pool
+from oracle.executors import NativeExecutor, PjrtExecutor, Pool, configured
 from oracle.executors.jax import JaxExecutor
 from oracle.judge import Reference, judge
 from oracle.verdict import Build, Verdict, first_bad
+from tenferro_ref.compiler import PASSES, PassResult
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import Divide, DotGeneral, Exp, Log, Log1p, Maximum, Transpose
-from tenferro_ref.program import GraphBuilder
+from tenferro_ref.ops import Abs, Divide, DotGeneral, Exp, Log, Log1p, Maximum, Negate, Transpose
+from tenferro_ref.program import ExecProgram, GraphBuilder
 from tests.libraries import executor_or_skip
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
 
@@ -153,3 +154,38 @@ def test_a_pass_of_ours() -> None:
         )
         assert attribute(right, guilty, pool) == "our pass: TransposeFolding"
     assert judge(right, Reference(guilty, right)).verdict is Verdict.PASS
+
+
+def _negated_beside_dead_code() -> Case:
+    b = GraphBuilder()
+    x = b.input("F64", ())
+    b.apply(Exp(), x)
+    return Case.of(b.build(-x), [np.array(2.0)])
+
+
+@pytest.mark.parametrize(
+    ("passes", "cause"),
+    [
+        (("DotDecomposer", "DeadCodeElimination", "TransposeFolding", "DotDecomposer"), "our pass: DotDecomposer"),
+        (("DeadCodeElimination", "DotDecomposer", "DotDecomposer"), "our pass: DotDecomposer"),
+        ((), "our pass: TransposeFolding"),
+    ],
+)
+def test_a_pass_of_a_drawn_configuration(monkeypatch: pytest.MonkeyPatch, passes: tuple[str, ...], cause: str) -> None:
+    """In whatever order and however often passes run. The sound one that leads up to it is not blamed."""
+
+    def absolute(program: ExecProgram) -> PassResult:
+        bad = (replace(ins, op=Abs()) if isinstance(ins.op, Negate) else ins for ins in program.instructions)
+        return PassResult(replace(program, instructions=tuple(bad)))
+
+    def absolute_without_dead_code(program: ExecProgram) -> PassResult:
+        return absolute(program) if len(program.instructions) == 1 else PassResult(program)
+
+    case, executor = _negated_beside_dead_code(), configured(passes=passes, segmented=False)
+    if passes:  # the default pipeline decomposes first, and is right
+        monkeypatch.setitem(PASSES, "DotDecomposer", absolute_without_dead_code)
+    else:  # right itself, and compared with a default pipeline that is not
+        monkeypatch.setitem(PASSES, "TransposeFolding", absolute)
+    answer = judge(executor, Reference(case, NativeExecutor()))
+    assert answer.verdict is Verdict.MISMATCH
+    assert attribute(executor, case, Pool()) == cause
