@@ -11,18 +11,21 @@ import math
 import re
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from oracle.case import Case
-from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool, attempt
+from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool, attempt, settled
 from oracle.executors.jax import JaxExecutor
 from oracle.executors.lanes import Options
 from oracle.judge import Reference, judge
 from oracle.verdict import Build
-from tenferro_ref.compiler import DEFAULT_PIPELINE
+from tenferro_ref.compiler import DEFAULT_PIPELINE, run_passes
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.pjrt import discover, missing
+from tenferro_ref.program import to_exec
 
 Xla = TypeVar("Xla", bound=PjrtExecutor | JaxExecutor)
 
@@ -46,6 +49,7 @@ def attribute(executor: Executor, case: Case, pool: Pool) -> str:
         "option: ...", "rewrite: algsimp", an optimisation level, "our pass: NAME", "every lane", "native", or "only NAME" for
         an executor that has nothing to switch off.
     """
+    executor = settled(executor, case)
     if isinstance(executor, PjrtExecutor):
         return _attribute_lane(executor, case, pool)
     if isinstance(executor, NativeExecutor):
@@ -67,18 +71,39 @@ def _attribute_lane(executor: PjrtExecutor, case: Case, pool: Pool) -> str:
     return "every lane"
 
 
-def _attribute_native(executor: Executor, case: Case) -> str:
-    def wrong(passes: tuple[str, ...]) -> bool:
-        native = NativeExecutor("native", passes=passes)
-        reference = Reference(case, native)
-        others: list[Executor] = [native] if executor.name == "native" else [native, executor]
-        return any(judge(other, reference).verdict.is_disagreement for other in others)
+def _attribute_native(executor: NativeExecutor, case: Case) -> str:
+    """The last of the fewest passes of a configuration with which the case is wrong: the others only lead up to it.
 
-    # leaving one out does not tell who is wrong: a sound pass may bring about what a broken one trips over
-    for count, name in enumerate(("", *DEFAULT_PIPELINE)):
-        if wrong(DEFAULT_PIPELINE[:count]):
-            return f"our pass: {name}" if name else "native"
+    The configuration is the executor's own, then the default one, which the executor was compared with.
+    """
+
+    def wrong(passes: tuple[str, ...]) -> bool:
+        alike, configured = NativeExecutor(passes=passes), replace(executor, passes=passes)
+
+        def differs(reference: NativeExecutor) -> bool:
+            expected = Reference(case, reference)
+            return any(judge(one, expected).verdict.is_disagreement for one in (alike, configured))
+
+        return differs(alike) or (not _reassociates(case, passes) and differs(NativeExecutor(passes=())))
+
+    if not wrong(()):
+        for passes in (executor.passes, DEFAULT_PIPELINE):
+            if wrong(passes):
+                return f"our pass: {_fewest(passes, wrong)[-1]}"
     return "native"
+
+
+def _reassociates(case: Case, passes: tuple[str, ...]) -> bool:
+    return any(result.reassociates for result in run_passes(to_exec(case.program), passes))
+
+
+def _fewest(passes: tuple[str, ...], wrong: Callable[[tuple[str, ...]], bool]) -> tuple[str, ...]:
+    """Passes none of which can be left out."""
+    for i in range(len(passes)):
+        fewer = (*passes[:i], *passes[i + 1 :])
+        if wrong(fewer):
+            return _fewest(fewer, wrong)
+    return passes
 
 
 def with_options(executor: Xla, options: Options) -> Xla:

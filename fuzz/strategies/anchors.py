@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
-from itertools import zip_longest
+from itertools import cycle, zip_longest
 from typing import Any, NamedTuple
 
 from fuzz.strategies.config import Config
@@ -47,7 +47,8 @@ class Anchor(NamedTuple):
 def anchors(config: Config, policy: Policy = ENGINE) -> tuple[Anchor, ...]:
     """All of them in the order of bulk generation: each pair of ops at one dtype, then at another, and so on.
 
-    Under another policy than the engine's only those whose first op it makes a difference to.
+    Under another policy than the engine's only those whose first op it makes a difference to. After every fourth comes one of
+    those that begin with something in `config.rare`, in turn.
     """
     known = (op for op in config.vocabulary if op in STRATEGY and op is not DynamicTruncate)  # nothing can read that
     usable = (op for op in known if config.max_rank > 1 or op not in NEEDS_AXES)
@@ -58,7 +59,13 @@ def anchors(config: Config, policy: Policy = ENGINE) -> tuple[Anchor, ...]:
         sorted((Anchor(a, d, b) for d in touched[a] if _reads(dtypes[b], a, d)), key=_shuffled)
         for a, b in sorted(((a, b) for a in ops for b in ops if b.arity), key=_shuffled)
     ]
-    return tuple(anchor for tier in zip_longest(*columns) for anchor in tier if anchor is not None)
+    whole = [anchor for tier in zip_longest(*columns) for anchor in tier if anchor is not None]
+    wanted = frozenset(config.rare)
+    rare = sorted((a for a in whole if (a.op, a.dtype) in wanted), key=lambda a: _shuffled(("rare", *a)))
+    again = cycle(rare)
+    return tuple(
+        a for i, anchor in enumerate(whole) for a in ((anchor, next(again)) if rare and not i % 4 else (anchor,))
+    )
 
 
 def _shuffled(names: tuple[Any, ...]) -> bytes:

@@ -46,6 +46,8 @@ class Config:
         Percentage of programs under another policy than the engine's.
     weights
         Factors on the chance of an op or motif, by name.
+    rare
+        Pairs of an op and a dtype that a fifth of the anchors begin with.
     """
 
     ops: tuple[type[Op], ...] | None = None
@@ -65,6 +67,7 @@ class Config:
     linalg: float = 3
     policies: float = 5
     weights: tuple[tuple[str, float], ...] = ()
+    rare: tuple[tuple[type[Op], DType], ...] = ()
 
     @property
     def vocabulary(self) -> frozenset[type[Op]]:
@@ -145,6 +148,13 @@ def _share(field: str) -> Callable[[str], dict[str, Any]]:
     return read
 
 
+def _rare(text: str) -> dict[str, Any]:
+    pairs = [word.partition(":") for word in text.split(",")]
+    if wrong := ["".join(p) for p in pairs if p[0] not in BY_NAME or p[2] not in DType.__members__]:
+        raise ValueError(f"pairs like Reverse:I32; {wrong[0]!r} is none")
+    return {"rare": tuple(dict.fromkeys((BY_NAME[op], DType[dtype]) for op, _, dtype in pairs))}
+
+
 #: How each key of `from_words` is read.
 WORDS: dict[str, Callable[[str], dict[str, Any]]] = {
     "instructions": _instructions,
@@ -152,6 +162,7 @@ WORDS: dict[str, Callable[[str], dict[str, Any]]] = {
     "rank": _rank,
     "ops": _names("ops", BY_NAME),
     "dtypes": _names("dtypes", {dtype.name: dtype for dtype in DType}),
+    "rare": _rare,
     **{field: _share(field) for field in ("symbolic", "linalg", "policies")},
 }
 
@@ -160,7 +171,7 @@ def from_words(words: Sequence[str]) -> Config:
     """The default configuration with what `words` change, each of the form `KEY=VALUE`.
 
     `instructions=10` or `instructions=5-20`, `elements=64`, `rank=2` (the most), `ops=Exp,Log`, `dtypes=F32,C64`, `symbolic=0`,
-    `linalg=50`, `policies=0` (percentages of the programs).
+    `linalg=50`, `policies=0` (percentages of the programs), `rare=Reverse:I32,Add:Bool` (`python -m fuzz.opcodes` says which).
 
     Raises
     ------

@@ -97,11 +97,10 @@ def add(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     if c.model.rewrite:  # x + 0 is x
         neg = neg | (x.neg_zero & y.pos_zero & y.const) | (x.pos_zero & y.neg_zero & x.const)
     if c.model.contract:
-        for product, addend in ((x.unrounded, y), (y.unrounded, x)):
-            if product is not None and product.contractible:
-                low, high = _fused(f, product, addend)
-                lo, hi = np.fmin(lo, low), np.fmax(hi, high)
-                pos, neg = pos | ~np.signbit(high), neg | np.signbit(low)
+        fused = [(u, v) for u, v in ((x.unrounded, y), (y.unrounded, x)) if u is not None and u.contractible]
+        for low, high in _fused(f, fused):
+            lo, hi = np.fmin(lo, low), np.fmax(hi, high)
+            pos, neg = pos | ~np.signbit(high), neg | np.signbit(low)
     result = build(c.model, c.dtype, lo, hi, nan, pos, neg)
     if c.model.rewrite:
         for sum_, addend in ((x.terms, y), (y.terms, x)):
@@ -151,11 +150,18 @@ def any_order(
     return f.unit * (total + partial + (products + max(additions, 0) * gamma) * size)
 
 
-def _fused(f: Format, product: Unrounded, addend: Enclosure) -> Bounds:
-    """Bounds of `product + addend` rounded once; an empty sum is (+inf, -inf)."""
-    low = sum_outward(product.lo, addend.lo.astype(f.wide), -np.inf)
-    high = sum_outward(product.hi, addend.hi.astype(f.wide), np.inf)
-    return _without_nan(f.nearest(low), f.nearest(high))
+def _fused(f: Format, sums: list[tuple[Unrounded, Enclosure]]) -> list[Bounds]:
+    """Bounds of each `product + addend` rounded once; an empty sum is (+inf, -inf)."""
+    if not sums:
+        return []
+    shapes = {v.lo.shape for pair in sums for v in pair}
+    shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+    products, addends = np.empty((len(sums), 2, *shape), f.wide), np.empty((len(sums), 2, *shape), f.wide)
+    for k, (product, addend) in enumerate(sums):
+        products[k, 0], products[k, 1] = product.lo, product.hi
+        addends[k, 0], addends[k, 1] = addend.lo, addend.hi
+    directions = np.array([-np.inf, np.inf], f.wide).reshape(2, *(1,) * len(shape))
+    return [_without_nan(low, high) for low, high in f.nearest(sum_outward(products, addends, directions))]
 
 
 # --- product --------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -177,16 +178,19 @@ def _compare(op: Compare, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
 
 
 def certainly_finite(x: Enclosure) -> Array:
+    if all(p.finite and not p.nan.any() for p in x.parts):
+        return np.broadcast_to(np.True_, x.shape)
     return np.asarray(np.logical_and.reduce([(p.lo > -np.inf) & (p.hi < np.inf) & ~p.nan for p in x.parts]))
 
 
 def anything(x: Enclosure, mask: Array, *, signs: bool = False) -> Enclosure:
     """Every value where the mask holds; with `signs`, zeros of either sign everywhere."""
-    if not mask.any() and not signs:
+    some = bool(mask.any())
+    if not some and not signs:
         return x
 
     def opened(p: Enclosure) -> Enclosure:
-        lo, hi = np.where(mask, -np.inf, p.lo), np.where(mask, np.inf, p.hi)
+        lo, hi = (np.where(mask, -np.inf, p.lo), np.where(mask, np.inf, p.hi)) if some else (p.lo, p.hi)
         zero = (lo <= 0) & (hi >= 0) if signs else mask
         return replace(
             p.plain(), lo=lo, hi=hi, nan=p.nan | mask, pos_zero=p.pos_zero | zero, neg_zero=p.neg_zero | zero
@@ -219,6 +223,8 @@ def spoiled(f: Format, x: Enclosure, y: Enclosure) -> Array:
     factor or one of the four products is infinite. A real factor may stay real: then only its own NaN does that.
     """
     certain = np.zeros((), bool)
+    if not any(p.nan.any() for v in (x, y) for p in v.parts):
+        return certain
     for v, other in ((x, y), (y, x)):
         if v.imag is None or other.imag is not None:
             certain = certain | np.logical_or.reduce([p.empty for p in v.parts])
@@ -298,7 +304,8 @@ def _dot_general(op: DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Encl
         )
         axis = r - len(op.lhs_contracting_dims) - len(op.lhs_batch_dims)
         pair = ENCLOSE[DotGeneral](both, real, rows, together(first, second))
-        made = rectangle(*apart(pair.map(lambda m: np.moveaxis(m, axis, 0))))
+        order = (axis, *(k for k in range(len(pair.shape)) if k != axis))
+        made = rectangle(*apart(pair.map(lambda m: m.transpose(order))))
     else:
         made = rectangle(*(ENCLOSE[DotGeneral](wider, real, rows, columns) for columns in (first, second)))
     finite = certainly_finite(made)
@@ -368,13 +375,16 @@ def enclosed(
     real = real_context(c)
     f = real.format
     tiny = 4 * (f.min_normal if c.model.flush else f.least_denormal)
-    ok = np.logical_and.reduce([b.ok & (b.size < f.max / limit) for b in balls])
-    errors = [b.rad + (ulps + f.slack) * f.ulp(np.where(ok, b.size, 1.0)) + tiny for b in balls]
+    sizes = [b.size for b in balls]
+    ok = reduce(np.logical_and, (b.ok & (size < f.max / limit) for b, size in zip(balls, sizes, strict=True)))
+    errors = [
+        b.rad + (ulps + f.slack) * f.ulp(np.where(ok, size, 1.0)) + tiny for b, size in zip(balls, sizes, strict=True)
+    ]
     if exact is not None:
         errors = [np.where(exact, 0, e) for e in errors]
     centres = [np.where(ok, np.array((b.mid.real, b.mid.imag)), 0) for b in balls]
-    low = np.minimum.reduce([m - e for m, e in zip(centres, errors, strict=True)])
-    high = np.maximum.reduce([m + e for m, e in zip(centres, errors, strict=True)])
+    low = reduce(np.minimum, (m - e for m, e in zip(centres, errors, strict=True)))
+    high = reduce(np.maximum, (m + e for m, e in zip(centres, errors, strict=True)))
     low, high = f.widened(np.where(ok, low, -np.inf), np.where(ok, high, np.inf))
     every = np.ones((), bool)
     return rectangle(*apart(build(c.model, real.dtype, low, high, ~ok, every, every)))
@@ -402,9 +412,12 @@ def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     size = np.abs(quotient) + rad
     rounded = f.gamma(units) * size + 8 * lost / least + n.size * f.least_denormal
     rounded = rounded + np.where(d.size < f.max / 1.5, 0, size)
+    result = enclosed(c, 0.0, Ball(quotient, rad + rounded, ok))
+    lost_in = spoiled(f, x, y)
+    if not lost_in.any():
+        return result
     # Annex G: of a zero divisor comes an infinity
-    divisible = np.logical_or.reduce([(p.lo > 0) | (p.hi < 0) for p in y.parts])
-    return nothing(enclosed(c, 0.0, Ball(quotient, rad + rounded, ok)), spoiled(f, x, y) & divisible)
+    return nothing(result, lost_in & np.logical_or.reduce([(p.lo > 0) | (p.hi < 0) for p in y.parts]))
 
 
 @COMPLEX.row(ReduceProd)

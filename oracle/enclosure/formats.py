@@ -146,9 +146,9 @@ def quantum(x: Array) -> Array:
     return np.where(finite, np.where(x == 0, np.inf, low), 0.0)
 
 
-def sum_outward(a: Array, b: Array, direction: float) -> Array:
-    """`a + b` in the type of the operands, one step towards `direction` unless it is exact (TwoSum, Knuth)."""
+def sum_outward(a: Array, b: Array, direction: Array) -> Array:
+    """`a + b` in the type of the operands, one step towards `direction` (of that type) unless it is exact (TwoSum, Knuth)."""
     s = a + b
     t = s - a
     inexact = ((a - (s - t)) + (b - t) != 0) & np.isfinite(a) & np.isfinite(b)
-    return np.where(inexact, np.nextafter(s, s.dtype.type(direction)), s)
+    return np.where(inexact, np.nextafter(s, direction), s)

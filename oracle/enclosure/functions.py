@@ -35,7 +35,7 @@ def budgeted(
     gone = f.wide(f.least_denormal) / 4
     down = np.where((low < 0) & (low > -gone), 0, down)
     up = np.where((high > 0) & (high < gone), 0, up)
-    lo, hi = f.least_at_or_above(down), f.greatest_at_or_below(up)
+    lo, hi = f.widened(down, up)
     if not one or ulps < 1:
         # with less than an ULP between the sides no result may be left: the nearest ones always are
         lo, hi = np.fmin(lo, f.nearest(low)), np.fmax(hi, f.nearest(high))

@@ -170,16 +170,17 @@ def total(c: Context, t: Addends, *, contraction: bool = False) -> Enclosure:
     )
 
     # partial sums that may overflow: those of the positive, and of the negative terms alone
-    up = (size if t.merged else np.maximum(hi, 0).sum(-1)) + error_hi
-    down = (size if t.merged else np.maximum(-lo, 0).sum(-1)) + error_lo
-    over, under = up >= f.max, down >= f.max
+    if all_finite and (size + np.maximum(error_lo, error_hi) < f.max / 2).all():
+        over = under = np.zeros(size.shape, bool)
+    else:
+        up = (size if t.merged else np.maximum(hi, 0).sum(-1)) + error_hi
+        down = (size if t.merged else np.maximum(-lo, 0).sum(-1)) + error_lo
+        over, under = up >= f.max, down >= f.max
     ends_at = ((t.hi, np.inf), (t.lo, np.inf), (t.lo, -np.inf), (t.hi, -np.inf))
     inf_may, inf_must, minus_may, minus_must = (
         np.zeros(size.shape, bool) if all_finite else (v == inf).any(-1) for v, inf in ends_at
     )
     nan = _any(t.nan) | (inf_may & (minus_may | under)) | (minus_may & over) | (over & under)
-    # certainly NaN: a term that is (empty bounds), or both infinities
-    none = (t.lo > t.hi).any(-1)
     if not all_finite or over.any() or under.any():
         least = np.where(minus_may | under, -np.inf, least)
         greatest = np.where(inf_may | over, np.inf, greatest)
@@ -188,7 +189,8 @@ def total(c: Context, t: Addends, *, contraction: bool = False) -> Enclosure:
         greatest = np.where(minus_must, np.where(over, np.inf, -np.inf), greatest)
         least = np.where(inf_must & ~minus_must, np.inf, least)
         greatest = np.where(minus_must & ~inf_must, -np.inf, greatest)
-        none = none | (inf_must & minus_must)
+        # certainly NaN: a term that is (empty bounds), or both infinities
+        none = (t.lo > t.hi).any(-1) | (inf_must & minus_must)
         least, greatest = np.where(none, np.inf, least), np.where(none, -np.inf, greatest)
     minus_zero = (t.neg_zero | ((t.lo < 0) & (t.hi >= 0))).all(-1) if n else np.zeros(size.shape, bool)
     minus = np.asarray(minus_zero & c.model.any_zero_sum)
@@ -294,14 +296,15 @@ def _dot(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     lo, hi = product_bounds(f.wide, x, y)
     nan = nan_of_product(x, y)
     one = lo is hi
-    none = np.isnan(lo)
-    if none.any():
-        lo, hi, one = np.where(none, np.inf, lo), np.where(none, -np.inf, hi), False
-    # products beyond the largest value overflow when rounded, and need not when fused
-    if (np.abs(lo) >= f.overflow).any() or (np.abs(hi) >= f.overflow).any():
-        lo, hi = np.where(lo <= -f.overflow, -np.inf, lo), np.where(hi >= f.overflow, np.inf, hi)
-        one = False
+    if not (x.finite and y.finite):
+        none = np.isnan(lo)
+        lo, hi, one = np.where(none, np.inf, lo), np.where(none, -np.inf, hi), one and not none.any()
     size = np.abs(lo)
+    size_hi = size if one else np.abs(hi)
+    # products beyond the largest value overflow when rounded, and need not when fused
+    if (size >= f.overflow).any() or (size_hi >= f.overflow).any():
+        lo, hi = np.where(lo <= -f.overflow, -np.inf, lo), np.where(hi >= f.overflow, np.inf, hi)
+        size, size_hi = np.abs(lo), np.abs(hi)
     plus = (_pos(x) & _pos(y)) | (may_be_negative(x) & may_be_negative(y))
     minus = (_pos(x) & may_be_negative(y)) | (may_be_negative(x) & _pos(y))
     vanishing = ((lo < f.min_normal) & (hi > -f.min_normal)) | may_be_zero(x) | may_be_zero(y)
@@ -316,7 +319,7 @@ def _dot(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         vanishing & plus,
         vanishing & minus,
         size,
-        size if one else np.abs(hi),
+        size_hi,
         k,
         np.where(np.isnan(q), 0, q),
         tiny,

@@ -11,6 +11,8 @@ import importlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
+from math import prod
+from operator import mul
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +23,7 @@ from oracle.enclosure.model import Model
 from oracle.enclosure.value import Enclosure
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import MissingDependency
+from tenferro_ref.extensions import einsum
 from tenferro_ref.ops import (
     Abs,
     Add,
@@ -37,6 +40,7 @@ from tenferro_ref.ops import (
     EmbedDiag,
     Exp,
     Expm1,
+    Extension,
     ExtractDiag,
     Log,
     Log1p,
@@ -234,6 +238,8 @@ def _step(a: _Arb, program: GraphProgram, op: Op, dtype: DType, dtypes: Sequence
         return _objects(lines.shape[:-1], [fold[type(op)](list(lines[i])) for i in np.ndindex(lines.shape[:-1])])
     if isinstance(op, DotGeneral) and not op.lhs_batch_dims:
         return _dot(a, op, dtype, *x)
+    if isinstance(op, Extension) and op.family == einsum.FAMILY:
+        return _einsum(a, op, dtype, x)
     return _nothing(program, op, dtypes, x)
 
 
@@ -268,6 +274,36 @@ def _dot(a: _Arb, op: DotGeneral, dtype: DType, x: Array, y: Array) -> Array:
         return a.total([None if p is None or q is None else p * q for p, q in pairs], dtype, 1.0)
 
     return _objects((*rows, *columns), (one(i, j) for i in np.ndindex(rows) for j in np.ndindex(columns)))
+
+
+def _einsum(a: _Arb, op: Extension, dtype: DType, x: Sequence[Array]) -> Array:
+    """By the definition: a sum over all values of the labels that the output has not, of products of all operands.
+
+    Whatever the path, a term meets at most as many sums as there are terms, and as many products as operands; what
+    underflows on the way is multiplied by partial results, each at most what an operand adds up to.
+    """
+    equation = einsum.parse(op)
+    extent = einsum.extents(op, equation, [v.shape for v in x])
+    tiny = FORMATS[dtype].min_normal if a.model.flush else FORMATS[dtype].least_denormal
+    summed = sorted(equation.summed)
+    count = prod(extent[label] for label in summed)
+    reach = [sum((abs(v).upper() for v in m.reshape(-1) if v is not None), a.arb(0)) for m in x]
+    slack = tiny * (count + len(x)) * reduce(lambda p, q: p * (1 if q < 1 else q), reach, a.arb(1))
+
+    def element(at: tuple[int, ...]) -> Element:
+        known = dict(zip(equation.output, at, strict=True))
+        if any(known[label] != k for label, k in zip(equation.output, at, strict=True)):
+            return a.arb(0)  # beside the diagonal of a repeated label
+        terms = []
+        for rest in np.ndindex(*(extent[label] for label in summed)):
+            index = known | dict(zip(summed, rest, strict=True))
+            factors = [m[tuple(index[label] for label in labels)] for labels, m in zip(equation.inputs, x, strict=True)]
+            terms.append(None if any(v is None for v in factors) else reduce(mul, factors, a.arb(1)))
+        value = a.total(terms, dtype, float(len(x)))
+        return None if value is None else value + a.arb(0, 1) * slack
+
+    shape = tuple(extent[label] for label in equation.output)
+    return _objects(shape, map(element, np.ndindex(shape)))
 
 
 def _nothing(program: GraphProgram, op: Op, dtypes: Sequence[DType], x: Sequence[Array]) -> Array:

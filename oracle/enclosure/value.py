@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -134,6 +135,7 @@ class Enclosure:
     repeated: bool = False
     imag: Enclosure | None = None
     _parts: tuple[Enclosure, ...] | None = field(default=None, init=False, repr=False)
+    _finite: bool | None = field(default=None, init=False, repr=False)
 
     @property
     def parts(self) -> tuple[Enclosure, ...]:
@@ -181,8 +183,11 @@ class Enclosure:
     @property
     def finite(self) -> bool:
         """Every element has a result, and no infinite one (cheap, and False for some of which this is true)."""
-        # a sum is one call where two are needed to ask each element
-        return bool(np.isfinite(self.lo.sum()) and (self.is_point or np.isfinite(self.hi.sum())))
+        if self._finite is None:  # once: rules ask again and again
+            # a sum is one call where two are needed to ask each element
+            ends = (self.lo,) if self.is_point else (self.lo, self.hi)
+            object.__setattr__(self, "_finite", all(math.isfinite(np.add.reduce(v, axis=None)) for v in ends))
+        return bool(self._finite)
 
     @property
     def can_true(self) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,17 +11,21 @@ import numpy as np
 import pytest
 
 from fuzz.campaign import Worksite, begin, work
+from fuzz.describe import describe
 from fuzz.generate import generate
+from fuzz.opcodes import Rare, Seen, main, rarest, to_words
 from fuzz.records import Campaign, Survey
 from fuzz.store import Plan, Store
 from fuzz.store.merge import merge
 from fuzz.store.recorded import recorded, shards
 from fuzz.store.tally import Tally
-from fuzz.strategies import DEFAULT
+from fuzz.strategies import DEFAULT, Config, anchors
+from fuzz.strategies.config import from_words
 from oracle.case import Case
 from oracle.executors import NativeExecutor, PjrtExecutor, Pool, Selection
-from tenferro_ref.errors import PjrtCall, WorkerDied
-from tenferro_ref.ops import DynamicTruncate
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import PjrtCall, UsageError, WorkerDied
+from tenferro_ref.ops import DynamicTruncate, Reverse, Scatter
 from tenferro_ref.program import GraphBuilder
 from tests.plugins import plugin_or_skip
 
@@ -129,3 +134,51 @@ def test_loops_are_reached_within_64_programs_with_decompositions(pool: Pool) ->
     executor = pool.pjrt(plugin_or_skip("xla081"), "parity")
     found = opcodes_of(executor, generate(2, 0, 64, replace(DEFAULT, linalg=100)), 64)
     assert not LOOPS - {words.split(" ")[0] for words in found}
+
+
+# --- what gives the rare ones ------------------------------------------------------------------------------------------
+
+
+def test_a_class_is_named_for_the_rarest_opcode_that_comes_with_it() -> None:
+    usual = [Seen(frozenset({"op: Add F32", "rank: 1"}), frozenset({"add f32", "copy f32"}))] * 96
+    sums = [Seen(frozenset({"op: Add Bool", "rank: 1"}), frozenset({"or pred", "copy f32"}))] * 2
+    loops = [
+        Seen(frozenset({"extension: Cholesky", "op: Add F32", "rank: 1"}), frozenset({"while tuple", "add f32"}))
+    ] * 2
+    rare = rarest(usual + sums + loops, 3)
+    assert rare == [Rare("extension: Cholesky", "while tuple", 2), Rare("op: Add Bool", "or pred", 2)]
+    assert to_words(rare) == "rare=Add:Bool"
+    assert rarest(usual + sums + loops, 1) == []
+    assert to_words([]) == ""
+
+
+def test_rare_pairs_come_oftener_and_the_rest_still_comes() -> None:
+    config = from_words(["rare=Reverse:I32,Scatter:I64"])
+    assert config.rare == ((Reverse, DType.I32), (Scatter, DType.I64))
+    plain, more = anchors(DEFAULT), anchors(config)
+    assert Counter(plain) == Counter(set(more))
+    assert len(more) == len(plain) + -(-len(plain) // 4)
+
+    def count(config: Config) -> int:
+        wanted = {"op: Reverse I32", "op: Scatter I64"}
+        return sum(
+            not wanted.isdisjoint(describe(case)) for batch in range(8) for case in generate(1, batch, 32, config)
+        )
+
+    assert count(config) > 2 * count(DEFAULT) > 0
+
+
+@pytest.mark.parametrize("word", ["rare=", "rare=Reverse", "rare=Reverse:F16", "rare=Nobody:I32", "rare=Reverse:I32,"])
+def test_rare_words_that_are_none(word: str) -> None:
+    with pytest.raises(UsageError, match="pairs like Reverse:I32"):
+        from_words([word])
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    plugin_or_skip("xla081")
+    assert main(["--programs", "4", "--seed", "2"]) == 0
+    out = capsys.readouterr().out
+    assert " opcodes with element types in 4 programs\n" in out
+    assert out.splitlines()[-1] == "nothing is rare"  # in four programs
+    assert main(["--executor", "native", "--programs", "4"]) == 2
+    assert "native does not tell" in capsys.readouterr().err

@@ -14,13 +14,14 @@ from fuzz.mutants import find
 from fuzz.strategies import Config
 from oracle.attribution import attribute, builds, hlo_pass, hlo_passes
 from oracle.case import Case
-from oracle.executors import NativeExecutor, PjrtExecutor, Pool
+from oracle.executors import NativeExecutor, PjrtExecutor, Pool, configured
 from oracle.executors.jax import JaxExecutor
 from oracle.judge import Reference, judge
 from oracle.verdict import Build, Verdict, first_bad
+from tenferro_ref.compiler import PASSES, PassResult
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import Divide, DotGeneral, Exp, Log, Log1p, Maximum, Transpose
-from tenferro_ref.program import GraphBuilder
+from tenferro_ref.ops import Abs, DotGeneral, Exp, Log, Log1p, Maximum, Negate, Pow, Transpose
+from tenferro_ref.program import ExecProgram, GraphBuilder
 from tests.libraries import executor_or_skip
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
 
@@ -43,11 +44,10 @@ def log1p() -> Case:
     return Case.of(b.build(b.apply(Log1p(), b.input("F64", ()))), [np.array(-0.36889648)])
 
 
-def exp_of_nan() -> Case:
+def power_of_a_constant() -> Case:
     b = GraphBuilder()
-    x = b.input("F32", (3,))
-    quotient = b.apply(Divide(), x, b.constant(np.nan, DType.F32))
-    return Case.of(b.build(b.apply(Exp(), quotient)), [np.ones(3, np.float32)])
+    power = b.apply(Pow(), b.constant(2.0**-10, DType.F32), b.input("F32", (2,)))
+    return Case.of(b.build(power), [np.full(2, 12.001375, np.float32)])
 
 
 def maximum_of_nan() -> Case:
@@ -60,7 +60,7 @@ def maximum_of_nan() -> Case:
     ("make", "lane", "cause", "name"),
     [
         (log_of_exp, "parity", "rewrite: algsimp", "algsimp"),
-        (exp_of_nan, "parity", "fusion and optimisation level", "fusion"),
+        (power_of_a_constant, "parity", "fusion and optimisation level", "fusion"),
         (maximum_of_nan, "defaults", "option: xla_cpu_enable_fast_min_max", ""),
         (log1p, "parity", "every lane", ""),
     ],
@@ -153,3 +153,38 @@ def test_a_pass_of_ours() -> None:
         )
         assert attribute(right, guilty, pool) == "our pass: TransposeFolding"
     assert judge(right, Reference(guilty, right)).verdict is Verdict.PASS
+
+
+def _negated_beside_dead_code() -> Case:
+    b = GraphBuilder()
+    x = b.input("F64", ())
+    b.apply(Exp(), x)
+    return Case.of(b.build(-x), [np.array(2.0)])
+
+
+@pytest.mark.parametrize(
+    ("passes", "cause"),
+    [
+        (("DotDecomposer", "DeadCodeElimination", "TransposeFolding", "DotDecomposer"), "our pass: DotDecomposer"),
+        (("DeadCodeElimination", "DotDecomposer", "DotDecomposer"), "our pass: DotDecomposer"),
+        ((), "our pass: TransposeFolding"),
+    ],
+)
+def test_a_pass_of_a_drawn_configuration(monkeypatch: pytest.MonkeyPatch, passes: tuple[str, ...], cause: str) -> None:
+    """In whatever order and however often passes run. The sound one that leads up to it is not blamed."""
+
+    def absolute(program: ExecProgram) -> PassResult:
+        bad = (replace(ins, op=Abs()) if isinstance(ins.op, Negate) else ins for ins in program.instructions)
+        return PassResult(replace(program, instructions=tuple(bad)))
+
+    def absolute_without_dead_code(program: ExecProgram) -> PassResult:
+        return absolute(program) if len(program.instructions) == 1 else PassResult(program)
+
+    case, executor = _negated_beside_dead_code(), configured(passes=passes, segmented=False)
+    if passes:  # the default pipeline decomposes first, and is right
+        monkeypatch.setitem(PASSES, "DotDecomposer", absolute_without_dead_code)
+    else:  # right itself, and compared with a default pipeline that is not
+        monkeypatch.setitem(PASSES, "TransposeFolding", absolute)
+    answer = judge(executor, Reference(case, NativeExecutor()))
+    assert answer.verdict is Verdict.MISMATCH
+    assert attribute(executor, case, Pool()) == cause

@@ -1,5 +1,6 @@
 """Arb and the rules, independent of each other, meet; Arb decides some of what intervals leave open."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from perturbed import Perturbed
 from oracle.enclosure import IEEE, MODELS, XLA, enclose
 from oracle.enclosure.truth import arb_values, bounds, narrowed
 from tenferro_ref.dtype import DType
+from tenferro_ref.extensions.einsum import einsum
 from tenferro_ref.ops import Add, Divide, Exp, Log, Multiply, Pow, Sin
 from tenferro_ref.program import GraphBuilder
 
@@ -29,6 +31,78 @@ def test_arb_meets_the_enclosure_and_holds_hostile_runs(make, model):
         values = arb_values(program, inputs, model)
         said += sum(v is not None for s in program.output_slots for v in values[s].reshape(-1))
     assert said > 300
+
+
+EQUATIONS = [
+    "ij,jk->ik",
+    "ij,jk,kl->il",
+    "ij,kl->jk",
+    "ii->i",
+    "ij->iji",
+    "ij,ij,ik->k",
+    "ij->",
+    "i,i,i->i",
+    "ijk,kj->i",
+]
+
+
+def magnitudes(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Of all sizes, with much cancellation."""
+    return np.round(rng.standard_normal(shape) * 2.0 ** rng.integers(-12, 12, shape), 4)
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F64], ids=str)
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_arb_meets_an_einsum(equation, dtype, model):
+    """Of known operands, and of results that are not known exactly; the true value of the former is inside."""
+    rng = np.random.default_rng(5)
+    arrays = [magnitudes(rng, (3,) * len(t)).astype(dtype.numpy) for t in equation.partition("->")[0].split(",")]
+    for known in (True, False):
+        b = GraphBuilder()
+        operands = [b.input(dtype, v.shape) for v in arrays]
+        p = b.build(einsum(equation, *(operands if known else [b.apply(Sin(), v) for v in operands])))
+        (e,), (cut,) = enclose(p, arrays, model), narrowed(p, arrays, model)  # raises where they do not meet
+        assert e.decided.all()
+        values = arb_values(p, arrays, model)[p.output_slots[0]].reshape(-1)
+        assert all(v is not None for v in values)
+        if known:
+            middle = np.array([float(v.mid()) for v in values]).astype(dtype.numpy).reshape(e.shape)
+            assert e.contains(middle).all()
+            assert cut.contains(middle).all()
+
+
+@pytest.mark.parametrize("dtype", [DType.C32, DType.C64], ids=str)
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_the_true_complex_einsum_is_inside(equation, dtype):
+    """Evaluated in Arb by real einsums of the parts: each product has an even number of imaginary factors, or an odd one."""
+    rng = np.random.default_rng(6)
+    shapes = [(3,) * len(t) for t in equation.partition("->")[0].split(",")]
+    arrays = [(magnitudes(rng, s) + 1j * magnitudes(rng, s)).astype(dtype.numpy) for s in shapes]
+    b = GraphBuilder()
+    whole = b.build(einsum(equation, *(b.input(dtype, v.shape) for v in arrays)))
+    b = GraphBuilder()
+    parts = b.build(einsum(equation, *(b.input(DType.F64, v.shape) for v in arrays)))
+    true = [0, 0]
+    for turn in itertools.product((0, 1), repeat=len(arrays)):
+        given = [np.asarray((v.real, v.imag)[k], np.float64) for v, k in zip(arrays, turn, strict=True)]
+        made = arb_values(parts, given, IEEE)[parts.output_slots[0]]
+        turns = sum(turn)
+        true[turns % 2] = true[turns % 2] + np.array([v.mid() * (-1) ** (turns // 2) for v in made.reshape(-1)])
+    for model in MODELS.values():
+        (e,) = enclose(whole, arrays, model)
+        assert e.decided.all()
+        for part, value in zip(e.parts, true, strict=True):
+            near = np.array([float(v) for v in value]).reshape(e.shape).astype(dtype.real.numpy)
+            assert part.contains(near).all()
+
+
+def test_arb_says_nothing_of_an_einsum_with_unknown_factors():
+    b = GraphBuilder()
+    x, y = b.input(DType.F32, (2, 2)), b.input(DType.F32, (2,))
+    p = b.build(einsum("ij,j->i", b.apply(Log(), x), y))
+    values = arb_values(p, [np.float32([[1, 2], [-1, 3]]), np.float32([1, 2])], XLA)[p.output_slots[0]]
+    assert [v is not None for v in values] == [True, False]
 
 
 def test_arb_decides_what_an_interval_leaves_open():
