@@ -44,6 +44,9 @@ _STRIKES = 2
 _PATIENCE = 2
 #: Large modules whose opcodes are asked for: those of every so many-th batch, since reading one takes some 20 ms.
 _SURVEYED = 4
+#: A kind of disagreement that has waited for so many seconds is reduced before more programs are checked, as long as reducing
+#: has not taken more than this share of the time.
+_WAIT, _SHARE = 15.0, 0.5
 #: What dies of it, as the error in the answer says, and the attribution.
 _THIS, _DEADLY = "of the campaign", "ends the process"
 
@@ -101,6 +104,8 @@ class Worksite:
         Folder for the bundles of findings, each of which is then confirmed by running its script; None for neither.
     keeps_time
         Whether this worker counts the stream's time; with several workers somebody else does.
+    seconds, spent
+        By phase: since the last `flush`, and ever.
     """
 
     store: Store
@@ -113,6 +118,7 @@ class Worksite:
     keeps_time: bool = True
     progress: Report = lambda _: None
     seconds: Counter[str] = field(default_factory=Counter)
+    spent: Counter[str] = field(default_factory=Counter)
     _lap: float = field(default_factory=time.perf_counter)
 
     @cached_property
@@ -130,7 +136,8 @@ class Worksite:
     def lap(self, phase: str) -> None:
         """Count the time since the last call under `phase`."""
         now = time.perf_counter()
-        self.seconds[phase] += now - self._lap  # type: ignore[assignment]  # Counter adds floats as well
+        for counter in (self.seconds, self.spent):
+            counter[phase] += now - self._lap  # type: ignore[assignment]  # Counter adds floats as well
         self._lap = now
 
     def flush(self) -> None:
@@ -178,7 +185,7 @@ def work(site: Worksite, *, reduce_early: bool) -> None:
             if len(pending) > 1:
                 _finish(site, *pending.pop(0))
                 if reduce_early:
-                    _reduce_one(site)
+                    _reduce_some(site)
         for entry in pending:
             _finish(site, *entry)
         while _reduce_one(site):
@@ -285,6 +292,14 @@ def _finish(site: Worksite, batch: _Batch, futures: Sequence[Future[None]]) -> N
     site.lap("check")
     site.flush()
     site.tell("check")
+
+
+def _reduce_some(site: Worksite) -> None:
+    """Reduce one kind, and then those that have waited long, unless reducing has had more than its share of the time."""
+    while _reduce_one(site):
+        seen = site.store.longest_waiting(site.stream.id)
+        if seen is None or time.time() - seen < _WAIT or site.spent["reduce"] > _SHARE * sum(site.spent.values()):
+            return
 
 
 def _reduce_one(site: Worksite) -> bool:

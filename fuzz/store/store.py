@@ -448,6 +448,15 @@ class Store:
         also = tuple(sorted({e for (e,) in executors} - {answer.executor}))
         return Kin(stream, name, doubt, programs, also, seen)
 
+    def longest_waiting(self, stream: int) -> float | None:
+        """When the first disagreement was seen of those whose kind nobody has begun to reduce; seconds since 1970."""
+        (seen,) = self.database.one(
+            "SELECT min(seen) FROM kin JOIN suspect ON suspect.stream = kin.stream AND suspect.kin = kin.name"
+            " WHERE kin.stream = ? AND owner = '' AND signature = '' AND claims < ?",
+            (stream, _KIN_CLAIMS),
+        )
+        return None if seen is None else float(seen)
+
     def retry_kins(self, stream: int) -> None:
         """Let those be reduced again whose reduction never ended."""
         with self.database.write() as write:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzz import campaign
 from fuzz.campaign import Progress, Worksite, begin, check_generator, run_campaign, work
 from fuzz.generate import generate
 from fuzz.records import Campaign, Finding
@@ -269,3 +270,24 @@ class TestVacuity:
 
     def test_nothing_is_vacuous(self) -> None:
         assert vacuous(sample.empty(), Floor())
+
+
+@pytest.mark.parametrize(("wait", "share", "at_once"), [(0.0, 1.0, True), (3600.0, 1.0, False), (0.0, 0.0, False)])
+def test_kinds_that_wait_are_reduced_before_more_is_checked(
+    wait: float, share: float, at_once: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One kind a batch; more where one has waited for too long and reducing has not had its share of the time."""
+    monkeypatch.setattr(campaign, "_WAIT", wait)
+    monkeypatch.setattr(campaign, "_SHARE", share)
+    phases: list[str] = []
+    executors = (NATIVES[0], Odd(limit=0))
+    plan = replace(PLAN, programs=20, batch=5, reduce_seconds=0.05)
+    with Store() as store:
+        stream = begin(store, plan, Selection(executors, ()))
+        site = Worksite(store, stream, executors, Pool(), progress=lambda p: phases.append(p.phase))
+        work(site, reduce_early=True)
+        assert store.longest_waiting(stream.id) is None
+    assert phases.count("check") == 4
+    early = "".join(p[0] for p in phases)
+    after_first = early[: early.index("c", 1)].count("r")  # between the first batch and the second
+    assert after_first > 1 if at_once else after_first == 1
