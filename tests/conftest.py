@@ -74,6 +74,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         os.environ.pop(_SEED, None)
 
 
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> random.Random:
+    """For searches that a test begins itself: follows from the seed of the run."""
+    return random.Random(f"{_run_seed(request.config)} {request.node.nodeid}")
+
+
 @pytest.fixture(scope="session")
 def fake_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The plugin that misbehaves on demand, built once."""
