@@ -42,8 +42,8 @@ _CLAIMS = 2
 _STRIKES = 2
 #: How much longer than the first a second attempt at reducing may take.
 _PATIENCE = 2
-#: Large modules whose opcodes are asked for: those of every so many-th batch, since reading one takes some 20 ms.
-_SURVEYED = 4
+#: Opcodes are asked for of a module in so many programs, and of large modules in so many batches: some 3 and 30 ms each.
+_SURVEYED, _SURVEYED_BATCHES = 8, 4
 #: A kind of disagreement that has waited for so many seconds is reduced before more programs are checked, as long as reducing
 #: has not taken more than this share of the time.
 _WAIT, _SHARE = 15.0, 0.5
@@ -163,8 +163,8 @@ class _Batch:
     cases: Sequence[Case]
     references: Sequence[Reference]
     answers: dict[tuple[int, str], Answer]
-    #: What is left of the first module after optimisation, by executor.
-    opcodes: dict[str, list[str]] = field(default_factory=dict)
+    #: What an executor is left with of a module after optimisation.
+    opcodes: list[tuple[str, list[str]]] = field(default_factory=list)
 
 
 def work(site: Worksite, *, reduce_early: bool) -> None:
@@ -236,17 +236,18 @@ def _judge_group(site: Worksite, group: Sequence[Executor], batch: _Batch) -> No
             answers += zip(todo, judge_many(executor, [batch.references[n] for n in todo]), strict=True)
         if answers:
             _keep(site, batch, answers)
-        if not start:
-            _survey(group, batch, size)
+        if not start % _SURVEYED:
+            _survey(group, batch, numbers[start : start + size])
 
 
-def _survey(group: Sequence[Executor], batch: _Batch, size: int) -> None:
-    """Ask the compilers what they left of the batch's first module, while they have it; of large modules not always."""
+def _survey(group: Sequence[Executor], batch: _Batch, numbers: range) -> None:
+    """Ask the compilers what they left of the module that begins with these programs, while they have it."""
+    often = not batch.job.number % _SURVEYED_BATCHES
     for executor in group:
-        if isinstance(executor, PjrtExecutor) and (executor.programs_a_module == 1 or not batch.job.number % _SURVEYED):
-            verdicts = {batch.answers[n, executor.name].verdict for n in range(len(batch.cases))[:size]}
+        if isinstance(executor, PjrtExecutor) and (often or executor.programs_a_module == 1):
+            verdicts = {batch.answers[n, executor.name].verdict for n in numbers}
             if verdicts.isdisjoint((Verdict.ERROR, Verdict.TIMEOUT, Verdict.CRASH)):
-                batch.opcodes[executor.name] = executor.opcodes([r.case for r in batch.references[:size]])
+                batch.opcodes.append((executor.name, executor.opcodes([batch.references[n].case for n in numbers])))
 
 
 def _keep(site: Worksite, batch: _Batch, answers: Sequence[tuple[int, Answer]]) -> None:
@@ -286,7 +287,7 @@ def _finish(site: Worksite, batch: _Batch, futures: Sequence[Future[None]]) -> N
                 tally.blame(suspect.op, suspect.dtype, executor.name, answer.verdict)
                 kin = json.dumps(suspect.group)
                 doubts.append(Doubt(number, case, answer, kin, suspect.op, suspect.dtype, suspect.attribution))
-    for name, opcodes in batch.opcodes.items():
+    for name, opcodes in batch.opcodes:
         tally.add_opcodes(name, opcodes)
     site.store.seal(batch.job, site.owner, batch.cases, tally, doubts)
     site.lap("check")

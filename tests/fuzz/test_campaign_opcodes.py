@@ -57,7 +57,7 @@ def run(path: Path, plan: Plan, pool: Pool, *executors: PjrtExecutor) -> Campaig
         return recorded(store, [stream])
 
 
-def test_a_campaign_counts_the_first_module_of_a_batch(
+def test_a_campaign_counts_modules_while_they_are_there(
     pool: Pool, parity: PjrtExecutor, fast: PjrtExecutor, tmp_path: Path
 ) -> None:
     campaign = run(tmp_path / "one", PLAN, pool, parity, fast)
@@ -68,9 +68,18 @@ def test_a_campaign_counts_the_first_module_of_a_batch(
         tally.add_opcodes(parity.name, parity.opcodes(cases[:1]))
     assert (alone,) == tally.surveys([parity.name])
     assert alone.modules == 3
-    # a large module is asked for in the first of four batches
+    # large modules are asked for in the first of four batches
     assert large == Survey(fast.name, 1, dict.fromkeys(fast.opcodes(batches[0]), 1))
     assert len(large.opcodes) > 10
+
+
+def test_every_eighth_module_is_asked_for(pool: Pool, parity: PjrtExecutor, tmp_path: Path) -> None:
+    (survey,) = run(tmp_path / "eight", replace(PLAN, programs=10, batch=10), pool, parity).surveys
+    cases, tally = generate(5, 0, 10), Tally()
+    for number in (0, 8):
+        tally.add_opcodes(parity.name, parity.opcodes([cases[number]]))
+    assert (survey,) == tally.surveys([parity.name])
+    assert survey.modules == 2
 
 
 def test_shards_merge_and_counts_add(pool: Pool, parity: PjrtExecutor, tmp_path: Path) -> None:
