@@ -23,11 +23,12 @@ from markupsafe import Markup
 from fuzz.records import Campaign, Finding, ValueRow, save
 from oracle.verdict import Verdict, first_bad
 from reports import text
+from reports.environment import families
 from reports.matrix import BY_SLUG, STATES, blames, matrix
 from reports.mutants import mutant_rows
 from reports.opcodes import opcode_table
 from reports.plots import accuracy_plots
-from reports.summary import blamed, disagreements, executor_rows, in_agreement, outcome, plural, split
+from reports.summary import blamed, disagreements, executor_rows, in_agreement, is_variant, outcome, plural, split
 from tenferro_ref.files import write_atomically
 
 PHASES = ("generate", "lower", "compile", "execute", "compare", "check", "reduce", "report")
@@ -101,6 +102,7 @@ def render(campaign: Campaign, findings_url: str = "../docs/findings/") -> str:
     for card in cards:
         for key in blames(card.finding):
             anchors.setdefault(key, card.anchor)
+    plots = accuracy_plots(campaign.totals)
     page = _environment().get_template("index.html.j2")
     return page.render(
         campaign=campaign,
@@ -110,7 +112,9 @@ def render(campaign: Campaign, findings_url: str = "../docs/findings/") -> str:
         in_agreement=in_agreement(campaign),
         matrix=grid,
         states=STATES,
-        plots=accuracy_plots(campaign.totals),
+        plots=[plot for plot in plots if not is_variant(plot.executor)],
+        variants=[plot for plot in plots if is_variant(plot.executor)],
+        families=families(campaign.executors),
         new=cards[: len(new)],
         known=cards[len(new) :],
         anchors=anchors,
@@ -171,8 +175,16 @@ def _histograms(counts: dict[str, int]) -> dict[str, list[tuple[str, int]]]:
     groups: dict[str, list[tuple[str, int]]] = {}
     for key, n in counts.items():
         group, colon, name = key.partition(": ")
+        if group == "op":  # that is the matrix
+            continue
         groups.setdefault(group if colon else "counts", []).append((name if colon else key, n))
-    return groups
+    return {group: sorted(counts, key=lambda entry: _naturally(entry[0])) for group, counts in groups.items()}
+
+
+def _naturally(name: str) -> tuple[int, str]:
+    """`3-5` before `10-14`, numbers before words."""
+    digits = re.match(r"\d{1,9}", name)
+    return (int(digits[0]) if digits else 10**9, name)
 
 
 def _verdict_counts(verdicts: dict[str, int]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from fuzz.records import Campaign, Cell, Finding
 from oracle.verdict import Verdict
-from reports.summary import disagreements, executor_names, unexplained
+from reports.summary import disagreements, executor_names, peers_first, unexplained
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def matrix(campaign: Campaign) -> Matrix:
     """The matrix of a campaign; executors without any cell get no column."""
     cells = {(c.op, c.executor, c.dtype): c for c in campaign.cells}
     present = {c.executor for c in campaign.cells}
-    executors = tuple(e for e in executor_names(campaign) if e in present)
+    executors = peers_first(e for e in executor_names(campaign) if e in present)
     dtypes = tuple(_sorted((c.dtype for c in campaign.cells), _DTYPES))
     loose = {e for e in executors if unexplained(campaign, e)}
     blamed: dict[tuple[str, str, str], list[Finding]] = {}

@@ -110,7 +110,22 @@ class Blame:
 
     @property
     def ours(self) -> bool:
-        return self.executor.partition(":")[0].partition("-")[0] == "native"
+        return is_ours(self.executor)
+
+
+def is_ours(executor: str) -> bool:
+    """Whether it is the native executor, in whatever configuration."""
+    return executor.partition(":")[0].partition("-")[0] == "native"
+
+
+def is_variant(executor: str) -> bool:
+    """Whether it is the native executor in another configuration than the usual one."""
+    return is_ours(executor) and executor != "native"
+
+
+def peers_first(executors: Iterable[str]) -> tuple[str, ...]:
+    """The native executor, then everybody else, then the native one's other configurations; else in the given order."""
+    return tuple(sorted(executors, key=lambda name: (name != "native", is_variant(name))))
 
 
 def blamed(findings: Iterable[Finding]) -> tuple[Blame, ...]:

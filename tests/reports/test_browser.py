@@ -110,7 +110,7 @@ def test_only_rows_with_disagreements(report: Browser) -> None:
     )
     assert rows == ["Divide", "Maximum", "Log", "Scatter"]
     assert report.texts("#shown") == ["4 of 40 operations"]
-    report.script("document.querySelector('#controls [name=column][value=\"3\"]').click()")
+    report.script("document.querySelector('#controls [name=column][value=\"1\"]').click()")
     rows = report.script(
         "return [...document.querySelectorAll('tr.op')].filter(e => !e.hidden).map(e => e.dataset.row)"
     )

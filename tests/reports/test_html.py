@@ -237,6 +237,34 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         write_html(sample.empty(), tmp_path / "file")
 
 
+def test_what_lanes_of_a_plugin_share_is_said_once(pages: dict[str, Page]) -> None:
+    cards = {e.attrs["data-family"]: e.text for e in pages["rich"].select("section", data_family=None)}
+    assert list(cards) == ["native", sample.XLA, sample.OLD + "@parity", sample.NEW + "@parity"]
+    assert cards["native"].count("passes all") == 2  # they differ in that
+    assert cards[sample.XLA].count("sha256") == cards[sample.XLA].count("0.106") == 1
+    assert "(the plugin's own)" in cards[sample.XLA]
+    (environment,) = pages["rich"].select("section", id="environment")
+    assert "jax is not installed" in environment.text
+
+
+def test_counts_are_in_the_order_of_their_numbers() -> None:
+    generator = {f"instructions: {n}": 1 for n in ("10-14", "15-50", "3-5", "51 or more")} | {"op: Add F32": 3}
+    page = parse(render(replace(sample.clean(), generator=generator)))
+    (figure,) = page.select("figure", class_="histogram")  # ops are in the matrix
+    order = [figure.text.index(n) for n in ("3-5", "10-14", "15-50", "51 or more")]
+    assert order == sorted(order)
+
+
+def test_plots_of_the_native_executor_are_folded() -> None:
+    rich = sample.rich()
+    totals = [replace(t, widths=((1.0, 0.0),)) for t in rich.totals]
+    page = parse(render(replace(rich, totals=tuple(totals))))
+    (folded,) = (e for e in page.select("details", class_="more") if "2 other configurations" in e.text)
+    assert all(name.partition(":")[2] in folded.text for name in sample.NATIVE[1:])
+    figures = [f.attrs["data-executor"] for f in page.select("figure", class_="plot")]
+    assert figures == ["native", *sample.PLUGINS, *sample.NATIVE[1:]]
+
+
 def test_plots_show_who_has_widths(pages: dict[str, Page]) -> None:
     figures = pages["rich"].select("figure", class_="plot")
     assert [f.attrs["data-executor"] for f in figures] == list(sample.PLUGINS)
