@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import cache
 from math import prod
@@ -52,7 +52,7 @@ def describe(case: Case) -> dict[str, int]:
 
     Keys are "group: feature": "op: Add F32", "rank: 3", "extent: 0", "values: nan", ...
     """
-    return dict.fromkeys((*of_program(case.program), *of_inputs(case)), 1)
+    return dict.fromkeys((*of_program(case.program), *of_inputs([case])), 1)
 
 
 def of_program(program: GraphProgram) -> Iterator[str]:
@@ -66,10 +66,13 @@ def of_program(program: GraphProgram) -> Iterator[str]:
         yield from _instruction(program, i, ins)
 
 
-def of_inputs(case: Case) -> Iterator[str]:
-    """The features of the values; some may come twice."""
-    for array in case.inputs:
-        yield from _values(array)
+def of_inputs(cases: Sequence[Case]) -> dict[str, int]:
+    """The features of the values, each with how many of these input sets of one program have it."""
+    held: dict[str, NDArray[np.bool_]] = {}
+    for arrays in zip(*(case.inputs for case in cases), strict=True):
+        for name, places in _values(arrays):
+            held[name] = held[name] | places if name in held else places
+    return {f"values: {name}": int(np.count_nonzero(places)) for name, places in held.items() if places.any()}
 
 
 def _frame(program: GraphProgram) -> Iterator[str]:
@@ -217,24 +220,22 @@ def _indexing(operands: list[TensorType], op: Op) -> Iterator[str]:
         yield f"concatenate: {min(len(operands), 3)}{'+' if len(operands) > 2 else ''} operands"
 
 
-def _values(array: NDArray[Any]) -> Iterator[str]:
-    """The hostile values that an input holds."""
-    if not array.size or array.dtype.kind == "b":
+def _values(arrays: Sequence[NDArray[Any]]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """The hostile values of an input, and which of its sets hold them."""
+    rows = np.stack([array.ravel("F") for array in arrays])
+    if not rows.size or rows.dtype.kind == "b":
         return
-    if array.dtype.kind == "i":
-        info = np.iinfo(array.dtype)
-        if (array == info.min).any() or (array == info.max).any():
-            yield "values: extreme integer"
+    if rows.dtype.kind == "i":
+        info = np.iinfo(rows.dtype)
+        yield "extreme integer", ((rows == info.min) | (rows == info.max)).any(1)
         return
-    real = DType.of(array).real.numpy
-    bits = array.ravel("F").view(real).view(f"u{real.itemsize}")
-    magnitudes = bits & ~_sign(real)
-    found = np.bincount(np.searchsorted(_classes(real), magnitudes, "right"), minlength=len(_MAGNITUDES))
-    for name, count in zip(_MAGNITUDES, found.tolist(), strict=True):
-        if count and name:
-            yield f"values: {name}"
-    if found[0] and (bits == _sign(real)).any():
-        yield "values: -0"
+    real = DType.of(rows).real.numpy
+    bits = rows.view(real).view(f"u{real.itemsize}")
+    held = np.zeros((len(rows), len(_MAGNITUDES)), bool)
+    held[np.arange(len(rows))[:, np.newaxis], np.searchsorted(_classes(real), bits & ~_sign(real), "right")] = True
+    yield from ((name, column) for name, column in zip(_MAGNITUDES, held.T, strict=True) if name)
+    if held[:, 0].any():
+        yield "-0", (bits == _sign(real)).any(1)
 
 
 #: Classes of magnitudes, ascending; "" for what is of no interest.

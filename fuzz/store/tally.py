@@ -55,10 +55,11 @@ class Tally:
     widths: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
     _last: _Known | None = field(default=None, init=False, repr=False, compare=False)
 
-    def add_case(self, case: Case) -> None:
-        _, features, _ = self._known(case.program)
-        self.sums.update(features)
-        self.sums.update({("feature", name) for name in of_inputs(case)} - features)
+    def add_cases(self, cases: Sequence[Case]) -> None:
+        """Count input sets of one program."""
+        _, features, _ = self._known(cases[0].program)
+        self.sums.update(dict.fromkeys(features, len(cases)))
+        self.sums.update({("feature", name): count for name, count in of_inputs(cases).items()})
 
     def _known(self, program: GraphProgram) -> _Known:
         """What is the same for all input sets of a program, which come in a row."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
 from pathlib import Path
 
@@ -9,12 +10,14 @@ import numpy as np
 import pytest
 
 from fuzz.campaign import Worksite, begin, check_generator, work
+from fuzz.describe import describe
 from fuzz.generate import generate
 from fuzz.redraw import batch_of, input_sets_of
 from fuzz.store import Plan, Store
 from fuzz.store.audit import audit
 from fuzz.store.store import campaign_key
-from oracle.case import Case
+from fuzz.store.tally import Tally
+from oracle.case import Case, by_program
 from oracle.executors import NativeExecutor, Pool, Selection, native_variants
 from tenferro_ref.cli import main
 from tenferro_ref.dtype import DType
@@ -56,6 +59,16 @@ def test_integers_are_kept_in_another_order_and_fractions_change() -> None:
     assert any(s.inputs[0].tolist() != list(range(8)) for s in sets)
     assert any(not np.array_equal(np.sort(s.inputs[1]), case.inputs[1]) for s in sets)
     assert all(s.inputs[1].flags.f_contiguous and s.inputs[1].dtype == np.float32 for s in sets)
+
+
+def test_features_are_counted_for_each_set() -> None:
+    cases, tally, expected = batch_of(5, 0, 96, 8), Tally(), Counter[str]()
+    for places in by_program(cases):
+        tally.add_cases([cases[i] for i in places])
+    for case in cases:
+        expected.update(describe(case))
+    assert tally.part("feature") == dict(sorted(expected.items()))
+    assert any(key.startswith("values: ") for key in expected)
 
 
 def test_programs_without_inputs_have_one_set() -> None:

@@ -62,7 +62,7 @@ def run_batch(store: Store, stream: Stream, bad: tuple[int, ...] = (), owner: st
         store.put_programs(job, cases)
     tally, doubts = Tally(), []
     for number, case in enumerate(cases):
-        tally.add_case(case)
+        tally.add_cases([case])
         for name in stream.available:
             verdict = Verdict.MISMATCH if name == "other" and number in bad else Verdict.PASS
             tally.add_answer(case, answer(name, verdict))
@@ -276,7 +276,7 @@ class TestBatches:
             assert job
             cases = cases_of(PLAN, job)
             tally = Tally()
-            tally.add_case(cases[0])
+            tally.add_cases([cases[0]])
             with pytest.raises(Internal):
                 store.seal(job, "somebody else", cases, tally, [])
             store.seal(job, "w", cases, tally, [])
@@ -335,7 +335,7 @@ class TestTally:
             for number in range(3):
                 part = Tally()
                 for case in generate(PLAN.seed, number, 4):
-                    part.add_case(case)
+                    part.add_cases([case])
                     part.add_answer(case, answer("native"))
                 part.blame("Add(Multiply)", "F32", "native", Verdict.CRASH)
                 job = store.claim(stream.id, "w")
