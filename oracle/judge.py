@@ -176,7 +176,8 @@ def prepare(references: Sequence[Reference]) -> None:
 def _enclose(results: Mapping[Reference, tuple[Array, ...]]) -> None:
     """Enclose input sets of a program, and compare the native results."""
     references = list(results)
-    size = sets_at_once(live(references[0].case.program)) if len(references) > 1 else 1
+    first = references[0].case
+    size = sets_at_once(live(first.program), first.shapes) if len(references) > 1 else 1
     for start in range(0, len(references), size):
         part = references[start : start + size]
         if len(part) == 1:

@@ -19,6 +19,7 @@ from oracle.enclosure.moves import concatenated
 from oracle.enclosure.rule import Context, Rule
 from oracle.enclosure.sums import SORTED
 from oracle.enclosure.value import Enclosure, Terms, Unrounded, admit_flush, point
+from tenferro_ref.dims import evaluate, expr_of
 from tenferro_ref.errors import Internal, UnsupportedOp
 from tenferro_ref.ops import (
     BroadcastInDim,
@@ -38,7 +39,7 @@ from tenferro_ref.ops import (
     TensorType,
     Transpose,
 )
-from tenferro_ref.program import GraphProgram
+from tenferro_ref.program import GraphProgram, infer_types
 from tenferro_ref.tensor import Array
 
 #: Enclosed set by set: the extents or places of all that they give depend on values, or the rule looks at all of an operand.
@@ -97,26 +98,25 @@ def enclose_stacked(
     return [values[s].plain() if s not in shared else _repeated(values[s].plain(), n) for s in program.output_slots]
 
 
-def sets_at_once(program: GraphProgram) -> int:
-    """How many input sets may be enclosed at once, so that no bound is less close than it is for each alone.
+def sets_at_once(program: GraphProgram, shapes: Sequence[tuple[int, ...]]) -> int:
+    """How many input sets of these shapes may be enclosed at once, so that no bound is less close than for each alone.
 
     The rule of sums counts partial sums one by one up to so many terms.
     """
+    types = tuple(t.with_shape(shape) for t, shape in zip(program.input_types, shapes, strict=True))
+    sizes = {slot: _extents(t) for slot, t in infer_types(replace(program, input_types=types)).items()}
     largest = 1
     for ins in program.instructions:
-        operands = [program.slot_types[s] for s in ins.input_slots]
-        if operands and not all(t.is_static for t in operands):
-            return 1
-        largest = max([largest, *(prod(_extents(t)) for t in operands)])
+        largest = max([largest, *(prod(sizes[slot]) for slot in ins.input_slots)])
         if isinstance(ins.op, DotGeneral):
-            (result,) = (program.slot_types[s] for s in ins.output_slots)
-            contracted = [_extents(operands[0])[axis] for axis in ins.op.lhs_contracting_dims]
-            largest = max(largest, prod(_extents(result)) * prod(contracted))
+            contracted = [sizes[ins.input_slots[0]][axis] for axis in ins.op.lhs_contracting_dims]
+            largest = max(largest, prod(sizes[ins.output_slots[0]]) * prod(contracted))
     return max(1, SORTED // largest)
 
 
 def _extents(type_: TensorType) -> list[int]:
-    return [int(str(e)) for e in type_.shape]
+    """Extents, or what values bound them by."""
+    return [evaluate(expr_of(extent), ()) for extent in type_.shape]
 
 
 def _stacked(op: Op, c: Context, rule: Rule, operands: Sequence[Enclosure], n: int) -> Enclosure:

@@ -95,9 +95,15 @@ def test_many_terms_are_not_stacked() -> None:
     def at_once(n: int, *, product: bool) -> int:
         b = GraphBuilder()
         x = b.input("F32", (n, n))
-        return sets_at_once(b.build(x @ x if product else x + x))
+        return sets_at_once(b.build(x @ x if product else x + x), [(n, n)])
 
     assert (at_once(8, product=False), at_once(8, product=True), at_once(64, product=True)) == (512, 64, 1)
+
+
+def test_symbolic_programs_are_stacked_as_large_as_their_inputs_are() -> None:
+    b = GraphBuilder()
+    program = b.build(b.input("F32", ("n", "n")).sum(0))
+    assert [sets_at_once(program, [(n, n)]) for n in (8, 64, 512)] == [512, 8, 1]
 
 
 def test_sets_that_are_remembered_differently_are_not_put_together() -> None:
