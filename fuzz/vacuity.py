@@ -40,10 +40,12 @@ def _short(campaign: Campaign, floor: Floor) -> Iterator[str]:
     ran = {t.executor: t for t in campaign.totals if _answered(t)}
     if not ran:
         yield "no executor answered a single program"
-    absent = {i.name: i.reason for i in campaign.executors if not i.available}
+    reasons = {i.name: "it answered no program" if i.available else i.reason for i in campaign.executors}
     for pattern in floor.executors:
         if not any(fnmatchcase(name, pattern) for name in ran):
-            why = next((reason for name, reason in absent.items() if fnmatchcase(name, pattern)), "it was not selected")
+            why = next(
+                (reason for name, reason in reasons.items() if fnmatchcase(name, pattern)), "it was not selected"
+            )
             yield f"executor {pattern} took no part: {why}"
     for name, totals in ran.items():
         if totals.decided < floor.decided * totals.elements or not totals.elements:
