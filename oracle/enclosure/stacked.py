@@ -193,8 +193,8 @@ class _Different(Exception):
 def _joined(sets: Sequence[Any]) -> Any:
     """Arrays along a last axis, and records of arrays field by field; whatever else they hold must be the same."""
     first = sets[0]
-    if isinstance(first, np.ndarray):
-        if not all(isinstance(x, np.ndarray) and x.shape == first.shape for x in sets):
+    if isinstance(first, np.ndarray | np.generic):  # a reduction to rank 0 may give a scalar
+        if not all(isinstance(x, np.ndarray | np.generic) and x.shape == first.shape for x in sets):
             raise _Different
         return np.stack(sets, -1)
     if any(type(x) is not type(first) for x in sets):
