@@ -67,7 +67,7 @@ class Directed:
     error: str = ""
 
 
-def _case(
+def case_of(
     trace: Callable[..., Value | tuple[Value, ...]],
     *inputs: object,
     shapes: tuple[tuple[int | str, ...], ...] | None = None,
@@ -86,12 +86,12 @@ def _numbers(*shape: int) -> Array:
     return np.asarray(np.tan(np.arange(1, math.prod(shape) + 1) * 1.3)).reshape(shape)
 
 
-def _apply(op: Any, *operands: Value) -> Value:
+def apply(op: Any, *operands: Value) -> Value:
     return operands[0].builder.apply(op, *operands)
 
 
-def _spread(x: Value, *shape: int, dims: tuple[int, ...]) -> Value:
-    return _apply(BroadcastInDim(shape, dims), x)
+def spread(x: Value, *shape: Any, dims: tuple[int, ...]) -> Value:
+    return apply(BroadcastInDim(shape, dims), x)
 
 
 def _limits() -> Iterator[Directed]:
@@ -99,66 +99,66 @@ def _limits() -> Iterator[Directed]:
     edge = np.array([2.0**31, -(2.0**31), 2.0**31 - 1, -(2.0**31) - 1, 2.0**63, -(2.0**63)])
     for to in (DType.I32, DType.I64):
         for values in (edge, edge.astype(np.float32)):
-            yield Directed("conversion at the limits", _case(lambda x, to=to: _apply(Convert(to), x), values))
+            yield Directed("conversion at the limits", case_of(lambda x, to=to: apply(Convert(to), x), values))
     line = _numbers(3)
     for dtype, index, error in (
         (np.float64, 2.0**24 + 1, ""), (np.float64, 2.0**53, ""), (np.float32, 2.0**24, ""),
         (np.float32, 2.0**24 + 2, "InvalidArgument"), (np.float64, 2.0**53 + 2, "InvalidArgument"),
         (np.float32, 0.5, "InvalidArgument"),
     ):  # fmt: skip
-        case = _case(lambda x, i: _apply(DynamicSlice((2,)), x, i), line, np.array([index], dtype))
+        case = case_of(lambda x, i: apply(DynamicSlice((2,)), x, i), line, np.array([index], dtype))
         yield Directed("float indices at the limit of what is exact", case, error)
     roots = np.array([-np.inf, -0.0, 2.0])
     for x, y in ((roots, np.float64(0.5)), (np.float64(-np.inf), np.float64(0.5)), (roots[:1], np.array([0.5])),
                  (np.float64(-np.inf), np.array([0.5]))):  # fmt: skip
-        yield Directed("a root as a power", _case(lambda x, y: _apply(Pow(), x, y), x, y))
+        yield Directed("a root as a power", case_of(lambda x, y: apply(Pow(), x, y), x, y))
     for base, exponent, error in ((3, -1, "InvalidArgument"), (3, 0, ""), (0, 0, "")):
-        case = _case(lambda x, y: _apply(Pow(), x, y), np.array([base], np.int32), np.array([exponent], np.int32))
+        case = case_of(lambda x, y: apply(Pow(), x, y), np.array([base], np.int32), np.array([exponent], np.int32))
         yield Directed("integer powers of one element", case, error)
-    case = _case(lambda x, y: _apply(Divide(), x, y), np.array([3]), np.array([0]))
+    case = case_of(lambda x, y: apply(Divide(), x, y), np.array([3]), np.array([0]))
     yield Directed("integer division of one element by zero", case, "InvalidArgument")
     signs = np.array([-3, -1, 1, 2, 0], np.int64)
-    case = _case(lambda x, y: _apply(Pow(), x, y), signs, np.array([-3, -2, -1, 2, 1]), policy=STABLEHLO)
+    case = case_of(lambda x, y: apply(Pow(), x, y), signs, np.array([-3, -2, -1, 2, 1]), policy=STABLEHLO)
     yield Directed("integer powers of negative exponent", case)
     for op in (ReduceMax, ReduceMin):
         for nothing in (np.zeros((2, 0)), np.zeros((2, 0), np.float32), np.zeros((2, 0), np.int32)):
-            case = _case(lambda x, op=op: _apply(op((1,)), x), nothing, policy=STABLEHLO)
+            case = case_of(lambda x, op=op: apply(op((1,)), x), nothing, policy=STABLEHLO)
             yield Directed("an extremum of nothing", case)
 
 
 def _ones() -> Iterator[Directed]:
     """Extents of one and windows that overlap."""
     for op, k, shape in ((Tril, -1, (1, 1)), (Triu, 1, (1, 1)), (Tril, -1, (1, 1, 1)), (Tril, 0, (1, 1))):
-        case = _case(lambda x, op=op, k=k: _apply(op(k), x), np.full(shape, 5.0))
+        case = case_of(lambda x, op=op, k=k: apply(op(k), x), np.full(shape, 5.0))
         yield Directed("a triangle of one element", case)
     one = np.array([3.0])
-    case = _case(
-        lambda x, i, u: _apply(Scatter((0,), (), (0,), 1), x, i, u), one, np.zeros((2, 1), np.int64), _numbers(1, 2)
+    case = case_of(
+        lambda x, i, u: apply(Scatter((0,), (), (0,), 1), x, i, u), one, np.zeros((2, 1), np.int64), _numbers(1, 2)
     )
     yield Directed("a scatter into one element", case)
     starts = np.array([[0], [1], [2], [1]])
     for update_dims, updates in (((1,), _numbers(4, 6)), ((0,), _numbers(6, 4))):
-        case = _case(
-            lambda x, i, u, d=update_dims: _apply(Scatter(d, (), (0,), 1), x, i, u), _numbers(8), starts, updates
+        case = case_of(
+            lambda x, i, u, d=update_dims: apply(Scatter(d, (), (0,), 1), x, i, u), _numbers(8), starts, updates
         )
         yield Directed("a scatter of windows that overlap in part", case)
     places = np.array([[[0], [3]], [[1], [5]], [[3], [0]]])
     for policy in (ENGINE, STABLEHLO):
         for update_dims, updates in (((2,), _numbers(3, 2, 6)), ((0,), _numbers(6, 3, 2)), ((1,), _numbers(3, 6, 2))):
-            case = _case(
-                lambda x, i, u, d=update_dims: _apply(Scatter(d, (0,), (0,), 2), x, i, u),
+            case = case_of(
+                lambda x, i, u, d=update_dims: apply(Scatter(d, (0,), (0,), 2), x, i, u),
                 _numbers(4, 6), places, updates, policy=policy,
             )  # fmt: skip
             yield Directed("a scatter of rows, one beyond the end", case)
     for reduce in (ReduceSum, ReduceMax):
-        case = _case(lambda x, op=reduce: _apply(op((1,)), x), np.zeros((2, 0, 3)), policy=STABLEHLO)
+        case = case_of(lambda x, op=reduce: apply(op((1,)), x), np.zeros((2, 0, 3)), policy=STABLEHLO)
         yield Directed("a matrix of reductions of nothing", case)
     for sizes in ((2, 3), (1, 3), (2, 2)):
-        case = _case(
-            lambda x, i, s=sizes: _apply(Gather((1, 2), (), (0,), 1, s), x, i), _numbers(4, 3), np.array([[0], [3]])
+        case = case_of(
+            lambda x, i, s=sizes: apply(Gather((1, 2), (), (0,), 1, s), x, i), _numbers(4, 3), np.array([[0], [3]])
         )
         yield Directed("a gather of rows", case)
-    case = _case(lambda x: _spread(x, 3, 3, dims=(1, 0)), _numbers(3, 3))
+    case = case_of(lambda x: spread(x, 3, 3, dims=(1, 0)), _numbers(3, 3))
     yield Directed("a broadcast that only transposes", case)
 
 
@@ -168,23 +168,23 @@ def _runs() -> Iterator[Directed]:
 
     def triplet(swapped: bool, read: bool, kept: bool, behind: bool) -> Callable[..., tuple[Value, ...]]:
         def trace(x: Value, y: Value, z: Value) -> tuple[Value, ...]:
-            left, right = _spread(x, 2, 3, dims=(1,)), _spread(y, 2, 3, dims=(0,))
-            product = _apply(Multiply(), *((right, left) if swapped else (left, right)))
+            left, right = spread(x, 2, 3, dims=(1,)), spread(y, 2, 3, dims=(0,))
+            product = apply(Multiply(), *((right, left) if swapped else (left, right)))
             outputs = [product, left] if kept else [product]
-            outputs += [_apply(Negate(), left)] if read else []
-            outputs += [_apply(Exp(), z)] if behind else []
+            outputs += [apply(Negate(), left)] if read else []
+            outputs += [apply(Exp(), z)] if behind else []
             return tuple(outputs)
 
         return trace
 
     def pair(first: bool, read: bool, kept: bool, behind: bool) -> Callable[..., tuple[Value, ...]]:
         def trace(x: Value, y: Value, z: Value) -> tuple[Value, ...]:
-            whole = _apply(Negate(), _spread(y, 2, 3, dims=(0,)))
-            left = _spread(x, 2, 3, dims=(1,))
-            product = _apply(Multiply(), *((left, whole) if first else (whole, left)))
+            whole = apply(Negate(), spread(y, 2, 3, dims=(0,)))
+            left = spread(x, 2, 3, dims=(1,))
+            product = apply(Multiply(), *((left, whole) if first else (whole, left)))
             outputs = [product, left] if kept else [product]
-            outputs += [_apply(Negate(), left)] if read else []
-            outputs += [_apply(Exp(), z)] if behind else []
+            outputs += [apply(Negate(), left)] if read else []
+            outputs += [apply(Exp(), z)] if behind else []
             return tuple(outputs)
 
         return trace
@@ -192,33 +192,33 @@ def _runs() -> Iterator[Directed]:
     for make in (triplet, pair):
         for flags in range(16):
             which = tuple(bool(flags >> i & 1) for i in range(4))
-            yield Directed("a product of broadcasts", _case(make(*which), row, column, other))
+            yield Directed("a product of broadcasts", case_of(make(*which), row, column, other))
 
     def beside(x: Value, y: Value) -> tuple[Value, ...]:
         """The Multiply reads another value than the broadcast before it."""
-        squared = _apply(Multiply(), x, x)
-        wide = _spread(y, 2, 3, dims=(0,))
-        return wide, _apply(Multiply(), squared, squared)
+        squared = apply(Multiply(), x, x)
+        wide = spread(y, 2, 3, dims=(0,))
+        return wide, apply(Multiply(), squared, squared)
 
-    yield Directed("a product beside a broadcast", _case(beside, row, column))
+    yield Directed("a product beside a broadcast", case_of(beside, row, column))
 
     def shapes(x: Value, y: Value) -> tuple[Value, ...]:
-        return _apply(Exp(), _apply(Negate(), x)), _apply(Exp(), _apply(Negate(), y))
+        return apply(Exp(), apply(Negate(), x)), apply(Exp(), apply(Negate(), y))
 
-    yield Directed("a fused run of two shapes", _case(shapes, row, other))
-    yield Directed("a fused run of two dtypes", _case(shapes, row, row.astype(np.float32)))
+    yield Directed("a fused run of two shapes", case_of(shapes, row, other))
+    yield Directed("a fused run of two dtypes", case_of(shapes, row, row.astype(np.float32)))
 
     def long(x: Value, y: Value) -> Value:
         """Several scratch blocks alive at once."""
-        parts = [_apply(op, v) for op in (Exp(), Negate()) for v in (x, y)]
-        products = [_apply(Multiply(), a, b) for a in parts[:2] for b in parts[2:]]
+        parts = [apply(op, v) for op in (Exp(), Negate()) for v in (x, y)]
+        products = [apply(Multiply(), a, b) for a in parts[:2] for b in parts[2:]]
         total = products[0]
         for part in (*products[1:], *parts):
-            total = _apply(Add(), total, part)
+            total = apply(Add(), total, part)
         return total
 
     for count in (1, 4, 5, 6, 9, 10, 11, 12):
-        yield Directed("a long fused run", _case(long, _numbers(count), _numbers(count) + 1))
+        yield Directed("a long fused run", case_of(long, _numbers(count), _numbers(count) + 1))
 
 
 def _symbols() -> Iterator[Directed]:
@@ -235,36 +235,38 @@ def _symbols() -> Iterator[Directed]:
         (DotGeneral((1,), (0,), (), ()), a, _numbers(3, 2), (a.shape, (3, 2))),
         (DotGeneral((1,), (0,), (), ()), _numbers(2, 3), b, ((2, 3), b.shape)),
     ):
-        case = _case(lambda x, y, op=op: _apply(op, x, y), x, y, shapes=shapes)
+        case = case_of(lambda x, y, op=op: apply(op, x, y), x, y, shapes=shapes)
         yield Directed("a contraction of symbolic extents", case)
+    case = case_of(lambda x: apply(Transpose((1, 0)), x), a[0], shapes=(("i", "j"),))
+    yield Directed("a symbolic transposition", case)
     for shape in (("i", "j", "k"), (2, "j", 4)):
-        case = _case(lambda x: _apply(Transpose((2, 0, 1)), _apply(Negate(), x)), a, shapes=(shape,))
+        case = case_of(lambda x: apply(Transpose((2, 0, 1)), apply(Negate(), x)), a, shapes=(shape,))
         yield Directed("a symbolic chain", case)
 
     def product(x: Value, y: Value) -> Value:
         shape = (InputDim(1, 0), InputDim(2, 0))
-        return _apply(Multiply(), *(_apply(BroadcastInDim(shape, (i,)), v, x, y) for i, v in enumerate((x, y))))
+        return apply(Multiply(), *(apply(BroadcastInDim(shape, (i,)), v, x, y) for i, v in enumerate((x, y))))
 
     def uneven(x: Value, y: Value, scalar: Value) -> Value:
-        return _apply(Multiply(), _apply(BroadcastInDim((InputDim(1, 0),), ()), scalar, x), y)
+        return apply(Multiply(), apply(BroadcastInDim((InputDim(1, 0),), ()), scalar, x), y)
 
     for count, error in ((4, ""), (3, "ShapeMismatch")):
-        case = _case(uneven, a[0, 0], _numbers(count), np.float64(2), shapes=(("i",), ("j",), ()))
+        case = case_of(uneven, a[0, 0], _numbers(count), np.float64(2), shapes=(("i",), ("j",), ()))
         yield Directed("a product of symbolic extents that differ or do not", case, error)
 
     def flat(x: Value) -> Value:
-        return _apply(Reshape((DimOp("mul", InputDim(0, 0), InputDim(0, 1)),)), _apply(Exp(), x))
+        return apply(Reshape((DimOp("mul", InputDim(0, 0), InputDim(0, 1)),)), apply(Exp(), x))
 
-    yield Directed("a symbolic product of broadcasts", _case(product, a[0, 0], b[0, 0], shapes=(("i",), ("j",))))
-    yield Directed("a symbolic product of broadcasts", _case(product, a[0, 0], b[0, 0], shapes=((4,), ("j",))))
-    yield Directed("a symbolic reshape", _case(flat, a[0], shapes=(("i", "j"),)))
+    yield Directed("a symbolic product of broadcasts", case_of(product, a[0, 0], b[0, 0], shapes=(("i",), ("j",))))
+    yield Directed("a symbolic product of broadcasts", case_of(product, a[0, 0], b[0, 0], shapes=((4,), ("j",))))
+    yield Directed("a symbolic reshape", case_of(flat, a[0], shapes=(("i", "j"),)))
     for equation, operands, shapes in (
         ("ij,jk->ik", (a[0], _numbers(4, 2)), (("i", "j"), ("j", "k"))),
         ("ij,jk->ik", (a[0], _numbers(4, 2)), (("i", "j"), (4, "k"))),
         ("ij,jk->ik", (a[0], _numbers(4, 2)), ((3, 4), ("l", "k"))),
         ("ij,ij->ji", (a[0], a[1]), (("i", 4), (3, "j"))),
     ):
-        yield Directed("einsum over symbols", _case(lambda *v, e=equation: einsum(e, *v), *operands, shapes=shapes))
+        yield Directed("einsum over symbols", case_of(lambda *v, e=equation: einsum(e, *v), *operands, shapes=shapes))
 
 
 def _einsums() -> Iterator[Directed]:
@@ -274,33 +276,43 @@ def _einsums() -> Iterator[Directed]:
         ("βδ,δλ->βλ", m[:2]), ("éà,àü->üé", m[:2]), ("zy,yx->xz", m[:2]), ("ij,jk,ki->", m), ("ij,jk,kl->il", m),
         ("ij,jk,kl,jm->lm", [*m, m[1]]), ("ii->i", [_numbers(3, 3)]), ("i,j,k->kij", [v[0] for v in m]),
     ):  # fmt: skip
-        yield Directed("einsum", _case(lambda *v, e=equation: einsum(e, *v), *operands))
+        yield Directed("einsum", case_of(lambda *v, e=equation: einsum(e, *v), *operands))
 
 
 def _specials() -> Iterator[Directed]:
     """Every special value against every other, known and as an interval."""
     for dtype in (np.float64, np.float32):
         info = np.finfo(dtype)
-        values = np.array([0.0, -0.0, 1.0, -3.0, np.inf, -np.inf, np.nan, info.smallest_subnormal, -info.max], dtype)
+        values = np.array([0.0, -0.0, 1.0, -3.0, np.inf, -np.inf, np.nan, info.smallest_subnormal, info.smallest_normal, -info.max],
+                          dtype)  # fmt: skip
         x, y = (np.asfortranarray(a) for a in np.meshgrid(values, values))
         for op in (Add(), Multiply(), Divide(), Maximum(), Minimum(), *map(Compare, CompareDir)):
 
             def both(x: Value, y: Value, op: Op = op) -> tuple[Value, ...]:
                 pairs = (
                     (x, y),
-                    (_apply(Exp(), x), y),
-                    (_apply(Exp(), x), _apply(Log(), y)),
-                    (_apply(Sin(), x), _apply(Exp(), y)),
+                    (apply(Exp(), x), y),
+                    (apply(Exp(), x), apply(Log(), y)),
+                    (apply(Sin(), x), apply(Exp(), y)),
                 )
-                return tuple(_apply(op, *pair) for pair in pairs)
+                return tuple(apply(op, *pair) for pair in pairs)
 
-            yield Directed("pairs of special values", _case(both, x, y))
+            yield Directed("pairs of special values", case_of(both, x, y))
+
+            def anywhere(x: Value, y: Value, op: Op = op) -> tuple[Value, ...]:
+                """A sum that may overflow on the way is anything."""
+                whole = apply(ReduceSum((0,)), y)
+                return apply(op, whole, x), apply(op, x, whole), whole
+
+            large = np.array([info.max, info.max, -info.max, -info.max], dtype)
+            spread_out = np.broadcast_to(large[:, np.newaxis], (4, values.size)).copy("F")
+            yield Directed("what may be anything, and special values", case_of(anywhere, values, spread_out))
 
         def alone(x: Value) -> tuple[Value, ...]:
-            sources = x, _apply(Exp(), x), _apply(Sin(), x), _apply(Log(), x)
-            return tuple(_apply(op, v) for v in sources for op in (Negate(), Abs(), Sign(), Sqrt()))
+            sources = x, apply(Exp(), x), apply(Sin(), x), apply(Log(), x)
+            return tuple(apply(op, v) for v in sources for op in (Negate(), Abs(), Sign(), Sqrt()))
 
-        yield Directed("special values", _case(alone, values))
+        yield Directed("special values", case_of(alone, values))
 
 
 @cache
@@ -328,4 +340,4 @@ def refused(case: Case) -> str:
     return ""
 
 
-__all__ = ["Directed", "directed", "refused"]
+__all__ = ["Array", "Directed", "apply", "case_of", "directed", "refused", "spread"]

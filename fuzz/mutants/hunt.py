@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -12,10 +12,12 @@ from typing import Any
 
 from fuzz.mutants.catalogue import BY_NAME, Mutant
 from fuzz.mutants.directed import refused
-from fuzz.mutants.looks import CRASHES, JUDGED, SIMPLIFIED, SMALL, fresh, limited, look, watch
+from fuzz.mutants.freedoms import taken
+from fuzz.mutants.looks import CRASHES, JUDGED, SECONDS, SIMPLIFIED, SMALL, fresh, limited, look, watch
 from fuzz.mutants.programs import Item, programs
 from fuzz.mutants.promises import again, comparison, enclosed, layout, passes, verdicts
 from fuzz.mutants.rewrite import Site, patched, prepare
+from fuzz.mutants.transfers import transfers
 from fuzz.mutants.witnesses import Reloaded, Standard, ownership, segmentation, tropical
 from fuzz.reduce import reduce_case
 from fuzz.triage import evaluate_all
@@ -40,10 +42,14 @@ _REASONS: dict[str, Callable[[Case], str]] = {
     "comparison": comparison,
     "verdicts": verdicts,
     "enclosed": enclosed,
+    "freedoms": taken,
     "again": again,
+    "transfers": transfers,
 }
 #: Programs that are compiled alone before modules hold many.
 _ALONE = 8
+#: Seconds for a plugin, whose process may have to start first.
+_PATIENCE = 60.0
 _PLANTED = frozenset(e.name for e in JUDGED)
 
 
@@ -139,12 +145,11 @@ class Hunter:
         known, kind = programs(self.seed, mutant.place), watch(mutant.place)
         names = self.executors or kind.witnesses
         codes = None if mutant.site is None or kind.look is None else prepare(mutant.site).codes
-        here = nullcontext if mutant.in_worker else mutant.patch
         entered = changed = 0
 
         def evidence(name: str, case: Case) -> str:
             """The reason of a disagreement that is there with the fault and not without."""
-            with here():
+            with mutant.patch():
                 reason = self._reason(pool, name, case)
             return reason if reason and not self._reason(self.sane, name, case) else ""
 
@@ -153,7 +158,7 @@ class Hunter:
             if not chunk:
                 break
             items = [i for i in chunk if codes is None or not codes.isdisjoint(i.entered)]
-            with here():
+            with mutant.patch():
                 suspects = [i for i in items if kind.look is None or look(kind, i.case) != i.look]
                 # one module for all that is left, once single programs have shown nothing
                 together = [n for n in names if n.startswith("pjrt")] if changed > _ALONE else []
@@ -188,7 +193,7 @@ class Hunter:
         """What a witness has to say against a case, "" for nothing."""
         case = fresh(case)
         try:
-            with limited():
+            with limited(_PATIENCE if name.startswith("pjrt") else SECONDS):
                 if name in _REASONS:
                     return _REASONS[name](case)
                 answer = judge(_executor(pool, name), Reference(case, NativeExecutor()))

@@ -230,7 +230,7 @@ def watch(place: str) -> Watch:
     if place == "layout":
         return Watch(_layout, (*WAYS, "layout"))
     if place == "transfer":
-        return Watch(None, (_PLUGIN,))
+        return Watch(None, ("transfers", _PLUGIN))
     if place == "loader":
         return Watch(_loaded, reloaded)
     if place == "extensions":
@@ -241,7 +241,11 @@ def watch(place: str) -> Watch:
         return Watch(_comparison, (*RIGHT, *(e.name for e in JUDGED), "verdicts", "comparison"), (small,))
     if place == "enclosure":
         real = dataclasses.replace(small, dtypes=(DType.F32, DType.F64, DType.I32), max_instructions=12)
-        return Watch(_enclosure, ("enclosed", *RIGHT, _PLUGIN, *(e.name for e in JUDGED)), (real, DEFAULT, real, real))
+        return Watch(
+            _enclosure,
+            ("enclosed", "freedoms", *RIGHT, _PLUGIN, *(e.name for e in JUDGED)),
+            (real, DEFAULT, real, real),
+        )
     if place == "segmentation":
         return Watch(_segments, (*WAYS, "segmentation"))
     if place in ("reclaim", "program"):
@@ -276,4 +280,4 @@ def fresh(case: Case) -> Case:
     return Case(dataclasses.replace(case.program), case.inputs)
 
 
-__all__ = ["CRASHES", "JUDGED", "SIMPLIFIED", "SMALL", "Watch", "fresh", "limited", "look", "watch"]
+__all__ = ["CRASHES", "JUDGED", "SECONDS", "SIMPLIFIED", "SMALL", "Watch", "fresh", "limited", "look", "watch"]

@@ -16,6 +16,7 @@ from typing import Any
 
 from fuzz.generate import generate
 from fuzz.mutants.directed import directed
+from fuzz.mutants.freedoms import freedoms
 from fuzz.mutants.looks import Watch, look, watch
 from fuzz.mutants.rewrite import lru_caches
 from oracle.case import Case
@@ -91,14 +92,15 @@ class Programs:
         """The next programs; no fault may be there while they are made."""
         while len(self._chunks) <= number:
             made = len(self._chunks)
-            cases = (
-                [d.case for d in directed()]
-                if made == BEFORE_DIRECTED
-                else self._generated(made - (made > BEFORE_DIRECTED))
-            )
+            cases = self.by_hand() if made == BEFORE_DIRECTED else self._generated(made - (made > BEFORE_DIRECTED))
             first = 1 + sum(map(len, self._chunks))
             self._chunks.append([self._item(first + i, case) for i, case in enumerate(cases)])
         return self._chunks[number]
+
+    def by_hand(self) -> list[Case]:
+        """The programs that nobody generated."""
+        free = freedoms() if "freedoms" in self.watch.witnesses else ()
+        return [*(d.case for d in directed()), *(f.case for f in free)]
 
     def _generated(self, batch: int) -> list[Case]:
         config = self.watch.configs[batch % len(self.watch.configs)]

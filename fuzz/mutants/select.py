@@ -59,12 +59,10 @@ SHARES = {
     "oracle.enclosure.arithmetic": 14,
     "oracle.enclosure.value": 6,
 }
-#: Functions that no value and no verdict depends on: they make words and plots, or decide on errors alone. And the freedoms
-#: that the model of XLA has beyond IEEE: how far they go is measured on plugins, and no definition says it.
+#: Functions that no value and no verdict depends on: they make words (the first line), or decide on errors alone.
 LEFT_OUT = frozenset({
-    "_width", "_sample", "_words", "_kind", "_bit_kind", "interval_words", "show_spec", "check_inputs", "verify",
-    "accumulated", "admit_flush", "merge_products", "shared", "widen", "_exactly", "_fused", "_regrouped_product",
-    "_unrounded_product",
+    "_width", "_sample", "_words", "_kind", "_bit_kind", "interval_words", "show_spec",
+    "check_inputs", "verify", "dtype_of_element",
 })  # fmt: skip
 #: What a reason says where the change only made Python raise.
 _RAISING = ("raises", "in the native executor:")

@@ -349,7 +349,7 @@ def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     """Any order: relative error, an absolute one where a partial product may underflow; none where one may overflow."""
     if not op.axes:
         return x
-    x = x.map(flattened(op.axes, len(x.shape))).plain()
+    x = x.map(flattened(op.axes, len(x.shape)))
     n = x.shape[-1]
     if not c.dtype.is_float:
         return _integer_product(c.dtype, x)
@@ -428,12 +428,14 @@ def _reduce_extremum(op: ReduceMax | ReduceMin, c: Context, x: Enclosure) -> Enc
     largest = isinstance(op, ReduceMax)
     pick = np.maximum if largest else np.minimum
     was_point = x.is_point
-    x = x.map(flattened(op.axes, len(x.shape))).plain()
+    x = x.map(flattened(op.axes, len(x.shape)))
     if not c.dtype.is_float:
         least, greatest = INT_RANGE[c.dtype]
         first = least if largest else greatest
         lo = pick.reduce(x.lo, -1, initial=first)
         return exact(c.dtype, lo, lo if was_point else pick.reduce(x.hi, -1, initial=first))
+    if x.shape[-1] == 1:  # as a product before it, unrounded
+        return x.map(lambda a: a[..., 0])
     start = -np.inf if largest else np.inf
     none = x.empty.any(-1)
     lo, hi = pick.reduce(x.lo, -1, initial=start), pick.reduce(x.hi, -1, initial=start)
