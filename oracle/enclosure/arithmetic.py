@@ -7,6 +7,7 @@ rewritten division may give instead joins the hull (docs/enclosures.md, "Contrac
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -83,12 +84,14 @@ def _add(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
 def add(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """`x + y` rounded once; with an unrounded product in it where the model contracts."""
     f = c.format
+    finite = x.finite and y.finite
     if x.is_point and y.is_point:
         lo = hi = f.nearest(x.lo + y.lo)
     else:
-        lo, hi = _without_nan(f.nearest(x.lo + y.lo), f.nearest(x.hi + y.hi))
+        lo, hi = f.nearest(x.lo + y.lo), f.nearest(x.hi + y.hi)
+        lo, hi = (lo, hi) if finite else _without_nan(lo, hi)
     nan = x.nan | y.nan
-    if not (x.finite and y.finite):
+    if not finite:
         nan = nan | ((x.hi == np.inf) & (y.lo == -np.inf)) | ((x.lo == -np.inf) & (y.hi == np.inf))
     # a sum of two zeros has their common sign, or is +0; any other zero is a cancellation: +0
     zeros = is_zero(x) & is_zero(y)
@@ -352,9 +355,8 @@ def quotient_bounds(xl: Array, xh: Array, y: Enclosure, yl: Array, yh: Array, ze
         if not use.any():
             continue
         corners = [xl / a] if xl is xh and yl is yh else [xl / a, xl / b, xh / a, xh / b]
-        for q in corners:
-            q = np.where(use, q, np.nan)
-            lo, hi = np.fmin(lo, q), np.fmax(hi, q)
+        least, greatest = reduce(np.fmin, corners), reduce(np.fmax, corners)
+        lo, hi = np.fmin(lo, np.where(use, least, np.nan)), np.fmax(hi, np.where(use, greatest, np.nan))
     if zero.any():
         lo, hi = np.where(zero, np.fmin(lo, 0), lo), np.where(zero, np.fmax(hi, 0), hi)
     return lo, hi

@@ -88,7 +88,7 @@ RECIPROCAL = QUOTIENT + PRODUCT
 
 
 def real_context(c: Context) -> Context:
-    return replace(c, dtype=c.dtype.real)
+    return Context(c.model, c.policy, c.dtype.real)
 
 
 def by_parts(op: Op, c: Context, *operands: Enclosure) -> Enclosure:
@@ -178,8 +178,8 @@ def _compare(op: Compare, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
 
 
 def certainly_finite(x: Enclosure) -> Array:
-    if all(p.finite and not p.nan.any() for p in x.parts):
-        return np.broadcast_to(np.True_, x.shape)
+    if x.number:
+        return np.ones(x.shape, bool)
     return np.asarray(np.logical_and.reduce([(p.lo > -np.inf) & (p.hi < np.inf) & ~p.nan for p in x.parts]))
 
 
@@ -223,7 +223,7 @@ def spoiled(f: Format, x: Enclosure, y: Enclosure) -> Array:
     factor or one of the four products is infinite. A real factor may stay real: then only its own NaN does that.
     """
     certain = np.zeros((), bool)
-    if not any(p.nan.any() for v in (x, y) for p in v.parts):
+    if x.number and y.number:
         return certain
     for v, other in ((x, y), (y, x)):
         if v.imag is None or other.imag is not None:
@@ -349,7 +349,8 @@ class Ball:
 
 def _complex(re: Array, im: Array) -> Array:
     """Not `re + 1j * im`, which loses signs of zero."""
-    made: Array = np.empty(np.broadcast_shapes(re.shape, im.shape), np.result_type(re.dtype, np.complex64))
+    shape = re.shape if re.shape == im.shape else np.broadcast_shapes(re.shape, im.shape)
+    made: Array = np.empty(shape, np.result_type(re.dtype, np.complex64))
     made.real, made.imag = re, im
     return made
 
@@ -386,8 +387,9 @@ def enclosed(
     low = reduce(np.minimum, (m - e for m, e in zip(centres, errors, strict=True)))
     high = reduce(np.maximum, (m + e for m, e in zip(centres, errors, strict=True)))
     low, high = f.widened(np.where(ok, low, -np.inf), np.where(ok, high, np.inf))
-    every = np.ones((), bool)
-    return rectangle(*apart(build(c.model, real.dtype, low, high, ~ok, every, every)))
+    every = np.ones(low.shape, bool)
+    nan = np.broadcast_to(~ok, low.shape)
+    return rectangle(*apart(build(c.model, real.dtype, low, high, nan, every, every)))
 
 
 def _safe(f: Format, b: Ball) -> Array:

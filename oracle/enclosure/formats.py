@@ -108,7 +108,7 @@ def outward(f: Format, ulps: float, low: Array, high: Array) -> tuple[Array, Arr
 
 def _next_power(v: Array) -> Array:
     """The smallest power of two above each positive element, +inf above +inf; anything for the others."""
-    return np.where(np.isinf(v), np.inf, np.ldexp(np.ones_like(v), np.frexp(v)[1]))
+    return np.where(np.isinf(v), np.inf, np.ldexp(v.dtype.type(1), np.frexp(v)[1]))
 
 
 def _format(dtype: DType) -> Format:
@@ -141,9 +141,10 @@ def quantum(x: Array) -> Array:
     """
     mantissa, exponent = np.frexp(x)
     finite = np.isfinite(x)
-    bits = np.where(finite, mantissa * 2.0**53, 0).astype(np.int64)
-    low = np.ldexp((bits & -bits).astype(np.float64), exponent - 53)
-    return np.where(finite, np.where(x == 0, np.inf, low), 0.0)
+    every = finite.all()
+    bits = (mantissa * 2.0**53 if every else np.where(finite, mantissa * 2.0**53, 0)).astype(np.int64)
+    low = np.where(x == 0, np.inf, np.ldexp((bits & -bits).astype(np.float64), exponent - 53))
+    return low if every else np.where(finite, low, 0.0)
 
 
 def sum_outward(a: Array, b: Array, direction: Array) -> Array:

@@ -7,6 +7,7 @@ multiples of one quantum and few enough, every order is exact.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -69,7 +70,7 @@ def flattened(axes: tuple[int, ...], rank: int) -> Callable[[Array], Array]:
 
     def move(a: Array) -> Array:
         moved = a.transpose((*kept, *axes))
-        return moved.reshape((*moved.shape[: len(kept)], int(np.prod([a.shape[i] for i in axes], dtype=np.int64))))
+        return moved.reshape((*moved.shape[: len(kept)], math.prod(a.shape[i] for i in axes)))
 
     return move
 
@@ -236,8 +237,8 @@ def _dot_general(op: DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Encl
     y_free = free_axes(len(y.shape), op.rhs_contracting_dims, op.rhs_batch_dims)
     batch = [x.shape[a] for a in op.lhs_batch_dims]
     rows, columns = [x.shape[a] for a in x_free], [y.shape[a] for a in y_free]
-    b, m, n = (int(np.prod(e, dtype=np.int64)) for e in (batch, rows, columns))
-    k = int(np.prod([x.shape[a] for a in op.lhs_contracting_dims], dtype=np.int64))
+    b, m, n = map(math.prod, (batch, rows, columns))
+    k = math.prod(x.shape[a] for a in op.lhs_contracting_dims)
     x_order = (*x_free, *op.lhs_batch_dims, *op.lhs_contracting_dims)
     y_order = (*y_free, *op.rhs_batch_dims, *op.rhs_contracting_dims)
     if k != 1:  # a product keeps what its factors were rounded from

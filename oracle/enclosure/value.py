@@ -136,6 +136,7 @@ class Enclosure:
     imag: Enclosure | None = None
     _parts: tuple[Enclosure, ...] | None = field(default=None, init=False, repr=False)
     _finite: bool | None = field(default=None, init=False, repr=False)
+    _number: bool | None = field(default=None, init=False, repr=False)
 
     @property
     def parts(self) -> tuple[Enclosure, ...]:
@@ -188,6 +189,15 @@ class Enclosure:
             ends = (self.lo,) if self.is_point else (self.lo, self.hi)
             object.__setattr__(self, "_finite", all(math.isfinite(np.add.reduce(v, axis=None)) for v in ends))
         return bool(self._finite)
+
+    @property
+    def number(self) -> bool:
+        """Every element is a finite number for certain, of complex numbers in both parts (as cheap as `finite`)."""
+        if self.imag is not None:
+            return all(p.number for p in self.parts)
+        if self._number is None:
+            object.__setattr__(self, "_number", self.finite and not self.nan.any())
+        return bool(self._number)
 
     @property
     def can_true(self) -> Array:
@@ -251,7 +261,7 @@ class Enclosure:
 def rectangle(re: Enclosure, im: Enclosure) -> Enclosure:
     """Complex numbers whose parts are anywhere in those of one shape; what is known of both producers is kept."""
     const, repeated = re.const and im.const, re.repeated and im.repeated
-    return Enclosure(
+    made = Enclosure(
         re.dtype.complex,
         re.lo,
         re.hi,
@@ -264,6 +274,9 @@ def rectangle(re: Enclosure, im: Enclosure) -> Enclosure:
         repeated,
         im,
     )
+    if const == re.const == im.const and repeated == re.repeated == im.repeated:
+        object.__setattr__(made, "_parts", (re, im))
+    return made
 
 
 def point(array: Array, const: bool = False) -> Enclosure:
