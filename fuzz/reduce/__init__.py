@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from fuzz.reduce.configuration import simplify_configuration
 from fuzz.reduce.draft import Draft
-from fuzz.reduce.extents import drop_unit_axes, shrink_extents, simplify_attributes
+from fuzz.reduce.extents import drop_unit_axes, narrowed, shrink_extents, simplify_attributes
 from fuzz.reduce.search import BudgetSpent, Evaluate, Reduction, Search, Size, Step, size
 from fuzz.reduce.structure import (
     adopt_dead_code,
@@ -98,4 +98,4 @@ def _to_fixpoint(search: Search) -> None:
             step(search)
 
 
-__all__ = ["STEPS", "Reduction", "Size", "Step", "cut_out", "reduce_case", "simplify_configuration", "size"]
+__all__ = ["STEPS", "Reduction", "Size", "Step", "cut_out", "narrowed", "reduce_case", "simplify_configuration", "size"]

@@ -67,11 +67,16 @@ class Classes:
 
 
 def resized(
-    case: Case, change: Mapping[Axis, int], *, tail: bool = False, ops: Mapping[int, Op] | None = None
+    case: Case,
+    change: Mapping[Axis, int],
+    *,
+    tail: bool = False,
+    at: Mapping[Axis, int] | None = None,
+    ops: Mapping[int, Op] | None = None,
 ) -> Draft | None:
     """The case with other extents for some classes, and other ops for some instructions; None if it does not fit.
 
-    Inputs keep their leading elements, with `tail` their trailing ones.
+    Inputs keep their leading elements, with `tail` their trailing ones, in classes of `at` those from there on.
     """
     classes = Classes.of(case)
     extents = {**classes.extents(), **change}
@@ -79,7 +84,7 @@ def resized(
         for _ in range(ROUNDS):
             instructions = _propagate(case, classes, extents, ops or {})
             if instructions is not None:
-                return _with_extents(case, classes, extents, instructions, tail)
+                return _with_extents(case, classes, extents, instructions, tail, at or {})
     except TenferroError:
         return None
     return None
@@ -115,7 +120,12 @@ def _propagate(
 
 
 def _with_extents(
-    case: Case, classes: Classes, extents: Mapping[Axis, int], instructions: list[Instruction], tail: bool
+    case: Case,
+    classes: Classes,
+    extents: Mapping[Axis, int],
+    instructions: list[Instruction],
+    tail: bool,
+    at: Mapping[Axis, int],
 ) -> Draft | None:
     draft = Draft.of(case)
     draft.instructions = instructions
@@ -123,10 +133,26 @@ def _with_extents(
         new, old = classes.shape(slot, extents), classes.shapes[slot]
         if any(n > o for n, o in zip(new, old, strict=True)):
             return None
-        window = tuple(slice(o - n, o) if tail else slice(0, n) for n, o in zip(new, old, strict=True))
+        # an input may lack what precedes the place: the other side of a Pad, say
+        first = (
+            min(at.get(classes.root[slot, axis], o - n if tail else 0), o - n)
+            for axis, (n, o) in enumerate(zip(new, old, strict=True))
+        )
+        window = tuple(slice(start, start + n) for start, n in zip(first, new, strict=True))
         declared = (e if not isinstance(e, int) else n for e, n in zip(given.type.shape, new, strict=True))
         draft.inputs[slot] = Input(given.type.with_shape(declared), column_major(given.array[window]))
     return draft
+
+
+def narrowed(case: Case, slot: int, index: Sequence[int]) -> Case | None:
+    """The case with one element left of `slot`, that at `index`, as far as axes go together; None if it does not fit."""
+    classes = Classes.of(case)
+    shape = classes.shapes[slot]
+    if len(index) != len(shape) or all(extent == 1 for extent in shape):
+        return None
+    place = {classes.root[slot, axis]: i for axis, i in enumerate(index)}
+    draft = resized(case, dict.fromkeys(place, 1), at=place)
+    return draft.build() if draft else None
 
 
 def shrink_extents(search: Search) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fuzz.reduce import reduce_case, size
+from fuzz.reduce import narrowed, reduce_case, size
 from fuzz.reduce.draft import concrete_types
 from oracle.case import Case
 from tenferro_ref.dims import InputDim
@@ -128,3 +128,16 @@ def test_a_symbolic_program_that_must_stay_symbolic() -> None:
         reduction = reduce_case(start, fails)
         check_invariants(start, reduction, fails)
         assert ops_of(reduction.case) == [name]
+
+
+def test_one_element_is_left_of_what_is_computed() -> None:
+    b = GraphBuilder()
+    x, y = b.input("F64", (3, 4)), b.input("F64", (2, 4))
+    z = b.apply(Multiply(), x.transpose((1, 0)), b.apply(BroadcastInDim((4, 3), (0,)), y.sum([0])))
+    draw = np.random.default_rng(2)
+    case = Case.of(b.build(z), [draw.normal(size=(3, 4)), draw.normal(size=(2, 4))])
+    one = narrowed(case, case.program.output_slots[0], (3, 1))
+    assert one is not None
+    assert [a.shape for a in one.inputs] == [(1, 1), (2, 1)]  # what is summed stays
+    assert outputs(one)[0].tolist() == [[outputs(case)[0][3, 1]]]
+    assert narrowed(one, one.program.output_slots[0], (0, 0)) is None
