@@ -438,7 +438,8 @@ def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
         rad = (np.abs(mid) * r + rad * np.abs(m) + rad * r) * (1 + 8 * f.wide_unit)
         mid = mid * m
     zero = (factors.size == 0).any(-1)
-    large = np.maximum(np.log2(np.where(zero[..., np.newaxis], 1, factors.size)), 0).sum(-1)
+    # a zero ends the product, but not what the others come to before they meet it
+    large = np.maximum(np.log2(np.where(factors.size == 0, 1, factors.size)), 0).sum(-1)
     small = np.minimum(np.log2(np.where(zero[..., np.newaxis], 1, factors.least)), 0).sum(-1)
     ok = ok & (large < np.log2(f.max) - 4) & (small > np.log2(f.min_normal / f.unit))
     # Gaussian integers over a common power of two: every partial product is exact

@@ -217,3 +217,18 @@ def test_comparison_names_the_part():
     assert bad.value_class == "expected finite, got other finite (imaginary part)"
     assert bad.expected.endswith("i")
     assert bad.worst_ulp > 1e6
+
+
+@pytest.mark.parametrize("model", [IEEE, XLA])
+@pytest.mark.parametrize(("size", "open_"), [(2.0, False), (2.0**60, True)])
+def test_a_zero_does_not_keep_the_other_factors_of_a_product_from_overflowing(size, open_, model):
+    """(2^60)^3 is infinite in C32 in any order that leaves the zero to the end, and infinity times zero is NaN."""
+    x = np.array([size + 1j, 1 + size * 1j, size, 0], np.complex64)
+    with np.errstate(all="ignore"):
+        late, early = (np.prod(x[order]) for order in ([0, 1, 2, 3], [3, 0, 1, 2]))
+    assert np.isnan(late) == open_
+    assert early == 0
+    e = one(ReduceProd((0,)), x, model=model)
+    for outcome in (late, early):
+        assert e.contains(np.asarray(outcome, np.complex64)).all()
+    assert bool(e.parts[0].nan) == open_
