@@ -160,6 +160,11 @@ def _contractions(kind: Any) -> Iterator[Freedom]:
 
     both = [x * y + z, fused(x, y, z)]
     yield freedom("x y + z", plus(product), (x, y, z), both, ulps)
+    for n in range(2, 10):
+        first = [v[:n] if n % 3 != i else v[0] for i, v in enumerate((x, y, z))]
+        whole = np.broadcast_arrays(*first)
+        yield freedom("x y + z, one of them a scalar", plus(product), [np.array(v) for v in first],
+                      [whole[0] * whole[1] + whole[2], fused(*whole)], 2.0**8 * ulps)  # fmt: skip
     yield freedom("z + x y", lambda a, b, c: apply(Add(), c, product(a, b)), (x, y, z), both, ulps)
     yield freedom(
         "z - x y", plus(lambda a, b: apply(Negate(), product(a, b))), (x, y, -z), [-(x * y) - z, fused(-x, y, -z)], ulps

@@ -118,8 +118,8 @@ def test_wrong_transfers_are_noticed(function: str, before: str, words: str) -> 
 def test_an_unaligned_upload_is_noticed() -> None:
     module = "tenferro_ref.pjrt.transfer"
     change = next(s for s in sites(module) if s.before == "not x.flags.aligned")
-    with patched(change), pytest.raises(ValueError, match="address"):
-        transfers(case_of(lambda a: apply(Multiply(), a, a), np.arange(4.0)))
+    with patched(change):
+        assert "address" in transfers(case_of(lambda a: apply(Multiply(), a, a), np.arange(4.0)))
 
 
 def test_a_program_runs_on_what_it_gave() -> None:
