@@ -17,7 +17,7 @@ from functools import reduce
 import numpy as np
 
 from oracle.enclosure import functions, indexing, moves, sums  # noqa: F401 - the parts need the real rows
-from oracle.enclosure.arithmetic import add, multiply, shared
+from oracle.enclosure.arithmetic import add, may_be_zero, multiply, shared
 from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.moves import concatenated
 from oracle.enclosure.rule import ENCLOSE, Context, Rule
@@ -308,6 +308,10 @@ def _dot_general(op: DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Encl
         made = rectangle(*apart(pair.map(lambda m: m.transpose(order))))
     else:
         made = rectangle(*(ENCLOSE[DotGeneral](wider, real, rows, columns) for columns in (first, second)))
+    if c.model.any_zero_sum:  # BLAS sums the halves apart, some kernels with the other sign
+        re, im = made.parts
+        either = may_be_zero(re)
+        made = rectangle(replace(re, pos_zero=either, neg_zero=either), im)
     finite = certainly_finite(made)
     if finite.all():
         return made

@@ -232,3 +232,16 @@ def test_a_zero_does_not_keep_the_other_factors_of_a_product_from_overflowing(si
     for outcome in (late, early):
         assert e.contains(np.asarray(outcome, np.complex64)).all()
     assert bool(e.parts[0].nan) == open_
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_the_real_part_of_a_contraction_may_be_either_zero(dtype):
+    """BLAS sums the products of the real and of the imaginary parts apart, and some of its kernels subtract the first sum."""
+    x = np.asfortranarray(np.array([[0, 0], [0, -1]], dtype))
+    for a, b in ((x, x), (0 * x, x)):
+        e = one(DotGeneral((1,), (1,), (), ()), a, b, model=NUMPY)
+        for sign in (1.0, -1.0):
+            zero = np.zeros((2, 2), dtype)
+            zero.real = np.copysign(0, sign)
+            assert e.contains(zero)[0, 1]
+        assert not one(DotGeneral((1,), (1,), (), ()), a, b, model=IEEE).parts[0].neg_zero[0, 1]
