@@ -42,7 +42,7 @@ class PjrtExecutor(ModuleExecutor):
     def opcodes(self, cases: Sequence[Case]) -> list[str]:
         """What the plugin leaves of the first module of cases after optimisation, each once: "dot f64", "fusion f32 kLoop".
 
-        None for a module that cannot be lowered or compiled, or a plugin that does not tell. No new compile right after a
+        Empty for a module that cannot be lowered or compiled, or a plugin that does not tell. No new compile right after a
         run of the same cases.
         """
         firsts = [cases[group[0]] for group in by_program(cases)]
