@@ -410,14 +410,16 @@ def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     f = real_context(c).format
     n, d = ball(f, promoted(c, x)), ball(f, promoted(c, y))
     lost = f.min_normal if c.model.flush else f.least_denormal
-    ok = n.ok & d.ok & (d.least > 16 * f.min_normal / f.unit) & (n.size < f.max / 1.5)
-    divisor, least = np.where(ok, d.mid, 1), np.where(ok, d.least, 1)
+    above, below, least = n.size, d.size, d.least
+    ok = n.ok & d.ok & (least > 16 * f.min_normal / f.unit) & (above < f.max / 1.5)
+    divisor, least = np.where(ok, d.mid, 1), np.where(ok, least, 1)
     quotient = n.mid / divisor
-    rad = (n.rad + np.abs(quotient) * d.rad) / least * (1 + 8 * f.wide_unit)
+    modulus = np.abs(quotient)
+    rad = (n.rad + modulus * d.rad) / least * (1 + 8 * f.wide_unit)
     units = RECIPROCAL if c.model.rewrite and shared(y, x) else QUOTIENT
-    size = np.abs(quotient) + rad
-    rounded = f.gamma(units) * size + 8 * lost / least + n.size * f.least_denormal
-    rounded = rounded + np.where(d.size < f.max / 1.5, 0, size)
+    size = modulus + rad
+    rounded = f.gamma(units) * size + 8 * lost / least + above * f.least_denormal
+    rounded = rounded + np.where(below < f.max / 1.5, 0, size)
     result = enclosed(c, 0.0, Ball(quotient, rad + rounded, ok))
     lost_in = spoiled(f, x, y)
     if not lost_in.any():

@@ -38,7 +38,7 @@ SORTED = 2**15
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Addends:
-    """What is summed over the last axis: wide bounds of each term, its NaN, the zeros that it may be.
+    """What is summed over the last axis: wide bounds of each term, its NaN, whether it may be -0.
 
     `size_lo`, `size_hi` are magnitudes that rounding errors are counted from at either bound, `count` is how many roundings a
     term may go through; `quantum` divides every term (0: unknown); `underflow` is the absolute error that each term may bring
@@ -49,7 +49,6 @@ class Addends:
     lo: Array
     hi: Array
     nan: Array
-    pos_zero: Array
     neg_zero: Array
     size_lo: Array
     size_hi: Array
@@ -139,7 +138,7 @@ def _terms_of(c: Context, x: Enclosure) -> Addends:
     q = np.where(single.all(-1), quantum(x.lo).min(-1, initial=np.inf), 0.0)
     n = x.shape[-1]
     flush = c.format.min_normal if c.model.flush else 0.0
-    return Addends(lo, hi, x.nan, x.pos_zero, x.neg_zero, size, size if one else np.abs(hi), n - 1, q, flush)
+    return Addends(lo, hi, x.nan, x.neg_zero, size, size if one else np.abs(hi), n - 1, q, flush)
 
 
 def total(c: Context, t: Addends, *, contraction: bool = False) -> Enclosure:
@@ -306,9 +305,9 @@ def _dot(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     if (size >= f.overflow).any() or (size_hi >= f.overflow).any():
         lo, hi = np.where(lo <= -f.overflow, -np.inf, lo), np.where(hi >= f.overflow, np.inf, hi)
         size, size_hi = np.abs(lo), np.abs(hi)
-    plus = (_pos(x) & _pos(y)) | (may_be_negative(x) & may_be_negative(y))
-    minus = (_pos(x) & may_be_negative(y)) | (may_be_negative(x) & _pos(y))
     vanishing = ((lo < f.min_normal) & (hi > -f.min_normal)) | may_be_zero(x) | may_be_zero(y)
+    if vanishing.any():  # a zero of the sign of the product
+        vanishing = vanishing & ((_pos(x) & may_be_negative(y)) | (may_be_negative(x) & _pos(y)))
     known = np.asarray(x.lo == x.hi).all(-1) & np.asarray(y.lo == y.hi).all(-1)
     q = np.where(known, quantum(x.lo).min(-1, initial=np.inf) * quantum(y.lo).min(-1, initial=np.inf), 0.0)
     tiny = 2 * f.min_normal if c.model.flush else float(np.finfo(f.storage).smallest_subnormal)
@@ -317,8 +316,7 @@ def _dot(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         lo,
         hi,
         nan,
-        vanishing & plus,
-        vanishing & minus,
+        vanishing,
         size,
         size_hi,
         k,
