@@ -245,3 +245,12 @@ def test_the_real_part_of_a_contraction_may_be_either_zero(dtype):
             zero.real = np.copysign(0, sign)
             assert e.contains(zero)[0, 1]
         assert not one(DotGeneral((1,), (1,), (), ()), a, b, model=IEEE).parts[0].neg_zero[0, 1]
+
+
+@pytest.mark.parametrize("model", [IEEE, XLA])
+def test_a_power_of_which_the_reciprocal_overflows_is_open(model):
+    """(2^64 i)^-2 is -2^-128, a denormal of C32; 1 / (2^64 i)^2 is the reciprocal of an infinity."""
+    x, y = np.complex64([2.0**64 * 1j, 2.0**50 * 1j]), np.complex64([-2, -2])
+    e = one(Pow(), x, y, model=model)
+    assert e.parts[0].nan.tolist() == [True, False]
+    assert e.contains(np.complex64([complex(np.nan, np.nan), -(2.0**-100)])).all()
