@@ -692,8 +692,9 @@ def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         made = Ball(power, np.where(rad == 0, 0, np.abs(power) * np.expm1(rad) * (1 + 2.0**-40)), ok)
         factors = exponent.mid.real * log.mid.real, -exponent.mid.imag * log.mid.imag
         above = np.maximum(factors, 0).sum(0) + rad
-        # the power that a reciprocal is taken of must not overflow
-        inside = (exponent.mid.real >= exponent.rad) | (factors[0] - rad > 2 - np.log(f.max))
+        # the repeated product that a reciprocal is taken of must not overflow
+        no_product = (exponent.rad == 0) & (exponent.mid != np.rint(exponent.mid.real))
+        inside = no_product | (exponent.mid.real >= exponent.rad) | (factors[0] - rad > 2 - np.log(f.max))
         inside &= (above < np.log(f.max) - 2) & (made.size < f.unit / f.min_normal / 16) & (growth * f.unit < 1 / 16)
         underflow = 8 * lost * (1 + growth) * np.exp(np.where(inside, above, 0))
         safe = _safe(f, made)
