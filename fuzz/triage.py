@@ -17,12 +17,12 @@ from fuzz.known import Known, match
 from fuzz.records import Finding, ValueRow
 from fuzz.reduce import Size, cut_out, narrowed, reduce_case, simplify_configuration
 from oracle.attribution import attribute, builds, hlo_pass
-from oracle.case import Case
+from oracle.case import Case, live
 from oracle.compare import interval_words
 from oracle.enclosure import MODELS, enclose
 from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool, settled
 from oracle.executors.jax import JaxExecutor
-from oracle.judge import Reference, all_slots, first_wrong_slot, judge
+from oracle.judge import Reference, all_slots, first_wrong_slot, judge, judge_many
 from oracle.verdict import Answer, Build, Verdict
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.program import dumps, print_program
@@ -75,7 +75,7 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
     """Localise and attribute a disagreement."""
     executor = settled(executor, case)
     whole = Suspect(executor, case, answer, "", "", attribute(executor, case, pool))
-    slot = first_wrong_slot(executor, case) if answer.verdict is Verdict.MISMATCH else None
+    slot = _first_wrong(executor, case) if answer.verdict is Verdict.MISMATCH else None
     core = None if slot is None else _core(whole, slot, pool)
     if slot is None and case.program.output_slots:
         slot = case.program.output_slots[answer.comparison.worst_output or 0]
@@ -94,6 +94,23 @@ def _complaint(answer: Answer) -> str:
     """The error without places, names and numbers: the same for all programs that one defect refuses."""
     words = answer.reason.partition("error: ")[2] or answer.reason
     return re.sub(r"%\w+|\d+", "#", words.partition(": %")[0].partition("\n")[0])
+
+
+def _first_wrong(executor: Executor, case: Case) -> int | None:
+    """The first slot that is wrong when all are watched, else the first instruction that is wrong alone.
+
+    Watching changes what is compiled: the disagreement may go away, or the module be refused. The second question is for
+    those who answer it for all instructions in one module.
+    """
+    slot = first_wrong_slot(executor, case)
+    if slot is not None or getattr(executor, "programs_a_module", 1) == 1:
+        return slot
+    values = evaluate_all(case)
+    slots = (ins.output_slots[0] for ins in live(case.program).instructions)
+    alone = {slot: small for slot in slots if (small := cut_out(case, slot, lambda _: values))}
+    answers = judge_many(executor, [Reference(small, NativeExecutor()) for small in alone.values()])
+    wrong = (slot for slot, answer in zip(alone, answers, strict=True) if answer.verdict is Verdict.MISMATCH)
+    return next(wrong, None)
 
 
 def _core(suspect: Suspect, slot: int, pool: Pool) -> Suspect | None:

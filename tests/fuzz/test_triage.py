@@ -20,9 +20,14 @@ from tenferro_ref.program import GraphBuilder
 
 @dataclass
 class Wrong:
-    """Computes a negation as an absolute value, with `after` only that of such a result; counts its runs."""
+    """Computes a negation as an absolute value, with `after` only that of such a result; counts its runs.
+
+    With `outputs` it refuses programs of more outputs.
+    """
 
     after: type[Op] | None = None
+    outputs: int = 99
+    programs_a_module: int = 1
     name: str = "wrong"
     model: str = "ieee"
     runs: int = 0
@@ -40,6 +45,8 @@ class Wrong:
     def run(self, case: Case) -> Execution:
         self.runs += 1
         program = case.program
+        if len(program.output_slots) > self.outputs:
+            raise EngineFault(engine=self.name, detail="too many outputs")
         made = {s: type(ins.op) for ins in program.instructions for s in ins.output_slots}
         instructions = tuple(
             replace(ins, op=Abs()) if isinstance(ins.op, Negate) and self._at(made.get(ins.input_slots[0])) else ins
@@ -74,6 +81,13 @@ def test_what_follows_the_first_wrong_instruction_makes_no_kind_of_its_own() -> 
     assert len({s.answer.comparison.value_class for s in suspects}) == 2
     assert suspects[0].group == suspects[1].group == suspect_of(executor, chain(Negate)).group
     assert suspects[0].op == "Negate"
+
+
+@pytest.mark.parametrize(("together", "op"), [(1, "Sqrt(Negate)"), (16, "Negate")])
+def test_where_no_slot_can_be_watched_each_instruction_is_asked_alone(together: int, op: str) -> None:
+    """By those who answer for all of them in one module."""
+    executor = Wrong(outputs=1, programs_a_module=together)
+    assert suspect_of(executor, chain(Exp, Negate, Sqrt)).op == op
 
 
 def test_an_instruction_that_is_right_alone_is_named_with_its_operands() -> None:
