@@ -697,7 +697,8 @@ def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         inside = no_product | (exponent.mid.real >= exponent.rad) | (factors[0] - rad > 2 - np.log(f.max))
         inside &= (above < np.log(f.max) - 2) & (made.size < f.unit / f.min_normal / 16) & (growth * f.unit < 1 / 16)
         underflow = 8 * lost * (1 + growth) * np.exp(np.where(inside, above, 0))
-        safe = _safe(f, made)
+        below = np.minimum(factors, 0).sum(0) - rad
+        safe = _safe(f, made) & (above < np.log(f.max) - 2) & (below > np.log(f.min_normal / f.unit) + 2)
         made = replace(made, rad=made.rad + np.where(safe, 0, underflow), ok=made.ok & (safe | inside))
         balls.append(made)
     result = enclosed(c, c.budget("Pow") * (1 + growth), *balls)

@@ -254,3 +254,17 @@ def test_a_power_of_which_the_reciprocal_overflows_is_open(model):
     e = one(Pow(), x, y, model=model)
     assert e.parts[0].nan.tolist() == [True, False]
     assert e.contains(np.complex64([complex(np.nan, np.nan), -(2.0**-100)])).all()
+
+
+@pytest.mark.parametrize("model", [IEEE, XLA])
+@pytest.mark.parametrize(
+    ("x", "y", "outcome"),
+    [(0.01953125 - 0.032989502j, -17 - 87j, 0.0), (2.0**64 * 1j, 2 + 64j, complex(np.nan, np.nan))],
+    ids=["exp(-Im y arg x) underflows", "|x|^Re y overflows"],
+)
+def test_a_power_of_usual_size_whose_factors_are_not_is_open(x, y, outcome, model):
+    """|x|^Re y exp(-Im y arg x): 1e24 times 7e-40 in C32, where `xla` may flush the denormal; 2^128 times 2e-44."""
+    e = one(Pow(), np.complex64([x]), np.complex64([y]), model=model)
+    with np.errstate(all="ignore"):
+        assert e.contains(np.complex64(np.complex128([x]) ** np.complex128([y]))).all()
+    assert model is IEEE or e.contains(np.complex64([outcome])).all()
