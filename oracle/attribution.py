@@ -36,6 +36,12 @@ _LANE_MEANING = {
     "level0": "xla_backend_optimization_level",
     "fast": "fusion and optimisation level",
 }
+#: What it means that a disagreement of these lanes goes away in the lane `parity`, from which they differ in more than that option.
+_PARITY_MEANING = {
+    "no-algsimp": "only without algsimp",
+    "level0": "only at xla_backend_optimization_level=0",
+    "fast": "only at xla_backend_optimization_level=0",
+}
 #: Passes without which a module does not compile, or means something else: a disagreement that goes away says nothing.
 _NEEDED = frozenset({"layout-assignment", "copy-insertion", "pipeline-start", "optimizations"})
 
@@ -67,7 +73,7 @@ def _attribute_lane(executor: PjrtExecutor, case: Case, pool: Pool) -> str:
         if lane == executor.lane:
             continue
         if not judge(pool.pjrt(executor.plugin, lane), reference).verdict.is_disagreement:
-            return meaning
+            return _PARITY_MEANING.get(executor.lane, meaning) if lane == "parity" else meaning
     return "every lane"
 
 

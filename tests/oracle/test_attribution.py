@@ -20,7 +20,7 @@ from oracle.judge import Reference, judge
 from oracle.verdict import Build, Verdict, first_bad
 from tenferro_ref.compiler import PASSES, PassResult
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import Abs, DotGeneral, Exp, Log, Log1p, Maximum, Negate, Pow, Transpose
+from tenferro_ref.ops import Abs, DotGeneral, Exp, Log, Log1p, Maximum, Negate, Pow, Sqrt, Transpose
 from tenferro_ref.program import ExecProgram, GraphBuilder
 from tests.libraries import executor_or_skip
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
@@ -50,6 +50,11 @@ def power_of_a_constant() -> Case:
     return Case.of(b.build(power), [np.full(2, 12.001375, np.float32)])
 
 
+def root_of_the_smallest_normal() -> Case:
+    b = GraphBuilder()
+    return Case.of(b.build(b.apply(Sqrt(), b.input("C64", ()))), [np.array(2.0**-1022 + 1.2526e-295j)])
+
+
 def maximum_of_nan() -> Case:
     b = GraphBuilder()
     x, y = b.input("F64", ()), b.input("F64", ())
@@ -63,6 +68,8 @@ def maximum_of_nan() -> Case:
         (power_of_a_constant, "parity", "fusion and optimisation level", "fusion"),
         (maximum_of_nan, "defaults", "option: xla_cpu_enable_fast_min_max", ""),
         (log1p, "parity", "every lane", ""),
+        (root_of_the_smallest_normal, "fast", "only at xla_backend_optimization_level=0", "fusion"),
+        (root_of_the_smallest_normal, "level0", "only at xla_backend_optimization_level=0", ""),
     ],
 )
 def test_xla(pool: Pool, make: Callable[[], Case], lane: str, cause: str, name: str) -> None:
