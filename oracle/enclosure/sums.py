@@ -104,7 +104,7 @@ def sum_of(c: Context, x: Enclosure) -> Enclosure:
             size_lo=np.where(known, t.size_lo, merged.size_lo),
             size_hi=np.where(known, t.size_hi, merged.size_hi),
             count=n * t.count - 1,
-            quantum=t.quantum.min(-1),
+            quantum=t.quantum.min(-1, initial=np.inf),
             merged=True,
             products=t.contraction,
         )
