@@ -170,7 +170,7 @@ def _fused(f: Format, sums: list[tuple[Unrounded, Enclosure]]) -> list[Bounds]:
 # --- product --------------------------------------------------------------------------------------------------------
 
 
-def _products(xl: Array, xh: Array, yl: Array, yh: Array) -> Bounds:
+def extreme_products(xl: Array, xh: Array, yl: Array, yh: Array) -> Bounds:
     """Least and greatest corner; fmin and fmax leave out 0 * inf."""
     if xl is xh:
         if yl is yh:
@@ -190,7 +190,7 @@ def product_bounds(wide: Any, x: Enclosure, y: Enclosure) -> Bounds:
     xl, yl = x.lo.astype(wide), y.lo.astype(wide)
     xh = xl if x.is_point else x.hi.astype(wide)
     yh = yl if y.is_point else y.hi.astype(wide)
-    lo, hi = _products(xl, xh, yl, yh)
+    lo, hi = extreme_products(xl, xh, yl, yh)
     if x.is_point and y.is_point:
         return lo, hi
     if x is y:  # a square
@@ -420,7 +420,7 @@ def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
             # one that is denormal has too few bits, or none where it is flushed: what comes of it is wrong
             usable = (np.abs(reciprocal) >= f.min_normal) & np.isfinite(reciprocal) & ~none
             reciprocal = np.where(usable, reciprocal, np.nan)
-            alt_low, alt_high = _products(x.lo, x.lo if x.is_point else x.hi, reciprocal, reciprocal)
+            alt_low, alt_high = extreme_products(x.lo, x.lo if x.is_point else x.hi, reciprocal, reciprocal)
             low, high = np.fmin(low, f.nearest(alt_low)), np.fmax(high, f.nearest(alt_high))
     result = build(c.model, c.dtype, low, high, nan, *_zero_signs(x, y))
     empty = np.isnan(last[0]) | np.isnan(real[0])

@@ -17,6 +17,7 @@ from oracle.enclosure import integers
 from oracle.enclosure.arithmetic import (
     add,
     any_order,
+    extreme_products,
     may_be_infinite,
     may_be_negative,
     may_be_zero,
@@ -356,7 +357,8 @@ def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
         return x.map(lambda a: a[..., 0])
     f, w = c.format, c.format.wide
     none = x.empty.any(-1)
-    lo, hi = (np.where(x.empty, 1.0, b) for b in (x.lo, x.hi))
+    lo = np.where(x.empty, 1.0, x.lo)
+    hi = lo if x.is_point else np.where(x.empty, 1.0, x.hi)
     zero = may_be_zero(x).any(-1)
     infinite = may_be_infinite(x).any(-1)
     large, small = (
@@ -368,11 +370,10 @@ def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     # partial products reach at most the product of the factors above 1, at least that of those below
     over = np.maximum(log_large, 0).sum(-1) >= np.log2(f.max) - 1
     under = np.minimum(log_small, 0).sum(-1) <= np.log2(f.min_normal) + 1
-    low, high = np.ones(lo.shape[:-1], w), np.ones(lo.shape[:-1], w)
+    low = high = np.ones(lo.shape[:-1], w)
     for i in range(n):
-        a, b = lo[..., i].astype(w), hi[..., i].astype(w)
-        corners = np.stack([low * a, low * b, high * a, high * b])
-        low, high = np.fmin.reduce(corners), np.fmax.reduce(corners)
+        a = lo[..., i].astype(w)
+        low, high = extreme_products(low, high, a, a if hi is lo else hi[..., i].astype(w))
     roundings = max(n - 1, 0)  # over no element it is 1
     relative = roundings * f.unit / (1 - roundings * f.unit) + 4 * n * f.wide_unit
     # small integers over a power of two: every partial product is exact
