@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -19,10 +19,10 @@ import numpy as np
 from oracle.case import Case, by_program, live
 from oracle.compare import compare, compare_bits, compare_stacked
 from oracle.enclosure import MODELS, Enclosure, enclose, enclose_stacked, sets_at_once
-from oracle.executors import Execution, Executor, NativeExecutor, attempt
+from oracle.executors import DEFECTS, Execution, Executor, NativeExecutor, attempt
 from oracle.staged import decomposing, judge_stages, refuses, refuses_dead
 from oracle.verdict import Answer, Comparison, Verdict
-from tenferro_ref.errors import LoweringError, PjrtCall, TenferroError, UnsupportedOp, WorkerDied
+from tenferro_ref.errors import Internal, LoweringError, PjrtCall, TenferroError, UnsupportedOp, WorkerDied
 from tenferro_ref.program import GraphProgram
 from tenferro_ref.tensor import Array, same_bits
 
@@ -64,10 +64,13 @@ class Reference:
         ------
         UnsupportedOp
             The program has an op without an enclosure.
+        Internal
+            A rule has a defect.
         """
         if model not in self._enclosures:
             own = self.stack.enclosures_of(self, model) if self.stack else None
-            self._enclosures[model] = own or enclose(self._live, self.case.inputs, MODELS[model])
+            with _defects_named():
+                self._enclosures[model] = own or enclose(self._live, self.case.inputs, MODELS[model])
         return self._enclosures[model]
 
     def known(self, model: str, outputs: tuple[Array, ...]) -> Comparison | None:
@@ -103,6 +106,14 @@ class Reference:
         return comparison
 
 
+@contextlib.contextmanager
+def _defects_named() -> Iterator[None]:
+    try:
+        yield
+    except DEFECTS as error:
+        raise Internal(detail=f"{type(error).__name__} in an enclosure: {error}") from error
+
+
 @dataclass(frozen=True, eq=False)
 class Stack:
     """Input sets of one program, enclosed at once; their axis is the last."""
@@ -115,13 +126,17 @@ class Stack:
 
         Raises
         ------
-        UnsupportedOp
-            The program has an op without an enclosure.
+        Internal
+            A rule has a defect.
         """
         if model not in self._enclosures:
             program = live(self.references[0].case.program)
             sets = [reference.case.inputs for reference in self.references]
-            self._enclosures[model] = enclose_stacked(program, sets, MODELS[model])
+            try:
+                with _defects_named():
+                    self._enclosures[model] = enclose_stacked(program, sets, MODELS[model])
+            except UnsupportedOp:  # it may be one set that has none
+                self._enclosures[model] = None
         return self._enclosures[model]
 
     def enclosures_of(self, reference: Reference, model: str) -> list[Enclosure] | None:
@@ -169,7 +184,7 @@ def prepare(references: Sequence[Reference]) -> None:
         for reference, result in zip(chosen, chosen[0].native.run_many([r.case for r in chosen]), strict=True):
             reference.__dict__["execution"] = result
         sound = {r: r.execution.outputs for r in chosen if isinstance(r.execution, Execution)}
-        with contextlib.suppress(UnsupportedOp):
+        with contextlib.suppress(UnsupportedOp, Internal):  # said again when somebody is judged
             _enclose(sound)
 
 
@@ -227,7 +242,8 @@ def _settle(executor: Executor, references: Sequence[Reference], results: Sequen
         if reference.stack and isinstance(result, Execution) and not executor.bit_exact(reference.case):
             stacks.setdefault(reference.stack, {})[reference] = result.outputs
     for stack, outputs in stacks.items():
-        stack.settle(outputs, executor.model)
+        with contextlib.suppress(Internal):  # said again of each set alone
+            stack.settle(outputs, executor.model)
 
 
 def judge_result(executor: Executor, reference: Reference, result: Execution | TenferroError) -> Answer:
@@ -283,6 +299,8 @@ def _compared(executor: Executor, reference: Reference, execution: Execution, na
         if decomposing(reference.case.program):
             return _staged(executor, reference)
         return Answer(executor.name, Verdict.UNDECIDED, reason=str(error), error=error.to_json())
+    except Internal as error:
+        return Answer(executor.name, Verdict.ERROR, reason=str(error), error=error.to_json())
 
 
 def _staged(executor: Executor, reference: Reference) -> Answer:

@@ -271,4 +271,6 @@ def _rounded(value: float | int) -> int:
         return value
     if math.isinf(value):
         return INT_RANGE[DType.I64][value > 0]
-    return int(math.copysign(math.floor(abs(value) + 0.5), value)) if abs(value) < 2.0**52 else int(value)
+    whole = math.trunc(value)
+    # adding a half first would round 0.49999999999999994 up
+    return whole + (1 if value > 0 else -1) * (abs(value - whole) >= 0.5)

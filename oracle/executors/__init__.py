@@ -1,6 +1,6 @@
 """Executors: the ways of running a program whose answers are compared."""
 
-from oracle.executors.base import Execution, Executor, attempt
+from oracle.executors.base import DEFECTS, Execution, Executor, attempt
 from oracle.executors.external import ExternalExecutor
 from oracle.executors.jax import JaxExecutor
 from oracle.executors.lanes import DEFAULT_LANE, LANES, lane_options
@@ -12,6 +12,7 @@ from oracle.executors.registry import OTHERS, Pool, Selection
 
 __all__ = [
     "DEFAULT_LANE",
+    "DEFECTS",
     "LANES",
     "OTHERS",
     "DrawnExecutor",

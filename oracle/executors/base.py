@@ -11,6 +11,9 @@ from oracle.verdict import ExecutorInfo
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.tensor import Array, type_of
 
+#: What Python and NumPy raise where code has a defect: a finding about ourselves, and no end of a campaign.
+DEFECTS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+
 
 @dataclass(frozen=True, eq=False)
 class Execution:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from oracle.case import Case, by_program
-from oracle.executors.base import Execution, Executor, attempt
+from oracle.executors.base import DEFECTS, Execution, Executor, attempt
 from oracle.verdict import ExecutorInfo
 from tenferro_ref import __version__
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
@@ -23,9 +23,6 @@ from tenferro_ref.errors import Internal, TenferroError, UsageError
 from tenferro_ref.program import GraphProgram, to_exec
 from tenferro_ref.runtime import FUSION_THRESHOLD, GraphExecutor
 from tenferro_ref.tensor import Array
-
-#: What NumPy raises where a kernel or the executor has a defect.
-_DEFECTS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ class NativeExecutor:
         def outputs(inputs: Sequence[Array]) -> tuple[Array, ...]:
             try:
                 return tuple(evaluate(compiled, inputs))
-            except _DEFECTS as error:  # a finding about this executor, and no end of the campaign
+            except DEFECTS as error:  # a finding about this executor, and no end of the campaign
                 raise Internal(detail=f"{type(error).__name__} in the native executor: {error}") from error
 
         return outputs

@@ -20,7 +20,7 @@ from oracle.verdict import ExecutorInfo, Verdict
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import MissingEnv, PjrtCall, TenferroError, UnsupportedOp, UsageError, WorkerDied
 from tenferro_ref.extensions.linalg import cholesky
-from tenferro_ref.ops import Exp, Log, Maximum, Negate, Policy
+from tenferro_ref.ops import DynamicTruncate, Exp, Log, Maximum, Negate, Policy
 from tenferro_ref.pjrt import PluginRef
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import KERNELS
@@ -404,3 +404,29 @@ def test_what_only_the_own_model_allows_is_forgiven_in_each_set() -> None:
     prepare(references)
     answers = judge_many(Bent("bent", model="xla", wrong=1, by=0.0), references)
     assert [(a.verdict.value, a.comparison.forgiven) for a in answers] == [("pass", 0), ("pass", 3)]
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_defect_of_an_enclosure_is_an_error_of_that_program_and_no_end(case: Case, together: bool) -> None:
+    references = [Reference(one, NativeExecutor()) for one in (sets_of(case, 3) if together else [case])]
+    broken = "oracle.judge.enclose_stacked" if together else "oracle.judge.enclose"
+    with mock.patch(broken, side_effect=ValueError("zero-size array")):
+        prepare(references)
+        (first, *_) = judge_many(NativeExecutor(), references)
+        other = judge_many(Bent("bent", model="xla", wrong=0), references)[0]
+    for answer in (first, other):
+        assert answer.verdict is Verdict.ERROR
+        assert "ValueError in an enclosure: zero-size array" in answer.reason
+
+
+def test_a_set_without_an_enclosure_leaves_the_others_theirs() -> None:
+    """How much is left of an axis is decided by one set, and undecided by the other."""
+    b = GraphBuilder()
+    x, n = b.input("F64", (4,)), b.input("F64", ())
+    program = b.build(b.apply(DynamicTruncate(0), x, b.apply(Exp(), n)).sum(0))
+    sets = [(np.arange(4.0), np.array(v)) for v in (0.0, np.log(0.5))]
+    case = Case.of(program, sets[0])
+    references = [Reference(one, NativeExecutor()) for one in (case, case.with_inputs(sets[1]))]
+    prepare(references)
+    answers = judge_many(Bent("bent", model="xla", wrong=0), references)
+    assert [a.verdict for a in answers] == [Verdict.PASS, Verdict.UNDECIDED]

@@ -29,6 +29,7 @@ from tenferro_ref.ops import (
     Multiply,
     Negate,
     Pad,
+    Policy,
     Pow,
     ReduceMax,
     ReduceProd,
@@ -497,3 +498,11 @@ def test_constants_and_all_slots():
     assert float(slots[2].lo) == 0.1 + 0.2
     assert slots[1].const
     assert not slots[2].const
+
+
+@pytest.mark.parametrize("model", [IEEE, NUMPY, XLA], ids=lambda m: m.name)
+def test_a_sum_of_sums_over_nothing(model):
+    b = GraphBuilder(policy=Policy(empty_reduction="identity"))
+    x = b.input("F64", (0, 3))
+    (e,) = enclose(b.build(x.sum(1).sum(0)), [np.zeros((0, 3))], model)
+    assert e.lo == e.hi == 0
