@@ -207,15 +207,17 @@ def _contractions(kind: Any) -> Iterator[Freedom]:
         (x, y, z),
         [(x + y) + z],
     )
+    yield freedom("x times one of two", lambda a, b, c: product(a, _either(b, c)), (x, y, u), [x * y, x * u])
+    yield freedom("one of two times x", lambda a, b, c: product(_either(b, c), a), (x, y, u), [x * y, x * u])
     yield freedom("either of two products", plus(lambda a, b, c, d: _either(product(a, b), product(c, d))), (x, y, u, v, z),
                   [*both, u * v + z, fused(u, v, z)], ulps)  # fmt: skip
     yield freedom("a product or none", plus(lambda a, b, c: _either(product(a, b), c)), (x, y, u, z),
                   [*both, u + z], ulps)  # fmt: skip
     yield freedom("none or a product", plus(lambda a, b, c: _either(c, product(a, b))), (x, y, u, z),
                   [*both, u + z], ulps)  # fmt: skip
-    first = np.asfortranarray(np.stack([x, y, u]))
+    three = np.asfortranarray(np.stack([x, y, u]))
     partial = [(x * y, u), (x * u, y), (y * u, x)]
-    yield freedom("the last of many products", plus(lambda a: apply(ReduceProd((0,)), a)), (first, z),
+    yield freedom("the last of many products", plus(lambda a: apply(ReduceProd((0,)), a)), (three, z),
                   [r for a, b in partial for r in (a * b + z, fused(a, b, z))], 2.0**46 if kind is np.float64 else 2.0**27)  # fmt: skip
     for reduce in (ReduceSum, ReduceProd, ReduceMax, ReduceMin):
         row = (np.asfortranarray(a[np.newaxis]) for a in (x, y))

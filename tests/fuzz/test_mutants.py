@@ -38,7 +38,7 @@ from tests.plugins import plugin_or_skip
 THROUGH_XLA = ("emitter", "transfer")
 SEED = 20261121
 #: How many faults the catalogue has at least.
-FAULTS = 300
+FAULTS = 450
 
 
 @pytest.mark.parametrize("mutant", BY_HAND, ids=lambda m: m.name)
