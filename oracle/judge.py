@@ -184,8 +184,9 @@ def prepare(references: Sequence[Reference]) -> None:
         for reference, result in zip(chosen, chosen[0].native.run_many([r.case for r in chosen]), strict=True):
             reference.__dict__["execution"] = result
         sound = {r: r.execution.outputs for r in chosen if isinstance(r.execution, Execution)}
-        with contextlib.suppress(UnsupportedOp, Internal):  # said again when somebody is judged
-            _enclose(sound)
+        if sound:
+            with contextlib.suppress(UnsupportedOp, Internal):  # said again when somebody is judged
+                _enclose(sound)
 
 
 def _enclose(results: Mapping[Reference, tuple[Array, ...]]) -> None:

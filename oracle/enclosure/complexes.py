@@ -434,9 +434,11 @@ def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     if not op.axes:
         return x
     f = real_context(c).format
-    x = x.map(sums.flattened(op.axes, len(x.shape))).plain()
-    factors = ball(f, x)
+    x = x.map(sums.flattened(op.axes, len(x.shape)))
     n = x.shape[-1]
+    if n == 1:  # a product may still be fused with what follows
+        return x.map(lambda a: a[..., 0])
+    factors = ball(f, x.plain())
     ok = factors.ok.all(-1)
     mid, rad = np.ones(ok.shape, factors.mid.dtype), np.zeros(ok.shape, f.wide)
     for i in range(n):

@@ -20,7 +20,7 @@ from oracle.verdict import ExecutorInfo, Verdict
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import MissingEnv, PjrtCall, TenferroError, UnsupportedOp, UsageError, WorkerDied
 from tenferro_ref.extensions.linalg import cholesky
-from tenferro_ref.ops import DynamicTruncate, Exp, Log, Maximum, Negate, Policy
+from tenferro_ref.ops import Divide, DynamicTruncate, Exp, Log, Maximum, Negate, Policy
 from tenferro_ref.pjrt import PluginRef
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import KERNELS
@@ -430,3 +430,17 @@ def test_a_set_without_an_enclosure_leaves_the_others_theirs() -> None:
     prepare(references)
     answers = judge_many(Bent("bent", model="xla", wrong=0), references)
     assert [a.verdict for a in answers] == [Verdict.PASS, Verdict.UNDECIDED]
+
+
+def test_programs_that_the_native_executor_refuses_are_prepared_too() -> None:
+    references = [Reference(one, NativeExecutor()) for one in (integers(0), integers(3), integers(0))]
+    prepare(references)
+    assert [isinstance(r.execution, TenferroError) for r in references] == [True, False, True]
+    assert [a.verdict.value for a in judge_many(native_variants()[1], references)] == ["pass"] * 3
+
+
+def integers(divisor: int) -> Case:
+    """A quotient of integers, which the engine refuses for 0."""
+    b = GraphBuilder()
+    x, y = b.input("I32", (2,)), b.input("I32", (2,))
+    return Case.of(b.build(b.apply(Divide(), x, y)), [np.full(2, v, np.int32) for v in (6, divisor)])
