@@ -144,12 +144,13 @@ class Stack:
         together, place = self.enclosures(model), self.references.index(reference)
         return None if together is None else [e.map(lambda a: a[..., place]) for e in together]
 
-    def settle(self, results: Mapping[Reference, tuple[Array, ...]], model: str = STRICT_MODEL) -> None:
+    def settle(self, results: Mapping[Reference, tuple[Array, ...]], model: str) -> None:
         """Compare the outputs of many sets at once, and note what is inside the strictest model, or else inside `model`."""
         strict = self.enclosures(STRICT_MODEL)
         if strict is None:
             return
-        for held, finer in ((STRICT_MODEL, None), (model, strict)):
+        own = [] if model == STRICT_MODEL else [(model, strict)]
+        for held, finer in [(STRICT_MODEL, None), *own]:
             asked = [
                 (i, r, results[r], r.execution.outputs)
                 for i, r in enumerate(self.references)
@@ -202,7 +203,7 @@ def _enclose(results: Mapping[Reference, tuple[Array, ...]]) -> None:
         stack = Stack(part)
         for reference in part:
             reference.stack = stack
-        stack.settle(results)
+        stack.settle(results, part[0].native.model)
 
 
 def judge(executor: Executor, reference: Reference) -> Answer:

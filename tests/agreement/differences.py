@@ -124,6 +124,15 @@ DIFFERENCES: tuple[Difference, ...] = (
         (Expm1, Log1p), COMPLEX, ("interpreter",), _close(8), (Expm1(), (np.array([1e-9 + 1e-9j]),)),
     ),
     Difference(
+        "finding 0052: where exp(x) overflows and 1 + (cos(y) - 1) is zero, the real part of expm1 is NaN in XLA",
+        (Expm1,), COMPLEX, ("jax",), lambda operands, native, other: np.isnan(other.real) & ~np.isnan(native.real),
+        (Expm1(), (np.array([1024 + 45.553093477052j]),)),
+    ),
+    Difference(
+        "finding 0057: near multiples of 2 pi i, XLA computes the real part of expm1 as cos(y) - 1",
+        (Expm1,), COMPLEX, ("jax",), _close(8), (Expm1(), (np.array([18.850555419921875j]),)),
+    ),
+    Difference(
         "finding 0002: log1p of doubles near -0.41 is off by up to 127 ULP in older builds of XLA:CPU",
         (Log1p,), frozenset({DType.F64}), ("jax",), _close(128), (Log1p(), (np.array([-0.41306354339189344]),)),
     ),
