@@ -65,7 +65,7 @@ class Case:
 
     def with_inputs(self, inputs: tuple[Array, ...]) -> Case:
         """Another input set of the same program object, whose text is not written again."""
-        case = Case(self.program, inputs)
+        case = Case(self.program, inputs, self.refusal)
         case.__dict__["program_json"] = self.program_json
         return case
 
