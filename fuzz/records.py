@@ -26,6 +26,9 @@ from tenferro_ref.files import read_text, write_atomically
 VERSION = 5
 _READABLE = (1, 2, 3, 4, VERSION)
 
+#: Made once: a store writes a line for every answer.
+_LINE = json.JSONEncoder(allow_nan=False)
+
 T = TypeVar("T")
 
 
@@ -292,7 +295,7 @@ def _seeded_fault(line: str, where: str) -> SeededFault | None:
 
 def to_json(record: object) -> str:
     """One record as one line of strict JSON."""
-    return json.dumps(encode(record), allow_nan=False)
+    return _LINE.encode(encode(record))
 
 
 def from_json(kind: type[T], text: str, where: str = "record") -> T:
@@ -312,17 +315,26 @@ def from_json(kind: type[T], text: str, where: str = "record") -> T:
 
 def encode(value: Any) -> Any:
     """A record as what JSON can hold."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    if value is None or isinstance(value, (str, int)):
-        return value
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, dict):
         return {k: encode(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [encode(v) for v in value]
-    return {f.name: encode(getattr(value, f.name)) for f in fields(value)}
+    kind: Any = type(value)
+    return {name: encode(getattr(value, name)) for name in _names(kind)}
+
+
+_PLAIN = frozenset((str, int, bool, type(None)))
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind))
 
 
 def decode(kind: type[T], value: Any, where: str) -> T:

@@ -66,7 +66,7 @@ class Case:
     def with_inputs(self, inputs: tuple[Array, ...]) -> Case:
         """Another input set of the same program object, whose text is not written again."""
         case = Case(self.program, inputs, self.refusal)
-        case.__dict__["program_json"] = self.program_json
+        case.__dict__.update(program_json=self.program_json, _digest=self._digest)
         return case
 
     @cached_property
@@ -75,9 +75,14 @@ class Case:
         return dumps(self.program)
 
     @cached_property
+    def _digest(self) -> hashlib._Hash:
+        """Of the program, which all its input sets begin with."""
+        return hashlib.sha256(self.program_json.encode())
+
+    @cached_property
     def fingerprint(self) -> str:
         """64 hex digits that identify program and input bits."""
-        digest = hashlib.sha256(self.program_json.encode())
+        digest = self._digest.copy()
         for array in self.inputs:
             digest.update(f"{DType.of(array).value}{array.shape}".encode())
             digest.update(array.tobytes("F"))

@@ -62,11 +62,10 @@ class NativeExecutor:
         return ExecutorInfo(self.name, available=True, facts=facts)
 
     def run(self, case: Case) -> Execution:
-        start = time.perf_counter()
-        evaluate = self._compiled(case.program)
-        compiled = time.perf_counter()
-        outputs = evaluate(case.inputs)
-        return Execution(outputs, {"compile": compiled - start, "execute": time.perf_counter() - compiled})
+        (result,) = self.run_many([case])
+        if isinstance(result, TenferroError):
+            raise result
+        return result
 
     def _compiled(self, program: GraphProgram) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
         """What runs the program, also several times."""
