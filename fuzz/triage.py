@@ -30,6 +30,8 @@ from tenferro_ref.tensor import Array
 
 #: Elements of each output shown in a finding.
 _ROWS = 64
+#: In a program of up to so many instructions that fails, each is asked alone.
+_ASKED_ALONE = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +79,11 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
     whole = Suspect(executor, case, answer, "", "", attribute(executor, case, pool))
     if case.refusal is not None:  # what is wrong is the answer to one fault, wherever that is
         return replace(whole, op=case.refusal.op or "", how=f"{case.refusal.fault}: {_how(answer)}")
-    slot = _first_wrong(executor, case) if answer.verdict is Verdict.MISMATCH else None
-    core = None if slot is None else _core(whole, slot, pool)
+    if answer.verdict is Verdict.MISMATCH:
+        slot = _first_wrong(executor, case)
+        core = None if slot is None else _core(whole, slot, pool)
+    else:
+        slot, core = _first_failing(whole, pool)
     if slot is None and case.program.output_slots:
         slot = case.program.output_slots[answer.comparison.worst_output or 0]
     producer = None if slot is None else case.program.producers.get(slot)
@@ -93,9 +98,14 @@ def _how(answer: Answer) -> str:
 
 
 def _complaint(answer: Answer) -> str:
-    """The error without places, names and numbers: the same for all programs that one defect refuses."""
+    """The error without places, names, types and numbers: the same for all programs that one defect refuses."""
     words = answer.reason.partition("error: ")[2] or answer.reason
-    return re.sub(r"%\w+|\d+", "#", words.partition(": %")[0].partition("\n")[0])
+    return re.sub(r"(tensor|vector|memref)<[^>]*>|%\w+|\d+", "#", words.partition(": %")[0].partition("\n")[0])
+
+
+def _alike(one: Answer, other: Answer) -> bool:
+    """Whether the verdicts agree, and of two errors the words."""
+    return one.verdict is other.verdict and (one.verdict is not Verdict.ERROR or _complaint(one) == _complaint(other))
 
 
 def _first_wrong(executor: Executor, case: Case) -> int | None:
@@ -115,6 +125,23 @@ def _first_wrong(executor: Executor, case: Case) -> int | None:
     return next(wrong, None)
 
 
+def _first_failing(suspect: Suspect, pool: Pool) -> tuple[int | None, Suspect | None]:
+    """The result of the first instruction that fails alone as the program does, and that instruction alone.
+
+    Most instructions pass, so that this is cheap beside a search, each step of which that succeeds may end a process.
+    """
+    instructions = suspect.case.program.instructions
+    if suspect.answer.verdict is Verdict.TIMEOUT or len(instructions) > _ASKED_ALONE:
+        return None, None
+    values = evaluate_all(suspect.case)
+    for ins in instructions:
+        slot = ins.output_slots[0]
+        small = cut_out(suspect.case, slot, lambda _: values)
+        if core := small and _instead(suspect, small, pool):
+            return slot, core
+    return None, None
+
+
 def _core(suspect: Suspect, slot: int, pool: Pool) -> Suspect | None:
     """The instruction that makes `slot` alone, on the operands that it should get, if it disagrees for the same cause.
 
@@ -128,7 +155,7 @@ def _core(suspect: Suspect, slot: int, pool: Pool) -> Suspect | None:
 def _instead(suspect: Suspect, case: Case, pool: Pool) -> Suspect | None:
     """The suspect with a smaller case, if that disagrees for the same cause."""
     answer = judge(suspect.executor, Reference(case, NativeExecutor()))
-    if answer.verdict is not suspect.answer.verdict or attribute(suspect.executor, case, pool) != suspect.attribution:
+    if not _alike(answer, suspect.answer) or attribute(suspect.executor, case, pool) != suspect.attribution:
         return None
     return replace(suspect, case=case, answer=answer)
 
@@ -138,7 +165,7 @@ def _start(suspect: Suspect, pool: Pool) -> Suspect:
 
     Each of the two saves many tests that a search from the whole program would need.
     """
-    if suspect.answer.verdict is not Verdict.MISMATCH or suspect.case.refusal is not None:
+    if suspect.case.refusal is not None:
         return suspect
     program = suspect.case.program
     guilty = [
@@ -147,6 +174,8 @@ def _start(suspect: Suspect, pool: Pool) -> Suspect:
         if (ins.op.name, program.slot_types[ins.output_slots[0]].dtype.name) == (suspect.op, suspect.dtype)
     ]
     suspect = next(filter(None, (_core(suspect, slot, pool) for slot in guilty)), suspect)
+    if suspect.answer.verdict is not Verdict.MISMATCH:
+        return suspect
     comparison = suspect.answer.comparison
     wrong = suspect.case.program.output_slots[comparison.worst_output or 0 :][:1]  # none where outputs are missing
     case = narrowed(suspect.case, wrong[0], comparison.worst_index or ()) if wrong else None
@@ -173,14 +202,12 @@ def _cause(executor: Executor, case: Case, coarse: str) -> str:
 
 
 def still_disagrees(suspect: Suspect, pool: Pool) -> Callable[[Case], bool]:
-    """Predicate of the reducer: same executor, same verdict, same value class, same attribution."""
+    """Predicate of the reducer: same executor, same verdict, same words of an error, same value class, same attribution."""
     want = suspect.answer
 
     def check(case: Case) -> bool:
         answer = judge(suspect.executor, Reference(case, NativeExecutor()))
-        if answer.verdict is not want.verdict or answer.comparison.value_class != want.comparison.value_class:
-            return False
-        if want.verdict is Verdict.ERROR and (answer.error or {}).get("kind") != (want.error or {}).get("kind"):
+        if not _alike(answer, want) or answer.comparison.value_class != want.comparison.value_class:
             return False
         return attribute(suspect.executor, case, pool) == suspect.attribution
 
