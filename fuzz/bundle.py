@@ -24,7 +24,7 @@ import numpy as np
 from fuzz.records import Finding, encode, from_json
 from fuzz.reproducer import portable_name
 from fuzz.triage import evaluate_all
-from oracle.case import Case
+from oracle.case import Case, Refusal
 from oracle.compare import interval_words
 from oracle.enclosure import MODELS, Enclosure, enclose
 from oracle.enclosure.files import save_enclosures
@@ -37,9 +37,9 @@ from tenferro_ref.files import read_text, write_atomically
 from tenferro_ref.program import ExecProgram, loads
 from tenferro_ref.tensor import load_npz, same_bits, save_npz, type_of
 
-#: Version 1 knows no `Facts.builds`; it is still read.
-VERSION = 2
-_READABLE = (1, VERSION)
+#: Version 1 knows no `Facts.builds`, version 2 no `Facts.refusal`; both are still read.
+VERSION = 3
+_READABLE = (1, 2, VERSION)
 #: A script that takes longer than this hangs.
 _SECONDS = 600.0
 #: Elements of each value that the README shows.
@@ -61,6 +61,8 @@ class Facts:
         What a fresh environment needs, as for pip.
     builds
         As in `Finding`.
+    refusal
+        The error that the program must raise, if it is invalid.
     """
 
     tenferro_bundle: int
@@ -75,6 +77,7 @@ class Facts:
     environment: tuple[tuple[str, str], ...]
     requirements: tuple[str, ...]
     builds: tuple[Build, ...] = ()
+    refusal: Refusal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ def write_bundle(
     facts = Facts(
         VERSION, finding.signature, finding.verdict, finding.value_class, finding.reason, finding.attribution,
         portable_name(executor), executor.model, executor.info().facts, tuple(environment),
-        tuple(_requirements(executor)), finding.builds,
+        tuple(_requirements(executor)), finding.builds, case.refusal,
     )  # fmt: skip
     write_atomically(folder / "program.txt", finding.program_text)
     write_atomically(folder / "program.json", finding.program_json)
@@ -137,14 +140,14 @@ def read_bundle(folder: Path) -> tuple[Facts, Case]:
     facts = from_json(Facts, read_text(path), str(path))
     if facts.tenferro_bundle not in _READABLE:
         raise FormatError(where=str(path), detail=f"a bundle of version {facts.tenferro_bundle}; this reads {VERSION}")
-    program = loads(read_text(folder / "program.json"), str(folder / "program.json"))
+    program = loads(read_text(folder / "program.json"), str(folder / "program.json"), infer=facts.refusal is None)
     graph = program.to_graph() if isinstance(program, ExecProgram) else program
     inputs = load_npz(folder / "inputs.npz", "in")
     try:
         graph.check_inputs([type_of(a) for a in inputs])
     except TenferroError as error:
         raise FormatError(where=str(folder / "inputs.npz"), detail=f"does not fit program.json: {error}") from None
-    return facts, Case.of(graph, inputs)
+    return facts, Case.of(graph, inputs, facts.refusal)
 
 
 def replay(folder: Path, pool: Pool, executor: str = "") -> Replay:
@@ -313,6 +316,12 @@ def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosu
 
 
 def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]) -> Iterable[str]:
+    if case.refusal is not None:
+        yield (
+            f"The program is invalid: it was made to break one rule ({case.refusal.fault}), and is sound otherwise. So it must "
+            f"raise {case.refusal}, before anything is compiled or run. Kind, op and axis are compared, not the message."
+        )
+        return
     if finding.verdict != "mismatch":
         yield (
             "The program is valid: it passes the shape and dtype rules of every op, and the native executor runs it. "

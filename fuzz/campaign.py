@@ -300,7 +300,8 @@ def _finish(site: Worksite, batch: _Batch, futures: Sequence[Future[None]]) -> N
                     suspect = Suspect(executor, case, answer, "", "", _DEADLY)
                 else:
                     suspect = inspect(executor, case, answer, site.pool)
-                tally.blame(suspect.op, suspect.dtype, executor.name, answer.verdict)
+                if case.refusal is None:
+                    tally.blame(suspect.op, suspect.dtype, executor.name, answer.verdict)
                 kin = json.dumps(suspect.group)
                 doubts.append(Doubt(number, case, answer, kin, suspect.op, suspect.dtype, suspect.attribution))
     for name, opcodes in batch.opcodes:

@@ -17,14 +17,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from oracle.verdict import Build, ExecutorInfo
+from oracle.verdict import Build, ExecutorInfo, Verdict
 from tenferro_ref.errors import FormatError
 from tenferro_ref.files import read_text, write_atomically
 
 #: Version 1 wrote Infinity and NaN as bare words, which is no JSON; version 2 knows no `Finding.builds`, version 3 no
-#: `Campaign.surveys`. All are still read.
-VERSION = 4
-_READABLE = (1, 2, 3, VERSION)
+#: `Campaign.surveys`, version 4 no `Campaign.errors` and `Totals.due`. All are still read.
+VERSION = 5
+_READABLE = (1, 2, 3, 4, VERSION)
 
 #: Made once: a store writes a line for every answer.
 _LINE = json.JSONEncoder(allow_nan=False)
@@ -63,6 +63,13 @@ class Totals:
     widths: tuple[tuple[float, float], ...] = ()
     #: Disagreeing programs that are in no finding, as when the budget ran out; None if nobody counted.
     unexplained: int | None = None
+    #: Answers among `verdicts` to invalid programs, which give no elements to decide; "unsupported" is none.
+    due: int = 0
+
+    @property
+    def answered(self) -> int:
+        """Valid programs that the executor was compared on, or failed at."""
+        return sum(self.verdicts.values()) - self.verdicts.get(Verdict.UNSUPPORTED.value, 0) - self.due
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,24 @@ class Survey:
     executor: str
     modules: int
     opcodes: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorKind:
+    """The invalid programs that must raise one kind of error, and what executors did with them.
+
+    Attributes
+    ----------
+    faults
+        How many programs broke which rule, 0 for those that were not reached.
+    verdicts
+        By executor and verdict name.
+    """
+
+    kind: str
+    programs: int
+    faults: dict[str, int]
+    verdicts: dict[str, dict[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +206,8 @@ class Campaign:
         Seeded faults that were hunted beside the campaign.
     surveys
         One for each executor that tells what it makes of a program.
+    errors
+        One for each kind of error that invalid programs of this campaign may raise, reached or not.
     """
 
     seed: int
@@ -197,6 +224,12 @@ class Campaign:
     vacuous: tuple[str, ...] = ()
     mutants: tuple[SeededFault, ...] = ()
     surveys: tuple[Survey, ...] = ()
+    errors: tuple[ErrorKind, ...] = ()
+
+    @property
+    def only_errors(self) -> bool:
+        """No program was valid."""
+        return 0 < self.programs == sum(error.programs for error in self.errors)
 
 
 def save(campaign: Campaign, path: str | Path) -> None:

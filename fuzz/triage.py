@@ -77,6 +77,8 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
     """Localise and attribute a disagreement."""
     executor = settled(executor, case)
     whole = Suspect(executor, case, answer, "", "", attribute(executor, case, pool))
+    if case.refusal is not None:  # what is wrong is the answer to one fault, wherever that is
+        return replace(whole, op=case.refusal.op or "", how=f"{case.refusal.fault}: {_how(answer)}")
     if answer.verdict is Verdict.MISMATCH:
         slot = _first_wrong(executor, case)
         core = None if slot is None else _core(whole, slot, pool)
@@ -163,6 +165,8 @@ def _start(suspect: Suspect, pool: Pool) -> Suspect:
 
     Each of the two saves many tests that a search from the whole program would need.
     """
+    if suspect.case.refusal is not None:
+        return suspect
     program = suspect.case.program
     guilty = [
         ins.output_slots[0]
@@ -189,6 +193,8 @@ def _with_operands(case: Case, index: int) -> str:
 
 def _cause(executor: Executor, case: Case, coarse: str) -> str:
     """The attribution of a reduced case: by HLO pass where no option and no known rewrite explains it."""
+    if case.refusal is not None:
+        return coarse
     if not isinstance(executor, (PjrtExecutor, JaxExecutor)) or coarse.startswith(("option", "rewrite")):
         return coarse
     name = hlo_pass(executor, case)
@@ -221,7 +227,9 @@ def evaluate_all(case: Case) -> Mapping[int, Array]:
 
 
 def signature(case: Case, suspect: Suspect, answer: Answer) -> str:
-    """ "ops | dtype | value class | attribution" of a reduced case."""
+    """ "ops | dtype | value class | attribution" of a reduced case; "fault | kind due | what came instead | ..." of an invalid one."""
+    if case.refusal is not None:
+        return f"{case.refusal.fault} | {case.refusal.kind} | {_how(answer)} | {suspect.attribution}"
     ops = " > ".join(i.op.name for i in case.program.instructions) or "no instruction"
     dtype = case.program.output_types[0].dtype.name if case.program.output_slots else "none"
     return f"{ops} | {dtype} | {_how(answer)} | {suspect.attribution}"
@@ -262,12 +270,12 @@ def to_finding(
         case, answer = suspect.case, suspect.answer
     else:
         suspect = replace(suspect, attribution=_cause(suspect.executor, case, suspect.attribution))
-        if isinstance(suspect.executor, PjrtExecutor):
+        if isinstance(suspect.executor, PjrtExecutor) and case.refusal is None:
             others = builds(suspect.executor, case, pool, budget_seconds)
     key = signature(case, suspect, answer)
     finding = Finding(
         signature=key,
-        title=f"{' of '.join(reversed([i.op.name for i in case.program.instructions][-3:]))}: {_what(answer)}",
+        title=f"{_subject(case)}: {_what(answer)}",
         verdict=answer.verdict.value,
         executor=suspect.executor.name,
         also=also,
@@ -305,6 +313,12 @@ def _simplest(suspect: Suspect, case: Case, pool: Pool) -> Executor:
         return still_disagrees(replace(suspect, executor=executor), pool)(case)
 
     return simplify_configuration(executor, fails)
+
+
+def _subject(case: Case) -> str:
+    if case.refusal is not None:
+        return case.refusal.fault
+    return " of ".join(reversed([ins.op.name for ins in case.program.instructions][-3:]))
 
 
 def _what(answer: Answer) -> str:
