@@ -30,6 +30,7 @@ from oracle.enclosure import MODELS, Enclosure, enclose
 from oracle.enclosure.files import save_enclosures
 from oracle.executors import Execution, Executor, NativeExecutor, PjrtExecutor, Pool, attempt
 from oracle.judge import Reference, judge_result
+from oracle.staged import decomposing
 from oracle.verdict import Answer, Build, first_bad
 from tenferro_ref import __version__
 from tenferro_ref.errors import FormatError, MissingDependency, TenferroError
@@ -332,6 +333,14 @@ def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]
     native = attempt(NativeExecutor(), case)
     if not isinstance(native, Execution):
         yield f"The native executor refuses the program with a typed error ({_line(str(native))}); so must everybody else."
+        return
+    if decomposing(case.program):
+        yield (
+            "The factors of a decomposition are not unique, so nothing that is computed from them is known by itself. The executor was "
+            "asked for the operands and results of each decomposition beside the outputs: the op is held to its backward-error "
+            "bound on those operands, and everything else to the set of all values that a correct implementation may have "
+            "where the executor's own factors are given (docs/enclosures.md). What is quoted above is outside one of the two."
+        )
         return
     if not steps:
         yield (
