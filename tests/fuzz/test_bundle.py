@@ -201,7 +201,18 @@ def test_what_is_installed_can_be_installed_elsewhere(tmp_path: Path) -> None:
     (site / "shape-1.0.dist-info/RECORD").write_text(record)
     wheel = as_wheel(metadata.Distribution.at(site / "shape-1.0.dist-info"), tmp_path)
     target = tmp_path / "elsewhere"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", target, wheel]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--target",
+        str(target),
+        str(wheel),
+    ]
     subprocess.run(pip, check=True, capture_output=True)
     assert (target / "shape/__init__.py").read_text() == "SIDES = 3\n"
     assert (target / "shape/names.txt").read_text() == "triangle\n"
