@@ -34,6 +34,8 @@ from tenferro_ref.tensor import Array, column_major
 
 #: What somebody may say of a finding; "new" takes back what was said before.
 STATUSES = ("new", "known", "reported", "fixed")
+#: `finding.confirmed` of one that was shown in a virtual environment made for it.
+_AFRESH = 2
 #: A reduction that was begun so often and never ended is not begun again.
 _KIN_CLAIMS = 3
 
@@ -160,6 +162,8 @@ class Found:
         From the mismatch to the end of reduction and confirmation.
     confirmed
         Whether its script showed it in a clean interpreter; None if that was not tried.
+    afresh
+        Whether it did so in a virtual environment made for the purpose.
     """
 
     finding: Finding
@@ -167,6 +171,7 @@ class Found:
     found: float
     seconds: float
     confirmed: bool | None
+    afresh: bool
 
     @property
     def case(self) -> Case:
@@ -515,10 +520,15 @@ class Store:
         return [
             Found(
                 from_json(Finding, record, self.path), inputs, found, seconds,
-                None if confirmed is None else bool(confirmed),
+                None if confirmed is None else bool(confirmed), confirmed == _AFRESH,
             )
             for record, inputs, found, seconds, confirmed in rows
         ]  # fmt: skip
+
+    def confirm(self, signature: str, shown: bool) -> None:
+        """Say whether a finding's script showed it in a virtual environment made for the purpose."""
+        with self.database.write() as write:
+            write.execute("UPDATE finding SET confirmed = ? WHERE signature = ?", (_AFRESH if shown else 0, signature))
 
     def mark(self, signature: str, status: str, note: str = "") -> None:
         """Say what became of a finding; it stays said in later campaigns."""
