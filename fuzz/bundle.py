@@ -297,7 +297,9 @@ def _requirements(executor: Executor) -> Iterator[str]:
 
 
 def _enclosures(case: Case, model: str) -> dict[int, Enclosure]:
-    """Of every slot; none where an op has no rule."""
+    """Of every slot; none where an op has no rule, or an error is due."""
+    if case.refusal is not None:
+        return {}
     try:
         return enclose(case.program, case.inputs, MODELS[model], all_slots=True)
     except TenferroError:
@@ -348,7 +350,8 @@ def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]
     if case.refusal is not None:
         yield (
             f"The program is invalid: it was made to break one rule ({case.refusal.fault}), and is sound otherwise. So it must "
-            f"raise {case.refusal}, before anything is compiled or run. Kind, op and axis are compared, not the message."
+            f"raise {case.refusal}, {'when it runs' if case.refusal.late else 'before anything is compiled or run'}. "
+            "Kind, op and axis are compared, not the message."
         )
         return
     if finding.verdict != "mismatch":
