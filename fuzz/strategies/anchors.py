@@ -1,7 +1,7 @@
 """Anchors: every op at every dtype, followed by every op on its result; what chance alone reaches late.
 
-A program has one as a rule, a long one up to three: two genes of each grow these two ops instead of what they say. Bulk generation takes the anchors in
-turn, so that whatever was covered least is next; Hypothesis draws their number.
+A program has one as a rule, a long one up to three: two genes of each grow these two ops instead of what they say. Bulk
+generation takes the anchors in turn, so that whatever was covered least is next; Hypothesis draws their number.
 """
 
 from __future__ import annotations

@@ -109,9 +109,13 @@ def default_ops() -> tuple[type[Op], ...]:
 # --- in words ---------------------------------------------------------------------------------------------------------
 
 
+#: The largest number that may be said.
+_MOST = 10**6
+
+
 def _whole(text: str, least: int) -> int:
-    if not (text.isdecimal() and least <= int(text) <= 10**6):
-        raise ValueError(f"a number from {least}")
+    if not (text.isdecimal() and least <= int(text) <= _MOST):
+        raise ValueError(f"a number from {least} to {_MOST}")
     return int(text)
 
 
