@@ -323,9 +323,8 @@ class Store:
         cases: list[Case] = []
         last: Case | None = None
         for text, inputs in rows:
-            if (
-                last is not None and last.program_json == text
-            ):  # an input set of the same program object, as when it was made
+            # an input set of the same program object, as when it was made
+            if last is not None and last.program_json == text:
                 case = last.with_inputs(_arrays(msgpack.unpackb(inputs)))
             else:
                 case = unpack(text, inputs)

@@ -86,7 +86,7 @@ def fuzz() -> None:
 @click.option("--shard", default="0/1", metavar="I/N", help="Take every N-th batch, from batch I (0 <= I < N).")
 @click.option(
     "--input-sets",
-    type=click.IntRange(1, 64),
+    type=click.IntRange(1, 256),
     default=1,
     show_default=True,
     help="Sets of inputs for each program, which is compiled once; each counts as a program.",
