@@ -159,7 +159,7 @@ def _enclosure(case: Case) -> Hashable:
 
 
 def _comparison(case: Case) -> Hashable:
-    return verdicts(case), comparison(case), _verdict(case)
+    return verdicts(case), comparison(case), _verdict(case), stacked(case)
 
 
 def _algebra(case: Case) -> Hashable:
@@ -239,7 +239,7 @@ def watch(place: str) -> Watch:
     # these go through the elements one by one
     small = Config(max_instructions=6, max_elements=200, usual_elements=40, symbolic=0)
     if place == "comparison":
-        return Watch(_comparison, (*RIGHT, *(e.name for e in JUDGED), "verdicts", "comparison"), (small,))
+        return Watch(_comparison, (*RIGHT, *(e.name for e in JUDGED), "verdicts", "comparison", "stacks"), (small,))
     if place == "stacks":
         return Watch(stacked, ("stacks",), (small,))
     if place == "enclosure":

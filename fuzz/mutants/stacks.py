@@ -536,6 +536,9 @@ def _told(told: _Told, references: Sequence[Reference], memories: Mapping[Refere
         )
         if (answer.verdict, facts(answer.comparison)) != (verdict, expected):
             return f"a set is judged {answer.verdict.value} {facts(answer.comparison)}, not {verdict.value} {expected}"
+        output, index = answer.comparison.worst_output, answer.comparison.worst_index
+        if told.bits and output is not None and answer.comparison.observed != str(result.outputs[output][index]):
+            return "what was observed is said to be expected"
         if answer.seconds != {"compare": ticks}:
             return f"comparing took {answer.seconds} ticks of the clock, not {ticks}"
         fault = "" if memory is None else _recalled(r, memory, told.model, result.outputs)
