@@ -54,7 +54,7 @@ SHARES = {
     "tenferro_ref.tensor": 6,
     "oracle.compare": 9,
     "oracle.ulp": 4,
-    "oracle.judge": 14,
+    "oracle.judge": 15,
     "oracle.enclosure.sums": 10,
     "oracle.enclosure.arithmetic": 134,
     "oracle.enclosure.value": 37,
