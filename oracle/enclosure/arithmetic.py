@@ -94,10 +94,11 @@ def add(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     if not finite:
         nan = nan | ((x.hi == np.inf) & (y.lo == -np.inf)) | ((x.lo == -np.inf) & (y.hi == np.inf))
     # a sum of two zeros has their common sign, or is +0; any other zero is a cancellation: +0
-    zeros = is_zero(x) & is_zero(y)
-    pos = ~zeros | (x.pos_zero & may_be_zero(y)) | (x.neg_zero & y.pos_zero)
     neg = x.neg_zero & y.neg_zero
-    if c.model.rewrite:  # x + 0 is x
+    pos = ~neg
+    if np.count_nonzero(neg):
+        pos = ~(is_zero(x) & is_zero(y)) | (x.pos_zero & may_be_zero(y)) | (x.neg_zero & y.pos_zero)
+    if c.model.rewrite and (x.const or y.const):  # x + 0 is x
         neg = neg | (x.neg_zero & y.pos_zero & y.const) | (x.pos_zero & y.neg_zero & x.const)
     if c.model.contract:
         fused = [(u, v) for u, v in ((x.unrounded, y), (y.unrounded, x)) if u is not None and u.contractible]
@@ -200,12 +201,12 @@ def product_bounds(wide: Any, x: Enclosure, y: Enclosure) -> Bounds:
     zero = np.asarray(may_be_zero(x) | may_be_zero(y))
     if not finite:
         zero = (may_be_zero(x) & may_be_finite(y)) | (may_be_zero(y) & may_be_finite(x))
-    if zero.any():
+    if np.count_nonzero(zero):
         lo, hi = np.where(zero, np.fmin(lo, 0), lo), np.where(zero, np.fmax(hi, 0), hi)
     if finite:
         return lo, hi
     none = x.empty | y.empty
-    if none.any():
+    if np.count_nonzero(none):
         lo, hi = np.where(none, np.nan, lo), np.where(none, np.nan, hi)
     return lo, hi
 
