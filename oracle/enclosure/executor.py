@@ -7,7 +7,15 @@ from typing import Literal, overload
 
 import numpy as np
 
-from oracle.enclosure import arithmetic, extensions, functions, indexing, moves, sums  # noqa: F401 - each fills its rows of the table
+from oracle.enclosure import (  # noqa: F401 - each fills its rows of a table
+    arithmetic,
+    complex_functions,
+    extensions,
+    functions,
+    indexing,
+    moves,
+    sums,
+)
 from oracle.enclosure.complexes import COMPLEX
 from oracle.enclosure.model import Model
 from oracle.enclosure.rule import ENCLOSE, Context, Rule, contexts_of

@@ -154,7 +154,7 @@ class Enclosure:
         if self.imag is None:
             return (self,)
         if self._parts is None:  # once: rules ask again and again
-            _keep(self, _parts=self._made())
+            object.__setattr__(self, "_parts", self._made())
         return self._parts or ()
 
     def _made(self) -> tuple[Enclosure, ...]:
@@ -196,17 +196,19 @@ class Enclosure:
         """Every element has a result, and no infinite one (cheap, and False for some of which this is true)."""
         if self._finite is None:  # once: rules ask again and again
             ends = (self.lo,) if self.is_point else (self.lo, self.hi)
-            _keep(self, _finite=all(np.count_nonzero(np.isfinite(v)) == v.size for v in ends))
+            object.__setattr__(self, "_finite", all(np.count_nonzero(np.isfinite(v)) == v.size for v in ends))
         return bool(self._finite)
 
     @property
     def number(self) -> bool:
         """Every element is a finite number for certain, of complex numbers in both parts (as cheap as `finite`)."""
-        if self.imag is not None:
-            return all(p.number for p in self.parts)
         if self._number is None:
-            _keep(self, _number=self.finite and not np.count_nonzero(self.nan))
+            known = all(p.number for p in self.parts) if self.imag is not None else self._is_number()
+            object.__setattr__(self, "_number", known)
         return bool(self._number)
+
+    def _is_number(self) -> bool:
+        return self.finite and not np.count_nonzero(self.nan)
 
     @property
     def can_true(self) -> Array:
@@ -255,7 +257,8 @@ class Enclosure:
         terms = None if self.terms is None else self.terms.map(f)
         moved = Enclosure(self.dtype, lo, hi, nan, pos, neg, self.const, unrounded, terms, self.repeated)
         if self._finite:  # of what is moved, and of zeros between, that stays true
-            _keep(moved, _finite=True, _number=self._number or None)
+            object.__setattr__(moved, "_finite", True)
+            object.__setattr__(moved, "_number", self._number or None)
         return moved
 
     def plain(self) -> Enclosure:
@@ -271,12 +274,6 @@ class Enclosure:
 
     def reshaped(self, shape: tuple[int, ...]) -> Enclosure:
         return self if self.shape == shape else self.map(lambda a: spread(a, shape))
-
-
-def _keep(x: Enclosure, **facts: object) -> None:
-    """Remember what was found out about a value, which is the same for ever."""
-    for name, fact in facts.items():
-        object.__setattr__(x, name, fact)
 
 
 def spread(a: Array, shape: tuple[int, ...]) -> Array:
@@ -305,7 +302,7 @@ def rectangle(re: Enclosure, im: Enclosure) -> Enclosure:
         im,
     )
     if const == re.const == im.const and repeated == re.repeated == im.repeated:
-        _keep(made, _parts=(re, im))
+        object.__setattr__(made, "_parts", (re, im))
     return made
 
 
