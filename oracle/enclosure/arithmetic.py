@@ -105,12 +105,11 @@ def add(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         fused = [(u, v) for u, v in ((x.unrounded, y), (y.unrounded, x)) if u is not None and u.contractible]
         for (product, addend), (low, high) in zip(fused, _fused(f, fused), strict=True):
             vanishing = _vanishing(c, product, addend, low, high)
-            pos, neg = (
-                result.pos_zero | (vanishing & ~np.signbit(high)),
-                result.neg_zero | (vanishing & np.signbit(low)),
-            )
-            lo = np.fmin(result.lo, np.where(vanishing & (low > 0), 0.0, low))
-            hi = np.fmax(result.hi, np.where(vanishing & (high < 0), 0.0, high))
+            pos, neg = result.pos_zero, result.neg_zero
+            if np.count_nonzero(vanishing):
+                pos, neg = pos | (vanishing & ~np.signbit(high)), neg | (vanishing & np.signbit(low))
+                low, high = np.where(vanishing & (low > 0), 0.0, low), np.where(vanishing & (high < 0), 0.0, high)
+            lo, hi = np.fmin(result.lo, low), np.fmax(result.hi, high)
             result = Enclosure(c.dtype, lo, hi, result.nan, pos, neg)
     if c.model.rewrite:
         for sum_, addend in ((x.terms, y), (y.terms, x)):
@@ -127,10 +126,11 @@ def _vanishing(c: Context, product: Unrounded, addend: Enclosure, low: Array, hi
     """
     f = c.format
     tiny = f.min_normal if c.model.flush else f.least_denormal
-    least = np.fmin(
-        _least_magnitude(product.lo, product.hi) * f.unit**2, _least_magnitude(addend.lo, addend.hi) * f.unit
-    )
-    return np.asarray((low <= tiny) & (high >= -tiny) & (least <= tiny))
+    near = np.asarray((low <= tiny) & (high >= -tiny))
+    if not np.count_nonzero(near):
+        return near
+    of_product, of_addend = _least_magnitude(product.lo, product.hi), _least_magnitude(addend.lo, addend.hi)
+    return np.asarray(near & (np.fmin(of_product * f.unit**2, of_addend * f.unit) <= tiny))
 
 
 def accumulated(c: Context, t: Terms, addend: Enclosure) -> Enclosure:

@@ -99,7 +99,9 @@ def together(*values: Enclosure) -> Enclosure:
     nan = np.array([v.nan for v in values])
     pos, neg = np.array([v.pos_zero for v in values]), np.array([v.neg_zero for v in values])
     const, repeated = all(v.const for v in values), all(v.repeated for v in values)
-    return Enclosure(values[0].dtype, lo, hi, nan, pos, neg, const, repeated=repeated)
+    made = Enclosure(values[0].dtype, lo, hi, nan, pos, neg, const, repeated=repeated)
+    object.__setattr__(made, "_finite", all(v.finite for v in values))
+    return made
 
 
 def apart(x: Enclosure) -> tuple[Enclosure, Enclosure]:

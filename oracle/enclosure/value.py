@@ -195,8 +195,10 @@ class Enclosure:
     def finite(self) -> bool:
         """Every element has a result, and no infinite one (cheap, and False for some of which this is true)."""
         if self._finite is None:  # once: rules ask again and again
-            ends = (self.lo,) if self.is_point else (self.lo, self.hi)
-            object.__setattr__(self, "_finite", all(np.count_nonzero(np.isfinite(v)) == v.size for v in ends))
+            known = np.count_nonzero(np.isfinite(self.lo)) == self.lo.size
+            if known and not self.is_point:
+                known = np.count_nonzero(np.isfinite(self.hi)) == self.hi.size
+            object.__setattr__(self, "_finite", known)
         return bool(self._finite)
 
     @property
