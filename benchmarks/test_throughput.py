@@ -49,9 +49,9 @@ BATCH = 32
 #: Batches of a round: a few seconds each.
 BATCHES = {"parity": 2, "fast": 8}
 ROUNDS = 3
-INPUT_SETS = 64
-#: What programs contain: what a campaign's do, or ten instructions on small tensors, as peers are measured.
-MIXES = {"usual": (), "ten": ("instructions=10", "elements=36", "dtypes=F32")}
+INPUT_SETS = (64, 256)
+#: What programs contain: what a campaign's valid ones do, or ten instructions on small tensors, as peers are measured.
+MIXES = {"usual": ("invalid=0",), "ten": ("invalid=0", "instructions=10", "elements=36", "dtypes=F32")}
 
 # --- one thing at a time ----------------------------------------------------------------------------------------------
 
@@ -221,21 +221,22 @@ def test_campaign_beside_bare_loop(benchmark: Any, bench: Bench, mix: str) -> No
 
 
 @pytest.mark.parametrize("mix", MIXES)
+@pytest.mark.parametrize("sets", INPUT_SETS)
 @pytest.mark.parametrize("bench", ["fast"], indirect=True)
-def test_input_sets(benchmark: Any, bench: Bench, mix: str) -> None:
+def test_input_sets(benchmark: Any, bench: Bench, sets: int, mix: str) -> None:
     """One compile, many input sets: goal 1,000 checked (program, input set) pairs a second and core."""
-    pairs = 2 * BATCH * INPUT_SETS
+    pairs = 2 * BATCH * sets
     costs: list[Cost] = []
     seeds = iter(range(200, 1000))
 
     def check() -> None:
-        costs.append(Cost.of(partial(bench.check, next(seeds), pairs, INPUT_SETS, mix), bench.executor.worker))
+        costs.append(Cost.of(partial(bench.check, next(seeds), pairs, sets, mix), bench.executor.worker))
 
     benchmark.pedantic(check, rounds=1, warmup_rounds=1)
     info = {
         "pairs a second of CPU time": pairs / costs[-1].cpu,
         "pairs a second": pairs / costs[-1].wall,
-        "input sets a program": INPUT_SETS,
+        "input sets a program": sets,
     }
     _tell(benchmark, f"input sets, fast, {mix} programs", info)
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import venv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +24,13 @@ import numpy as np
 from fuzz.records import Finding, encode, from_json
 from fuzz.reproducer import portable_name
 from fuzz.triage import evaluate_all
-from oracle.case import Case
+from oracle.case import Case, Refusal
 from oracle.compare import interval_words
 from oracle.enclosure import MODELS, Enclosure, enclose
 from oracle.enclosure.files import save_enclosures
 from oracle.executors import Execution, Executor, NativeExecutor, PjrtExecutor, Pool, attempt
 from oracle.judge import Reference, judge_result
+from oracle.staged import decomposing
 from oracle.verdict import Answer, Build, first_bad
 from tenferro_ref import __version__
 from tenferro_ref.errors import FormatError, MissingDependency, TenferroError
@@ -35,9 +38,9 @@ from tenferro_ref.files import read_text, write_atomically
 from tenferro_ref.program import ExecProgram, loads
 from tenferro_ref.tensor import load_npz, same_bits, save_npz, type_of
 
-#: Version 1 knows no `Facts.builds`; it is still read.
-VERSION = 2
-_READABLE = (1, VERSION)
+#: Version 1 knows no `Facts.builds`, version 2 no `Facts.refusal`; both are still read.
+VERSION = 3
+_READABLE = (1, 2, VERSION)
 #: A script that takes longer than this hangs.
 _SECONDS = 600.0
 #: Elements of each value that the README shows.
@@ -59,6 +62,8 @@ class Facts:
         What a fresh environment needs, as for pip.
     builds
         As in `Finding`.
+    refusal
+        The error that the program must raise, if it is invalid.
     """
 
     tenferro_bundle: int
@@ -73,6 +78,7 @@ class Facts:
     environment: tuple[tuple[str, str], ...]
     requirements: tuple[str, ...]
     builds: tuple[Build, ...] = ()
+    refusal: Refusal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +115,7 @@ def write_bundle(
     facts = Facts(
         VERSION, finding.signature, finding.verdict, finding.value_class, finding.reason, finding.attribution,
         portable_name(executor), executor.model, executor.info().facts, tuple(environment),
-        tuple(_requirements(executor)), finding.builds,
+        tuple(_requirements(executor)), finding.builds, case.refusal,
     )  # fmt: skip
     write_atomically(folder / "program.txt", finding.program_text)
     write_atomically(folder / "program.json", finding.program_json)
@@ -135,14 +141,14 @@ def read_bundle(folder: Path) -> tuple[Facts, Case]:
     facts = from_json(Facts, read_text(path), str(path))
     if facts.tenferro_bundle not in _READABLE:
         raise FormatError(where=str(path), detail=f"a bundle of version {facts.tenferro_bundle}; this reads {VERSION}")
-    program = loads(read_text(folder / "program.json"), str(folder / "program.json"))
+    program = loads(read_text(folder / "program.json"), str(folder / "program.json"), infer=facts.refusal is None)
     graph = program.to_graph() if isinstance(program, ExecProgram) else program
     inputs = load_npz(folder / "inputs.npz", "in")
     try:
         graph.check_inputs([type_of(a) for a in inputs])
     except TenferroError as error:
         raise FormatError(where=str(folder / "inputs.npz"), detail=f"does not fit program.json: {error}") from None
-    return facts, Case.of(graph, inputs)
+    return facts, Case.of(graph, inputs, facts.refusal)
 
 
 def replay(folder: Path, pool: Pool, executor: str = "") -> Replay:
@@ -162,29 +168,72 @@ def replay(folder: Path, pool: Pool, executor: str = "") -> Replay:
     return Replay("still fails" if alike else "fails differently", answer, same)
 
 
-def confirm(folder: Path) -> bool:
-    """Whether the bundle's script, run by a clean interpreter in another folder, shows the finding."""
-    return _run_script(folder, sys.executable, {"PYTHONPATH": str(_ROOT)})
+def confirm(folder: Path, environments: FreshEnvironments | None = None) -> bool:
+    """Whether the bundle's script, run in another folder by a clean interpreter, shows the finding.
 
-
-def confirm_in_fresh_environment(folder: Path) -> bool:
-    """The same in a virtual environment made for the purpose, with nothing but what the bundle asks for.
+    Parameters
+    ----------
+    environments
+        Whose interpreters have nothing but what the bundle asks for; by default this process's own.
 
     Raises
     ------
     MissingDependency
-        It cannot be made: no network, or a package that is not to be had.
+        Such an environment cannot be made: no network, or a package that is not to be had.
     """
+    if environments is None:
+        return _run_script(folder, sys.executable, {"PYTHONPATH": str(_ROOT)})
     facts, _ = read_bundle(folder)
-    with tempfile.TemporaryDirectory() as place:
-        venv.create(place, with_pip=True)
-        python = str(Path(place) / "bin" / "python")
-        # a checkout stands for its own version, which may not be released yet
-        package = str(_ROOT) if (_ROOT / "pyproject.toml").exists() else f"tenferro-ref=={__version__}"
-        _pip(python, package)
-        if facts.requirements:
-            _pip(python, "--no-deps", *facts.requirements)  # a plugin needs none of what its wheel asks for
-        return _run_script(folder, python, {})
+    return _run_script(folder, environments.python(facts), {})
+
+
+class FreshEnvironments:
+    """Virtual environments with this package and what bundles ask for: one for each set of requirements, until closed."""
+
+    def __init__(self) -> None:
+        self._place = tempfile.TemporaryDirectory()
+        self._made: dict[tuple[str, ...], str] = {}
+
+    def __enter__(self) -> FreshEnvironments:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._place.cleanup()
+
+    def python(self, facts: Facts) -> str:
+        """The interpreter of the environment that a bundle needs, which is made now if it is not there.
+
+        Raises
+        ------
+        MissingDependency
+            It cannot be made.
+        """
+        extra = _extra(facts.executor)
+        key = (extra, *facts.requirements)
+        if key not in self._made:
+            folder = Path(self._place.name) / str(len(self._made))
+            venv.create(folder, with_pip=True)
+            python = str(folder / "bin" / "python")
+            # a checkout stands for its own version, which may not be released yet
+            name, version = ("", "") if (_ROOT / "pyproject.toml").exists() else ("tenferro-ref", f"=={__version__}")
+            package = f"{name or _ROOT}{extra and f'[{extra}]'}{version}"
+            if extra:
+                _pip(python, package, *facts.requirements)
+            else:
+                _pip(python, package)
+                if facts.requirements:
+                    _pip(python, "--no-deps", *facts.requirements)  # a plugin needs none of what its wheel asks for
+            self._made[key] = python
+        return self._made[key]
+
+
+#: The extra that an executor comes with, by the first word of its name, and the packages of it that a bundle names.
+_EXTRAS = {"jax": "jax", "interpreter": "jax", "iree": "iree"}
+_PACKAGES = {"jax": ("jax", "jaxlib"), "iree": ("iree-base-compiler", "iree-base-runtime")}
+
+
+def _extra(executor: str) -> str:
+    return _EXTRAS.get(re.split("[:@-]", executor)[0], "")
 
 
 def _pip(python: str, *arguments: str) -> None:
@@ -215,6 +264,8 @@ def _requirements(executor: Executor) -> Iterator[str]:
     if isinstance(executor, PjrtExecutor) and executor.plugin.package:
         # "package NAME VERSION", as discovery words it
         yield f"{executor.plugin.package}=={executor.plugin.source.rpartition(' ')[2]}"
+    for package in _PACKAGES.get(_extra(executor.name), ()):
+        yield f"{package}=={metadata.version(package)}"
 
 
 def _enclosures(case: Case, model: str) -> dict[int, Enclosure]:
@@ -266,6 +317,12 @@ def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosu
 
 
 def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]) -> Iterable[str]:
+    if case.refusal is not None:
+        yield (
+            f"The program is invalid: it was made to break one rule ({case.refusal.fault}), and is sound otherwise. So it must "
+            f"raise {case.refusal}, before anything is compiled or run. Kind, op and axis are compared, not the message."
+        )
+        return
     if finding.verdict != "mismatch":
         yield (
             "The program is valid: it passes the shape and dtype rules of every op, and the native executor runs it. "
@@ -276,6 +333,14 @@ def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]
     native = attempt(NativeExecutor(), case)
     if not isinstance(native, Execution):
         yield f"The native executor refuses the program with a typed error ({_line(str(native))}); so must everybody else."
+        return
+    if decomposing(case.program):
+        yield (
+            "The factors of a decomposition are not unique, so nothing that is computed from them is known by itself. The executor was "
+            "asked for the operands and results of each decomposition beside the outputs: the op is held to its backward-error "
+            "bound on those operands, and everything else to the set of all values that a correct implementation may have "
+            "where the executor's own factors are given (docs/enclosures.md). What is quoted above is outside one of the two."
+        )
         return
     if not steps:
         yield (

@@ -7,8 +7,10 @@ generates and evaluates the next batch. Nothing here prints.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
+import gc
 import json
 import os
 import platform
@@ -40,6 +42,8 @@ from tenferro_ref.errors import UsageError, WorkerDied
 _CLAIMS = 2
 #: ... and a program that was begun so often, alone, without an answer has ended this process each time.
 _STRIKES = 2
+#: Objects made between two looks for circles among them; with Python's 700 that takes a tenth of a campaign's time.
+_ALLOCATIONS = 100_000
 #: How much longer than the first a second attempt at reducing may take.
 _PATIENCE = 2
 #: Opcodes are asked for of a module in so many programs, and of large modules in so many batches: some 3 and 30 ms each.
@@ -171,7 +175,7 @@ def work(site: Worksite, *, reduce_early: bool) -> None:
     """Take batches until there are none, and reduce what disagrees: at once, or when all is checked."""
     for executor in site.executors:
         executor.open()  # in this thread: the kernel ends a worker process with the thread that started it
-    with ThreadPoolExecutor(max_workers=max(1, min(site.threads, len(site.groups)))) as threads:
+    with _seldom_collecting(), ThreadPoolExecutor(max_workers=max(1, min(site.threads, len(site.groups)))) as threads:
         pending: list[tuple[_Batch, list[Future[None]]]] = []
         for batch in _batches(site):
             if batch.job.claims > _CLAIMS:
@@ -191,6 +195,17 @@ def work(site: Worksite, *, reduce_early: bool) -> None:
         while _reduce_one(site):
             pass
     site.flush()
+
+
+@contextlib.contextmanager
+def _seldom_collecting() -> Iterator[None]:
+    """A batch is thousands of objects that refer to each other in no circle, and all go when it is sealed."""
+    usual = gc.get_threshold()
+    gc.set_threshold(_ALLOCATIONS, *usual[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
 
 
 def reduce_rest(site: Worksite) -> None:
@@ -236,7 +251,7 @@ def _judge_group(site: Worksite, group: Sequence[Executor], batch: _Batch) -> No
             answers += zip(todo, judge_many(executor, [batch.references[n] for n in todo]), strict=True)
         if answers:
             _keep(site, batch, answers)
-        if not start % _SURVEYED:
+        if not start // size % _SURVEYED:
             _survey(group, batch, numbers[start : start + size])
 
 
@@ -285,7 +300,8 @@ def _finish(site: Worksite, batch: _Batch, futures: Sequence[Future[None]]) -> N
                     suspect = Suspect(executor, case, answer, "", "", _DEADLY)
                 else:
                     suspect = inspect(executor, case, answer, site.pool)
-                tally.blame(suspect.op, suspect.dtype, executor.name, answer.verdict)
+                if case.refusal is None:
+                    tally.blame(suspect.op, suspect.dtype, executor.name, answer.verdict)
                 kin = json.dumps(suspect.group)
                 doubts.append(Doubt(number, case, answer, kin, suspect.op, suspect.dtype, suspect.attribution))
     for name, opcodes in batch.opcodes:

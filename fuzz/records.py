@@ -17,14 +17,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from oracle.verdict import Build, ExecutorInfo
+from oracle.verdict import Build, ExecutorInfo, Verdict
 from tenferro_ref.errors import FormatError
 from tenferro_ref.files import read_text, write_atomically
 
 #: Version 1 wrote Infinity and NaN as bare words, which is no JSON; version 2 knows no `Finding.builds`, version 3 no
-#: `Campaign.surveys`. All are still read.
-VERSION = 4
-_READABLE = (1, 2, 3, VERSION)
+#: `Campaign.surveys`, version 4 no `Campaign.errors` and `Totals.due`. All are still read.
+VERSION = 5
+_READABLE = (1, 2, 3, 4, VERSION)
+
+#: Made once: a store writes a line for every answer.
+_LINE = json.JSONEncoder(allow_nan=False)
 
 T = TypeVar("T")
 
@@ -60,6 +63,13 @@ class Totals:
     widths: tuple[tuple[float, float], ...] = ()
     #: Disagreeing programs that are in no finding, as when the budget ran out; None if nobody counted.
     unexplained: int | None = None
+    #: Answers among `verdicts` to invalid programs, which give no elements to decide; "unsupported" is none.
+    due: int = 0
+
+    @property
+    def answered(self) -> int:
+        """Valid programs that the executor was compared on, or failed at."""
+        return sum(self.verdicts.values()) - self.verdicts.get(Verdict.UNSUPPORTED.value, 0) - self.due
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,24 @@ class Survey:
     executor: str
     modules: int
     opcodes: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorKind:
+    """The invalid programs that must raise one kind of error, and what executors did with them.
+
+    Attributes
+    ----------
+    faults
+        How many programs broke which rule, 0 for those that were not reached.
+    verdicts
+        By executor and verdict name.
+    """
+
+    kind: str
+    programs: int
+    faults: dict[str, int]
+    verdicts: dict[str, dict[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +206,8 @@ class Campaign:
         Seeded faults that were hunted beside the campaign.
     surveys
         One for each executor that tells what it makes of a program.
+    errors
+        One for each kind of error that invalid programs of this campaign may raise, reached or not.
     """
 
     seed: int
@@ -194,6 +224,12 @@ class Campaign:
     vacuous: tuple[str, ...] = ()
     mutants: tuple[SeededFault, ...] = ()
     surveys: tuple[Survey, ...] = ()
+    errors: tuple[ErrorKind, ...] = ()
+
+    @property
+    def only_errors(self) -> bool:
+        """No program was valid."""
+        return 0 < self.programs == sum(error.programs for error in self.errors)
 
 
 def save(campaign: Campaign, path: str | Path) -> None:
@@ -259,7 +295,7 @@ def _seeded_fault(line: str, where: str) -> SeededFault | None:
 
 def to_json(record: object) -> str:
     """One record as one line of strict JSON."""
-    return json.dumps(encode(record), allow_nan=False)
+    return _LINE.encode(encode(record))
 
 
 def from_json(kind: type[T], text: str, where: str = "record") -> T:
@@ -279,17 +315,26 @@ def from_json(kind: type[T], text: str, where: str = "record") -> T:
 
 def encode(value: Any) -> Any:
     """A record as what JSON can hold."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    if value is None or isinstance(value, (str, int)):
-        return value
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, dict):
         return {k: encode(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [encode(v) for v in value]
-    return {f.name: encode(getattr(value, f.name)) for f in fields(value)}
+    kind: Any = type(value)
+    return {name: encode(getattr(value, name)) for name in _names(kind)}
+
+
+_PLAIN = frozenset((str, int, bool, type(None)))
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind))
 
 
 def decode(kind: type[T], value: Any, where: str) -> T:

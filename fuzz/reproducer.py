@@ -21,7 +21,7 @@ import sys
 
 import numpy as np
 
-from oracle.case import Case
+from oracle.case import Case, Refusal
 from oracle.executors import NativeExecutor, Pool
 from oracle.judge import Reference, judge
 from tenferro_ref.program import loads
@@ -33,6 +33,9 @@ INPUTS = [
 {inputs}
 ]
 
+# the error that must be raised if the program is invalid
+REFUSAL: Refusal | None = {refusal!r}
+
 # what is compiled; shown for the reader, the check below emits it again
 STABLEHLO = r"""
 {module}"""
@@ -40,7 +43,7 @@ STABLEHLO = r"""
 
 def main() -> int:
     inputs = [np.frombuffer(bytes.fromhex(data), dtype).reshape(shape, order="F") for dtype, shape, data in INPUTS]
-    case = Case.of(loads(PROGRAM), inputs)
+    case = Case.of(loads(PROGRAM, infer=REFUSAL is None), inputs, REFUSAL)
     pool = Pool()
     try:
         executor = pool.make({executor!r})
@@ -68,6 +71,7 @@ def script(executor: Executor, case: Case, title: str) -> str:
         needs=needs,
         program=dumps(case.program),
         inputs="\n".join(f"    {_literal(a)}," for a in case.inputs),
+        refusal=case.refusal,
         module=module_text(case),
         executor=portable_name(executor),
     )

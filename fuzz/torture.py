@@ -122,6 +122,7 @@ def _differences(one: Campaign, other: Campaign) -> list[str]:
             "programs": campaign.programs,
             "generator": campaign.generator,
             "cells": campaign.cells,
+            "errors": campaign.errors,
             **{t.executor: dataclasses.replace(t, seconds={}, widths=(), unexplained=None) for t in campaign.totals},
         }
 

@@ -30,6 +30,8 @@ from tenferro_ref.tensor import Array
 
 #: Elements of each output shown in a finding.
 _ROWS = 64
+#: In a program of up to so many instructions that fails, each is asked alone.
+_ASKED_ALONE = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +77,13 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
     """Localise and attribute a disagreement."""
     executor = settled(executor, case)
     whole = Suspect(executor, case, answer, "", "", attribute(executor, case, pool))
-    slot = _first_wrong(executor, case) if answer.verdict is Verdict.MISMATCH else None
-    core = None if slot is None else _core(whole, slot, pool)
+    if case.refusal is not None:  # what is wrong is the answer to one fault, wherever that is
+        return replace(whole, op=case.refusal.op or "", how=f"{case.refusal.fault}: {_how(answer)}")
+    if answer.verdict is Verdict.MISMATCH:
+        slot = _first_wrong(executor, case)
+        core = None if slot is None else _core(whole, slot, pool)
+    else:
+        slot, core = _first_failing(whole, pool)
     if slot is None and case.program.output_slots:
         slot = case.program.output_slots[answer.comparison.worst_output or 0]
     producer = None if slot is None else case.program.producers.get(slot)
@@ -91,9 +98,14 @@ def _how(answer: Answer) -> str:
 
 
 def _complaint(answer: Answer) -> str:
-    """The error without places, names and numbers: the same for all programs that one defect refuses."""
+    """The error without places, names, types and numbers: the same for all programs that one defect refuses."""
     words = answer.reason.partition("error: ")[2] or answer.reason
-    return re.sub(r"%\w+|\d+", "#", words.partition(": %")[0].partition("\n")[0])
+    return re.sub(r"(tensor|vector|memref)<[^>]*>|%\w+|\d+", "#", words.partition(": %")[0].partition("\n")[0])
+
+
+def _alike(one: Answer, other: Answer) -> bool:
+    """Whether the verdicts agree, and of two errors the words."""
+    return one.verdict is other.verdict and (one.verdict is not Verdict.ERROR or _complaint(one) == _complaint(other))
 
 
 def _first_wrong(executor: Executor, case: Case) -> int | None:
@@ -113,6 +125,23 @@ def _first_wrong(executor: Executor, case: Case) -> int | None:
     return next(wrong, None)
 
 
+def _first_failing(suspect: Suspect, pool: Pool) -> tuple[int | None, Suspect | None]:
+    """The result of the first instruction that fails alone as the program does, and that instruction alone.
+
+    Most instructions pass, so that this is cheap beside a search, each step of which that succeeds may end a process.
+    """
+    instructions = suspect.case.program.instructions
+    if suspect.answer.verdict is Verdict.TIMEOUT or len(instructions) > _ASKED_ALONE:
+        return None, None
+    values = evaluate_all(suspect.case)
+    for ins in instructions:
+        slot = ins.output_slots[0]
+        small = cut_out(suspect.case, slot, lambda _: values)
+        if core := small and _instead(suspect, small, pool):
+            return slot, core
+    return None, None
+
+
 def _core(suspect: Suspect, slot: int, pool: Pool) -> Suspect | None:
     """The instruction that makes `slot` alone, on the operands that it should get, if it disagrees for the same cause.
 
@@ -126,7 +155,7 @@ def _core(suspect: Suspect, slot: int, pool: Pool) -> Suspect | None:
 def _instead(suspect: Suspect, case: Case, pool: Pool) -> Suspect | None:
     """The suspect with a smaller case, if that disagrees for the same cause."""
     answer = judge(suspect.executor, Reference(case, NativeExecutor()))
-    if answer.verdict is not suspect.answer.verdict or attribute(suspect.executor, case, pool) != suspect.attribution:
+    if not _alike(answer, suspect.answer) or attribute(suspect.executor, case, pool) != suspect.attribution:
         return None
     return replace(suspect, case=case, answer=answer)
 
@@ -136,7 +165,7 @@ def _start(suspect: Suspect, pool: Pool) -> Suspect:
 
     Each of the two saves many tests that a search from the whole program would need.
     """
-    if suspect.answer.verdict is not Verdict.MISMATCH:
+    if suspect.case.refusal is not None:
         return suspect
     program = suspect.case.program
     guilty = [
@@ -145,6 +174,8 @@ def _start(suspect: Suspect, pool: Pool) -> Suspect:
         if (ins.op.name, program.slot_types[ins.output_slots[0]].dtype.name) == (suspect.op, suspect.dtype)
     ]
     suspect = next(filter(None, (_core(suspect, slot, pool) for slot in guilty)), suspect)
+    if suspect.answer.verdict is not Verdict.MISMATCH:
+        return suspect
     comparison = suspect.answer.comparison
     wrong = suspect.case.program.output_slots[comparison.worst_output or 0 :][:1]  # none where outputs are missing
     case = narrowed(suspect.case, wrong[0], comparison.worst_index or ()) if wrong else None
@@ -162,6 +193,8 @@ def _with_operands(case: Case, index: int) -> str:
 
 def _cause(executor: Executor, case: Case, coarse: str) -> str:
     """The attribution of a reduced case: by HLO pass where no option and no known rewrite explains it."""
+    if case.refusal is not None:
+        return coarse
     if not isinstance(executor, (PjrtExecutor, JaxExecutor)) or coarse.startswith(("option", "rewrite")):
         return coarse
     name = hlo_pass(executor, case)
@@ -169,14 +202,12 @@ def _cause(executor: Executor, case: Case, coarse: str) -> str:
 
 
 def still_disagrees(suspect: Suspect, pool: Pool) -> Callable[[Case], bool]:
-    """Predicate of the reducer: same executor, same verdict, same value class, same attribution."""
+    """Predicate of the reducer: same executor, same verdict, same words of an error, same value class, same attribution."""
     want = suspect.answer
 
     def check(case: Case) -> bool:
         answer = judge(suspect.executor, Reference(case, NativeExecutor()))
-        if answer.verdict is not want.verdict or answer.comparison.value_class != want.comparison.value_class:
-            return False
-        if want.verdict is Verdict.ERROR and (answer.error or {}).get("kind") != (want.error or {}).get("kind"):
+        if not _alike(answer, want) or answer.comparison.value_class != want.comparison.value_class:
             return False
         return attribute(suspect.executor, case, pool) == suspect.attribution
 
@@ -196,7 +227,9 @@ def evaluate_all(case: Case) -> Mapping[int, Array]:
 
 
 def signature(case: Case, suspect: Suspect, answer: Answer) -> str:
-    """ "ops | dtype | value class | attribution" of a reduced case."""
+    """ "ops | dtype | value class | attribution" of a reduced case; "fault | kind due | what came instead | ..." of an invalid one."""
+    if case.refusal is not None:
+        return f"{case.refusal.fault} | {case.refusal.kind} | {_how(answer)} | {suspect.attribution}"
     ops = " > ".join(i.op.name for i in case.program.instructions) or "no instruction"
     dtype = case.program.output_types[0].dtype.name if case.program.output_slots else "none"
     return f"{ops} | {dtype} | {_how(answer)} | {suspect.attribution}"
@@ -237,12 +270,12 @@ def to_finding(
         case, answer = suspect.case, suspect.answer
     else:
         suspect = replace(suspect, attribution=_cause(suspect.executor, case, suspect.attribution))
-        if isinstance(suspect.executor, PjrtExecutor):
+        if isinstance(suspect.executor, PjrtExecutor) and case.refusal is None:
             others = builds(suspect.executor, case, pool, budget_seconds)
     key = signature(case, suspect, answer)
     finding = Finding(
         signature=key,
-        title=f"{' of '.join(reversed([i.op.name for i in case.program.instructions][-3:]))}: {_what(answer)}",
+        title=f"{_subject(case)}: {_what(answer)}",
         verdict=answer.verdict.value,
         executor=suspect.executor.name,
         also=also,
@@ -280,6 +313,12 @@ def _simplest(suspect: Suspect, case: Case, pool: Pool) -> Executor:
         return still_disagrees(replace(suspect, executor=executor), pool)(case)
 
     return simplify_configuration(executor, fails)
+
+
+def _subject(case: Case) -> str:
+    if case.refusal is not None:
+        return case.refusal.fault
+    return " of ".join(reversed([ins.op.name for ins in case.program.instructions][-3:]))
 
 
 def _what(answer: Answer) -> str:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from fuzz.records import Campaign, Totals
-from oracle.verdict import Verdict
+from fuzz.records import Campaign
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ def vacuous(campaign: Campaign, floor: Floor) -> tuple[str, ...]:
 def _short(campaign: Campaign, floor: Floor) -> Iterator[str]:
     if campaign.programs < floor.programs:
         yield f"{campaign.programs} programs were checked, at least {floor.programs} are asked for"
-    ran = {t.executor: t for t in campaign.totals if _answered(t)}
+    ran = {t.executor: t for t in campaign.totals if t.answered or (campaign.only_errors and t.due)}
     if not ran:
         yield "no executor answered a single program"
     reasons = {i.name: "it answered no program" if i.available else i.reason for i in campaign.executors}
@@ -47,12 +46,7 @@ def _short(campaign: Campaign, floor: Floor) -> Iterator[str]:
                 (reason for name, reason in reasons.items() if fnmatchcase(name, pattern)), "it was not selected"
             )
             yield f"executor {pattern} took no part: {why}"
-    for name, totals in ran.items():
+    for name, totals in ran.items() if not campaign.only_errors else ():
         if totals.decided < floor.decided * totals.elements or not totals.elements:
             share = totals.decided / totals.elements if totals.elements else 0.0
             yield f"{name}: {share:.1%} of {totals.elements} elements were decided, at least {floor.decided:.1%} are asked for"
-
-
-def _answered(totals: Totals) -> int:
-    """How many programs the executor was compared on, or failed at."""
-    return sum(totals.verdicts.values()) - totals.verdicts.get(Verdict.UNSUPPORTED.value, 0)

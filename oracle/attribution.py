@@ -53,9 +53,11 @@ def attribute(executor: Executor, case: Case, pool: Pool) -> str:
     -------
     str
         "option: ...", "rewrite: algsimp", an optimisation level, "our pass: NAME", "every lane", "native", or "only NAME" for
-        an executor that has nothing to switch off.
+        an executor that has nothing to switch off, and where an error is due.
     """
     executor = settled(executor, case)
+    if case.refusal is not None:
+        return _attribute_refusal(executor, case)
     if isinstance(executor, PjrtExecutor):
         return _attribute_lane(executor, case, pool)
     if isinstance(executor, NativeExecutor):
@@ -65,6 +67,16 @@ def attribute(executor: Executor, case: Case, pool: Pool) -> str:
         if not judge(other, Reference(case, NativeExecutor())).verdict.is_disagreement:
             return _LANE_MEANING["no-algsimp"]
     return f"only {executor.name.partition(':')[0]}"
+
+
+def _attribute_refusal(executor: Executor, case: Case) -> str:
+    """ "native" where the native executor is wrong in the same way: all that is not an engine of its own shares its rules."""
+    reference = Reference(case, NativeExecutor())
+    ours, theirs = judge(reference.native, reference), judge(executor, reference)
+    if (ours.verdict, ours.comparison.value_class) == (theirs.verdict, theirs.comparison.value_class):
+        return "native"
+    name = executor.name.partition(":")[0]
+    return f"only {'native-drawn' if name == 'native' else name}"
 
 
 def _attribute_lane(executor: PjrtExecutor, case: Case, pool: Pool) -> str:

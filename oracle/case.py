@@ -1,4 +1,7 @@
-"""A case: one program with one set of inputs, the unit that is generated, checked, reduced and reported."""
+"""A case: one program with one set of inputs, the unit that is generated, checked, reduced and reported.
+
+A program may be invalid: then the case says which error it must raise.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +15,58 @@ from tenferro_ref.program import GraphProgram, dumps
 from tenferro_ref.tensor import Array, column_major
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The error that an invalid program must raise before anything is compiled or run (SEMANTICS 2.7).
+
+    Attributes
+    ----------
+    fault
+        Which rule was broken, and where: "axis out of range: Transpose".
+    kind, op, axis, argument
+        As in `tenferro_ref.errors`; None where the error has no such fact. Parity compares the first three.
+    at
+        Index of the faulty instruction; None where the graph itself is broken.
+    """
+
+    fault: str
+    kind: str
+    op: str | None = None
+    axis: int | None = None
+    argument: str | None = None
+    at: int | None = None
+
+    def __str__(self) -> str:
+        return error_words(self.kind, self.op, self.axis)
+
+
+def error_words(kind: str, op: object, axis: object) -> str:
+    """What error parity compares, in words: "AxisOutOfBounds of Transpose, axis 5"."""
+    return f"{kind}{f' of {op}' if op else ''}{'' if axis is None else f', axis {axis}'}"
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A program and the values of its inputs (column-major, in program input order)."""
+    """A program and the values of its inputs (column-major, in program input order).
+
+    Attributes
+    ----------
+    refusal
+        The error that the program must raise, known by construction; None for a valid program.
+    """
 
     program: GraphProgram
     inputs: tuple[Array, ...]
+    refusal: Refusal | None = None
 
     @classmethod
-    def of(cls, program: GraphProgram, inputs: Sequence[Array]) -> Case:
-        return cls(program, tuple(column_major(a) for a in inputs))
+    def of(cls, program: GraphProgram, inputs: Sequence[Array], refusal: Refusal | None = None) -> Case:
+        return cls(program, tuple(column_major(a) for a in inputs), refusal)
 
     def with_inputs(self, inputs: tuple[Array, ...]) -> Case:
         """Another input set of the same program object, whose text is not written again."""
-        case = Case(self.program, inputs)
-        case.__dict__["program_json"] = self.program_json
+        case = Case(self.program, inputs, self.refusal)
+        case.__dict__.update(program_json=self.program_json, _digest=self._digest)
         return case
 
     @cached_property
@@ -35,9 +75,14 @@ class Case:
         return dumps(self.program)
 
     @cached_property
+    def _digest(self) -> hashlib._Hash:
+        """Of the program, which all its input sets begin with."""
+        return hashlib.sha256(self.program_json.encode())
+
+    @cached_property
     def fingerprint(self) -> str:
         """64 hex digits that identify program and input bits."""
-        digest = hashlib.sha256(self.program_json.encode())
+        digest = self._digest.copy()
         for array in self.inputs:
             digest.update(f"{DType.of(array).value}{array.shape}".encode())
             digest.update(array.tobytes("F"))

@@ -10,19 +10,28 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from oracle.case import Case, by_program, live
+from oracle.case import Case, Refusal, by_program, error_words, live
 from oracle.compare import compare, compare_bits, compare_stacked
 from oracle.enclosure import MODELS, Enclosure, enclose, enclose_stacked, sets_at_once
-from oracle.executors import DEFECTS, Execution, Executor, NativeExecutor, attempt
+from oracle.executors import Execution, Executor, ExternalExecutor, ForeignRefusal, NativeExecutor, attempt, defects_in
 from oracle.staged import decomposing, judge_stages, refuses, refuses_dead
 from oracle.verdict import Answer, Comparison, Verdict
-from tenferro_ref.errors import Internal, LoweringError, PjrtCall, TenferroError, UnsupportedOp, WorkerDied
+from tenferro_ref.errors import (
+    EnvironmentFault,
+    Internal,
+    LoweringError,
+    PjrtCall,
+    TenferroError,
+    UnsupportedDType,
+    UnsupportedOp,
+    WorkerDied,
+)
 from tenferro_ref.program import GraphProgram
 from tenferro_ref.tensor import Array, same_bits
 
@@ -69,7 +78,7 @@ class Reference:
         """
         if model not in self._enclosures:
             own = self.stack.enclosures_of(self, model) if self.stack else None
-            with _defects_named():
+            with defects_in("an enclosure"):
                 self._enclosures[model] = own or enclose(self._live, self.case.inputs, MODELS[model])
         return self._enclosures[model]
 
@@ -106,14 +115,6 @@ class Reference:
         return comparison
 
 
-@contextlib.contextmanager
-def _defects_named() -> Iterator[None]:
-    try:
-        yield
-    except DEFECTS as error:
-        raise Internal(detail=f"{type(error).__name__} in an enclosure: {error}") from error
-
-
 @dataclass(frozen=True, eq=False)
 class Stack:
     """Input sets of one program, enclosed at once; their axis is the last."""
@@ -133,7 +134,7 @@ class Stack:
             program = live(self.references[0].case.program)
             sets = [reference.case.inputs for reference in self.references]
             try:
-                with _defects_named():
+                with defects_in("an enclosure"):
                     self._enclosures[model] = enclose_stacked(program, sets, MODELS[model])
             except UnsupportedOp:  # it may be one set that has none
                 self._enclosures[model] = None
@@ -250,6 +251,8 @@ def _settle(executor: Executor, references: Sequence[Reference], results: Sequen
 
 def judge_result(executor: Executor, reference: Reference, result: Execution | TenferroError) -> Answer:
     """The verdict on what an executor gave."""
+    if reference.case.refusal is not None:
+        return _refusal(executor, reference, reference.case.refusal, result)
     expected = reference.execution
     if isinstance(result, TenferroError):
         return _failed(executor, result, reference)
@@ -268,7 +271,7 @@ def judge_result(executor: Executor, reference: Reference, result: Execution | T
 
 def _failed(executor: Executor, error: TenferroError, reference: Reference) -> Answer:
     record, expected = error.to_json(), reference.execution
-    if isinstance(expected, TenferroError) and error is not expected and _same_error(error, expected):
+    if isinstance(expected, TenferroError) and error is not expected and _raises(error, expected):
         return Answer(executor.name, Verdict.PASS, reason=f"raises as the native executor does: {error}", error=record)
     if error is expected and refuses(error):
         reason = f"the reference itself refuses the values of a matrix: {error}"
@@ -285,10 +288,39 @@ def _failed(executor: Executor, error: TenferroError, reference: Reference) -> A
     return Answer(executor.name, verdict, reason=f"{error.kind}: {error}", error=record)
 
 
-def _same_error(a: TenferroError, b: TenferroError) -> bool:
-    """Kind, op and axis agree (SEMANTICS 2.7)."""
-    facts_a, facts_b = a.facts(), b.facts()
-    return a.kind == b.kind and all(facts_a.get(k) == facts_b.get(k) for k in ("op", "axis"))
+#: What an engine of somebody else's may say instead: that it does not do such programs at all.
+_UNSUPPORTED = (UnsupportedOp.__name__, UnsupportedDType.__name__)
+
+
+def _refusal(executor: Executor, reference: Reference, due: Refusal, result: Execution | TenferroError) -> Answer:
+    """The verdict where an error is due, also on the native executor: the program is invalid by construction."""
+    if isinstance(result, EnvironmentFault):
+        return _failed(executor, result, reference)
+    error = result if isinstance(result, TenferroError) else None
+    record = None if error is None else error.to_json()
+    if error is not None and _raises(error, due):
+        return Answer(executor.name, Verdict.PASS, reason=f"raises what is due: {error}", error=record)
+    if error is not None and error.kind in _UNSUPPORTED and isinstance(executor, ExternalExecutor):
+        return Answer(executor.name, Verdict.UNSUPPORTED, reason=f"{error.kind}: {error}", error=record)
+    said, way = "gives a result", "no error"
+    if error is not None:
+        facts = error.facts()
+        said = f"raises {error_words(error.kind, facts.get('op'), facts.get('axis'))} ({error})"
+        other = "op" if facts.get("op") != due.op else "axis"
+        way = f"error of another {other}" if error.kind == due.kind else f"{error.kind} instead"
+    reason = f"{said} where {due} is due ({due.fault})"
+    return Answer(executor.name, Verdict.MISMATCH, Comparison(value_class=way), reason, record)
+
+
+def _raises(error: TenferroError, due: TenferroError | Refusal) -> bool:
+    """Kind, op and axis agree (SEMANTICS 2.7), as far as a command under test says them."""
+    facts, wanted = error.facts(), due.facts() if isinstance(due, TenferroError) else {"op": due.op, "axis": due.axis}
+
+    def agrees(fact: str) -> bool:
+        said, want = facts.get(fact), wanted.get(fact)
+        return said == want or (isinstance(error, ForeignRefusal) and (said in (None, "") or want is None))
+
+    return error.kind == due.kind and agrees("op") and agrees("axis")
 
 
 def _compared(executor: Executor, reference: Reference, execution: Execution, native: tuple[Array, ...]) -> Answer:

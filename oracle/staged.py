@@ -3,7 +3,8 @@
 Factors are not unique, so nothing that is computed from them has an enclosure of its own. Instead the executor is asked for
 the operands and results of each linalg op beside the outputs: the op is held to its backward-error bounds on the executor's
 own operands (`decompositions`), and everything else to the enclosure of the program in which the executor's factors are
-inputs. Asked so, a compiler may fuse otherwise than for the program itself; that is what this judgement costs.
+inputs. A system of one equation is no loop to a compiler: where its solution is a product with a reciprocal, it may go
+unrounded into what follows, as any product may. Asked so, a compiler may fuse otherwise than for the program itself; that is what this judgement costs.
 
 An instruction that no output depends on is not asked for: removing it is right (SEMANTICS 4.4), and so is running it, which
 may refuse a matrix (`refuses_dead`).
@@ -14,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from oracle import decompositions
 from oracle.case import Case, live
 from oracle.compare import compare
@@ -22,9 +25,9 @@ from oracle.executors import Executor, NativeExecutor, attempt
 from oracle.verdict import Comparison
 from tenferro_ref.errors import InvalidArgument, TenferroError
 from tenferro_ref.extensions import linalg
-from tenferro_ref.ops import Extension
+from tenferro_ref.ops import Extension, Multiply
 from tenferro_ref.program import GraphProgram, Instruction
-from tenferro_ref.tensor import Array, type_of
+from tenferro_ref.tensor import Array, same_bits, type_of
 
 
 def decomposing(program: GraphProgram) -> list[Instruction]:
@@ -82,16 +85,43 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
 def _cut(case: Case, ops: Sequence[Instruction], outputs: Sequence[int], values: dict[int, Array]) -> Case:
     """The program without `ops`: their results are inputs, with the values that there are."""
     program = case.program
-    slots = [slot for ins in ops for slot in ins.output_slots]
-    given = [values[slot] for slot in slots]
+    instructions: list[Instruction] = []
+    slots: list[int] = []
+    given: list[Array] = []
+    free = program.n_slots
+    for ins in program.instructions:
+        if ins not in ops:
+            instructions.append(ins)
+        elif factors := _as_product(ins, values):
+            instructions.append(Instruction(Multiply(), (free, free + 1), ins.output_slots))
+            slots += (free, free + 1)
+            given += factors
+            free += 2
+        else:
+            slots += ins.output_slots
+            given += [values[slot] for slot in ins.output_slots]
     shorter = replace(
         program,
-        instructions=tuple(ins for ins in program.instructions if ins not in ops),
+        instructions=tuple(instructions),
         input_slots=(*program.input_slots, *slots),
         input_types=(*program.input_types, *map(type_of, given)),
         output_slots=tuple(outputs),
+        n_slots=free,
     )
     return Case(shorter, (*case.inputs, *given))
+
+
+def _as_product(ins: Instruction, values: dict[int, Array]) -> tuple[Array, Array] | None:
+    """Right-hand side and reciprocal of a system of one equation, if their product is the solution that there is."""
+    op, (a, b, *_) = ins.op, (*(values[slot] for slot in ins.input_slots), None, None)
+    if not isinstance(op, Extension) or op.op != "TriangularSolve" or a is None or b is None:
+        return None
+    if linalg.config_of(op)["unit_diagonal"] or a.shape[:2] != (1, 1) or a.dtype.kind != "f":
+        return None
+    with np.errstate(all="ignore"):
+        reciprocal = np.asfortranarray(np.broadcast_to(np.reciprocal(a), b.shape))
+        same = same_bits(np.multiply(b, reciprocal, order="F"), values[ins.output_slots[0]])
+    return (b, reciprocal) if same else None
 
 
 def _merged(found: Sequence[Comparison]) -> Comparison:

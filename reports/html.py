@@ -24,6 +24,7 @@ from fuzz.records import Campaign, Finding, ValueRow, save
 from oracle.verdict import Verdict, first_bad
 from reports import text
 from reports.environment import families
+from reports.errors import error_rows
 from reports.matrix import BY_SLUG, STATES, blames, matrix
 from reports.mutants import mutant_rows
 from reports.opcodes import opcode_table
@@ -121,6 +122,7 @@ def render(campaign: Campaign, findings_url: str = "../docs/findings/") -> str:
         phases=_phases([campaign.seconds]),
         work=_phases(t.seconds for t in campaign.totals),
         generated=_histograms(campaign.generator),
+        errors=error_rows(campaign.errors),
         opcodes=opcode_table(campaign.surveys),
         mutants=mutant_rows(campaign.mutants) if campaign.mutants else (),
         survivors=[m for m in campaign.mutants if not (m.killed or m.equivalent)],

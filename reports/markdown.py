@@ -8,6 +8,7 @@ from pathlib import Path
 from fuzz.records import Campaign, Finding
 from oracle.verdict import first_bad
 from reports import text
+from reports.errors import error_rows
 from reports.mutants import mutant_rows
 from reports.summary import (
     Blame,
@@ -51,6 +52,8 @@ def write_markdown(campaign: Campaign, out: str | Path) -> Path:
     lines += [f"Seed `{campaign.seed}`, run again with {_code(campaign.command)}", ""]
     lines += [f"> ⚠ {_plain(text.clip(w, 300))}  " for w in verdict.warnings]
     lines += ["", *_table(executor_rows(campaign)), ""]
+    if campaign.errors:
+        lines += [_errors(campaign), ""]
     for heading, findings in (("New", new), ("Known", known)):
         if findings:
             lines += [f"## {heading}: {len(findings):,}", ""]
@@ -85,6 +88,14 @@ def _table(rows: tuple[ExecutorRow, ...]) -> list[str]:
 def _blame(blame: Blame) -> str:
     counts = [f"{n:,} {word}" for n, word in ((blame.new, "new"), (blame.known, "known")) if n]
     return f"{_plain(text.clip(blame.executor, 80))}{' (ours)' if blame.ours else ''} {', '.join(counts)}"
+
+
+def _errors(campaign: Campaign) -> str:
+    rows = error_rows(campaign.errors)
+    never = ", ".join(row.kind for row in rows if not row.programs)
+    programs = plural(sum(row.programs for row in rows), "invalid program")
+    wrong = plural(sum(row.wrong for row in rows), "wrong answer")
+    return f"{programs}, {wrong}{f'; errors never due: {_plain(never)}' if never else ''}."
 
 
 def _mutants(campaign: Campaign) -> list[str]:

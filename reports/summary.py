@@ -72,7 +72,9 @@ def _nothing(campaign: Campaign) -> str:
         return "no program was generated"
     if not any(i.available for i in campaign.executors) and not campaign.totals:
         return "no executor was available"
-    if not any(sum(t.verdicts.values()) - t.verdicts.get(Verdict.UNSUPPORTED.value, 0) for t in campaign.totals):
+    if campaign.only_errors:
+        return "" if any(t.due for t in campaign.totals) else "no executor answered a single program"
+    if not any(t.answered for t in campaign.totals):
         return "no executor ran a single program"
     if not any(t.decided for t in campaign.totals):
         return "not one element was decided by its reference"

@@ -65,7 +65,7 @@ LEFT_OUT = frozenset({
     "check_inputs", "verify", "dtype_of_element",
 })  # fmt: skip
 #: What a reason says where the change only made Python raise.
-_RAISING = ("raises", "in the native executor:")
+_RAISING = ("raises", "in the native executor:", "in the native compiler:", "in the rules:")
 
 
 def _order(site: Site) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from fuzz.reduce.configuration import simplify_configuration
 from fuzz.reduce.draft import Draft
+from fuzz.reduce.errors import reduce_refusal
 from fuzz.reduce.extents import drop_unit_axes, narrowed, shrink_extents, simplify_attributes
 from fuzz.reduce.search import BudgetSpent, Evaluate, Reduction, Search, Size, Step, size
 from fuzz.reduce.structure import (
@@ -52,6 +53,8 @@ def reduce_case(
 ) -> Reduction:
     """Shrink `case` as long as `still_fails` holds.
 
+    Of an invalid case a few simpler ones are tried, in which the same fault must raise the same error (`errors`).
+
     Deterministic for a deterministic `still_fails`, unless the seconds run out.
 
     Parameters
@@ -67,6 +70,8 @@ def reduce_case(
     progress
         Called after each test with the number of tests and the smallest size so far.
     """
+    if case.refusal is not None:
+        return reduce_refusal(case, still_fails)
     search = Search(case, still_fails, evaluate, budget_seconds, max_tests, progress)
     reproduced = complete = False
     try:

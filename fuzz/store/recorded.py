@@ -163,4 +163,5 @@ def recorded(store: Store, streams: Sequence[Stream]) -> Campaign:
         generator=tally.part("feature"),
         environment=first.environment,
         surveys=tally.surveys(first.available),
+        errors=tally.errors(first.plan.faults()),
     )

@@ -49,7 +49,8 @@ _FIRST = (
     """CREATE TABLE kin (
         stream INTEGER NOT NULL, name TEXT NOT NULL, owner TEXT NOT NULL DEFAULT '', claims INTEGER NOT NULL DEFAULT 0,
         signature TEXT NOT NULL DEFAULT '', PRIMARY KEY (stream, name))""",
-    # `confirmed`: the script was run in a clean interpreter: 1 it shows the finding, 0 it does not, NULL not tried
+    # `confirmed`: the script was run in a clean interpreter: 1 it shows the finding, 2 in a virtual environment made for
+    # it as well, 0 it does not, NULL not tried
     """CREATE TABLE finding (
         signature TEXT PRIMARY KEY, record TEXT NOT NULL, inputs BLOB NOT NULL, found REAL NOT NULL,
         seconds REAL NOT NULL, confirmed INTEGER)""",

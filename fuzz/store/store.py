@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,12 @@ import msgpack
 
 from fuzz.records import Finding, decode, encode, from_json, to_json
 from fuzz.redraw import batch_of
+from fuzz.refusals import with_refusals
 from fuzz.store.database import BUSY_SECONDS, MEMORY, Database
 from fuzz.store.tally import WIDTHS, Tally
+from fuzz.strategies import faults
 from fuzz.strategies.config import from_words
-from oracle.case import Case
+from oracle.case import Case, Refusal
 from oracle.isolation import wire
 from oracle.verdict import Answer, ExecutorInfo
 from tenferro_ref import __version__
@@ -31,6 +34,8 @@ from tenferro_ref.tensor import Array, column_major
 
 #: What somebody may say of a finding; "new" takes back what was said before.
 STATUSES = ("new", "known", "reported", "fixed")
+#: `finding.confirmed` of one that was shown in a virtual environment made for it.
+_AFRESH = 2
 #: A reduction that was begun so often and never ended is not begun again.
 _KIN_CLAIMS = 3
 
@@ -71,7 +76,16 @@ class Plan:
 
     def cases(self, number: int) -> list[Case]:
         """The cases of one batch."""
-        return batch_of(self.seed, number, self.batch, self.input_sets, from_words(self.generate))
+        config = from_words(self.generate)
+        valid = partial(batch_of, self.seed, number, self.batch, self.input_sets, config)
+        return with_refusals(self.seed, number, self.batch, config, valid)
+
+    def faults(self) -> dict[str, list[str]]:
+        """The faults that invalid programs may have, by the kind of error that they raise."""
+        config, found = from_words(self.generate), dict[str, list[str]]()
+        for fault in faults(config) if config.invalid else ():
+            found.setdefault(fault.kind, []).append(fault.name)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +162,8 @@ class Found:
         From the mismatch to the end of reduction and confirmation.
     confirmed
         Whether its script showed it in a clean interpreter; None if that was not tried.
+    afresh
+        Whether it did so in a virtual environment made for the purpose.
     """
 
     finding: Finding
@@ -155,6 +171,7 @@ class Found:
     found: float
     seconds: float
     confirmed: bool | None
+    afresh: bool
 
     @property
     def case(self) -> Case:
@@ -304,11 +321,16 @@ class Store:
             (job.stream, job.number),
         )
         cases: list[Case] = []
+        last: Case | None = None
         for text, inputs in rows:
-            if cases and cases[-1].program_json == text:  # an input set of the same program object, as when it was made
-                cases.append(cases[-1].with_inputs(_arrays(inputs)))
+            # an input set of the same program object, as when it was made
+            if last is not None and last.program_json == text:
+                case = last.with_inputs(_arrays(msgpack.unpackb(inputs)))
             else:
-                cases.append(unpack(text, inputs))
+                case = unpack(text, inputs)
+            if case.refusal is None:
+                last = case
+            cases.append(case)
         return cases
 
     def put_answers(self, job: Job, answers: Sequence[tuple[int, Answer]]) -> None:
@@ -497,10 +519,15 @@ class Store:
         return [
             Found(
                 from_json(Finding, record, self.path), inputs, found, seconds,
-                None if confirmed is None else bool(confirmed),
+                None if confirmed is None else bool(confirmed), confirmed == _AFRESH,
             )
             for record, inputs, found, seconds, confirmed in rows
         ]  # fmt: skip
+
+    def confirm(self, signature: str, shown: bool) -> None:
+        """Say whether a finding's script showed it in a virtual environment made for the purpose."""
+        with self.database.write() as write:
+            write.execute("UPDATE finding SET confirmed = ? WHERE signature = ?", (_AFRESH if shown else 0, signature))
 
     def mark(self, signature: str, status: str, note: str = "") -> None:
         """Say what became of a finding; it stays said in later campaigns."""
@@ -531,19 +558,23 @@ def digest(cases: Iterable[Case]) -> str:
 
 
 def pack(case: Case) -> tuple[str, bytes]:
-    """A case as program JSON and the inputs in msgpack."""
-    packed: bytes = msgpack.packb([wire.pack(a) for a in case.inputs])
+    """A case as program JSON and the inputs in msgpack; those of an invalid one beside the error that it must raise."""
+    inputs = [wire.pack(a) for a in case.inputs]
+    packed: bytes = msgpack.packb(inputs if case.refusal is None else [encode(case.refusal), inputs])
     return case.program_json, packed
 
 
 def unpack(program: str, inputs: bytes) -> Case:
     """The case that `pack` took apart."""
-    graph = loads(program, "findings store")
-    return Case(graph, _arrays(inputs))  # type: ignore[arg-type]
+    arrays, refusal = msgpack.unpackb(inputs), None
+    if arrays and isinstance(arrays[0], dict):
+        refusal, arrays = decode(Refusal, arrays[0], "findings store"), arrays[1]
+    graph = loads(program, "findings store", infer=refusal is None)
+    return Case(graph, _arrays(arrays), refusal)  # type: ignore[arg-type]
 
 
-def _arrays(packed: bytes) -> tuple[Array, ...]:
-    return tuple(column_major(wire.unpack(a)) for a in msgpack.unpackb(packed))
+def _arrays(packed: list[Any]) -> tuple[Array, ...]:
+    return tuple(column_major(wire.unpack(a)) for a in packed)
 
 
 def _decode(kind: Any, text: str, where: str) -> Any:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from fuzz.describe import of_inputs, of_program
-from fuzz.records import Cell, Survey, Totals
+from fuzz.records import Cell, ErrorKind, Survey, Totals
 from oracle.case import Case
 from oracle.verdict import Answer, Verdict
 from tenferro_ref.ops import ELEMENTWISE, INDEXING, REDUCTIONS, STRUCTURAL, Constant, DotGeneral, Extension
@@ -43,7 +43,8 @@ class Tally:
     ----------
     sums
         `("verdict", executor, verdict)`, `("number", executor, what)`, `("seconds", executor, phase)`,
-        `("cell", op, dtype, executor, verdict)`, `("feature", what)`, `("phase", what)`, `("opcode", executor, opcode)`.
+        `("cell", op, dtype, executor, verdict)`, `("feature", what)`, `("phase", what)`, `("opcode", executor, opcode)`,
+        `("fault", kind of error, what)`, `("due", kind of error, executor, verdict)`.
     peaks
         `("worst", executor)`, `("cell_ulp", op, dtype, executor)`.
     widths
@@ -57,6 +58,9 @@ class Tally:
 
     def add_cases(self, cases: Sequence[Case]) -> None:
         """Count input sets of one program."""
+        if refusal := cases[0].refusal:
+            self.sums["fault", refusal.kind, refusal.fault] += len(cases)
+            return
         _, features, _ = self._known(cases[0].program)
         self.sums.update(dict.fromkeys(features, len(cases)))
         self.sums.update({("feature", name): count for name, count in of_inputs(cases).items()})
@@ -76,6 +80,10 @@ class Tally:
             self.sums["number", name, what] += getattr(comparison, what)
         for phase, seconds in answer.seconds.items():
             self.add_seconds(("seconds", name, phase), seconds)
+        if case.refusal is not None:
+            self.sums["due", case.refusal.kind, name, verdict.value] += 1
+            self.sums["number", name, "due"] += verdict is not Verdict.UNSUPPORTED
+            return
         self.widths[name] += comparison.widths
         ulp = comparison.worst_ulp
         if ulp is not None:
@@ -130,6 +138,7 @@ class Tally:
             worst_ulp=self.peaks.get(("worst", name)),
             seconds={k: round(v, 3) for k, v in self.part("seconds", name).items()},
             widths=tuple(self.widths[name][:WIDTHS]),
+            due=numbers.get("due", 0),
             unexplained=unexplained,
         )
 
@@ -143,6 +152,16 @@ class Tally:
             Cell(*key, verdicts, self.peaks.get(("cell_ulp", *key)), _GROUPS.get(key[0], ""))
             for key, verdicts in cells.items()
         )
+
+    def errors(self, faults: Mapping[str, Iterable[str]]) -> tuple[ErrorKind, ...]:
+        """One record for each kind of error; `faults` are the ways to raise it."""
+        verdicts: dict[str, dict[str, dict[str, int]]] = {kind: {} for kind in faults}
+        for key, count in sorted(self.sums.items()):
+            if key[0] == "due":
+                _, kind, executor, verdict = key
+                verdicts.setdefault(kind, {}).setdefault(executor, {})[verdict] = count
+        made = {kind: dict.fromkeys(names, 0) | self.part("fault", kind) for kind, names in faults.items()}
+        return tuple(ErrorKind(kind, sum(n.values()), n, verdicts[kind]) for kind, n in made.items())
 
     def surveys(self, executors: Iterable[str]) -> tuple[Survey, ...]:
         made = {name: self.part("number", name).get("surveyed", 0) for name in executors}

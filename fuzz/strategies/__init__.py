@@ -14,7 +14,7 @@ from fuzz.strategies.config import DEFAULT, Config, default_ops
 from fuzz.strategies.decode import GENE, anchored, decode, grow
 from fuzz.strategies.extensions import STRATEGY
 from fuzz.strategies.growth import HEADER
-from fuzz.strategies.invalid import InvalidCase, faults, invalid, invalid_cases, kinds
+from fuzz.strategies.invalid import faults, invalid, invalid_cases, kinds
 from fuzz.strategies.values import values
 from oracle.case import Case
 from tenferro_ref.program import GraphProgram
@@ -42,7 +42,6 @@ __all__ = [
     "HEADER",
     "STRATEGY",
     "Config",
-    "InvalidCase",
     "anchored",
     "anchors",
     "cases",

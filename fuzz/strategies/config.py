@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -48,6 +49,8 @@ class Config:
         Factors on the chance of an op or motif, by name.
     rare
         Pairs of an op and a dtype that a fifth of the anchors begin with.
+    invalid
+        Share of the programs of a campaign in the place of which an invalid one is run; the generator itself makes none.
     """
 
     ops: tuple[type[Op], ...] | None = None
@@ -68,6 +71,7 @@ class Config:
     policies: float = 5
     weights: tuple[tuple[str, float], ...] = ()
     rare: tuple[tuple[type[Op], DType], ...] = ()
+    invalid: float = 1 / 32
 
     @property
     def vocabulary(self) -> frozenset[type[Op]]:
@@ -155,6 +159,14 @@ def _rare(text: str) -> dict[str, Any]:
     return {"rare": tuple(dict.fromkeys((BY_NAME[op], DType[dtype]) for op, _, dtype in pairs))}
 
 
+def _rate(text: str) -> dict[str, Any]:
+    number = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)(?:/([1-9]\d{0,8}))?", text, re.ASCII)
+    rate = float(number[1]) / int(number[2] or 1) if number else 2.0
+    if rate > 1:
+        raise ValueError("a share, 0 to 1, like 0.05 or 1/32")
+    return {"invalid": rate}
+
+
 #: How each key of `from_words` is read.
 WORDS: dict[str, Callable[[str], dict[str, Any]]] = {
     "instructions": _instructions,
@@ -164,6 +176,7 @@ WORDS: dict[str, Callable[[str], dict[str, Any]]] = {
     "dtypes": _names("dtypes", {dtype.name: dtype for dtype in DType}),
     "rare": _rare,
     **{field: _share(field) for field in ("symbolic", "linalg", "policies")},
+    "invalid": _rate,
 }
 
 
@@ -171,7 +184,8 @@ def from_words(words: Sequence[str]) -> Config:
     """The default configuration with what `words` change, each of the form `KEY=VALUE`.
 
     `instructions=10` or `instructions=5-20`, `elements=64`, `rank=2` (the most), `ops=Exp,Log`, `dtypes=F32,C64`, `symbolic=0`,
-    `linalg=50`, `policies=0` (percentages of the programs), `rare=Reverse:I32,Add:Bool` (`python -m fuzz.opcodes` says which).
+    `linalg=50`, `policies=0` (percentages of the programs), `rare=Reverse:I32,Add:Bool` (`python -m fuzz.opcodes` says which),
+    `invalid=0` or `invalid=1/8` (the share of invalid programs).
 
     Raises
     ------

@@ -16,6 +16,7 @@ from fuzz.strategies.linalg import factor
 from fuzz.strategies.motifs import MOTIFS, Motif
 from fuzz.strategies.rows import admitted
 from oracle.case import Case
+from tenferro_ref.dtype import NUMERIC
 from tenferro_ref.errors import UsageError
 from tenferro_ref.ops import (
     ENGINE,
@@ -83,6 +84,8 @@ def steps(config: Config, exact: bool) -> Weighted[Step]:
     entries: list[tuple[Step, float]] = []
     for op in dict.fromkeys(ops):
         if op in NEEDS_AXES and config.max_rank < 2:
+            continue
+        if op is Extension and NUMERIC.isdisjoint(config.dtypes):
             continue
         if admitted(op, config.dtypes) or op.same_dtype == 0:
             weight = _WEIGHTS.get(op, 4.0) * factors.get(op.__name__, 1.0)

@@ -33,6 +33,7 @@ from tenferro_ref.ops import (
     Transpose,
 )
 from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value
+from tenferro_ref.tensor import Array
 
 Shape = tuple[int, ...]
 
@@ -345,14 +346,19 @@ class Growth:
         """The program, in its final form."""
         return symbolised(renumbered(self.finish()), self.symbols)
 
+    def inputs(self, program: GraphProgram) -> list[Array]:
+        """Values for the inputs of the program; of the simplest kind for a slot that a fault has made up."""
+        simplest = Recipe("simple", 0)
+        with np.errstate(all="ignore"):
+            return [
+                make_quietly(self.recipes.get(slot, simplest), t.dtype, tuple(e for e in t.shape if isinstance(e, int)))
+                for slot, t in zip(program.input_slots, program.input_types, strict=True)
+            ]
+
     def case(self) -> Case:
         """The program with its inputs."""
         program = self.finish()
-        with np.errstate(all="ignore"):
-            arrays = [
-                make_quietly(self.recipes[slot], t.dtype, tuple(e for e in t.shape if isinstance(e, int)))
-                for slot, t in zip(program.input_slots, program.input_types, strict=True)
-            ]
+        arrays = self.inputs(program)
         return Case.of(symbolised(renumbered(program), self.symbols), arrays)
 
 

@@ -7,8 +7,8 @@ running the checks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
@@ -19,11 +19,13 @@ from fuzz.strategies.config import DEFAULT, Config
 from fuzz.strategies.decode import GENE, grow
 from fuzz.strategies.genes import Genes
 from fuzz.strategies.growth import HEADER, Growth, Shape, shape_of
+from oracle.case import Case, Refusal
 from tenferro_ref.dims import DimExpr, DimOp, InputDim
 from tenferro_ref.dtype import ANY, DType
 from tenferro_ref.ops import (
     MAX_ELEMENTS,
     MAX_RANK,
+    OPS,
     Abs,
     Add,
     BroadcastInDim,
@@ -62,29 +64,6 @@ from tenferro_ref.ops import (
 from tenferro_ref.program import GraphProgram, Instruction, Value
 
 
-@dataclass(frozen=True, slots=True)
-class InvalidCase:
-    """A program and the error that it must raise.
-
-    Attributes
-    ----------
-    fault
-        Which rule was broken, and where: "axis out of range: DotGeneral".
-    kind, op, axis, argument
-        As in `tenferro_ref.errors`; None where the error has no such fact.
-    at
-        Index of the faulty instruction; None where the graph itself is broken.
-    """
-
-    program: GraphProgram
-    fault: str
-    kind: str
-    op: str | None = None
-    axis: int | None = None
-    argument: str | None = None
-    at: int | None = None
-
-
 class Bad(NamedTuple):
     """A faulty instruction, and the facts of its error."""
 
@@ -108,6 +87,10 @@ class Fault(NamedTuple):
     make: Any
 
 
+#: What faults are made with where nobody restricts it.
+WHOLE = Config(ops=OPS, dtypes=tuple(DType))
+#: The most instructions before the faulty one.
+LONGEST = 4
 #: In the order of their declaration; those of indexing are in `invalid_indexing`.
 _FAULTS: list[Fault] = []
 
@@ -513,41 +496,64 @@ def faults(config: Config = DEFAULT, kind: str | None = None) -> tuple[Fault, ..
     return tuple(f for f in _FAULTS if f.op in usable and kind in (None, f.kind))
 
 
-def kinds() -> tuple[str, ...]:
-    """Kinds of error that invalid programs raise."""
-    return tuple(dict.fromkeys(f.kind for f in _FAULTS))
+def kinds(config: Config | None = None) -> tuple[str, ...]:
+    """Kinds of error that invalid programs raise; those that can be raised with the ops of a config."""
+    return tuple(dict.fromkeys(f.kind for f in (_FAULTS if config is None else faults(config))))
 
 
-def decode_invalid(config: Config, kind: str | None, header: bytes, genes: list[bytes], gene: bytes) -> InvalidCase:
-    """The invalid case that the bytes say."""
+def decode_invalid(config: Config, kind: str | None, header: bytes, genes: list[bytes], gene: bytes) -> Case:
+    """The invalid case that the bytes say, with a fault of any kind or of one."""
+    first = Genes(gene)
+    return decode_fault(config, first.choose(faults(config, kind)), header, genes, first)
+
+
+def decode_fault(config: Config, chosen: Fault, header: bytes, genes: Sequence[bytes], gene: Genes) -> Case:
+    """The case that the bytes say, with one fault."""
     # symbols and other policies make valid what is a fault here
     g = grow(replace(config, policies=0, symbolic=0), header, genes)
-    g.genes, g.style = Genes(gene), "leaves"  # nothing that a fault may read is left out
-    chosen = g.genes.choose(faults(config, kind))
+    g.genes, g.style = gene, "leaves"  # nothing that a fault may read is left out
     if chosen.op is None:
         if not g.recipes:  # faults of the graph want an input, and an instruction that reads it
             g.fresh(DType.F64, ())
-        program = _append(g.finish(), Instruction(Convert(DType.F64), (next(iter(g.recipes)),), ()))
-        return InvalidCase(chosen.make(g.genes, program), chosen.name, chosen.kind)
-    bad: Bad = chosen.make(g, chosen.op)
-    program = _append(g.finish(), Instruction(bad.op, tuple(v.slot for v in bad.operands), ()))
-    at = len(program.instructions) - 1
-    if g.genes.chance(30):  # something reads the faulty value
-        program = _append(program, Instruction(Negate(), program.output_slots[-1:], ()))
-    return InvalidCase(program, chosen.name, chosen.kind, bad.blamed or bad.op.name, bad.axis, bad.argument, at)
+        sound = _append(g.finish(), Instruction(Convert(DType.F64), (next(iter(g.recipes)),), ()))
+        program, refusal = chosen.make(g.genes, sound), Refusal(chosen.name, chosen.kind)
+    else:
+        bad: Bad = chosen.make(g, chosen.op)
+        program = _append(g.finish(), Instruction(bad.op, tuple(v.slot for v in bad.operands), ()))
+        refusal = Refusal(
+            chosen.name, chosen.kind, bad.blamed or bad.op.name, bad.axis, bad.argument, len(program.instructions) - 1
+        )
+        if g.genes.chance(30):  # something reads the faulty value
+            program = _append(program, Instruction(Negate(), program.output_slots[-1:], ()))
+    return Case.of(program, g.inputs(program), refusal)
 
 
-def invalid_cases(config: Config = DEFAULT, kind: str | None = None) -> st.SearchStrategy[InvalidCase]:
+def simplest_of(fault: str) -> Case | None:
+    """The simplest case with the fault of that name; None if there is no such fault any more."""
+    return next((decode_fault(WHOLE, f, b"", (), Genes(b"")) for f in _FAULTS if f.name == fault), None)
+
+
+def invalid_cases(config: Config = DEFAULT, kind: str | None = None) -> st.SearchStrategy[Case]:
     """Invalid programs, of any kind of error or of one (`kinds()`)."""
     gene = st.binary(min_size=GENE, max_size=GENE)
     header = st.binary(min_size=HEADER, max_size=HEADER)
-    genes = st.lists(gene, min_size=config.min_instructions, max_size=max(4, config.min_instructions))
+    genes = st.lists(gene, min_size=config.min_instructions, max_size=max(LONGEST, config.min_instructions))
     return st.builds(decode_invalid, st.just(config), st.just(kind), header, genes, gene)
 
 
-def invalid(kind: str, config: Config = DEFAULT) -> st.SearchStrategy[InvalidCase]:
+def invalid(kind: str, config: Config = DEFAULT) -> st.SearchStrategy[Case]:
     """Invalid programs of one kind of error."""
     return invalid_cases(config, kind)
 
 
-__all__ = ["InvalidCase", "decode_invalid", "faults", "invalid", "invalid_cases", "kinds"]
+__all__ = [
+    "WHOLE",
+    "Fault",
+    "decode_fault",
+    "decode_invalid",
+    "faults",
+    "invalid",
+    "invalid_cases",
+    "kinds",
+    "simplest_of",
+]

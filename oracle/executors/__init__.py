@@ -1,7 +1,7 @@
 """Executors: the ways of running a program whose answers are compared."""
 
-from oracle.executors.base import DEFECTS, Execution, Executor, attempt
-from oracle.executors.external import ExternalExecutor
+from oracle.executors.base import Execution, Executor, attempt, defects_in
+from oracle.executors.external import ExternalExecutor, ForeignRefusal
 from oracle.executors.jax import JaxExecutor
 from oracle.executors.lanes import DEFAULT_LANE, LANES, lane_options
 from oracle.executors.modules import ModuleExecutor
@@ -12,13 +12,13 @@ from oracle.executors.registry import OTHERS, Pool, Selection
 
 __all__ = [
     "DEFAULT_LANE",
-    "DEFECTS",
     "LANES",
     "OTHERS",
     "DrawnExecutor",
     "Execution",
     "Executor",
     "ExternalExecutor",
+    "ForeignRefusal",
     "InterpreterExecutor",
     "IreeExecutor",
     "JaxExecutor",
@@ -29,6 +29,7 @@ __all__ = [
     "Selection",
     "attempt",
     "configured",
+    "defects_in",
     "lane_options",
     "native_variants",
     "settled",

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from oracle.case import Case
 from oracle.verdict import ExecutorInfo
-from tenferro_ref.errors import TenferroError
+from tenferro_ref.errors import Internal, TenferroError
 from tenferro_ref.tensor import Array, type_of
 
 #: What Python and NumPy raise where code has a defect: a finding about ourselves, and no end of a campaign.
 DEFECTS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+
+@contextlib.contextmanager
+def defects_in(place: str) -> Iterator[None]:
+    """Make a defect a typed error.
+
+    Raises
+    ------
+    Internal
+        The code in `place` has a defect.
+    """
+    try:
+        yield
+    except DEFECTS as error:
+        raise Internal(detail=f"{type(error).__name__} in {place}: {error}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +112,9 @@ def validate(case: Case) -> None:
     TenferroError
         What the native executor raises.
     """
-    case.program.check_inputs([type_of(a) for a in case.inputs])
-    case.program.slot_types  # noqa: B018 - infers, and so checks every rule
+    with defects_in("the rules"):
+        case.program.check_inputs([type_of(a) for a in case.inputs])
+        case.program.slot_types  # noqa: B018 - infers, and so checks every rule
 
 
 def attempt(executor: Executor, case: Case) -> Execution | TenferroError:

@@ -46,6 +46,7 @@ class ForeignRefusal(LoweringError):
     op: str
     name: str
     message: str
+    axis: int | None
     template: ClassVar[str] = "{message}"
 
     @property
@@ -161,7 +162,8 @@ class ExternalExecutor:
                 kind, message = record["kind"], record.get("message", "")
             except (ValueError, TypeError, KeyError, AttributeError):
                 continue
-            return _own(record) or ForeignRefusal(op=str(record.get("op", "")), name=str(kind), message=str(message))
+            axis = record.get("axis") if isinstance(record.get("axis"), int) else None
+            return _own(record) or ForeignRefusal(str(record.get("op") or ""), str(kind), str(message), axis)
         return self._died(f"exit status {REFUSED} without a line of JSON that says why", stderr)
 
 

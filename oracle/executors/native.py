@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from oracle.case import Case, by_program
-from oracle.executors.base import DEFECTS, Execution, Executor, attempt
+from oracle.executors.base import Execution, Executor, attempt, defects_in
 from oracle.verdict import ExecutorInfo
 from tenferro_ref import __version__
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
-from tenferro_ref.errors import Internal, TenferroError, UsageError
+from tenferro_ref.errors import TenferroError, UsageError
 from tenferro_ref.program import GraphProgram, to_exec
 from tenferro_ref.runtime import FUSION_THRESHOLD, GraphExecutor
 from tenferro_ref.tensor import Array
@@ -62,15 +62,15 @@ class NativeExecutor:
         return ExecutorInfo(self.name, available=True, facts=facts)
 
     def run(self, case: Case) -> Execution:
-        start = time.perf_counter()
-        evaluate = self._compiled(case.program)
-        compiled = time.perf_counter()
-        outputs = evaluate(case.inputs)
-        return Execution(outputs, {"compile": compiled - start, "execute": time.perf_counter() - compiled})
+        (result,) = self.run_many([case])
+        if isinstance(result, TenferroError):
+            raise result
+        return result
 
     def _compiled(self, program: GraphProgram) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
         """What runs the program, also several times."""
-        compiled = compile_std_to_exec(program, self.passes)
+        with defects_in("the native compiler"):
+            compiled = compile_std_to_exec(program, self.passes)
         executor = GraphExecutor(
             checking=self.checking, reclaim=self.reclaim, fusion_threshold=self.fusion_threshold,
             decline_reused=self.decline_reused,
@@ -78,10 +78,8 @@ class NativeExecutor:
         evaluate = executor.eval_exec_ir if self.segmented else executor.eval_unsegmented
 
         def outputs(inputs: Sequence[Array]) -> tuple[Array, ...]:
-            try:
+            with defects_in("the native executor"):
                 return tuple(evaluate(compiled, inputs))
-            except DEFECTS as error:  # a finding about this executor, and no end of the campaign
-                raise Internal(detail=f"{type(error).__name__} in the native executor: {error}") from error
 
         return outputs
 

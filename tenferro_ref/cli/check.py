@@ -11,13 +11,15 @@ from rich.markup import escape
 from fuzz.inputs import random_inputs
 from fuzz.records import encode
 from oracle.attribution import builds
-from oracle.case import Case
+from oracle.case import Case, Refusal
 from oracle.executors import OTHERS, Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.judge import Reference, judge
 from oracle.verdict import Answer, first_bad
 from tenferro_ref.cli.common import draw_seed, json_option, print_json, print_table, read_graph, seed_option, split
-from tenferro_ref.errors import FormatError, InvalidCompiledGraph, TenferroError, ValidationError
-from tenferro_ref.tensor import load_npz, type_of
+from tenferro_ref.errors import FormatError, InvalidCompiledGraph, TenferroError, UsageError, ValidationError
+from tenferro_ref.files import read_text
+from tenferro_ref.program import GraphProgram, loads
+from tenferro_ref.tensor import Array, load_npz, type_of
 
 #: Lanes of each plugin that `all` takes: a disagreement that is in one and not in another says already what makes it.
 LANES = ("parity", "defaults", "no-algsimp", "level0")
@@ -27,12 +29,17 @@ LANES = ("parity", "defaults", "no-algsimp", "level0")
 @click.argument("files", nargs=-1, required=True)
 @click.option("--inputs", metavar="NPZ", help="Inputs in0, in1, ...; drawn from the seed if left out.")
 @click.option("--executors", default="all", metavar="LIST", help="Names separated by commas; default: all.")
+@click.option(
+    "--invalid", is_flag=True, help="FILES break a rule: who raises another error than the rules say disagrees."
+)
 @seed_option
 @json_option
-def check(files: tuple[str, ...], inputs: str | None, executors: str, seed: int | None, as_json: bool) -> int:
+def check(
+    files: tuple[str, ...], inputs: str | None, executors: str, invalid: bool, seed: int | None, as_json: bool
+) -> int:
     """Run each of FILES on every executor and print a verdict a line."""
     chosen = draw_seed(seed)
-    cases = [_case(file, inputs, chosen) for file in files]
+    cases = [(_invalid_case if invalid else _case)(file, inputs, chosen) for file in files]
     pool = Pool()
     disagreement = False
     try:
@@ -65,6 +72,10 @@ def _case(file: str, inputs: str | None, seed: int) -> Case:
     if inputs is None:
         drawn = random_inputs(program, seed)
         return Case.of(program, (*drawn[: len(drawn) - len(bound)], *bound))
+    return Case.of(program, _given(program, file, inputs, bound))
+
+
+def _given(program: GraphProgram, file: str, inputs: str, bound: tuple[Array, ...] = ()) -> list[Array]:
     arrays = [*load_npz(inputs, "in"), *bound]
     try:
         program.check_inputs([type_of(a) for a in arrays])
@@ -72,7 +83,23 @@ def _case(file: str, inputs: str | None, seed: int) -> Case:
         raise FormatError(where=inputs, detail=f"does not fit {file}: {error.detail}") from None
     except TenferroError as error:
         raise FormatError(where=inputs, detail=f"does not fit {file}: {error}") from None
-    return Case.of(program, arrays)
+    return arrays
+
+
+def _invalid_case(file: str, inputs: str | None, seed: int) -> Case:
+    """A case of a program that has no text form and no StableHLO, since it breaks a rule; what it declares must be sound."""
+    program = loads(read_text(file), file, infer=False)
+    if not isinstance(program, GraphProgram):
+        raise UsageError(detail=f"{file}: only graph programs can be invalid")
+    try:
+        program.slot_types  # noqa: B018 - infers
+    except TenferroError as error:
+        if error.place.startswith("$.inputs"):
+            raise
+        facts = error.facts()
+        due = Refusal(f"{error.place}: {error.text()}", error.kind, facts.get("op"), facts.get("axis"))
+        return Case.of(program, random_inputs(program, seed) if inputs is None else _given(program, file, inputs), due)
+    raise UsageError(detail=f"{file}: breaks no rule; without --invalid its results are compared")
 
 
 def _disagrees(answer: Answer, reference: Reference) -> bool:

@@ -39,7 +39,7 @@ from tenferro_ref.cli.common import (
     split,
 )
 from tenferro_ref.cli.parity import floor_options, with_vacuity, write_report
-from tenferro_ref.errors import FormatError, UsageError
+from tenferro_ref.errors import FormatError, MissingDependency, UsageError
 
 DEFAULT_PROGRAMS = 1000
 #: What `all` is here: every plugin in these lanes, and those of other people's executors that keep up.
@@ -64,6 +64,12 @@ def _limits(command: Any) -> Any:
         click.option("--max-findings", type=click.IntRange(0), help="Kinds of disagreement reduced at most."),
         click.option("--bundles", metavar="DIR", help="Folder of the findings' bundles; default: STORE.findings."),
         click.option("--out", metavar="DIR", help="Write the report there at the end."),
+        click.option(
+            "--fresh-venv/--no-fresh-venv",
+            default=True,
+            show_default=True,
+            help="At the end, run the scripts of new findings in a virtual environment made for them.",
+        ),
     ):
         command = option(command)
     return floor_options(command)
@@ -80,7 +86,7 @@ def fuzz() -> None:
 @click.option("--shard", default="0/1", metavar="I/N", help="Take every N-th batch, from batch I (0 <= I < N).")
 @click.option(
     "--input-sets",
-    type=click.IntRange(1, 64),
+    type=click.IntRange(1, 256),
     default=1,
     show_default=True,
     help="Sets of inputs for each program, which is compiled once; each counts as a program.",
@@ -198,6 +204,7 @@ def _work(
                 tick=lambda tick: tell(tick.progress, len(tick.pids)),
             )  # fmt: skip
     streams = [store.stream(stream.id)]
+    unproved = _confirm_afresh(store, streams, bundles) if limits["fresh_venv"] else ""
     campaign = with_vacuity(recorded(store, streams), limits, named)
     reasons = campaign.vacuous
     page = write_report(campaign, folder) if folder else None
@@ -206,13 +213,31 @@ def _work(
         print_json(
             {
                 **_stream_facts(store, streams[0]), "vacuous": reasons, "worker_deaths": deaths, "report": page and str(page),
+                "no_fresh_venv": unproved,
                 "new": [f.found.finding.signature for f in findings if f.is_new],
                 "known": {f.found.finding.signature: f.why for f in findings if not f.is_new},
             }
         )  # fmt: skip
     else:
         _print_summary(campaign, findings, reasons, deaths, page)
+        if unproved:
+            click.echo(f"new findings were not run in a fresh virtual environment: {unproved}")
     return 1 if reasons or outcome(campaign).kind in ("new", "vacuous") else 0
+
+
+def _confirm_afresh(store: Store, streams: list[Stream], bundles: Path) -> str:
+    """Run the scripts of new findings where nothing of this installation can help them; why not, if it cannot be done."""
+    rows = [row for row in listed(store, streams) if row.is_new and row.found.confirmed and not row.found.afresh]
+    if not rows:
+        return ""
+    with bundle.FreshEnvironments() as environments, progress_bar("running new findings afresh", len(rows)) as update:
+        for number, row in enumerate(rows):
+            update(number, len(rows), "running new findings in a fresh virtual environment")
+            try:
+                store.confirm(row.found.finding.signature, bundle.confirm(bundles / row.id, environments))
+            except MissingDependency as error:
+                return str(error)
+    return ""
 
 
 def _print_summary(
@@ -370,6 +395,7 @@ def _finding_json(row: Listed) -> dict[str, Any]:
         "status": row.status,
         "why": row.why,
         "confirmed": row.found.confirmed,
+        "confirmed_in_fresh_venv": row.found.afresh,
         "seconds_to_bundle": round(row.found.seconds, 3),
         "first_seen": row.first and date(row.first),
         "last_seen": row.last and date(row.last),
@@ -401,7 +427,8 @@ def replay(folder: str, executor: str, fresh_venv: bool, as_json: bool) -> int:
     if fresh_venv:
         if executor:
             raise UsageError(detail="--fresh-venv runs the script as it is: leave out --executor")
-        shown = bundle.confirm_in_fresh_environment(path)
+        with bundle.FreshEnvironments() as environments:
+            shown = bundle.confirm(path, environments)
         click.echo("still fails in a fresh environment" if shown else "not shown in a fresh environment")
         return 1 if shown else 0
     pool = Pool()

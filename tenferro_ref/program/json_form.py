@@ -336,8 +336,13 @@ def read_json(text: str, where: str) -> Any:
         raise FormatError(where=f"{where}: {error.where}", detail=error.detail) from None
 
 
-def loads(text: str, where: str = "program") -> GraphProgram | ExecProgram:
+def loads(text: str, where: str = "program", *, infer: bool = True) -> GraphProgram | ExecProgram:
     """Read a program.
+
+    Parameters
+    ----------
+    infer
+        Infer types, and so check every rule; False for a graph program that is to be refused later.
 
     Raises
     ------
@@ -346,13 +351,13 @@ def loads(text: str, where: str = "program") -> GraphProgram | ExecProgram:
     TenferroError
         A well-formed file whose program breaks a rule; its `place` is `FILE: JSON path`.
     """
-    return read_located(read_json(text, where), where)
+    return read_located(read_json(text, where), where, infer=infer)
 
 
-def read_located(value: Any, where: str) -> GraphProgram | ExecProgram:
+def read_located(value: Any, where: str, *, infer: bool = True) -> GraphProgram | ExecProgram:
     """`read_program`, with the file's name in what it raises."""
     try:
-        return read_program(value)
+        return read_program(value, infer=infer)
     except RecursionError:
         raise FormatError(where=where, detail="nested too deeply") from None
     except FormatError as error:
@@ -362,7 +367,7 @@ def read_located(value: Any, where: str) -> GraphProgram | ExecProgram:
         raise
 
 
-def read_program(value: Any) -> GraphProgram | ExecProgram:
+def read_program(value: Any, *, infer: bool = True) -> GraphProgram | ExecProgram:
     """A program from JSON values, checked: types are inferred, and recorded metadata must agree with them."""
     entries = _object(value, "$", *PROGRAM_KEYS)
     version = _integer(entries["tenferro_program"], "$.tenferro_program")
@@ -383,7 +388,8 @@ def read_program(value: Any) -> GraphProgram | ExecProgram:
     n_slots = _integer(entries.get("n_slots", max(used, default=-1) + 1), "$.n_slots")
     bare = tuple(ins for ins, _ in instructions)
     graph = GraphProgram(bare, slots, types, outputs, n_slots, policy, name, symbols)
-    graph.slot_types  # noqa: B018 - inference is the check
+    if infer:
+        graph.slot_types  # noqa: B018 - inference is the check
     return graph if kind == "graph" else _with_metadata(graph, [given for _, given in instructions])
 
 

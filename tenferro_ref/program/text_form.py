@@ -16,14 +16,14 @@ import re
 from typing import Any, NoReturn
 
 from tenferro_ref.dims import Extent, InputDim
-from tenferro_ref.errors import FormatError
+from tenferro_ref.errors import FormatError, TenferroError
 from tenferro_ref.ops import ENGINE, TensorType
 from tenferro_ref.program import json_form
 from tenferro_ref.program.program import ExecInstruction, ExecProgram, GraphProgram, Instruction
 
 
 def print_program(program: GraphProgram | ExecProgram) -> str:
-    """The program in readable form."""
+    """The program in readable form; without result types if it breaks a rule, so that there are none."""
     names = dict(program.symbols) if isinstance(program, GraphProgram) else {}
 
     def extent(e: Extent) -> str:
@@ -41,9 +41,12 @@ def print_program(program: GraphProgram | ExecProgram) -> str:
     inputs = ", ".join(f"%{s}: {type_text(t)}" for s, t in zip(program.input_slots, program.input_types, strict=True))
     head.append(f"({inputs}) -> ({_slots(program.output_slots)}) slots {program.n_slots} {{")
     lines = [" ".join(head)]
-    slot_types = program.slot_types
+    try:
+        slot_types = program.slot_types
+    except TenferroError:
+        slot_types = {}
     for ins in program.instructions:
-        types = ", ".join(type_text(slot_types[s]) for s in ins.output_slots)
+        types = ", ".join(type_text(slot_types[s]) if slot_types else "?" for s in ins.output_slots)
         lines.append(f"  {_instruction(ins)} : {types}")
     return "\n".join([*lines, "}"]) + "\n"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fuzz.bundle import Facts, confirm, read_bundle, replay, write_bundle
+from fuzz.bundle import VERSION, Facts, confirm, read_bundle, replay, write_bundle
 from fuzz.campaign import environment
 from fuzz.records import to_json
 from fuzz.store.recorded import short_id
@@ -164,8 +164,8 @@ def test_a_bundle_that_is_damaged_is_a_typed_error(bundle: Path, pool: Pool, nam
 
 def test_a_later_version_is_refused(bundle: Path, pool: Pool) -> None:
     path = bundle / "environment.json"
-    path.write_text(path.read_text().replace('"tenferro_bundle": 2', '"tenferro_bundle": 3'))
-    with pytest.raises(FormatError, match="version 3"):
+    path.write_text(path.read_text().replace(f'"tenferro_bundle": {VERSION}', '"tenferro_bundle": 99'))
+    with pytest.raises(FormatError, match="version 99"):
         replay(bundle, pool)
 
 

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from fuzz.generate import generate
-from fuzz.strategies import GENE, HEADER, Config, InvalidCase, kinds
-from fuzz.strategies.invalid import decode_invalid
+from fuzz.strategies import GENE, HEADER, kinds
+from fuzz.strategies.invalid import WHOLE, decode_invalid
 from oracle.case import Case
 from oracle.executors import Executor, ExternalExecutor, NativeExecutor, Pool, native_variants
 from oracle.executors.jax import JaxExecutor
@@ -29,7 +29,6 @@ from tenferro_ref.dims import DimOp, InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidProgram, LoweringError, TenferroError, UnsupportedOp
 from tenferro_ref.ops import (
-    OPS,
     Divide,
     DynamicSlice,
     DynamicTruncate,
@@ -54,9 +53,6 @@ def pool() -> Iterator[Pool]:
     pool.close()
 
 
-WHOLE = Config(ops=OPS, dtypes=tuple(DType))
-
-
 @dataclass
 class CountingClient:
     """A PJRT client that compiles nothing, and counts how often it is asked to."""
@@ -71,6 +67,12 @@ class CountingClient:
 def facts(error: TenferroError) -> tuple[object, ...]:
     """What error parity compares: kind, op and axis."""
     return (error.kind, *(getattr(error, name, None) for name in ("op", "axis")))
+
+
+def due(case: Case) -> tuple[object, ...]:
+    """What it must be of an invalid case."""
+    assert case.refusal is not None
+    return (case.refusal.kind, case.refusal.op, case.refusal.axis)
 
 
 def raised(run: Callable[[], object]) -> TenferroError:
@@ -94,7 +96,7 @@ def through_xla(program: GraphProgram, inputs: list[np.ndarray[Any, Any]]) -> Te
 # --- programs that are invalid whatever their inputs hold -------------------------------------------------------------
 
 
-def sample(count: int) -> list[InvalidCase]:
+def sample(count: int) -> list[Case]:
     rng = random.Random(5)
     return [
         decode_invalid(WHOLE, None, rng.randbytes(HEADER), [rng.randbytes(GENE) for _ in range(rng.randrange(4))], rng.randbytes(GENE))
@@ -102,17 +104,15 @@ def sample(count: int) -> list[InvalidCase]:
     ]  # fmt: skip
 
 
-def simplest(kind: str) -> InvalidCase:
+def simplest(kind: str) -> Case:
     """A small program that raises an error of that kind."""
     return decode_invalid(WHOLE, kind, b"", [], b"")
 
 
 def test_native_variants_and_the_emitter_agree_on_kind_op_and_axis() -> None:
     for case in (*sample(400), *map(simplest, kinds())):
-        inputs = [np.ones(t.shape, t.dtype.numpy) for t in case.program.input_types]
-        expected = (case.kind, case.op, case.axis)
-        assert {facts(error) for error in natively(case.program, inputs)} == {expected}, case
-        assert facts(through_xla(case.program, inputs)) == expected, case
+        assert {facts(error) for error in natively(case.program, list(case.inputs))} == {due(case)}, case
+        assert facts(through_xla(case.program, list(case.inputs))) == due(case), case
 
 
 MISFITS: dict[str, list[np.ndarray[Any, Any]]] = {
@@ -163,9 +163,8 @@ def test_a_peer_refuses_an_invalid_program_as_the_native_executor_and_asks_nobod
 ) -> None:
     peer = unasked(name)
     for case in (*sample(150), *map(simplest, kinds())):
-        inputs = tuple(np.ones(t.shape, t.dtype.numpy) for t in case.program.input_types)
-        error = raised(lambda inputs=inputs, case=case: peer.run(Case(case.program, inputs)))
-        assert facts(error) == (case.kind, case.op, case.axis), case
+        error = raised(lambda case=case: peer.run(case))
+        assert facts(error) == due(case), case
 
 
 @pytest.mark.parametrize("name", PEERS)
@@ -224,20 +223,17 @@ def test_jax_refuses_an_invalid_program_and_lives(name: str, pool: Pool) -> None
     peer = executor_or_skip(pool, name)
     assert isinstance(peer, JaxExecutor)
     for case in (*sample(40), *map(simplest, kinds())):
-        inputs = [wire.pack(np.ones(t.shape, t.dtype.numpy)) for t in case.program.input_types]
+        inputs = [wire.pack(array) for array in case.inputs]
         message = {"program": dumps(case.program), "jit": peer.jit, "options": {}, "input_sets": [inputs]}
         error = raised(lambda message=message: peer.worker.request(message))
-        assert facts(error) == (case.kind, case.op, case.axis), case
+        assert facts(error) == due(case), case
 
 
 def test_a_command_refuses_an_invalid_program_as_the_native_executor() -> None:
     command = Pool().make(COMMAND)
     for kind in ("AxisOutOfBounds", "InvalidCompiledGraph", "UnsupportedOp"):  # half a second each
         case = simplest(kind)
-        inputs = tuple(np.ones(t.shape, t.dtype.numpy) for t in case.program.input_types)
-        assert facts(raised(lambda inputs=inputs, case=case: command.run(Case(case.program, inputs)))) == (
-            case.kind, case.op, case.axis,
-        )  # fmt: skip
+        assert facts(raised(lambda case=case: command.run(case))) == due(case)
 
 
 @pytest.mark.parametrize(
@@ -252,10 +248,9 @@ def test_a_command_refuses_an_invalid_program_as_the_native_executor() -> None:
 def test_any_other_end_than_a_refusal_is_a_disagreement(script: str, verdict: Verdict, tmp_path: Path) -> None:
     save_npz(tmp_path / "out.npz", {"out0": np.zeros(3)})
     case = simplest("ShapeMismatch")
-    inputs = tuple(np.ones(t.shape, t.dtype.numpy) for t in case.program.input_types)
     words = script.format(tmp_path / "out.npz")
     executor = ExternalExecutor(f"sh -c {shlex.quote(words)} sh", request_seconds=2.0)
-    answer = judge(executor, Reference(Case(case.program, inputs), NativeExecutor()))
+    answer = judge(executor, Reference(case, NativeExecutor()))
     assert answer.verdict is verdict, answer
     assert answer.verdict.is_disagreement
 

@@ -10,8 +10,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from fuzz.strategies import DEFAULT, GENE, HEADER, Config, InvalidCase, faults, invalid, invalid_cases, kinds
+from fuzz.strategies import DEFAULT, GENE, HEADER, Config, faults, invalid, invalid_cases, kinds
 from fuzz.strategies.invalid import decode_invalid
+from oracle.case import Case, Refusal
 from tenferro_ref import errors
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import TenferroError
@@ -26,11 +27,16 @@ def facts(error: TenferroError) -> tuple[object, ...]:
     return (error.kind, *(getattr(error, name, None) for name in ("op", "axis", "argument")))
 
 
-def expected(case: InvalidCase) -> tuple[object, ...]:
-    return (case.kind, case.op, case.axis, case.argument)
+def due(case: Case) -> Refusal:
+    assert case.refusal is not None
+    return case.refusal
 
 
-def sample(count: int) -> list[InvalidCase]:
+def expected(case: Case) -> tuple[object, ...]:
+    return (due(case).kind, due(case).op, due(case).axis, due(case).argument)
+
+
+def sample(count: int) -> list[Case]:
     rng = random.Random(11)
     return [
         decode_invalid(DEFAULT, None, rng.randbytes(HEADER), [rng.randbytes(GENE) for _ in range(rng.randrange(5))], rng.randbytes(GENE))
@@ -41,7 +47,7 @@ def sample(count: int) -> list[InvalidCase]:
 def test_every_fault_is_reached_and_raises_what_was_foretold() -> None:
     reached: Counter[str] = Counter()
     for case in sample(PROGRAMS):
-        reached[case.fault] += 1
+        reached[due(case).fault] += 1
         with pytest.raises(TenferroError) as caught:
             _ = case.program.slot_types
         assert facts(caught.value) == expected(case), case
@@ -49,9 +55,10 @@ def test_every_fault_is_reached_and_raises_what_was_foretold() -> None:
 
 
 @given(invalid_cases())
-def test_json_and_the_compiler_raise_the_same(case: InvalidCase) -> None:
+def test_json_and_the_compiler_raise_the_same(case: Case) -> None:
     with pytest.raises(TenferroError) as caught:
         loads(dumps(case.program))
+    assert loads(dumps(case.program), infer=False) == case.program
     assert facts(caught.value) == expected(case)
     with pytest.raises(TenferroError) as caught:
         compile_std_to_exec(case.program)
@@ -61,8 +68,8 @@ def test_json_and_the_compiler_raise_the_same(case: InvalidCase) -> None:
 @pytest.mark.parametrize("kind", kinds())
 def test_one_kind_can_be_asked_for(kind: str) -> None:
     @given(invalid(kind))
-    def check(case: InvalidCase) -> None:
-        assert case.kind == kind
+    def check(case: Case) -> None:
+        assert due(case).kind == kind
 
     check()
 
@@ -90,7 +97,8 @@ def test_a_small_vocabulary_keeps_the_faults_that_it_can_make() -> None:
 
 
 @given(invalid_cases())
-def test_up_to_the_fault_the_program_is_valid(case: InvalidCase) -> None:
-    if case.at is not None:
-        sound = replace(case.program, instructions=case.program.instructions[: case.at], output_slots=())
+def test_up_to_the_fault_the_program_is_valid(case: Case) -> None:
+    at = due(case).at
+    if at is not None:
+        sound = replace(case.program, instructions=case.program.instructions[:at], output_slots=())
         assert sound.slot_types

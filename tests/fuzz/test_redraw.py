@@ -108,7 +108,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 def test_what_programs_may_contain_is_said_in_words_and_kept(tmp_path: Path) -> None:
     path = str(tmp_path / "night.sqlite")
-    words = ("ops=Exp,Add", "dtypes=F32,F64", "instructions=3-6", "elements=32", "rank=2", "symbolic=0")
+    words = ("ops=Exp,Add", "dtypes=F32,F64", "instructions=3-6", "elements=32", "rank=2", "symbolic=0", "invalid=0")
     flags = [flag for word in words for flag in ("--generate", word)]
     arguments = ["fuzz", "run", path, "--executors", "native", "--seed", "4", "--programs", "40", "--workers", "1"]
     assert main([*arguments, *flags]) == 0

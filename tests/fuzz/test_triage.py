@@ -13,7 +13,7 @@ from oracle.case import Case
 from oracle.executors import Execution, NativeExecutor, Pool, attempt
 from oracle.judge import Reference, judge
 from oracle.verdict import Answer, ExecutorInfo, Verdict
-from tenferro_ref.errors import EngineFault, TenferroError
+from tenferro_ref.errors import EngineFault, TenferroError, WorkerDied
 from tenferro_ref.ops import Abs, Exp, Negate, Op, Sqrt
 from tenferro_ref.program import GraphBuilder
 
@@ -69,9 +69,9 @@ def chain(*ops: type[Op], values: Sequence[float] = (3.0, 2.0, 5.0)) -> Case:
     return Case.of(b.build(x), [np.array(values)])
 
 
-def suspect_of(executor: Wrong, case: Case) -> Suspect:
+def suspect_of(executor: Wrong, case: Case, verdict: Verdict = Verdict.MISMATCH) -> Suspect:
     answer = judge(executor, Reference(case, NativeExecutor()))
-    assert answer.verdict is Verdict.MISMATCH
+    assert answer.verdict is verdict
     return inspect(executor, case, answer, Pool())
 
 
@@ -123,6 +123,53 @@ def test_a_reduction_begins_with_the_wrong_element() -> None:
     _, small = to_finding(suspect, Pool(), (), programs=1, also=())
     assert small.inputs[0].tolist() == 1.0
     assert executor.runs < 12
+
+
+@dataclass
+class Failing(Wrong):
+    """Ends, or refuses in these words, where there is a negation; alone it refuses in the words of `alone`."""
+
+    words: str = ""
+    alone: str = ""
+    failures: int = 0
+
+    def run(self, case: Case) -> Execution:
+        instructions = case.program.instructions
+        if not any(isinstance(ins.op, Negate) for ins in instructions):
+            return NativeExecutor().run(case)
+        self.failures += 1
+        if words := self.alone if len(instructions) == 1 and self.alone else self.words:
+            raise EngineFault(engine=self.name, detail=words)
+        raise WorkerDied(worker=self.name, how="signal SIGSEGV", stderr_tail="")
+
+
+@pytest.mark.parametrize(("words", "verdict"), [("", Verdict.CRASH), ("error: no negation", Verdict.ERROR)])
+def test_the_instruction_that_fails_alone_names_a_failure(words: str, verdict: Verdict) -> None:
+    executor = Failing(words=words)
+    first, second = (suspect_of(executor, chain(*ops), verdict) for ops in ((Exp, Negate, Exp), (Negate, Sqrt, Sqrt)))
+    assert first.op == second.op == "Negate"
+    assert first.group == second.group
+    executor.failures = 0
+    finding, _ = to_finding(first, Pool(), (), programs=1, also=())
+    assert (finding.instructions, finding.verdict) == (1, verdict.value)
+    # each of them ends a process: from the whole program it takes as many as it has operands and values to simplify
+    assert executor.failures < 12
+
+
+def test_an_instruction_that_fails_alone_in_other_words_is_not_the_cause() -> None:
+    suspect = suspect_of(
+        Failing(words="error: no fusion", alone="error: no negation"), chain(Exp, Negate), Verdict.ERROR
+    )
+    assert suspect.op == "Negate(Exp)"
+    finding, _ = to_finding(suspect, Pool(), (), programs=1, also=())
+    assert "no fusion" in finding.reason
+    assert finding.instructions == 2
+
+
+def test_instructions_of_a_long_program_are_not_asked_one_by_one() -> None:
+    executor = Failing()
+    assert suspect_of(executor, chain(*[Exp] * 30, Negate), Verdict.CRASH).op == "Negate(Exp)"
+    assert executor.failures == 1
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -164,3 +165,18 @@ def test_a_disagreement_says_which_build_was_the_first(check: Check) -> None:
     ]  # fmt: skip
     said = "lane parity: first bad build xla081 (PJRT API 0.81), the oldest asked: xla081 mismatch, fas106 mismatch, lam115 pass"
     assert plugin["first_bad"] == said  # the last line of the table form
+
+
+def test_an_invalid_program_is_refused_alike(check: Check) -> None:
+    """Only if it is asked for: else it is a wrong input."""
+    bad = dumps(logexp()).replace('"inputs": [1]', '"inputs": [7]')
+    command = f"external:{sys.executable} -c 'raise SystemExit(0)'"
+    assert check(bad)[0] == 2
+    status, lines, _ = check(bad, None, f"native,native-nopasses,{command}", "--invalid", "--json")
+    rows = [json.loads(line) for line in lines]
+    assert (status, [row["verdict"] for row in rows]) == (1, ["pass", "pass", "error"])
+    assert "slot 7 out of range" in rows[0]["reason"]
+    status, _, err = check(logexp(), None, "native", "--invalid")
+    assert (status, "breaks no rule" in err) == (2, True)
+    status, _, err = check(bad.replace("[2]", "[4611686018427387904]"), None, "native", "--invalid")
+    assert (status, "$.inputs[0]" in err) == (2, True)

@@ -101,6 +101,41 @@ def test_what_is_computed_from_the_factors_is_held_to_them() -> None:
     assert answer.comparison.value_class == "expected finite, got other finite"
 
 
+@dataclass(frozen=True)
+class _Fused(NativeExecutor):
+    """Adds to the last output but one, which it computed as a product with a reciprocal, before that is rounded."""
+
+    name: str = "fused"
+    model: str = "xla"
+    off: float = 0.0
+
+    def run(self, case: Case) -> Execution:
+        execution = NativeExecutor.run(self, case)
+        _, b, addend = (x.astype(np.float64) for x in case.inputs)
+        total = (b * np.float64(np.float32(1) / case.inputs[0]) + addend + self.off).astype(np.float32)
+        program = case.program
+        place = program.output_slots.index(program.instructions[-1].output_slots[0])
+        outputs = tuple(total if i == place else x for i, x in enumerate(execution.outputs))
+        return replace(execution, outputs=outputs)
+
+    def bit_exact(self, case: Case) -> bool:
+        return False
+
+
+def test_the_solution_of_one_equation_may_go_unrounded_into_a_sum() -> None:
+    b = GraphBuilder()
+    x, y = b.input("F32", (1, 1)), b.input("F32", (1, 1))
+    program = b.build(linalg.triangular_solve(x, y) + b.input("F32", (1, 1)))
+    case = Case.of(program, [np.full((1, 1), v, np.float32) for v in (1.125, 1.5, 1.0)])
+    reference = Reference(case, NativeExecutor())
+    assert _Fused().run(case).outputs[0] != NativeExecutor().run(case).outputs[0]
+    assert judge(_Fused(), reference).verdict is Verdict.PASS
+    # only where products may be fused, and no further than that
+    assert judge(_Fused(model="ieee"), reference).verdict is Verdict.MISMATCH
+    assert judge(_Fused(off=-3e-7), reference).verdict is Verdict.MISMATCH
+    assert judge(_Fused(off=6e-7), reference).verdict is Verdict.MISMATCH
+
+
 def test_a_refused_matrix_decides_nothing_about_executors_that_have_no_errors() -> None:
     plugin_or_skip("xla081")
     b = GraphBuilder()

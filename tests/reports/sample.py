@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from fuzz.records import Campaign, Cell, Finding, SeededFault, Survey, Totals, ValueRow
+from fuzz.records import Campaign, Cell, ErrorKind, Finding, SeededFault, Survey, Totals, ValueRow
 from oracle.verdict import ExecutorInfo
 
 DTYPES = ("F32", "F64", "I32", "I64", "Bool", "C32", "C64")
@@ -35,6 +35,15 @@ SURVEYS = (
     Survey(PLUGINS[0], 60, {"dot f32": 12, "dot f64": 1, "fusion f32 kLoop": 40, "while tuple": 1, "add u32": 7}),
     Survey(PLUGINS[3], 63, {"dot f32": 10, "fusion f32 kCustom": 9, "fusion f32 kLoop": 31, "add u32": 7}),
 )
+
+#: One kind that an executor got wrong, one that no program had to raise.
+ERRORS = (
+    ErrorKind(
+        "AxisOutOfBounds", 12, {"axis out of range: Transpose": 7, "own axis out of range: Reverse": 5, "never: Slice": 0},
+        {PLUGINS[0]: {"pass": 11, "mismatch": 1}, NATIVE[0]: {"pass": 12}},
+    ),
+    ErrorKind("AxisRoleConflict", 0, {"axis contracted and batch: DotGeneral": 0}, {}),
+)  # fmt: skip
 
 REPRODUCER = '''"""Maximum drops NaN with xla_cpu_enable_fast_min_max. Run: python reproduce.py"""
 
@@ -197,6 +206,7 @@ def rich() -> Campaign:
             ("machine", "x86_64, 2 cores, avx512f"), ("system", "Linux 6.1, glibc 2.36"),
         ),
         surveys=SURVEYS,
+        errors=ERRORS,
     )  # fmt: skip
 
 
@@ -307,6 +317,7 @@ def hostile() -> Campaign:
         generator={nasty: 3, EVIL + ": " + EVIL: 0}, environment=((nasty, nasty),), vacuous=(nasty, EVIL),
         mutants=(SeededFault(nasty, nasty, True, 1, nasty), SeededFault(EVIL, EVIL, False, 2, EVIL)),
         surveys=(Survey(nasty, 1, {nasty: 1, "": 3, EVIL: 2}), Survey(EVIL, 2, {"dot f32": 1})),
+        errors=(ErrorKind(nasty, 3, {nasty: 3, EVIL: 0}, {EVIL: {EVIL: 1, "crash": 2}}), ErrorKind(EVIL, 0, {}, {})),
     )  # fmt: skip
 
 

@@ -56,6 +56,18 @@ def test_seeded_faults_by_place(pages: dict[str, Page]) -> None:
     assert "order-of-a-set" not in section.text
 
 
+def test_errors_that_were_due_and_kinds_never_reached(pages: dict[str, Page]) -> None:
+    page = pages["rich"]
+    rows = {e.attrs["data-error"]: e.text.split() for e in page.select("tr", data_error=None)}
+    assert list(rows) == ["AxisOutOfBounds", "AxisRoleConflict"]
+    assert rows["AxisOutOfBounds"] == ["AxisOutOfBounds", "12", "2", "3", "23", "1", sample.PLUGINS[0], "1"]
+    assert rows["AxisRoleConflict"][:4] == ["AxisRoleConflict", "never", "reached", "0"]
+    (section,) = page.select("section", id="generated")
+    assert "2 rules that no program broke" in section.text
+    assert "never: Slice" in section.text
+    assert not pages["empty"].select("tr", data_error=None)
+
+
 def test_opcodes_by_executor_and_by_element_type(pages: dict[str, Page]) -> None:
     page = pages["rich"]
     executors = {e.attrs["data-survey"]: e.text.split()[-4:] for e in page.select("tr", data_survey=None)}

@@ -1,0 +1,356 @@
+"""Invalid programs in campaigns: in turn, beside the others, judged by the error that is due, and findings like any."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fuzz.bundle import confirm, read_bundle, replay, write_bundle
+from fuzz.campaign import Worksite, begin, run_campaign, work
+from fuzz.records import Campaign, load, save
+from fuzz.redraw import batch_of
+from fuzz.refusals import in_turn, invalid_case, invalid_places
+from fuzz.store import Plan, Store
+from fuzz.store.audit import audit
+from fuzz.store.merge import merge
+from fuzz.store.recorded import recorded, shards
+from fuzz.store.store import pack, unpack
+from fuzz.strategies import DEFAULT, faults, kinds
+from fuzz.strategies.config import from_words
+from fuzz.strategies.invalid import simplest_of
+from fuzz.torture import _differences
+from fuzz.vacuity import Floor, vacuous
+from oracle.case import Case
+from oracle.executors import Execution, ExternalExecutor, NativeExecutor, Pool, Selection, attempt
+from oracle.judge import Reference, judge
+from oracle.verdict import ExecutorInfo, Verdict
+from reports.errors import error_rows
+from reports.html import render
+from reports.summary import outcome
+from tenferro_ref.errors import AxisOutOfBounds, TenferroError, UsageError
+from tenferro_ref.ops import Transpose
+
+#: Programs of a campaign with the usual share of invalid ones by which every kind of error, and every fault, was due.
+KINDS_REACHED, FAULTS_REACHED = 320, 4480
+ONLY = ("invalid=1",)
+
+
+def invalid_of(plan: Plan, batches: int) -> list[Case]:
+    return [case for number in range(batches) for case in plan.cases(number) if case.refusal]
+
+
+# --- which programs are invalid ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, 1, 77])
+def test_every_kind_and_every_fault_is_reached(seed: int) -> None:
+    plan = Plan(seed)
+    dues = [
+        in_turn(seed, turn // len(faults()))[turn % len(faults())]
+        for batch in range(FAULTS_REACHED // plan.batch)
+        for turn in invalid_places(seed, batch, plan.batch, DEFAULT.invalid).values()
+    ]
+    assert len(dues) == FAULTS_REACHED * DEFAULT.invalid
+    assert {due.kind for due in dues[: int(KINDS_REACHED * DEFAULT.invalid)]} == {*kinds()}
+    assert {due.name for due in dues} == {fault.name for fault in faults()}
+    made = [case.refusal.fault for case in invalid_of(plan, 4) if case.refusal]
+    assert made == [due.name for due in dues[:4]]
+
+
+@pytest.mark.parametrize("input_sets", [1, 4])
+def test_all_other_programs_are_what_they_would_be_without(input_sets: int) -> None:
+    plan = Plan(3, batch=32 * input_sets, input_sets=input_sets)
+    for words, number in (("invalid=0", 0), ("invalid=1/32", input_sets), ("invalid=0.5", 16 * input_sets)):
+        cases = replace(plan, generate=(words,)).cases(1)
+        usual = batch_of(3, 1, plan.batch, input_sets)
+        assert sum(case.refusal is not None for case in cases) == number
+        assert all(c.refusal or c.fingerprint == u.fingerprint for c, u in zip(cases, usual, strict=True))
+
+
+def test_what_a_batch_has_does_not_depend_on_the_others() -> None:
+    """Nor on how it is cut short."""
+    rates = [sum(len(invalid_places(9, batch, 32, rate)) for batch in range(50)) for rate in (0.0, 1 / 48, 0.3, 1.0)]
+    assert rates == [0, 33, 480, 1600]
+    places = invalid_places(9, 7, 32, 0.3)
+    again = [invalid_case(9, 7, place, turn).fingerprint for place, turn in places.items()]
+    assert again == [case.fingerprint for case in Plan(9, generate=("invalid=0.3",)).cases(7) if case.refusal]
+
+
+@pytest.mark.parametrize("words", [["ops=Exp,Log"], ["dtypes=Bool"], ["rank=0"], ["elements=1"], ["instructions=20"]])
+def test_any_configuration_has_faults_that_raise_what_is_due(words: list[str]) -> None:
+    plan = Plan(2, generate=(*words, *ONLY))
+    for case in plan.cases(0):
+        assert judge(NativeExecutor(), Reference(case, NativeExecutor())).verdict is Verdict.PASS
+        assert len(case.program.instructions) <= 23
+
+
+@pytest.mark.parametrize("rate", ["2", "-1", "x", "1/0", "1e-3", ""])
+def test_a_rate_that_is_none(rate: str) -> None:
+    with pytest.raises(UsageError, match="a share, 0 to 1"):
+        from_words([f"invalid={rate}"])
+
+
+def test_it_comes_back_from_a_store_as_it_was() -> None:
+    for case in (*Plan(4, generate=ONLY).cases(0), *Plan(4).cases(0)):
+        back = unpack(*pack(case))
+        assert (back.fingerprint, back.refusal, back.program) == (case.fingerprint, case.refusal, case.program)
+
+
+# --- what is right ----------------------------------------------------------------------------------------------------
+
+
+def transposed() -> Case:
+    case = simplest_of("axis out of range: Transpose")
+    assert case is not None
+    assert case.refusal is not None
+    assert (case.refusal.kind, case.refusal.op, case.refusal.axis) == ("AxisOutOfBounds", "Transpose", 1)
+    return case
+
+
+@pytest.mark.parametrize(
+    ("line", "verdict", "words"),
+    [
+        ('{"error": {"kind": "AxisOutOfBounds", "op": "Transpose", "axis": 1, "rank": 1, "message": "x"}}', "pass", "is due"),
+        ('{"error": {"kind": "AxisOutOfBounds", "op": "Transpose", "message": "x"}}', "pass", "is due"),
+        ('{"error": {"kind": "AxisOutOfBounds"}}', "pass", "is due"),
+        (
+            '{"error": {"kind": "AxisOutOfBounds", "op": "Transpose", "axis": 0, "message": "no"}}',
+            "mismatch",
+            "raises AxisOutOfBounds of Transpose, axis 0 (no) where AxisOutOfBounds of Transpose, axis 1 is due "
+            "(axis out of range: Transpose)",
+        ),
+        ('{"error": {"kind": "AxisOutOfBounds", "op": "Add"}}', "mismatch", "raises AxisOutOfBounds of Add"),
+        ('{"error": {"kind": "Other", "op": "Transpose"}}', "mismatch", "raises Other of Transpose"),
+        ('{"error": {"kind": "UnsupportedOp", "op": "Transpose"}}', "unsupported", "UnsupportedOp"),
+        ("nothing", "crash", "without a line of JSON"),
+    ],
+)  # fmt: skip
+def test_what_a_command_may_say(line: str, verdict: str, words: str) -> None:
+    command = ExternalExecutor(f"sh -c {shlex.quote(f'echo {shlex.quote(line)} >&2; exit 3')} sh")
+    answer = judge(command, Reference(transposed(), NativeExecutor()))
+    assert (answer.verdict.value, words in answer.reason) == (verdict, True), answer
+
+
+def test_a_fault_of_the_graph_has_no_op(pool: Pool) -> None:
+    case = simplest_of("slot written twice")
+    assert case is not None
+    line = '{"error": {"kind": "InvalidCompiledGraph", "op": "Negate", "message": "x"}}'
+    command = ExternalExecutor(f"sh -c {shlex.quote(f'echo {shlex.quote(line)} >&2; exit 3')} sh")
+    assert judge(command, Reference(case, NativeExecutor())).verdict is Verdict.PASS
+
+
+# --- findings ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Seeded:
+    """A native executor with a fault in how it handles a Transpose whose axis is out of bounds."""
+
+    name: str
+    handle: Callable[[AxisOutOfBounds], Execution]
+    model: str = "numpy"
+
+    def open(self) -> None: ...
+
+    def info(self) -> ExecutorInfo:
+        return ExecutorInfo(self.name, available=True)
+
+    def run(self, case: Case) -> Execution:
+        try:
+            return NativeExecutor().run(case)
+        except AxisOutOfBounds as error:
+            if error.op == Transpose.__name__:
+                return self.handle(error)
+            raise
+
+    def run_many(self, cases: list[Case]) -> list[Execution | TenferroError]:
+        return [attempt(self, case) for case in cases]
+
+    def bit_exact(self, case: Case) -> bool:
+        return False
+
+    def close(self) -> None: ...
+
+
+def accepts(_: AxisOutOfBounds) -> Execution:
+    return Execution((np.zeros(3),))
+
+
+def wrong_axis(error: AxisOutOfBounds) -> Execution:
+    raise AxisOutOfBounds(op=error.op, axis=error.axis + 1, rank=error.rank)
+
+
+ACCEPTING, MISNAMING = Seeded("accepting", accepts), Seeded("misnaming", wrong_axis)
+PLAN = Plan(seed=5, programs=160, batch=16, reduce_seconds=5.0, generate=ONLY)
+
+
+def selection(*more: Any) -> Selection:
+    return Selection((NativeExecutor(), NativeExecutor("native-unsegmented", segmented=False), *more), ())
+
+
+@pytest.fixture(scope="module")
+def campaign() -> Campaign:
+    return run_campaign(PLAN, selection(ACCEPTING, MISNAMING), Pool())
+
+
+def test_a_seeded_bug_is_one_finding_with_a_readable_reason(campaign: Campaign) -> None:
+    accepting, misnaming = sorted(campaign.findings, key=lambda f: f.executor)
+    fault = "axis out of range: Transpose | AxisOutOfBounds"
+    assert accepting.signature == f"{fault} | no error | only accepting"
+    assert accepting.title == "axis out of range: Transpose: no error"
+    assert accepting.reason.startswith("gives a result where AxisOutOfBounds of Transpose, axis ")
+    assert misnaming.signature == f"{fault} | error of another axis | only misnaming"
+    assert "raises AxisOutOfBounds of Transpose, axis " in misnaming.reason
+    for finding in (accepting, misnaming):
+        assert (finding.op, finding.instructions, finding.verdict) == ("Transpose", 1, "mismatch")
+        assert "Transpose(%0)" in finding.program_text
+        assert "Refusal(fault='axis out of range: Transpose'" in finding.reproducer
+    assert {t.executor: t.unexplained for t in campaign.totals} == dict.fromkeys(
+        ("native", "native-unsegmented", "accepting", "misnaming"), 0
+    )
+
+
+def test_a_defect_of_our_rules_is_one_finding_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All native executors, and whoever the harness refuses for, infer by the same rules."""
+    rule = Transpose.result_types
+
+    def lenient(self: Transpose, operands: Any, policy: Any) -> Any:
+        try:
+            return rule(self, operands, policy)
+        except AxisOutOfBounds:
+            raise AxisOutOfBounds(op="Transpose", axis=99, rank=0) from None
+
+    monkeypatch.setattr(Transpose, "result_types", lenient)
+    (finding,) = run_campaign(PLAN, selection(), Pool()).findings
+    assert finding.signature == "axis out of range: Transpose | AxisOutOfBounds | error of another axis | native"
+    assert finding.also == ("native-unsegmented",)
+
+
+def test_a_defect_in_a_rule_is_a_finding_and_no_end_of_the_campaign(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Transpose, operands: Any, policy: Any) -> Any:
+        raise IndexError("tuple index out of range")
+
+    reference = Reference(transposed(), NativeExecutor())
+    monkeypatch.setattr(Transpose, "result_types", broken)
+    answer = judge(NativeExecutor(), reference)
+    assert (answer.verdict, answer.comparison.value_class) == (Verdict.MISMATCH, "Internal instead")
+
+
+# --- records and reports ----------------------------------------------------------------------------------------------
+
+
+def test_they_count_as_programs_and_decide_nothing(campaign: Campaign, tmp_path: Path) -> None:
+    totals = {t.executor: t for t in campaign.totals}
+    assert totals["native"].verdicts == {"pass": 160}
+    assert (totals["native"].elements, totals["native"].widths, totals["native"].due) == (0, (), 160)
+    assert campaign.cells == ()
+    assert sum(error.programs for error in campaign.errors) == campaign.programs == 160
+    assert {error.kind for error in campaign.errors} == {*kinds()}
+    assert all(all(error.faults.values()) for error in campaign.errors)
+    save(campaign, tmp_path / "campaign.json")
+    assert load(tmp_path / "campaign.json") == campaign
+
+
+def test_a_campaign_of_nothing_else_proves_something(campaign: Campaign) -> None:
+    agreeing = replace(campaign, findings=(), totals=campaign.totals[:2])
+    assert vacuous(agreeing, Floor(160, executors=("native",))) == ()
+    assert outcome(agreeing).kind == "agree"
+    silent = replace(agreeing, totals=tuple(replace(t, due=0, verdicts={"unsupported": 160}) for t in agreeing.totals))
+    assert outcome(silent).kind == "vacuous"
+    assert vacuous(silent, Floor())
+
+
+def test_who_only_refuses_what_is_invalid_took_no_part() -> None:
+    """For a plugin the harness refuses: an executor that does no valid program must not look as if it did."""
+    campaign = run_campaign(Plan(5, programs=32), selection(), Pool())
+    (only,) = (t for t in campaign.totals if t.executor == "native-unsegmented")
+    idle = replace(only, verdicts={"pass": 1, "unsupported": 31}, due=1, elements=0, decided=0)
+    assert not campaign.only_errors
+    (words,) = vacuous(replace(campaign, totals=(campaign.totals[0], idle)), Floor(executors=("native-u*",)))
+    assert "took no part" in words
+
+
+def test_the_report_shows_the_kinds_and_what_was_never_reached(campaign: Campaign) -> None:
+    page = render(campaign)
+    assert all(f'data-error="{kind}"' in page for kind in kinds())
+    assert "never reached" not in page
+    (row,) = (row for row in error_rows(campaign.errors) if row.kind == "AxisOutOfBounds")
+    assert row.who == f"accepting {row.wrong // 2}, misnaming {row.wrong // 2}"
+    assert row.right + row.wrong == 4 * row.programs
+    short = run_campaign(replace(PLAN, programs=3), selection(), Pool())
+    page = render(short)
+    assert page.count("never reached") == len(kinds()) - 3
+    assert "that no program broke" in page
+    assert 'id="h-errors"' not in render(
+        run_campaign(replace(PLAN, programs=2, generate=("invalid=0",)), selection(), Pool())
+    )
+
+
+# --- stores and bundles -----------------------------------------------------------------------------------------------
+
+
+def site(store: Store, number: int = 1) -> Worksite:
+    stream = store.stream(number)
+    return Worksite(store, stream, selection(ACCEPTING).executors, Pool())
+
+
+def test_two_shards_and_a_resumed_one_are_the_whole(tmp_path: Path) -> None:
+    plan = replace(PLAN, programs=96, generate=("invalid=1/4", "instructions=1-3"), max_findings=1)
+    with Store(tmp_path / "whole", create=True) as store:
+        begin(store, plan, selection(ACCEPTING))
+        work(site(store), reduce_early=False)
+        assert audit(store, regenerate=9) == []
+        whole = recorded(store, shards(store))
+    for shard in (0, 1):
+        with Store(tmp_path / str(shard), create=True) as store:
+            stream = begin(store, replace(plan, shard=shard, shards=2), selection(ACCEPTING))
+            job = store.claim(stream.id, "dies")
+            assert job is not None
+            store.put_programs(job, stream.plan.cases(job.number))  # and is killed
+            store.release()
+        with Store(tmp_path / str(shard)) as store:
+            work(site(store), reduce_early=False)
+    with Store(tmp_path / "merged", create=True) as store:
+        for shard in (0, 1):
+            merge(store, tmp_path / str(shard))
+        assert audit(store, regenerate=9) == []
+        merged = recorded(store, shards(store))
+    assert _differences(merged, whole) == []
+    assert merged.errors == whole.errors
+    assert sum(error.programs for error in merged.errors) == 24
+
+
+def test_a_bundle_says_what_is_due_and_is_confirmed(tmp_path: Path) -> None:
+    """A command that accepts everything: the invalid program alone shows it."""
+    np.savez(tmp_path / "out.npz", out0=np.zeros(3))
+    name = f"external:sh -c 'cp {tmp_path}/out.npz \"$3\"' sh"
+    pool = Pool()
+    command = pool.make(name)
+    plan = replace(PLAN, programs=1, batch=1)
+    campaign = run_campaign(plan, Selection((command,), ()), pool)
+    (finding,) = campaign.findings
+    with Store() as store:
+        begin(store, plan, Selection((command,), ()))
+        work(Worksite(store, store.stream(1), (command,), pool), reduce_early=True)
+        (found,) = store.findings()
+        case = found.case
+    folder = tmp_path / "bundle"
+    write_bundle(folder, finding, command, case, ())
+    facts, again = read_bundle(folder)
+    assert (facts.refusal, again.fingerprint) == (case.refusal, case.fingerprint)
+    readme = (folder / "README.md").read_text()
+    assert f"it must raise {case.refusal}, before anything is compiled or run" in readme
+    assert confirm(folder)
+    assert replay(folder, pool).outcome == "still fails"
+    assert replay(folder, pool, "native").outcome == "gone"
+
+
+@pytest.fixture
+def pool() -> Pool:
+    return Pool()
