@@ -94,17 +94,23 @@ def add(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     if not finite:
         nan = nan | ((x.hi == np.inf) & (y.lo == -np.inf)) | ((x.lo == -np.inf) & (y.hi == np.inf))
     # a sum of two zeros has their common sign, or is +0; any other zero is a cancellation: +0
-    zeros = is_zero(x) & is_zero(y)
-    pos = ~zeros | (x.pos_zero & may_be_zero(y)) | (x.neg_zero & y.pos_zero)
     neg = x.neg_zero & y.neg_zero
-    if c.model.rewrite:  # x + 0 is x
+    pos = ~neg
+    if np.count_nonzero(neg):
+        pos = ~(is_zero(x) & is_zero(y)) | (x.pos_zero & may_be_zero(y)) | (x.neg_zero & y.pos_zero)
+    if c.model.rewrite and (x.const or y.const):  # x + 0 is x
         neg = neg | (x.neg_zero & y.pos_zero & y.const) | (x.pos_zero & y.neg_zero & x.const)
+    result = build(c.model, c.dtype, lo, hi, nan, pos, neg)
     if c.model.contract:
         fused = [(u, v) for u, v in ((x.unrounded, y), (y.unrounded, x)) if u is not None and u.contractible]
-        for low, high in _fused(f, fused):
-            lo, hi = np.fmin(lo, low), np.fmax(hi, high)
-            pos, neg = pos | ~np.signbit(high), neg | np.signbit(low)
-    result = build(c.model, c.dtype, lo, hi, nan, pos, neg)
+        for (product, addend), (low, high) in zip(fused, _fused(f, fused), strict=True):
+            vanishing = _vanishing(c, product, addend, low, high)
+            pos, neg = result.pos_zero, result.neg_zero
+            if np.count_nonzero(vanishing):
+                pos, neg = pos | (vanishing & ~np.signbit(high)), neg | (vanishing & np.signbit(low))
+                low, high = np.where(vanishing & (low > 0), 0.0, low), np.where(vanishing & (high < 0), 0.0, high)
+            lo, hi = np.fmin(result.lo, low), np.fmax(result.hi, high)
+            result = Enclosure(c.dtype, lo, hi, result.nan, pos, neg)
     if c.model.rewrite:
         for sum_, addend in ((x.terms, y), (y.terms, x)):
             if sum_ is not None and sum_.contraction:  # the accumulator may start from the addend
@@ -112,15 +118,31 @@ def add(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     return result
 
 
+def _vanishing(c: Context, product: Unrounded, addend: Enclosure, low: Array, high: Array) -> Array:
+    """Where a sum of a product, rounded once to [low, high], may be so small that a zero of its sign takes its place.
+
+    Products of two numbers of p bits have no more than 2 p, so that both `x y` and z are multiples of the lesser of
+    `u^2 |x y|` and `u |z|`, as their sum is: nothing, and then +0 as the rounded sum is, or at least that.
+    """
+    f = c.format
+    tiny = f.min_normal if c.model.flush else f.least_denormal
+    near = np.asarray((low <= tiny) & (high >= -tiny))
+    if not np.count_nonzero(near):
+        return near
+    of_product, of_addend = _least_magnitude(product.lo, product.hi), _least_magnitude(addend.lo, addend.hi)
+    return np.asarray(near & (np.fmin(of_product * f.unit**2, of_addend * f.unit) <= tiny))
+
+
 def accumulated(c: Context, t: Terms, addend: Enclosure) -> Enclosure:
     """A contraction and an addend as one sum in any order; nothing where the addend is not finite or a sum may overflow."""
     f = c.format
     size_lo, size_hi = t.size_lo + np.abs(addend.lo), t.size_hi + np.abs(addend.hi)
-    least = (f.min_normal if c.model.flush else f.least_denormal) * 2 * (t.count + 1)
     sum_lo, sum_hi = t.lo + addend.lo, t.hi + addend.hi
-    # one product less than `t.count`, but the addend more
-    low, high = (any_order(f, np.abs(s), size, t.count - 1, True) + 4 * f.wide_unit * size + least
-                 for s, size in ((sum_lo, size_lo), (sum_hi, size_hi)))  # fmt: skip
+    # flushed may be each product, the sum with it and the addend: `t.count` is one more than there are products
+    least = (f.min_normal if c.model.flush else f.least_denormal) * 2 * t.count
+    # of k products and the addend there are k sums, of which the addend meets one rounding less than a product
+    low, high = (any_order(f, np.abs(s), size, t.count - 1, False) + f.unit * products + 4 * f.wide_unit * size + least
+                 for s, size, products in ((sum_lo, size_lo, t.size_lo), (sum_hi, size_hi, t.size_hi)))  # fmt: skip
     low, high = f.least_at_or_above(sum_lo - low), f.greatest_at_or_below(sum_hi + high)
     exact = np.maximum(size_lo, size_hi) * f.unit < np.minimum(t.quantum, _least_bits(addend))
     usable = ~exact & np.isfinite(size_lo) & np.isfinite(size_hi) & (np.maximum(size_lo, size_hi) < f.max / 2)
@@ -200,12 +222,12 @@ def product_bounds(wide: Any, x: Enclosure, y: Enclosure) -> Bounds:
     zero = np.asarray(may_be_zero(x) | may_be_zero(y))
     if not finite:
         zero = (may_be_zero(x) & may_be_finite(y)) | (may_be_zero(y) & may_be_finite(x))
-    if zero.any():
+    if np.count_nonzero(zero):
         lo, hi = np.where(zero, np.fmin(lo, 0), lo), np.where(zero, np.fmax(hi, 0), hi)
     if finite:
         return lo, hi
     none = x.empty | y.empty
-    if none.any():
+    if np.count_nonzero(none):
         lo, hi = np.where(none, np.nan, lo), np.where(none, np.nan, hi)
     return lo, hi
 
@@ -315,8 +337,12 @@ def _unrounded_product(f: Format, x: Enclosure, y: Enclosure, exact_low: Array, 
     # F32 products are exact in float64; those of F64 are exact in the wide type when few enough bits are set
     if f.dtype.itemsize == 8:
         fits = _magnitude(exact_low, exact_high) * f.wide_unit <= _least_bits(x) * _least_bits(y)
-        exact_low = np.where(fits, exact_low, np.nextafter(exact_low, f.wide(-np.inf)))
-        exact_high = np.where(fits, exact_high, np.nextafter(exact_high, f.wide(np.inf)))
+        # where the wide type has the range of all products, zeros and infinities come of zeros and infinities alone
+        ranged = f.wide is not np.float64
+        exact_low, exact_high = (
+            np.where(fits | (ranged & ((v == 0) | np.isinf(v))), v, np.nextafter(v, f.wide(towards)))
+            for v, towards in ((exact_low, -np.inf), (exact_high, np.inf))
+        )
     none = np.isnan(exact_low) | np.isnan(exact_high)
     exact_low, exact_high = np.where(none, np.inf, exact_low), np.where(none, -np.inf, exact_high)
     return exact_low, exact_high
@@ -324,6 +350,10 @@ def _unrounded_product(f: Format, x: Enclosure, y: Enclosure, exact_low: Array, 
 
 def _magnitude(lo: Array, hi: Array) -> Array:
     return np.fmax(np.abs(lo), np.abs(hi))
+
+
+def _least_magnitude(lo: Array, hi: Array) -> Array:
+    return np.fmax(np.fmax(lo, -hi), 0.0)
 
 
 def _least_bits(x: Enclosure) -> Array:

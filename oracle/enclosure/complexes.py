@@ -1,8 +1,9 @@
-"""Rules of complex numbers: rectangles of two real enclosures; functions by balls, whose errors are counted in the modulus.
+"""Rules of complex numbers: rectangles of two real enclosures; quotients by balls, whose errors are counted in the modulus.
 
 What acts on the parts alone is the rule of the real op, twice. Products and contractions are made of real products and
-sums. Quotients and functions of finite numbers are enclosed by a ball: the value at the centre in the wide type, a radius
-from the derivative, and a budget in ULPs of the *modulus*, since no algorithm keeps a small part accurate beside a large one.
+sums. Quotients of finite numbers, and functions (`complex_functions`), are enclosed by a ball: the value at the centre in
+the wide type, a radius, and an error in units of the *modulus*, since no algorithm keeps a small part accurate beside a
+large one.
 
 Infinities, NaN and overflow of intermediate results differ between C99's Annex G, naive formulas and real scalars that
 stay real: wherever one may be, every result is possible.
@@ -10,7 +11,6 @@ stay real: wherever one may be, every result is possible.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -24,7 +24,6 @@ from oracle.enclosure.rule import ENCLOSE, Context, Rule
 from oracle.enclosure.value import Enclosure, Unrounded, build, exact, point, rectangle, three_valued
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import (
-    Abs,
     Add,
     BroadcastInDim,
     Clamp,
@@ -33,20 +32,15 @@ from tenferro_ref.ops import (
     Conj,
     Constant,
     Convert,
-    Cos,
     Divide,
     DotGeneral,
     DynamicSlice,
     DynamicTruncate,
     DynamicUpdateSlice,
     EmbedDiag,
-    Exp,
-    Expm1,
     ExtractDiag,
     Gather,
     GatherDynamicSliceSizes,
-    Log,
-    Log1p,
     Maximum,
     Minimum,
     Multiply,
@@ -54,22 +48,16 @@ from tenferro_ref.ops import (
     Op,
     Pad,
     PadToMatch,
-    Pow,
     ReduceMax,
     ReduceMin,
     ReduceProd,
     ReduceSum,
     Reshape,
     Reverse,
-    Rsqrt,
     Scatter,
     Select,
     ShapeOf,
-    Sign,
-    Sin,
     Slice,
-    Sqrt,
-    Tanh,
     Transpose,
     Tril,
     Triu,
@@ -108,9 +96,12 @@ def together(*values: Enclosure) -> Enclosure:
     """Real enclosures of one shape, each `simple`, as one with a new first axis: one call of NumPy does what many would."""
     lo = np.array([v.lo for v in values])
     hi = lo if all(v.is_point for v in values) else np.array([v.hi for v in values])
-    nan, pos, neg = (np.array(m) for m in zip(*((v.nan, v.pos_zero, v.neg_zero) for v in values), strict=True))
+    nan = np.array([v.nan for v in values])
+    pos, neg = np.array([v.pos_zero for v in values]), np.array([v.neg_zero for v in values])
     const, repeated = all(v.const for v in values), all(v.repeated for v in values)
-    return Enclosure(values[0].dtype, lo, hi, nan, pos, neg, const, repeated=repeated)
+    made = Enclosure(values[0].dtype, lo, hi, nan, pos, neg, const, repeated=repeated)
+    object.__setattr__(made, "_finite", all(v.finite for v in values))
+    return made
 
 
 def apart(x: Enclosure) -> tuple[Enclosure, Enclosure]:
@@ -185,7 +176,7 @@ def certainly_finite(x: Enclosure) -> Array:
 
 def anything(x: Enclosure, mask: Array, *, signs: bool = False) -> Enclosure:
     """Every value where the mask holds; with `signs`, zeros of either sign everywhere."""
-    some = bool(mask.any())
+    some = bool(np.count_nonzero(mask))
     if not some and not signs:
         return x
 
@@ -201,7 +192,7 @@ def anything(x: Enclosure, mask: Array, *, signs: bool = False) -> Enclosure:
 
 def nothing(x: Enclosure, mask: Array) -> Enclosure:
     """Certainly NaN, both parts, where the mask holds."""
-    if not mask.any():
+    if not np.count_nonzero(mask):
         return x
 
     def emptied(p: Enclosure) -> Enclosure:
@@ -211,7 +202,7 @@ def nothing(x: Enclosure, mask: Array) -> Enclosure:
     return rectangle(*map(emptied, x.parts))
 
 
-def _reach(x: Enclosure) -> Array:
+def reach(x: Enclosure) -> Array:
     """Largest magnitude of a part, but for NaN."""
     return np.asarray(np.maximum.reduce([np.where(p.empty, 0, np.maximum(-p.lo, p.hi)) for p in x.parts]))
 
@@ -230,7 +221,7 @@ def spoiled(f: Format, x: Enclosure, y: Enclosure) -> Array:
             certain = certain | np.logical_or.reduce([p.empty for p in v.parts])
     if not certain.any():
         return certain
-    return np.asarray(certain & (_reach(x) * _reach(y) < f.max) & np.isfinite(_reach(x)) & np.isfinite(_reach(y)))
+    return np.asarray(certain & (reach(x) * reach(y) < f.max) & np.isfinite(reach(x)) & np.isfinite(reach(y)))
 
 
 @COMPLEX.row(Add)
@@ -268,7 +259,7 @@ def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """(ac - bd) + (ad + bc) i in real arithmetic, each product rounded or fused."""
     real = real_context(c)
     stays_real = x.imag is None or y.imag is None
-    finite = certainly_finite(x) & certainly_finite(y)
+    finite = certainly_finite(x) & certainly_finite(y) if stays_real else True
     (a, b), (p, q) = promoted(c, x).parts, promoted(c, y).parts
     if simple(a, b, p, q) and a.shape == p.shape:
         products = multiply(real, together(a, a, b, b), together(p, q, q, p))
@@ -278,7 +269,7 @@ def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         re = add(real, multiply(real, a, p), _negated(c, multiply(real, b, q)))
         im = add(real, multiply(real, a, q), multiply(real, b, p))
     # Annex G makes an infinity of two NaN
-    wild = (re.nan & im.nan) | (~finite & stays_real)
+    wild = re.nan & im.nan if finite is True else (re.nan & im.nan) | ~finite
     made = anything(rectangle(re, im), wild, signs=stays_real or c.model.rewrite)
     return nothing(made, spoiled(real.format, x, y))
 
@@ -312,12 +303,12 @@ def _dot_general(op: DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Encl
         re, im = made.parts
         either = may_be_zero(re)
         made = rectangle(replace(re, pos_zero=either, neg_zero=either), im)
-    finite = certainly_finite(made)
-    if finite.all():
+    if made.number:
         return made
+    finite = certainly_finite(made)
     # BLAS scales its result by 1 + 0i, which makes NaN of an infinity
     made = anything(made, ~finite)
-    sizes, holes = zip(*((_reach(v), np.logical_or.reduce([p.empty for p in v.parts])) for v in (x, y)), strict=True)
+    sizes, holes = zip(*((reach(v), np.logical_or.reduce([p.empty for p in v.parts])) for v in (x, y)), strict=True)
     largest = [np.max(s, initial=0, where=np.isfinite(s)) for s in sizes]
     if not largest[0] * largest[1] < real_context(c).format.max:
         return made
@@ -351,7 +342,7 @@ class Ball:
         return np.asarray(np.maximum(np.abs(self.mid) - self.rad, 0))
 
 
-def _complex(re: Array, im: Array) -> Array:
+def complex_of(re: Array, im: Array) -> Array:
     """Not `re + 1j * im`, which loses signs of zero."""
     shape = re.shape if re.shape == im.shape else np.broadcast_shapes(re.shape, im.shape)
     made: Array = np.empty(shape, np.result_type(re.dtype, np.complex64))
@@ -363,8 +354,11 @@ def ball(f: Format, x: Enclosure) -> Ball:
     """The ball around a rectangle; anything that may be infinite or NaN is not `ok`."""
     re, im = x.parts
     ok = certainly_finite(x)
-    ends = np.where(ok, np.array((re.lo, re.hi, im.lo, im.hi)), 1.0).astype(f.wide)
-    mid = _complex(ends[0] / 2 + ends[1] / 2, ends[2] / 2 + ends[3] / 2)
+    if x.number and re.is_point and im.is_point:
+        return Ball(complex_of(re.lo.astype(f.wide), im.lo.astype(f.wide)), np.zeros(x.shape, f.wide), ok)
+    ends = np.array((re.lo, re.hi, im.lo, im.hi))
+    ends = (ends if x.number else np.where(ok, ends, 1.0)).astype(f.wide)
+    mid = complex_of(ends[0] / 2 + ends[1] / 2, ends[2] / 2 + ends[3] / 2)
     rad = np.hypot(ends[1] - ends[0], ends[3] - ends[2]) / 2
     noise = 8 * f.wide_unit
     return Ball(mid, np.where(rad > 0, rad * (1 + noise) + noise * np.abs(mid), 0), ok)
@@ -387,18 +381,18 @@ def enclosed(
     ]
     if exact is not None:
         errors = [np.where(exact, 0, e) for e in errors]
-    centres = [np.where(ok, np.array((b.mid.real, b.mid.imag)), 0) for b in balls]
+    every_ok = np.count_nonzero(ok) == ok.size
+    centres = [np.array((b.mid.real, b.mid.imag)) for b in balls]
+    if not every_ok:
+        centres = [np.where(ok, m, 0) for m in centres]
     low = reduce(np.minimum, (m - e for m, e in zip(centres, errors, strict=True)))
     high = reduce(np.maximum, (m + e for m, e in zip(centres, errors, strict=True)))
-    low, high = f.widened(np.where(ok, low, -np.inf), np.where(ok, high, np.inf))
+    if not every_ok:
+        low, high = np.where(ok, low, -np.inf), np.where(ok, high, np.inf)
+    low, high = f.widened(low, high)
     every = np.ones(low.shape, bool)
-    nan = np.broadcast_to(~ok, low.shape)
+    nan = ~every if every_ok else np.broadcast_to(~ok, low.shape)
     return rectangle(*apart(build(c.model, real.dtype, low, high, nan, every, every)))
-
-
-def _safe(f: Format, b: Ball) -> Array:
-    """Its square, and that of its reciprocal, stay in the normal range."""
-    return np.asarray((b.least > np.sqrt(f.min_normal / f.unit)) & (b.size < np.sqrt(f.max) / 2))
 
 
 @COMPLEX.row(Divide)
@@ -458,256 +452,3 @@ def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     rounded = f.gamma(PRODUCT * max(n - 1, 0)) * (np.abs(mid) + rad)
     error = Ball(mid, np.where(exact, 0, rad + rounded + tiny), ok)
     return enclosed(c, 0.0, error, exact=exact)
-
-
-# --- functions ------------------------------------------------------------------------------------------------------
-
-
-@COMPLEX.row(Abs)
-def _abs(op: Op, c: Context, x: Enclosure) -> Enclosure:
-    f = c.format
-    parts = [(np.where(p.lo * p.hi <= 0, 0, np.minimum(np.abs(p.lo), np.abs(p.hi))),
-              np.maximum(np.abs(p.lo), np.abs(p.hi))) for p in x.parts]  # fmt: skip
-    ok = certainly_finite(x)
-    infinite = np.logical_or.reduce([(v.lo == v.hi) & np.isinf(v.lo) & ~v.nan for v in x.parts])
-    infinite &= ~np.logical_or.reduce([v.nan for v in x.parts])
-    lost = np.logical_or.reduce([v.empty for v in x.parts]) & np.isfinite(_reach(x))
-    (a, b), (p, q) = (tuple(np.where(ok, v, 0).astype(f.wide) for v in part) for part in parts)
-    low, high = np.hypot(a, p), np.hypot(b, q)
-    point_like = (a == b) & (p == q)
-    lo, hi = functions.budgeted(f, c.model.budget("Abs", c.dtype.complex), low, high, 0.0)
-    zero = point_like & (low == 0)
-    lo, hi = np.where(ok, np.where(zero, 0, lo), 0.0), np.where(ok, np.where(zero, 0, hi), np.inf)
-    lo, hi = np.where(lost | infinite, np.inf, lo), np.where(lost, -np.inf, hi)
-    positive = ~point_like | zero | ~ok | (lo <= 0)
-    return build(c.model, c.dtype, lo.astype(float), hi.astype(float), ~ok & ~infinite, positive, ~(ok | ~ok))
-
-
-@COMPLEX.row(Sign)
-def _sign(op: Op, c: Context, x: Enclosure) -> Enclosure:
-    """z / |z|, and 0 of 0; anything where |z| may overflow, which makes the quotient 0 in some hands."""
-    f = real_context(c).format
-    z = ball(f, x)
-    zero = (z.size == 0) & z.ok
-    inside = (z.least > f.min_normal / f.unit) & (z.size < f.max / 2)
-    modulus = np.where(inside, np.abs(z.mid), 1)
-    made = enclosed(c, c.budget("Sign"), Ball(z.mid / modulus, 2 * z.rad / modulus, z.ok & inside))
-    made = nothing(made, _undefined(x))
-    if not zero.any():
-        return made
-
-    def still(p: Enclosure) -> Enclosure:
-        return replace(p, lo=np.where(zero, 0.0, p.lo), hi=np.where(zero, 0.0, p.hi), nan=p.nan & ~zero)
-
-    return rectangle(*map(still, made.parts))
-
-
-def _entire(
-    name: type[Op],
-    f: Callable[[Array], Array],
-    grown: Callable[[Ball], Array],
-    far: Callable[[Array], tuple[Array, Array]],
-    axis: int,
-) -> None:
-    """An entire function; `grown(ball)` is a radius that holds the image.
-
-    `far` is what the function grows like: `direction * exp(log)`; `axis`: the part whose infinities are limits, of 0 or
-    of such a direction.
-    """
-
-    @COMPLEX.row(name)
-    def rule(op: Op, c: Context, x: Enclosure) -> Enclosure:
-        real = real_context(c).format
-        z = ball(real, _within(x, axis))
-        made = nothing(enclosed(c, c.budget(op.name), Ball(f(z.mid), _none(z, grown(z)), z.ok)), _undefined(x))
-        return overflown(real, made, z, *far(z.mid), c.budget(op.name))
-
-
-#: Beyond all arguments whose exponential is a number of a wide type.
-_FAR = 1e5
-
-
-def _within(x: Enclosure, axis: int) -> Enclosure:
-    """Infinities of one part as numbers that are as good as those to the exponential function."""
-    part = x.parts[axis]
-    infinite = np.isinf(part.lo) & (part.lo == part.hi) & ~part.nan
-    if not infinite.any():
-        return x
-    lo, hi = (np.where(infinite, np.clip(v, -_FAR, _FAR), v) for v in (part.lo, part.hi))
-    moved = replace(part, lo=lo, hi=hi)
-    return rectangle(moved, x.parts[1]) if axis == 0 else rectangle(x.parts[0], moved)
-
-
-def overflown(f: Format, x: Enclosure, z: Ball, direction: Array, log: Array, ulps: float) -> Enclosure:
-    """An infinity in each part where the true ones, `direction * exp(log)`, are too large and their signs are certain.
-
-    Every formula has that there: a large or infinite exponential by a sine or cosine, which keep their signs.
-    """
-    if not (log > np.log(f.max)).any():
-        return x
-    sides = np.array((direction.real, direction.imag))
-    unsure = z.rad * np.exp(z.rad) * (1 + 2.0**-20) + 4 * f.min_normal
-    least = np.abs(sides) * (1 - 4 * (ulps + f.slack) * f.unit) - unsure
-    over = z.ok & ((least > 0) & (np.log(np.where(least > 0, least, 1)) + log > np.log(f.max) + 1)).all(0)
-    if not over.any():
-        return x
-
-    def infinite(p: Enclosure, side: Array) -> Enclosure:
-        limit = np.copysign(np.inf, side).astype(float)
-        nan, pos, neg = (np.asarray(v & ~over) for v in (p.nan, p.pos_zero, p.neg_zero))
-        return Enclosure(p.dtype, np.where(over, limit, p.lo), np.where(over, limit, p.hi), nan, pos, neg)
-
-    return rectangle(*map(infinite, x.parts, sides))
-
-
-def _undefined(x: Enclosure) -> Array:
-    """Where C99 and every formula give NaN in both parts of a function: of NaN, and an ordinary number or another NaN."""
-    re, im = x.parts
-    if not (re.nan.any() or im.nan.any()):
-        return np.zeros((), bool)
-    plain = [~p.nan & np.isfinite(p.lo) & np.isfinite(p.hi) & ((p.lo > 0) | (p.hi < 0)) for p in (re, im)]
-    return np.asarray((re.empty & (im.empty | plain[1])) | (im.empty & plain[0]))
-
-
-def _none(z: Ball, rad: Array) -> Array:
-    """`rad`, and 0 for points."""
-    return np.where(z.rad == 0, 0, rad * (1 + 2.0**-40))
-
-
-def _turned(z: Array) -> tuple[Array, Array]:
-    return _complex(np.cos(z.imag), np.sin(z.imag)), z.real
-
-
-_entire(Exp, np.exp, lambda z: np.exp(z.mid.real) * np.expm1(z.rad), _turned, 0)
-_entire(Expm1, np.expm1, lambda z: np.exp(z.mid.real) * np.expm1(z.rad), _turned, 0)
-
-
-def _far_sine(z: Array) -> tuple[Array, Array]:
-    return _complex(np.sin(z.real), np.cos(z.real) * np.sign(z.imag)), np.abs(z.imag) - np.log(2.0)
-
-
-def _far_cosine(z: Array) -> tuple[Array, Array]:
-    return _complex(np.cos(z.real), np.sin(z.real) * -np.sign(z.imag)), np.abs(z.imag) - np.log(2.0)
-
-
-_entire(Sin, np.sin, lambda z: np.cosh(np.abs(z.mid.imag) + z.rad) * z.rad, _far_sine, 1)
-_entire(Cos, np.cos, lambda z: np.cosh(np.abs(z.mid.imag) + z.rad) * z.rad, _far_cosine, 1)
-
-
-@COMPLEX.row(Tanh)
-def _tanh(op: Op, c: Context, x: Enclosure) -> Enclosure:
-    z = ball(real_context(c).format, x)
-    a = np.clip(z.mid.real, -40, 40)  # |cosh| grows with |a|
-    least = np.abs(np.cosh(_complex(a, z.mid.imag))) - z.rad * np.cosh(np.abs(a) + z.rad)
-    ok = z.ok & ((z.rad == 0) | ((z.rad < 1) & (least > 0)))
-    made = enclosed(c, c.budget("Tanh"), Ball(np.tanh(z.mid), _none(z, z.rad / np.where(ok, least, 1) ** 2), ok))
-    # far from the imaginary axis a formula may have +-1 whatever the imaginary part is
-    return nothing(made, _undefined(x) & x.parts[0].empty)
-
-
-def sides(z: Ball) -> tuple[Ball, ...]:
-    """A ball that touches the cut along the negative real axis as two, one on each side of it.
-
-    Which side a zero imaginary part is on is its sign's to say, which not every implementation asks: both are admitted.
-    """
-    touches = (z.mid.real - z.rad <= 0) & (np.abs(z.mid.imag) <= z.rad)
-    if not touches.any():
-        return (z,)
-    up, down = (
-        _complex(z.mid.real, np.where(touches, np.copysign(np.maximum(side * z.mid.imag, 0), side), z.mid.imag))
-        for side in (1, -1)
-    )
-    rad = np.where(touches, 2 * z.rad, z.rad)
-    return Ball(up, rad, z.ok), Ball(down, rad, z.ok)
-
-
-def _beside_zero(z: Ball) -> tuple[Array, Array]:
-    """Where the ball stays clear of zero, and the modulus of its centre there."""
-    clear = np.abs(z.mid) > 2 * z.rad
-    return clear, np.where(clear, np.abs(z.mid), 1)
-
-
-def logarithm(z: Ball) -> Ball:
-    clear, modulus = _beside_zero(z)
-    return Ball(np.log(np.where(clear, z.mid, 1)), _none(z, z.rad / (modulus - z.rad)), z.ok & clear)
-
-
-def _root(z: Ball) -> Ball:
-    # |sqrt z + sqrt m| >= sqrt |m| on one side of the cut
-    clear, modulus = _beside_zero(z)
-    zero = z.size == 0
-    return Ball(np.sqrt(z.mid), _none(z, z.rad / np.sqrt(modulus)), z.ok & (clear | zero))
-
-
-def _inverse_root(z: Ball) -> Ball:
-    clear, modulus = _beside_zero(z)
-    rad = z.rad / (modulus * np.sqrt(modulus - z.rad))
-    return Ball(1 / np.sqrt(np.where(clear, z.mid, 1)), _none(z, rad), z.ok & clear)
-
-
-def _cut(name: type[Op], f: Callable[[Ball], Ball]) -> None:
-    @COMPLEX.row(name)
-    def rule(op: Op, c: Context, x: Enclosure) -> Enclosure:
-        z = ball(real_context(c).format, x)
-        return nothing(enclosed(c, c.budget(op.name), *map(f, sides(z))), _undefined(x))
-
-
-_cut(Log, logarithm)
-_cut(Sqrt, _root)
-_cut(Rsqrt, _inverse_root)
-
-
-@COMPLEX.row(Log1p)
-def _log1p(op: Op, c: Context, x: Enclosure) -> Enclosure:
-    """ln(1 + z), by ln |1 + z|^2 / 2 = log1p(x (2 + x) + y^2) / 2 near 0."""
-    z = ball(real_context(c).format, x)
-    balls = []
-    for w in sides(replace(z, mid=_complex(1 + z.mid.real, z.mid.imag))):
-        found = logarithm(w)
-        re, im = z.mid.real, z.mid.imag
-        near = (np.abs(re) < 0.5) & (np.abs(im) < 0.5)
-        accurate = np.log1p(np.where(near, re * (2 + re) + im * im, 0)) / 2
-        balls.append(replace(found, mid=_complex(np.where(near, accurate, found.mid.real), found.mid.imag)))
-    return nothing(enclosed(c, c.budget("Log1p"), *balls), _undefined(x))
-
-
-@COMPLEX.row(Pow)
-def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
-    """exp(y log x): an error of the logarithm grows with y; so do those of repeated products.
-
-    Two factors have to be in range, |x|^Re y and exp(-Im y arg x), and the reciprocal of a large power, of which a
-    negative one is made; what underflows is off by as much, times the other factor. Anything elsewhere, and where
-    nothing would be known of the angle.
-    """
-    f = real_context(c).format
-    x, y = promoted(c, x), promoted(c, y)
-    base, exponent = ball(f, x), ball(f, y)
-    lost = f.min_normal if c.model.flush else f.least_denormal
-    balls, growth = [], np.zeros(())
-    for z in sides(base):
-        log = logarithm(z)
-        mid = exponent.mid * log.mid
-        rad = exponent.size * log.rad + np.abs(log.mid) * exponent.rad
-        growth = np.maximum(growth, exponent.size * (1 + log.size))
-        power = np.exp(mid)
-        ok = log.ok & exponent.ok & (base.size < f.max / 2) & (exponent.size < f.max / 2 / (1 + log.size))
-        made = Ball(power, np.where(rad == 0, 0, np.abs(power) * np.expm1(rad) * (1 + 2.0**-40)), ok)
-        factors = exponent.mid.real * log.mid.real, -exponent.mid.imag * log.mid.imag
-        above = np.maximum(factors, 0).sum(0) + rad
-        # the repeated product that a reciprocal is taken of must not overflow
-        no_product = (exponent.rad == 0) & (exponent.mid != np.rint(exponent.mid.real))
-        inside = no_product | (exponent.mid.real >= exponent.rad) | (factors[0] - rad > 2 - np.log(f.max))
-        inside &= (above < np.log(f.max) - 2) & (made.size < f.unit / f.min_normal / 16) & (growth * f.unit < 1 / 16)
-        underflow = 8 * lost * (1 + growth) * np.exp(np.where(inside, above, 0))
-        below = np.minimum(factors, 0).sum(0) - rad
-        safe = _safe(f, made) & (above < np.log(f.max) - 2) & (below > np.log(f.min_normal / f.unit) + 2)
-        made = replace(made, rad=made.rad + np.where(safe, 0, underflow), ok=made.ok & (safe | inside))
-        balls.append(made)
-    result = enclosed(c, c.budget("Pow") * (1 + growth), *balls)
-    # 0 to a positive power, where the product with an infinite logarithm has no part that is 0 times that
-    (re, im) = y.parts
-    zero = (base.size == 0) & base.ok & (re.lo > 0) & ~re.nan & (im.lo == 0) & (im.hi == 0) & ~im.nan
-    if not zero.any():
-        return result
-    return rectangle(*(replace(p, lo=np.where(zero, 0.0, p.lo), hi=np.where(zero, 0.0, p.hi), nan=p.nan & ~zero)
-                       for p in result.parts))  # fmt: skip

@@ -7,10 +7,18 @@ from typing import Literal, overload
 
 import numpy as np
 
-from oracle.enclosure import arithmetic, extensions, functions, indexing, moves, sums  # noqa: F401 - each fills its rows of the table
+from oracle.enclosure import (  # noqa: F401 - each fills its rows of a table
+    arithmetic,
+    complex_functions,
+    extensions,
+    functions,
+    indexing,
+    moves,
+    sums,
+)
 from oracle.enclosure.complexes import COMPLEX
 from oracle.enclosure.model import Model
-from oracle.enclosure.rule import ENCLOSE, Context, Rule
+from oracle.enclosure.rule import ENCLOSE, Context, Rule, contexts_of
 from oracle.enclosure.value import Enclosure, admit_flush, point
 from tenferro_ref.ops import Op
 from tenferro_ref.program import GraphProgram
@@ -49,13 +57,14 @@ def enclose(
     """
     types = program.slot_types
     values: dict[int, Enclosure] = {}
+    contexts = contexts_of(model, program.policy)
     with np.errstate(all="ignore"):
         for slot, array in zip(program.input_slots, inputs, strict=True):
             values[slot] = admit_flush(point(array)) if model.flush else point(array)
         for ins in program.instructions:
             op, slot = ins.op, ins.output_slots[0]  # an op with several has no rule
             operands = [values[s] for s in ins.input_slots]
-            c = Context(model, program.policy, types[slot].dtype)
+            c = contexts[types[slot].dtype]
             values[slot] = derived(rule_of(op, c, operands)(op, c, *operands), model, operands)
     return values if all_slots else [values[s].plain() for s in program.output_slots]
 
@@ -68,15 +77,24 @@ def rule_of(op: Op, c: Context, operands: Sequence[Enclosure]) -> Rule:
     UnsupportedOp
         There is none.
     """
-    return (COMPLEX if c.dtype.is_complex or any(x.imag is not None for x in operands) else ENCLOSE)[type(op)]
+    if not c.dtype.is_complex:
+        for x in operands:
+            if x.imag is not None:
+                break
+        else:
+            return ENCLOSE[type(op)]
+    return COMPLEX[type(op)]
 
 
 def derived(result: Enclosure, model: Model, operands: Sequence[Enclosure]) -> Enclosure:
     """What a rule gave, with what follows from the operands whatever the op."""
     if model.flush and not operands:
         result = admit_flush(result)
-    const = all(x.const for x in operands)
-    repeated = result.repeated or (not const and all(x.const or x.repeated for x in operands))
+    const = everywhere = True
+    for x in operands:
+        const = const and x.const
+        everywhere = everywhere and (x.const or x.repeated)
+    repeated = result.repeated or (everywhere and not const)
     if result.const == const and result.repeated == repeated:
         return result
     return Enclosure(

@@ -34,6 +34,8 @@ class Format:
     slack
         Error, in ULPs of the format, that is assumed of NumPy's functions when they are evaluated in `wide`; tests
         measure it against Arb.
+    wide_unit
+        Half the spacing at 1 of the wide type.
     """
 
     dtype: DType
@@ -46,11 +48,7 @@ class Format:
     unit: float
     overflow: Any
     slack: float
-
-    @property
-    def wide_unit(self) -> float:
-        """Half the spacing at 1 of the wide type."""
-        return float(np.finfo(self.wide).eps) / 2
+    wide_unit: float
 
     def gamma(self, units: float) -> float:
         """Relative error after roundings of so many units of rounding together (Higham 2002, lemma 3.1); infinite for too many."""
@@ -66,9 +64,13 @@ class Format:
 
     def least_at_or_above(self, v: Array) -> Array:
         """The smallest result >= v; what rounds to an infinity is one, and nothing else is."""
-        y = self.nearest(v)
-        y = np.where((y < v) & (v > -self.overflow), self._step(y, np.inf), y)
-        return np.where((v > self.max) & (v < self.overflow), self.max, y)
+        near = np.asarray(v).astype(self.storage)
+        y = near.astype(np.float64)
+        # what is beyond `max` and rounds to it has no larger result
+        below = (y < v) & (np.abs(v) <= self.max)
+        if not np.count_nonzero(below):
+            return y
+        return np.where(below, np.nextafter(near, self.storage(np.inf)).astype(np.float64), y)
 
     def greatest_at_or_below(self, v: Array) -> Array:
         """The greatest result <= v; what rounds to an infinity is one, and nothing else is."""
@@ -79,10 +81,6 @@ class Format:
         least, below = self.least_at_or_above(np.array((low, -high)))
         return least, -below
 
-    def _step(self, y: Array, direction: float) -> Array:
-        stepped: Array = np.nextafter(y.astype(self.storage), self.storage(direction)).astype(np.float64)
-        return stepped
-
     def ulp(self, v: Array) -> Array:
         """Spacing of the format at the magnitude of `v`; that of `max` beyond."""
         # capped at the power of two below `max`: NumPy's spacing of `max` itself is infinite
@@ -91,19 +89,27 @@ class Format:
         return spacing
 
 
-def outward(f: Format, ulps: float, low: Array, high: Array) -> tuple[Array, Array]:
+def outward(f: Format, ulps: float, ends: Array, *, single: bool) -> Array:
     """Least and greatest number (wide) within `ulps` of a value in [low, high].
 
     Not monotone where the interval crosses a power of two: there the spacing doubles, so that the power itself may reach
     further towards zero than the end of the interval does.
+
+    Parameters
+    ----------
+    ends
+        `low` and `-high` along the first axis; so is the result.
+    single
+        Both are the same number.
     """
-    down, up = low - ulps * f.ulp(low), high + ulps * f.ulp(high)
-    if low is high:
-        return down, up
-    above, below = _next_power(low), -_next_power(-high)
-    down = np.where((low > 0) & (above <= high), np.fmin(down, above - ulps * f.ulp(above)), down)
-    up = np.where((high < 0) & (below >= low), np.fmax(up, below + ulps * f.ulp(below)), up)
-    return down, up
+    out: Array = ends - ulps * f.ulp(ends)
+    if single:
+        return out
+    power = _next_power(ends)
+    crossed = (ends > 0) & (power <= -ends[::-1])
+    if np.count_nonzero(crossed):
+        out = np.where(crossed, np.fmin(out, power - ulps * f.ulp(power)), out)
+    return out
 
 
 def _next_power(v: Array) -> Array:
@@ -128,6 +134,7 @@ def _format(dtype: DType) -> Format:
         float(info.eps) / 2,
         wide(largest) + half if widens else wide(np.inf),
         2.0**-7 if widens else 2.0,
+        float(np.finfo(wide).eps) / 2,
     )
 
 
@@ -141,9 +148,11 @@ def quantum(x: Array) -> Array:
     """
     mantissa, exponent = np.frexp(x)
     finite = np.isfinite(x)
-    every = finite.all()
+    every = np.count_nonzero(finite) == finite.size
     bits = (mantissa * 2.0**53 if every else np.where(finite, mantissa * 2.0**53, 0)).astype(np.int64)
-    low = np.where(x == 0, np.inf, np.ldexp((bits & -bits).astype(np.float64), exponent - 53))
+    low = np.ldexp((bits & -bits).astype(np.float64), exponent - 53)
+    if np.count_nonzero(bits) != bits.size:
+        low = np.where(x == 0, np.inf, low)
     return low if every else np.where(finite, low, 0.0)
 
 

@@ -7,7 +7,6 @@ range ([-1, 1] for tanh, ...), and exactness where the true value is 0, 1 of a p
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -27,19 +26,23 @@ def budgeted(
 ) -> Bounds:
     """The results that are within `ulps` of a value in [low, high] (wide), given the range of the function."""
     one = low is high
-    down, up = outward(f, ulps + f.slack, low, high)
-    # the sign of the true value is kept, and a zero is exact
-    down = np.where((low >= 0) & (down < 0), 0, down)
-    up = np.where((high <= 0) & (up > 0), 0, up)
-    # so is an underflow far below the least denormal: a bound in ULPs alone would leave it open
-    gone = f.wide(f.least_denormal) / 4
-    down = np.where((low < 0) & (low > -gone), 0, down)
-    up = np.where((high > 0) & (high < gone), 0, up)
-    lo, hi = f.widened(down, up)
+    # upper bounds with their signs changed, so that one call does for both
+    ends = np.array((low, -high))
+    out = outward(f, ulps + f.slack, ends, single=one)
+    # the sign of the true value is kept, and a zero is exact; so is an underflow far below the least denormal: a bound in
+    # ULPs alone would leave it open
+    gone = -f.wide(f.least_denormal) / 4
+    nothing = (out < 0) & (ends > gone)
+    if np.count_nonzero(nothing):
+        out = np.where(nothing, 0, out)
+    bounds = f.least_at_or_above(out)
     if not one or ulps < 1:
         # with less than an ULP between the sides no result may be left: the nearest ones always are
-        lo, hi = np.fmin(lo, f.nearest(low)), np.fmax(hi, f.nearest(high))
-    return np.fmax(lo, least), np.fmin(hi, greatest)
+        bounds = np.fmin(bounds, f.nearest(ends))
+    lo, hi = bounds[0, ...], -bounds[1, ...]
+    if least != -np.inf:
+        lo = np.fmax(lo, least)
+    return lo, hi if greatest == np.inf else np.fmin(hi, greatest)
 
 
 def _function(
@@ -56,15 +59,16 @@ def _function(
 ) -> Enclosure:
     """From wide bounds of the true value. `pos`, `neg`: zeros that the argument maps to zero exactly."""
     lo, hi = budgeted(c.format, c.budget(name), low, high, *range_)
-    limit = np.isinf(x.lo) & (x.lo == x.hi)  # the limits at infinity are exact
-    if limit.any():
+    if not x.finite:
+        limit = np.isinf(x.lo) & (x.lo == x.hi)  # the limits at infinity are exact
         lo, hi = np.where(limit, low, lo).astype(float), np.where(limit, high, hi).astype(float)
-    none = low > high
-    if none.any():
+        none = low > high
         lo, hi = np.where(none, np.inf, lo), np.where(none, -np.inf, hi)
-    never = np.zeros(lo.shape, bool)
-    pos_zero = (high > 0) | (never if pos is None else pos)
-    neg_zero = (low < 0) | (never if neg is None else neg)
+    pos_zero, neg_zero = high > 0, low < 0
+    if pos is not None:
+        pos_zero = pos_zero | pos
+    if neg is not None:
+        neg_zero = neg_zero | neg
     return build(c.model, c.dtype, lo, hi, nan, pos_zero, neg_zero)
 
 
@@ -72,20 +76,22 @@ def _ends(c: Context, x: Enclosure, f: Callable[[Array], Array]) -> Bounds:
     """`f` at both ends in the wide type; empty stays empty."""
     w = c.format.wide
     low = f(x.lo.astype(w))
-    high = low if x.is_point else f(x.hi.astype(w))
     if x.is_point:
-        return low, high
+        return low, low
+    high = f(x.hi.astype(w))
     none = x.lo > x.hi
+    if not np.count_nonzero(none):
+        return low, high
     return np.where(none, np.inf, low), np.where(none, -np.inf, high)
 
 
 def _clipped(x: Enclosure, least: float) -> Enclosure:
     """The part of the argument in the domain [least, inf]."""
-    if x.is_point and not (x.lo < least).any():
+    if not np.count_nonzero(x.lo < least):
         return x
-    lo, hi = np.maximum(x.lo, least), x.hi
-    none = hi < least
-    return replace(x, lo=np.where(none, np.inf, lo), hi=np.where(none, -np.inf, hi))
+    none = x.hi < least
+    lo, hi = np.where(none, np.inf, np.maximum(x.lo, least)), np.where(none, -np.inf, x.hi)
+    return Enclosure(x.dtype, lo, hi, x.nan, x.pos_zero, x.neg_zero, x.const, x.unrounded, x.terms, x.repeated)
 
 
 @ENCLOSE.row(Exp)
@@ -130,24 +136,28 @@ def _sqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
     inside = _clipped(x, 0.0)
     low = np.sqrt(inside.lo)
     high = low if inside.is_point else np.sqrt(np.maximum(inside.hi, 0.0))
-    high = high if inside.is_point else np.where(inside.lo > inside.hi, -np.inf, high)
+    none = inside.lo > inside.hi
+    some_empty = bool(np.count_nonzero(none))
+    if some_empty:
+        high = np.where(none, -np.inf, high)
     lo = f.nearest(low)
     hi = lo if high is low else f.nearest(high)
     result = build(c.model, c.dtype, lo, hi, x.nan | (x.lo < 0), x.pos_zero, x.neg_zero)
     if not c.model.rewrite:
         return result
     w = f.wide
-    real_low = np.nextafter(np.sqrt(np.maximum(inside.lo, 0.0).astype(w)), w(-np.inf))
-    real_high = np.nextafter(np.sqrt(np.maximum(inside.hi, 0.0).astype(w)), w(np.inf))
+    root = np.sqrt(np.maximum(inside.lo, 0.0).astype(w))
+    real_low = np.nextafter(root, w(-np.inf))
+    if not inside.is_point:
+        root = np.sqrt(np.maximum(inside.hi, 0.0).astype(w))
+    real_high = np.nextafter(root, w(np.inf))
     # exact at 0 and inf; elsewhere a root is far from both
     real_low, real_high = (
         np.where((v == 0) | np.isinf(v), v, real) for v, real in ((low, real_low), (high, real_high))
     )
-    none = inside.lo > inside.hi
-    return replace(
-        result,
-        unrounded=Unrounded("root", np.where(none, np.inf, real_low), np.where(none, -np.inf, real_high)),
-    )
+    if some_empty:
+        real_low, real_high = np.where(none, np.inf, real_low), np.where(none, -np.inf, real_high)
+    return result.remembering(Unrounded("root", real_low, real_high))
 
 
 @ENCLOSE.row(Rsqrt)
@@ -157,11 +167,13 @@ def _rsqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
     inside = _clipped(x, 0.0)
     high = 1 / np.sqrt(np.abs(inside.lo).astype(w))
     low = high if inside.is_point else 1 / np.sqrt(np.abs(inside.hi).astype(w))
-    only_minus = inside.neg_zero & ~inside.pos_zero & (inside.hi == 0)
-    high = np.where(only_minus, -np.inf, high)
-    low = np.where(inside.neg_zero, -np.inf, low)
+    if np.count_nonzero(inside.neg_zero):
+        only_minus = inside.neg_zero & ~inside.pos_zero & (inside.hi == 0)
+        high = np.where(only_minus, -np.inf, high)
+        low = np.where(inside.neg_zero, -np.inf, low)
     none = inside.lo > inside.hi
-    low, high = np.where(none, np.inf, low), np.where(none, -np.inf, high)
+    if np.count_nonzero(none):
+        low, high = np.where(none, np.inf, low), np.where(none, -np.inf, high)
     return _function(c, x, "Rsqrt", low, high, x.nan | (x.lo < 0), pos=x.hi == np.inf)
 
 
@@ -171,6 +183,8 @@ def _rsqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
 def _trig(c: Context, x: Enclosure, f: Callable[[Array], Array], peak: float, name: str) -> Enclosure:
     """`peak`: where the function is 1, in turns; it is -1 half a turn later."""
     low_end, high_end = _ends(c, x, f)
+    if x.is_point and x.finite:
+        return _function(c, x, name, low_end, low_end, x.nan, range_=(-1.0, 1.0), pos=x.pos_zero, neg=x.neg_zero)
     finite = np.isfinite(x.lo) & np.isfinite(x.hi)
     nan = x.nan | (~finite & ~x.empty)
     low, high = np.fmin(low_end, high_end), np.fmax(low_end, high_end)

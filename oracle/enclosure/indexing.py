@@ -19,7 +19,7 @@ from oracle.enclosure.formats import Array
 from oracle.enclosure.moves import concatenated
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.sums import sum_of
-from oracle.enclosure.value import INT_RANGE, Enclosure, hull
+from oracle.enclosure.value import INT_RANGE, Enclosure, hull, spread
 from tenferro_ref.dims import evaluate
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
@@ -44,12 +44,17 @@ def starts_between(indices: Enclosure, last: Array) -> Starts:
 
     A float that may not be a whole number is truncated (the native executor raises); one that may be NaN may be anything.
     """
-    lo, hi = indices.lo, indices.hi
-    if indices.dtype.is_float:
-        limit = 2.0**62
-        lo, hi = (np.clip(np.trunc(np.where(indices.nan, end, v)), -limit, limit).astype(np.int64)
-                  for v, end in ((lo, -limit), (hi, limit)))  # fmt: skip
-    return np.clip(lo, 0, last), np.clip(hi, 0, last)
+    limit = 2.0**62
+
+    def start(v: Array, unknown: float) -> Array:
+        if indices.dtype.is_float:
+            if not indices.number:
+                v = np.where(indices.nan, unknown, v)
+            v = np.minimum(np.maximum(np.trunc(v), -limit), limit).astype(np.int64)
+        return np.minimum(np.maximum(v, 0), last)
+
+    least = start(indices.lo, -limit)
+    return least, least if indices.is_point else start(indices.hi, limit)
 
 
 def possible(op: Op, least: Array, greatest: Array, size: int) -> Iterator[Array]:
@@ -57,10 +62,13 @@ def possible(op: Op, least: Array, greatest: Array, size: int) -> Iterator[Array
 
     Vectors of different windows vary in step, since no element of the result looks at two of them.
     """
-    spread = [int((g - l).max(initial=0)) + 1 for l, g in zip(least, greatest, strict=True)]
-    if math.prod(spread) * size > LIMIT:
-        raise UnsupportedOp(op=op.name, reason=f"enclosure: {math.prod(spread)} starts are possible, too many to try")
-    for shift in itertools.product(*map(range, spread)):
+    if least is greatest:
+        yield least
+        return
+    steps = [int((g - l).max(initial=0)) + 1 for l, g in zip(least, greatest, strict=True)]
+    if math.prod(steps) * size > LIMIT:
+        raise UnsupportedOp(op=op.name, reason=f"enclosure: {math.prod(steps)} starts are possible, too many to try")
+    for shift in itertools.product(*map(range, steps)):
         yield (
             np.stack([np.minimum(l + s, g) for s, l, g in zip(shift, least, greatest, strict=True)]) if shift else least
         )
@@ -70,7 +78,7 @@ def taken(flat: Enclosure, sources: Iterator[Array]) -> Enclosure:
     """The elements of a rank-1 enclosure at each of the `sources`, as their hull."""
     result: Enclosure | None = None
     for source in sources:
-        moved = flat.map(lambda a, source=source: np.asarray(a[source]))  # type: ignore[misc]
+        moved = flat.map(lambda a, source=source: a.take(source))  # type: ignore[misc]
         result = moved if result is None else hull(result.plain(), moved.plain())
     if result is None:
         raise ValueError("no source")
@@ -127,9 +135,13 @@ def _dynamic_update_slice(op: Op, c: Context, x: Enclosure, update: Enclosure, s
 # --- gather ---------------------------------------------------------------------------------------------------------
 
 
-def index_vectors(array: Array, index_vector_dim: int) -> Array:
+def index_vectors(indices: Enclosure, index_vector_dim: int) -> Enclosure:
     """Components of the index vectors first; `index_vector_dim == rank` is an implicit last axis of extent 1."""
-    return array[np.newaxis] if index_vector_dim == array.ndim else np.moveaxis(array, index_vector_dim, 0)
+    rank = len(indices.shape)
+    if index_vector_dim == rank:
+        return indices.map(lambda a: a[np.newaxis])
+    order = (index_vector_dim, *(axis for axis in range(rank) if axis != index_vector_dim))
+    return indices.map(lambda a: a.transpose(order))
 
 
 @ENCLOSE.row(Gather)
@@ -147,7 +159,7 @@ def _gathered(
     op: Gather | GatherDynamicSliceSizes, sizes: tuple[int, ...], x: Enclosure, indices: Enclosure
 ) -> Enclosure:
     """Result axes: `offset_dims` run over the window, the others over the batch of index vectors."""
-    vectors = indices.map(lambda a: index_vectors(a, op.index_vector_dim))
+    vectors = index_vectors(indices, op.index_vector_dim)
     batch = vectors.shape[1:]
     kept = [axis for axis in range(len(x.shape)) if axis not in op.collapsed_slice_dims]
     rank = len(batch) + len(kept)
@@ -161,13 +173,13 @@ def _gathered(
         window[axis] = place[d]
     last = np.array([x.shape[a] - sizes[a] for a in op.start_index_map], np.int64)
     least, greatest = starts_between(vectors, last.reshape(-1, *(1,) * len(batch)))
-    spread = [batch[batch_dims.index(d)] if d in batch_dims else 1 for d in range(rank)]
+    out = [batch[batch_dims.index(d)] if d in batch_dims else 1 for d in range(rank)]
 
     def source(starts: Array) -> Array:
         coordinates = list(window)
         for axis, start in zip(op.start_index_map, starts, strict=True):
-            coordinates[axis] = coordinates[axis] + start.reshape(spread)
-        return np.broadcast_to(positions(x.shape, coordinates), shape)
+            coordinates[axis] = coordinates[axis] + start.reshape(out)
+        return spread(positions(x.shape, coordinates), tuple(shape))
 
     return taken(flattened(x), map(source, possible(op, least, greatest, math.prod(shape))))
 
@@ -178,7 +190,7 @@ def _gathered(
 @ENCLOSE.row(Scatter)
 def _scatter(op: Scatter, c: Context, x: Enclosure, indices: Enclosure, updates: Enclosure) -> Enclosure:
     """Operand plus the updates that land on an element, in any order; an update that may land elsewhere may be nothing."""
-    vectors = indices.map(lambda a: index_vectors(a, op.index_vector_dim))
+    vectors = index_vectors(indices, op.index_vector_dim)
     kept = [axis for axis in range(len(x.shape)) if axis not in op.inserted_window_dims]
     sizes = [1] * len(x.shape)
     place = np.indices(updates.shape, sparse=True)
@@ -187,30 +199,36 @@ def _scatter(op: Scatter, c: Context, x: Enclosure, indices: Enclosure, updates:
         sizes[axis], window[axis] = updates.shape[d], place[d]
     if not updates.lo.size or not x.lo.size:
         return x
-    spread = [1 if d in op.update_window_dims else e for d, e in enumerate(updates.shape)]
+    out = [1 if d in op.update_window_dims else e for d, e in enumerate(updates.shape)]
     last = np.array([x.shape[a] - sizes[a] for a in op.scatter_dims_to_operand_dims], np.int64)
     last = last.reshape(-1, *(1,) * (vectors.lo.ndim - 1))
     least, greatest = starts_between(vectors, last)
-    skip = c.policy.scatter_bounds == "skip"
-    low, high = (
-        (vectors.lo, vectors.hi) if not vectors.nan.any() else (np.where(vectors.nan, -1, v) for v in (least, greatest))
-    )
-    outside = ((low > last) | (high < 0)).any(0) & skip
-    unsure = (((low < 0) | (high > last)).any(0) & skip & ~outside) | (least != greatest).any(0)
+    outside = np.zeros(vectors.shape[1:], bool)
+    unsure = outside if least is greatest else np.logical_or.reduce(least != greatest)
+    if c.policy.scatter_bounds == "skip":
+        low, high = vectors.lo, vectors.hi
+        if np.count_nonzero(vectors.nan):
+            low, high = (np.where(vectors.nan, -1, v) for v in (least, greatest))
+        outside = np.logical_or.reduce((low > last) | (high < 0))
+        unsure = unsure | (np.logical_or.reduce((low < 0) | (high > last)) & ~outside)
 
     def targets(starts: Array) -> Array:
         coordinates = list(window)
         for axis, start in zip(op.scatter_dims_to_operand_dims, starts, strict=True):
-            coordinates[axis] = coordinates[axis] + start.reshape(spread)
-        at = np.broadcast_to(positions(x.shape, coordinates), updates.shape)
-        return np.where(np.broadcast_to(outside.reshape(spread), updates.shape), -1, at).reshape(-1)
+            coordinates[axis] = coordinates[axis] + start.reshape(out)
+        at = positions(x.shape, coordinates)
+        if np.count_nonzero(outside):
+            at = np.where(outside.reshape(out), -1, at)
+        return spread(at, updates.shape).reshape(-1)
 
     count = updates.lo.size
-    keys = np.concatenate([_keys(targets(starts), count) for starts in possible(op, least, greatest, count)])
-    maybe = np.broadcast_to(unsure.reshape(spread), updates.shape).reshape(-1)
+    keys = [_keys(targets(starts), count) for starts in possible(op, least, greatest, count)]
     flat = flattened(updates)
-    parts = concatenated([flattened(x), optional(flat, maybe) if maybe.any() else flat], 0)
-    return _landed(c, parts, (x.const, updates.const), x.shape, *np.divmod(np.unique(keys), count))
+    if np.count_nonzero(unsure):
+        flat = optional(flat, spread(unsure.reshape(out), updates.shape).reshape(-1))
+    parts = concatenated([flattened(x), flat], 0)
+    order = np.sort(keys[0]) if len(keys) == 1 else np.unique(np.concatenate(keys))
+    return _landed(c, parts, (x.const, updates.const), x.shape, *np.divmod(order, count))
 
 
 def _keys(targets: Array, count: int) -> Array:

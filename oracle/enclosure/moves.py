@@ -11,7 +11,7 @@ from oracle.enclosure import integers
 from oracle.enclosure.arithmetic import may_be_zero, merge_products
 from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import INT_RANGE, Enclosure, build, exact, point, three_valued
+from oracle.enclosure.value import INT_RANGE, Enclosure, build, exact, point, spread, three_valued
 from tenferro_ref.dims import evaluate
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import (
@@ -52,12 +52,13 @@ def _reshape(op: Reshape, c: Context, x: Enclosure, *providers: Enclosure) -> En
 @ENCLOSE.row(BroadcastInDim)
 def _broadcast_in_dim(op: BroadcastInDim, c: Context, x: Enclosure, *providers: Enclosure) -> Enclosure:
     shape = _shape(op.shape, (x, *providers))
-    order = tuple(np.argsort(op.dims))
-    spread = [1] * len(shape)
+    order = sorted(range(len(op.dims)), key=op.dims.__getitem__)
+    thin = [1] * len(shape)
     for axis, dim in enumerate(op.dims):
-        spread[dim] = x.shape[axis]
-    spread_out = x.map(lambda a: np.broadcast_to(a.transpose(order).reshape(spread), shape))
-    return replace(spread_out, repeated=x.repeated or spread_out.lo.size > x.lo.size)
+        thin[dim] = x.shape[axis]
+    moved = x.map(lambda a: spread(a.transpose(order).reshape(thin), shape))
+    repeated = x.repeated or moved.lo.size > x.lo.size
+    return moved if moved.repeated == repeated else replace(moved, repeated=repeated)
 
 
 def _shape(exprs: Sequence[object], inputs: Sequence[Enclosure]) -> tuple[int, ...]:
@@ -98,7 +99,13 @@ def _keep(x: Enclosure, mask: Callable[[int], Array]) -> Enclosure:
     kept = mask(x.lo.ndim)
     zero = x.dtype.is_float
     moved = x.map(lambda a: np.where(kept, a, a.dtype.type(0)))
-    return replace(moved, pos_zero=np.where(kept, x.pos_zero, zero), terms=None)
+    return _filled(moved, np.where(kept, x.pos_zero, zero))
+
+
+def _filled(x: Enclosure, pos_zero: Array) -> Enclosure:
+    """What was moved, with +0 between; not by `replace`, which takes as long as several rules."""
+    sets = x.lo, x.hi, x.nan, pos_zero, x.neg_zero
+    return Enclosure(x.dtype, *sets, x.const, x.unrounded, None, x.repeated)
 
 
 @ENCLOSE.row(Slice)
@@ -152,23 +159,22 @@ def _pad_to_match(op: PadToMatch, c: Context, x: Enclosure, reference: Enclosure
 def _padded(x: Enclosure, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Enclosure:
     """Zeros between and around; negative edges crop afterwards."""
 
+    shape, put, cut = [], [], []
+    for n, before, after, between in zip(x.shape, low, high, interior, strict=True):
+        dense = (n - 1) * (between + 1) + 1 if n else 0
+        start = max(before, 0)
+        extent = dense + start + max(after, 0)
+        shape.append(extent)
+        put.append(slice(start, start + dense, between + 1))
+        cut.append(slice(max(-before, 0), extent - max(-after, 0)))
+
     def pad(a: Array, fill: object) -> Array:
-        for axis, (before, after, between) in enumerate(zip(low, high, interior, strict=True)):
-            n = a.shape[axis]
-            spread = (n - 1) * (between + 1) + 1 if n else 0
-            shape = list(a.shape)
-            shape[axis] = spread + max(before, 0) + max(after, 0)
-            out = np.full(shape, fill, a.dtype)
-            index: list[slice] = [slice(None)] * a.ndim
-            start = max(before, 0)
-            index[axis] = slice(start, start + spread, between + 1)
-            out[tuple(index)] = a
-            index[axis] = slice(max(-before, 0), shape[axis] - max(-after, 0))
-            a = out[tuple(index)]
-        return a
+        out = np.full(shape, fill, a.dtype) if fill else np.zeros(shape, a.dtype)
+        out[tuple(put)] = a
+        return out[tuple(cut)]
 
     moved = x.map(lambda a: pad(a, 0))
-    return replace(moved, pos_zero=pad(x.pos_zero, x.dtype.is_float), terms=None)
+    return _filled(moved, pad(x.pos_zero, x.dtype.is_float))
 
 
 @ENCLOSE.row(ShapeOf)

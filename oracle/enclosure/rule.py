@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 from oracle.enclosure.formats import FORMATS, Format
@@ -28,6 +29,12 @@ class Context:
 
     def budget(self, op: str) -> float:
         return self.model.budget(op, self.dtype)
+
+
+@cache
+def contexts_of(model: Model, policy: Policy) -> dict[DType, Context]:
+    """The context of each dtype of a result."""
+    return {dtype: Context(model, policy, dtype) for dtype in DType}
 
 
 #: `rule(op, context, *operands)`. The executor sees to shapes, dtypes and complex numbers beforehand.

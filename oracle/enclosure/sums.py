@@ -116,11 +116,10 @@ def sum_of(c: Context, x: Enclosure) -> Enclosure:
 
 def _either_zero(c: Context, x: Enclosure) -> Enclosure:
     """A sum that starts from a zero: of -0 alone it is +0, or -0 from a start at -0."""
-    only_minus = x.neg_zero & ~x.pos_zero
-    if not x.neg_zero.any():
+    if not np.count_nonzero(x.neg_zero):
         return x
     minus = x.neg_zero if c.model.any_zero_sum else np.zeros_like(x.neg_zero)
-    return replace(x, pos_zero=x.pos_zero | only_minus, neg_zero=minus)
+    return replace(x, pos_zero=x.pos_zero | x.neg_zero, neg_zero=minus)
 
 
 def _terms_of(c: Context, x: Enclosure) -> Addends:
@@ -128,61 +127,76 @@ def _terms_of(c: Context, x: Enclosure) -> Addends:
     w = c.format.wide
     lo, hi = x.lo, x.hi
     u = x.unrounded
-    single = np.asarray(x.lo == x.hi)
+    single = None if x.is_point else lo == hi
     if u is not None and u.contractible and c.model.contract:
-        single = single & (u.lo == lo) & (u.hi == hi)
+        single = (lo == hi) & (u.lo == lo) & (u.hi == hi)
         lo, hi = np.fmin(u.lo, lo), np.fmax(u.hi, hi)
     one = lo is hi
     lo = lo.astype(w)
     hi = lo if one else hi.astype(w)
     size = np.abs(lo)
-    q = np.where(single.all(-1), quantum(x.lo).min(-1, initial=np.inf), 0.0)
+    q = _common(x.lo, None if single is None else np.logical_and.reduce(single, -1))
     n = x.shape[-1]
     flush = c.format.min_normal if c.model.flush else 0.0
     return Addends(lo, hi, x.nan, x.neg_zero, size, size if one else np.abs(hi), n - 1, q, flush)
+
+
+def _common(x: Array, known: Array | None) -> Array:
+    """What divides all elements along the last axis; 0 where they are not known. None: all are."""
+    if known is None:
+        return np.asarray(np.minimum.reduce(quantum(x), -1, initial=np.inf))
+    if not np.count_nonzero(known):
+        return np.zeros(known.shape)
+    return np.where(known, np.minimum.reduce(quantum(x), -1, initial=np.inf), 0.0)
 
 
 def total(c: Context, t: Addends, *, contraction: bool = False) -> Enclosure:
     """The sum in any order, of the products of a contraction or of anything."""
     f = c.format
     n = t.lo.shape[-1]
-    finite = np.isfinite(t.lo) & np.isfinite(t.hi)
-    all_finite = bool(finite.all())
+    one = t.lo is t.hi
+    # upper bounds with their signs changed, so that one call does for both
+    bounds, sizes = (
+        np.array((t.lo,) if one else (t.lo, -t.hi)),
+        np.array((t.size_lo,) if one else (t.size_lo, t.size_hi)),
+    )
+    finite = np.isfinite(bounds)
+    all_finite = np.count_nonzero(finite) == finite.size
+    if not all_finite:
+        bounds, sizes = np.where(finite, bounds, 0), np.where(np.isfinite(sizes), sizes, 0)
     # the wide sums themselves are off by n units of the wide type
     noise = 2 * n * f.wide_unit
-    ends = []
-    for bound, size in ((t.lo, t.size_lo), (t.hi, t.size_hi))[: 1 if t.lo is t.hi else 2]:
-        if not all_finite:
-            bound, size = (np.where(np.isfinite(v), v, 0) for v in (bound, size))
-        whole, sum_ = size.sum(-1), bound.sum(-1)
-        partial = None if t.merged or bound.size > SORTED else _partial_sums(bound)
-        largest = np.abs(sum_) + noise * whole, whole * (1 + noise)
-        ends.append((bound, sum_, whole, any_order(f, *largest, t.count - t.products, t.products, partial)))
+    sums, sizes = np.add.reduce(bounds, -1), np.add.reduce(sizes, -1)
+    partial = None if t.merged or t.lo.size > SORTED else _partial_sums(bounds)
+    largest = np.abs(sums) + noise * sizes, sizes * (1 + noise)
     # t + error(t) grows with t: the error at a bound is counted from the terms at that bound
-    (lo, sum_lo, size_lo, error_lo), (hi, sum_hi, size_hi, error_hi) = ends[0], ends[-1]
-    size = np.maximum(size_lo, size_hi)
-    small = size < t.quantum / f.unit
-    small &= (t.quantum >= f.min_normal) | (size == 0) | (not c.model.flush)
-    real_low = np.where(small, sum_lo, sum_lo - noise * size_lo)
-    real_high = np.where(small, sum_hi, sum_hi + noise * size_hi)
-    error_lo, error_hi = error_lo + t.underflow * n, error_hi + t.underflow * n
-    least, greatest = f.widened(
-        np.where(small, real_low, real_low - error_lo), np.where(small, real_high, real_high + error_hi)
-    )
+    errors = any_order(f, *largest, t.count - t.products, t.products, partial) + t.underflow * n
+    if one:
+        sums = np.array((sums[0], -sums[0]))
+    size, error = np.maximum.reduce(sizes), np.maximum.reduce(errors)
+    exact = None
+    real = sums - noise * sizes
+    if np.count_nonzero(t.quantum):
+        exact = size < t.quantum / f.unit
+        if c.model.flush:
+            exact = exact & ((t.quantum >= f.min_normal) | (size == 0))
+        real = np.where(exact, sums, real)
+    ends = real - errors if exact is None else np.where(exact, real, real - errors)
+    least, greatest = f.least_at_or_above(ends)
+    greatest = -greatest
 
+    never = np.zeros(size.shape, bool)
+    nan = np.logical_or.reduce(t.nan, -1) if np.count_nonzero(t.nan) else never
     # partial sums that may overflow: those of the positive, and of the negative terms alone
-    if all_finite and (size + np.maximum(error_lo, error_hi) < f.max / 2).all():
-        over = under = np.zeros(size.shape, bool)
-    else:
-        up = (size if t.merged else np.maximum(hi, 0).sum(-1)) + error_hi
-        down = (size if t.merged else np.maximum(-lo, 0).sum(-1)) + error_lo
+    if not all_finite or np.count_nonzero(size + error < f.max / 2) != size.size:
+        up, down = sizes[-1] + errors[-1], sizes[0] + errors[0]
+        if not t.merged:
+            down = np.add.reduce(np.maximum(-bounds[0], 0), -1) + errors[0]
+            up = np.add.reduce(np.maximum(bounds[0] if one else -bounds[1], 0), -1) + errors[-1]
         over, under = up >= f.max, down >= f.max
-    ends_at = ((t.hi, np.inf), (t.lo, np.inf), (t.lo, -np.inf), (t.hi, -np.inf))
-    inf_may, inf_must, minus_may, minus_must = (
-        np.zeros(size.shape, bool) if all_finite else (v == inf).any(-1) for v, inf in ends_at
-    )
-    nan = _any(t.nan) | (inf_may & (minus_may | under)) | (minus_may & over) | (over & under)
-    if not all_finite or over.any() or under.any():
+        ends_at = ((t.hi, np.inf), (t.lo, np.inf), (t.lo, -np.inf), (t.hi, -np.inf))
+        inf_may, inf_must, minus_may, minus_must = (never if all_finite else (v == inf).any(-1) for v, inf in ends_at)
+        nan = nan | (inf_may & (minus_may | under)) | (minus_may & over) | (over & under)
         least = np.where(minus_may | under, -np.inf, least)
         greatest = np.where(inf_may | over, np.inf, greatest)
         # an infinity among the terms stays, whatever the rest
@@ -193,18 +207,21 @@ def total(c: Context, t: Addends, *, contraction: bool = False) -> Enclosure:
         # certainly NaN: a term that is (empty bounds), or both infinities
         none = (t.lo > t.hi).any(-1) | (inf_must & minus_must)
         least, greatest = np.where(none, np.inf, least), np.where(none, -np.inf, greatest)
-    minus_zero = (t.neg_zero | ((t.lo < 0) & (t.hi >= 0))).all(-1) if n else np.zeros(size.shape, bool)
-    minus = np.asarray(minus_zero & c.model.any_zero_sum)
+    minus = never
+    if c.model.any_zero_sum:
+        minus_zero = t.neg_zero if one else t.neg_zero | ((t.lo < 0) & (t.hi >= 0))
+        minus = np.logical_and.reduce(minus_zero, -1) if n and np.count_nonzero(minus_zero) else never
     if t.underflow:  # a partial sum may be flushed, or a fused product round to a zero of its own sign
-        minus = minus | ((least < 0) & (greatest >= 0) & ~small)
-    result = build(c.model, c.dtype, least, greatest, nan, np.ones(size.shape, bool), np.asarray(minus))
+        vanishing = (least < 0) & (greatest >= 0)
+        minus = minus | (vanishing if exact is None else vanishing & ~exact)
+    result = build(c.model, c.dtype, least, greatest, nan, ~never, minus)
+    size_lo, size_hi = sizes[0], sizes[-1]
     if not all_finite:
-        lost = ~finite.all(-1)
+        lost = ~np.logical_and.reduce(finite, (0, -1))
         size_lo, size_hi = np.where(lost, np.inf, size_lo), np.where(lost, np.inf, size_hi)
-    shared_quantum = np.broadcast_to(t.quantum, size.shape)
-    return result.remembering(
-        terms=Terms(real_low, real_high, size_lo, size_hi, shared_quantum, t.count + 1, contraction=contraction)
-    )
+    quantum_of = t.quantum if t.quantum.shape == size.shape else np.broadcast_to(t.quantum, size.shape)
+    memory = Terms(real[0], -real[1], size_lo, size_hi, quantum_of, t.count + 1, contraction=contraction)
+    return result.remembering(terms=memory)
 
 
 def _partial_sums(terms: Array) -> Array:
@@ -213,9 +230,20 @@ def _partial_sums(terms: Array) -> Array:
     The j-th largest inner node of a tree has at most n - j + 1 of the n leaves (by induction over its two halves), and
     k terms add up to at most the k largest positive, or the k largest negative ones.
     """
-    ordered = np.sort(terms, -1)
-    positive, negative = (np.maximum(v, 0).cumsum(-1)[..., 1:-1] for v in (ordered[..., ::-1], -ordered))
-    return np.asarray(np.maximum(positive, negative).sum(-1) * (1 + 2.0**-20))
+    n = terms.shape[-1]
+    if n < 3:
+        return np.zeros(terms.shape[:-1], terms.dtype)
+    # float64 is several times as fast as wider types; what it loses, and what underflows in it, is far below the slack
+    for type_ in (np.float64, terms.dtype):
+        signed = np.empty((2, *terms.shape), type_)
+        signed[1] = np.sort(terms.astype(type_), -1)
+        signed[0] = signed[1, ..., ::-1]
+        np.negative(signed[1], out=signed[1])
+        reach = np.maximum.reduce(np.maximum(signed, 0, out=signed).cumsum(-1)[..., 1:-1])
+        partial = np.add.reduce(reach, -1) * (1 + 2.0**-20)
+        if np.count_nonzero(np.isfinite(partial)) == partial.size:
+            break
+    return np.asarray(partial)
 
 
 def _integer_sum(dtype: DType, x: Enclosure) -> Enclosure:
@@ -246,9 +274,12 @@ def _dot_general(op: DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Encl
     left = x.map(lambda a: a.transpose(x_order).reshape(m, 1, b, k))
     right = y.map(lambda a: a.transpose(y_order).reshape(1, n, b, k))
     step = max(1, CHUNK // (n * b * k)) if k > 1 and n * b else max(m, 1)
-    parts = [_dot(c, left.map(lambda a, i=i: a[i : i + step]), right) for i in range(0, max(m, 1), step)]  # type: ignore[misc]
+    if step >= m:
+        made = _dot(c, left, right)
+    else:
+        made = _joined([_dot(c, left.map(lambda a, i=i: a[i : i + step]), right) for i in range(0, m, step)])  # type: ignore[misc]
     shape = (*rows, *columns, *batch)
-    return _joined(parts).map(lambda a: a.reshape(shape))
+    return made if made.shape == shape else made.map(lambda a: a.reshape(shape))
 
 
 def _joined(parts: list[Enclosure]) -> Enclosure:
@@ -303,28 +334,22 @@ def _dot(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     size = np.abs(lo)
     size_hi = size if one else np.abs(hi)
     # products beyond the largest value overflow when rounded, and need not when fused
-    if (size >= f.overflow).any() or (size_hi >= f.overflow).any():
+    if np.count_nonzero(size >= f.overflow) or (not one and np.count_nonzero(size_hi >= f.overflow)):
         lo, hi = np.where(lo <= -f.overflow, -np.inf, lo), np.where(hi >= f.overflow, np.inf, hi)
         size, size_hi = np.abs(lo), np.abs(hi)
-    vanishing = ((lo < f.min_normal) & (hi > -f.min_normal)) | may_be_zero(x) | may_be_zero(y)
-    if vanishing.any():  # a zero of the sign of the product
+    near = size < f.min_normal if one else (lo < f.min_normal) & (hi > -f.min_normal)
+    vanishing = near | may_be_zero(x) | may_be_zero(y)
+    if np.count_nonzero(vanishing):  # a zero of the sign of the product
         vanishing = vanishing & ((_pos(x) & may_be_negative(y)) | (may_be_negative(x) & _pos(y)))
-    known = np.asarray(x.lo == x.hi).all(-1) & np.asarray(y.lo == y.hi).all(-1)
-    q = np.where(known, quantum(x.lo).min(-1, initial=np.inf) * quantum(y.lo).min(-1, initial=np.inf), 0.0)
-    tiny = 2 * f.min_normal if c.model.flush else float(np.finfo(f.storage).smallest_subnormal)
-    q = np.where(q < (f.min_normal if c.model.flush else tiny), 0.0, q)
-    t = Addends(
-        lo,
-        hi,
-        nan,
-        vanishing,
-        size,
-        size_hi,
-        k,
-        np.where(np.isnan(q), 0, q),
-        tiny,
-        products=True,
-    )
+    q = _common(x.lo, None if x.is_point else np.logical_and.reduce(x.lo == x.hi, -1))
+    if np.count_nonzero(q):
+        q = q * _common(y.lo, None if y.is_point else np.logical_and.reduce(y.lo == y.hi, -1))
+    tiny = 2 * f.min_normal if c.model.flush else f.least_denormal
+    # the product of two is NaN where one is unknown and the other no number but 0
+    q = np.where(q >= (f.min_normal if c.model.flush else tiny), q, 0.0)
+    shape = lo.shape[:-1]
+    q = q if q.shape == shape else np.broadcast_to(q, shape)
+    t = Addends(lo, hi, nan, vanishing, size, size_hi, k, q, tiny, products=True)
     return total(c, t, contraction=True)
 
 

@@ -1,6 +1,7 @@
 """What enclosures are narrower by than the plainest sound bound: each must still hold every evaluation that is allowed."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -168,6 +169,44 @@ def test_an_infinite_term_of_a_sum_of_sums_stays():
     x[1, 1] = -INF
     (e,) = enclose(nested, [x], XLA)
     assert e.empty
+
+
+def fused_sum(x, y, z, model):
+    p = built(DType.F64, [x.shape] * 3, lambda b, x, y, z: b.apply(Add(), b.apply(Multiply(), x, y), z))
+    return enclose(p, [x, y, z], model)[0]
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
+def test_an_infinite_product_less_an_infinity_is_nan(model):
+    x, z = np.array([INF, -INF, -3.0, 1.0]), np.array([-INF, INF, INF, -INF])
+    e = fused_sum(x, np.array([1.0, 2.0, INF, INF]), z, model)
+    assert e.nan.all()
+    assert e.empty.all()
+
+
+@given(x=plain, y=plain, tiny=st.booleans())
+@settings(max_examples=40)
+def test_what_is_left_of_a_product_is_no_zero_of_the_other_sign(x, y, tiny):
+    """Products whose last bits may be flushed (of 2^-500 times 2^-510) have both."""
+    shift = 2.0**-500 if tiny else 1.0
+    a, b = np.array([x * (1 + 2.0**-50)]) * shift, np.array([y * (1 + 2.0**-51)]) * shift * (2.0**-10 if tiny else 1.0)
+    z = -(a * b)
+    e = fused_sum(a, b, z, XLA)
+    left = Fraction(a.item()) * Fraction(b.item()) + Fraction(z.item())
+    assert e.contains(np.array([float(left)])).all()
+    assert e.pos_zero.all()
+    flushed = 0 < abs(left) < Fraction(float(np.finfo(float).smallest_normal))
+    assert e.neg_zero.all() or not (flushed and left < 0)
+    assert tiny or not e.neg_zero.any()
+
+
+def test_the_addend_of_a_contraction_is_rounded_once_for_each_sum():
+    p = built(
+        DType.F32, [(2,), (2,), ()], lambda b, x, y, z: b.apply(Add(), b.apply(DotGeneral((0,), (0,), (), ()), x, y), z)
+    )
+    z = F32(1.5 * 2.0**30)
+    (e,) = enclose(p, [np.array([1.1, 1.3], F32), np.ones(2, F32), np.asarray(z)], XLA)
+    assert (e.lo, e.hi) == (np.nextafter(z, -F32(INF)), np.nextafter(z, F32(INF)))
 
 
 def test_a_nan_of_a_contraction_stays_when_something_is_added():
