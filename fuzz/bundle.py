@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import itertools
 import json
 import os
@@ -14,8 +16,10 @@ import subprocess
 import sys
 import tempfile
 import venv
+import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 
@@ -32,7 +36,6 @@ from oracle.executors import Execution, Executor, NativeExecutor, PjrtExecutor, 
 from oracle.judge import Reference, judge_result
 from oracle.staged import decomposing
 from oracle.verdict import Answer, Build, first_bad
-from tenferro_ref import __version__
 from tenferro_ref.errors import FormatError, MissingDependency, TenferroError
 from tenferro_ref.files import read_text, write_atomically
 from tenferro_ref.program import ExecProgram, loads
@@ -214,9 +217,7 @@ class FreshEnvironments:
             folder = Path(self._place.name) / str(len(self._made))
             venv.create(folder, with_pip=True)
             python = str(folder / "bin" / "python")
-            # a checkout stands for its own version, which may not be released yet
-            name, version = ("", "") if (_ROOT / "pyproject.toml").exists() else ("tenferro-ref", f"=={__version__}")
-            package = f"{name or _ROOT}{extra and f'[{extra}]'}{version}"
+            package = f"{self._package}{extra and f'[{extra}]'}"
             if extra:
                 _pip(python, package, *facts.requirements)
             else:
@@ -226,6 +227,33 @@ class FreshEnvironments:
             self._made[key] = python
         return self._made[key]
 
+    @cached_property
+    def _package(self) -> Path:
+        """What to install as this package: the code that runs here, which need not be what an index has under its version."""
+        if (_ROOT / "pyproject.toml").exists():
+            return _ROOT
+        return as_wheel(metadata.distribution("tenferro-ref"), Path(self._place.name))
+
+
+def as_wheel(installed: metadata.Distribution, folder: Path) -> Path:
+    """A wheel in `folder` of a distribution as it is installed; there must be nothing in it but Python and data."""
+    path = folder / f"{installed.name.replace('-', '_')}-{installed.version}-py3-none-any.whl"
+    rows = []
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
+        for file in installed.files or ():
+            # what pip adds when it installs: scripts, bytecode, its own notes
+            if ".." in file.parts or "__pycache__" in file.parts or file.name in _NOT_IN_WHEELS:
+                continue
+            content = Path(str(file.locate())).read_bytes()
+            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+            rows.append(f"{file.as_posix()},sha256={digest},{len(content)}")
+            wheel.writestr(file.as_posix(), content)
+        record = f"{installed.name.replace('-', '_')}-{installed.version}.dist-info/RECORD"
+        wheel.writestr(record, "\n".join([*rows, f"{record},,"]) + "\n")
+    return path
+
+
+_NOT_IN_WHEELS = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
 
 #: The extra that an executor comes with, by the first word of its name, and the packages of it that a bundle names.
 _EXTRAS = {"jax": "jax", "interpreter": "jax", "iree": "iree"}
@@ -269,7 +297,9 @@ def _requirements(executor: Executor) -> Iterator[str]:
 
 
 def _enclosures(case: Case, model: str) -> dict[int, Enclosure]:
-    """Of every slot; none where an op has no rule."""
+    """Of every slot; none where an op has no rule, or an error is due."""
+    if case.refusal is not None:
+        return {}
     try:
         return enclose(case.program, case.inputs, MODELS[model], all_slots=True)
     except TenferroError:
@@ -320,7 +350,8 @@ def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]
     if case.refusal is not None:
         yield (
             f"The program is invalid: it was made to break one rule ({case.refusal.fault}), and is sound otherwise. So it must "
-            f"raise {case.refusal}, before anything is compiled or run. Kind, op and axis are compared, not the message."
+            f"raise {case.refusal}, {'when it runs' if case.refusal.late else 'before anything is compiled or run'}. "
+            "Kind, op and axis are compared, not the message."
         )
         return
     if finding.verdict != "mismatch":

@@ -7,6 +7,7 @@ The rules are in `known_findings.toml`, one table a page; a finding is known if 
 from __future__ import annotations
 
 import datetime
+import re
 import tomllib
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
@@ -40,12 +41,16 @@ class Known:
 
 
 def match(finding: Finding, rules: tuple[Known, ...], today: datetime.date | None = None) -> str:
-    """The page that describes `finding`, "" if none does."""
+    """The page that describes `finding`, "" if none does.
+
+    JAX has no lanes: what it shows is what a plugin shows in every lane, and known by the same rules.
+    """
     day = today or datetime.date.today()
+    signatures = {finding.signature, re.sub(r"only jax(-eager)?$", "every lane", finding.signature)}
     for rule in rules:
         if (
             day <= rule.expires
-            and fnmatchcase(finding.signature, rule.signature)
+            and any(fnmatchcase(signature, rule.signature) for signature in signatures)
             and fnmatchcase(finding.verdict, rule.verdict)
             and fnmatchcase(finding.executor, rule.executor)
         ):

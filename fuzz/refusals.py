@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable
 from functools import cache
 
-from fuzz.strategies import DEFAULT, GENE, HEADER, Config
+from fuzz.strategies import DEFAULT, GENE, HEADER, Config, anchored
 from fuzz.strategies.genes import Genes
 from fuzz.strategies.invalid import LONGEST, Fault, decode_fault, faults
 from oracle.case import Case
@@ -37,12 +37,12 @@ def invalid_places(seed: int, batch: int, count: int, rate: float) -> dict[int, 
 
 def invalid_case(seed: int, batch: int, place: int, turn: int, config: Config = DEFAULT) -> Case:
     """An invalid case: the fault follows from how many came before, all else from seed, batch and place."""
-    round_, entry = divmod(turn, len(faults(config)))
+    round_, entry = divmod(turn, len(faults(config, late=True)))
     stream = hashlib.shake_256(f"tenferro-ref invalid {seed} {batch} {place}".encode())
     longest = max(LONGEST, config.min_instructions)
     data = stream.digest(1 + HEADER + GENE * (1 + longest))
     length = config.min_instructions + data[0] * (longest + 1 - config.min_instructions) // 256
-    header, genes = data[1 : 1 + HEADER], data[1 + HEADER :]
+    header, genes = anchored(data[1 : 1 + HEADER], 0), data[1 + HEADER :]
     cut = [genes[GENE * i :][:GENE] for i in range(1 + length)]
     return decode_fault(config, in_turn(seed, round_, config)[entry], header, cut[1:], Genes(cut[0]))
 
@@ -52,7 +52,7 @@ def in_turn(seed: int, round_: int, config: Config = DEFAULT) -> tuple[Fault, ..
     """All faults of a config: one of each kind of error, then another one of each, in another order each time."""
     taken: dict[str, int] = {}
     order = []
-    for fault in sorted(faults(config), key=lambda fault: _hash(f"fault {seed} {round_} {fault.name}")):
+    for fault in sorted(faults(config, late=True), key=lambda fault: _hash(f"fault {seed} {round_} {fault.name}")):
         taken[fault.kind] = taken.get(fault.kind, 0) + 1
         order.append((taken[fault.kind], fault))
     return tuple(fault for _, fault in sorted(order, key=lambda entry: entry[0]))

@@ -21,7 +21,7 @@ import sys
 
 import numpy as np
 
-from oracle.case import Case, Refusal
+from oracle.case import {names}
 from oracle.executors import NativeExecutor, Pool
 from oracle.judge import Reference, judge
 from tenferro_ref.program import loads
@@ -32,10 +32,7 @@ PROGRAM = r"""{program}"""
 INPUTS = [
 {inputs}
 ]
-
-# the error that must be raised if the program is invalid
-REFUSAL: Refusal | None = {refusal!r}
-
+{refusal}
 # what is compiled; shown for the reader, the check below emits it again
 STABLEHLO = r"""
 {module}"""
@@ -43,7 +40,7 @@ STABLEHLO = r"""
 
 def main() -> int:
     inputs = [np.frombuffer(bytes.fromhex(data), dtype).reshape(shape, order="F") for dtype, shape, data in INPUTS]
-    case = Case.of(loads(PROGRAM, infer=REFUSAL is None), inputs, REFUSAL)
+    case = {case}
     pool = Pool()
     try:
         executor = pool.make({executor!r})
@@ -71,10 +68,21 @@ def script(executor: Executor, case: Case, title: str) -> str:
         needs=needs,
         program=dumps(case.program),
         inputs="\n".join(f"    {_literal(a)}," for a in case.inputs),
-        refusal=case.refusal,
+        **_made(case),
         module=module_text(case),
         executor=portable_name(executor),
     )
+
+
+def _made(case: Case) -> dict[str, str]:
+    """How the script makes the case; an invalid program comes with the error that it must raise."""
+    if case.refusal is None:
+        return {"names": "Case", "refusal": "", "case": "Case.of(loads(PROGRAM), inputs)"}
+    return {
+        "names": "Case, Refusal",
+        "refusal": f"\n# the program is invalid, and must raise this\nREFUSAL = {case.refusal!r}\n",
+        "case": "Case.of(loads(PROGRAM, infer=False), inputs, REFUSAL)",
+    }
 
 
 def portable_name(executor: Executor) -> str:

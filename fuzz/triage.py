@@ -326,14 +326,16 @@ def _what(answer: Answer) -> str:
 
 
 def value_rows(executor: Executor, case: Case) -> tuple[ValueRow, ...]:
-    """Expected and observed, element by element, for the first elements of each output."""
+    """Expected and observed, element by element, for the first elements of each output; none where an error is due."""
+    if case.refusal is not None:
+        return ()
     try:
         outputs = executor.run(case).outputs
         enclosures = enclose(case.program, case.inputs, MODELS[executor.model])
     except TenferroError:
         return ()
     rows = []
-    for number, (observed, enclosure) in enumerate(zip(outputs, enclosures, strict=True)):
+    for number, (observed, enclosure) in enumerate(zip(outputs, enclosures, strict=False)):  # some may be missing
         if observed.shape != enclosure.shape:
             continue
         outside = ~enclosure.contains(observed)

@@ -17,7 +17,7 @@ from tenferro_ref.tensor import Array, column_major
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The error that an invalid program must raise before anything is compiled or run (SEMANTICS 2.7).
+    """The error that an invalid program must raise (SEMANTICS 2.7), before anything is compiled or run if types show it.
 
     Attributes
     ----------
@@ -27,6 +27,8 @@ class Refusal:
         As in `tenferro_ref.errors`; None where the error has no such fact. Parity compares the first three.
     at
         Index of the faulty instruction; None where the graph itself is broken.
+    late
+        Only values show it, so that it is raised when the program runs; who cannot raise it must refuse the program.
     """
 
     fault: str
@@ -35,6 +37,7 @@ class Refusal:
     axis: int | None = None
     argument: str | None = None
     at: int | None = None
+    late: bool = False
 
     def __str__(self) -> str:
         return error_words(self.kind, self.op, self.axis)

@@ -288,7 +288,7 @@ def _failed(executor: Executor, error: TenferroError, reference: Reference) -> A
     return Answer(executor.name, verdict, reason=f"{error.kind}: {error}", error=record)
 
 
-#: What an engine of somebody else's may say instead: that it does not do such programs at all.
+#: What a command under test may say instead: that it does not do such programs at all.
 _UNSUPPORTED = (UnsupportedOp.__name__, UnsupportedDType.__name__)
 
 
@@ -300,7 +300,8 @@ def _refusal(executor: Executor, reference: Reference, due: Refusal, result: Exe
     record = None if error is None else error.to_json()
     if error is not None and _raises(error, due):
         return Answer(executor.name, Verdict.PASS, reason=f"raises what is due: {error}", error=record)
-    if error is not None and error.kind in _UNSUPPORTED and isinstance(executor, ExternalExecutor):
+    foreign = isinstance(executor, ExternalExecutor)
+    if error is not None and (error.kind in _UNSUPPORTED if foreign else due.late and isinstance(error, LoweringError)):
         return Answer(executor.name, Verdict.UNSUPPORTED, reason=f"{error.kind}: {error}", error=record)
     said, way = "gives a result", "no error"
     if error is not None:
@@ -380,7 +381,8 @@ def first_wrong_slot(executor: Executor, case: Case) -> int | None:
     native = reference.execution
     if isinstance(native, TenferroError):
         return None
-    answers = zip(watched.program.output_slots, execution.outputs, native.outputs, enclosures, strict=True)
+    # outputs that are missing are none that is wrong
+    answers = zip(watched.program.output_slots, execution.outputs, native.outputs, enclosures, strict=False)
     for slot, observed, expected, enclosure in answers:
         if compare([enclosure], None, [observed], [expected]).outside:
             return slot

@@ -35,9 +35,18 @@ PLACES = {
     "tenferro_ref.stablehlo": "emitter",
     "tenferro_ref.tensor": "layout",
     "tenferro_ref.pjrt": "transfer",
+    "oracle.enclosure.stacked": "stacks",
     "oracle.enclosure": "enclosure",
+    "oracle.compare.compare_stacked": "stacks",
     "oracle.compare": "comparison",
     "oracle.ulp": "comparison",
+    "oracle.judge.Reference": "stacks",
+    "oracle.judge.Stack": "stacks",
+    "oracle.judge._chosen": "stacks",
+    "oracle.judge.prepare": "stacks",
+    "oracle.judge._enclose": "stacks",
+    "oracle.judge.judge_many": "stacks",
+    "oracle.judge._settle": "stacks",
     "oracle.judge": "comparison",
 }
 

@@ -158,6 +158,8 @@ def _ones() -> Iterator[Directed]:
             lambda x, i, s=sizes: apply(Gather((1, 2), (), (0,), 1, s), x, i), _numbers(4, 3), np.array([[0], [3]])
         )
         yield Directed("a gather of rows", case)
+    case = case_of(lambda x: apply(ReduceSum((0,)), x), np.ones(17_000))
+    yield Directed("more terms than half of those that are looked at one by one", case)
     case = case_of(lambda x: spread(x, 3, 3, dims=(1, 0)), _numbers(3, 3))
     yield Directed("a broadcast that only transposes", case)
 
@@ -277,6 +279,8 @@ def _einsums() -> Iterator[Directed]:
         ("ij,jk,kl,jm->lm", [*m, m[1]]), ("ii->i", [_numbers(3, 3)]), ("i,j,k->kij", [v[0] for v in m]),
     ):  # fmt: skip
         yield Directed("einsum", case_of(lambda *v, e=equation: einsum(e, *v), *operands))
+    case = case_of(lambda x: einsum("ij->ji", (x * 3.0) * 0.1), m[0])
+    yield Directed("a chain of products turned over", case)
 
 
 def _specials() -> Iterator[Directed]:

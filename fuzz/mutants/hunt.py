@@ -17,6 +17,7 @@ from fuzz.mutants.looks import CRASHES, JUDGED, SECONDS, SIMPLIFIED, SMALL, fres
 from fuzz.mutants.programs import Item, programs
 from fuzz.mutants.promises import again, comparison, enclosed, layout, passes, verdicts
 from fuzz.mutants.rewrite import Site, patched, prepare
+from fuzz.mutants.stacks import stacks
 from fuzz.mutants.transfers import transfers
 from fuzz.mutants.witnesses import Reloaded, Standard, ownership, segmentation, tropical
 from fuzz.reduce import reduce_case
@@ -43,6 +44,7 @@ _REASONS: dict[str, Callable[[Case], str]] = {
     "verdicts": verdicts,
     "enclosed": enclosed,
     "freedoms": taken,
+    "stacks": stacks,
     "again": again,
     "transfers": transfers,
 }

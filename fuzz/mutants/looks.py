@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from fuzz.mutants.promises import again, comparison, dense, rewritten, strided, verdicts
+from fuzz.mutants.stacks import stacked
 from fuzz.mutants.witnesses import (
     Planted,
     Planter,
@@ -158,7 +159,7 @@ def _enclosure(case: Case) -> Hashable:
 
 
 def _comparison(case: Case) -> Hashable:
-    return verdicts(case), comparison(case), _verdict(case)
+    return verdicts(case), comparison(case), _verdict(case), stacked(case)
 
 
 def _algebra(case: Case) -> Hashable:
@@ -238,7 +239,9 @@ def watch(place: str) -> Watch:
     # these go through the elements one by one
     small = Config(max_instructions=6, max_elements=200, usual_elements=40, symbolic=0)
     if place == "comparison":
-        return Watch(_comparison, (*RIGHT, *(e.name for e in JUDGED), "verdicts", "comparison"), (small,))
+        return Watch(_comparison, (*RIGHT, *(e.name for e in JUDGED), "verdicts", "comparison", "stacks"), (small,))
+    if place == "stacks":
+        return Watch(stacked, ("stacks",), (small,))
     if place == "enclosure":
         real = dataclasses.replace(small, dtypes=(DType.F32, DType.F64, DType.I32), max_instructions=12)
         return Watch(

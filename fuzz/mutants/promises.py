@@ -11,17 +11,16 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from fuzz.mutants.elements import SLOW, by_bits, by_element, distances, facts
 from fuzz.mutants.witnesses import Planted, Planter
 from oracle.case import Case
 from oracle.compare import compare, compare_bits
 from oracle.enclosure import IEEE, NUMPY, XLA, Enclosure, enclose
 from oracle.executors import Execution, NativeExecutor, attempt
 from oracle.judge import Reference, judge
-from oracle.ulp import ulp_distance
 from oracle.verdict import Verdict
 from tenferro_ref.compiler import PASSES, PassResult, compile_std_to_exec
 from tenferro_ref.dims import same as same_extent
@@ -252,83 +251,13 @@ def again(case: Case) -> str:
 
 # --- comparison -------------------------------------------------------------------------------------------------------
 
-#: More elements are not gone through one by one.
-SLOW = 240
-
-
-def _distance(x: Any, y: Any) -> float:
-    """How many normal numbers and zeros lie between two numbers; NaN where one is not finite."""
-    if x.dtype.kind == "c":
-        return float(ulp_distance(x.reshape(1), y.reshape(1))[0])
-    if not (math.isfinite(x) and math.isfinite(y)):
-        return math.nan
-    info = np.finfo(x.dtype)
-
-    def place(v: Any) -> int:
-        if abs(v) < info.smallest_normal:
-            return 0
-        mantissa, exponent = math.frexp(abs(float(v)))
-        binade = int((exponent - info.minexp - 1) * 2**info.nmant)
-        steps = 1 + binade + int((mantissa - 0.5) * 2 ** (info.nmant + 1))
-        return -steps if v < 0 else steps
-
-    return float(abs(place(x) - place(y)))
-
-
-def _distances() -> str:
-    """Distances around the numbers where a way of counting them ends."""
-    for dtype in (np.float32, np.float64):
-        info = np.finfo(dtype)
-        line = np.array(
-            [0, info.smallest_subnormal, info.smallest_normal, info.smallest_normal * 2, 1, -info.max], dtype
-        )
-        for x, y in itertools.product(line, line):
-            if _shown(float(ulp_distance(x.reshape(1), y.reshape(1))[0])) != _shown(_distance(x, y)):
-                return f"{x} and {y} are {_distance(x, y)} apart"
-    for x, y in ((3 + 4j, 3 + 4.5j), (1e-3j, 1e-3 + 0j), (1e300 + 0j, 1.5e300 + 1e299j)):
-        if not math.isclose(ulp_distance(np.array([x]), np.array([y]))[0], abs(x - y) / math.ulp(max(abs(x), abs(y)))):
-            return f"{x} and {y} are another number of ULPs apart"
-    return ""
-
-
-def _inside(e: Enclosure, value: Any, index: tuple[int, ...]) -> bool:
-    if e.imag is not None:
-        real, imag = e.parts
-        return _inside(real, value.real, index) and _inside(imag, value.imag, index)
-    if not e.dtype.is_float:
-        return int(e.lo[index]) <= int(value) <= int(e.hi[index])
-    if math.isnan(value):
-        return bool(e.nan[index])
-    if value == 0 and not (e.neg_zero if math.copysign(1, value) < 0 else e.pos_zero)[index]:
-        return False
-    return bool(e.lo[index] <= value <= e.hi[index])
-
-
-def _decided(e: Enclosure, index: tuple[int, ...]) -> bool:
-    if e.imag is not None:
-        return all(_decided(part, index) for part in e.parts)
-    lo, hi = e.lo[index], e.hi[index]
-    if not e.dtype.is_float:
-        return bool(lo == hi)
-    return bool(lo > hi) if e.nan[index] else bool(lo == hi) or (math.isfinite(lo) and math.isfinite(hi))
-
-
-def _misfit(wanted: Sequence[tuple[Any, Any]], got: Sequence[Array]) -> tuple[bool, int | None]:
-    if len(wanted) != len(got):
-        return True, None
-    bad = (
-        i for i, ((dtype, shape), a) in enumerate(zip(wanted, got, strict=True)) if (dtype, shape) != (a.dtype, a.shape)
-    )
-    found = next(bad, None)
-    return found is not None, found
-
 
 def comparison(case: Case) -> str:
     """The counts of a comparison are what going through the elements one by one gives."""
     reference = Reference(case, NativeExecutor())
     if isinstance(reference.execution, TenferroError):
         return ""
-    fault = _distances()
+    fault = distances()
     if fault:
         return fault
     native = reference.execution.outputs
@@ -346,8 +275,8 @@ def comparison(case: Case) -> str:
         models = []
     for name, got in answers.items():
         for what, found, expected in (
-            ("bits", _facts(compare_bits(native, got)), _by_bits(native, got)),
-            *((m, _facts(compare(e, s, got, native)), _by_element(e, s, got, native)) for m, e, s in models),
+            ("bits", facts(compare_bits(native, got)), by_bits(native, got)),
+            *((m, facts(compare(e, s, got, native)), by_element(e, s, got, native)) for m, e, s in models),
         ):
             if found != expected:
                 return f"{name} by {what}: (elements, decided, outside, forgiven, worst, output, index) {found}, not {expected}"
@@ -358,58 +287,6 @@ def _models(reference: Reference) -> Iterator[tuple[str, list[Enclosure], list[E
     ieee = reference.enclosures(IEEE.name)
     yield IEEE.name, ieee, None
     yield XLA.name, reference.enclosures(XLA.name), ieee
-
-
-def _facts(c: Any) -> tuple[object, ...]:
-    return c.elements, c.decided, c.outside, c.forgiven, _shown(c.worst_ulp), c.worst_output, c.worst_index
-
-
-def _shown(distance: float | None) -> str:
-    """Distances are exact up to 2**53 only."""
-    return f"{distance:.12g}" if distance is not None else ""
-
-
-def _by_element(
-    enclosures: Sequence[Enclosure], strict: Sequence[Enclosure] | None, got: Sequence[Array], native: Sequence[Array]
-) -> tuple[object, ...]:
-    elements = sum(a.lo.size for a in enclosures)
-    bad, output = _misfit([(e.dtype.numpy, e.shape) for e in enclosures], got)
-    if bad:
-        return elements, 0, max(elements, 1), 0, "", output, None if output is None else ()
-    decided = outside = forgiven = 0
-    worst: float | None = None
-    first: tuple[object, object] = (None, None)
-    for i, (e, a, n) in enumerate(zip(enclosures, got, native, strict=True)):
-        for index in np.ndindex(a.shape):
-            inside = _inside(e, a[index], index)
-            decided += _decided(e, index)
-            outside += not inside
-            forgiven += inside and strict is not None and not _inside(strict[i], a[index], index)
-            if not inside and first == (None, None):
-                first = i, index
-            if a.dtype.kind in "fc":
-                away = _distance(a[index], n[index])
-                worst = worst if math.isnan(away) else max(worst or 0.0, away)
-    return elements, decided, outside, forgiven, _shown(worst), *first
-
-
-def _by_bits(native: Sequence[Array], got: Sequence[Array]) -> tuple[object, ...]:
-    elements = sum(a.size for a in native)
-    bad, output = _misfit([(a.dtype, a.shape) for a in native], got)
-    if bad:
-        return elements, 0, max(elements, 1), 0, "", output, None if output is None else ()
-    outside, worst = 0, None
-    first: tuple[object, object] = (None, None)
-    for i, (a, b) in enumerate(zip(native, got, strict=True)):
-        for index in np.ndindex(a.shape):
-            other = a[index].tobytes() != b[index].tobytes()
-            outside += other
-            if other and first == (None, None):
-                first = i, index
-            if a.dtype.kind == "f":
-                away = _distance(a[index], b[index])
-                worst = worst if math.isnan(away) else max(worst or 0.0, away)
-    return elements, elements, outside, 0, _shown(worst), *first
 
 
 # --- verdicts ---------------------------------------------------------------------------------------------------------
@@ -502,7 +379,7 @@ def enclosed(case: Case) -> str:
 
 
 def _corners(op: Op, policy: Policy, operands: Sequence[Enclosure], result: Enclosure, *, exact: bool) -> str:
-    sides = [_samples(e) for e in operands]
+    sides = [samples(e) for e in operands]
     try:
         corners = [run_kernel(op, policy, *pick)[0] for pick in itertools.product(*sides)]
     except TenferroError:
@@ -528,7 +405,7 @@ def _corners(op: Op, policy: Policy, operands: Sequence[Enclosure], result: Encl
     return ""
 
 
-def _samples(e: Enclosure) -> list[Array]:
+def samples(e: Enclosure) -> list[Array]:
     """Both ends and something finite between, with NaN where nothing else is possible, and NaN wherever it is possible."""
     ends = [np.where(e.empty, np.nan, a) if e.dtype.is_float else a for a in ((e.lo,) if e.is_point else (e.lo, e.hi))]
     if e.dtype.is_float and len(ends) > 1 and not np.isfinite(ends).all():
@@ -567,7 +444,6 @@ def _summed(op: ReduceSum, x: Enclosure, result: Enclosure) -> str:
 
 
 __all__ = [
-    "SLOW",
     "again",
     "comparison",
     "dense",
@@ -576,6 +452,7 @@ __all__ = [
     "passes",
     "rewritten",
     "same",
+    "samples",
     "strided",
     "verdicts",
     "views",

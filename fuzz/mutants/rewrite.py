@@ -200,6 +200,10 @@ def _places(tree: ast.Module) -> Iterator[ast.AST]:
     """
 
     def walk(node: ast.AST) -> Iterator[ast.AST]:
+        if isinstance(node, ast.FunctionDef):  # what it returns is an annotation
+            for statement in node.body:
+                yield from walk(statement)
+            return
         if isinstance(node, ast.Raise | ast.JoinedStr | ast.arguments) or _is_guard(node):
             return
         if isinstance(node, ast.keyword) and node.arg == "strict":

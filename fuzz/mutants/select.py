@@ -54,11 +54,14 @@ SHARES = {
     "tenferro_ref.tensor": 6,
     "oracle.compare": 9,
     "oracle.ulp": 4,
-    "oracle.judge": 5,
+    "oracle.judge": 15,
     "oracle.enclosure.sums": 10,
     "oracle.enclosure.arithmetic": 134,
     "oracle.enclosure.value": 37,
+    "oracle.enclosure.stacked": 0,
 }
+#: Places of which every site is taken, whatever the share of their modules.
+WHOLE = frozenset({"stacks"})
 #: Functions that no value and no verdict depends on: they make words (the first line), or decide on errors alone.
 LEFT_OUT = frozenset({
     "_width", "_sample", "_words", "_kind", "_bit_kind", "interval_words", "show_spec",
@@ -103,8 +106,9 @@ def main(programs: int, seed: int, modules: tuple[str, ...], check: bool) -> Non
     for module in modules or (() if check else SHARES):
         chosen: dict[Site, str] = {}
         with Hunter(seed, max_programs=programs) as hunter:
-            for site in sorted(sites(module), key=lambda s: (s not in known, _order(s))):
-                if sum(not why for why in chosen.values()) >= SHARES[module] and site not in known:
+            for site in sorted(sites(module), key=lambda s: (s not in known, place(s) not in WHOLE, _order(s))):
+                enough = sum(not why and place(s) not in WHOLE for s, why in chosen.items()) >= SHARES[module]
+                if enough and site not in known and place(site) not in WHOLE:
                     break
                 if site.function.rpartition(".")[2] in LEFT_OUT:
                     continue

@@ -12,7 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from fuzz.mutants.promises import SLOW, same, views
+from fuzz.mutants.elements import SLOW
+from fuzz.mutants.promises import same, views
 from oracle.case import Case
 from tenferro_ref.pjrt import abi
 from tenferro_ref.pjrt.native import Api

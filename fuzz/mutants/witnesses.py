@@ -73,7 +73,7 @@ class Planted(NativeExecutor):
         outputs = [a.copy("F") for a in execution.outputs]
         flat = outputs[chosen].reshape(-1, order="F")
         at = digest // 7 % flat.size
-        flat[at] = _wrong(flat[at], digest // 1009 % 6)
+        flat[at] = wrong_value(flat[at], digest // 1009 % 6)
         outputs[chosen] = flat.reshape(outputs[chosen].shape, order="F")
         return dataclasses.replace(execution, outputs=tuple(outputs))
 
@@ -81,7 +81,7 @@ class Planted(NativeExecutor):
         return self.bits
 
 
-def _wrong(value: Any, kind: int) -> Any:
+def wrong_value(value: Any, kind: int) -> Any:
     """Another value: a number elsewhere, its negative, NaN or infinity for a number, a number for NaN."""
     dtype = value.dtype.type
     if value.dtype.kind == "b":
@@ -90,7 +90,9 @@ def _wrong(value: Any, kind: int) -> Any:
         return dtype(0 if value == np.iinfo(dtype).max else value + 1)
     if value.dtype.kind == "c":
         return (
-            complex(value.real, _wrong(value.imag, kind)) if kind % 2 else complex(_wrong(value.real, kind), value.imag)
+            complex(value.real, wrong_value(value.imag, kind))
+            if kind % 2
+            else complex(wrong_value(value.real, kind), value.imag)
         )
     if not np.isfinite(value):
         return dtype(1)

@@ -34,7 +34,7 @@ def _simpler(case: Case) -> Iterator[Case]:
     due, program = case.refusal, case.program
     if due is None:
         return
-    if due.at is not None:
+    if due.at is not None and not due.late:
         yield from _alone(case, due, due.at)
     simplest = simplest_of(due.fault)
     if simplest is not None and len(simplest.program.instructions) < len(program.instructions):

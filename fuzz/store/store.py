@@ -83,7 +83,7 @@ class Plan:
     def faults(self) -> dict[str, list[str]]:
         """The faults that invalid programs may have, by the kind of error that they raise."""
         config, found = from_words(self.generate), dict[str, list[str]]()
-        for fault in faults(config) if config.invalid else ():
+        for fault in faults(config, late=True) if config.invalid else ():
             found.setdefault(fault.kind, []).append(fault.name)
         return found
 

@@ -85,6 +85,7 @@ class Fault(NamedTuple):
     kind: str
     op: type[Op] | None
     make: Any
+    late: bool = False
 
 
 #: What faults are made with where nobody restricts it.
@@ -95,10 +96,12 @@ LONGEST = 4
 _FAULTS: list[Fault] = []
 
 
-def fault(kind: str, *ops: type[Op]) -> Callable[[InstructionFault], None]:
+def fault(kind: str, *ops: type[Op], late: bool = False) -> Callable[[InstructionFault], None]:
+    """Declare a fault of these ops; `late` if only values show it."""
+
     def add(make: InstructionFault) -> None:
         name = make.__name__.replace("_", " ")
-        _FAULTS.extend(Fault(f"{name}: {op.__name__}", kind, op, make) for op in ops)
+        _FAULTS.extend(Fault(f"{name}: {op.__name__}", kind, op, make, late) for op in ops)
 
     return add
 
@@ -376,6 +379,27 @@ def family_that_nobody_registered(g: Growth, op: type[Any]) -> Bad:
     return Bad(op.of("no-such-crate.op.v1", "f", {"n": 1}), (operand(g, Add),))
 
 
+# --- values that only a run shows -------------------------------------------------------------------------------------
+
+
+def full(g: Growth, number: complex, dtype: DType, shape: Shape = ()) -> Value:
+    """A constant, stretched to a shape."""
+    scalar = g.apply(Constant.of(number, dtype))
+    return g.apply(BroadcastInDim(shape, ()), scalar) if shape else scalar
+
+
+@fault("InvalidArgument", Divide, late=True)
+def integer_zero_divisor(g: Growth, op: type[Any]) -> Bad:
+    x = of_rank(g, [DType.I64, DType.I32], 0)
+    return Bad(op(), (x, full(g, 0, x.dtype, g.genes.choose((shape_of(x), ())))))
+
+
+@fault("InvalidArgument", Pow, late=True)
+def negative_integer_exponent(g: Growth, op: type[Any]) -> Bad:
+    x = of_rank(g, [DType.I64, DType.I32], 0)
+    return Bad(op(), (x, full(g, -1 - g.genes.pick(3), x.dtype, g.genes.choose((shape_of(x), ())))))
+
+
 # --- the graph --------------------------------------------------------------------------------------------------------
 
 
@@ -490,10 +514,10 @@ def _append(program: GraphProgram, ins: Instruction) -> GraphProgram:
 
 
 @cache
-def faults(config: Config = DEFAULT, kind: str | None = None) -> tuple[Fault, ...]:
-    """The faults that can be made with the ops of a config."""
+def faults(config: Config = DEFAULT, kind: str | None = None, *, late: bool = False) -> tuple[Fault, ...]:
+    """The faults that can be made with the ops of a config, with those that only values show if `late`."""
     usable = {*config.vocabulary, Extension, None}
-    return tuple(f for f in _FAULTS if f.op in usable and kind in (None, f.kind))
+    return tuple(f for f in _FAULTS if f.op in usable and kind in (None, f.kind) and late >= f.late)
 
 
 def kinds(config: Config | None = None) -> tuple[str, ...]:
@@ -509,8 +533,8 @@ def decode_invalid(config: Config, kind: str | None, header: bytes, genes: list[
 
 def decode_fault(config: Config, chosen: Fault, header: bytes, genes: Sequence[bytes], gene: Genes) -> Case:
     """The case that the bytes say, with one fault."""
-    # symbols and other policies make valid what is a fault here
-    g = grow(replace(config, policies=0, symbolic=0), header, genes)
+    # symbols and other policies make valid what is a fault here; a decomposition may refuse its matrix first
+    g = grow(replace(config, policies=0, symbolic=0, linalg=0, motifs=config.motifs and not chosen.late), header, genes)
     g.genes, g.style = gene, "leaves"  # nothing that a fault may read is left out
     if chosen.op is None:
         if not g.recipes:  # faults of the graph want an input, and an instruction that reads it
@@ -521,8 +545,9 @@ def decode_fault(config: Config, chosen: Fault, header: bytes, genes: Sequence[b
         bad: Bad = chosen.make(g, chosen.op)
         program = _append(g.finish(), Instruction(bad.op, tuple(v.slot for v in bad.operands), ()))
         refusal = Refusal(
-            chosen.name, chosen.kind, bad.blamed or bad.op.name, bad.axis, bad.argument, len(program.instructions) - 1
-        )
+            chosen.name, chosen.kind, bad.blamed or bad.op.name, bad.axis, bad.argument, len(program.instructions) - 1,
+            chosen.late,
+        )  # fmt: skip
         if g.genes.chance(30):  # something reads the faulty value
             program = _append(program, Instruction(Negate(), program.output_slots[-1:], ()))
     return Case.of(program, g.inputs(program), refusal)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from math import inf, nan
 from typing import Any
 
 from fuzz.strategies.growth import Growth, shape_of
-from fuzz.strategies.invalid import Bad, fault, of_rank, operand, outside
+from fuzz.strategies.invalid import Bad, fault, full, of_rank, operand, outside
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import (
     Add,
@@ -130,6 +131,36 @@ def window_larger_than_the_operand(g: Growth, op: type[Any]) -> Bad:
     x = _matrix(g)
     updates = g.fresh(x.dtype, (2, *(e + 1 for e in shape_of(x)[1:])))
     return Bad(_rows(op, x), (x, _vectors(g, 1), updates), argument="updates")
+
+
+# --- values that only a run shows -------------------------------------------------------------------------------------
+
+#: No index, in an index tensor of floats.
+_NO_INDEX = (0.5, nan, 2.0**60, -inf)
+
+
+@fault("InvalidArgument", *_GATHERS, Scatter, late=True)
+def index_that_is_none(g: Growth, op: type[Any]) -> Bad:
+    x = _matrix(g)
+    indices = full(g, g.genes.choose(_NO_INDEX), DType.F64, (2, 1))
+    return Bad(_rows(op, x), _with_updates(g, op, x, indices), blamed="index_tensor")
+
+
+@fault("InvalidArgument", DynamicSlice, DynamicUpdateSlice, late=True)
+def start_that_is_none(g: Growth, op: type[Any]) -> Bad:
+    x = _matrix(g)
+    starts = full(g, g.genes.choose(_NO_INDEX), DType.F64, (x.type.rank,))
+    return Bad(
+        op(shape_of(x)) if op is DynamicSlice else op(),
+        (x, starts) if op is DynamicSlice else (x, x, starts),
+        blamed="index_tensor",
+    )
+
+
+@fault("InvalidArgument", DynamicTruncate, late=True)
+def size_that_is_none(g: Growth, op: type[Any]) -> Bad:
+    x = _matrix(g)
+    return Bad(op(0), (x, full(g, g.genes.choose((nan, inf)), DType.F64)))
 
 
 # --- windows ----------------------------------------------------------------------------------------------------------

@@ -113,6 +113,14 @@ class TestRules:
         rule = Known("0001-x", "*Exp > Log* | * | rewrite: algsimp", ALWAYS, executor="pjrt*")
         assert match(replace(FINDING, **change), (rule,)) == ""
 
+    @pytest.mark.parametrize(
+        ("who", "known"), [("every lane", True), ("only jax", True), ("only jax-eager", True), ("only iree", False)]
+    )
+    def test_jax_has_one_lane_which_is_every_lane(self, who: str, known: bool) -> None:
+        rule = Known("0001-x", "Log1p | F64 | * | every lane", ALWAYS)
+        finding = replace(FINDING, signature=f"Log1p | F64 | expected finite, got other finite | {who}")
+        assert (match(finding, (rule,)) == "0001-x") is known
+
     def test_a_rule_expires(self) -> None:
         rule = Known("0001-x", "*", datetime.date(2026, 1, 31))
         assert match(FINDING, (rule,), datetime.date(2026, 1, 31)) == "0001-x"

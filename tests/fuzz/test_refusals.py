@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -27,17 +27,18 @@ from fuzz.strategies.invalid import simplest_of
 from fuzz.torture import _differences
 from fuzz.vacuity import Floor, vacuous
 from oracle.case import Case
-from oracle.executors import Execution, ExternalExecutor, NativeExecutor, Pool, Selection, attempt
+from oracle.executors import Execution, ExternalExecutor, NativeExecutor, Pool, Selection, attempt, native_variants
+from oracle.isolation import Worker
 from oracle.judge import Reference, judge
 from oracle.verdict import ExecutorInfo, Verdict
 from reports.errors import error_rows
 from reports.html import render
 from reports.summary import outcome
-from tenferro_ref.errors import AxisOutOfBounds, TenferroError, UsageError
+from tenferro_ref.errors import AxisOutOfBounds, InvalidArgument, TenferroError, UsageError, ValidationError
 from tenferro_ref.ops import Transpose
 
 #: Programs of a campaign with the usual share of invalid ones by which every kind of error, and every fault, was due.
-KINDS_REACHED, FAULTS_REACHED = 320, 4480
+KINDS_REACHED, FAULTS_REACHED = 320, 4736
 ONLY = ("invalid=1",)
 
 
@@ -50,15 +51,15 @@ def invalid_of(plan: Plan, batches: int) -> list[Case]:
 
 @pytest.mark.parametrize("seed", [0, 1, 77])
 def test_every_kind_and_every_fault_is_reached(seed: int) -> None:
-    plan = Plan(seed)
+    plan, everything = Plan(seed), faults(late=True)
     dues = [
-        in_turn(seed, turn // len(faults()))[turn % len(faults())]
+        in_turn(seed, turn // len(everything))[turn % len(everything)]
         for batch in range(FAULTS_REACHED // plan.batch)
         for turn in invalid_places(seed, batch, plan.batch, DEFAULT.invalid).values()
     ]
     assert len(dues) == FAULTS_REACHED * DEFAULT.invalid
     assert {due.kind for due in dues[: int(KINDS_REACHED * DEFAULT.invalid)]} == {*kinds()}
-    assert {due.name for due in dues} == {fault.name for fault in faults()}
+    assert {due.name for due in dues} == {fault.name for fault in everything}
     made = [case.refusal.fault for case in invalid_of(plan, 4) if case.refusal]
     assert made == [due.name for due in dues[:4]]
 
@@ -87,7 +88,7 @@ def test_any_configuration_has_faults_that_raise_what_is_due(words: list[str]) -
     plan = Plan(2, generate=(*words, *ONLY))
     for case in plan.cases(0):
         assert judge(NativeExecutor(), Reference(case, NativeExecutor())).verdict is Verdict.PASS
-        assert len(case.program.instructions) <= 23
+        assert len(case.program.instructions) <= 25
 
 
 @pytest.mark.parametrize("rate", ["2", "-1", "x", "1/0", "1e-3", ""])
@@ -145,15 +146,40 @@ def test_a_fault_of_the_graph_has_no_op(pool: Pool) -> None:
     assert judge(command, Reference(case, NativeExecutor())).verdict is Verdict.PASS
 
 
+LATE = [fault for fault in faults(late=True) if fault.late]
+
+
+@pytest.mark.parametrize("fault", [fault.name for fault in LATE])
+def test_what_only_values_show_is_raised_or_refused(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """StableHLO cannot raise, so that nobody may be asked; a command must raise."""
+    case = simplest_of(fault)
+    assert case is not None
+    assert case.program.slot_types
+    reference = Reference(case, NativeExecutor())
+    for native in native_variants()[:3]:
+        assert judge(native, reference).verdict is Verdict.PASS
+
+    def start(worker: Worker) -> NoReturn:
+        raise AssertionError(f"{worker.name} was asked")
+
+    monkeypatch.setattr(Worker, "_ensure_started", start)
+    assert judge(Pool().make("interpreter"), reference).verdict is Verdict.UNSUPPORTED
+    assert judge(Seeded("quiet", accepts), reference).verdict is Verdict.PASS  # it accepts something else
+    silent = judge(Seeded("quiet", accepts, InvalidArgument, ""), reference)
+    assert (silent.verdict, silent.comparison.value_class) == (Verdict.MISMATCH, "no error")
+
+
 # --- findings ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Seeded:
-    """A native executor with a fault in how it handles a Transpose whose axis is out of bounds."""
+    """A native executor with a fault in how it handles an error: by default a Transpose whose axis is out of bounds."""
 
     name: str
-    handle: Callable[[AxisOutOfBounds], Execution]
+    handle: Callable[[Any], Execution]
+    error: type[ValidationError] = AxisOutOfBounds
+    op: str = "Transpose"
     model: str = "numpy"
 
     def open(self) -> None: ...
@@ -164,12 +190,12 @@ class Seeded:
     def run(self, case: Case) -> Execution:
         try:
             return NativeExecutor().run(case)
-        except AxisOutOfBounds as error:
-            if error.op == Transpose.__name__:
+        except self.error as error:
+            if self.op in (error.op, ""):
                 return self.handle(error)
             raise
 
-    def run_many(self, cases: list[Case]) -> list[Execution | TenferroError]:
+    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
         return [attempt(self, case) for case in cases]
 
     def bit_exact(self, case: Case) -> bool:
@@ -178,7 +204,7 @@ class Seeded:
     def close(self) -> None: ...
 
 
-def accepts(_: AxisOutOfBounds) -> Execution:
+def accepts(_: TenferroError) -> Execution:
     return Execution((np.zeros(3),))
 
 
@@ -214,6 +240,16 @@ def test_a_seeded_bug_is_one_finding_with_a_readable_reason(campaign: Campaign) 
     assert {t.executor: t.unexplained for t in campaign.totals} == dict.fromkeys(
         ("native", "native-unsegmented", "accepting", "misnaming"), 0
     )
+
+
+def test_a_fault_in_values_keeps_them_when_it_is_reduced() -> None:
+    quiet = Seeded("quiet", accepts, InvalidArgument, "Divide")
+    found = run_campaign(PLAN, selection(quiet), Pool()).findings
+    (finding,) = (f for f in found if f.signature.startswith("integer zero"))
+    assert finding.signature == "integer zero divisor: Divide | InvalidArgument | no error | only quiet"
+    assert "Divide(%" in finding.program_text
+    assert '"data": "00000000' in finding.program_text
+    assert finding.instructions <= 4
 
 
 def test_a_defect_of_our_rules_is_one_finding_for_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,3 +188,17 @@ def test_errors_are_told_apart_by_their_words(one: str, other: str, alike: bool)
         return Suspect(Wrong(), chain(Exp), answer, op, "F64", "only wrong")
 
     assert (suspect(one, "Exp").group == suspect(other, "Log").group) is alike
+
+
+class Silent(Wrong):
+    """Gives no output at all."""
+
+    def run(self, case: Case) -> Execution:
+        return Execution(())
+
+
+def test_outputs_that_are_missing_are_a_finding_and_no_end_of_the_campaign() -> None:
+    suspect = suspect_of(Silent(), chain(Negate, Exp))
+    finding, case = to_finding(suspect, Pool(), (), programs=1, also=())
+    assert len(case.program.instructions) <= 1
+    assert finding.values == ()

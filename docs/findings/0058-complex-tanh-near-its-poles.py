@@ -1,0 +1,60 @@
+"""tanh of a complex number near a pole is off by more than a thousand ULP
+
+Run: python reproduce.py   (needs the package tenferro-ref and the plugin: pip install xla-cpu-pjrt)
+Exit status 1 while the disagreement is there, 0 when it is gone.
+"""
+
+import sys
+
+import numpy as np
+
+from oracle.case import Case
+from oracle.executors import NativeExecutor, Pool
+from oracle.judge import Reference, judge
+from tenferro_ref.program import loads
+
+PROGRAM = r"""{
+  "tenferro_program": 1,
+  "kind": "graph",
+  "n_slots": 2,
+  "inputs": [
+    {"slot": 0, "dtype": "C32", "shape": []}
+  ],
+  "instructions": [
+    {"op": "Tanh", "attrs": {}, "inputs": [0], "outputs": [1]}
+  ],
+  "outputs": [1]
+}
+"""
+
+# column-major bytes of each input, in hexadecimal
+INPUTS = [
+    ('complex64', (), '8468083ae006c93f'),
+]
+
+# what is compiled; shown for the reader, the check below emits it again
+STABLEHLO = r"""
+module {
+  func.func @main(%arg0: tensor<complex<f32>>) -> tensor<complex<f32>> {
+    %0 = stablehlo.tanh %arg0 : tensor<complex<f32>>
+    return %0 : tensor<complex<f32>>
+  }
+}
+"""
+
+
+def main() -> int:
+    inputs = [np.frombuffer(bytes.fromhex(data), dtype).reshape(shape, order="F") for dtype, shape, data in INPUTS]
+    case = Case.of(loads(PROGRAM), inputs)
+    pool = Pool()
+    try:
+        executor = pool.make('pjrt:xla-cpu-pjrt@parity')
+        answer = judge(executor, Reference(case, NativeExecutor()))
+    finally:
+        pool.close()
+    print(answer.executor, answer.verdict.value, answer.reason)
+    return 1 if answer.verdict.is_disagreement else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
