@@ -1,0 +1,64 @@
+"""pow(exp(x), y) is rewritten to exp(x * y)
+
+Run: python reproduce.py   (needs the package tenferro-ref and the plugin: pip install xla-cpu-pjrt)
+Exit status 1 while the disagreement is there, 0 when it is gone.
+"""
+
+import sys
+
+import numpy as np
+
+from oracle.case import Case
+from oracle.executors import NativeExecutor, Pool
+from oracle.judge import Reference, judge
+from tenferro_ref.program import loads
+
+PROGRAM = r"""{
+  "tenferro_program": 1,
+  "kind": "graph",
+  "n_slots": 4,
+  "inputs": [
+    {"slot": 0, "dtype": "F64", "shape": []},
+    {"slot": 1, "dtype": "F64", "shape": []}
+  ],
+  "instructions": [
+    {"op": "Exp", "attrs": {}, "inputs": [0], "outputs": [2]},
+    {"op": "Pow", "attrs": {}, "inputs": [2, 1], "outputs": [3]}
+  ],
+  "outputs": [3]
+}
+"""
+
+# column-major bytes of each input, in hexadecimal
+INPUTS = [
+    ('float64', (), '000000000000f07f'),
+    ('float64', (), '0000000000000000'),
+]
+
+# what is compiled; shown for the reader, the check below emits it again
+STABLEHLO = r"""
+module {
+  func.func @main(%arg0: tensor<f64>, %arg1: tensor<f64>) -> tensor<f64> {
+    %0 = stablehlo.exponential %arg0 : tensor<f64>
+    %1 = stablehlo.power %0, %arg1 : tensor<f64>
+    return %1 : tensor<f64>
+  }
+}
+"""
+
+
+def main() -> int:
+    inputs = [np.frombuffer(bytes.fromhex(data), dtype).reshape(shape, order="F") for dtype, shape, data in INPUTS]
+    case = Case.of(loads(PROGRAM), inputs)
+    pool = Pool()
+    try:
+        executor = pool.make('pjrt:xla-cpu-pjrt@parity')
+        answer = judge(executor, Reference(case, NativeExecutor()))
+    finally:
+        pool.close()
+    print(answer.executor, answer.verdict.value, answer.reason)
+    return 1 if answer.verdict.is_disagreement else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
