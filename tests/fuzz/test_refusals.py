@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +39,7 @@ from reports.html import render
 from reports.summary import outcome
 from tenferro_ref.errors import AxisOutOfBounds, InvalidArgument, TenferroError, UsageError, ValidationError
 from tenferro_ref.ops import Transpose
+from tests.e2e.command import ROOT
 
 #: Programs of a campaign with the usual share of invalid ones by which every kind of error, and every fault, was due.
 KINDS_REACHED, FAULTS_REACHED = 320, 4736
@@ -390,3 +394,17 @@ def test_a_bundle_says_what_is_due_and_is_confirmed(tmp_path: Path) -> None:
 @pytest.fixture
 def pool() -> Pool:
     return Pool()
+
+
+def test_every_process_makes_the_same_ones() -> None:
+    """Sets of dtypes and ops are in another order in each process, which must not show."""
+    made = "from fuzz.store import Plan; from fuzz.store.store import digest\n"
+    made += "plan = Plan(7, programs=10**6, generate=('invalid=1',))\nprint([digest(plan.cases(b)) for b in range(10)])"
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", made], cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True,
+            text=True, check=True,
+        ).stdout
+        for seed in "0123"
+    }  # fmt: skip
+    assert len(seen) == 1
