@@ -257,6 +257,8 @@ def multiply(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         return result
     low, high = _unrounded_product(f, x, y, exact_low, exact_high)
     scaled = shared(x, y) or shared(y, x)
+    # (x c) (y d) as (x y) (c d) has a constant to gather again
+    scaled |= all(v.unrounded is not None and v.unrounded.regroups for v in (x, y))
     chain = _regrouped_product(f, x, y) if c.model.rewrite else None
     if chain is None:
         return result.remembering(Unrounded("product", low, high, scaled, None, _roundings(x, y)))

@@ -27,6 +27,17 @@ def test_contractions_and_rewrites_stay_inside():
         assert not found, f"seed {seed}: {first}"
 
 
+def test_a_constant_that_was_gathered_is_gathered_again():
+    """(2 z)(2 z) may become (z z) 4, and its product with a quotient by a constant (z z z z)(4 / c)."""
+    b = GraphBuilder()
+    z = b.input("F64", (4096,))
+    y = 2.0 * z
+    square = y * y
+    program = b.build((square / 0.001) * square)
+    found, first = escapes(program, [np.random.default_rng(1).uniform(1, 2, 4096)], XLA, XLA, 16, 0)
+    assert not found, first
+
+
 @pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
 def test_complex_programs_stay_inside(model):
     for seed in range(50):
