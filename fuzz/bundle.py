@@ -129,7 +129,8 @@ def write_bundle(
     write_atomically(folder / "environment.json", json.dumps(encode(facts), indent=1, allow_nan=False))
     write_atomically(folder / "reproduce.py", finding.reproducer)
     # last: a folder with a README is complete
-    write_atomically(folder / "README.md", "\n".join(_readme(finding, facts, case, steps)) + "\n")
+    by_bits = executor != NativeExecutor() and case.refusal is None and executor.bit_exact(case)
+    write_atomically(folder / "README.md", "\n".join(_readme(finding, facts, case, steps, by_bits)) + "\n")
 
 
 def read_bundle(folder: Path) -> tuple[Facts, Case]:
@@ -215,7 +216,10 @@ class FreshEnvironments:
         key = (extra, *facts.requirements)
         if key not in self._made:
             folder = Path(self._place.name) / str(len(self._made))
-            venv.create(folder, with_pip=True)
+            try:
+                venv.create(folder, with_pip=True)
+            except (OSError, subprocess.CalledProcessError) as error:  # some systems ship Python without ensurepip
+                raise MissingDependency(name="a virtual environment with pip", remedy=str(error)) from None
             python = str(folder / "bin" / "python")
             package = f"{self._package}{extra and f'[{extra}]'}"
             if extra:
@@ -309,7 +313,7 @@ def _enclosures(case: Case, model: str) -> dict[int, Enclosure]:
 # --- the README -------------------------------------------------------------------------------------------------------
 
 
-def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]) -> Iterator[str]:
+def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure], by_bits: bool) -> Iterator[str]:
     yield f"# {finding.title}"
     yield ""
     yield f"`{facts.executor}` ends this program with **{finding.verdict}**: {_line(finding.reason)}"
@@ -327,7 +331,7 @@ def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosu
     yield ""
     yield "## Why the expected value is right"
     yield ""
-    yield from _why(finding, facts, case, steps)
+    yield from _why(finding, facts, case, steps, by_bits)
     if finding.values:
         yield ""
         yield "## Expected and observed"
@@ -346,7 +350,7 @@ def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosu
     yield f"Needs {needs}. Versions and the machine on which it was found are in `environment.json`."
 
 
-def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]) -> Iterable[str]:
+def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure], by_bits: bool) -> Iterable[str]:
     if case.refusal is not None:
         yield (
             f"The program is invalid: it was made to break one rule ({case.refusal.fault}), and is sound otherwise. So it must "
@@ -365,6 +369,12 @@ def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]
     if not isinstance(native, Execution):
         yield f"The native executor refuses the program with a typed error ({_line(str(native))}); so must everybody else."
         return
+    if by_bits:
+        yield (
+            "The two executors differ only in how they schedule the same instructions, so they must agree bit for bit; "
+            "no tolerance is involved."
+        )
+        return
     if decomposing(case.program):
         yield (
             "The factors of a decomposition are not unique, so nothing that is computed from them is known by itself. The executor was "
@@ -374,10 +384,7 @@ def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]
         )
         return
     if not steps:
-        yield (
-            "The two executors differ only in how they schedule the same instructions, so they must agree bit for bit; "
-            "no tolerance is involved."
-        )
+        yield "What is quoted above is outside the set of all values that a correct implementation may have (docs/enclosures.md)."
         return
     yield (
         f"No tolerance is involved. The table follows the program one instruction at a time under the arithmetic model "

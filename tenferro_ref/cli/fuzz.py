@@ -235,7 +235,7 @@ def _confirm_afresh(store: Store, streams: list[Stream], bundles: Path) -> str:
             update(number, len(rows), "running new findings in a fresh virtual environment")
             try:
                 store.confirm(row.found.finding.signature, bundle.confirm(bundles / row.id, environments))
-            except MissingDependency as error:
+            except (FormatError, MissingDependency) as error:  # a bundle may have been moved away
                 return str(error)
     return ""
 

@@ -45,3 +45,9 @@ def test_where_no_packages_are_to_be_had_the_run_says_so(fake_library: Path, tmp
     assert run.status == 1, run
     assert "new findings were not run in a fresh virtual environment: " in run.out
     assert listed(store) == {(True, False)}
+    # nor where the bundles have been moved away, and the run still ends with its list
+    Path(f"{store}.findings").rename(tmp_path / "elsewhere")
+    run = tenferro_ref("fuzz", "resume", store, env=dict(NO_PACKAGES))
+    assert run.status == 1, run
+    assert "new findings were not run in a fresh virtual environment: " in run.out
+    assert "NEW" in run.out

@@ -7,22 +7,25 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
 
-from fuzz.bundle import VERSION, Facts, as_wheel, confirm, read_bundle, replay, write_bundle
+from fuzz.bundle import VERSION, Facts, FreshEnvironments, as_wheel, confirm, read_bundle, replay, write_bundle
 from fuzz.campaign import environment
 from fuzz.records import to_json
 from fuzz.store.recorded import short_id
 from fuzz.triage import Suspect, to_finding
 from oracle.case import Case
-from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool
+from oracle.executors import Execution, Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.judge import Reference, judge
 from oracle.verdict import Verdict
-from tenferro_ref.errors import FormatError
+from tenferro_ref.errors import FormatError, MissingDependency
+from tenferro_ref.extensions import linalg
 from tenferro_ref.ops import Exp, Log
 from tenferro_ref.program import GraphBuilder, dumps
 from tenferro_ref.tensor import load_npz
@@ -219,3 +222,36 @@ def test_what_is_installed_can_be_installed_elsewhere(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         kept = {name for name in files if not name.endswith((".pyc", "INSTALLER", ".json"))}
         assert set(archive.namelist()) == {*kept, "shape-1.0.dist-info/RECORD"}
+
+
+def test_a_machine_without_pip_for_environments_is_told_so(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> NoReturn:
+        raise subprocess.CalledProcessError(1, ["python", "-m", "ensurepip"])
+
+    monkeypatch.setattr("venv.create", fails)
+    with FreshEnvironments() as environments, pytest.raises(MissingDependency, match="ensurepip"):
+        confirm(bundle, environments)
+
+
+@dataclass(frozen=True)
+class _Off(NativeExecutor):
+    """Doubles what it computes; of a variant that must keep bits if `exact`."""
+
+    name: str = "off"
+    exact: bool = True
+
+    def run(self, case: Case) -> Execution:
+        execution = NativeExecutor.run(self, case)
+        return replace(execution, outputs=tuple(2 * a for a in execution.outputs))
+
+    def bit_exact(self, case: Case) -> bool:
+        return self.exact
+
+
+@pytest.mark.parametrize(("exact", "words"), [(True, "agree bit for bit"), (False, "backward-error bound")])
+def test_the_readme_says_how_decompositions_were_judged(tmp_path: Path, pool: Pool, exact: bool, words: str) -> None:
+    b = GraphBuilder()
+    case = Case.of(b.build(linalg.cholesky(b.input("F64", (2, 2)))), [np.array([[4.0, 2.0], [2.0, 5.0]])])
+    text = (bundle_of(tmp_path, _Off(exact=exact), case, pool) / "README.md").read_text()
+    assert words in text
+    assert ("agree bit for bit" in text) is exact
