@@ -6,13 +6,15 @@ What an enclosure is, and what a verdict follows from, does not live here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import accumulate, groupby, islice
 from typing import Any
 
 import numpy as np
 
-from oracle.enclosure import Enclosure
+from oracle.enclosure import Enclosure, joined
 from oracle.ulp import ordinals, spacing_at, steps, ulp_distance
 from oracle.verdict import Comparison
 from tenferro_ref.dtype import DType
@@ -20,6 +22,59 @@ from tenferro_ref.tensor import Array
 
 #: Points of the accuracy plot that one comparison contributes.
 SAMPLE = 8
+#: Elements that are compared at once: more are no faster, and need memory.
+_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """What an executor gave for a program, and what it is held against.
+
+    Attributes
+    ----------
+    reference
+        One enclosure an output, under the executor's arithmetic model.
+    strict
+        The same under IEEE arithmetic, or None: what is outside these and inside `reference` counts as forgiven.
+    observed
+        The outputs of each input set. Of several (`stacked`), the sets are the last axis of the enclosures.
+    native
+        The native answers, from which ULP distances are counted.
+    """
+
+    reference: Sequence[Enclosure]
+    strict: Sequence[Enclosure] | None
+    observed: Sequence[Sequence[Array]]
+    native: Sequence[Sequence[Array]]
+    stacked: bool = False
+
+    def fits(self) -> bool:
+        """Whether the outputs are as many, and of the dtypes and shapes, as they should be."""
+        types = [(e.dtype.numpy, e.shape[:-1] if self.stacked else e.shape) for e in self.reference]
+        return all([(o.dtype, o.shape) for o in outputs] == types for outputs in self.observed)
+
+    def pieces(self, first: int) -> Iterator[_Piece]:
+        """The outputs that have elements; the input sets are counted from `first`."""
+        for i, e in enumerate(self.reference):
+            o, n, sets = self.observed[0][i], self.native[0][i], np.full(e.lo.size, first)
+            if self.stacked:
+                sets = np.tile(np.arange(first, first + len(self.observed)), e.lo.size // len(self.observed))
+                o, n = (np.stack([outputs[i] for outputs in many], -1) for many in (self.observed, self.native))
+            elif n.shape != o.shape or n.dtype != o.dtype:  # nothing is at a known distance from that
+                n = np.full(o.shape, np.nan if o.dtype.kind in "fc" else 0).astype(o.dtype)
+            if o.size:
+                yield _Piece(e, None if self.strict is None else self.strict[i], o, n, sets)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Piece:
+    """An output, and of which input set each element is."""
+
+    enclosure: Enclosure
+    strict: Enclosure | None
+    observed: Array
+    native: Array
+    sets: Array
 
 
 def compare(
@@ -27,23 +82,10 @@ def compare(
     strict: Sequence[Enclosure] | None,
     observed: Sequence[Array],
     native: Sequence[Array],
-    *,
-    brief: bool = False,
 ) -> Comparison:
-    """Hold the outputs of an executor against enclosures.
+    """Hold the outputs of one input set against enclosures (see `Asked`).
 
-    Parameters
-    ----------
-    reference
-        One enclosure an output, under the executor's arithmetic model.
-    strict
-        The same under IEEE arithmetic: what is outside these and inside `reference` counts as forgiven.
-    observed
-        The executor's outputs; a wrong number, dtype or shape of them is a mismatch of all elements.
-    native
-        The native answer, from which ULP distances are counted.
-    brief
-        Where something is outside, say how much and nothing else.
+    A wrong number, dtype or shape of outputs is a mismatch of all elements.
     """
     elements = sum(e.lo.size for e in reference)
     if len(observed) != len(reference):
@@ -53,80 +95,84 @@ def compare(
             return _misfit(elements, i, e.dtype.name, str(o.dtype), "dtype")
         if o.shape != e.shape:
             return _misfit(elements, i, str(list(e.shape)), str(list(o.shape)), "shape")
-    insides = [e.contains(o) for e, o in zip(reference, observed, strict=True)]
-    outside = elements - sum(int(np.count_nonzero(inside)) for inside in insides)
-    if outside and brief:
-        return Comparison(elements, outside=outside)
-    decided, forgiven = sum(int(np.count_nonzero(e.decided)) for e in reference), 0
-    first: tuple[int, tuple[int, ...]] | None = None
-    worst: float | None = None
-    points: list[_Points] = []
-    for i, (e, o, n, inside) in enumerate(zip(reference, observed, native, insides, strict=True)):
-        if outside and first is None and not inside.all():
-            first = i, tuple(int(k) for k in np.argwhere(~inside)[0])
-        if strict is not None:
-            forgiven += int(np.count_nonzero(inside & ~strict[i].contains(o)))
-        if (e.dtype.is_float or e.dtype.is_complex) and o.size and n.shape == o.shape and n.dtype == o.dtype:
-            same = o.tobytes() == n.tobytes()
-            distance = np.where(np.isfinite(o), 0.0, np.nan) if same else ulp_distance(o, n)
-            known = ~np.isnan(distance)
-            if known.any():
-                worst = max(worst or 0.0, float(distance[known].max()))
-                points.append(_Points(e, o.dtype, np.flatnonzero(known & _bounded(e)), distance))
-    widths = _sample(points)
-    if first is None:
-        return Comparison(elements, decided, 0, forgiven, worst, widths=widths)
-    i, index = first
-    words = _words(reference[i], observed[i], index)
-    return Comparison(elements, decided, outside, forgiven, worst, i, index, *words, widths)
+    (found,) = _counted([Asked(reference, strict, [observed], [native])])
+    if not found.outside:
+        return found
+    i, inside = next((i, m) for i, e in enumerate(reference) if not (m := e.contains(observed[i])).all())
+    index = tuple(int(k) for k in np.argwhere(~inside)[0])
+    seen, expected, value_class = _words(reference[i], observed[i], index)
+    return replace(found, worst_output=i, worst_index=index, observed=seen, expected=expected, value_class=value_class)
 
 
-def compare_stacked(
-    reference: Sequence[Enclosure],
-    strict: Sequence[Enclosure] | None,
-    observed: Sequence[Sequence[Array]],
-    native: Sequence[Sequence[Array]],
-) -> list[Comparison | None]:
-    """What `compare` says of each input set, all at once; None where it has to be asked: something is outside.
+def compare_many(asked: Sequence[Asked]) -> list[list[Comparison | None]]:
+    """What `compare` says of each input set of each program; None where it has to be asked: something is wrong.
 
-    Parameters
-    ----------
-    reference, strict
-        One enclosure an output, with the sets along its last axis.
-    observed, native
-        For each set, one array an output. Points of the accuracy plot are those of the first set.
+    Points of the accuracy plot are those of a program's first set.
     """
-    n = len(observed)
-    fits = [
-        len(outputs) == len(reference)
-        and all(o.dtype == e.dtype.numpy and o.shape == e.shape[:-1] for e, o in zip(reference, outputs, strict=True))
-        for outputs in observed
+    told: dict[Asked, list[Comparison | None]] = {}
+    fitting = [a for a in asked if a.fits()]
+    ends = accumulate(len(a.observed) * sum(o.size for o in a.observed[0]) for a in fitting)
+    for _, part in groupby(zip(fitting, ends, strict=True), lambda entry: entry[1] // _AT_ONCE):
+        chosen = [a for a, _ in part]
+        found = iter(_counted(chosen))
+        told |= {a: [None if c.outside else c for c in islice(found, len(a.observed))] for a in chosen}
+    return [told.get(a) or [None] * len(a.observed) for a in asked]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Line:
+    """All elements of one dtype.
+
+    Attributes
+    ----------
+    sets
+        Of which input set each element is.
+    distance
+        ULPs from the native answer.
+    shown
+        Places of the elements that the accuracy plot can show: bounded, at a known distance, and of a program's first set.
+    """
+
+    enclosure: Enclosure
+    dtype: np.dtype[Any]
+    sets: Array
+    distance: Array
+    shown: Array
+
+
+def _counted(asked: Sequence[Asked]) -> list[Comparison]:
+    """The counts for each input set of programs whose outputs fit."""
+    *firsts, n = accumulate((len(a.observed) for a in asked), initial=0)
+    pieces: dict[DType, list[_Piece]] = {dtype: [] for dtype in DType}  # in one order, whoever is asked at once
+    for a, first in zip(asked, firsts, strict=True):
+        for piece in a.pieces(first):
+            pieces[piece.enclosure.dtype].append(piece)
+    counts, worst = np.zeros((4, n), np.int64), np.full(n, np.nan)
+    lines: list[_Line] = []
+    for dtype, same in pieces.items():
+        if not same:
+            continue
+        e = joined([p.enclosure for p in same])
+        o = np.concatenate([p.observed.ravel() for p in same])
+        sets = np.concatenate([p.sets for p in same])
+        inside = e.contains(o)
+        finer = [p.strict for p in same if p.strict is not None]
+        forgiven = inside & ~joined(finer).contains(o) if finer else np.zeros(o.shape, bool)
+        counts += [np.bincount(sets[mask], minlength=n) for mask in (slice(None), e.decided, ~inside, forgiven)]
+        if dtype.is_float or dtype.is_complex:
+            if all(p.observed is p.native for p in same):
+                distance = np.where(np.isfinite(o), 0.0, np.nan)
+            else:
+                distance = ulp_distance(o, np.concatenate([p.native.ravel() for p in same]))
+            np.fmax.at(worst, sets, distance)
+            shown = np.flatnonzero(~np.isnan(distance) & _bounded(e) & np.isin(sets, firsts))
+            lines.append(_Line(e, o.dtype, sets, distance, shown))
+    return [
+        Comparison(elements, decided, outside, forgiven, None if np.isnan(ulp) else ulp, widths=points)
+        for (elements, decided, outside, forgiven), ulp, points in zip(
+            counts.T.tolist(), worst.tolist(), _sample(lines, n), strict=True
+        )
     ]
-    if not all(fits):
-        return [None] * n
-    inside, decided, forgiven, elements = np.ones(n, bool), np.zeros(n, int), np.zeros(n, int), 0
-    worst = np.full(n, np.nan)
-    for i, e in enumerate(reference):
-        axes = tuple(range(len(e.shape) - 1))
-        elements += e.lo[..., 0].size
-        o = np.stack([outputs[i] for outputs in observed], -1)
-        within = e.contains(o)
-        inside &= within.all(axes)
-        if strict is not None:
-            forgiven += np.count_nonzero(within & ~strict[i].contains(o), axes)
-        decided += np.count_nonzero(e.decided, axes)
-        if o.size and (e.dtype.is_float or e.dtype.is_complex):
-            distance = ulp_distance(o, np.stack([outputs[i] for outputs in native], -1))
-            worst = np.fmax(worst, np.fmax.reduce(distance.reshape(-1, n)))
-    first = [e.map(lambda a: a[..., 0]) for e in reference] if inside[0] else []
-    widths = compare(first, None, observed[0], native[0]).widths if first else ()
-
-    def told(k: int) -> Comparison | None:
-        ulp = None if np.isnan(worst[k]) else float(worst[k])
-        counts = elements, int(decided[k]), 0, int(forgiven[k]), ulp
-        return Comparison(*counts, widths=() if k else widths) if inside[k] else None
-
-    return list(map(told, range(n)))
 
 
 def _misfit(elements: int, output: int | None, expected: str, observed: str, what: str) -> Comparison:
@@ -139,16 +185,6 @@ def _misfit(elements: int, output: int | None, expected: str, observed: str, wha
         expected=expected,
         value_class=f"{what} {expected}, got {observed}",
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Points:
-    """Elements of an output whose width and distance from native can be shown: their places in memory order."""
-
-    enclosure: Enclosure
-    dtype: np.dtype[Any]
-    places: Array
-    distance: Array
 
 
 def _bounded(e: Enclosure) -> Array:
@@ -170,20 +206,29 @@ def _width(e: Enclosure, dtype: np.dtype[Any], places: Array) -> Array:
     return steps(*(ordinals(b.astype(dtype)) for b in sides[0]))
 
 
-def _sample(points: Sequence[_Points]) -> tuple[tuple[float, float], ...]:
-    """Evenly spaced elements: log2 of the width (a single value has half an ULP) and the distance from native."""
-    ends = np.cumsum([p.places.size for p in points])
-    if not points or not ends[-1]:
-        return ()
-    chosen = np.unique(np.linspace(0, ends[-1] - 1, SAMPLE).astype(int))
-    sample: list[tuple[float, float]] = []
-    for p, end in zip(points, ends, strict=True):
-        places = p.places[chosen[(end - p.places.size <= chosen) & (chosen < end)] - (end - p.places.size)]
-        width = _width(p.enclosure, p.dtype, places)
-        logs, distance = np.log2(np.maximum(width, 0.5)), p.distance.ravel()[places]
-        kept = np.isfinite(width)
-        sample += zip(np.round(logs[kept], 3).tolist(), distance[kept].tolist(), strict=True)
-    return tuple(sample)
+def _sample(lines: Sequence[_Line], n: int) -> list[tuple[tuple[float, float], ...]]:
+    """For each input set, evenly spaced elements: log2 of the width (a single value has half an ULP), distance from native."""
+    sets = np.concatenate([line.sets[line.shown] for line in lines]) if lines else np.zeros(0, np.int64)
+    order = np.argsort(sets, kind="stable")
+    counts = np.bincount(sets, minlength=n)
+    places = [begin + _spread(count) for begin, count in zip(np.cumsum(counts) - counts, counts.tolist(), strict=True)]
+    chosen = order[np.concatenate(places)]
+    logs, distance = np.empty((2, chosen.size))
+    end = 0
+    for line in lines:
+        here = (end <= chosen) & (chosen < end + line.shown.size)
+        at = line.shown[chosen[here] - end]
+        logs[here] = np.round(np.log2(np.maximum(_width(line.enclosure, line.dtype, at), 0.5)), 3)
+        distance[here] = line.distance[at]
+        end += line.shown.size
+    points = zip(np.isfinite(logs).tolist(), zip(logs.tolist(), distance.tolist(), strict=True), strict=True)
+    return [tuple(point for kept, point in islice(points, p.size) if kept) for p in places]
+
+
+@lru_cache(4096)
+def _spread(count: int) -> Array:
+    """Up to `SAMPLE` of so many, evenly spaced."""
+    return np.unique(np.linspace(0, count - 1, SAMPLE).astype(np.int64)) if count else np.zeros(0, np.int64)
 
 
 # --- words ----------------------------------------------------------------------------------------------------------

@@ -10,14 +10,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from oracle.case import Case, Refusal, by_program, error_words, live
-from oracle.compare import compare, compare_bits, compare_stacked
+from oracle.compare import Asked, compare, compare_bits, compare_many
 from oracle.enclosure import MODELS, Enclosure, enclose, enclose_stacked, sets_at_once
 from oracle.executors import Execution, Executor, ExternalExecutor, ForeignRefusal, NativeExecutor, attempt, defects_in
 from oracle.staged import decomposing, judge_stages, refuses, refuses_dead
@@ -107,7 +107,7 @@ class Reference:
             return known
         native = self.execution.outputs if isinstance(self.execution, Execution) else ()
         strict = self.enclosures(STRICT_MODEL)
-        comparison = compare(strict, None, outputs, native, brief=model != STRICT_MODEL)
+        comparison = compare(strict, None, outputs, native)
         if not comparison.outside:
             self.note(STRICT_MODEL, outputs, comparison)
         elif model != STRICT_MODEL:
@@ -121,6 +121,10 @@ class Stack:
 
     references: Sequence[Reference]
     _enclosures: dict[str, list[Enclosure] | None] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def _places(self) -> Mapping[Reference, int]:
+        return {reference: place for place, reference in enumerate(self.references)}
 
     def enclosures(self, model: str) -> list[Enclosure] | None:
         """One enclosure an output for all sets; None where each has to be enclosed for itself.
@@ -142,38 +146,15 @@ class Stack:
 
     def enclosures_of(self, reference: Reference, model: str) -> list[Enclosure] | None:
         """Those of one set."""
-        together, place = self.enclosures(model), self.references.index(reference)
+        together, place = self.enclosures(model), self._places[reference]
         return None if together is None else [e.map(lambda a: a[..., place]) for e in together]
 
-    def settle(self, results: Mapping[Reference, tuple[Array, ...]], model: str) -> None:
-        """Compare the outputs of many sets at once, and note what is inside the strictest model, or else inside `model`."""
-        strict = self.enclosures(STRICT_MODEL)
-        if strict is None:
-            return
-        own = [] if model == STRICT_MODEL else [(model, strict)]
-        for held, finer in [(STRICT_MODEL, None), *own]:
-            asked = [
-                (i, r, results[r], r.execution.outputs)
-                for i, r in enumerate(self.references)
-                if r in results and isinstance(r.execution, Execution) and not r.known(held, results[r])
-            ]
-            enclosures = self.enclosures(held) if asked else None
-            if enclosures is None:
-                return
-            places = [i for i, *_ in asked]
-            observed, native = [outputs for *_, outputs, _ in asked], [outputs for *_, outputs in asked]
-            with np.errstate(all="ignore"):
-                comparisons = compare_stacked(
-                    _chosen(enclosures, places), finer and _chosen(finer, places), observed, native
-                )
-            for (_, reference, outputs, _), comparison in zip(asked, comparisons, strict=True):
-                if comparison is not None:
-                    reference.note(held, outputs, comparison)
-
-
-def _chosen(enclosures: Sequence[Enclosure], places: list[int]) -> list[Enclosure]:
-    """Some of the sets."""
-    return [e if len(places) == e.shape[-1] else e.map(lambda a: a[..., places]) for e in enclosures]
+    def of(self, references: Collection[Reference], enclosures: list[Enclosure]) -> list[Enclosure]:
+        """Those of some of the sets, still together."""
+        if len(references) == len(self.references):
+            return enclosures
+        places = [self._places[reference] for reference in references]
+        return [e.map(lambda a: a[..., places]) for e in enclosures]
 
 
 def prepare(references: Sequence[Reference]) -> None:
@@ -181,30 +162,69 @@ def prepare(references: Sequence[Reference]) -> None:
 
     The input sets of a program are compiled once, and enclosed and compared together.
     """
+    sound: dict[Reference, Execution] = {}
     for group in by_program([reference.case for reference in references]):
         chosen = [references[i] for i in group]
         for reference, result in zip(chosen, chosen[0].native.run_many([r.case for r in chosen]), strict=True):
             reference.__dict__["execution"] = result
-        sound = {r: r.execution.outputs for r in chosen if isinstance(r.execution, Execution)}
-        if sound:
+        enclosable = {r: r.execution for r in chosen if isinstance(r.execution, Execution)}
+        if enclosable:
             with contextlib.suppress(UnsupportedOp, Internal):  # said again when somebody is judged
-                _enclose(sound)
+                _enclose(list(enclosable))
+                sound |= enclosable
+    if sound:
+        _settle({r: execution.outputs for r, execution in sound.items()}, references[0].native.model)
 
 
-def _enclose(results: Mapping[Reference, tuple[Array, ...]]) -> None:
-    """Enclose input sets of a program, and compare the native results."""
-    references = list(results)
+def _enclose(references: Sequence[Reference]) -> None:
+    """Enclose input sets of a program."""
     first = references[0].case
     size = sets_at_once(live(first.program), first.shapes) if len(references) > 1 else 1
     for start in range(0, len(references), size):
         part = references[start : start + size]
-        if len(part) == 1:
+        if len(part) > 1:
+            stack = Stack(part)
+            for reference in part:
+                reference.stack = stack
+            stack.enclosures(STRICT_MODEL)
+        else:
             part[0].enclosures(STRICT_MODEL)
-            continue
-        stack = Stack(part)
-        for reference in part:
-            reference.stack = stack
-        stack.settle(results, part[0].native.model)
+
+
+def _settle(results: Mapping[Reference, tuple[Array, ...]], model: str) -> None:
+    """Compare the results of many programs at once, and note what is inside the strictest model, or else inside `model`.
+
+    What is left open, something outside or a defect of an enclosure, is told when each is judged.
+    """
+    for held in dict.fromkeys((STRICT_MODEL, model)):
+        programs: dict[Stack | Reference, list[Reference]] = {}
+        for reference, outputs in results.items():
+            if isinstance(reference.execution, Execution) and not reference.known(held, outputs):
+                programs.setdefault(reference.stack or reference, []).append(reference)
+        asked: dict[Asked, list[Reference]] = {}
+        for program, references in programs.items():
+            with contextlib.suppress(UnsupportedOp, Internal):
+                if question := _question(program, {r: results[r] for r in references}, held):
+                    asked[question] = references
+        with np.errstate(all="ignore"):
+            told = compare_many(list(asked))
+        for references, comparisons in zip(asked.values(), told, strict=True):
+            for reference, comparison in zip(references, comparisons, strict=True):
+                if comparison is not None:
+                    reference.note(held, results[reference], comparison)
+
+
+def _question(program: Stack | Reference, results: Mapping[Reference, tuple[Array, ...]], held: str) -> Asked | None:
+    """What to ask of a program, or of some of its input sets; None if each set has to be enclosed for itself."""
+    reference = program.enclosures(held)
+    strict = None if held == STRICT_MODEL else program.enclosures(STRICT_MODEL)
+    if reference is None or (strict is None and held != STRICT_MODEL):
+        return None
+    native = [r.execution.outputs for r in results if isinstance(r.execution, Execution)]
+    if isinstance(program, Reference):
+        return Asked(reference, strict, list(results.values()), native)
+    reference, strict = (found and program.of(results, found) for found in (reference, strict))
+    return Asked(reference or [], strict, list(results.values()), native, stacked=True)
 
 
 def judge(executor: Executor, reference: Reference) -> Answer:
@@ -223,7 +243,14 @@ def judge_many(executor: Executor, references: Sequence[Reference]) -> list[Answ
         return [judge(executor, reference) for reference in references]
     results = executor.run_many([reference.case for reference in references])
     start = time.perf_counter()
-    _settle(executor, references, results)
+    _settle(
+        {
+            reference: result.outputs
+            for reference, result in zip(references, results, strict=True)
+            if isinstance(result, Execution) and not executor.bit_exact(reference.case)
+        },
+        executor.model,
+    )
     share = (time.perf_counter() - start) / max(1, len(references))
     answers = []
     for reference, result in zip(references, results, strict=True):
@@ -236,17 +263,6 @@ def judge_many(executor: Executor, references: Sequence[Reference]) -> list[Answ
                 answer = alone
         answers.append(answer)
     return answers
-
-
-def _settle(executor: Executor, references: Sequence[Reference], results: Sequence[Execution | TenferroError]) -> None:
-    """Compare the input sets of each program at once, where enclosures are what the executor is held to."""
-    stacks: dict[Stack, dict[Reference, tuple[Array, ...]]] = {}
-    for reference, result in zip(references, results, strict=True):
-        if reference.stack and isinstance(result, Execution) and not executor.bit_exact(reference.case):
-            stacks.setdefault(reference.stack, {})[reference] = result.outputs
-    for stack, outputs in stacks.items():
-        with contextlib.suppress(Internal):  # said again of each set alone
-            stack.settle(outputs, executor.model)
 
 
 def judge_result(executor: Executor, reference: Reference, result: Execution | TenferroError) -> Answer:

@@ -23,7 +23,7 @@ from fuzz.mutants.promises import same, samples
 from fuzz.mutants.witnesses import wrong_value
 from fuzz.redraw import input_sets_of
 from oracle.case import Case, live
-from oracle.compare import compare, compare_stacked
+from oracle.compare import Asked, compare, compare_many
 from oracle.enclosure import IEEE, NUMPY, XLA, Enclosure, enclose, enclose_stacked, sets_at_once
 from oracle.enclosure.model import Model
 from oracle.executors import Execution, NativeExecutor, attempt
@@ -298,7 +298,7 @@ def _comparing(sets: Sequence[Single]) -> str:
     for shift in range(SETS):
         observed = [s.given[(i + shift) % SETS] for i, s in enumerate(sets)]
         for reference, finer in ((strict, None), (own, strict)):
-            told = compare_stacked(reference, finer, observed, native)
+            (told,) = compare_many([Asked(reference, finer, observed, native, stacked=True)])
             for i, (got, outputs) in enumerate(zip(told, observed, strict=True)):
                 fine = None if finer is None else _taken(finer, i)
                 expected = by_element(_taken(reference, i), fine, outputs, native[i])
@@ -316,7 +316,8 @@ def _misfitting(sets: Sequence[Single], own: Sequence[Enclosure]) -> Iterator[li
     """What is said where the results of one set are of another form."""
     native = [s.outputs for s in sets]
     for outputs in _misfits(native[1]):
-        yield [c is not None for c in compare_stacked(own, None, [native[0], outputs, *native[2:]], native)]
+        asked = Asked(own, None, [native[0], outputs, *native[2:]], native, stacked=True)
+        yield [c is not None for (told,) in [compare_many([asked])] for c in told]
 
 
 # --- judging ----------------------------------------------------------------------------------------------------------
@@ -383,15 +384,15 @@ class _Memory:
     ----------
     enclosures
         By model; empty if the program has none.
-    together
-        Models under which the case is enclosed with others.
+    at_once
+        Models under which the case is compared with others.
     known
         Outputs that were found inside, under which model, and the facts.
     """
 
     native: tuple[Array, ...]
     enclosures: dict[str, list[Enclosure]]
-    together: frozenset[str]
+    at_once: frozenset[str]
     known: list[tuple[str, tuple[Array, ...], tuple[object, ...]]] = field(default_factory=list)
 
     def ask(self, model: str, outputs: tuple[Array, ...], *, alone: bool = False) -> tuple[tuple[object, ...], int]:
@@ -400,11 +401,11 @@ class _Memory:
         if found:
             return found, 0
         strict = self.enclosures[IEEE.name]
-        together = frozenset() if alone else self.together
-        told, held, settled = by_element(strict, None, outputs, self.native), IEEE.name, IEEE.name in together
+        at_once = frozenset() if alone else self.at_once
+        told, held, settled = by_element(strict, None, outputs, self.native), IEEE.name, IEEE.name in at_once
         if told[2] and model != IEEE.name:
             told, held = by_element(self.enclosures[model], strict, outputs, self.native), model
-            settled = settled and model in together
+            settled = settled and model in at_once
         if not told[2] and (settled or held == IEEE.name):
             self.known.append((held, outputs, told))
         return told, 0 if settled and not told[2] else 1 if held == IEEE.name else 2
@@ -459,9 +460,9 @@ def _remembered(part: Sequence[tuple[Single, Reference]]) -> dict[Reference, _Me
     found = {}
     for place, (single, r) in enumerate(part):
         own = {name: single.enclosures[name] if e is None else _taken(e, place) for name, e in together.items()}
-        memory = found[r] = _Memory(single.outputs, own, frozenset(name for name, e in together.items() if e))
-        if len(part) > 1:
-            memory.ask(NUMPY.name, memory.native)
+        at_once = frozenset(name for name, e in together.items() if e or len(part) == 1)
+        memory = found[r] = _Memory(single.outputs, own, at_once)
+        memory.ask(NUMPY.name, memory.native)
     return found
 
 

@@ -7,7 +7,7 @@ from oracle.enclosure.complexes import COMPLEX
 from oracle.enclosure.executor import ENCLOSE, enclose
 from oracle.enclosure.model import IEEE, MODELS, NUMPY, XLA, Model
 from oracle.enclosure.stacked import enclose_stacked, sets_at_once
-from oracle.enclosure.value import Enclosure
+from oracle.enclosure.value import Enclosure, joined
 
 __all__ = [
     "COMPLEX",
@@ -20,5 +20,6 @@ __all__ = [
     "Model",
     "enclose",
     "enclose_stacked",
+    "joined",
     "sets_at_once",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Literal, TypeVar, dataclass_transform
@@ -306,6 +306,18 @@ def rectangle(re: Enclosure, im: Enclosure) -> Enclosure:
     if const == re.const == im.const and repeated == re.repeated == im.repeated:
         object.__setattr__(made, "_parts", (re, im))
     return made
+
+
+def joined(enclosures: Sequence[Enclosure]) -> Enclosure:
+    """The elements of enclosures of one dtype in a line, without the memory of where they came from."""
+    if enclosures[0].imag is not None:
+        sides = zip(*(e.parts for e in enclosures), strict=True)
+        return rectangle(*map(joined, sides))
+    lo, hi, nan, pos, neg = (
+        np.concatenate([a.ravel() for a in kind])
+        for kind in zip(*[(e.lo, e.hi, e.nan, e.pos_zero, e.neg_zero) for e in enclosures], strict=True)
+    )
+    return Enclosure(enclosures[0].dtype, lo, hi, nan, pos, neg)
 
 
 def point(array: Array, const: bool = False) -> Enclosure:

@@ -14,6 +14,7 @@ from fuzz.mutants.directed import case_of, directed
 from fuzz.mutants.stacks import SETS, singles, stacked, stacks
 from fuzz.strategies import Config
 from oracle.case import Case
+from oracle.compare import Asked
 from oracle.enclosure import Enclosure, enclose_stacked
 from oracle.executors import Execution, NativeExecutor
 from oracle.judge import Stack
@@ -81,18 +82,21 @@ def test_a_size_that_does_not_fit_is_seen(case: Case) -> None:
 
 
 def test_a_comparison_that_accepts_an_error_is_seen(case: Case) -> None:
-    def accepts(reference: Sequence[Enclosure], _: object, observed: Sequence[object], *__: object) -> list[Comparison]:
-        elements = sum(e.lo[..., 0].size for e in reference)
-        return [Comparison(elements, elements) for _ in observed]
+    def accepts(asked: Sequence[Asked]) -> list[list[Comparison]]:
+        def right(a: Asked) -> Comparison:
+            elements = sum(e.lo[..., 0].size if a.stacked else e.lo.size for e in a.reference)
+            return Comparison(elements, elements)
 
-    with mock.patch("fuzz.mutants.stacks.compare_stacked", accepts):
+        return [[right(a)] * len(a.observed) for a in asked]
+
+    with mock.patch("fuzz.mutants.stacks.compare_many", accepts):
         assert "of set 0 is said" in stacks(case)
-    with mock.patch("oracle.judge.compare_stacked", accepts):
+    with mock.patch("oracle.judge.compare_many", accepts):
         assert stacks(case) != ""
 
 
 def test_a_comparison_that_leaves_all_to_others_is_seen(case: Case) -> None:
-    with mock.patch("oracle.judge.compare_stacked", lambda *args: [None] * len(args[2])):
+    with mock.patch("oracle.judge.compare_many", lambda asked: [[None] * len(a.observed) for a in asked]):
         assert "prepared" in stacks(case)
 
 

@@ -1,13 +1,18 @@
 """Comparison: what is outside, decided, forgiven, how far, and the words for it."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 
-from oracle.compare import SAMPLE, compare, compare_bits
+from fuzz.generate import generate
+from oracle.compare import SAMPLE, Asked, compare, compare_bits, compare_many
 from oracle.enclosure import IEEE, XLA, enclose
+from oracle.executors import NativeExecutor
 from oracle.ulp import ordinals, ulp_distance
 from oracle.verdict import Comparison
 from tenferro_ref.dtype import DType
+from tenferro_ref.errors import TenferroError
 from tenferro_ref.ops import Add, Compare, CompareDir, Convert, Exp, Log, Multiply, Negate, Sqrt
 from tenferro_ref.program import GraphBuilder
 
@@ -214,11 +219,46 @@ def test_ordinals_are_monotone(kind):
     assert ordinals(kind([-0.0]))[0] == 0
 
 
-def test_in_brief_what_is_outside_is_counted_only_and_what_is_inside_said_in_full():
-    p, wrong = program(Exp()), np.exp(X)
-    e = enclose(p, [X], IEEE)
-    wrong[1:3] = 9
-    assert compare(e, None, [wrong], [wrong], brief=True) == Comparison(4, outside=2)
-    good = [np.exp(X.astype(np.float64)).astype(F32)]
-    assert compare(e, None, good, good, brief=True) == compare(e, None, good, good)
-    assert compare(e, None, good, good).widths
+def bent(outputs, number):
+    """The outputs with one element changed, by a unit in the last place or by far, or with one output of another form."""
+    way, place = number % 5, number // 5 % max(1, len(outputs))
+    if not outputs or not outputs[place].size or way == 0:
+        return outputs
+    o = outputs[place].copy("F")
+    at = np.unravel_index(number % o.size, o.shape)
+    o[at] = {
+        1: np.nextafter(o[at].real, o.real.dtype.type(9)) if o.dtype.kind in "fc" else o[at],
+        2: np.nan if o.dtype.kind in "fc" else ~o[at],
+        3: o[at],
+        4: o.dtype.type(3),
+    }[way]
+    return (*outputs[:place], o.ravel() if way == 3 else o, *outputs[place + 1 :])
+
+
+@pytest.mark.parametrize("at_once", [1, 40, 1 << 16])
+@pytest.mark.parametrize("finer", [False, True])
+def test_many_at_once_are_told_what_each_alone_is(at_once, finer):
+    """Programs of every dtype, some right, some wrong; as many in one go as `at_once` says."""
+    asked = []
+    for number, case in enumerate(generate(11, 0, 48)):
+        try:
+            native = NativeExecutor().run(case).outputs
+            own, strict = (enclose(case.program, case.inputs, model) for model in (XLA, IEEE))
+        except TenferroError:
+            continue
+        asked.append(Asked(own if finer else strict, strict if finer else None, [bent(native, number)], [native]))
+    with mock.patch("oracle.compare._AT_ONCE", at_once), np.errstate(all="ignore"):
+        told = compare_many(asked)
+        alone = [compare(a.reference, a.strict, a.observed[0], a.native[0]) for a in asked]
+    assert told == [[None if one.outside else one] for one in alone]
+    assert len([one for one in alone if one.outside]) > 5
+    assert len([one for one in alone if one.widths and not one.outside]) > 10
+    assert compare_many([]) == []
+
+
+def test_a_native_answer_of_another_form_is_at_no_distance():
+    right = np.exp(X.astype(np.float64)).astype(F32)
+    e = enclose(program(Exp()), [X], IEEE)
+    assert compare(e, None, [right], [right]).worst_ulp == 0
+    for native in (right[:2], right.astype(np.float64)):
+        assert compare(e, None, [right], [native]) == Comparison(4, 4)
