@@ -31,7 +31,7 @@ from fuzz.store import Doubt, Job, Kin, Plan, Store, Stream, digest
 from fuzz.store.recorded import recorded, short_id
 from fuzz.store.tally import Tally
 from fuzz.triage import Suspect, inspect, to_finding
-from oracle.case import Case, by_program
+from oracle.case import Case
 from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool, Selection
 from oracle.judge import Reference, judge, judge_many, prepare
 from oracle.verdict import Answer, Verdict
@@ -289,8 +289,7 @@ def _finish(site: Worksite, batch: _Batch, futures: Sequence[Future[None]]) -> N
     for future in futures:
         future.result()
     tally, doubts = Tally(), []
-    for places in by_program(batch.cases):
-        tally.add_cases([batch.cases[i] for i in places])
+    tally.add_cases(batch.cases)
     for number, case in enumerate(batch.cases):
         for executor in site.executors:
             answer = batch.answers[number, executor.name]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle.case import Case
+from oracle.case import Case, in_parts
 from tenferro_ref.dtype import DType
 from tenferro_ref.extensions import einsum
 from tenferro_ref.ops import (
@@ -67,12 +67,20 @@ def of_program(program: GraphProgram) -> Iterator[str]:
 
 
 def of_inputs(cases: Sequence[Case]) -> dict[str, int]:
-    """The features of the values, each with how many of these input sets of one program have it."""
+    """The features of the values, each with how many of the cases have it."""
     held: dict[str, NDArray[np.bool_]] = {}
-    for arrays in zip(*(case.inputs for case in cases), strict=True):
-        for name, places in _values(arrays):
-            held[name] = held[name] | places if name in held else places
-    return {f"values: {name}": int(np.count_nonzero(places)) for name, places in held.items() if places.any()}
+    arrays: dict[np.dtype[Any], list[tuple[int, NDArray[Any]]]] = {}
+    for number, case in enumerate(cases):
+        for array in case.inputs:
+            if array.size and array.dtype.kind != "b":
+                numbers = array.ravel("F").view(array.real.dtype)
+                arrays.setdefault(numbers.dtype, []).append((number, numbers))
+    for entries in arrays.values():
+        for part in in_parts(entries, lambda entry: entry[1].size):
+            owners = np.repeat([number for number, _ in part], [numbers.size for _, numbers in part])
+            for name, which in _values(np.concatenate([numbers for _, numbers in part])):
+                held.setdefault(name, np.zeros(len(cases), bool))[owners[which]] = True
+    return {f"values: {name}": int(np.count_nonzero(which)) for name, which in held.items() if which.any()}
 
 
 def _frame(program: GraphProgram) -> Iterator[str]:
@@ -220,22 +228,18 @@ def _indexing(operands: list[TensorType], op: Op) -> Iterator[str]:
         yield f"concatenate: {min(len(operands), 3)}{'+' if len(operands) > 2 else ''} operands"
 
 
-def _values(arrays: Sequence[NDArray[Any]]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    """The hostile values of an input, and which of its sets hold them."""
-    rows = np.stack([array.ravel("F") for array in arrays])
-    if not rows.size or rows.dtype.kind == "b":
+def _values(numbers: NDArray[Any]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """The kinds of hostile values, and which of the numbers are such."""
+    if numbers.dtype.kind == "i":
+        info = np.iinfo(numbers.dtype)
+        yield "extreme integer", (numbers == info.min) | (numbers == info.max)
         return
-    if rows.dtype.kind == "i":
-        info = np.iinfo(rows.dtype)
-        yield "extreme integer", ((rows == info.min) | (rows == info.max)).any(1)
-        return
-    real = DType.of(rows).real.numpy
-    bits = rows.view(real).view(f"u{real.itemsize}")
-    held = np.zeros((len(rows), len(_MAGNITUDES)), bool)
-    held[np.arange(len(rows))[:, np.newaxis], np.searchsorted(_classes(real), bits & ~_sign(real), "right")] = True
-    yield from ((name, column) for name, column in zip(_MAGNITUDES, held.T, strict=True) if name)
-    if held[:, 0].any():
-        yield "-0", (bits == _sign(real)).any(1)
+    bits = numbers.view(f"u{numbers.itemsize}")
+    classes = np.searchsorted(_classes(numbers.dtype), bits & ~_sign(numbers.dtype), "right")
+    for number, name in enumerate(_MAGNITUDES):
+        if name:
+            yield name, classes == number
+    yield "-0", bits == _sign(numbers.dtype)
 
 
 #: Classes of magnitudes, ascending; "" for what is of no interest.

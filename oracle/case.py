@@ -6,13 +6,20 @@ A program may be invalid: then the case says which error it must raise.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate, groupby
+from typing import TypeVar
 
 from tenferro_ref.dtype import DType
 from tenferro_ref.program import GraphProgram, dumps
 from tenferro_ref.tensor import Array, column_major
+
+#: Elements of many cases that are worked on at once: more are no faster, and need memory.
+AT_ONCE = 1 << 16
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +120,11 @@ def live(program: GraphProgram) -> GraphProgram:
             needed.update(ins.input_slots)
             kept.append(ins)
     return program if len(kept) == len(program.instructions) else replace(program, instructions=tuple(reversed(kept)))
+
+
+def in_parts(items: Iterable[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """Runs of items that have about `AT_ONCE` elements each."""
+    items = list(items)
+    ends = accumulate(map(size, items))
+    for _, part in groupby(zip(items, ends, strict=True), lambda entry: entry[1] // AT_ONCE):
+        yield [item for item, _ in part]

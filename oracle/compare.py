@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import accumulate, groupby, islice
+from itertools import accumulate, islice
 from typing import Any
 
 import numpy as np
 
+from oracle.case import in_parts
 from oracle.enclosure import Enclosure, joined
 from oracle.ulp import ordinals, spacing_at, steps, ulp_distance
 from oracle.verdict import Comparison
@@ -22,8 +23,6 @@ from tenferro_ref.tensor import Array
 
 #: Points of the accuracy plot that one comparison contributes.
 SAMPLE = 8
-#: Elements that are compared at once: more are no faster, and need memory.
-_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +46,10 @@ class Asked:
     observed: Sequence[Sequence[Array]]
     native: Sequence[Sequence[Array]]
     stacked: bool = False
+
+    def size(self) -> int:
+        """Elements of all outputs and input sets."""
+        return sum(e.lo.size for e in self.reference)
 
     def fits(self) -> bool:
         """Whether the outputs are as many, and of the dtypes and shapes, as they should be."""
@@ -110,12 +113,9 @@ def compare_many(asked: Sequence[Asked]) -> list[list[Comparison | None]]:
     Points of the accuracy plot are those of a program's first set.
     """
     told: dict[Asked, list[Comparison | None]] = {}
-    fitting = [a for a in asked if a.fits()]
-    ends = accumulate(len(a.observed) * sum(o.size for o in a.observed[0]) for a in fitting)
-    for _, part in groupby(zip(fitting, ends, strict=True), lambda entry: entry[1] // _AT_ONCE):
-        chosen = [a for a, _ in part]
-        found = iter(_counted(chosen))
-        told |= {a: [None if c.outside else c for c in islice(found, len(a.observed))] for a in chosen}
+    for part in in_parts(filter(Asked.fits, asked), Asked.size):
+        found = iter(_counted(part))
+        told |= {a: [None if c.outside else c for c in islice(found, len(a.observed))] for a in part}
     return [told.get(a) or [None] * len(a.observed) for a in asked]
 
 

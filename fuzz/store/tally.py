@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from fuzz.describe import of_inputs, of_program
 from fuzz.records import Cell, ErrorKind, Survey, Totals
-from oracle.case import Case
+from oracle.case import Case, by_program
 from oracle.verdict import Answer, Verdict
 from tenferro_ref.ops import ELEMENTWISE, INDEXING, REDUCTIONS, STRUCTURAL, Constant, DotGeneral, Extension
 from tenferro_ref.program import GraphProgram
@@ -57,13 +57,15 @@ class Tally:
     _last: _Known | None = field(default=None, init=False, repr=False, compare=False)
 
     def add_cases(self, cases: Sequence[Case]) -> None:
-        """Count input sets of one program."""
-        if refusal := cases[0].refusal:
-            self.sums["fault", refusal.kind, refusal.fault] += len(cases)
-            return
-        _, features, _ = self._known(cases[0].program)
-        self.sums.update(dict.fromkeys(features, len(cases)))
-        self.sums.update({("feature", name): count for name, count in of_inputs(cases).items()})
+        """Count the programs of a batch and their inputs."""
+        for group in by_program(cases):
+            first = cases[group[0]]
+            if first.refusal:
+                self.sums["fault", first.refusal.kind, first.refusal.fault] += len(group)
+            else:
+                self.sums.update(dict.fromkeys(self._known(first.program)[1], len(group)))
+        values = of_inputs([case for case in cases if not case.refusal])
+        self.sums.update({("feature", name): count for name, count in values.items()})
 
     def _known(self, program: GraphProgram) -> _Known:
         """What is the same for all input sets of a program, which come in a row."""

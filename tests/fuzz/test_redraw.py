@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import groupby
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from fuzz.store import Plan, Store
 from fuzz.store.audit import audit
 from fuzz.store.store import campaign_key
 from fuzz.store.tally import Tally
-from oracle.case import Case, by_program
+from oracle.case import Case
 from oracle.executors import NativeExecutor, Pool, Selection, native_variants
 from tenferro_ref.cli import main
 from tenferro_ref.dtype import DType
@@ -61,10 +62,11 @@ def test_integers_are_kept_in_another_order_and_fractions_change() -> None:
     assert all(s.inputs[1].flags.f_contiguous and s.inputs[1].dtype == np.float32 for s in sets)
 
 
-def test_features_are_counted_for_each_set() -> None:
+@pytest.mark.parametrize("at_once", [1, 1000, 1 << 16])
+def test_features_are_counted_for_each_set(at_once: int) -> None:
     cases, tally, expected = batch_of(5, 0, 96, 8), Tally(), Counter[str]()
-    for places in by_program(cases):
-        tally.add_cases([cases[i] for i in places])
+    with mock.patch("oracle.case.AT_ONCE", at_once):
+        tally.add_cases(cases)
     for case in cases:
         expected.update(describe(case))
     assert tally.part("feature") == dict(sorted(expected.items()))

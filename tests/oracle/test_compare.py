@@ -247,7 +247,7 @@ def test_many_at_once_are_told_what_each_alone_is(at_once, finer):
         except TenferroError:
             continue
         asked.append(Asked(own if finer else strict, strict if finer else None, [bent(native, number)], [native]))
-    with mock.patch("oracle.compare._AT_ONCE", at_once), np.errstate(all="ignore"):
+    with mock.patch("oracle.case.AT_ONCE", at_once), np.errstate(all="ignore"):
         told = compare_many(asked)
         alone = [compare(a.reference, a.strict, a.observed[0], a.native[0]) for a in asked]
     assert told == [[None if one.outside else one] for one in alone]
