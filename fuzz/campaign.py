@@ -42,6 +42,8 @@ from tenferro_ref.errors import UsageError, WorkerDied
 _CLAIMS = 2
 #: ... and a program that was begun so often, alone, without an answer has ended this process each time.
 _STRIKES = 2
+#: Batches that wait for their turn while one is compiled: what takes longer in one is made up for by another.
+_AHEAD = 2
 #: Objects made between two looks for circles among them; with Python's 700 that takes a tenth of a campaign's time.
 _ALLOCATIONS = 100_000
 #: How much longer than the first a second attempt at reducing may take.
@@ -186,7 +188,7 @@ def work(site: Worksite, *, reduce_early: bool) -> None:
                 continue
             _prepare(site, batch)
             pending.append((batch, [threads.submit(_judge_group, site, group, batch) for group in site.groups]))
-            if len(pending) > 1:
+            if len(pending) > _AHEAD:
                 _finish(site, *pending.pop(0))
                 if reduce_early:
                     _reduce_some(site)
@@ -241,9 +243,14 @@ def _prepare(site: Worksite, batch: _Batch) -> None:
 
 
 def _judge_group(site: Worksite, group: Sequence[Executor], batch: _Batch) -> None:
-    """Judge what is not answered yet; answers are kept as soon as the module that gave them is done."""
-    size = max(getattr(executor, "programs_a_module", 1) for executor in group) * site.stream.plan.input_sets
+    """Judge what is not answered yet; answers are kept as soon as the module that gave them is done.
+
+    The native ones, which cost less than a transaction, are kept together.
+    """
     numbers = range(len(batch.cases))
+    size = max(getattr(executor, "programs_a_module", 1) for executor in group) * site.stream.plan.input_sets
+    if all(isinstance(executor, NativeExecutor) for executor in group):
+        size = len(numbers)
     for start in range(0, len(numbers), size):
         answers: list[tuple[int, Answer]] = []
         for executor in group:
