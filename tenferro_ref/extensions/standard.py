@@ -42,19 +42,16 @@ def standard_program(program: GraphProgram, input_types: tuple[TensorType, ...])
     if input_types != program.input_types:
         program = replace(program, input_types=input_types, symbols=())
     instructions: list[Instruction] = []
-    types, n_slots = dict(program.slot_types), program.n_slots
+    n_slots = program.n_slots
     for ins in program.instructions:
         operands = [program.slot_types[slot] for slot in ins.input_slots]
         if isinstance(ins.op, Extension) and ins.op.family in STANDARD and all(t.is_static for t in operands):
-            lowered, inner = _lowered(ins, STANDARD[ins.op.family], operands, program.policy, n_slots)
+            lowered = _lowered(ins, STANDARD[ins.op.family], operands, program.policy, n_slots)
             n_slots = max((n_slots, *(slot + 1 for i in lowered for slot in i.output_slots)))
             instructions += lowered
-            types.update(inner)
         else:
             instructions.append(ins)
-    standard = replace(program, instructions=tuple(instructions), n_slots=n_slots)
-    standard.__dict__["slot_types"] = types  # the rules have been asked already
-    return standard
+    return replace(program, instructions=tuple(instructions), n_slots=n_slots)
 
 
 def _lowerable(program: GraphProgram | ExecProgram) -> bool:
@@ -63,8 +60,8 @@ def _lowerable(program: GraphProgram | ExecProgram) -> bool:
 
 def _lowered(
     ins: Instruction, lower: Callable[..., Sequence[Value]], operands: list[TensorType], policy: Policy, free: int
-) -> tuple[list[Instruction], dict[int, TensorType]]:
-    """Standard instructions between the slots of `ins`, and the types of these; slots from `free` on are theirs."""
+) -> list[Instruction]:
+    """Standard instructions between the slots of `ins`; slots from `free` on are theirs."""
     builder = GraphBuilder(policy=policy)
     inputs = [builder.input(t.dtype, [e for e in t.shape if isinstance(e, int)]) for t in operands]
     results = lower(ins.op, *inputs)
@@ -84,4 +81,4 @@ def _lowered(
         if place[result.slot] != out:
             copy = Transpose(tuple(range(result.type.rank)))
             instructions.append(Instruction(copy, (place[result.slot],), (out,)))
-    return instructions, {place[slot]: type_ for slot, type_ in standard.slot_types.items()}
+    return instructions
