@@ -6,25 +6,19 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import itertools
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
-import venv
-import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 
+from fuzz.environments import ROOT, FreshEnvironments, requirements
 from fuzz.records import Finding, encode, from_json
 from fuzz.reproducer import portable_name
 from fuzz.triage import evaluate_all
@@ -32,11 +26,11 @@ from oracle.case import Case, Refusal
 from oracle.compare import interval_words
 from oracle.enclosure import MODELS, Enclosure, enclose
 from oracle.enclosure.files import save_enclosures
-from oracle.executors import Execution, Executor, NativeExecutor, PjrtExecutor, Pool, attempt
+from oracle.executors import Execution, Executor, NativeExecutor, Pool, attempt
 from oracle.judge import Reference, judge_result
 from oracle.staged import decomposing
 from oracle.verdict import Answer, Build, first_bad
-from tenferro_ref.errors import FormatError, MissingDependency, TenferroError
+from tenferro_ref.errors import FormatError, TenferroError
 from tenferro_ref.files import read_text, write_atomically
 from tenferro_ref.program import ExecProgram, loads
 from tenferro_ref.tensor import load_npz, same_bits, save_npz, type_of
@@ -48,7 +42,6 @@ _READABLE = (1, 2, VERSION)
 _SECONDS = 600.0
 #: Elements of each value that the README shows.
 _SHOWN = 4
-_ROOT = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +111,7 @@ def write_bundle(
     facts = Facts(
         VERSION, finding.signature, finding.verdict, finding.value_class, finding.reason, finding.attribution,
         portable_name(executor), executor.model, executor.info().facts, tuple(environment),
-        tuple(_requirements(executor)), finding.builds, case.refusal,
+        tuple(requirements(executor)), finding.builds, case.refusal,
     )  # fmt: skip
     write_atomically(folder / "program.txt", finding.program_text)
     write_atomically(folder / "program.json", finding.program_json)
@@ -186,95 +179,9 @@ def confirm(folder: Path, environments: FreshEnvironments | None = None) -> bool
         Such an environment cannot be made: no network, or a package that is not to be had.
     """
     if environments is None:
-        return _run_script(folder, sys.executable, {"PYTHONPATH": str(_ROOT)})
+        return _run_script(folder, sys.executable, {"PYTHONPATH": str(ROOT)})
     facts, _ = read_bundle(folder)
-    return _run_script(folder, environments.python(facts), {})
-
-
-class FreshEnvironments:
-    """Virtual environments with this package and what bundles ask for: one for each set of requirements, until closed."""
-
-    def __init__(self) -> None:
-        self._place = tempfile.TemporaryDirectory()
-        self._made: dict[tuple[str, ...], str] = {}
-
-    def __enter__(self) -> FreshEnvironments:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._place.cleanup()
-
-    def python(self, facts: Facts) -> str:
-        """The interpreter of the environment that a bundle needs, which is made now if it is not there.
-
-        Raises
-        ------
-        MissingDependency
-            It cannot be made.
-        """
-        extra = _extra(facts.executor)
-        key = (extra, *facts.requirements)
-        if key not in self._made:
-            folder = Path(self._place.name) / str(len(self._made))
-            try:
-                venv.create(folder, with_pip=True)
-            except (OSError, subprocess.CalledProcessError) as error:  # some systems ship Python without ensurepip
-                raise MissingDependency(name="a virtual environment with pip", remedy=str(error)) from None
-            python = str(folder / "bin" / "python")
-            package = f"{self._package}{extra and f'[{extra}]'}"
-            if extra:
-                _pip(python, package, *facts.requirements)
-            else:
-                _pip(python, package)
-                if facts.requirements:
-                    _pip(python, "--no-deps", *facts.requirements)  # a plugin needs none of what its wheel asks for
-            self._made[key] = python
-        return self._made[key]
-
-    @cached_property
-    def _package(self) -> Path:
-        """What to install as this package: the code that runs here, which need not be what an index has under its version."""
-        if (_ROOT / "pyproject.toml").exists():
-            return _ROOT
-        return as_wheel(metadata.distribution("tenferro-ref"), Path(self._place.name))
-
-
-def as_wheel(installed: metadata.Distribution, folder: Path) -> Path:
-    """A wheel in `folder` of a distribution as it is installed; there must be nothing in it but Python and data."""
-    path = folder / f"{installed.name.replace('-', '_')}-{installed.version}-py3-none-any.whl"
-    rows = []
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
-        for file in installed.files or ():
-            # what pip adds when it installs: scripts, bytecode, its own notes
-            if ".." in file.parts or "__pycache__" in file.parts or file.name in _NOT_IN_WHEELS:
-                continue
-            content = Path(str(file.locate())).read_bytes()
-            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
-            rows.append(f"{file.as_posix()},sha256={digest},{len(content)}")
-            wheel.writestr(file.as_posix(), content)
-        record = f"{installed.name.replace('-', '_')}-{installed.version}.dist-info/RECORD"
-        wheel.writestr(record, "\n".join([*rows, f"{record},,"]) + "\n")
-    return path
-
-
-_NOT_IN_WHEELS = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
-
-#: The extra that an executor comes with, by the first word of its name, and the packages of it that a bundle names.
-_EXTRAS = {"jax": "jax", "interpreter": "jax", "iree": "iree"}
-_PACKAGES = {"jax": ("jax", "jaxlib"), "iree": ("iree-base-compiler", "iree-base-runtime")}
-
-
-def _extra(executor: str) -> str:
-    return _EXTRAS.get(re.split("[:@-]", executor)[0], "")
-
-
-def _pip(python: str, *arguments: str) -> None:
-    done = subprocess.run(
-        [python, "-m", "pip", "install", "--quiet", *arguments], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        words = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
-        raise MissingDependency(name=" ".join(arguments), remedy=words)
+    return _run_script(folder, environments.python(facts.executor, facts.requirements), {})
 
 
 def _run_script(folder: Path, python: str, variables: dict[str, str]) -> bool:
@@ -290,14 +197,6 @@ def _run_script(folder: Path, python: str, variables: dict[str, str]) -> bool:
             return False
     facts, _ = read_bundle(folder)
     return done.returncode == 1 and f" {facts.verdict} " in done.stdout
-
-
-def _requirements(executor: Executor) -> Iterator[str]:
-    if isinstance(executor, PjrtExecutor) and executor.plugin.package:
-        # "package NAME VERSION", as discovery words it
-        yield f"{executor.plugin.package}=={executor.plugin.source.rpartition(' ')[2]}"
-    for package in _PACKAGES.get(_extra(executor.name), ()):
-        yield f"{package}=={metadata.version(package)}"
 
 
 def _enclosures(case: Case, model: str) -> dict[int, Enclosure]:

@@ -49,7 +49,7 @@ PLACES = {
     "oracle.judge.judge_many": "stacks",
     "oracle.judge._settle": "stacks",
     "oracle.judge._question": "stacks",
-    "oracle.judge": "comparison",
+    "oracle.judge": "verdicts",
 }
 
 

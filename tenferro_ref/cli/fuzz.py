@@ -16,6 +16,7 @@ import click
 from fuzz import bundle
 from fuzz.campaign import Progress, Worksite, begin, reduce_rest
 from fuzz.cluster import Cluster, connected, run_on_cluster
+from fuzz.environments import FreshEnvironments
 from fuzz.generate import check_words
 from fuzz.records import Campaign, encode
 from fuzz.reduce import Size
@@ -230,7 +231,7 @@ def _confirm_afresh(store: Store, streams: list[Stream], bundles: Path) -> str:
     rows = [row for row in listed(store, streams) if row.is_new and row.found.confirmed and not row.found.afresh]
     if not rows:
         return ""
-    with bundle.FreshEnvironments() as environments, progress_bar("running new findings afresh", len(rows)) as update:
+    with FreshEnvironments() as environments, progress_bar("running new findings afresh", len(rows)) as update:
         for number, row in enumerate(rows):
             update(number, len(rows), "running new findings in a fresh virtual environment")
             try:
@@ -427,7 +428,7 @@ def replay(folder: str, executor: str, fresh_venv: bool, as_json: bool) -> int:
     if fresh_venv:
         if executor:
             raise UsageError(detail="--fresh-venv runs the script as it is: leave out --executor")
-        with bundle.FreshEnvironments() as environments:
+        with FreshEnvironments() as environments:
             shown = bundle.confirm(path, environments)
         click.echo("still fails in a fresh environment" if shown else "not shown in a fresh environment")
         return 1 if shown else 0

@@ -39,7 +39,8 @@ def standard_program(program: GraphProgram, input_types: tuple[TensorType, ...])
     """
     if not _lowerable(program):
         return program
-    program = replace(program, input_types=input_types, symbols=())
+    if input_types != program.input_types:
+        program = replace(program, input_types=input_types, symbols=())
     instructions: list[Instruction] = []
     n_slots = program.n_slots
     for ins in program.instructions:

@@ -57,6 +57,11 @@ class InstructionView:
             raise InvalidProgram(detail=f"{self.op_name} has no output {output_index}")
         return self.view.static_shape(self.op_name, output_index, self.output_slots[output_index])
 
+    def static_output_types(self) -> tuple[TensorType, ...]:
+        """Dtype and concrete shape of each output; errors as `static_output_shape`."""
+        types = [self.view.slot_type(slot) for slot in self.output_slots]
+        return tuple([t if t.is_static else t.with_shape(self.static_output_shape(i)) for i, t in enumerate(types)])
+
 
 @dataclass(frozen=True, slots=True)
 class LoweringView:
@@ -92,6 +97,8 @@ class LoweringView:
                             op="program input", output_index=i, axis=axis, extent=f"symbolic ({extent})"
                         )
             return cls(program, program.input_types)
+        if program.is_static and input_shapes == tuple([t.shape for t in program.input_types]):
+            return cls(program, program.input_types)
         if len(input_shapes) != len(program.input_types):
             raise InvalidCompiledGraph(detail=f"expected {len(program.input_types)} inputs, got {len(input_shapes)}")
         specs = tuple(
@@ -125,7 +132,7 @@ class LoweringView:
 
     def static_shape(self, op: str, output_index: int, slot: int) -> tuple[int, ...]:
         """Concrete shape of a slot; see `InstructionView.static_output_shape`."""
-        shapes = [[expr_of(e) for e in spec.shape] for spec in self.input_specs]
+        shapes = [spec.shape for spec in self.input_specs]
         result = []
         for axis, extent in enumerate(self.slot_type(slot).shape):
             if not is_exact(extent):

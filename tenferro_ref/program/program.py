@@ -110,6 +110,8 @@ class Program(Generic[I]):
         """
         if len(types) != len(self.input_types):
             raise InvalidCompiledGraph(detail=f"expected {len(self.input_types)} inputs, got {len(types)}")
+        if self.is_static and tuple(types) == self.input_types:
+            return
         shapes = [tuple(map(_as_int, t.shape)) for t in types]
         for i, (given, declared) in enumerate(zip(types, self.input_types, strict=True)):
             if given.dtype is not declared.dtype:

@@ -6,6 +6,8 @@ width for any float: so integers that every reader gets right are written in dec
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from tenferro_ref.dtype import DType
@@ -24,6 +26,7 @@ _ELEMENT = {
 Shape = tuple[int, ...]
 
 
+@lru_cache(maxsize=4096)
 def type_text(dtype: DType, shape: Shape) -> str:
     """`tensor<2x3xf64>`."""
     return f"tensor<{'x'.join([*map(str, shape), _ELEMENT[dtype]])}>"

@@ -7,8 +7,8 @@ programs written into it: several programs can share one module, each with its o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.stablehlo.literals import Shape, literal, type_text
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """An SSA value: its name (`%3`, `%arg0`) and concrete type."""
 
     name: str
@@ -47,9 +46,9 @@ class Body:
         return value
 
     def _append(self, text: str, dtype: DType, shape: Shape) -> Value:
-        value = Value(f"%{len(self._lines)}", dtype, shape)
-        self._lines.append(f"{value.name} = {text}")
-        return value
+        name = f"%{len(self._lines)}"
+        self._lines.append(f"{name} = {text}")
+        return Value(name, dtype, shape)
 
     def line(self, text: str, dtype: DType, shape: Shape) -> Value:
         """Append `%n = stablehlo.TEXT`."""
@@ -63,7 +62,7 @@ class Body:
     def call(self, op: str, operands: Sequence[Value], dtype: DType, shape: Shape, attrs: str = "") -> Value:
         """`OP %a, %b, ATTRS : (Ta, Tb) -> T`."""
         out = type_text(dtype, shape)
-        operand_types = ", ".join(v.type for v in operands)
+        operand_types = ", ".join([v.type for v in operands])
         return self.line(f"{op} {_names(operands)}{attrs} : ({operand_types}) -> {out}", dtype, shape)
 
     def generic(
@@ -164,7 +163,7 @@ class Body:
 
 
 def _names(values: Sequence[Value]) -> str:
-    return ", ".join(v.name for v in values)
+    return ", ".join([v.name for v in values])
 
 
 def _proper(shape: Shape) -> Shape:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 import pytest
 
-from fuzz.bundle import VERSION, Facts, FreshEnvironments, as_wheel, confirm, read_bundle, replay, write_bundle
+from fuzz.bundle import VERSION, Facts, confirm, read_bundle, replay, write_bundle
 from fuzz.campaign import environment
+from fuzz.environments import FreshEnvironments
 from fuzz.records import to_json
 from fuzz.store.recorded import short_id
 from fuzz.triage import Suspect, to_finding
@@ -24,7 +21,7 @@ from oracle.case import Case
 from oracle.executors import Execution, Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.judge import Reference, judge
 from oracle.verdict import Verdict
-from tenferro_ref.errors import FormatError, MissingDependency
+from tenferro_ref.errors import FormatError
 from tenferro_ref.extensions import linalg
 from tenferro_ref.ops import Exp, Log
 from tenferro_ref.program import GraphBuilder, dumps
@@ -130,6 +127,21 @@ def test_its_script_shows_it_in_a_clean_interpreter(bundle: Path, monkeypatch: p
     assert not confirm(bundle)
 
 
+def test_its_script_runs_in_the_environment_that_it_needs(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def python(_: object, *needs: object) -> str:
+        asked.append(needs)
+        return sys.executable
+
+    monkeypatch.setattr(FreshEnvironments, "python", python)
+    (bundle / "reproduce.py").write_text("print('a mismatch seen'); raise SystemExit(1)")
+    with FreshEnvironments() as environments:
+        assert confirm(bundle, environments)
+    facts, _ = read_bundle(bundle)
+    assert asked == [(facts.executor, facts.requirements)]
+
+
 def test_replay_knows_when_it_still_fails_and_when_it_is_gone(
     bundle: Path, pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,51 +198,6 @@ def test_inputs_of_another_program_are_refused(bundle: Path, pool: Pool) -> None
 def test_facts_are_strict_json() -> None:
     facts = Facts(1, "s", "mismatch", "", "", "", "native", "numpy", (), (("a", "b"),), ())
     assert json.loads(to_json(facts))["environment"] == [["a", "b"]]
-
-
-def test_what_is_installed_can_be_installed_elsewhere(tmp_path: Path) -> None:
-    """A fresh environment gets the code that runs here, also where there is no checkout of it."""
-    site = tmp_path / "site"
-    files = {
-        "shape/__init__.py": "SIDES = 3\n", "shape/names.txt": "triangle\n", "shape/__pycache__/__init__.pyc": "x",
-        "shape-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: shape\nVersion: 1.0\n",
-        "shape-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        "shape-1.0.dist-info/INSTALLER": "pip\n", "shape-1.0.dist-info/direct_url.json": "{}",
-    }  # fmt: skip
-    for name, content in files.items():
-        (site / name).parent.mkdir(parents=True, exist_ok=True)
-        (site / name).write_text(content)
-    record = "".join(f"{name},,\n" for name in (*files, "../bin/shape", "shape-1.0.dist-info/RECORD"))
-    (site / "shape-1.0.dist-info/RECORD").write_text(record)
-    wheel = as_wheel(metadata.Distribution.at(site / "shape-1.0.dist-info"), tmp_path)
-    target = tmp_path / "elsewhere"
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-index",
-        "--target",
-        str(target),
-        str(wheel),
-    ]
-    subprocess.run(pip, check=True, capture_output=True)
-    assert (target / "shape/__init__.py").read_text() == "SIDES = 3\n"
-    assert (target / "shape/names.txt").read_text() == "triangle\n"
-    with zipfile.ZipFile(wheel) as archive:
-        kept = {name for name in files if not name.endswith((".pyc", "INSTALLER", ".json"))}
-        assert set(archive.namelist()) == {*kept, "shape-1.0.dist-info/RECORD"}
-
-
-def test_a_machine_without_pip_for_environments_is_told_so(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object, **__: object) -> NoReturn:
-        raise subprocess.CalledProcessError(1, ["python", "-m", "ensurepip"])
-
-    monkeypatch.setattr("venv.create", fails)
-    with FreshEnvironments() as environments, pytest.raises(MissingDependency, match="ensurepip"):
-        confirm(bundle, environments)
 
 
 @dataclass(frozen=True)

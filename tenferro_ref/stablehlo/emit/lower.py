@@ -59,25 +59,22 @@ def lower_into(
         shape = view.static_shape("program input", i, slot)
         env[slot] = body.parameter(spec.dtype, shape) if operands is None else operands[i]
     for ins in view.instructions():
-        op = ins.op
+        op, name = ins.op, ins.op_name
         if phase1_only and type(op) not in PHASE1:
-            raise UnsupportedOp(op=ins.op_name, reason="outside Phase 1")
-        inputs = [read(slot, ins.op_name) for slot in ins.input_slots]
-        shapes = [ins.static_output_shape(i) for i in range(len(ins.output_slots))]
+            raise UnsupportedOp(op=name, reason="outside Phase 1")
+        inputs = [read(slot, name) for slot in ins.input_slots]
+        types = ins.static_output_types()
         row = EMIT[type(op)]
-        if ins.dtype not in dtypes:
-            raise UnsupportedDType(dtype=ins.dtype.name, context=_CONTEXTS.get(type(op), "instruction output"))
+        if types[0].dtype not in dtypes:
+            raise UnsupportedDType(dtype=types[0].dtype.name, context=_CONTEXTS.get(type(op), "instruction output"))
         if not static:  # at concrete shapes a rule can break that symbols left open
             op.result_types(tuple(TensorType(v.dtype, v.shape) for v in inputs), view.policy)
         adapted = within_policy(op, body, view.policy, inputs)
         if isinstance(op, Extension):
-            types = tuple(
-                view.slot_type(s).with_shape(shape) for s, shape in zip(ins.output_slots, shapes, strict=True)
-            )
             results = row(op, body, types, *adapted)
         else:
-            results = row(op, body, shapes[0], *adapted)
-        env.update(zip(ins.output_slots, results if isinstance(results, tuple) else (results,), strict=True))
+            results = (row(op, body, types[0].shape, *adapted),)
+        env.update(zip(ins.output_slots, results, strict=True))
     return [read(slot, f"output {i}") for i, slot in enumerate(view.output_slots)]
 
 
