@@ -49,7 +49,7 @@ _ALLOCATIONS = 100_000
 #: How much longer than the first a second attempt at reducing may take.
 _PATIENCE = 2
 #: Opcodes are asked for of a module in so many programs, and of large modules in so many batches: some 3 and 30 ms each.
-_SURVEYED, _SURVEYED_BATCHES = 8, 4
+_SURVEYED, _SURVEYED_BATCHES = 8, 8
 #: A kind of disagreement that has waited for so many seconds is reduced before more programs are checked, as long as reducing
 #: has not taken more than this share of the time.
 _WAIT, _SHARE = 15.0, 0.5

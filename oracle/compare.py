@@ -63,8 +63,6 @@ class Asked:
             if self.stacked:
                 sets = np.tile(np.arange(first, first + len(self.observed)), e.lo.size // len(self.observed))
                 o, n = (np.stack([outputs[i] for outputs in many], -1) for many in (self.observed, self.native))
-            elif n.shape != o.shape or n.dtype != o.dtype:  # nothing is at a known distance from that
-                n = np.full(o.shape, np.nan if o.dtype.kind in "fc" else 0).astype(o.dtype)
             if o.size:
                 yield _Piece(e, None if self.strict is None else self.strict[i], o, n, sets)
 
@@ -78,6 +76,12 @@ class _Piece:
     observed: Array
     native: Array
     sets: Array
+
+    def beside(self) -> Array:
+        """The native answer in a line; NaN, from which nothing is at a known distance, if that has another form."""
+        if (self.native.shape, self.native.dtype) == (self.observed.shape, self.observed.dtype):
+            return self.native.ravel()
+        return np.full(self.observed.size, np.nan, self.observed.dtype)
 
 
 def compare(
@@ -163,7 +167,7 @@ def _counted(asked: Sequence[Asked]) -> list[Comparison]:
             if all(p.observed is p.native for p in same):
                 distance = np.where(np.isfinite(o), 0.0, np.nan)
             else:
-                distance = ulp_distance(o, np.concatenate([p.native.ravel() for p in same]))
+                distance = ulp_distance(o, np.concatenate([p.beside() for p in same]))
             np.fmax.at(worst, sets, distance)
             shown = np.flatnonzero(~np.isnan(distance) & _bounded(e) & np.isin(sets, firsts))
             lines.append(_Line(e, o.dtype, sets, distance, shown))

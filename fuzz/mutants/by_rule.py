@@ -40,6 +40,7 @@ PLACES = {
     "oracle.compare.Asked": "stacks",
     "oracle.compare.compare_many": "stacks",
     "oracle.compare._counted": "stacks",
+    "oracle.compare._Piece": "stacks",
     "oracle.compare": "comparison",
     "oracle.ulp": "comparison",
     "oracle.judge.Reference": "stacks",

@@ -111,7 +111,7 @@ def by_element(
             forgiven += inside and strict is not None and not _inside(strict[i], a[index], index)
             if not inside and first == (None, None):
                 first = i, index
-            if a.dtype.kind in "fc":
+            if a.dtype.kind in "fc" and (n.shape, n.dtype) == (a.shape, a.dtype):
                 away = _distance(a[index], n[index])
                 worst = worst if math.isnan(away) else max(worst or 0.0, away)
     return elements, decided, outside, forgiven, _shown(worst), *first

@@ -309,6 +309,11 @@ def _comparing(sets: Sequence[Single]) -> str:
                 points = compare(_taken(reference, i), None, outputs, native[i]).widths if i == 0 else ()
                 if got and got.widths != points:
                     return f"set {i} has other points in the plot"
+    for other in _misfits(native[0])[:2]:  # a native answer of another form is at no distance
+        alone = _taken(own, 0)
+        ((one,),) = compare_many([Asked(alone, None, [native[0]], [other])])
+        if one and facts(one) != by_element(alone, None, native[0], other):
+            return f"beside a native answer of another form is said {facts(one)}"
     return "results of another form are compared" if any(map(any, _misfitting(sets, own))) else ""
 
 
@@ -316,8 +321,8 @@ def _misfitting(sets: Sequence[Single], own: Sequence[Enclosure]) -> Iterator[li
     """What is said where the results of one set are of another form."""
     native = [s.outputs for s in sets]
     for outputs in _misfits(native[1]):
-        asked = Asked(own, None, [native[0], outputs, *native[2:]], native, stacked=True)
-        yield [c is not None for (told,) in [compare_many([asked])] for c in told]
+        (told,) = compare_many([Asked(own, None, [native[0], outputs, *native[2:]], native, stacked=True)])
+        yield [c is not None for c in told]
 
 
 # --- judging ----------------------------------------------------------------------------------------------------------
