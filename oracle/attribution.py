@@ -21,7 +21,7 @@ from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool, attem
 from oracle.executors.jax import JaxExecutor
 from oracle.executors.lanes import Options
 from oracle.judge import Reference, judge
-from oracle.verdict import Build
+from oracle.verdict import Build, Verdict
 from tenferro_ref.compiler import DEFAULT_PIPELINE, run_passes
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.pjrt import discover, missing
@@ -42,6 +42,8 @@ _PARITY_MEANING = {
     "level0": "only at xla_backend_optimization_level=0",
     "fast": "only at xla_backend_optimization_level=0",
 }
+#: One lane is wrong as well, another hangs, or none can run it: of a smaller program they may tell.
+UNCLEAR = "unclear: other lanes do not tell"
 #: Passes without which a module does not compile, or means something else: a disagreement that goes away says nothing.
 _NEEDED = frozenset({"layout-assignment", "copy-insertion", "pipeline-start", "optimizations"})
 
@@ -52,7 +54,7 @@ def attribute(executor: Executor, case: Case, pool: Pool) -> str:
     Returns
     -------
     str
-        "option: ...", "rewrite: algsimp", an optimisation level, "our pass: NAME", "every lane", "native", or "only NAME" for
+        "option: ...", "rewrite: algsimp", an optimisation level, "our pass: NAME", "every lane", `UNCLEAR`, "native", or "only NAME" for
         an executor that has nothing to switch off, and where an error is due.
     """
     executor = settled(executor, case)
@@ -80,13 +82,16 @@ def _attribute_refusal(executor: Executor, case: Case) -> str:
 
 
 def _attribute_lane(executor: PjrtExecutor, case: Case, pool: Pool) -> str:
-    reference = Reference(case, NativeExecutor())
+    reference, wrong = Reference(case, NativeExecutor()), set()
     for lane, meaning in _LANE_MEANING.items():
         if lane == executor.lane:
             continue
-        if not judge(pool.pjrt(executor.plugin, lane), reference).verdict.is_disagreement:
+        verdict = judge(pool.pjrt(executor.plugin, lane), reference).verdict
+        if verdict is Verdict.PASS:
             return _PARITY_MEANING.get(executor.lane, meaning) if lane == "parity" else meaning
-    return "every lane"
+        if verdict.is_disagreement:  # what is unsupported or undecided there says nothing
+            wrong.add(verdict)
+    return "every lane" if len(wrong) == 1 else UNCLEAR
 
 
 def _attribute_native(executor: NativeExecutor, case: Case) -> str:
@@ -183,4 +188,4 @@ def builds(executor: PjrtExecutor, case: Case, pool: Pool, seconds: float = math
     return (*asked, *silent, *absent)
 
 
-__all__ = ["attribute", "builds", "hlo_pass", "hlo_passes", "with_options"]
+__all__ = ["UNCLEAR", "attribute", "builds", "hlo_pass", "hlo_passes", "with_options"]
