@@ -12,12 +12,12 @@ import pytest
 from fuzz.generate import generate
 from fuzz.mutants import find
 from fuzz.strategies import Config
-from oracle.attribution import attribute, builds, hlo_pass, hlo_passes
+from oracle.attribution import UNCLEAR, attribute, builds, hlo_pass, hlo_passes
 from oracle.case import Case
 from oracle.executors import NativeExecutor, PjrtExecutor, Pool, configured
 from oracle.executors.jax import JaxExecutor
 from oracle.judge import Reference, judge
-from oracle.verdict import Build, Verdict, first_bad
+from oracle.verdict import Answer, Build, Verdict, first_bad
 from tenferro_ref.compiler import PASSES, PassResult
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Abs, DotGeneral, Exp, Log, Log1p, Maximum, Negate, Pow, Sqrt, Transpose
@@ -76,6 +76,25 @@ def test_xla(pool: Pool, make: Callable[[], Case], lane: str, cause: str, name: 
     case, executor = make(), pool.pjrt(plugin_or_skip("xla081"), lane)
     assert attribute(executor, case, pool) == cause
     assert hlo_pass(executor, case) == name
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "cause"),
+    [
+        ("mismatch mismatch mismatch", "every lane"),
+        ("mismatch unsupported undecided", "every lane"),
+        ("timeout mismatch mismatch", UNCLEAR),
+        ("unsupported unsupported unsupported", UNCLEAR),
+        ("unsupported pass mismatch", "xla_backend_optimization_level"),
+        ("timeout crash pass", "fusion and optimisation level"),
+    ],
+)
+def test_a_lane_that_does_not_run_a_program_says_nothing(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch, verdicts: str, cause: str
+) -> None:
+    told = dict(zip(("no-algsimp", "level0", "fast"), map(Verdict, verdicts.split()), strict=True))
+    monkeypatch.setattr("oracle.attribution.judge", lambda executor, _: Answer(executor.name, told[executor.lane]))
+    assert attribute(pool.pjrt(plugin_or_skip("xla081"), "parity"), log1p(), pool) == cause
 
 
 @pytest.mark.once  # Python 3.12 gets a jaxlib that has this rewrite no more
