@@ -16,7 +16,7 @@ from fuzz import reproducer
 from fuzz.known import Known, match
 from fuzz.records import Finding, ValueRow
 from fuzz.reduce import Size, cut_out, narrowed, reduce_case, simplify_configuration
-from oracle.attribution import attribute, builds, hlo_pass
+from oracle.attribution import UNCLEAR, attribute, builds, hlo_pass
 from oracle.case import Case, live
 from oracle.compare import interval_words
 from oracle.enclosure import MODELS, enclose
@@ -58,6 +58,10 @@ class Suspect:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "executor", settled(self.executor, self.case))
+
+    def shares_cause(self, case: Case, pool: Pool) -> bool:
+        """Whether a smaller case has the attribution of this one; any does if nobody can tell this one's."""
+        return self.attribution == UNCLEAR or attribute(self.executor, case, pool) == self.attribution
 
     @property
     def group(self) -> tuple[str, ...]:
@@ -169,7 +173,7 @@ def _core(suspect: Suspect, slot: int, pool: Pool) -> Suspect | None:
 def _instead(suspect: Suspect, case: Case, pool: Pool) -> Suspect | None:
     """The suspect with a smaller case, if that disagrees for the same cause."""
     answer = judge(suspect.executor, Reference(case, NativeExecutor()))
-    if not _alike(answer, suspect.answer) or attribute(suspect.executor, case, pool) != suspect.attribution:
+    if not _alike(answer, suspect.answer) or not suspect.shares_cause(case, pool):
         return None
     return replace(suspect, case=case, answer=answer)
 
@@ -205,10 +209,12 @@ def _with_operands(case: Case, index: int) -> str:
     return f"{ins.op.name}({', '.join(names)})" if names else ins.op.name
 
 
-def _cause(executor: Executor, case: Case, coarse: str) -> str:
+def _cause(executor: Executor, case: Case, coarse: str, pool: Pool) -> str:
     """The attribution of a reduced case: by HLO pass where no option and no known rewrite explains it."""
     if case.refusal is not None:
         return coarse
+    if coarse == UNCLEAR:
+        coarse = attribute(executor, case, pool)
     if not isinstance(executor, (PjrtExecutor, JaxExecutor)) or coarse.startswith(("option", "rewrite")):
         return coarse
     name = hlo_pass(executor, case)
@@ -226,7 +232,7 @@ def still_disagrees(suspect: Suspect, pool: Pool, times: int = 1) -> Callable[[C
         answer = judge(suspect.executor, Reference(case, NativeExecutor()))
         if not _alike(answer, want) or value_class(answer) != value_class(want):
             return False
-        return attribute(suspect.executor, case, pool) == suspect.attribution
+        return suspect.shares_cause(case, pool)
 
     return lambda case: any(once(case) for _ in range(times))
 
@@ -288,7 +294,7 @@ def to_finding(
         suspect = replace(original, attribution="does not repeat")
         case, answer = suspect.case, suspect.answer
     else:
-        suspect = replace(suspect, attribution=_cause(suspect.executor, case, suspect.attribution))
+        suspect = replace(suspect, attribution=_cause(suspect.executor, case, suspect.attribution, pool))
         if isinstance(suspect.executor, PjrtExecutor) and case.refusal is None:
             others = builds(suspect.executor, case, pool, budget_seconds)
     key = signature(case, suspect, answer)

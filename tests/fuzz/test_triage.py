@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fuzz.triage import Suspect, inspect, to_finding
+from oracle.attribution import UNCLEAR
 from oracle.case import Case
 from oracle.executors import Execution, NativeExecutor, Pool, attempt
 from oracle.judge import Reference, judge
@@ -113,6 +114,22 @@ def test_a_reduction_begins_with_the_first_wrong_instruction() -> None:
     finding, same = to_finding(suspect, Pool(), (), programs=1, also=(), budget_seconds=0.0)
     assert same.fingerprint == case.fingerprint
     assert finding.instructions == 33
+
+
+@pytest.mark.parametrize("final", ["rewrite: algsimp", UNCLEAR])
+def test_what_only_a_smaller_program_tells_is_asked_of_that(monkeypatch: pytest.MonkeyPatch, final: str) -> None:
+    """A lane hangs over the square root; without that, all can be asked."""
+
+    def told(executor: object, case: Case, pool: Pool) -> str:
+        return UNCLEAR if "Sqrt" in {ins.op.name for ins in case.program.instructions} else final
+
+    monkeypatch.setattr("fuzz.triage.attribute", told)
+    suspect = suspect_of(Wrong(after=Exp), chain(Sqrt, Exp, Negate, Exp))
+    assert suspect.attribution == UNCLEAR
+    finding, small = to_finding(suspect, Pool(), (), programs=1, also=())
+    assert finding.attribution == final
+    assert finding.signature == f"Exp > Negate | F64 | expected finite, got other finite | {final}"
+    assert finding.instructions == len(small.program.instructions) == 2
 
 
 def test_a_reduction_begins_with_the_wrong_element() -> None:
