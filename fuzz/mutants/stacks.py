@@ -28,7 +28,7 @@ from oracle.enclosure import IEEE, NUMPY, XLA, Enclosure, enclose, enclose_stack
 from oracle.enclosure.model import Model
 from oracle.executors import Execution, NativeExecutor, attempt
 from oracle.judge import Reference, all_slots, judge_many, prepare
-from oracle.verdict import Answer, Verdict
+from oracle.verdict import Answer, Comparison, Verdict
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp, WorkerDied
 from tenferro_ref.ops import (
@@ -170,6 +170,7 @@ def _seen(sets: Sequence[Single]) -> Iterator[object]:
         with mock.patch.object(stacking, "_joined", wraps=stacking._joined) as joined:
             own = _together(sets, XLA)
         yield joined.called, _bits(own), list(_misfitting(sets, own or ()))
+        yield [told for _, told in _apart(sets[0], _taken(own, 0))] if own else None
     both, references, compiled = _prepared(sets)
     yield compiled, [a.verdict for a in judge_many(NativeExecutor(), references)]
     for r in references:
@@ -309,12 +310,18 @@ def _comparing(sets: Sequence[Single]) -> str:
                 points = compare(_taken(reference, i), None, outputs, native[i]).widths if i == 0 else ()
                 if got and got.widths != points:
                     return f"set {i} has other points in the plot"
-    for other in _misfits(native[0])[:2]:  # a native answer of another form is at no distance
-        alone = _taken(own, 0)
-        ((one,),) = compare_many([Asked(alone, None, [native[0]], [other])])
-        if one and facts(one) != by_element(alone, None, native[0], other):
-            return f"beside a native answer of another form is said {facts(one)}"
+    alone = _taken(own, 0)
+    for other, got in _apart(sets[0], alone):
+        if got and facts(got) != by_element(alone, None, native[0], other):
+            return f"beside a native answer of another form is said {facts(got)}"
     return "results of another form are compared" if any(map(any, _misfitting(sets, own))) else ""
+
+
+def _apart(single: Single, enclosures: Sequence[Enclosure]) -> Iterator[tuple[tuple[Array, ...], Comparison | None]]:
+    """Native answers of another form, from which nothing is at a known distance, and what is said beside them."""
+    for other in _misfits(single.outputs)[:2]:
+        ((told,),) = compare_many([Asked(enclosures, None, [single.outputs], [other])])
+        yield other, told
 
 
 def _misfitting(sets: Sequence[Single], own: Sequence[Enclosure]) -> Iterator[list[bool]]:
