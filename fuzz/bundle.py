@@ -21,7 +21,7 @@ import numpy as np
 from fuzz.environments import ROOT, FreshEnvironments, requirements
 from fuzz.records import Finding, encode, from_json
 from fuzz.reproducer import portable_name
-from fuzz.triage import evaluate_all
+from fuzz.triage import evaluate_all, value_class
 from oracle.case import Case, Refusal
 from oracle.compare import interval_words
 from oracle.enclosure import MODELS, Enclosure, enclose
@@ -161,7 +161,7 @@ def replay(folder: Path, pool: Pool, executor: str = "") -> Replay:
         same = len(recorded) == len(result.outputs) and all(map(same_bits, recorded, result.outputs))
     if not answer.verdict.is_disagreement:
         return Replay("gone", answer, same)
-    alike = (answer.verdict.value, answer.comparison.value_class) == (facts.verdict, facts.value_class)
+    alike = (answer.verdict.value, value_class(answer)) == (facts.verdict, facts.value_class)
     return Replay("still fails" if alike else "fails differently", answer, same)
 
 

@@ -30,6 +30,8 @@ from tenferro_ref.tensor import Array
 
 #: Elements of each output shown in a finding.
 _ROWS = 64
+#: How often what does not repeat is asked again: a value that is arbitrary may be right by chance.
+_PATIENCE = 4
 #: In a program of up to so many instructions that fails, each is asked alone.
 _ASKED_ALONE = 16
 
@@ -93,8 +95,20 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
     return replace(whole, op="" if producer is None else _with_operands(case, producer), dtype=dtype)
 
 
+def value_class(answer: Answer) -> str:
+    """The class of the first wrong value, as far as it says what is wrong.
+
+    Where NaN is due, one number is as wrong as another: what stands there may be arbitrary, and another one each time.
+    """
+    return re.sub(
+        r"^expected NaN, got (finite|\+0|-0|inf|-inf)(?= \(|$)",
+        "expected NaN, got a number",
+        answer.comparison.value_class,
+    )
+
+
 def _how(answer: Answer) -> str:
-    return answer.comparison.value_class or answer.reason.partition(":")[0]
+    return value_class(answer) or answer.reason.partition(":")[0]
 
 
 def _complaint(answer: Answer) -> str:
@@ -201,17 +215,20 @@ def _cause(executor: Executor, case: Case, coarse: str) -> str:
     return f"HLO pass: {name}" if name else coarse
 
 
-def still_disagrees(suspect: Suspect, pool: Pool) -> Callable[[Case], bool]:
-    """Predicate of the reducer: same executor, same verdict, same words of an error, same value class, same attribution."""
+def still_disagrees(suspect: Suspect, pool: Pool, times: int = 1) -> Callable[[Case], bool]:
+    """Predicate of the reducer: same executor, same verdict, same words of an error, same value class, same attribution.
+
+    A case is asked up to so many times until it does.
+    """
     want = suspect.answer
 
-    def check(case: Case) -> bool:
+    def once(case: Case) -> bool:
         answer = judge(suspect.executor, Reference(case, NativeExecutor()))
-        if not _alike(answer, want) or answer.comparison.value_class != want.comparison.value_class:
+        if not _alike(answer, want) or value_class(answer) != value_class(want):
             return False
         return attribute(suspect.executor, case, pool) == suspect.attribution
 
-    return check
+    return lambda case: any(once(case) for _ in range(times))
 
 
 def evaluate_all(case: Case) -> Mapping[int, Array]:
@@ -252,18 +269,20 @@ def to_finding(
     budget_seconds
         For reducing it; the other builds of a plugin are asked within as much again.
     """
-    start = _start(suspect, pool) if budget_seconds else suspect
-    reduction = reduce_case(
-        start.case,
-        still_disagrees(start, pool),
-        evaluate=evaluate_all,
-        budget_seconds=budget_seconds,
-        progress=progress,
-    )
-    case, original = reduction.case, suspect
-    if reduction.reproduced:
-        suspect = replace(start, executor=_simplest(start, case, pool))
-    answer = judge(suspect.executor, Reference(case, NativeExecutor()))
+    original = suspect
+    for start, times in ((_start(suspect, pool) if budget_seconds else suspect, 1), (original, _PATIENCE)):
+        reduction = reduce_case(
+            start.case,
+            still_disagrees(start, pool, times),
+            evaluate=evaluate_all,
+            budget_seconds=budget_seconds,
+            progress=progress,
+        )
+        case = reduction.case
+        suspect = replace(start, executor=_simplest(start, case, pool)) if reduction.reproduced else original
+        answer = _asked(suspect.executor, case)
+        if answer.verdict.is_disagreement and (reduction.reproduced or not budget_seconds):
+            break
     others: tuple[Build, ...] = ()
     if not answer.verdict.is_disagreement:  # it does not repeat: say so, and show the program as it was found
         suspect = replace(original, attribution="does not repeat")
@@ -281,7 +300,7 @@ def to_finding(
         also=also,
         op=suspect.op,
         dtype=suspect.dtype,
-        value_class=answer.comparison.value_class,
+        value_class=value_class(answer),
         attribution=suspect.attribution,
         known="",
         programs=programs,
@@ -303,6 +322,15 @@ def to_finding(
     return replace(finding, known=match(finding, known)), case
 
 
+def _asked(executor: Executor, case: Case) -> Answer:
+    """What it says, if need be when asked again."""
+    for _ in range(_PATIENCE):
+        answer = judge(executor, Reference(case, NativeExecutor()))
+        if answer.verdict.is_disagreement:
+            break
+    return answer
+
+
 def _simplest(suspect: Suspect, case: Case, pool: Pool) -> Executor:
     """The configuration nearest to the default under which the case fails as the suspect did, if it was drawn."""
     executor = suspect.executor
@@ -322,7 +350,7 @@ def _subject(case: Case) -> str:
 
 
 def _what(answer: Answer) -> str:
-    return answer.comparison.value_class or answer.reason
+    return value_class(answer) or answer.reason
 
 
 def value_rows(executor: Executor, case: Case) -> tuple[ValueRow, ...]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from oracle import decompositions
 from oracle.case import Case, live
-from oracle.compare import compare
+from oracle.compare import compare, compare_bits
 from oracle.enclosure import MODELS, enclose
 from oracle.executors import Executor, NativeExecutor, attempt
 from oracle.verdict import Comparison
@@ -66,7 +66,11 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
     made = {slot for ins in ops for slot in ins.output_slots}
     operands = {slot for ins in ops for slot in ins.input_slots} - given - made
     wanted = tuple(dict.fromkeys((*program.output_slots, *sorted(operands | made))))
-    outputs = executor.run(Case(replace(program, output_slots=wanted), case.inputs)).outputs
+    asked = Case(replace(program, output_slots=wanted), case.inputs)
+    outputs = executor.run(asked).outputs
+    native = NativeExecutor().run(asked).outputs
+    if [(a.dtype, a.shape) for a in outputs] != [(a.dtype, a.shape) for a in native]:
+        return compare_bits(native, outputs)  # says what does not fit
     values = {**dict(zip(program.input_slots, case.inputs, strict=True)), **dict(zip(wanted, outputs, strict=True))}
     found = []
     for ins in ops:

@@ -47,7 +47,7 @@ PLACES = {
     "oracle.judge._enclose": "stacks",
     "oracle.judge.judge_many": "stacks",
     "oracle.judge._settle": "stacks",
-    "oracle.judge": "comparison",
+    "oracle.judge": "verdicts",
 }
 
 

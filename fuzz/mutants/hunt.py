@@ -15,10 +15,11 @@ from fuzz.mutants.directed import refused
 from fuzz.mutants.freedoms import taken
 from fuzz.mutants.looks import CRASHES, JUDGED, SECONDS, SIMPLIFIED, SMALL, fresh, limited, look, watch
 from fuzz.mutants.programs import Item, programs
-from fuzz.mutants.promises import again, comparison, enclosed, layout, passes, verdicts
+from fuzz.mutants.promises import again, comparison, enclosed, layout, passes
 from fuzz.mutants.rewrite import Site, patched, prepare
 from fuzz.mutants.stacks import stacks
 from fuzz.mutants.transfers import transfers
+from fuzz.mutants.verdicts import verdicts
 from fuzz.mutants.witnesses import Reloaded, Standard, ownership, segmentation, tropical
 from fuzz.reduce import reduce_case
 from fuzz.triage import evaluate_all

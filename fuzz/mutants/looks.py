@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 
-from fuzz.mutants.promises import again, comparison, dense, rewritten, strided, verdicts
+from fuzz.mutants.promises import again, comparison, dense, rewritten, strided
 from fuzz.mutants.stacks import stacked
+from fuzz.mutants.verdicts import told
 from fuzz.mutants.witnesses import (
     Planted,
     Planter,
@@ -159,7 +160,7 @@ def _enclosure(case: Case) -> Hashable:
 
 
 def _comparison(case: Case) -> Hashable:
-    return verdicts(case), comparison(case), _verdict(case), stacked(case)
+    return comparison(case), _verdict(case), stacked(case)
 
 
 def _algebra(case: Case) -> Hashable:
@@ -206,7 +207,7 @@ class Watch:
     witnesses
         Names of those who are asked when the look has changed, the cheapest first; executors and `fuzz.mutants.witnesses`.
     configs
-        What the programs are like, chunk by chunk in turn.
+        What the programs are like, chunk by chunk in turn; `invalid` counts where verdicts are looked at.
     """
 
     look: Look | None
@@ -239,7 +240,9 @@ def watch(place: str) -> Watch:
     # these go through the elements one by one
     small = Config(max_instructions=6, max_elements=200, usual_elements=40, symbolic=0)
     if place == "comparison":
-        return Watch(_comparison, (*RIGHT, *(e.name for e in JUDGED), "verdicts", "comparison", "stacks"), (small,))
+        return Watch(_comparison, (*RIGHT, *(e.name for e in JUDGED), "comparison", "stacks"), (small,))
+    if place == "verdicts":
+        return Watch(told, ("verdicts",), (dataclasses.replace(small, invalid=1), small))
     if place == "stacks":
         return Watch(stacked, ("stacks",), (small,))
     if place == "enclosure":
@@ -280,7 +283,7 @@ def look(watch: Watch, case: Case) -> Hashable:
 
 def fresh(case: Case) -> Case:
     """The same case without what its program remembers: that is of the code as it was."""
-    return Case(dataclasses.replace(case.program), case.inputs)
+    return dataclasses.replace(case, program=dataclasses.replace(case.program))
 
 
 __all__ = ["CRASHES", "JUDGED", "SECONDS", "SIMPLIFIED", "SMALL", "Watch", "fresh", "limited", "look", "watch"]

@@ -15,10 +15,12 @@ from types import CodeType, FrameType
 from typing import Any
 
 from fuzz.generate import generate
+from fuzz.mutants import verdicts
 from fuzz.mutants.directed import directed
 from fuzz.mutants.freedoms import freedoms
 from fuzz.mutants.looks import Watch, look, watch
 from fuzz.mutants.rewrite import lru_caches
+from fuzz.refusals import with_refusals
 from oracle.case import Case
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import (
@@ -100,11 +102,14 @@ class Programs:
     def by_hand(self) -> list[Case]:
         """The programs that nobody generated."""
         free = freedoms() if "freedoms" in self.watch.witnesses else ()
-        return [*(d.case for d in directed()), *(f.case for f in free)]
+        odd = verdicts.by_hand() if "verdicts" in self.watch.witnesses else ()
+        return [*(d.case for d in directed()), *(f.case for f in free), *odd]
 
     def _generated(self, batch: int) -> list[Case]:
         config = self.watch.configs[batch % len(self.watch.configs)]
         cases = generate(self.seed, batch, CHUNK, config)
+        if "verdicts" in self.watch.witnesses:
+            return with_refusals(self.seed, batch, CHUNK, config, lambda: cases)
         if config.ops is None:
             cases[1::2] = [under_stablehlo(case) for case in cases[1::2]]
         return cases

@@ -1,4 +1,4 @@
-"""Parts held to what they promise, where no answer of an executor tells: passes, memory layout, comparison, verdicts.
+"""Parts held to what they promise, where no answer of an executor tells: passes, memory layout, comparison, enclosures.
 
 Each function looks at one case and says what is broken, "" for nothing. Promises are written here a second time, as plainly
 as possible and element by element, so that they share no code with what they are about.
@@ -6,11 +6,9 @@ as possible and element by element, so that they share no code with what they ar
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,12 +17,11 @@ from fuzz.mutants.witnesses import Planted, Planter
 from oracle.case import Case
 from oracle.compare import compare, compare_bits
 from oracle.enclosure import IEEE, NUMPY, XLA, Enclosure, enclose
-from oracle.executors import Execution, NativeExecutor, attempt
-from oracle.judge import Reference, judge
-from oracle.verdict import Verdict
+from oracle.executors import NativeExecutor, attempt
+from oracle.judge import Reference
 from tenferro_ref.compiler import PASSES, PassResult, compile_std_to_exec
 from tenferro_ref.dims import same as same_extent
-from tenferro_ref.errors import Internal, PjrtCall, TenferroError, UnsupportedOp, WorkerDied
+from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp
 from tenferro_ref.ops import (
     Abs,
     Add,
@@ -289,61 +286,6 @@ def _models(reference: Reference) -> Iterator[tuple[str, list[Enclosure], list[E
     yield XLA.name, reference.enclosures(XLA.name), ieee
 
 
-# --- verdicts ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Failing(NativeExecutor):
-    """Raises what it is told."""
-
-    name: str = "failing"
-    error: TenferroError | None = None
-
-    def run(self, case: Case) -> Execution:
-        raise self.error or Internal(detail="planted")
-
-
-@dataclass(frozen=True)
-class _Giving(NativeExecutor):
-    """Gives a result, whatever is asked."""
-
-    name: str = "giving"
-
-    def run(self, case: Case) -> Execution:
-        return Execution(())
-
-
-_FAILURES: tuple[tuple[TenferroError, Verdict], ...] = (
-    (WorkerDied(worker="w", how="timeout after 1 s", stderr_tail=""), Verdict.TIMEOUT),
-    (WorkerDied(worker="w", how="signal 11", stderr_tail=""), Verdict.CRASH),
-    (UnsupportedOp(op="Sort", reason="planted"), Verdict.UNSUPPORTED),
-    (PjrtCall("PJRT_Client_Compile", "UNIMPLEMENTED", "planted"), Verdict.UNSUPPORTED),
-    (PjrtCall("PJRT_Client_Compile", "INTERNAL", "planted"), Verdict.ERROR),
-    (Internal(detail="planted"), Verdict.ERROR),
-)
-
-
-def verdicts(case: Case) -> str:
-    """Failures are called by their names, and an answer is wrong just where its comparison says so."""
-    reference = Reference(case, NativeExecutor())
-    for error, wanted in _FAILURES:
-        got = judge(_Failing(error=error), reference).verdict
-        if got is not wanted:
-            return f"{error.kind} is judged {got.value}, not {wanted.value}"
-    expected = reference.execution
-    if isinstance(expected, TenferroError):
-        alike = judge(_Failing(error=dataclasses.replace(expected)), reference).verdict
-        given = judge(_Giving(), reference).verdict
-        if alike is not Verdict.PASS or given is not Verdict.MISMATCH:
-            return f"where the native executor raises, its error is judged {alike.value} and a result {given.value}"
-        return ""
-    for executor in (NativeExecutor("again"), Planted(), Planted("planted-bits", bits=True)):
-        answer = judge(executor, reference)
-        if answer.error is None and answer.verdict.is_disagreement != bool(answer.comparison.outside):
-            return f"{answer.comparison.outside} elements outside are judged {answer.verdict.value}"
-    return ""
-
-
 # --- enclosures -------------------------------------------------------------------------------------------------------
 
 #: Whose operands' values decide on each element alone.
@@ -454,6 +396,5 @@ __all__ = [
     "same",
     "samples",
     "strided",
-    "verdicts",
     "views",
 ]

@@ -54,14 +54,14 @@ SHARES = {
     "tenferro_ref.tensor": 6,
     "oracle.compare": 9,
     "oracle.ulp": 4,
-    "oracle.judge": 15,
+    "oracle.judge": 0,
     "oracle.enclosure.sums": 10,
     "oracle.enclosure.arithmetic": 134,
     "oracle.enclosure.value": 37,
     "oracle.enclosure.stacked": 0,
 }
 #: Places of which every site is taken, whatever the share of their modules.
-WHOLE = frozenset({"stacks"})
+WHOLE = frozenset({"stacks", "verdicts"})
 #: Functions that no value and no verdict depends on: they make words (the first line), or decide on errors alone.
 LEFT_OUT = frozenset({
     "_width", "_sample", "_words", "_kind", "_bit_kind", "interval_words", "show_spec",

@@ -16,7 +16,7 @@ from fuzz.mutants.by_rule import PLACES, load
 from fuzz.mutants.directed import directed, refused
 from fuzz.mutants.looks import look, watch
 from fuzz.mutants.programs import programs
-from fuzz.mutants.promises import again, comparison, enclosed, layout, passes, verdicts
+from fuzz.mutants.promises import again, comparison, enclosed, layout, passes
 from fuzz.mutants.rewrite import RULES, Site, functions, patched, sites
 from fuzz.mutants.witnesses import ownership, segmentation, tropical
 from fuzz.strategies import Config
@@ -199,7 +199,7 @@ def test_nobody_cries_wolf(place: str) -> None:
         assert {ownership(item.case) for item in programs(SEED, place).chunk(0)} == {""}
 
 
-@pytest.mark.parametrize("promise", [passes, layout, again, comparison, verdicts, enclosed, segmentation])
+@pytest.mark.parametrize("promise", [passes, layout, again, comparison, enclosed, segmentation])
 def test_promises_are_kept_without_a_fault(promise: Callable[[Case], str]) -> None:
     cases = [*generate(SEED, 1, 12, Config(max_instructions=10, usual_elements=60, max_elements=500)),
              *(d.case for d in directed()[::8])]  # fmt: skip

@@ -14,8 +14,9 @@ from oracle.executors import Execution, NativeExecutor, Pool, attempt
 from oracle.judge import Reference, judge
 from oracle.verdict import Answer, ExecutorInfo, Verdict
 from tenferro_ref.errors import EngineFault, TenferroError, WorkerDied
-from tenferro_ref.ops import Abs, Exp, Negate, Op, Sqrt
+from tenferro_ref.ops import Abs, Exp, Negate, Op, Sign, Sqrt
 from tenferro_ref.program import GraphBuilder
+from tenferro_ref.runtime.kernels import run_kernel
 
 
 @dataclass
@@ -123,6 +124,49 @@ def test_a_reduction_begins_with_the_wrong_element() -> None:
     _, small = to_finding(suspect, Pool(), (), programs=1, also=())
     assert small.inputs[0].tolist() == 1.0
     assert executor.runs < 12
+
+
+@dataclass
+class Arbitrary(Wrong):
+    """Where exp of what is computed is NaN it gives these numbers in turn."""
+
+    numbers: tuple[float, ...] = (0.0, 0.5, np.inf, 2.0)
+
+    def run(self, case: Case) -> Execution:
+        self.runs += 1
+        program = case.program
+        values = dict(zip(program.input_slots, case.inputs, strict=True))
+        for ins in program.instructions:
+            (values[ins.output_slots[0]],) = run_kernel(ins.op, program.policy, *(values[s] for s in ins.input_slots))
+            if isinstance(ins.op, Exp) and ins.input_slots[0] not in program.input_slots:
+                result = values[ins.output_slots[0]]
+                result[np.isnan(result)] = self.numbers[self.runs % len(self.numbers)]
+        return Execution(tuple(values[s] for s in program.output_slots))
+
+
+@pytest.mark.parametrize("first", range(4))
+@pytest.mark.parametrize("after", [(), (Sqrt, Negate), (Sign, Sqrt)])
+def test_any_number_where_nan_is_due_is_one_class(first: int, after: tuple[type[Op], ...]) -> None:
+    """Else neither the reduction would go on nor the signature be the same next time."""
+    executor = Arbitrary(runs=first)
+    suspect = suspect_of(executor, chain(Sqrt, Exp, *after, values=(-4.0,)))
+    finding, small = to_finding(suspect, Pool(), (), programs=1, also=())
+    assert finding.signature == "Sqrt > Exp | F64 | expected NaN, got a number | only wrong"
+    assert suspect.group[3] == finding.value_class == "expected NaN, got a number"
+    assert small.inputs[0].shape == ()
+
+
+@pytest.mark.parametrize("first", range(5))
+def test_what_is_right_by_chance_is_asked_again(first: int) -> None:
+    executor = Arbitrary(numbers=(0.0, np.nan, 0.5, np.nan, np.nan))
+    case = chain(Sqrt, Exp, Sqrt, Negate, values=(-4.0,))
+    answer = next(
+        a for _ in range(5) if (a := judge(executor, Reference(case, NativeExecutor()))).verdict.is_disagreement
+    )
+    executor.runs = first
+    finding, _ = to_finding(Suspect(executor, case, answer, "", "", "only wrong"), Pool(), (), programs=1, also=())
+    assert finding.attribution == "only wrong"
+    assert finding.instructions < len(case.program.instructions)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from tenferro_ref import frontend as tn
 from tenferro_ref.errors import InvalidArgument
 from tenferro_ref.extensions import linalg
 from tenferro_ref.program import GraphBuilder
+from tenferro_ref.tensor import Array
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
 
 DTYPES = {"F32": np.float32, "F64": np.float64, "C32": np.complex64, "C64": np.complex128}
@@ -91,6 +93,37 @@ def test_a_wrong_factor_is_caught_and_a_right_one_is_not(op: str) -> None:
     answer = judge(_Bent(factor=1 + 1e-6), reference)
     assert answer.verdict is Verdict.MISMATCH
     assert "at most" in answer.reason
+
+
+@dataclass(frozen=True)
+class _Misfit(NativeExecutor):
+    """Gives its results in another form."""
+
+    form: Callable[[tuple[Array, ...]], tuple[Array, ...]] = tuple
+
+    def run(self, case: Case) -> Execution:
+        return Execution(self.form(NativeExecutor.run(self, case).outputs))
+
+    def bit_exact(self, case: Case) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("op", ["cholesky", "qr", "svdvals"])
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        (lambda outputs: outputs[1:], "outputs "),
+        (lambda outputs: (*outputs, outputs[0]), "outputs "),
+        (lambda outputs: (outputs[0][:1], *outputs[1:]), "shape "),
+        (lambda outputs: (outputs[0].astype(np.float32), *outputs[1:]), "dtype float64, got float32"),
+    ],
+)
+def test_results_of_another_form_are_wrong_and_end_nothing(
+    op: str, form: Callable[[tuple[Array, ...]], tuple[Array, ...]], words: str
+) -> None:
+    answer = judge(_Misfit("misfit", form=form), Reference(decomposed(op), NativeExecutor()))
+    assert answer.verdict is Verdict.MISMATCH
+    assert answer.comparison.value_class.startswith(words)
 
 
 def test_what_is_computed_from_the_factors_is_held_to_them() -> None:
