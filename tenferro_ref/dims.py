@@ -175,6 +175,8 @@ def combine(kind: DimKind, a: Extent, b: Extent) -> Extent:
     InvalidArgument
         AddOverflow, SubUnderflow, MulOverflow or FloorDivByZero, named by `argument`.
     """
+    if isinstance(a, int) and isinstance(b, int):
+        return _EVALUATE[kind](a, b)
     x, y = expr_of(a), expr_of(b)
     expr: DimExpr = _EVALUATE[kind](x, y) if isinstance(x, int) and isinstance(y, int) else DimOp(kind, x, y)
     wrap = _known(kind, a, b)
@@ -211,12 +213,9 @@ def evaluate(expr: DimExpr, shapes: Sequence[Sequence[int]]) -> int:
 
 def same(a: Extent, b: Extent) -> bool | None:
     """Whether two extents are equal: None where only the running program can tell."""
-    x, y = expr_of(a), expr_of(b)
-    if is_exact(a) and is_exact(b):
-        if isinstance(x, int) and isinstance(y, int):
-            return x == y
-        return True if x == y else None
-    return None
+    if isinstance(a, int) and isinstance(b, int):
+        return a == b
+    return True if a == b and is_exact(a) else None
 
 
 def rewrap(extent: Extent, expr: DimExpr) -> Extent:

@@ -247,7 +247,9 @@ class Growth:
         if self.deep:
             deep, suits = self.deep, fits
             fits = lambda v: v.type.rank >= deep and (suits is None or suits(v))  # noqa: E731
-        found = [v for v in reversed(self.pool) if v.dtype in admitted and (fits is None or fits(v))]
+        found = [v for v in reversed(self.pool) if v.type.dtype in admitted]
+        if fits is not None:
+            found = [v for v in found if fits(v)]
         if prefer and found and self.regime == "ordinary" and not genes.chance(10):
             found = [v for v in found if prefer(self.hints[v.slot])]
         position = genes.near(1 + len(found)) if found else 0
@@ -281,14 +283,14 @@ class Growth:
     ) -> Value:
         """A value of a given type: one of the pool, one brought to that shape, or a new input."""
         genes, mode = self.genes, self.genes.pick(16)
-        alike = [v for v in reversed(self.pool) if v.dtype is dtype and v is not other_than]
-        same = [v for v in alike if v.shape == shape]
+        alike = [v for v in reversed(self.pool) if v.type.dtype is dtype and v is not other_than]
+        same = [v for v in alike if v.type.shape == shape]
         if prefer and self.regime == "ordinary":
             same = [v for v in same if prefer(self.hints[v.slot])]
         if same and mode < 9:
             return same[genes.near(len(same))]
         if mode >= 5 and self.has(Transpose, Reshape, BroadcastInDim):
-            others = [v for v in alike if v.shape != shape]
+            others = [v for v in alike if v.type.shape != shape]
             for other in others[genes.near(len(others)) :][:3]:
                 adapted = self.adapt(other, shape)
                 if adapted is not None:
@@ -391,9 +393,9 @@ def renumbered(program: GraphProgram) -> GraphProgram:
 
 def shape_of(value: Value) -> Shape:
     """The shape of a value of a growing program: its extents are integers."""
-    return tuple(e for e in value.shape if isinstance(e, int))
+    return tuple([e for e in value.type.shape if isinstance(e, int)])
 
 
 def volume(extents: Sequence[int]) -> int:
     """Elements of a shape, an extent 0 counting as 1: what a result may come to once that axis is contracted."""
-    return prod(max(1, e) for e in extents)
+    return prod(extents) or prod([max(1, e) for e in extents])

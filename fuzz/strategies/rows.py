@@ -69,7 +69,7 @@ def admitted(op: type[Any], dtypes: tuple[DType, ...], policy: Policy = ENGINE) 
     if policy.dtypes == "stablehlo":
         known |= op.stablehlo_dtypes
     faults = op in _INTEGER_FAULTS and policy.integer_faults == "error"
-    return tuple(d for d in dtypes if d in known and not (d.is_int and faults))
+    return tuple([d for d in dtypes if d in known and not (faults and d.is_int)])
 
 
 def dtypes_of(g: Growth, op: type[Op]) -> tuple[DType, ...]:

@@ -76,7 +76,7 @@ class TensorType:
         return TensorType(self.dtype, tuple(shape))
 
     def with_dtype(self, dtype: DType) -> TensorType:
-        return TensorType(dtype, self.shape)
+        return self if dtype is self.dtype else TensorType(dtype, self.shape)
 
     def drop_axes(self, axes: Sequence[int]) -> TensorType:
         return self.with_shape(e for i, e in enumerate(self.shape) if i not in axes)
@@ -199,6 +199,8 @@ def check_same_shape(op: Op, *inputs: TensorType) -> None:
     """All operands have one shape; extents that only the running program knows pass."""
     first = inputs[0]
     for other in inputs[1:]:
+        if other.shape == first.shape:
+            continue
         if other.rank != first.rank or any(same(a, b) is False for a, b in zip(first.shape, other.shape, strict=True)):
             raise ShapeMismatch(op=op.name, lhs=first.shape, rhs=other.shape)
 

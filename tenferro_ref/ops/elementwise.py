@@ -25,7 +25,7 @@ def _reject_order(op: Op, dtype: DType, policy: Policy) -> NoReturn:
 
 def _scalar_beside(op: Op, x: TensorType, y: TensorType) -> TensorType:
     """Equal shapes, or one operand of rank 0; two distinct symbolic extents infer their maximum."""
-    if x.rank == 0:
+    if x.rank == 0 or x.shape == y.shape:
         return y
     if y.rank == 0:
         return x

@@ -91,11 +91,12 @@ class GraphBuilder:
         UsageError
             An operand belongs to another builder.
         """
-        if any(v.builder is not self for v in operands):
-            raise UsageError(detail=f"{op.name}: an operand belongs to another GraphBuilder")
-        types = op.result_types(tuple(v.type for v in operands), self.policy)
-        results = tuple(self._new(t) for t in types)
-        self._instructions.append(Instruction(op, tuple(v.slot for v in operands), tuple(v.slot for v in results)))
+        for operand in operands:
+            if operand.builder is not self:
+                raise UsageError(detail=f"{op.name}: an operand belongs to another GraphBuilder")
+        types = op.result_types(tuple([v.type for v in operands]), self.policy)
+        results = tuple([self._new(t) for t in types])
+        self._instructions.append(Instruction(op, tuple([v.slot for v in operands]), tuple([v.slot for v in results])))
         return results
 
     def apply(self, op: Op, *operands: Value) -> Value:

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -249,6 +250,10 @@ def write_policy(policy: Policy) -> dict[str, str]:
 
 def write_program(program: GraphProgram | ExecProgram) -> dict[str, Any]:
     """The program as JSON values; `exec` programs carry their metadata."""
+    return _entries(program, [_write_instruction(i) for i in program.instructions])
+
+
+def _entries(program: GraphProgram | ExecProgram, instructions: list[Any]) -> dict[str, Any]:
     names = dict(program.symbols) if isinstance(program, GraphProgram) else {}
 
     def input_extent(extent: Extent) -> Any:
@@ -264,7 +269,7 @@ def write_program(program: GraphProgram | ExecProgram) -> dict[str, Any]:
             {"slot": slot, "dtype": t.dtype.name, "shape": [input_extent(e) for e in t.shape]}
             for slot, t in zip(program.input_slots, program.input_types, strict=True)
         ],
-        "instructions": [_write_instruction(i) for i in program.instructions],
+        "instructions": instructions,
         "outputs": list(program.output_slots),
     }
 
@@ -286,15 +291,28 @@ def _write_instruction(ins: Instruction) -> dict[str, Any]:
 
 def dumps(program: GraphProgram | ExecProgram) -> str:
     """JSON text, one instruction a line."""
-    entries = write_program(program)
+    entries = _entries(program, [_instruction_text(i) for i in program.instructions])
     lines = []
     for key, value in entries.items():
         if key in ("inputs", "instructions") and value:
-            body = ",\n".join("    " + json.dumps(v) for v in value)
-            lines.append(f"  {json.dumps(key)}: [\n{body}\n  ]")
+            body = ",\n".join(["    " + (v if key == "instructions" else json.dumps(v)) for v in value])
+            lines.append(f'  "{key}": [\n{body}\n  ]')
         else:
-            lines.append(f"  {json.dumps(key)}: {json.dumps(value)}")
+            lines.append(f'  "{key}": {json.dumps(value)}')
     return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _instruction_text(ins: Instruction) -> str:
+    """`_write_instruction` as text."""
+    if isinstance(ins, ExecInstruction):
+        return json.dumps(_write_instruction(ins))
+    return f'{_op_text(ins.op)}, "inputs": {[*ins.input_slots]}, "outputs": {[*ins.output_slots]}}}'
+
+
+@lru_cache(maxsize=4096)
+def _op_text(op: Op) -> str:
+    """How the text of an instruction begins; the encoder takes long to begin, and many instructions have the same op."""
+    return json.dumps({"op": op.name, "attrs": write_attrs(op)})[:-1]
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from tenferro_ref.program import (
     print_program,
     to_exec,
 )
-from tenferro_ref.program.json_form import read_op, write_attrs
+from tenferro_ref.program.json_form import read_op, write_attrs, write_program
 from tests.program.samples import every_op, programs, symbolic
 
 SAMPLES = {
@@ -53,6 +53,7 @@ def test_handcrafted_programs_survive_both_forms(name: str) -> None:
 def test_random_programs_survive_both_forms(program: GraphProgram) -> None:
     for form in (program, to_exec(program)):
         back = loads(dumps(form))
+        assert json.loads(dumps(form)) == write_program(form)
         assert back == form
         assert dumps(back) == dumps(form)
         again = parse(print_program(form))
