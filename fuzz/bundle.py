@@ -161,7 +161,8 @@ def replay(folder: Path, pool: Pool, executor: str = "") -> Replay:
         same = len(recorded) == len(result.outputs) and all(map(same_bits, recorded, result.outputs))
     if not answer.verdict.is_disagreement:
         return Replay("gone", answer, same)
-    alike = (answer.verdict.value, value_class(answer)) == (facts.verdict, facts.value_class)
+    words = answer.comparison.value_class, facts.value_class
+    alike = answer.verdict.value == facts.verdict and value_class(words[0]) == value_class(words[1])
     return Replay("still fails" if alike else "fails differently", answer, same)
 
 

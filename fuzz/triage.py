@@ -99,20 +99,20 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
     return replace(whole, op="" if producer is None else _with_operands(case, producer), dtype=dtype)
 
 
-def value_class(answer: Answer) -> str:
-    """The class of the first wrong value, as far as it says what is wrong.
+def value_class(words: str) -> str:
+    """The class of a wrong value, as far as it says what is wrong.
 
     Where NaN is due, one number is as wrong as another: what stands there may be arbitrary, and another one each time.
     """
-    return re.sub(
-        r"^expected NaN, got (finite|\+0|-0|inf|-inf)(?= \(|$)",
-        "expected NaN, got a number",
-        answer.comparison.value_class,
-    )
+    return re.sub(r"^expected NaN, got (finite|\+0|-0|inf|-inf)(?= \(|$)", "expected NaN, got a number", words)
+
+
+def _class(answer: Answer) -> str:
+    return value_class(answer.comparison.value_class)
 
 
 def _how(answer: Answer) -> str:
-    return value_class(answer) or answer.reason.partition(":")[0]
+    return _class(answer) or answer.reason.partition(":")[0]
 
 
 def _complaint(answer: Answer) -> str:
@@ -230,7 +230,7 @@ def still_disagrees(suspect: Suspect, pool: Pool, times: int = 1) -> Callable[[C
 
     def once(case: Case) -> bool:
         answer = judge(suspect.executor, Reference(case, NativeExecutor()))
-        if not _alike(answer, want) or value_class(answer) != value_class(want):
+        if not _alike(answer, want) or _class(answer) != _class(want):
             return False
         return suspect.shares_cause(case, pool)
 
@@ -306,7 +306,7 @@ def to_finding(
         also=also,
         op=suspect.op,
         dtype=suspect.dtype,
-        value_class=value_class(answer),
+        value_class=_class(answer),
         attribution=suspect.attribution,
         known="",
         programs=programs,
@@ -356,7 +356,7 @@ def _subject(case: Case) -> str:
 
 
 def _what(answer: Answer) -> str:
-    return value_class(answer) or answer.reason
+    return _class(answer) or answer.reason
 
 
 def value_rows(executor: Executor, case: Case) -> tuple[ValueRow, ...]:

@@ -323,7 +323,7 @@ def _refusal(executor: Executor, reference: Reference, due: Refusal, result: Exe
     if error is not None:
         facts = error.facts()
         said = f"raises {error_words(error.kind, facts.get('op'), facts.get('axis'))} ({error})"
-        other = "op" if facts.get("op") != due.op else "axis"
+        other = "op" if facts.get("op") not in (due.op, None, "") else "axis"
         way = f"error of another {other}" if error.kind == due.kind else f"{error.kind} instead"
     reason = f"{said} where {due} is due ({due.fault})"
     return Answer(executor.name, Verdict.MISMATCH, Comparison(value_class=way), reason, record)

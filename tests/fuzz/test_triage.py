@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from fuzz.triage import Suspect, inspect, to_finding
+from fuzz.triage import Suspect, inspect, to_finding, value_class
 from oracle.attribution import UNCLEAR
 from oracle.case import Case
 from oracle.executors import Execution, NativeExecutor, Pool, attempt
@@ -171,6 +171,21 @@ def test_any_number_where_nan_is_due_is_one_class(first: int, after: tuple[type[
     assert finding.signature == "Sqrt > Exp | F64 | expected NaN, got a number | only wrong"
     assert suspect.group[3] == finding.value_class == "expected NaN, got a number"
     assert small.inputs[0].shape == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("expected NaN, got -inf", "expected NaN, got a number"),
+        ("expected NaN, got +0 (imaginary part)", "expected NaN, got a number (imaginary part)"),
+        ("expected NaN, got other NaN", "expected NaN, got other NaN"),
+        ("expected NaN or a range, got inf", "expected NaN or a range, got inf"),
+        ("expected finite, got NaN", "expected finite, got NaN"),
+        ("", ""),
+    ],
+)
+def test_other_classes_are_what_they_are(words: str, expected: str) -> None:
+    assert value_class(words) == expected == value_class(expected)
 
 
 @pytest.mark.parametrize("first", range(5))
