@@ -23,6 +23,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from fuzz.bundle import confirm, write_bundle
 from fuzz.known import load_known
@@ -177,7 +178,7 @@ def work(site: Worksite, *, reduce_early: bool) -> None:
     """Take batches until there are none, and reduce what disagrees: at once, or when all is checked."""
     for executor in site.executors:
         executor.open()  # in this thread: the kernel ends a worker process with the thread that started it
-    with _seldom_collecting(), ThreadPoolExecutor(max_workers=max(1, min(site.threads, len(site.groups)))) as threads:
+    with _one_of_many(), ThreadPoolExecutor(max_workers=max(1, min(site.threads, len(site.groups)))) as threads:
         pending: list[tuple[_Batch, list[Future[None]]]] = []
         for batch in _batches(site):
             if batch.job.claims > _CLAIMS:
@@ -200,12 +201,17 @@ def work(site: Worksite, *, reduce_early: bool) -> None:
 
 
 @contextlib.contextmanager
-def _seldom_collecting() -> Iterator[None]:
-    """A batch is thousands of objects that refer to each other in no circle, and all go when it is sealed."""
+def _one_of_many() -> Iterator[None]:
+    """What suits a process beside as many others as there are cores.
+
+    BLAS has one thread: matrices are small, and a second thread spins for a while after each product, to nobody's use. A batch
+    is thousands of objects that refer to each other in no circle, and all go when it is sealed.
+    """
     usual = gc.get_threshold()
     gc.set_threshold(_ALLOCATIONS, *usual[1:])
     try:
-        yield
+        with threadpool_limits(1, "blas"):
+            yield
     finally:
         gc.set_threshold(*usual)
 
@@ -214,8 +220,9 @@ def reduce_rest(site: Worksite) -> None:
     """Reduce what disagrees and is not reduced yet."""
     for executor in site.executors:
         executor.open()
-    while _reduce_one(site):
-        pass
+    with _one_of_many():
+        while _reduce_one(site):
+            pass
     site.flush()
 
 
