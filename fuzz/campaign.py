@@ -47,6 +47,8 @@ _STRIKES = 2
 _AHEAD = 2
 #: Objects made between two looks for circles among them; with Python's 700 that takes a tenth of a campaign's time.
 _ALLOCATIONS = 100_000
+#: Priority of a campaign beside the workers of its plugins.
+_NICE = 10
 #: How much longer than the first a second attempt at reducing may take.
 _PATIENCE = 2
 #: Opcodes are asked for of a module in so many programs, and of large modules in so many batches: some 3 and 30 ms each.
@@ -205,15 +207,19 @@ def _one_of_many() -> Iterator[None]:
     """What suits a process beside as many others as there are cores.
 
     BLAS has one thread: matrices are small, and a second thread spins for a while after each product, to nobody's use. A batch
-    is thousands of objects that refer to each other in no circle, and all go when it is sealed.
+    is thousands of objects that refer to each other in no circle, and all go when it is sealed. Where a plugin compiles on
+    every core, it goes first: there is time to prepare the next batch while it does not.
     """
-    usual = gc.get_threshold()
+    usual, priority = gc.get_threshold(), os.getpriority(os.PRIO_PROCESS, 0)
     gc.set_threshold(_ALLOCATIONS, *usual[1:])
+    os.setpriority(os.PRIO_PROCESS, 0, max(priority, _NICE))  # of this thread, and those that it starts
     try:
         with threadpool_limits(1, "blas"):
             yield
     finally:
         gc.set_threshold(*usual)
+        with contextlib.suppress(PermissionError):  # going back is not everybody's right
+            os.setpriority(os.PRIO_PROCESS, 0, priority)
 
 
 def reduce_rest(site: Worksite) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import os
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from threadpoolctl import threadpool_info
 
 from fuzz import campaign
 from fuzz.campaign import Progress, Worksite, begin, check_generator, run_campaign, work
@@ -291,3 +294,26 @@ def test_kinds_that_wait_are_reduced_before_more_is_checked(
     early = "".join(p[0] for p in phases)
     after_first = early[: early.index("c", 1)].count("r")  # between the first batch and the second
     assert after_first > 1 if at_once else after_first == 1
+
+
+def test_a_campaign_steps_back_for_its_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also the threads that wait for them; afterwards all is as before."""
+
+    def state() -> tuple[int, set[int], int]:
+        threads = {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+        return os.getpriority(os.PRIO_PROCESS, 0), threads, gc.get_threshold()[0]
+
+    seen, before, judge = [], state(), campaign.judge_many
+
+    def looked(*args: Any) -> Any:
+        seen.append(state())
+        return judge(*args)
+
+    monkeypatch.setattr(campaign, "judge_many", looked)
+    run_campaign(replace(PLAN, programs=2), Selection((NativeExecutor(),), ()), Pool())
+    assert seen
+    assert set(map(repr, seen)) == {repr((max(10, before[0]), {1}, 100_000))}
+    if os.geteuid() == 0:  # others may not go back
+        assert state() == before
+    else:
+        assert state()[1:] == before[1:]
