@@ -16,12 +16,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.random import Generator
+from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
 from fuzz.strategies.genes import Genes, Weighted
 from fuzz.strategies.matrices import MATRICES, matrices
-from fuzz.strategies.seeds import generator
 from tenferro_ref.dtype import DType
 
 #: Dtypes are drawn, so NumPy's types cannot follow them.
@@ -312,9 +311,9 @@ def make_quietly(recipe: Recipe, dtype: DType, shape: tuple[int, ...]) -> Array:
     if not recipe.density or not n:
         flat: Array = np.ones(n, dtype.numpy)
     elif recipe.kind in MATRICES:
-        flat = matrices(recipe.kind, generator(recipe.seed), dtype, shape).ravel("F")
+        flat = matrices(recipe.kind, Generator(PCG64(recipe.seed)), dtype, shape).ravel("F")
     else:
-        rng = generator(recipe.seed)
+        rng = Generator(PCG64(recipe.seed))
         maker = classes(dtype)[recipe.kind]
         if dtype.is_complex:
             flat = np.empty(n, dtype.numpy)
