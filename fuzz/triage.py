@@ -275,7 +275,7 @@ def to_finding(
     budget_seconds
         For reducing it; the other builds of a plugin are asked within as much again.
     """
-    original = suspect
+    original, seconds = suspect, 0.0
     for start, times in ((_start(suspect, pool) if budget_seconds else suspect, 1), (original, _PATIENCE)):
         reduction = reduce_case(
             start.case,
@@ -284,7 +284,7 @@ def to_finding(
             budget_seconds=budget_seconds,
             progress=progress,
         )
-        case = reduction.case
+        case, seconds = reduction.case, seconds + reduction.seconds
         suspect = replace(start, executor=_simplest(start, case, pool)) if reduction.reproduced else original
         answer = _asked(suspect.executor, case)
         if answer.verdict.is_disagreement and (reduction.reproduced or not budget_seconds):
@@ -312,7 +312,7 @@ def to_finding(
         programs=programs,
         instructions=len(case.program.instructions),
         original_instructions=len(original.case.program.instructions),
-        reduce_seconds=reduction.seconds,
+        reduce_seconds=seconds,
         program_text=print_program(case.program),
         program_json=dumps(case.program),
         stablehlo=reproducer.module_text(case),

@@ -79,4 +79,4 @@ class Weighted(Generic[T]):
         return list(dict.fromkeys(self._table))
 
     def __call__(self, genes: Genes) -> T:
-        return self._table[genes.integer(2) * len(self._table) >> 16]
+        return self._table[genes.pick(len(self._table))]

@@ -19,7 +19,7 @@ from tenferro_ref.dims import DIM_KINDS, DimExpr, DimOp, Extent, InputDim, Unkno
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, InvalidArgument, TenferroError
 from tenferro_ref.files import read_text
-from tenferro_ref.ops import BY_NAME, ENGINE, OPS, CompareDir, Extension, Op, Policy, TensorType
+from tenferro_ref.ops import BY_NAME, ENGINE, OPS, CompareDir, Constant, Extension, Op, Policy, TensorType
 from tenferro_ref.program.program import ExecInstruction, ExecProgram, GraphProgram, Instruction, to_exec
 
 VERSION = 1
@@ -303,8 +303,8 @@ def dumps(program: GraphProgram | ExecProgram) -> str:
 
 
 def _instruction_text(ins: Instruction) -> str:
-    """`_write_instruction` as text."""
-    if isinstance(ins, ExecInstruction):
+    """`_write_instruction` as text; what constants hold is not kept."""
+    if isinstance(ins, ExecInstruction) or isinstance(ins.op, Constant):
         return json.dumps(_write_instruction(ins))
     return f'{_op_text(ins.op)}, "inputs": {[*ins.input_slots]}, "outputs": {[*ins.output_slots]}}}'
 
