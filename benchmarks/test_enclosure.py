@@ -13,7 +13,7 @@ import pytest
 
 from oracle.case import Case
 from oracle.enclosure import MODELS, enclose
-from oracle.executors import NativeExecutor
+from oracle.peers import NativeExecutor
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import (
     Abs,

@@ -1,7 +1,7 @@
 """What checking programs costs beside a bare loop that compiles and runs the same modules.
 
 Run: tox run -e bench, or `pytest benchmarks/test_throughput.py --benchmark-only -s` for this file alone. The checked side is
-the pipeline of a campaign (`fuzz.campaign.work`) over a store on disk: generator, native executor, enclosures, lowering,
+the pipeline of a campaign (`fuzz.campaign.work.work`) over a store on disk: generator, native executor, enclosures, lowering,
 worker process, comparison, store. The bare side compiles and runs, in process, the modules that the same programs make
 (as many programs in a module), without reading the results. Both take turns; a ratio is the median of the rounds.
 
@@ -25,20 +25,20 @@ from unittest import mock
 
 import pytest
 
-from fuzz import campaign
-from fuzz.campaign import Worksite, begin, work
-from fuzz.generate import generate
+from fuzz.campaign import work as campaign
+from fuzz.campaign.work import Worksite, begin, work
+from fuzz.campaign.workers import Tick, run_workers
+from fuzz.findings.triage import Suspect, inspect
+from fuzz.generate.batches import generate
+from fuzz.generate.config import from_words
 from fuzz.store import Lock, Plan, Store
-from fuzz.strategies.config import from_words
-from fuzz.triage import Suspect, inspect
-from fuzz.workers import Tick, run_workers
 from oracle.case import Case
 from oracle.enclosure import MODELS, enclose
-from oracle.executors import NativeExecutor, PjrtExecutor, Pool, Selection
-from oracle.executors.modules import Module, write
-from oracle.isolation import Worker
+from oracle.peers import NativeExecutor, PjrtExecutor, Pool, Selection
+from oracle.peers.modules import Module, write
 from oracle.verdict import Answer
 from tenferro_ref.errors import LoweringError, UnsupportedOp
+from tenferro_ref.isolation import Worker
 from tenferro_ref.pjrt import Client, load_plugin
 from tenferro_ref.program import LoweringView
 from tenferro_ref.stablehlo import lower_to_stablehlo

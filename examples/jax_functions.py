@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from oracle.case import Case
-from oracle.executors import Executor, NativeExecutor, Pool
+from oracle.peers import Executor, NativeExecutor, Pool
 from tenferro_ref.stablehlo import load
 from tenferro_ref.tensor import Array
 

@@ -1,7 +1,7 @@
 """Who makes a difference: an option, a pass of ours, a pass of XLA, a build (DESIGN 4.4).
 
 A cause is found by changing the configuration, one thing at a time, until the disagreement goes away. Which instruction is
-wrong is `oracle.judge.first_wrong_slot`; how findings are named and grouped is in `fuzz.triage`.
+wrong is `oracle.judge.first_wrong_slot`; how findings are named and grouped is in `fuzz.findings.triage`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from oracle.case import Case
-from oracle.executors import Executor, NativeExecutor, PjrtExecutor, Pool, attempt, settled
-from oracle.executors.jax import JaxExecutor
-from oracle.executors.lanes import Options
 from oracle.judge import Reference, judge
+from oracle.peers import Executor, NativeExecutor, PjrtExecutor, Pool, attempt, settled
+from oracle.peers.jax import JaxExecutor
+from oracle.peers.lanes import Options
 from oracle.verdict import Build, Verdict
 from tenferro_ref.compiler import DEFAULT_PIPELINE, run_passes
 from tenferro_ref.errors import TenferroError

@@ -6,7 +6,7 @@ wider type, and what that evaluation may be off is added to their bounds, so tha
 
 Bounds of eliminations and substitutions are theorems, with their constants (`_Scale.eliminated`). Of orthogonal factors,
 singular values and eigenvalues the theorems have "a small integer constant": there the bound is a demand (`_Scale.demanded`),
-of which `python -m oracle.margins` measures how much implementations use. Theorems and equations are those of Higham,
+of which `python -m tools.margins` measures how much implementations use. Theorems and equations are those of Higham,
 Accuracy and Stability of Numerical Algorithms (2nd edition, 2002).
 """
 

@@ -19,7 +19,7 @@ import numpy as np
 from oracle.case import Case, Refusal, by_program, error_words, live
 from oracle.compare import Asked, compare, compare_bits, compare_many
 from oracle.enclosure import MODELS, Enclosure, enclose, enclose_stacked, sets_at_once
-from oracle.executors import Execution, Executor, ExternalExecutor, ForeignRefusal, NativeExecutor, attempt, defects_in
+from oracle.peers import Execution, Executor, ExternalExecutor, ForeignRefusal, NativeExecutor, attempt, defects_in
 from oracle.staged import decomposing, judge_stages, refuses, refuses_dead
 from oracle.verdict import Answer, Comparison, Verdict
 from tenferro_ref.errors import (

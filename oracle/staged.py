@@ -21,7 +21,7 @@ from oracle import decompositions
 from oracle.case import Case, live
 from oracle.compare import compare, compare_bits
 from oracle.enclosure import MODELS, enclose
-from oracle.executors import Executor, NativeExecutor, attempt
+from oracle.peers import Executor, NativeExecutor, attempt
 from oracle.verdict import Comparison
 from tenferro_ref.errors import InvalidArgument, TenferroError
 from tenferro_ref.extensions import linalg

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fuzz.summary import is_ours
 from oracle.verdict import ExecutorInfo
-from reports.summary import is_ours
 
 Facts = tuple[tuple[str, str], ...]
 

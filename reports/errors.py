@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fuzz.records import ErrorKind
+from fuzz.summary import disagreements
 from oracle.verdict import Verdict
-from reports.summary import disagreements
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from fuzz.records import Campaign, Finding, ValueRow, save
+from fuzz.summary import blamed, disagreements, executor_rows, in_agreement, is_variant, outcome, plural, split
 from oracle.verdict import Verdict, first_bad
 from reports import text
 from reports.environment import families
@@ -29,7 +30,6 @@ from reports.matrix import BY_SLUG, STATES, blames, matrix
 from reports.mutants import mutant_rows
 from reports.opcodes import opcode_table
 from reports.plots import accuracy_plots
-from reports.summary import blamed, disagreements, executor_rows, in_agreement, is_variant, outcome, plural, split
 from tenferro_ref.files import write_atomically
 
 PHASES = ("generate", "lower", "compile", "execute", "compare", "check", "reduce", "report")

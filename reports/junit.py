@@ -10,8 +10,8 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from fuzz.records import Campaign, Finding
+from fuzz.summary import ExecutorRow, executor_rows, outcome, unexplained
 from reports.matrix import Entry, Matrix, blames, matrix
-from reports.summary import ExecutorRow, executor_rows, outcome, unexplained
 from reports.text import shorten, visible
 from tenferro_ref.files import write_atomically
 

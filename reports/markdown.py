@@ -6,11 +6,7 @@ import re
 from pathlib import Path
 
 from fuzz.records import Campaign, Finding
-from oracle.verdict import first_bad
-from reports import text
-from reports.errors import error_rows
-from reports.mutants import mutant_rows
-from reports.summary import (
+from fuzz.summary import (
     Blame,
     ExecutorRow,
     blamed,
@@ -21,6 +17,10 @@ from reports.summary import (
     plural,
     split,
 )
+from oracle.verdict import first_bad
+from reports import text
+from reports.errors import error_rows
+from reports.mutants import mutant_rows
 from tenferro_ref.files import write_atomically
 
 #: Findings listed; CI services cut a job summary at about a megabyte.

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fuzz.records import Campaign, Cell, Finding
+from fuzz.summary import disagreements, executor_names, peers_first, unexplained
 from oracle.verdict import Verdict
-from reports.summary import disagreements, executor_names, peers_first, unexplained
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import is_hypothesis_test
 from hypothesis import seed as seeded
 
-from fuzz import profiles
+from fuzz.generate import profiles
 from tenferro_ref.errors import TenferroError
 from tests.fake_plugin.build import build_fake_plugin, c_compiler
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from oracle.executors import Executor, Pool
-from oracle.executors.registry import OTHERS
+from oracle.peers import Executor, Pool
+from oracle.peers.registry import OTHERS
 from tenferro_ref.errors import MissingDependency
 from tests.plugins import plugin_or_skip
 

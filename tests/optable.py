@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fuzz.strategies import STRATEGY
+from fuzz.generate import STRATEGY
 from oracle.enclosure import ENCLOSE
-from oracle.engines.lax import JAX
+from oracle.peers.engines.lax import JAX
 from tenferro_ref.ops import ELEMENTWISE, INDEXING, REDUCTIONS, STRUCTURAL, Constant, DotGeneral, Extension, Op
 from tenferro_ref.runtime import KERNELS
 from tenferro_ref.stablehlo.emit import EMIT

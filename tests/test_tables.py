@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fuzz.reduce.links import LINKS
-from fuzz.reduce.rank import WITHOUT
-from fuzz.strategies import STRATEGY
+from fuzz.findings.reduce.links import LINKS
+from fuzz.findings.reduce.rank import WITHOUT
+from fuzz.generate import STRATEGY
 from oracle.enclosure import ENCLOSE
 from oracle.enclosure.complexes import COMPLEX
-from oracle.engines.lax import JAX
+from oracle.peers.engines.lax import JAX
 from tenferro_ref.ops import OPS, PHASE1, Compare, Maximum, Minimum, Select
 from tenferro_ref.runtime import KERNELS
 from tenferro_ref.runtime.semiring import SEMIRING

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 from oracle.case import Case
-from oracle.executors import NativeExecutor, Pool
+from oracle.peers import NativeExecutor, Pool
 from oracle.judge import Reference, judge
 from tenferro_ref.program import loads
 

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 
-from oracle.executors.lanes import lane_options
+from oracle.peers.lanes import lane_options
 from tenferro_ref.dtype import DType
 from tenferro_ref.pjrt import Client, load_plugin, resolve
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from oracle.case import Case
-from oracle.executors import NativeExecutor, Pool
+from oracle.peers import NativeExecutor, Pool
 from oracle.judge import Reference, judge
 from tenferro_ref.program import loads
 

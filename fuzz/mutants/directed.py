@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from oracle.case import Case
-from oracle.executors import native_variants
+from oracle.peers import native_variants
 from tenferro_ref.dims import DimOp, InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError

@@ -10,6 +10,8 @@ from functools import partial
 from itertools import count
 from typing import Any
 
+from fuzz.findings.reduce import reduce_case
+from fuzz.findings.triage import evaluate_all
 from fuzz.mutants.catalogue import BY_NAME, Mutant
 from fuzz.mutants.directed import refused
 from fuzz.mutants.freedoms import taken
@@ -21,11 +23,9 @@ from fuzz.mutants.stacks import stacks
 from fuzz.mutants.transfers import transfers
 from fuzz.mutants.verdicts import verdicts
 from fuzz.mutants.witnesses import Reloaded, Standard, ownership, segmentation, tropical
-from fuzz.reduce import reduce_case
-from fuzz.triage import evaluate_all
 from oracle.case import Case
-from oracle.executors import Executor, NativeExecutor, Pool
 from oracle.judge import Reference, judge, judge_many
+from oracle.peers import Executor, NativeExecutor, Pool
 from oracle.verdict import Verdict
 from tenferro_ref.errors import UsageError
 

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 
+from fuzz.generate import DEFAULT, Config
+from fuzz.generate.config import default_ops
 from fuzz.mutants.promises import again, comparison, dense, rewritten, strided
 from fuzz.mutants.stacks import stacked
 from fuzz.mutants.verdicts import told
@@ -31,11 +33,9 @@ from fuzz.mutants.witnesses import (
     segments,
     semiring_ops,
 )
-from fuzz.strategies import DEFAULT, Config
-from fuzz.strategies.config import default_ops
 from oracle.case import Case
-from oracle.executors import Execution, Executor, NativeExecutor, attempt, native_variants
 from oracle.judge import Reference, judge
+from oracle.peers import Execution, Executor, NativeExecutor, attempt, native_variants
 from tenferro_ref.compiler import DEFAULT_PIPELINE
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError

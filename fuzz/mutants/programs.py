@@ -14,13 +14,13 @@ from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
-from fuzz.generate import generate
+from fuzz.generate.batches import generate
+from fuzz.generate.faults.batches import with_refusals
 from fuzz.mutants import verdicts
 from fuzz.mutants.directed import directed
 from fuzz.mutants.freedoms import freedoms
 from fuzz.mutants.looks import Watch, look, watch
 from fuzz.mutants.rewrite import lru_caches
-from fuzz.refusals import with_refusals
 from oracle.case import Case
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import (

@@ -17,8 +17,8 @@ from fuzz.mutants.witnesses import Planted, Planter
 from oracle.case import Case
 from oracle.compare import compare, compare_bits
 from oracle.enclosure import IEEE, NUMPY, XLA, Enclosure, enclose
-from oracle.executors import NativeExecutor, attempt
 from oracle.judge import Reference
+from oracle.peers import NativeExecutor, attempt
 from tenferro_ref.compiler import PASSES, PassResult, compile_std_to_exec
 from tenferro_ref.dims import same as same_extent
 from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp

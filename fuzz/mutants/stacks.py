@@ -17,17 +17,17 @@ import numpy as np
 
 import oracle.enclosure.stacked as stacking
 import oracle.judge as judges
+from fuzz.generate.values.redraw import input_sets_of
 from fuzz.mutants.directed import apply, case_of
 from fuzz.mutants.elements import SLOW, by_bits, by_element, facts
 from fuzz.mutants.promises import same, samples
 from fuzz.mutants.witnesses import wrong_value
-from fuzz.redraw import input_sets_of
 from oracle.case import Case, live
 from oracle.compare import Asked, compare, compare_many
 from oracle.enclosure import IEEE, NUMPY, XLA, Enclosure, enclose, enclose_stacked, sets_at_once
 from oracle.enclosure.model import Model
-from oracle.executors import Execution, NativeExecutor, attempt
 from oracle.judge import Reference, all_slots, judge_many, prepare
+from oracle.peers import Execution, NativeExecutor, attempt
 from oracle.verdict import Answer, Comparison, Verdict
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp, WorkerDied
@@ -365,7 +365,7 @@ def _prepared(sets: Sequence[Single]) -> tuple[list[Single], list[Reference], in
     references = [Reference(s.case, NativeExecutor()) for s in both]
     with (
         mock.patch.object(judges, "sets_at_once", side_effect=lambda *of: min(FEW, sets_at_once(*of))),
-        mock.patch("oracle.executors.native.compile_std_to_exec", wraps=compile_std_to_exec) as compiled,
+        mock.patch("oracle.peers.native.compile_std_to_exec", wraps=compile_std_to_exec) as compiled,
     ):
         prepare(references)
     return both, references, compiled.call_count

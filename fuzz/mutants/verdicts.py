@@ -17,16 +17,15 @@ from unittest import mock
 
 import numpy as np
 
+from fuzz.generate.faults import faults, simplest_of
 from fuzz.mutants.directed import apply, case_of
 from fuzz.mutants.elements import SLOW, by_bits, by_element, facts
 from fuzz.mutants.witnesses import Planted, Planter
-from fuzz.strategies import faults
-from fuzz.strategies.invalid import simplest_of
 from oracle.case import Case, Refusal, live
 from oracle.enclosure import IEEE, NUMPY, XLA, enclose
-from oracle.executors import Execution, Executor, ExternalExecutor, ForeignRefusal, NativeExecutor, attempt
-from oracle.executors.base import DEFECTS
 from oracle.judge import Reference, judge
+from oracle.peers import Execution, Executor, ExternalExecutor, ForeignRefusal, NativeExecutor, attempt
+from oracle.peers.base import DEFECTS
 from oracle.verdict import Answer, ExecutorInfo, Verdict
 from tenferro_ref import errors
 from tenferro_ref.dtype import DType

@@ -16,9 +16,9 @@ from unittest import mock
 
 import numpy as np
 
-from fuzz.strategies.config import default_ops
+from fuzz.generate.config import default_ops
 from oracle.case import Case
-from oracle.executors import Execution, NativeExecutor
+from oracle.peers import Execution, NativeExecutor
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import Internal, MissingDependency, TenferroError
 from tenferro_ref.ops import (

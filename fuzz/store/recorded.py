@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fuzz.known import load_known, match
+from fuzz.findings.known import load_known, match
 from fuzz.records import Campaign, Finding
 from fuzz.store.store import Found, Mark, Store, Stream
 from fuzz.store.tally import Tally
@@ -99,7 +99,7 @@ def listed(store: Store, streams: Sequence[Stream] | None = None) -> list[Listed
 
 
 def _status(finding: Finding, marks: Sequence[Mark], last: float | None) -> tuple[str, str]:
-    """A mark goes before the rules of `fuzz.known`, a later sighting before "fixed"."""
+    """A mark goes before the rules of `fuzz.findings.known`, a later sighting before "fixed"."""
     if not marks:
         page = match(finding, load_known())
         return ("known", page) if page else (NEW, "")

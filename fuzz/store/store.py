@@ -17,18 +17,18 @@ from typing import Any
 
 import msgpack
 
+from fuzz.generate.config import from_words
+from fuzz.generate.faults import faults
+from fuzz.generate.faults.batches import with_refusals
+from fuzz.generate.values.redraw import batch_of
 from fuzz.records import Finding, decode, encode, from_json, to_json
-from fuzz.redraw import batch_of
-from fuzz.refusals import with_refusals
 from fuzz.store.database import BUSY_SECONDS, MEMORY, Database
 from fuzz.store.tally import WIDTHS, Tally
-from fuzz.strategies import faults
-from fuzz.strategies.config import from_words
 from oracle.case import Case, Refusal
-from oracle.isolation import wire
 from oracle.verdict import Answer, ExecutorInfo
 from tenferro_ref import __version__
 from tenferro_ref.errors import Internal, UsageError
+from tenferro_ref.isolation import wire
 from tenferro_ref.program import loads
 from tenferro_ref.tensor import Array, column_major
 
@@ -59,7 +59,7 @@ class Plan:
     max_findings
         Suspects reduced at most; kinds of disagreement beyond that are counted, not reduced.
     generate
-        What the programs may contain, as `fuzz.strategies.config.from_words` reads it.
+        What the programs may contain, as `fuzz.generate.config.from_words` reads it.
     """
 
     seed: int

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from fuzz.describe import of_inputs, of_program
+from fuzz.generate.describe import of_inputs, of_program
 from fuzz.records import Cell, ErrorKind, Survey, Totals
 from oracle.case import Case, by_program
 from oracle.verdict import Answer, Verdict

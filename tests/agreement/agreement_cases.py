@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fuzz.strategies.values import Recipe, classes, make, specials
+from fuzz.generate.values.arrays import Recipe, classes, make, specials
 from tenferro_ref.dims import InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import (

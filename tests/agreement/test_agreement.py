@@ -15,7 +15,7 @@ import pytest
 
 from oracle.case import Case
 from oracle.enclosure import MODELS, enclose
-from oracle.executors import Executor, NativeExecutor, Pool
+from oracle.peers import Executor, NativeExecutor, Pool
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.ops import (

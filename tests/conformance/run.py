@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from oracle.case import Case
-from oracle.executors import Executor, NativeExecutor, Pool
+from oracle.peers import Executor, NativeExecutor, Pool
 from oracle.ulp import ulp_distance
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.files import read_text

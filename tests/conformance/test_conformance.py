@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from oracle.executors import Executor, NativeExecutor, Pool
+from oracle.peers import Executor, NativeExecutor, Pool
 from tests.conformance.__main__ import main
 from tests.conformance.run import outcomes
 from tests.libraries import module_or_skip

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fuzz.cli.golden import check_case, read_case, read_index, write_golden
+from fuzz.cli.golden_cases import curated
 from oracle.enclosure.files import load_enclosures
-from tenferro_ref.cli.golden import check_case, read_case, read_index, write_golden
-from tenferro_ref.cli.golden_cases import curated
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.tensor import load_npz, save_npz
 from tests.e2e.command import assert_one_line_error, tenferro_ref

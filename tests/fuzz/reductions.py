@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from fuzz.reduce import Reduction, size
+from fuzz.findings.reduce import Reduction, size
 from oracle.case import Case
 from tenferro_ref.ops import (
     Abs,

@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fuzz.bundle import VERSION, Facts, confirm, read_bundle, replay, write_bundle
-from fuzz.campaign import environment
-from fuzz.environments import FreshEnvironments
+from fuzz.campaign.work import environment
+from fuzz.findings.bundle import VERSION, Facts, confirm, read_bundle, replay, write_bundle
+from fuzz.findings.environments import FreshEnvironments
+from fuzz.findings.triage import Suspect, to_finding
 from fuzz.records import to_json
 from fuzz.store.recorded import short_id
-from fuzz.triage import Suspect, to_finding
 from oracle.case import Case
-from oracle.executors import Execution, Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.judge import Reference, judge
+from oracle.peers import Execution, Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.verdict import Verdict
 from tenferro_ref.errors import FormatError
 from tenferro_ref.extensions import linalg
@@ -122,7 +122,7 @@ def test_its_script_shows_it_in_a_clean_interpreter(bundle: Path, monkeypatch: p
     # a script that does not get so far is no confirmation, though its status is 1 too
     (bundle / "reproduce.py").write_text("import no_such_module")
     assert not confirm(bundle)
-    monkeypatch.setattr("fuzz.bundle._SECONDS", 0.2)
+    monkeypatch.setattr("fuzz.findings.bundle._SECONDS", 0.2)
     (bundle / "reproduce.py").write_text("import time; time.sleep(60)")
     assert not confirm(bundle)
 

@@ -15,22 +15,22 @@ from typing import Any
 import pytest
 from threadpoolctl import threadpool_info
 
-from fuzz import campaign
-from fuzz.campaign import Progress, Worksite, begin, check_generator, run_campaign, work
-from fuzz.generate import generate
+from fuzz.campaign import work as campaign
+from fuzz.campaign.vacuity import Floor, vacuous
+from fuzz.campaign.work import Progress, Worksite, begin, check_generator, run_campaign, work
+from fuzz.campaign.workers import run_workers
+from fuzz.findings.triage import Suspect
+from fuzz.generate.batches import generate
 from fuzz.records import Campaign, Finding
 from fuzz.store import Lock, Plan, Store
 from fuzz.store.audit import audit
 from fuzz.store.recorded import recorded
-from fuzz.torture import EXECUTORS, torture
-from fuzz.triage import Suspect
-from fuzz.vacuity import Floor, vacuous
-from fuzz.workers import run_workers
 from oracle.case import Case
-from oracle.executors import Execution, NativeExecutor, Pool, Selection, attempt, native_variants
+from oracle.peers import Execution, NativeExecutor, Pool, Selection, attempt, native_variants
 from oracle.verdict import ExecutorInfo
 from tenferro_ref.errors import OutputError, StoreVersion, TenferroError, UsageError, WorkerDied
 from tests.reports import sample
+from tools.torture import EXECUTORS, torture
 
 PLAN = Plan(seed=5, programs=12, batch=4, reduce_seconds=0.2)
 NATIVES = native_variants()[:3]
@@ -118,7 +118,7 @@ class TestOneProcess:
             name = f"attempt {len(budgets)}"
             return sample.finding(known=known, signature=name, reduce_seconds=seconds), suspect.case
 
-        monkeypatch.setattr("fuzz.campaign.to_finding", to_finding)
+        monkeypatch.setattr("fuzz.campaign.work.to_finding", to_finding)
         plan = replace(PLAN, reduce_seconds=9.0, max_findings=1)
         (finding,) = run_campaign(plan, selection(Odd()), Pool()).findings
         assert budgets == attempts
@@ -166,14 +166,14 @@ class TestOneProcess:
 DEADLY = """
 import os, sys
 from dataclasses import dataclass
-import fuzz.campaign
+import fuzz.campaign.work
 from tests.fuzz.test_campaign import NATIVES, Odd, PLAN
-from fuzz.campaign import Worksite, work
-from fuzz.generate import generate
+from fuzz.campaign.work import Worksite, work
+from fuzz.generate.batches import generate
 from fuzz.store import Store
-from oracle.executors import Pool
+from oracle.peers import Pool
 
-fuzz.campaign._CLAIMS = fuzz.campaign._STRIKES = 1  # fewer deaths, the same way
+fuzz.campaign.work._CLAIMS = fuzz.campaign.work._STRIKES = 1  # fewer deaths, the same way
 victim = generate(PLAN.seed, 1, PLAN.batch)[1].fingerprint
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class TestDeath:
         assert "ended 1 times" in text
 
     def test_killed_workers_lose_nothing_and_do_nothing_twice(self, tmp_path: Path) -> None:
-        """`python -m fuzz.torture --kills 200` is the same at length."""
+        """`python -m tools.torture --kills 200` is the same at length."""
         result = torture(tmp_path, Plan(seed=3, programs=96, batch=8), EXECUTORS, kills=2, every=0.4)
         assert result.problems == ()
         assert (result.kills, result.deaths, result.programs) == (2, 2, 96)
@@ -235,7 +235,7 @@ class TestDeath:
     def test_workers_that_only_die_are_not_replaced_for_ever(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("fuzz.workers._HOPELESS", 1)
+        monkeypatch.setattr("fuzz.campaign.workers._HOPELESS", 1)
         monkeypatch.setattr(sys, "executable", shutil.which("false"))
         with Store(tmp_path / "s", create=True) as store, Lock(tmp_path / "s") as lock:
             stream = begin(store, PLAN, selection())

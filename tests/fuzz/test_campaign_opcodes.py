@@ -10,19 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fuzz.campaign import Worksite, begin, work
-from fuzz.describe import describe
-from fuzz.generate import generate
-from fuzz.opcodes import Rare, Seen, main, rarest, to_words
+from fuzz.campaign.opcodes import Rare, Seen, main, rarest, to_words
+from fuzz.campaign.work import Worksite, begin, work
+from fuzz.generate import DEFAULT, Config, anchors
+from fuzz.generate.batches import generate
+from fuzz.generate.config import from_words
+from fuzz.generate.describe import describe
 from fuzz.records import Campaign, Survey
 from fuzz.store import Plan, Store
 from fuzz.store.merge import merge
 from fuzz.store.recorded import recorded, shards
 from fuzz.store.tally import Tally
-from fuzz.strategies import DEFAULT, Config, anchors
-from fuzz.strategies.config import from_words
 from oracle.case import Case
-from oracle.executors import NativeExecutor, PjrtExecutor, Pool, Selection
+from oracle.peers import NativeExecutor, PjrtExecutor, Pool, Selection
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import PjrtCall, UsageError, WorkerDied
 from tenferro_ref.ops import DynamicTruncate, Reverse, Scatter

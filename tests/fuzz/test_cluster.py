@@ -16,16 +16,16 @@ from typing import Any
 
 import pytest
 
-from fuzz import cluster
+from fuzz.campaign import cluster
 from fuzz.records import Campaign
 from fuzz.store import Store, Stream
 from fuzz.store.audit import audit
 from fuzz.store.recorded import recorded, shards
-from fuzz.torture import _differences
 from tenferro_ref.errors import UsageError
 from tests.e2e.command import assert_one_line_error
 from tests.fuzz.test_campaign_commands import NATIVE, fuzz
 from tests.libraries import module_or_skip
+from tools.torture import _differences
 
 
 def local_cluster(workers: int = 2, *, processes: bool = True) -> Any:

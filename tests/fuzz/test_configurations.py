@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fuzz.generate import generate
-from fuzz.reduce import simplify_configuration
-from fuzz.triage import inspect, to_finding
+from fuzz.findings.reduce import simplify_configuration
+from fuzz.findings.triage import inspect, to_finding
+from fuzz.generate.batches import generate
 from oracle.case import Case
-from oracle.executors import DrawnExecutor, NativeExecutor, Pool, configured, native_variants, settled
 from oracle.judge import Reference, judge
+from oracle.peers import DrawnExecutor, NativeExecutor, Pool, configured, native_variants, settled
 from oracle.verdict import Verdict
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, PassResult
 from tenferro_ref.errors import UsageError

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.corpus import Entry, load, text
-from oracle.executors import NativeExecutor, Pool
+from fuzz.findings.corpus import Entry, load, text
 from oracle.judge import Reference, judge
+from oracle.peers import NativeExecutor, Pool
 from tenferro_ref.errors import FormatError
 from tests.libraries import peer_or_skip
 

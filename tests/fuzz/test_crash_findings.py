@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fuzz.triage import inspect, to_finding
+from fuzz.findings.triage import inspect, to_finding
 from oracle.case import Case
-from oracle.executors import NativeExecutor, Pool
 from oracle.judge import Reference, judge
+from oracle.peers import NativeExecutor, Pool
 from oracle.verdict import Verdict
 from tenferro_ref.ops import Abs
 from tenferro_ref.program import GraphBuilder

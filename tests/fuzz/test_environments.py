@@ -12,8 +12,8 @@ from typing import NoReturn
 
 import pytest
 
-from fuzz.environments import ROOT, FreshEnvironments, as_wheel, requirements
-from oracle.executors import Pool
+from fuzz.findings.environments import ROOT, FreshEnvironments, as_wheel, requirements
+from oracle.peers import Pool
 from tenferro_ref.errors import MissingDependency
 from tests.libraries import module_or_skip
 
@@ -56,7 +56,7 @@ def test_one_environment_serves_all_who_need_the_same(monkeypatch: pytest.Monkey
     made: list[Path] = []
     installed: list[list[str]] = []
     monkeypatch.setattr("venv.create", lambda folder, *, with_pip: made.append(folder))
-    monkeypatch.setattr("fuzz.environments._pip", lambda python, *arguments: installed.append([*arguments]))
+    monkeypatch.setattr("fuzz.findings.environments._pip", lambda python, *arguments: installed.append([*arguments]))
     with FreshEnvironments() as environments:
         native = environments.python("native-unsegmented", ())
         assert environments.python("native", ()) == native

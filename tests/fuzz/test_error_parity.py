@@ -15,19 +15,19 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-from fuzz.generate import generate
-from fuzz.strategies import GENE, HEADER, kinds
-from fuzz.strategies.invalid import WHOLE, decode_invalid
+from fuzz.generate import GENE, HEADER
+from fuzz.generate.batches import generate
+from fuzz.generate.faults import WHOLE, decode_invalid, kinds
 from oracle.case import Case
-from oracle.executors import Executor, ExternalExecutor, NativeExecutor, Pool, native_variants
-from oracle.executors.jax import JaxExecutor
-from oracle.executors.modules import ModuleExecutor, write
-from oracle.isolation import Worker, wire
 from oracle.judge import Reference, judge
+from oracle.peers import Executor, ExternalExecutor, NativeExecutor, Pool, native_variants
+from oracle.peers.jax import JaxExecutor
+from oracle.peers.modules import ModuleExecutor, write
 from oracle.verdict import Verdict
 from tenferro_ref.dims import DimOp, InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidProgram, LoweringError, TenferroError, UnsupportedOp
+from tenferro_ref.isolation import Worker, wire
 from tenferro_ref.ops import (
     Divide,
     DynamicSlice,

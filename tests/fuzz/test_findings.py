@@ -14,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.known import DEFAULT_RULES, Known, load_known, match
+from fuzz.findings.known import DEFAULT_RULES, Known, load_known, match
 from fuzz.records import Campaign, Finding, from_json, to_json
-from oracle.executors import Pool
+from oracle.peers import Pool
 from oracle.verdict import Build, Verdict
-from reports import write_html, write_markdown
+from reports.html import write_html
+from reports.markdown import write_markdown
 from tenferro_ref.errors import FormatError
 from tests.libraries import peer_or_skip
 from tests.reports import sample

@@ -11,13 +11,13 @@ from dataclasses import fields
 
 import pytest
 
-from fuzz.generate import _anchor, _length, describe, generate
-from fuzz.reduce.draft import concrete_types
-from fuzz.strategies import DEFAULT, Config, anchors, default_ops
-from fuzz.strategies.growth import BIG
-from fuzz.strategies.rows import admitted
+from fuzz.findings.reduce.draft import concrete_types
+from fuzz.generate import DEFAULT, Config, anchors, default_ops
+from fuzz.generate.batches import _anchor, _length, describe, generate
+from fuzz.generate.growth import BIG
+from fuzz.generate.ops.rows import admitted
 from oracle.case import Case
-from oracle.executors import NativeExecutor, attempt
+from oracle.peers import NativeExecutor, attempt
 from oracle.staged import refuses
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PassResult, compile_std_to_exec, run_passes
 from tenferro_ref.dims import evaluate, expr_of
@@ -256,7 +256,7 @@ def test_fingerprints_are_distinct_within_a_batch_and_between_batches(sample: li
 
 
 def test_a_batch_is_the_same_in_another_process() -> None:
-    code = "import json, sys; from fuzz.generate import generate; json.dump([c.fingerprint for c in generate(7, 3, 24)], sys.stdout)"
+    code = "import json, sys; from fuzz.generate.batches import generate; json.dump([c.fingerprint for c in generate(7, 3, 24)], sys.stdout)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout
     here = [case.fingerprint for case in generate(7, 3, 24)]
     assert json.loads(told) == here

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from fuzz.strategies import DEFAULT, GENE, HEADER, Config, faults, invalid, invalid_cases, kinds
-from fuzz.strategies.invalid import decode_invalid
+from fuzz.generate import DEFAULT, GENE, HEADER, Config
+from fuzz.generate.faults import decode_invalid, faults, invalid, invalid_cases, kinds
 from oracle.case import Case, Refusal
 from tenferro_ref import errors
 from tenferro_ref.compiler import compile_std_to_exec

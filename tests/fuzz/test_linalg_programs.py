@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from numpy.random import PCG64, Generator
 
-from fuzz.bundle import write_bundle
-from fuzz.campaign import environment
-from fuzz.generate import generate
-from fuzz.reduce.draft import concrete_types
-from fuzz.strategies import DEFAULT, Config, decode
-from fuzz.strategies.growth import FIRST, HEADER
-from fuzz.strategies.linalg import KINDS
-from fuzz.strategies.matrices import DEFINITE, HERMITIAN, MATRICES, REGULAR, SINGULAR, matrices
-from fuzz.strategies.values import FULL, Recipe, make
-from fuzz.triage import inspect, to_finding
+from fuzz.campaign.work import environment
+from fuzz.findings.bundle import write_bundle
+from fuzz.findings.reduce.draft import concrete_types
+from fuzz.findings.triage import inspect, to_finding
+from fuzz.generate import DEFAULT, Config, decode
+from fuzz.generate.batches import generate
+from fuzz.generate.growth import FIRST, HEADER
+from fuzz.generate.ops.linalg import KINDS
+from fuzz.generate.values.arrays import FULL, Recipe, make
+from fuzz.generate.values.matrices import DEFINITE, HERMITIAN, MATRICES, REGULAR, SINGULAR, matrices
 from oracle.case import Case
-from oracle.executors import Execution, NativeExecutor, Pool, attempt
 from oracle.judge import Reference, judge
+from oracle.peers import Execution, NativeExecutor, Pool, attempt
 from oracle.staged import decomposing, refuses
 from oracle.verdict import Verdict
 from tenferro_ref.dtype import INEXACT, DType

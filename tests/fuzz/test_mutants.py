@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from fuzz.generate import generate
+from fuzz.cli.mutants import mutants
+from fuzz.generate import Config
+from fuzz.generate.batches import generate
 from fuzz.mutants import CATALOGUE, Mutant, find, hunt
 from fuzz.mutants.by_hand import BY_HAND
 from fuzz.mutants.by_rule import PLACES, load
@@ -19,11 +21,9 @@ from fuzz.mutants.programs import programs
 from fuzz.mutants.promises import again, comparison, enclosed, layout, passes
 from fuzz.mutants.rewrite import RULES, Site, functions, patched, sites
 from fuzz.mutants.witnesses import ownership, segmentation, tropical
-from fuzz.strategies import Config
 from oracle.case import Case
-from oracle.executors import NativeExecutor
 from oracle.judge import Reference, judge
-from tenferro_ref.cli.mutants import mutants
+from oracle.peers import NativeExecutor
 from tenferro_ref.errors import UsageError
 from tenferro_ref.ops import Maximum, Transpose
 from tenferro_ref.program import GraphBuilder, to_exec

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz.generate import generate
+from fuzz.generate.batches import generate
 from fuzz.mutants.directed import apply, case_of
 from fuzz.mutants.freedoms import broken, freedom, freedoms, fused, near, real, taken
 from fuzz.mutants.programs import programs

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import oracle.judge as judges
-from fuzz.generate import generate
+from fuzz.generate import Config
+from fuzz.generate.batches import generate
 from fuzz.mutants.directed import case_of, directed
 from fuzz.mutants.stacks import SETS, singles, stacked, stacks
-from fuzz.strategies import Config
 from oracle.case import Case
 from oracle.compare import Asked
 from oracle.enclosure import Enclosure, enclose_stacked
-from oracle.executors import Execution, NativeExecutor
 from oracle.judge import Stack
+from oracle.peers import Execution, NativeExecutor
 from oracle.verdict import Answer, Comparison, Verdict
 from tenferro_ref.ops import Exp
 from tenferro_ref.tensor import Array

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import oracle.judge as judges
-from fuzz.generate import generate
+from fuzz.generate import Config
+from fuzz.generate.batches import generate
+from fuzz.generate.faults import faults, simplest_of
+from fuzz.generate.faults.batches import in_turn, invalid_case
 from fuzz.mutants.directed import apply, case_of, directed
 from fuzz.mutants.verdicts import by_hand, staged, told, verdicts
-from fuzz.refusals import in_turn, invalid_case
-from fuzz.strategies import Config, faults
-from fuzz.strategies.invalid import simplest_of
 from oracle.case import Case
-from oracle.executors import ExternalExecutor, NativeExecutor
 from oracle.judge import Reference, judge
+from oracle.peers import ExternalExecutor, NativeExecutor
 from oracle.verdict import Answer, Verdict
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.ops import Divide, Exp

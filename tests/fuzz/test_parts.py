@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.campaign import Worksite, begin, work
-from fuzz.generate import generate
+from fuzz.campaign.work import Worksite, begin, work
+from fuzz.generate.batches import generate
 from fuzz.store import Job, Plan, Store, Stream
 from fuzz.store.audit import audit
 from fuzz.store.parts import absorb, cut_batches, cut_kin
 from fuzz.store.recorded import listed, recorded
-from fuzz.torture import _differences
-from oracle.executors import NativeExecutor, Pool, Selection
 from oracle.judge import Reference, judge
+from oracle.peers import NativeExecutor, Pool, Selection
 from tenferro_ref.errors import Internal
 from tests.fuzz.test_campaign import Odd
 from tests.fuzz.test_campaign import selection as odd_selection
+from tools.torture import _differences
 
 ME = "somebody"
 NATIVE = ("native-unsegmented", "native-nopasses")

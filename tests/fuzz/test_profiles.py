@@ -13,7 +13,7 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.database import ExampleDatabase, GitHubArtifactDatabase, MultiplexedDatabase, ReadOnlyDatabase
 
-from fuzz import profiles
+from fuzz.generate import profiles
 from tenferro_ref.errors import MissingEnv, UsageError
 from tests.e2e.command import ROOT
 

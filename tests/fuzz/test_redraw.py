@@ -10,16 +10,16 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from fuzz.campaign import Worksite, begin, check_generator, work
-from fuzz.describe import describe
-from fuzz.generate import generate
-from fuzz.redraw import batch_of, input_sets_of
+from fuzz.campaign.work import Worksite, begin, check_generator, work
+from fuzz.generate.batches import generate
+from fuzz.generate.describe import describe
+from fuzz.generate.values.redraw import batch_of, input_sets_of
 from fuzz.store import Plan, Store
 from fuzz.store.audit import audit
 from fuzz.store.store import campaign_key
 from fuzz.store.tally import Tally
 from oracle.case import Case
-from oracle.executors import NativeExecutor, Pool, Selection, native_variants
+from oracle.peers import NativeExecutor, Pool, Selection, native_variants
 from tenferro_ref.cli import main
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Add, Exp

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from fuzz.reduce import reduce_case, size
-from fuzz.reduce.draft import concrete_types
-from fuzz.reduce.links import FOLLOW, LINKS
-from fuzz.reduce.rank import WITHOUT
+from fuzz.findings.reduce import reduce_case, size
+from fuzz.findings.reduce.draft import concrete_types
+from fuzz.findings.reduce.links import FOLLOW, LINKS
+from fuzz.findings.reduce.rank import WITHOUT
 from oracle.case import Case
 from tenferro_ref.errors import InvalidArgument
 from tenferro_ref.ops import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fuzz.reduce import narrowed, reduce_case, size
-from fuzz.reduce.draft import concrete_types
+from fuzz.findings.reduce import narrowed, reduce_case, size
+from fuzz.findings.reduce.draft import concrete_types
 from oracle.case import Case
 from tenferro_ref.dims import InputDim
 from tenferro_ref.ops import (

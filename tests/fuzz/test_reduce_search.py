@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fuzz.reduce import reduce_case
+from fuzz.findings.reduce import reduce_case
 from oracle.case import Case
 from tenferro_ref.ops import (
     TensorType,
@@ -57,7 +57,7 @@ def test_the_budget_of_tests_is_kept_and_what_was_found_is_returned() -> None:
 
 def test_the_budget_of_seconds_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count()
-    monkeypatch.setattr("fuzz.reduce.search.time.monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("fuzz.findings.reduce.search.time.monotonic", lambda: float(next(clock)))
     fails = has("Transpose", "DotGeneral")
     reduction = reduce_case(first_failing(fails), fails, evaluate=run, budget_seconds=10.0)
     assert not reduction.complete

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fuzz.reduce import reduce_case
-from fuzz.reduce.draft import Draft
+from fuzz.findings.reduce import reduce_case
+from fuzz.findings.reduce.draft import Draft
 from oracle.case import Case
 from tenferro_ref.dims import InputDim
 from tenferro_ref.ops import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fuzz.reduce import reduce_case
-from fuzz.reduce.weights import sources, weight, with_sources
+from fuzz.findings.reduce import reduce_case
+from fuzz.findings.reduce.weights import sources, weight, with_sources
 from oracle.case import Case
 from tenferro_ref.ops import (
     Maximum,

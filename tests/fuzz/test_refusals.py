@@ -14,32 +14,32 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-from fuzz.bundle import confirm, read_bundle, replay, write_bundle
-from fuzz.campaign import Worksite, begin, run_campaign, work
+from fuzz.campaign.vacuity import Floor, vacuous
+from fuzz.campaign.work import Worksite, begin, run_campaign, work
+from fuzz.findings.bundle import confirm, read_bundle, replay, write_bundle
+from fuzz.generate import DEFAULT
+from fuzz.generate.config import from_words
+from fuzz.generate.faults import faults, kinds, simplest_of
+from fuzz.generate.faults.batches import in_turn, invalid_case, invalid_places
+from fuzz.generate.values.redraw import batch_of
 from fuzz.records import Campaign, load, save
-from fuzz.redraw import batch_of
-from fuzz.refusals import in_turn, invalid_case, invalid_places
 from fuzz.store import Plan, Store
 from fuzz.store.audit import audit
 from fuzz.store.merge import merge
 from fuzz.store.recorded import recorded, shards
 from fuzz.store.store import pack, unpack
-from fuzz.strategies import DEFAULT, faults, kinds
-from fuzz.strategies.config import from_words
-from fuzz.strategies.invalid import simplest_of
-from fuzz.torture import _differences
-from fuzz.vacuity import Floor, vacuous
+from fuzz.summary import outcome
 from oracle.case import Case
-from oracle.executors import Execution, ExternalExecutor, NativeExecutor, Pool, Selection, attempt, native_variants
-from oracle.isolation import Worker
 from oracle.judge import Reference, judge
+from oracle.peers import Execution, ExternalExecutor, NativeExecutor, Pool, Selection, attempt, native_variants
 from oracle.verdict import ExecutorInfo, Verdict
 from reports.errors import error_rows
 from reports.html import render
-from reports.summary import outcome
 from tenferro_ref.errors import AxisOutOfBounds, InvalidArgument, TenferroError, UsageError, ValidationError
+from tenferro_ref.isolation import Worker
 from tenferro_ref.ops import Transpose
 from tests.e2e.command import ROOT
+from tools.torture import _differences
 
 #: Programs of a campaign with the usual share of invalid ones by which every kind of error, and every fault, was due.
 KINDS_REACHED, FAULTS_REACHED = 320, 4736

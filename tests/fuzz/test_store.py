@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fuzz.generate import generate
+from fuzz.generate.batches import generate
 from fuzz.records import Finding
 from fuzz.store import MEMORY, Doubt, Job, Lock, Plan, Store, Stream, digest, is_database
 from fuzz.store import database as database_module

@@ -12,14 +12,13 @@ from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from fuzz import profiles
-from fuzz.reduce.draft import concrete_types
-from fuzz.strategies import DEFAULT, GENE, HEADER, STRATEGY, Config, cases, decode, graphs
-from fuzz.strategies.decode import steps
-from fuzz.strategies.genes import Genes, Weighted
-from fuzz.strategies.motifs import MOTIFS
+from fuzz.findings.reduce.draft import concrete_types
+from fuzz.generate import DEFAULT, GENE, HEADER, STRATEGY, Config, cases, decode, graphs, profiles
+from fuzz.generate.decode import steps
+from fuzz.generate.genes import Genes, Weighted
+from fuzz.generate.motifs import MOTIFS
 from oracle.case import Case
-from oracle.executors import NativeExecutor, attempt
+from oracle.peers import NativeExecutor, attempt
 from oracle.staged import refuses
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dims import UpperBound

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from fuzz.triage import Suspect, inspect, to_finding, value_class
+from fuzz.findings.triage import Suspect, inspect, to_finding, value_class
 from oracle.attribution import UNCLEAR
 from oracle.case import Case
-from oracle.executors import Execution, NativeExecutor, Pool, attempt
 from oracle.judge import Reference, judge
+from oracle.peers import Execution, NativeExecutor, Pool, attempt
 from oracle.verdict import Answer, ExecutorInfo, Verdict
 from tenferro_ref.errors import EngineFault, TenferroError, WorkerDied
 from tenferro_ref.ops import Abs, Exp, Negate, Op, Sign, Sqrt
@@ -123,7 +123,7 @@ def test_what_only_a_smaller_program_tells_is_asked_of_that(monkeypatch: pytest.
     def told(executor: object, case: Case, pool: Pool) -> str:
         return UNCLEAR if "Sqrt" in {ins.op.name for ins in case.program.instructions} else final
 
-    monkeypatch.setattr("fuzz.triage.attribute", told)
+    monkeypatch.setattr("fuzz.findings.triage.attribute", told)
     suspect = suspect_of(Wrong(after=Exp), chain(Sqrt, Exp, Negate, Exp))
     assert suspect.attribution == UNCLEAR
     finding, small = to_finding(suspect, Pool(), (), programs=1, also=())

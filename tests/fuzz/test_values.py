@@ -12,8 +12,8 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from fuzz.strategies.genes import Genes
-from fuzz.strategies.values import FULL, Recipe, Regime, classes, draw_recipe, make, scalar, specials, values
+from fuzz.generate.genes import Genes
+from fuzz.generate.values.arrays import FULL, Recipe, Regime, classes, draw_recipe, make, scalar, specials, values
 from tenferro_ref.dtype import DType
 
 FLOATS = (DType.F32, DType.F64)

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fuzz.generate import generate
+from fuzz.generate import Config
+from fuzz.generate.batches import generate
 from fuzz.mutants import find
-from fuzz.strategies import Config
 from oracle.attribution import UNCLEAR, attribute, builds, hlo_pass, hlo_passes
 from oracle.case import Case
-from oracle.executors import NativeExecutor, PjrtExecutor, Pool, configured
-from oracle.executors.jax import JaxExecutor
 from oracle.judge import Reference, judge
+from oracle.peers import NativeExecutor, PjrtExecutor, Pool, configured
+from oracle.peers.jax import JaxExecutor
 from oracle.verdict import Answer, Build, Verdict, first_bad
 from tenferro_ref.compiler import PASSES, PassResult
 from tenferro_ref.dtype import DType

@@ -5,10 +5,10 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from fuzz.generate import generate
+from fuzz.generate.batches import generate
 from oracle.compare import SAMPLE, Asked, compare, compare_bits, compare_many
 from oracle.enclosure import IEEE, XLA, enclose
-from oracle.executors import NativeExecutor
+from oracle.peers import NativeExecutor
 from oracle.ulp import ordinals, ulp_distance
 from oracle.verdict import Comparison
 from tenferro_ref.dtype import DType

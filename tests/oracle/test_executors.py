@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fuzz.strategies.values import specials
+from fuzz.generate.values.arrays import specials
 from oracle.case import Case
-from oracle.engines.lax import JAX
-from oracle.executors import OTHERS, NativeExecutor, Pool
 from oracle.judge import Reference, judge
+from oracle.peers import OTHERS, NativeExecutor, Pool
+from oracle.peers.engines.lax import JAX
 from oracle.verdict import Verdict
 from tenferro_ref.cli import main
 from tenferro_ref.dtype import DType
@@ -199,7 +199,7 @@ class TestMissing:
             pool.close()
 
     def test_all_lists_what_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("oracle.executors.registry.discover", lambda: ())
+        monkeypatch.setattr("oracle.peers.registry.discover", lambda: ())
         pool = Pool(preload="tests.libraries:hide:jax")
         try:
             selection = pool.select(["all"], others=("jax",))
@@ -210,7 +210,7 @@ class TestMissing:
 
     def test_all_takes_what_it_is_told_to(self, pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
         executor_or_skip(pool, "interpreter")
-        monkeypatch.setattr("oracle.executors.registry.discover", lambda: ())
+        monkeypatch.setattr("oracle.peers.registry.discover", lambda: ())
         assert "interpreter" not in [e.name for e in pool.select(["all"]).executors]
         assert "interpreter" in [e.name for e in pool.select(["all"], others=("interpreter",)).executors]
 
@@ -218,7 +218,7 @@ class TestMissing:
 def test_check_lists_every_one_of_all(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("oracle.executors.registry.discover", lambda: ())
+    monkeypatch.setattr("oracle.peers.registry.discover", lambda: ())
     file = tmp_path / "p.json"
     file.write_text(dumps(mixed().program))
     assert main(["check", str(file), "--executors", "all,external:no-such-engine", "--json"]) == 3

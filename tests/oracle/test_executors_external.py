@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from oracle.case import Case
-from oracle.executors import ExternalExecutor, NativeExecutor, Pool
 from oracle.judge import Reference, judge
+from oracle.peers import ExternalExecutor, NativeExecutor, Pool
 from oracle.verdict import Answer, Verdict
 from tenferro_ref.errors import EngineFault, MissingDependency, UsageError
 from tenferro_ref.ops import Add

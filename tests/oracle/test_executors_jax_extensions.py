@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from oracle.case import Case
-from oracle.engines.jax_extensions import ROWS
-from oracle.executors import Executor, NativeExecutor, Pool
 from oracle.judge import Reference, judge
+from oracle.peers import Executor, NativeExecutor, Pool
+from oracle.peers.engines.jax_extensions import ROWS
 from oracle.verdict import Verdict
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp

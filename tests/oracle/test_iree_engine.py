@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oracle.case import Case
-from oracle.executors import Pool
+from oracle.peers import Pool
 from tenferro_ref.ops import Negate
 from tenferro_ref.program import GraphBuilder
 from tests.libraries import executor_or_skip

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from oracle.case import Case
-from oracle.engines import pjrt as engine
-from oracle.executors import NativeExecutor, PjrtExecutor
-from oracle.isolation import Worker, WorkerSpec, wire
 from oracle.judge import Reference, judge
+from oracle.peers import NativeExecutor, PjrtExecutor
 from oracle.verdict import Verdict
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import PjrtCall, PluginLoad, ShapeMismatch, WorkerDied
+from tenferro_ref.isolation import Worker, WorkerSpec, wire
+from tenferro_ref.isolation.engines import pjrt as engine
 from tenferro_ref.ops import Transpose
 from tenferro_ref.pjrt import PluginRef
 from tenferro_ref.program import GraphBuilder

@@ -14,8 +14,8 @@ import pytest
 from fuzz.mutants import find
 from oracle.case import Case
 from oracle.compare import compare
-from oracle.executors import Execution, NativeExecutor, PjrtExecutor, Pool, native_variants
 from oracle.judge import Reference, first_wrong_slot, judge, judge_many, prepare
+from oracle.peers import Execution, NativeExecutor, PjrtExecutor, Pool, native_variants
 from oracle.verdict import ExecutorInfo, Verdict
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import MissingEnv, PjrtCall, TenferroError, UnsupportedOp, UsageError, WorkerDied
@@ -356,7 +356,7 @@ def sets_of(case: Case, count: int) -> list[Case]:
 
 def test_input_sets_are_compiled_once_and_judged_as_each_alone(case: Case) -> None:
     references = [Reference(one, NativeExecutor()) for one in sets_of(case, 6)]
-    with mock.patch("oracle.executors.native.compile_std_to_exec", wraps=compile_std_to_exec) as compiled:
+    with mock.patch("oracle.peers.native.compile_std_to_exec", wraps=compile_std_to_exec) as compiled:
         prepare(references)
         assert compiled.call_count == 1
     (stack,) = {reference.stack for reference in references}

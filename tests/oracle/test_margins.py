@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oracle import margins
-from oracle.executors import NativeExecutor
+from oracle.peers import NativeExecutor
 from tenferro_ref.dtype import DType
+from tools import margins
 
 
 @pytest.mark.parametrize("dtype", [DType.F32, DType.C64], ids=str)

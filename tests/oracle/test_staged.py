@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from oracle.case import Case
-from oracle.executors import Execution, NativeExecutor, Pool
 from oracle.judge import Reference, judge
+from oracle.peers import Execution, NativeExecutor, Pool
 from oracle.verdict import Verdict
 from tenferro_ref import frontend as tn
 from tenferro_ref.errors import InvalidArgument

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzz.generate import generate
+from fuzz.generate.batches import generate
 from tenferro_ref import frontend as tn
 from tenferro_ref.dims import DIM_KINDS, DimOp, InputDim
 from tenferro_ref.dtype import DType

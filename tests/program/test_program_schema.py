@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from test_program_malformed import MALFORMED, Entries, edited, refused
 
-from fuzz.generate import generate
+from fuzz.generate.batches import generate
 from tenferro_ref.errors import FormatError
 from tenferro_ref.ops import BY_NAME, OPS, Policy
 from tenferro_ref.program import GraphProgram, dumps, to_exec

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reports import write_html
+from reports.html import write_html
 from reports.matrix import matrix
 from tests.browser import Browser, chromium_or_skip
 from tests.e2e.command import tenferro_ref

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from fuzz.records import Campaign, load
-from reports import write_html
-from reports.html import MAX_VALUES, render
+from reports.html import MAX_VALUES, render, write_html
 from tenferro_ref.errors import OutputError
 from tests.reports import sample
 from tests.reports.dom import Page, parse

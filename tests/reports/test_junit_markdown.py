@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from reports import write_junit, write_markdown
-from reports.junit import _FAILING
+from reports.junit import _FAILING, write_junit
+from reports.markdown import write_markdown
 from reports.matrix import matrix
 from tests.reports import sample
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.records import Campaign, Totals
+from fuzz.summary import executor_rows, outcome, unexplained
 from oracle.verdict import ExecutorInfo
 from reports import text
-from reports.summary import executor_rows, outcome, unexplained
 from tests.reports import sample
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pytest
 
-from oracle.executors.lanes import lane_options
+from oracle.peers.lanes import lane_options
 from tenferro_ref.dtype import DType
 from tenferro_ref.pjrt import Client, load_plugin
 from tenferro_ref.program import GraphProgram, LoweringView

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from oracle.executors.lanes import Options, lane_options
+from oracle.peers.lanes import Options, lane_options
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import PjrtCall
 from tenferro_ref.ops import ENGINE, STABLEHLO, Extension, Policy

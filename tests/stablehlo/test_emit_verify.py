@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import assume, given, settings
 
-from fuzz.strategies import Config, cases
+from fuzz.generate import Config, cases
 from oracle.case import Case
-from oracle.executors.base import Executor
-from oracle.executors.registry import Pool
+from oracle.peers.base import Executor
+from oracle.peers.registry import Pool
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import (
     ENGINE,

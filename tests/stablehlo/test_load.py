@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fuzz.generate import generate
+from fuzz.generate.batches import generate
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, LoweringError, MissingDependency, ShapeMismatch, TenferroError

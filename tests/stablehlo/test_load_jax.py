@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oracle.executors import Executor, NativeExecutor, Pool
+from oracle.peers import Executor, NativeExecutor, Pool
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import LoweringError
 from tenferro_ref.runtime import GraphExecutor

@@ -19,17 +19,17 @@ sys.path.insert(0, str(Path(__file__).parent))
 from enclosure_programs import chain, complex_program, indexed_program, random_program
 from perturbed import Perturbed
 
-from fuzz.generate import generate
-from fuzz.strategies.config import Config
+from fuzz.generate.batches import generate
+from fuzz.generate.config import Config
 from oracle.case import Case
 from oracle.compare import compare
 from oracle.enclosure import MODELS, Enclosure, Model, enclose
-from oracle.enclosure.faults import FAULTS, detect, has
 from oracle.ulp import spacing_at
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.ops import Op
 from tenferro_ref.program import GraphProgram, print_program
+from tools.faults import FAULTS, detect, has
 
 INEXACT_NAMES = ("F32", "F64", "C32", "C64")
 #: Programs that the generator is asked for at once.

@@ -10,11 +10,11 @@ from enclosure_report import with_all_slots
 from perturbed import Perturbed
 
 from oracle.enclosure import IEEE, MODELS, XLA, enclose
-from oracle.enclosure.truth import arb_values, bounds, narrowed
 from tenferro_ref.dtype import DType
 from tenferro_ref.extensions.einsum import einsum
 from tenferro_ref.ops import Add, Divide, Exp, Log, Multiply, Pow, Sin
 from tenferro_ref.program import GraphBuilder
+from tools.truth import arb_values, bounds, narrowed
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
@@ -127,7 +127,7 @@ def test_a_wrong_rule_would_be_noticed(monkeypatch):
         (e,) = enclose(*given)
         return [replace(e, lo=e.lo + 1e-9, hi=e.hi + 1e-9)]
 
-    monkeypatch.setattr("oracle.enclosure.truth.enclose", off)
+    monkeypatch.setattr("tools.truth.enclose", off)
     with pytest.raises(ArithmeticError, match="no value in common"):
         narrowed(p, [np.ones(3)], IEEE)
 

@@ -6,7 +6,7 @@ from perturbed import Perturbed
 
 from oracle.case import Case
 from oracle.enclosure import MODELS, XLA, enclose
-from oracle.executors import NativeExecutor
+from oracle.peers import NativeExecutor
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import (
     Abs,

@@ -9,7 +9,7 @@ from oracle.case import Case
 from oracle.enclosure import IEEE, MODELS, XLA, enclose
 from oracle.enclosure.extensions import relative_error
 from oracle.enclosure.formats import FORMATS
-from oracle.executors import NativeExecutor
+from oracle.peers import NativeExecutor
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import einsum, fft, linalg

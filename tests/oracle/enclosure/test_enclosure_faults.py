@@ -6,10 +6,10 @@ from enclosure_report import cases_with, main
 
 from oracle.case import Case
 from oracle.enclosure import IEEE, MODELS, XLA
-from oracle.enclosure.faults import FAULTS, Detection, detect, moved, off_by
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Exp, Multiply
 from tenferro_ref.program import GraphBuilder
+from tools.faults import FAULTS, Detection, detect, moved, off_by
 
 SAMPLE = 8
 EXACT = [op for op, sizes in FAULTS.items() if sizes == (1,)]

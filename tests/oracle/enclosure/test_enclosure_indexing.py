@@ -5,7 +5,7 @@ import pytest
 
 from oracle.case import Case
 from oracle.enclosure import IEEE, MODELS, XLA, enclose
-from oracle.executors import NativeExecutor
+from oracle.peers import NativeExecutor
 from tenferro_ref.dims import InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp

@@ -14,7 +14,7 @@ from oracle.enclosure import IEEE, MODELS, NUMPY, XLA, enclose
 from oracle.enclosure.arithmetic import any_order
 from oracle.enclosure.formats import FORMATS
 from oracle.enclosure.sums import _partial_sums
-from oracle.executors import NativeExecutor
+from oracle.peers import NativeExecutor
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import (
     Abs,

@@ -8,7 +8,11 @@ import pytest
 from oracle.enclosure import IEEE, MODELS, XLA, enclose
 from oracle.enclosure.complexes import QUOTIENT
 from oracle.enclosure.formats import FORMATS
-from oracle.enclosure.measure import (
+from oracle.enclosure.model import budgets
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import BY_NAME
+from tenferro_ref.program import GraphBuilder
+from tools.measure import (
     COMPLEX,
     NAMES,
     NUMPY,
@@ -21,10 +25,6 @@ from oracle.enclosure.measure import (
     native,
     true_value,
 )
-from oracle.enclosure.model import budgets
-from tenferro_ref.dtype import DType
-from tenferro_ref.ops import BY_NAME
-from tenferro_ref.program import GraphBuilder
 
 FLOATS = (DType.F32, DType.F64)
 COMPLEXES = (DType.C32, DType.C64)

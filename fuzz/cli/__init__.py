@@ -1,0 +1,1 @@
+"""Commands that compare executors: `check`, `golden`, `parity`, `fuzz`, `mutants`."""

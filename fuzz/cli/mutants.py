@@ -1,0 +1,186 @@
+"""`mutants`: the seeded faults, and whether the harness sees them."""
+
+from __future__ import annotations
+
+import json
+import selectors
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from fuzz.mutants import CATALOGUE, Hunter, Kill, Mutant, find
+from tenferro_ref.console import draw_seed, json_option, print_json, progress_bar, seed_option, split
+from tenferro_ref.errors import UsageError, WorkerDied
+from tenferro_ref.files import write_atomically
+
+_place_option = click.option("--place", "places", multiple=True, metavar="PLACE", help="Only faults of this part.")
+
+
+@click.group()
+def mutants() -> None:
+    """Seeded faults: does the harness find each of them?"""
+
+
+@mutants.command("list")
+@_place_option
+@json_option
+def list_(places: tuple[str, ...], as_json: bool) -> None:
+    """List the seeded faults; those that change no meaning with the reason."""
+    for mutant in _chosen((), places, equivalent=True):
+        if as_json:
+            print_json(_listing(mutant))
+        else:
+            reason = f"  (equivalent: {mutant.equivalent})" if mutant.equivalent else ""
+            click.echo(f"{mutant.name:24} {mutant.place:9} {mutant.about}{reason}")
+
+
+@mutants.command()
+@click.argument("names", nargs=-1)
+@_place_option
+@click.option("--executors", default="", metavar="LIST", help="Who is asked; by the faults' places if left out.")
+@click.option("--programs", type=click.IntRange(1), default=2000, show_default=True, help="Give up after this many.")
+@click.option("--reduce", "reduce_seconds", type=click.FloatRange(0), default=0.0, metavar="SECONDS",
+              help="Shrink what each was killed by for at most so long.")  # fmt: skip
+@click.option("--out", metavar="FILE", help="Write what became of them there, for `report --mutants`.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes that hunt at once.")
+@seed_option
+@json_option
+def run(
+    names: tuple[str, ...], places: tuple[str, ...], executors: str, programs: int, reduce_seconds: float, jobs: int,
+    out: str | None, seed: int | None, as_json: bool,
+) -> int:  # fmt: skip
+    """Switch each fault on alone and hunt it; exit status 1 if one survives.
+
+    Those that change no meaning are left out unless they are named.
+    """
+    chosen = draw_seed(seed)
+    targets = _chosen(names, places, equivalent=False)
+    who = split(executors) if executors else ()
+    if not as_json:
+        click.echo(f"seed {chosen}")
+    survived = 0
+    kept = [] if names else [_listing(m) for m in _chosen((), places, equivalent=True) if m.equivalent]
+    _keep(out, kept)
+    if jobs == 1:
+        records = _hunt(targets, who, chosen, programs, reduce_seconds)
+    else:
+        options = ["--seed", chosen, "--programs", programs, "--reduce", reduce_seconds]
+        options += ["--executors", executors] if executors else []
+        records = _share(targets, min(jobs, len(targets)), [str(o) for o in options])
+    with progress_bar("hunting mutants", len(targets)) as update:
+        for done, record in enumerate(records, 1):
+            update(done, len(targets), "hunting mutants")
+            survived += not record["killed"]
+            kept.append(record)
+            _keep(out, kept)
+            if as_json:
+                print_json(record)
+            else:
+                click.echo(_words(record))
+    if not as_json:
+        click.echo(f"{len(targets) - survived} of {len(targets)} killed; again with --seed {chosen}")
+    return 1 if survived else 0
+
+
+def _keep(out: str | None, records: Sequence[dict[str, Any]]) -> None:
+    """Write what there is so far: a hunt takes hours, and a file that cannot be written is known at once."""
+    if out:
+        write_atomically(out, "".join(json.dumps(record) + "\n" for record in records))
+
+
+def _listing(mutant: Mutant) -> dict[str, Any]:
+    return {"name": mutant.name, "place": mutant.place, "about": mutant.about, "equivalent": mutant.equivalent}
+
+
+def _chosen(names: Sequence[str], places: Sequence[str], *, equivalent: bool) -> list[Mutant]:
+    unknown = sorted({*places} - {m.place for m in CATALOGUE})
+    if unknown:
+        raise UsageError(detail=f"no seeded fault is in {unknown[0]!r}; they are in {_listed()}")
+    found = [find(name) for name in names] or [m for m in CATALOGUE if equivalent or not m.equivalent]
+    found = [m for m in found if not places or m.place in places]
+    if not found:
+        raise UsageError(detail="none of the named faults is in the named places")
+    return found
+
+
+def _listed() -> str:
+    return ", ".join(dict.fromkeys(m.place for m in CATALOGUE))
+
+
+def _hunt(
+    targets: Sequence[Mutant], executors: Sequence[str], seed: int, programs: int, reduce_seconds: float
+) -> Iterator[dict[str, Any]]:
+    with Hunter(seed, executors, max_programs=programs) as hunter:
+        for mutant in targets:
+            yield _record(hunter.hunt(mutant, reduce_seconds=reduce_seconds), reduced=reduce_seconds > 0)
+
+
+def _record(kill: Kill, *, reduced: bool) -> dict[str, Any]:
+    return {
+        "name": kill.mutant.name,
+        "place": kill.mutant.place,
+        "equivalent": bool(kill.mutant.equivalent),
+        "killed": kill.killed,
+        "programs": kill.programs,
+        "entered": kill.entered,
+        "changed": kill.changed,
+        "by": kill.executor,
+        "reason": kill.reason,
+        "original_instructions": kill.original_instructions,
+        "instructions": len(kill.case.program.instructions) if reduced and kill.case else None,
+        "seconds": round(kill.seconds, 2),
+    }
+
+
+def _words(record: dict[str, Any]) -> str:
+    if not record["killed"]:
+        counts = f"{record['entered']} entered the changed code, {record['changed']} looked different"
+        return f"SURVIVED  {record['name']}: {record['programs']} programs saw nothing; {counts}"
+    size = record["instructions"]
+    small = "" if size is None else f", {record['original_instructions']} -> {size} instructions"
+    return f"killed    {record['name']}: after {record['programs']} programs by {record['by']}{small}"
+
+
+def _share(targets: Sequence[Mutant], jobs: int, options: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Records of `jobs` processes of this same command, each with its part of the faults, as they come."""
+    # by place, and dealt in turn: programs look alike for the faults of one place, and some places take longer
+    dealt = sorted(targets, key=lambda m: m.place)
+    command = [sys.executable, "-m", "tenferro_ref", "mutants", "run", "--json", *options]
+    with selectors.DefaultSelector() as selector:
+        children = [
+            subprocess.Popen([*command, *(m.name for m in dealt[i::jobs])], stdout=subprocess.PIPE, text=True)
+            for i in range(jobs)
+        ]
+        try:
+            for child in children:
+                selector.register(child.stdout, selectors.EVENT_READ, child)  # type: ignore[arg-type]
+            while selector.get_map():
+                for key, _ in selector.select():
+                    line = key.fileobj.readline()  # type: ignore[union-attr]
+                    if line:
+                        yield json.loads(line)
+                    else:
+                        selector.unregister(key.fileobj)
+                        _ended(key.data)
+        finally:
+            for child in children:
+                child.kill()
+                child.wait()
+                if child.stdout is not None:
+                    child.stdout.close()
+
+
+def _ended(child: subprocess.Popen[str]) -> None:
+    """A process that ends otherwise than with a result has said why on standard error.
+
+    Raises
+    ------
+    WorkerDied
+        It has.
+    """
+    status = child.wait()
+    if status not in (0, 1):
+        raise WorkerDied(worker="of `mutants run`", how=f"exit status {status}", stderr_tail="")

@@ -1,0 +1,117 @@
+"""`parity`: the main job, from generated programs to the HTML report."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from fuzz.campaign.work import Progress, run_campaign
+from fuzz.generate.batches import check_words
+from fuzz.records import Campaign
+from fuzz.store import Plan
+from fuzz.summary import outcome
+from oracle.peers import PjrtExecutor, Pool
+from tenferro_ref.console import (
+    draw_seed,
+    generate_option,
+    json_option,
+    out_directory,
+    print_json,
+    progress_bar,
+    report_writer,
+    seed_option,
+    split,
+)
+from tenferro_ref.errors import MissingDependency
+
+DEFAULT_PROGRAMS = 200
+
+
+@click.command()
+@click.option("--out", default="parity-report", show_default=True, metavar="DIR", help="Folder of the report.")
+@click.option("--programs", type=click.IntRange(1), help=f"How many programs; default {DEFAULT_PROGRAMS}.")
+@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="How long to generate and check.")
+@click.option("--executors", default="all", show_default=True, metavar="LIST", help="Names separated by commas.")
+@click.option("--workers", type=click.IntRange(1), default=os.cpu_count() or 1, help="Executors that run at a time.")
+@generate_option
+@seed_option
+@json_option
+def parity(
+    out: str, programs: int | None, minutes: float | None, executors: str, workers: int, generate: tuple[str, ...],
+    seed: int | None, as_json: bool,
+) -> int:  # fmt: skip
+    """Generate programs, run them on every executor, shrink what disagrees, write the report."""
+    folder = out_directory(out)
+    chosen = draw_seed(seed)
+    count = programs if programs is not None or minutes is not None else DEFAULT_PROGRAMS
+    command = f"tenferro-ref parity --seed {chosen} --executors {executors}"
+    command += "".join(f" --{k} {v}" for k, v in (("programs", count), ("minutes", minutes)) if v is not None)
+    command += "".join(f" --generate {word}" for word in generate)
+    check_words(generate)
+    plan = Plan(chosen, count, minutes, command=command, generate=generate)
+    pool = Pool()
+    try:
+        selection = pool.select(split(executors), lanes=("parity", "defaults"), others=("interpreter",))
+        if not any(isinstance(e, PjrtExecutor) for e in selection.executors) and executors == "all":
+            raise MissingDependency(
+                name="a PJRT plugin",
+                remedy="pip install xla-cpu-pjrt, or set TENFERRO_PJRT_PLUGIN; "
+                "`--executors native,native-unsegmented,native-nopasses` runs without XLA",
+            )
+        if not as_json:
+            click.echo(f"seed {chosen}")
+        with progress_bar("checking programs", count) as update:
+
+            def report_progress(progress: Progress) -> None:
+                what = "reducing disagreements" if progress.phase == "reduce" else "checking programs"
+                update(progress.done, progress.total, f"{what} ({progress.disagreements} disagreements)")
+
+            campaign = run_campaign(plan, selection, pool, report_progress, threads=workers)
+    finally:
+        pool.close()
+    page = report_writer()(campaign, folder)
+    if as_json:
+        print_json(_summary(campaign, page))
+    else:
+        _print_summary(campaign, page)
+    return 0 if outcome(campaign).kind in ("agree", "known") else 1
+
+
+def _summary(campaign: Campaign, page: Path) -> dict[str, object]:
+    return {
+        "seed": campaign.seed,
+        "programs": campaign.programs,
+        "seconds": campaign.seconds,
+        "report": str(page),
+        "executors": {t.executor: t.verdicts for t in campaign.totals},
+        "missing": {i.name: i.reason for i in campaign.executors if not i.available},
+        "vacuous": list(outcome(campaign).vacuous),
+        "new": [f.signature for f in campaign.findings if not f.known],
+        "known": {f.signature: f.known for f in campaign.findings if f.known},
+    }
+
+
+def _print_summary(campaign: Campaign, page: Path) -> None:
+    for totals in campaign.totals:
+        verdicts = ", ".join(f"{n} {name}" for name, n in totals.verdicts.items())
+        share = (
+            f", {totals.decided / totals.elements:.1%} of {totals.elements} elements decided" if totals.elements else ""
+        )
+        click.echo(f"  {totals.executor}: {verdicts}{share}")
+    for info in campaign.executors:
+        if not info.available:
+            click.echo(f"  {info.name}: not available: {info.reason}")
+    new = [f for f in campaign.findings if not f.known]
+    known = [f for f in campaign.findings if f.known]
+    for finding in new:
+        click.echo(f"NEW    {finding.signature}  [{finding.executor}, {finding.programs} programs]")
+    for finding in known:
+        click.echo(f"known  {finding.signature}  [docs/findings/{finding.known}.md, {finding.programs} programs]")
+    verdict = f"{len(new)} new disagreements" if new else "no new disagreement"
+    click.echo(
+        f"{campaign.programs} programs in {campaign.seconds['total']:.1f} s: {verdict}, {len(known)} known; "
+        f"again with --seed {campaign.seed}"
+    )
+    click.echo(f"report: {page}")

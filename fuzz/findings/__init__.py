@@ -1,0 +1,1 @@
+"""From a disagreement to a bug report: triage, reduction, known rules, bundles, replay, the corpus."""

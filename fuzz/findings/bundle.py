@@ -1,0 +1,324 @@
+"""Bundles: a finding as a folder that stands alone, the check that it does, and the question whether it still fails.
+
+`program.txt`, `program.json`, `module.mlir`, `inputs.npz`, `observed.npz` (none inside if the executor gave nothing),
+`enclosure.npz` (`lo0`, `hi0`, `nan0`, `pos_zero0`, `neg_zero0`, ...), `environment.json`, `reproduce.py`, `README.md`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fuzz.findings.environments import ROOT, FreshEnvironments, requirements
+from fuzz.findings.reproducer import portable_name
+from fuzz.findings.triage import evaluate_all, value_class
+from fuzz.records import Finding, encode, from_json
+from oracle.case import Case, Refusal
+from oracle.compare import interval_words
+from oracle.enclosure import MODELS, Enclosure, enclose
+from oracle.enclosure.files import save_enclosures
+from oracle.judge import Reference, judge_result
+from oracle.peers import Execution, Executor, NativeExecutor, Pool, attempt
+from oracle.staged import decomposing
+from oracle.verdict import Answer, Build, first_bad
+from tenferro_ref.errors import FormatError, TenferroError
+from tenferro_ref.files import read_text, write_atomically
+from tenferro_ref.program import ExecProgram, loads
+from tenferro_ref.tensor import load_npz, same_bits, save_npz, type_of
+
+#: Version 1 knows no `Facts.builds`, version 2 no `Facts.refusal`; both are still read.
+VERSION = 3
+_READABLE = (1, 2, VERSION)
+#: A script that takes longer than this hangs.
+_SECONDS = 600.0
+#: Elements of each value that the README shows.
+_SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """`environment.json`: what was seen, by whom, where.
+
+    Attributes
+    ----------
+    executor
+        A name that is understood on any machine.
+    facts
+        What the executor says of itself.
+    requirements
+        What a fresh environment needs, as for pip.
+    builds
+        As in `Finding`.
+    refusal
+        The error that the program must raise, if it is invalid.
+    """
+
+    tenferro_bundle: int
+    signature: str
+    verdict: str
+    value_class: str
+    reason: str
+    attribution: str
+    executor: str
+    model: str
+    facts: tuple[tuple[str, str], ...]
+    environment: tuple[tuple[str, str], ...]
+    requirements: tuple[str, ...]
+    builds: tuple[Build, ...] = ()
+    refusal: Refusal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What became of a bundle.
+
+    Attributes
+    ----------
+    outcome
+        "still fails", "fails differently" or "gone".
+    same_bits
+        Whether the executor gave the recorded values again; None if one of the two has none.
+    """
+
+    outcome: str
+    answer: Answer
+    same_bits: bool | None
+
+
+def write_bundle(
+    folder: Path, finding: Finding, executor: Executor, case: Case, environment: Sequence[tuple[str, str]]
+) -> None:
+    """Write a finding as a folder.
+
+    Raises
+    ------
+    OutputError
+        Something cannot be written.
+    """
+    observed = attempt(executor, case)
+    outputs = observed.outputs if isinstance(observed, Execution) else ()
+    steps = _enclosures(case, executor.model)
+    expected = [steps[slot] for slot in case.program.output_slots] if steps else []
+    facts = Facts(
+        VERSION, finding.signature, finding.verdict, finding.value_class, finding.reason, finding.attribution,
+        portable_name(executor), executor.model, executor.info().facts, tuple(environment),
+        tuple(requirements(executor)), finding.builds, case.refusal,
+    )  # fmt: skip
+    write_atomically(folder / "program.txt", finding.program_text)
+    write_atomically(folder / "program.json", finding.program_json)
+    write_atomically(folder / "module.mlir", finding.stablehlo)
+    save_npz(folder / "inputs.npz", {f"in{i}": a for i, a in enumerate(case.inputs)})
+    save_npz(folder / "observed.npz", {f"out{i}": a for i, a in enumerate(outputs)})
+    save_enclosures(folder / "enclosure.npz", expected)
+    write_atomically(folder / "environment.json", json.dumps(encode(facts), indent=1, allow_nan=False))
+    write_atomically(folder / "reproduce.py", finding.reproducer)
+    # last: a folder with a README is complete
+    by_bits = executor != NativeExecutor() and case.refusal is None and executor.bit_exact(case)
+    write_atomically(folder / "README.md", "\n".join(_readme(finding, facts, case, steps, by_bits)) + "\n")
+
+
+def read_bundle(folder: Path) -> tuple[Facts, Case]:
+    """The facts and the case of a bundle.
+
+    Raises
+    ------
+    FormatError
+        Something is missing, or is not what a bundle of this version has.
+    """
+    path = folder / "environment.json"
+    facts = from_json(Facts, read_text(path), str(path))
+    if facts.tenferro_bundle not in _READABLE:
+        raise FormatError(where=str(path), detail=f"a bundle of version {facts.tenferro_bundle}; this reads {VERSION}")
+    program = loads(read_text(folder / "program.json"), str(folder / "program.json"), infer=facts.refusal is None)
+    graph = program.to_graph() if isinstance(program, ExecProgram) else program
+    inputs = load_npz(folder / "inputs.npz", "in")
+    try:
+        graph.check_inputs([type_of(a) for a in inputs])
+    except TenferroError as error:
+        raise FormatError(where=str(folder / "inputs.npz"), detail=f"does not fit program.json: {error}") from None
+    return facts, Case.of(graph, inputs, facts.refusal)
+
+
+def replay(folder: Path, pool: Pool, executor: str = "") -> Replay:
+    """Run a bundle's program again, on the executor that it was found on or on another one."""
+    facts, case = read_bundle(folder)
+    target = pool.make(executor or facts.executor)
+    target.open()
+    result = attempt(target, case)
+    answer = judge_result(target, Reference(case, NativeExecutor()), result)
+    recorded = load_npz(folder / "observed.npz", "out")
+    same = None
+    if recorded and isinstance(result, Execution):
+        same = len(recorded) == len(result.outputs) and all(map(same_bits, recorded, result.outputs))
+    if not answer.verdict.is_disagreement:
+        return Replay("gone", answer, same)
+    words = answer.comparison.value_class, facts.value_class
+    alike = answer.verdict.value == facts.verdict and value_class(words[0]) == value_class(words[1])
+    return Replay("still fails" if alike else "fails differently", answer, same)
+
+
+def confirm(folder: Path, environments: FreshEnvironments | None = None) -> bool:
+    """Whether the bundle's script, run in another folder by a clean interpreter, shows the finding.
+
+    Parameters
+    ----------
+    environments
+        Whose interpreters have nothing but what the bundle asks for; by default this process's own.
+
+    Raises
+    ------
+    MissingDependency
+        Such an environment cannot be made: no network, or a package that is not to be had.
+    """
+    if environments is None:
+        return _run_script(folder, sys.executable, {"PYTHONPATH": str(ROOT)})
+    facts, _ = read_bundle(folder)
+    return _run_script(folder, environments.python(facts.executor, facts.requirements), {})
+
+
+def _run_script(folder: Path, python: str, variables: dict[str, str]) -> bool:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    with tempfile.TemporaryDirectory() as elsewhere:
+        try:
+            done = subprocess.run(
+                [python, str(folder.resolve() / "reproduce.py")],
+                capture_output=True, text=True, errors="replace", env={**clean, **variables}, cwd=elsewhere,
+                timeout=_SECONDS, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return False
+    facts, _ = read_bundle(folder)
+    return done.returncode == 1 and f" {facts.verdict} " in done.stdout
+
+
+def _enclosures(case: Case, model: str) -> dict[int, Enclosure]:
+    """Of every slot; none where an op has no rule, or an error is due."""
+    if case.refusal is not None:
+        return {}
+    try:
+        return enclose(case.program, case.inputs, MODELS[model], all_slots=True)
+    except TenferroError:
+        return {}
+
+
+# --- the README -------------------------------------------------------------------------------------------------------
+
+
+def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure], by_bits: bool) -> Iterator[str]:
+    yield f"# {finding.title}"
+    yield ""
+    yield f"`{facts.executor}` ends this program with **{finding.verdict}**: {_line(finding.reason)}"
+    yield ""
+    yield f"* signature: `{finding.signature}`"
+    yield f"* attribution: {finding.attribution or 'nothing was learned'}"
+    if finding.builds:
+        yield f"* first bad build: {first_bad(finding.builds) or 'none'}; {', '.join(map(str, finding.builds))}"
+    yield f"* seen on: {', '.join((finding.executor, *finding.also))}; {finding.programs} generated programs"
+    yield f"* reduced from {finding.original_instructions} to {finding.instructions} instructions"
+    yield ""
+    yield from ("```", finding.program_text.rstrip(), "```", "")
+    for name, value in finding.inputs:
+        yield f"    {name} = {' '.join(value.split())}"
+    yield ""
+    yield "## Why the expected value is right"
+    yield ""
+    yield from _why(finding, facts, case, steps, by_bits)
+    if finding.values:
+        yield ""
+        yield "## Expected and observed"
+        yield ""
+        yield from ("| output | element | expected | observed | |", "|---|---|---|---|---|")
+        for row in finding.values:
+            wrong = "**outside**" if row.outside else ""
+            yield f"| {row.name} | {row.index} | {row.expected} | {row.observed} | {wrong} |"
+    yield ""
+    yield "## Reproduce"
+    yield ""
+    yield "    python reproduce.py          # exit status 1 while the disagreement is there, 0 when it is gone"
+    yield "    tenferro-ref fuzz replay .   # the same, and whether the values are those of observed.npz"
+    needs = ", ".join(("tenferro-ref", *facts.requirements))
+    yield ""
+    yield f"Needs {needs}. Versions and the machine on which it was found are in `environment.json`."
+
+
+def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure], by_bits: bool) -> Iterable[str]:
+    if case.refusal is not None:
+        yield (
+            f"The program is invalid: it was made to break one rule ({case.refusal.fault}), and is sound otherwise. So it must "
+            f"raise {case.refusal}, {'when it runs' if case.refusal.late else 'before anything is compiled or run'}. "
+            "Kind, op and axis are compared, not the message."
+        )
+        return
+    if finding.verdict != "mismatch":
+        yield (
+            "The program is valid: it passes the shape and dtype rules of every op, and the native executor runs it. "
+            "No input makes it undefined. A correct executor gives a result, or refuses it with a typed error before it "
+            "compiles anything; it does not do what is quoted above."
+        )
+        return
+    native = attempt(NativeExecutor(), case)
+    if not isinstance(native, Execution):
+        yield f"The native executor refuses the program with a typed error ({_line(str(native))}); so must everybody else."
+        return
+    if by_bits:
+        yield (
+            "The two executors differ only in how they schedule the same instructions, so they must agree bit for bit; "
+            "no tolerance is involved."
+        )
+        return
+    if decomposing(case.program):
+        yield (
+            "The factors of a decomposition are not unique, so nothing that is computed from them is known by itself. The executor was "
+            "asked for the operands and results of each decomposition beside the outputs: the op is held to its backward-error "
+            "bound on those operands, and everything else to the set of all values that a correct implementation may have "
+            "where the executor's own factors are given (docs/enclosures.md). What is quoted above is outside one of the two."
+        )
+        return
+    if not steps:
+        yield "What is quoted above is outside the set of all values that a correct implementation may have (docs/enclosures.md)."
+        return
+    yield (
+        f"No tolerance is involved. The table follows the program one instruction at a time under the arithmetic model "
+        f"`{facts.model}`: each entry is the set of *all* values that a correct implementation may have at that point, "
+        "given those of the line above, with every freedom that the model grants (rounding, order of sums, "
+        "contraction, flushing). The last column is what the reference computed. The observed value is outside the set of "
+        "the program's output, so no sequence of permitted roundings leads to it."
+    )
+    yield ""
+    yield from ("| value | type | element | may be | reference |", "|---|---|---|---|---|")
+    values = evaluate_all(case)
+    wrong = next((tuple(json.loads(row.index)) for row in finding.values if row.outside), ())
+    for slot, what in _instructions(case):
+        for index in _shown(steps[slot].shape, wrong):
+            words = interval_words(steps[slot], index)
+            number = repr(values[slot][index].item()) if slot in values else ""
+            yield f"| %{slot} = {what} | {case.program.slot_types[slot]} | {list(index)} | {words} | {number} |"
+
+
+def _instructions(case: Case) -> Iterator[tuple[int, str]]:
+    for number, slot in enumerate(case.program.input_slots):
+        yield slot, f"input {number}"
+    for ins in case.program.instructions:
+        operands = ", ".join(f"%{slot}" for slot in ins.input_slots)
+        for slot in ins.output_slots:
+            yield slot, f"{ins.op.name}({operands})"
+
+
+def _shown(shape: tuple[int, ...], wrong: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Elements of a value that the table shows: the one that is wrong in the end if it has such a one, else the first ones."""
+    if len(wrong) == len(shape) and all(i < n for i, n in zip(wrong, shape, strict=True)):
+        return [wrong]
+    return list(itertools.islice(np.ndindex(shape), _SHOWN))
+
+
+def _line(words: str) -> str:
+    return " ".join(words.split())

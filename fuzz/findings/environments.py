@@ -1,0 +1,118 @@
+"""Environments in which nothing of this installation helps: virtual ones, with the code that runs here and what an executor needs.
+
+Lives here: what has to be installed for an executor, a wheel of what is installed, the environments. What is run in them, and
+what it shows, is in `fuzz.findings.bundle`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import subprocess
+import tempfile
+import venv
+import zipfile
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+
+from oracle.peers import Executor, PjrtExecutor
+from tenferro_ref.errors import MissingDependency
+
+#: Where this code is imported from: a checkout, or where it is installed.
+ROOT = Path(__file__).resolve().parents[1]
+#: The extra that an executor comes with, by the first word of its name, and the packages of it that a bundle names.
+_EXTRAS = {"jax": "jax", "interpreter": "jax", "iree": "iree"}
+_PACKAGES = {"jax": ("jax", "jaxlib"), "iree": ("iree-base-compiler", "iree-base-runtime")}
+#: What pip adds when it installs.
+_NOT_IN_WHEELS = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
+
+
+def requirements(executor: Executor) -> Iterator[str]:
+    """What an executor needs in a fresh environment beside this package, as for pip."""
+    if isinstance(executor, PjrtExecutor) and executor.plugin.package:
+        # "package NAME VERSION", as discovery words it
+        yield f"{executor.plugin.package}=={executor.plugin.source.rpartition(' ')[2]}"
+    for package in _PACKAGES.get(_extra(executor.name), ()):
+        yield f"{package}=={metadata.version(package)}"
+
+
+class FreshEnvironments:
+    """Virtual environments with this package and what is needed beside it: one for each set of requirements, until closed."""
+
+    def __init__(self) -> None:
+        self._place = tempfile.TemporaryDirectory()
+        self._made: dict[tuple[str, ...], str] = {}
+
+    def __enter__(self) -> FreshEnvironments:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._place.cleanup()
+
+    def python(self, executor: str, needed: Sequence[str]) -> str:
+        """The interpreter of an environment for `executor` with the `needed` packages, which is made now if it is not there.
+
+        Raises
+        ------
+        MissingDependency
+            It cannot be made.
+        """
+        extra = _extra(executor)
+        key = (extra, *needed)
+        if key not in self._made:
+            folder = Path(self._place.name) / str(len(self._made))
+            try:
+                venv.create(folder, with_pip=True)
+            except (OSError, subprocess.CalledProcessError) as error:  # some systems ship Python without ensurepip
+                raise MissingDependency(name="a virtual environment with pip", remedy=str(error)) from None
+            python = str(folder / "bin" / "python")
+            package = f"{self._package}{extra and f'[{extra}]'}"
+            if extra:
+                _pip(python, package, *needed)
+            else:
+                _pip(python, package)
+                if needed:
+                    _pip(python, "--no-deps", *needed)  # a plugin needs none of what its wheel asks for
+            self._made[key] = python
+        return self._made[key]
+
+    @cached_property
+    def _package(self) -> Path:
+        """What to install as this package: the code that runs here, which need not be what an index has under its version."""
+        if (ROOT / "pyproject.toml").exists():
+            return ROOT
+        return as_wheel(metadata.distribution("tenferro-ref"), Path(self._place.name))
+
+
+def as_wheel(installed: metadata.Distribution, folder: Path) -> Path:
+    """A wheel in `folder` of a distribution as it is installed; there must be nothing in it but Python and data."""
+    path = folder / f"{installed.name.replace('-', '_')}-{installed.version}-py3-none-any.whl"
+    rows = []
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
+        for file in installed.files or ():
+            # what pip adds when it installs: scripts, bytecode, its own notes
+            if ".." in file.parts or "__pycache__" in file.parts or file.name in _NOT_IN_WHEELS:
+                continue
+            content = Path(str(file.locate())).read_bytes()
+            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+            rows.append(f"{file.as_posix()},sha256={digest},{len(content)}")
+            wheel.writestr(file.as_posix(), content)
+        record = f"{installed.name.replace('-', '_')}-{installed.version}.dist-info/RECORD"
+        wheel.writestr(record, "\n".join([*rows, f"{record},,"]) + "\n")
+    return path
+
+
+def _extra(executor: str) -> str:
+    return _EXTRAS.get(re.split("[:@-]", executor)[0], "")
+
+
+def _pip(python: str, *arguments: str) -> None:
+    done = subprocess.run(
+        [python, "-m", "pip", "install", "--quiet", *arguments], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        words = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
+        raise MissingDependency(name=" ".join(arguments), remedy=words)

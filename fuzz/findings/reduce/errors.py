@@ -1,0 +1,64 @@
+"""Invalid cases made simpler: the same fault in less of a program must raise the same error.
+
+Nothing is searched for: an invalid program that is changed at random is invalid in another way, or not at all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from fuzz.findings.reduce.search import Reduction
+from fuzz.generate.faults import simplest_of
+from fuzz.generate.values.arrays import Recipe, make
+from oracle.case import Case, Refusal, live
+from tenferro_ref.program import GraphProgram, Instruction
+
+
+def reduce_refusal(case: Case, still_fails: Callable[[Case], bool]) -> Reduction:
+    """The first of the simpler cases that fails, if the case itself does."""
+    start, tried = time.perf_counter(), [case]
+    reproduced = still_fails(case)
+    smallest = case
+    for candidate in _simpler(case) if reproduced else ():
+        tried.append(candidate)
+        if still_fails(candidate):
+            smallest = candidate
+            break
+    return Reduction(smallest, len(tried), time.perf_counter() - start, (), reproduced, complete=True)
+
+
+def _simpler(case: Case) -> Iterator[Case]:
+    """The faulty instruction alone, the simplest program with that fault, the program without what the fault does not need."""
+    due, program = case.refusal, case.program
+    if due is None:
+        return
+    if due.at is not None and not due.late:
+        yield from _alone(case, due, due.at)
+    simplest = simplest_of(due.fault)
+    if simplest is not None and len(simplest.program.instructions) < len(program.instructions):
+        yield simplest
+    if due.at is not None:
+        kept = live(replace(program, output_slots=program.instructions[due.at].output_slots))
+        yield Case(kept, case.inputs, replace(due, at=len(kept.instructions) - 1))
+
+
+def _alone(case: Case, due: Refusal, at: int) -> Iterator[Case]:
+    """The faulty instruction on inputs of the types that its operands have; none if only a run knows their extents."""
+    program, faulty = case.program, case.program.instructions[at]
+    sound = replace(program, instructions=program.instructions[:at], output_slots=()).slot_types
+    given = dict(zip(program.input_slots, case.inputs, strict=True))
+    types = {slot: sound[slot] for slot in faulty.input_slots}
+    if not all(type_.is_static for type_ in types.values()):
+        return
+    for slot, type_ in types.items():
+        shape = tuple(e for e in type_.shape if isinstance(e, int))
+        given.setdefault(slot, make(Recipe("simple", 0), type_.dtype, shape))
+    new = {slot: i for i, slot in enumerate(types)}
+    ins = Instruction(faulty.op, tuple(new[slot] for slot in faulty.input_slots), (len(new),))
+    alone = GraphProgram((ins,), tuple(new.values()), tuple(types.values()), (len(new),), len(new) + 1, program.policy)
+    yield Case.of(alone, [given[slot] for slot in types], replace(due, at=0))
+
+
+__all__ = ["reduce_refusal"]

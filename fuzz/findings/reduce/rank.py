@@ -1,0 +1,129 @@
+"""Programs without some unit axes: how each op's attributes read when axes of its operands and result are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import Any
+
+from fuzz.findings.reduce.draft import Draft, Input
+from oracle.case import Case
+from tenferro_ref.ops import (
+    ELEMENTWISE,
+    REDUCTIONS,
+    BroadcastInDim,
+    Concatenate,
+    Constant,
+    Convert,
+    DotGeneral,
+    DynamicSlice,
+    DynamicTruncate,
+    DynamicUpdateSlice,
+    EmbedDiag,
+    Extension,
+    ExtractDiag,
+    Gather,
+    GatherDynamicSliceSizes,
+    Op,
+    Pad,
+    PadToMatch,
+    Reshape,
+    Reverse,
+    Scatter,
+    ShapeOf,
+    Slice,
+    Transpose,
+    Tril,
+    Triu,
+)
+from tenferro_ref.table import Table
+from tenferro_ref.tensor import column_major
+
+Gone = AbstractSet[int]
+
+#: (op, axes gone from each operand, axes gone from the result) -> op; a result that is not valid is never tested.
+WITHOUT: Table[Callable[[Any, Sequence[Gone], Gone], Op]] = Table("reducer, unit axes")
+WITHOUT.unsupported("the length of an index vector is the rank", DynamicSlice, DynamicUpdateSlice)
+WITHOUT.unsupported("not worth the rules", Gather, GatherDynamicSliceSizes, Scatter, EmbedDiag, ExtractDiag, Extension)
+
+
+def without_axes(case: Case, gone: Mapping[int, Gone]) -> Draft | None:
+    """The case without the given unit axes of each slot; None where an op cannot do without them."""
+    draft = Draft.of(case)
+    for i, ins in enumerate(draft.instructions):
+        touched = [gone[s] for s in ins.input_slots]
+        result = gone[ins.output_slots[0]]
+        if result or any(touched):
+            if type(ins.op) not in WITHOUT:
+                return None
+            draft.instructions[i] = replace(ins, op=WITHOUT[type(ins.op)](ins.op, touched, result))
+    for slot, given in draft.inputs.items():
+        type_ = given.type.drop_axes(sorted(gone[slot]))
+        array = given.array.squeeze(tuple(sorted(gone[slot])))
+        draft.inputs[slot] = Input(type_, column_major(array))
+    return draft
+
+
+def _renumber(axes: Sequence[int], gone: Gone) -> tuple[int, ...]:
+    return tuple(axis - sum(g < axis for g in gone) for axis in axes if axis not in gone)
+
+
+def _entries(values: Sequence[Any], gone: Gone) -> tuple[Any, ...]:
+    return tuple(v for axis, v in enumerate(values) if axis not in gone)
+
+
+@WITHOUT.row(*ELEMENTWISE, Convert, Tril, Triu, Constant)
+def _(op: Op, ins: Sequence[Gone], out: Gone) -> Op:
+    return op
+
+
+@WITHOUT.row(Transpose)
+def _(op: Transpose, ins: Sequence[Gone], out: Gone) -> Op:
+    return Transpose(_renumber(op.perm, ins[0]))
+
+
+@WITHOUT.row(Reshape)
+def _(op: Reshape, ins: Sequence[Gone], out: Gone) -> Op:
+    return Reshape(_entries(op.shape, out))
+
+
+@WITHOUT.row(BroadcastInDim)
+def _(op: BroadcastInDim, ins: Sequence[Gone], out: Gone) -> Op:
+    return BroadcastInDim(_entries(op.shape, out), _renumber(_entries(op.dims, ins[0]), out))
+
+
+@WITHOUT.row(*REDUCTIONS, Reverse)
+def _(op: Any, ins: Sequence[Gone], out: Gone) -> Op:
+    result: Op = replace(op, axes=_renumber(op.axes, ins[0]))
+    return result
+
+
+@WITHOUT.row(Concatenate, ShapeOf, DynamicTruncate, PadToMatch)
+def _(op: Any, ins: Sequence[Gone], out: Gone) -> Op:
+    axis = _renumber((op.axis,), ins[0])
+    result: Op = replace(op, axis=axis[0] if axis else -1)  # -1: the op's own axis is gone, which its rule refuses
+    return result
+
+
+@WITHOUT.row(DotGeneral)
+def _(op: DotGeneral, ins: Sequence[Gone], out: Gone) -> Op:
+    lhs, rhs = ins
+    return DotGeneral(
+        _renumber(op.lhs_contracting_dims, lhs),
+        _renumber(op.rhs_contracting_dims, rhs),
+        _renumber(op.lhs_batch_dims, lhs),
+        _renumber(op.rhs_batch_dims, rhs),
+    )
+
+
+@WITHOUT.row(Slice)
+def _(op: Slice, ins: Sequence[Gone], out: Gone) -> Op:
+    return Slice(_entries(op.starts, out), _entries(op.limits, out), _entries(op.strides, out))
+
+
+@WITHOUT.row(Pad)
+def _(op: Pad, ins: Sequence[Gone], out: Gone) -> Op:
+    return Pad(
+        _entries(op.edge_padding_low, out), _entries(op.edge_padding_high, out), _entries(op.interior_padding, out)
+    )

@@ -1,0 +1,184 @@
+"""Steps that change which instructions, inputs and outputs a case has: the big cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+
+from fuzz.findings.reduce.draft import Draft, concrete_types
+from fuzz.findings.reduce.search import Evaluate, Search
+from oracle.case import Case
+from tenferro_ref.dims import evaluate
+from tenferro_ref.errors import TenferroError
+from tenferro_ref.ops import (
+    ENGINE,
+    BroadcastInDim,
+    Gather,
+    GatherDynamicSliceSizes,
+    Op,
+    Reshape,
+    TensorType,
+)
+from tenferro_ref.program import Instruction
+from tenferro_ref.tensor import same_bits, type_of
+
+
+def concrete_shapes(search: Search) -> None:
+    """Integers for symbolic extents: those of the inputs, then those that dim expressions evaluate to here."""
+    draft = Draft.of(search.case)
+    draft.inputs = {slot: given._replace(type=type_of(given.array)) for slot, given in draft.inputs.items()}
+    search.attempt(draft, "concrete input shapes")
+    types = concrete_types(search.case)
+    draft = Draft.of(search.case)
+    draft.instructions = [_without_providers(ins, types) for ins in draft.instructions]
+    if search.attempt(draft, "concrete dim expressions"):
+        return
+    for i in range(len(search.case.program.instructions)):
+        draft, types = Draft.of(search.case), concrete_types(search.case)
+        if i < len(draft.instructions):  # an accepted attempt may have dropped some
+            draft.instructions[i] = _without_providers(draft.instructions[i], types)
+            search.attempt(draft, "concrete dim expressions")
+
+
+def _without_providers(ins: Instruction, types: dict[int, TensorType]) -> Instruction:
+    """The instruction with integers for its dim expressions, and without the operands that only provided extents."""
+    shapes = [[e for e in types[s].shape if isinstance(e, int)] for s in ins.input_slots]
+    op: Op = ins.op
+    operands = 1
+    try:
+        if isinstance(op, Reshape | BroadcastInDim):
+            op = replace(op, shape=tuple(evaluate(e, shapes) for e in op.shape))
+        elif isinstance(op, GatherDynamicSliceSizes):
+            sizes = tuple(evaluate(e, shapes) for e in op.slice_sizes)
+            op = Gather(op.offset_dims, op.collapsed_slice_dims, op.start_index_map, op.index_vector_dim, sizes)
+            operands = 2
+        else:
+            return ins
+    except TenferroError:
+        return ins
+    return replace(ins, op=op, input_slots=ins.input_slots[:operands])
+
+
+def drop_instructions(search: Search) -> None:
+    """Delta debugging: keep one stretch of instructions alone, or leave it out; halves first, single ones last."""
+    chunk = len(search.case.program.instructions) // 2
+    while chunk:
+        start, count = 0, len(search.case.program.instructions)
+        while start < count:
+            stretch = range(start, min(start + chunk, count))
+            if search.attempt(_kept(search, set(stretch)), "keep only some instructions"):
+                start, count = 0, len(search.case.program.instructions)
+                chunk = max(1, min(chunk, count // 2))
+            elif search.attempt(_kept(search, set(range(count)) - set(stretch)), "cut instructions out"):
+                count = len(search.case.program.instructions)
+            else:
+                start += chunk
+        chunk //= 2
+
+
+def _kept(search: Search, kept: set[int]) -> Draft:
+    draft = Draft.of(search.case)
+    draft.keep(kept, search.value)
+    return draft
+
+
+def cut_out(case: Case, slot: int, evaluate: Evaluate) -> Case | None:
+    """The instruction that makes `slot` alone, with inputs for its operands; None where a value is not to be had."""
+    producer = case.program.producers.get(slot)
+    if producer is None or len(case.program.instructions) == 1:
+        return None
+    draft = Draft.of(case)
+    try:
+        draft.keep({producer}, evaluate(case).__getitem__)
+    except KeyError:
+        return None
+    draft.outputs = [slot]
+    draft.prune()
+    return draft.build()
+
+
+def drop_outputs(search: Search) -> None:
+    """A single output if that will do, else without one after the other."""
+    outputs = search.case.program.output_slots
+    if len(outputs) < 2:
+        return
+    for slot in dict.fromkeys(outputs):
+        draft = Draft.of(search.case)
+        draft.outputs = [slot]
+        if search.attempt(draft, "keep one output"):
+            return
+    for i in reversed(range(len(outputs))):
+        draft = Draft.of(search.case)
+        if i < len(draft.outputs):
+            del draft.outputs[i]
+            search.attempt(draft, "drop an output")
+
+
+def adopt_dead_code(search: Search) -> None:
+    """Where the failure needed dead code: its result as the only output, if that will do; then none is left."""
+    for slot in () if search.prune else Draft.of(search.case).unread():
+        draft = Draft.of(search.case)
+        draft.outputs = [slot]
+        draft.prune()
+        if search.attempt(draft, "make a dead result the output"):
+            search.prune = True
+            return
+
+
+def bypass(search: Search) -> None:
+    """Read an operand of the same type in place of an instruction's result."""
+    i = len(search.case.program.instructions) - 1
+    while i >= 0:
+        i = min(i, len(search.case.program.instructions) - 1)
+        if not any(search.attempt(draft, "bypass an instruction") for draft in _bypasses(search, i)):
+            i -= 1
+
+
+def _bypasses(search: Search, i: int) -> Iterator[Draft]:
+    if i < 0:
+        return
+    ins, types = search.case.program.instructions[i], concrete_types(search.case)
+    for operand in dict.fromkeys(ins.input_slots):
+        alike = [slot for slot in ins.output_slots if types[slot] == types[operand]]
+        if alike:
+            draft = Draft.of(search.case)
+            for slot in alike:
+                draft.rename(slot, operand)
+            if len(alike) == len(ins.output_slots):
+                del draft.instructions[i]
+            yield draft
+
+
+def merge_inputs(search: Search) -> None:
+    """One input in place of two: those with the same bits first, then any of the same type; unused ones go."""
+    for slot in search.case.program.input_slots:  # only where dead code is kept: elsewhere pruning did it
+        draft = Draft.of(search.case)
+        read = {s for ins in draft.instructions for s in ins.input_slots} | set(draft.outputs)
+        if slot in draft.inputs and slot not in read:
+            del draft.inputs[slot]
+            search.attempt(draft, "drop an unused input")
+    for alike in (True, False):
+        while any(search.attempt(draft, "merge two inputs") for draft in _merges(search, alike)):
+            pass
+
+
+def _merges(search: Search, alike: bool) -> Iterator[Draft]:
+    inputs = list(Draft.of(search.case).inputs.items())
+    for k, (drop, dropped) in reversed(list(enumerate(inputs))):
+        for keep, kept in inputs[:k]:
+            if dropped.type == kept.type and same_bits(dropped.array, kept.array) == alike:
+                draft = Draft.of(search.case)
+                draft.rename(drop, keep)
+                del draft.inputs[drop]
+                yield draft
+
+
+def drop_details(search: Search) -> None:
+    """No name, and the engine's own policy, if they do not matter."""
+    draft = Draft.of(search.case)
+    draft.name = ""
+    search.attempt(draft, "drop the name")
+    for flag in fields(ENGINE):
+        draft = Draft.of(search.case)
+        draft.policy = replace(draft.policy, **{flag.name: getattr(ENGINE, flag.name)})
+        search.attempt(draft, "drop a policy flag")

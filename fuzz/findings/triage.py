@@ -1,0 +1,383 @@
+"""From a disagreement to a finding: localise, reduce, name. Who makes the difference is asked of `oracle.attribution`.
+
+The signature is the key for de-duplication: ops of the reduced program, dtype, value class, attribution. What is known
+(a page of docs/findings/) is matched in `fuzz.findings.known`; reproducers are written in `fuzz.findings.reproducer`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fuzz.findings import reproducer
+from fuzz.findings.known import Known, match
+from fuzz.findings.reduce import Size, cut_out, narrowed, reduce_case, simplify_configuration
+from fuzz.records import Finding, ValueRow
+from oracle.attribution import UNCLEAR, attribute, builds, hlo_pass
+from oracle.case import Case, live
+from oracle.compare import interval_words
+from oracle.enclosure import MODELS, enclose
+from oracle.judge import Reference, all_slots, first_wrong_slot, judge, judge_many
+from oracle.peers import Executor, NativeExecutor, PjrtExecutor, Pool, settled
+from oracle.peers.jax import JaxExecutor
+from oracle.verdict import Answer, Build, Verdict
+from tenferro_ref.errors import TenferroError
+from tenferro_ref.program import dumps, print_program
+from tenferro_ref.tensor import Array
+
+#: Elements of each output shown in a finding.
+_ROWS = 64
+#: How often what does not repeat is asked again: a value that is arbitrary may be right by chance.
+_PATIENCE = 4
+#: In a program of up to so many instructions that fails, each is asked alone.
+_ASKED_ALONE = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Suspect:
+    """A disagreement before reduction, with what is cheap to learn of it.
+
+    A configuration that was drawn with the program stays as it is while the program changes.
+
+    Attributes
+    ----------
+    how
+        What is wrong, in words that go into the group; by default what the answer says.
+    """
+
+    executor: Executor
+    case: Case
+    answer: Answer
+    op: str
+    dtype: str
+    attribution: str
+    how: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "executor", settled(self.executor, self.case))
+
+    def shares_cause(self, case: Case, pool: Pool) -> bool:
+        """Whether a smaller case has the attribution of this one; any does if nobody can tell this one's."""
+        return self.attribution == UNCLEAR or attribute(self.executor, case, pool) == self.attribution
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """What two suspects share that are probably the same: one of each group is reduced."""
+        # one option shows in many ops, one rewrite in every dtype and as many value classes: they must not flood
+        if self.attribution.startswith("option"):
+            return (self.answer.verdict.value, self.attribution)
+        if self.attribution.startswith("rewrite"):
+            return (self.answer.verdict.value, self.op, self.attribution)
+        side = self.executor.name if isinstance(self.executor, NativeExecutor) else "xla"
+        if side.startswith("native:"):  # each program has another configuration
+            side = "native-drawn"
+        if self.answer.verdict is Verdict.ERROR:  # a compiler's words tell causes apart, the program's output does not
+            return (self.answer.verdict.value, _complaint(self.answer), self.attribution, side)
+        return (self.answer.verdict.value, self.op, self.dtype, self.how or _how(self.answer), self.attribution, side)
+
+
+def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspect:
+    """Localise and attribute a disagreement."""
+    executor = settled(executor, case)
+    whole = Suspect(executor, case, answer, "", "", attribute(executor, case, pool))
+    if case.refusal is not None:  # what is wrong is the answer to one fault, wherever that is
+        return replace(whole, op=case.refusal.op or "", how=f"{case.refusal.fault}: {_how(answer)}")
+    if answer.verdict is Verdict.MISMATCH:
+        slot = _first_wrong(executor, case)
+        core = None if slot is None else _core(whole, slot, pool)
+    else:
+        slot, core = _first_failing(whole, pool)
+    if slot is None and case.program.output_slots:
+        slot = case.program.output_slots[answer.comparison.worst_output or 0]
+    producer = None if slot is None else case.program.producers.get(slot)
+    dtype = "" if slot is None else case.program.slot_types[slot].dtype.name
+    if core is not None:
+        return replace(whole, op=core.case.program.instructions[0].op.name, dtype=dtype, how=_how(core.answer))
+    return replace(whole, op="" if producer is None else _with_operands(case, producer), dtype=dtype)
+
+
+def value_class(words: str) -> str:
+    """The class of a wrong value, as far as it says what is wrong.
+
+    Where NaN is due, one number is as wrong as another: what stands there may be arbitrary, and another one each time.
+    """
+    return re.sub(r"^expected NaN, got (finite|\+0|-0|inf|-inf)(?= \(|$)", "expected NaN, got a number", words)
+
+
+def _class(answer: Answer) -> str:
+    return value_class(answer.comparison.value_class)
+
+
+def _how(answer: Answer) -> str:
+    return _class(answer) or answer.reason.partition(":")[0]
+
+
+def _complaint(answer: Answer) -> str:
+    """The error without places, names, types and numbers: the same for all programs that one defect refuses."""
+    words = answer.reason.partition("error: ")[2] or answer.reason
+    return re.sub(r"(tensor|vector|memref)<[^>]*>|%\w+|\d+", "#", words.partition(": %")[0].partition("\n")[0])
+
+
+def _alike(one: Answer, other: Answer) -> bool:
+    """Whether the verdicts agree, and of two errors the words."""
+    return one.verdict is other.verdict and (one.verdict is not Verdict.ERROR or _complaint(one) == _complaint(other))
+
+
+def _first_wrong(executor: Executor, case: Case) -> int | None:
+    """The first slot that is wrong when all are watched, else the first instruction that is wrong alone.
+
+    Watching changes what is compiled: the disagreement may go away, or the module be refused. The second question is for
+    those who answer it for all instructions in one module.
+    """
+    slot = first_wrong_slot(executor, case)
+    if slot is not None or getattr(executor, "programs_a_module", 1) == 1:
+        return slot
+    values = evaluate_all(case)
+    slots = (ins.output_slots[0] for ins in live(case.program).instructions)
+    alone = {slot: small for slot in slots if (small := cut_out(case, slot, lambda _: values))}
+    answers = judge_many(executor, [Reference(small, NativeExecutor()) for small in alone.values()])
+    wrong = (slot for slot, answer in zip(alone, answers, strict=True) if answer.verdict is Verdict.MISMATCH)
+    return next(wrong, None)
+
+
+def _first_failing(suspect: Suspect, pool: Pool) -> tuple[int | None, Suspect | None]:
+    """The result of the first instruction that fails alone as the program does, and that instruction alone.
+
+    Most instructions pass, so that this is cheap beside a search, each step of which that succeeds may end a process.
+    """
+    instructions = suspect.case.program.instructions
+    if suspect.answer.verdict is Verdict.TIMEOUT or len(instructions) > _ASKED_ALONE:
+        return None, None
+    values = evaluate_all(suspect.case)
+    for ins in instructions:
+        slot = ins.output_slots[0]
+        small = cut_out(suspect.case, slot, lambda _: values)
+        if core := small and _instead(suspect, small, pool):
+            return slot, core
+    return None, None
+
+
+def _core(suspect: Suspect, slot: int, pool: Pool) -> Suspect | None:
+    """The instruction that makes `slot` alone, on the operands that it should get, if it disagrees for the same cause.
+
+    What follows it in the program changes how the wrong value looks in the output, and so neither the kind of the
+    disagreement nor its reduction should depend on it.
+    """
+    case = cut_out(suspect.case, slot, evaluate_all)
+    return None if case is None else _instead(suspect, case, pool)
+
+
+def _instead(suspect: Suspect, case: Case, pool: Pool) -> Suspect | None:
+    """The suspect with a smaller case, if that disagrees for the same cause."""
+    answer = judge(suspect.executor, Reference(case, NativeExecutor()))
+    if not _alike(answer, suspect.answer) or not suspect.shares_cause(case, pool):
+        return None
+    return replace(suspect, case=case, answer=answer)
+
+
+def _start(suspect: Suspect, pool: Pool) -> Suspect:
+    """Where to begin reducing: the guilty instruction alone, at the wrong element alone, as far as that still disagrees.
+
+    Each of the two saves many tests that a search from the whole program would need.
+    """
+    if suspect.case.refusal is not None:
+        return suspect
+    program = suspect.case.program
+    guilty = [
+        ins.output_slots[0]
+        for ins in program.instructions
+        if (ins.op.name, program.slot_types[ins.output_slots[0]].dtype.name) == (suspect.op, suspect.dtype)
+    ]
+    suspect = next(filter(None, (_core(suspect, slot, pool) for slot in guilty)), suspect)
+    if suspect.answer.verdict is not Verdict.MISMATCH:
+        return suspect
+    comparison = suspect.answer.comparison
+    wrong = suspect.case.program.output_slots[comparison.worst_output or 0 :][:1]  # none where outputs are missing
+    case = narrowed(suspect.case, wrong[0], comparison.worst_index or ()) if wrong else None
+    return (_instead(suspect, case, pool) if case else None) or suspect
+
+
+def _with_operands(case: Case, index: int) -> str:
+    """`Log(Exp)`: the op at `index` with the ops that made its operands; a rewrite shows in the pair."""
+    program = case.program
+    ins = program.instructions[index]
+    makers = [program.producers.get(slot) for slot in ins.input_slots]
+    names = sorted({program.instructions[i].op.name for i in makers if i is not None})
+    return f"{ins.op.name}({', '.join(names)})" if names else ins.op.name
+
+
+def _cause(executor: Executor, case: Case, coarse: str, pool: Pool) -> str:
+    """The attribution of a reduced case: by HLO pass where no option and no known rewrite explains it."""
+    if case.refusal is not None:
+        return coarse
+    if coarse == UNCLEAR:
+        coarse = attribute(executor, case, pool)
+    if not isinstance(executor, (PjrtExecutor, JaxExecutor)) or coarse.startswith(("option", "rewrite")):
+        return coarse
+    name = hlo_pass(executor, case)
+    return f"HLO pass: {name}" if name else coarse
+
+
+def still_disagrees(suspect: Suspect, pool: Pool, times: int = 1) -> Callable[[Case], bool]:
+    """Predicate of the reducer: same executor, same verdict, same words of an error, same value class, same attribution.
+
+    A case is asked up to so many times until it does.
+    """
+    want = suspect.answer
+
+    def once(case: Case) -> bool:
+        answer = judge(suspect.executor, Reference(case, NativeExecutor()))
+        if not _alike(answer, want) or _class(answer) != _class(want):
+            return False
+        return suspect.shares_cause(case, pool)
+
+    return lambda case: any(once(case) for _ in range(times))
+
+
+def evaluate_all(case: Case) -> Mapping[int, Array]:
+    """Native value of every slot; empty where the program cannot be run."""
+    watched = all_slots(case)
+    try:
+        outputs = NativeExecutor(passes=()).run(watched).outputs
+    except TenferroError:
+        return {}
+    values = dict(zip(case.program.input_slots, case.inputs, strict=True))
+    values.update(zip(watched.program.output_slots, outputs, strict=True))
+    return values
+
+
+def signature(case: Case, suspect: Suspect, answer: Answer) -> str:
+    """ "ops | dtype | value class | attribution" of a reduced case; "fault | kind due | what came instead | ..." of an invalid one."""
+    if case.refusal is not None:
+        return f"{case.refusal.fault} | {case.refusal.kind} | {_how(answer)} | {suspect.attribution}"
+    ops = " > ".join(i.op.name for i in case.program.instructions) or "no instruction"
+    dtype = case.program.output_types[0].dtype.name if case.program.output_slots else "none"
+    return f"{ops} | {dtype} | {_how(answer)} | {suspect.attribution}"
+
+
+def to_finding(
+    suspect: Suspect,
+    pool: Pool,
+    known: tuple[Known, ...],
+    *,
+    programs: int,
+    also: tuple[str, ...],
+    budget_seconds: float = 20.0,
+    progress: Callable[[int, Size], None] | None = None,
+) -> tuple[Finding, Case]:
+    """Reduce a suspect and say all that a stranger needs; the reduced case comes with it.
+
+    Parameters
+    ----------
+    budget_seconds
+        For reducing it; the other builds of a plugin are asked within as much again.
+    """
+    original, seconds = suspect, 0.0
+    for start, times in ((_start(suspect, pool) if budget_seconds else suspect, 1), (original, _PATIENCE)):
+        reduction = reduce_case(
+            start.case,
+            still_disagrees(start, pool, times),
+            evaluate=evaluate_all,
+            budget_seconds=budget_seconds,
+            progress=progress,
+        )
+        case, seconds = reduction.case, seconds + reduction.seconds
+        suspect = replace(start, executor=_simplest(start, case, pool)) if reduction.reproduced else original
+        answer = _asked(suspect.executor, case)
+        if answer.verdict.is_disagreement and (reduction.reproduced or not budget_seconds):
+            break
+    others: tuple[Build, ...] = ()
+    if not answer.verdict.is_disagreement:  # it does not repeat: say so, and show the program as it was found
+        suspect = replace(original, attribution="does not repeat")
+        case, answer = suspect.case, suspect.answer
+    else:
+        suspect = replace(suspect, attribution=_cause(suspect.executor, case, suspect.attribution, pool))
+        if isinstance(suspect.executor, PjrtExecutor) and case.refusal is None:
+            others = builds(suspect.executor, case, pool, budget_seconds)
+    key = signature(case, suspect, answer)
+    finding = Finding(
+        signature=key,
+        title=f"{_subject(case)}: {_what(answer)}",
+        verdict=answer.verdict.value,
+        executor=suspect.executor.name,
+        also=also,
+        op=suspect.op,
+        dtype=suspect.dtype,
+        value_class=_class(answer),
+        attribution=suspect.attribution,
+        known="",
+        programs=programs,
+        instructions=len(case.program.instructions),
+        original_instructions=len(original.case.program.instructions),
+        reduce_seconds=seconds,
+        program_text=print_program(case.program),
+        program_json=dumps(case.program),
+        stablehlo=reproducer.module_text(case),
+        inputs=tuple(
+            (f"in{i}: {type_}", np.array2string(a, threshold=_ROWS, separator=", ", floatmode="unique"))
+            for i, (type_, a) in enumerate(zip(case.program.input_types, case.inputs, strict=True))
+        ),
+        values=value_rows(suspect.executor, case),
+        reason=answer.reason,
+        reproducer=reproducer.script(suspect.executor, case, key),
+        builds=others,
+    )
+    return replace(finding, known=match(finding, known)), case
+
+
+def _asked(executor: Executor, case: Case) -> Answer:
+    """What it says, if need be when asked again."""
+    for _ in range(_PATIENCE):
+        answer = judge(executor, Reference(case, NativeExecutor()))
+        if answer.verdict.is_disagreement:
+            break
+    return answer
+
+
+def _simplest(suspect: Suspect, case: Case, pool: Pool) -> Executor:
+    """The configuration nearest to the default under which the case fails as the suspect did, if it was drawn."""
+    executor = suspect.executor
+    if not (isinstance(executor, NativeExecutor) and executor.name.startswith("native:")):
+        return executor
+
+    def fails(executor: NativeExecutor) -> bool:
+        return still_disagrees(replace(suspect, executor=executor), pool)(case)
+
+    return simplify_configuration(executor, fails)
+
+
+def _subject(case: Case) -> str:
+    if case.refusal is not None:
+        return case.refusal.fault
+    return " of ".join(reversed([ins.op.name for ins in case.program.instructions][-3:]))
+
+
+def _what(answer: Answer) -> str:
+    return _class(answer) or answer.reason
+
+
+def value_rows(executor: Executor, case: Case) -> tuple[ValueRow, ...]:
+    """Expected and observed, element by element, for the first elements of each output; none where an error is due."""
+    if case.refusal is not None:
+        return ()
+    try:
+        outputs = executor.run(case).outputs
+        enclosures = enclose(case.program, case.inputs, MODELS[executor.model])
+    except TenferroError:
+        return ()
+    rows = []
+    for number, (observed, enclosure) in enumerate(zip(outputs, enclosures, strict=False)):  # some may be missing
+        if observed.shape != enclosure.shape:
+            continue
+        outside = ~enclosure.contains(observed)
+        indices = sorted(np.ndindex(observed.shape), key=lambda i: not outside[i])[:_ROWS]
+        rows += [
+            ValueRow(
+                f"out{number}", str(list(i)), interval_words(enclosure, i), repr(observed[i].item()), bool(outside[i])
+            )
+            for i in indices
+        ]
+    return tuple(rows)

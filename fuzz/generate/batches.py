@@ -1,0 +1,92 @@
+"""Batches of cases in bulk: what a campaign runs on.
+
+The bytes that `fuzz.generate.decode` reads come from a hash of (seed, batch, number), not from Hypothesis: its draws
+cost as much as decoding does, and it mutates earlier examples, so that half of a batch would be near-copies. Every case
+made here is one that `fuzz.generate.cases` can draw.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from fuzz.generate import DEFAULT, GENE, Config, anchored, anchors, decode
+from fuzz.generate.config import from_words
+from fuzz.generate.describe import describe
+from fuzz.generate.growth import FIRST, LATER
+from oracle.case import Case
+
+#: Attempts a case, before a batch of too small a space is returned short.
+_ATTEMPTS = 16
+#: Bytes that say how long a program is; in what share of programs its length is up to what.
+_LENGTH = 4
+_LONG = ((0.025, 64), (0.005, 200))
+#: Anchors that a batch walks past; batches that are larger meet some of the next one's.
+_STRIDE = 64
+
+
+def generate(seed: int, batch: int, count: int = 64, config: Config = DEFAULT) -> list[Case]:
+    """The cases of one batch, distinct by fingerprint.
+
+    The same (seed, batch, config) gives the same cases in every process, and a smaller `count` the first ones of them.
+    Shorter only where the config admits no more distinct cases.
+    """
+    return list(islice(distinct(seed, batch, count, config), count))
+
+
+def distinct(seed: int, batch: int, count: int, config: Config = DEFAULT) -> Iterator[Case]:
+    """The distinct cases of a batch, until there are enough of them; as many attempts are made as `count` cases are worth."""
+    seen: set[str] = set()
+    for number in range(_ATTEMPTS * count):
+        case = decode_number(seed, batch, number, config)
+        if case.fingerprint not in seen:
+            seen.add(case.fingerprint)
+            yield case
+
+
+def check_words(words: Sequence[str]) -> None:
+    """Say before any work what is wrong with a configuration in words.
+
+    Raises
+    ------
+    UsageError
+        What `from_words` raises; or there is no program of that kind.
+    """
+    decode_number(0, 0, 0, from_words(words))
+
+
+def decode_number(seed: int, batch: int, number: int, config: Config) -> Case:
+    """Case `number` of a batch, duplicates counted."""
+    stream = hashlib.shake_256(f"tenferro-ref {seed} {batch} {number}".encode())
+    header = stream.digest(_LENGTH + FIRST)
+    length = _length(config, int.from_bytes(header[:2], "big"), int.from_bytes(header[2:4], "big"))
+    first = _LENGTH + FIRST
+    data = stream.digest(first + GENE * length)
+    later = hashlib.sha256(f"later {seed} {batch} {number}".encode()).digest()[:LATER]
+    header = anchored(data[_LENGTH:first] + later, _anchor(seed, batch, number, config))
+    return decode(config, header, [data[first + GENE * i :][:GENE] for i in range(length)])
+
+
+def _length(config: Config, kind: int, share: int) -> int:
+    """How many genes: up to the usual number mostly, few programs longer, fewer much longer."""
+    least, most = config.min_instructions, config.usual
+    for rarity, longest in _LONG:
+        if kind >= 65536 - 65536 * rarity:
+            least, most = most, max(most, min(longest, config.max_instructions))
+    return least + share * (most - least + 1) // 65536
+
+
+def _anchor(seed: int, batch: int, number: int, config: Config) -> int:
+    """Number of the case's anchor: one after the other from a place that the seed says, but a quarter have none."""
+    if not config.anchors or config.weights or number % 4 == 3:
+        return 0
+    count = len(anchors(config))
+    # a turn is no multiple of the stride, so that the next one meets those which this one leaves out
+    turn = count + (_STRIDE // 2 + 1 - count) % _STRIDE
+    start = int.from_bytes(hashlib.sha256(f"anchor {seed}".encode()).digest()[:4], "big")
+    place = (start + _STRIDE * batch + number) % turn
+    return place + 1 if place < count else 0
+
+
+__all__ = ["check_words", "decode_number", "describe", "distinct", "generate"]

@@ -1,0 +1,66 @@
+"""Invalid cases in bulk: which places of a batch have one, and with which fault.
+
+They stand in for programs of the batch, all others of which are what they would be without. The faults come in turn: one of
+each kind of error, then another of each, so that what was covered least is next (as anchors, docs/adr/0008).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+
+from fuzz.generate import DEFAULT, GENE, HEADER, Config, anchored
+from fuzz.generate.faults.invalid import LONGEST, Fault, decode_fault, faults
+from fuzz.generate.genes import Genes
+from oracle.case import Case
+
+
+def with_refusals(seed: int, batch: int, count: int, config: Config, valid: Callable[[], list[Case]]) -> list[Case]:
+    """The cases of `valid`, of which there are `count`, with invalid ones in some places.
+
+    Which places, and what is there, depends on seed, batch, count and config alone. `valid` is not asked where it need not be.
+    """
+    places = invalid_places(seed, batch, count, config.invalid)
+    cases: list[Case] = valid() if len(places) < count else []
+    for place, turn in places.items():
+        cases[place : place + 1] = [invalid_case(seed, batch, place, turn, config)]
+    return cases
+
+
+def invalid_places(seed: int, batch: int, count: int, rate: float) -> dict[int, int]:
+    """The places of the batch that have an invalid case, in order, each with how many come before it in the campaign."""
+    first, end = (int(n * count * rate) for n in (batch, batch + 1))
+    drawn = sorted(range(count), key=lambda place: _hash(f"place {seed} {batch} {place}"))[: end - first]
+    return {place: first + i for i, place in enumerate(sorted(drawn))}
+
+
+def invalid_case(seed: int, batch: int, place: int, turn: int, config: Config = DEFAULT) -> Case:
+    """An invalid case: the fault follows from how many came before, all else from seed, batch and place."""
+    round_, entry = divmod(turn, len(faults(config, late=True)))
+    stream = hashlib.shake_256(f"tenferro-ref invalid {seed} {batch} {place}".encode())
+    longest = max(LONGEST, config.min_instructions)
+    data = stream.digest(1 + HEADER + GENE * (1 + longest))
+    length = config.min_instructions + data[0] * (longest + 1 - config.min_instructions) // 256
+    header, genes = anchored(data[1 : 1 + HEADER], 0), data[1 + HEADER :]
+    cut = [genes[GENE * i :][:GENE] for i in range(1 + length)]
+    return decode_fault(config, in_turn(seed, round_, config)[entry], header, cut[1:], Genes(cut[0]))
+
+
+@cache
+def in_turn(seed: int, round_: int, config: Config = DEFAULT) -> tuple[Fault, ...]:
+    """All faults of a config: one of each kind of error, then another one of each, in another order each time."""
+    taken: dict[str, int] = {}
+    order = []
+    for fault in sorted(faults(config, late=True), key=lambda fault: _hash(f"fault {seed} {round_} {fault.name}")):
+        taken[fault.kind] = taken.get(fault.kind, 0) + 1
+        order.append((taken[fault.kind], fault))
+    return tuple(fault for _, fault in sorted(order, key=lambda entry: entry[0]))
+
+
+def _hash(words: str) -> bytes:
+    """An order that is the same everywhere, and no order."""
+    return hashlib.sha256(words.encode()).digest()
+
+
+__all__ = ["in_turn", "invalid_case", "invalid_places", "with_refusals"]

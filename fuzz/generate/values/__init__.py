@@ -1,0 +1,1 @@
+"""Values of inputs and constants."""

@@ -1,0 +1,94 @@
+"""IREE: compiled by `iree-base-compiler` for the host's CPU, run by `iree-base-runtime`.
+
+Requests and answers as those of `tenferro_ref.isolation.engines.pjrt`; parameters and results are real numbers, as for the interpreter.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import lru_cache
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from tenferro_ref.errors import EngineFault
+from tenferro_ref.isolation import wire
+from tenferro_ref.isolation.engine import Message, Opened, library
+from tenferro_ref.tensor import column_major
+
+FLAGS = (
+    "--iree-input-type=stablehlo",
+    "--iree-hal-target-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=host",
+    "--iree-input-demote-f64-to-f32=false",
+)
+#: Modules that are kept loaded: triage asks for one again and again, with other values, or alone.
+_KEPT = 16
+
+
+def open(settings: Message) -> Opened:
+    """Load compiler and runtime."""
+    runtime, compiler = (library(name, "iree") for name in ("iree.runtime", "iree.compiler.api"))
+    config = runtime.Config("local-sync")
+
+    def compile_module(code: str) -> bytes:
+        with closing(compiler.Session()) as session, closing(session.invocation()) as invocation:
+            session.set_flags(*FLAGS)
+            source = compiler.Source.wrap_buffer(session, code.encode() + b"\0")
+            with _diagnostics() as words:
+                done = invocation.parse_source(source) and invocation.execute()
+            if not done:
+                raise EngineFault(engine="iree", detail=" ".join(words))
+            with closing(compiler.Output.open_membuffer()) as output:
+                invocation.output_vm_bytecode(output)
+                return bytes(output.map_memory())
+
+    @lru_cache(_KEPT)
+    def function(code: str) -> Any:
+        """The module's function; whoever holds it holds the module."""
+        code_object = compile_module(code)
+        context = runtime.SystemContext(config=config)
+        context.add_vm_module(runtime.VmModule.copy_buffer(config.vm_instance, code_object))
+        return context.modules.module["main"]
+
+    def serve(request: Message) -> Message:
+        start = time.perf_counter()
+        try:
+            main = function(request["code"])
+            compiled = time.perf_counter()
+            output_sets = []
+            for inputs in request["input_sets"]:
+                results = main(*(np.asarray(wire.unpack(a), order="C") for a in inputs))
+                several = results if isinstance(results, tuple) else (results,)
+                output_sets.append([wire.pack(column_major(np.asarray(r))) for r in several])
+        except (RuntimeError, ValueError) as error:
+            raise EngineFault(engine="iree", detail=str(error)) from None
+        done = time.perf_counter()
+        return {"output_sets": output_sets, "seconds": {"compile": compiled - start, "execute": done - compiled}}
+
+    facts = {name: metadata.version(name) for name in ("iree-base-compiler", "iree-base-runtime")}
+    return {**facts, "flags": " ".join(FLAGS)}, serve
+
+
+@contextmanager
+def _diagnostics() -> Iterator[list[str]]:
+    """Collects the lines that native code writes to standard error, those with errors first."""
+    words: list[str] = []
+    sys.stderr.flush()
+    saved = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield words
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+            file.seek(0)
+            lines = file.read().decode("utf-8", "replace").splitlines()
+            words += [line for line in lines if "error:" in line][:3] or lines[:3]

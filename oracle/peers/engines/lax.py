@@ -1,0 +1,337 @@
+"""`JAX`: each op as calls of `jax.lax`, the third way of saying what an op is.
+
+A row is `row(lax, op, result, policy, *operands)`: `lax` is the module, `result` the type that the op's rule gives,
+operands are JAX arrays or tracers. Where the engine's meaning is not lax's (column-major Reshape, the axis order of
+DotGeneral, implicit index axes), the row makes up the difference; what stays different is listed in
+`tests/agreement/differences.py`. Extension ops are in `jax_extensions`. JAX itself is not imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from oracle.peers.engines import jax_extensions
+from tenferro_ref.dims import DimExpr, evaluate
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.ops import (
+    Abs,
+    Add,
+    BroadcastInDim,
+    Clamp,
+    Compare,
+    Concatenate,
+    Conj,
+    Constant,
+    Convert,
+    Cos,
+    Divide,
+    DotGeneral,
+    DynamicSlice,
+    DynamicTruncate,
+    DynamicUpdateSlice,
+    EmbedDiag,
+    Exp,
+    Expm1,
+    Extension,
+    ExtractDiag,
+    Gather,
+    GatherDynamicSliceSizes,
+    Log,
+    Log1p,
+    Maximum,
+    Minimum,
+    Multiply,
+    Negate,
+    Op,
+    Pad,
+    PadToMatch,
+    Policy,
+    Pow,
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    ReduceSum,
+    Reshape,
+    Reverse,
+    Rsqrt,
+    Scatter,
+    Select,
+    ShapeOf,
+    Sign,
+    Sin,
+    Slice,
+    Sqrt,
+    Tanh,
+    TensorType,
+    Transpose,
+    Tril,
+    Triu,
+)
+from tenferro_ref.table import Table
+
+Row: TypeAlias = Callable[..., Any]
+JAX: Table[Row] = Table("jax.lax")
+
+
+# --- elementwise ------------------------------------------------------------------------------------------------------
+
+
+def _named(name: str) -> Row:
+    def row(lax: Any, op: Op, result: TensorType, policy: Policy, *operands: Any) -> Any:
+        return getattr(lax, name)(*operands)
+
+    return row
+
+
+for _op, _name in {
+    Negate: "neg", Abs: "abs", Sign: "sign", Exp: "exp", Log: "log", Sin: "sin", Cos: "cos", Tanh: "tanh",
+    Sqrt: "sqrt", Rsqrt: "rsqrt", Expm1: "expm1", Log1p: "log1p", Maximum: "max", Minimum: "min", Select: "select",
+}.items():  # fmt: skip
+    JAX[_op] = _named(_name)
+
+
+_ARITHMETIC: dict[type[Op], str] = {Add: "add", Multiply: "mul", Divide: "div", Pow: "pow"}
+
+
+@JAX.row(*_ARITHMETIC)
+def _arithmetic(lax: Any, op: Op, result: TensorType, policy: Policy, x: Any, y: Any) -> Any:
+    integer = result.dtype.is_int
+    if integer and isinstance(op, (Divide, Pow)) and policy.integer_faults == "error":
+        what = "a zero divisor" if isinstance(op, Divide) else "a negative exponent"
+        raise UnsupportedOp(op=op.name, reason=f'{what} must be an error under integer_faults="error"; XLA has none')
+    x, y = (_to(lax, v, result) for v in (x, y))
+    if result.dtype is DType.Bool:
+        return lax.bitwise_or(x, y) if isinstance(op, Add) else lax.bitwise_and(x, y)
+    if integer and isinstance(op, Pow):
+        return _integer_pow(lax, x, y)
+    return getattr(lax, _ARITHMETIC[type(op)])(x, y)
+
+
+def _to(lax: Any, x: Any, type_: TensorType) -> Any:
+    """A rank-0 operand with the dtype and shape of the one beside it."""
+    x = lax.convert_element_type(x, type_.dtype.value)
+    return lax.broadcast_in_dim(x, type_.shape, ()) if x.ndim < type_.rank else x
+
+
+def _integer_pow(lax: Any, x: Any, y: Any) -> Any:
+    """lax.pow has no integers: squared and multiplied, bit by bit; `1 / x**-y` in integers where y is negative."""
+    zero, one, minus = (lax.full_like(x, v) for v in (0, 1, -1))
+
+    def step(bit: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
+        power, base = state
+        taken = lax.ne(lax.bitwise_and(lax.shift_right_logical(y, lax.full_like(y, bit)), one), zero)
+        return lax.select(taken, lax.mul(power, base), power), lax.mul(base, base)
+
+    power, _ = lax.fori_loop(0, 8 * x.dtype.itemsize - 1, step, (one, x))
+    odd = lax.ne(lax.bitwise_and(y, one), zero)
+    unit = lax.select(lax.eq(x, one), one, lax.select(lax.eq(x, minus), lax.select(odd, minus, one), zero))
+    return lax.select(lax.lt(y, zero), unit, power)
+
+
+@JAX.row(Conj)
+def _conj(lax: Any, op: Op, result: TensorType, policy: Policy, x: Any) -> Any:
+    return lax.conj(x) if result.dtype.is_complex else x
+
+
+@JAX.row(Compare)
+def _compare(lax: Any, op: Compare, result: TensorType, policy: Policy, x: Any, y: Any) -> Any:
+    return getattr(lax, op.dir.name.lower())(x, y)
+
+
+@JAX.row(Clamp)
+def _clamp(lax: Any, op: Op, result: TensorType, policy: Policy, x: Any, lower: Any, upper: Any) -> Any:
+    return lax.clamp(lower, x, upper)
+
+
+# --- structural -------------------------------------------------------------------------------------------------------
+
+
+@JAX.row(Constant)
+def _constant(lax: Any, op: Constant, result: TensorType, policy: Policy) -> Any:
+    return lax.full((), op.value, op.dtype.value)
+
+
+@JAX.row(Convert)
+def _convert(lax: Any, op: Convert, result: TensorType, policy: Policy, x: Any) -> Any:
+    if np.iscomplexobj(x) and not op.to.is_complex:
+        if op.to is DType.Bool:
+            return lax.ne(x, lax.full_like(x, 0))
+        x = lax.real(x)
+    return lax.convert_element_type(x, op.to.value)
+
+
+@JAX.row(Transpose)
+def _transpose(lax: Any, op: Transpose, result: TensorType, policy: Policy, x: Any) -> Any:
+    return lax.transpose(x, op.perm)
+
+
+@JAX.row(Reshape)
+def _reshape(lax: Any, op: Reshape, result: TensorType, policy: Policy, x: Any, *providers: Any) -> Any:
+    """Row-major lax.reshape of the reversed axes."""
+    reversed_ = lax.reshape(lax.transpose(x, range(x.ndim)[::-1]), result.shape[::-1])
+    return lax.transpose(reversed_, range(result.rank)[::-1])
+
+
+@JAX.row(BroadcastInDim)
+def _broadcast(lax: Any, op: BroadcastInDim, result: TensorType, policy: Policy, x: Any, *providers: Any) -> Any:
+    """lax wants increasing dims."""
+    order = sorted(range(x.ndim), key=op.dims.__getitem__)
+    return lax.broadcast_in_dim(lax.transpose(x, order), result.shape, sorted(op.dims))
+
+
+@JAX.row(ExtractDiag)
+def _extract_diag(lax: Any, op: ExtractDiag, result: TensorType, policy: Policy, x: Any) -> Any:
+    rest = [a for a in range(x.ndim) if a not in (op.axis_a, op.axis_b)]
+    i = np.arange(min(x.shape[op.axis_a], x.shape[op.axis_b]))
+    diagonal = lax.transpose(x, (op.axis_a, op.axis_b, *rest))[i, i]
+    place = op.axis_a - (op.axis_a > op.axis_b)
+    return lax.transpose(diagonal, (*range(1, place + 1), 0, *range(place + 1, diagonal.ndim)))
+
+
+@JAX.row(EmbedDiag)
+def _embed_diag(lax: Any, op: EmbedDiag, result: TensorType, policy: Policy, x: Any) -> Any:
+    axes = [a for a in range(result.rank) if a != op.axis_b]
+    spread = lax.broadcast_in_dim(x, result.shape, axes)
+    i, j = (lax.broadcasted_iota(np.int32, result.shape, a) for a in (axes[op.axis_a], op.axis_b))
+    return lax.select(lax.eq(i, j), spread, lax.full_like(spread, 0))
+
+
+@JAX.row(Tril, Triu)
+def _triangle(lax: Any, op: Tril | Triu, result: TensorType, policy: Policy, x: Any) -> Any:
+    row, col = (lax.broadcasted_iota(np.int64, x.shape, a) for a in (0, 1))
+    k = max(-(2**31), min(op.k, 2**31))  # beyond any extent nothing changes, and `col - k` cannot wrap
+    shifted = lax.sub(col, lax.full_like(col, k))
+    keep = lax.ge(row, shifted) if isinstance(op, Tril) else lax.le(row, shifted)
+    return lax.select(keep, x, lax.full_like(x, 0))
+
+
+# --- reductions and contraction ---------------------------------------------------------------------------------------
+
+_REDUCE: dict[type[Op], tuple[str, str]] = {
+    ReduceSum: ("reduce_sum", "reduce_or"),
+    ReduceProd: ("reduce_prod", "reduce_and"),
+    ReduceMax: ("reduce_max", "reduce_or"),
+    ReduceMin: ("reduce_min", "reduce_and"),
+}
+
+
+@JAX.row(*_REDUCE)
+def _reduce(lax: Any, op: ReduceSum, result: TensorType, policy: Policy, x: Any) -> Any:
+    numeric, logical = _REDUCE[type(op)]
+    return getattr(lax, logical if result.dtype is DType.Bool else numeric)(x, op.axes) if op.axes else x
+
+
+@JAX.row(DotGeneral)
+def _dot_general(lax: Any, op: DotGeneral, result: TensorType, policy: Policy, x: Any, y: Any) -> Any:
+    contracting = (op.lhs_contracting_dims, op.rhs_contracting_dims)
+    batch = (op.lhs_batch_dims, op.rhs_batch_dims)
+    product = lax.dot_general(x, y, (contracting, batch), precision="highest")
+    batches = len(op.lhs_batch_dims)
+    return lax.transpose(product, (*range(batches, product.ndim), *range(batches)))  # batch axes go last
+
+
+# --- indexing ---------------------------------------------------------------------------------------------------------
+
+
+def _integers(op: Op, indices: Any) -> Any:
+    if indices.dtype.kind == "f":
+        reason = "a float index that is no exact integer must be an error, JAX has none; convert the indices to I64"
+        raise UnsupportedOp(op=op.name, reason=reason)
+    return indices
+
+
+def _indices(lax: Any, indices: Any, index_vector_dim: int) -> Any:
+    """Index vectors on the last axis."""
+    if index_vector_dim == indices.ndim:
+        return lax.expand_dims(indices, (index_vector_dim,))
+    axes = [a for a in range(indices.ndim) if a != index_vector_dim]
+    return lax.transpose(indices, (*axes, index_vector_dim))
+
+
+@JAX.row(Gather, GatherDynamicSliceSizes)
+def _gather(
+    lax: Any, op: Gather | GatherDynamicSliceSizes, result: TensorType, policy: Policy, x: Any, indices: Any, *more: Any
+) -> Any:
+    dimensions = lax.GatherDimensionNumbers(op.offset_dims, op.collapsed_slice_dims, op.start_index_map)
+    sizes = _extents(op.slice_sizes, x, indices, *more)
+    vectors = _indices(lax, _integers(op, indices), op.index_vector_dim)
+    return lax.gather(x, vectors, dimensions, sizes, mode=lax.GatherScatterMode.CLIP)
+
+
+def _extents(exprs: tuple[DimExpr, ...], *operands: Any) -> tuple[int, ...]:
+    shapes = [x.shape for x in operands]
+    return tuple(e if isinstance(e, int) else evaluate(e, shapes) for e in exprs)
+
+
+@JAX.row(Scatter)
+def _scatter(lax: Any, op: Scatter, result: TensorType, policy: Policy, x: Any, indices: Any, updates: Any) -> Any:
+    dimensions = lax.ScatterDimensionNumbers(
+        op.update_window_dims, op.inserted_window_dims, op.scatter_dims_to_operand_dims
+    )
+    vectors = _indices(lax, _integers(op, indices), op.index_vector_dim)
+    mode = lax.GatherScatterMode.CLIP if policy.scatter_bounds == "clamp" else lax.GatherScatterMode.FILL_OR_DROP
+    if result.dtype is DType.Bool:  # or, as Add is for Bool
+        counts = lax.scatter_add(_int(lax, x), vectors, _int(lax, updates), dimensions, mode=mode)
+        return lax.gt(counts, lax.full_like(counts, 0))
+    return lax.scatter_add(x, vectors, updates, dimensions, mode=mode)
+
+
+def _int(lax: Any, x: Any) -> Any:
+    return lax.convert_element_type(x, np.int32)
+
+
+@JAX.row(Slice)
+def _slice(lax: Any, op: Slice, result: TensorType, policy: Policy, x: Any) -> Any:
+    return lax.slice(x, op.starts, op.limits, op.strides)
+
+
+@JAX.row(DynamicSlice)
+def _dynamic_slice(lax: Any, op: DynamicSlice, result: TensorType, policy: Policy, x: Any, starts: Any) -> Any:
+    starts = list(_integers(op, starts))
+    return lax.dynamic_slice(x, starts, op.slice_sizes, allow_negative_indices=False) if x.ndim else x
+
+
+@JAX.row(DynamicUpdateSlice)
+def _update_slice(lax: Any, op: Op, result: TensorType, policy: Policy, x: Any, update: Any, starts: Any) -> Any:
+    starts = list(_integers(op, starts))
+    return lax.dynamic_update_slice(x, update, starts, allow_negative_indices=False) if x.ndim else update
+
+
+@JAX.row(Pad)
+def _pad(lax: Any, op: Pad, result: TensorType, policy: Policy, x: Any) -> Any:
+    config = list(zip(op.edge_padding_low, op.edge_padding_high, op.interior_padding, strict=True))
+    return lax.pad(x, lax.full((), 0, x.dtype), config)
+
+
+@JAX.row(PadToMatch)
+def _pad_to_match(lax: Any, op: PadToMatch, result: TensorType, policy: Policy, x: Any, reference: Any) -> Any:
+    high = [max(0, reference.shape[a] - e) if a == op.axis else 0 for a, e in enumerate(x.shape)]
+    return lax.pad(x, lax.full((), 0, x.dtype), [(0, h, 0) for h in high])
+
+
+@JAX.row(Concatenate)
+def _concatenate(lax: Any, op: Concatenate, result: TensorType, policy: Policy, *operands: Any) -> Any:
+    return lax.concatenate(operands, op.axis)
+
+
+@JAX.row(Reverse)
+def _reverse(lax: Any, op: Reverse, result: TensorType, policy: Policy, x: Any) -> Any:
+    return lax.rev(x, op.axes)
+
+
+@JAX.row(ShapeOf)
+def _shape_of(lax: Any, op: ShapeOf, result: TensorType, policy: Policy, x: Any) -> Any:
+    return lax.full((), float(x.shape[op.axis]), np.float64)
+
+
+JAX.unsupported("the extent of the result depends on a value, which a traced function cannot say", DynamicTruncate)
+
+
+@JAX.row(Extension)
+def _extension(lax: Any, op: Extension, results: tuple[TensorType, ...], policy: Policy, *operands: Any) -> Any:
+    """The one row that is given all result types and gives all results: it may have several, and other calls than lax's."""
+    return jax_extensions.apply(op, results, *operands)

@@ -1,0 +1,180 @@
+"""A command under test: `COMMAND PROGRAM.json INPUTS.npz OUTPUTS.npz` (FORMATS.md).
+
+Exit status 0 with the outputs written, or 3 with one JSON line that says the typed refusal; anything else is a crash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from oracle.case import Case
+from oracle.peers.base import Execution, attempt
+from oracle.verdict import ExecutorInfo
+from tenferro_ref.errors import (
+    EngineFault,
+    FormatError,
+    LoweringError,
+    MissingDependency,
+    TenferroError,
+    UsageError,
+    WorkerDied,
+)
+from tenferro_ref.isolation import wire
+from tenferro_ref.program import dumps
+from tenferro_ref.tensor import load_npz, save_npz
+
+REFUSED = 3
+_STDERR_TAIL = 4000
+
+
+@dataclass(eq=False)
+class ForeignRefusal(LoweringError):
+    """A refusal of a kind that is none of ours, or that lacks facts that ours has; known by its own `kind`."""
+
+    op: str
+    name: str
+    message: str
+    axis: int | None
+    template: ClassVar[str] = "{message}"
+
+    @property
+    def kind(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class ExternalExecutor:
+    """A command; one process a program, ended after `request_seconds`. Held to the model of the native executor."""
+
+    command: str
+    request_seconds: float = 60.0
+    model: str = "numpy"
+
+    @property
+    def name(self) -> str:
+        return f"external:{self.command}"
+
+    @property
+    def arguments(self) -> list[str]:
+        """The command's words, the first resolved to a file.
+
+        Raises
+        ------
+        UsageError
+            No word, or an unfinished quotation.
+        MissingDependency
+            No such program.
+        """
+        try:
+            words = shlex.split(self.command)
+        except ValueError as error:
+            raise UsageError(detail=f"executor {self.name!r}: {error}") from None
+        if not words:
+            raise UsageError(detail=f"executor {self.name!r}: no command")
+        program = shutil.which(words[0])
+        if program is None:
+            raise MissingDependency(name=words[0], remedy="no such program, or not executable")
+        return [program, *words[1:]]
+
+    def open(self) -> None:
+        self.arguments  # noqa: B018 - says what is missing
+
+    def info(self) -> ExecutorInfo:
+        try:
+            file = Path(self.arguments[0])
+            facts = (("file", str(file)), ("sha256", hashlib.sha256(file.read_bytes()).hexdigest()))
+        except TenferroError as error:
+            return ExecutorInfo(self.name, available=False, reason=str(error))
+        except OSError as error:
+            return ExecutorInfo(self.name, available=False, reason=f"{file}: {error.strerror or error}")
+        return ExecutorInfo(self.name, available=True, facts=(("command", self.command), *facts))
+
+    def run(self, case: Case) -> Execution:
+        start = time.perf_counter()
+        with tempfile.TemporaryDirectory(prefix="tenferro-") as folder:
+            program, inputs, outputs = (f"{folder}/{name}" for name in ("program.json", "inputs.npz", "outputs.npz"))
+            Path(program).write_text(dumps(case.program), "utf-8")
+            save_npz(inputs, {f"in{i}": a for i, a in enumerate(case.inputs)})
+            status, stderr = self._end([*self.arguments, program, inputs, outputs], f"{folder}/stderr")
+            if status == REFUSED:
+                raise self._refusal(stderr)
+            if status:
+                raise self._died(_how(status), stderr)
+            try:
+                arrays = load_npz(outputs, "out")
+            except FormatError as error:
+                raise EngineFault(engine=self.name, detail=f"exit status 0, but {error.detail}") from None
+        return Execution(tuple(arrays), {"execute": time.perf_counter() - start})
+
+    def _end(self, command: list[str], log: str) -> tuple[int, bytes]:
+        """Exit status and standard error of the command; what it started ends with it when its time is up."""
+        with open(log, "wb+") as stderr:  # a file, since a pipe may be kept open by what the command has started
+            try:
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, start_new_session=True
+                )
+            except OSError as error:
+                raise EngineFault(engine=self.name, detail=f"cannot be run: {error.strerror or error}") from None
+            try:
+                status = process.wait(self.request_seconds)
+            except subprocess.TimeoutExpired:
+                status = None
+            finally:
+                if process.returncode is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+            stderr.seek(0)
+            words = stderr.read()
+        if status is None:
+            raise self._died(f"timeout after {self.request_seconds:g} s", words)
+        return status, words
+
+    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
+        return [attempt(self, case) for case in cases]
+
+    def bit_exact(self, case: Case) -> bool:
+        return False
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _died(self, how: str, stderr: bytes) -> WorkerDied:
+        tail = stderr[-_STDERR_TAIL:].decode("utf-8", "replace")
+        return WorkerDied(worker=self.name, how=how, stderr_tail=tail)
+
+    def _refusal(self, stderr: bytes) -> TenferroError:
+        """The error of the last line of standard error that is one; a crash without such a line."""
+        for line in reversed(stderr.decode("utf-8", "replace").splitlines()):
+            try:
+                record = json.loads(line)["error"]
+                kind, message = record["kind"], record.get("message", "")
+            except (ValueError, TypeError, KeyError, AttributeError):
+                continue
+            axis = record.get("axis") if isinstance(record.get("axis"), int) else None
+            return _own(record) or ForeignRefusal(str(record.get("op") or ""), str(kind), str(message), axis)
+        return self._died(f"exit status {REFUSED} without a line of JSON that says why", stderr)
+
+
+def _own(record: dict[str, Any]) -> TenferroError | None:
+    """The same error of our taxonomy, if the record has its facts."""
+    facts = {k: v for k, v in record.items() if k not in ("kind", "message")}
+    try:
+        return wire.unpack_error({"kind": record["kind"], "facts": facts})
+    except (KeyError, TypeError):
+        return None
+
+
+def _how(status: int) -> str:
+    return f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"

@@ -1,0 +1,219 @@
+"""The native executor under any configuration: by name, or drawn with the program.
+
+A configuration is spelled in the executor's name, `native:passes=DotDecomposer/TransposeFolding+unsegmented+fusion=0`, so
+that wherever an executor is kept (findings, bundles, scripts, the corpus) its configuration is kept too.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from oracle.case import Case, by_program
+from oracle.peers.base import Execution, Executor, attempt, defects_in
+from oracle.verdict import ExecutorInfo
+from tenferro_ref import __version__
+from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
+from tenferro_ref.errors import TenferroError, UsageError
+from tenferro_ref.program import GraphProgram, to_exec
+from tenferro_ref.runtime import FUSION_THRESHOLD, GraphExecutor
+from tenferro_ref.tensor import Array
+
+
+@dataclass(frozen=True)
+class NativeExecutor:
+    """This package's own executor.
+
+    Attributes
+    ----------
+    passes
+        Names of the optimiser passes, in order.
+    segmented
+        Through segments (`eval_exec_ir`), else one instruction at a time.
+    fusion_threshold, reclaim, checking, decline_reused
+        See `GraphExecutor`.
+    """
+
+    name: str = "native"
+    passes: tuple[str, ...] = DEFAULT_PIPELINE
+    segmented: bool = True
+    fusion_threshold: int = FUSION_THRESHOLD
+    model: str = "numpy"
+    reclaim: bool = True
+    checking: bool = True
+    decline_reused: bool = True
+
+    def open(self) -> None:
+        """Nothing is needed."""
+
+    def info(self) -> ExecutorInfo:
+        facts = (
+            ("tenferro-ref", __version__),
+            ("passes", ", ".join(self.passes) or "none"),
+            ("execution", ", ".join(_words(self)[1:]) or "as by default"),
+            ("NumPy", np.__version__),
+            ("Python", platform.python_version()),
+        )
+        return ExecutorInfo(self.name, available=True, facts=facts)
+
+    def run(self, case: Case) -> Execution:
+        (result,) = self.run_many([case])
+        if isinstance(result, TenferroError):
+            raise result
+        return result
+
+    def _compiled(self, program: GraphProgram) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
+        """What runs the program, also several times."""
+        with defects_in("the native compiler"):
+            compiled = compile_std_to_exec(program, self.passes)
+        executor = GraphExecutor(
+            checking=self.checking, reclaim=self.reclaim, fusion_threshold=self.fusion_threshold,
+            decline_reused=self.decline_reused,
+        )  # fmt: skip
+        evaluate = executor.eval_exec_ir if self.segmented else executor.eval_unsegmented
+
+        def outputs(inputs: Sequence[Array]) -> tuple[Array, ...]:
+            with defects_in("the native executor"):
+                return tuple(evaluate(compiled, inputs))
+
+        return outputs
+
+    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
+        """Run cases; the input sets of a program are run by one executor, compiled once."""
+        results: dict[int, Execution | TenferroError] = {}
+        for group in by_program(cases):
+            start = time.perf_counter()
+            try:
+                evaluate = self._compiled(cases[group[0]].program)
+            except TenferroError as error:
+                results.update(dict.fromkeys(group, error))
+                continue
+            share = (time.perf_counter() - start) / len(group)
+            for i in group:
+                start = time.perf_counter()
+                try:
+                    outputs = evaluate(cases[i].inputs)
+                    results[i] = Execution(outputs, {"compile": share, "execute": time.perf_counter() - start})
+                except TenferroError as error:
+                    results[i] = error
+        return [results[i] for i in range(len(cases))]
+
+    def bit_exact(self, case: Case) -> bool:
+        """Bits are kept unless a pass that ran in one of the two pipelines reassociates a contraction."""
+        if self.passes == DEFAULT_PIPELINE:
+            return True
+        pipelines = (run_passes(to_exec(case.program), names) for names in (self.passes, DEFAULT_PIPELINE))
+        return not any(result.reassociates for results in pipelines for result in results)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class DrawnExecutor(NativeExecutor):
+    """The native executor, each program under a configuration of its own, which its fingerprint says."""
+
+    def of(self, case: Case) -> NativeExecutor:
+        """The executor that runs `case`."""
+        b = bytes.fromhex(case.fingerprint)
+        order = sorted(enumerate(PASSES), key=lambda entry: b[entry[0]])
+        passes = tuple(name for i, name in order if b[5] >> i & 1) if b[6] >= 64 else DEFAULT_PIPELINE
+        return configured(
+            passes=passes if b[7] >= 32 else passes * 2, segmented=b[8] >= 64,
+            fusion_threshold=(FUSION_THRESHOLD, 0, 1, 64)[b[9] >> 6], reclaim=b[10] >= 64, checking=b[11] >= 64,
+            decline_reused=b[12] >= 64,
+        )  # fmt: skip
+
+    def info(self) -> ExecutorInfo:
+        facts = (
+            *(f for f in NativeExecutor.info(self).facts if f[0] not in ("passes", "execution")),
+            ("configuration", "drawn"),
+        )
+        return ExecutorInfo(self.name, available=True, facts=facts)
+
+    def run(self, case: Case) -> Execution:
+        return self.of(case).run(case)
+
+    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
+        return [attempt(self, case) for case in cases]
+
+    def bit_exact(self, case: Case) -> bool:
+        return self.of(case).bit_exact(case)
+
+
+def settled(executor: Executor, case: Case) -> Executor:
+    """The executor with the configuration that it has for `case`, for all cases: what a reduction keeps."""
+    return executor.of(case) if isinstance(executor, DrawnExecutor) else executor
+
+
+# --- configurations in words ------------------------------------------------------------------------------------------
+
+#: Words of a name and the option that each says.
+_OPTIONS: dict[str, tuple[str, bool]] = {
+    "unsegmented": ("segmented", False),
+    "no-reclaim": ("reclaim", False),
+    "unchecked": ("checking", False),
+    "keep-reused": ("decline_reused", False),
+}
+
+
+def _words(executor: NativeExecutor) -> list[str]:
+    """What differs from the default; the passes first, whether they differ or not."""
+    words = [f"passes={'/'.join(executor.passes)}"]
+    if executor.fusion_threshold != FUSION_THRESHOLD:
+        words.append(f"fusion={executor.fusion_threshold}")
+    return words + [word for word, (option, value) in _OPTIONS.items() if getattr(executor, option) is value]
+
+
+def configured(**options: Any) -> NativeExecutor:
+    """The native executor with these options; its name says them."""
+    executor = replace(NativeExecutor(), **options)
+    words = _words(executor)[executor.passes == DEFAULT_PIPELINE :]
+    return replace(executor, name=f"native:{'+'.join(words)}") if words else executor
+
+
+def from_name(name: str) -> NativeExecutor:
+    """The executor whose name `configured` made.
+
+    Raises
+    ------
+    UsageError
+        A word that is no option, or a pass that there is not.
+    """
+    options: dict[str, object] = {}
+    for word in filter(None, name.partition(":")[2].split("+")):
+        key, given, value = word.partition("=")
+        if word in _OPTIONS:
+            option, flag = _OPTIONS[word]
+            options[option] = flag
+        elif key + given == "passes=" and set(filter(None, value.split("/"))) <= PASSES.keys():
+            options["passes"] = tuple(filter(None, value.split("/")))
+        elif key == "fusion" and value.isdecimal():
+            options["fusion_threshold"] = int(value)
+        else:
+            known = f"passes={'/'.join(PASSES)}, fusion=ELEMENTS, {', '.join(_OPTIONS)}"
+            raise UsageError(detail=f"executor {name!r}: no option {word!r}; known, joined by +: {known}")
+    return configured(**options)
+
+
+def native_variants() -> tuple[NativeExecutor, ...]:
+    """Every native executor by name.
+
+    `native`; `native-unsegmented`; `native-nopasses`; `native-fused`, which fuses tensors of any size; `native-drawn`, whose
+    configuration is drawn with the program; `native-without:PASS`.
+    """
+    return (
+        NativeExecutor(),
+        NativeExecutor("native-unsegmented", segmented=False),
+        NativeExecutor("native-nopasses", passes=()),
+        NativeExecutor("native-fused", fusion_threshold=0),
+        DrawnExecutor("native-drawn"),
+        *(
+            NativeExecutor(f"native-without:{name}", passes=tuple(p for p in DEFAULT_PIPELINE if p != name))
+            for name in DEFAULT_PIPELINE
+        ),
+    )

@@ -1,0 +1,52 @@
+"""`report`: the report of a findings store, or of a recorded campaign."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fuzz import records
+from fuzz.cli.floor import floor_options, with_vacuity
+from fuzz.store import Store, is_database
+from fuzz.store.recorded import recorded, shards
+from reports.html import write_html
+from reports.junit import write_junit
+from reports.markdown import write_markdown
+from tenferro_ref.console import out_directory
+from tenferro_ref.errors import UsageError
+
+
+@click.command()
+@click.argument("store")
+@click.option("--out", default="parity-report", show_default=True, metavar="DIR")
+@click.option("--campaign", type=int, metavar="N", help="Number in `fuzz status`; default: the latest.")
+@click.option("--mutants", metavar="FILE", help="What `mutants run --out` wrote: shown as a table.")
+@floor_options
+def report(store: str, out: str, campaign: int | None, mutants: str | None, **limits: Any) -> None:
+    """Write the report of a findings store, or of a recorded campaign (`campaign.json`, or the folder that holds it)."""
+    path = Path(store)
+    if not path.exists():
+        raise UsageError(detail=f"{store}: no such file or folder")
+    record = with_vacuity(_read(path, campaign), limits)
+    if mutants:
+        record = dataclasses.replace(record, mutants=records.load_mutants(mutants))
+    click.echo(str(write_report(record, out_directory(out))))
+
+
+def _read(path: Path, campaign: int | None) -> records.Campaign:
+    if is_database(path):
+        with Store(path) as store:
+            return recorded(store, shards(store, campaign))
+    if campaign is not None:
+        raise UsageError(detail=f"{path}: one campaign, no findings store: leave out --campaign")
+    return records.load(path / "campaign.json" if path.is_dir() else path)
+
+
+def write_report(campaign: records.Campaign, folder: Path) -> Path:
+    """All formats of the report into one folder; gives the page."""
+    write_junit(campaign, folder)
+    write_markdown(campaign, folder)
+    return write_html(campaign, folder)

@@ -1,0 +1,97 @@
+"""The command line, `tenferro-ref`.
+
+Each package brings its own commands as entry points of the group `tenferro_ref.commands` (`pyproject.toml`), which are
+imported when they are asked for. So no package imports the packages above it, and other distributions can add commands.
+
+Exit status: 0 all agree, 1 a disagreement, 2 the input or the call is wrong, 3 the environment lacks something. Every error
+is one line on standard error; there is no traceback.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from tenferro_ref import __version__
+from tenferro_ref.errors import TenferroError
+
+GROUP = "tenferro_ref.commands"
+
+
+class _Commands(click.Group):
+    """The commands of all installed packages."""
+
+    @cached_property
+    def _entries(self) -> dict[str, EntryPoint]:
+        return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(self._entries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = self._entries.get(cmd_name)
+        command: click.Command | None = entry.load() if entry else None
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary(entry)) for name, entry in sorted(self._entries.items())])
+
+
+def summary(entry: EntryPoint) -> str:
+    """First line of a command's docstring, read from its source: importing every command would take seconds."""
+    spec = find_spec(entry.module)
+    if spec is None or spec.origin is None:
+        return ""
+    for node in ast.parse(Path(spec.origin).read_bytes()).body:
+        if isinstance(node, ast.FunctionDef) and node.name == entry.attr:
+            return (ast.get_docstring(node) or "").partition("\n\n")[0].replace("\n", " ")
+    return ""
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="tenferro-ref")
+def cli() -> None:
+    """Run, check and compare tensor programs across executors."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point; returns the exit status."""
+    try:
+        result = cli.main(args=arguments, prog_name="tenferro-ref", standalone_mode=False)
+        sys.stdout.flush()
+    except click.Abort:
+        return _fail("interrupted", 130)
+    except click.ClickException as error:
+        return _fail(error.format_message(), 2)
+    except TenferroError as error:
+        return _fail(str(error), error.exit_status)
+    except MemoryError:
+        return _fail("out of memory: this machine cannot hold the program's tensors", 3)
+    except RecursionError:
+        return _fail("the program is nested too deeply", 2)
+    except BrokenPipeError:
+        _drop_output()
+        return 0
+    except OSError as error:
+        _drop_output()
+        return _fail(f"{error.filename or 'output'}: {error.strerror or error}", 3)
+    return result if isinstance(result, int) else 0
+
+
+def _drop_output() -> None:
+    """Discard buffered output that its reader refuses: the flush at exit would fail on it again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(message: str, status: int) -> int:
+    print("error: " + " ".join(message.split()), file=sys.stderr)
+    return status

@@ -1,0 +1,193 @@
+"""The harness' side of a worker: start, request with a watchdog, report how it died, start again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from tenferro_ref.errors import WorkerDied
+from tenferro_ref.isolation import wire
+from tenferro_ref.pjrt import PluginRef
+
+#: How often the watchdog looks at a silent worker, in seconds.
+_POLL = 0.05
+_STDERR_TAIL = 4000
+
+
+@dataclass(frozen=True)
+class WorkerSpec:
+    """What a worker serves and what it is allowed.
+
+    Attributes
+    ----------
+    serves
+        A PJRT plugin, or the full name of another engine's module (see `tenferro_ref.isolation.engine`).
+    start_seconds, request_seconds
+        Wall time for loading it and for one request; past it the worker is killed.
+    memory_bytes
+        Resident memory past which it is killed.
+    preload
+        `"module:function:argument"` that the worker calls before it serves, "" for nothing: how a seeded fault reaches it.
+    """
+
+    serves: PluginRef | str
+    start_seconds: float = 60.0
+    request_seconds: float = 60.0
+    memory_bytes: int = 8 << 30
+    preload: str = ""
+
+
+def _opening(serves: PluginRef | str) -> wire.Message:
+    if isinstance(serves, str):
+        return {"engine": serves, "settings": {}}
+    return {"engine": "tenferro_ref.isolation.engines.pjrt", "settings": asdict(serves)}
+
+
+class Worker:
+    """One worker process; started at the first request, and again after it died.
+
+    Parameters
+    ----------
+    name
+        What it is called in errors.
+    """
+
+    def __init__(self, name: str, spec: WorkerSpec) -> None:
+        self.name = name
+        self.spec = spec
+        self.deaths = 0
+        self._lock = threading.Lock()  # one conversation at a time
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Connection | None = None
+        self._stderr: IO[bytes] | None = None
+        self._facts: dict[str, str] = {}
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What the engine says of itself; starts the worker.
+
+        Raises
+        ------
+        PluginLoad, PjrtCall
+            The plugin cannot be loaded, or makes no client.
+        MissingDependency
+            The engine's library is not installed.
+        WorkerDied
+            The worker ended while loading it.
+        """
+        with self._lock:
+            self._ensure_started()
+            return self._facts
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    def request(self, message: wire.Message) -> wire.Message:
+        """Send one request and wait for its answer.
+
+        Raises
+        ------
+        TenferroError
+            The error that the worker met.
+        WorkerDied
+            The worker ended, was out of time, or out of memory; the next request starts a fresh one.
+        """
+        with self._lock:
+            return self._exchange(self._ensure_started(), message, self.spec.request_seconds)
+
+    def close(self) -> None:
+        """End the process. A later request starts another."""
+        if self._connection is not None:
+            self._connection.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        if self._stderr is not None:
+            self._stderr.close()
+        self._process = self._connection = self._stderr = None
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _ensure_started(self) -> Connection:
+        if self._connection is not None:
+            return self._connection
+        ours, theirs = socket.socketpair()
+        # XLA writes pages to standard error; what matters is its end, when the process dies
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        root = str(Path(__file__).resolve().parents[2])
+        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tenferro_ref.isolation.worker", str(theirs.fileno()), self.spec.preload],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self._stderr,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        theirs.close()
+        self._connection = connection = Connection(ours.detach())
+        try:
+            answer = self._exchange(connection, _opening(self.spec.serves), self.spec.start_seconds)
+        except BaseException:
+            self.close()
+            raise
+        self._facts = answer["facts"]
+        return connection
+
+    def _exchange(self, connection: Connection, message: wire.Message, seconds: float) -> wire.Message:
+        deadline = time.monotonic() + seconds
+        try:
+            wire.send(connection, message)
+            while not connection.poll(_POLL):
+                if time.monotonic() > deadline:
+                    raise self._died(f"timeout after {seconds:g} s")
+                if self._resident() > self.spec.memory_bytes:
+                    raise self._died(f"memory beyond {self.spec.memory_bytes >> 20} MiB")
+            answer = wire.receive(connection)
+        except (EOFError, ConnectionResetError, BrokenPipeError):
+            raise self._died("") from None
+        if "error" in answer:
+            raise wire.unpack_error(answer["error"])
+        return answer
+
+    def _resident(self) -> int:
+        """Resident bytes of the worker; 0 where the system does not tell."""
+        try:
+            pages = Path(f"/proc/{self.pid}/statm").read_text("ascii").split()[1]
+        except (OSError, IndexError):
+            return 0
+        return int(pages) * os.sysconf("SC_PAGESIZE")
+
+    def _died(self, how: str) -> WorkerDied:
+        """Put the dead worker away; `how` is empty if it ended by itself."""
+        process, stderr = self._process, self._stderr
+        tail = ""
+        if process is not None:
+            if how:
+                process.kill()
+            code = process.wait()
+            how = how or (f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}")
+        if stderr is not None:
+            size = stderr.seek(0, os.SEEK_END)
+            stderr.seek(max(0, size - _STDERR_TAIL))
+            tail = stderr.read().decode("utf-8", "replace")
+        self.deaths += 1
+        self.close()
+        return WorkerDied(worker=self.name, how=how, stderr_tail=tail)

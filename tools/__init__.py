@@ -1,0 +1,1 @@
+"""Tools for the developers of this project; not part of the wheel."""

@@ -1,0 +1,292 @@
+"""How far an implementation of a function is from the true value, in ULPs: what budgets are made of.
+
+`python -m tools.measure` measures NumPy against Arb (python-flint; mpmath where that is absent) over ordinary and
+hostile ranges. `measure` takes any implementation, so that a plugin can be measured by whoever can run one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from oracle.enclosure.formats import FORMATS, Array
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import MissingDependency
+from tenferro_ref.ops import BY_NAME, Policy
+from tenferro_ref.runtime.kernels.base import run_kernel
+
+#: Bits that decide an error of far less than an ULP, and bits for the arguments of sin and cos near the largest value.
+PRECISION, REDUCTION = 160, 1300
+
+NAMES = ("Exp", "Expm1", "Log", "Log1p", "Sin", "Cos", "Tanh", "Rsqrt", "Pow")
+NUMPY: dict[str, Callable[..., Any]] = {
+    "Exp": np.exp,
+    "Expm1": np.expm1,
+    "Log": np.log,
+    "Log1p": np.log1p,
+    "Sin": np.sin,
+    "Cos": np.cos,
+    "Tanh": np.tanh,
+    "Rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x),
+    "Pow": np.power,
+}
+
+#: Functions of complex numbers; errors are counted in ULPs of the modulus.
+COMPLEX = (*NAMES, "Sqrt", "Abs", "Sign", "Divide")
+
+
+def native(name: str) -> Callable[..., Any]:
+    """The native kernel of an op, which for complex numbers is more than one NumPy call."""
+    op = BY_NAME[name]()
+    return lambda *x: run_kernel(op, Policy(), *x)[0]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The largest error of one function: in ULPs of the true value, and the arguments where it is."""
+
+    ulps: float
+    at: tuple[complex, ...]
+    points: int
+
+
+def _flint(name: str, x: Sequence[float]) -> Fraction | None:
+    flint: Any = importlib.import_module("flint")
+    old = flint.ctx.prec
+    try:
+        large = name in ("Sin", "Cos") and abs(x[0]) > 2.0**50
+        flint.ctx.prec = REDUCTION if large else PRECISION
+        a = flint.arb(x[0])
+        true = {
+            "Exp": a.exp,
+            "Expm1": a.expm1,
+            "Log": a.log,
+            "Log1p": a.log1p,
+            "Sin": a.sin,
+            "Cos": a.cos,
+            "Tanh": a.tanh,
+            "Rsqrt": a.rsqrt,
+            "Pow": lambda: _flint_pow(flint.arb, x),
+        }[name]()
+        if not true.is_finite():
+            return None
+        mantissa, exponent = true.mid().man_exp()
+        return _fraction(int(mantissa), int(exponent))
+    finally:
+        flint.ctx.prec = old
+
+
+def _fraction(mantissa: int, exponent: int) -> Fraction | None:
+    """`mantissa * 2**exponent`; None far beyond any format, where the integers would fill the memory."""
+    return Fraction(mantissa) * Fraction(2) ** exponent if abs(exponent) < 2**16 else None
+
+
+def _flint_pow(arb: Any, x: Sequence[float]) -> Any:
+    base, exponent = x
+    magnitude = arb(abs(base)) ** arb(exponent)
+    return -magnitude if base < 0 and exponent % 2 == 1 else magnitude
+
+
+def acb_value(flint: Any, name: str, z: Any, *rest: Any) -> Any:
+    """The value of a function as an Arb ball around a complex number."""
+    return {
+        "Exp": lambda: z.exp(),
+        "Expm1": lambda: z.expm1(),
+        "Log": lambda: z.log(),
+        "Log1p": lambda: z.log1p(),
+        "Sin": lambda: z.sin(),
+        "Cos": lambda: z.cos(),
+        "Tanh": lambda: z.tanh(),
+        "Sqrt": lambda: z.sqrt(),
+        "Rsqrt": lambda: z.rsqrt(),
+        "Abs": lambda: flint.acb(abs(z)),
+        "Sign": lambda: z / abs(z),
+        "Divide": lambda: z / rest[0],
+        "Pow": lambda: z ** rest[0],
+    }[name]()
+
+
+def complex_true_value(name: str, *z: complex) -> tuple[Fraction, Fraction] | None:
+    """Real and imaginary part of the value of a function (to 160 bits); None where it is no finite number.
+
+    Raises
+    ------
+    MissingDependency
+        python-flint is not installed.
+    """
+    try:
+        flint: Any = importlib.import_module("flint")
+    except ImportError as error:
+        raise MissingDependency(
+            name="python-flint", remedy='install the extra: pip install "tenferro-ref[truth]"'
+        ) from error
+    old = flint.ctx.prec
+    try:
+        flint.ctx.prec = REDUCTION if name in ("Sin", "Cos") and abs(z[0].real) > 2.0**50 else PRECISION
+        true = acb_value(flint, name, *(flint.acb(v.real, v.imag) for v in z))
+        if not true.is_finite():
+            return None
+        parts = [_fraction(*map(int, part.mid().man_exp())) for part in (true.real, true.imag)]
+        return None if None in parts else (parts[0], parts[1])  # type: ignore[return-value]
+    finally:
+        flint.ctx.prec = old
+
+
+def complex_error_in_ulps(name: str, dtype: DType, result: complex, *z: complex) -> float | None:
+    """Distance of a finite result from the true value, in ULPs of the true modulus; of Pow, per 1 + |y| (1 + |log x|)."""
+    f = FORMATS[dtype.real]
+    true = complex_true_value(name, *z)
+    if true is None or not np.isfinite(result):
+        return None
+    size = float(np.hypot(float(true[0]), float(true[1])))
+    if not f.min_normal / f.unit < size < f.max / 4:
+        return None
+    off = float(np.hypot(float(Fraction(result.real) - true[0]), float(Fraction(result.imag) - true[1])))
+    growth = 1 + abs(z[1]) * (1 + abs(np.log(z[0]))) if name == "Pow" else 1.0
+    return off / float(f.ulp(np.asarray(size))) / float(growth)
+
+
+def complex_arguments(name: str, dtype: DType, points: int, rng: np.random.Generator) -> tuple[Array, ...]:
+    """Near the origin, ordinary, near the unit circle, with one part much smaller than the other, and all magnitudes."""
+    n = max(points // 5, 1)
+    turn = np.exp(2j * np.pi * rng.random(n))
+    plain = rng.standard_normal(n) + 1j * rng.standard_normal(n)
+    pieces = [
+        plain * 10.0 ** rng.uniform(-6, 0, n),
+        plain * 3,
+        turn * (1 + rng.standard_normal(n) * 10.0 ** rng.uniform(-6, -1, n)),
+        plain.real + 1j * plain.imag * 10.0 ** rng.uniform(-6, 0, n),
+        plain * 10.0 ** rng.uniform(-8, 8, n),
+    ]
+    z = np.concatenate(pieces).astype(dtype.numpy)
+    if name == "Divide":
+        return z, rng.permutation(z)
+    return (z, (rng.permutation(z) * 0.5).astype(z.dtype)) if name == "Pow" else (z,)
+
+
+def _mpmath(name: str, x: Sequence[float]) -> Fraction | None:
+    mpmath: Any = importlib.import_module("mpmath")
+    with mpmath.workprec(REDUCTION if name in ("Sin", "Cos") else PRECISION):
+        a = mpmath.mpf(x[0])
+        true = {
+            "Exp": lambda: mpmath.exp(a),
+            "Expm1": lambda: mpmath.expm1(a),
+            "Log": lambda: mpmath.log(a),
+            "Log1p": lambda: mpmath.log1p(a),
+            "Sin": lambda: mpmath.sin(a),
+            "Cos": lambda: mpmath.cos(a),
+            "Tanh": lambda: mpmath.tanh(a),
+            "Rsqrt": lambda: 1 / mpmath.sqrt(a),
+            "Pow": lambda: mpmath.power(a, mpmath.mpf(x[1])),
+        }[name]()
+        if isinstance(true, mpmath.mpc) or not mpmath.isfinite(true):
+            return None
+        sign, mantissa, exponent, _ = true._mpf_
+        return _fraction((-1) ** int(sign) * int(mantissa), int(exponent))
+
+
+def true_value(name: str, *x: float) -> Fraction | None:
+    """The value of a function (to 160 bits) as a fraction; None where it is no finite real number.
+
+    Raises
+    ------
+    MissingDependency
+        Neither python-flint nor mpmath is installed.
+    """
+    for evaluate in (_flint, _mpmath):
+        try:
+            return evaluate(name, x)
+        except ImportError:
+            continue
+    raise MissingDependency(name="python-flint", remedy='install the extra: pip install "tenferro-ref[truth]"')
+
+
+def error_in_ulps(name: str, dtype: DType, result: float, *x: float) -> float | None:
+    """Distance of a finite result from the true value; None where the true value rounds to no finite number."""
+    f = FORMATS[dtype]
+    true = true_value(name, *x)
+    if true is None or abs(true) > Fraction(f.max) or not np.isfinite(result):
+        return None
+    near = np.asarray(float(true) if true else 0.0)
+    return float(abs(Fraction(result) - true) / Fraction(float(f.ulp(near))))
+
+
+def measure(name: str, dtype: DType, implementation: Callable[..., Array], *x: Array) -> Measured:
+    """The largest error of `implementation` over arguments `x`, where argument, true value and result are normal."""
+    with np.errstate(all="ignore"):
+        results = np.asarray(implementation(*x))
+    tiny = FORMATS[dtype.real].min_normal
+    count = complex_error_in_ulps if dtype.is_complex else error_in_ulps
+    worst, points = 0.0, 0
+    at: tuple[complex, ...] = (0.0,)
+    for result, *arguments in zip(results.tolist(), *(a.tolist() for a in x), strict=True):
+        if not np.isfinite(result) or abs(result) < tiny or any(a != 0 and abs(a) < tiny for a in arguments):
+            continue
+        error = count(name, dtype, result, *arguments)
+        if error is None:
+            continue
+        points += 1
+        if error > worst:
+            worst, at = error, tuple(arguments)
+    return Measured(worst, at, points)
+
+
+def arguments(name: str, dtype: DType, points: int, rng: np.random.Generator) -> tuple[Array, ...]:
+    """Ordinary ranges, ranges where the result is near 1, 0 or the limits, and all magnitudes."""
+    top = float(np.log(FORMATS[dtype].max))
+    n = max(points // 5, 1)
+    pieces = [
+        rng.standard_normal(n) * 3,
+        rng.uniform(-top * 1.01, top * 1.01, n),
+        1 + rng.standard_normal(n) * 10.0 ** rng.uniform(-6, 0, n),
+        rng.choice([-1.0, 1.0], n) * np.exp(rng.uniform(-top, top, n)),
+        rng.uniform(-1, 1, n),
+    ]
+    x = np.concatenate(pieces).astype(dtype.numpy)
+    if name in ("Log", "Rsqrt", "Pow"):
+        x = np.abs(x)
+    if name == "Log1p":
+        x = np.where(x < -1, -1 / np.where(x == 0, 1, x) * -1, x).astype(dtype.numpy)
+    if name != "Pow":
+        return (x,)
+    with np.errstate(all="ignore"):
+        y = rng.uniform(-top, top, x.size) / np.log(x.astype(float))
+    return x, np.where(np.isfinite(y), y, 1).astype(dtype.numpy)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.measure", description=__doc__)
+    parser.add_argument("--function", choices=sorted({*NAMES, *COMPLEX}), action="append", help="default: all")
+    parser.add_argument("--dtype", choices=("F32", "F64", "C32", "C64"), action="append", help="default: all")
+    parser.add_argument("--points", type=int, default=20000)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args(argv)
+    print(f"NumPy {np.__version__}, {args.points} points, seed {args.seed}; largest error in ULPs")
+    for dtype in [DType[d] for d in args.dtype or ("F32", "F64", "C32", "C64")]:
+        names, drawn = (COMPLEX, complex_arguments) if dtype.is_complex else (NAMES, arguments)
+        for name in names if args.function is None else args.function:
+            rng = np.random.default_rng(args.seed)
+            try:
+                seen = measure(
+                    name,
+                    dtype,
+                    native(name) if dtype.is_complex else NUMPY[name],
+                    *drawn(name, dtype, args.points, rng),
+                )
+            except MissingDependency as error:
+                print(error, file=sys.stderr)
+                return error.exit_status
+            at = ", ".join(repr(v) for v in seen.at)
+            print(f"{dtype.name} {name:6} {seen.ulps:8.3f}  at {at}  ({seen.points} points)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
