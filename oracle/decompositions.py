@@ -22,10 +22,10 @@ from scipy.linalg import lu as lapack_lu
 from oracle.enclosure.complexes import PRODUCT, RECIPROCAL
 from oracle.enclosure.formats import FORMATS
 from oracle.verdict import Comparison
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import linalg
-from tenferro_ref.ops import Extension
 from tenferro_ref.tensor import Array
 
 Matrix: TypeAlias = np.ndarray[Any, Any]
@@ -83,7 +83,7 @@ def _scale(x: Matrix) -> _Scale:
     return _Scale(f.unit, x.dtype.kind == "c", f.min_normal, f.wide_unit)
 
 
-def checks(op: Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Check]:
+def checks(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Check]:
     """The invariants of a linalg op's results, over all matrices of the batch.
 
     Nothing is asked of a matrix that is not finite. A result that is not finite fails.
@@ -110,7 +110,7 @@ def checks(op: Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> 
     return found
 
 
-def compare(op: Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> Comparison:
+def compare(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> Comparison:
     """`checks` as a comparison: one element an invariant."""
     found = checks(op, inputs, outputs)
     failed = [c for c in found if not c.holds]

@@ -16,43 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tenferro_ref import ops
 from tenferro_ref.dims import InputDim, product
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import RankMismatch
 from tenferro_ref.extensions import einsum as einsum_family
-from tenferro_ref.ops import (
-    Clamp,
-    Concatenate,
-    Conj,
-    Cos,
-    DotGeneral,
-    DynamicSlice,
-    DynamicTruncate,
-    DynamicUpdateSlice,
-    EmbedDiag,
-    Exp,
-    Expm1,
-    ExtractDiag,
-    Gather,
-    GatherDynamicSliceSizes,
-    Log,
-    Log1p,
-    Maximum,
-    Minimum,
-    Op,
-    Pad,
-    PadToMatch,
-    Reverse,
-    Rsqrt,
-    Scatter,
-    ShapeOf,
-    Sign,
-    Sin,
-    Sqrt,
-    Tanh,
-    Tril,
-    Triu,
-)
+from tenferro_ref.ops import Op
 from tenferro_ref.program.value import (
     Axes,
     Operand,
@@ -74,18 +43,18 @@ def _unary(op: type[Op]) -> Callable[[Value], Value]:
     return function
 
 
-exp, log, expm1, log1p = _unary(Exp), _unary(Log), _unary(Expm1), _unary(Log1p)
-sin, cos, tanh = _unary(Sin), _unary(Cos), _unary(Tanh)
-sqrt, rsqrt = _unary(Sqrt), _unary(Rsqrt)
-sign, conj = _unary(Sign), _unary(Conj)
+exp, log, expm1, log1p = _unary(ops.Exp), _unary(ops.Log), _unary(ops.Expm1), _unary(ops.Log1p)
+sin, cos, tanh = _unary(ops.Sin), _unary(ops.Cos), _unary(ops.Tanh)
+sqrt, rsqrt = _unary(ops.Sqrt), _unary(ops.Rsqrt)
+sign, conj = _unary(ops.Sign), _unary(ops.Conj)
 
 
 def maximum(x: Operand, y: Operand) -> Value:
-    return elementwise(Maximum(), x, y)
+    return elementwise(ops.Maximum(), x, y)
 
 
 def minimum(x: Operand, y: Operand) -> Value:
-    return elementwise(Minimum(), x, y)
+    return elementwise(ops.Minimum(), x, y)
 
 
 def clip(x: Value, lower: Operand | None = None, upper: Operand | None = None) -> Value:
@@ -93,7 +62,7 @@ def clip(x: Value, lower: Operand | None = None, upper: Operand | None = None) -
     if lower is not None and upper is not None:
         values = promoted(x.builder, x, lower, upper)
         if values[0].dtype.is_float:
-            return x.builder.apply(Clamp(), *broadcast("Clamp", *values))
+            return x.builder.apply(ops.Clamp(), *broadcast("Clamp", *values))
         x, lower, upper = values
     if lower is not None:
         x = maximum(lower, x)
@@ -126,7 +95,7 @@ def concatenate(values: Sequence[Value], axis: int = 0) -> Value:
     """The values, promoted, one after another along `axis`."""
     builder = builder_of(*values)
     (a,) = normal_axes(axis, values[0].ndim)
-    return builder.apply(Concatenate(a), *promoted(builder, *values))
+    return builder.apply(ops.Concatenate(a), *promoted(builder, *values))
 
 
 def stack(values: Sequence[Operand], axis: int = 0) -> Value:
@@ -139,7 +108,7 @@ def stack(values: Sequence[Operand], axis: int = 0) -> Value:
 
 def flip(x: Value, axis: Axes | None = None) -> Value:
     """Elements in reverse order along `axis`, or along all axes."""
-    return x.builder.apply(Reverse(tuple(range(x.ndim)) if axis is None else normal_axes(axis, x.ndim)), x)
+    return x.builder.apply(ops.Reverse(tuple(range(x.ndim)) if axis is None else normal_axes(axis, x.ndim)), x)
 
 
 def moveaxis(x: Value, source: int, destination: int) -> Value:
@@ -167,10 +136,10 @@ def pad(x: Value, pad_width: Widths, interior: int | Sequence[int] = 0) -> Value
     else:
         edges = [e for e in pad_width if not isinstance(e, int)]
     between = (interior,) * x.ndim if isinstance(interior, int) else tuple(interior)
-    return x.builder.apply(Pad(tuple(low for low, _ in edges), tuple(high for _, high in edges), between), x)
+    return x.builder.apply(ops.Pad(tuple(low for low, _ in edges), tuple(high for _, high in edges), between), x)
 
 
-def _triangle(op: Tril | Triu, x: Value) -> Value:
+def _triangle(op: ops.Tril | ops.Triu, x: Value) -> Value:
     """NumPy's rows and columns are the last two axes, the engine's the first two."""
     if x.ndim <= 2:
         return x.builder.apply(op, x)
@@ -180,12 +149,12 @@ def _triangle(op: Tril | Triu, x: Value) -> Value:
 
 def tril(x: Value, k: int = 0) -> Value:
     """Lower triangle of the last two axes."""
-    return _triangle(Tril(k), x)
+    return _triangle(ops.Tril(k), x)
 
 
 def triu(x: Value, k: int = 0) -> Value:
     """Upper triangle of the last two axes."""
-    return _triangle(Triu(k), x)
+    return _triangle(ops.Triu(k), x)
 
 
 def diagonal(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
@@ -194,12 +163,12 @@ def diagonal(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value
     shifted = b if offset > 0 else a
     if offset and 0 <= shifted < x.ndim:
         x = x[(slice(None),) * shifted + (slice(abs(offset), None),)]
-    return moveaxis(x.builder.apply(ExtractDiag(a, b), x), a - (a > b), -1)
+    return moveaxis(x.builder.apply(ops.ExtractDiag(a, b), x), a - (a > b), -1)
 
 
 def diag(x: Value) -> Value:
     """The square matrix with this diagonal (rank 1), or the diagonal of a matrix."""
-    return x.builder.apply(EmbedDiag(0, 1), x) if x.ndim == 1 else diagonal(x)
+    return x.builder.apply(ops.EmbedDiag(0, 1), x) if x.ndim == 1 else diagonal(x)
 
 
 # --- contraction ------------------------------------------------------------------------------------------------------
@@ -212,7 +181,7 @@ def tensordot(x: Value, y: Value, axes: int | tuple[Axes, Axes] = 2) -> Value:
         left, right = tuple(range(x.ndim - axes, x.ndim)), tuple(range(axes))
     else:
         left, right = normal_axes(axes[0], x.ndim), normal_axes(axes[1], y.ndim)
-    return x.builder.apply(DotGeneral(left, right, (), ()), x, y)
+    return x.builder.apply(ops.DotGeneral(left, right, (), ()), x, y)
 
 
 def einsum(equation: str, *operands: Value) -> Value:
@@ -234,9 +203,9 @@ def take(x: Value, indices: Value, axis: int = 0) -> Value:
     sizes = _whole(x, a)
     offset = (*range(a), *range(a + indices.ndim, x.ndim - 1 + indices.ndim))
     if any(isinstance(e, InputDim) for e in sizes):
-        return x.builder.apply(GatherDynamicSliceSizes(offset, (a,), (a,), indices.ndim, sizes), x, indices)
+        return x.builder.apply(ops.GatherDynamicSliceSizes(offset, (a,), (a,), indices.ndim, sizes), x, indices)
     constant = tuple(e for e in sizes if isinstance(e, int))
-    return x.builder.apply(Gather(offset, (a,), (a,), indices.ndim, constant), x, indices)
+    return x.builder.apply(ops.Gather(offset, (a,), (a,), indices.ndim, constant), x, indices)
 
 
 def scatter_add(x: Value, indices: Value, updates: Operand, axis: int = 0) -> Value:
@@ -250,7 +219,7 @@ def scatter_add(x: Value, indices: Value, updates: Operand, axis: int = 0) -> Va
     shape = (*x.shape[:a], *indices.shape, *x.shape[a + 1 :])
     window = (*range(a), *range(a + indices.ndim, len(shape)))
     return x.builder.apply(
-        Scatter(window, (a,), (a,), indices.ndim), data, indices, added.broadcast_to(shape, like=(indices, x))
+        ops.Scatter(window, (a,), (a,), indices.ndim), data, indices, added.broadcast_to(shape, like=(indices, x))
     )
 
 
@@ -265,13 +234,13 @@ def _starts(x: Value, starts: Value | Sequence[Operand]) -> Value:
 
 def dynamic_slice(x: Value, starts: Value | Sequence[Operand], sizes: Sequence[int]) -> Value:
     """A window at positions known at run time, clamped so that it fits; `starts` is one a axis."""
-    return x.builder.apply(DynamicSlice(tuple(sizes)), x, _starts(x, starts))
+    return x.builder.apply(ops.DynamicSlice(tuple(sizes)), x, _starts(x, starts))
 
 
 def dynamic_update_slice(x: Value, update: Operand, starts: Value | Sequence[Operand]) -> Value:
     """`x` with `update` written at positions known at run time, clamped so that it fits."""
     data, window = promoted(x.builder, x, update)
-    return x.builder.apply(DynamicUpdateSlice(), data, window, _starts(x, starts))
+    return x.builder.apply(ops.DynamicUpdateSlice(), data, window, _starts(x, starts))
 
 
 # --- shapes at run time -----------------------------------------------------------------------------------------------
@@ -279,15 +248,15 @@ def dynamic_update_slice(x: Value, update: Operand, starts: Value | Sequence[Ope
 
 def shape_of(x: Value, axis: int) -> Value:
     """The extent of `axis` as a rank-0 F64."""
-    return x.builder.apply(ShapeOf(*normal_axes(axis, x.ndim)), x)
+    return x.builder.apply(ops.ShapeOf(*normal_axes(axis, x.ndim)), x)
 
 
 def truncate(x: Value, size: Operand, axis: int = 0) -> Value:
     """The first `size` elements of `axis`, clamped; an extent that is only bounded."""
     (length,) = promoted(x.builder, size)
-    return x.builder.apply(DynamicTruncate(*normal_axes(axis, x.ndim)), x, length)
+    return x.builder.apply(ops.DynamicTruncate(*normal_axes(axis, x.ndim)), x, length)
 
 
 def pad_to_match(x: Value, reference: Value, axis: int = 0) -> Value:
     """Zeros behind `x` up to the extent of `reference`."""
-    return x.builder.apply(PadToMatch(*normal_axes(axis, x.ndim)), x, reference)
+    return x.builder.apply(ops.PadToMatch(*normal_axes(axis, x.ndim)), x, reference)

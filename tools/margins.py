@@ -18,10 +18,10 @@ from oracle.decompositions import checks
 from oracle.enclosure import MODELS, enclose
 from oracle.enclosure.formats import FORMATS
 from oracle.peers import Executor, Pool
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import LoweringError, TenferroError
 from tenferro_ref.extensions import fft, linalg
-from tenferro_ref.ops import Extension
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.tensor import Array
 
@@ -32,7 +32,7 @@ SIZES = (1, 2, 3, 5, 8, 16, 33)
 Shares = dict[str, tuple[float, str]]
 
 
-def run(executor: Executor, op: Extension, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def run(executor: Executor, op: ops.Extension, inputs: Sequence[Array]) -> tuple[Array, ...]:
     """The results of one op."""
     b = GraphBuilder()
     made = b.apply_many(op, *(b.input(DType.of(x), x.shape) for x in inputs))
@@ -76,7 +76,7 @@ def fft_shares(executor: Executor, name: str, dtype: DType, lengths: Sequence[in
         if name == "irfft":
             batch = np.fft.rfft(batch.real)
         batch = np.asarray(batch, dtype.numpy, order="F")
-        op = Extension.of(fft.FAMILY, name, {"n": n} if name == "irfft" else {})
+        op = ops.Extension.of(fft.FAMILY, name, {"n": n} if name == "irfft" else {})
         (result,) = run(executor, op, [batch])
         b = GraphBuilder()
         program = b.build(b.apply(op, b.input(dtype, batch.shape)))
@@ -166,10 +166,10 @@ def linalg_shares(executor: Executor, name: str, dtype: DType, sizes: Sequence[i
     found: Shares = {}
     for n in sizes:
         for where, given in operands(name, dtype, n, np.random.default_rng(n)):
-            op = Extension.of(linalg.FAMILY, name, {})
+            op = ops.Extension.of(linalg.FAMILY, name, {})
             try:
                 if name == "LuSolvePrepared":
-                    given[1:1] = run(executor, Extension.of(linalg.FAMILY, "LuFactor", {}), given[:1])[:2]
+                    given[1:1] = run(executor, ops.Extension.of(linalg.FAMILY, "LuFactor", {}), given[:1])[:2]
                 made = run(executor, op, given)
             except LoweringError:
                 raise

@@ -21,53 +21,11 @@ from oracle.enclosure.executor import enclose
 from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.model import Model
 from oracle.enclosure.value import Enclosure
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import MissingDependency
 from tenferro_ref.extensions import einsum
-from tenferro_ref.ops import (
-    Abs,
-    Add,
-    BroadcastInDim,
-    Clamp,
-    Compare,
-    CompareDir,
-    Concatenate,
-    Conj,
-    Constant,
-    Cos,
-    Divide,
-    DotGeneral,
-    EmbedDiag,
-    Exp,
-    Expm1,
-    Extension,
-    ExtractDiag,
-    Log,
-    Log1p,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Op,
-    Pad,
-    Pow,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-    Reshape,
-    Reverse,
-    Rsqrt,
-    Select,
-    Sin,
-    Slice,
-    Sqrt,
-    Tanh,
-    Transpose,
-    Tril,
-    Triu,
-    free_axes,
-)
+from tenferro_ref.ops import CompareDir, Op, free_axes
 from tenferro_ref.program import GraphProgram
 from tenferro_ref.runtime.kernels.base import run_kernel
 
@@ -78,7 +36,20 @@ REWRITTEN = 3
 
 #: An arb, a bool, or None where nothing is known.
 Element: TypeAlias = Any
-MOVES = (Transpose, Reshape, BroadcastInDim, Slice, Reverse, Concatenate, Pad, ExtractDiag, EmbedDiag, Tril, Triu, Conj)
+MOVES = (
+    ops.Transpose,
+    ops.Reshape,
+    ops.BroadcastInDim,
+    ops.Slice,
+    ops.Reverse,
+    ops.Concatenate,
+    ops.Pad,
+    ops.ExtractDiag,
+    ops.EmbedDiag,
+    ops.Tril,
+    ops.Triu,
+    ops.Conj,
+)
 
 
 class _Arb:
@@ -205,40 +176,55 @@ def _known(a: _Arb, x: Array) -> Array:
 
 def _step(a: _Arb, program: GraphProgram, op: Op, dtype: DType, dtypes: Sequence[DType], x: Sequence[Array]) -> Array:
     """One op; None everywhere for what Arb is not asked."""
-    if isinstance(op, Constant):
+    if isinstance(op, ops.Constant):
         return _known(a, np.asarray(op.value))
     if isinstance(op, MOVES):
         return _moved(a, program, op, x)
     unknown = dtype is DType.Bool and any(not d.is_float for d in dtypes)
-    if not unknown and isinstance(op, Compare):
+    if not unknown and isinstance(op, ops.Compare):
         return _each(lambda *v: a.compared(op.dir, *v), *x)
-    if isinstance(op, Select):
+    if isinstance(op, ops.Select):
         return _each(a.chosen, *x)
     if not dtype.is_float or any(not d.is_float for d in dtypes):
         return _nothing(program, op, dtypes, x)
-    if isinstance(op, Negate | Abs):
-        return _each(lambda v: None if v is None else -v if isinstance(op, Negate) else abs(v), *x)
-    if isinstance(op, Maximum | Minimum):
-        return _each(lambda *v: a.extremum(isinstance(op, Maximum), *v), *x)
-    if isinstance(op, Clamp):
+    if isinstance(op, ops.Negate | ops.Abs):
+        return _each(lambda v: None if v is None else -v if isinstance(op, ops.Negate) else abs(v), *x)
+    if isinstance(op, ops.Maximum | ops.Minimum):
+        return _each(lambda *v: a.extremum(isinstance(op, ops.Maximum), *v), *x)
+    if isinstance(op, ops.Clamp):
         return _each(lambda v, low, high: a.extremum(False, high, a.extremum(True, low, v)), *x)
-    if isinstance(op, Add | Multiply | Divide | Pow | Exp | Log | Sin | Cos | Tanh | Sqrt | Rsqrt | Expm1 | Log1p):
+    if isinstance(
+        op,
+        ops.Add
+        | ops.Multiply
+        | ops.Divide
+        | ops.Pow
+        | ops.Exp
+        | ops.Log
+        | ops.Sin
+        | ops.Cos
+        | ops.Tanh
+        | ops.Sqrt
+        | ops.Rsqrt
+        | ops.Expm1
+        | ops.Log1p,
+    ):
         return _each(lambda *v: a.function(op, dtype, *v), *x)
-    if isinstance(op, ReduceSum | ReduceProd | ReduceMax | ReduceMin):
+    if isinstance(op, ops.ReduceSum | ops.ReduceProd | ops.ReduceMax | ops.ReduceMin):
         if not op.axes:
             return x[0]
         kept = free_axes(x[0].ndim, op.axes)
         lines = x[0].transpose((*kept, *op.axes)).reshape(*(x[0].shape[i] for i in kept), -1)
         fold: dict[type[Op], Callable[[Sequence[Element]], Element]] = {
-            ReduceSum: lambda t: a.total(t, dtype),
-            ReduceProd: lambda t: a.product(t, dtype),
-            ReduceMax: lambda t: a.extremum(True, *t),
-            ReduceMin: lambda t: a.extremum(False, *t),
+            ops.ReduceSum: lambda t: a.total(t, dtype),
+            ops.ReduceProd: lambda t: a.product(t, dtype),
+            ops.ReduceMax: lambda t: a.extremum(True, *t),
+            ops.ReduceMin: lambda t: a.extremum(False, *t),
         }
         return _objects(lines.shape[:-1], [fold[type(op)](list(lines[i])) for i in np.ndindex(lines.shape[:-1])])
-    if isinstance(op, DotGeneral) and not op.lhs_batch_dims:
+    if isinstance(op, ops.DotGeneral) and not op.lhs_batch_dims:
         return _dot(a, op, dtype, *x)
-    if isinstance(op, Extension) and op.family == einsum.FAMILY:
+    if isinstance(op, ops.Extension) and op.family == einsum.FAMILY:
         return _einsum(a, op, dtype, x)
     return _nothing(program, op, dtypes, x)
 
@@ -254,13 +240,13 @@ def _moved(a: _Arb, program: GraphProgram, op: Op, x: Sequence[Array]) -> Array:
     for v in x:
         numbers.append(np.asfortranarray(len(pool) + np.arange(v.size).reshape(v.shape)).reshape(v.shape))
         pool += [*v.reshape(-1)]
-    if isinstance(op, Conj):
+    if isinstance(op, ops.Conj):
         return x[0]
     (moved,) = run_kernel(op, program.policy, *numbers)
     return _objects(moved.shape, (pool[int(k)] for k in moved.reshape(-1)))
 
 
-def _dot(a: _Arb, op: DotGeneral, dtype: DType, x: Array, y: Array) -> Array:
+def _dot(a: _Arb, op: ops.DotGeneral, dtype: DType, x: Array, y: Array) -> Array:
     left, right = (
         v.transpose((*free_axes(v.ndim, axes), *axes))
         for v, axes in ((x, op.lhs_contracting_dims), (y, op.rhs_contracting_dims))
@@ -276,7 +262,7 @@ def _dot(a: _Arb, op: DotGeneral, dtype: DType, x: Array, y: Array) -> Array:
     return _objects((*rows, *columns), (one(i, j) for i in np.ndindex(rows) for j in np.ndindex(columns)))
 
 
-def _einsum(a: _Arb, op: Extension, dtype: DType, x: Sequence[Array]) -> Array:
+def _einsum(a: _Arb, op: ops.Extension, dtype: DType, x: Sequence[Array]) -> Array:
     """By the definition: a sum over all values of the labels that the output has not, of products of all operands.
 
     Whatever the path, a term meets at most as many sums as there are terms, and as many products as operands; what

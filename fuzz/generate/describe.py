@@ -12,39 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oracle.case import Case, in_parts
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.extensions import einsum
-from tenferro_ref.ops import (
-    ENGINE,
-    INDEXING,
-    BroadcastInDim,
-    Concatenate,
-    Constant,
-    Convert,
-    DotGeneral,
-    DynamicSlice,
-    DynamicUpdateSlice,
-    Extension,
-    Gather,
-    GatherDynamicSliceSizes,
-    Multiply,
-    Op,
-    Pad,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-    Reshape,
-    Scatter,
-    Select,
-    Slice,
-    TensorType,
-    Transpose,
-)
+from tenferro_ref.ops import ENGINE, INDEXING, Op, TensorType
 from tenferro_ref.program import GraphProgram, Instruction
 
 _LENGTHS = ((2, "1-2"), (5, "3-5"), (9, "6-9"), (14, "10-14"), (50, "15-50"))
-_REDUCTIONS = (ReduceSum, ReduceProd, ReduceMax, ReduceMin)
+_REDUCTIONS = (ops.ReduceSum, ops.ReduceProd, ops.ReduceMax, ops.ReduceMin)
 
 
 def describe(case: Case) -> dict[str, int]:
@@ -126,48 +101,48 @@ def _graph(program: GraphProgram) -> Iterator[str]:
 
 def _instruction(program: GraphProgram, i: int, ins: Instruction) -> Iterator[str]:
     types, op = program.slot_types, ins.op
-    dtype = types[(ins.input_slots or ins.output_slots)[-1 if isinstance(op, Select) else 0]].dtype
+    dtype = types[(ins.input_slots or ins.output_slots)[-1 if isinstance(op, ops.Select) else 0]].dtype
     yield f"op: {op.name} {dtype}"
     ranks = {types[slot].rank for slot in ins.input_slots}
     if op.arity == 2 and 0 in ranks and len(ranks) > 1:
         yield "operands: rank 0 beside a tensor"
     if len(set(ins.input_slots)) < len(ins.input_slots):
         yield "operands: the same twice"
-    if isinstance(op, Constant):
+    if isinstance(op, ops.Constant):
         value = op.value
         special = op.dtype is not DType.Bool and (not np.isfinite(value) or (value == 0 and np.signbit(value.real)))
         yield f"constant: {'special' if special else 'plain'}"
-    elif isinstance(op, Convert):
+    elif isinstance(op, ops.Convert):
         yield f"convert: {dtype} to {op.to}"
-    elif isinstance(op, Reshape | BroadcastInDim) and not all(isinstance(e, int) for e in op.shape):
+    elif isinstance(op, ops.Reshape | ops.BroadcastInDim) and not all(isinstance(e, int) for e in op.shape):
         yield f"shape: {op.name} reads extents" + (" of another operand" if len(ins.input_slots) > 1 else "")
-    if isinstance(op, BroadcastInDim) and list(op.dims) != sorted(op.dims):
+    if isinstance(op, ops.BroadcastInDim) and list(op.dims) != sorted(op.dims):
         yield "broadcast: axes permuted"
-    if isinstance(op, Transpose):
+    if isinstance(op, ops.Transpose):
         yield f"transpose: {'identity' if list(op.perm) == sorted(op.perm) else 'permuted'}"
     if isinstance(op, _REDUCTIONS):
         rank = types[ins.input_slots[0]].rank
         yield f"reduce: {'no axes' if not op.axes else 'all axes' if len(op.axes) == rank else 'some axes'}"
         if 0 in types[ins.input_slots[0]].shape:
             yield "reduce: with an empty axis kept"
-    if isinstance(op, DotGeneral):
+    if isinstance(op, ops.DotGeneral):
         yield from _dot(program, ins, op)
-    if isinstance(op, Extension):
+    if isinstance(op, ops.Extension):
         yield f"extension: {op.op}"
         if op.op == "einsum":
             yield from _einsum(op)
     if type(op) in INDEXING:
         yield from _indexing([types[slot] for slot in ins.input_slots], op)
-    if isinstance(op, Multiply):
+    if isinstance(op, ops.Multiply):
         broadcasts = [program.producers.get(slot) for slot in ins.input_slots]
-        where = [j for j in broadcasts if j is not None and isinstance(program.instructions[j].op, BroadcastInDim)]
+        where = [j for j in broadcasts if j is not None and isinstance(program.instructions[j].op, ops.BroadcastInDim)]
         if where == [i - 2, i - 1]:
             yield "segment: broadcast triplet"
         elif i - 1 in where:
             yield "segment: broadcast pair"
 
 
-def _dot(program: GraphProgram, ins: Instruction, op: DotGeneral) -> Iterator[str]:
+def _dot(program: GraphProgram, ins: Instruction, op: ops.DotGeneral) -> Iterator[str]:
     types = [program.slot_types[slot] for slot in ins.input_slots]
     contracted, batch = op.lhs_contracting_dims, op.lhs_batch_dims
     yield f"dot: {min(len(contracted), 2)}{'+' if len(contracted) > 1 else ''} contracted, {min(len(batch), 2)}{'+' if len(batch) > 1 else ''} batch"
@@ -187,15 +162,15 @@ def _dot(program: GraphProgram, ins: Instruction, op: DotGeneral) -> Iterator[st
         if producer is None:
             continue
         before = program.instructions[producer]
-        if isinstance(before.op, Transpose | DotGeneral):
+        if isinstance(before.op, ops.Transpose | ops.DotGeneral):
             yield f"dot: of {before.op.name}"
-        elif isinstance(before.op, Reshape):
+        elif isinstance(before.op, ops.Reshape):
             first = program.producers.get(before.input_slots[0])
-            if first is not None and isinstance(program.instructions[first].op, Transpose):
+            if first is not None and isinstance(program.instructions[first].op, ops.Transpose):
                 yield "dot: of a reshaped Transpose"
 
 
-def _einsum(op: Extension) -> Iterator[str]:
+def _einsum(op: ops.Extension) -> Iterator[str]:
     equation = einsum.parse(op)
     yield f"einsum: {len(equation.inputs)} operands"
     if any(len(set(labels)) < len(labels) for labels in equation.inputs):
@@ -206,25 +181,27 @@ def _einsum(op: Extension) -> Iterator[str]:
 
 
 def _indexing(operands: list[TensorType], op: Op) -> Iterator[str]:
-    if isinstance(op, Gather | GatherDynamicSliceSizes | Scatter | DynamicSlice | DynamicUpdateSlice):
-        yield f"index: {operands[2 if isinstance(op, DynamicUpdateSlice) else 1].dtype}"
-    if isinstance(op, Gather | GatherDynamicSliceSizes | Scatter):
-        dropped = op.inserted_window_dims if isinstance(op, Scatter) else op.collapsed_slice_dims
-        mapped = op.scatter_dims_to_operand_dims if isinstance(op, Scatter) else op.start_index_map
+    if isinstance(
+        op, ops.Gather | ops.GatherDynamicSliceSizes | ops.Scatter | ops.DynamicSlice | ops.DynamicUpdateSlice
+    ):
+        yield f"index: {operands[2 if isinstance(op, ops.DynamicUpdateSlice) else 1].dtype}"
+    if isinstance(op, ops.Gather | ops.GatherDynamicSliceSizes | ops.Scatter):
+        dropped = op.inserted_window_dims if isinstance(op, ops.Scatter) else op.collapsed_slice_dims
+        mapped = op.scatter_dims_to_operand_dims if isinstance(op, ops.Scatter) else op.start_index_map
         at = op.index_vector_dim
         rank = operands[1].rank
         yield f"index: vectors {'left out' if at == rank else 'last' if at == rank - 1 else 'not last'}"
         yield f"index: {min(len(mapped), 2)}{'+' if len(mapped) > 1 else ''} axes mapped, {'some' if dropped else 'none'} dropped"
         if list(mapped) != sorted(mapped):
             yield "index: axes mapped out of order"
-    if isinstance(op, Slice) and max(op.strides, default=1) > 1:
+    if isinstance(op, ops.Slice) and max(op.strides, default=1) > 1:
         yield "slice: strided"
-    if isinstance(op, Pad):
+    if isinstance(op, ops.Pad):
         if min((*op.edge_padding_low, *op.edge_padding_high), default=0) < 0:
             yield "pad: negative edge"
         if any(op.interior_padding):
             yield "pad: interior"
-    if isinstance(op, Concatenate):
+    if isinstance(op, ops.Concatenate):
         yield f"concatenate: {min(len(operands), 3)}{'+' if len(operands) > 2 else ''} operands"
 
 

@@ -20,7 +20,8 @@ import tenferro_ref.compiler.dot_dimension_sorter as sorter
 import tenferro_ref.compiler.transpose_folding as folding
 import tenferro_ref.stablehlo.writer as writer
 from fuzz.mutants.mutant import Mutant
-from tenferro_ref.ops import DotGeneral, Maximum, Op, Policy, ReduceSum, Reshape
+from tenferro_ref import ops
+from tenferro_ref.ops import Op, Policy
 from tenferro_ref.pjrt import Client, TensorSpec
 from tenferro_ref.program import ExecProgram, GraphProgram, program
 from tenferro_ref.runtime.kernels import KERNELS
@@ -43,7 +44,7 @@ def _reshape_row_major(right: Any) -> Any:
 
 
 def _dot_without_transpose(right: Any) -> Any:
-    def wrong(op: DotGeneral, body: Any, shape: Any, lhs: Any, rhs: Any) -> Any:
+    def wrong(op: ops.DotGeneral, body: Any, shape: Any, lhs: Any, rhs: Any) -> Any:
         with mock.patch.object(type(body), "transpose", lambda self, x, perm: x):
             return right(op, body, shape, lhs, rhs)
 
@@ -69,8 +70,8 @@ def _inverse_permutation(right: Any) -> Any:
 
 
 def _sort_one_list(right: Any) -> Any:
-    def wrong(op: DotGeneral) -> DotGeneral:
-        result: DotGeneral = right(op)
+    def wrong(op: ops.DotGeneral) -> ops.DotGeneral:
+        result: ops.DotGeneral = right(op)
         if result is op:
             return op
         one = sorter.consecutive_but_unsorted(op.lhs_contracting_dims)
@@ -84,9 +85,9 @@ def _sort_one_list(right: Any) -> Any:
 def _no_output_reshape(right: Any) -> Any:
     def wrong(self: Any, lhs: decomposer.Side, rhs: decomposer.Side, out: int) -> None:
         right(self, lhs, rhs, out)
-        if isinstance(self.instructions[-1].op, Reshape) and len(self.instructions) > 1:
+        if isinstance(self.instructions[-1].op, ops.Reshape) and len(self.instructions) > 1:
             product = self.instructions[-2]
-            if isinstance(product.op, DotGeneral):
+            if isinstance(product.op, ops.DotGeneral):
                 self.instructions.pop()
                 self.instructions[-1] = dataclasses.replace(product, output_slots=(out,))
 
@@ -128,7 +129,7 @@ def _row_major_download(right: Any) -> Any:
 
 
 def _sum_without_last(right: Any) -> Any:
-    def wrong(op: ReduceSum, policy: Policy, x: Any) -> Any:
+    def wrong(op: ops.ReduceSum, policy: Policy, x: Any) -> Any:
         if op.axes and x.shape[op.axes[0]] > 1:
             x = np.asfortranarray(x.take(range(x.shape[op.axes[0]] - 1), axis=op.axes[0]))
         return right(op, policy, x)
@@ -144,11 +145,11 @@ def _maximum_ignoring_nan(right: Any) -> Any:
 BY_HAND: tuple[Mutant, ...] = (
     Mutant(
         "reshape-row-major", "emitter", "a Reshape becomes a bare stablehlo.reshape, which is row-major",
-        _row(EMIT, Reshape, _reshape_row_major),
+        _row(EMIT, ops.Reshape, _reshape_row_major),
     ),
     Mutant(
         "dot-without-transpose", "emitter", "the result of a batched dot_general keeps StableHLO's axis order",
-        _row(EMIT, DotGeneral, _dot_without_transpose),
+        _row(EMIT, ops.DotGeneral, _dot_without_transpose),
     ),
     Mutant(
         "nine-digit-constants", "emitter", "f64 constants are printed with nine digits",
@@ -175,9 +176,9 @@ BY_HAND: tuple[Mutant, ...] = (
         _member(Client, "download", _row_major_download), in_worker=True,
     ),
     Mutant(
-        "sum-without-last", "kernels", "ReduceSum skips the last element", _row(KERNELS, ReduceSum, _sum_without_last),
+        "sum-without-last", "kernels", "ReduceSum skips the last element", _row(KERNELS, ops.ReduceSum, _sum_without_last),
     ),
     Mutant(
-        "maximum-ignores-nan", "kernels", "Maximum ignores a NaN operand", _row(KERNELS, Maximum, _maximum_ignoring_nan),
+        "maximum-ignores-nan", "kernels", "Maximum ignores a NaN operand", _row(KERNELS, ops.Maximum, _maximum_ignoring_nan),
     ),
 )  # fmt: skip

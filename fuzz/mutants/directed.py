@@ -15,44 +15,12 @@ import numpy as np
 
 from oracle.case import Case
 from oracle.peers import native_variants
+from tenferro_ref import ops
 from tenferro_ref.dims import DimOp, InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.extensions.einsum import einsum
-from tenferro_ref.ops import (
-    ENGINE,
-    STABLEHLO,
-    Abs,
-    Add,
-    BroadcastInDim,
-    Compare,
-    CompareDir,
-    Convert,
-    Divide,
-    DotGeneral,
-    DynamicSlice,
-    Exp,
-    Gather,
-    Log,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Op,
-    Policy,
-    Pow,
-    ReduceMax,
-    ReduceMin,
-    ReduceSum,
-    Reshape,
-    Scatter,
-    Sign,
-    Sin,
-    Sqrt,
-    Transpose,
-    Tril,
-    Triu,
-)
+from tenferro_ref.ops import ENGINE, STABLEHLO, CompareDir, Op, Policy
 from tenferro_ref.program import GraphBuilder, Value
 
 Array = np.ndarray[Any, Any]
@@ -91,7 +59,7 @@ def apply(op: Any, *operands: Value) -> Value:
 
 
 def spread(x: Value, *shape: Any, dims: tuple[int, ...]) -> Value:
-    return apply(BroadcastInDim(shape, dims), x)
+    return apply(ops.BroadcastInDim(shape, dims), x)
 
 
 def _limits() -> Iterator[Directed]:
@@ -99,28 +67,28 @@ def _limits() -> Iterator[Directed]:
     edge = np.array([2.0**31, -(2.0**31), 2.0**31 - 1, -(2.0**31) - 1, 2.0**63, -(2.0**63)])
     for to in (DType.I32, DType.I64):
         for values in (edge, edge.astype(np.float32)):
-            yield Directed("conversion at the limits", case_of(lambda x, to=to: apply(Convert(to), x), values))
+            yield Directed("conversion at the limits", case_of(lambda x, to=to: apply(ops.Convert(to), x), values))
     line = _numbers(3)
     for dtype, index, error in (
         (np.float64, 2.0**24 + 1, ""), (np.float64, 2.0**53, ""), (np.float32, 2.0**24, ""),
         (np.float32, 2.0**24 + 2, "InvalidArgument"), (np.float64, 2.0**53 + 2, "InvalidArgument"),
         (np.float32, 0.5, "InvalidArgument"),
     ):  # fmt: skip
-        case = case_of(lambda x, i: apply(DynamicSlice((2,)), x, i), line, np.array([index], dtype))
+        case = case_of(lambda x, i: apply(ops.DynamicSlice((2,)), x, i), line, np.array([index], dtype))
         yield Directed("float indices at the limit of what is exact", case, error)
     roots = np.array([-np.inf, -0.0, 2.0])
     for x, y in ((roots, np.float64(0.5)), (np.float64(-np.inf), np.float64(0.5)), (roots[:1], np.array([0.5])),
                  (np.float64(-np.inf), np.array([0.5]))):  # fmt: skip
-        yield Directed("a root as a power", case_of(lambda x, y: apply(Pow(), x, y), x, y))
+        yield Directed("a root as a power", case_of(lambda x, y: apply(ops.Pow(), x, y), x, y))
     for base, exponent, error in ((3, -1, "InvalidArgument"), (3, 0, ""), (0, 0, "")):
-        case = case_of(lambda x, y: apply(Pow(), x, y), np.array([base], np.int32), np.array([exponent], np.int32))
+        case = case_of(lambda x, y: apply(ops.Pow(), x, y), np.array([base], np.int32), np.array([exponent], np.int32))
         yield Directed("integer powers of one element", case, error)
-    case = case_of(lambda x, y: apply(Divide(), x, y), np.array([3]), np.array([0]))
+    case = case_of(lambda x, y: apply(ops.Divide(), x, y), np.array([3]), np.array([0]))
     yield Directed("integer division of one element by zero", case, "InvalidArgument")
     signs = np.array([-3, -1, 1, 2, 0], np.int64)
-    case = case_of(lambda x, y: apply(Pow(), x, y), signs, np.array([-3, -2, -1, 2, 1]), policy=STABLEHLO)
+    case = case_of(lambda x, y: apply(ops.Pow(), x, y), signs, np.array([-3, -2, -1, 2, 1]), policy=STABLEHLO)
     yield Directed("integer powers of negative exponent", case)
-    for op in (ReduceMax, ReduceMin):
+    for op in (ops.ReduceMax, ops.ReduceMin):
         for nothing in (np.zeros((2, 0)), np.zeros((2, 0), np.float32), np.zeros((2, 0), np.int32)):
             case = case_of(lambda x, op=op: apply(op((1,)), x), nothing, policy=STABLEHLO)
             yield Directed("an extremum of nothing", case)
@@ -128,37 +96,42 @@ def _limits() -> Iterator[Directed]:
 
 def _ones() -> Iterator[Directed]:
     """Extents of one and windows that overlap."""
-    for op, k, shape in ((Tril, -1, (1, 1)), (Triu, 1, (1, 1)), (Tril, -1, (1, 1, 1)), (Tril, 0, (1, 1))):
+    for op, k, shape in (
+        (ops.Tril, -1, (1, 1)),
+        (ops.Triu, 1, (1, 1)),
+        (ops.Tril, -1, (1, 1, 1)),
+        (ops.Tril, 0, (1, 1)),
+    ):
         case = case_of(lambda x, op=op, k=k: apply(op(k), x), np.full(shape, 5.0))
         yield Directed("a triangle of one element", case)
     one = np.array([3.0])
     case = case_of(
-        lambda x, i, u: apply(Scatter((0,), (), (0,), 1), x, i, u), one, np.zeros((2, 1), np.int64), _numbers(1, 2)
+        lambda x, i, u: apply(ops.Scatter((0,), (), (0,), 1), x, i, u), one, np.zeros((2, 1), np.int64), _numbers(1, 2)
     )
     yield Directed("a scatter into one element", case)
     starts = np.array([[0], [1], [2], [1]])
     for update_dims, updates in (((1,), _numbers(4, 6)), ((0,), _numbers(6, 4))):
         case = case_of(
-            lambda x, i, u, d=update_dims: apply(Scatter(d, (), (0,), 1), x, i, u), _numbers(8), starts, updates
+            lambda x, i, u, d=update_dims: apply(ops.Scatter(d, (), (0,), 1), x, i, u), _numbers(8), starts, updates
         )
         yield Directed("a scatter of windows that overlap in part", case)
     places = np.array([[[0], [3]], [[1], [5]], [[3], [0]]])
     for policy in (ENGINE, STABLEHLO):
         for update_dims, updates in (((2,), _numbers(3, 2, 6)), ((0,), _numbers(6, 3, 2)), ((1,), _numbers(3, 6, 2))):
             case = case_of(
-                lambda x, i, u, d=update_dims: apply(Scatter(d, (0,), (0,), 2), x, i, u),
+                lambda x, i, u, d=update_dims: apply(ops.Scatter(d, (0,), (0,), 2), x, i, u),
                 _numbers(4, 6), places, updates, policy=policy,
             )  # fmt: skip
             yield Directed("a scatter of rows, one beyond the end", case)
-    for reduce in (ReduceSum, ReduceMax):
+    for reduce in (ops.ReduceSum, ops.ReduceMax):
         case = case_of(lambda x, op=reduce: apply(op((1,)), x), np.zeros((2, 0, 3)), policy=STABLEHLO)
         yield Directed("a matrix of reductions of nothing", case)
     for sizes in ((2, 3), (1, 3), (2, 2)):
         case = case_of(
-            lambda x, i, s=sizes: apply(Gather((1, 2), (), (0,), 1, s), x, i), _numbers(4, 3), np.array([[0], [3]])
+            lambda x, i, s=sizes: apply(ops.Gather((1, 2), (), (0,), 1, s), x, i), _numbers(4, 3), np.array([[0], [3]])
         )
         yield Directed("a gather of rows", case)
-    case = case_of(lambda x: apply(ReduceSum((0,)), x), np.ones(17_000))
+    case = case_of(lambda x: apply(ops.ReduceSum((0,)), x), np.ones(17_000))
     yield Directed("more terms than half of those that are looked at one by one", case)
     case = case_of(lambda x: spread(x, 3, 3, dims=(1, 0)), _numbers(3, 3))
     yield Directed("a broadcast that only transposes", case)
@@ -171,22 +144,22 @@ def _runs() -> Iterator[Directed]:
     def triplet(swapped: bool, read: bool, kept: bool, behind: bool) -> Callable[..., tuple[Value, ...]]:
         def trace(x: Value, y: Value, z: Value) -> tuple[Value, ...]:
             left, right = spread(x, 2, 3, dims=(1,)), spread(y, 2, 3, dims=(0,))
-            product = apply(Multiply(), *((right, left) if swapped else (left, right)))
+            product = apply(ops.Multiply(), *((right, left) if swapped else (left, right)))
             outputs = [product, left] if kept else [product]
-            outputs += [apply(Negate(), left)] if read else []
-            outputs += [apply(Exp(), z)] if behind else []
+            outputs += [apply(ops.Negate(), left)] if read else []
+            outputs += [apply(ops.Exp(), z)] if behind else []
             return tuple(outputs)
 
         return trace
 
     def pair(first: bool, read: bool, kept: bool, behind: bool) -> Callable[..., tuple[Value, ...]]:
         def trace(x: Value, y: Value, z: Value) -> tuple[Value, ...]:
-            whole = apply(Negate(), spread(y, 2, 3, dims=(0,)))
+            whole = apply(ops.Negate(), spread(y, 2, 3, dims=(0,)))
             left = spread(x, 2, 3, dims=(1,))
-            product = apply(Multiply(), *((left, whole) if first else (whole, left)))
+            product = apply(ops.Multiply(), *((left, whole) if first else (whole, left)))
             outputs = [product, left] if kept else [product]
-            outputs += [apply(Negate(), left)] if read else []
-            outputs += [apply(Exp(), z)] if behind else []
+            outputs += [apply(ops.Negate(), left)] if read else []
+            outputs += [apply(ops.Exp(), z)] if behind else []
             return tuple(outputs)
 
         return trace
@@ -198,25 +171,25 @@ def _runs() -> Iterator[Directed]:
 
     def beside(x: Value, y: Value) -> tuple[Value, ...]:
         """The Multiply reads another value than the broadcast before it."""
-        squared = apply(Multiply(), x, x)
+        squared = apply(ops.Multiply(), x, x)
         wide = spread(y, 2, 3, dims=(0,))
-        return wide, apply(Multiply(), squared, squared)
+        return wide, apply(ops.Multiply(), squared, squared)
 
     yield Directed("a product beside a broadcast", case_of(beside, row, column))
 
     def shapes(x: Value, y: Value) -> tuple[Value, ...]:
-        return apply(Exp(), apply(Negate(), x)), apply(Exp(), apply(Negate(), y))
+        return apply(ops.Exp(), apply(ops.Negate(), x)), apply(ops.Exp(), apply(ops.Negate(), y))
 
     yield Directed("a fused run of two shapes", case_of(shapes, row, other))
     yield Directed("a fused run of two dtypes", case_of(shapes, row, row.astype(np.float32)))
 
     def long(x: Value, y: Value) -> Value:
         """Several scratch blocks alive at once."""
-        parts = [apply(op, v) for op in (Exp(), Negate()) for v in (x, y)]
-        products = [apply(Multiply(), a, b) for a in parts[:2] for b in parts[2:]]
+        parts = [apply(op, v) for op in (ops.Exp(), ops.Negate()) for v in (x, y)]
+        products = [apply(ops.Multiply(), a, b) for a in parts[:2] for b in parts[2:]]
         total = products[0]
         for part in (*products[1:], *parts):
-            total = apply(Add(), total, part)
+            total = apply(ops.Add(), total, part)
         return total
 
     for count in (1, 4, 5, 6, 9, 10, 11, 12):
@@ -228,36 +201,36 @@ def _symbols() -> Iterator[Directed]:
     a, b, c = _numbers(2, 3, 4), _numbers(3, 4, 5), _numbers(4, 2, 3)
     shapes: tuple[tuple[int | str, ...], ...]
     for op, x, y, shapes in (
-        (DotGeneral((1, 2), (0, 1), (), ()), a, b, (("i", "j", "k"), ("j", "k", "n"))),
-        (DotGeneral((1, 2), (0, 1), (), ()), a, b, (("i", "j", "k"), ("p", "q", "n"))),
-        (DotGeneral((2,), (0,), (), ()), a, c, (("i", "j", "k"), ("k", "m", "n"))),
-        (DotGeneral((2,), (0,), (), ()), a, c, (("i", "j", "k"), ("l", "m", "n"))),
-        (DotGeneral((1,), (2,), (0,), (1,)), a, c, (("i", "j", 4), (4, "i", "j"))),
-        (DotGeneral((0,), (1,), (2,), (0,)), a, c, (("i", 3, "k"), ("k", "i", 3))),
-        (DotGeneral((1,), (0,), (), ()), a, _numbers(3, 2), (a.shape, (3, 2))),
-        (DotGeneral((1,), (0,), (), ()), _numbers(2, 3), b, ((2, 3), b.shape)),
+        (ops.DotGeneral((1, 2), (0, 1), (), ()), a, b, (("i", "j", "k"), ("j", "k", "n"))),
+        (ops.DotGeneral((1, 2), (0, 1), (), ()), a, b, (("i", "j", "k"), ("p", "q", "n"))),
+        (ops.DotGeneral((2,), (0,), (), ()), a, c, (("i", "j", "k"), ("k", "m", "n"))),
+        (ops.DotGeneral((2,), (0,), (), ()), a, c, (("i", "j", "k"), ("l", "m", "n"))),
+        (ops.DotGeneral((1,), (2,), (0,), (1,)), a, c, (("i", "j", 4), (4, "i", "j"))),
+        (ops.DotGeneral((0,), (1,), (2,), (0,)), a, c, (("i", 3, "k"), ("k", "i", 3))),
+        (ops.DotGeneral((1,), (0,), (), ()), a, _numbers(3, 2), (a.shape, (3, 2))),
+        (ops.DotGeneral((1,), (0,), (), ()), _numbers(2, 3), b, ((2, 3), b.shape)),
     ):
         case = case_of(lambda x, y, op=op: apply(op, x, y), x, y, shapes=shapes)
         yield Directed("a contraction of symbolic extents", case)
-    case = case_of(lambda x: apply(Transpose((1, 0)), x), a[0], shapes=(("i", "j"),))
+    case = case_of(lambda x: apply(ops.Transpose((1, 0)), x), a[0], shapes=(("i", "j"),))
     yield Directed("a symbolic transposition", case)
     for shape in (("i", "j", "k"), (2, "j", 4)):
-        case = case_of(lambda x: apply(Transpose((2, 0, 1)), apply(Negate(), x)), a, shapes=(shape,))
+        case = case_of(lambda x: apply(ops.Transpose((2, 0, 1)), apply(ops.Negate(), x)), a, shapes=(shape,))
         yield Directed("a symbolic chain", case)
 
     def product(x: Value, y: Value) -> Value:
         shape = (InputDim(1, 0), InputDim(2, 0))
-        return apply(Multiply(), *(apply(BroadcastInDim(shape, (i,)), v, x, y) for i, v in enumerate((x, y))))
+        return apply(ops.Multiply(), *(apply(ops.BroadcastInDim(shape, (i,)), v, x, y) for i, v in enumerate((x, y))))
 
     def uneven(x: Value, y: Value, scalar: Value) -> Value:
-        return apply(Multiply(), apply(BroadcastInDim((InputDim(1, 0),), ()), scalar, x), y)
+        return apply(ops.Multiply(), apply(ops.BroadcastInDim((InputDim(1, 0),), ()), scalar, x), y)
 
     for count, error in ((4, ""), (3, "ShapeMismatch")):
         case = case_of(uneven, a[0, 0], _numbers(count), np.float64(2), shapes=(("i",), ("j",), ()))
         yield Directed("a product of symbolic extents that differ or do not", case, error)
 
     def flat(x: Value) -> Value:
-        return apply(Reshape((DimOp("mul", InputDim(0, 0), InputDim(0, 1)),)), apply(Exp(), x))
+        return apply(ops.Reshape((DimOp("mul", InputDim(0, 0), InputDim(0, 1)),)), apply(ops.Exp(), x))
 
     yield Directed("a symbolic product of broadcasts", case_of(product, a[0, 0], b[0, 0], shapes=(("i",), ("j",))))
     yield Directed("a symbolic product of broadcasts", case_of(product, a[0, 0], b[0, 0], shapes=((4,), ("j",))))
@@ -290,14 +263,21 @@ def _specials() -> Iterator[Directed]:
         values = np.array([0.0, -0.0, 1.0, -3.0, np.inf, -np.inf, np.nan, info.smallest_subnormal, info.smallest_normal, -info.max],
                           dtype)  # fmt: skip
         x, y = (np.asfortranarray(a) for a in np.meshgrid(values, values))
-        for op in (Add(), Multiply(), Divide(), Maximum(), Minimum(), *map(Compare, CompareDir)):
+        for op in (
+            ops.Add(),
+            ops.Multiply(),
+            ops.Divide(),
+            ops.Maximum(),
+            ops.Minimum(),
+            *map(ops.Compare, CompareDir),
+        ):
 
             def both(x: Value, y: Value, op: Op = op) -> tuple[Value, ...]:
                 pairs = (
                     (x, y),
-                    (apply(Exp(), x), y),
-                    (apply(Exp(), x), apply(Log(), y)),
-                    (apply(Sin(), x), apply(Exp(), y)),
+                    (apply(ops.Exp(), x), y),
+                    (apply(ops.Exp(), x), apply(ops.Log(), y)),
+                    (apply(ops.Sin(), x), apply(ops.Exp(), y)),
                 )
                 return tuple(apply(op, *pair) for pair in pairs)
 
@@ -305,7 +285,7 @@ def _specials() -> Iterator[Directed]:
 
             def anywhere(x: Value, y: Value, op: Op = op) -> tuple[Value, ...]:
                 """A sum that may overflow on the way is anything."""
-                whole = apply(ReduceSum((0,)), y)
+                whole = apply(ops.ReduceSum((0,)), y)
                 return apply(op, whole, x), apply(op, x, whole), whole
 
             large = np.array([info.max, info.max, -info.max, -info.max], dtype)
@@ -313,8 +293,8 @@ def _specials() -> Iterator[Directed]:
             yield Directed("what may be anything, and special values", case_of(anywhere, values, spread_out))
 
         def alone(x: Value) -> tuple[Value, ...]:
-            sources = x, apply(Exp(), x), apply(Sin(), x), apply(Log(), x)
-            return tuple(apply(op, v) for v in sources for op in (Negate(), Abs(), Sign(), Sqrt()))
+            sources = x, apply(ops.Exp(), x), apply(ops.Sin(), x), apply(ops.Log(), x)
+            return tuple(apply(op, v) for v in sources for op in (ops.Negate(), ops.Abs(), ops.Sign(), ops.Sqrt()))
 
         yield Directed("special values", case_of(alone, values))
 

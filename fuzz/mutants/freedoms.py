@@ -21,30 +21,9 @@ import numpy as np
 from fuzz.mutants.directed import Array, apply, case_of, spread
 from oracle.case import Case
 from oracle.enclosure import XLA, enclose
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import (
-    Abs,
-    Add,
-    Compare,
-    CompareDir,
-    Divide,
-    DotGeneral,
-    Exp,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-    Reshape,
-    Scatter,
-    Select,
-    Sin,
-    Sqrt,
-    Transpose,
-)
+from tenferro_ref.ops import CompareDir
 from tenferro_ref.program import Value
 
 Trace = Callable[..., Value]
@@ -153,10 +132,10 @@ def _contractions(kind: Any) -> Iterator[Freedom]:
     moved = (4, 6)
 
     def plus(made: Callable[..., Value]) -> Trace:
-        return lambda *v: apply(Add(), made(*v[:-1]), v[-1])
+        return lambda *v: apply(ops.Add(), made(*v[:-1]), v[-1])
 
     def product(a: Value, b: Value) -> Value:
-        return apply(Multiply(), a, b)
+        return apply(ops.Multiply(), a, b)
 
     both = [x * y + z, fused(x, y, z)]
     yield freedom("x y + z", plus(product), (x, y, z), both, ulps, zeros=True)
@@ -165,9 +144,13 @@ def _contractions(kind: Any) -> Iterator[Freedom]:
         whole = np.broadcast_arrays(*first)
         yield freedom("x y + z, one of them a scalar", plus(product), [np.array(v) for v in first],
                       [whole[0] * whole[1] + whole[2], fused(*whole)], 2.0**8 * ulps)  # fmt: skip
-    yield freedom("z + x y", lambda a, b, c: apply(Add(), c, product(a, b)), (x, y, z), both, ulps)
+    yield freedom("z + x y", lambda a, b, c: apply(ops.Add(), c, product(a, b)), (x, y, z), both, ulps)
     yield freedom(
-        "z - x y", plus(lambda a, b: apply(Negate(), product(a, b))), (x, y, -z), [-(x * y) - z, fused(-x, y, -z)], ulps
+        "z - x y",
+        plus(lambda a, b: apply(ops.Negate(), product(a, b))),
+        (x, y, -z),
+        [-(x * y) - z, fused(-x, y, -z)],
+        ulps,
     )
     if kind is np.float64:  # products of 60 digits are known
         s, t = (np.round(v * 2**29) / 2**29 for v in (x, y))
@@ -193,16 +176,16 @@ def _contractions(kind: Any) -> Iterator[Freedom]:
     yield freedom("x y + z of special values", plus(product), wild, [wild[0] * wild[1] + wild[2], fused(*wild)])
     yield freedom(
         "a product that has moved",
-        plus(lambda a, b: apply(Transpose((1, 0)), apply(Reshape(moved), product(a, b)))),
+        plus(lambda a, b: apply(ops.Transpose((1, 0)), apply(ops.Reshape(moved), product(a, b)))),
         (x, y, np.asfortranarray(z.reshape(moved, order="F").T)),
         [r.reshape(moved, order="F").T for r in both],
         ulps,
     )
-    yield freedom("two products", lambda a, b, c, d: apply(Add(), product(a, b), product(c, d)), (x, y, u, v),
+    yield freedom("two products", lambda a, b, c, d: apply(ops.Add(), product(a, b), product(c, d)), (x, y, u, v),
                   [x * y + u * v, fused(x, y, u * v), fused(u, v, x * y)], ulps)  # fmt: skip
     yield freedom(
         "a sum, not a product",
-        plus(lambda a, b: apply(Add(), a, b)),
+        plus(lambda a, b: apply(ops.Add(), a, b)),
         (x, y, z),
         [(x + y) + z],
     )
@@ -216,9 +199,9 @@ def _contractions(kind: Any) -> Iterator[Freedom]:
                   [*both, u + z], ulps)  # fmt: skip
     three = np.asfortranarray(np.stack([x, y, u]))
     partial = [(x * y, u), (x * u, y), (y * u, x)]
-    yield freedom("the last of many products", plus(lambda a: apply(ReduceProd((0,)), a)), (three, z),
+    yield freedom("the last of many products", plus(lambda a: apply(ops.ReduceProd((0,)), a)), (three, z),
                   [r for a, b in partial for r in (a * b + z, fused(a, b, z))], 2.0**46 if kind is np.float64 else 2.0**27)  # fmt: skip
-    for reduce in (ReduceSum, ReduceProd, ReduceMax, ReduceMin):
+    for reduce in (ops.ReduceSum, ops.ReduceProd, ops.ReduceMax, ops.ReduceMin):
         row = (np.asfortranarray(a[np.newaxis]) for a in (x, y))
         yield freedom(f"a product in a {reduce.__name__} of one", plus(lambda a, b, op=reduce: apply(op((0,)), product(a, b))),
                       (*row, z), both, ulps)  # fmt: skip
@@ -226,10 +209,10 @@ def _contractions(kind: Any) -> Iterator[Freedom]:
     after = x * y
     np.add.at(after, landed[0].ravel(), kind(1))
     yield freedom("a product that others were added to",
-                  plus(lambda a, b, i, e: apply(Scatter((0,), (), (0,), 1), product(a, b), i, e)), (x, y, *landed, z),
+                  plus(lambda a, b, i, e: apply(ops.Scatter((0,), (), (0,), 1), product(a, b), i, e)), (x, y, *landed, z),
                   [after + z], 1.0)  # fmt: skip
     pairs = np.asfortranarray(np.stack([x, u])), np.asfortranarray(np.stack([y, v]))
-    yield freedom("a sum of products", lambda a, b: apply(ReduceSum((0,)), product(a, b)), pairs,
+    yield freedom("a sum of products", lambda a, b: apply(ops.ReduceSum((0,)), product(a, b)), pairs,
                   [x * y + u * v, fused(x, y, u * v), fused(u, v, x * y)], ulps)  # fmt: skip
 
 
@@ -239,13 +222,13 @@ def _either(first: Value, second: Value) -> Value:
     true = np.exp(np.longdouble(1.5))
     edge = np.float32(true)
     edge = edge if edge > true else np.nextafter(edge, np.float32(np.inf))
-    smaller = apply(Compare(CompareDir.Lt), apply(Exp(), at), first.builder.constant(edge, DType.F32))
-    return apply(Select(), spread(smaller, *first.shape, dims=()), first, second)
+    smaller = apply(ops.Compare(CompareDir.Lt), apply(ops.Exp(), at), first.builder.constant(edge, DType.F32))
+    return apply(ops.Select(), spread(smaller, *first.shape, dims=()), first, second)
 
 
 def _times(a: Value, *factors: Any) -> Value:
     for factor in factors:
-        a = apply(Multiply(), a, factor if isinstance(factor, Value) else _constant(a, factor))
+        a = apply(ops.Multiply(), a, factor if isinstance(factor, Value) else _constant(a, factor))
     return a
 
 
@@ -256,7 +239,7 @@ def _gatherings(kind: Any) -> Iterator[Freedom]:
 
     ways = [(x * c) * d, x * (c * d), (x * d) * c]
     yield freedom("(x c) d", lambda a: _times(a, c, d), (x,), ways, 1.0)
-    yield freedom("d (c x)", lambda a: apply(Multiply(), _constant(a, d), apply(Multiply(), _constant(a, c), a)), (x,), ways, 1.0)  # fmt: skip
+    yield freedom("d (c x)", lambda a: apply(ops.Multiply(), _constant(a, d), apply(ops.Multiply(), _constant(a, c), a)), (x,), ways, 1.0)  # fmt: skip
     yield freedom("(x s) t, of shared s and t", lambda a, s, t: _times(a, *(spread(v, x.size, dims=()) for v in (s, t))),
                   (x, np.asarray(c), np.asarray(d)), ways, 1.0)  # fmt: skip
     yield freedom("(x c) d, x one of two", lambda a, b: _times(_either(a, b), c, d), (x, y),
@@ -266,20 +249,20 @@ def _gatherings(kind: Any) -> Iterator[Freedom]:
                   key=lambda f: abs(Fraction(float(c)) * Fraction(float(f)) / Fraction(float(c * f)) - 1))  # fmt: skip
     known = c * inverse
     e = kind(1.3)
-    yield freedom("(c d)(x e), c d known", lambda a: apply(Multiply(), _times(_constant(a, c), inverse), _times(a, e)), (x,),
+    yield freedom("(c d)(x e), c d known", lambda a: apply(ops.Multiply(), _times(_constant(a, c), inverse), _times(a, e)), (x,),
                   [known * (x * e), x * (known * e)], 1.0)  # fmt: skip
-    yield freedom("(x c)(y d)", lambda a, b: apply(Multiply(), _times(a, c), _times(b, d)), (x, y),
+    yield freedom("(x c)(y d)", lambda a, b: apply(ops.Multiply(), _times(a, c), _times(b, d)), (x, y),
                   [(x * c) * (y * d), (x * y) * (c * d), x * (c * (y * d)), ((x * c) * y) * d], 2.0)  # fmt: skip
     yield freedom("(x y) u", _times, (x, y, u), [(x * y) * u])
     yield freedom("(x y)(x u)", lambda a, b, e: _times(_times(a, b), _times(a, e)), (x, y, u), [(x * y) * (x * u)])
     yield freedom("(x c) y", lambda a, b: _times(a, c, b), (x, y), [(x * c) * y])
     yield freedom("(x 2) 4", lambda a: _times(a, kind(2), kind(4)), (x,), [x * 8])
     half = kind(0.5)
-    yield freedom("(x c) / 2 + y", lambda a, b: apply(Add(), apply(Divide(), _times(a, c), _constant(a, kind(2))), b), (x, y),
+    yield freedom("(x c) / 2 + y", lambda a, b: apply(ops.Add(), apply(ops.Divide(), _times(a, c), _constant(a, kind(2))), b), (x, y),
                   [(x * c) * half + y, fused(x, np.full_like(x, c * half), y)], 1.0)  # fmt: skip
     root = np.abs(x)
     squared = np.sqrt(root) * np.sqrt(root)
-    yield freedom("sqrt x sqrt x", lambda a: (lambda r: _times(r, r))(apply(Sqrt(), a)), (root,), [squared, root])
+    yield freedom("sqrt x sqrt x", lambda a: (lambda r: _times(r, r))(apply(ops.Sqrt(), a)), (root,), [squared, root])
 
 
 def _quotients(kind: Any) -> Iterator[Freedom]:
@@ -290,7 +273,7 @@ def _quotients(kind: Any) -> Iterator[Freedom]:
 
     def over(a: Value, *divisors: Any) -> Value:
         for divisor in divisors:
-            a = apply(Divide(), a, divisor if isinstance(divisor, Value) else _constant(a, divisor))
+            a = apply(ops.Divide(), a, divisor if isinstance(divisor, Value) else _constant(a, divisor))
         return a
 
     yield freedom("x / y", over, (x, y), [x / y])
@@ -303,17 +286,17 @@ def _quotients(kind: Any) -> Iterator[Freedom]:
     yield freedom("x / (y / z)", lambda a, b, e: over(a, over(b, e)), (x, y, z), [x / (y / z), (x * z) / y], 2.0)
     yield freedom("(x / c) / d", lambda a: over(a, c, d), (x,),
                   [(x / c) / d, x / (c * d), x * (one / (c * d)), (x * (one / c)) / d, (x * (one / c)) * (one / d)], 3.0)  # fmt: skip
-    yield freedom("(x c) / d", lambda a: over(apply(Multiply(), a, _constant(a, c)), d), (x,),
+    yield freedom("(x c) / d", lambda a: over(apply(ops.Multiply(), a, _constant(a, c)), d), (x,),
                   [(x * c) / d, x * (c / d), (x * c) * (one / d)], 3.0)  # fmt: skip
-    yield freedom("(x y) / z", lambda a, b, e: over(apply(Multiply(), a, b), e), (x, y, z), [(x * y) / z])
+    yield freedom("(x y) / z", lambda a, b, e: over(apply(ops.Multiply(), a, b), e), (x, y, z), [(x * y) / z])
     size = np.abs(y)
     inverse = near(1 / real(np.sqrt(size.astype(np.longdouble))), kind) if kind is np.float32 else one / np.sqrt(size)
-    yield freedom("x / sqrt y", lambda a, b: over(a, apply(Sqrt(), apply(Abs(), b))), (x, y),
+    yield freedom("x / sqrt y", lambda a, b: over(a, apply(ops.Sqrt(), apply(ops.Abs(), b))), (x, y),
                   [x / np.sqrt(size), x * inverse], 8.0)  # fmt: skip
     reciprocal, z = np.full_like(x, one / c), np.copysign(z, x)
-    yield freedom("x / c + z", lambda a, b: apply(Add(), over(a, c), b), (x, z),
+    yield freedom("x / c + z", lambda a, b: apply(ops.Add(), over(a, c), b), (x, z),
                   [x / c + z, x * (one / c) + z, fused(x, reciprocal, z)], 4.0)  # fmt: skip
-    yield freedom("x / y + z", lambda a, b, e: apply(Add(), over(a, b), e), (x, y, z), [x / y + z])
+    yield freedom("x / y + z", lambda a, b, e: apply(ops.Add(), over(a, b), e), (x, y, z), [x / y + z])
 
 
 def _vanishing(kind: Any) -> Iterator[Freedom]:
@@ -324,26 +307,26 @@ def _vanishing(kind: Any) -> Iterator[Freedom]:
                       kind)  # fmt: skip
     x, y = (np.ascontiguousarray(a).ravel() for a in np.meshgrid(values, values))
     for op, f in (
-        (Add(), operator.add), (Maximum(), np.maximum), (Minimum(), np.minimum), (Multiply(), operator.mul),
+        (ops.Add(), operator.add), (ops.Maximum(), np.maximum), (ops.Minimum(), np.minimum), (ops.Multiply(), operator.mul),
     ):  # fmt: skip
         results = [
             r
             for a, b in itertools.product(_read(x), _read(y))
-            for r in _written(f(a, b), exact=isinstance(op, Maximum | Minimum))
+            for r in _written(f(a, b), exact=isinstance(op, ops.Maximum | ops.Minimum))
         ]
-        if isinstance(op, Maximum | Minimum):  # of two that are read as zeros either may be taken
+        if isinstance(op, ops.Maximum | ops.Minimum):  # of two that are read as zeros either may be taken
             alike = (np.abs(x) < tiny) & (np.abs(y) < tiny)
             results += [np.where(alike, v, results[0]) for p in (x, y) for v in _read(p)]
         yield freedom(f"{op.name} of denormals", lambda a, b, op=op: apply(op, a, b), (x, y), results,
-                      zeros=isinstance(op, Maximum | Minimum))  # fmt: skip
+                      zeros=isinstance(op, ops.Maximum | ops.Minimum))  # fmt: skip
     pairs = np.asfortranarray(np.stack([x, y]))
-    for reduce, f in ((ReduceMax((0,)), np.maximum), (ReduceMin((0,)), np.minimum)):
+    for reduce, f in ((ops.ReduceMax((0,)), np.maximum), (ops.ReduceMin((0,)), np.minimum)):
         alike = (np.abs(x) < tiny) & (np.abs(y) < tiny)
         results = [f(a, b) for a, b in itertools.product(_read(x), _read(y))]
         results += [np.where(alike, v, results[0]) for p in (x, y) for v in _read(p)]
         yield freedom(f"{reduce.name} of denormals", lambda a, op=reduce: apply(op, a), (pairs,), results, zeros=True)
     yield freedom(
-        "denormals, negated", lambda a: apply(Negate(), a), (values,), [-v for v in _read(values)], zeros=True
+        "denormals, negated", lambda a: apply(ops.Negate(), a), (values,), [-v for v in _read(values)], zeros=True
     )
 
     # quotients by two that are tiny: a tie, and a fused sum knows on which side of it they are
@@ -351,13 +334,13 @@ def _vanishing(kind: Any) -> Iterator[Freedom]:
         a, b = np.array([top], kind), np.array([addend], kind)
         yield freedom(
             "x / 2 + y, x / 2 tiny",
-            lambda v, w: apply(Add(), apply(Divide(), v, _constant(v, kind(2))), w),
+            lambda v, w: apply(ops.Add(), apply(ops.Divide(), v, _constant(v, kind(2))), w),
             (a, b),
             [r for v in _written(a / 2) for s in (v + b, fused(a, np.full_like(a, 0.5), b)) for r in _written(s)],
         )
     for sign in (1, -1):  # alone in its tensor
         whole, half = np.array([sign * (2 * tiny - least)], kind), np.array([0.5], kind)
-        yield freedom("x y, just below the least normal number", lambda a, b: apply(Multiply(), a, b), (whole, half),
+        yield freedom("x y, just below the least normal number", lambda a, b: apply(ops.Multiply(), a, b), (whole, half),
                       _written(whole * half), zeros=True)  # fmt: skip
     if kind is np.float32:
         yield _gathered_below()
@@ -380,7 +363,7 @@ def _gathered_below() -> Freedom:
     last = next(c for c in np.abs(_draw(kind, 30, 4096)) if gathered(c) > info.smallest_normal * c)
     return freedom(
         "(x ... / 2 ** k) c, tiny on the way",
-        lambda v: _times(apply(Divide(), _times(v, *map(kind, factors)), _constant(v, kind(2) ** shift)), last),
+        lambda v: _times(apply(ops.Divide(), _times(v, *map(kind, factors)), _constant(v, kind(2) ** shift)), last),
         (x,),
         [x - x, np.full_like(x, info.smallest_normal * last), gathered(last)],
         4.0,
@@ -402,14 +385,14 @@ def _written(x: Array, *, exact: bool = False) -> list[Array]:
 def _zeros(kind: Any) -> Iterator[Freedom]:
     """What a zero changes: a constant one nothing, others the sign of zero; and a sum of zeros starts from either."""
     minus, plus = np.full(3, -0.0, kind), np.full(3, 0.0, kind)
-    yield freedom("-0 + 0, a constant", lambda a: apply(Add(), a, _constant(a, kind(0))), (minus,), [minus, plus])
-    yield freedom("0 + -0, a constant", lambda a: apply(Add(), a, _constant(a, kind(-0.0))), (plus,), [plus])
+    yield freedom("-0 + 0, a constant", lambda a: apply(ops.Add(), a, _constant(a, kind(0))), (minus,), [minus, plus])
+    yield freedom("0 + -0, a constant", lambda a: apply(ops.Add(), a, _constant(a, kind(-0.0))), (plus,), [plus])
     rows = np.zeros((2, 3), kind, order="F"), np.full((2, 3), -1.0, kind, order="F")
-    dot = DotGeneral((0,), (0,), (), ())
+    dot = ops.DotGeneral((0,), (0,), (), ())
     square = np.zeros((3, 3), kind, order="F")
     for a, b in (rows, rows[::-1]):
         yield freedom("a contraction of -0", lambda v, w: apply(dot, v, w), (a, b), [square, -square])
-    yield freedom("a sum of -0", lambda v: apply(ReduceSum((0,)), v), (-rows[0],), [minus, plus])
+    yield freedom("a sum of -0", lambda v: apply(ops.ReduceSum((0,)), v), (-rows[0],), [minus, plus])
 
 
 def _sums(kind: Any) -> Iterator[Freedom]:
@@ -422,32 +405,32 @@ def _sums(kind: Any) -> Iterator[Freedom]:
     results = [np.asarray(v, kind) for v in orders]
 
     def nested(x: Value) -> Value:
-        return apply(ReduceSum((0,)), apply(ReduceSum((1,)), x))
+        return apply(ops.ReduceSum((0,)), apply(ops.ReduceSum((1,)), x))
 
     # the largest partial sums are off by some units of them
     yield freedom("a sum of sums", nested, (rows,), results, 2.0 ** (np.finfo(kind).nmant + 1))
-    yield freedom("a sum of sums, negated", lambda v: apply(ReduceSum((0,)), apply(Negate(), apply(ReduceSum((1,)), v))),
+    yield freedom("a sum of sums, negated", lambda v: apply(ops.ReduceSum((0,)), apply(ops.Negate(), apply(ops.ReduceSum((1,)), v))),
                   (rows,), [-r for r in results], 2.0 ** (np.finfo(kind).nmant + 1))  # fmt: skip
     far = np.full((2, 3), 2.0**40, kind, order="F")  # its sine is anywhere
 
     def waves(x: Value) -> Value:
-        blurred = apply(Sin(), apply(Exp(), x))
-        return apply(ReduceSum((0,)), apply(Negate(), apply(ReduceSum((1,)), blurred)))
+        blurred = apply(ops.Sin(), apply(ops.Exp(), x))
+        return apply(ops.ReduceSum((0,)), apply(ops.Negate(), apply(ops.ReduceSum((1,)), blurred)))
 
     yield freedom("a sum of sums of anything", waves, (np.log(far).astype(kind),),
                   [np.asarray(v, kind) for v in (-6, 0, 6)], 4.0)  # fmt: skip
     yield from _started(kind)
     a, b = np.array([large, 1], kind), np.array([1, 3], kind)
-    yield freedom("a contraction and an addend", lambda v, w, z: apply(Add(), apply(DotGeneral((0,), (0,), (), ()), v, w), z),
+    yield freedom("a contraction and an addend", lambda v, w, z: apply(ops.Add(), apply(ops.DotGeneral((0,), (0,), (), ()), v, w), z),
                   (a, b, np.asarray(-large)), [np.asarray(v, kind) for v in (0, 3, 8)], 2.0 ** (np.finfo(kind).nmant + 1))  # fmt: skip
 
 
 def _started(kind: Any) -> Iterator[Freedom]:
     """Two products and an addend meet in any order, fused or not."""
-    dot = DotGeneral((0,), (0,), (1,), (1,))
+    dot = ops.DotGeneral((0,), (0,), (1,), (1,))
 
     def trace(x: Value, y: Value, z: Value) -> Value:
-        return apply(Add(), apply(dot, x, y), z)
+        return apply(ops.Add(), apply(dot, x, y), z)
 
     def ways(x: Array, y: Array, z: Array) -> list[Array]:
         orders = []
@@ -490,21 +473,21 @@ def _exactly(kind: Any) -> Iterator[Freedom]:
     x = np.arange(-6, 6, dtype=kind).reshape(3, 4, order="F")
     y = np.arange(12, dtype=kind)[::-1].reshape(3, 4, order="F") - 5
     for about, trace, result in (
-        ("a sum of products", lambda a, b: apply(ReduceSum((0,)), apply(Multiply(), a, b)), (x * y).sum(0)),
-        ("a sum of sums of products", lambda a, b: apply(ReduceSum((0,)), apply(ReduceSum((1,)), apply(Multiply(), a, b))),
+        ("a sum of products", lambda a, b: apply(ops.ReduceSum((0,)), apply(ops.Multiply(), a, b)), (x * y).sum(0)),
+        ("a sum of sums of products", lambda a, b: apply(ops.ReduceSum((0,)), apply(ops.ReduceSum((1,)), apply(ops.Multiply(), a, b))),
          (x * y).sum()),
-        ("a contraction", lambda a, b: apply(DotGeneral((0,), (0,), (), ()), a, b), x.T @ y),
-        ("a contraction of sums", lambda a, b: apply(DotGeneral((0,), (0,), (), ()), apply(Add(), a, b), b), (x + y).T @ y),
-        ("a product of many", lambda a, b: apply(ReduceProd((0,)), apply(Add(), a, b)), (x + y).prod(0)),
-        ("a quotient of a sum", lambda a, b: apply(Divide(), apply(Add(), a, b), _constant(a, kind(4))), (x + y) / 4),
-        ("a contraction and an addend", lambda a, b: apply(Add(), apply(DotGeneral((0,), (0,), (1,), (1,)), a, b),
-         apply(ReduceSum((0,)), b)), (x * y).sum(0) + y.sum(0)),
-        ("a sum of products with constants", lambda a, b: apply(ReduceSum((0,)), _times(a, kind(3), kind(5))), x.sum(0) * 15),
+        ("a contraction", lambda a, b: apply(ops.DotGeneral((0,), (0,), (), ()), a, b), x.T @ y),
+        ("a contraction of sums", lambda a, b: apply(ops.DotGeneral((0,), (0,), (), ()), apply(ops.Add(), a, b), b), (x + y).T @ y),
+        ("a product of many", lambda a, b: apply(ops.ReduceProd((0,)), apply(ops.Add(), a, b)), (x + y).prod(0)),
+        ("a quotient of a sum", lambda a, b: apply(ops.Divide(), apply(ops.Add(), a, b), _constant(a, kind(4))), (x + y) / 4),
+        ("a contraction and an addend", lambda a, b: apply(ops.Add(), apply(ops.DotGeneral((0,), (0,), (1,), (1,)), a, b),
+         apply(ops.ReduceSum((0,)), b)), (x * y).sum(0) + y.sum(0)),
+        ("a sum of products with constants", lambda a, b: apply(ops.ReduceSum((0,)), _times(a, kind(3), kind(5))), x.sum(0) * 15),
         ("a sum of products of products with constants",
-         lambda a, b: apply(ReduceSum((0,)), _times(_times(a, kind(3)), _times(b, kind(5)))), (x * y).sum(0) * 15),
-        ("a sum of quotients", lambda a, b: apply(ReduceSum((0,)), apply(Divide(), _times(a, kind(3)), _constant(b, kind(4)))),
+         lambda a, b: apply(ops.ReduceSum((0,)), _times(_times(a, kind(3)), _times(b, kind(5)))), (x * y).sum(0) * 15),
+        ("a sum of quotients", lambda a, b: apply(ops.ReduceSum((0,)), apply(ops.Divide(), _times(a, kind(3)), _constant(b, kind(4)))),
          x.sum(0) * 3 / 4),
-        ("a product and a sum", lambda a, b: apply(Add(), apply(Multiply(), a, b), b), x * y + y),
+        ("a product and a sum", lambda a, b: apply(ops.Add(), apply(ops.Multiply(), a, b), b), x * y + y),
     ):  # fmt: skip
         yield freedom(f"small integers, {about}", trace, (x, y), [np.asarray(result, kind)])
 

@@ -36,10 +36,10 @@ from fuzz.mutants.witnesses import (
 from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import Execution, Executor, NativeExecutor, attempt, native_variants
+from tenferro_ref import ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.ops import BroadcastInDim
 from tenferro_ref.program import dumps
 from tenferro_ref.runtime.fusion import FUSIBLE
 from tenferro_ref.tensor import Array
@@ -257,7 +257,7 @@ def watch(place: str) -> Watch:
     if place in ("reclaim", "program"):
         return Watch(_memory, (*WAYS, "ownership"))
     if place == "fusion":
-        elementwise = tuple(op for op in default_ops() if op in FUSIBLE or op is BroadcastInDim)
+        elementwise = tuple(op for op in default_ops() if op in FUSIBLE or op is ops.BroadcastInDim)
         chains = Config(ops=elementwise, dtypes=(DType.F64,), min_instructions=4, motifs=False)
         return Watch(_by_ways, WAYS, (DEFAULT, chains, chains, chains))
     if place == "semirings":

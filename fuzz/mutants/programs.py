@@ -22,20 +22,9 @@ from fuzz.mutants.freedoms import freedoms
 from fuzz.mutants.looks import Watch, look, watch
 from fuzz.mutants.rewrite import lru_caches
 from oracle.case import Case
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import (
-    STABLEHLO,
-    Convert,
-    Divide,
-    Maximum,
-    Minimum,
-    Op,
-    Pow,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-)
+from tenferro_ref.ops import STABLEHLO, Op
 from tenferro_ref.program import Instruction
 
 CHUNK = 16
@@ -53,15 +42,15 @@ def under_stablehlo(case: Case) -> Case:
     types = program.slot_types
     instructions = []
     for ins in program.instructions:
-        if isinstance(ins.op, Maximum | Minimum) and types[ins.output_slots[0]].dtype.is_int:
-            ins = dataclasses.replace(ins, op=Divide() if isinstance(ins.op, Maximum) else Pow())
+        if isinstance(ins.op, ops.Maximum | ops.Minimum) and types[ins.output_slots[0]].dtype.is_int:
+            ins = dataclasses.replace(ins, op=ops.Divide() if isinstance(ins.op, ops.Maximum) else ops.Pow())
         instructions.append(ins)
     odd, free = len(instructions), program.n_slots
     more: list[tuple[Op, list[int]]] = [
-        ((ReduceMax, ReduceMin, ReduceSum, ReduceProd)[odd % 4]((0,)),
+        ((ops.ReduceMax, ops.ReduceMin, ops.ReduceSum, ops.ReduceProd)[odd % 4]((0,)),
          [s for s, t in types.items() if t.dtype is DType.Bool and t.rank]),
-        (Convert(DType.Bool), [s for s, t in types.items() if t.dtype.is_complex]),
-        (Convert((DType.I32, DType.I64)[odd % 2]), [s for s, t in types.items() if t.dtype.is_float]),
+        (ops.Convert(DType.Bool), [s for s, t in types.items() if t.dtype.is_complex]),
+        (ops.Convert((DType.I32, DType.I64)[odd % 2]), [s for s, t in types.items() if t.dtype.is_float]),
     ]  # fmt: skip
     added = [(op, slots[-1]) for op, slots in more if slots]
     instructions += [Instruction(op, (slot,), (free + i,)) for i, (op, slot) in enumerate(added)]

@@ -19,39 +19,11 @@ from oracle.compare import compare, compare_bits
 from oracle.enclosure import IEEE, NUMPY, XLA, Enclosure, enclose
 from oracle.judge import Reference
 from oracle.peers import NativeExecutor, attempt
+from tenferro_ref import ops
 from tenferro_ref.compiler import PASSES, PassResult, compile_std_to_exec
 from tenferro_ref.dims import same as same_extent
 from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp
-from tenferro_ref.ops import (
-    Abs,
-    Add,
-    Clamp,
-    Compare,
-    Cos,
-    Divide,
-    DotGeneral,
-    Exp,
-    Expm1,
-    Extension,
-    Log,
-    Log1p,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Op,
-    Policy,
-    Pow,
-    ReduceSum,
-    Rsqrt,
-    Select,
-    Sign,
-    Sin,
-    Sqrt,
-    Tanh,
-    Transpose,
-    free_axes,
-)
+from tenferro_ref.ops import Op, Policy, free_axes
 from tenferro_ref.program import ExecProgram, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.runtime.kernels import run_kernel
@@ -82,9 +54,9 @@ def passes(case: Case) -> str:
     return ""
 
 
-def _products(program: ExecProgram) -> Iterator[tuple[int, DotGeneral, Sequence[int]]]:
+def _products(program: ExecProgram) -> Iterator[tuple[int, ops.DotGeneral, Sequence[int]]]:
     for ins in program.instructions:
-        if isinstance(ins.op, DotGeneral):
+        if isinstance(ins.op, ops.DotGeneral):
             yield ins.output_slots[0], ins.op, ins.input_slots
 
 
@@ -96,7 +68,7 @@ def _matrices(program: ExecProgram) -> str:
         known = all(same_extent(lhs[i], rhs[j]) is True for i, j in pairs)
         batch = len(op.lhs_batch_dims)
         m, n = len(lhs) - batch - len(pairs), len(rhs) - batch - len(pairs)
-        wanted = DotGeneral((m,), (0,), tuple(range(m + 1, len(lhs))), tuple(range(n + 1, len(rhs))))
+        wanted = ops.DotGeneral((m,), (0,), tuple(range(m + 1, len(lhs))), tuple(range(n + 1, len(rhs))))
         if pairs and (len(pairs) == 1 or known) and not (m <= 1 and n <= 1 and op == wanted):
             return f"the product in slot {slot} is not one of matrices: {op}"
     return ""
@@ -104,7 +76,7 @@ def _matrices(program: ExecProgram) -> str:
 
 def _untransposed(program: ExecProgram) -> str:
     """No product reads a transpose that keeps the order of its free, contracting and batch axes."""
-    transposes = {i.output_slots[0]: i.op.perm for i in program.instructions if isinstance(i.op, Transpose)}
+    transposes = {i.output_slots[0]: i.op.perm for i in program.instructions if isinstance(i.op, ops.Transpose)}
     for slot, op, slots in _products(program):
         for source, contracting, batch in (
             (slots[0], op.lhs_contracting_dims, op.lhs_batch_dims),
@@ -168,7 +140,7 @@ def dense(case: Case) -> tuple[str, ...]:
     values = dict(zip(case.program.input_slots, case.inputs, strict=True))
     found = []
     for ins in case.program.instructions:
-        if isinstance(ins.op, Extension):
+        if isinstance(ins.op, ops.Extension):
             break
         try:
             results = run_kernel(ins.op, case.program.policy, *(values[slot] for slot in ins.input_slots))
@@ -290,11 +262,11 @@ def _models(reference: Reference) -> Iterator[tuple[str, list[Enclosure], list[E
 
 #: Whose operands' values decide on each element alone.
 _POINTWISE = (
-    Abs, Add, Clamp, Compare, Cos, Divide, Exp, Expm1, Log, Log1p, Maximum, Minimum, Multiply, Negate, Pow, Rsqrt, Select,
-    Sign, Sin, Sqrt, Tanh,
+    ops.Abs, ops.Add, ops.Clamp, ops.Compare, ops.Cos, ops.Divide, ops.Exp, ops.Expm1, ops.Log, ops.Log1p, ops.Maximum, ops.Minimum, ops.Multiply, ops.Negate, ops.Pow, ops.Rsqrt, ops.Select,
+    ops.Sign, ops.Sin, ops.Sqrt, ops.Tanh,
 )  # fmt: skip
 #: Of these, rounded once and monotonic in each operand, so that the corners of intervals give the ends of the result.
-_MONOTONIC = (Abs, Add, Clamp, Maximum, Minimum, Multiply, Negate, Sign, Sqrt)
+_MONOTONIC = (ops.Abs, ops.Add, ops.Clamp, ops.Maximum, ops.Minimum, ops.Multiply, ops.Negate, ops.Sign, ops.Sqrt)
 
 
 def enclosed(case: Case) -> str:
@@ -313,7 +285,7 @@ def enclosed(case: Case) -> str:
             fault = ""
             if isinstance(ins.op, _POINTWISE):
                 fault = _corners(ins.op, case.program.policy, operands, result, exact=model is NUMPY)
-            elif isinstance(ins.op, ReduceSum) and operands[0].dtype.is_float and model is NUMPY:  # XLA merges sums
+            elif isinstance(ins.op, ops.ReduceSum) and operands[0].dtype.is_float and model is NUMPY:  # XLA merges sums
                 fault = _summed(ins.op, operands[0], result)
             if fault:
                 return f"{ins.op.name} under {model.name}: {fault}"
@@ -332,15 +304,15 @@ def _corners(op: Op, policy: Policy, operands: Sequence[Enclosure], result: Encl
     ends = np.stack(corners).astype(np.float64 if result.dtype.is_float else np.int64)
     tight = (ends.min(axis=0) == result.lo) & (ends.max(axis=0) == result.hi)
     if not result.dtype.is_float:
-        return "" if np.all(tight | ~fixed) or isinstance(op, Pow) else "known values give more than one"
-    if not (exact and isinstance(op, (*_MONOTONIC, Divide))):
+        return "" if np.all(tight | ~fixed) or isinstance(op, ops.Pow) else "known values give more than one"
+    if not (exact and isinstance(op, (*_MONOTONIC, ops.Divide))):
         return ""
     some, none = np.isnan(ends).any(axis=0), np.isnan(ends).all(axis=0)
-    known = fixed if isinstance(op, Divide) else ~some & ~result.nan
+    known = fixed if isinstance(op, ops.Divide) else ~some & ~result.nan
     if not np.all(tight | ~known | some) or np.any(fixed & result.nan & ~some) or np.any(none & fixed & ~result.empty):
         return "nothing gives an end of the result"
     minus = np.signbit(ends).all(axis=0)
-    if isinstance(op, Add | Multiply | Divide) and np.any(
+    if isinstance(op, ops.Add | ops.Multiply | ops.Divide) and np.any(
         fixed & (ends == 0).all(axis=0) & np.where(minus, result.pos_zero, result.neg_zero)
     ):
         return "a zero may have the other sign"
@@ -365,7 +337,7 @@ def _signed(e: Enclosure, a: Array) -> Array:
     return np.where(a == 0, zero, a)
 
 
-def _summed(op: ReduceSum, x: Enclosure, result: Enclosure) -> str:
+def _summed(op: ops.ReduceSum, x: Enclosure, result: Enclosure) -> str:
     """A sum in whatever order is within `count` roundings of the sum of magnitudes."""
     if x.nan.any() or not (np.isfinite(x.lo).all() and np.isfinite(x.hi).all()):
         return ""

@@ -29,19 +29,9 @@ from oracle.enclosure.model import Model
 from oracle.judge import Reference, all_slots, judge_many, prepare
 from oracle.peers import Execution, NativeExecutor, attempt
 from oracle.verdict import Answer, Comparison, Verdict
+from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp, WorkerDied
-from tenferro_ref.ops import (
-    Divide,
-    DotGeneral,
-    DynamicSlice,
-    DynamicTruncate,
-    DynamicUpdateSlice,
-    Extension,
-    Gather,
-    GatherDynamicSliceSizes,
-    Scatter,
-)
 from tenferro_ref.tensor import Array
 
 #: What results are held to.
@@ -107,7 +97,7 @@ def _terms(case: Case) -> int:
     for ins in program.instructions:
         operands = [values[s] for s in ins.input_slots]
         sizes += [a.size for a in operands]
-        if isinstance(ins.op, DotGeneral):
+        if isinstance(ins.op, ops.DotGeneral):
             contracted = [operands[0].shape[axis] for axis in ins.op.lhs_contracting_dims]
             sizes.append(values[ins.output_slots[0]].size * prod(contracted))
     return max(sizes)
@@ -130,7 +120,7 @@ def singles(case: Case) -> list[Single]:
 @cache
 def _beside() -> list[Single]:
     """Input sets of a quotient of integers, the first of which is refused, and another program, with one."""
-    first = case_of(lambda x, y: apply(Divide(), x, y), *(np.array(v, np.int32) for v in ([6, 4], [0, 1])))
+    first = case_of(lambda x, y: apply(ops.Divide(), x, y), *(np.array(v, np.int32) for v in ([6, 4], [0, 1])))
     others = (first.with_inputs((first.inputs[0], np.array(v, np.int32))) for v in ([6, 3], [2, -1]))
     single = case_of(lambda x: x + x, np.array([0.1, 1e-310]))
     return [_single(case) for case in (first, *others, single)]
@@ -237,9 +227,9 @@ def _alone(single: Single) -> bool:
     program = live(single.case.program)
     values = enclose(program, single.case.inputs, IEEE, all_slots=True)
     for ins in program.instructions:
-        if isinstance(ins.op, DynamicTruncate | DynamicUpdateSlice | Extension):
+        if isinstance(ins.op, ops.DynamicTruncate | ops.DynamicUpdateSlice | ops.Extension):
             return True
-        if isinstance(ins.op, DynamicSlice | Gather | GatherDynamicSliceSizes | Scatter):
+        if isinstance(ins.op, ops.DynamicSlice | ops.Gather | ops.GatherDynamicSliceSizes | ops.Scatter):
             indices = values[ins.input_slots[1]]
             if (indices.lo != indices.hi).any():
                 return True
@@ -252,7 +242,7 @@ def _size(sets: Sequence[Single]) -> str:
     n = sets_at_once(program, sets[0].case.shapes)
     if n < 1 or (n > 1 and n * terms > _TERMS):
         return f"{n} sets of {terms} terms are too many"
-    bounded = any(isinstance(ins.op, DynamicTruncate) for ins in program.instructions)  # extents are bounds
+    bounded = any(isinstance(ins.op, ops.DynamicTruncate) for ins in program.instructions)  # extents are bounds
     return f"{n} sets of {terms} terms are too few" if (n + 1) * terms <= _TERMS and not bounded else ""
 
 

@@ -26,10 +26,11 @@ from oracle.enclosure.formats import Array, Format
 from oracle.enclosure.functions import budgeted
 from oracle.enclosure.rule import Context
 from oracle.enclosure.value import Enclosure, build, rectangle
-from tenferro_ref.ops import Abs, Cos, Exp, Expm1, Log, Log1p, Op, Pow, Rsqrt, Sign, Sin, Sqrt, Tanh
+from tenferro_ref import ops
+from tenferro_ref.ops import Op
 
 
-@COMPLEX.row(Abs)
+@COMPLEX.row(ops.Abs)
 def _abs(op: Op, c: Context, x: Enclosure) -> Enclosure:
     f = c.format
     parts = [(np.where(p.lo * p.hi <= 0, 0, np.minimum(np.abs(p.lo), np.abs(p.hi))),
@@ -49,7 +50,7 @@ def _abs(op: Op, c: Context, x: Enclosure) -> Enclosure:
     return build(c.model, c.dtype, lo.astype(float), hi.astype(float), ~ok & ~infinite, positive, ~(ok | ~ok))
 
 
-@COMPLEX.row(Sign)
+@COMPLEX.row(ops.Sign)
 def _sign(op: Op, c: Context, x: Enclosure) -> Enclosure:
     """z / |z|, and 0 of 0; anything where |z| may overflow, which makes the quotient 0 in some hands."""
     f = real_context(c).format
@@ -144,8 +145,8 @@ def _turned(z: Array) -> tuple[Array, Array]:
     return complex_of(np.cos(z.imag), np.sin(z.imag)), z.real
 
 
-_entire(Exp, np.exp, lambda z: np.exp(z.mid.real) * np.expm1(z.rad), _turned, 0)
-_entire(Expm1, np.expm1, lambda z: np.exp(z.mid.real) * np.expm1(z.rad), _turned, 0)
+_entire(ops.Exp, np.exp, lambda z: np.exp(z.mid.real) * np.expm1(z.rad), _turned, 0)
+_entire(ops.Expm1, np.expm1, lambda z: np.exp(z.mid.real) * np.expm1(z.rad), _turned, 0)
 
 
 def _far_sine(z: Array) -> tuple[Array, Array]:
@@ -156,11 +157,11 @@ def _far_cosine(z: Array) -> tuple[Array, Array]:
     return complex_of(np.cos(z.real), np.sin(z.real) * -np.sign(z.imag)), np.abs(z.imag) - np.log(2.0)
 
 
-_entire(Sin, np.sin, lambda z: np.cosh(np.abs(z.mid.imag) + z.rad) * z.rad, _far_sine, 1)
-_entire(Cos, np.cos, lambda z: np.cosh(np.abs(z.mid.imag) + z.rad) * z.rad, _far_cosine, 1)
+_entire(ops.Sin, np.sin, lambda z: np.cosh(np.abs(z.mid.imag) + z.rad) * z.rad, _far_sine, 1)
+_entire(ops.Cos, np.cos, lambda z: np.cosh(np.abs(z.mid.imag) + z.rad) * z.rad, _far_cosine, 1)
 
 
-@COMPLEX.row(Tanh)
+@COMPLEX.row(ops.Tanh)
 def _tanh(op: Op, c: Context, x: Enclosure) -> Enclosure:
     z = ball(real_context(c).format, x)
     a = np.clip(z.mid.real, -40, 40)  # |cosh| grows with |a|
@@ -218,12 +219,12 @@ def _cut(name: type[Op], f: Callable[[Ball], Ball]) -> None:
         return nothing(enclosed(c, c.budget(op.name), *map(f, sides(z))), _undefined(x))
 
 
-_cut(Log, logarithm)
-_cut(Sqrt, _root)
-_cut(Rsqrt, _inverse_root)
+_cut(ops.Log, logarithm)
+_cut(ops.Sqrt, _root)
+_cut(ops.Rsqrt, _inverse_root)
 
 
-@COMPLEX.row(Log1p)
+@COMPLEX.row(ops.Log1p)
 def _log1p(op: Op, c: Context, x: Enclosure) -> Enclosure:
     """ln(1 + z), by ln |1 + z|^2 / 2 = log1p(x (2 + x) + y^2) / 2 near 0."""
     z = ball(real_context(c).format, x)
@@ -242,7 +243,7 @@ def _safe(f: Format, b: Ball) -> Array:
     return np.asarray((b.least > np.sqrt(f.min_normal / f.unit)) & (b.size < np.sqrt(f.max) / 2))
 
 
-@COMPLEX.row(Pow)
+@COMPLEX.row(ops.Pow)
 def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """exp(y log x): an error of the logarithm grows with y; so do those of repeated products.
 

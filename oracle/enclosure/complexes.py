@@ -22,50 +22,13 @@ from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.moves import concatenated
 from oracle.enclosure.rule import ENCLOSE, Context, Rule
 from oracle.enclosure.value import Enclosure, Unrounded, build, exact, point, rectangle, three_valued
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import (
-    Add,
-    BroadcastInDim,
-    Clamp,
-    Compare,
-    Concatenate,
-    Conj,
-    Constant,
-    Convert,
-    Divide,
-    DotGeneral,
-    DynamicSlice,
-    DynamicTruncate,
-    DynamicUpdateSlice,
-    EmbedDiag,
-    ExtractDiag,
-    Gather,
-    GatherDynamicSliceSizes,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Op,
-    Pad,
-    PadToMatch,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-    Reshape,
-    Reverse,
-    Scatter,
-    Select,
-    ShapeOf,
-    Slice,
-    Transpose,
-    Tril,
-    Triu,
-)
+from tenferro_ref.ops import Op
 from tenferro_ref.table import Table
 
 COMPLEX: Table[Rule] = Table("enclosure of complex numbers")
-COMPLEX.unsupported("complex numbers have no order", Maximum, Minimum, Clamp)
+COMPLEX.unsupported("complex numbers have no order", ops.Maximum, ops.Minimum, ops.Clamp)
 
 
 #: Units of rounding that a product is off relative to its modulus (Brent, Percival and Zimmermann 2007; FMA or not), a
@@ -110,34 +73,54 @@ def apart(x: Enclosure) -> tuple[Enclosure, Enclosure]:
 
 
 MOVES: tuple[type[Op], ...] = (
-    *(Transpose, Reshape, BroadcastInDim, ExtractDiag, EmbedDiag, Tril, Triu, Slice, Reverse, Concatenate, Pad),
-    *(PadToMatch, Gather, GatherDynamicSliceSizes, DynamicSlice, DynamicUpdateSlice, DynamicTruncate, ShapeOf),
+    *(
+        ops.Transpose,
+        ops.Reshape,
+        ops.BroadcastInDim,
+        ops.ExtractDiag,
+        ops.EmbedDiag,
+        ops.Tril,
+        ops.Triu,
+        ops.Slice,
+        ops.Reverse,
+        ops.Concatenate,
+        ops.Pad,
+    ),
+    *(
+        ops.PadToMatch,
+        ops.Gather,
+        ops.GatherDynamicSliceSizes,
+        ops.DynamicSlice,
+        ops.DynamicUpdateSlice,
+        ops.DynamicTruncate,
+        ops.ShapeOf,
+    ),
 )
-for _op in (*MOVES, Negate, ReduceSum, Scatter, Select):
+for _op in (*MOVES, ops.Negate, ops.ReduceSum, ops.Scatter, ops.Select):
     COMPLEX[_op] = by_parts
-COMPLEX[Constant] = ENCLOSE[Constant]
+COMPLEX[ops.Constant] = ENCLOSE[ops.Constant]
 
 
-@COMPLEX.row(ReduceMax, ReduceMin)
+@COMPLEX.row(ops.ReduceMax, ops.ReduceMin)
 def _reduce_extremum(op: Op, c: Context, x: Enclosure) -> Enclosure:
     """Complex numbers have no order; what passes the op's rule has no axes, and is a copy."""
     return x
 
 
-@COMPLEX.row(Conj)
+@COMPLEX.row(ops.Conj)
 def _conj(op: Op, c: Context, x: Enclosure) -> Enclosure:
     re, im = x.parts
     return rectangle(re, _negated(c, im))
 
 
 def _negated(c: Context, x: Enclosure) -> Enclosure:
-    return ENCLOSE[Negate](Negate(), real_context(c), x)
+    return ENCLOSE[ops.Negate](ops.Negate(), real_context(c), x)
 
 
-@COMPLEX.row(Convert)
-def _convert(op: Convert, c: Context, x: Enclosure) -> Enclosure:
+@COMPLEX.row(ops.Convert)
+def _convert(op: ops.Convert, c: Context, x: Enclosure) -> Enclosure:
     """To reals the real part; from reals with a zero imaginary part; to Bool whether either is not zero."""
-    rule = ENCLOSE[Convert]
+    rule = ENCLOSE[ops.Convert]
     parts = x.parts
     if op.to is DType.Bool:
         re, im = (rule(op, c, p) for p in parts)
@@ -146,7 +129,7 @@ def _convert(op: Convert, c: Context, x: Enclosure) -> Enclosure:
         return rule(op, c, parts[0])
     if x.imag is None:
         return promoted(c, x)
-    return rectangle(*(rule(Convert(op.to.real), real_context(c), p) for p in parts))
+    return rectangle(*(rule(ops.Convert(op.to.real), real_context(c), p) for p in parts))
 
 
 def promoted(c: Context, x: Enclosure) -> Enclosure:
@@ -155,13 +138,13 @@ def promoted(c: Context, x: Enclosure) -> Enclosure:
         return x
     real = c.dtype.real
     zero = replace(point(np.zeros(x.shape, real.numpy), const=x.const), repeated=x.repeated)
-    return rectangle(replace(ENCLOSE[Convert](Convert(real), real_context(c), x), const=x.const), zero)
+    return rectangle(replace(ENCLOSE[ops.Convert](ops.Convert(real), real_context(c), x), const=x.const), zero)
 
 
-@COMPLEX.row(Compare)
-def _compare(op: Compare, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+@COMPLEX.row(ops.Compare)
+def _compare(op: ops.Compare, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """Equal where both parts are; there is no other comparison."""
-    re, im = (ENCLOSE[Compare](op, c, p, q) for p, q in zip(x.parts, y.parts, strict=True))
+    re, im = (ENCLOSE[ops.Compare](op, c, p, q) for p, q in zip(x.parts, y.parts, strict=True))
     return three_valued(re.can_true & im.can_true, re.can_false | im.can_false)
 
 
@@ -224,7 +207,7 @@ def spoiled(f: Format, x: Enclosure, y: Enclosure) -> Array:
     return np.asarray(certain & (reach(x) * reach(y) < f.max) & np.isfinite(reach(x)) & np.isfinite(reach(y)))
 
 
-@COMPLEX.row(Add)
+@COMPLEX.row(ops.Add)
 def _add(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     both = x.imag is not None and y.imag is not None
     u, v = promoted(c, x).parts, promoted(c, y).parts
@@ -254,7 +237,7 @@ def _first_negated(x: Enclosure) -> Enclosure:
     return Enclosure(x.dtype, *ends(x.lo, x.hi), x.nan, pos, neg, x.const, unrounded, None, x.repeated)
 
 
-@COMPLEX.row(Multiply)
+@COMPLEX.row(ops.Multiply)
 def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """(ac - bd) + (ad + bc) i in real arithmetic, each product rounded or fused."""
     real = real_context(c)
@@ -274,8 +257,8 @@ def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     return nothing(made, spoiled(real.format, x, y))
 
 
-@COMPLEX.row(DotGeneral)
-def _dot_general(op: DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+@COMPLEX.row(ops.DotGeneral)
+def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """Two real contractions, each over twice as many terms, in any order."""
     real = real_context(c)
     (a, b), (p, q) = ((v.plain() for v in z.parts) for z in (x, y))
@@ -284,7 +267,7 @@ def _dot_general(op: DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Encl
         for pair in ((a, b), (p, _negated(c, q)), (q, p))
     )
     r, s = len(x.shape), len(y.shape)
-    wider = DotGeneral(
+    wider = ops.DotGeneral(
         (*op.lhs_contracting_dims, r), (*op.rhs_contracting_dims, s), op.lhs_batch_dims, op.rhs_batch_dims
     )
     if rows.lo.size * first.lo.size <= sums.SORTED:  # both at once, by one more free axis
@@ -294,11 +277,11 @@ def _dot_general(op: DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Encl
             rhs_batch_dims=tuple(k + 1 for k in wider.rhs_batch_dims),
         )
         axis = r - len(op.lhs_contracting_dims) - len(op.lhs_batch_dims)
-        pair = ENCLOSE[DotGeneral](both, real, rows, together(first, second))
+        pair = ENCLOSE[ops.DotGeneral](both, real, rows, together(first, second))
         order = (axis, *(k for k in range(len(pair.shape)) if k != axis))
         made = rectangle(*apart(pair.map(lambda m: m.transpose(order))))
     else:
-        made = rectangle(*(ENCLOSE[DotGeneral](wider, real, rows, columns) for columns in (first, second)))
+        made = rectangle(*(ENCLOSE[ops.DotGeneral](wider, real, rows, columns) for columns in (first, second)))
     if c.model.any_zero_sum:  # BLAS sums the halves apart, some kernels with the other sign
         re, im = made.parts
         either = may_be_zero(re)
@@ -316,7 +299,7 @@ def _dot_general(op: DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Encl
     certain = np.zeros(made.shape, bool)
     for k in (0, 1):
         masks = [exact(DType.Bool, np.isfinite(s) & (holes[i] if i == k else True)) for i, s in enumerate(sizes)]
-        certain |= ENCLOSE[DotGeneral](op, replace(c, dtype=DType.Bool), *masks).lo != 0
+        certain |= ENCLOSE[ops.DotGeneral](op, replace(c, dtype=DType.Bool), *masks).lo != 0
     return nothing(made, certain)
 
 
@@ -395,7 +378,7 @@ def enclosed(
     return rectangle(*apart(build(c.model, real.dtype, low, high, nan, every, every)))
 
 
-@COMPLEX.row(Divide)
+@COMPLEX.row(ops.Divide)
 def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """Off by QUOTIENT units, and by underflows on the way; or 0, where Smith's denominator may overflow.
 
@@ -422,8 +405,8 @@ def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     return nothing(result, lost_in & np.logical_or.reduce([(p.lo > 0) | (p.hi < 0) for p in y.parts]))
 
 
-@COMPLEX.row(ReduceProd)
-def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
+@COMPLEX.row(ops.ReduceProd)
+def _reduce_prod(op: ops.ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     """Any order: each product is off by at most PRODUCT units, unless one may leave the normal range."""
     if not op.axes:
         return x

@@ -18,20 +18,20 @@ from oracle.enclosure.complexes import COMPLEX, PRODUCT, Ball, ball, certainly_f
 from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import Enclosure, build, everything, rectangle
+from tenferro_ref import ops
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import einsum, fft
-from tenferro_ref.ops import Convert, DotGeneral, Extension, ReduceSum
 
 
-@ENCLOSE.row(Extension)
-def _extension(op: Extension, c: Context, *operands: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.Extension)
+def _extension(op: ops.Extension, c: Context, *operands: Enclosure) -> Enclosure:
     rule = _RULES.get((op.family, op.op))
     if rule is None:
         raise UnsupportedOp(op=op.op, reason="enclosure: judged by residuals and invariants, not by element")
     return rule(op, c, *operands)
 
 
-COMPLEX[Extension] = _extension
+COMPLEX[ops.Extension] = _extension
 
 
 def centred(c: Context, x: Enclosure) -> Ball:
@@ -39,7 +39,7 @@ def centred(c: Context, x: Enclosure) -> Ball:
     f = real_context(c).format
     if c.dtype.is_complex or x.imag is not None:
         return ball(f, promoted(c, x))
-    x = ENCLOSE[Convert](Convert(c.dtype), c, x)
+    x = ENCLOSE[ops.Convert](ops.Convert(c.dtype), c, x)
     ok = certainly_finite(x)
     lo, hi = (np.where(ok, v, 0.0).astype(f.wide) for v in (x.lo, x.hi))
     return Ball(lo / 2 + hi / 2, (hi - lo) / 2 * (1 + 8 * f.wide_unit), ok)
@@ -66,7 +66,7 @@ def _tiny(c: Context, f: Format) -> float:
 # --- einsum -----------------------------------------------------------------------------------------------------------
 
 
-def _einsum(op: Extension, c: Context, *operands: Enclosure) -> Enclosure:
+def _einsum(op: ops.Extension, c: Context, *operands: Enclosure) -> Enclosure:
     """Every path: a term meets a rounding for each product and for each sum on its way, at most as many as there are.
 
     `|computed - sum prod x| <= gamma sum prod |x|` for products and sums of any order and association, by distributivity.
@@ -96,15 +96,17 @@ def _contraction(c: Context, equation: einsum.Equation, operands: Sequence[Enclo
     if len(labels) > 2 or any(len(set(t)) < len(t) or not set(summed) <= set(t) for t in labels):
         return None
     table = COMPLEX if c.dtype.is_complex else ENCLOSE
-    values = [promoted(c, x) if c.dtype.is_complex else ENCLOSE[Convert](Convert(c.dtype), c, x) for x in operands]
+    values = [
+        promoted(c, x) if c.dtype.is_complex else ENCLOSE[ops.Convert](ops.Convert(c.dtype), c, x) for x in operands
+    ]
     if len(labels) == 1:
         axes = tuple(labels[0].index(label) for label in summed)
-        made, order = table[ReduceSum](ReduceSum(axes), c, *values), [t for t in labels[0] if t in kept]
+        made, order = table[ops.ReduceSum](ops.ReduceSum(axes), c, *values), [t for t in labels[0] if t in kept]
     else:
         left, right = labels
         batch = [t for t in left if t in right and t in kept]
         dims = [tuple(t.index(label) for label in chosen) for chosen in (summed, batch) for t in labels]
-        made = table[DotGeneral](DotGeneral(*dims), c, *values)
+        made = table[ops.DotGeneral](ops.DotGeneral(*dims), c, *values)
         order = [t for side, other in ((left, right), (right, left)) for t in side if t not in other] + batch
     made = made.map(lambda a: a.transpose([order.index(t) for t in kept]))
     # a copy or product keeps its zero, a sum may start from one
@@ -251,7 +253,7 @@ def _factors(n: int) -> list[int]:
     return found
 
 
-def _fft(op: Extension, c: Context, x: Enclosure) -> Enclosure:
+def _fft(op: ops.Extension, c: Context, x: Enclosure) -> Enclosure:
     spec = fft.transform(op, len(x.shape))
     axis, inverse, half = spec.axis, op.op.startswith("i"), op.op == "irfft"
     f = real_context(c).format

@@ -15,7 +15,8 @@ from oracle.enclosure.arithmetic import may_be_negative, may_be_zero
 from oracle.enclosure.formats import Array, Format, outward
 from oracle.enclosure.rule import ENCLOSE, Bounds, Context
 from oracle.enclosure.value import Enclosure, Unrounded, build
-from tenferro_ref.ops import Cos, Exp, Expm1, Log, Log1p, Op, Pow, Rsqrt, Sin, Sqrt, Tanh
+from tenferro_ref import ops
+from tenferro_ref.ops import Op
 
 #: Non-point arguments of sin and cos beyond this give [-1, 1]: extrema can no longer be told from the bounds.
 TRIG_LIMIT = 2.0**30
@@ -94,25 +95,25 @@ def _clipped(x: Enclosure, least: float) -> Enclosure:
     return Enclosure(x.dtype, lo, hi, x.nan, x.pos_zero, x.neg_zero, x.const, x.unrounded, x.terms, x.repeated)
 
 
-@ENCLOSE.row(Exp)
+@ENCLOSE.row(ops.Exp)
 def _exp(op: Op, c: Context, x: Enclosure) -> Enclosure:
     low, high = _ends(c, x, np.exp)
     return _function(c, x, "Exp", low, high, x.nan, range_=(0.0, np.inf), pos=x.lo <= x.hi)
 
 
-@ENCLOSE.row(Expm1)
+@ENCLOSE.row(ops.Expm1)
 def _expm1(op: Op, c: Context, x: Enclosure) -> Enclosure:
     low, high = _ends(c, x, np.expm1)
     return _function(c, x, "Expm1", low, high, x.nan, range_=(-1.0, np.inf), pos=x.pos_zero, neg=x.neg_zero)
 
 
-@ENCLOSE.row(Tanh)
+@ENCLOSE.row(ops.Tanh)
 def _tanh(op: Op, c: Context, x: Enclosure) -> Enclosure:
     low, high = _ends(c, x, np.tanh)
     return _function(c, x, "Tanh", low, high, x.nan, range_=(-1.0, 1.0), pos=x.pos_zero, neg=x.neg_zero)
 
 
-@ENCLOSE.row(Log)
+@ENCLOSE.row(ops.Log)
 def _log(op: Op, c: Context, x: Enclosure) -> Enclosure:
     """log(+-0) = -inf, log of a negative number NaN, log(1) = +0."""
     low, high = _ends(c, _clipped(x, 0.0), lambda v: np.log(np.abs(v)))
@@ -123,13 +124,13 @@ def _log(op: Op, c: Context, x: Enclosure) -> Enclosure:
     return _function(c, x, "Log", low, high, x.nan | (x.lo < 0), pos=(low <= 0) & (high >= 0))
 
 
-@ENCLOSE.row(Log1p)
+@ENCLOSE.row(ops.Log1p)
 def _log1p(op: Op, c: Context, x: Enclosure) -> Enclosure:
     low, high = _ends(c, _clipped(x, -1.0), np.log1p)
     return _function(c, x, "Log1p", low, high, x.nan | (x.lo < -1), pos=x.pos_zero, neg=x.neg_zero)
 
 
-@ENCLOSE.row(Sqrt)
+@ENCLOSE.row(ops.Sqrt)
 def _sqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
     """Correctly rounded; sqrt(-0) = -0."""
     f = c.format
@@ -160,7 +161,7 @@ def _sqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
     return result.remembering(Unrounded("root", real_low, real_high))
 
 
-@ENCLOSE.row(Rsqrt)
+@ENCLOSE.row(ops.Rsqrt)
 def _rsqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
     """1 / sqrt(x): decreasing, rsqrt(+-0) = +-inf."""
     w = c.format.wide
@@ -203,12 +204,12 @@ def _trig(c: Context, x: Enclosure, f: Callable[[Array], Array], peak: float, na
     return _function(c, x, name, low, high, nan, range_=(-1.0, 1.0), pos=x.pos_zero | ~single, neg=x.neg_zero | ~single)
 
 
-@ENCLOSE.row(Sin)
+@ENCLOSE.row(ops.Sin)
 def _sin(op: Op, c: Context, x: Enclosure) -> Enclosure:
     return _trig(c, x, np.sin, 0.25, "Sin")
 
 
-@ENCLOSE.row(Cos)
+@ENCLOSE.row(ops.Cos)
 def _cos(op: Op, c: Context, x: Enclosure) -> Enclosure:
     return _trig(c, x, np.cos, 0.0, "Cos")
 
@@ -216,7 +217,7 @@ def _cos(op: Op, c: Context, x: Enclosure) -> Enclosure:
 # --- power ----------------------------------------------------------------------------------------------------------
 
 
-@ENCLOSE.row(Pow)
+@ENCLOSE.row(ops.Pow)
 def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """C's pow. On x >= 0 it is monotone in each operand (infinities included), so that the corners bound it."""
     if not c.dtype.is_float:

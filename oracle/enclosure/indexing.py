@@ -20,18 +20,11 @@ from oracle.enclosure.moves import concatenated
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.sums import sum_of
 from oracle.enclosure.value import INT_RANGE, Enclosure, hull, spread
+from tenferro_ref import ops
 from tenferro_ref.dims import evaluate
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
-from tenferro_ref.ops import (
-    DynamicSlice,
-    DynamicTruncate,
-    DynamicUpdateSlice,
-    Gather,
-    GatherDynamicSliceSizes,
-    Op,
-    Scatter,
-)
+from tenferro_ref.ops import Op
 
 #: Elements that a hull over possible starts may visit.
 LIMIT = 2**22
@@ -106,8 +99,8 @@ def room(shape: Sequence[int], window: Sequence[int]) -> Array:
 # --- slices ---------------------------------------------------------------------------------------------------------
 
 
-@ENCLOSE.row(DynamicSlice)
-def _dynamic_slice(op: DynamicSlice, c: Context, x: Enclosure, starts: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.DynamicSlice)
+def _dynamic_slice(op: ops.DynamicSlice, c: Context, x: Enclosure, starts: Enclosure) -> Enclosure:
     least, greatest = starts_between(starts, room(x.shape, op.slice_sizes))
     offsets = np.indices(op.slice_sizes)
 
@@ -117,7 +110,7 @@ def _dynamic_slice(op: DynamicSlice, c: Context, x: Enclosure, starts: Enclosure
     return taken(flattened(x), map(source, possible(op, least, greatest, math.prod(op.slice_sizes))))
 
 
-@ENCLOSE.row(DynamicUpdateSlice)
+@ENCLOSE.row(ops.DynamicUpdateSlice)
 def _dynamic_update_slice(op: Op, c: Context, x: Enclosure, update: Enclosure, starts: Enclosure) -> Enclosure:
     least, greatest = starts_between(starts, room(x.shape, update.shape))
     both = concatenated([flattened(x), flattened(update)], 0)
@@ -144,19 +137,19 @@ def index_vectors(indices: Enclosure, index_vector_dim: int) -> Enclosure:
     return indices.map(lambda a: a.transpose(order))
 
 
-@ENCLOSE.row(Gather)
-def _gather(op: Gather, c: Context, x: Enclosure, indices: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.Gather)
+def _gather(op: ops.Gather, c: Context, x: Enclosure, indices: Enclosure) -> Enclosure:
     return _gathered(op, op.slice_sizes, x, indices)
 
 
-@ENCLOSE.row(GatherDynamicSliceSizes)
-def _gather_dynamic(op: GatherDynamicSliceSizes, c: Context, x: Enclosure, *rest: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.GatherDynamicSliceSizes)
+def _gather_dynamic(op: ops.GatherDynamicSliceSizes, c: Context, x: Enclosure, *rest: Enclosure) -> Enclosure:
     shapes = [x.shape, *(r.shape for r in rest)]
     return _gathered(op, tuple(evaluate(e, shapes) for e in op.slice_sizes), x, rest[0])
 
 
 def _gathered(
-    op: Gather | GatherDynamicSliceSizes, sizes: tuple[int, ...], x: Enclosure, indices: Enclosure
+    op: ops.Gather | ops.GatherDynamicSliceSizes, sizes: tuple[int, ...], x: Enclosure, indices: Enclosure
 ) -> Enclosure:
     """Result axes: `offset_dims` run over the window, the others over the batch of index vectors."""
     vectors = index_vectors(indices, op.index_vector_dim)
@@ -187,8 +180,8 @@ def _gathered(
 # --- scatter --------------------------------------------------------------------------------------------------------
 
 
-@ENCLOSE.row(Scatter)
-def _scatter(op: Scatter, c: Context, x: Enclosure, indices: Enclosure, updates: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.Scatter)
+def _scatter(op: ops.Scatter, c: Context, x: Enclosure, indices: Enclosure, updates: Enclosure) -> Enclosure:
     """Operand plus the updates that land on an element, in any order; an update that may land elsewhere may be nothing."""
     vectors = index_vectors(indices, op.index_vector_dim)
     kept = [axis for axis in range(len(x.shape)) if axis not in op.inserted_window_dims]
@@ -273,8 +266,8 @@ def _sum_of(c: Context, parts: Enclosure, const: tuple[bool, bool], terms: Array
 # --- truncation -----------------------------------------------------------------------------------------------------
 
 
-@ENCLOSE.row(DynamicTruncate)
-def _dynamic_truncate(op: DynamicTruncate, c: Context, x: Enclosure, size: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.DynamicTruncate)
+def _dynamic_truncate(op: ops.DynamicTruncate, c: Context, x: Enclosure, size: Enclosure) -> Enclosure:
     """Floats round half away from zero; the bounds must agree once they are clamped to the extent."""
     extent = x.shape[op.axis]
     ends = {min(max(_rounded(v), 0), extent) for v in (size.lo.item(), size.hi.item())}

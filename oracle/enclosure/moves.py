@@ -12,45 +12,29 @@ from oracle.enclosure.arithmetic import may_be_zero, merge_products
 from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import INT_RANGE, Enclosure, build, exact, point, spread, three_valued
+from tenferro_ref import ops
 from tenferro_ref.dims import evaluate
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import (
-    BroadcastInDim,
-    Concatenate,
-    Constant,
-    Convert,
-    EmbedDiag,
-    ExtractDiag,
-    Pad,
-    PadToMatch,
-    Reshape,
-    Reverse,
-    ShapeOf,
-    Slice,
-    Transpose,
-    Tril,
-    Triu,
-)
 
 
-@ENCLOSE.row(Constant)
-def _constant(op: Constant, c: Context) -> Enclosure:
+@ENCLOSE.row(ops.Constant)
+def _constant(op: ops.Constant, c: Context) -> Enclosure:
     return point(np.asarray(op.value), const=True)
 
 
-@ENCLOSE.row(Transpose)
-def _transpose(op: Transpose, c: Context, x: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.Transpose)
+def _transpose(op: ops.Transpose, c: Context, x: Enclosure) -> Enclosure:
     return x.map(lambda a: a.transpose(op.perm))
 
 
-@ENCLOSE.row(Reshape)
-def _reshape(op: Reshape, c: Context, x: Enclosure, *providers: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.Reshape)
+def _reshape(op: ops.Reshape, c: Context, x: Enclosure, *providers: Enclosure) -> Enclosure:
     shape = _shape(op.shape, (x, *providers))
     return x.map(lambda a: a.reshape(shape, order="F"))
 
 
-@ENCLOSE.row(BroadcastInDim)
-def _broadcast_in_dim(op: BroadcastInDim, c: Context, x: Enclosure, *providers: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.BroadcastInDim)
+def _broadcast_in_dim(op: ops.BroadcastInDim, c: Context, x: Enclosure, *providers: Enclosure) -> Enclosure:
     shape = _shape(op.shape, (x, *providers))
     order = sorted(range(len(op.dims)), key=op.dims.__getitem__)
     thin = [1] * len(shape)
@@ -66,14 +50,14 @@ def _shape(exprs: Sequence[object], inputs: Sequence[Enclosure]) -> tuple[int, .
     return tuple(evaluate(e, shapes) for e in exprs)  # type: ignore[arg-type]
 
 
-@ENCLOSE.row(ExtractDiag)
-def _extract_diag(op: ExtractDiag, c: Context, x: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.ExtractDiag)
+def _extract_diag(op: ops.ExtractDiag, c: Context, x: Enclosure) -> Enclosure:
     position = op.axis_a - (op.axis_a > op.axis_b)
     return x.map(lambda a: np.moveaxis(np.diagonal(a, 0, op.axis_a, op.axis_b), -1, position))
 
 
-@ENCLOSE.row(EmbedDiag)
-def _embed_diag(op: EmbedDiag, c: Context, x: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.EmbedDiag)
+def _embed_diag(op: ops.EmbedDiag, c: Context, x: Enclosure) -> Enclosure:
     n = x.shape[op.axis_a]
     # the new axis pushes axis_a up when it goes in before it
     source = op.axis_a + (op.axis_b <= op.axis_a)
@@ -87,10 +71,10 @@ def _embed_diag(op: EmbedDiag, c: Context, x: Enclosure) -> Enclosure:
     return _keep(widened, lambda rank: mask(rank))
 
 
-@ENCLOSE.row(Tril, Triu)
-def _triangle(op: Tril | Triu, c: Context, x: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.Tril, ops.Triu)
+def _triangle(op: ops.Tril | ops.Triu, c: Context, x: Enclosure) -> Enclosure:
     rows, columns = np.ogrid[: x.shape[0], : x.shape[1]]
-    kept = rows >= columns - op.k if isinstance(op, Tril) else rows <= columns - op.k
+    kept = rows >= columns - op.k if isinstance(op, ops.Tril) else rows <= columns - op.k
     return _keep(x, lambda rank: kept.reshape(kept.shape + (1,) * (rank - 2)))
 
 
@@ -108,19 +92,19 @@ def _filled(x: Enclosure, pos_zero: Array) -> Enclosure:
     return Enclosure(x.dtype, *sets, x.const, x.unrounded, None, x.repeated)
 
 
-@ENCLOSE.row(Slice)
-def _slice(op: Slice, c: Context, x: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.Slice)
+def _slice(op: ops.Slice, c: Context, x: Enclosure) -> Enclosure:
     index = tuple(slice(*entry) for entry in zip(op.starts, op.limits, op.strides, strict=True))
     return x.map(lambda a: a[index])
 
 
-@ENCLOSE.row(Reverse)
-def _reverse(op: Reverse, c: Context, x: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.Reverse)
+def _reverse(op: ops.Reverse, c: Context, x: Enclosure) -> Enclosure:
     return x.map(lambda a: np.flip(a, op.axes))
 
 
-@ENCLOSE.row(Concatenate)
-def _concatenate(op: Concatenate, c: Context, *parts: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.Concatenate)
+def _concatenate(op: ops.Concatenate, c: Context, *parts: Enclosure) -> Enclosure:
     return concatenated(parts, op.axis)
 
 
@@ -143,13 +127,13 @@ def concatenated(parts: Sequence[Enclosure], axis: int) -> Enclosure:
     )
 
 
-@ENCLOSE.row(Pad)
-def _pad(op: Pad, c: Context, x: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.Pad)
+def _pad(op: ops.Pad, c: Context, x: Enclosure) -> Enclosure:
     return _padded(x, op.edge_padding_low, op.edge_padding_high, op.interior_padding)
 
 
-@ENCLOSE.row(PadToMatch)
-def _pad_to_match(op: PadToMatch, c: Context, x: Enclosure, reference: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.PadToMatch)
+def _pad_to_match(op: ops.PadToMatch, c: Context, x: Enclosure, reference: Enclosure) -> Enclosure:
     none = (0,) * len(x.shape)
     missing = max(reference.shape[op.axis] - x.shape[op.axis], 0)
     high = tuple(missing if axis == op.axis else 0 for axis in range(len(x.shape)))
@@ -177,16 +161,16 @@ def _padded(x: Enclosure, low: Sequence[int], high: Sequence[int], interior: Seq
     return _filled(moved, pad(x.pos_zero, x.dtype.is_float))
 
 
-@ENCLOSE.row(ShapeOf)
-def _shape_of(op: ShapeOf, c: Context, x: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.ShapeOf)
+def _shape_of(op: ops.ShapeOf, c: Context, x: Enclosure) -> Enclosure:
     return point(np.asarray(float(x.shape[op.axis])), const=True)
 
 
 # --- conversion -----------------------------------------------------------------------------------------------------
 
 
-@ENCLOSE.row(Convert)
-def _convert(op: Convert, c: Context, x: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.Convert)
+def _convert(op: ops.Convert, c: Context, x: Enclosure) -> Enclosure:
     """The lossy cast of SEMANTICS 1.4; every branch is monotone, so that the bounds convert."""
     if op.to is x.dtype:
         return x

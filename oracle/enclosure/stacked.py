@@ -19,33 +19,17 @@ from oracle.enclosure.moves import concatenated
 from oracle.enclosure.rule import Context, Rule
 from oracle.enclosure.sums import SORTED
 from oracle.enclosure.value import Enclosure, Terms, Unrounded, admit_flush, point
+from tenferro_ref import ops
 from tenferro_ref.dims import evaluate, expr_of
 from tenferro_ref.errors import Internal, UnsupportedOp
-from tenferro_ref.ops import (
-    BroadcastInDim,
-    DotGeneral,
-    DynamicSlice,
-    DynamicTruncate,
-    DynamicUpdateSlice,
-    Extension,
-    Gather,
-    GatherDynamicSliceSizes,
-    Op,
-    Pad,
-    Reshape,
-    Scatter,
-    ShapeOf,
-    Slice,
-    TensorType,
-    Transpose,
-)
+from tenferro_ref.ops import Op, TensorType
 from tenferro_ref.program import GraphProgram, infer_types
 from tenferro_ref.tensor import Array
 
 #: Enclosed set by set: the extents or places of all that they give depend on values, or the rule looks at all of an operand.
-_ALONE = (DynamicTruncate, DynamicUpdateSlice, Extension)
+_ALONE = (ops.DynamicTruncate, ops.DynamicUpdateSlice, ops.Extension)
 #: Ops with index vectors.
-_INDEXED = (DynamicSlice, Gather, GatherDynamicSliceSizes, Scatter)
+_INDEXED = (ops.DynamicSlice, ops.Gather, ops.GatherDynamicSliceSizes, ops.Scatter)
 
 
 def enclose_stacked(
@@ -83,7 +67,7 @@ def enclose_stacked(
             c = Context(model, program.policy, types[slot].dtype)
             rule = rule_of(op, c, operands)
             alike = all(s in shared for s in ins.input_slots)
-            if alike or isinstance(op, ShapeOf):
+            if alike or isinstance(op, ops.ShapeOf):
                 shared.add(slot)
                 result = rule(op, c, *operands)
             else:
@@ -108,7 +92,7 @@ def sets_at_once(program: GraphProgram, shapes: Sequence[tuple[int, ...]]) -> in
     largest = 1
     for ins in program.instructions:
         largest = max([largest, *(prod(sizes[slot]) for slot in ins.input_slots)])
-        if isinstance(ins.op, DotGeneral):
+        if isinstance(ins.op, ops.DotGeneral):
             contracted = [sizes[ins.input_slots[0]][axis] for axis in ins.op.lhs_contracting_dims]
             largest = max(largest, prod(sizes[ins.output_slots[0]]) * prod(contracted))
     return max(1, SORTED // largest)
@@ -143,24 +127,24 @@ def _taken(x: Enclosure, i: int) -> Enclosure:
 def _widened(op: Op, ranks: Sequence[int], n: int) -> Op:
     """The op on operands of these ranks and one more axis of extent `n`, the last."""
     match op:
-        case Transpose():
-            return Transpose((*op.perm, ranks[0]))
-        case Reshape():
-            return Reshape((*op.shape, n))
-        case BroadcastInDim():
-            return BroadcastInDim((*op.shape, n), (*op.dims, len(op.shape)))
-        case Slice():
-            return Slice((*op.starts, 0), (*op.limits, n), (*op.strides, 1))
-        case Pad():
-            return Pad((*op.edge_padding_low, 0), (*op.edge_padding_high, 0), (*op.interior_padding, 0))
-        case DotGeneral():
+        case ops.Transpose():
+            return ops.Transpose((*op.perm, ranks[0]))
+        case ops.Reshape():
+            return ops.Reshape((*op.shape, n))
+        case ops.BroadcastInDim():
+            return ops.BroadcastInDim((*op.shape, n), (*op.dims, len(op.shape)))
+        case ops.Slice():
+            return ops.Slice((*op.starts, 0), (*op.limits, n), (*op.strides, 1))
+        case ops.Pad():
+            return ops.Pad((*op.edge_padding_low, 0), (*op.edge_padding_high, 0), (*op.interior_padding, 0))
+        case ops.DotGeneral():
             batch = (*op.lhs_batch_dims, ranks[0]), (*op.rhs_batch_dims, ranks[1])
-            return DotGeneral(op.lhs_contracting_dims, op.rhs_contracting_dims, *batch)
-        case Gather() | GatherDynamicSliceSizes():
+            return ops.DotGeneral(op.lhs_contracting_dims, op.rhs_contracting_dims, *batch)
+        case ops.Gather() | ops.GatherDynamicSliceSizes():
             collapsed, mapped = (*op.collapsed_slice_dims, ranks[0]), (*op.start_index_map, ranks[0])
             sizes: tuple[Any, ...] = (*op.slice_sizes, 1)
             return replace(op, collapsed_slice_dims=collapsed, start_index_map=mapped, slice_sizes=sizes)
-        case Scatter():
+        case ops.Scatter():
             dropped, mapped = (*op.inserted_window_dims, ranks[0]), (*op.scatter_dims_to_operand_dims, ranks[0])
             return replace(op, inserted_window_dims=dropped, scatter_dims_to_operand_dims=mapped)
     return op
@@ -170,10 +154,10 @@ def _indexed(op: Op, operands: Sequence[Enclosure], n: int) -> tuple[Op, list[En
     """The op and its operands with the number of its set as one more component of each index vector."""
     x, indices, *rest = operands
     rank = len(indices.shape) - 1
-    if isinstance(op, DynamicSlice):
+    if isinstance(op, ops.DynamicSlice):
         axes = tuple(range(len(op.slice_sizes)))
-        op = Gather(axes, (), axes, 0, op.slice_sizes)
-    if not isinstance(op, Gather | GatherDynamicSliceSizes | Scatter):
+        op = ops.Gather(axes, (), axes, 0, op.slice_sizes)
+    if not isinstance(op, ops.Gather | ops.GatherDynamicSliceSizes | ops.Scatter):
         raise Internal(detail=f"{op.name} has no index vectors")
     if op.index_vector_dim == rank:  # implicit
         indices, op = indices.map(lambda a: a[..., np.newaxis]), replace(op, index_vector_dim=rank + 1)

@@ -28,8 +28,9 @@ from oracle.enclosure.arithmetic import (
 from oracle.enclosure.formats import Array, quantum
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import INT_RANGE, Enclosure, Terms, Unrounded, build, everything, exact, hull
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import DotGeneral, ReduceMax, ReduceMin, ReduceProd, ReduceSum, free_axes
+from tenferro_ref.ops import free_axes
 
 #: Products of a contraction that are held at once.
 CHUNK = 2**20
@@ -75,8 +76,8 @@ def flattened(axes: tuple[int, ...], rank: int) -> Callable[[Array], Array]:
     return move
 
 
-@ENCLOSE.row(ReduceSum)
-def _reduce_sum(op: ReduceSum, c: Context, x: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.ReduceSum)
+def _reduce_sum(op: ops.ReduceSum, c: Context, x: Enclosure) -> Enclosure:
     if not op.axes:
         return x
     return sum_of(c, x.map(flattened(op.axes, len(x.shape))))
@@ -258,8 +259,8 @@ def _integer_sum(dtype: DType, x: Enclosure) -> Enclosure:
 # --- contraction ----------------------------------------------------------------------------------------------------
 
 
-@ENCLOSE.row(DotGeneral)
-def _dot_general(op: DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.DotGeneral)
+def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """Result axes: lhs free, rhs free, batch."""
     x_free = free_axes(len(x.shape), op.lhs_contracting_dims, op.lhs_batch_dims)
     y_free = free_axes(len(y.shape), op.rhs_contracting_dims, op.rhs_batch_dims)
@@ -369,8 +370,8 @@ def _integer_dot(dtype: DType, x: Enclosure, y: Enclosure) -> Enclosure:
 # --- product, extrema -----------------------------------------------------------------------------------------------
 
 
-@ENCLOSE.row(ReduceProd)
-def _reduce_prod(op: ReduceProd, c: Context, x: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.ReduceProd)
+def _reduce_prod(op: ops.ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     """Any order: relative error, an absolute one where a partial product may underflow; none where one may overflow."""
     if not op.axes:
         return x
@@ -445,12 +446,12 @@ def _integer_product(dtype: DType, x: Enclosure) -> Enclosure:
     return integers.wrapped(dtype, p, p)
 
 
-@ENCLOSE.row(ReduceMax, ReduceMin)
-def _reduce_extremum(op: ReduceMax | ReduceMin, c: Context, x: Enclosure) -> Enclosure:
+@ENCLOSE.row(ops.ReduceMax, ops.ReduceMin)
+def _reduce_extremum(op: ops.ReduceMax | ops.ReduceMin, c: Context, x: Enclosure) -> Enclosure:
     """NaN if there is one; of several zeros either sign."""
     if not op.axes:
         return x
-    largest = isinstance(op, ReduceMax)
+    largest = isinstance(op, ops.ReduceMax)
     pick = np.maximum if largest else np.minimum
     was_point = x.is_point
     x = x.map(flattened(op.axes, len(x.shape)))

@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from oracle.peers.modules import ModuleExecutor
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions.standard import STANDARD
 from tenferro_ref.isolation import Worker
-from tenferro_ref.ops import Cos, DotGeneral, Exp, Expm1, Extension, Log, Log1p, Op, Pow, Rsqrt, Sin, Sqrt, Tanh
+from tenferro_ref.ops import Op
 from tenferro_ref.program import LoweringView
 
 #: What IREE computes by sine, cosine, hyperbolic tangent or atan2.
 _UNLINKED: dict[DType, tuple[type[Op], ...]] = {
-    DType.F64: (Sin, Cos, Tanh),
-    DType.C64: (Sin, Cos, Tanh, Exp, Expm1, Log, Log1p, Sqrt, Rsqrt, Pow),
+    DType.F64: (ops.Sin, ops.Cos, ops.Tanh),
+    DType.C64: (ops.Sin, ops.Cos, ops.Tanh, ops.Exp, ops.Expm1, ops.Log, ops.Log1p, ops.Sqrt, ops.Rsqrt, ops.Pow),
 }
 
 
@@ -36,9 +37,9 @@ class InterpreterExecutor(ModuleExecutor):
     def check(self, view: LoweringView) -> None:
         """It aborts on a contraction over nothing, and on what it does not know: transforms and decompositions."""
         for ins in view.instructions():
-            if isinstance(ins.op, Extension) and ins.op.family not in STANDARD:
+            if isinstance(ins.op, ops.Extension) and ins.op.family not in STANDARD:
                 raise UnsupportedOp(op=ins.op_name, reason=f"the interpreter has no {ins.op.op}, and aborts on it")
-            if isinstance(ins.op, DotGeneral):
+            if isinstance(ins.op, ops.DotGeneral):
                 lhs = view.static_type(ins.input_slots[0]).shape
                 if any(lhs[axis] == 0 for axis in ins.op.lhs_contracting_dims):
                     raise UnsupportedOp(
@@ -58,7 +59,7 @@ class IreeExecutor(ModuleExecutor):
     def check(self, view: LoweringView) -> None:
         """Its run-time library lacks double-precision functions; transforms and decompositions it does not know."""
         for ins in view.instructions():
-            if isinstance(ins.op, Extension) and ins.op.family not in STANDARD:
+            if isinstance(ins.op, ops.Extension) and ins.op.family not in STANDARD:
                 raise UnsupportedOp(op=ins.op_name, reason=f"IREE has no {ins.op.op}")
             if isinstance(ins.op, _UNLINKED.get(ins.dtype, ())):
                 raise UnsupportedOp(

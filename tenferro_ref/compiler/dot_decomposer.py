@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tenferro_ref import ops
 from tenferro_ref.compiler.rewrite import PassResult, rebuild, type_of
 from tenferro_ref.dims import DimExpr, DimOp, Extent, InputDim, same
 from tenferro_ref.errors import Internal
-from tenferro_ref.ops import DotGeneral, Op, Reshape, Transpose, free_axes
+from tenferro_ref.ops import Op, free_axes
 from tenferro_ref.program import ExecProgram, Instruction
 
 Axes = tuple[int, ...]
@@ -46,7 +47,7 @@ class Side:
         return tuple(range(start, start + len(self.batch)))
 
 
-def _is_canonical(op: DotGeneral, lhs: Side, rhs: Side) -> bool:
+def _is_canonical(op: ops.DotGeneral, lhs: Side, rhs: Side) -> bool:
     return len(lhs.free) <= 1 and len(rhs.free) <= 1 and op == _canonical(lhs, rhs)
 
 
@@ -56,11 +57,11 @@ def _mergeable(lhs: Side, rhs: Side) -> bool:
     return len(pairs) == 1 or all(same(lhs.shape[a], rhs.shape[b]) for a, b in pairs)
 
 
-def _canonical(lhs: Side, rhs: Side) -> DotGeneral:
-    return DotGeneral((lhs.has_free,), (0,), lhs.canonical_batch, rhs.canonical_batch)
+def _canonical(lhs: Side, rhs: Side) -> ops.DotGeneral:
+    return ops.DotGeneral((lhs.has_free,), (0,), lhs.canonical_batch, rhs.canonical_batch)
 
 
-def _sides(program: ExecProgram, op: DotGeneral, slots: Sequence[int]) -> tuple[Side, Side]:
+def _sides(program: ExecProgram, op: ops.DotGeneral, slots: Sequence[int]) -> tuple[Side, Side]:
     for what, left, right in (
         ("contracting", op.lhs_contracting_dims, op.rhs_contracting_dims),
         ("batch", op.lhs_batch_dims, op.rhs_batch_dims),
@@ -103,12 +104,12 @@ class _Decomposition:
         order = first + second + side.batch
         positions = tuple(range(len(order)))
         if order != positions:
-            slot = self.append(Transpose(order), slot)
+            slot = self.append(ops.Transpose(order), slot)
             shape = tuple(shape[axis] for axis in order)
         if len(first) > 1 or len(second) > 1:
             batch = len(first) + len(second)
             spans = [positions[: len(first)], positions[len(first) : batch], *((p,) for p in positions[batch:])]
-            slot = self.append(Reshape(tuple(_merged(shape, span) for span in spans if span)), slot)
+            slot = self.append(ops.Reshape(tuple(_merged(shape, span) for span in spans if span)), slot)
         return slot
 
     def dot(self, lhs: Side, rhs: Side, out: int) -> None:
@@ -121,7 +122,7 @@ class _Decomposition:
         product = self.append(_canonical(lhs, rhs), left, right)
         original = [InputDim(1, a) for a in lhs.free] + [InputDim(2, a) for a in rhs.free]
         original += [InputDim(1, a) for a in lhs.batch]
-        self.append(Reshape(tuple(original)), product, lhs.slot, rhs.slot, out=out)
+        self.append(ops.Reshape(tuple(original)), product, lhs.slot, rhs.slot, out=out)
 
 
 def dot_decomposer(program: ExecProgram) -> PassResult:
@@ -138,7 +139,7 @@ def dot_decomposer(program: ExecProgram) -> PassResult:
     changes: list[str] = []
     next_slot = program.n_slots
     for ins in program.instructions:
-        if isinstance(ins.op, DotGeneral) and ins.op.lhs_contracting_dims:
+        if isinstance(ins.op, ops.DotGeneral) and ins.op.lhs_contracting_dims:
             lhs, rhs = _sides(program, ins.op, ins.input_slots)
             if not _is_canonical(ins.op, lhs, rhs) and _mergeable(lhs, rhs):
                 new = _Decomposition(next_slot)

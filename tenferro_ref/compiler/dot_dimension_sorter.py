@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tenferro_ref import ops
 from tenferro_ref.compiler.rewrite import PassResult, rebuild
-from tenferro_ref.ops import DotGeneral
 from tenferro_ref.program import ExecProgram, Instruction
 
 
@@ -18,7 +18,7 @@ def consecutive_but_unsorted(axes: tuple[int, ...]) -> bool:
     return bool(axes) and max(axes) - min(axes) == len(axes) - 1 and list(axes) != sorted(axes)
 
 
-def sort_pairs(op: DotGeneral) -> DotGeneral:
+def sort_pairs(op: ops.DotGeneral) -> ops.DotGeneral:
     """`op` with both contracting lists ordered by the lhs list, else by the rhs list, if that one is out of order."""
     lhs, rhs = op.lhs_contracting_dims, op.rhs_contracting_dims
     driver = next((axes for axes in (lhs, rhs) if consecutive_but_unsorted(axes)), None)
@@ -36,12 +36,12 @@ def dot_dimension_sorter(program: ExecProgram) -> PassResult:
     changes: list[str] = []
     for ins in program.instructions:
         op = ins.op
-        if isinstance(op, DotGeneral) and (new := sort_pairs(op)) is not op:
+        if isinstance(op, ops.DotGeneral) and (new := sort_pairs(op)) is not op:
             changes.append(f"slot {ins.output_slots[0]}: contraction {_pairs(op)} becomes {_pairs(new)}")
             op = new
         instructions.append(Instruction(op, ins.input_slots, ins.output_slots))
     return PassResult(rebuild(program, instructions), tuple(changes), True) if changes else PassResult(program)
 
 
-def _pairs(op: DotGeneral) -> str:
+def _pairs(op: ops.DotGeneral) -> str:
     return f"{list(op.lhs_contracting_dims)} x {list(op.rhs_contracting_dims)}"

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from tenferro_ref import ops
 from tenferro_ref.compiler.rewrite import PassResult, rebuild, type_of
 from tenferro_ref.dims import InputDim
-from tenferro_ref.ops import Reshape, Transpose
 from tenferro_ref.program import ExecProgram, Instruction
 
 #: Slot and permutation of the Transpose that wrote a slot.
@@ -23,9 +23,9 @@ def is_identity(program: ExecProgram, ins: Instruction) -> bool:
     The ranks are compared, too: `[n, 1] -> [InputDim(0, 0)]` names its extents but drops an axis.
     """
     match ins.op:
-        case Transpose(perm):
+        case ops.Transpose(perm):
             return perm == tuple(range(len(perm)))
-        case Reshape(shape):
+        case ops.Reshape(shape):
             rank = type_of(program, ins.input_slots[0]).rank
             return shape == tuple(InputDim(0, axis) for axis in range(rank))
     return False
@@ -56,12 +56,12 @@ def _scan(program: ExecProgram) -> tuple[ExecProgram, list[str]]:
             uses[source] += uses[out] - 1
             changes.append(f"slot {out}: identity {op.name} removed, slot {source} is read instead")
             continue
-        if isinstance(op, Transpose):
+        if isinstance(op, ops.Transpose):
             (out,), middle = ins.output_slots, slots[0]
             if middle in transposes and uses[middle] == 1:
                 source, first = transposes[middle]
                 merged.add(middle)
-                op, slots = Transpose(tuple(first[axis] for axis in op.perm)), (source,)
+                op, slots = ops.Transpose(tuple(first[axis] for axis in op.perm)), (source,)
                 changes.append(f"slot {out}: reads slot {source}, not its transpose in {middle}")
             transposes[out] = slots[0], op.perm
         instructions.append(Instruction(op, slots, ins.output_slots))

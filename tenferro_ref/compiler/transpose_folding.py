@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from tenferro_ref import ops
 from tenferro_ref.compiler.rewrite import PassResult, rebuild
-from tenferro_ref.ops import DotGeneral, Transpose, free_axes
+from tenferro_ref.ops import free_axes
 from tenferro_ref.program import ExecProgram, Instruction
 
 Axes = tuple[int, ...]
@@ -50,12 +51,12 @@ def transpose_folding(program: ExecProgram) -> PassResult:
     transposes = {
         ins.output_slots[0]: (ins.input_slots[0], ins.op.perm)
         for ins in program.instructions
-        if isinstance(ins.op, Transpose)
+        if isinstance(ins.op, ops.Transpose)
     }
     instructions: list[Instruction] = []
     changes: list[str] = []
     for ins in program.instructions:
-        if not isinstance(ins.op, DotGeneral):
+        if not isinstance(ins.op, ops.DotGeneral):
             instructions.append(ins)
             continue
         op, slots = ins.op, ins.input_slots
@@ -64,6 +65,6 @@ def transpose_folding(program: ExecProgram) -> PassResult:
         for side, before, after in (("lhs", slots[0], lhs.slot), ("rhs", slots[1], rhs.slot)):
             if before != after:
                 changes.append(f"slot {ins.output_slots[0]}: {side} reads slot {after}, not its transpose in {before}")
-        folded = DotGeneral(lhs.contracting, rhs.contracting, lhs.batch, rhs.batch)
+        folded = ops.DotGeneral(lhs.contracting, rhs.contracting, lhs.batch, rhs.batch)
         instructions.append(Instruction(folded, (lhs.slot, rhs.slot), ins.output_slots))
     return PassResult(rebuild(program, instructions), tuple(changes)) if changes else PassResult(program)

@@ -7,12 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NoReturn
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument, InvalidCompiledGraph, Unsupported
-from tenferro_ref.ops import Extension, TensorType
+from tenferro_ref.ops import TensorType
 
 
-def reject(op: Extension, detail: str, argument: str = "config") -> NoReturn:
+def reject(op: ops.Extension, detail: str, argument: str = "config") -> NoReturn:
     """Raise `InvalidArgument` in the name of the family's op."""
     raise InvalidArgument(op=op.op, argument=argument, detail=detail)
 
@@ -22,7 +23,7 @@ def _parsed(config: str) -> object:
     return json.loads(config)
 
 
-def read_config(op: Extension, defaults: Mapping[str, Any]) -> dict[str, Any]:
+def read_config(op: ops.Extension, defaults: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration with `defaults` for what it leaves out.
 
     Raises
@@ -47,12 +48,12 @@ def read_config(op: Extension, defaults: Mapping[str, Any]) -> dict[str, Any]:
     return {**defaults, **given}
 
 
-def check_count(op: Extension, inputs: Sequence[TensorType], expected: int) -> None:
+def check_count(op: ops.Extension, inputs: Sequence[TensorType], expected: int) -> None:
     if len(inputs) != expected:
         raise InvalidCompiledGraph(detail=f"{op.op}: expected {expected} inputs, got {len(inputs)}")
 
 
-def check_dtype(op: Extension, dtype: DType, admitted: Collection[DType]) -> None:
+def check_dtype(op: ops.Extension, dtype: DType, admitted: Collection[DType]) -> None:
     if dtype not in admitted:
         known = ", ".join(d.name for d in DType if d in admitted)
         raise Unsupported(op=op.op, detail=f"dtype {dtype} is not supported; supported: {known}")

@@ -17,20 +17,12 @@ from typing import TypeVar
 
 from opt_einsum.paths import auto
 
+from tenferro_ref import ops
 from tenferro_ref.dims import Extent, is_exact, same
 from tenferro_ref.dtype import INEXACT, NUMERIC, promote
 from tenferro_ref.errors import RankMismatch, ShapeMismatch, UnsupportedOp
 from tenferro_ref.extensions.config import check_count, check_dtype, read_config, reject
-from tenferro_ref.ops import (
-    BroadcastInDim,
-    DotGeneral,
-    EmbedDiag,
-    Extension,
-    ExtractDiag,
-    Multiply,
-    ReduceSum,
-    TensorType,
-)
+from tenferro_ref.ops import TensorType
 from tenferro_ref.program import Value
 
 FAMILY = "tenferro-einsum.einsum.v1"
@@ -67,7 +59,7 @@ class Equation:
         return "".join(label for label in dict.fromkeys(self.inputs[operand]) if label in others)
 
 
-def parse(op: Extension) -> Equation:
+def parse(op: ops.Extension) -> Equation:
     """The equation of an op of this family; labels that NumPy does not take get other letters.
 
     Raises
@@ -97,7 +89,7 @@ def parse(op: Extension) -> Equation:
     return equation
 
 
-def extents(op: Extension, equation: Equation, shapes: Sequence[Sequence[E]]) -> dict[str, E]:
+def extents(op: ops.Extension, equation: Equation, shapes: Sequence[Sequence[E]]) -> dict[str, E]:
     """Extent of each label; where operands differ in what is known of it, the most exact.
 
     Raises
@@ -122,7 +114,7 @@ def extents(op: Extension, equation: Equation, shapes: Sequence[Sequence[E]]) ->
     return found
 
 
-def infer(op: Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+def infer(op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
     """Type of the one result.
 
     Raises
@@ -175,7 +167,7 @@ class _Term:
         return tuple(map(self.labels.index, labels))
 
 
-def lower(op: Extension, *operands: Value) -> tuple[Value, ...]:
+def lower(op: ops.Extension, *operands: Value) -> tuple[Value, ...]:
     """Append what computes the same from standard ops; all extents must be integers (SEMANTICS 6 has the recipe)."""
     equation = parse(op)
     inputs, dtype = equation.inputs, promote(v.dtype for v in operands)
@@ -185,7 +177,7 @@ def lower(op: Extension, *operands: Value) -> tuple[Value, ...]:
     if any(sizes[label] == 0 for label in equation.summed):
         zero = values[0].builder.constant(0, dtype)
         shape = tuple(sizes[label] for label in equation.output)
-        return (zero.builder.apply(BroadcastInDim(shape, ()), zero) if shape else zero,)
+        return (zero.builder.apply(ops.BroadcastInDim(shape, ()), zero) if shape else zero,)
     terms = [_reduced(v, labels, equation.reduced(i)) for i, (v, labels) in enumerate(zip(values, inputs, strict=True))]
     for step in path(equation, shapes):
         product, *rest = [terms[i] for i in step]
@@ -207,7 +199,7 @@ def _reduced(value: Value, labels: str, needed: str) -> _Term:
     for axis in range(len(labels) - 1, 0, -1):
         first = labels.index(labels[axis])
         if first < axis:
-            value = value.builder.apply(ExtractDiag(first, axis), value)
+            value = value.builder.apply(ops.ExtractDiag(first, axis), value)
             labels = labels[:axis] + labels[axis + 1 :]
     return _summed(_Term(value, labels), {*needed})
 
@@ -216,7 +208,7 @@ def _summed(term: _Term, needed: set[str]) -> _Term:
     axes = tuple(i for i, label in enumerate(term.labels) if label not in needed)
     if not axes:
         return term
-    total = term.value.builder.apply(ReduceSum(axes), term.value)
+    total = term.value.builder.apply(ops.ReduceSum(axes), term.value)
     return _Term(total, "".join(label for label in term.labels if label in needed))
 
 
@@ -227,7 +219,7 @@ def _product(a: _Term, b: _Term, needed: set[str]) -> _Term:
     contracted = "".join(label for label in shared if label not in needed)
     if contracted and a.value.dtype in INEXACT:
         batch = "".join(label for label in shared if label in needed)
-        op = DotGeneral(a.axes(contracted), b.axes(contracted), a.axes(batch), b.axes(batch))
+        op = ops.DotGeneral(a.axes(contracted), b.axes(contracted), a.axes(batch), b.axes(batch))
         free = "".join(label for label in a.labels + b.labels if label not in shared)
         return _Term(builder.apply(op, a.value, b.value), free + batch)
     # DotGeneral takes no integers; theirs is the same sum, exact in every order
@@ -237,10 +229,10 @@ def _product(a: _Term, b: _Term, needed: set[str]) -> _Term:
     wide = [
         t.value
         if t.labels == labels
-        else builder.apply(BroadcastInDim(shape, tuple(map(labels.index, t.labels))), t.value)
+        else builder.apply(ops.BroadcastInDim(shape, tuple(map(labels.index, t.labels))), t.value)
         for t in (a, b)
     ]
-    return _summed(_Term(builder.apply(Multiply(), *wide), labels), needed)
+    return _summed(_Term(builder.apply(ops.Multiply(), *wide), labels), needed)
 
 
 def _arranged(term: _Term, output: str) -> Value:
@@ -252,7 +244,7 @@ def _arranged(term: _Term, output: str) -> Value:
     for axis, label in enumerate(output):
         first = output.index(label)
         if first < axis:
-            value = value.builder.apply(EmbedDiag(first, axis), value)
+            value = value.builder.apply(ops.EmbedDiag(first, axis), value)
     return value
 
 
@@ -270,7 +262,7 @@ def einsum(equation: str, *operands: Value) -> Value:
     if "->" not in equation:
         counts = Counter("".join(equation.split()).replace(",", ""))
         equation += "->" + "".join(sorted(label for label, n in counts.items() if n == 1))
-    op = Extension.of(FAMILY, "einsum", {"equation": "".join(equation.split())})
+    op = ops.Extension.of(FAMILY, "einsum", {"equation": "".join(equation.split())})
     if not operands:
         reject(op, "einsum takes at least one operand", "operands")
     return operands[0].builder.apply(op, *operands)

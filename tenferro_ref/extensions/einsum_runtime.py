@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from opt_einsum import contract
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType, promote
 from tenferro_ref.extensions.einsum import extents, parse, path
-from tenferro_ref.ops import Extension
 from tenferro_ref.tensor import Array
 
 
-def execute(op: Extension, inputs: Sequence[Array]) -> Sequence[Array]:
+def execute(op: ops.Extension, inputs: Sequence[Array]) -> Sequence[Array]:
     """The contraction of all inputs."""
     equation = parse(op)
     dtype = promote(DType.of(x) for x in inputs).numpy

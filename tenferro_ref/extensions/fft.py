@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tenferro_ref import ops
 from tenferro_ref.dims import Extent, combine
 from tenferro_ref.dtype import COMPLEX, FLOAT, INEXACT, DType
 from tenferro_ref.errors import AxisOutOfBounds, UnsupportedOp
 from tenferro_ref.extensions.config import check_count, check_dtype, read_config, reject
-from tenferro_ref.ops import Extension, TensorType
+from tenferro_ref.ops import TensorType
 from tenferro_ref.program import Value
 
 FAMILY = "tenferro-fft.fft.v1"
@@ -40,7 +41,7 @@ class Transform:
     norm: str
 
 
-def transform(op: Extension, rank: int) -> Transform:
+def transform(op: ops.Extension, rank: int) -> Transform:
     """The configuration, checked.
 
     Raises
@@ -60,7 +61,7 @@ def transform(op: Extension, rank: int) -> Transform:
     return Transform(n, axis % rank, norm)
 
 
-def infer(op: Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+def infer(op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
     """Type of the result: complex, for `irfft` real; along the axis n, for `rfft` n // 2 + 1.
 
     Raises
@@ -96,7 +97,7 @@ def infer(op: Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ..
 
 
 def _apply(op: str, x: Value, n: int | None, axis: int, norm: str) -> Value:
-    return x.builder.apply(Extension.of(FAMILY, op, {"n": n, "axis": axis, "norm": norm.capitalize()}), x)
+    return x.builder.apply(ops.Extension.of(FAMILY, op, {"n": n, "axis": axis, "norm": norm.capitalize()}), x)
 
 
 def fft(x: Value, n: int | None = None, axis: int = -1, norm: str = "backward") -> Value:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.extensions.fft import transform
-from tenferro_ref.ops import Extension
 from tenferro_ref.tensor import Array
 
 _FFT: dict[str, Callable[..., Array]] = {
@@ -18,7 +18,7 @@ _FFT: dict[str, Callable[..., Array]] = {
 }
 
 
-def execute(op: Extension, inputs: Sequence[Array]) -> Sequence[Array]:
+def execute(op: ops.Extension, inputs: Sequence[Array]) -> Sequence[Array]:
     """The transform of the one input."""
     (x,) = inputs
     spec = transform(op, x.ndim)

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tenferro_ref import ops
 from tenferro_ref.dims import Extent, combine, same
 from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.errors import DTypeMismatch, RankMismatch, ShapeMismatch, UnsupportedOp
 from tenferro_ref.extensions.config import check_count, check_dtype, read_config, reject
-from tenferro_ref.ops import Extension, TensorType
+from tenferro_ref.ops import TensorType
 from tenferro_ref.program import Value
 
 FAMILY = "tenferro-linalg.linalg.v1"
@@ -41,13 +42,13 @@ class _Matrix:
         return TensorType(dtype or self.dtype, (*extents, *self.batch))
 
 
-def _matrix(op: Extension, t: TensorType) -> _Matrix:
+def _matrix(op: ops.Extension, t: TensorType) -> _Matrix:
     if t.rank < 2:
         raise RankMismatch(op=op.op, expected=2, actual=t.rank)
     return _Matrix(t.shape[0], t.shape[1], t.shape[2:], t.dtype)
 
 
-def _square(op: Extension, t: TensorType) -> _Matrix:
+def _square(op: ops.Extension, t: TensorType) -> _Matrix:
     a = _matrix(op, t)
     if same(a.m, a.n) is False:
         raise ShapeMismatch(op=op.op, lhs=(a.m, a.n), rhs=(a.n, a.m))
@@ -55,7 +56,7 @@ def _square(op: Extension, t: TensorType) -> _Matrix:
     return _Matrix(extent, extent, a.batch, a.dtype)
 
 
-def _fits(op: Extension, t: TensorType, *shape: Extent) -> None:
+def _fits(op: ops.Extension, t: TensorType, *shape: Extent) -> None:
     """`t` has the given shape, as far as one can tell."""
     if t.rank != len(shape):
         raise RankMismatch(op=op.op, expected=len(shape), actual=t.rank)
@@ -63,42 +64,42 @@ def _fits(op: Extension, t: TensorType, *shape: Extent) -> None:
         raise ShapeMismatch(op=op.op, lhs=tuple(shape), rhs=t.shape)
 
 
-def _lu(op: Extension, t: TensorType) -> Types:
+def _lu(op: ops.Extension, t: TensorType) -> Types:
     a = _matrix(op, t)
     return a.type(a.m, a.m), a.type(a.m, a.k), a.type(a.k, a.n), a.type()
 
 
-def _lu_factor(op: Extension, t: TensorType) -> Types:
+def _lu_factor(op: ops.Extension, t: TensorType) -> Types:
     a = _matrix(op, t)
     return t, a.type(a.k, dtype=DType.I32), a.type()
 
 
-def _full_piv_lu(op: Extension, t: TensorType) -> Types:
+def _full_piv_lu(op: ops.Extension, t: TensorType) -> Types:
     a = _square(op, t)
     return (*[a.type(a.n, a.n)] * 4, a.type(dtype=a.dtype.real))
 
 
-def _svd(op: Extension, t: TensorType) -> Types:
+def _svd(op: ops.Extension, t: TensorType) -> Types:
     a = _matrix(op, t)
     return a.type(a.m, a.k), a.type(a.k, dtype=a.dtype.real), a.type(a.k, a.n)
 
 
-def _qr(op: Extension, t: TensorType) -> Types:
+def _qr(op: ops.Extension, t: TensorType) -> Types:
     a = _matrix(op, t)
     return a.type(a.m, a.k), a.type(a.k, a.n)
 
 
-def _eigh(op: Extension, t: TensorType) -> Types:
+def _eigh(op: ops.Extension, t: TensorType) -> Types:
     a = _square(op, t)
     return a.type(a.n, dtype=a.dtype.real), a.type(a.n, a.n)
 
 
-def _eig(op: Extension, t: TensorType) -> Types:
+def _eig(op: ops.Extension, t: TensorType) -> Types:
     a = _square(op, t)
     return a.type(a.n, dtype=a.dtype.complex), a.type(a.n, a.n, dtype=a.dtype.complex)
 
 
-def _solve(op: Extension, t: TensorType, b: TensorType) -> Types:
+def _solve(op: ops.Extension, t: TensorType, b: TensorType) -> Types:
     a = _square(op, t)
     if b.rank != t.rank:
         raise RankMismatch(op=op.op, expected=t.rank, actual=b.rank)
@@ -107,7 +108,9 @@ def _solve(op: Extension, t: TensorType, b: TensorType) -> Types:
     return (b,)
 
 
-def _lu_solve_prepared(op: Extension, t: TensorType, packed: TensorType, pivots: TensorType, b: TensorType) -> Types:
+def _lu_solve_prepared(
+    op: ops.Extension, t: TensorType, packed: TensorType, pivots: TensorType, b: TensorType
+) -> Types:
     a = _square(op, t)
     _fits(op, packed, a.n, a.n, *a.batch)
     _fits(op, pivots, a.n, *a.batch)
@@ -146,7 +149,7 @@ RULES: dict[str, _Rule] = {
 }
 
 
-def config_of(op: Extension) -> dict[str, Any]:
+def config_of(op: ops.Extension) -> dict[str, Any]:
     """The configuration of an op of this family, defaults filled in."""
     rule = RULES[op.op]
     config = read_config(op, rule.config)
@@ -155,7 +158,7 @@ def config_of(op: Extension) -> dict[str, Any]:
     return config
 
 
-def infer(op: Extension, inputs: Types) -> Types:
+def infer(op: ops.Extension, inputs: Types) -> Types:
     """Types of the results.
 
     Raises
@@ -188,7 +191,7 @@ def infer(op: Extension, inputs: Types) -> Types:
 
 
 def _apply(op: str, *operands: Value, **config: bool | str) -> tuple[Value, ...]:
-    return operands[0].builder.apply_many(Extension.of(FAMILY, op, config), *operands)
+    return operands[0].builder.apply_many(ops.Extension.of(FAMILY, op, config), *operands)
 
 
 def cholesky(a: Value) -> Value:

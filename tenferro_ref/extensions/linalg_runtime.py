@@ -11,16 +11,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument
 from tenferro_ref.extensions.linalg import config_of, infer
-from tenferro_ref.ops import Extension, TensorType
+from tenferro_ref.ops import TensorType
 
 Matrix: TypeAlias = np.ndarray[Any, Any]
 Function: TypeAlias = Callable[..., tuple[Any, ...]]
 
 
-def execute(op: Extension, inputs: Sequence[Matrix]) -> Sequence[Matrix]:
+def execute(op: ops.Extension, inputs: Sequence[Matrix]) -> Sequence[Matrix]:
     """The results of the op.
 
     Raises

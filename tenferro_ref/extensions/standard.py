@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from tenferro_ref import ops
 from tenferro_ref.extensions import einsum
-from tenferro_ref.ops import Extension, Policy, TensorType, Transpose
+from tenferro_ref.ops import Policy, TensorType
 from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, Instruction, LoweringView, Value
 
 #: By family: `lower(op, *operands) -> results` appends standard ops to the operands' builder. All extents are integers.
@@ -45,7 +46,7 @@ def standard_program(program: GraphProgram, input_types: tuple[TensorType, ...])
     n_slots = program.n_slots
     for ins in program.instructions:
         operands = [program.slot_types[slot] for slot in ins.input_slots]
-        if isinstance(ins.op, Extension) and ins.op.family in STANDARD and all(t.is_static for t in operands):
+        if isinstance(ins.op, ops.Extension) and ins.op.family in STANDARD and all(t.is_static for t in operands):
             lowered = _lowered(ins, STANDARD[ins.op.family], operands, program.policy, n_slots)
             n_slots = max((n_slots, *(slot + 1 for i in lowered for slot in i.output_slots)))
             instructions += lowered
@@ -55,7 +56,7 @@ def standard_program(program: GraphProgram, input_types: tuple[TensorType, ...])
 
 
 def _lowerable(program: GraphProgram | ExecProgram) -> bool:
-    return any(isinstance(ins.op, Extension) and ins.op.family in STANDARD for ins in program.instructions)
+    return any(isinstance(ins.op, ops.Extension) and ins.op.family in STANDARD for ins in program.instructions)
 
 
 def _lowered(
@@ -79,6 +80,6 @@ def _lowered(
     # a result that is an operand, or another result, needs an instruction that writes it
     for result, out in zip(results, ins.output_slots, strict=True):
         if place[result.slot] != out:
-            copy = Transpose(tuple(range(result.type.rank)))
+            copy = ops.Transpose(tuple(range(result.type.rank)))
             instructions.append(Instruction(copy, (place[result.slot],), (out,)))
     return instructions

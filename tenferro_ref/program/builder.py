@@ -11,10 +11,11 @@ from typing import Literal
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.dims import Extent, InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UsageError
-from tenferro_ref.ops import ENGINE, Constant, Op, Policy, TensorType, check_size
+from tenferro_ref.ops import ENGINE, Op, Policy, TensorType, check_size
 from tenferro_ref.program.program import GraphProgram, Instruction
 from tenferro_ref.program.value import Value, as_dtype
 
@@ -79,7 +80,7 @@ class GraphBuilder:
 
     def constant(self, value: complex | np.generic, dtype: DType = DType.F64) -> Value:
         """A rank-0 constant."""
-        return self.apply(Constant.of(value, dtype))
+        return self.apply(ops.Constant.of(value, dtype))
 
     def apply_many(self, op: Op, *operands: Value) -> tuple[Value, ...]:
         """Append `op` as it is, with no promotion and no broadcasting; one Value an output.

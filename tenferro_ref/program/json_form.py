@@ -15,11 +15,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tenferro_ref import ops
 from tenferro_ref.dims import DIM_KINDS, DimExpr, DimOp, Extent, InputDim, Unknown, UpperBound, expr_of, fold, is_exact
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, InvalidArgument, TenferroError
 from tenferro_ref.files import read_text
-from tenferro_ref.ops import BY_NAME, ENGINE, OPS, CompareDir, Constant, Extension, Op, Policy, TensorType
+from tenferro_ref.ops import BY_NAME, ENGINE, OPS, CompareDir, Op, Policy, TensorType
 from tenferro_ref.program.program import ExecInstruction, ExecProgram, GraphProgram, Instruction, to_exec
 
 VERSION = 1
@@ -185,7 +186,7 @@ CODECS: dict[str, Codec] = {
 
 
 def _attributes(op: type[Op]) -> dict[str, Codec]:
-    config = {"config"} if op is Extension else set()
+    config = {"config"} if op is ops.Extension else set()
     return {f.name: CODECS["config" if f.name in config else str(f.type)] for f in fields(op)}
 
 
@@ -304,7 +305,7 @@ def dumps(program: GraphProgram | ExecProgram) -> str:
 
 def _instruction_text(ins: Instruction) -> str:
     """`_write_instruction` as text; what constants hold is not kept."""
-    if isinstance(ins, ExecInstruction) or isinstance(ins.op, Constant):
+    if isinstance(ins, ExecInstruction) or isinstance(ins.op, ops.Constant):
         return json.dumps(_write_instruction(ins))
     return f'{_op_text(ins.op)}, "inputs": {[*ins.input_slots]}, "outputs": {[*ins.output_slots]}}}'
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tenferro_ref import ops
 from tenferro_ref.dims import DIM_KINDS
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import BY_NAME, Constant, Extension, Op
+from tenferro_ref.ops import BY_NAME, Op
 from tenferro_ref.program.json_form import (
     EXTENT_KINDS,
     INPUT_KEYS,
@@ -53,7 +54,7 @@ def _op(op: type[Op]) -> Schema:
     codecs = attributes(op)
     required = set(codecs) - optional
     attrs = _object({name: dict(codec.schema) for name, codec in codecs.items()}, required, optional)
-    if op is Constant:
+    if op is ops.Constant:
         attrs["allOf"] = [
             {
                 "if": {"properties": {"dtype": {"const": dtype.name}}},
@@ -63,7 +64,7 @@ def _op(op: type[Op]) -> Schema:
         ]
     inputs: Schema = {"minItems": op.arity} if op.variadic else {"minItems": op.arity, "maxItems": op.arity}
     # a family's ops have as many outputs as the family says, every other op has one
-    outputs: Schema = {} if op is Extension else {"minItems": 1, "maxItems": 1}
+    outputs: Schema = {} if op is ops.Extension else {"minItems": 1, "maxItems": 1}
     return {
         "properties": {"attrs": attrs, "inputs": inputs, "outputs": outputs},
         **({"required": ["attrs"]} if required else {}),

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, DimOp, InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument, RankMismatch, UsageError
-from tenferro_ref.ops import GatherDynamicSliceSizes, Reshape, Reverse, Slice
 
 if TYPE_CHECKING:
     from tenferro_ref.program.value import Value
@@ -70,7 +70,7 @@ def getitem(x: Value, index: Any) -> Value:
         elif isinstance(entry, slice):
             extent = sliced.shape[axis]
             shape.append(extent if isinstance(extent, int) else InputDim(0, axis))
-    return x.builder.apply(Reshape(tuple(shape)), sliced)
+    return x.builder.apply(ops.Reshape(tuple(shape)), sliced)
 
 
 def _steps(axis: int, extent: int, entry: int | slice) -> range:
@@ -98,8 +98,8 @@ def _static(x: Value, indices: list[int | slice]) -> Value:
         limits.append(positions[-1] + 1 if positions else 0)
         strides.append(positions.step if len(positions) > 1 else 1)
     if (starts, tuple(limits), strides) != ([0] * x.ndim, x.shape, [1] * x.ndim):
-        x = x.builder.apply(Slice(tuple(starts), tuple(limits), tuple(strides)), x)
-    return x.builder.apply(Reverse(tuple(reverse)), x) if reverse else x
+        x = x.builder.apply(ops.Slice(tuple(starts), tuple(limits), tuple(strides)), x)
+    return x.builder.apply(ops.Reverse(tuple(reverse)), x) if reverse else x
 
 
 def _symbolic(x: Value, indices: list[int | slice]) -> Value:
@@ -112,7 +112,7 @@ def _symbolic(x: Value, indices: list[int | slice]) -> Value:
             if len(positions) != extent:
                 x = _window(x, axis, min(positions, default=0), len(positions))
             if len(positions) > 1 and positions.step < 0:
-                x = x.builder.apply(Reverse((axis,)), x)
+                x = x.builder.apply(ops.Reverse((axis,)), x)
         elif isinstance(entry, int):
             # windows of constant size, so that an axis that is too short is an error
             x = _from(x, axis, entry) if entry >= 0 else _window(x, axis, _LAST, -entry)
@@ -125,7 +125,7 @@ def _symbolic(x: Value, indices: list[int | slice]) -> Value:
 def _symbolic_slice(x: Value, axis: int, entry: slice) -> Value:
     start, stop, step = entry.start, entry.stop, 1 if entry.step is None else entry.step
     if step == -1 and start is None and stop is None:
-        return x.builder.apply(Reverse((axis,)), x)
+        return x.builder.apply(ops.Reverse((axis,)), x)
     if step != 1:
         raise _no_expression(axis, f"step {step}")
     if start is not None and start < 0 and stop is not None and stop >= 0:
@@ -165,7 +165,7 @@ def _window(x: Value, axis: int, start: int, size: DimExpr) -> Value:
     """`size` elements of one axis, the other axes whole."""
     whole: list[DimExpr] = [e if isinstance(e, int) else InputDim(0, i) for i, e in enumerate(x.shape)]
     sizes = (*whole[:axis], size, *whole[axis + 1 :])
-    gather = GatherDynamicSliceSizes(tuple(range(x.ndim)), (), (axis,), 0, sizes)
+    gather = ops.GatherDynamicSliceSizes(tuple(range(x.ndim)), (), (axis,), 0, sizes)
     return x.builder.apply(gather, x, x.builder.constant(start, DType.I64))
 
 

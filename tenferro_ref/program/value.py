@@ -13,31 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, DimOp, Extent, InputDim, Unknown, UpperBound, combine, expr_of, product
 from tenferro_ref.dtype import INEXACT, DType, promote
 from tenferro_ref.errors import DTypeMismatch, InvalidArgument, ShapeMismatch, UsageError
-from tenferro_ref.ops import (
-    Abs,
-    Add,
-    BroadcastInDim,
-    Compare,
-    CompareDir,
-    Convert,
-    Divide,
-    DotGeneral,
-    Multiply,
-    Negate,
-    Op,
-    Pow,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-    Reshape,
-    Select,
-    TensorType,
-    Transpose,
-)
+from tenferro_ref.ops import CompareDir, Op, TensorType
 from tenferro_ref.program.slicing import as_integer, getitem
 
 if TYPE_CHECKING:
@@ -83,10 +63,10 @@ class Value:
     # --- elementwise ---
 
     def __add__(self, other: Operand) -> Value:
-        return elementwise(Add(), self, other)
+        return elementwise(ops.Add(), self, other)
 
     def __radd__(self, other: Scalar) -> Value:
-        return elementwise(Add(), other, self)
+        return elementwise(ops.Add(), other, self)
 
     def __sub__(self, other: Operand) -> Value:
         return _difference(self, other)
@@ -95,46 +75,46 @@ class Value:
         return _difference(other, self)
 
     def __mul__(self, other: Operand) -> Value:
-        return elementwise(Multiply(), self, other)
+        return elementwise(ops.Multiply(), self, other)
 
     def __rmul__(self, other: Scalar) -> Value:
-        return elementwise(Multiply(), other, self)
+        return elementwise(ops.Multiply(), other, self)
 
     def __truediv__(self, other: Operand) -> Value:
-        return elementwise(Divide(), self, other)
+        return elementwise(ops.Divide(), self, other)
 
     def __rtruediv__(self, other: Scalar) -> Value:
-        return elementwise(Divide(), other, self)
+        return elementwise(ops.Divide(), other, self)
 
     def __pow__(self, other: Operand) -> Value:
-        return elementwise(Pow(), self, other)
+        return elementwise(ops.Pow(), self, other)
 
     def __rpow__(self, other: Scalar) -> Value:
-        return elementwise(Pow(), other, self)
+        return elementwise(ops.Pow(), other, self)
 
     def __neg__(self) -> Value:
-        return self.builder.apply(Negate(), self)
+        return self.builder.apply(ops.Negate(), self)
 
     def __pos__(self) -> Value:
         return self
 
     def __abs__(self) -> Value:
-        return self.builder.apply(Abs(), self)
+        return self.builder.apply(ops.Abs(), self)
 
     def __lt__(self, other: Operand) -> Value:
-        return elementwise(Compare(CompareDir.Lt), self, other)
+        return elementwise(ops.Compare(CompareDir.Lt), self, other)
 
     def __le__(self, other: Operand) -> Value:
-        return elementwise(Compare(CompareDir.Le), self, other)
+        return elementwise(ops.Compare(CompareDir.Le), self, other)
 
     def __gt__(self, other: Operand) -> Value:
-        return elementwise(Compare(CompareDir.Gt), self, other)
+        return elementwise(ops.Compare(CompareDir.Gt), self, other)
 
     def __ge__(self, other: Operand) -> Value:
-        return elementwise(Compare(CompareDir.Ge), self, other)
+        return elementwise(ops.Compare(CompareDir.Ge), self, other)
 
     def __eq__(self, other: object) -> Value:  # type: ignore[override]
-        return elementwise(Compare(CompareDir.Eq), self, other)  # type: ignore[arg-type]
+        return elementwise(ops.Compare(CompareDir.Eq), self, other)  # type: ignore[arg-type]
 
     def __ne__(self, other: object) -> Value:  # type: ignore[override]
         return ~(self == other)
@@ -161,7 +141,7 @@ class Value:
     def transpose(self, *perm: int | Sequence[int]) -> Value:
         """Axis i of the result is axis `perm[i]`; reversed without `perm`."""
         order = _flat(perm) if perm else tuple(reversed(range(self.ndim)))
-        return self.builder.apply(Transpose(normal_axes(order, self.ndim)), self)
+        return self.builder.apply(ops.Transpose(normal_axes(order, self.ndim)), self)
 
     def reshape(
         self, *shape: Extent | Sequence[Extent], order: Literal["F", "C"] = "F", like: Sequence[Value] = ()
@@ -184,7 +164,7 @@ class Value:
             others = product([e for e in exprs if e != -1])
             rest = expr_of(own if others == 1 else combine("floordiv", own, others))
             exprs = tuple(rest if e == -1 else e for e in exprs)
-        return self.builder.apply(Reshape(exprs), self, *providers)
+        return self.builder.apply(ops.Reshape(exprs), self, *providers)
 
     def broadcast_to(self, shape: Sequence[Extent], *, like: Sequence[Value] = ()) -> Value:
         """NumPy's right-aligned broadcasting as one BroadcastInDim; nothing if the shape is that already.
@@ -200,12 +180,12 @@ class Value:
         if offset < 0:
             raise ShapeMismatch(op="BroadcastInDim", lhs=self.shape, rhs=tuple(shape))
         exprs, providers = _dim_exprs("BroadcastInDim", self, shape, like)
-        return self.builder.apply(BroadcastInDim(exprs, tuple(range(offset, len(shape)))), self, *providers)
+        return self.builder.apply(ops.BroadcastInDim(exprs, tuple(range(offset, len(shape)))), self, *providers)
 
     def astype(self, dtype: DType | str) -> Value:
         """The lossy cast of SEMANTICS 1.4; itself if the dtype is that already."""
         target = as_dtype(dtype)
-        return self if target is self.dtype else self.builder.apply(Convert(target), self)
+        return self if target is self.dtype else self.builder.apply(ops.Convert(target), self)
 
     def __getitem__(self, index: Any) -> Value:
         """Integers, slices with steps, `...` and None, as in NumPy; see `slicing`."""
@@ -221,16 +201,16 @@ class Value:
     # --- reductions ---
 
     def sum(self, axis: Axes | None = None, *, keepdims: bool = False) -> Value:
-        return _reduce(ReduceSum, self, axis, keepdims)
+        return _reduce(ops.ReduceSum, self, axis, keepdims)
 
     def prod(self, axis: Axes | None = None, *, keepdims: bool = False) -> Value:
-        return _reduce(ReduceProd, self, axis, keepdims)
+        return _reduce(ops.ReduceProd, self, axis, keepdims)
 
     def max(self, axis: Axes | None = None, *, keepdims: bool = False) -> Value:
-        return _reduce(ReduceMax, self, axis, keepdims)
+        return _reduce(ops.ReduceMax, self, axis, keepdims)
 
     def min(self, axis: Axes | None = None, *, keepdims: bool = False) -> Value:
-        return _reduce(ReduceMin, self, axis, keepdims)
+        return _reduce(ops.ReduceMin, self, axis, keepdims)
 
     def __matmul__(self, other: Value) -> Value:
         """NumPy's `@`: the last axis with the last but one of `other`, leading axes broadcast; a DotGeneral."""
@@ -363,7 +343,7 @@ def _stretch(value: Value, sources: Sequence[tuple[Extent, Value]], trailing: in
             exprs.append(InputDim(1 + _position(providers, source), axis - rank + source.ndim))
     if exprs == [e if isinstance(e, int) else InputDim(0, i) for i, e in enumerate(value.shape)]:
         return value
-    return value.builder.apply(BroadcastInDim(tuple(exprs), tuple(range(offset, rank))), value, *providers)
+    return value.builder.apply(ops.BroadcastInDim(tuple(exprs), tuple(range(offset, rank))), value, *providers)
 
 
 def _position(values: list[Value], value: Value) -> int:
@@ -410,14 +390,14 @@ def _dim_exprs(
 def elementwise(op: Op, *operands: Operand) -> Value:
     """`op` on promoted and broadcast operands."""
     builder = builder_of(*operands)
-    values = promoted(builder, *operands, division=isinstance(op, (Divide, Pow)))
+    values = promoted(builder, *operands, division=isinstance(op, (ops.Divide, ops.Pow)))
     return builder.apply(op, *broadcast(op.name, *values))
 
 
 def choose(pred: Value, on_true: Operand, on_false: Operand) -> Value:
     """Select on operands that are promoted and broadcast, the predicate broadcast."""
     picks = promoted(pred.builder, on_true, on_false)
-    return pred.builder.apply(Select(), *broadcast("Select", pred, *picks))
+    return pred.builder.apply(ops.Select(), *broadcast("Select", pred, *picks))
 
 
 def _truth(given: Operand) -> Operand:
@@ -435,7 +415,10 @@ def _difference(x: Operand, y: Operand) -> Value:
 
 
 def _reduce(
-    op: type[ReduceSum | ReduceProd | ReduceMax | ReduceMin], x: Value, axis: Axes | None, keepdims: bool
+    op: type[ops.ReduceSum | ops.ReduceProd | ops.ReduceMax | ops.ReduceMin],
+    x: Value,
+    axis: Axes | None,
+    keepdims: bool,
 ) -> Value:
     axes = tuple(range(x.ndim)) if axis is None else normal_axes(axis, x.ndim)
     result = x.builder.apply(op(axes), x)
@@ -449,7 +432,7 @@ def _matmul(x: Operand, y: Operand) -> Value:
         x, y = broadcast("DotGeneral", x, y, trailing=2)
         batches = x.ndim - 2
     batch = tuple(range(batches)) if batches > 0 else ()
-    result = x.builder.apply(DotGeneral((x.ndim - 1,), (max(y.ndim - 2, 0),), batch, batch), x, y)
+    result = x.builder.apply(ops.DotGeneral((x.ndim - 1,), (max(y.ndim - 2, 0),), batch, batch), x, y)
     if batch:  # lhs free, rhs free, batch
         return result.transpose(*range(2, result.ndim), 0, 1)
     rows = x.ndim - 1

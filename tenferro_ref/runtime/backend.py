@@ -13,7 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from tenferro_ref.ops import DotGeneral, Op, Policy, TensorType
+from tenferro_ref import ops
+from tenferro_ref.ops import Op, Policy, TensorType
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.fusion import FusionPlan, evaluate_plan
 from tenferro_ref.runtime.kernels import KERNELS, run_kernel
@@ -61,7 +62,7 @@ class TensorBackend(Protocol):
 
     def with_backend_session(self) -> AbstractContextManager[BackendSession]: ...
 
-    def dot_general(self, op: DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array: ...
+    def dot_general(self, op: ops.DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array: ...
 
     def upload_host_tensor(self, array: Array) -> Array:
         """Place a constant where the backend computes."""
@@ -114,7 +115,7 @@ class NumpyBackend:
     def with_backend_session(self) -> NumpySession:
         return NumpySession()
 
-    def dot_general(self, op: DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array:
+    def dot_general(self, op: ops.DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array:
         return run_kernel(op, policy, lhs, rhs)[0]
 
     def upload_host_tensor(self, array: Array) -> Array:

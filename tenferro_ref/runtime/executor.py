@@ -13,8 +13,8 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tenferro_ref import ops
 from tenferro_ref.errors import InvalidCompiledGraph
-from tenferro_ref.ops import Extension
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.backend import NumpyBackend, TensorBackend
 from tenferro_ref.runtime.extension import RUNTIMES, ExtensionRuntime
@@ -171,7 +171,7 @@ def validate(program: ExecProgram) -> None:
         if count < op.arity or (count > op.arity and not op.variadic):
             expected = f"at least {op.arity}" if op.variadic else str(op.arity)
             raise InvalidCompiledGraph(detail=f"{what}: expected {expected} inputs, got {count}")
-        if len(ins.output_slots) != 1 and not isinstance(op, Extension):
+        if len(ins.output_slots) != 1 and not isinstance(op, ops.Extension):
             raise InvalidCompiledGraph(detail=f"{what}: expected 1 outputs, got {len(ins.output_slots)}")
         if len(ins.last_use) != count:
             raise InvalidCompiledGraph(detail=f"{what}: {len(ins.last_use)} last_use flags for {count} inputs")

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from tenferro_ref import ops
 from tenferro_ref.errors import Internal, InvalidArgument, UnsupportedOp
 from tenferro_ref.extensions import einsum, einsum_runtime, fft, fft_runtime, linalg, linalg_runtime
-from tenferro_ref.ops import Extension
 from tenferro_ref.tensor import Array
 
 
 class ExtensionRuntime(Protocol):
     """Executes the ops of one family."""
 
-    def execute(self, op: Extension, inputs: Sequence[Array]) -> Sequence[Array]:
+    def execute(self, op: ops.Extension, inputs: Sequence[Array]) -> Sequence[Array]:
         """One array an output, of the types that the family's metadata rule gives; `inputs` must not be written to."""
         ...
 
@@ -37,7 +37,7 @@ def register_runtime(family: str, runtime: ExtensionRuntime) -> None:
 
 
 def run_extension(
-    runtimes: Mapping[str, ExtensionRuntime], op: Extension, inputs: Sequence[Array], outputs: int
+    runtimes: Mapping[str, ExtensionRuntime], op: ops.Extension, inputs: Sequence[Array], outputs: int
 ) -> Sequence[Array]:
     """Results of an extension op; there is no fallback.
 

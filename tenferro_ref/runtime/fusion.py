@@ -17,32 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import INEXACT, DType
-from tenferro_ref.ops import (
-    Abs,
-    Add,
-    BroadcastInDim,
-    Clamp,
-    Conj,
-    Cos,
-    Divide,
-    Exp,
-    Expm1,
-    Log,
-    Log1p,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Op,
-    Policy,
-    Pow,
-    Rsqrt,
-    Sin,
-    Sqrt,
-    Tanh,
-    TensorType,
-)
+from tenferro_ref.ops import Op, Policy, TensorType
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.kernels import KERNELS
 from tenferro_ref.runtime.kernels.base import canonical
@@ -52,8 +29,8 @@ from tenferro_ref.tensor import Array
 
 #: Ops that fuse. Not Sign, Compare, Select and Convert.
 FUSIBLE: frozenset[type[Op]] = frozenset({
-    Add, Multiply, Negate, Conj, Divide, Abs, Maximum, Minimum, Clamp, Exp, Log, Sin, Cos, Tanh, Sqrt, Rsqrt, Pow, Expm1,
-    Log1p,
+    ops.Add, ops.Multiply, ops.Negate, ops.Conj, ops.Divide, ops.Abs, ops.Maximum, ops.Minimum, ops.Clamp, ops.Exp, ops.Log, ops.Sin, ops.Cos, ops.Tanh, ops.Sqrt, ops.Rsqrt, ops.Pow, ops.Expm1,
+    ops.Log1p,
 })  # fmt: skip
 FUSIBLE_DTYPES = INEXACT
 #: Elements a block: a few operands of it fit a core's second-level cache.
@@ -103,7 +80,7 @@ def plan_fusion(program: ExecProgram, segment: Segment) -> FusionPlan | None:
         if type(ins.op) in FUSIBLE:
             body.append(step)
         elif (
-            isinstance(ins.op, BroadcastInDim)
+            isinstance(ins.op, ops.BroadcastInDim)
             and set(ins.input_slots) <= set(segment.inputs)
             and reads.count(ins.input_slots[0]) == 1
         ):

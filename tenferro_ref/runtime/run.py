@@ -15,10 +15,11 @@ from typing import cast
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.dims import UpperBound
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import Internal, InvalidCompiledGraph, MissingValue, ResourceExhausted, TenferroError
-from tenferro_ref.ops import BroadcastInDim, Category, Constant, DotGeneral, Extension, Op, Policy, TensorType
+from tenferro_ref.ops import Category, Op, Policy, TensorType
 from tenferro_ref.program import ExecInstruction, ExecProgram
 from tenferro_ref.runtime.backend import BackendSession, TensorBackend
 from tenferro_ref.runtime.extension import ExtensionRuntime, run_extension
@@ -163,7 +164,7 @@ class Run:
             )
         for slot, array, type_ in zip(ins.output_slots, results, expected, strict=True):
             if self.settings.checking:
-                array = _own(array, operands, isinstance(op, Extension))
+                array = _own(array, operands, isinstance(op, ops.Extension))
             self.store(slot, array, type_, op)
         if self.settings.reclaim:
             self.release(ins.input_slots, ins.last_use, session)
@@ -182,12 +183,12 @@ class Run:
     ) -> Sequence[Array]:
         if session is not None:
             return session.execute_backend_op(op, self.policy, operands)
-        if isinstance(op, DotGeneral):
+        if isinstance(op, ops.DotGeneral):
             return (self.backend.dot_general(op, self.policy, *operands),)
-        if isinstance(op, Extension):
+        if isinstance(op, ops.Extension):
             return run_extension(self.settings.extensions, op, operands, outputs)
         results = run_kernel(op, self.policy, *operands)
-        return tuple(map(self.backend.upload_host_tensor, results)) if isinstance(op, Constant) else results
+        return tuple(map(self.backend.upload_host_tensor, results)) if isinstance(op, ops.Constant) else results
 
     def store(self, slot: int, array: Array, type_: TensorType, op: Op) -> None:
         if array.shape != type_.shape:
@@ -273,7 +274,7 @@ class Run:
             return False
         views: dict[int, Array] = {slot: cast(Array, self.values[slot]) for slot in segment.inputs}
         for ins in broadcasts:
-            views[ins.output_slots[0]] = aligned(cast(BroadcastInDim, ins.op), views[ins.input_slots[0]])
+            views[ins.output_slots[0]] = aligned(cast(ops.BroadcastInDim, ins.op), views[ins.input_slots[0]])
         try:
             array = session.broadcast_multiply(
                 tuple(map(_extent, types[result].shape)), *(views[slot] for slot in product.input_slots)

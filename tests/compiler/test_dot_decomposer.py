@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tenferro_ref import ops
 from tenferro_ref.compiler import run_passes
 from tenferro_ref.compiler.dot_decomposer import dot_decomposer
 from tenferro_ref.dims import DimOp, InputDim, UpperBound
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import Internal
-from tenferro_ref.ops import DotGeneral, DynamicTruncate, Reshape, TensorType, Transpose
+from tenferro_ref.ops import TensorType
 from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, to_exec
 from tests.compiler.tiny import integers, interpret, one_dot
 
@@ -37,11 +38,11 @@ def mul(a: int | InputDim, b: int | InputDim) -> DimOp:
 def test_a_two_batch_axes_and_two_contracting() -> None:
     program = decompose(one_dot((2, 3, 7, 4, 5), (2, 3, 4, 5, 11), (3, 4), (2, 3), (0, 1), (0, 1)))
     assert steps(program) == [
-        (Transpose((2, 3, 4, 0, 1)), (0,), 3),
-        (Reshape((7, mul(4, 5), 2, 3)), (3,), 4),
-        (Transpose((2, 3, 4, 0, 1)), (1,), 5),
-        (Reshape((mul(4, 5), 11, 2, 3)), (5,), 6),
-        (DotGeneral((1,), (0,), (2, 3), (2, 3)), (4, 6), 2),
+        (ops.Transpose((2, 3, 4, 0, 1)), (0,), 3),
+        (ops.Reshape((7, mul(4, 5), 2, 3)), (3,), 4),
+        (ops.Transpose((2, 3, 4, 0, 1)), (1,), 5),
+        (ops.Reshape((mul(4, 5), 11, 2, 3)), (5,), 6),
+        (ops.DotGeneral((1,), (0,), (2, 3), (2, 3)), (4, 6), 2),
     ]
     assert program.output_types[0].shape == (7, 11, 2, 3)
 
@@ -49,9 +50,9 @@ def test_a_two_batch_axes_and_two_contracting() -> None:
 def test_b_two_free_axes_are_merged_and_given_back() -> None:
     program = decompose(one_dot((2, 3, 4), (4, 5), (2,), (0,), (), ()))
     assert steps(program) == [
-        (Reshape((mul(2, 3), 4)), (0,), 3),
-        (DotGeneral((1,), (0,), (), ()), (3, 1), 4),
-        (Reshape((InputDim(1, 0), InputDim(1, 1), InputDim(2, 1))), (4, 0, 1), 2),
+        (ops.Reshape((mul(2, 3), 4)), (0,), 3),
+        (ops.DotGeneral((1,), (0,), (), ()), (3, 1), 4),
+        (ops.Reshape((InputDim(1, 0), InputDim(1, 1), InputDim(2, 1))), (4, 0, 1), 2),
     ]
     assert [t.shape for t in (i.types[0] for i in program.instructions)] == [(6, 4), (6, 5), (2, 3, 5)]
     assert program.n_slots == 5
@@ -72,29 +73,29 @@ def test_c_canonical_and_outer_products_are_untouched() -> None:
 def test_two_free_axes_around_the_contracted_one_are_not_canonical() -> None:
     """The dim lists are those of the canonical form; the number of free axes is not."""
     program = decompose(one_dot((2, 4, 3), (4, 5), (1,), (0,), (), ()))
-    assert [type(op) for op, _, _ in steps(program)] == [Transpose, Reshape, DotGeneral, Reshape]
+    assert [type(op) for op, _, _ in steps(program)] == [ops.Transpose, ops.Reshape, ops.DotGeneral, ops.Reshape]
 
 
 def test_d_leading_batch_writes_the_original_slot() -> None:
     b = GraphBuilder()
     x, y = b.input("F64", (7, 3, 4)), b.input("F64", (7, 4, 5))
-    product = b.apply(DotGeneral((2,), (1,), (0,), (0,)), x, y)
+    product = b.apply(ops.DotGeneral((2,), (1,), (0,), (0,)), x, y)
     program = decompose(b.build(product.transpose((2, 0, 1))))
     assert steps(program) == [
-        (Transpose((1, 2, 0)), (0,), 4),
-        (Transpose((1, 2, 0)), (1,), 5),
-        (DotGeneral((1,), (0,), (2,), (2,)), (4, 5), 2),
-        (Transpose((2, 0, 1)), (2,), 3),
+        (ops.Transpose((1, 2, 0)), (0,), 4),
+        (ops.Transpose((1, 2, 0)), (1,), 5),
+        (ops.DotGeneral((1,), (0,), (2,), (2,)), (4, 5), 2),
+        (ops.Transpose((2, 0, 1)), (2,), 3),
     ]
 
 
 def test_e_a_bounded_extent_stays_a_bound_when_merged() -> None:
     b = GraphBuilder()
     x, size, y = b.input("F64", (5, 3, 4)), b.input("F64"), b.input("F64", (4, 2))
-    bounded = b.apply(DynamicTruncate(0), x, size)
-    program = decompose(b.build(b.apply(DotGeneral((2,), (0,), (), ()), bounded, y)))
+    bounded = b.apply(ops.DynamicTruncate(0), x, size)
+    program = decompose(b.build(b.apply(ops.DotGeneral((2,), (0,), (), ()), bounded, y)))
     merge, product, restore = program.instructions[1:]
-    assert merge.op == Reshape((mul(InputDim(0, 0), 3), 4))  # the real extent, not the bound
+    assert merge.op == ops.Reshape((mul(InputDim(0, 0), 3), 4))  # the real extent, not the bound
     assert merge.output_extents == ((UpperBound(15), 4),)
     assert product.output_extents == ((UpperBound(15), 2),)
     assert restore.output_extents == ((UpperBound(5), 3, 2),)
@@ -103,19 +104,19 @@ def test_e_a_bounded_extent_stays_a_bound_when_merged() -> None:
 def test_f_a_chain_of_two() -> None:
     b = GraphBuilder()
     x, y, z = b.input("F64", (6, 3, 4, 8)), b.input("F64", (6, 8, 5)), b.input("F64", (6, 5, 7))
-    first = b.apply(DotGeneral((3,), (1,), (0,), (0,)), x, y)
-    second = b.apply(DotGeneral((2,), (1,), (3,), (0,)), first, z)
+    first = b.apply(ops.DotGeneral((3,), (1,), (0,), (0,)), x, y)
+    second = b.apply(ops.DotGeneral((2,), (1,), (3,), (0,)), first, z)
     program = decompose(b.build(second))
     assert program.slot_types[first.slot].shape == (3, 4, 5, 6)
     assert program.slot_types[second.slot].shape == (3, 4, 7, 6)
-    dots = [i.op for i in program.instructions if isinstance(i.op, DotGeneral)]
-    assert dots == [DotGeneral((1,), (0,), (2,), (2,))] * 2
+    dots = [i.op for i in program.instructions if isinstance(i.op, ops.DotGeneral)]
+    assert dots == [ops.DotGeneral((1,), (0,), (2,), (2,))] * 2
     assert any(first.slot in i.input_slots for i in program.instructions)
 
 
 def test_symbolic_extents_are_read_from_the_operands() -> None:
     program = decompose(one_dot(("n", 3, 4), (4, "m"), (2,), (0,), (), ()))
-    assert program.instructions[0].op == Reshape((mul(InputDim(0, 0), 3), 4))
+    assert program.instructions[0].op == ops.Reshape((mul(InputDim(0, 0), 3), 4))
     for n, m in [(2, 5), (0, 1)]:
         inputs = integers((n, 3, 4)), integers((4, m))
         np.testing.assert_array_equal(interpret(program, inputs)[0], np.tensordot(*inputs, 1))
@@ -131,7 +132,7 @@ def test_merging_never_hides_a_mismatch_of_contracted_extents() -> None:
 
 def test_free_axes_only_on_the_right_and_none_at_all() -> None:
     program = decompose(one_dot((2, 3), (4, 3, 2), (0, 1), (2, 1), (), ()))
-    assert steps(program)[-1] == (DotGeneral((0,), (0,), (), ()), (3, 5), 2)
+    assert steps(program)[-1] == (ops.DotGeneral((0,), (0,), (), ()), (3, 5), 2)
     program = decompose(one_dot((2, 3), (3, 2), (0, 1), (1, 0), (), ()))
     assert program.output_types[0].shape == ()
 
@@ -149,6 +150,6 @@ def test_malformed_programs_are_internal_errors() -> None:
 
     fails(reading(0, 7), "missing shape for slot 7")
     fails(reading(0, 9), "slot 9 is outside the table of 9 slots")
-    bad = replace(dot, op=DotGeneral((2,), (0,), (0,), ()))
+    bad = replace(dot, op=ops.DotGeneral((2,), (0,), (0,), ()))
     fails(replace(program, instructions=(bad,)), "1 lhs and 0 rhs batch axes")
     fails(replace(program, input_types=(TensorType(DType.F64, (2, 3, 4)),)), "1 input shapes for 2 input slots")

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tenferro_ref import ops
 from tenferro_ref.compiler import run_passes
 from tenferro_ref.compiler.dot_dimension_sorter import consecutive_but_unsorted, sort_pairs
-from tenferro_ref.ops import DotGeneral
 from tenferro_ref.program import to_exec
 from tests.compiler.tiny import integers, interpret, one_dot
 
@@ -26,7 +26,7 @@ def test_contracting_lists(
     lhs: tuple[int, ...], rhs: tuple[int, ...], sorted_lhs: tuple[int, ...], sorted_rhs: tuple[int, ...]
 ) -> None:
     batch = ((5, 4), (6, 5))  # batch lists are never touched
-    assert sort_pairs(DotGeneral(lhs, rhs, *batch)) == DotGeneral(sorted_lhs, sorted_rhs, *batch)
+    assert sort_pairs(ops.DotGeneral(lhs, rhs, *batch)) == ops.DotGeneral(sorted_lhs, sorted_rhs, *batch)
 
 
 def test_consecutive_but_unsorted() -> None:
@@ -39,7 +39,7 @@ def test_consecutive_but_unsorted() -> None:
 def test_value_changes_and_reassociation_are_reported() -> None:
     program = to_exec(one_dot((2, 3, 4, 5), (6, 5, 4), (3, 2), (1, 2), (), ()))
     (result,) = run_passes(program, ["DotDimensionSorter"], verify=True)
-    assert result.program.instructions[0].op == DotGeneral((2, 3), (2, 1), (), ())
+    assert result.program.instructions[0].op == ops.DotGeneral((2, 3), (2, 1), (), ())
     assert result.changes == ("slot 2: contraction [3, 2] x [1, 2] becomes [2, 3] x [2, 1]",)
     assert result.reassociates
     inputs = integers((2, 3, 4, 5)), integers((6, 5, 4))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PassResult, compile_std_to_exec, run_passes
 from tenferro_ref.dims import InputDim, UpperBound
-from tenferro_ref.ops import DotGeneral, DynamicTruncate, Reshape, Transpose
 from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, Value, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tests.compiler.tiny import integers, interpret
@@ -29,13 +29,13 @@ def steps(program: ExecProgram) -> list[tuple[object, tuple[int, ...], int]]:
 
 def same_axes(value: Value) -> Value:
     """The Reshape to its operand's own extents, by name."""
-    return value.builder.apply(Reshape(tuple(InputDim(0, axis) for axis in range(value.type.rank))), value)
+    return value.builder.apply(ops.Reshape(tuple(InputDim(0, axis) for axis in range(value.type.rank))), value)
 
 
 def test_identity_transposes_and_reshapes_go() -> None:
     b = GraphBuilder()
     x = b.input("F64", (2, "n"))
-    result = simplify(b.build(-same_axes(b.apply(Transpose((0, 1)), x))))
+    result = simplify(b.build(-same_axes(b.apply(ops.Transpose((0, 1)), x))))
     assert [i.op.name for i in result.program.instructions] == ["Negate"]
     assert result.program.instructions[0].input_slots == (x.slot,)
     assert result.changes == (
@@ -60,10 +60,10 @@ def test_a_reshape_that_drops_an_axis_is_no_identity() -> None:
     """The engine missed the comparison of ranks (#1107)."""
     b = GraphBuilder()
     x = b.input("F64", ("n", 1))
-    graph = b.build(b.apply(Reshape((InputDim(0, 0),)), x))
+    graph = b.build(b.apply(ops.Reshape((InputDim(0, 0),)), x))
     assert simplify(graph).program.output_types[0].shape == (InputDim(0, 0),)
     b = GraphBuilder()
-    wider = b.build(b.apply(Reshape((InputDim(0, 0), 1)), b.input("F64", ("n",))))
+    wider = b.build(b.apply(ops.Reshape((InputDim(0, 0), 1)), b.input("F64", ("n",))))
     assert simplify(wider).changes == ()
 
 
@@ -71,13 +71,13 @@ def test_only_the_operands_own_extents_in_order_are_an_identity() -> None:
     for shape in [(3, 3), (InputDim(0, 1), InputDim(0, 0)), (InputDim(1, 0), InputDim(1, 1)), (InputDim(0, 0), 3)]:
         b = GraphBuilder()
         x = b.input("F64", (3, 3))
-        assert simplify(b.build(b.apply(Reshape(shape), x, x))).changes == ()
+        assert simplify(b.build(b.apply(ops.Reshape(shape), x, x))).changes == ()
 
 
 def test_shape_providers_do_not_matter() -> None:
     b = GraphBuilder()
     x, y = b.input("F64", (2, 3)), b.input("F64", (4,))
-    result = simplify(b.build(-b.apply(Reshape((InputDim(0, 0), InputDim(0, 1))), x, y)))
+    result = simplify(b.build(-b.apply(ops.Reshape((InputDim(0, 0), InputDim(0, 1))), x, y)))
     assert [i.input_slots for i in result.program.instructions] == [(x.slot,)]
 
 
@@ -87,7 +87,7 @@ def test_adjacent_transposes_are_composed() -> None:
     x = b.input("F64", (2, 3, 4))
     first, second = (1, 2, 0), (0, 2, 1)
     result = simplify(b.build(x.transpose(first).transpose(second)))
-    assert steps(result.program) == [(Transpose((1, 0, 2)), (x.slot,), 2)]
+    assert steps(result.program) == [(ops.Transpose((1, 0, 2)), (x.slot,), 2)]
     assert result.changes == ("slot 2: reads slot 0, not its transpose in 1",)
 
 
@@ -117,7 +117,7 @@ def test_readers_of_a_removed_identity_count_as_readers_of_its_source() -> None:
     b = GraphBuilder()
     x = b.input("F64", (2, 3, 4))
     first = x.transpose((1, 2, 0))
-    again = b.apply(Transpose((0, 1, 2)), first)
+    again = b.apply(ops.Transpose((0, 1, 2)), first)
     result = simplify(b.build(again.transpose((1, 2, 0)), -again))
     assert [i.op.name for i in result.program.instructions] == ["Transpose", "Transpose", "Negate"]
     assert len(result.changes) == 1
@@ -126,7 +126,7 @@ def test_readers_of_a_removed_identity_count_as_readers_of_its_source() -> None:
 def test_bounds_stay_bounds() -> None:
     b = GraphBuilder()
     x, size = b.input("F64", (3, 4)), b.input("F64", ())
-    short = b.apply(DynamicTruncate(0), x, size)
+    short = b.apply(ops.DynamicTruncate(0), x, size)
     graph = b.build(same_axes(short.T.T))
     before = to_exec(graph)
     (result,) = run_passes(before, ["AlgebraicLayoutSimplifier"], verify=True)
@@ -139,7 +139,7 @@ def test_it_clears_the_way_for_folding_and_cleans_up_behind_the_decomposer() -> 
     x, y = b.input("F64", (4, 3, 2)), b.input("F64", (4, 5))
     # neither transpose folds into the dot: together they do
     lhs = x.transpose((1, 0, 2)).transpose((2, 0, 1)).transpose((1, 0, 2))
-    graph = b.build(b.apply(DotGeneral((2,), (0,), (), ()), lhs, y).transpose((2, 0, 1)).transpose((1, 2, 0)))
+    graph = b.build(b.apply(ops.DotGeneral((2,), (0,), (), ()), lhs, y).transpose((2, 0, 1)).transpose((1, 2, 0)))
     passes = ("AlgebraicLayoutSimplifier", *DEFAULT_PIPELINE, "AlgebraicLayoutSimplifier")
     with_it, without = (compile_std_to_exec(graph, names, verify=True) for names in (passes, DEFAULT_PIPELINE))
     assert len(with_it.instructions) < len(without.instructions)

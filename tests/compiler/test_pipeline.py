@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tenferro_ref import ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
 from tenferro_ref.dims import InputDim
 from tenferro_ref.errors import ShapeMismatch, UsageError
-from tenferro_ref.ops import FAMILIES, DotGeneral, Extension, Reshape, TensorType, Transpose
+from tenferro_ref.ops import FAMILIES, TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.tensor import Array, same_bits
@@ -49,7 +50,7 @@ def dot_programs(draw: st.DrawFn) -> tuple[GraphProgram, list[Array]]:
         rhs_extents = [shape[a] for a in axes] + free
         rhs = operand([rhs_extents[o] for o in order])
         place = [order.index(i) for i in range(len(axes))]
-        op = DotGeneral(
+        op = ops.DotGeneral(
             tuple(contracting), tuple(place[: len(contracting)]), tuple(batch), tuple(place[len(contracting) :])
         )
         value = b.apply(op, value, rhs)
@@ -61,8 +62,8 @@ def dot_programs(draw: st.DrawFn) -> tuple[GraphProgram, list[Array]]:
         outputs.append(value)
         for move in draw(st.lists(st.sampled_from(["transpose", "same transpose", "same reshape"]), max_size=3)):
             perm = draw(st.permutations(range(len(shape)))) if move == "transpose" else range(len(shape))
-            same_axes = Reshape(tuple(InputDim(0, axis) for axis in perm))
-            value = b.apply(same_axes if move == "same reshape" else Transpose(tuple(perm)), value)
+            same_axes = ops.Reshape(tuple(InputDim(0, axis) for axis in perm))
+            value = b.apply(same_axes if move == "same reshape" else ops.Transpose(tuple(perm)), value)
             shape = [shape[p] for p in perm]
             outputs += [value] * draw(st.integers(0, 1))
         if len(shape) > 5:
@@ -151,14 +152,14 @@ def test_dead_code_goes_and_slots_stay() -> None:
 
 def test_an_instruction_stays_if_any_of_its_outputs_is_live(monkeypatch: pytest.MonkeyPatch) -> None:
     class Pair:
-        def infer(self, op: Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+        def infer(self, op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
             return inputs + inputs
 
     monkeypatch.setitem(FAMILIES, "tests.pair.v1", Pair())
     b = GraphBuilder()
     x = b.input("F64", (2,))
-    _unused, used = b.apply_many(Extension.of("tests.pair.v1", "Twice", {}), x)
-    b.apply_many(Extension.of("tests.pair.v1", "Twice", {}), x)
+    _unused, used = b.apply_many(ops.Extension.of("tests.pair.v1", "Twice", {}), x)
+    b.apply_many(ops.Extension.of("tests.pair.v1", "Twice", {}), x)
     (result,) = run_passes(to_exec(b.build(used)), ["DeadCodeElimination"], verify=True)
     assert [i.output_slots for i in result.program.instructions] == [(1, 2)]
     assert result.program.instructions[0].last_use == (True,)
@@ -186,7 +187,7 @@ def test_malformed_graphs_are_refused() -> None:
     b = GraphBuilder()
     x, y = b.input("F64", (2, 3)), b.input("F64", (2, 3))
     graph = b.build(x)
-    bad = Instruction(DotGeneral((1,), (0,), (), ()), (x.slot, y.slot), (2,))
+    bad = Instruction(ops.DotGeneral((1,), (0,), (), ()), (x.slot, y.slot), (2,))
     with pytest.raises(ShapeMismatch):
         compile_std_to_exec(GraphProgram((bad,), graph.input_slots, graph.input_types, (2,), 3))
 
@@ -195,7 +196,7 @@ def test_pass_orders_agree() -> None:
     """All orders of the passes on one program that each of them changes."""
     b = GraphBuilder()
     x, y = b.input("F64", (2, 3, 4, 5)), b.input("F64", (4, 6, 3))
-    dot = b.apply(DotGeneral((1, 0), (0, 1), (), ()), x.transpose((1, 2, 0, 3)), y.transpose((0, 2, 1)))
+    dot = b.apply(ops.DotGeneral((1, 0), (0, 1), (), ()), x.transpose((1, 2, 0, 3)), y.transpose((0, 2, 1)))
     _ = -dot
     graph = b.build(dot.transpose((2, 0, 1)).transpose((2, 0, 1)))
     inputs = integers((2, 3, 4, 5)), integers((4, 6, 3))

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec, run_passes
-from tenferro_ref.ops import DotGeneral
 from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, to_exec
 from tests.compiler.tiny import integers, interpret
 
@@ -20,17 +20,17 @@ def fold(graph: GraphProgram) -> ExecProgram:
 def test_a_transposed_lhs_is_read_through() -> None:
     b = GraphBuilder()
     x, y = b.input("F64", (3, 2)), b.input("F64", (3, 4))
-    program = fold(b.build(b.apply(DotGeneral((1,), (0,), (), ()), x.T, y)))
+    program = fold(b.build(b.apply(ops.DotGeneral((1,), (0,), (), ()), x.T, y)))
     dot = program.instructions[1]
-    assert (dot.op, dot.input_slots, dot.output_slots) == (DotGeneral((0,), (0,), (), ()), (0, 1), (3,))
+    assert (dot.op, dot.input_slots, dot.output_slots) == (ops.DotGeneral((0,), (0,), (), ()), (0, 1), (3,))
     assert [i.op.name for i in program.instructions] == ["Transpose", "DotGeneral"]  # dead code is another pass's job
 
 
 def test_both_operands_and_chains_fold() -> None:
     b = GraphBuilder()
     x, y = b.input("F64", (2, 3)), b.input("F64", (4, 3))
-    program = fold(b.build(b.apply(DotGeneral((1,), (0,), (), ()), x.T.T, y.T)))
-    assert program.instructions[-1].op == DotGeneral((1,), (1,), (), ())
+    program = fold(b.build(b.apply(ops.DotGeneral((1,), (0,), (), ()), x.T.T, y.T)))
+    assert program.instructions[-1].op == ops.DotGeneral((1,), (1,), (), ())
     assert program.instructions[-1].input_slots == (0, 1)
 
 
@@ -38,15 +38,15 @@ def test_a_three_cycle_is_mapped_forwards() -> None:
     """The inverse permutation would give other axes: [1, 2, 0] is no involution."""
     b = GraphBuilder()
     x, y = b.input("F64", (2, 3, 4)), b.input("F64", (2, 5))
-    program = fold(b.build(b.apply(DotGeneral((2,), (0,), (), ()), x.transpose((1, 2, 0)), y)))
-    assert program.instructions[-1].op == DotGeneral((0,), (0,), (), ())
+    program = fold(b.build(b.apply(ops.DotGeneral((2,), (0,), (), ()), x.transpose((1, 2, 0)), y)))
+    assert program.instructions[-1].op == ops.DotGeneral((0,), (0,), (), ())
     assert program.instructions[-1].input_slots == (0, 1)
 
 
 def test_free_axes_out_of_order_are_left_alone() -> None:
     b = GraphBuilder()
     x, y = b.input("F64", (2, 3, 4, 5)), b.input("F64", (4, 5))
-    graph = b.build(b.apply(DotGeneral((2,), (0,), (3,), (1,)), x.transpose((1, 0, 2, 3)), y))
+    graph = b.build(b.apply(ops.DotGeneral((2,), (0,), (3,), (1,)), x.transpose((1, 0, 2, 3)), y))
     assert fold(graph) == to_exec(graph)
 
 
@@ -54,7 +54,7 @@ def test_contracting_or_batch_axes_out_of_order_are_left_alone() -> None:
     for dims in [((0, 1), (0, 1), (), ()), ((), (), (0, 1), (0, 1)), ((1, 0), (1, 0), (), ())]:
         b = GraphBuilder()
         x, y = b.input("F64", (2, 3)), b.input("F64", (3, 2))
-        graph = b.build(b.apply(DotGeneral(*dims), x.T, y))
+        graph = b.build(b.apply(ops.DotGeneral(*dims), x.T, y))
         folds = dims == ((1, 0), (1, 0), (), ())  # through [1, 0] this becomes ascending
         assert (fold(graph) != to_exec(graph)) == folds
 
@@ -63,22 +63,22 @@ def test_a_chain_stops_where_it_would_reorder() -> None:
     b = GraphBuilder()
     x, y = b.input("F64", (2, 3, 4)), b.input("F64", (4, 5))
     first = x.transpose((1, 0, 2))  # swaps the free axes
-    program = fold(b.build(b.apply(DotGeneral((0,), (0,), (), ()), first.transpose((2, 0, 1)), y)))
-    assert program.instructions[-1].op == DotGeneral((2,), (0,), (), ())
+    program = fold(b.build(b.apply(ops.DotGeneral((0,), (0,), (), ()), first.transpose((2, 0, 1)), y)))
+    assert program.instructions[-1].op == ops.DotGeneral((2,), (0,), (), ())
     assert program.instructions[-1].input_slots == (first.slot, 1)
 
 
 def test_only_a_direct_transpose_folds() -> None:
     b = GraphBuilder()
     x, y = b.input("F64", (3, 2)), b.input("F64", (3, 4))
-    graph = b.build(b.apply(DotGeneral((1,), (0,), (), ()), x.T.reshape(2, 3), y))
+    graph = b.build(b.apply(ops.DotGeneral((1,), (0,), (), ()), x.T.reshape(2, 3), y))
     assert fold(graph) == to_exec(graph)
 
 
 def test_dead_transposes_go_in_the_default_pipeline() -> None:
     b = GraphBuilder()
     x, y = b.input("F64", (2, 3)), b.input("F64", (2, 4))
-    program = compile_std_to_exec(b.build(b.apply(DotGeneral((1,), (0,), (), ()), x.T, y)), verify=True)
+    program = compile_std_to_exec(b.build(b.apply(ops.DotGeneral((1,), (0,), (), ()), x.T, y)), verify=True)
     assert [i.op.name for i in program.instructions] == ["Transpose", "DotGeneral"]  # the decomposer wants [M, K] back
-    program = compile_std_to_exec(b.build(b.apply(DotGeneral((1,), (0,), (), ()), x.T.T.T, y)), verify=True)
+    program = compile_std_to_exec(b.build(b.apply(ops.DotGeneral((1,), (0,), (), ()), x.T.T.T, y)), verify=True)
     assert [i.op.name for i in program.instructions] == ["Transpose", "DotGeneral"]

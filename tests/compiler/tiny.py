@@ -7,23 +7,14 @@ from string import ascii_letters
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.dims import evaluate
-from tenferro_ref.ops import (
-    Add,
-    DotGeneral,
-    DynamicTruncate,
-    Multiply,
-    Negate,
-    ReduceSum,
-    Reshape,
-    Transpose,
-    free_axes,
-)
+from tenferro_ref.ops import free_axes
 from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram
 from tenferro_ref.tensor import Array
 
 
-def dot(op: DotGeneral, lhs: Array, rhs: Array) -> Array:
+def dot(op: ops.DotGeneral, lhs: Array, rhs: Array) -> Array:
     """By einsum: one letter an axis, paired axes share theirs."""
     left = list(ascii_letters[: lhs.ndim])
     right = list(ascii_letters[lhs.ndim : lhs.ndim + rhs.ndim])
@@ -45,21 +36,21 @@ def interpret(program: GraphProgram | ExecProgram, inputs: Sequence[Array]) -> l
     for ins in program.instructions:
         args = [env[s] for s in ins.input_slots]
         match ins.op:
-            case Transpose(perm):
+            case ops.Transpose(perm):
                 value = args[0].transpose(perm)
-            case Reshape(shape):
+            case ops.Reshape(shape):
                 value = args[0].reshape([evaluate(e, [a.shape for a in args]) for e in shape], order="F")
-            case DotGeneral() as op:
+            case ops.DotGeneral() as op:
                 value = dot(op, *args)
-            case DynamicTruncate(axis):
+            case ops.DynamicTruncate(axis):
                 value = args[0].take(range(int(args[1])), axis)
-            case Add():
+            case ops.Add():
                 value = args[0] + args[1]
-            case Multiply():
+            case ops.Multiply():
                 value = args[0] * args[1]
-            case Negate():
+            case ops.Negate():
                 value = -args[0]
-            case ReduceSum(axes):
+            case ops.ReduceSum(axes):
                 value = args[0].sum(axes)
             case op:
                 raise AssertionError(op)
@@ -75,4 +66,4 @@ def integers(shape: Sequence[int], seed: int = 0) -> Array:
 def one_dot(lhs: Sequence[int | str], rhs: Sequence[int | str], *dims: tuple[int, ...]) -> GraphProgram:
     """A program that is one DotGeneral; `dims` are lc, rc, lb, rb."""
     b = GraphBuilder()
-    return b.build(b.apply(DotGeneral(*dims), b.input("F64", lhs), b.input("F64", rhs)))
+    return b.build(b.apply(ops.DotGeneral(*dims), b.input("F64", lhs), b.input("F64", rhs)))

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from fuzz import records
-from tenferro_ref import __version__
+from tenferro_ref import __version__, ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec
-from tenferro_ref.ops import Exp, Log
 from tenferro_ref.program import GraphBuilder, GraphProgram, dumps, parse, print_program, to_exec
 from tenferro_ref.runtime import segment_exec_program
 from tests.browser import chromium_or_skip
@@ -173,7 +172,7 @@ class TestCheck:
     def test_a_disagreement_is_status_1(self, tmp_path: Path) -> None:
         plugin_or_skip("xla081")
         b = GraphBuilder()
-        (tmp_path / "p.json").write_text(dumps(b.build(b.apply(Log(), b.apply(Exp(), b.input("F64", (1,)))))))
+        (tmp_path / "p.json").write_text(dumps(b.build(b.apply(ops.Log(), b.apply(ops.Exp(), b.input("F64", (1,)))))))
         np.savez(tmp_path / "in.npz", in0=np.array([1000.0]))
         run = tenferro_ref("check", tmp_path / "p.json", "--inputs", tmp_path / "in.npz", "--executors", "pjrt:xla081")
         assert run.status == 1

@@ -8,6 +8,7 @@ import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tenferro_ref import ops
 from tenferro_ref.dims import InputDim, UpperBound
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import (
@@ -20,7 +21,7 @@ from tenferro_ref.errors import (
     UnsupportedOp,
 )
 from tenferro_ref.extensions import linalg
-from tenferro_ref.ops import Extension, TensorType
+from tenferro_ref.ops import TensorType
 from tenferro_ref.program import GraphBuilder, dumps, loads, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tests.extensions.extension_helpers import close, program, random, run
@@ -341,7 +342,7 @@ def test_pivots_out_of_range(bad):
 
 def types_of(op, *shapes, dtype=DType.F64, config=None):
     inputs = tuple(t if isinstance(t, TensorType) else TensorType(dtype, t) for t in shapes)
-    return Extension.of(linalg.FAMILY, op, config or {}).result_types(inputs)
+    return ops.Extension.of(linalg.FAMILY, op, config or {}).result_types(inputs)
 
 
 @pytest.mark.parametrize("op", linalg.RULES)
@@ -410,7 +411,7 @@ def test_a_gauge_that_the_op_does_not_have(op, gauge):
 def test_bad_configurations(config):
     t = TensorType(DType.F64, (2, 2))
     with pytest.raises(InvalidArgument) as error:
-        Extension(linalg.FAMILY, "TriangularSolve", config).result_types((t, t))
+        ops.Extension(linalg.FAMILY, "TriangularSolve", config).result_types((t, t))
     assert (error.value.op, error.value.argument) == ("TriangularSolve", "config")
 
 

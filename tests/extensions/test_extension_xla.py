@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import NonStaticShape, ShapeMismatch, UnsupportedOp
 from tenferro_ref.extensions import einsum, fft, linalg
-from tenferro_ref.ops import DynamicTruncate, Extension
 from tenferro_ref.program import GraphBuilder, LoweringView, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo import lower_to_stablehlo
@@ -149,12 +149,12 @@ def test_einsum_is_within_phase_1_and_the_others_are_not():
 def test_decompositions_without_an_operation_in_stablehlo(op):
     arrays = [np.zeros(2, np.int32) if dtype else np.eye(2) for dtype in linalg.RULES[op].operands]
     with pytest.raises(UnsupportedOp, match=f"{op} of 'tenferro-linalg.linalg.v1' has no lowering to StableHLO"):
-        text(lambda *v: v[0].builder.apply_many(Extension.of(linalg.FAMILY, op, {}), *v), *arrays)
+        text(lambda *v: v[0].builder.apply_many(ops.Extension.of(linalg.FAMILY, op, {}), *v), *arrays)
 
 
 def test_einsum_of_bounded_extents():
     b = GraphBuilder()
-    x = b.apply(DynamicTruncate(0), b.input("F64", (4,)), b.input("I64"))
+    x = b.apply(ops.DynamicTruncate(0), b.input("F64", (4,)), b.input("I64"))
     with pytest.raises((NonStaticShape, UnsupportedOp)):
         lower_to_stablehlo(LoweringView.of(b.build(einsum.einsum("i->", x))))
 

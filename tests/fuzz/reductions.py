@@ -10,61 +10,43 @@ import numpy as np
 
 from fuzz.findings.reduce import Reduction, size
 from oracle.case import Case
-from tenferro_ref.ops import (
-    Abs,
-    Add,
-    BroadcastInDim,
-    Concatenate,
-    Constant,
-    Convert,
-    DotGeneral,
-    Exp,
-    Maximum,
-    Multiply,
-    Negate,
-    Op,
-    Pad,
-    ReduceSum,
-    Reshape,
-    Reverse,
-    Slice,
-    Transpose,
-)
+from tenferro_ref import ops
+from tenferro_ref.ops import Op
 from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value, dumps, loads
 from tenferro_ref.tensor import Array, same_bits
 
 Kernel = Callable[..., Array]
 
 
-def _broadcast(op: BroadcastInDim, x: Array, *_: Array) -> Array:
+def _broadcast(op: ops.BroadcastInDim, x: Array, *_: Array) -> Array:
     inner = [1] * len(op.shape)
     for axis, dim in enumerate(op.dims):
         inner[dim] = x.shape[axis]
     return np.broadcast_to(x.transpose(np.argsort(op.dims)).reshape(inner), [int(e) for e in op.shape])
 
 
-def _dot(op: DotGeneral, x: Array, y: Array) -> Array:
+def _dot(op: ops.DotGeneral, x: Array, y: Array) -> Array:
     return np.tensordot(x, y, (op.lhs_contracting_dims, op.rhs_contracting_dims))
 
 
 KERNELS: dict[type[Op], Kernel] = {
-    Constant: lambda op: np.asarray(op.value),
-    Add: lambda op, x, y: x + y,
-    Multiply: lambda op, x, y: x * y,
-    Maximum: lambda op, x, y: np.maximum(x, y),
-    Negate: lambda op, x: -x,
-    Abs: lambda op, x: np.abs(x),
-    Exp: lambda op, x: np.exp(x),
-    Convert: lambda op, x: x.astype(op.to.numpy),
-    Transpose: lambda op, x: x.transpose(op.perm),
-    Reshape: lambda op, x, *_: x.reshape([int(e) for e in op.shape], order="F"),
-    BroadcastInDim: _broadcast,
-    ReduceSum: lambda op, x: x.sum(axis=op.axes),
-    DotGeneral: _dot,
-    Concatenate: lambda op, *xs: np.concatenate(xs, op.axis),
-    Reverse: lambda op, x: np.flip(x, op.axes),
-    Slice: lambda op, x: x[tuple(map(slice, op.starts, op.limits, op.strides))],
-    Pad: lambda op, x: np.pad(x, list(zip(op.edge_padding_low, op.edge_padding_high, strict=True))),
+    ops.Constant: lambda op: np.asarray(op.value),
+    ops.Add: lambda op, x, y: x + y,
+    ops.Multiply: lambda op, x, y: x * y,
+    ops.Maximum: lambda op, x, y: np.maximum(x, y),
+    ops.Negate: lambda op, x: -x,
+    ops.Abs: lambda op, x: np.abs(x),
+    ops.Exp: lambda op, x: np.exp(x),
+    ops.Convert: lambda op, x: x.astype(op.to.numpy),
+    ops.Transpose: lambda op, x: x.transpose(op.perm),
+    ops.Reshape: lambda op, x, *_: x.reshape([int(e) for e in op.shape], order="F"),
+    ops.BroadcastInDim: _broadcast,
+    ops.ReduceSum: lambda op, x: x.sum(axis=op.axes),
+    ops.DotGeneral: _dot,
+    ops.Concatenate: lambda op, *xs: np.concatenate(xs, op.axis),
+    ops.Reverse: lambda op, x: np.flip(x, op.axes),
+    ops.Slice: lambda op, x: x[tuple(map(slice, op.starts, op.limits, op.strides))],
+    ops.Pad: lambda op, x: np.pad(x, list(zip(op.edge_padding_low, op.edge_padding_high, strict=True))),
 }
 
 
@@ -95,17 +77,17 @@ def random_case(seed: int, instructions: int = 30) -> Case:
     b = GraphBuilder("random")
     pool: list[Value] = [b.input("F64", [rng.choice((1, 2, 3, 5)) for _ in range(rng.randint(0, 3))]) for _ in range(3)]
     makers: Sequence[Callable[[Value], Value]] = (
-        lambda x: b.apply(rng.choice((Negate(), Abs(), Exp())), x),
-        lambda x: b.apply(rng.choice((Add(), Multiply(), Maximum())), x, rng.choice([y for y in pool if y.shape == x.shape])),
+        lambda x: b.apply(rng.choice((ops.Negate(), ops.Abs(), ops.Exp())), x),
+        lambda x: b.apply(rng.choice((ops.Add(), ops.Multiply(), ops.Maximum())), x, rng.choice([y for y in pool if y.shape == x.shape])),
         lambda x: x.transpose(rng.sample(range(x.type.rank), x.type.rank)),
         lambda x: x.reshape(*rng.sample([int(e) for e in x.shape], x.type.rank)),
         lambda x: x.sum(rng.sample(range(x.type.rank), min(1, x.type.rank))),
-        lambda x: b.apply(DotGeneral((0,), (0,), (), ()), x, rng.choice([y for y in pool if y.shape[:1] == x.shape[:1]]))
+        lambda x: b.apply(ops.DotGeneral((0,), (0,), (), ()), x, rng.choice([y for y in pool if y.shape[:1] == x.shape[:1]]))
         if x.type.rank
         else b.constant(rng.choice((0.5, 1.25))),
-        lambda x: b.apply(Reverse((0,)), x) if x.type.rank else b.input("F64", ()),
-        lambda x: b.apply(BroadcastInDim((3, *x.shape), tuple(range(1, x.type.rank + 1))), x),
-        lambda x: b.apply(Slice((0,) * x.type.rank, tuple(max(1, int(e) - 1) for e in x.shape), (1,) * x.type.rank), x),
+        lambda x: b.apply(ops.Reverse((0,)), x) if x.type.rank else b.input("F64", ()),
+        lambda x: b.apply(ops.BroadcastInDim((3, *x.shape), tuple(range(1, x.type.rank + 1))), x),
+        lambda x: b.apply(ops.Slice((0,) * x.type.rank, tuple(max(1, int(e) - 1) for e in x.shape), (1,) * x.type.rank), x),
     )  # fmt: skip
     for _ in range(instructions):
         small = [x for x in pool if x.type.rank <= 4 and np.prod([int(e) for e in x.shape]) <= 200]

@@ -23,9 +23,9 @@ from fuzz.store.recorded import recorded, shards
 from fuzz.store.tally import Tally
 from oracle.case import Case
 from oracle.peers import NativeExecutor, PjrtExecutor, Pool, Selection
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import PjrtCall, UsageError, WorkerDied
-from tenferro_ref.ops import DynamicTruncate, Reverse, Scatter
 from tenferro_ref.program import GraphBuilder
 from tests.plugins import plugin_or_skip
 
@@ -98,7 +98,7 @@ def test_shards_merge_and_counts_add(pool: Pool, parity: PjrtExecutor, tmp_path:
 
 def test_what_is_not_told_is_not_counted(parity: PjrtExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
     b = GraphBuilder()
-    program = b.build(b.apply(DynamicTruncate(0), b.input("F64", (3,)), b.input("F64", ())))
+    program = b.build(b.apply(ops.DynamicTruncate(0), b.input("F64", (3,)), b.input("F64", ())))
     assert parity.opcodes([Case(program, (np.zeros(3), np.array(2.0)))]) == []  # nothing that StableHLO has
     cases = generate(5, 0, 1)
     assert parity.opcodes(cases)
@@ -163,7 +163,7 @@ def test_a_class_is_named_for_the_rarest_opcode_that_comes_with_it() -> None:
 
 def test_rare_pairs_come_oftener_and_the_rest_still_comes() -> None:
     config = from_words(["rare=Reverse:I32,Scatter:I64"])
-    assert config.rare == ((Reverse, DType.I32), (Scatter, DType.I64))
+    assert config.rare == ((ops.Reverse, DType.I32), (ops.Scatter, DType.I64))
     plain, more = anchors(DEFAULT), anchors(config)
     assert Counter(plain) == Counter(set(more))
     assert len(more) == len(plain) + -(-len(plain) // 4)

@@ -14,9 +14,9 @@ from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import DrawnExecutor, NativeExecutor, Pool, configured, native_variants, settled
 from oracle.verdict import Verdict
+from tenferro_ref import ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, PassResult
 from tenferro_ref.errors import UsageError
-from tenferro_ref.ops import Abs, Negate
 from tenferro_ref.program import ExecProgram, GraphBuilder
 
 DRAWN = DrawnExecutor("native-drawn")
@@ -90,7 +90,7 @@ def test_configurations_become_as_simple_as_can_be() -> None:
 
 def test_a_finding_keeps_the_configuration_and_simplifies_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(program: ExecProgram) -> PassResult:
-        bad = (replace(ins, op=Abs()) if isinstance(ins.op, Negate) else ins for ins in program.instructions)
+        bad = (replace(ins, op=ops.Abs()) if isinstance(ins.op, ops.Negate) else ins for ins in program.instructions)
         return PassResult(replace(program, instructions=tuple(bad)))
 
     case = next(c for c in map(negated, range(100)) if SIMPLIFIER in DRAWN.of(c).passes)

@@ -13,7 +13,7 @@ from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import NativeExecutor, Pool
 from oracle.verdict import Verdict
-from tenferro_ref.ops import Abs
+from tenferro_ref import ops
 from tenferro_ref.program import GraphBuilder
 
 
@@ -35,7 +35,7 @@ def test_a_crash(
         once.touch()
         monkeypatch.setenv("FAKE_PJRT_ONCE", str(once))
     b = GraphBuilder()
-    case = Case.of(b.build(b.apply(Abs(), b.input("F64", ()))), [np.array(1.0)])  # a copy of the input is right
+    case = Case.of(b.build(b.apply(ops.Abs(), b.input("F64", ()))), [np.array(1.0)])  # a copy of the input is right
     executor = pool.make(f"pjrt:{fake_library}")
     answer = judge(executor, Reference(case, NativeExecutor()))
     assert answer.verdict is Verdict.CRASH
@@ -48,7 +48,7 @@ def test_a_crash(
     assert finding.verdict == "crash"
     assert "the fake plugin was asked for compile_segv" in finding.reason
     if repeats:
-        assert [ins.op for ins in reduced.program.instructions] == [Abs()]
+        assert [ins.op for ins in reduced.program.instructions] == [ops.Abs()]
         assert finding.attribution == "every lane"
         assert [build.verdict for build in finding.builds] == [Verdict.CRASH]
     else:

@@ -19,24 +19,13 @@ from fuzz.generate.ops.rows import admitted
 from oracle.case import Case
 from oracle.peers import NativeExecutor, attempt
 from oracle.staged import refuses
+from tenferro_ref import ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PassResult, compile_std_to_exec, run_passes
 from tenferro_ref.dims import evaluate, expr_of
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import LoweringError
 from tenferro_ref.extensions import linalg
-from tenferro_ref.ops import (
-    ENGINE,
-    STABLEHLO,
-    Abs,
-    Add,
-    Compare,
-    Constant,
-    Convert,
-    DotGeneral,
-    DynamicTruncate,
-    Negate,
-    ReduceSum,
-)
+from tenferro_ref.ops import ENGINE, STABLEHLO
 from tenferro_ref.program import LoweringView, dumps, loads, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo import lower_to_stablehlo
@@ -64,7 +53,7 @@ def test_every_op_and_dtype_pair_is_reached(reached: Counter[str]) -> None:
         f"op: {op.__name__} {dtype}"
         for op in default_ops()
         for dtype in admitted(op, DEFAULT.dtypes)
-        if op not in (Convert, DynamicTruncate)
+        if op not in (ops.Convert, ops.DynamicTruncate)
     }
     pairs |= {f"convert: {a} to {b}" for a in DEFAULT.dtypes for b in DEFAULT.dtypes}
     assert sorted(pairs - reached.keys()) == []
@@ -103,14 +92,14 @@ def test_nine_in_ten_pairs_of_ops_are_reached(sample: list[Case]) -> None:
 
 
 def test_one_turn_of_batches_passes_every_anchor_but_a_quarter_and_the_next_one_those() -> None:
-    config = Config(ops=(Add, Negate, Abs, DotGeneral), dtypes=(DType.F64, DType.I32))
+    config = Config(ops=(ops.Add, ops.Negate, ops.Abs, ops.DotGeneral), dtypes=(DType.F64, DType.I32))
     count = len(anchors(config))
     passed = {_anchor(5, batch, number, config) for batch in range(8) for number in range(BATCH)}
     assert passed == set(range(count + 1))
 
 
 def test_few_programs_are_long_and_some_have_two_hundred_instructions() -> None:
-    config = Config(ops=(Add, Negate, Abs), dtypes=(DType.F64,), motifs=False)
+    config = Config(ops=(ops.Add, ops.Negate, ops.Abs), dtypes=(DType.F64,), motifs=False)
     assert (_length(config, 0, 0), _length(config, 65535, 65535)) == (1, 200)
     lengths = [_length(config, kind, 32768) for kind in range(0, 65536, 16)]
     assert 0.02 <= sum(n > 14 for n in lengths) / len(lengths) <= 0.03
@@ -269,7 +258,7 @@ def test_seed_and_batch_both_matter() -> None:
 
 
 def test_a_config_of_few_distinct_cases_gives_a_short_batch() -> None:
-    config = Config(ops=(Constant,), dtypes=(DType.Bool,), max_instructions=1)
+    config = Config(ops=(ops.Constant,), dtypes=(DType.Bool,), max_instructions=1)
     assert 1 <= len(generate(0, 0, 64, config)) < 64
 
 
@@ -285,8 +274,8 @@ def _differences(config: Config) -> str:
         Config(max_rank=0),
         Config(max_rank=1, max_elements=8, usual_elements=8),
         Config(min_instructions=20, max_instructions=40),
-        Config(ops=(Negate,), dtypes=(DType.I32,)),
-        Config(ops=(Add, ReduceSum, DotGeneral, Abs, Compare), dtypes=(DType.C64, DType.C32)),
+        Config(ops=(ops.Negate,), dtypes=(DType.I32,)),
+        Config(ops=(ops.Add, ops.ReduceSum, ops.DotGeneral, ops.Abs, ops.Compare), dtypes=(DType.C64, DType.C32)),
         Config(dtypes=(DType.Bool, DType.I64)),
         Config(dtypes=(DType.C32, DType.C64)),
         Config(dim_exprs=False, max_outputs=1),
@@ -332,6 +321,8 @@ def test_big_shapes_reach_the_fusion_threshold() -> None:
 
 def test_weights_change_the_mix() -> None:
     def dots(config: Config) -> int:
-        return sum(isinstance(i.op, DotGeneral) for c in generate(0, 0, 100, config) for i in c.program.instructions)
+        return sum(
+            isinstance(i.op, ops.DotGeneral) for c in generate(0, 0, 100, config) for i in c.program.instructions
+        )
 
     assert dots(Config(weights=(("DotGeneral", 20.0),))) > 2 * dots(DEFAULT)

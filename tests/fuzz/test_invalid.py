@@ -13,10 +13,9 @@ from hypothesis import given
 from fuzz.generate import DEFAULT, GENE, HEADER, Config
 from fuzz.generate.faults import decode_invalid, faults, invalid, invalid_cases, kinds
 from oracle.case import Case, Refusal
-from tenferro_ref import errors
+from tenferro_ref import errors, ops
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.ops import Negate
 from tenferro_ref.program import dumps, loads
 
 #: Every fault is reached within this many programs.
@@ -90,7 +89,7 @@ def test_the_simplest_invalid_program_is_small() -> None:
 
 
 def test_a_small_vocabulary_keeps_the_faults_that_it_can_make() -> None:
-    config = Config(ops=(Negate,))
+    config = Config(ops=(ops.Negate,))
     kinds = {fault.kind for fault in faults(config)}
     assert "InvalidCompiledGraph" in kinds
     assert "AxisRoleConflict" not in kinds

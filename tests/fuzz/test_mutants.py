@@ -24,8 +24,8 @@ from fuzz.mutants.witnesses import ownership, segmentation, tropical
 from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import NativeExecutor
+from tenferro_ref import ops
 from tenferro_ref.errors import UsageError
-from tenferro_ref.ops import Maximum, Transpose
 from tenferro_ref.program import GraphBuilder, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo import extensions
@@ -57,7 +57,7 @@ def test_every_mutant_is_killed_and_its_evidence_is_small(mutant: Mutant) -> Non
 def test_a_fault_is_there_only_while_it_is_switched_on() -> None:
     b = GraphBuilder()
     x, y = b.input("F64", (1,)), b.input("F64", (1,))
-    program = to_exec(b.build(b.apply(Maximum(), x, y)))
+    program = to_exec(b.build(b.apply(ops.Maximum(), x, y)))
     inputs = [np.array([1.0]), np.array([np.nan])]
 
     def run() -> np.ndarray:
@@ -154,7 +154,7 @@ def test_what_decides_on_an_error_is_left_alone() -> None:
 def test_a_fault_survives_what_was_remembered_before_it() -> None:
     """Caches are of the code that filled them: they are emptied when a fault comes and when it goes."""
     b = GraphBuilder()
-    program = to_exec(b.build(b.apply(Transpose((1, 0)), b.input("F64", (2, 3)))))
+    program = to_exec(b.build(b.apply(ops.Transpose((1, 0)), b.input("F64", (2, 3)))))
     x = np.arange(6.0).reshape(2, 3)
     change = next(s for s in sites("tenferro_ref.runtime.run") if s.function == "_result_types")
     before = GraphExecutor().eval_exec_ir(program, [x])[0]

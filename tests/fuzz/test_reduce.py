@@ -13,15 +13,9 @@ from fuzz.findings.reduce.draft import concrete_types
 from fuzz.findings.reduce.links import FOLLOW, LINKS
 from fuzz.findings.reduce.rank import WITHOUT
 from oracle.case import Case
+from tenferro_ref import ops
 from tenferro_ref.errors import InvalidArgument
-from tenferro_ref.ops import (
-    OPS,
-    DynamicTruncate,
-    Exp,
-    Gather,
-    Op,
-    ReduceSum,
-)
+from tenferro_ref.ops import OPS, Op
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.tensor import Array
 from tests.fuzz.reductions import check_invariants, first_failing, has, ops_of, random_case, run, wrong_with
@@ -48,12 +42,12 @@ def test_a_chain_of_ops_is_all_that_remains(names: tuple[str, ...]) -> None:
     assert reduction.complete
 
 
-def _sum_without_last(op: ReduceSum, x: Array) -> Array:
+def _sum_without_last(op: ops.ReduceSum, x: Array) -> Array:
     return np.delete(x, -1, op.axes[0]).sum(axis=op.axes) if op.axes else x
 
 
 def test_a_reduction_that_skips_the_last_element_comes_down_to_one_instruction_and_one_element() -> None:
-    fails = wrong_with({ReduceSum: _sum_without_last})
+    fails = wrong_with({ops.ReduceSum: _sum_without_last})
     for start in itertools.islice(filter(fails, map(random_case, itertools.count())), 4):
         reduction = reduce_case(start, fails, evaluate=run)
         check_invariants(start, reduction, fails)
@@ -62,7 +56,7 @@ def test_a_reduction_that_skips_the_last_element_comes_down_to_one_instruction_a
 
 
 def test_tests_are_spent_on_big_cuts_first() -> None:
-    fails = wrong_with({ReduceSum: _sum_without_last})
+    fails = wrong_with({ops.ReduceSum: _sum_without_last})
     start = first_failing(fails)
     reduction = reduce_case(start, fails, evaluate=run, max_tests=25)
     assert len(reduction.case.program.instructions) == 1
@@ -87,7 +81,7 @@ def test_ops_without_a_value_are_cut_with_ones() -> None:
 
     b = GraphBuilder()
     x, i = b.input("F32", (8, 4)), b.input("I64", (3, 1))
-    g = b.apply(Gather((1,), (0,), (0,), 1, (1, 4)), b.apply(Exp(), x), i)
+    g = b.apply(ops.Gather((1,), (0,), (0,), 1, (1, 4)), b.apply(ops.Exp(), x), i)
     program = b.build(-g)
     start = Case.of(program, [np.ones((8, 4), np.float32), np.zeros((3, 1), np.int64)])
     reduction = reduce_case(start, has("Gather"), evaluate=cannot)
@@ -99,11 +93,11 @@ def test_ops_without_a_value_are_cut_with_ones() -> None:
 def test_data_dependent_extents_are_cut_at_their_value() -> None:
     b = GraphBuilder()
     x, n = b.input("F64", (6,)), b.input("I64", ())
-    program = b.build(b.apply(Exp(), b.apply(DynamicTruncate(0), x, n)))
+    program = b.build(b.apply(ops.Exp(), b.apply(ops.DynamicTruncate(0), x, n)))
     start = Case.of(program, [np.ones(6), np.asarray(4)])
 
     def evaluate(case: Case) -> Mapping[int, Array]:
-        cut = {DynamicTruncate: lambda op, x, n: x[: int(n)]}
+        cut = {ops.DynamicTruncate: lambda op, x, n: x[: int(n)]}
         return run(case, cut)
 
     case = reduce_case(start, has("Exp"), evaluate=evaluate).case

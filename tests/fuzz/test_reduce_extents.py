@@ -8,17 +8,8 @@ import pytest
 from fuzz.findings.reduce import narrowed, reduce_case, size
 from fuzz.findings.reduce.draft import concrete_types
 from oracle.case import Case
+from tenferro_ref import ops
 from tenferro_ref.dims import InputDim
-from tenferro_ref.ops import (
-    Add,
-    BroadcastInDim,
-    Concatenate,
-    Exp,
-    Multiply,
-    Pad,
-    ReduceSum,
-    Transpose,
-)
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.tensor import Array
 from tests.fuzz.reductions import check_invariants, has, ops_of, outputs, run, wrong_with
@@ -28,13 +19,13 @@ from tests.program.samples import symbolic
 def test_a_failure_that_needs_a_shape_keeps_it_and_shrinks_what_can() -> None:
     """A transposed matrix that is not square: [m, n] with m != n, and nothing smaller than that."""
 
-    def broken(op: Transpose, x: Array) -> Array:
+    def broken(op: ops.Transpose, x: Array) -> Array:
         return x.reshape(tuple(x.shape[p] for p in op.perm), order="C")
 
-    fails = wrong_with({Transpose: broken})
+    fails = wrong_with({ops.Transpose: broken})
     b = GraphBuilder()
     x, y = b.input("F64", (5, 7)), b.input("F64", (7, 5))
-    program = b.build(b.apply(Add(), x.transpose((1, 0)), y).reshape(35))
+    program = b.build(b.apply(ops.Add(), x.transpose((1, 0)), y).reshape(35))
     draw = np.random.default_rng(1)
     reduction = reduce_case(Case.of(program, [draw.normal(size=(5, 7)), draw.normal(size=(7, 5))]), fails, evaluate=run)
     check_invariants(Case.of(program, [draw.normal(size=(5, 7)), draw.normal(size=(7, 5))]), reduction, fails)
@@ -46,11 +37,11 @@ def test_a_failure_that_needs_a_shape_keeps_it_and_shrinks_what_can() -> None:
 def test_extents_shrink_together_through_reshape_pad_concatenate_and_broadcast() -> None:
     b = GraphBuilder()
     x, y, s = b.input("F64", (6, 4)), b.input("F64", (24,)), b.input("F64", (4,))
-    flat = b.apply(Add(), x.reshape(24), y)
-    padded = b.apply(Pad((2,), (1,), (0,)), flat)
-    joined = b.apply(Concatenate(0), padded, padded)
-    wide = b.apply(BroadcastInDim((6, 4), (1,)), s)
-    program = b.build(joined, b.apply(Multiply(), wide, x))
+    flat = b.apply(ops.Add(), x.reshape(24), y)
+    padded = b.apply(ops.Pad((2,), (1,), (0,)), flat)
+    joined = b.apply(ops.Concatenate(0), padded, padded)
+    wide = b.apply(ops.BroadcastInDim((6, 4), (1,)), s)
+    program = b.build(joined, b.apply(ops.Multiply(), wide, x))
     names = [i.op.name for i in program.instructions]
     start = Case.of(program, [np.ones((6, 4)), np.ones(24), np.ones(4)])
 
@@ -90,8 +81,8 @@ def test_zero_extents_survive() -> None:
 def test_unit_axes_go() -> None:
     b = GraphBuilder()
     x = b.input("F64", (1, 4, 1))
-    y = b.apply(BroadcastInDim((1, 4, 1, 2), (0, 1, 2)), x)
-    program = b.build(b.apply(ReduceSum((0, 3)), b.apply(Exp(), y)))
+    y = b.apply(ops.BroadcastInDim((1, 4, 1, 2), (0, 1, 2)), x)
+    program = b.build(b.apply(ops.ReduceSum((0, 3)), b.apply(ops.Exp(), y)))
     start = Case.of(program, [np.ones((1, 4, 1))])
     names = ops_of(start)
     case = reduce_case(start, lambda c: ops_of(c) == names, evaluate=run).case
@@ -101,8 +92,8 @@ def test_unit_axes_go() -> None:
 def test_symbolic_shapes_become_integers_unless_needed() -> None:
     b = GraphBuilder()
     x, y = b.input("F64", ("n", 3)), b.input("F64", ("n",))
-    z = b.apply(BroadcastInDim((InputDim(1, 0), 3), (0,)), y, x)
-    program = b.build(b.apply(Add(), x, z))
+    z = b.apply(ops.BroadcastInDim((InputDim(1, 0), 3), (0,)), y, x)
+    program = b.build(b.apply(ops.Add(), x, z))
     start = Case.of(program, [np.ones((5, 3)), np.ones(5)])
     case = reduce_case(start, has("BroadcastInDim"), evaluate=None).case
     assert case.program.is_static
@@ -133,7 +124,7 @@ def test_a_symbolic_program_that_must_stay_symbolic() -> None:
 def test_one_element_is_left_of_what_is_computed() -> None:
     b = GraphBuilder()
     x, y = b.input("F64", (3, 4)), b.input("F64", (2, 4))
-    z = b.apply(Multiply(), x.transpose((1, 0)), b.apply(BroadcastInDim((4, 3), (0,)), y.sum([0])))
+    z = b.apply(ops.Multiply(), x.transpose((1, 0)), b.apply(ops.BroadcastInDim((4, 3), (0,)), y.sum([0])))
     draw = np.random.default_rng(2)
     case = Case.of(b.build(z), [draw.normal(size=(3, 4)), draw.normal(size=(2, 4))])
     one = narrowed(case, case.program.output_slots[0], (3, 1))

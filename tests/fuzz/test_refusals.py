@@ -35,9 +35,9 @@ from oracle.peers import Execution, ExternalExecutor, NativeExecutor, Pool, Sele
 from oracle.verdict import ExecutorInfo, Verdict
 from reports.errors import error_rows
 from reports.html import render
+from tenferro_ref import ops
 from tenferro_ref.errors import AxisOutOfBounds, InvalidArgument, TenferroError, UsageError, ValidationError
 from tenferro_ref.isolation import Worker
-from tenferro_ref.ops import Transpose
 from tests.e2e.command import ROOT
 from tools.torture import _differences
 
@@ -258,26 +258,26 @@ def test_a_fault_in_values_keeps_them_when_it_is_reduced() -> None:
 
 def test_a_defect_of_our_rules_is_one_finding_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """All native executors, and whoever the harness refuses for, infer by the same rules."""
-    rule = Transpose.result_types
+    rule = ops.Transpose.result_types
 
-    def lenient(self: Transpose, operands: Any, policy: Any) -> Any:
+    def lenient(self: ops.Transpose, operands: Any, policy: Any) -> Any:
         try:
             return rule(self, operands, policy)
         except AxisOutOfBounds:
             raise AxisOutOfBounds(op="Transpose", axis=99, rank=0) from None
 
-    monkeypatch.setattr(Transpose, "result_types", lenient)
+    monkeypatch.setattr(ops.Transpose, "result_types", lenient)
     (finding,) = run_campaign(PLAN, selection(), Pool()).findings
     assert finding.signature == "axis out of range: Transpose | AxisOutOfBounds | error of another axis | native"
     assert finding.also == ("native-unsegmented",)
 
 
 def test_a_defect_in_a_rule_is_a_finding_and_no_end_of_the_campaign(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: Transpose, operands: Any, policy: Any) -> Any:
+    def broken(self: ops.Transpose, operands: Any, policy: Any) -> Any:
         raise IndexError("tuple index out of range")
 
     reference = Reference(transposed(), NativeExecutor())
-    monkeypatch.setattr(Transpose, "result_types", broken)
+    monkeypatch.setattr(ops.Transpose, "result_types", broken)
     answer = judge(NativeExecutor(), reference)
     assert (answer.verdict, answer.comparison.value_class) == (Verdict.MISMATCH, "Internal instead")
 

@@ -20,11 +20,12 @@ from fuzz.generate.motifs import MOTIFS
 from oracle.case import Case
 from oracle.peers import NativeExecutor, attempt
 from oracle.staged import refuses
+from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dims import UpperBound
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument, UsageError
-from tenferro_ref.ops import OPS, Clamp, DotGeneral, Exp, Op, ReduceProd, Select, Sin, Transpose
+from tenferro_ref.ops import OPS, Op
 from tenferro_ref.program import GraphProgram
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.tensor import same_bits
@@ -91,7 +92,7 @@ def test_every_motif_is_possible_by_default() -> None:
 
 def test_nothing_to_generate_is_a_usage_error() -> None:
     with pytest.raises(UsageError):
-        decode(Config(ops=(Exp,), dtypes=(DType.I32,)), b"", [])
+        decode(Config(ops=(ops.Exp,), dtypes=(DType.I32,)), b"", [])
 
 
 # --- shrinking --------------------------------------------------------------------------------------------------------
@@ -109,17 +110,19 @@ def _shrunk(
 
 
 def _batched(program: GraphProgram) -> bool:
-    return any(isinstance(op, DotGeneral) and op.lhs_batch_dims for op in instructions(program, DotGeneral))
+    return any(isinstance(op, ops.DotGeneral) and op.lhs_batch_dims for op in instructions(program, ops.DotGeneral))
 
 
 def _transposed_dot(program: GraphProgram) -> bool:
-    turned = {ins.output_slots[0] for ins in program.instructions if isinstance(ins.op, Transpose)}
-    return any(isinstance(ins.op, DotGeneral) and turned & {*ins.input_slots} for ins in program.instructions)
+    turned = {ins.output_slots[0] for ins in program.instructions if isinstance(ins.op, ops.Transpose)}
+    return any(isinstance(ins.op, ops.DotGeneral) and turned & {*ins.input_slots} for ins in program.instructions)
 
 
 def _product_of_five(program: GraphProgram) -> bool:
     types = program.slot_types
-    return any(isinstance(ins.op, ReduceProd) and 5 in types[ins.input_slots[0]].shape for ins in program.instructions)
+    return any(
+        isinstance(ins.op, ops.ReduceProd) and 5 in types[ins.input_slots[0]].shape for ins in program.instructions
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,8 +132,8 @@ def _product_of_five(program: GraphProgram) -> bool:
         (_batched, 2),
         (_transposed_dot, 3),
         (_product_of_five, 2),
-        (lambda p: bool(instructions(p, Select)), 2),
-        (lambda p: bool(instructions(p, Sin)) and bool(instructions(p, Clamp)), 3),
+        (lambda p: bool(instructions(p, ops.Select)), 2),
+        (lambda p: bool(instructions(p, ops.Sin)) and bool(instructions(p, ops.Clamp)), 3),
         (lambda p: len(p.instructions) >= 6, 6),
     ],
     ids=[

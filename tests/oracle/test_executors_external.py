@@ -13,8 +13,8 @@ from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import ExternalExecutor, NativeExecutor, Pool
 from oracle.verdict import Answer, Verdict
+from tenferro_ref import ops
 from tenferro_ref.errors import EngineFault, MissingDependency, UsageError
-from tenferro_ref.ops import Add
 from tenferro_ref.program import GraphBuilder, GraphProgram
 from tenferro_ref.tensor import save_npz
 
@@ -133,7 +133,7 @@ def test_a_refusal_where_the_native_executor_refuses_too(folder: Path, line: str
     (folder / "refusal.json").write_text(line)
     b = GraphBuilder()
     x, y = b.input("F64", ("m",)), b.input("F64", ("n",))
-    case = Case.of(b.build(b.apply(Add(), x, y)), [np.ones(2), np.ones(3)])
+    case = Case.of(b.build(b.apply(ops.Add(), x, y)), [np.ones(2), np.ones(3)])
     assert verdict(folder, "refuse", case).verdict is want
 
 

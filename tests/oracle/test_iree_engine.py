@@ -6,14 +6,14 @@ import numpy as np
 
 from oracle.case import Case
 from oracle.peers import Pool
-from tenferro_ref.ops import Negate
+from tenferro_ref import ops
 from tenferro_ref.program import GraphBuilder
 from tests.libraries import executor_or_skip
 
 
 def test_a_module_is_compiled_once_whatever_the_values() -> None:
     b = GraphBuilder()
-    program = b.build(b.apply(Negate(), b.input("F32", (2,))))
+    program = b.build(b.apply(ops.Negate(), b.input("F32", (2,))))
     pool = Pool()
     try:
         executor = executor_or_skip(pool, "iree")

@@ -14,11 +14,11 @@ from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import NativeExecutor, PjrtExecutor
 from oracle.verdict import Verdict
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import PjrtCall, PluginLoad, ShapeMismatch, WorkerDied
 from tenferro_ref.isolation import Worker, WorkerSpec, wire
 from tenferro_ref.isolation.engines import pjrt as engine
-from tenferro_ref.ops import Transpose
 from tenferro_ref.pjrt import PluginRef
 from tenferro_ref.program import GraphBuilder
 from tests.fake_plugin.build import build_plain_library, c_compiler, write_text_library
@@ -155,7 +155,7 @@ def test_a_plugin_that_cannot_be_loaded_is_the_loaders_error(tmp_path: Path, mak
 def test_every_misbehaviour_has_its_verdict(fake_library: Path) -> None:
     """The plugin as an executor of a program that copies, so that what it gives by default is right."""
     b = GraphBuilder()
-    case = Case.of(b.build(b.apply(Transpose((0, 1)), b.input("F64", (2, 3)))), [X])
+    case = Case.of(b.build(b.apply(ops.Transpose((0, 1)), b.input("F64", (2, 3)))), [X])
     reference = Reference(case, NativeExecutor())
     found = {}
     for mode in VERDICTS:

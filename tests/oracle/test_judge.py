@@ -17,10 +17,11 @@ from oracle.compare import compare
 from oracle.judge import Reference, first_wrong_slot, judge, judge_many, prepare
 from oracle.peers import Execution, NativeExecutor, PjrtExecutor, Pool, native_variants
 from oracle.verdict import ExecutorInfo, Verdict
+from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import MissingEnv, PjrtCall, TenferroError, UnsupportedOp, UsageError, WorkerDied
 from tenferro_ref.extensions.linalg import cholesky
-from tenferro_ref.ops import Divide, DynamicTruncate, Exp, Log, Maximum, Negate, Policy
+from tenferro_ref.ops import Policy
 from tenferro_ref.pjrt import PluginRef
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import KERNELS
@@ -32,7 +33,7 @@ from tests.plugins import CPU_PLUGINS, plugin_or_skip
 def case() -> Case:
     b = GraphBuilder()
     x, y = b.input("F64", (2, 3)), b.input("F64", (3, 2))
-    program = b.build(b.apply(Exp(), x @ y), x.sum([0]), b.apply(Negate(), x))
+    program = b.build(b.apply(ops.Exp(), x @ y), x.sum([0]), b.apply(ops.Negate(), x))
     rng = np.random.default_rng(0)
     return Case.of(program, [rng.standard_normal((2, 3)), rng.standard_normal((3, 2))])
 
@@ -135,7 +136,7 @@ def test_a_defect_of_a_kernel_is_an_error_of_the_native_executor(case: Case) -> 
     def broken(*_: object) -> Array:
         raise TypeError("no such thing")
 
-    with mock.patch.dict(KERNELS._rows, {Exp: broken}):
+    with mock.patch.dict(KERNELS._rows, {ops.Exp: broken}):
         answer = judge(NativeExecutor(), Reference(case, NativeExecutor()))
     assert answer.verdict is Verdict.ERROR
     assert "Internal" in answer.reason
@@ -157,8 +158,8 @@ def test_what_decides_nothing_is_undecided() -> None:
     """inf - inf of two overlapping enclosures leaves nothing pinned down."""
     b = GraphBuilder(policy=Policy())
     x = b.input("F64", (1,))
-    big = b.apply(Exp(), x)
-    case = Case.of(b.build(big - b.apply(Exp(), x)), [np.array([709.782712893384])])
+    big = b.apply(ops.Exp(), x)
+    case = Case.of(b.build(big - b.apply(ops.Exp(), x)), [np.array([709.782712893384])])
     answer = judge(Scripted((np.zeros(1),)), Reference(case, NativeExecutor()))
     assert answer.verdict in (Verdict.UNDECIDED, Verdict.PASS)
     assert answer.comparison.decided == (answer.verdict is Verdict.PASS)
@@ -175,8 +176,8 @@ def test_the_first_wrong_slot_is_found_behind_later_instructions(pool: Pool) -> 
     plugin = plugin_or_skip("xla081")
     b = GraphBuilder()
     x = b.input("F64", (2,))
-    log = b.apply(Log(), b.apply(Exp(), x))
-    case = Case.of(b.build(b.apply(Negate(), log + x)), [np.array([1000.0, 1.0])])
+    log = b.apply(ops.Log(), b.apply(ops.Exp(), x))
+    case = Case.of(b.build(b.apply(ops.Negate(), log + x)), [np.array([1000.0, 1.0])])
     assert first_wrong_slot(pool.pjrt(plugin, "parity"), case) == log.slot
 
 
@@ -184,7 +185,7 @@ def test_fast_min_max_is_what_the_defaults_lane_gets_wrong(pool: Pool) -> None:
     plugin = plugin_or_skip("xla081")
     b = GraphBuilder()
     x, y = b.input("F64", (2,)), b.input("F64", (2,))
-    case = Case.of(b.build(b.apply(Maximum(), x, y)), [np.array([1.0, 2.0]), np.array([np.nan, 1.0])])
+    case = Case.of(b.build(b.apply(ops.Maximum(), x, y)), [np.array([1.0, 2.0]), np.array([np.nan, 1.0])])
     reference = Reference(case, NativeExecutor())
     assert judge(pool.pjrt(plugin, "parity"), reference).verdict is Verdict.PASS
     assert judge(pool.pjrt(plugin, "defaults"), reference).verdict is Verdict.MISMATCH
@@ -315,7 +316,7 @@ def test_an_input_set_that_ends_the_worker_is_split_from_the_others(fake_library
     environment = {"FAKE_PJRT_MODE": "compile_segv", "FAKE_PJRT_TRIGGER": "exponential"}
     ref = PluginRef("fake", str(fake_library), "test", environment=environment)
     b, c = GraphBuilder(), GraphBuilder()
-    harmless, deadly = b.build(b.input("F64", (2,))), c.build(c.apply(Exp(), c.input("F64", (2,))))
+    harmless, deadly = b.build(b.input("F64", (2,))), c.build(c.apply(ops.Exp(), c.input("F64", (2,))))
     cases = [Case.of(p, [np.full(2, float(i))]) for i in range(3) for p in (harmless, deadly)]
     pool = Pool()
     try:
@@ -423,7 +424,7 @@ def test_a_set_without_an_enclosure_leaves_the_others_theirs() -> None:
     """How much is left of an axis is decided by one set, and undecided by the other."""
     b = GraphBuilder()
     x, n = b.input("F64", (4,)), b.input("F64", ())
-    program = b.build(b.apply(DynamicTruncate(0), x, b.apply(Exp(), n)).sum(0))
+    program = b.build(b.apply(ops.DynamicTruncate(0), x, b.apply(ops.Exp(), n)).sum(0))
     sets = [(np.arange(4.0), np.array(v)) for v in (0.0, np.log(0.5))]
     case = Case.of(program, sets[0])
     references = [Reference(one, NativeExecutor()) for one in (case, case.with_inputs(sets[1]))]
@@ -443,4 +444,4 @@ def integers(divisor: int) -> Case:
     """A quotient of integers, which the engine refuses for 0."""
     b = GraphBuilder()
     x, y = b.input("I32", (2,)), b.input("I32", (2,))
-    return Case.of(b.build(b.apply(Divide(), x, y)), [np.full(2, v, np.int32) for v in (6, divisor)])
+    return Case.of(b.build(b.apply(ops.Divide(), x, y)), [np.full(2, v, np.int32) for v in (6, divisor)])

@@ -6,70 +6,17 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from tenferro_ref import ops
 from tenferro_ref.dims import DimOp, InputDim
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import (
-    FAMILIES,
-    Abs,
-    Add,
-    BroadcastInDim,
-    Clamp,
-    Compare,
-    CompareDir,
-    Concatenate,
-    Conj,
-    Constant,
-    Convert,
-    Cos,
-    Divide,
-    DotGeneral,
-    DynamicSlice,
-    DynamicTruncate,
-    DynamicUpdateSlice,
-    EmbedDiag,
-    Exp,
-    Expm1,
-    Extension,
-    ExtractDiag,
-    Gather,
-    GatherDynamicSliceSizes,
-    Log,
-    Log1p,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Pad,
-    PadToMatch,
-    Policy,
-    Pow,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-    Reshape,
-    Reverse,
-    Rsqrt,
-    Scatter,
-    Select,
-    ShapeOf,
-    Sign,
-    Sin,
-    Slice,
-    Sqrt,
-    Tanh,
-    TensorType,
-    Transpose,
-    Tril,
-    Triu,
-)
+from tenferro_ref.ops import FAMILIES, CompareDir, Policy, TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value
 
 
 class SplitFamily:
     """An op family with two outputs: the operand, twice."""
 
-    def infer(self, op: Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+    def infer(self, op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         return (inputs[0], inputs[0])
 
 
@@ -84,33 +31,59 @@ def every_op() -> GraphProgram:
     indices = b.input("I32", (4, 1))
     z, n = b.input("C64", (2, 2)), b.input("I64", ())
     out: list[Value] = [
-        b.apply(op(), x) for op in (Negate, Conj, Abs, Sign, Exp, Log, Sin, Cos, Tanh, Sqrt, Rsqrt, Expm1, Log1p)
+        b.apply(op(), x)
+        for op in (
+            ops.Negate,
+            ops.Conj,
+            ops.Abs,
+            ops.Sign,
+            ops.Exp,
+            ops.Log,
+            ops.Sin,
+            ops.Cos,
+            ops.Tanh,
+            ops.Sqrt,
+            ops.Rsqrt,
+            ops.Expm1,
+            ops.Log1p,
+        )
     ]
-    out += [b.apply(op(), x, x) for op in (Add, Multiply, Divide, Pow, Maximum, Minimum)]
-    flags = [b.apply(Compare(d), x, out[0]) for d in CompareDir]
-    out += [*flags, b.apply(Select(), flags[0], x, out[1]), b.apply(Clamp(), x, out[0], out[2])]
-    out += [b.apply(Transpose((1, 0)), x), b.apply(Reshape((6, 1)), x), b.apply(BroadcastInDim((2, 4, 3), (0, 2)), x)]
-    out += [b.apply(Convert(d), x) for d in DType]
-    out += [b.apply(ExtractDiag(1, 0), x), b.apply(EmbedDiag(0, 2), x), b.apply(Tril(-1), x), b.apply(Triu(2), x)]
-    out += [b.apply(op((1,)), x) for op in (ReduceSum, ReduceProd, ReduceMax, ReduceMin)]
-    out.append(b.apply(Gather((1,), (0,), (0,), 1, (1, 3)), x, indices))
-    out.append(b.apply(GatherDynamicSliceSizes((1,), (0,), (0,), 1, (1, InputDim(0, 1))), x, indices))
+    out += [b.apply(op(), x, x) for op in (ops.Add, ops.Multiply, ops.Divide, ops.Pow, ops.Maximum, ops.Minimum)]
+    flags = [b.apply(ops.Compare(d), x, out[0]) for d in CompareDir]
+    out += [*flags, b.apply(ops.Select(), flags[0], x, out[1]), b.apply(ops.Clamp(), x, out[0], out[2])]
+    out += [
+        b.apply(ops.Transpose((1, 0)), x),
+        b.apply(ops.Reshape((6, 1)), x),
+        b.apply(ops.BroadcastInDim((2, 4, 3), (0, 2)), x),
+    ]
+    out += [b.apply(ops.Convert(d), x) for d in DType]
+    out += [
+        b.apply(ops.ExtractDiag(1, 0), x),
+        b.apply(ops.EmbedDiag(0, 2), x),
+        b.apply(ops.Tril(-1), x),
+        b.apply(ops.Triu(2), x),
+    ]
+    out += [b.apply(op((1,)), x) for op in (ops.ReduceSum, ops.ReduceProd, ops.ReduceMax, ops.ReduceMin)]
+    out.append(b.apply(ops.Gather((1,), (0,), (0,), 1, (1, 3)), x, indices))
+    out.append(b.apply(ops.GatherDynamicSliceSizes((1,), (0,), (0,), 1, (1, InputDim(0, 1))), x, indices))
     updates = b.input("F64", (4, 3))
-    out.append(b.apply(Scatter((1,), (0,), (0,), 1), x, indices, updates))
-    out.append(b.apply(Slice((0, 1), (2, 3), (1, 2)), x))
-    out.append(b.apply(DynamicSlice((1, 2)), x, starts))
-    out.append(b.apply(DynamicUpdateSlice(), x, b.apply(Slice((0, 0), (1, 2), (1, 1)), x), starts))
-    out.append(b.apply(Pad((1, -1), (0, 2), (0, 1)), x))
-    out.append(b.apply(Concatenate(0), x, x, out[0]))
-    out.append(b.apply(Reverse((1, 0)), x))
-    out.append(b.apply(ShapeOf(1), x))
-    out.append(b.apply(DynamicTruncate(1), x, n))
-    out.append(b.apply(PadToMatch(0), x, y))
-    out.append(b.apply(DotGeneral((1,), (0,), (), ()), x, y))
-    out.append(b.apply(DotGeneral((), (), (0, 1), (0, 1)), z, z))
-    out += [b.apply(Constant.of(1, d)) for d in DType]
-    out.append(b.apply(Constant(DType.F32, bytes.fromhex("010080ff"))))
-    out += b.apply_many(Extension.of("tests.split.v1", "Split", {"a } : b": [1, 2.5, None], "é": {"deep": True}}), x)
+    out.append(b.apply(ops.Scatter((1,), (0,), (0,), 1), x, indices, updates))
+    out.append(b.apply(ops.Slice((0, 1), (2, 3), (1, 2)), x))
+    out.append(b.apply(ops.DynamicSlice((1, 2)), x, starts))
+    out.append(b.apply(ops.DynamicUpdateSlice(), x, b.apply(ops.Slice((0, 0), (1, 2), (1, 1)), x), starts))
+    out.append(b.apply(ops.Pad((1, -1), (0, 2), (0, 1)), x))
+    out.append(b.apply(ops.Concatenate(0), x, x, out[0]))
+    out.append(b.apply(ops.Reverse((1, 0)), x))
+    out.append(b.apply(ops.ShapeOf(1), x))
+    out.append(b.apply(ops.DynamicTruncate(1), x, n))
+    out.append(b.apply(ops.PadToMatch(0), x, y))
+    out.append(b.apply(ops.DotGeneral((1,), (0,), (), ()), x, y))
+    out.append(b.apply(ops.DotGeneral((), (), (0, 1), (0, 1)), z, z))
+    out += [b.apply(ops.Constant.of(1, d)) for d in DType]
+    out.append(b.apply(ops.Constant(DType.F32, bytes.fromhex("010080ff"))))
+    out += b.apply_many(
+        ops.Extension.of("tests.split.v1", "Split", {"a } : b": [1, 2.5, None], "é": {"deep": True}}), x
+    )
     return b.build(*out)
 
 
@@ -120,15 +93,17 @@ def symbolic() -> GraphProgram:
     x, y = b.input("F32", ("n", 4, "m")), b.input("F32", ("m", "n"))
     n = b.input("F64", ())
     d = InputDim
-    merged = b.apply(Reshape((DimOp("mul", d(0, 0), 4), d(0, 2))), x)
-    b.apply(Reshape((d(1, 0), 4, d(2, 0))), merged, x, y)
-    b.apply(BroadcastInDim((DimOp("add", d(1, 0), 2), d(0, 0), d(0, 1)), (1, 2)), y, x)
+    merged = b.apply(ops.Reshape((DimOp("mul", d(0, 0), 4), d(0, 2))), x)
+    b.apply(ops.Reshape((d(1, 0), 4, d(2, 0))), merged, x, y)
+    b.apply(ops.BroadcastInDim((DimOp("add", d(1, 0), 2), d(0, 0), d(0, 1)), (1, 2)), y, x)
     scalar = b.constant(0.5, DType.F32)
     for kind in ("sub", "floordiv", "min", "max"):
-        b.apply(BroadcastInDim((DimOp(kind, DimOp("add", d(1, 0), 5), DimOp("max", d(2, 1), 2)),), ()), scalar, x, y)
-    short = b.apply(DynamicTruncate(0), y, n)
-    joined = b.apply(Concatenate(0), short, y)
-    return b.build(joined, short, b.apply(Exp(), short), y)
+        b.apply(
+            ops.BroadcastInDim((DimOp(kind, DimOp("add", d(1, 0), 5), DimOp("max", d(2, 1), 2)),), ()), scalar, x, y
+        )
+    short = b.apply(ops.DynamicTruncate(0), y, n)
+    joined = b.apply(ops.Concatenate(0), short, y)
+    return b.build(joined, short, b.apply(ops.Exp(), short), y)
 
 
 @st.composite
@@ -154,18 +129,18 @@ def programs(draw: st.DrawFn) -> GraphProgram:
         some = tuple(axes[: draw(st.integers(0, rank))])
         alike = [y for y in pool if y.type == x.type]
         choices = [
-            lambda x=x: b.apply(Negate(), x),
-            lambda x=x, a=alike: b.apply(Add(), x, draw(st.sampled_from(a))),
-            lambda x=x, a=axes: b.apply(Transpose(tuple(a)), x),
-            lambda x=x, a=some: b.apply(ReduceSum(a), x),
-            lambda x=x, a=some: b.apply(Reverse(a), x),
-            lambda x=x, r=rank: b.apply(BroadcastInDim((2, *(InputDim(0, i) for i in range(r))), tuple(range(1, r + 1))), x),
-            lambda x=x, r=rank: b.apply(Reshape(tuple(InputDim(0, i) for i in range(r))), x),
-            lambda x=x, a=alike, s=some: b.apply(DotGeneral(s, s, (), ()), x, draw(st.sampled_from(a))),
-            lambda: b.apply(Constant.of(draw(st.floats(width=32)), DType.F32)),
-            lambda x=x: b.apply(Convert(draw(st.sampled_from((DType.F32, DType.F64)))), x),
-            lambda x=x: b.apply(Compare(CompareDir.Eq), x, x),
-            lambda x=x, r=rank: b.apply(Pad((1,) * r, (0,) * r, (2,) * r), x),
+            lambda x=x: b.apply(ops.Negate(), x),
+            lambda x=x, a=alike: b.apply(ops.Add(), x, draw(st.sampled_from(a))),
+            lambda x=x, a=axes: b.apply(ops.Transpose(tuple(a)), x),
+            lambda x=x, a=some: b.apply(ops.ReduceSum(a), x),
+            lambda x=x, a=some: b.apply(ops.Reverse(a), x),
+            lambda x=x, r=rank: b.apply(ops.BroadcastInDim((2, *(InputDim(0, i) for i in range(r))), tuple(range(1, r + 1))), x),
+            lambda x=x, r=rank: b.apply(ops.Reshape(tuple(InputDim(0, i) for i in range(r))), x),
+            lambda x=x, a=alike, s=some: b.apply(ops.DotGeneral(s, s, (), ()), x, draw(st.sampled_from(a))),
+            lambda: b.apply(ops.Constant.of(draw(st.floats(width=32)), DType.F32)),
+            lambda x=x: b.apply(ops.Convert(draw(st.sampled_from((DType.F32, DType.F64)))), x),
+            lambda x=x: b.apply(ops.Compare(CompareDir.Eq), x, x),
+            lambda x=x, r=rank: b.apply(ops.Pad((1,) * r, (0,) * r, (2,) * r), x),
         ]  # fmt: skip
         value = draw(st.sampled_from(choices))()
         if value.dtype is not DType.Bool and value.type.rank < 6:

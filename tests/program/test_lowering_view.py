@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
+from tenferro_ref import ops
 from tenferro_ref.dims import DimOp, InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidCompiledGraph, InvalidProgram, NonStaticShape, ShapeMismatch, TenferroError
-from tenferro_ref.ops import STABLEHLO, BroadcastInDim, DynamicTruncate, Exp, Pad, Reshape, TensorType
+from tenferro_ref.ops import STABLEHLO, TensorType
 from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, LoweringView, to_exec
 from tests.program.samples import every_op, programs
 
@@ -16,16 +17,16 @@ from tests.program.samples import every_op, programs
 def symbolic() -> GraphProgram:
     b = GraphBuilder("s", STABLEHLO)
     x = b.input("F32", ("n", 3))
-    flat = b.apply(Reshape((DimOp("mul", InputDim(0, 0), InputDim(0, 1)),)), x)
-    return b.build(b.apply(Exp(), flat), x)
+    flat = b.apply(ops.Reshape((DimOp("mul", InputDim(0, 0), InputDim(0, 1)),)), x)
+    return b.build(b.apply(ops.Exp(), flat), x)
 
 
 def bounded() -> GraphProgram:
     b = GraphBuilder()
     x, n = b.input("F64", (2, 5)), b.input("I64", ())
-    short = b.apply(DynamicTruncate(1), x, n)
-    cut = b.apply(Pad((0, -1), (0, 0), (0, 0)), short)
-    return b.build(b.apply(Exp(), short), cut)
+    short = b.apply(ops.DynamicTruncate(1), x, n)
+    cut = b.apply(ops.Pad((0, -1), (0, 0), (0, 0)), short)
+    return b.build(b.apply(ops.Exp(), short), cut)
 
 
 def test_the_view_reads_and_nothing_else() -> None:
@@ -93,7 +94,7 @@ def test_a_bounded_extent_is_not_static() -> None:
 def test_a_dim_expression_that_does_not_evaluate() -> None:
     b = GraphBuilder()
     x = b.input("F64", ("n",))
-    y = b.apply(BroadcastInDim((DimOp("sub", InputDim(1, 0), 5),), ()), b.constant(0.0), x)
+    y = b.apply(ops.BroadcastInDim((DimOp("sub", InputDim(1, 0), 5),), ()), b.constant(0.0), x)
     view = LoweringView.of(b.build(y), ((3,),))
     ins = list(view.instructions())[1]
     with pytest.raises(InvalidProgram, match="SubUnderflow"):

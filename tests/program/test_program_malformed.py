@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tenferro_ref import ops
 from tenferro_ref.dims import InputDim
 from tenferro_ref.errors import FormatError, InvalidArgument, InvalidCompiledGraph, TenferroError
-from tenferro_ref.ops import Concatenate, Policy, Transpose
+from tenferro_ref.ops import Policy
 from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, dumps, loads, parse, print_program, to_exec
 from tests.program.samples import every_op, symbolic
 
@@ -23,7 +24,7 @@ Entries = dict[str, Any]
 def small(symbol: bool = True) -> GraphProgram:
     b = GraphBuilder("small", Policy(dtypes="stablehlo"))
     x, y = b.input("F64", ("n" if symbol else 2, 3)), b.input("F64", (3, 2))
-    return b.build(x @ y, b.apply(Transpose((1, 0)), x), b.constant(1.0))
+    return b.build(x @ y, b.apply(ops.Transpose((1, 0)), x), b.constant(1.0))
 
 
 def refused(text: str, read: Callable[[str], object] = loads) -> TenferroError:
@@ -283,7 +284,7 @@ def test_deep_dim_expressions_and_configurations() -> None:
 def test_a_program_of_doubling_extents_is_refused_in_time() -> None:
     b = GraphBuilder()
     x = b.input("F64", ("n",))
-    joined = b.apply(Concatenate(0), x, x)
+    joined = b.apply(ops.Concatenate(0), x, x)
     text = edited(
         at(INS, value=[{"op": "Concatenate", "attrs": {"axis": 0}, "inputs": [s, s], "outputs": [s + 1]} for s in range(60)]),
         b.build(joined),

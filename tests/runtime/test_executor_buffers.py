@@ -6,20 +6,10 @@ import numpy as np
 import pytest
 from runtime_helpers import ONES, both, chain, change, exec_of, raises_on_both
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import (
     MissingValue,
-)
-from tenferro_ref.ops import (
-    Abs,
-    BroadcastInDim,
-    Convert,
-    DotGeneral,
-    Exp,
-    Multiply,
-    Negate,
-    Reshape,
-    Transpose,
 )
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
@@ -40,9 +30,9 @@ def test_last_use_one_instruction_early_is_a_missing_value(checking, threshold):
 def test_early_last_use_inside_a_fast_path(kind):
     b = GraphBuilder()
     x, y = b.input("F64", (3,)), b.input("F64", (3, 3))
-    bx = b.apply(BroadcastInDim((3, 3), (0,)), x)
-    other = y if kind == "pair" else b.apply(BroadcastInDim((3, 3), (1,)), x)
-    program = exec_of(b.apply(Multiply(), bx, other))
+    bx = b.apply(ops.BroadcastInDim((3, 3), (0,)), x)
+    other = y if kind == "pair" else b.apply(ops.BroadcastInDim((3, 3), (1,)), x)
+    program = exec_of(b.apply(ops.Multiply(), bx, other))
     assert [s.kind for s in GraphExecutor().segments(program)] == [kind]
     both(program, [ONES, np.ones((3, 3))])
     if kind == "triplet":
@@ -75,8 +65,8 @@ def test_checking_overwrites_what_is_reclaimed(dtype):
 
     b = GraphBuilder()
     x = b.input(dtype, (2, 2))
-    t = b.apply(Transpose((1, 0)), x)
-    program = exec_of(b.apply(Transpose((1, 0)), t))
+    t = b.apply(ops.Transpose((1, 0)), x)
+    program = exec_of(b.apply(ops.Transpose((1, 0)), t))
     value = np.array([[1, 0], [1, 1]]).astype(dtype.numpy)
     executor = GraphExecutor(Backend(), checking=True)
     (result,) = executor.eval_exec_ir(program, [value])
@@ -92,9 +82,9 @@ def test_poison_never_reaches_a_live_value():
     x = b.input("F64", (1, 6))
     y = -x
     r = y.reshape(6)
-    t = b.apply(Transpose((1, 0)), y)
-    c = b.apply(Convert(DType.F64), t)
-    program = exec_of(r, b.apply(Reshape((2, 3)), c), b.apply(Abs(), c))
+    t = b.apply(ops.Transpose((1, 0)), y)
+    c = b.apply(ops.Convert(DType.F64), t)
+    program = exec_of(r, b.apply(ops.Reshape((2, 3)), c), b.apply(ops.Abs(), c))
     value = np.arange(6.0).reshape(1, 6)
     r_value, c_value, _ = both(program, [value], checking=True)
     assert r_value.tolist() == [-0.0, -1, -2, -3, -4, -5]
@@ -119,8 +109,8 @@ def test_backend_is_told_of_each_dead_buffer_once_and_never_of_an_input():
     b = GraphBuilder()
     x = b.input("F64", (2,))
     y = -x
-    d = b.apply(DotGeneral((0,), (0,), (), ()), y + y, y)
-    program = exec_of(b.apply(Exp(), b.apply(Negate(), d)))
+    d = b.apply(ops.DotGeneral((0,), (0,), (), ()), y + y, y)
+    program = exec_of(b.apply(ops.Exp(), b.apply(ops.Negate(), d)))
     for path in ("eval_exec_ir", "eval_unsegmented"):
         told.clear()
         executor = GraphExecutor(Backend())

@@ -8,17 +8,14 @@ import numpy as np
 import pytest
 from runtime_helpers import both, exec_of, raises_on_both
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import (
     Internal,
     InvalidArgument,
     UnsupportedOp,
 )
-from tenferro_ref.ops import (
-    FAMILIES,
-    Extension,
-    TensorType,
-)
+from tenferro_ref.ops import FAMILIES, TensorType
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import extension as extension_module
 from tenferro_ref.runtime import register_runtime
@@ -59,7 +56,7 @@ def program(monkeypatch):
 def split(extent):
     b = GraphBuilder()
     x = b.input("F64", (extent,))
-    whole, halves = b.apply_many(Extension.of(FAMILY, "Split", {}), x + 0.0)
+    whole, halves = b.apply_many(ops.Extension.of(FAMILY, "Split", {}), x + 0.0)
     return exec_of(-whole, halves)
 
 

@@ -8,18 +8,11 @@ import numpy as np
 import pytest
 from runtime_helpers import ONES, chain, exec_of
 
+from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import (
     ShapeMismatch,
-)
-from tenferro_ref.ops import (
-    Add,
-    BroadcastInDim,
-    Conj,
-    Divide,
-    Exp,
-    Multiply,
 )
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
@@ -63,7 +56,7 @@ def calls_of(program, inputs, **options):
 def test_fusion_starts_at_the_threshold():
     b = GraphBuilder()
     x = b.input("F64", ("n",))
-    program = exec_of(b.apply(Exp(), -x))
+    program = exec_of(b.apply(ops.Exp(), -x))
     for size, calls in ((16383, ["Negate", "Exp"]), (16384, ["fused"]), (50000, ["fused"])):
         assert calls_of(program, [np.linspace(-1, 1, size)]) == calls
     assert calls_of(program, [np.linspace(-1, 1, 5)], fusion_threshold=5) == ["fused"]
@@ -105,7 +98,7 @@ def test_segments_only_where_a_run_has_two_instructions():
 def test_a_program_that_runs_again_on_other_types_is_checked_again():
     b = GraphBuilder()
     x, y = b.input("F64", ("n",)), b.input("F64", ("m",))
-    program = exec_of(b.apply(Exp(), b.apply(Add(), x, y)))  # [n] + [m] is a run-time matter
+    program = exec_of(b.apply(ops.Exp(), b.apply(ops.Add(), x, y)))  # [n] + [m] is a run-time matter
     for threshold in (0, 16384):
         executor = GraphExecutor(fusion_threshold=threshold)
         for way in (executor.eval_exec_ir, executor.eval_unsegmented):
@@ -121,19 +114,22 @@ def test_a_program_that_runs_again_on_other_types_is_checked_again():
 FUSION = {
     "unary": (True, lambda b, x, y, i, c: -(x + x)),
     "scalar operand": (True, lambda b, x, y, i, c: -(x * c)),
-    "scalar inside": (True, lambda b, x, y, i, c: b.apply(Multiply(), x, -c)),
+    "scalar inside": (True, lambda b, x, y, i, c: b.apply(ops.Multiply(), x, -c)),
     "scalars only": (True, lambda b, x, y, i, c: -(c + c)),
-    "broadcast input": (True, lambda b, x, y, i, c: -b.apply(Add(), x, spread(b, y))),
+    "broadcast input": (True, lambda b, x, y, i, c: -b.apply(ops.Add(), x, spread(b, y))),
     "integers": (False, lambda b, x, y, i, c: -(i + i)),
     "compare": (False, lambda b, x, y, i, c: -x < x),
     "broadcast of an intermediate": (False, lambda b, x, y, i, c: x + spread(b, -y)),
-    "broadcast of an input used elsewhere": (False, lambda b, x, y, i, c: b.apply(Add(), spread(b, y), spread(b, y))),
-    "two shapes": (False, lambda b, x, y, i, c: b.apply(Add(), x, spread(b, y)) + spread(b, -y)),
+    "broadcast of an input used elsewhere": (
+        False,
+        lambda b, x, y, i, c: b.apply(ops.Add(), spread(b, y), spread(b, y)),
+    ),
+    "two shapes": (False, lambda b, x, y, i, c: b.apply(ops.Add(), x, spread(b, y)) + spread(b, -y)),
 }
 
 
 def spread(b, value):
-    return b.apply(BroadcastInDim((4,), (0,)), value)
+    return b.apply(ops.BroadcastInDim((4,), (0,)), value)
 
 
 @pytest.mark.parametrize("name", FUSION)
@@ -149,9 +145,9 @@ def test_a_scalar_that_is_spread_is_not_written_out():
     """Fused, it stays a scalar; where only such scalars meet, the result is written out at the end."""
     b = GraphBuilder()
     x, c, d, e = b.input("F64", (3, 2)), *(b.input("F64", ()) for _ in range(3))
-    wide, other = (b.apply(BroadcastInDim((3, 2), ()), s) for s in (c, d))
-    alone = b.apply(BroadcastInDim((5,), ()), e)
-    program = exec_of(-x + wide, -other, alone, b.apply(Add(), wide, b.apply(Multiply(), x, other)))
+    wide, other = (b.apply(ops.BroadcastInDim((3, 2), ()), s) for s in (c, d))
+    alone = b.apply(ops.BroadcastInDim((5,), ()), e)
+    program = exec_of(-x + wide, -other, alone, b.apply(ops.Add(), wide, b.apply(ops.Multiply(), x, other)))
     inputs = [np.arange(6.0).reshape(3, 2), np.array(0.5), np.array(np.nan), np.array(3.0)]
     assert calls_of(program, inputs, fusion_threshold=0) == ["fused"]
     results = GraphExecutor(fusion_threshold=0, checking=True).eval_exec_ir(program, inputs)
@@ -162,21 +158,23 @@ def test_a_multiply_of_broadcasts_needs_no_broadcast_in_memory():
     b = GraphBuilder()
     x, y = b.input("C64", (3,)), b.input("C64", (2, 4))
     product = b.apply(
-        Multiply(), b.apply(BroadcastInDim((4, 3, 2), (1,)), x), b.apply(BroadcastInDim((4, 3, 2), (2, 0)), y)
+        ops.Multiply(),
+        b.apply(ops.BroadcastInDim((4, 3, 2), (1,)), x),
+        b.apply(ops.BroadcastInDim((4, 3, 2), (2, 0)), y),
     )
     inputs = [np.arange(3) * (1 + 2j), np.arange(8).reshape(2, 4) - 3j]
     assert calls_of(exec_of(product), inputs) == ["broadcast multiply"]
-    first = b.apply(BroadcastInDim((4, 3, 2), (1,)), x)
-    product = b.apply(Multiply(), first, b.apply(BroadcastInDim((4, 3, 2), (2, 0)), y))
+    first = b.apply(ops.BroadcastInDim((4, 3, 2), (1,)), x)
+    product = b.apply(ops.Multiply(), first, b.apply(ops.BroadcastInDim((4, 3, 2), (2, 0)), y))
     program = exec_of(product, first)  # a second output: the fast path writes one slot only
     assert "broadcast multiply" not in calls_of(program, inputs)
 
 
 def test_multiply_of_a_broadcast_by_itself_and_by_a_scalar():
-    for build in (lambda b, w, s: b.apply(Multiply(), w, w), lambda b, w, s: b.apply(Multiply(), s, w)):
+    for build in (lambda b, w, s: b.apply(ops.Multiply(), w, w), lambda b, w, s: b.apply(ops.Multiply(), s, w)):
         b = GraphBuilder()
         y, s = b.input("F32", (3,)), b.input("F32", ())
-        program = exec_of(build(b, b.apply(BroadcastInDim((3, 2), (0,)), y), s))
+        program = exec_of(build(b, b.apply(ops.BroadcastInDim((3, 2), (0,)), y), s))
         inputs = [np.array([1, 2, 3], np.float32), np.array(2, np.float32)]
         assert calls_of(program, inputs) == ["broadcast multiply"]
 
@@ -184,7 +182,7 @@ def test_multiply_of_a_broadcast_by_itself_and_by_a_scalar():
 def test_real_scalar_beside_a_complex_broadcast():
     b = GraphBuilder()
     y, s = b.input("C32", (3,)), b.input("F32", ())
-    program = exec_of(b.apply(Multiply(), s, b.apply(BroadcastInDim((3, 2), (0,)), y)))
+    program = exec_of(b.apply(ops.Multiply(), s, b.apply(ops.BroadcastInDim((3, 2), (0,)), y)))
     calls_of(program, [np.array([1, 2j, 3], np.complex64), np.array(2, np.float32)])
 
 
@@ -203,7 +201,9 @@ def test_a_fused_result_that_is_its_operand_outlives_it() -> None:
     """Conj of a real scalar is the scalar: it must not share the buffer that is poisoned after its last use."""
     b = GraphBuilder()
     x, zero = b.input("F64"), b.constant(-0.0, DType.F64)
-    program = compile_std_to_exec(b.build(b.apply(Divide(), x, zero), b.apply(Conj(), zero), b.apply(Conj(), zero)))
+    program = compile_std_to_exec(
+        b.build(b.apply(ops.Divide(), x, zero), b.apply(ops.Conj(), zero), b.apply(ops.Conj(), zero))
+    )
     outputs = GraphExecutor(checking=True, fusion_threshold=0).eval_exec_ir(program, [np.array(0.0)])
     assert [float(o) for o in outputs[1:]] == [0.0, 0.0]
     assert all(np.signbit(o) for o in outputs[1:])

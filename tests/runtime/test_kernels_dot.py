@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from runtime_helpers import COMPLEXES, FLOATS, apply, arr
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import Unsupported
-from tenferro_ref.ops import STABLEHLO, DotGeneral
+from tenferro_ref.ops import STABLEHLO
 
 
 def explicit(x, y, op):
@@ -30,15 +31,15 @@ def explicit(x, y, op):
 
 
 CASES = [
-    ((2, 3), (3, 4), DotGeneral((1,), (0,), (), ())),
-    ((3, 2), (4, 3), DotGeneral((0,), (1,), (), ())),
-    ((2, 3), (4,), DotGeneral((), (), (), ())),
-    ((5,), (5,), DotGeneral((0,), (0,), (), ())),
-    ((2, 3, 7, 4, 5), (2, 3, 4, 5, 11), DotGeneral((3, 4), (2, 3), (0, 1), (0, 1))),
-    ((3, 2, 4), (4, 3, 2), DotGeneral((2,), (0,), (0, 1), (1, 2))),
-    ((4, 3, 2), (3, 4, 2), DotGeneral((1, 0), (0, 1), (2,), (2,))),
-    ((2, 2), (2, 2), DotGeneral((0,), (0,), (1,), (1,))),
-    ((1, 3), (3, 1), DotGeneral((1,), (0,), (), ())),
+    ((2, 3), (3, 4), ops.DotGeneral((1,), (0,), (), ())),
+    ((3, 2), (4, 3), ops.DotGeneral((0,), (1,), (), ())),
+    ((2, 3), (4,), ops.DotGeneral((), (), (), ())),
+    ((5,), (5,), ops.DotGeneral((0,), (0,), (), ())),
+    ((2, 3, 7, 4, 5), (2, 3, 4, 5, 11), ops.DotGeneral((3, 4), (2, 3), (0, 1), (0, 1))),
+    ((3, 2, 4), (4, 3, 2), ops.DotGeneral((2,), (0,), (0, 1), (1, 2))),
+    ((4, 3, 2), (3, 4, 2), ops.DotGeneral((1, 0), (0, 1), (2,), (2,))),
+    ((2, 2), (2, 2), ops.DotGeneral((0,), (0,), (1,), (1,))),
+    ((1, 3), (3, 1), ops.DotGeneral((1,), (0,), (), ())),
 ]
 
 
@@ -69,9 +70,9 @@ def test_bits_do_not_depend_on_where_the_axes_are(dtype):
             for s in ((m, k, b), (k, n, b))
         )
         x, y = arr(x, dtype), arr(y, dtype)
-        expected = apply(DotGeneral((1,), (0,), (2,), (2,)), x, y).tobytes("F")
+        expected = apply(ops.DotGeneral((1,), (0,), (2,), (2,)), x, y).tobytes("F")
         for p, q in itertools.product(itertools.permutations(range(3)), repeat=2):
-            op = DotGeneral((p.index(1),), (q.index(0),), (p.index(2),), (q.index(2),))
+            op = ops.DotGeneral((p.index(1),), (q.index(0),), (p.index(2),), (q.index(2),))
             moved = apply(op, np.asfortranarray(x.transpose(p)), np.asfortranarray(y.transpose(q)))
             assert moved.tobytes("F") == expected
 
@@ -82,9 +83,9 @@ def test_bits_are_those_of_the_merged_contraction(dtype):
     rng = np.random.default_rng(9)
     x, y = rng.standard_normal((2, 3, 4, 5, 2)), rng.standard_normal((4, 5, 3, 2, 2))
     x, y = arr(x, dtype), arr(y, dtype)
-    whole = apply(DotGeneral((2, 3), (0, 1), (4,), (4,)), x, y)
+    whole = apply(ops.DotGeneral((2, 3), (0, 1), (4,), (4,)), x, y)
     merged = apply(
-        DotGeneral((1,), (0,), (2,), (2,)), x.reshape((6, 20, 2), order="F"), y.reshape((20, 6, 2), order="F")
+        ops.DotGeneral((1,), (0,), (2,), (2,)), x.reshape((6, 20, 2), order="F"), y.reshape((20, 6, 2), order="F")
     )
     assert whole.tobytes("F") == merged.tobytes("F")
 
@@ -92,15 +93,17 @@ def test_bits_are_those_of_the_merged_contraction(dtype):
 @pytest.mark.parametrize("dtype", FLOATS + COMPLEXES)
 def test_bits_do_not_depend_on_the_operands_being_one_buffer(dtype):
     x = arr(np.random.default_rng(1).standard_normal((50, 20)), dtype)
-    op = DotGeneral((0,), (0,), (), ())
+    op = ops.DotGeneral((0,), (0,), (), ())
     assert apply(op, x, x).tobytes("F") == apply(op, x, x.copy(order="F")).tobytes("F")
 
 
 @pytest.mark.parametrize("dtype", FLOATS + COMPLEXES)
 def test_empty_contraction_and_empty_result(dtype):
-    zero_k = apply(DotGeneral((1,), (0,), (), ()), np.zeros((2, 0), dtype.numpy), np.zeros((0, 3), dtype.numpy))
+    zero_k = apply(ops.DotGeneral((1,), (0,), (), ()), np.zeros((2, 0), dtype.numpy), np.zeros((0, 3), dtype.numpy))
     assert zero_k.tolist() == [[0] * 3] * 2
-    assert apply(DotGeneral((1,), (0,), (), ()), arr(np.ones((0, 2)), dtype), arr(np.ones((2, 3)), dtype)).shape == (
+    assert apply(
+        ops.DotGeneral((1,), (0,), (), ()), arr(np.ones((0, 2)), dtype), arr(np.ones((2, 3)), dtype)
+    ).shape == (
         0,
         3,
     )
@@ -110,12 +113,12 @@ def test_empty_contraction_and_empty_result(dtype):
 def test_zero_times_infinity_is_nan_in_every_shape(dtype):
     for m, k, n in [(1, 1, 1), (1, 5, 1), (3, 5, 1), (1, 5, 4), (4, 9, 4), (17, 33, 19)]:
         x, y = np.zeros((m, k), dtype.numpy, order="F"), np.full((k, n), np.inf, dtype.numpy, order="F")
-        assert np.isnan(apply(DotGeneral((1,), (0,), (), ()), x, y)).all()
+        assert np.isnan(apply(ops.DotGeneral((1,), (0,), (), ()), x, y)).all()
 
 
 def test_integers_and_bool_under_stablehlo_only():
     x = np.array([[2**31 - 1, 1], [2, 3]], np.int32, order="F")
-    op = DotGeneral((1,), (0,), (), ())
+    op = ops.DotGeneral((1,), (0,), (), ())
     with pytest.raises(Unsupported):
         apply(op, x, x)
     exact = x.astype(object) @ x.astype(object)

@@ -10,54 +10,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from runtime_helpers import COMPLEXES, FLOATS, hostile
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import (
-    Abs,
-    Add,
-    BroadcastInDim,
-    Clamp,
-    Compare,
-    CompareDir,
-    Concatenate,
-    Conj,
-    Convert,
-    Cos,
-    Divide,
-    DotGeneral,
-    DynamicTruncate,
-    Exp,
-    Expm1,
-    Log,
-    Log1p,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Pad,
-    PadToMatch,
-    Pow,
-    ReduceMax,
-    ReduceProd,
-    ReduceSum,
-    Reverse,
-    Rsqrt,
-    Select,
-    ShapeOf,
-    Sign,
-    Sin,
-    Slice,
-    Sqrt,
-    Tanh,
-    Transpose,
-)
+from tenferro_ref.ops import CompareDir
 from tenferro_ref.program import GraphBuilder, to_exec
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
 from tenferro_ref.runtime.backend import NumpySession
 from tenferro_ref.runtime.fusion import evaluate_plan
 
-UNARY = [Negate, Conj, Abs, Exp, Log, Sin, Cos, Tanh, Sqrt, Rsqrt, Expm1, Log1p]
-BINARY = [Add, Multiply, Divide, Pow]
-EXTREMA = [Maximum, Minimum]
+UNARY = [
+    ops.Negate,
+    ops.Conj,
+    ops.Abs,
+    ops.Exp,
+    ops.Log,
+    ops.Sin,
+    ops.Cos,
+    ops.Tanh,
+    ops.Sqrt,
+    ops.Rsqrt,
+    ops.Expm1,
+    ops.Log1p,
+]
+BINARY = [ops.Add, ops.Multiply, ops.Divide, ops.Pow]
+EXTREMA = [ops.Maximum, ops.Minimum]
 
 
 class SmallBlocks(NumpyBackend):
@@ -103,20 +79,20 @@ def elementwise_programs(draw):
     b = GraphBuilder()
     values = [b.input(dtype, shape), b.input(dtype, shape), b.input(dtype, ())]
     if shape:
-        values.append(b.apply(BroadcastInDim(shape, (len(shape) - 1,)), b.input(dtype, shape[-1:])))
-        values.append(b.apply(BroadcastInDim(shape, ()), values[2]))
+        values.append(b.apply(ops.BroadcastInDim(shape, (len(shape) - 1,)), b.input(dtype, shape[-1:])))
+        values.append(b.apply(ops.BroadcastInDim(shape, ()), values[2]))
     for _ in range(draw(st.integers(1, 10))):
         kind = draw(st.sampled_from(["unary", "binary", "extremum"]))
         x, y = draw(st.sampled_from(values)), draw(st.sampled_from(values))
         if kind == "unary":
             op = draw(st.sampled_from(UNARY))
-            if op is not Abs or dtype.is_float:
+            if op is not ops.Abs or dtype.is_float:
                 values.append(b.apply(op(), x))
         elif kind == "binary":
             values.append(b.apply(draw(st.sampled_from(BINARY))(), x, y))
         elif dtype.is_float and x.shape == y.shape:
             values.append(b.apply(draw(st.sampled_from(EXTREMA))(), x, y))
-            values.append(b.apply(Clamp(), y, x, values[-1]))
+            values.append(b.apply(ops.Clamp(), y, x, values[-1]))
     outputs = draw(st.lists(st.sampled_from(values), min_size=1, max_size=3))
     return to_exec(b.build(values[-1], *outputs))
 
@@ -130,40 +106,48 @@ def mixed_programs(draw):
     values = [b.input(dtype, (m, n)), b.input(dtype, (m, n))]
     for _ in range(draw(st.integers(1, 10))):
         x, y = draw(st.sampled_from(values)), draw(st.sampled_from(values))
-        choices = [Transpose((1, 0)), Reverse((0,)), Pad((1, -1), (0, 1), (1, 0)), Slice((0, 0), (1, 1), (1, 1)),
-                   Convert(draw(st.sampled_from(list(DType)))), Compare(CompareDir.Eq), Concatenate(0)]  # fmt: skip
+        choices = [ops.Transpose((1, 0)), ops.Reverse((0,)), ops.Pad((1, -1), (0, 1), (1, 0)), ops.Slice((0, 0), (1, 1), (1, 1)),
+                   ops.Convert(draw(st.sampled_from(list(DType)))), ops.Compare(CompareDir.Eq), ops.Concatenate(0)]  # fmt: skip
         if x.dtype is not DType.Bool:
-            choices += [Negate(), ReduceSum((1,)), ReduceProd((0,)), Sign(), Add(), Multiply(), Abs()]
+            choices += [
+                ops.Negate(),
+                ops.ReduceSum((1,)),
+                ops.ReduceProd((0,)),
+                ops.Sign(),
+                ops.Add(),
+                ops.Multiply(),
+                ops.Abs(),
+            ]
         if x.dtype.is_float or x.dtype.is_int:
-            choices += [ReduceMax((0,)), Maximum()]
+            choices += [ops.ReduceMax((0,)), ops.Maximum()]
         if x.dtype in FLOATS + COMPLEXES:
-            choices += [DotGeneral((0,), (0,), (), ()), DotGeneral((), (), (1,), (1,)), Tanh()]
+            choices += [ops.DotGeneral((0,), (0,), (), ()), ops.DotGeneral((), (), (1,), (1,)), ops.Tanh()]
         op = draw(st.sampled_from(choices))
         if op.arity == 2:
             if x.type != y.type:
                 continue
             result = b.apply(op, x, y)
-        elif isinstance(op, Concatenate):
+        elif isinstance(op, ops.Concatenate):
             result = b.apply(op, x, x)
         else:
-            if isinstance(op, Slice) and 0 in x.shape:
+            if isinstance(op, ops.Slice) and 0 in x.shape:
                 continue
-            if isinstance(op, ReduceProd | ReduceMax | ReduceSum) and 0 in x.shape:
+            if isinstance(op, ops.ReduceProd | ops.ReduceMax | ops.ReduceSum) and 0 in x.shape:
                 continue
-            if isinstance(op, Pad) and x.shape[1] == 0:
+            if isinstance(op, ops.Pad) and x.shape[1] == 0:
                 continue
             result = b.apply(op, x)
         if result.dtype is DType.Bool and result.shape == x.shape:
-            values.append(b.apply(Select(), result, x, x))
+            values.append(b.apply(ops.Select(), result, x, x))
         if result.type.rank == 1:
             wide = (*result.shape, 3)
-            result = b.apply(Multiply() if result.dtype is not DType.Bool else Compare(CompareDir.Eq),
-                             *(b.apply(BroadcastInDim(wide, (0,)), result) for _ in range(2)))  # fmt: skip
+            result = b.apply(ops.Multiply() if result.dtype is not DType.Bool else ops.Compare(CompareDir.Eq),
+                             *(b.apply(ops.BroadcastInDim(wide, (0,)), result) for _ in range(2)))  # fmt: skip
         if result.type.rank == 2:
             values.append(result)
-    size = b.apply(ShapeOf(0), values[-1])
-    shorter = b.apply(DynamicTruncate(0), values[-1], b.apply(Add(), size, b.constant(-1.0)))
-    padded = b.apply(PadToMatch(0), shorter, values[0])
+    size = b.apply(ops.ShapeOf(0), values[-1])
+    shorter = b.apply(ops.DynamicTruncate(0), values[-1], b.apply(ops.Add(), size, b.constant(-1.0)))
+    padded = b.apply(ops.PadToMatch(0), shorter, values[0])
     outputs = draw(st.lists(st.sampled_from(values), max_size=3))
     return to_exec(b.build(values[-1], shorter, padded, *outputs))
 
@@ -191,12 +175,12 @@ def test_large_tensors_give_the_same_bits_fused_and_unfused(dtype):
     shape = (131, 257)
     b = GraphBuilder()
     x, y, row, c = b.input(dtype, shape), b.input(dtype, shape), b.input(dtype, (257,)), b.input(dtype, ())
-    wide = b.apply(BroadcastInDim(shape, (1,)), row)
-    outputs = [b.apply(op(), x) for op in UNARY if op is not Abs or dtype.is_float]
+    wide = b.apply(ops.BroadcastInDim(shape, (1,)), row)
+    outputs = [b.apply(op(), x) for op in UNARY if op is not ops.Abs or dtype.is_float]
     outputs += [b.apply(op(), x, y) for op in BINARY] + [b.apply(op(), x, c) for op in BINARY]
-    outputs += [b.apply(Multiply(), c, y), b.apply(Add(), wide, outputs[0])]
+    outputs += [b.apply(ops.Multiply(), c, y), b.apply(ops.Add(), wide, outputs[0])]
     if dtype.is_float:
-        outputs += [b.apply(op(), x, y) for op in EXTREMA] + [b.apply(Clamp(), x, y, outputs[-1])]
+        outputs += [b.apply(op(), x, y) for op in EXTREMA] + [b.apply(ops.Clamp(), x, y, outputs[-1])]
     program = to_exec(b.build(*outputs))
     (segment,) = GraphExecutor().segments(program)
     assert segment.kind == "fused"
@@ -209,10 +193,10 @@ def test_intermediates_that_are_read_again_keep_their_values(dtype):
     b = GraphBuilder()
     x, y = b.input(dtype, (61,)), b.input(dtype, (61,))
     values = [x * y, x + y]
-    for op, i, j in product((Add(), Multiply()), range(2), range(3)):
+    for op, i, j in product((ops.Add(), ops.Multiply()), range(2), range(3)):
         values.append(b.apply(op, values[-1 - i], values[-1 - j]))
-        values.append(b.apply(Exp() if i == j else Negate(), values[-2]))
-    program = to_exec(b.build(b.apply(Add(), values[-1], values[0]), values[5]))
+        values.append(b.apply(ops.Exp() if i == j else ops.Negate(), values[-2]))
+    program = to_exec(b.build(b.apply(ops.Add(), values[-1], values[0]), values[5]))
     assert len(GraphExecutor().segments(program)) == 1
     check(program, inputs_of(program, 11), thresholds=(0,), blocks=(1, 7, 61))
     tame = [(np.random.default_rng(12).standard_normal(61) / 8).astype(dtype.numpy)] * 2
@@ -223,9 +207,9 @@ def test_intermediates_that_are_read_again_keep_their_values(dtype):
 def test_products_of_broadcasts_give_the_same_bits_without_the_broadcasts(dtype):
     b = GraphBuilder()
     x, y, z = b.input(dtype, (67,)), b.input(dtype, (31,)), b.input(dtype, (67, 31))
-    bx, by = b.apply(BroadcastInDim((67, 31), (0,)), x), b.apply(BroadcastInDim((67, 31), (1,)), y)
-    triplet = b.apply(Multiply(), bx, by)
-    pair = b.apply(Multiply(), z, b.apply(BroadcastInDim((67, 31), (1,)), y))
+    bx, by = b.apply(ops.BroadcastInDim((67, 31), (0,)), x), b.apply(ops.BroadcastInDim((67, 31), (1,)), y)
+    triplet = b.apply(ops.Multiply(), bx, by)
+    pair = b.apply(ops.Multiply(), z, b.apply(ops.BroadcastInDim((67, 31), (1,)), y))
     program = to_exec(b.build(triplet, pair))
     assert [s.kind for s in GraphExecutor().segments(program)] == ["triplet", "pair"]
     check(program, inputs_of(program, 9))

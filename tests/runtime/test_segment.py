@@ -7,22 +7,9 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import (
-    OPS,
-    Add,
-    BroadcastInDim,
-    Category,
-    Constant,
-    DotGeneral,
-    DynamicTruncate,
-    Extension,
-    Multiply,
-    Negate,
-    PadToMatch,
-    ReduceSum,
-    ShapeOf,
-)
+from tenferro_ref.ops import OPS, Category
 from tenferro_ref.program import ExecInstruction, ExecProgram, GraphBuilder, to_exec
 from tenferro_ref.runtime import Segment, segment_exec_program
 
@@ -38,7 +25,7 @@ def kinds(program, **options):
 def test_a_run_of_backend_instructions_is_one_segment():
     b = GraphBuilder()
     x, y = b.input("F64", (3,)), b.input("F64", (3,))
-    program = exec_of(b.apply(ReduceSum((0,)), -(x + y)))
+    program = exec_of(b.apply(ops.ReduceSum((0,)), -(x + y)))
     (segment,) = segment_exec_program(program)
     assert segment == Segment("fused", (0, 1, 2), (0, 1), (4,), (True, True))
 
@@ -46,10 +33,10 @@ def test_a_run_of_backend_instructions_is_one_segment():
 def test_host_and_ffi_instructions_stand_alone():
     b = GraphBuilder()
     x = b.input("F64", (3, 3))
-    n = b.apply(ShapeOf(0), x)
-    t = b.apply(DynamicTruncate(0), x, n)
-    p = b.apply(PadToMatch(0), t, x)
-    d = b.apply(DotGeneral((1,), (0,), (), ()), -p, p)
+    n = b.apply(ops.ShapeOf(0), x)
+    t = b.apply(ops.DynamicTruncate(0), x, n)
+    p = b.apply(ops.PadToMatch(0), t, x)
+    d = b.apply(ops.DotGeneral((1,), (0,), (), ()), -p, p)
     c = b.constant(1.0)
     program = exec_of(-(d + c))
     assert kinds(program) == [
@@ -58,7 +45,7 @@ def test_host_and_ffi_instructions_stand_alone():
 
 
 def test_extension_is_an_ffi_segment_with_several_outputs():
-    op = Extension("f.g.v1", "Pair")
+    op = ops.Extension("f.g.v1", "Pair")
     ins = ExecInstruction(op, (0,), (1, 2), (), (True,))
     program = ExecProgram((ins,), (0,), (), (2,), 3)
     assert segment_exec_program(program) == (Segment("ffi", (0,), (0,), (2,), (True,)),)
@@ -70,7 +57,7 @@ def test_inputs_are_in_first_seen_order_and_outputs_are_what_others_need():
     s = z + x  # 3
     m = y * s  # 4
     k = -m  # 5: needed by the dot below
-    d = b.apply(DotGeneral((0,), (0,), (), ()), k, z)
+    d = b.apply(ops.DotGeneral((0,), (0,), (), ()), k, z)
     program = exec_of(d, s)
     first, dot = segment_exec_program(program)
     assert first.inputs == (2, 0, 1)
@@ -82,19 +69,19 @@ def test_inputs_are_in_first_seen_order_and_outputs_are_what_others_need():
 def outer():
     b = GraphBuilder()
     x, y = b.input("F64", (3,)), b.input("F64", (4,))
-    bx, by = b.apply(BroadcastInDim((3, 4), (0,)), x), b.apply(BroadcastInDim((3, 4), (1,)), y)
+    bx, by = b.apply(ops.BroadcastInDim((3, 4), (0,)), x), b.apply(ops.BroadcastInDim((3, 4), (1,)), y)
     return b, bx, by
 
 
 def test_triplet():
     b, bx, by = outer()
-    m = b.apply(Multiply(), bx, by)
+    m = b.apply(ops.Multiply(), bx, by)
     assert kinds(exec_of(m)) == [("triplet", (0, 1, 2))]
 
 
 def test_triplet_needs_the_operands_in_order():
     b, bx, by = outer()
-    m = b.apply(Multiply(), by, bx)
+    m = b.apply(ops.Multiply(), by, bx)
     # but the second broadcast and the product are a pair
     assert kinds(exec_of(m)) == [("fused", (0,)), ("pair", (1, 2))]
 
@@ -103,23 +90,25 @@ def test_triplet_flushes_the_open_run():
     b = GraphBuilder()
     x, y = b.input("F64", (3,)), b.input("F64", (4,))
     n = -x
-    m = b.apply(Multiply(), b.apply(BroadcastInDim((3, 4), (0,)), n), b.apply(BroadcastInDim((3, 4), (1,)), y))
+    m = b.apply(
+        ops.Multiply(), b.apply(ops.BroadcastInDim((3, 4), (0,)), n), b.apply(ops.BroadcastInDim((3, 4), (1,)), y)
+    )
     assert kinds(exec_of(m)) == [("fused", (0,)), ("triplet", (1, 2, 3))]
 
 
 def test_newer_rule_declines_what_is_read_later():
     b, bx, by = outer()
-    m = b.apply(Multiply(), bx, by)
+    m = b.apply(ops.Multiply(), bx, by)
     program = exec_of(-m)
     assert kinds(program) == [("fused", (0, 1, 2, 3))]
     assert kinds(program, decline_reused=False) == [("triplet", (0, 1, 2)), ("fused", (3,))]
     # the product is an output, but the first broadcast is read again: the triplet declines, the pair does not
     b, bx, by = outer()
-    m = b.apply(Multiply(), bx, by)
+    m = b.apply(ops.Multiply(), bx, by)
     assert kinds(exec_of(m, -bx)) == [("fused", (0,)), ("pair", (1, 2)), ("fused", (3,))]
     # a broadcast that is a program output is not *read* later: the segment stands, its fast path declines
     b, bx, by = outer()
-    m = b.apply(Multiply(), bx, by)
+    m = b.apply(ops.Multiply(), bx, by)
     (segment,) = segment_exec_program(exec_of(m, bx))
     assert (segment.kind, segment.outputs) == ("triplet", (2, 4))
 
@@ -128,17 +117,17 @@ def test_pair_reads_its_broadcast_on_either_or_both_sides():
     for left, right in ((0, 1), (1, 0), (1, 1)):
         b = GraphBuilder()
         x, y = b.input("F64", (3, 4)), b.input("F64", (3,))
-        n = b.apply(Negate(), x)
-        w = b.apply(BroadcastInDim((3, 4), (0,)), y)
-        m = b.apply(Multiply(), *((n, w)[i] for i in (left, right)))
+        n = b.apply(ops.Negate(), x)
+        w = b.apply(ops.BroadcastInDim((3, 4), (0,)), y)
+        m = b.apply(ops.Multiply(), *((n, w)[i] for i in (left, right)))
         assert kinds(exec_of(m, n)) == [("fused", (0,)), ("pair", (1, 2))]
 
 
 def test_pair_declines_by_the_newer_rule():
     b = GraphBuilder()
     x, y = b.input("F64", (3, 4)), b.input("F64", (3,))
-    m = b.apply(Multiply(), x, b.apply(BroadcastInDim((3, 4), (0,)), y))
-    program = exec_of(b.apply(Add(), m, x))
+    m = b.apply(ops.Multiply(), x, b.apply(ops.BroadcastInDim((3, 4), (0,)), y))
+    program = exec_of(b.apply(ops.Add(), m, x))
     assert kinds(program) == [("fused", (0, 1, 2))]
     assert kinds(program, decline_reused=False) == [("pair", (0, 1)), ("fused", (2,))]
 
@@ -146,8 +135,8 @@ def test_pair_declines_by_the_newer_rule():
 def test_no_pair_without_a_read_of_the_broadcast():
     b = GraphBuilder()
     x, y = b.input("F64", (3, 4)), b.input("F64", (3,))
-    w = b.apply(BroadcastInDim((3, 4), (0,)), y)
-    m = b.apply(Multiply(), x, x)
+    w = b.apply(ops.BroadcastInDim((3, 4), (0,)), y)
+    m = b.apply(ops.Multiply(), x, x)
     assert kinds(exec_of(m, w)) == [("fused", (0, 1))]
 
 
@@ -171,8 +160,10 @@ def test_a_declined_triplet_joins_the_run_before_it():
     b = GraphBuilder()
     x, y = b.input("F64", (3,)), b.input("F64", (4,))
     n = -x
-    m = b.apply(Multiply(), b.apply(BroadcastInDim((3, 4), (0,)), n), b.apply(BroadcastInDim((3, 4), (1,)), y))
-    program = exec_of(b.apply(DotGeneral((0,), (0,), (), ()), m, m))
+    m = b.apply(
+        ops.Multiply(), b.apply(ops.BroadcastInDim((3, 4), (0,)), n), b.apply(ops.BroadcastInDim((3, 4), (1,)), y)
+    )
+    program = exec_of(b.apply(ops.DotGeneral((0,), (0,), (), ()), m, m))
     assert kinds(program) == [("fused", (0, 1, 2, 3)), ("ffi", (4,))]
     assert kinds(program, decline_reused=False) == [("fused", (0,)), ("triplet", (1, 2, 3)), ("ffi", (4,))]
 
@@ -180,9 +171,9 @@ def test_a_declined_triplet_joins_the_run_before_it():
 def test_a_host_or_ffi_instruction_between_breaks_a_pattern():
     b = GraphBuilder()
     x, y = b.input("F64", (3,)), b.input("F64", (4,))
-    bx = b.apply(BroadcastInDim((3, 4), (0,)), x)
-    b.apply(ShapeOf(0), x)
-    m = b.apply(Multiply(), bx, b.apply(BroadcastInDim((3, 4), (1,)), y))
+    bx = b.apply(ops.BroadcastInDim((3, 4), (0,)), x)
+    b.apply(ops.ShapeOf(0), x)
+    m = b.apply(ops.Multiply(), bx, b.apply(ops.BroadcastInDim((3, 4), (1,)), y))
     assert kinds(exec_of(m)) == [("fused", (0,)), ("host", (1,)), ("pair", (2, 3))]
 
 
@@ -195,13 +186,13 @@ def programs(draw):
         kind = draw(st.sampled_from(["spread", "spread", "multiply", "multiply", "negate", "dot", "constant"]))
         pick = lambda values: values[draw(st.integers(max(0, len(values) - 3), len(values) - 1))]  # noqa: E731
         if kind == "spread":
-            wide.append(b.apply(BroadcastInDim((3, 3), (draw(st.integers(0, 1)),)), pick(narrow)))
+            wide.append(b.apply(ops.BroadcastInDim((3, 3), (draw(st.integers(0, 1)),)), pick(narrow)))
         elif kind == "multiply":
-            wide.append(b.apply(Multiply(), pick(wide), pick(wide)))
+            wide.append(b.apply(ops.Multiply(), pick(wide), pick(wide)))
         elif kind == "negate":
-            wide.append(b.apply(Negate(), pick(wide)))
+            wide.append(b.apply(ops.Negate(), pick(wide)))
         elif kind == "dot":
-            narrow.append(b.apply(DotGeneral((0,), (0,), (), ()), pick(wide), pick(narrow)))
+            narrow.append(b.apply(ops.DotGeneral((0,), (0,), (), ()), pick(wide), pick(narrow)))
         else:
             b.constant(1.0)
     return exec_of(wide[-1], *draw(st.lists(st.sampled_from(wide), max_size=2)))
@@ -230,8 +221,10 @@ def test_what_holds_of_any_segmentation(program, decline_reused):
             assert last == (slot not in needed_after)
         if segment.kind in ("triplet", "pair"):
             *broadcasts, product = inside
-            assert [type(ins.op) for ins in broadcasts] == [BroadcastInDim] * (2 if segment.kind == "triplet" else 1)
-            assert type(product.op) is Multiply
+            assert [type(ins.op) for ins in broadcasts] == [ops.BroadcastInDim] * (
+                2 if segment.kind == "triplet" else 1
+            )
+            assert type(product.op) is ops.Multiply
             written = tuple(ins.output_slots[0] for ins in broadcasts)
             if segment.kind == "triplet":
                 assert product.input_slots == written
@@ -248,4 +241,4 @@ def test_empty_program_has_no_segments():
     b = GraphBuilder()
     x = b.input("F64", (3,))
     assert segment_exec_program(exec_of(x)) == ()
-    assert Constant.of(1, DType.F64).category.name == "HOST"
+    assert ops.Constant.of(1, DType.F64).category.name == "HOST"

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from oracle.peers.lanes import Options, lane_options
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import PjrtCall
-from tenferro_ref.ops import ENGINE, STABLEHLO, Extension, Policy
+from tenferro_ref.ops import ENGINE, STABLEHLO, Policy
 from tenferro_ref.pjrt import Client
 from tenferro_ref.program import LoweringView, to_exec
 from tenferro_ref.runtime import GraphExecutor
@@ -78,4 +79,4 @@ def test_scatter_onto_rank_0(xla_client: Client) -> None:
 
 def test_the_cases_have_every_emitted_op() -> None:
     cases = [*ordinary(DType.F64), *moves(DType.F64), *scatters(DType.F64)]
-    assert {type(op) for op, _ in cases} | {Extension} == set(EMIT)
+    assert {type(op) for op, _ in cases} | {ops.Extension} == set(EMIT)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tenferro_ref import ops
 from tenferro_ref.dims import InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import (
@@ -18,30 +19,7 @@ from tenferro_ref.errors import (
     UnsupportedDType,
     UnsupportedOp,
 )
-from tenferro_ref.ops import (
-    FAMILIES,
-    OPS,
-    PHASE1,
-    STABLEHLO,
-    Add,
-    Constant,
-    Convert,
-    Divide,
-    DynamicSlice,
-    DynamicTruncate,
-    DynamicUpdateSlice,
-    Extension,
-    Gather,
-    GatherDynamicSliceSizes,
-    Negate,
-    PadToMatch,
-    Pow,
-    ReduceSum,
-    Reshape,
-    Scatter,
-    ShapeOf,
-    TensorType,
-)
+from tenferro_ref.ops import FAMILIES, OPS, PHASE1, STABLEHLO, TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, LoweringView, to_exec
 from tenferro_ref.stablehlo import Body, Value, lower_into, lower_to_stablehlo
 from tenferro_ref.stablehlo.extensions import EXTENSIONS
@@ -53,26 +31,26 @@ from tests.stablehlo.emit_cases import lines, moves, ordinary, program, program_
 class _Family:
     """One op: a matrix gives its row sums and its transpose."""
 
-    def infer(self, op: Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+    def infer(self, op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         (x,) = inputs
         return x.with_shape(x.shape[:1]), x.with_shape(x.shape[::-1])
 
 
-def _two_results(op: Extension, body: Body, outputs: tuple[TensorType, ...], x: Value) -> list[Value]:
+def _two_results(op: ops.Extension, body: Body, outputs: tuple[TensorType, ...], x: Value) -> list[Value]:
     b = GraphBuilder()
-    sums = b.apply(ReduceSum((1,)), b.input(x.dtype, x.shape))
+    sums = b.apply(ops.ReduceSum((1,)), b.input(x.dtype, x.shape))
     (inlined,) = lower_into(body, LoweringView.of(b.build(sums)), [x])
     return [inlined, body.transpose(x, (1, 0))]
 
 
 @pytest.fixture
-def two_results(monkeypatch: pytest.MonkeyPatch) -> Extension:
+def two_results(monkeypatch: pytest.MonkeyPatch) -> ops.Extension:
     monkeypatch.setitem(FAMILIES, "test.family.v1", _Family())
     monkeypatch.setitem(EXTENSIONS, ("test.family.v1", "two"), _two_results)
-    return Extension.of("test.family.v1", "two", {})
+    return ops.Extension.of("test.family.v1", "two", {})
 
 
-def test_an_extension_with_several_results(two_results: Extension) -> None:
+def test_an_extension_with_several_results(two_results: ops.Extension) -> None:
     b = GraphBuilder()
     sums, transposed = b.apply_many(two_results, b.input("F64", ("n", 3)))
     program = b.build(-transposed, sums)
@@ -87,7 +65,7 @@ def test_an_extension_with_several_results(two_results: Extension) -> None:
     ]
 
 
-def test_an_extension_without_lowering(two_results: Extension) -> None:
+def test_an_extension_without_lowering(two_results: ops.Extension) -> None:
     error = refusal(program(replace(two_results, op="three"), "F64 2 3"))
     assert error.facts() == {
         "op": "Extension",
@@ -96,7 +74,7 @@ def test_an_extension_without_lowering(two_results: Extension) -> None:
     assert refusal(program(two_results, "F64 2 3"), phase1_only=True).facts()["reason"] == "outside Phase 1"
 
 
-def test_a_lowering_that_breaks_its_familys_rule(two_results: Extension, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lowering_that_breaks_its_familys_rule(two_results: ops.Extension, monkeypatch: pytest.MonkeyPatch) -> None:
     for wrong in (
         lambda op, body, outputs, x: [x, x],
         lambda op, body, outputs, x: _two_results(op, body, outputs, x)[:1],
@@ -112,7 +90,7 @@ def test_a_lowering_that_breaks_its_familys_rule(two_results: Extension, monkeyp
 def test_symbolic_programs_are_lowered_at_concrete_shapes() -> None:
     b = GraphBuilder()
     x, y = b.input("F64", ("n", 3)), b.input("F64", ("n",))
-    graph = b.build(b.apply(Reshape((3, InputDim(1, 0))), x, y))
+    graph = b.build(b.apply(ops.Reshape((3, InputDim(1, 0))), x, y))
     with pytest.raises(NonStaticShape, match="axis 0 of output 0 is symbolic"):
         LoweringView.of(graph)
     assert "-> tensor<3x5xf64> {" in lower_to_stablehlo(LoweringView.of(graph, ((5, 3), (5,))))
@@ -122,23 +100,23 @@ def test_symbolic_programs_are_lowered_at_concrete_shapes() -> None:
 
 
 def test_extents_of_symbolic_programs_are_constants_of_the_text() -> None:
-    graph = program(ShapeOf(0), "F64 n")
+    graph = program(ops.ShapeOf(0), "F64 n")
     assert "dense<7.0>" in lower_to_stablehlo(LoweringView.of(graph, ((7,),)))
-    graph = program(PadToMatch(0), "F64 n", "F64 m")
+    graph = program(ops.PadToMatch(0), "F64 n", "F64 m")
     assert "high = [4]" in lower_to_stablehlo(LoweringView.of(graph, ((1,), (5,))))
     assert "pad" not in lower_to_stablehlo(LoweringView.of(graph, ((5,), (1,))))
-    graph = program(Scatter((1,), (0,), (0,), 1), "F64 n m", "I64 3", "F64 3 w")
+    graph = program(ops.Scatter((1,), (0,), (0,), 1), "F64 n m", "I64 3", "F64 3 w")
     with pytest.raises(InvalidArgument, match="window extent 5 exceeds operand extent 4"):
         lower_to_stablehlo(LoweringView.of(graph, ((2, 4), (3,), (3, 5))))
 
 
 def test_what_symbols_left_open_is_checked_at_concrete_shapes() -> None:
-    graph = program(Add(), "F64 n", "F64 m")
+    graph = program(ops.Add(), "F64 n", "F64 m")
     assert lower_to_stablehlo(LoweringView.of(graph, ((2,), (2,))))
     with pytest.raises(ShapeMismatch):
         lower_to_stablehlo(LoweringView.of(graph, ((2,), (3,))))
     with pytest.raises(InvalidArgument, match="extent 0"):
-        lower_to_stablehlo(LoweringView.of(program(ReduceSum((0,)), "F64 n"), ((0,),)))
+        lower_to_stablehlo(LoweringView.of(program(ops.ReduceSum((0,)), "F64 n"), ((0,),)))
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
@@ -151,21 +129,21 @@ def refusal(graph: GraphProgram, *, phase1_only: bool = False) -> LoweringError:
 
 
 def test_integer_faults_cannot_be_said() -> None:
-    for op in (Divide(), Pow()):
+    for op in (ops.Divide(), ops.Pow()):
         error = refusal(program(op, "I32 2", "I32 2"))
         assert isinstance(error, UnsupportedOp)
         assert (error.op, "integer_faults" in error.reason) == (op.name, True)
-    assert lines(Divide(), "I32", "I32", policy=STABLEHLO) == ["%0 = stablehlo.divide %arg0, %arg1 : tensor<i32>"]
-    assert lines(Pow(), "I64", "I64", policy=STABLEHLO) == ["%0 = stablehlo.power %arg0, %arg1 : tensor<i64>"]
+    assert lines(ops.Divide(), "I32", "I32", policy=STABLEHLO) == ["%0 = stablehlo.divide %arg0, %arg1 : tensor<i32>"]
+    assert lines(ops.Pow(), "I64", "I64", policy=STABLEHLO) == ["%0 = stablehlo.power %arg0, %arg1 : tensor<i64>"]
 
 
 def test_float_indices_cannot_be_said() -> None:
     for op, operands in [
-        (Gather((), (0,), (0,), 1, (1,)), ["F64 4", "F32 2"]),
-        (GatherDynamicSliceSizes((), (0,), (0,), 1, (1,)), ["F64 4", "F64 2"]),
-        (Scatter((), (0,), (0,), 1), ["F64 4", "F64 2", "F64 2"]),
-        (DynamicSlice((2,)), ["I32 4", "F64 1"]),
-        (DynamicUpdateSlice(), ["I32 4", "I32 2", "F32 1"]),
+        (ops.Gather((), (0,), (0,), 1, (1,)), ["F64 4", "F32 2"]),
+        (ops.GatherDynamicSliceSizes((), (0,), (0,), 1, (1,)), ["F64 4", "F64 2"]),
+        (ops.Scatter((), (0,), (0,), 1), ["F64 4", "F64 2", "F64 2"]),
+        (ops.DynamicSlice((2,)), ["I32 4", "F64 1"]),
+        (ops.DynamicUpdateSlice(), ["I32 4", "I32 2", "F32 1"]),
     ]:
         error = refusal(program(op, *operands))
         assert isinstance(error, UnsupportedOp)
@@ -173,12 +151,12 @@ def test_float_indices_cannot_be_said() -> None:
 
 
 def test_bounded_extents() -> None:
-    error = refusal(program(DynamicTruncate(0), "F64 2", "F64"))
+    error = refusal(program(ops.DynamicTruncate(0), "F64 2", "F64"))
     assert error.facts() == {"op": "DynamicTruncate", "output_index": 0, "axis": 0, "extent": "an upper bound"}
 
 
 def test_a_slot_without_value() -> None:
-    exec_program = to_exec(program(Negate(), "F64 2"))
+    exec_program = to_exec(program(ops.Negate(), "F64 2"))
     (negate,) = exec_program.instructions
     broken = replace(exec_program, instructions=(replace(negate, input_slots=(1,)),))
     with pytest.raises(InvalidProgram, match="Negate reads slot 1, which has no value there"):
@@ -191,16 +169,16 @@ def test_phase1_takes_only_its_ops_and_dtypes() -> None:
         assert isinstance(error, UnsupportedDType)
         return error.dtype, error.context
 
-    assert dtype_refusal(program(Add(), "I32", "I32")) == ("I32", "program input")
-    assert dtype_refusal(program(Constant.of(1, DType.C32))) == ("C32", "constant")
-    assert dtype_refusal(program(Convert(DType.Bool), "F32")) == ("Bool", "convert target")
+    assert dtype_refusal(program(ops.Add(), "I32", "I32")) == ("I32", "program input")
+    assert dtype_refusal(program(ops.Constant.of(1, DType.C32))) == ("C32", "constant")
+    assert dtype_refusal(program(ops.Convert(DType.Bool), "F32")) == ("Bool", "convert target")
     for dtype in (DType.F32, DType.F64):
         cases = [*ordinary(dtype), *moves(dtype), *scatters(dtype)]
         outside = {type(op): program_of([(op, operands)])[0] for op, operands in cases if type(op) not in PHASE1}
-        assert len(outside) == len(OPS) - len(PHASE1) - len((DynamicTruncate, Extension))
+        assert len(outside) == len(OPS) - len(PHASE1) - len((ops.DynamicTruncate, ops.Extension))
         for op, graph in outside.items():
             if all(t.dtype is dtype for t in graph.input_types):
                 error = refusal(graph, phase1_only=True)
                 assert error.facts() == {"op": op.__name__, "reason": "outside Phase 1"}
-    graph = program(Add(), "F32 2", "F32")
+    graph = program(ops.Add(), "F32 2", "F32")
     assert lower_to_stablehlo(LoweringView.of(graph), phase1_only=True) == lower_to_stablehlo(LoweringView.of(graph))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import (
     InvalidArgument,
@@ -15,7 +16,6 @@ from tenferro_ref.errors import (
     UnsupportedOp,
 )
 from tenferro_ref.extensions import linalg
-from tenferro_ref.ops import DotGeneral, Maximum, Reshape
 from tenferro_ref.pjrt import Client, load_plugin
 from tenferro_ref.program import GraphBuilder, GraphProgram, to_exec
 from tenferro_ref.tensor import Tensor
@@ -63,7 +63,7 @@ def test_run_with_inputs(executor: XlaExecutor) -> None:
 def test_strided_inputs_and_many_outputs(executor: XlaExecutor) -> None:
     b = GraphBuilder()
     x, y = b.input("F32", (2, 3, 4)), b.input("F32", (2, 4, 3))
-    program = b.build(b.apply(DotGeneral((2,), (1,), (0,), (0,)), x, y), b.apply(Reshape((6, 4)), x), x)
+    program = b.build(b.apply(ops.DotGeneral((2,), (1,), (0,), (0,)), x, y), b.apply(ops.Reshape((6, 4)), x), x)
     xs = np.arange(24, dtype=np.float32).reshape(4, 3, 2).transpose(2, 1, 0)[:, ::-1]
     ys = np.broadcast_to(np.arange(3, dtype=np.float32), (2, 4, 3))
     dot, reshaped, same = executor.run_many_with_inputs(program, [xs, ys])
@@ -122,7 +122,7 @@ def test_a_closed_client(xla_client: Client) -> None:
 
 def test_options_reach_the_compiler(xla_client: Client) -> None:
     b = GraphBuilder()
-    program = b.build(b.apply(Maximum(), b.input("F64", (2,)), b.input("F64", (2,))))
+    program = b.build(b.apply(ops.Maximum(), b.input("F64", (2,)), b.input("F64", (2,))))
     executor = XlaExecutor(xla_client, {"xla_no_such_flag": True})
     with pytest.raises(PjrtCall, match="xla_no_such_flag"):
         executor.run_with_inputs(program, [np.zeros(2)] * 2)
@@ -158,7 +158,7 @@ def test_phase1_only(xla_client: Client) -> None:
     with XlaExecutor(xla_client, phase1_only=True) as executor:
         np.testing.assert_array_equal(executor.run_with_inputs(b.build(x + x), [np.ones(2)]), [2, 2])
         with pytest.raises(UnsupportedOp, match="outside Phase 1"):
-            executor.run_with_inputs(b.build(b.apply(Maximum(), x, x)), [np.ones(2)])
+            executor.run_with_inputs(b.build(b.apply(ops.Maximum(), x, x)), [np.ones(2)])
 
 
 def test_every_dtype_goes_in_and_out(executor: XlaExecutor) -> None:

@@ -11,35 +11,8 @@ from dataclasses import replace
 from math import prod
 from typing import Any, TypeAlias
 
-from tenferro_ref.ops import (
-    ELEMENTWISE,
-    REDUCTIONS,
-    BroadcastInDim,
-    Concatenate,
-    Constant,
-    Convert,
-    DotGeneral,
-    DynamicSlice,
-    DynamicTruncate,
-    DynamicUpdateSlice,
-    EmbedDiag,
-    Extension,
-    ExtractDiag,
-    Gather,
-    GatherDynamicSliceSizes,
-    Op,
-    Pad,
-    PadToMatch,
-    Reshape,
-    Reverse,
-    Scatter,
-    ShapeOf,
-    Slice,
-    Transpose,
-    Tril,
-    Triu,
-    free_axes,
-)
+from tenferro_ref import ops
+from tenferro_ref.ops import ELEMENTWISE, REDUCTIONS, Op, free_axes
 from tenferro_ref.table import Table
 
 Shape: TypeAlias = tuple[int, ...]
@@ -50,20 +23,20 @@ OUT = -1
 LINKS: Table[Callable[[Any, Sequence[Shape], Shape], Iterator[tuple[End, End]]]] = Table("reducer, linked axes")
 FOLLOW: Table[Callable[[Any, Sequence[Shape], Sequence[Shape], Shape], Op]] = Table("reducer, attributes")
 
-LINKS.unsupported("nothing follows from one extent to another", Constant, ShapeOf, Extension)
+LINKS.unsupported("nothing follows from one extent to another", ops.Constant, ops.ShapeOf, ops.Extension)
 
 
-@LINKS.row(*ELEMENTWISE, Convert, Tril, Triu, Reverse)
+@LINKS.row(*ELEMENTWISE, ops.Convert, ops.Tril, ops.Triu, ops.Reverse)
 def _elementwise(op: Op, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
     for n, shape in enumerate(ins):
         if len(shape) == len(out):
             yield from (((n, axis), (OUT, axis)) for axis in range(len(out)))
 
 
-@LINKS.row(DynamicUpdateSlice, Scatter)
-def _operand(op: DynamicUpdateSlice | Scatter, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+@LINKS.row(ops.DynamicUpdateSlice, ops.Scatter)
+def _operand(op: ops.DynamicUpdateSlice | ops.Scatter, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
     yield from _elementwise(op, ins[:1], out)
-    if isinstance(op, Scatter):
+    if isinstance(op, ops.Scatter):
         yield from _index_links(op.index_vector_dim, ins[1], 2, op.update_window_dims, len(ins[2]))
 
 
@@ -75,23 +48,25 @@ def _index_links(
     yield from (((1, a), (end, b)) for a, b in zip(batch, free_axes(rank, tuple(window)), strict=True))
 
 
-@LINKS.row(Gather, GatherDynamicSliceSizes)
-def _gather(op: Gather | GatherDynamicSliceSizes, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+@LINKS.row(ops.Gather, ops.GatherDynamicSliceSizes)
+def _gather(
+    op: ops.Gather | ops.GatherDynamicSliceSizes, ins: Sequence[Shape], out: Shape
+) -> Iterator[tuple[End, End]]:
     yield from _index_links(op.index_vector_dim, ins[1], OUT, op.offset_dims, len(out))
 
 
-@LINKS.row(Transpose)
-def _transpose(op: Transpose, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+@LINKS.row(ops.Transpose)
+def _transpose(op: ops.Transpose, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
     yield from (((0, p), (OUT, axis)) for axis, p in enumerate(op.perm))
 
 
-@LINKS.row(BroadcastInDim)
-def _broadcast(op: BroadcastInDim, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+@LINKS.row(ops.BroadcastInDim)
+def _broadcast(op: ops.BroadcastInDim, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
     yield from (((0, j), (OUT, d)) for j, d in enumerate(op.dims) if ins[0][j] == out[d])
 
 
-@LINKS.row(Reshape)
-def _reshape(op: Reshape, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+@LINKS.row(ops.Reshape)
+def _reshape(op: ops.Reshape, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
     for axes, targets in _groups(ins[0], out):
         if len(axes) == len(targets) == 1:
             yield (0, axes[0]), (OUT, targets[0])
@@ -102,8 +77,8 @@ def _reduce(op: Any, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, En
     yield from (((0, a), (OUT, b)) for b, a in enumerate(free_axes(len(ins[0]), op.axes)))
 
 
-@LINKS.row(DotGeneral)
-def _dot(op: DotGeneral, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+@LINKS.row(ops.DotGeneral)
+def _dot(op: ops.DotGeneral, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
     yield from (((0, a), (1, b)) for a, b in zip(op.lhs_contracting_dims, op.rhs_contracting_dims, strict=True))
     yield from (((0, a), (1, b)) for a, b in zip(op.lhs_batch_dims, op.rhs_batch_dims, strict=True))
     lhs = free_axes(len(ins[0]), op.lhs_contracting_dims, op.lhs_batch_dims)
@@ -112,8 +87,8 @@ def _dot(op: DotGeneral, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End
     yield from ((end, (OUT, axis)) for axis, end in enumerate(origin))
 
 
-@LINKS.row(ExtractDiag)
-def _extract(op: ExtractDiag, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+@LINKS.row(ops.ExtractDiag)
+def _extract(op: ops.ExtractDiag, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
     square = ins[0][op.axis_a] == ins[0][op.axis_b]
     if square:
         yield (0, op.axis_a), (0, op.axis_b)
@@ -122,49 +97,49 @@ def _extract(op: ExtractDiag, ins: Sequence[Shape], out: Shape) -> Iterator[tupl
             yield (0, origin), (OUT, axis)
 
 
-@LINKS.row(EmbedDiag)
-def _embed(op: EmbedDiag, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+@LINKS.row(ops.EmbedDiag)
+def _embed(op: ops.EmbedDiag, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
     yield (0, op.axis_a), (OUT, op.axis_b)
     yield from (((0, a), (OUT, b)) for a, b in enumerate(free_axes(len(out), (op.axis_b,))))
 
 
-@LINKS.row(Pad)
-def _pad(op: Pad, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+@LINKS.row(ops.Pad)
+def _pad(op: ops.Pad, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
     config = zip(op.edge_padding_low, op.edge_padding_high, op.interior_padding, strict=True)
     yield from (((0, axis), (OUT, axis)) for axis, amounts in enumerate(config) if not any(amounts))
 
 
-@LINKS.row(Slice)
-def _slice(op: Slice, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+@LINKS.row(ops.Slice)
+def _slice(op: ops.Slice, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
     yield from (((0, axis), (OUT, axis)) for axis, n in enumerate(out) if n == ins[0][axis])
 
 
-@LINKS.row(DynamicSlice)
-def _dynamic_slice(op: DynamicSlice, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+@LINKS.row(ops.DynamicSlice)
+def _dynamic_slice(op: ops.DynamicSlice, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
     yield from (((0, axis), (OUT, axis)) for axis, n in enumerate(out) if n == ins[0][axis])
 
 
-@LINKS.row(Concatenate)
-def _concatenate(op: Concatenate, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+@LINKS.row(ops.Concatenate)
+def _concatenate(op: ops.Concatenate, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
     for n in range(len(ins)):
         yield from (((n, axis), (OUT, axis)) for axis in range(len(out)) if axis != op.axis)
 
 
-@LINKS.row(DynamicTruncate)
-def _truncate(op: DynamicTruncate, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+@LINKS.row(ops.DynamicTruncate)
+def _truncate(op: ops.DynamicTruncate, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
     yield from (((0, axis), (OUT, axis)) for axis in range(len(out)))
 
 
-@LINKS.row(PadToMatch)
-def _match(op: PadToMatch, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+@LINKS.row(ops.PadToMatch)
+def _match(op: ops.PadToMatch, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
     yield from (((0, axis), (OUT, axis)) for axis in range(len(out)) if axis != op.axis or ins[0][axis] == out[axis])
 
 
 # --- attributes that hold extents: (op, operand shapes before, operand shapes now, wanted result shape) ---------------
 
 
-@FOLLOW.row(Reshape)
-def _(op: Reshape, before: Sequence[Shape], now: Sequence[Shape], wanted: Shape) -> Op:
+@FOLLOW.row(ops.Reshape)
+def _(op: ops.Reshape, before: Sequence[Shape], now: Sequence[Shape], wanted: Shape) -> Op:
     target = list(wanted)
     if prod(now[0]) != prod(target) and all(isinstance(e, int) for e in op.shape):
         old = [e for e in op.shape if isinstance(e, int)]
@@ -175,8 +150,8 @@ def _(op: Reshape, before: Sequence[Shape], now: Sequence[Shape], wanted: Shape)
     return replace(op, shape=_literal(op.shape, target))
 
 
-@FOLLOW.row(BroadcastInDim)
-def _(op: BroadcastInDim, before: Sequence[Shape], now: Sequence[Shape], wanted: Shape) -> Op:
+@FOLLOW.row(ops.BroadcastInDim)
+def _(op: ops.BroadcastInDim, before: Sequence[Shape], now: Sequence[Shape], wanted: Shape) -> Op:
     return replace(op, shape=_literal(op.shape, wanted))
 
 
@@ -185,22 +160,22 @@ def _literal(exprs: Sequence[Any], extents: Sequence[int]) -> tuple[Any, ...]:
     return tuple(new if isinstance(old, int) else old for old, new in zip(exprs, extents, strict=True))
 
 
-@FOLLOW.row(Slice)
-def _(op: Slice, before: Sequence[Shape], now: Sequence[Shape], wanted: Shape) -> Op:
+@FOLLOW.row(ops.Slice)
+def _(op: ops.Slice, before: Sequence[Shape], now: Sequence[Shape], wanted: Shape) -> Op:
     starts, limits = list(op.starts), list(op.limits)
     for axis, (extent, size, stride) in enumerate(zip(now[0], wanted, op.strides, strict=True)):
         starts[axis] = min(starts[axis], max(extent - 1, 0))
         reach = starts[axis] + (size - 1) * stride + 1 if size else starts[axis]
         limits[axis] = min(reach, extent)
-    return Slice(tuple(starts), tuple(limits), op.strides)
+    return ops.Slice(tuple(starts), tuple(limits), op.strides)
 
 
-@FOLLOW.row(DynamicSlice)
-def _(op: DynamicSlice, before: Sequence[Shape], now: Sequence[Shape], wanted: Shape) -> Op:
-    return DynamicSlice(tuple(map(min, wanted, now[0])))
+@FOLLOW.row(ops.DynamicSlice)
+def _(op: ops.DynamicSlice, before: Sequence[Shape], now: Sequence[Shape], wanted: Shape) -> Op:
+    return ops.DynamicSlice(tuple(map(min, wanted, now[0])))
 
 
-@FOLLOW.row(Gather, GatherDynamicSliceSizes)
+@FOLLOW.row(ops.Gather, ops.GatherDynamicSliceSizes)
 def _(op: Any, before: Sequence[Shape], now: Sequence[Shape], wanted: Shape) -> Op:
     offsets = iter(op.offset_dims)
     sizes = [

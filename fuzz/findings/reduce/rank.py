@@ -9,34 +9,8 @@ from typing import Any
 
 from fuzz.findings.reduce.draft import Draft, Input
 from oracle.case import Case
-from tenferro_ref.ops import (
-    ELEMENTWISE,
-    REDUCTIONS,
-    BroadcastInDim,
-    Concatenate,
-    Constant,
-    Convert,
-    DotGeneral,
-    DynamicSlice,
-    DynamicTruncate,
-    DynamicUpdateSlice,
-    EmbedDiag,
-    Extension,
-    ExtractDiag,
-    Gather,
-    GatherDynamicSliceSizes,
-    Op,
-    Pad,
-    PadToMatch,
-    Reshape,
-    Reverse,
-    Scatter,
-    ShapeOf,
-    Slice,
-    Transpose,
-    Tril,
-    Triu,
-)
+from tenferro_ref import ops
+from tenferro_ref.ops import ELEMENTWISE, REDUCTIONS, Op
 from tenferro_ref.table import Table
 from tenferro_ref.tensor import column_major
 
@@ -44,8 +18,16 @@ Gone = AbstractSet[int]
 
 #: (op, axes gone from each operand, axes gone from the result) -> op; a result that is not valid is never tested.
 WITHOUT: Table[Callable[[Any, Sequence[Gone], Gone], Op]] = Table("reducer, unit axes")
-WITHOUT.unsupported("the length of an index vector is the rank", DynamicSlice, DynamicUpdateSlice)
-WITHOUT.unsupported("not worth the rules", Gather, GatherDynamicSliceSizes, Scatter, EmbedDiag, ExtractDiag, Extension)
+WITHOUT.unsupported("the length of an index vector is the rank", ops.DynamicSlice, ops.DynamicUpdateSlice)
+WITHOUT.unsupported(
+    "not worth the rules",
+    ops.Gather,
+    ops.GatherDynamicSliceSizes,
+    ops.Scatter,
+    ops.EmbedDiag,
+    ops.ExtractDiag,
+    ops.Extension,
+)
 
 
 def without_axes(case: Case, gone: Mapping[int, Gone]) -> Draft | None:
@@ -73,43 +55,43 @@ def _entries(values: Sequence[Any], gone: Gone) -> tuple[Any, ...]:
     return tuple(v for axis, v in enumerate(values) if axis not in gone)
 
 
-@WITHOUT.row(*ELEMENTWISE, Convert, Tril, Triu, Constant)
+@WITHOUT.row(*ELEMENTWISE, ops.Convert, ops.Tril, ops.Triu, ops.Constant)
 def _(op: Op, ins: Sequence[Gone], out: Gone) -> Op:
     return op
 
 
-@WITHOUT.row(Transpose)
-def _(op: Transpose, ins: Sequence[Gone], out: Gone) -> Op:
-    return Transpose(_renumber(op.perm, ins[0]))
+@WITHOUT.row(ops.Transpose)
+def _(op: ops.Transpose, ins: Sequence[Gone], out: Gone) -> Op:
+    return ops.Transpose(_renumber(op.perm, ins[0]))
 
 
-@WITHOUT.row(Reshape)
-def _(op: Reshape, ins: Sequence[Gone], out: Gone) -> Op:
-    return Reshape(_entries(op.shape, out))
+@WITHOUT.row(ops.Reshape)
+def _(op: ops.Reshape, ins: Sequence[Gone], out: Gone) -> Op:
+    return ops.Reshape(_entries(op.shape, out))
 
 
-@WITHOUT.row(BroadcastInDim)
-def _(op: BroadcastInDim, ins: Sequence[Gone], out: Gone) -> Op:
-    return BroadcastInDim(_entries(op.shape, out), _renumber(_entries(op.dims, ins[0]), out))
+@WITHOUT.row(ops.BroadcastInDim)
+def _(op: ops.BroadcastInDim, ins: Sequence[Gone], out: Gone) -> Op:
+    return ops.BroadcastInDim(_entries(op.shape, out), _renumber(_entries(op.dims, ins[0]), out))
 
 
-@WITHOUT.row(*REDUCTIONS, Reverse)
+@WITHOUT.row(*REDUCTIONS, ops.Reverse)
 def _(op: Any, ins: Sequence[Gone], out: Gone) -> Op:
     result: Op = replace(op, axes=_renumber(op.axes, ins[0]))
     return result
 
 
-@WITHOUT.row(Concatenate, ShapeOf, DynamicTruncate, PadToMatch)
+@WITHOUT.row(ops.Concatenate, ops.ShapeOf, ops.DynamicTruncate, ops.PadToMatch)
 def _(op: Any, ins: Sequence[Gone], out: Gone) -> Op:
     axis = _renumber((op.axis,), ins[0])
     result: Op = replace(op, axis=axis[0] if axis else -1)  # -1: the op's own axis is gone, which its rule refuses
     return result
 
 
-@WITHOUT.row(DotGeneral)
-def _(op: DotGeneral, ins: Sequence[Gone], out: Gone) -> Op:
+@WITHOUT.row(ops.DotGeneral)
+def _(op: ops.DotGeneral, ins: Sequence[Gone], out: Gone) -> Op:
     lhs, rhs = ins
-    return DotGeneral(
+    return ops.DotGeneral(
         _renumber(op.lhs_contracting_dims, lhs),
         _renumber(op.rhs_contracting_dims, rhs),
         _renumber(op.lhs_batch_dims, lhs),
@@ -117,13 +99,13 @@ def _(op: DotGeneral, ins: Sequence[Gone], out: Gone) -> Op:
     )
 
 
-@WITHOUT.row(Slice)
-def _(op: Slice, ins: Sequence[Gone], out: Gone) -> Op:
-    return Slice(_entries(op.starts, out), _entries(op.limits, out), _entries(op.strides, out))
+@WITHOUT.row(ops.Slice)
+def _(op: ops.Slice, ins: Sequence[Gone], out: Gone) -> Op:
+    return ops.Slice(_entries(op.starts, out), _entries(op.limits, out), _entries(op.strides, out))
 
 
-@WITHOUT.row(Pad)
-def _(op: Pad, ins: Sequence[Gone], out: Gone) -> Op:
-    return Pad(
+@WITHOUT.row(ops.Pad)
+def _(op: ops.Pad, ins: Sequence[Gone], out: Gone) -> Op:
+    return ops.Pad(
         _entries(op.edge_padding_low, out), _entries(op.edge_padding_high, out), _entries(op.interior_padding, out)
     )

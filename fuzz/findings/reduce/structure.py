@@ -8,17 +8,10 @@ from dataclasses import fields, replace
 from fuzz.findings.reduce.draft import Draft, concrete_types
 from fuzz.findings.reduce.search import Evaluate, Search
 from oracle.case import Case
+from tenferro_ref import ops
 from tenferro_ref.dims import evaluate
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.ops import (
-    ENGINE,
-    BroadcastInDim,
-    Gather,
-    GatherDynamicSliceSizes,
-    Op,
-    Reshape,
-    TensorType,
-)
+from tenferro_ref.ops import ENGINE, Op, TensorType
 from tenferro_ref.program import Instruction
 from tenferro_ref.tensor import same_bits, type_of
 
@@ -46,11 +39,11 @@ def _without_providers(ins: Instruction, types: dict[int, TensorType]) -> Instru
     op: Op = ins.op
     operands = 1
     try:
-        if isinstance(op, Reshape | BroadcastInDim):
+        if isinstance(op, ops.Reshape | ops.BroadcastInDim):
             op = replace(op, shape=tuple(evaluate(e, shapes) for e in op.shape))
-        elif isinstance(op, GatherDynamicSliceSizes):
+        elif isinstance(op, ops.GatherDynamicSliceSizes):
             sizes = tuple(evaluate(e, shapes) for e in op.slice_sizes)
-            op = Gather(op.offset_dims, op.collapsed_slice_dims, op.start_index_map, op.index_vector_dim, sizes)
+            op = ops.Gather(op.offset_dims, op.collapsed_slice_dims, op.start_index_map, op.index_vector_dim, sizes)
             operands = 2
         else:
             return ins

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from fuzz.findings.reduce.draft import Draft
 from oracle.case import Case
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import Constant
 from tenferro_ref.tensor import Array
 
 
@@ -26,12 +26,12 @@ def _parts(array: Array) -> Array:
 
 
 def _constants(draft: Draft) -> list[int]:
-    return [i for i, ins in enumerate(draft.instructions) if isinstance(ins.op, Constant)]
+    return [i for i, ins in enumerate(draft.instructions) if isinstance(ins.op, ops.Constant)]
 
 
 def sources(case: Case) -> list[Array]:
     """Parts of every input, then of every constant."""
-    constants = [ins.op.value for ins in case.program.instructions if isinstance(ins.op, Constant)]
+    constants = [ins.op.value for ins in case.program.instructions if isinstance(ins.op, ops.Constant)]
     return [_parts(a) for a in (*case.inputs, *map(np.asarray, constants))]
 
 
@@ -43,7 +43,7 @@ def with_sources(case: Case, parts: Sequence[Array]) -> Draft:
         draft.inputs[slot] = given._replace(array=array)
     for i, part in zip(_constants(draft), parts[len(draft.inputs) :], strict=True):
         ins = draft.instructions[i]
-        if isinstance(ins.op, Constant):
+        if isinstance(ins.op, ops.Constant):
             draft.instructions[i] = replace(ins, op=replace(ins.op, data=part.tobytes()))
     return draft
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from fuzz.generate.growth import Growth, Hint, Shape, shape_of, volume
 from fuzz.generate.ops.indexing import STRATEGY
+from tenferro_ref import ops
 from tenferro_ref.dtype import NUMERIC, DType
 from tenferro_ref.extensions import einsum, fft
-from tenferro_ref.ops import Extension
 from tenferro_ref.program import Value
 
 _LABELS = "ijklmnopqrst"
@@ -20,7 +20,7 @@ _LABELS = "ijklmnopqrst"
 _MAX_WORK = 2**14
 
 
-@STRATEGY.row(Extension)
+@STRATEGY.row(ops.Extension)
 def _(g: Growth, op: type[Any]) -> Value:
     # the spectrum of F32 is C32: programs without complex numbers have none
     spectra = [d for d in (DType.F32, DType.F64) if {d, d.complex} <= {*g.config.dtypes}]
@@ -50,7 +50,7 @@ def _einsum(g: Growth) -> Value:
     size = sum(h.size for h in hints) + log2(max(1, volume(summed)))
     equation = f"{','.join(equations)}->{output}"
     hint = Hint(all(h.positive for h in hints), size)
-    return g.apply(Extension.of(einsum.FAMILY, "einsum", {"equation": equation}), *operands, hint=hint)
+    return g.apply(ops.Extension.of(einsum.FAMILY, "einsum", {"equation": equation}), *operands, hint=hint)
 
 
 def _labelled(g: Growth, shape: Shape, extents: dict[str, int]) -> str:
@@ -105,7 +105,7 @@ def _transform(g: Growth, spectra: list[DType]) -> Value:
     config = {"n": n, "axis": given, "norm": genes.choose(fft.NORMS)}
     length = n or implied
     hint = Hint(False, g.hints[x.slot].size + log2(length))
-    return g.apply(Extension.of(fft.FAMILY, name, config), x, hint=hint)
+    return g.apply(ops.Extension.of(fft.FAMILY, name, config), x, hint=hint)
 
 
 __all__ = ["STRATEGY"]

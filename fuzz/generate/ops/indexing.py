@@ -11,32 +11,14 @@ from typing import Any
 from fuzz.generate.growth import Growth, Hint, Shape, shape_of, volume
 from fuzz.generate.ops.rows import STRATEGY, dtypes_of
 from fuzz.generate.values.arrays import Recipe
+from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, InputDim
 from tenferro_ref.dtype import ANY, DType
-from tenferro_ref.ops import (
-    INDEXING,
-    Concatenate,
-    DynamicSlice,
-    DynamicTruncate,
-    DynamicUpdateSlice,
-    EmbedDiag,
-    Extension,
-    ExtractDiag,
-    Gather,
-    GatherDynamicSliceSizes,
-    Pad,
-    PadToMatch,
-    Reverse,
-    Scatter,
-    ShapeOf,
-    Slice,
-    Tril,
-    Triu,
-)
+from tenferro_ref.ops import INDEXING
 from tenferro_ref.program import Value
 
 #: Rows that need a tensor of rank 2 to work on.
-NEEDS_AXES = frozenset({*INDEXING, ExtractDiag, EmbedDiag, Tril, Triu, Extension})
+NEEDS_AXES = frozenset({*INDEXING, ops.ExtractDiag, ops.EmbedDiag, ops.Tril, ops.Triu, ops.Extension})
 
 
 def _ranked(g: Growth, least: int, dtypes: Any = ANY) -> Value:
@@ -104,7 +86,7 @@ def _vectors(g: Growth, batch: Shape, length: int) -> tuple[Shape, int]:
     return (*batch[:at], length, *batch[at:]), at
 
 
-@STRATEGY.row(Gather, GatherDynamicSliceSizes)
+@STRATEGY.row(ops.Gather, ops.GatherDynamicSliceSizes)
 def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, 1)
     shape = shape_of(x)
@@ -116,12 +98,12 @@ def _(g: Growth, op: type[Any]) -> Value:
     indices = _indices(g, vectors)
     offsets = _places(g, len(batch) + len(window), len(window))
     exprs: list[DimExpr] = list(sizes)
-    if op is GatherDynamicSliceSizes:
+    if op is ops.GatherDynamicSliceSizes:
         exprs = [InputDim(0, a) if s == shape[a] and a not in collapsed else s for a, s in enumerate(sizes)]
     return g.apply(op(offsets, collapsed, mapped, vector_dim, tuple(exprs)), x, indices, hint=g.hints[x.slot])
 
 
-@STRATEGY.row(Scatter)
+@STRATEGY.row(ops.Scatter)
 def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, 1, dtypes_of(g, op))
     shape = shape_of(x)
@@ -147,7 +129,7 @@ def _within(g: Growth, extent: int) -> int:
     return extent if g.genes.chance(40) else g.genes.pick(extent + 1)
 
 
-@STRATEGY.row(Slice)
+@STRATEGY.row(ops.Slice)
 def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, 0 if g.genes.chance(5) else 1)
     starts, limits, strides = [], [], []
@@ -160,14 +142,14 @@ def _(g: Growth, op: type[Any]) -> Value:
     return g.apply(op(tuple(starts), tuple(limits), tuple(strides)), x)
 
 
-@STRATEGY.row(DynamicSlice)
+@STRATEGY.row(ops.DynamicSlice)
 def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, 0 if g.genes.chance(5) else 1)
     sizes = tuple(_within(g, e) for e in shape_of(x))
     return g.apply(op(sizes), x, _indices(g, (len(sizes),)), hint=g.hints[x.slot])
 
 
-@STRATEGY.row(DynamicUpdateSlice)
+@STRATEGY.row(ops.DynamicUpdateSlice)
 def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, 0 if g.genes.chance(5) else 1)
     update = g.typed(x.dtype, tuple(_within(g, e) for e in shape_of(x)))
@@ -176,7 +158,7 @@ def _(g: Growth, op: type[Any]) -> Value:
     return g.apply(op(), x, update, _indices(g, (update.type.rank,)), hint=hint)
 
 
-@STRATEGY.row(Pad)
+@STRATEGY.row(ops.Pad)
 def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, 0 if g.genes.chance(5) else 1)
     lows, highs, interiors, shape = [], [], [], list(shape_of(x))
@@ -196,7 +178,7 @@ def _(g: Growth, op: type[Any]) -> Value:
     return g.apply(op(tuple(lows), tuple(highs), tuple(interiors)), x)
 
 
-@STRATEGY.row(PadToMatch)
+@STRATEGY.row(ops.PadToMatch)
 def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, 1)
     axis = g.genes.pick(x.type.rank)
@@ -208,7 +190,7 @@ def _(g: Growth, op: type[Any]) -> Value:
     return g.apply(op(axis), x, reference, hint=g.hints[x.slot])
 
 
-@STRATEGY.row(Concatenate)
+@STRATEGY.row(ops.Concatenate)
 def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, 1)
     axis, parts = g.genes.pick(x.type.rank), [x]
@@ -226,19 +208,19 @@ def _(g: Growth, op: type[Any]) -> Value:
     return g.apply(op(axis), *parts, hint=hint)
 
 
-@STRATEGY.row(Reverse)
+@STRATEGY.row(ops.Reverse)
 def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, 0 if g.genes.chance(5) else 1)
     return g.apply(op(_subset(g, list(range(x.type.rank)))), x)
 
 
-@STRATEGY.row(ShapeOf)
+@STRATEGY.row(ops.ShapeOf)
 def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, 1)
     return g.apply(op(g.genes.pick(x.type.rank)), x, hint=Hint(True, 14))
 
 
-@STRATEGY.row(DynamicTruncate)
+@STRATEGY.row(ops.DynamicTruncate)
 def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, 1)
     dtypes = [d for d in (DType.I64, DType.F64, DType.F32) if d in g.config.dtypes]
@@ -249,14 +231,14 @@ def _(g: Growth, op: type[Any]) -> Value:
 # --- diagonals and triangles ------------------------------------------------------------------------------------------
 
 
-@STRATEGY.row(ExtractDiag)
+@STRATEGY.row(ops.ExtractDiag)
 def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, 2)
     a, b = g.genes.permutation(x.type.rank)[:2]
     return g.apply(op(a, b), x)
 
 
-@STRATEGY.row(EmbedDiag)
+@STRATEGY.row(ops.EmbedDiag)
 def _(g: Growth, op: type[Any]) -> Value:
     x = g.operand(ANY, lambda v: 1 <= v.type.rank < max(2, g.max_rank))
     shape = shape_of(x)
@@ -266,7 +248,7 @@ def _(g: Growth, op: type[Any]) -> Value:
     return g.apply(op(g.genes.choose(fitting), g.genes.pick(len(shape) + 1)), x)
 
 
-@STRATEGY.row(Tril, Triu)
+@STRATEGY.row(ops.Tril, ops.Triu)
 def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, 2)
     return g.apply(op(g.genes.choose((0, 1, -1, 2, -2, 5, -5))), x)

@@ -14,9 +14,9 @@ from fuzz.generate.genes import Weighted
 from fuzz.generate.growth import Growth, Hint, Shape, shape_of
 from fuzz.generate.values import matrices as m
 from fuzz.generate.values.arrays import Recipe
+from tenferro_ref import ops
 from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.extensions import linalg
-from tenferro_ref.ops import Abs, Add, Conj, DotGeneral, Extension, Multiply, ReduceSum
 from tenferro_ref.program import Value
 
 
@@ -61,7 +61,7 @@ def factor(g: Growth) -> None:
     """Append an op of the family if the config has it and there is room; its operands before it, a reader behind it."""
     genes = g.genes
     admitted = [d for d in g.config.dtypes if d in INEXACT]
-    if Extension not in g.config.vocabulary or not admitted or g.max_rank < 2:
+    if ops.Extension not in g.config.vocabulary or not admitted or g.max_rank < 2:
         return
     kind = genes.choose(_PORTABLE if g.portable else KINDS)
     if kind.name == "LuSolvePrepared" and g.room < 2:
@@ -80,7 +80,7 @@ def factor(g: Growth) -> None:
 
 
 def _apply(g: Growth, name: str, config: dict[str, bool | str], *operands: Value) -> tuple[Value, ...]:
-    return g.apply_many(Extension.of(linalg.FAMILY, name, config), *operands, hint=_PLAIN)
+    return g.apply_many(ops.Extension.of(linalg.FAMILY, name, config), *operands, hint=_PLAIN)
 
 
 def _config(g: Growth, name: str, dtype: DType) -> dict[str, bool | str]:
@@ -105,7 +105,11 @@ def _elements(shape: Shape) -> int:
 
 def _matrix(g: Growth, kind: _Kind, dtype: DType) -> Value:
     genes = g.genes
-    if genes.chance(25) and g.room >= 6 and all(op in g.config.vocabulary for op in (DotGeneral, Add, Conj)):
+    if (
+        genes.chance(25)
+        and g.room >= 6
+        and all(op in g.config.vocabulary for op in (ops.DotGeneral, ops.Add, ops.Conj))
+    ):
         return _definite(g, dtype)
     if kind.matrices is m.ANY and g.regime == "ordinary" and genes.chance(20):
         for value in reversed(g.pool):
@@ -141,9 +145,9 @@ def _definite(g: Growth, dtype: DType) -> Value:
     ]  # fmt: skip
     a = found[0] if found and g.regime == "ordinary" else _input(g, dtype, (n, k), "triangular")
     n = shape_of(a)[0]
-    other = g.apply(Conj(), a) if dtype.is_complex else a
-    gram = g.apply(DotGeneral((1,), (1,), (), ()), a, other)
-    return g.apply(Add(), gram, _input(g, dtype, (n, n), "identity"), hint=_PLAIN)
+    other = g.apply(ops.Conj(), a) if dtype.is_complex else a
+    gram = g.apply(ops.DotGeneral((1,), (1,), (), ()), a, other)
+    return g.apply(ops.Add(), gram, _input(g, dtype, (n, n), "identity"), hint=_PLAIN)
 
 
 def _read(g: Growth, results: tuple[Value, ...]) -> None:
@@ -155,14 +159,14 @@ def _read(g: Growth, results: tuple[Value, ...]) -> None:
         (a, b) for a, b in pairwise(results)
         if a.type.rank == b.type.rank == 2 and a.shape[1] == b.shape[0] and a.dtype is b.dtype
     ]  # fmt: skip
-    if mode == 1 and pairs and g.has(DotGeneral):
-        g.apply(DotGeneral((1,), (0,), (), ()), *pairs[-1])
-    elif mode == 2 and value.type.rank and value.shape[0] != 0 and g.has(ReduceSum):
-        g.apply(ReduceSum((0,)), value)
-    elif mode == 3 and g.has(Abs):
-        g.apply(Abs(), value)
-    elif mode == 4 and g.has(Multiply):
-        g.apply(Multiply(), value, value, hint=Hint(False, 10))
+    if mode == 1 and pairs and g.has(ops.DotGeneral):
+        g.apply(ops.DotGeneral((1,), (0,), (), ()), *pairs[-1])
+    elif mode == 2 and value.type.rank and value.shape[0] != 0 and g.has(ops.ReduceSum):
+        g.apply(ops.ReduceSum((0,)), value)
+    elif mode == 3 and g.has(ops.Abs):
+        g.apply(ops.Abs(), value)
+    elif mode == 4 and g.has(ops.Multiply):
+        g.apply(ops.Multiply(), value, value, hint=Hint(False, 10))
     g.focus = None if mode else value  # what grows next reads it if it can
 
 

@@ -12,47 +12,10 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from fuzz.generate.growth import Growth, Hint, Shape, shape_of, volume
+from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, DimOp, InputDim
 from tenferro_ref.dtype import ANY, NUMERIC, DType
-from tenferro_ref.ops import (
-    ENGINE,
-    Abs,
-    Add,
-    BroadcastInDim,
-    Clamp,
-    Compare,
-    CompareDir,
-    Conj,
-    Constant,
-    Convert,
-    Cos,
-    Divide,
-    DotGeneral,
-    Exp,
-    Expm1,
-    Extension,
-    Log,
-    Log1p,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Op,
-    Policy,
-    Pow,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-    Reshape,
-    Rsqrt,
-    Select,
-    Sign,
-    Sin,
-    Sqrt,
-    Tanh,
-    Transpose,
-)
+from tenferro_ref.ops import ENGINE, CompareDir, Op, Policy
 from tenferro_ref.program import Value
 from tenferro_ref.table import Table
 
@@ -60,12 +23,12 @@ from tenferro_ref.table import Table
 Row: TypeAlias = Callable[[Growth, type[Any]], Value]
 STRATEGY: Table[Row] = Table("generator")
 
-_INTEGER_FAULTS = (Divide, Pow)
+_INTEGER_FAULTS = (ops.Divide, ops.Pow)
 
 
 def admitted(op: type[Any], dtypes: tuple[DType, ...], policy: Policy = ENGINE) -> tuple[DType, ...]:
     """Those of `dtypes` that the generator gives to the data operands of `op`."""
-    known = NUMERIC if op is Extension else op.dtypes
+    known = NUMERIC if op is ops.Extension else op.dtypes
     if policy.dtypes == "stablehlo":
         known |= op.stablehlo_dtypes
     faults = op in _INTEGER_FAULTS and policy.integer_faults == "error"
@@ -93,19 +56,19 @@ def _positive(hint: Hint) -> bool:
 
 #: What an analytic op wants of its operand in ordinary programs, and what it makes of it.
 _ANALYTIC: dict[type[Op], tuple[Callable[[Hint], bool], Callable[[Hint], Hint]]] = {
-    Exp: (_calm(6), lambda h: Hint(True, 1.45 * 2 ** min(h.size, 12))),
-    Expm1: (_calm(6), lambda h: Hint(h.positive, 1.45 * 2 ** min(h.size, 12))),
-    Log: (_positive, lambda h: Hint(False, 7)),
-    Log1p: (_positive, lambda h: Hint(h.positive, 7)),
-    Sin: (_calm(20), lambda h: Hint(False, 0)),
-    Cos: (_calm(20), lambda h: Hint(False, 0)),
-    Tanh: (_calm(inf), lambda h: Hint(h.positive, 0)),
-    Sqrt: (_positive, lambda h: Hint(True, h.size / 2)),
-    Rsqrt: (_positive, lambda h: Hint(True, 7)),
-    Conj: (_calm(inf), lambda h: h),
-    Negate: (_calm(inf), lambda h: Hint(False, h.size)),
-    Abs: (_calm(inf), lambda h: Hint(True, h.size)),
-    Sign: (_calm(inf), lambda h: Hint(h.positive, 0)),
+    ops.Exp: (_calm(6), lambda h: Hint(True, 1.45 * 2 ** min(h.size, 12))),
+    ops.Expm1: (_calm(6), lambda h: Hint(h.positive, 1.45 * 2 ** min(h.size, 12))),
+    ops.Log: (_positive, lambda h: Hint(False, 7)),
+    ops.Log1p: (_positive, lambda h: Hint(h.positive, 7)),
+    ops.Sin: (_calm(20), lambda h: Hint(False, 0)),
+    ops.Cos: (_calm(20), lambda h: Hint(False, 0)),
+    ops.Tanh: (_calm(inf), lambda h: Hint(h.positive, 0)),
+    ops.Sqrt: (_positive, lambda h: Hint(True, h.size / 2)),
+    ops.Rsqrt: (_positive, lambda h: Hint(True, 7)),
+    ops.Conj: (_calm(inf), lambda h: h),
+    ops.Negate: (_calm(inf), lambda h: Hint(False, h.size)),
+    ops.Abs: (_calm(inf), lambda h: Hint(True, h.size)),
+    ops.Sign: (_calm(inf), lambda h: Hint(h.positive, 0)),
 }
 
 
@@ -114,27 +77,31 @@ def _(g: Growth, op: type[Any]) -> Value:
     prefer, result = _ANALYTIC[op]
     x = _data(g, op, prefer=prefer)
     ill = prefer is _positive and g.regime == "ordinary" and not (g.hints[x.slot].positive or x.dtype.is_complex)
-    if ill and g.has(Abs) and g.genes.chance(60):
-        x = g.apply(Abs(), x, hint=Hint(True, g.hints[x.slot].size))
+    if ill and g.has(ops.Abs) and g.genes.chance(60):
+        x = g.apply(ops.Abs(), x, hint=Hint(True, g.hints[x.slot].size))
     return g.apply(op(), x, hint=result(g.hints[x.slot]))
 
 
-@STRATEGY.row(Add, Multiply, Divide, Pow)
+@STRATEGY.row(ops.Add, ops.Multiply, ops.Divide, ops.Pow)
 def _(g: Growth, op: type[Any]) -> Value:
-    prefer = _calm(3 if op is Pow else 60)
-    x = _data(g, op, prefer=(lambda h: h.positive and h.size <= 6) if op is Pow else prefer)
+    prefer = _calm(3 if op is ops.Pow else 60)
+    x = _data(g, op, prefer=(lambda h: h.positive and h.size <= 6) if op is ops.Pow else prefer)
     mode = g.genes.pick(8)
     y = g.like(x, prefer) if mode < 5 else g.rank_0(x.dtype)
     if mode == 7:
         x, y = y, x
     a, b = g.hints[x.slot], g.hints[y.slot]
     size = (
-        max(a.size, b.size) + 1 if op is Add else 4 * a.size + 4 if op is Pow else a.size + b.size + 4 * (op is Divide)
+        max(a.size, b.size) + 1
+        if op is ops.Add
+        else 4 * a.size + 4
+        if op is ops.Pow
+        else a.size + b.size + 4 * (op is ops.Divide)
     )
-    return g.apply(op(), x, y, hint=Hint((a.positive and b.positive) or (op is Multiply and x is y), size))
+    return g.apply(op(), x, y, hint=Hint((a.positive and b.positive) or (op is ops.Multiply and x is y), size))
 
 
-@STRATEGY.row(Maximum, Minimum)
+@STRATEGY.row(ops.Maximum, ops.Minimum)
 def _(g: Growth, op: type[Any]) -> Value:
     x = _data(g, op)
     y = g.like(x)
@@ -142,7 +109,7 @@ def _(g: Growth, op: type[Any]) -> Value:
     return g.apply(op(), x, y, hint=Hint(a.positive and b.positive, max(a.size, b.size)))
 
 
-@STRATEGY.row(Clamp)
+@STRATEGY.row(ops.Clamp)
 def _(g: Growth, op: type[Any]) -> Value:
     x = _data(g, op)
     lower = g.like(x)
@@ -156,10 +123,10 @@ def compare(g: Growth, x: Value, y: Value) -> Value:
     """Compare two values of one type in any direction that their dtype has."""
     unordered = x.dtype.is_complex or x.dtype is DType.Bool
     direction = CompareDir.Eq if unordered else g.genes.choose(_DIRECTIONS)
-    return g.apply(Compare(direction), x, y, hint=Hint(True, 0))
+    return g.apply(ops.Compare(direction), x, y, hint=Hint(True, 0))
 
 
-@STRATEGY.row(Compare)
+@STRATEGY.row(ops.Compare)
 def _(g: Growth, op: type[Any]) -> Value:
     kinds = [tuple(d for d in g.config.dtypes if (d is DType.Bool) is bools) for bools in (False, True)]
     x = g.operand(kinds[g.genes.chance(8)] or g.config.dtypes)
@@ -170,24 +137,24 @@ def predicate(g: Growth, x: Value, y: Value) -> Value:
     """A Bool of the shape of `x`, made by comparing `x` with `y` where the program has none."""
     shape = shape_of(x)
     known = any(v.dtype is DType.Bool and v.shape == shape for v in g.pool)
-    if not known and g.has(Compare) and g.genes.pick(4) < 3:
+    if not known and g.has(ops.Compare) and g.genes.pick(4) < 3:
         return compare(g, x, y)
     return g.typed(DType.Bool, shape)
 
 
-@STRATEGY.row(Select)
+@STRATEGY.row(ops.Select)
 def _(g: Growth, op: type[Any]) -> Value:
     x = g.operand(g.config.dtypes)
     y = g.like(x)
     return g.apply(op(), predicate(g, x, y), x, y)
 
 
-@STRATEGY.row(Constant)
+@STRATEGY.row(ops.Constant)
 def _(g: Growth, op: type[Any]) -> Value:
     return g.constant(g.dtype(g.config.dtypes))
 
 
-@STRATEGY.row(Convert)
+@STRATEGY.row(ops.Convert)
 def _(g: Growth, op: type[Any]) -> Value:
     return g.convert(g.operand(ANY), g.genes.choose(g.config.dtypes))
 
@@ -201,7 +168,7 @@ def permutation(g: Growth, rank: int) -> tuple[int, ...]:
     return perm[::-1] if perm == tuple(range(rank)) and not g.genes.chance(10) else perm
 
 
-@STRATEGY.row(Transpose)
+@STRATEGY.row(ops.Transpose)
 def _(g: Growth, op: type[Any]) -> Value:
     x = g.operand(ANY, (lambda v: v.type.rank >= 2) if not g.genes.chance(6) else None)
     return g.apply(op(permutation(g, x.type.rank)), x)
@@ -271,7 +238,7 @@ def _expression(g: Growth, extent: int, known: list[tuple[InputDim, int]]) -> Di
     return DimOp("add", dim, extent - e) if e <= extent else DimOp("sub", dim, e - extent)
 
 
-@STRATEGY.row(Reshape)
+@STRATEGY.row(ops.Reshape)
 def _(g: Growth, op: type[Any]) -> Value:
     x = g.operand(ANY, (lambda v: v.type.rank >= 1) if not g.genes.chance(6) else None)
     shape, providers = symbolic(g, regroup(g, shape_of(x)), x)
@@ -297,10 +264,10 @@ def broadcast(g: Growth, x: Value) -> Value:
         if volume(shape) > g.limit:
             shape[axis] = 1
     exprs, providers = symbolic(g, tuple(shape), x)
-    return g.apply(BroadcastInDim(exprs, dims), x, *providers, hint=g.hints[x.slot])
+    return g.apply(ops.BroadcastInDim(exprs, dims), x, *providers, hint=g.hints[x.slot])
 
 
-@STRATEGY.row(BroadcastInDim)
+@STRATEGY.row(ops.BroadcastInDim)
 def _(g: Growth, op: type[Any]) -> Value:
     return broadcast(g, g.operand(ANY, lambda v: v.type.rank <= g.max_rank))
 
@@ -320,13 +287,13 @@ def reduce(g: Growth, op: type[Any], x: Value) -> Value:
     elif mode == 15:
         axes = ()
     elements, hint = prod(shape[a] for a in axes), g.hints[x.slot]
-    if not elements and op is not ReduceSum:
+    if not elements and op is not ops.ReduceSum:
         hint = Hint(False, inf)
-    size = {ReduceSum: hint.size + log2(max(1, elements)), ReduceProd: hint.size * elements}.get(op, hint.size)
+    size = {ops.ReduceSum: hint.size + log2(max(1, elements)), ops.ReduceProd: hint.size * elements}.get(op, hint.size)
     return g.apply(op(axes), x, hint=Hint(hint.positive, size))
 
 
-@STRATEGY.row(ReduceSum, ReduceProd, ReduceMax, ReduceMin)
+@STRATEGY.row(ops.ReduceSum, ops.ReduceProd, ops.ReduceMax, ops.ReduceMin)
 def _(g: Growth, op: type[Any]) -> Value:
     dtypes = dtypes_of(g, op)
     x = g.operand(
@@ -380,9 +347,9 @@ def contract(g: Growth, lhs: Value, rhs: Value | None = None) -> Value:
     lc, rc = tuple(x for x, _ in pairs["contract"]), tuple(y for _, y in pairs["contract"])
     lb, rb = tuple(x for x, _ in pairs["batch"]), tuple(y for _, y in pairs["batch"])
     hint = Hint(a.positive and b.positive, a.size + b.size + log2(max(1, terms)))
-    return g.apply(DotGeneral(lc, rc, lb, rb), lhs, rhs, hint=hint)
+    return g.apply(ops.DotGeneral(lc, rc, lb, rb), lhs, rhs, hint=hint)
 
 
-@STRATEGY.row(DotGeneral)
+@STRATEGY.row(ops.DotGeneral)
 def _(g: Growth, op: type[Any]) -> Value:
     return contract(g, _data(g, op, None if g.genes.chance(8) else lambda v: v.type.rank >= 1, _calm(50)))

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from oracle.peers.engines.lax import JAX
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import EngineFault, TenferroError
 from tenferro_ref.isolation import wire
 from tenferro_ref.isolation.engine import Message, Opened, library
-from tenferro_ref.ops import Extension, TensorType
+from tenferro_ref.ops import TensorType
 from tenferro_ref.program import ExecProgram, GraphProgram, loads
 from tenferro_ref.tensor import column_major
 
@@ -80,7 +81,7 @@ def evaluate(lax: Any, program: GraphProgram, arrays: tuple[Any, ...]) -> tuple[
     for ins in program.instructions:
         operands = [values[s] for s in ins.input_slots]
         types = ins.op.result_types(tuple(map(_type, operands)), program.policy)
-        several = isinstance(ins.op, Extension)
+        several = isinstance(ins.op, ops.Extension)
         made = JAX[type(ins.op)](lax, ins.op, types if several else types[0], program.policy, *operands)
         values.update(zip(ins.output_slots, made if several else [made], strict=True))
     return tuple(values[s] for s in program.output_slots)

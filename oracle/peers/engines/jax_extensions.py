@@ -13,16 +13,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import einsum, fft, linalg
-from tenferro_ref.ops import Extension, TensorType
+from tenferro_ref.ops import TensorType
 
 Types: TypeAlias = tuple[TensorType, ...]
 Row: TypeAlias = Callable[..., Sequence[Any]]
 ROWS: dict[tuple[str, str], Row] = {}
 
 
-def apply(op: Extension, types: Types, *operands: Any) -> Sequence[Any]:
+def apply(op: ops.Extension, types: Types, *operands: Any) -> Sequence[Any]:
     """The results of an extension op on JAX arrays or tracers.
 
     Raises
@@ -56,7 +57,7 @@ def _register(family: str, *names: str) -> Callable[[Row], Row]:
 
 
 @_register(fft.FAMILY, *fft.DTYPES)
-def _fft(op: Extension, types: Types, x: Any) -> Sequence[Any]:
+def _fft(op: ops.Extension, types: Types, x: Any) -> Sequence[Any]:
     jnp, (type_,) = _jnp(), types
     if 0 in type_.shape:  # XLA's transform takes no empty operand
         return [jnp.zeros(type_.shape, type_.dtype.value)]
@@ -65,7 +66,7 @@ def _fft(op: Extension, types: Types, x: Any) -> Sequence[Any]:
 
 
 @_register(einsum.FAMILY, "einsum")
-def _einsum(op: Extension, types: Types, *operands: Any) -> Sequence[Any]:
+def _einsum(op: ops.Extension, types: Types, *operands: Any) -> Sequence[Any]:
     """By JAX's own decomposition, along a path of its own; its output has no label twice."""
     jnp, (type_,) = _jnp(), types
     equation = einsum.parse(op)
@@ -87,7 +88,7 @@ def _linalg(*names: str) -> Callable[[Row], Row]:
     """A row `row(op, *operands)` on matrices in the last two axes."""
 
     def add(row: Row) -> Row:
-        def moved(op: Extension, types: Types, *operands: Any) -> Sequence[Any]:
+        def moved(op: ops.Extension, types: Types, *operands: Any) -> Sequence[Any]:
             jnp, batch = _jnp(), operands[0].ndim - 2
             if 0 in operands[0].shape:
                 raise UnsupportedOp(op=op.op, reason="JAX's decompositions take no matrix without elements")
@@ -119,7 +120,7 @@ def _pivots(columns: Any) -> Any:
 
 
 @_linalg("Cholesky")
-def _cholesky(op: Extension, a: Any) -> Sequence[Any]:
+def _cholesky(op: ops.Extension, a: Any) -> Sequence[Any]:
     return [_lapack().cholesky(a, symmetrize_input=False)]
 
 
@@ -132,7 +133,7 @@ def _factored(a: Any) -> tuple[Any, Any, Any, Any]:
 
 
 @_linalg("Lu")
-def _lu(op: Extension, a: Any) -> Sequence[Any]:
+def _lu(op: ops.Extension, a: Any) -> Sequence[Any]:
     jnp = _jnp()
     packed, _, order, parity = _factored(a)
     k = min(a.shape[-2:])
@@ -141,13 +142,13 @@ def _lu(op: Extension, a: Any) -> Sequence[Any]:
 
 
 @_linalg("LuFactor")
-def _lu_factor(op: Extension, a: Any) -> Sequence[Any]:
+def _lu_factor(op: ops.Extension, a: Any) -> Sequence[Any]:
     packed, pivots, _, parity = _factored(a)
     return [packed, pivots + 1, parity]
 
 
 @_linalg("LuSolvePrepared")
-def _lu_solve_prepared(op: Extension, a: Any, packed: Any, pivots: Any, b: Any) -> Sequence[Any]:
+def _lu_solve_prepared(op: ops.Extension, a: Any, packed: Any, pivots: Any, b: Any) -> Sequence[Any]:
     flags = linalg.config_of(op)
     order = _lapack().lu_pivots_to_permutation(pivots - 1, packed.shape[-1])
     rows = _jnp().argsort(order, axis=-1)
@@ -167,7 +168,7 @@ def _lu_solve_prepared(op: Extension, a: Any, packed: Any, pivots: Any, b: Any) 
 
 
 @_linalg("Svd")
-def _svd(op: Extension, a: Any) -> Sequence[Any]:
+def _svd(op: ops.Extension, a: Any) -> Sequence[Any]:
     u, values, vt = _lapack().svd(a, full_matrices=False)
     if linalg.config_of(op)["gauge"] == "Raw":
         return [u, values, vt]
@@ -176,12 +177,12 @@ def _svd(op: Extension, a: Any) -> Sequence[Any]:
 
 
 @_linalg("SvdVals")
-def _svdvals(op: Extension, a: Any) -> Sequence[Any]:
+def _svdvals(op: ops.Extension, a: Any) -> Sequence[Any]:
     return [_lapack().svd(a, full_matrices=False, compute_uv=False)]
 
 
 @_linalg("Qr")
-def _qr(op: Extension, a: Any) -> Sequence[Any]:
+def _qr(op: ops.Extension, a: Any) -> Sequence[Any]:
     q, r = _lapack().qr(a, full_matrices=False)
     if linalg.config_of(op)["gauge"] == "Raw":
         return [q, r]
@@ -190,7 +191,7 @@ def _qr(op: Extension, a: Any) -> Sequence[Any]:
 
 
 @_linalg("Eigh", "EighVals")
-def _eigh(op: Extension, a: Any) -> Sequence[Any]:
+def _eigh(op: ops.Extension, a: Any) -> Sequence[Any]:
     vectors, values = _lapack().eigh(a, lower=True, symmetrize_input=False)
     if op.op == "EighVals":
         return [values]
@@ -198,17 +199,17 @@ def _eigh(op: Extension, a: Any) -> Sequence[Any]:
 
 
 @_linalg("Eig", "EigVals")
-def _eig(op: Extension, a: Any) -> Sequence[Any]:
+def _eig(op: ops.Extension, a: Any) -> Sequence[Any]:
     return list(_lapack().eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=op.op == "Eig"))
 
 
 @_linalg("TriangularSolve")
-def _triangular_solve(op: Extension, a: Any, b: Any) -> Sequence[Any]:
+def _triangular_solve(op: ops.Extension, a: Any, b: Any) -> Sequence[Any]:
     return [_lapack().triangular_solve(a, b, **linalg.config_of(op))]
 
 
 @_linalg("Solve")
-def _solve(op: Extension, a: Any, b: Any) -> Sequence[Any]:
+def _solve(op: ops.Extension, a: Any, b: Any) -> Sequence[Any]:
     return [_jnp().linalg.solve(a, b)]
 
 

@@ -14,63 +14,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from oracle.peers.engines import jax_extensions
+from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, evaluate
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
-from tenferro_ref.ops import (
-    Abs,
-    Add,
-    BroadcastInDim,
-    Clamp,
-    Compare,
-    Concatenate,
-    Conj,
-    Constant,
-    Convert,
-    Cos,
-    Divide,
-    DotGeneral,
-    DynamicSlice,
-    DynamicTruncate,
-    DynamicUpdateSlice,
-    EmbedDiag,
-    Exp,
-    Expm1,
-    Extension,
-    ExtractDiag,
-    Gather,
-    GatherDynamicSliceSizes,
-    Log,
-    Log1p,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Op,
-    Pad,
-    PadToMatch,
-    Policy,
-    Pow,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-    Reshape,
-    Reverse,
-    Rsqrt,
-    Scatter,
-    Select,
-    ShapeOf,
-    Sign,
-    Sin,
-    Slice,
-    Sqrt,
-    Tanh,
-    TensorType,
-    Transpose,
-    Tril,
-    Triu,
-)
+from tenferro_ref.ops import Op, Policy, TensorType
 from tenferro_ref.table import Table
 
 Row: TypeAlias = Callable[..., Any]
@@ -88,25 +36,25 @@ def _named(name: str) -> Row:
 
 
 for _op, _name in {
-    Negate: "neg", Abs: "abs", Sign: "sign", Exp: "exp", Log: "log", Sin: "sin", Cos: "cos", Tanh: "tanh",
-    Sqrt: "sqrt", Rsqrt: "rsqrt", Expm1: "expm1", Log1p: "log1p", Maximum: "max", Minimum: "min", Select: "select",
+    ops.Negate: "neg", ops.Abs: "abs", ops.Sign: "sign", ops.Exp: "exp", ops.Log: "log", ops.Sin: "sin", ops.Cos: "cos", ops.Tanh: "tanh",
+    ops.Sqrt: "sqrt", ops.Rsqrt: "rsqrt", ops.Expm1: "expm1", ops.Log1p: "log1p", ops.Maximum: "max", ops.Minimum: "min", ops.Select: "select",
 }.items():  # fmt: skip
     JAX[_op] = _named(_name)
 
 
-_ARITHMETIC: dict[type[Op], str] = {Add: "add", Multiply: "mul", Divide: "div", Pow: "pow"}
+_ARITHMETIC: dict[type[Op], str] = {ops.Add: "add", ops.Multiply: "mul", ops.Divide: "div", ops.Pow: "pow"}
 
 
 @JAX.row(*_ARITHMETIC)
 def _arithmetic(lax: Any, op: Op, result: TensorType, policy: Policy, x: Any, y: Any) -> Any:
     integer = result.dtype.is_int
-    if integer and isinstance(op, (Divide, Pow)) and policy.integer_faults == "error":
-        what = "a zero divisor" if isinstance(op, Divide) else "a negative exponent"
+    if integer and isinstance(op, (ops.Divide, ops.Pow)) and policy.integer_faults == "error":
+        what = "a zero divisor" if isinstance(op, ops.Divide) else "a negative exponent"
         raise UnsupportedOp(op=op.name, reason=f'{what} must be an error under integer_faults="error"; XLA has none')
     x, y = (_to(lax, v, result) for v in (x, y))
     if result.dtype is DType.Bool:
-        return lax.bitwise_or(x, y) if isinstance(op, Add) else lax.bitwise_and(x, y)
-    if integer and isinstance(op, Pow):
+        return lax.bitwise_or(x, y) if isinstance(op, ops.Add) else lax.bitwise_and(x, y)
+    if integer and isinstance(op, ops.Pow):
         return _integer_pow(lax, x, y)
     return getattr(lax, _ARITHMETIC[type(op)])(x, y)
 
@@ -132,17 +80,17 @@ def _integer_pow(lax: Any, x: Any, y: Any) -> Any:
     return lax.select(lax.lt(y, zero), unit, power)
 
 
-@JAX.row(Conj)
+@JAX.row(ops.Conj)
 def _conj(lax: Any, op: Op, result: TensorType, policy: Policy, x: Any) -> Any:
     return lax.conj(x) if result.dtype.is_complex else x
 
 
-@JAX.row(Compare)
-def _compare(lax: Any, op: Compare, result: TensorType, policy: Policy, x: Any, y: Any) -> Any:
+@JAX.row(ops.Compare)
+def _compare(lax: Any, op: ops.Compare, result: TensorType, policy: Policy, x: Any, y: Any) -> Any:
     return getattr(lax, op.dir.name.lower())(x, y)
 
 
-@JAX.row(Clamp)
+@JAX.row(ops.Clamp)
 def _clamp(lax: Any, op: Op, result: TensorType, policy: Policy, x: Any, lower: Any, upper: Any) -> Any:
     return lax.clamp(lower, x, upper)
 
@@ -150,13 +98,13 @@ def _clamp(lax: Any, op: Op, result: TensorType, policy: Policy, x: Any, lower: 
 # --- structural -------------------------------------------------------------------------------------------------------
 
 
-@JAX.row(Constant)
-def _constant(lax: Any, op: Constant, result: TensorType, policy: Policy) -> Any:
+@JAX.row(ops.Constant)
+def _constant(lax: Any, op: ops.Constant, result: TensorType, policy: Policy) -> Any:
     return lax.full((), op.value, op.dtype.value)
 
 
-@JAX.row(Convert)
-def _convert(lax: Any, op: Convert, result: TensorType, policy: Policy, x: Any) -> Any:
+@JAX.row(ops.Convert)
+def _convert(lax: Any, op: ops.Convert, result: TensorType, policy: Policy, x: Any) -> Any:
     if np.iscomplexobj(x) and not op.to.is_complex:
         if op.to is DType.Bool:
             return lax.ne(x, lax.full_like(x, 0))
@@ -164,27 +112,27 @@ def _convert(lax: Any, op: Convert, result: TensorType, policy: Policy, x: Any) 
     return lax.convert_element_type(x, op.to.value)
 
 
-@JAX.row(Transpose)
-def _transpose(lax: Any, op: Transpose, result: TensorType, policy: Policy, x: Any) -> Any:
+@JAX.row(ops.Transpose)
+def _transpose(lax: Any, op: ops.Transpose, result: TensorType, policy: Policy, x: Any) -> Any:
     return lax.transpose(x, op.perm)
 
 
-@JAX.row(Reshape)
-def _reshape(lax: Any, op: Reshape, result: TensorType, policy: Policy, x: Any, *providers: Any) -> Any:
+@JAX.row(ops.Reshape)
+def _reshape(lax: Any, op: ops.Reshape, result: TensorType, policy: Policy, x: Any, *providers: Any) -> Any:
     """Row-major lax.reshape of the reversed axes."""
     reversed_ = lax.reshape(lax.transpose(x, range(x.ndim)[::-1]), result.shape[::-1])
     return lax.transpose(reversed_, range(result.rank)[::-1])
 
 
-@JAX.row(BroadcastInDim)
-def _broadcast(lax: Any, op: BroadcastInDim, result: TensorType, policy: Policy, x: Any, *providers: Any) -> Any:
+@JAX.row(ops.BroadcastInDim)
+def _broadcast(lax: Any, op: ops.BroadcastInDim, result: TensorType, policy: Policy, x: Any, *providers: Any) -> Any:
     """lax wants increasing dims."""
     order = sorted(range(x.ndim), key=op.dims.__getitem__)
     return lax.broadcast_in_dim(lax.transpose(x, order), result.shape, sorted(op.dims))
 
 
-@JAX.row(ExtractDiag)
-def _extract_diag(lax: Any, op: ExtractDiag, result: TensorType, policy: Policy, x: Any) -> Any:
+@JAX.row(ops.ExtractDiag)
+def _extract_diag(lax: Any, op: ops.ExtractDiag, result: TensorType, policy: Policy, x: Any) -> Any:
     rest = [a for a in range(x.ndim) if a not in (op.axis_a, op.axis_b)]
     i = np.arange(min(x.shape[op.axis_a], x.shape[op.axis_b]))
     diagonal = lax.transpose(x, (op.axis_a, op.axis_b, *rest))[i, i]
@@ -192,41 +140,41 @@ def _extract_diag(lax: Any, op: ExtractDiag, result: TensorType, policy: Policy,
     return lax.transpose(diagonal, (*range(1, place + 1), 0, *range(place + 1, diagonal.ndim)))
 
 
-@JAX.row(EmbedDiag)
-def _embed_diag(lax: Any, op: EmbedDiag, result: TensorType, policy: Policy, x: Any) -> Any:
+@JAX.row(ops.EmbedDiag)
+def _embed_diag(lax: Any, op: ops.EmbedDiag, result: TensorType, policy: Policy, x: Any) -> Any:
     axes = [a for a in range(result.rank) if a != op.axis_b]
     spread = lax.broadcast_in_dim(x, result.shape, axes)
     i, j = (lax.broadcasted_iota(np.int32, result.shape, a) for a in (axes[op.axis_a], op.axis_b))
     return lax.select(lax.eq(i, j), spread, lax.full_like(spread, 0))
 
 
-@JAX.row(Tril, Triu)
-def _triangle(lax: Any, op: Tril | Triu, result: TensorType, policy: Policy, x: Any) -> Any:
+@JAX.row(ops.Tril, ops.Triu)
+def _triangle(lax: Any, op: ops.Tril | ops.Triu, result: TensorType, policy: Policy, x: Any) -> Any:
     row, col = (lax.broadcasted_iota(np.int64, x.shape, a) for a in (0, 1))
     k = max(-(2**31), min(op.k, 2**31))  # beyond any extent nothing changes, and `col - k` cannot wrap
     shifted = lax.sub(col, lax.full_like(col, k))
-    keep = lax.ge(row, shifted) if isinstance(op, Tril) else lax.le(row, shifted)
+    keep = lax.ge(row, shifted) if isinstance(op, ops.Tril) else lax.le(row, shifted)
     return lax.select(keep, x, lax.full_like(x, 0))
 
 
 # --- reductions and contraction ---------------------------------------------------------------------------------------
 
 _REDUCE: dict[type[Op], tuple[str, str]] = {
-    ReduceSum: ("reduce_sum", "reduce_or"),
-    ReduceProd: ("reduce_prod", "reduce_and"),
-    ReduceMax: ("reduce_max", "reduce_or"),
-    ReduceMin: ("reduce_min", "reduce_and"),
+    ops.ReduceSum: ("reduce_sum", "reduce_or"),
+    ops.ReduceProd: ("reduce_prod", "reduce_and"),
+    ops.ReduceMax: ("reduce_max", "reduce_or"),
+    ops.ReduceMin: ("reduce_min", "reduce_and"),
 }
 
 
 @JAX.row(*_REDUCE)
-def _reduce(lax: Any, op: ReduceSum, result: TensorType, policy: Policy, x: Any) -> Any:
+def _reduce(lax: Any, op: ops.ReduceSum, result: TensorType, policy: Policy, x: Any) -> Any:
     numeric, logical = _REDUCE[type(op)]
     return getattr(lax, logical if result.dtype is DType.Bool else numeric)(x, op.axes) if op.axes else x
 
 
-@JAX.row(DotGeneral)
-def _dot_general(lax: Any, op: DotGeneral, result: TensorType, policy: Policy, x: Any, y: Any) -> Any:
+@JAX.row(ops.DotGeneral)
+def _dot_general(lax: Any, op: ops.DotGeneral, result: TensorType, policy: Policy, x: Any, y: Any) -> Any:
     contracting = (op.lhs_contracting_dims, op.rhs_contracting_dims)
     batch = (op.lhs_batch_dims, op.rhs_batch_dims)
     product = lax.dot_general(x, y, (contracting, batch), precision="highest")
@@ -252,9 +200,15 @@ def _indices(lax: Any, indices: Any, index_vector_dim: int) -> Any:
     return lax.transpose(indices, (*axes, index_vector_dim))
 
 
-@JAX.row(Gather, GatherDynamicSliceSizes)
+@JAX.row(ops.Gather, ops.GatherDynamicSliceSizes)
 def _gather(
-    lax: Any, op: Gather | GatherDynamicSliceSizes, result: TensorType, policy: Policy, x: Any, indices: Any, *more: Any
+    lax: Any,
+    op: ops.Gather | ops.GatherDynamicSliceSizes,
+    result: TensorType,
+    policy: Policy,
+    x: Any,
+    indices: Any,
+    *more: Any,
 ) -> Any:
     dimensions = lax.GatherDimensionNumbers(op.offset_dims, op.collapsed_slice_dims, op.start_index_map)
     sizes = _extents(op.slice_sizes, x, indices, *more)
@@ -267,8 +221,8 @@ def _extents(exprs: tuple[DimExpr, ...], *operands: Any) -> tuple[int, ...]:
     return tuple(e if isinstance(e, int) else evaluate(e, shapes) for e in exprs)
 
 
-@JAX.row(Scatter)
-def _scatter(lax: Any, op: Scatter, result: TensorType, policy: Policy, x: Any, indices: Any, updates: Any) -> Any:
+@JAX.row(ops.Scatter)
+def _scatter(lax: Any, op: ops.Scatter, result: TensorType, policy: Policy, x: Any, indices: Any, updates: Any) -> Any:
     dimensions = lax.ScatterDimensionNumbers(
         op.update_window_dims, op.inserted_window_dims, op.scatter_dims_to_operand_dims
     )
@@ -284,54 +238,54 @@ def _int(lax: Any, x: Any) -> Any:
     return lax.convert_element_type(x, np.int32)
 
 
-@JAX.row(Slice)
-def _slice(lax: Any, op: Slice, result: TensorType, policy: Policy, x: Any) -> Any:
+@JAX.row(ops.Slice)
+def _slice(lax: Any, op: ops.Slice, result: TensorType, policy: Policy, x: Any) -> Any:
     return lax.slice(x, op.starts, op.limits, op.strides)
 
 
-@JAX.row(DynamicSlice)
-def _dynamic_slice(lax: Any, op: DynamicSlice, result: TensorType, policy: Policy, x: Any, starts: Any) -> Any:
+@JAX.row(ops.DynamicSlice)
+def _dynamic_slice(lax: Any, op: ops.DynamicSlice, result: TensorType, policy: Policy, x: Any, starts: Any) -> Any:
     starts = list(_integers(op, starts))
     return lax.dynamic_slice(x, starts, op.slice_sizes, allow_negative_indices=False) if x.ndim else x
 
 
-@JAX.row(DynamicUpdateSlice)
+@JAX.row(ops.DynamicUpdateSlice)
 def _update_slice(lax: Any, op: Op, result: TensorType, policy: Policy, x: Any, update: Any, starts: Any) -> Any:
     starts = list(_integers(op, starts))
     return lax.dynamic_update_slice(x, update, starts, allow_negative_indices=False) if x.ndim else update
 
 
-@JAX.row(Pad)
-def _pad(lax: Any, op: Pad, result: TensorType, policy: Policy, x: Any) -> Any:
+@JAX.row(ops.Pad)
+def _pad(lax: Any, op: ops.Pad, result: TensorType, policy: Policy, x: Any) -> Any:
     config = list(zip(op.edge_padding_low, op.edge_padding_high, op.interior_padding, strict=True))
     return lax.pad(x, lax.full((), 0, x.dtype), config)
 
 
-@JAX.row(PadToMatch)
-def _pad_to_match(lax: Any, op: PadToMatch, result: TensorType, policy: Policy, x: Any, reference: Any) -> Any:
+@JAX.row(ops.PadToMatch)
+def _pad_to_match(lax: Any, op: ops.PadToMatch, result: TensorType, policy: Policy, x: Any, reference: Any) -> Any:
     high = [max(0, reference.shape[a] - e) if a == op.axis else 0 for a, e in enumerate(x.shape)]
     return lax.pad(x, lax.full((), 0, x.dtype), [(0, h, 0) for h in high])
 
 
-@JAX.row(Concatenate)
-def _concatenate(lax: Any, op: Concatenate, result: TensorType, policy: Policy, *operands: Any) -> Any:
+@JAX.row(ops.Concatenate)
+def _concatenate(lax: Any, op: ops.Concatenate, result: TensorType, policy: Policy, *operands: Any) -> Any:
     return lax.concatenate(operands, op.axis)
 
 
-@JAX.row(Reverse)
-def _reverse(lax: Any, op: Reverse, result: TensorType, policy: Policy, x: Any) -> Any:
+@JAX.row(ops.Reverse)
+def _reverse(lax: Any, op: ops.Reverse, result: TensorType, policy: Policy, x: Any) -> Any:
     return lax.rev(x, op.axes)
 
 
-@JAX.row(ShapeOf)
-def _shape_of(lax: Any, op: ShapeOf, result: TensorType, policy: Policy, x: Any) -> Any:
+@JAX.row(ops.ShapeOf)
+def _shape_of(lax: Any, op: ops.ShapeOf, result: TensorType, policy: Policy, x: Any) -> Any:
     return lax.full((), float(x.shape[op.axis]), np.float64)
 
 
-JAX.unsupported("the extent of the result depends on a value, which a traced function cannot say", DynamicTruncate)
+JAX.unsupported("the extent of the result depends on a value, which a traced function cannot say", ops.DynamicTruncate)
 
 
-@JAX.row(Extension)
-def _extension(lax: Any, op: Extension, results: tuple[TensorType, ...], policy: Policy, *operands: Any) -> Any:
+@JAX.row(ops.Extension)
+def _extension(lax: Any, op: ops.Extension, results: tuple[TensorType, ...], policy: Policy, *operands: Any) -> Any:
     """The one row that is given all result types and gives all results: it may have several, and other calls than lax's."""
     return jax_extensions.apply(op, results, *operands)

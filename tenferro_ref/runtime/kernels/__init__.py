@@ -1,9 +1,9 @@
 """NumPy kernels of every op but Extension, whose runtimes are registered (`tenferro_ref.runtime.extension`)."""
 
-from tenferro_ref.ops import Extension
+from tenferro_ref import ops
 from tenferro_ref.runtime.kernels import contraction, elementwise, indexing, reduction, structural
 from tenferro_ref.runtime.kernels.base import KERNELS, Kernel, run_kernel
 
-KERNELS.unsupported("extension families register their own runtime", Extension)
+KERNELS.unsupported("extension families register their own runtime", ops.Extension)
 
 __all__ = ["KERNELS", "Kernel", "contraction", "elementwise", "indexing", "reduction", "run_kernel", "structural"]

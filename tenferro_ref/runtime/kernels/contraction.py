@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tenferro_ref.ops import DotGeneral, Policy, free_axes
+from tenferro_ref import ops
+from tenferro_ref.ops import Policy, free_axes
 from tenferro_ref.runtime.kernels.base import KERNELS, Values, canonical
 
 
-@KERNELS.row(DotGeneral)
-def _dot_general(op: DotGeneral, policy: Policy, lhs: Values, rhs: Values) -> Values:
+@KERNELS.row(ops.DotGeneral)
+def _dot_general(op: ops.DotGeneral, policy: Policy, lhs: Values, rhs: Values) -> Values:
     """Both operands are brought to one form, so that the bits depend on values and on the order of the pairs alone.
 
     In column-major terms that form is the DotDecomposer's, `[M, K, B] x [K, N, B]`; it is written here with the axes
@@ -46,7 +47,7 @@ class MatrixForm(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def matrix_form(op: DotGeneral, lhs: tuple[int, ...], rhs: tuple[int, ...]) -> MatrixForm:
+def matrix_form(op: ops.DotGeneral, lhs: tuple[int, ...], rhs: tuple[int, ...]) -> MatrixForm:
     """The matrix form of `op` on operands of shapes `lhs` and `rhs`."""
     lhs_free = free_axes(len(lhs), op.lhs_contracting_dims, op.lhs_batch_dims)
     rhs_free = free_axes(len(rhs), op.rhs_contracting_dims, op.rhs_batch_dims)

@@ -11,34 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.errors import InvalidArgument
-from tenferro_ref.ops import (
-    Abs,
-    Add,
-    Clamp,
-    Compare,
-    CompareDir,
-    Conj,
-    Cos,
-    Divide,
-    Exp,
-    Expm1,
-    Log,
-    Log1p,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Op,
-    Policy,
-    Pow,
-    Rsqrt,
-    Select,
-    Sign,
-    Sin,
-    Sqrt,
-    Tanh,
-)
+from tenferro_ref.ops import CompareDir, Op, Policy
 from tenferro_ref.runtime.kernels.base import KERNELS, Kernel, Values, canonical
 
 # --- one operand ------------------------------------------------------------------------------------------------------
@@ -85,28 +60,28 @@ def _unary(function: Callable[[Values], Any]) -> Kernel:
 
 
 _ROUNDED: dict[type[Op], Callable[[Values], Any]] = {
-    Abs: _abs,
-    Sign: _sign,
-    Exp: np.exp,
-    Log: np.log,
-    Sin: np.sin,
-    Cos: np.cos,
-    Tanh: np.tanh,
-    Sqrt: np.sqrt,
-    Rsqrt: lambda x: 1 / np.sqrt(x),
-    Expm1: _expm1,
-    Log1p: _log1p,
+    ops.Abs: _abs,
+    ops.Sign: _sign,
+    ops.Exp: np.exp,
+    ops.Log: np.log,
+    ops.Sin: np.sin,
+    ops.Cos: np.cos,
+    ops.Tanh: np.tanh,
+    ops.Sqrt: np.sqrt,
+    ops.Rsqrt: lambda x: 1 / np.sqrt(x),
+    ops.Expm1: _expm1,
+    ops.Log1p: _log1p,
 }
 for _op, _function in _ROUNDED.items():
     KERNELS[_op] = _unary(_function)
 
 
-@KERNELS.row(Negate)
+@KERNELS.row(ops.Negate)
 def _negate(op: Op, policy: Policy, x: Values) -> Values:
     return np.asarray(np.negative(x))
 
 
-@KERNELS.row(Conj)
+@KERNELS.row(ops.Conj)
 def _conj(op: Op, policy: Policy, x: Values) -> Values:
     return np.asarray(np.conjugate(x)) if x.dtype.kind == "c" else x
 
@@ -114,12 +89,12 @@ def _conj(op: Op, policy: Policy, x: Values) -> Values:
 # --- arithmetic: equal shapes, or one operand of rank 0 ---------------------------------------------------------------
 
 
-@KERNELS.row(Add)
+@KERNELS.row(ops.Add)
 def _add(op: Op, policy: Policy, x: Values, y: Values) -> Values:
     return canonical(np.add(x, y))
 
 
-@KERNELS.row(Multiply)
+@KERNELS.row(ops.Multiply)
 def _multiply(op: Op, policy: Policy, x: Values, y: Values) -> Values:
     return multiply(x, y, y.shape if x.ndim == 0 else x.shape)
 
@@ -143,7 +118,7 @@ def _fault(op: Op, detail: str) -> InvalidArgument:
     return InvalidArgument(op=op.name, argument="rhs", detail=detail + '; policy integer_faults="stablehlo" admits it')
 
 
-@KERNELS.row(Divide)
+@KERNELS.row(ops.Divide)
 def _divide(op: Op, policy: Policy, x: Values, y: Values) -> Values:
     if x.dtype.kind != "i":
         return canonical(np.divide(x, y))
@@ -158,7 +133,7 @@ def _divide(op: Op, policy: Policy, x: Values, y: Values) -> Values:
     return np.where(zero, x.dtype.type(-1), np.where(y == -1, np.negative(x), quotient))
 
 
-@KERNELS.row(Pow)
+@KERNELS.row(ops.Pow)
 def _pow(op: Op, policy: Policy, x: Values, y: Values) -> Values:
     if x.dtype.kind == "i":
         return _integer_pow(op, policy, x, y)
@@ -185,9 +160,9 @@ def _integer_pow(op: Op, policy: Policy, x: Values, y: Values) -> Values:
 #: What the kernels of these ops compute on float arrays before NaNs are made canonical. None of them looks at a NaN's
 #: sign or payload, and a NaN operand gives the same numbers, and NaNs at the same places, whatever its bits.
 FLOAT_FUNCTIONS: dict[type[Op], Callable[..., Any]] = {
-    Add: np.add,
-    Multiply: np.multiply,
-    Divide: np.divide,
+    ops.Add: np.add,
+    ops.Multiply: np.multiply,
+    ops.Divide: np.divide,
     **_ROUNDED,
 }
 
@@ -209,17 +184,17 @@ def minimum(x: Values, y: Values) -> Values:
     return np.where((x <= y) | np.isnan(x), x, y)
 
 
-@KERNELS.row(Maximum)
+@KERNELS.row(ops.Maximum)
 def _maximum(op: Op, policy: Policy, x: Values, y: Values) -> Values:
     return maximum(x, y)
 
 
-@KERNELS.row(Minimum)
+@KERNELS.row(ops.Minimum)
 def _minimum(op: Op, policy: Policy, x: Values, y: Values) -> Values:
     return minimum(x, y)
 
 
-@KERNELS.row(Clamp)
+@KERNELS.row(ops.Clamp)
 def _clamp(op: Op, policy: Policy, x: Values, lower: Values, upper: Values) -> Values:
     return minimum(upper, maximum(lower, x))
 
@@ -233,11 +208,11 @@ _COMPARE: dict[CompareDir, Callable[[Values, Values], Any]] = {
 }
 
 
-@KERNELS.row(Compare)
-def _compare(op: Compare, policy: Policy, x: Values, y: Values) -> Values:
+@KERNELS.row(ops.Compare)
+def _compare(op: ops.Compare, policy: Policy, x: Values, y: Values) -> Values:
     return np.asarray(_COMPARE[op.dir](x, y))
 
 
-@KERNELS.row(Select)
+@KERNELS.row(ops.Select)
 def _select(op: Op, policy: Policy, pred: Values, on_true: Values, on_false: Values) -> Values:
     return np.where(pred, on_true, on_false)

@@ -8,23 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.errors import InvalidArgument
-from tenferro_ref.ops import (
-    Concatenate,
-    DynamicSlice,
-    DynamicTruncate,
-    DynamicUpdateSlice,
-    Gather,
-    GatherDynamicSliceSizes,
-    Op,
-    Pad,
-    PadToMatch,
-    Policy,
-    Reverse,
-    Scatter,
-    ShapeOf,
-    Slice,
-)
+from tenferro_ref.ops import Op, Policy
 from tenferro_ref.runtime.kernels.base import KERNELS, Values, canonical
 from tenferro_ref.runtime.kernels.structural import target_shape
 from tenferro_ref.tensor import column_major
@@ -39,26 +25,26 @@ def _part(x: Values, begin: Sequence[int], sizes: Sequence[int]) -> Values:
     return window
 
 
-@KERNELS.row(Slice)
-def _slice(op: Slice, policy: Policy, x: Values) -> Values:
+@KERNELS.row(ops.Slice)
+def _slice(op: ops.Slice, policy: Policy, x: Values) -> Values:
     subscript: tuple[Any, ...] = (*map(slice, op.starts, op.limits, op.strides), ...)
     return column_major(x[subscript])
 
 
-@KERNELS.row(Reverse)
-def _reverse(op: Reverse, policy: Policy, x: Values) -> Values:
+@KERNELS.row(ops.Reverse)
+def _reverse(op: ops.Reverse, policy: Policy, x: Values) -> Values:
     steps = (slice(None, None, -1 if axis in op.axes else 1) for axis in range(x.ndim))
     subscript: tuple[Any, ...] = (*steps, ...)  # the ellipsis keeps an array of rank 0 one
     return column_major(x[subscript])
 
 
-@KERNELS.row(Concatenate)
-def _concatenate(op: Concatenate, policy: Policy, *arrays: Values) -> Values:
+@KERNELS.row(ops.Concatenate)
+def _concatenate(op: ops.Concatenate, policy: Policy, *arrays: Values) -> Values:
     return column_major(np.concatenate(arrays, axis=op.axis))
 
 
-@KERNELS.row(Pad)
-def _pad(op: Pad, policy: Policy, x: Values) -> Values:
+@KERNELS.row(ops.Pad)
+def _pad(op: ops.Pad, policy: Policy, x: Values) -> Values:
     shape, source, target = [], [], []
     for extent, low, high, interior in zip(
         x.shape, op.edge_padding_low, op.edge_padding_high, op.interior_padding, strict=True
@@ -101,13 +87,13 @@ def _clamped(starts: Values, extents: Sequence[int], sizes: Sequence[int]) -> li
     return [max(0, min(int(s), e - z)) for s, e, z in zip(starts, extents, sizes, strict=True)]
 
 
-@KERNELS.row(DynamicSlice)
-def _dynamic_slice(op: DynamicSlice, policy: Policy, x: Values, starts: Values) -> Values:
+@KERNELS.row(ops.DynamicSlice)
+def _dynamic_slice(op: ops.DynamicSlice, policy: Policy, x: Values, starts: Values) -> Values:
     begin = _clamped(index_values(starts), x.shape, op.slice_sizes)
     return column_major(_part(x, begin, op.slice_sizes))
 
 
-@KERNELS.row(DynamicUpdateSlice)
+@KERNELS.row(ops.DynamicUpdateSlice)
 def _dynamic_update_slice(op: Op, policy: Policy, x: Values, update: Values, starts: Values) -> Values:
     begin = _clamped(index_values(starts), x.shape, update.shape)
     result = x.copy(order="F")
@@ -145,7 +131,7 @@ def _addresses(
     return result
 
 
-def _gather(op: Gather, x: Values, indices: Values) -> Values:
+def _gather(op: ops.Gather, x: Values, indices: Values) -> Values:
     vectors = _index_vectors(indices, op.index_vector_dim)
     kept = [axis for axis in range(x.ndim) if axis not in op.collapsed_slice_dims]
     window = dict(zip(kept, op.offset_dims, strict=True))
@@ -176,15 +162,15 @@ def _take(axis: int, x: Values, starts: Values, window: Mapping[int, int]) -> Va
     return column_major((taken if axis in window else taken[..., 0]).transpose(order))
 
 
-@KERNELS.row(Gather)
-def _gather_static(op: Gather, policy: Policy, x: Values, indices: Values) -> Values:
+@KERNELS.row(ops.Gather)
+def _gather_static(op: ops.Gather, policy: Policy, x: Values, indices: Values) -> Values:
     return _gather(op, x, indices)
 
 
-@KERNELS.row(GatherDynamicSliceSizes)
-def _gather_dynamic(op: GatherDynamicSliceSizes, policy: Policy, *arrays: Values) -> Values:
+@KERNELS.row(ops.GatherDynamicSliceSizes)
+def _gather_dynamic(op: ops.GatherDynamicSliceSizes, policy: Policy, *arrays: Values) -> Values:
     sizes = target_shape(op.slice_sizes, arrays)
-    concrete = Gather(op.offset_dims, op.collapsed_slice_dims, op.start_index_map, op.index_vector_dim, sizes)
+    concrete = ops.Gather(op.offset_dims, op.collapsed_slice_dims, op.start_index_map, op.index_vector_dim, sizes)
     return _gather(concrete, arrays[0], arrays[1])
 
 
@@ -192,8 +178,8 @@ def _gather_dynamic(op: GatherDynamicSliceSizes, policy: Policy, *arrays: Values
 _LARGE_WINDOW = 256
 
 
-@KERNELS.row(Scatter)
-def _scatter(op: Scatter, policy: Policy, x: Values, indices: Values, updates: Values) -> Values:
+@KERNELS.row(ops.Scatter)
+def _scatter(op: ops.Scatter, policy: Policy, x: Values, indices: Values, updates: Values) -> Values:
     """Adds in the column-major order of the elements of `updates`."""
     vectors = _index_vectors(indices, op.index_vector_dim)
     result = x.copy(order="F")
@@ -234,13 +220,13 @@ def _scatter(op: Scatter, policy: Policy, x: Values, indices: Values, updates: V
 # --- host ops ---------------------------------------------------------------------------------------------------------
 
 
-@KERNELS.row(ShapeOf)
-def _shape_of(op: ShapeOf, policy: Policy, x: Values) -> Values:
+@KERNELS.row(ops.ShapeOf)
+def _shape_of(op: ops.ShapeOf, policy: Policy, x: Values) -> Values:
     return np.array(x.shape[op.axis], np.float64)
 
 
-@KERNELS.row(DynamicTruncate)
-def _dynamic_truncate(op: DynamicTruncate, policy: Policy, x: Values, size: Values) -> Values:
+@KERNELS.row(ops.DynamicTruncate)
+def _dynamic_truncate(op: ops.DynamicTruncate, policy: Policy, x: Values, size: Values) -> Values:
     limit = max(0, min(_rounded(op, size), x.shape[op.axis]))
     return column_major(x[(slice(None),) * op.axis + (slice(limit),)])
 
@@ -256,8 +242,8 @@ def _rounded(op: Op, size: Values) -> int:
     return whole + (abs(value - whole) >= 0.5) * (1 if value > 0 else -1)
 
 
-@KERNELS.row(PadToMatch)
-def _pad_to_match(op: PadToMatch, policy: Policy, x: Values, reference: Values) -> Values:
+@KERNELS.row(ops.PadToMatch)
+def _pad_to_match(op: ops.PadToMatch, policy: Policy, x: Values, reference: Values) -> Values:
     extent = x.shape[op.axis]
     target = max(extent, reference.shape[op.axis])
     result = np.zeros((*x.shape[: op.axis], target, *x.shape[op.axis + 1 :]), x.dtype, order="F")

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_ref.ops import Policy, ReduceMax, ReduceMin, ReduceProd, ReduceSum
+from tenferro_ref import ops
+from tenferro_ref.ops import Policy
 from tenferro_ref.runtime.kernels.base import KERNELS, Values, canonical
 from tenferro_ref.runtime.kernels.elementwise import multiply
 from tenferro_ref.tensor import column_major
@@ -34,9 +35,9 @@ def _fold(function: np.ufunc, identity: int, x: Values, axis: int) -> Values:
     return column_major(function.reduce(slabs, axis=-1, dtype=x.dtype, initial=start))
 
 
-@KERNELS.row(ReduceSum, ReduceProd)
-def _sum_or_product(op: ReduceSum | ReduceProd, policy: Policy, x: Values) -> Values:
-    product = isinstance(op, ReduceProd)
+@KERNELS.row(ops.ReduceSum, ops.ReduceProd)
+def _sum_or_product(op: ops.ReduceSum | ops.ReduceProd, policy: Policy, x: Values) -> Values:
+    product = isinstance(op, ops.ReduceProd)
     if not op.axes:
         return x
     if x.dtype.kind == "b":
@@ -49,9 +50,9 @@ def _sum_or_product(op: ReduceSum | ReduceProd, policy: Policy, x: Values) -> Va
     return canonical(x)
 
 
-@KERNELS.row(ReduceMax, ReduceMin)
-def _extremum(op: ReduceMax | ReduceMin, policy: Policy, x: Values) -> Values:
-    largest = isinstance(op, ReduceMax)
+@KERNELS.row(ops.ReduceMax, ops.ReduceMin)
+def _extremum(op: ops.ReduceMax | ops.ReduceMin, policy: Policy, x: Values) -> Values:
+    largest = isinstance(op, ops.ReduceMax)
     if not op.axes:
         return x
     if x.dtype.kind == "b":

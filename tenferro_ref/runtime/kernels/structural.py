@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, evaluate
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import (
-    BroadcastInDim,
-    Constant,
-    Convert,
-    EmbedDiag,
-    ExtractDiag,
-    Policy,
-    Reshape,
-    Transpose,
-    Tril,
-    Triu,
-)
+from tenferro_ref.ops import Policy
 from tenferro_ref.runtime.kernels.base import KERNELS, Values
 from tenferro_ref.tensor import column_major
 
 
-@KERNELS.row(Constant)
-def _constant(op: Constant, policy: Policy) -> Values:
+@KERNELS.row(ops.Constant)
+def _constant(op: ops.Constant, policy: Policy) -> Values:
     return np.asarray(op.value)
 
 
-@KERNELS.row(Transpose)
-def _transpose(op: Transpose, policy: Policy, x: Values) -> Values:
+@KERNELS.row(ops.Transpose)
+def _transpose(op: ops.Transpose, policy: Policy, x: Values) -> Values:
     return column_major(x.transpose(op.perm))
 
 
@@ -38,19 +28,19 @@ def target_shape(shape: tuple[DimExpr, ...], arrays: tuple[Values, ...]) -> tupl
     return tuple(e if isinstance(e, int) else evaluate(e, shapes) for e in shape)
 
 
-@KERNELS.row(Reshape)
-def _reshape(op: Reshape, policy: Policy, *arrays: Values) -> Values:
+@KERNELS.row(ops.Reshape)
+def _reshape(op: ops.Reshape, policy: Policy, *arrays: Values) -> Values:
     return arrays[0].reshape(target_shape(op.shape, arrays), order="F")
 
 
-def aligned(op: BroadcastInDim, x: Values) -> Values:
+def aligned(op: ops.BroadcastInDim, x: Values) -> Values:
     """View of `x` with the axes of the result, those that `x` lacks having extent 1."""
     order = sorted(range(x.ndim), key=op.dims.__getitem__)
     return x.transpose(order)[(*(slice(None) if a in op.dims else np.newaxis for a in range(len(op.shape))), ...)]
 
 
-@KERNELS.row(BroadcastInDim)
-def _broadcast_in_dim(op: BroadcastInDim, policy: Policy, *arrays: Values) -> Values:
+@KERNELS.row(ops.BroadcastInDim)
+def _broadcast_in_dim(op: ops.BroadcastInDim, policy: Policy, *arrays: Values) -> Values:
     result = np.empty(target_shape(op.shape, arrays), arrays[0].dtype, order="F")
     result[...] = aligned(op, arrays[0])
     return result
@@ -76,19 +66,19 @@ def cast(x: Values, to: DType) -> Values:
     return result
 
 
-@KERNELS.row(Convert)
-def _convert(op: Convert, policy: Policy, x: Values) -> Values:
+@KERNELS.row(ops.Convert)
+def _convert(op: ops.Convert, policy: Policy, x: Values) -> Values:
     return cast(x, op.to)
 
 
-@KERNELS.row(ExtractDiag)
-def _extract_diag(op: ExtractDiag, policy: Policy, x: Values) -> Values:
+@KERNELS.row(ops.ExtractDiag)
+def _extract_diag(op: ops.ExtractDiag, policy: Policy, x: Values) -> Values:
     diagonal = np.diagonal(x, 0, op.axis_a, op.axis_b)
     return column_major(np.moveaxis(diagonal, -1, op.axis_a - (op.axis_a > op.axis_b)))
 
 
-@KERNELS.row(EmbedDiag)
-def _embed_diag(op: EmbedDiag, policy: Policy, x: Values) -> Values:
+@KERNELS.row(ops.EmbedDiag)
+def _embed_diag(op: ops.EmbedDiag, policy: Policy, x: Values) -> Values:
     extent = x.shape[op.axis_a]
     result = np.zeros((*x.shape[: op.axis_b], extent, *x.shape[op.axis_b :]), x.dtype, order="F")
     source = op.axis_a + (op.axis_a >= op.axis_b)
@@ -99,12 +89,12 @@ def _embed_diag(op: EmbedDiag, policy: Policy, x: Values) -> Values:
     return result
 
 
-@KERNELS.row(Tril, Triu)
-def _triangle(op: Tril | Triu, policy: Policy, x: Values) -> Values:
+@KERNELS.row(ops.Tril, ops.Triu)
+def _triangle(op: ops.Tril | ops.Triu, policy: Policy, x: Values) -> Values:
     if x.size == 0:
         return x
     m, n = x.shape[:2]
     k = max(-m, min(n, op.k))  # beyond these nothing changes, and an extreme k cannot overflow
     row, col = np.arange(m)[:, np.newaxis], np.arange(n)
-    keep = row >= col - k if isinstance(op, Tril) else row <= col - k
+    keep = row >= col - k if isinstance(op, ops.Tril) else row <= col - k
     return column_major(np.where(keep.reshape(m, n, *(1,) * (x.ndim - 2)), x, x.dtype.type(0)))

@@ -12,40 +12,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.errors import InvalidArgument
-from tenferro_ref.ops import (
-    OPS,
-    Add,
-    BroadcastInDim,
-    Concatenate,
-    Constant,
-    DotGeneral,
-    DynamicSlice,
-    DynamicTruncate,
-    DynamicUpdateSlice,
-    EmbedDiag,
-    Extension,
-    ExtractDiag,
-    Gather,
-    GatherDynamicSliceSizes,
-    Multiply,
-    Op,
-    Pad,
-    PadToMatch,
-    Policy,
-    ReduceProd,
-    ReduceSum,
-    Reshape,
-    Reverse,
-    Scatter,
-    Select,
-    ShapeOf,
-    Slice,
-    TensorType,
-    Transpose,
-    Tril,
-    Triu,
-)
+from tenferro_ref.ops import OPS, Op, Policy, TensorType
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.backend import NumpyBackend, NumpySession
 from tenferro_ref.runtime.fusion import FusionPlan
@@ -65,7 +34,7 @@ class Engine:
     core: SemiringCore
     fast: SemiringFastPath | None
 
-    def contract(self, op: DotGeneral, policy: Policy, lhs: Values, rhs: Values) -> Values:
+    def contract(self, op: ops.DotGeneral, policy: Policy, lhs: Values, rhs: Values) -> Values:
         """DotGeneral by the fast path, else by Transpose, Reshape and one batched matrix product."""
         form = matrix_form(op, lhs.shape, rhs.shape)
         if 0 in form.shape or form.k == 0:
@@ -77,7 +46,7 @@ class Engine:
             result = self.core.batched_gemm(left, right)
         return result.reshape(form.shape, order="F")
 
-    def _nothing(self, op: DotGeneral, policy: Policy, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Values:
+    def _nothing(self, op: ops.DotGeneral, policy: Policy, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Values:
         algebra = self.core.algebra
         if 0 not in shape and not algebra.empty_contraction and policy.empty_reduction == "error":
             raise InvalidArgument(
@@ -111,41 +80,41 @@ Row: TypeAlias = Callable[..., Array | tuple[Array, ...]]
 SEMIRING: Table[Row] = Table("semiring engine")
 
 
-@SEMIRING.row(Add)
+@SEMIRING.row(ops.Add)
 def _add(engine: Engine, op: Op, policy: Policy, x: Values, y: Values) -> Values:
     algebra = engine.core.algebra
     algebra.admit(op, x, y)
     return algebra.plus(x, y)
 
 
-@SEMIRING.row(Multiply)
+@SEMIRING.row(ops.Multiply)
 def _multiply(engine: Engine, op: Op, policy: Policy, x: Values, y: Values) -> Values:
     engine.core.algebra.admit(op, x, y)
     return engine.multiply(x, y)
 
 
-@SEMIRING.row(ReduceSum)
-def _reduce_sum(engine: Engine, op: ReduceSum, policy: Policy, x: Values) -> Values:
+@SEMIRING.row(ops.ReduceSum)
+def _reduce_sum(engine: Engine, op: ops.ReduceSum, policy: Policy, x: Values) -> Values:
     engine.core.algebra.admit(op, x)
     return engine.reduce_sum(x, op.axes)
 
 
-@SEMIRING.row(DotGeneral)
-def _dot_general(engine: Engine, op: DotGeneral, policy: Policy, lhs: Values, rhs: Values) -> Values:
+@SEMIRING.row(ops.DotGeneral)
+def _dot_general(engine: Engine, op: ops.DotGeneral, policy: Policy, lhs: Values, rhs: Values) -> Values:
     engine.core.algebra.admit(op, lhs, rhs)
     return engine.contract(op, policy, lhs, rhs)
 
 
 @SEMIRING.row(
-    Transpose, Reshape, BroadcastInDim, ExtractDiag, Select, Gather, GatherDynamicSliceSizes, Slice, DynamicSlice,
-    DynamicUpdateSlice, Concatenate, Reverse,
+    ops.Transpose, ops.Reshape, ops.BroadcastInDim, ops.ExtractDiag, ops.Select, ops.Gather, ops.GatherDynamicSliceSizes, ops.Slice, ops.DynamicSlice,
+    ops.DynamicUpdateSlice, ops.Concatenate, ops.Reverse,
 )  # fmt: skip
 def _move(engine: Engine, op: Op, policy: Policy, *arrays: Values) -> Array | tuple[Array, ...]:
     """Elements change places, whatever they are."""
     return KERNELS[type(op)](op, policy, *arrays)
 
 
-@SEMIRING.row(EmbedDiag, Tril, Triu, Pad)
+@SEMIRING.row(ops.EmbedDiag, ops.Tril, ops.Triu, ops.Pad)
 def _fill(engine: Engine, op: Op, policy: Policy, x: Values) -> Values:
     """A move, with the algebra's zero where the standard kernel puts 0."""
     engine.core.algebra.admit(op, x)
@@ -153,16 +122,16 @@ def _fill(engine: Engine, op: Op, policy: Policy, x: Values) -> Values:
     return np.where(kept, moved, x.dtype.type(engine.core.algebra.zero))
 
 
-@SEMIRING.row(Constant, ShapeOf, DynamicTruncate)
+@SEMIRING.row(ops.Constant, ops.ShapeOf, ops.DynamicTruncate)
 def _host(engine: Engine, op: Op, policy: Policy, *arrays: Values) -> Array | tuple[Array, ...]:
     """Runs on the host, where no algebra is: a value as it is written, an extent, a leading part."""
     return KERNELS[type(op)](op, policy, *arrays)
 
 
-SEMIRING.unsupported("pads with the number 0 on the host; use Pad, which fills with the algebra's zero", PadToMatch)
-SEMIRING.unsupported("adds elements outside of the contract (batched_gemm, reduce_sum)", Scatter)
-SEMIRING.unsupported("reduces with times, which the contract (batched_gemm, reduce_sum) does not", ReduceProd)
-SEMIRING.unsupported("extension runtimes compute in the standard algebra", Extension)
+SEMIRING.unsupported("pads with the number 0 on the host; use Pad, which fills with the algebra's zero", ops.PadToMatch)
+SEMIRING.unsupported("adds elements outside of the contract (batched_gemm, reduce_sum)", ops.Scatter)
+SEMIRING.unsupported("reduces with times, which the contract (batched_gemm, reduce_sum) does not", ops.ReduceProd)
+SEMIRING.unsupported("extension runtimes compute in the standard algebra", ops.Extension)
 SEMIRING.unsupported("has no meaning in a semiring", *SEMIRING.holes(OPS))
 
 
@@ -212,7 +181,7 @@ class SemiringBackend(NumpyBackend):
     def with_backend_session(self) -> SemiringSession:
         return SemiringSession(self.engine)
 
-    def dot_general(self, op: DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array:
+    def dot_general(self, op: ops.DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array:
         with self.with_backend_session() as session:
             return session.execute_backend_op(op, policy, (lhs, rhs))[0]
 

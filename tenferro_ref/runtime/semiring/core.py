@@ -11,7 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
-from tenferro_ref.ops import ENGINE, DotGeneral, free_axes
+from tenferro_ref import ops
+from tenferro_ref.ops import ENGINE, free_axes
 from tenferro_ref.runtime.kernels import run_kernel
 from tenferro_ref.runtime.kernels.base import Values
 from tenferro_ref.runtime.semiring.algebra import ALGEBRAS, Algebra
@@ -35,7 +36,7 @@ class SemiringCore(Protocol):
 class SemiringFastPath(Protocol):
     """The optional part; None means: not this one, take the required path."""
 
-    def contract(self, op: DotGeneral, lhs: Values, rhs: Values) -> Values | None:
+    def contract(self, op: ops.DotGeneral, lhs: Values, rhs: Values) -> Values | None:
         """The contraction itself; no extent is 0."""
         ...
 
@@ -52,7 +53,7 @@ class NumpyCore:
 
     def batched_gemm(self, lhs: Values, rhs: Values) -> Values:
         if self.algebra is ALGEBRAS["standard"]:
-            return run_kernel(DotGeneral((1,), (0,), (2,), (2,)), ENGINE, lhs, rhs)[0]
+            return run_kernel(ops.DotGeneral((1,), (0,), (2,), (2,)), ENGINE, lhs, rhs)[0]
         result = np.empty((lhs.shape[0], rhs.shape[1], lhs.shape[2]), lhs.dtype, order="F")
         for column in range(rhs.shape[1]):
             result[:, column, :] = self.algebra.plus.fold(self.algebra.times(lhs, rhs[:, column, :]), (1,))
@@ -68,7 +69,7 @@ class NumpyFastPath:
 
     algebra: Algebra
 
-    def contract(self, op: DotGeneral, lhs: Values, rhs: Values) -> Values | None:
+    def contract(self, op: ops.DotGeneral, lhs: Values, rhs: Values) -> Values | None:
         if self.algebra is ALGEBRAS["standard"]:
             return run_kernel(op, ENGINE, lhs, rhs)[0]
         left = free_axes(lhs.ndim, op.lhs_contracting_dims, op.lhs_batch_dims)

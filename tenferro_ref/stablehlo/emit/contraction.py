@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import DotGeneral, ReduceMax, ReduceMin, ReduceProd, ReduceSum
 from tenferro_ref.stablehlo.emit.table import EMIT, Row
 from tenferro_ref.stablehlo.literals import Shape, type_text
 from tenferro_ref.stablehlo.writer import Body, Value
 
 
 def _reduction(name: str, identity: Callable[[DType], np.generic]) -> Row:
-    def row(op: ReduceSum, body: Body, shape: Shape, x: Value) -> Value:
+    def row(op: ops.ReduceSum, body: Body, shape: Shape, x: Value) -> Value:
         if not op.axes:  # a copy, for every dtype
             return x
         init = body.constant(identity(x.dtype), x.dtype)
@@ -33,14 +33,14 @@ def _highest(dtype: DType) -> np.generic:
     return dtype.numpy.type(np.inf if dtype.is_float else np.iinfo(dtype.value).max if dtype.is_int else True)
 
 
-EMIT[ReduceSum] = _reduction("add", lambda dtype: dtype.numpy.type(0))
-EMIT[ReduceProd] = _reduction("multiply", lambda dtype: dtype.numpy.type(1))
-EMIT[ReduceMax] = _reduction("maximum", _lowest)
-EMIT[ReduceMin] = _reduction("minimum", _highest)
+EMIT[ops.ReduceSum] = _reduction("add", lambda dtype: dtype.numpy.type(0))
+EMIT[ops.ReduceProd] = _reduction("multiply", lambda dtype: dtype.numpy.type(1))
+EMIT[ops.ReduceMax] = _reduction("maximum", _lowest)
+EMIT[ops.ReduceMin] = _reduction("minimum", _highest)
 
 
-@EMIT.row(DotGeneral)
-def _(op: DotGeneral, body: Body, shape: Shape, lhs: Value, rhs: Value) -> Value:
+@EMIT.row(ops.DotGeneral)
+def _(op: ops.DotGeneral, body: Body, shape: Shape, lhs: Value, rhs: Value) -> Value:
     batches = len(op.lhs_batch_dims)
     frees = len(shape) - batches
     batching = f", batching_dims = {list(op.lhs_batch_dims)} x {list(op.rhs_batch_dims)}" if batches else ""

@@ -2,32 +2,9 @@
 
 from __future__ import annotations
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import (
-    Abs,
-    Add,
-    Clamp,
-    Compare,
-    Conj,
-    Cos,
-    Divide,
-    Exp,
-    Expm1,
-    Log,
-    Log1p,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Op,
-    Pow,
-    Rsqrt,
-    Select,
-    Sign,
-    Sin,
-    Sqrt,
-    Tanh,
-)
+from tenferro_ref.ops import Op
 from tenferro_ref.stablehlo.emit.table import EMIT, Row
 from tenferro_ref.stablehlo.literals import Shape
 from tenferro_ref.stablehlo.writer import Body, Value
@@ -38,8 +15,8 @@ def _unary(name: str) -> Row:
 
 
 for _op, _name in {
-    Negate: "negate", Exp: "exponential", Log: "log", Sin: "sine", Cos: "cosine", Tanh: "tanh", Sqrt: "sqrt",
-    Rsqrt: "rsqrt", Expm1: "exponential_minus_one", Log1p: "log_plus_one",
+    ops.Negate: "negate", ops.Exp: "exponential", ops.Log: "log", ops.Sin: "sine", ops.Cos: "cosine", ops.Tanh: "tanh", ops.Sqrt: "sqrt",
+    ops.Rsqrt: "rsqrt", ops.Expm1: "exponential_minus_one", ops.Log1p: "log_plus_one",
 }.items():  # fmt: skip
     EMIT[_op] = _unary(_name)
 
@@ -59,23 +36,23 @@ def _beside(body: Body, x: Value, dtype: DType, shape: Shape) -> Value:
     return body.broadcast(x, shape) if x.rank < len(shape) else x
 
 
-EMIT[Add] = _binary("add")
-EMIT[Multiply] = _binary("multiply")
-EMIT[Divide] = _binary("divide")
-EMIT[Pow] = _binary("power")
+EMIT[ops.Add] = _binary("add")
+EMIT[ops.Multiply] = _binary("multiply")
+EMIT[ops.Divide] = _binary("divide")
+EMIT[ops.Pow] = _binary("power")
 
 
-@EMIT.row(Maximum, Minimum)
+@EMIT.row(ops.Maximum, ops.Minimum)
 def _(op: Op, body: Body, shape: Shape, x: Value, y: Value) -> Value:
     return body.same(op.name.lower(), x, y)
 
 
-@EMIT.row(Abs)
+@EMIT.row(ops.Abs)
 def _(op: Op, body: Body, shape: Shape, x: Value) -> Value:
     return body.call("abs", [x], x.dtype.real, shape) if x.dtype.is_complex else body.same("abs", x)
 
 
-@EMIT.row(Conj)
+@EMIT.row(ops.Conj)
 def _(op: Op, body: Body, shape: Shape, x: Value) -> Value:
     if not x.dtype.is_complex:
         return x
@@ -83,7 +60,7 @@ def _(op: Op, body: Body, shape: Shape, x: Value) -> Value:
     return body.call("complex", [body.real(x), imag], x.dtype, shape)
 
 
-@EMIT.row(Sign)
+@EMIT.row(ops.Sign)
 def _(op: Op, body: Body, shape: Shape, x: Value) -> Value:
     sign = body.same("sign", x)
     if not x.dtype.is_float:
@@ -93,16 +70,16 @@ def _(op: Op, body: Body, shape: Shape, x: Value) -> Value:
     return body.select(body.compare("EQ", sign, zero), zero, sign)
 
 
-@EMIT.row(Compare)
-def _(op: Compare, body: Body, shape: Shape, x: Value, y: Value) -> Value:
+@EMIT.row(ops.Compare)
+def _(op: ops.Compare, body: Body, shape: Shape, x: Value, y: Value) -> Value:
     return body.compare(op.dir.name.upper(), x, y)
 
 
-@EMIT.row(Select)
+@EMIT.row(ops.Select)
 def _(op: Op, body: Body, shape: Shape, pred: Value, on_true: Value, on_false: Value) -> Value:
     return body.select(pred, on_true, on_false)
 
 
-@EMIT.row(Clamp)
+@EMIT.row(ops.Clamp)
 def _(op: Op, body: Body, shape: Shape, x: Value, lower: Value, upper: Value) -> Value:
     return body.same("clamp", lower, x, upper)

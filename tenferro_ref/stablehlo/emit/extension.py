@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from tenferro_ref import ops
 from tenferro_ref.errors import Internal, UnsupportedOp
-from tenferro_ref.ops import Extension, TensorType
+from tenferro_ref.ops import TensorType
 from tenferro_ref.stablehlo.emit.table import EMIT
 from tenferro_ref.stablehlo.extensions import EXTENSIONS
 from tenferro_ref.stablehlo.writer import Body, Value
 
 
-@EMIT.row(Extension)
-def _(op: Extension, body: Body, outputs: tuple[TensorType, ...], *operands: Value) -> tuple[Value, ...]:
+@EMIT.row(ops.Extension)
+def _(op: ops.Extension, body: Body, outputs: tuple[TensorType, ...], *operands: Value) -> tuple[Value, ...]:
     lowering = EXTENSIONS.get((op.family, op.op))
     if lowering is None:
         raise UnsupportedOp(op=op.name, reason=f"{op.op} of {op.family!r} has no lowering to StableHLO")

@@ -10,66 +10,53 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.dims import evaluate
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import (
-    Concatenate,
-    DynamicSlice,
-    DynamicTruncate,
-    DynamicUpdateSlice,
-    Gather,
-    GatherDynamicSliceSizes,
-    Op,
-    Pad,
-    PadToMatch,
-    Reverse,
-    Scatter,
-    ShapeOf,
-    Slice,
-)
+from tenferro_ref.ops import Op
 from tenferro_ref.stablehlo.emit.table import EMIT
 from tenferro_ref.stablehlo.literals import Shape, type_text
 from tenferro_ref.stablehlo.writer import Body, Value
 
 
-@EMIT.row(Slice)
-def _(op: Slice, body: Body, shape: Shape, x: Value) -> Value:
+@EMIT.row(ops.Slice)
+def _(op: ops.Slice, body: Body, shape: Shape, x: Value) -> Value:
     # a stride beyond the extent picks one element, whatever it is; it may be larger than any I64
     strides = tuple(min(stride, max(extent, 1)) for stride, extent in zip(op.strides, x.shape, strict=True))
     return body.slice(x, op.starts, op.limits, strides)
 
 
-@EMIT.row(Pad)
-def _(op: Pad, body: Body, shape: Shape, x: Value) -> Value:
+@EMIT.row(ops.Pad)
+def _(op: ops.Pad, body: Body, shape: Shape, x: Value) -> Value:
     return body.pad(x, op.edge_padding_low, op.edge_padding_high, op.interior_padding, shape)
 
 
-@EMIT.row(PadToMatch)
-def _(op: PadToMatch, body: Body, shape: Shape, x: Value, reference: Value) -> Value:
+@EMIT.row(ops.PadToMatch)
+def _(op: ops.PadToMatch, body: Body, shape: Shape, x: Value, reference: Value) -> Value:
     if shape == x.shape:
         return x
     none = (0,) * x.rank
     return body.pad(x, none, [want - extent for want, extent in zip(shape, x.shape, strict=True)], none, shape)
 
 
-@EMIT.row(Concatenate)
-def _(op: Concatenate, body: Body, shape: Shape, *operands: Value) -> Value:
+@EMIT.row(ops.Concatenate)
+def _(op: ops.Concatenate, body: Body, shape: Shape, *operands: Value) -> Value:
     return body.call("concatenate", operands, operands[0].dtype, shape, f", dim = {op.axis}")
 
 
-@EMIT.row(Reverse)
-def _(op: Reverse, body: Body, shape: Shape, x: Value) -> Value:
+@EMIT.row(ops.Reverse)
+def _(op: ops.Reverse, body: Body, shape: Shape, x: Value) -> Value:
     return body.line(f"reverse {x.name}, dims = {list(op.axes)} : {x.type}", x.dtype, shape)
 
 
-@EMIT.row(ShapeOf)
-def _(op: ShapeOf, body: Body, shape: Shape, x: Value) -> Value:
+@EMIT.row(ops.ShapeOf)
+def _(op: ops.ShapeOf, body: Body, shape: Shape, x: Value) -> Value:
     return body.constant(np.float64(x.shape[op.axis]), DType.F64)
 
 
 # a lowering may no more turn a bound into an exact extent than a pass may (SEMANTICS 3), even where the size is a constant;
 # programs are refused with NonStaticShape before this is asked
-EMIT.unsupported("the extent of its result depends on data: it is an upper bound, not static", DynamicTruncate)
+EMIT.unsupported("the extent of its result depends on data: it is an upper bound, not static", ops.DynamicTruncate)
 
 
 # --- dynamic slices ---------------------------------------------------------------------------------------------------
@@ -80,12 +67,12 @@ def _scalars(body: Body, starts: Value) -> list[Value]:
     return [body.reshape(body.slice(starts, (i,), (i + 1,)), ()) for i in range(starts.shape[0])]
 
 
-@EMIT.row(DynamicSlice)
-def _(op: DynamicSlice, body: Body, shape: Shape, x: Value, starts: Value) -> Value:
+@EMIT.row(ops.DynamicSlice)
+def _(op: ops.DynamicSlice, body: Body, shape: Shape, x: Value, starts: Value) -> Value:
     return body.call("dynamic_slice", [x, *_scalars(body, starts)], x.dtype, shape, f", sizes = {list(shape)}")
 
 
-@EMIT.row(DynamicUpdateSlice)
+@EMIT.row(ops.DynamicUpdateSlice)
 def _(op: Op, body: Body, shape: Shape, x: Value, update: Value, starts: Value) -> Value:
     return body.call("dynamic_update_slice", [x, update, *_scalars(body, starts)], x.dtype, shape)
 
@@ -114,9 +101,9 @@ def gather(
     return body.generic("gather", [x, indices], attrs, x.dtype, shape)
 
 
-@EMIT.row(Gather, GatherDynamicSliceSizes)
+@EMIT.row(ops.Gather, ops.GatherDynamicSliceSizes)
 def _(
-    op: Gather | GatherDynamicSliceSizes, body: Body, shape: Shape, x: Value, indices: Value, *providers: Value
+    op: ops.Gather | ops.GatherDynamicSliceSizes, body: Body, shape: Shape, x: Value, indices: Value, *providers: Value
 ) -> Value:
     shapes = [v.shape for v in (x, indices, *providers)]
     sizes = [evaluate(size, shapes) for size in op.slice_sizes]
@@ -125,8 +112,8 @@ def _(
     )
 
 
-@EMIT.row(Scatter)
-def _(op: Scatter, body: Body, shape: Shape, x: Value, indices: Value, updates: Value) -> Value:
+@EMIT.row(ops.Scatter)
+def _(op: ops.Scatter, body: Body, shape: Shape, x: Value, indices: Value, updates: Value) -> Value:
     numbers = (
         f"update_window_dims = {list(op.update_window_dims)}, inserted_window_dims = {list(op.inserted_window_dims)}, "
         f"scatter_dims_to_operand_dims = {list(op.scatter_dims_to_operand_dims)}, "

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import FLOAT, DType
 from tenferro_ref.errors import InvalidProgram, UnsupportedDType, UnsupportedOp
 from tenferro_ref.extensions.standard import standard_view
-from tenferro_ref.ops import PHASE1, Constant, Convert, DotGeneral, Extension, Op, ReduceSum, TensorType
+from tenferro_ref.ops import PHASE1, Op, TensorType
 from tenferro_ref.program import LoweringView
 from tenferro_ref.stablehlo.emit.policy import within_policy
 from tenferro_ref.stablehlo.emit.table import EMIT
@@ -70,7 +71,7 @@ def lower_into(
         if not static:  # at concrete shapes a rule can break that symbols left open
             op.result_types(tuple(TensorType(v.dtype, v.shape) for v in inputs), view.policy)
         adapted = within_policy(op, body, view.policy, inputs)
-        if isinstance(op, Extension):
+        if isinstance(op, ops.Extension):
             results = row(op, body, types, *adapted)
         else:
             results = (row(op, body, types[0].shape, *adapted),)
@@ -80,10 +81,10 @@ def lower_into(
 
 #: What a dtype is refused as, for ops where it is not an "instruction output".
 _CONTEXTS: dict[type[Op], str] = {
-    Constant: "constant",
-    Convert: "convert target",
-    ReduceSum: "reduce init",
-    DotGeneral: "dot_general output",
+    ops.Constant: "constant",
+    ops.Convert: "convert target",
+    ops.ReduceSum: "reduce init",
+    ops.DotGeneral: "dot_general output",
 }
 
 

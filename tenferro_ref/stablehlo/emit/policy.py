@@ -10,23 +10,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.errors import UnsupportedOp
-from tenferro_ref.ops import (
-    Divide,
-    DynamicSlice,
-    DynamicUpdateSlice,
-    Gather,
-    GatherDynamicSliceSizes,
-    Op,
-    Policy,
-    Pow,
-    Scatter,
-)
+from tenferro_ref.ops import Op, Policy
 from tenferro_ref.stablehlo.writer import Body, Value
 
 #: Which operand of an op holds indices.
 _INDICES: dict[type[Op], int] = {
-    Gather: 1, GatherDynamicSliceSizes: 1, Scatter: 1, DynamicSlice: 1, DynamicUpdateSlice: 2,
+    ops.Gather: 1, ops.GatherDynamicSliceSizes: 1, ops.Scatter: 1, ops.DynamicSlice: 1, ops.DynamicUpdateSlice: 2,
 }  # fmt: skip
 
 
@@ -38,20 +29,20 @@ def within_policy(op: Op, body: Body, policy: Policy, operands: Sequence[Value])
     UnsupportedOp
         An error that depends on values is asked for.
     """
-    if isinstance(op, (Divide, Pow)) and operands[0].dtype.is_int and policy.integer_faults == "error":
-        what = "a zero divisor" if isinstance(op, Divide) else "a negative exponent"
+    if isinstance(op, (ops.Divide, ops.Pow)) and operands[0].dtype.is_int and policy.integer_faults == "error":
+        what = "a zero divisor" if isinstance(op, ops.Divide) else "a negative exponent"
         raise UnsupportedOp(op=op.name, reason=f'{what} must be an error under integer_faults="error"; XLA has none')
     position = _INDICES.get(type(op))
     if position is not None and operands[position].dtype.is_float:
         reason = "a float index that is no exact integer must be an error, XLA has none; convert the indices to I64"
         raise UnsupportedOp(op=op.name, reason=reason)
-    if isinstance(op, Scatter):
+    if isinstance(op, ops.Scatter):
         x, indices, updates = operands
         return x, _window_starts(op, body, policy, x, indices, updates), updates
     return operands
 
 
-def _window_starts(op: Scatter, body: Body, policy: Policy, x: Value, indices: Value, updates: Value) -> Value:
+def _window_starts(op: ops.Scatter, body: Body, policy: Policy, x: Value, indices: Value, updates: Value) -> Value:
     """Starts whose windows lie wholly inside or, where the policy skips them, wholly outside the operand.
 
     Of a window that is partly outside, StableHLO's specification skips the outside elements and XLA the whole window

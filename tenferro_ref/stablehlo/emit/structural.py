@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import (
-    BroadcastInDim,
-    Constant,
-    Convert,
-    EmbedDiag,
-    ExtractDiag,
-    Reshape,
-    Transpose,
-    Tril,
-    Triu,
-)
 from tenferro_ref.stablehlo.emit.indexing import gather
 from tenferro_ref.stablehlo.emit.table import EMIT
 from tenferro_ref.stablehlo.literals import Shape
 from tenferro_ref.stablehlo.writer import Body, Value
 
 
-@EMIT.row(Constant)
-def _(op: Constant, body: Body, shape: Shape) -> Value:
+@EMIT.row(ops.Constant)
+def _(op: ops.Constant, body: Body, shape: Shape) -> Value:
     return body.constant(op.value, op.dtype)
 
 
-@EMIT.row(Convert)
-def _(op: Convert, body: Body, shape: Shape, x: Value) -> Value:
+@EMIT.row(ops.Convert)
+def _(op: ops.Convert, body: Body, shape: Shape, x: Value) -> Value:
     if not x.dtype.is_complex or op.to.is_complex:
         return body.convert(x, op.to)
     if op.to is DType.Bool:  # either part nonzero
@@ -35,26 +25,26 @@ def _(op: Convert, body: Body, shape: Shape, x: Value) -> Value:
     return real if real.dtype is op.to else body.convert(real, op.to)
 
 
-@EMIT.row(Transpose)
-def _(op: Transpose, body: Body, shape: Shape, x: Value) -> Value:
+@EMIT.row(ops.Transpose)
+def _(op: ops.Transpose, body: Body, shape: Shape, x: Value) -> Value:
     return body.transpose(x, op.perm)
 
 
-@EMIT.row(Reshape)
-def _(op: Reshape, body: Body, shape: Shape, x: Value, *providers: Value) -> Value:
+@EMIT.row(ops.Reshape)
+def _(op: ops.Reshape, body: Body, shape: Shape, x: Value, *providers: Value) -> Value:
     return body.reshape_column_major(x, shape)
 
 
-@EMIT.row(BroadcastInDim)
-def _(op: BroadcastInDim, body: Body, shape: Shape, x: Value, *providers: Value) -> Value:
+@EMIT.row(ops.BroadcastInDim)
+def _(op: ops.BroadcastInDim, body: Body, shape: Shape, x: Value, *providers: Value) -> Value:
     return body.broadcast(x, shape, op.dims)
 
 
 # --- diagonals and triangles: elements are picked, never added, so that -0 and NaN payloads survive -------------------
 
 
-@EMIT.row(ExtractDiag)
-def _(op: ExtractDiag, body: Body, shape: Shape, x: Value) -> Value:
+@EMIT.row(ops.ExtractDiag)
+def _(op: ops.ExtractDiag, body: Body, shape: Shape, x: Value) -> Value:
     at = op.axis_a - (op.axis_a > op.axis_b)
     if shape[at] == 0:  # nothing to gather, and of an axis of extent 0 no slice of size 1
         return body.filled(0, x.dtype, shape)
@@ -65,8 +55,8 @@ def _(op: ExtractDiag, body: Body, shape: Shape, x: Value) -> Value:
     return gather(body, x, positions, offsets, pair, pair, 1, sizes, shape)
 
 
-@EMIT.row(EmbedDiag)
-def _(op: EmbedDiag, body: Body, shape: Shape, x: Value) -> Value:
+@EMIT.row(ops.EmbedDiag)
+def _(op: ops.EmbedDiag, body: Body, shape: Shape, x: Value) -> Value:
     source = op.axis_a + (op.axis_a >= op.axis_b)
     square = (x.shape[op.axis_a],) * 2
     diagonal = body.compare("EQ", body.iota(square, 0), body.iota(square, 1))
@@ -74,14 +64,14 @@ def _(op: EmbedDiag, body: Body, shape: Shape, x: Value) -> Value:
     return _masked(body, diagonal, (source, op.axis_b), wide)
 
 
-@EMIT.row(Tril, Triu)
-def _(op: Tril | Triu, body: Body, shape: Shape, x: Value) -> Value:
+@EMIT.row(ops.Tril, ops.Triu)
+def _(op: ops.Tril | ops.Triu, body: Body, shape: Shape, x: Value) -> Value:
     m, n = shape[:2]
     k = max(-m, min(n, op.k))  # beyond these nothing changes, and an extreme k is no I64
     row, col = body.iota((m, n), 0), body.iota((m, n), 1)
     if k:
         row = body.same("add", row, body.filled(k, DType.I64, (m, n)))
-    return _masked(body, body.compare("GE" if isinstance(op, Tril) else "LE", row, col), (0, 1), x)
+    return _masked(body, body.compare("GE" if isinstance(op, ops.Tril) else "LE", row, col), (0, 1), x)
 
 
 def _masked(body: Body, mask: Value, axes: tuple[int, int], x: Value) -> Value:

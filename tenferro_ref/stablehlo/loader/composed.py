@@ -8,22 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import (
-    BroadcastInDim,
-    Conj,
-    Convert,
-    Cos,
-    Exp,
-    Gather,
-    Log,
-    Negate,
-    ReduceSum,
-    Select,
-    Sign,
-    Sin,
-    Tanh,
-)
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader.tracer import tracer
 
@@ -36,7 +22,7 @@ def full(like: Value, value: complex | np.generic, dtype: DType | None = None) -
 
 def spread(x: Value, shape: tuple[int, ...]) -> Value:
     """A scalar in every element of `shape`."""
-    return x.builder.apply(BroadcastInDim(shape, ()), x) if shape else x
+    return x.builder.apply(ops.BroadcastInDim(shape, ()), x) if shape else x
 
 
 def static(x: Value) -> tuple[int, ...]:
@@ -45,7 +31,7 @@ def static(x: Value) -> tuple[int, ...]:
 
 
 def select(pred: Value, on_true: Value, on_false: Value) -> Value:
-    return pred.builder.apply(Select(), pred, on_true, on_false)
+    return pred.builder.apply(ops.Select(), pred, on_true, on_false)
 
 
 def subtract(x: Value, y: Value) -> Value:
@@ -90,9 +76,9 @@ def _powers(x: Value) -> Value:
 def bits(x: Value) -> Value:
     """Truth values along a new last axis: the bits of an integer in two's complement, lowest first."""
     b, shape, width = x.builder, (*static(x), _width(x.dtype)), _width(x.dtype)
-    negative, low = (b.apply(BroadcastInDim(shape, tuple(range(x.ndim))), v) for v in _sign_bit(x))
+    negative, low = (b.apply(ops.BroadcastInDim(shape, tuple(range(x.ndim))), v) for v in _sign_bit(x))
     # without its sign bit, divided by the lowest integer is 0
-    quotient = low / b.apply(BroadcastInDim(shape, (x.ndim,)), _powers(x))
+    quotient = low / b.apply(ops.BroadcastInDim(shape, (x.ndim,)), _powers(x))
     two = full(quotient, 2)
     odd = subtract(quotient, two * (quotient / two)) == full(quotient, 1)
     last = tracer(x).array(np.broadcast_to(np.arange(width) == width - 1, shape))
@@ -102,13 +88,13 @@ def bits(x: Value) -> Value:
 def from_bits(x: Value, dtype: DType) -> Value:
     """The integer with these bits."""
     zero = full(x, 0, dtype)
-    weights = x.builder.apply(BroadcastInDim(static(x), (x.ndim - 1,)), _powers(zero))
-    return x.builder.apply(ReduceSum((x.ndim - 1,)), select(x, weights, zero))
+    weights = x.builder.apply(ops.BroadcastInDim(static(x), (x.ndim - 1,)), _powers(zero))
+    return x.builder.apply(ops.ReduceSum((x.ndim - 1,)), select(x, weights, zero))
 
 
 def popcnt(x: Value) -> Value:
     b = x.builder
-    return b.apply(ReduceSum((x.ndim,)), b.apply(Convert(x.dtype), bits(x)))
+    return b.apply(ops.ReduceSum((x.ndim,)), b.apply(ops.Convert(x.dtype), bits(x)))
 
 
 def _amount(x: Value, by: Value, limit: int) -> tuple[Value, Value]:
@@ -119,7 +105,7 @@ def _amount(x: Value, by: Value, limit: int) -> tuple[Value, Value]:
 
 def _power(x: Value, exponent: Value) -> Value:
     """2 to that power, looked up: XLA takes a quotient by an integer power for a product with its reciprocal."""
-    return x.builder.apply(Gather((), (0,), (0,), x.ndim, (1,)), _powers(x), exponent)
+    return x.builder.apply(ops.Gather((), (0,), (0,), x.ndim, (1,)), _powers(x), exponent)
 
 
 def shift_left(x: Value, by: Value) -> Value:
@@ -157,7 +143,7 @@ def is_finite(x: Value) -> Value:
 
 def sign(x: Value) -> Value:
     """StableHLO keeps the sign of a zero; the engine's Sign gives +0."""
-    result = x.builder.apply(Sign(), x)
+    result = x.builder.apply(ops.Sign(), x)
     return select(x == full(x, 0), x, result) if x.dtype.is_float else result
 
 
@@ -196,16 +182,16 @@ def round_nearest(x: Value, ties_to_even: bool) -> Value:
 
 def logistic(x: Value) -> Value:
     one = full(x, 1)
-    return one / (one + x.builder.apply(Exp(), -x))
+    return one / (one + x.builder.apply(ops.Exp(), -x))
 
 
 def tan(x: Value) -> Value:
     """sin / cos; of a complex number `(tan a + i tanh b) / (1 - i tan a tanh b)`, which does not overflow."""
     b = x.builder
     if x.dtype.is_complex:
-        t, h = tan(real(x)), b.apply(Tanh(), imag(x))
+        t, h = tan(real(x)), b.apply(ops.Tanh(), imag(x))
         return complex_(t, h) / complex_(full(t, 1), -(t * h))
-    return b.apply(Sin(), x) / b.apply(Cos(), x)
+    return b.apply(ops.Sin(), x) / b.apply(ops.Cos(), x)
 
 
 def atan2(y: Value, x: Value) -> Value:
@@ -221,7 +207,7 @@ def atan2(y: Value, x: Value) -> Value:
     across, up = unit(x, infinite), unit(y, infinite)
     origin = (across == zero) & (up == zero)
     point = complex_(select(origin, copysign(one, across), across), up)
-    return select((x != x) | (y != y), x + y, imag(x.builder.apply(Log(), point)))
+    return select((x != x) | (y != y), x + y, imag(x.builder.apply(ops.Log(), point)))
 
 
 def negative_bit(x: Value) -> Value:
@@ -256,7 +242,7 @@ def imag(z: Value) -> Value:
     b, known = tracer(z), tracer(z).parts.get(z.slot)
     if known:
         return known[1]
-    beside = b.apply(Conj(), real(z).astype(z.dtype))  # (re, -0)
+    beside = b.apply(ops.Conj(), real(z).astype(z.dtype))  # (re, -0)
     turned = -(beside + -z) * full(z, complex(0, -1))  # (-0, im) times -i
     result = real(turned)
     b.imaginary[result.slot] = z
@@ -269,13 +255,13 @@ def complex_(re: Value, im: Value) -> Value:
     dtype = re.dtype.complex
     conjugate, source = _conjugate_of(re, im)
     if source is not None:
-        return b.apply(Conj(), source) if conjugate else source
+        return b.apply(ops.Conj(), source) if conjugate else source
     i = full(re, complex(0, 1), dtype)
-    turned = -(b.apply(Conj(), (-im).astype(dtype)) * i)  # (-0, im), for a finite im
+    turned = -(b.apply(ops.Conj(), (-im).astype(dtype)) * i)  # (-0, im), for a finite im
     for value in (np.inf, -np.inf):
         turned = select(im == full(im, value), full(re, complex(-0.0, value), dtype), turned)
     turned = select(im != im, full(re, complex(-0.0, np.nan), dtype), turned)
-    result = b.apply(Conj(), re.astype(dtype)) + turned  # (re, -0) + (-0, im)
+    result = b.apply(ops.Conj(), re.astype(dtype)) + turned  # (re, -0) + (-0, im)
     b.parts[result.slot] = (re, im)
     return result
 
@@ -284,6 +270,6 @@ def _conjugate_of(re: Value, im: Value) -> tuple[bool, Value | None]:
     """The complex value whose parts these are, and whether it is its conjugate's."""
     b = tracer(re)
     op, operands = b.made.get(im.slot, (None, ()))
-    negated = isinstance(op, Negate) and operands[0].slot in b.imaginary
+    negated = isinstance(op, ops.Negate) and operands[0].slot in b.imaginary
     source = b.imaginary.get(operands[0].slot if negated else im.slot)
     return negated, source if source is not None and real(source) is re else None

@@ -8,19 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import (
-    BroadcastInDim,
-    Concatenate,
-    DynamicSlice,
-    DynamicUpdateSlice,
-    Gather,
-    ReduceMax,
-    ReduceMin,
-    Reshape,
-    Scatter,
-    free_axes,
-)
+from tenferro_ref.ops import free_axes
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader import bodies, composed
 from tenferro_ref.stablehlo.loader.bindings import attribute, fields, refuse
@@ -30,17 +20,17 @@ from tenferro_ref.stablehlo.loader.tracer import Tracer
 
 
 def _starts(b: Tracer, starts: Sequence[Value]) -> Value:
-    return b.apply(Concatenate(0), *(spread(s, (1,)) for s in starts))
+    return b.apply(ops.Concatenate(0), *(spread(s, (1,)) for s in starts))
 
 
 @row("dynamic_slice")
 def _(b: Tracer, op: Any, x: Value, *starts: Value) -> Value:
-    return b.apply(DynamicSlice(axes_of(op, "slice_sizes")), x, _starts(b, starts)) if starts else x
+    return b.apply(ops.DynamicSlice(axes_of(op, "slice_sizes")), x, _starts(b, starts)) if starts else x
 
 
 @row("dynamic_update_slice")
 def _(b: Tracer, op: Any, x: Value, update: Value, *starts: Value) -> Value:
-    return b.apply(DynamicUpdateSlice(), x, update, _starts(b, starts)) if starts else update
+    return b.apply(ops.DynamicUpdateSlice(), x, update, _starts(b, starts)) if starts else update
 
 
 def _with_batch(b: Tracer, indices: Value, dim: int, batching: Sequence[int]) -> Value:
@@ -50,20 +40,20 @@ def _with_batch(b: Tracer, indices: Value, dim: int, batching: Sequence[int]) ->
     shape = static(indices)
     if dim == len(shape):
         shape = (*shape, 1)
-        indices = b.apply(Reshape(shape), indices)
+        indices = b.apply(ops.Reshape(shape), indices)
     one = (*shape[:dim], 1, *shape[dim + 1 :])
     lines = [np.arange(shape[a], dtype=indices.dtype.numpy) for a in batching]
     places = [
         line.reshape([-1 if i == a else 1 for i in range(len(one))]) for line, a in zip(lines, batching, strict=True)
     ]
-    return b.apply(Concatenate(dim), *(b.array(np.broadcast_to(place, one)) for place in places), indices)
+    return b.apply(ops.Concatenate(dim), *(b.array(np.broadcast_to(place, one)) for place in places), indices)
 
 
 @row("gather")
 def _(b: Tracer, op: Any, x: Value, indices: Value) -> Value:
     dims = fields(op, "dimension_numbers")
     batch, dim = dims.get("operand_batching_dims", []), dims.get("index_vector_dim", 0)
-    gather = Gather(
+    gather = ops.Gather(
         tuple(dims.get("offset_dims", ())),
         tuple(sorted([*dims.get("collapsed_slice_dims", []), *batch])),
         (*batch, *dims.get("start_index_map", ())),
@@ -85,7 +75,7 @@ def _(b: Tracer, op: Any, *operands: Value) -> Value:
     x, indices, updates = operands
     dims = fields(op, "scatter_dimension_numbers")
     batch, dim = dims.get("input_batching_dims", []), dims.get("index_vector_dim", 0)
-    scatter = Scatter(
+    scatter = ops.Scatter(
         tuple(dims.get("update_window_dims", ())),
         tuple(sorted([*dims.get("inserted_window_dims", []), *batch])),
         (*batch, *dims.get("scatter_dims_to_operand_dims", ())),
@@ -117,7 +107,7 @@ def _nothing(x: Value) -> Value:
 _MOST_INDICES = 4096
 
 
-def _last(b: Tracer, op: Any, scatter: Scatter, indices: Value, updates: Value) -> Value:
+def _last(b: Tracer, op: Any, scatter: ops.Scatter, indices: Value, updates: Value) -> Value:
     """Whether no later update has the same index vector, for each element of `updates`: the last one is what stays.
 
     Windows along an axis that is indexed must be a single element, or they could overlap in part.
@@ -135,8 +125,8 @@ def _last(b: Tracer, op: Any, scatter: Scatter, indices: Value, updates: Value) 
     order = [a for a in range(indices.ndim) if a != dim] + ([dim] if dim < indices.ndim else [])
     components = len(scatter.scatter_dims_to_operand_dims)
     vectors = row_major(b, b.transpose(indices, order), (count, components))
-    pairs = [b.apply(BroadcastInDim((count, count, components), (a, 2)), vectors) for a in (0, 1)]
-    same = b.apply(ReduceMin((2,)), pairs[0] == pairs[1])
+    pairs = [b.apply(ops.BroadcastInDim((count, count, components), (a, 2)), vectors) for a in (0, 1)]
+    same = b.apply(ops.ReduceMin((2,)), pairs[0] == pairs[1])
     later = b.array(np.triu(np.ones((count, count), np.bool_), 1))
-    last = ~b.apply(ReduceMax((1,)), later & same)
-    return b.apply(BroadcastInDim(shape, tuple(axes)), row_major(b, last, tuple(shape[a] for a in axes)))
+    last = ~b.apply(ops.ReduceMax((1,)), later & same)
+    return b.apply(ops.BroadcastInDim(shape, tuple(axes)), row_major(b, last, tuple(shape[a] for a in axes)))

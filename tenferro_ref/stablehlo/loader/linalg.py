@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.extensions import fft, linalg
-from tenferro_ref.ops import (
-    Conj,
-    Extension,
-)
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader.bindings import attribute, refuse
 from tenferro_ref.stablehlo.loader.table import ROWS, axes_of, row
@@ -26,21 +23,21 @@ def _matrices(b: Tracer, x: Value, to_last: bool) -> Value:
 
 def _adjoint(b: Tracer, a: Value) -> Value:
     turned = b.transpose(a, [1, 0, *range(2, a.ndim)])
-    return b.apply(Conj(), turned) if a.dtype.is_complex else turned
+    return b.apply(ops.Conj(), turned) if a.dtype.is_complex else turned
 
 
 def _cholesky(b: Tracer, x: Value, lower: bool) -> Value:
     """The engine's is the lower factor, from the lower triangle: the upper one is the adjoint of the adjoint's."""
     a = _matrices(b, x, True)
-    factor = b.apply(Extension.of(linalg.FAMILY, "Cholesky", {}), a if lower else _adjoint(b, a))
+    factor = b.apply(ops.Extension.of(linalg.FAMILY, "Cholesky", {}), a if lower else _adjoint(b, a))
     return _matrices(b, factor if lower else _adjoint(b, factor), False)
 
 
 def _triangular_solve(b: Tracer, a: Value, rhs: Value, adjoint: bool, config: dict[str, bool]) -> Value:
     matrix = _matrices(b, a, True)
     if adjoint and a.dtype.is_complex:
-        matrix = b.apply(Conj(), matrix)
-    solve = Extension.of(linalg.FAMILY, "TriangularSolve", config)
+        matrix = b.apply(ops.Conj(), matrix)
+    solve = ops.Extension.of(linalg.FAMILY, "TriangularSolve", config)
     return _matrices(b, b.apply(solve, matrix, _matrices(b, rhs, True)), False)
 
 
@@ -88,5 +85,5 @@ def _(b: Tracer, op: Any, x: Value) -> Value:
     complex_kind = {"rfft": "fft", "irfft": "ifft"}.get(kind, kind)
     steps[:-1] = [(axis, n, complex_kind) for axis, n, _ in steps[:-1]]
     for axis, n, name in steps if kind == "irfft" else reversed(steps):
-        x = b.apply(Extension.of(fft.FAMILY, name, {"n": n, "axis": axis, "norm": "Backward"}), x)
+        x = b.apply(ops.Extension.of(fft.FAMILY, name, {"n": n, "axis": axis, "norm": "Backward"}), x)
     return x

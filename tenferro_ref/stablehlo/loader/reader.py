@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, Internal, ShapeMismatch, TenferroError, UnsupportedDType
-from tenferro_ref.ops import Compare, CompareDir, Constant, TensorType
+from tenferro_ref.ops import CompareDir, TensorType
 from tenferro_ref.program import GraphProgram, Value
 from tenferro_ref.stablehlo.loader import indexing, linalg, reductions, rows  # noqa: F401 - they fill in their rows
 from tenferro_ref.stablehlo.loader.bindings import attribute, context, legalize, parse, position, refuse, tensor_type
@@ -168,8 +169,8 @@ class _Reader:
         branches = [self.region(region, [], env) for region in op.operation.regions]
         if chosen.dtype is not DType.Bool:  # an index out of range is the last branch
             b = self.tracer
-            numbers = [b.apply(Constant.of(i, chosen.dtype)) for i in range(len(branches) - 1)]
-            tests = [b.apply(Compare(CompareDir.Eq), chosen, number) for number in numbers]
+            numbers = [b.apply(ops.Constant.of(i, chosen.dtype)) for i in range(len(branches) - 1)]
+            tests = [b.apply(ops.Compare(CompareDir.Eq), chosen, number) for number in numbers]
         else:
             tests = [chosen]
         results = branches[-1]

@@ -7,20 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import (
-    BroadcastInDim,
-    Compare,
-    CompareDir,
-    DotGeneral,
-    Minimum,
-    Op,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-    free_axes,
-)
+from tenferro_ref.ops import CompareDir, Op, free_axes
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader import bodies, composed, windows
 from tenferro_ref.stablehlo.loader.bindings import fields, refuse
@@ -38,14 +27,14 @@ def _(b: Tracer, op: Any, lhs: Value, rhs: Value) -> Value:
         for role in ("contracting", "batching")
         for side in ("lhs", "rhs")
     ]
-    product = b.apply(DotGeneral(*lists), lhs.astype(dtype), rhs.astype(dtype))
+    product = b.apply(ops.DotGeneral(*lists), lhs.astype(dtype), rhs.astype(dtype))
     batches = len(lists[2])
     frees = product.ndim - batches
     return b.transpose(product, [*range(frees, product.ndim), *range(frees)])
 
 
 _REDUCE: dict[str, Callable[[tuple[int, ...]], Op]] = {
-    "add": ReduceSum, "multiply": ReduceProd, "maximum": ReduceMax, "minimum": ReduceMin,
+    "add": ops.ReduceSum, "multiply": ops.ReduceProd, "maximum": ops.ReduceMax, "minimum": ops.ReduceMin,
 }  # fmt: skip
 
 
@@ -114,13 +103,13 @@ def _extremum_with_index(
     (x, index), (start, first) = arrays, inits
     best = _folded(b, op, name, x, start, axes)
     shape = static(best)
-    everywhere = b.apply(BroadcastInDim(static(x), free_axes(x.ndim, axes)), best)
+    everywhere = b.apply(ops.BroadcastInDim(static(x), free_axes(x.ndim, axes)), best)
 
     def holds(value: Value, extremum: Value) -> Value:
-        equal = b.apply(Compare(CompareDir.Eq), value, extremum)
+        equal = b.apply(ops.Compare(CompareDir.Eq), value, extremum)
         return composed.logical("or", equal, value != value) if value.dtype.is_float else equal
 
     last = full(index, np.iinfo(index.dtype.value).max)
-    place = b.apply(ReduceMin(axes), select(holds(x, everywhere), index, last))
-    earlier = b.apply(Minimum(), place, spread(first, shape))
+    place = b.apply(ops.ReduceMin(axes), select(holds(x, everywhere), index, last))
+    earlier = b.apply(ops.Minimum(), place, spread(first, shape))
     return best, select(holds(spread(start, shape), best), earlier, place)

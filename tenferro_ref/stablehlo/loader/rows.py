@@ -9,33 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_ref.ops import (
-    Abs,
-    Add,
-    BroadcastInDim,
-    Clamp,
-    Compare,
-    CompareDir,
-    Concatenate,
-    Cos,
-    Divide,
-    Exp,
-    Expm1,
-    Log,
-    Log1p,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Op,
-    Pow,
-    Reverse,
-    Rsqrt,
-    Sin,
-    Slice,
-    Sqrt,
-    Tanh,
-)
+from tenferro_ref import ops
+from tenferro_ref.ops import CompareDir, Op
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader import composed, windows
 from tenferro_ref.stablehlo.loader.bindings import attribute, dense, refuse
@@ -46,10 +21,10 @@ from tenferro_ref.stablehlo.loader.tracer import Tracer
 # --- elementwise ------------------------------------------------------------------------------------------------------
 
 _SAME: dict[str, Op] = {
-    "abs": Abs(), "add": Add(), "cosine": Cos(), "divide": Divide(), "exponential": Exp(),
-    "exponential_minus_one": Expm1(), "log": Log(), "log_plus_one": Log1p(), "maximum": Maximum(), "minimum": Minimum(),
-    "multiply": Multiply(), "negate": Negate(), "power": Pow(), "rsqrt": Rsqrt(), "sine": Sin(), "sqrt": Sqrt(),
-    "tanh": Tanh(),
+    "abs": ops.Abs(), "add": ops.Add(), "cosine": ops.Cos(), "divide": ops.Divide(), "exponential": ops.Exp(),
+    "exponential_minus_one": ops.Expm1(), "log": ops.Log(), "log_plus_one": ops.Log1p(), "maximum": ops.Maximum(), "minimum": ops.Minimum(),
+    "multiply": ops.Multiply(), "negate": ops.Negate(), "power": ops.Pow(), "rsqrt": ops.Rsqrt(), "sine": ops.Sin(), "sqrt": ops.Sqrt(),
+    "tanh": ops.Tanh(),
 }  # fmt: skip
 _COMPOSED: dict[str, Callable[..., Value]] = {
     "atan2": composed.atan2, "ceil": composed.ceil, "complex": composed.complex_, "floor": composed.floor,
@@ -86,8 +61,8 @@ def _(b: Tracer, op: Any, x: Value, y: Value) -> Value:
         raise refuse(op, "the engine has no total order of floats")
     direction = attribute(op, "comparison_direction").split()[-1].rstrip(">")
     if direction == "NE":
-        return ~b.apply(Compare(CompareDir.Eq), x, y)
-    return b.apply(Compare(CompareDir[direction.capitalize()]), x, y)
+        return ~b.apply(ops.Compare(CompareDir.Eq), x, y)
+    return b.apply(ops.Compare(CompareDir[direction.capitalize()]), x, y)
 
 
 @row("select")
@@ -98,7 +73,7 @@ def _(b: Tracer, op: Any, pred: Value, on_true: Value, on_false: Value) -> Value
 @row("clamp")
 def _(b: Tracer, op: Any, lower: Value, x: Value, upper: Value) -> Value:
     bounds = (v if v.ndim == x.ndim else spread(v, static(x)) for v in (lower, upper))
-    return b.apply(Clamp(), x, *bounds)
+    return b.apply(ops.Clamp(), x, *bounds)
 
 
 @row("convert")
@@ -126,7 +101,7 @@ def _(b: Tracer, op: Any) -> Value:
 def _(b: Tracer, op: Any) -> Value:
     shape, axis = result_shape(op), attribute(op, "iota_dimension")
     line = b.array(np.arange(shape[axis]).astype(result_type(op).dtype.numpy))
-    return line if len(shape) == 1 else b.apply(BroadcastInDim(shape, (axis,)), line)
+    return line if len(shape) == 1 else b.apply(ops.BroadcastInDim(shape, (axis,)), line)
 
 
 # --- structural -------------------------------------------------------------------------------------------------------
@@ -145,22 +120,22 @@ def _(b: Tracer, op: Any, x: Value) -> Value:
 @row("broadcast_in_dim")
 def _(b: Tracer, op: Any, x: Value) -> Value:
     shape, dims = result_shape(op), axes_of(op, "broadcast_dimensions")
-    return x if x.shape == shape and dims == tuple(range(x.ndim)) else b.apply(BroadcastInDim(shape, dims), x)
+    return x if x.shape == shape and dims == tuple(range(x.ndim)) else b.apply(ops.BroadcastInDim(shape, dims), x)
 
 
 @row("reverse")
 def _(b: Tracer, op: Any, x: Value) -> Value:
-    return b.apply(Reverse(axes_of(op, "dimensions")), x)
+    return b.apply(ops.Reverse(axes_of(op, "dimensions")), x)
 
 
 @row("concatenate")
 def _(b: Tracer, op: Any, *parts: Value) -> Value:
-    return b.apply(Concatenate(attribute(op, "dimension")), *parts)
+    return b.apply(ops.Concatenate(attribute(op, "dimension")), *parts)
 
 
 @row("slice")
 def _(b: Tracer, op: Any, x: Value) -> Value:
-    return b.apply(Slice(*(axes_of(op, name) for name in ("start_indices", "limit_indices", "strides"))), x)
+    return b.apply(ops.Slice(*(axes_of(op, name) for name in ("start_indices", "limit_indices", "strides"))), x)
 
 
 @row("pad")

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from tenferro_ref.ops import Add, Maximum, Minimum, Multiply, Op, Reshape, TensorType
+from tenferro_ref import ops
+from tenferro_ref.ops import Op, TensorType
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader.bindings import attribute, tensor_type
 from tenferro_ref.stablehlo.loader.tracer import Tracer
@@ -44,15 +45,20 @@ def axes_of(op: Any, name: str) -> tuple[int, ...]:
 
 
 #: What the bodies of reductions and scatters apply.
-BODIES: dict[str, Op] = {"add": Add(), "multiply": Multiply(), "maximum": Maximum(), "minimum": Minimum()}
+BODIES: dict[str, Op] = {
+    "add": ops.Add(),
+    "multiply": ops.Multiply(),
+    "maximum": ops.Maximum(),
+    "minimum": ops.Minimum(),
+}
 
 
 def row_major(b: Tracer, x: Value, shape: tuple[int, ...]) -> Value:
     """Column-major between reversed axes. The orders differ only where two extents other than 1 change."""
     proper = [tuple(e for e in s if e != 1) for s in (x.shape, shape)]
     if proper[0] == proper[1] or max(map(len, proper)) < 2 or prod(shape) == 0:
-        return x if x.shape == shape else b.apply(Reshape(shape), x)
+        return x if x.shape == shape else b.apply(ops.Reshape(shape), x)
     x = b.transpose(x, range(x.ndim)[::-1])
     if x.shape != shape[::-1]:
-        x = b.apply(Reshape(shape[::-1]), x)
+        x = b.apply(ops.Reshape(shape[::-1]), x)
     return b.transpose(x, range(len(shape))[::-1])

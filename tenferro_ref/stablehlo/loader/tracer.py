@@ -8,8 +8,9 @@ from typing import cast
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import STABLEHLO, BroadcastInDim, Constant, Op, Transpose
+from tenferro_ref.ops import STABLEHLO, Op
 from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value
 from tenferro_ref.tensor import Array, column_major
 
@@ -43,17 +44,17 @@ class Tracer(GraphBuilder):
     def transpose(self, x: Value, perm: Sequence[int]) -> Value:
         """Two transposes in a row are one, or none."""
         op, operands = self.made.get(x.slot, (None, ()))
-        if isinstance(op, Transpose):
+        if isinstance(op, ops.Transpose):
             return self.transpose(operands[0], [op.perm[p] for p in perm])
-        return x if list(perm) == list(range(x.ndim)) else self.apply(Transpose(tuple(perm)), x)
+        return x if list(perm) == list(range(x.ndim)) else self.apply(ops.Transpose(tuple(perm)), x)
 
     def array(self, array: Array) -> Value:
         """An array of the module: one constant if all elements are the same bits, else a bound input."""
         dtype, raw = DType.of(array), array.tobytes()
         first = raw[: dtype.itemsize] or bytes(dtype.itemsize)
         if first * array.size == raw:
-            scalar = self.apply(Constant(dtype, first))
-            return self.apply(BroadcastInDim(array.shape, ()), scalar) if array.shape else scalar
+            scalar = self.apply(ops.Constant(dtype, first))
+            return self.apply(ops.BroadcastInDim(array.shape, ()), scalar) if array.shape else scalar
         key = (dtype, array.shape, raw)
         if key not in self._bound:
             self._bound[key] = self.input(dtype, array.shape)

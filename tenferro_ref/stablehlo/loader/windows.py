@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import DotGeneral, Gather, Pad, Reverse
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader.bindings import attribute, refuse
 from tenferro_ref.stablehlo.loader.composed import full, select, spread, static
@@ -24,7 +24,7 @@ def pad(b: Tracer, x: Value, value: Value, low: Sequence[int], high: Sequence[in
     """The engine pads with zero; any other value is selected by a padded mask."""
     if not (any(low) or any(high) or any(interior)):
         return x
-    op = Pad(tuple(low), tuple(high), tuple(interior))
+    op = ops.Pad(tuple(low), tuple(high), tuple(interior))
     padded = b.apply(op, x)
     if value is b.array(np.zeros((), value.dtype.numpy)):
         return padded
@@ -48,7 +48,7 @@ def _windows(
             raise refuse(op, f"its windows side by side have more than {_MOST} elements")
         index = np.arange(count)[:, np.newaxis] * stride + np.arange(size) * dilation
         rest = tuple(a for a in range(x.ndim + 1) if a not in (axis, x.ndim))
-        gather = Gather(rest, (axis,), (axis,), 2, (*shape[:axis], 1, *shape[axis + 1 :]))
+        gather = ops.Gather(rest, (axis,), (axis,), 2, (*shape[:axis], 1, *shape[axis + 1 :]))
         x = b.apply(gather, x, b.array(index.astype(np.int64)))
     return x
 
@@ -81,7 +81,7 @@ def convolution(b: Tracer, op: Any, lhs: Value, rhs: Value, dtype: DType) -> Val
     kernel = b.transpose(rhs.astype(dtype), [right.index(label) for label in ("i", *spatial, "o")])
     reversed_axes = tuple(i + 1 for i, flag in enumerate(attribute(op, "window_reversal", [])) if flag)
     if reversed_axes:
-        kernel = b.apply(Reverse(reversed_axes), kernel)
+        kernel = b.apply(ops.Reverse(reversed_axes), kernel)
     low, high = _edges(op, count)
     interior = _interior(op, "lhs_dilation", count)
     padded = pad(b, x, b.array(np.zeros((), dtype.numpy)), [0, *low, 0], [0, *high, 0], [0, *interior, 0])
@@ -90,7 +90,7 @@ def convolution(b: Tracer, op: Any, lhs: Value, rhs: Value, dtype: DType) -> Val
     axes = range(1, count + 1)
     view = _windows(b, op, padded, axes, sizes, strides, dilations)  # batch, positions, features, windows
     contracted = tuple(range(count + 1, 2 * count + 2))
-    result = b.apply(DotGeneral(contracted, tuple(range(count + 1)), (), ()), view, kernel)
+    result = b.apply(ops.DotGeneral(contracted, tuple(range(count + 1)), (), ()), view, kernel)
     labels = ["b", *spatial, "f"]
     return b.transpose(result, [labels.index(label) for label in out])
 

@@ -4,54 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.ops import (
-    Abs,
-    Add,
-    BroadcastInDim,
-    Clamp,
-    Compare,
-    CompareDir,
-    Concatenate,
-    Conj,
-    Convert,
-    Cos,
-    Divide,
-    DotGeneral,
-    DynamicSlice,
-    DynamicUpdateSlice,
-    Exp,
-    Expm1,
-    Gather,
-    Log,
-    Log1p,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Pow,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-    Reshape,
-    Reverse,
-    Rsqrt,
-    Scatter,
-    Select,
-    Sign,
-    Sin,
-    Slice,
-    Sqrt,
-    Tanh,
-    Transpose,
-    Tril,
-)
+from tenferro_ref.ops import CompareDir
 from tenferro_ref.program import GraphBuilder, GraphProgram, Value
 
-UNARY = (Negate, Abs, Exp, Log, Sin, Cos, Tanh, Sqrt, Rsqrt, Expm1, Log1p, Sign)
-BINARY = (Add, Multiply, Divide, Add, Multiply, Pow, Maximum, Minimum)
+UNARY = (
+    ops.Negate,
+    ops.Abs,
+    ops.Exp,
+    ops.Log,
+    ops.Sin,
+    ops.Cos,
+    ops.Tanh,
+    ops.Sqrt,
+    ops.Rsqrt,
+    ops.Expm1,
+    ops.Log1p,
+    ops.Sign,
+)
+BINARY = (ops.Add, ops.Multiply, ops.Divide, ops.Add, ops.Multiply, ops.Pow, ops.Maximum, ops.Minimum)
 SHAPES = ((), (3,), (2, 2), (2, 3), (3, 2), (1, 3), (8,))
 
 
@@ -126,52 +99,56 @@ def _step(rng: np.random.Generator, b: GraphBuilder, pool: list[Value], dtype: D
             op = BINARY[rng.integers(len(BINARY))]()
             if rng.random() < 0.35:
                 y = b.constant(rng.choice(hostile(x.dtype)), x.dtype)
-                if isinstance(op, (Maximum, Minimum)) or rng.random() < 0.5:
+                if isinstance(op, (ops.Maximum, ops.Minimum)) or rng.random() < 0.5:
                     y = y.broadcast_to(x.shape)
             else:
                 same = [v for v in pool if v.dtype is x.dtype and v.shape == x.shape]
                 y = same[rng.integers(len(same))]
-            return b.apply(op, *((x, y) if rng.random() < 0.7 or isinstance(op, Pow) else (y, x)))
+            return b.apply(op, *((x, y) if rng.random() < 0.7 or isinstance(op, ops.Pow) else (y, x)))
         if roll < 0.70 and rank:
             axes = tuple(sorted(rng.choice(rank, rng.integers(1, rank + 1), replace=False).tolist()))
-            kinds = (ReduceSum, ReduceSum, ReduceMax, ReduceMin, ReduceProd) if extra else (ReduceSum,)
+            kinds = (
+                (ops.ReduceSum, ops.ReduceSum, ops.ReduceMax, ops.ReduceMin, ops.ReduceProd)
+                if extra
+                else (ops.ReduceSum,)
+            )
             return b.apply(kinds[rng.integers(len(kinds))](axes), x)
         if roll < 0.76 and rank:
             others = [v for v in pool if v.dtype is x.dtype and v.shape and v.shape[0] == x.shape[-1]]
             if others:
-                return b.apply(DotGeneral((rank - 1,), (0,), (), ()), x, others[rng.integers(len(others))])
+                return b.apply(ops.DotGeneral((rank - 1,), (0,), (), ()), x, others[rng.integers(len(others))])
             return None
         if roll < 0.82:
             if roll < 0.79 and rank:
-                return b.apply(Transpose(tuple(rng.permutation(rank).tolist())), x)
+                return b.apply(ops.Transpose(tuple(rng.permutation(rank).tolist())), x)
             size = int(np.prod(x.shape))  # type: ignore[arg-type]
-            return b.apply(Reshape((size,) if rank != 1 else (1, size)), x)
+            return b.apply(ops.Reshape((size,) if rank != 1 else (1, size)), x)
         if roll < 0.86:
             if rank < 3:
-                return b.apply(BroadcastInDim((*x.shape, 2), tuple(range(rank))), x)  # type: ignore[arg-type]
+                return b.apply(ops.BroadcastInDim((*x.shape, 2), tuple(range(rank))), x)  # type: ignore[arg-type]
             return None
         if roll < 0.90:
             to = [DType.F32, DType.F64, DType.I32][rng.integers(3)]
-            y = b.apply(Convert(to), x)
-            return b.apply(Convert(x.dtype), y) if rng.random() < 0.5 else y
+            y = b.apply(ops.Convert(to), x)
+            return b.apply(ops.Convert(x.dtype), y) if rng.random() < 0.5 else y
         if roll < 0.95:
             same = [v for v in pool if v.dtype is x.dtype and v.shape == x.shape]
             y, z = (same[rng.integers(len(same))] for _ in range(2))
-            pred = b.apply(Compare(list(CompareDir)[rng.integers(5)]), x, y)
-            return b.apply(Select(), pred, y if rng.random() < 0.5 else x, z)
+            pred = b.apply(ops.Compare(list(CompareDir)[rng.integers(5)]), x, y)
+            return b.apply(ops.Select(), pred, y if rng.random() < 0.5 else x, z)
         if extra and rank:
             choice = rng.integers(5)
             if choice == 0:
-                return b.apply(Reverse((0,)), x)
+                return b.apply(ops.Reverse((0,)), x)
             if choice == 1:
-                return b.apply(Concatenate(0), x, x)
+                return b.apply(ops.Concatenate(0), x, x)
             if choice == 2 and rank > 1:
-                return b.apply(Tril(0), x)
+                return b.apply(ops.Tril(0), x)
             if choice == 3:
-                return b.apply(Slice((0,) * rank, x.shape, (2,) * rank), x)  # type: ignore[arg-type]
+                return b.apply(ops.Slice((0,) * rank, x.shape, (2,) * rank), x)  # type: ignore[arg-type]
             same = [v for v in pool if v.dtype is x.dtype and v.shape == x.shape]
             y, z = (same[rng.integers(len(same))] for _ in range(2))
-            return b.apply(Clamp(), x, y, z)
+            return b.apply(ops.Clamp(), x, y, z)
     except TenferroError:
         return None
     return None
@@ -194,34 +171,49 @@ def chain(rng: np.random.Generator) -> tuple[GraphProgram, list[np.ndarray]]:
         constant = b.constant(rng.choice([3.0, 0.1, -7.0, 2.0, 1e-3]), dtype)
         kind = rng.integers(8)
         if kind == 0:
-            made = b.apply(Add(), b.apply(Multiply(), x, y), pool[rng.integers(3)])
+            made = b.apply(ops.Add(), b.apply(ops.Multiply(), x, y), pool[rng.integers(3)])
         elif kind == 1:
-            made = b.apply(Divide(), x, y)
+            made = b.apply(ops.Divide(), x, y)
         elif kind == 2:
-            made = b.apply(Divide(), x, b.apply(Sqrt(), b.apply(Abs(), y)))
+            made = b.apply(ops.Divide(), x, b.apply(ops.Sqrt(), b.apply(ops.Abs(), y)))
         elif kind == 3:
-            made = b.apply(Divide(), x, constant)
+            made = b.apply(ops.Divide(), x, constant)
         elif kind == 4:
-            made = b.apply(Multiply(), constant, x)
+            made = b.apply(ops.Multiply(), constant, x)
         elif kind == 5:
-            made = b.apply(Negate(), b.apply(Multiply(), x, x))
+            made = b.apply(ops.Negate(), b.apply(ops.Multiply(), x, x))
         elif kind == 6:
-            made = b.apply(Add(), x, y)
+            made = b.apply(ops.Add(), x, y)
         else:
-            wide = b.apply(BroadcastInDim((*x.shape, 2), tuple(range(len(x.shape)))), b.apply(Multiply(), x, y))
-            made = b.apply(ReduceSum((len(x.shape),)), wide)
+            wide = b.apply(ops.BroadcastInDim((*x.shape, 2), tuple(range(len(x.shape)))), b.apply(ops.Multiply(), x, y))
+            made = b.apply(ops.ReduceSum((len(x.shape),)), wide)
         if made.shape == shape:
             pool.append(made)
     axis = len(shape) - 1
-    ends = [b.apply(ReduceSum((0,)), b.apply(ReduceSum((axis,)), pool[-1]))] if axis else [pool[-1]]
-    ends.append(b.apply(DotGeneral((axis,), (axis,), (), ()), pool[-1], pool[-2]))
-    ends.append(b.apply(Add(), ends[-1], b.apply(ReduceSum((0, 1)[: axis + 1]), pool[0])))
+    ends = [b.apply(ops.ReduceSum((0,)), b.apply(ops.ReduceSum((axis,)), pool[-1]))] if axis else [pool[-1]]
+    ends.append(b.apply(ops.DotGeneral((axis,), (axis,), (), ()), pool[-1], pool[-2]))
+    ends.append(b.apply(ops.Add(), ends[-1], b.apply(ops.ReduceSum((0, 1)[: axis + 1]), pool[0])))
     return b.build(*pool[3:], *ends), [values(rng, v.dtype, v.shape) for v in inputs]
 
 
 # --- complex numbers and indices --------------------------------------------------------------------------------------
 
-COMPLEX_UNARY = (Negate, Conj, Exp, Log, Sin, Cos, Tanh, Sqrt, Rsqrt, Expm1, Log1p, Sign, Negate, Conj)
+COMPLEX_UNARY = (
+    ops.Negate,
+    ops.Conj,
+    ops.Exp,
+    ops.Log,
+    ops.Sin,
+    ops.Cos,
+    ops.Tanh,
+    ops.Sqrt,
+    ops.Rsqrt,
+    ops.Expm1,
+    ops.Log1p,
+    ops.Sign,
+    ops.Negate,
+    ops.Conj,
+)
 
 
 def complex_values(rng: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
@@ -248,17 +240,17 @@ def complex_program(rng: np.random.Generator, length: int) -> tuple[GraphProgram
         if choice < 4:
             result = b.apply(COMPLEX_UNARY[rng.integers(len(COMPLEX_UNARY))](), x)
         elif choice < 8:
-            op = (Add(), Multiply(), Multiply(), Divide(), Pow())[rng.integers(5)]
-            scalar = rng.random() < 0.2 and not isinstance(op, Pow)
+            op = (ops.Add(), ops.Multiply(), ops.Multiply(), ops.Divide(), ops.Pow())[rng.integers(5)]
+            scalar = rng.random() < 0.2 and not isinstance(op, ops.Pow)
             result = b.apply(op, x, b.constant(rng.choice(hostile(dtype.real)), dtype.real) if scalar else y)
         elif choice == 8 and rank:
-            result = b.apply((ReduceSum, ReduceProd)[rng.integers(2)]((rank - 1,)), x)
+            result = b.apply((ops.ReduceSum, ops.ReduceProd)[rng.integers(2)]((rank - 1,)), x)
         elif choice == 9 and rank:
-            result = b.apply(DotGeneral((rank - 1,), (rank - 1,), (), ()), x, y)
+            result = b.apply(ops.DotGeneral((rank - 1,), (rank - 1,), (), ()), x, y)
         elif choice == 10:
-            result = b.apply(Select(), b.apply(Compare(CompareDir.Eq), x, y), x, y)
+            result = b.apply(ops.Select(), b.apply(ops.Compare(CompareDir.Eq), x, y), x, y)
         else:
-            made.append(b.apply(Abs(), x))
+            made.append(b.apply(ops.Abs(), x))
             continue
         made.append(result)
         if len(result.shape) <= 2:
@@ -277,18 +269,25 @@ def indexed_program(rng: np.random.Generator) -> tuple[GraphProgram, list[np.nda
         np.log(rng.integers(1, n + 2, k)).astype(dtype.numpy),
         values(rng, dtype, (k, m)),
     ]
-    blurred = b.apply(Convert(DType.I32), b.apply(Exp(), y))  # a whole number within the budget, or the one below it
+    blurred = b.apply(
+        ops.Convert(DType.I32), b.apply(ops.Exp(), y)
+    )  # a whole number within the budget, or the one below it
     known = b.input(DType.I64, (k,))
     data.append(rng.integers(-2, n + 2, k))
     starts = b.input(DType.I32, (2,))
     data.append(rng.integers(-1, 4, 2).astype(np.int32))
     results = []
     for indices in (blurred, known):
-        rows = b.apply(Gather((1,), (0,), (0,), 1, (1, m)), x, indices)
-        results += [rows, b.apply(Scatter((1,), (0,), (0,), 1), x, indices, b.apply(Multiply(), update, update))]
+        rows = b.apply(ops.Gather((1,), (0,), (0,), 1, (1, m)), x, indices)
+        results += [
+            rows,
+            b.apply(ops.Scatter((1,), (0,), (0,), 1), x, indices, b.apply(ops.Multiply(), update, update)),
+        ]
         if k >= 2:
-            first = b.apply(Slice((0,), (2,), (1,)), indices)
-            results.append(b.apply(DynamicSlice((1, max(m - 1, 1))), x, first))
-            results.append(b.apply(DynamicUpdateSlice(), x, b.apply(Slice((0, 0), (1, 1), (1, 1)), update), first))
-    results.append(b.apply(DynamicSlice((1, 1)), b.apply(Exp(), x), starts))
+            first = b.apply(ops.Slice((0,), (2,), (1,)), indices)
+            results.append(b.apply(ops.DynamicSlice((1, max(m - 1, 1))), x, first))
+            results.append(
+                b.apply(ops.DynamicUpdateSlice(), x, b.apply(ops.Slice((0, 0), (1, 1), (1, 1)), update), first)
+            )
+    results.append(b.apply(ops.DynamicSlice((1, 1)), b.apply(ops.Exp(), x), starts))
     return b.build(*results), data

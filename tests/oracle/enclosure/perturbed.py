@@ -14,76 +14,34 @@ from typing import Any
 import numpy as np
 
 from oracle.enclosure import Model
+from tenferro_ref import ops
 from tenferro_ref.dims import evaluate
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import (
-    Abs,
-    Add,
-    BroadcastInDim,
-    Clamp,
-    Compare,
-    CompareDir,
-    Concatenate,
-    Conj,
-    Constant,
-    Convert,
-    Cos,
-    Divide,
-    DotGeneral,
-    DynamicSlice,
-    DynamicTruncate,
-    DynamicUpdateSlice,
-    Exp,
-    Expm1,
-    Gather,
-    Log,
-    Log1p,
-    Maximum,
-    Minimum,
-    Multiply,
-    Negate,
-    Op,
-    Policy,
-    Pow,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-    Reshape,
-    Reverse,
-    Rsqrt,
-    Scatter,
-    Select,
-    Sign,
-    Sin,
-    Slice,
-    Sqrt,
-    Tanh,
-    Transpose,
-    Tril,
-    free_axes,
-)
+from tenferro_ref.ops import CompareDir, Op, Policy, free_axes
 from tenferro_ref.program import GraphProgram
 from tenferro_ref.runtime.kernels.base import run_kernel
 
-INDEXED = (DynamicSlice, DynamicTruncate, DynamicUpdateSlice, Gather, Scatter)
+INDEXED = (ops.DynamicSlice, ops.DynamicTruncate, ops.DynamicUpdateSlice, ops.Gather, ops.Scatter)
 COMPLEX_FUNCTIONS = {
-    **{op: getattr(np, op.__name__.lower()) for op in (Exp, Log, Sin, Cos, Tanh, Sqrt, Expm1)},
-    Log1p: lambda z: np.where(np.abs(z) < 0.01, sum(-((-z) ** k) / k for k in range(1, 13)), np.log(1 + z)),
-    Rsqrt: lambda z: 1 / np.sqrt(z),
-    Sign: lambda z: z / np.abs(z),
+    **{
+        op: getattr(np, op.__name__.lower())
+        for op in (ops.Exp, ops.Log, ops.Sin, ops.Cos, ops.Tanh, ops.Sqrt, ops.Expm1)
+    },
+    ops.Log1p: lambda z: np.where(np.abs(z) < 0.01, sum(-((-z) ** k) / k for k in range(1, 13)), np.log(1 + z)),
+    ops.Rsqrt: lambda z: 1 / np.sqrt(z),
+    ops.Sign: lambda z: z / np.abs(z),
 }
 FUNCTIONS = {
-    Exp: np.exp,
-    Expm1: np.expm1,
-    Log: np.log,
-    Log1p: np.log1p,
-    Sin: np.sin,
-    Cos: np.cos,
-    Tanh: np.tanh,
-    Rsqrt: lambda v: 1 / np.sqrt(v),
+    ops.Exp: np.exp,
+    ops.Expm1: np.expm1,
+    ops.Log: np.log,
+    ops.Log1p: np.log1p,
+    ops.Sin: np.sin,
+    ops.Cos: np.cos,
+    ops.Tanh: np.tanh,
+    ops.Rsqrt: lambda v: 1 / np.sqrt(v),
 }
-RANGES = {Exp: (0, np.inf), Expm1: (-1, np.inf), Tanh: (-1, 1), Sin: (-1, 1), Cos: (-1, 1)}
+RANGES = {ops.Exp: (0, np.inf), ops.Expm1: (-1, np.inf), ops.Tanh: (-1, 1), ops.Sin: (-1, 1), ops.Cos: (-1, 1)}
 WIDE = {DType.F32: np.float64, DType.F64: np.longdouble}
 
 
@@ -159,20 +117,40 @@ class Perturbed:
             return self.complex_step(op, v)
         if kind in INDEXED:
             return Val(self.indexed(op, [self.flush(o.a) for o in v]))
-        if kind in (Transpose, Reshape, BroadcastInDim, Reverse, Slice, Concatenate, Tril, Negate, Constant):
+        if kind in (
+            ops.Transpose,
+            ops.Reshape,
+            ops.BroadcastInDim,
+            ops.Reverse,
+            ops.Slice,
+            ops.Concatenate,
+            ops.Tril,
+            ops.Negate,
+            ops.Constant,
+        ):
             return self.move(op, v)
         x = [self.flush(o.a) for o in v]
-        if kind is Select:
+        if kind is ops.Select:
             return Val(np.where(*x))
-        if kind in (Compare, Convert, Abs, Sign, Maximum, Minimum, Clamp, ReduceMax, ReduceMin):
+        if kind in (
+            ops.Compare,
+            ops.Convert,
+            ops.Abs,
+            ops.Sign,
+            ops.Maximum,
+            ops.Minimum,
+            ops.Clamp,
+            ops.ReduceMax,
+            ops.ReduceMin,
+        ):
             return Val(self.pick(op, x))
         if x[0].dtype.kind != "f":
             return Val(self.integers(op, x))
-        if kind is Add:
+        if kind is ops.Add:
             return Val(self.flush(self.add(v, x), True))
-        if kind is Multiply:
+        if kind is ops.Multiply:
             return self.multiply(v, x)
-        if kind is Divide:
+        if kind is ops.Divide:
             if self.model.rewrite and self.known == [False, True] and self.coin():
                 reciprocal = np.asarray(1 / x[1])
                 tiny = np.finfo(reciprocal.dtype).smallest_normal
@@ -182,69 +160,69 @@ class Perturbed:
             if self.model.rewrite:
                 quotient.quotient = tuple(np.broadcast_arrays(*x))
             return quotient
-        if kind is Sqrt:
+        if kind is ops.Sqrt:
             return Val(np.sqrt(x[0]), root=(x[0],) if self.model.rewrite else None)
-        if kind is Pow:
+        if kind is ops.Pow:
             return Val(self.flush(self.power(*x), True))
         if kind in FUNCTIONS:
             return Val(self.flush(self.function(kind, x[0]), True))
-        if kind is ReduceSum:
+        if kind is ops.ReduceSum:
             total = Val(self.reduce_sum(op, v[0], x[0]))
             if self.model.rewrite and op.axes:
                 kept = free_axes(x[0].ndim, op.axes)
                 total.addends = x[0].transpose((*kept, *op.axes)).reshape(*[x[0].shape[i] for i in kept], -1)
             return total
-        if kind is ReduceProd:
+        if kind is ops.ReduceProd:
             return Val(self.fold(op.axes, x[0], lambda a, b: self.flush(np.asarray(a * b), True)))
-        assert kind is DotGeneral
+        assert kind is ops.DotGeneral
         return self.dot(op, *x)
 
     def move(self, op: Op, v: list[Val]) -> Val:
-        if isinstance(op, Constant):
+        if isinstance(op, ops.Constant):
             return Val(np.asarray(op.value))
-        if isinstance(op, Negate):
+        if isinstance(op, ops.Negate):
             x = v[0]
             pairs = (None if m is None else (-m[0], m[1]) for m in (x.factors, x.quotient))
             return Val(-x.a, *pairs, constant=x.constant)
-        if isinstance(op, Concatenate):
+        if isinstance(op, ops.Concatenate):
             return Val(np.concatenate([o.a for o in v], op.axis))
         shapes = [o.a.shape for o in v]
-        if isinstance(op, Transpose):
+        if isinstance(op, ops.Transpose):
             return v[0].map(lambda a: a.transpose(op.perm))
-        if isinstance(op, Reshape):
+        if isinstance(op, ops.Reshape):
             shape = tuple(evaluate(e, shapes) for e in op.shape)
             return v[0].map(lambda a: a.reshape(shape, order="F"))
-        if isinstance(op, BroadcastInDim):
+        if isinstance(op, ops.BroadcastInDim):
             shape = tuple(evaluate(e, shapes) for e in op.shape)
             rest = [i for i in range(len(shape)) if i not in op.dims]
             order = np.argsort([*op.dims, *rest])
             return v[0].map(lambda a: np.broadcast_to(a.reshape(a.shape + (1,) * len(rest)).transpose(order), shape))
-        if isinstance(op, Reverse):
+        if isinstance(op, ops.Reverse):
             return v[0].map(lambda a: np.flip(a, op.axes))
-        if isinstance(op, Slice):
+        if isinstance(op, ops.Slice):
             index = tuple(slice(*e) for e in zip(op.starts, op.limits, op.strides, strict=True))
             return v[0].map(lambda a: a[index])
-        assert isinstance(op, Tril)
+        assert isinstance(op, ops.Tril)
         a = v[0].a
         rows, columns = np.indices(a.shape)[:2]
         return Val(np.where(rows >= columns - op.k, a, a.dtype.type(0)))
 
     def pick(self, op: Op, x: list[np.ndarray]) -> np.ndarray:
-        if isinstance(op, Compare):
+        if isinstance(op, ops.Compare):
             f = {"Eq": np.equal, "Lt": np.less, "Le": np.less_equal, "Gt": np.greater, "Ge": np.greater_equal}
             return np.asarray(f[CompareDir(op.dir).value](*x))
-        if isinstance(op, Convert):
+        if isinstance(op, ops.Convert):
             return self.flush(self.convert(x[0], op.to), x[0].dtype == np.float64 and op.to is DType.F32)
-        if isinstance(op, Abs):
+        if isinstance(op, ops.Abs):
             return np.asarray(np.abs(x[0]))
-        if isinstance(op, Sign):
+        if isinstance(op, ops.Sign):
             s = np.sign(x[0])
             return np.where((s == 0) & self.coin(s.shape), -s, s).astype(s.dtype)
-        if isinstance(op, Clamp):
+        if isinstance(op, ops.Clamp):
             return self.extremum(np.minimum, x[2], self.extremum(np.maximum, x[1], x[0]))
-        if isinstance(op, (Maximum, Minimum)):
-            return self.extremum(np.maximum if isinstance(op, Maximum) else np.minimum, *x)
-        f = np.maximum if isinstance(op, ReduceMax) else np.minimum
+        if isinstance(op, (ops.Maximum, ops.Minimum)):
+            return self.extremum(np.maximum if isinstance(op, ops.Maximum) else np.minimum, *x)
+        f = np.maximum if isinstance(op, ops.ReduceMax) else np.minimum
         return self.fold(op.axes, x[0], lambda a, b: self.extremum(f, a, b))  # type: ignore[attr-defined]
 
     def extremum(self, f: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -264,10 +242,10 @@ class Perturbed:
         return np.clip(whole.astype(np.int64), limits.min, limits.max).astype(to.numpy)
 
     def integers(self, op: Op, x: list[np.ndarray]) -> np.ndarray:
-        f = {Add: np.add, Multiply: np.multiply}
+        f = {ops.Add: np.add, ops.Multiply: np.multiply}
         if type(op) in f:
             return np.asarray(f[type(op)](*x))
-        assert isinstance(op, ReduceSum)
+        assert isinstance(op, ops.ReduceSum)
         return np.asarray(x[0].sum(op.axes, dtype=x[0].dtype))
 
     def add(self, v: list[Val], x: list[np.ndarray]) -> np.ndarray:
@@ -351,7 +329,7 @@ class Perturbed:
             inner = x[0] * d.quotient[1]
             take(inner, inner / d.quotient[0])
         if d.root is not None:
-            inner = self.function(Rsqrt, d.root[0])
+            inner = self.function(ops.Rsqrt, d.root[0])
             take(np.broadcast_to(inner, r.shape), x[0] * inner)
         if self.model.rewrite and self.known[1]:
             reciprocal = np.asarray(1 / x[1])
@@ -428,7 +406,7 @@ class Perturbed:
         total = self.fold(op.axes, x, lambda a, b: self.flush(np.asarray(a + b)))
         return np.asarray(total + start)
 
-    def dot(self, op: DotGeneral, x: np.ndarray, y: np.ndarray) -> Val:
+    def dot(self, op: ops.DotGeneral, x: np.ndarray, y: np.ndarray) -> Val:
         assert not op.lhs_batch_dims
         x = np.moveaxis(x, op.lhs_contracting_dims[0], -1)
         y = np.moveaxis(y, op.rhs_contracting_dims[0], -1)
@@ -453,7 +431,7 @@ class Perturbed:
 
     def indexed(self, op: Op, x: list[np.ndarray]) -> np.ndarray:
         """The kernels', but scattered updates meet in random order."""
-        if isinstance(op, Scatter) and x[0].dtype.kind == "f":
+        if isinstance(op, ops.Scatter) and x[0].dtype.kind == "f":
             batch = [d for d in range(x[2].ndim) if d not in op.update_window_dims]
             if len(batch) == 1 and op.index_vector_dim != 0:
                 order = self.rng.permutation(x[2].shape[batch[0]])
@@ -480,24 +458,24 @@ class Perturbed:
     def complex_value(self, op: Op, x: list[np.ndarray]) -> np.ndarray:
         kind = type(op)
         z = x[0]
-        if kind in (Compare, Convert):
+        if kind in (ops.Compare, ops.Convert):
             parts = [self.joined(self.flush(a.real), self.flush(a.imag)) if a.dtype.kind == "c" else a for a in x]
             return np.asarray(run_kernel(op, Policy(), *(np.array(a, order="F") for a in parts))[0])
-        if kind is Conj:
+        if kind is ops.Conj:
             return np.conj(z)
-        if kind is Multiply:
+        if kind is ops.Multiply:
             return self.complex_product(*np.broadcast_arrays(*x))
-        if kind is ReduceProd:
+        if kind is ops.ReduceProd:
             return self.fold(op.axes, z, self.complex_product)  # type: ignore[attr-defined]
-        if kind is Divide:
+        if kind is ops.Divide:
             return self.complex_quotient(*np.broadcast_arrays(*x))
-        if kind is Abs:
+        if kind is ops.Abs:
             wide = np.abs(z.astype(np.clongdouble))
             budget = self.model.budget("Abs", DType.of(z))
             return self.flush(self.moved(wide, budget, z.real.dtype.type, 0.0, np.inf), True)
-        if kind in COMPLEX_FUNCTIONS or kind is Pow:
+        if kind in COMPLEX_FUNCTIONS or kind is ops.Pow:
             return self.complex_function(kind, *x)
-        if kind is DotGeneral:
+        if kind is ops.DotGeneral:
             z, y = (
                 np.moveaxis(a, axes[0], -1)
                 for a, axes in ((z, op.lhs_contracting_dims), (x[1], op.rhs_contracting_dims))
@@ -505,19 +483,19 @@ class Perturbed:
             left, right = np.stack([z.real, z.imag], -1), np.stack([y.real, y.imag], -1)
             flat = [a.reshape(*a.shape[:-2], -1) for a in (left, right * [1, -1], right[..., ::-1])]
             flat = [flat[0], *(a.astype(flat[0].dtype) for a in flat[1:])]
-            ends = DotGeneral((z.ndim - 1,), (y.ndim - 1,), (), ())
+            ends = ops.DotGeneral((z.ndim - 1,), (y.ndim - 1,), (), ())
             return self.joined(*(self.dot(ends, flat[0], f).a for f in flat[1:]))
         other = (
-            np.zeros_like if kind is Add else np.asarray
+            np.zeros_like if kind is ops.Add else np.asarray
         )  # the imaginary part of a real addend; a predicate, indices
         parts = [[a.real, a.imag] if a.dtype.kind == "c" else [a, other(a)] for a in x]
         return self.joined(*(self.real(op, *(np.asarray(p[k]) for p in parts)).a for k in (0, 1)))
 
     def complex_product(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         a, b, p, q = (np.asarray(part) for part in (x.real, x.imag, y.real, y.imag))
-        minus = self.real(Negate(), self.real(Multiply(), b, q))
-        re = self.real(Add(), self.real(Multiply(), a, p), minus).a
-        im = self.real(Add(), self.real(Multiply(), a, q), self.real(Multiply(), b, p)).a
+        minus = self.real(ops.Negate(), self.real(ops.Multiply(), b, q))
+        re = self.real(ops.Add(), self.real(ops.Multiply(), a, p), minus).a
+        im = self.real(ops.Add(), self.real(ops.Multiply(), a, q), self.real(ops.Multiply(), b, p)).a
         lost = np.isnan(re) & np.isnan(im) & (np.isinf(x) | np.isinf(y)) & self.coin(re.shape)  # Annex G
         return self.joined(np.where(lost, np.inf, re).astype(re.dtype), np.where(lost, -np.inf, im).astype(re.dtype))
 
@@ -539,9 +517,9 @@ class Perturbed:
         else:
             made = self.smith(x, y)
         p, q = np.asarray(y.real), np.asarray(y.imag)
-        size = self.real(Add(), self.real(Multiply(), p, p), self.real(Multiply(), q, q)).a
+        size = self.real(ops.Add(), self.real(ops.Multiply(), p, p), self.real(ops.Multiply(), q, q)).a
         top = self.complex_product(x, np.conj(y))
-        text = self.joined(*(self.real(Divide(), np.asarray(part), size).a for part in (top.real, top.imag)))
+        text = self.joined(*(self.real(ops.Divide(), np.asarray(part), size).a for part in (top.real, top.imag)))
         take = usual(size) & usual(np.abs(x).astype(np.longdouble) * np.abs(y)) & self.coin(x.shape)
         return np.where(take, text, made)
 
@@ -549,11 +527,11 @@ class Perturbed:
         a, b, p, q = (np.asarray(part) for part in (x.real, x.imag, y.real, y.imag))
         turn = np.abs(q) > np.abs(p)
         a, b, p, q = (np.where(turn, u, v) for u, v in ((b, a), (-a, b), (q, p), (-p, q)))
-        r = self.real(Divide(), q, p).a
-        below = self.real(Add(), p, self.real(Multiply(), q, r)).a
-        re = self.real(Add(), a, self.real(Multiply(), b, r)).a
-        im = self.real(Add(), b, self.real(Negate(), self.real(Multiply(), a, r))).a
-        return self.joined(*(self.real(Divide(), part, below).a for part in (re, im)))
+        r = self.real(ops.Divide(), q, p).a
+        below = self.real(ops.Add(), p, self.real(ops.Multiply(), q, r)).a
+        re = self.real(ops.Add(), a, self.real(ops.Multiply(), b, r)).a
+        im = self.real(ops.Add(), b, self.real(ops.Negate(), self.real(ops.Multiply(), a, r))).a
+        return self.joined(*(self.real(ops.Divide(), part, below).a for part in (re, im)))
 
     def complex_function(self, kind: type, *x: np.ndarray) -> np.ndarray:
         """The true value moved in a random direction by at most the budget, in ULPs of its modulus."""
@@ -561,7 +539,7 @@ class Perturbed:
         info = np.finfo(z.dtype)
         budget = self.model.budget(kind.__name__, DType.of(z))
         wide = [a.astype(np.clongdouble) for a in np.broadcast_arrays(*x)]
-        if kind is Pow:
+        if kind is ops.Pow:
             log = np.log(wide[0])
             exact = np.exp(wide[1] * log)
             budget = budget * (1 + np.abs(wide[1]) * (1 + np.abs(log))).astype(float)
@@ -573,6 +551,6 @@ class Perturbed:
         moved = exact + reach.astype(np.longdouble) * turn
         re, im = (np.where(np.isfinite(moved), m, e).astype(info.dtype) for m, e in
                   ((moved.real, exact.real), (moved.imag, exact.imag)))  # fmt: skip
-        if kind is Sign:
+        if kind is ops.Sign:
             re, im = np.where(z == 0, 0, re).astype(re.dtype), np.where(z == 0, 0, im).astype(re.dtype)
         return self.joined(self.flush(re, True), self.flush(im, True))

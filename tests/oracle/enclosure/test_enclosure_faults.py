@@ -6,8 +6,8 @@ from enclosure_report import cases_with, main
 
 from oracle.case import Case
 from oracle.enclosure import IEEE, MODELS, XLA
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import Exp, Multiply
 from tenferro_ref.program import GraphBuilder
 from tools.faults import FAULTS, Detection, detect, moved, off_by
 
@@ -36,11 +36,11 @@ def test_no_fault_is_seen_where_there_is_none():
 def test_one_rounding_shows_in_every_element_of_a_product():
     b = GraphBuilder()
     x = b.input(DType.F64, (50,))
-    case = Case.of(b.build(b.apply(Multiply(), x, x)), [np.linspace(1, 2, 50)])
-    (out,) = off_by(case, Multiply, DType.F64, 1, np.random.default_rng(0))
+    case = Case.of(b.build(b.apply(ops.Multiply(), x, x)), [np.linspace(1, 2, 50)])
+    (out,) = off_by(case, ops.Multiply, DType.F64, 1, np.random.default_rng(0))
     assert (out != case.inputs[0] ** 2).all()
-    assert detect([case], Multiply, DType.F64, [1], XLA) == {1: Detection(1, 1)}
-    assert detect([case], Exp, DType.F64, [1], XLA) == {1: Detection(0, 0)}
+    assert detect([case], ops.Multiply, DType.F64, [1], XLA) == {1: Detection(1, 1)}
+    assert detect([case], ops.Exp, DType.F64, [1], XLA) == {1: Detection(0, 0)}
 
 
 def test_moving_leaves_what_has_no_neighbours():

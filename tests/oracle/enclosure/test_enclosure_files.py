@@ -5,9 +5,9 @@ import pytest
 
 from oracle.enclosure import XLA, enclose
 from oracle.enclosure.files import load_enclosures, save_enclosures
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError
-from tenferro_ref.ops import Convert, Exp
 from tenferro_ref.program import GraphBuilder
 
 
@@ -15,7 +15,7 @@ def test_real_and_complex_enclosures_return(tmp_path):
     z = np.array([1 + 2j, 0, 1000, np.nan])
     b = GraphBuilder()
     x = b.input(DType.C64, (4,))
-    outputs = [b.apply(Exp(), x), b.apply(Convert(DType.F64), x), b.apply(Convert(DType.I32), x)]
+    outputs = [b.apply(ops.Exp(), x), b.apply(ops.Convert(DType.F64), x), b.apply(ops.Convert(DType.I32), x)]
     made = enclose(b.build(*outputs), [z], XLA)
     path = tmp_path / "e.npz"
     save_enclosures(path, made)

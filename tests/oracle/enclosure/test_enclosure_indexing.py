@@ -6,27 +6,17 @@ import pytest
 from oracle.case import Case
 from oracle.enclosure import IEEE, MODELS, XLA, enclose
 from oracle.peers import NativeExecutor
+from tenferro_ref import ops
 from tenferro_ref.dims import InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
-from tenferro_ref.ops import (
-    STABLEHLO,
-    BroadcastInDim,
-    Convert,
-    DynamicSlice,
-    DynamicTruncate,
-    DynamicUpdateSlice,
-    Exp,
-    Gather,
-    GatherDynamicSliceSizes,
-    Scatter,
-)
+from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import GraphBuilder
 
 F32 = np.float32
 X = np.arange(12, dtype=F32).reshape(3, 4)
-ROWS = Gather((1,), (0,), (0,), 1, (1, 4))
-ADD_ROWS = Scatter((1,), (0,), (0,), 1)
+ROWS = ops.Gather((1,), (0,), (0,), 1, (1, 4))
+ADD_ROWS = ops.Scatter((1,), (0,), (0,), 1)
 
 
 def built(op, *arrays, policy=None):
@@ -40,21 +30,21 @@ def one(op, *arrays, model=IEEE, policy=None):
 
 CASES = [
     (ROWS, X, np.array([2, 0, 7, -3])),
-    (Gather((0, 2), (), (1, 0), 0, (2, 3)), X, np.array([[0, 1, 5], [1, 0, 9]], np.int32)),
-    (Gather((0,), (1,), (1,), 0, (3, 1)), X, np.array([2], np.int32)),
-    (Gather((), (), (), 0, ()), np.array(3.5), np.zeros((0, 2), np.int64)),
-    (GatherDynamicSliceSizes((1,), (0,), (0,), 1, (1, InputDim(0, 1))), X, np.array([1.0, 2.0], F32)),
-    (DynamicSlice((2, 2)), X, np.array([9, -1])),
-    (DynamicSlice(()), np.array(2.5), np.zeros(0, np.int32)),
-    (DynamicUpdateSlice(), X, np.full((2, 3), -1, F32), np.array([1.0, 5.0])),
-    (DynamicUpdateSlice(), np.array(2.5), np.array(1.5), np.zeros(0, np.int32)),
-    (DynamicTruncate(1), X, np.array(1.5)),
-    (DynamicTruncate(0), X, np.array(-2, np.int64)),
+    (ops.Gather((0, 2), (), (1, 0), 0, (2, 3)), X, np.array([[0, 1, 5], [1, 0, 9]], np.int32)),
+    (ops.Gather((0,), (1,), (1,), 0, (3, 1)), X, np.array([2], np.int32)),
+    (ops.Gather((), (), (), 0, ()), np.array(3.5), np.zeros((0, 2), np.int64)),
+    (ops.GatherDynamicSliceSizes((1,), (0,), (0,), 1, (1, InputDim(0, 1))), X, np.array([1.0, 2.0], F32)),
+    (ops.DynamicSlice((2, 2)), X, np.array([9, -1])),
+    (ops.DynamicSlice(()), np.array(2.5), np.zeros(0, np.int32)),
+    (ops.DynamicUpdateSlice(), X, np.full((2, 3), -1, F32), np.array([1.0, 5.0])),
+    (ops.DynamicUpdateSlice(), np.array(2.5), np.array(1.5), np.zeros(0, np.int32)),
+    (ops.DynamicTruncate(1), X, np.array(1.5)),
+    (ops.DynamicTruncate(0), X, np.array(-2, np.int64)),
     (ADD_ROWS, X, np.array([0, 9, 1]), np.ones((3, 4), F32)),
     (ADD_ROWS, X, np.array([1, 1, 1]), np.full((3, 4), 2.0, F32)),
     (ADD_ROWS, X.astype(np.int32), np.array([1, 1, 0]), np.full((3, 4), 2**31 - 2, np.int32)),
-    (Scatter((), (0,), (0,), 1), np.array([-0.0, 1.0]), np.array([0, 0]), np.array([-0.0, -0.0])),
-    (Scatter((0,), (1,), (1, 0), 0), X, np.array([3, 0]), np.array([1.0, 2.0, 3.0], F32)),
+    (ops.Scatter((), (0,), (0,), 1), np.array([-0.0, 1.0]), np.array([0, 0]), np.array([-0.0, -0.0])),
+    (ops.Scatter((0,), (1,), (1, 0), 0), X, np.array([3, 0]), np.array([1.0, 2.0, 3.0], F32)),
     (ROWS, X + 1j * X, np.array([1, 1])),
     (ADD_ROWS, X + 1j * X, np.array([1, 1]), np.ones((2, 4), np.complex64)),
 ]
@@ -77,9 +67,9 @@ def blurred(op, x, logs, *rest):
     """`op` at indices exp(logs), truncated: log 3 gives 2 or 3, within the budget of Exp."""
     b = GraphBuilder()
     given = [b.input(DType.of(a), a.shape) for a in (x, logs, *rest)]
-    indices = b.apply(Convert(DType.I32), b.apply(Exp(), given[1]))
+    indices = b.apply(ops.Convert(DType.I32), b.apply(ops.Exp(), given[1]))
     operands = (
-        (given[0], *given[2:], indices) if isinstance(op, DynamicUpdateSlice) else (given[0], indices, *given[2:])
+        (given[0], *given[2:], indices) if isinstance(op, ops.DynamicUpdateSlice) else (given[0], indices, *given[2:])
     )
     return b.build(b.apply(op, *operands)), [x, logs, *rest]
 
@@ -94,10 +84,10 @@ def test_an_undecided_gather_is_the_hull_of_its_rows():
 
 
 def test_an_undecided_slice_and_update():
-    (e,) = enclose(*blurred(DynamicSlice((1, 2)), X, np.log(F32([2.0, 1.5]))), IEEE)
+    (e,) = enclose(*blurred(ops.DynamicSlice((1, 2)), X, np.log(F32([2.0, 1.5]))), IEEE)
     assert e.lo.tolist() == [X[1, 1:3].tolist()]
     assert e.hi.tolist() == [X[2, 1:3].tolist()]
-    (u,) = enclose(*blurred(DynamicUpdateSlice(), X, np.log(F32([2.0, 1.5])), F32([[-1]])), IEEE)
+    (u,) = enclose(*blurred(ops.DynamicUpdateSlice(), X, np.log(F32([2.0, 1.5])), F32([[-1]])), IEEE)
     assert (u.lo[1, 1], u.hi[1, 1]) == (-1, 5)
     assert (u.lo[2, 1], u.hi[2, 1]) == (-1, 9)
     assert (u.lo[0] == X[0]).all()
@@ -111,27 +101,27 @@ def test_an_update_that_may_land_elsewhere_may_be_nothing():
 
 def test_scatter_bounds_are_the_policys():
     zeros, updates = np.zeros(4, F32), F32([5, 6, 7])
-    op, at = Scatter((), (0,), (0,), 1), np.array([-1, 2, 4])
+    op, at = ops.Scatter((), (0,), (0,), 1), np.array([-1, 2, 4])
     assert one(op, zeros, at, updates).lo.tolist() == [5, 0, 6, 7]
     assert one(op, zeros, at, updates, policy=STABLEHLO).lo.tolist() == [0, 0, 6, 0]
 
 
 def test_scattered_duplicates_meet_in_any_order():
     big = F32([1e8, 1.0, -1e8])
-    e = one(Scatter((), (0,), (0,), 1), np.zeros(1, F32), np.zeros(3, np.int64), big)
+    e = one(ops.Scatter((), (0,), (0,), 1), np.zeros(1, F32), np.zeros(3, np.int64), big)
     for order in ([0, 1, 2], [0, 2, 1]):
         total = F32(0)
         for i in order:
             total += big[i]
         assert e.contains(np.array([total])).all()
-    assert one(Scatter((), (0,), (0,), 1), F32([1]), np.zeros(1, int), F32([0.1])).contains(F32([1.1])).all()
+    assert one(ops.Scatter((), (0,), (0,), 1), F32([1]), np.zeros(1, int), F32([0.1])).contains(F32([1.1])).all()
 
 
 def test_an_undecided_extent_has_no_enclosure():
     b = GraphBuilder()
     x, s = b.input(DType.F32, (3, 4)), b.input(DType.F32, ())
-    size = b.apply(Exp(), s)
-    p = b.build(b.apply(DynamicTruncate(0), x, size))
+    size = b.apply(ops.Exp(), s)
+    p = b.build(b.apply(ops.DynamicTruncate(0), x, size))
     (e,) = enclose(p, [X, F32(0.5)], XLA)  # exp 0.5 is 1.65, which is 2 whatever the last digit
     assert e.shape == (2, 4)
     with pytest.raises(UnsupportedOp, match="extent of the result is not decided"):
@@ -142,9 +132,9 @@ def test_a_constant_zero_that_is_added_may_be_dropped():
     """XLA makes an addition of such a scatter, and `x + 0` is `x` under its model; a zero that is an input is added."""
     b = GraphBuilder()
     x, at = b.input("F32", (1,)), b.input("I32", (1,))
-    update = b.apply(BroadcastInDim((1,), ()), b.constant(0.0, DType.F32))
-    program = b.build(b.apply(Scatter((), (0,), (0,), 1), x, at, update))
+    update = b.apply(ops.BroadcastInDim((1,), ()), b.constant(0.0, DType.F32))
+    program = b.build(b.apply(ops.Scatter((), (0,), (0,), 1), x, at, update))
     inputs = [F32([-0.0]), np.zeros(1, np.int32)]
     assert [enclose(program, inputs, model)[0].contains(F32([-0.0])).all() for model in (IEEE, XLA)] == [False, True]
-    given = built(Scatter((), (0,), (0,), 1), *inputs, F32([0.0]))
+    given = built(ops.Scatter((), (0,), (0,), 1), *inputs, F32([0.0]))
     assert not enclose(given, [*inputs, F32([0.0])], XLA)[0].contains(F32([-0.0])).any()
