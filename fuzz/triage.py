@@ -1,7 +1,7 @@
 """From a disagreement to a finding: localise, reduce, name. Who makes the difference is asked of `oracle.attribution`.
 
 The signature is the key for de-duplication: ops of the reduced program, dtype, value class, attribution. What is known
-(a page of docs/findings/) is matched in `fuzz.known`; reproducers are written in `fuzz.reproducer`.
+(a page of docs/findings/) is matched in `fuzz.known`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fuzz import reproducer
 from fuzz.known import Known, match
 from fuzz.records import Finding, ValueRow
 from fuzz.reduce import Size, cut_out, narrowed, reduce_case, simplify_configuration
+from fuzz.reproducer import module_text
 from oracle.attribution import UNCLEAR, attribute, builds, hlo_pass
 from oracle.case import Case, live
 from oracle.compare import interval_words
@@ -315,14 +315,13 @@ def to_finding(
         reduce_seconds=seconds,
         program_text=print_program(case.program),
         program_json=dumps(case.program),
-        stablehlo=reproducer.module_text(case),
+        stablehlo=module_text(case),
         inputs=tuple(
             (f"in{i}: {type_}", np.array2string(a, threshold=_ROWS, separator=", ", floatmode="unique"))
             for i, (type_, a) in enumerate(zip(case.program.input_types, case.inputs, strict=True))
         ),
         values=value_rows(suspect.executor, case),
         reason=answer.reason,
-        reproducer=reproducer.script(suspect.executor, case, key),
         builds=others,
     )
     return replace(finding, known=match(finding, known)), case

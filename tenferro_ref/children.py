@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 #: Further variables that children get, as `MY_ENGINE_HOME,MY_ENGINE_THREADS`: a build may need some of its own.
-PASS_VARIABLE = "TENFERRO_PASS_ENV"
+EXTRA_VARIABLE = "TENFERRO_PASS_ENV"
 #: Where programs and libraries are, whose files, which language and time; threads; our own; those of engines; Python's.
 _PASSED = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|TEMP|TMP|LD_LIBRARY_PATH|DYLD_\w+"
@@ -39,7 +39,7 @@ def environment(
         What is chosen from; this process's own by default.
     """
     given = os.environ if given is None else given
-    named = {name.strip() for name in given.get(PASS_VARIABLE, "").split(",")}
+    named = {name.strip() for name in given.get(EXTRA_VARIABLE, "").split(",")}
     kinds = [_PASSED, *([_PYTHON] if python else []), *([_PIP] if pip else [])]
     return {k: v for k, v in given.items() if k in named or any(kind.fullmatch(k) for kind in kinds)} | more
 

@@ -235,7 +235,7 @@ class CommandRefused(TenferroError):
     executor: str
     template: ClassVar[str] = (
         "{where}: wants to {wants}, which only whoever calls may ask for: look at it, then allow it with --allow-commands, "
-        "or name the executor {executor!r} on the call"
+        "or name this executor on the call"
     )
 
 

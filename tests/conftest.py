@@ -11,6 +11,7 @@ from hypothesis import is_hypothesis_test
 from hypothesis import seed as seeded
 
 from fuzz import profiles
+from tenferro_ref.children import EXTRA_VARIABLE
 from tenferro_ref.errors import TenferroError
 from tests.fake_plugin.build import build_fake_plugin, c_compiler
 
@@ -18,6 +19,8 @@ from tests.fake_plugin.build import build_fake_plugin, c_compiler
 _SEED = "TENFERRO_TEST_SEED"
 
 profiles.register()
+#: What tells the fake plugin, in processes that are given few variables, how to misbehave.
+os.environ[EXTRA_VARIABLE] = "FAKE_PJRT_MODE"
 
 
 #: What tests other people's builds, processes and the browser rather than this interpreter: `-m "not once"` leaves it out.

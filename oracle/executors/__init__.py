@@ -8,9 +8,10 @@ from oracle.executors.modules import ModuleExecutor
 from oracle.executors.native import DrawnExecutor, NativeExecutor, configured, native_variants, settled
 from oracle.executors.pjrt import PjrtExecutor
 from oracle.executors.portable import InterpreterExecutor, IreeExecutor
-from oracle.executors.registry import OTHERS, Pool, Selection
+from oracle.executors.registry import ANY, OTHERS, Pool, Selection, names_code
 
 __all__ = [
+    "ANY",
     "DEFAULT_LANE",
     "LANES",
     "OTHERS",
@@ -31,6 +32,7 @@ __all__ = [
     "configured",
     "defects_in",
     "lane_options",
+    "names_code",
     "native_variants",
     "settled",
 ]

@@ -72,7 +72,7 @@ def unpack_error(packed: Any) -> TenferroError:
         raise FormatError(where="an error's record", detail="not a map with facts")
     if not isinstance(packed.get("kind"), str):
         raise FormatError(where="an error's record", detail="its kind is no word")
-    kind = _taxonomy()[packed["kind"]]
+    kind: Any = _taxonomy()[packed["kind"]]
     facts = {k: tuple(v) if isinstance(v, list) else v for k, v in packed["facts"].items()}
     if facts.keys() != (types := _types(kind)).keys():
         raise KeyError(kind.__name__)
@@ -80,7 +80,8 @@ def unpack_error(packed: Any) -> TenferroError:
         if not _fits(types[name], value):
             detail = f"{name} is of type {type(value).__name__}"
             raise FormatError(where=f"the record of an error of kind {kind.__name__}", detail=detail)
-    return kind(**facts)
+    error: TenferroError = kind(**facts)
+    return error
 
 
 def _taxonomy() -> dict[str, type[TenferroError]]:
@@ -89,7 +90,7 @@ def _taxonomy() -> dict[str, type[TenferroError]]:
 
 
 @cache
-def _types(kind: type[TenferroError]) -> dict[str, Any]:
+def _types(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind)
     return {f.name: hints[f.name] for f in fields(kind)}
 

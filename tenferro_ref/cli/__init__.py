@@ -15,6 +15,7 @@ import click
 
 from tenferro_ref import __version__
 from tenferro_ref.errors import TenferroError
+from tenferro_ref.escape import visible
 
 #: Where each command is, imported when it is asked for, so that `exec` does not load what only `parity` needs; and how its
 #: help begins, so that the list of commands imports none.
@@ -87,5 +88,5 @@ def _drop_output() -> None:
 
 
 def _fail(message: str, status: int) -> int:
-    print("error: " + " ".join(message.split()), file=sys.stderr)
+    print("error: " + " ".join(visible(message).split()), file=sys.stderr)
     return status

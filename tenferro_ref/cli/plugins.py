@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import click
-from rich.markup import escape
 
 from oracle.executors import Pool
-from tenferro_ref.cli.common import json_option, print_json, print_table
+from tenferro_ref.cli.common import json_option, print_json, print_table, say
 from tenferro_ref.pjrt import discover
 
 
@@ -36,12 +35,13 @@ def plugins(probe: bool, as_json: bool) -> int:
         click.echo("no PJRT plugin found: pip install xla-cpu-pjrt, or set TENFERRO_PJRT_PLUGIN to a plugin's path")
         return 0
     print_table(("name", "platform", "from", "path"), [
-        [escape(str(row[k])) for k in ("name", "platform", "source", "path")] for row in rows
+        [str(row[k]) for k in ("name", "platform", "source", "path")] for row in rows
     ])  # fmt: skip
     for row in rows:
         if probe:
-            click.echo(f"\n{row['name']}: {'works' if row['works'] else row['reason']}")
+            click.echo()
+            say(f"{row['name']}: {'works' if row['works'] else row['reason']}")
             facts = row["facts"]
             for key, value in facts.items() if isinstance(facts, dict) else ():
-                click.echo(f"  {key}: {value}")
+                say(f"  {key}: {value}")
     return 0

@@ -240,7 +240,6 @@ def test_a_seeded_bug_is_one_finding_with_a_readable_reason(campaign: Campaign) 
     for finding in (accepting, misnaming):
         assert (finding.op, finding.instructions, finding.verdict) == ("Transpose", 1, "mismatch")
         assert "Transpose(%0)" in finding.program_text
-        assert "Refusal(fault='axis out of range: Transpose'" in finding.reproducer
     assert {t.executor: t.unexplained for t in campaign.totals} == dict.fromkeys(
         ("native", "native-unsegmented", "accepting", "misnaming"), 0
     )
