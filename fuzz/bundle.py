@@ -270,6 +270,9 @@ def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosu
     yield ""
     yield "    python reproduce.py          # exit status 1 while the disagreement is there, 0 when it is gone"
     yield "    tenferro-ref fuzz replay .   # the same, and whether the values are those of observed.npz"
+    if wants := names_code(facts.executor):
+        yield ""
+        yield f"Both {markdown(wants)}, and so need `--allow-commands`: look at it first."
     needs = markdown(", ".join(("tenferro-ref", *facts.requirements)))
     yield ""
     yield f"Needs {needs}. Versions and the machine on which it was found are in `environment.json`."

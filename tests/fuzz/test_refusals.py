@@ -385,7 +385,8 @@ def test_a_bundle_says_what_is_due_and_is_confirmed(tmp_path: Path) -> None:
     assert (facts.refusal, again.fingerprint) == (case.refusal, case.fingerprint)
     readme = (folder / "README.md").read_text()
     assert f"it must raise {case.refusal}, before anything is compiled or run" in readme
-    assert confirm(folder)
+    assert confirm(folder, allowed=(name,))
+    pool.allowed = (name,)
     assert replay(folder, pool).outcome == "still fails"
     assert replay(folder, pool, "native").outcome == "gone"
 
