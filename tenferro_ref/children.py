@@ -57,7 +57,7 @@ def keep_short(log: IO[bytes]) -> None:
 
 
 def tail(log: IO[bytes], size: int) -> bytes:
-    """The last bytes of a log."""
+    """The last bytes of a log, without the hole that `keep_short` may have left."""
     end = log.seek(0, os.SEEK_END)
     log.seek(max(0, end - size))
-    return log.read(size)
+    return log.read(size).lstrip(b"\0")

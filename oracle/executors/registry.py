@@ -18,8 +18,8 @@ from tenferro_ref.errors import CommandRefused, MissingDependency, UsageError
 from tenferro_ref.pjrt import PluginRef, discover, is_path, plugin_from_env, resolve
 
 _NATIVE = {e.name: e for e in native_variants()}
-#: In `Pool.allowed`: whatever a file names.
-ANY = "*"
+#: In `Pool.allowed`: whatever a file names. No pattern, and no name of an executor.
+ANY = "any command"
 #: Executors on other people's libraries, cheapest first; each is an extra of this package.
 OTHERS = ("interpreter", "jax", "jax-eager", "iree")
 _SYNTAX = (
