@@ -45,12 +45,13 @@ class Database:
     ) -> None:
         self.path = str(path)
         self._lock = threading.RLock()
+        self.copied = False
         if self.path != MEMORY:
             self._check_file(create)
+        target = self.path if self.path == MEMORY else address(self.path, "ro" if readonly else "rwc")
         with self.errors():
-            target = f"{Path(self.path).absolute().as_uri()}?mode=ro" if readonly else self.path
             self.connection = sqlite3.connect(
-                target, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=readonly
+                target, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=True
             )
         try:
             with self.errors():
@@ -143,7 +144,8 @@ class Database:
         if not empty:
             self._check_identity()
         if readonly:
-            if execute("PRAGMA user_version").fetchone()[0] != len(MIGRATIONS):
+            self.copied = execute("PRAGMA user_version").fetchone()[0] != len(MIGRATIONS)
+            if self.copied:
                 self._copy_to_memory()
             return
         execute("PRAGMA journal_mode = WAL")
@@ -171,6 +173,11 @@ class Database:
         ).fetchone()
         if odd is not None:
             raise StoreDamaged(path=self.path, detail=f"it has the {odd[0]} {odd[1]!r}; a findings store has none")
+
+
+def address(path: str | Path, mode: str) -> str:
+    """The file for SQLite; "ro" to read only, "rwc" to write, and make it if it is not there."""
+    return f"{Path(path).absolute().as_uri()}?mode={mode}"
 
 
 def is_database(path: Path) -> bool:
