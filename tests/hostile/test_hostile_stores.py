@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from fuzz.bundle import SCRIPT
+from fuzz.records import load, to_json
 from fuzz.store import Store
 from tenferro_ref.errors import StoreDamaged
 from tests.e2e.command import assert_one_line_error
@@ -31,6 +34,23 @@ def test_the_executor_of_a_finding_needs_leave(path: Path, tmp_path: Path) -> No
         assert tenferro_ref("fuzz", "findings", path, "--bundles", out, *allowed).status == 0
         assert owned.exists()
         owned.unlink()
+
+
+def test_a_script_in_a_record_is_dropped(path: Path, tmp_path: Path) -> None:
+    """Records were written with one until version 5."""
+    found = finding(executor="native")
+    store_of(path, found)
+    with closing(sqlite3.connect(path)) as connection:
+        record = json.dumps({**json.loads(to_json(found)), "reproducer": "raise SystemExit('owned')"})
+        connection.execute("UPDATE finding SET record = ?", (record,))
+        connection.commit()
+    assert tenferro_ref("fuzz", "findings", path, "--bundles", tmp_path / "out").status == 0
+    assert (tmp_path / "out" / found.id / "reproduce.py").read_bytes() == SCRIPT
+    assert tenferro_ref("report", path, "--out", tmp_path / "r").status == 0
+    assert "owned" not in (tmp_path / "r" / "campaign.json").read_text()
+    record = (tmp_path / "r" / "campaign.json").read_text().replace('"tenferro_campaign": 6', '"tenferro_campaign": 5')
+    (tmp_path / "old.json").write_text(record.replace('"signature":', '"reproducer": "owned", "signature":'))
+    assert load(tmp_path / "old.json").findings == load(tmp_path / "r" / "campaign.json").findings
 
 
 @pytest.mark.parametrize("call", ["resume", "reduce"])
