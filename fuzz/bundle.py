@@ -36,8 +36,8 @@ from tenferro_ref.files import read_bytes, read_text, write_atomically
 from tenferro_ref.program import ExecProgram, loads
 from tenferro_ref.tensor import load_npz, same_bits, save_npz, type_of
 
-#: Version 1 knows no `Facts.builds`, version 2 no `Facts.refusal`; until version 3 `reproduce.py` had the data in it, and was another
-#: script each time. All are still read; no such script is run.
+#: Version 1 knows no `Facts.builds`, version 2 no `Facts.refusal`; until version 3 `reproduce.py` had the data in it. All are
+#: still read; no such script is run.
 VERSION = 4
 _READABLE = (1, 2, 3, VERSION)
 #: The script of every bundle.
@@ -280,9 +280,10 @@ def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosu
 
 def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure], by_bits: bool) -> Iterable[str]:
     if case.refusal is not None:
+        when = "when it runs" if case.refusal.late else "before anything is compiled or run"
         yield (
             f"The program is invalid: it was made to break one rule ({markdown(case.refusal.fault)}), and is sound "
-            f"otherwise. So it must raise {markdown(str(case.refusal))}, {'when it runs' if case.refusal.late else 'before anything is compiled or run'}. "
+            f"otherwise. So it must raise {markdown(str(case.refusal))}, {when}. "
             "Kind, op and axis are compared, not the message."
         )
         return
@@ -295,7 +296,7 @@ def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]
         return
     native = attempt(NativeExecutor(), case)
     if not isinstance(native, Execution):
-        yield f"The native executor refuses the program with a typed error ({markdown(str(native))}); so must everybody else."
+        yield f"The native executor refuses it with a typed error ({markdown(str(native))}); so must everybody else."
         return
     if by_bits:
         yield (

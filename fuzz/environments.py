@@ -117,10 +117,10 @@ def _extra(executor: str) -> str:
 
 
 def _check_requirement(given: str) -> None:
-    """A bundle may be anybody's: its words become no option, path or address, and no package that is none of ours to ask for."""
+    """Refuse what is no package that an executor comes with: a bundle's words become no option, path or address of pip's."""
     match = _REQUIREMENT.fullmatch(given)
     if match is None or match[1] not in known_packages().union(*_PACKAGES.values()):
-        detail = f"{given!r} is none of the packages that executors come with, as NAME or NAME==VERSION; nothing was installed"
+        detail = f"{given!r} is no package that an executor comes with, NAME or NAME==VERSION; nothing was installed"
         raise FormatError(where="environment.json: requirements", detail=detail)
 
 

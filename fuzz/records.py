@@ -23,8 +23,8 @@ from tenferro_ref.errors import FormatError
 from tenferro_ref.files import read_text, write_atomically
 
 #: Version 1 wrote Infinity and NaN as bare words, which is no JSON; version 2 knows no `Finding.builds`, version 3 no
-#: `Campaign.surveys`, version 4 no `Campaign.errors` and `Totals.due`; version 5 has `Finding.reproducer`, a script, which is
-#: not read. All are still read.
+#: `Campaign.surveys`, version 4 no `Campaign.errors` and `Totals.due`; until version 5 there was `Finding.reproducer`, a
+#: script, which is dropped. All are still read.
 VERSION = 6
 _READABLE = (1, 2, 3, 4, 5, VERSION)
 

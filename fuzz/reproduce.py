@@ -1,4 +1,4 @@
-"""Show the disagreement of the bundle that this file lies in. It is the same file in every bundle: all data lies beside it.
+"""Show the disagreement of the bundle that this file lies in: the same file in every bundle, with all data beside it.
 
 Run: python reproduce.py   (README.md says what it needs; --help what else it can do)
 Exit status 1 while the disagreement is there, 0 when it is gone, 2 or 3 where it cannot be asked.

@@ -1,4 +1,4 @@
-"""What a bundle says of an executor and of a case besides data: a name that is good elsewhere, and the case as StableHLO."""
+"""What a bundle says beside its data: a name of the executor that is good elsewhere, and the case as StableHLO."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What processes that this one starts are given: an environment without its secrets, and a log that cannot fill the disk."""
+"""What processes that this one starts are given: an environment without its secrets, a log that cannot fill the disk."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def own_environment() -> dict[str, str]:
 
 
 def keep_short(log: IO[bytes]) -> None:
-    """Free what the disk holds of a child's log if that is much; the child goes on writing where it was, so the end is kept."""
+    """Free the disk of a child's log if it is long; the child goes on writing where it was, so that its end is kept."""
     if os.fstat(log.fileno()).st_blocks * 512 > LOG_BYTES:
         os.ftruncate(log.fileno(), 0)
 

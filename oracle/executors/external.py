@@ -153,13 +153,13 @@ class ExternalExecutor:
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, min(_POLL, deadline - time.monotonic())))
-            children.keep_short(stderr)
             if _on_disk(outputs) > _OUTPUT_BYTES:
                 return f"outputs beyond {_OUTPUT_BYTES >> 20} MiB"
             if process.returncode is not None:
                 return ""
             if time.monotonic() >= deadline:
                 return f"timeout after {self.request_seconds:g} s"
+            children.keep_short(stderr)
 
     def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
         return [attempt(self, case) for case in cases]
@@ -175,7 +175,7 @@ class ExternalExecutor:
         return WorkerDied(worker=self.name, how=how, stderr_tail=tail)
 
     def _refusal(self, stderr: bytes) -> TenferroError:
-        """The error of the last line of standard error that has one; a crash without such a line, a fault where it is malformed."""
+        """The error of the last line of standard error that has one: a fault if it is malformed, a crash if there is none."""
         for line in reversed(stderr.decode("utf-8", "replace").splitlines()):
             try:
                 record = json.loads(line)["error"]

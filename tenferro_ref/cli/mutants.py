@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from fuzz.mutants import CATALOGUE, Hunter, Kill, Mutant, find
-from tenferro_ref.children import environment
+from tenferro_ref.children import own_environment
 from tenferro_ref.cli.common import draw_seed, json_option, print_json, progress_bar, say, seed_option, split
 from tenferro_ref.errors import UsageError, WorkerDied
 from tenferro_ref.files import write_atomically
@@ -153,7 +153,7 @@ def _share(targets: Sequence[Mutant], jobs: int, options: Sequence[str]) -> Iter
     with selectors.DefaultSelector() as selector:
         children = [
             subprocess.Popen(
-                [*command, *(m.name for m in dealt[i::jobs])], stdout=subprocess.PIPE, text=True, env=environment()
+                [*command, *(m.name for m in dealt[i::jobs])], stdout=subprocess.PIPE, text=True, env=own_environment()
             )
             for i in range(jobs)
         ]

@@ -147,7 +147,7 @@ def test_its_script_runs_in_the_environment_that_it_needs(bundle: Path, monkeypa
         return sys.executable
 
     monkeypatch.setattr(FreshEnvironments, "python", python)
-    monkeypatch.setenv(children.EXTRA_VARIABLE, "FAKE_PJRT_MODE,PYTHONPATH")
+    monkeypatch.setenv(children.EXTRA_VARIABLE, "FAKE_PJRT_MODE,FAKE_PJRT_ONCE,PYTHONPATH")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     with FreshEnvironments() as environments:
         assert confirm(bundle, environments, allowed=(ANY,))

@@ -1,4 +1,4 @@
-"""A bundle may be anybody's: its words become no code, and what it names to be run is not run unless the call allows it."""
+"""A bundle may be anybody's: its words become no code, and what it names to be run needs the caller's leave."""
 
 from __future__ import annotations
 
