@@ -13,11 +13,8 @@ from typing import Any, ClassVar
 __all__ = [
     "AxisOutOfBounds",
     "AxisRoleConflict",
-    "ClusterFault",
-    "CommandRefused",
     "DTypeMismatch",
     "DuplicateAxis",
-    "EngineFault",
     "EnvironmentFault",
     "FormatError",
     "Internal",
@@ -36,13 +33,9 @@ __all__ = [
     "RankMismatch",
     "ResourceExhausted",
     "ShapeMismatch",
-    "StoreDamaged",
-    "StoreLocked",
-    "StoreVersion",
     "TenferroError",
     "Unsupported",
     "UnsupportedDType",
-    "UnsupportedDTypeConversion",
     "UnsupportedOp",
     "UsageError",
     "ValidationError",
@@ -157,13 +150,6 @@ class Unsupported(ValidationError):
     template: ClassVar[str] = "{op}: {detail}"
 
 
-@dataclass(eq=False)
-class UnsupportedDTypeConversion(ValidationError):
-    source: str
-    target: str
-    template: ClassVar[str] = "{op}: no checked conversion from {source} to {target}; use a cast"
-
-
 # --- programs as a whole, and their execution ------------------------------------------------------------------------
 
 
@@ -226,40 +212,6 @@ class UsageError(TenferroError):
     template: ClassVar[str] = "{detail}"
 
 
-@dataclass(eq=False)
-class CommandRefused(TenferroError):
-    """A file names a command to run or a library to load, and nobody has allowed it; nothing was run."""
-
-    where: str
-    wants: str
-    executor: str
-    template: ClassVar[str] = (
-        "{where}: wants to {wants}, which only whoever calls may ask for: look at it, then allow it with --allow-commands, "
-        "or name this executor on the call"
-    )
-
-
-@dataclass(eq=False)
-class StoreDamaged(TenferroError):
-    """A findings store that is no store, or whose content contradicts itself; it was not changed."""
-
-    path: str
-    detail: str
-    template: ClassVar[str] = "{path}: damaged, or not a findings store: {detail}"
-
-
-@dataclass(eq=False)
-class StoreVersion(TenferroError):
-    """A findings store of a later version than this one reads; it was not changed."""
-
-    path: str
-    version: int
-    newest: int
-    template: ClassVar[str] = (
-        "{path}: a findings store of schema version {version}; this tenferro-ref knows {newest}: use a newer one"
-    )
-
-
 # --- lowering to StableHLO (SEMANTICS 7.3): always before any PJRT call ----------------------------------------------
 
 
@@ -305,15 +257,6 @@ class EnvironmentFault(TenferroError):
     """The machine lacks something that the call needs, or it failed."""
 
     exit_status: ClassVar[int] = 3
-
-
-@dataclass(eq=False)
-class StoreLocked(EnvironmentFault):
-    """Somebody else holds the findings store."""
-
-    path: str
-    holder: str
-    template: ClassVar[str] = "{path}: in use by {holder}; wait for it, or use another store and `fuzz merge`"
 
 
 @dataclass(eq=False)
@@ -365,24 +308,6 @@ class MissingDependency(EnvironmentFault):
     name: str
     remedy: str
     template: ClassVar[str] = "{name} is not installed: {remedy}"
-
-
-@dataclass(eq=False)
-class EngineFault(EnvironmentFault):
-    """An executor that is no PJRT plugin (JAX, the interpreter, IREE, a command under test) fails on a program."""
-
-    engine: str
-    detail: str
-    template: ClassVar[str] = "{engine}: {detail}"
-
-
-@dataclass(eq=False)
-class ClusterFault(EnvironmentFault):
-    """A cluster that cannot be reached, has no workers, or a machine of it that cannot do what the others do."""
-
-    where: str
-    detail: str
-    template: ClassVar[str] = "cluster {where}: {detail}"
 
 
 @dataclass(eq=False)

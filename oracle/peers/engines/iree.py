@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_ref.errors import EngineFault
+from oracle.peers.errors import EngineFault
 from tenferro_ref.isolation import wire
 from tenferro_ref.isolation.engine import Message, Opened, library
 from tenferro_ref.tensor import column_major
