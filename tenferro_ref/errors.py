@@ -10,38 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-__all__ = [
-    "AxisOutOfBounds",
-    "AxisRoleConflict",
-    "DTypeMismatch",
-    "DuplicateAxis",
-    "EnvironmentFault",
-    "FormatError",
-    "Internal",
-    "InvalidArgument",
-    "InvalidCompiledGraph",
-    "InvalidProgram",
-    "LoweringError",
-    "MissingDependency",
-    "MissingEnv",
-    "MissingValue",
-    "NonStaticShape",
-    "OutputError",
-    "PjrtCall",
-    "PjrtPluginNotLoaded",
-    "PluginLoad",
-    "RankMismatch",
-    "ResourceExhausted",
-    "ShapeMismatch",
-    "TenferroError",
-    "Unsupported",
-    "UnsupportedDType",
-    "UnsupportedOp",
-    "UsageError",
-    "ValidationError",
-    "WorkerDied",
-]
-
 
 @dataclass(eq=False)
 class TenferroError(Exception):

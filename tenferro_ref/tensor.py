@@ -200,6 +200,3 @@ def save_npz(path: str | Path, arrays: Mapping[str, Array]) -> None:
     buffer = io.BytesIO()
     np.savez(buffer, **{name: column_major(a) for name, a in arrays.items()})  # type: ignore[arg-type]
     write_atomically(path, buffer.getvalue())
-
-
-__all__ = ["Array", "Tensor", "column_major", "load_arrays", "load_npz", "same_bits", "save_npz", "type_of"]

@@ -125,6 +125,3 @@ class NumpyBackend:
 
     def reclaim_buffer(self, array: Array) -> None:
         """Nothing to do: the memory goes with the last reference."""
-
-
-__all__ = ["BackendSession", "NumpyBackend", "NumpySession", "TensorBackend"]

@@ -315,6 +315,3 @@ def _poison(array: Array) -> None:
         np.logical_not(array, out=array)
     else:
         array[...] = np.iinfo(DType.of(array).value).min if kind == "i" else np.nan
-
-
-__all__ = ["Plan", "PlannedSegment", "Run", "Settings", "fits_memory", "materialize"]

@@ -113,6 +113,3 @@ def _segment(program: ExecProgram, kind: SegmentKind, indices: Iterable[int]) ->
     needed = set(program.output_slots)
     outputs = tuple(s for s in produced if s in needed or program.last_read.get(s, -1) > indices[-1])
     return Segment(kind, indices, tuple(inputs), outputs, tuple(inputs.values()))
-
-
-__all__ = ["Segment", "SegmentKind", "segment_exec_program"]

@@ -184,6 +184,3 @@ class SemiringBackend(NumpyBackend):
     def dot_general(self, op: ops.DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array:
         with self.with_backend_session() as session:
             return session.execute_backend_op(op, policy, (lhs, rhs))[0]
-
-
-__all__ = ["SEMIRING", "Semiring", "SemiringBackend", "SemiringSession"]
