@@ -15,7 +15,7 @@ Row = TypeVar("Row")
 
 
 class Table(Generic[Row]):
-    """What one layer does with each op class.
+    """The rows of one layer, one per op class.
 
     Parameters
     ----------

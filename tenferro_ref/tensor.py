@@ -58,14 +58,17 @@ class Tensor:
 
     @property
     def dtype(self) -> DType:
+        """Dtype of the elements."""
         return DType.of(self.data)
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Extents of the axes."""
         return self.data.shape
 
     @property
     def type(self) -> TensorType:
+        """Dtype and shape."""
         return TensorType(self.dtype, self.data.shape)
 
     def transpose(self, perm: Sequence[int]) -> Tensor:

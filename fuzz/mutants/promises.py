@@ -21,7 +21,7 @@ from oracle.judge import Reference
 from oracle.peers import NativeExecutor, attempt
 from tenferro_ref import ops
 from tenferro_ref.compiler import PASSES, PassResult, compile_std_to_exec
-from tenferro_ref.dims import same as same_extent
+from tenferro_ref.dims import equal_extents as same_extent
 from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp
 from tenferro_ref.ops import Op, Policy, free_axes
 from tenferro_ref.program import ExecProgram, to_exec

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tenferro_ref import ops
-from tenferro_ref.dims import Extent, combine, same
+from tenferro_ref.dims import Extent, combine, equal_extents
 from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.errors import DTypeMismatch, RankMismatch, ShapeMismatch, UnsupportedOp
 from tenferro_ref.extensions.config import check_count, check_dtype, read_config, reject
@@ -35,7 +35,7 @@ class _Matrix:
 
     @property
     def k(self) -> Extent:
-        return self.m if same(self.m, self.n) is True else combine("min", self.m, self.n)
+        return self.m if equal_extents(self.m, self.n) is True else combine("min", self.m, self.n)
 
     def type(self, *extents: Extent, dtype: DType | None = None) -> TensorType:
         """A result with these extents in front of the batch axes."""
@@ -50,7 +50,7 @@ def _matrix(op: ops.Extension, t: TensorType) -> _Matrix:
 
 def _square(op: ops.Extension, t: TensorType) -> _Matrix:
     a = _matrix(op, t)
-    if same(a.m, a.n) is False:
+    if equal_extents(a.m, a.n) is False:
         raise ShapeMismatch(op=op.op, lhs=(a.m, a.n), rhs=(a.n, a.m))
     extent = a.n if isinstance(a.n, int) else a.m  # the one that is known
     return _Matrix(extent, extent, a.batch, a.dtype)
@@ -60,7 +60,7 @@ def _fits(op: ops.Extension, t: TensorType, *shape: Extent) -> None:
     """`t` has the given shape, as far as one can tell."""
     if t.rank != len(shape):
         raise RankMismatch(op=op.op, expected=len(shape), actual=t.rank)
-    if any(same(a, b) is False for a, b in zip(t.shape, shape, strict=True)):
+    if any(equal_extents(a, b) is False for a, b in zip(t.shape, shape, strict=True)):
         raise ShapeMismatch(op=op.op, lhs=tuple(shape), rhs=t.shape)
 
 

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import msgspec
 from msgspec import UNSET
 
-from tenferro_ref.dims import Extent, InputDim, expr_of, fold
+from tenferro_ref.dims import Extent, InputDim, expr_of, simplify
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, TenferroError
 from tenferro_ref.files import read_text
@@ -274,4 +274,4 @@ def _with_metadata(graph: Program, records: Sequence[Any]) -> Program:
 
 
 def _folded(shapes: Any, read: Any) -> Any:
-    return shapes if shapes is UNSET else tuple(tuple(fold(read(e)) for e in shape) for shape in shapes)
+    return shapes if shapes is UNSET else tuple(tuple(simplify(read(e)) for e in shape) for shape in shapes)

@@ -72,14 +72,17 @@ class Value:
 
     @property
     def shape(self) -> tuple[Extent, ...]:
+        """Extents, some of which may be symbolic."""
         return self.type.shape
 
     @property
     def ndim(self) -> int:
+        """Number of axes."""
         return self.type.rank
 
     @property
     def dtype(self) -> DType:
+        """Dtype of the elements."""
         return self.type.dtype
 
     def __bool__(self) -> bool:
@@ -201,15 +204,19 @@ class Value:
     # --- reductions ---
 
     def sum(self, axis: Axes | None = None, *, keepdims: bool = False) -> Value:
+        """Sum over `axis`, or over all axes."""
         return _reduce(ops.ReduceSum, self, axis, keepdims)
 
     def prod(self, axis: Axes | None = None, *, keepdims: bool = False) -> Value:
+        """Product over `axis`, or over all axes."""
         return _reduce(ops.ReduceProd, self, axis, keepdims)
 
     def max(self, axis: Axes | None = None, *, keepdims: bool = False) -> Value:
+        """Largest element over `axis`, or over all axes; NaN if there is one."""
         return _reduce(ops.ReduceMax, self, axis, keepdims)
 
     def min(self, axis: Axes | None = None, *, keepdims: bool = False) -> Value:
+        """Smallest element over `axis`, or over all axes; NaN if there is one."""
         return _reduce(ops.ReduceMin, self, axis, keepdims)
 
     def __matmul__(self, other: Value) -> Value:

@@ -1,6 +1,6 @@
 """Segmentation of an ExecProgram (SEMANTICS 5): which instructions share a backend session.
 
-What a segment looks like and how a program falls into segments lives here; how one is run, in `executor`.
+How a program falls into segments is decided here; how a segment is run, in `run`.
 """
 
 from __future__ import annotations

@@ -69,6 +69,7 @@ class Semiring:
         return np.empty(shape, x.dtype, order="F") if result is None else result.reshape(shape, order="F")
 
     def reduce_sum(self, x: Values, axes: tuple[int, ...]) -> Values:
+        """Sum over `axes`; that of no element is the algebra's zero."""
         if not axes:
             return x
         if x.size == 0:
