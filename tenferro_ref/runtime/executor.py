@@ -10,14 +10,13 @@ they meet the same error.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tenferro_ref import ops
 from tenferro_ref.errors import InvalidCompiledGraph
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.backend import NumpyBackend, TensorBackend
-from tenferro_ref.runtime.extension import RUNTIMES, ExtensionRuntime
 from tenferro_ref.runtime.fusion import FusionPlan, plan_fusion
 from tenferro_ref.runtime.run import Memo, Run, Settings
 from tenferro_ref.runtime.segment import Segment, segment_exec_program
@@ -51,8 +50,6 @@ class GraphExecutor:
         Honour `last_use`. A slot read after its flagged last use is `MissingValue`, checking or not.
     fusion_threshold
         Smallest number of elements at which an elementwise run is fused.
-    extensions
-        Runtimes by family id; those registered in `tenferro_ref.runtime.extension` by default.
     decline_reused
         The engine's newer rule for triplet and pair segments (see `segment_exec_program`).
     """
@@ -64,7 +61,6 @@ class GraphExecutor:
         checking: bool = False,
         reclaim: bool = True,
         fusion_threshold: int = FUSION_THRESHOLD,
-        extensions: Mapping[str, ExtensionRuntime] | None = None,
         decline_reused: bool = True,
     ) -> None:
         self.settings = Settings(
@@ -72,7 +68,6 @@ class GraphExecutor:
             checking,
             reclaim,
             fusion_threshold,
-            RUNTIMES if extensions is None else extensions,
         )
         self.decline_reused = decline_reused
         # by identity: hashing a program hashes every instruction

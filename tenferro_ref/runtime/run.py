@@ -22,7 +22,7 @@ from tenferro_ref.errors import Internal, InvalidCompiledGraph, MissingValue, Re
 from tenferro_ref.ops import Category, Op, Policy, TensorType
 from tenferro_ref.program import ExecInstruction, ExecProgram
 from tenferro_ref.runtime.backend import BackendSession, TensorBackend
-from tenferro_ref.runtime.extension import ExtensionRuntime, run_extension
+from tenferro_ref.runtime.extension import run_extension
 from tenferro_ref.runtime.fusion import FusionPlan
 from tenferro_ref.runtime.kernels import run_kernel
 from tenferro_ref.runtime.kernels.structural import aligned
@@ -42,7 +42,6 @@ class Settings:
     checking: bool
     reclaim: bool
     fusion_threshold: int
-    extensions: Mapping[str, ExtensionRuntime]
 
 
 @lru_cache(maxsize=65536)
@@ -186,7 +185,7 @@ class Run:
         if isinstance(op, ops.DotGeneral):
             return (self.backend.dot_general(op, self.policy, *operands),)
         if isinstance(op, ops.Extension):
-            return run_extension(self.settings.extensions, op, operands, outputs)
+            return run_extension(op, operands, outputs)
         results = run_kernel(op, self.policy, *operands)
         return tuple(map(self.backend.upload_host_tensor, results)) if isinstance(op, ops.Constant) else results
 

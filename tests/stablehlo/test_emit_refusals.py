@@ -21,7 +21,7 @@ from tenferro_ref.errors import (
 )
 from tenferro_ref.ops import FAMILIES, OPS, PHASE1, STABLEHLO, TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, LoweringView, to_exec
-from tenferro_ref.stablehlo import Body, Value, lower_into, lower_to_stablehlo
+from tenferro_ref.stablehlo import Body, SsaValue, lower_into, lower_to_stablehlo
 from tenferro_ref.stablehlo.extensions import EXTENSIONS
 from tests.stablehlo.emit_cases import lines, moves, ordinary, program, program_of, scatters
 
@@ -36,7 +36,7 @@ class _Family:
         return x.with_shape(x.shape[:1]), x.with_shape(x.shape[::-1])
 
 
-def _two_results(op: ops.Extension, body: Body, outputs: tuple[TensorType, ...], x: Value) -> list[Value]:
+def _two_results(op: ops.Extension, body: Body, outputs: tuple[TensorType, ...], x: SsaValue) -> list[SsaValue]:
     b = GraphBuilder()
     sums = b.apply(ops.ReduceSum((1,)), b.input(x.dtype, x.shape))
     (inlined,) = lower_into(body, LoweringView.of(b.build(sums)), [x])

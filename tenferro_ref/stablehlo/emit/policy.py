@@ -13,7 +13,7 @@ import numpy as np
 from tenferro_ref import ops
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.ops import Op, Policy
-from tenferro_ref.stablehlo.writer import Body, Value
+from tenferro_ref.stablehlo.writer import Body, SsaValue
 
 #: Which operand of an op holds indices.
 _INDICES: dict[type[Op], int] = {
@@ -21,7 +21,7 @@ _INDICES: dict[type[Op], int] = {
 }  # fmt: skip
 
 
-def within_policy(op: Op, body: Body, policy: Policy, operands: Sequence[Value]) -> Sequence[Value]:
+def within_policy(op: Op, body: Body, policy: Policy, operands: Sequence[SsaValue]) -> Sequence[SsaValue]:
     """Operands for the row of `op` such that StableHLO's meaning is the program's.
 
     Raises
@@ -42,7 +42,7 @@ def within_policy(op: Op, body: Body, policy: Policy, operands: Sequence[Value])
     return operands
 
 
-def _window_starts(op: ops.Scatter, body: Body, policy: Policy, x: Value, indices: Value, updates: Value) -> Value:
+def _window_starts(op: ops.Scatter, body: Body, policy: Policy, x: SsaValue, indices: SsaValue, updates: SsaValue) -> SsaValue:
     """Starts whose windows lie wholly inside or, where the policy skips them, wholly outside the operand.
 
     Of a window that is partly outside, StableHLO's specification skips the outside elements and XLA the whole window
@@ -55,7 +55,7 @@ def _window_starts(op: ops.Scatter, body: Body, policy: Policy, x: Value, indice
     if not axes or (skip and all(sizes.get(axis, 1) <= 1 for axis in axes)):
         return indices
 
-    def by_component(values: Sequence[int]) -> Value:
+    def by_component(values: Sequence[int]) -> SsaValue:
         """`values`, one a component of the index vectors, in the shape of the indices."""
         largest = int(np.iinfo(indices.dtype.value).max)
         fitting = [min(value, largest) for value in values]

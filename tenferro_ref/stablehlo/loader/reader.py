@@ -13,12 +13,14 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, Internal, ShapeMismatch, TenferroError, UnsupportedDType
 from tenferro_ref.ops import CompareDir, TensorType
-from tenferro_ref.program import GraphProgram, Value
+from tenferro_ref.program import GraphProgram, LoweringView, Value
+from tenferro_ref.stablehlo.emit import lower_into
 from tenferro_ref.stablehlo.loader import indexing, linalg, reductions, rows  # noqa: F401 - they fill in their rows
 from tenferro_ref.stablehlo.loader.bindings import attribute, context, legalize, parse, position, refuse, tensor_type
 from tenferro_ref.stablehlo.loader.composed import select, spread, static
 from tenferro_ref.stablehlo.loader.table import ROWS
 from tenferro_ref.stablehlo.loader.tracer import Tracer
+from tenferro_ref.stablehlo.writer import Body
 from tenferro_ref.tensor import Array
 
 #: The most operations that are read, calls counted as often as they are made.
@@ -83,6 +85,14 @@ def load(source: str | bytes, where: str = "StableHLO", entry: str = "main") -> 
     module = parse(source, where)
     legalize(module, where)
     return load_module(module, where, entry)
+
+
+def lower_loaded(loaded: Loaded, *, phase1_only: bool = False) -> str:
+    """StableHLO text of the same signature as the loaded module: its arrays are constants; errors as `lower_to_stablehlo`."""
+    body = Body()
+    arguments = [body.parameter(t.dtype, tuple(e for e in t.shape if isinstance(e, int))) for t in loaded.arguments]
+    operands = [*arguments, *map(body.array, loaded.bound)]
+    return body.module(lower_into(body, LoweringView.of(loaded.program), operands, phase1_only=phase1_only))
 
 
 def load_module(module: Any, where: str, entry: str = "main") -> Loaded:
