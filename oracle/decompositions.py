@@ -24,8 +24,8 @@ from oracle.enclosure.formats import FORMATS
 from oracle.verdict import Comparison
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import linalg
+from tenferro_ref.table import Table
 from tenferro_ref.tensor import Array
 
 Matrix: TypeAlias = np.ndarray[Any, Any]
@@ -83,31 +83,24 @@ def _scale(x: Matrix) -> _Scale:
     return _Scale(f.unit, x.dtype.kind == "c", f.min_normal, f.wide_unit)
 
 
+#: By family and op: `checks(op, inputs, outputs) -> invariants of the results`. Programs with such ops are judged in stages
+#: (`oracle.staged`).
+CHECK_EXTENSION: Table[Callable[[ops.Extension, Sequence[Array], Sequence[Array]], list[Check]]] = Table(
+    "backward-error checks"
+)
+
+
 def checks(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Check]:
-    """The invariants of a linalg op's results, over all matrices of the batch.
+    """The invariants of an op's results, over all matrices of the batch.
 
     Nothing is asked of a matrix that is not finite. A result that is not finite fails.
 
     Raises
     ------
     UnsupportedOp
-        Not an op of the linalg family that is judged here.
+        No invariants are known of the op.
     """
-    judge = _JUDGES.get(op.op) if op.family == linalg.FAMILY else None
-    if judge is None:
-        raise UnsupportedOp(op=op.op, reason=f"no invariants are known for family {op.family!r}")
-    flags = linalg.config_of(op)
-    found: list[Check] = []
-    for index in np.ndindex(inputs[0].shape[2:]):
-        at = (..., *index)
-        given, made = [x[at] for x in inputs], [x[at] for x in outputs]
-        if 0 in given[0].shape or not all(np.isfinite(x).all() for x in given):
-            continue
-        if not all(np.isfinite(x).all() for x in made):
-            found.append(Check("finite", np.inf, 0.0))
-            continue
-        found += judge(_scale(given[0]), [_wide(x) for x in given], [_wide(x) for x in made], **flags)
-    return found
+    return CHECK_EXTENSION[op.key](op, inputs, outputs)
 
 
 def compare(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> Comparison:
@@ -199,13 +192,28 @@ def _symmetrised(a: Matrix) -> Matrix:
 # --- factorisations -------------------------------------------------------------------------------------------------
 
 Judge: TypeAlias = Callable[..., Iterator[Check]]
-_JUDGES: dict[str, Judge] = {}
 
 
 def _judge(*names: str) -> Callable[[Judge], Judge]:
-    def add(function: Judge) -> Judge:
-        _JUDGES.update(dict.fromkeys(names, function))
-        return function
+    """Decorator: `judge(scale, matrices given, matrices made, **config)` is asked about each matrix of a linalg op's batch."""
+
+    def add(judge: Judge) -> Judge:
+        def every(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Check]:
+            config = linalg.config_of(op)
+            found: list[Check] = []
+            for index in np.ndindex(inputs[0].shape[2:]):
+                at = (..., *index)
+                given, made = [x[at] for x in inputs], [x[at] for x in outputs]
+                if 0 in given[0].shape or not all(np.isfinite(x).all() for x in given):
+                    continue
+                if not all(np.isfinite(x).all() for x in made):
+                    found.append(Check("finite", np.inf, 0.0))
+                    continue
+                found += judge(_scale(given[0]), [_wide(x) for x in given], [_wide(x) for x in made], **config)
+            return found
+
+        CHECK_EXTENSION.row(*((linalg.FAMILY, name) for name in names))(every)
+        return judge
 
     return add
 

@@ -20,6 +20,7 @@ import numpy as np
 from oracle import decompositions
 from oracle.case import Case, live
 from oracle.compare import compare, compare_bits
+from oracle.decompositions import CHECK_EXTENSION
 from oracle.enclosure import MODELS, enclose
 from oracle.peers import Executor, NativeExecutor, attempt
 from oracle.verdict import Comparison
@@ -31,13 +32,13 @@ from tenferro_ref.tensor import Array, same_bits, type_of
 
 
 def decomposing(program: GraphProgram) -> list[Instruction]:
-    """The instructions that are ops of the linalg family."""
-    return [i for i in program.instructions if isinstance(i.op, Extension) and i.op.family == linalg.FAMILY]
+    """The instructions whose results are judged by backward-error checks."""
+    return [i for i in program.instructions if isinstance(i.op, Extension) and i.op.key in CHECK_EXTENSION]
 
 
 def refuses(error: object) -> bool:
     """Whether an error says that a matrix is one which an op cannot work on."""
-    return isinstance(error, InvalidArgument) and error.op in linalg.RULES
+    return isinstance(error, InvalidArgument) and any(error.op == op for _, op in CHECK_EXTENSION)
 
 
 def refuses_dead(error: TenferroError, case: Case) -> bool:
@@ -118,7 +119,7 @@ def _cut(case: Case, ops: Sequence[Instruction], outputs: Sequence[int], values:
 def _as_product(ins: Instruction, values: dict[int, Array]) -> tuple[Array, Array] | None:
     """Right-hand side and reciprocal of a system of one equation, if their product is the solution that there is."""
     op, (a, b, *_) = ins.op, (*(values[slot] for slot in ins.input_slots), None, None)
-    if not isinstance(op, Extension) or op.op != "TriangularSolve" or a is None or b is None:
+    if not isinstance(op, Extension) or op.key != (linalg.FAMILY, "TriangularSolve") or a is None or b is None:
         return None
     if linalg.config_of(op)["unit_diagonal"] or a.shape[:2] != (1, 1) or a.dtype.kind != "f":
         return None
