@@ -22,7 +22,6 @@ from tenferro_ref import ops
 from tenferro_ref.extensions import einsum, fft, linalg
 from tenferro_ref.table import Table
 
-
 #: By family and op: `rule(op, context, *operands) -> enclosure`.
 ENCLOSE_EXTENSION: Table[Rule] = Table("enclosure")
 ENCLOSE_EXTENSION.unsupported("judged by residuals and invariants, not by element", *linalg.LINALG.keys)

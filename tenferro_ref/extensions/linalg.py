@@ -77,9 +77,7 @@ def _solution(op: ops.Extension, a: _Matrix, b: TensorType) -> Types:
     return (b,)
 
 
-def _prepared_solution(
-    op: ops.Extension, a: _Matrix, packed: TensorType, pivots: TensorType, b: TensorType
-) -> Types:
+def _prepared_solution(op: ops.Extension, a: _Matrix, packed: TensorType, pivots: TensorType, b: TensorType) -> Types:
     _check_shape(op, packed, a.n, a.n, *a.operand.shape[2:])
     _check_shape(op, pivots, a.n, *a.operand.shape[2:])
     return _solution(op, a, b)

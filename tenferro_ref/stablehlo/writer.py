@@ -136,7 +136,9 @@ class Body:
         shape = tuple(len(range(*r)) for r in ranges)
         return self.call("slice", [x], x.dtype, shape, f" [{text}]")
 
-    def pad(self, x: SsaValue, low: Sequence[int], high: Sequence[int], interior: Sequence[int], shape: Shape) -> SsaValue:
+    def pad(
+        self, x: SsaValue, low: Sequence[int], high: Sequence[int], interior: Sequence[int], shape: Shape
+    ) -> SsaValue:
         """`x` with zeros around it and between its elements; `shape` is the result's."""
         attrs = f", low = {list(low)}, high = {list(high)}, interior = {list(interior)}"
         return self.call("pad", [x, self.filled(0, x.dtype, ())], x.dtype, shape, attrs)

@@ -18,7 +18,6 @@ from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.extensions import linalg
 from tenferro_ref.program import Value
 
-
 #: Classes of matrices that each op is drawn with; the ops that StableHLO has come first.
 MATRICES: dict[str, tuple[str, ...]] = {
     "Cholesky": m.DEFINITE,

@@ -65,6 +65,7 @@ def _einsum(op: ops.Extension, types: Types, *operands: Any) -> Sequence[Any]:
 
 # --- linalg -----------------------------------------------------------------------------------------------------------
 
+
 def _linalg(*names: str) -> Callable[[Row], Row]:
     """A row `row(op, *operands)` on matrices in the last two axes."""
 

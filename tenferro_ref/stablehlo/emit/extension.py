@@ -38,9 +38,7 @@ def _one_result(family: str, *names: str) -> Callable[[_Row], _Row]:
     """Decorator: a row of ops with one result; a result without elements takes no operation at all."""
 
     def add(row: _Row) -> _Row:
-        def emit(
-            op: Extension, body: Body, outputs: tuple[TensorType, ...], *operands: SsaValue
-        ) -> Sequence[SsaValue]:
+        def emit(op: Extension, body: Body, outputs: tuple[TensorType, ...], *operands: SsaValue) -> Sequence[SsaValue]:
             (type_,) = outputs
             shape = tuple(e for e in type_.shape if isinstance(e, int))
             return [body.filled(0, type_.dtype, shape) if 0 in shape else row(op, body, shape, operands)]

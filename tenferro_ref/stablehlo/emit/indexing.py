@@ -103,7 +103,12 @@ def gather(
 
 @EMIT.row(ops.Gather, ops.GatherDynamicSliceSizes)
 def _(
-    op: ops.Gather | ops.GatherDynamicSliceSizes, body: Body, shape: Shape, x: SsaValue, indices: SsaValue, *providers: SsaValue
+    op: ops.Gather | ops.GatherDynamicSliceSizes,
+    body: Body,
+    shape: Shape,
+    x: SsaValue,
+    indices: SsaValue,
+    *providers: SsaValue,
 ) -> SsaValue:
     shapes = [v.shape for v in (x, indices, *providers)]
     sizes = [evaluate(size, shapes) for size in op.slice_sizes]

@@ -42,7 +42,9 @@ def within_policy(op: Op, body: Body, policy: Policy, operands: Sequence[SsaValu
     return operands
 
 
-def _window_starts(op: ops.Scatter, body: Body, policy: Policy, x: SsaValue, indices: SsaValue, updates: SsaValue) -> SsaValue:
+def _window_starts(
+    op: ops.Scatter, body: Body, policy: Policy, x: SsaValue, indices: SsaValue, updates: SsaValue
+) -> SsaValue:
     """Starts whose windows lie wholly inside or, where the policy skips them, wholly outside the operand.
 
     Of a window that is partly outside, StableHLO's specification skips the outside elements and XLA the whole window

@@ -6,12 +6,25 @@ NaN and signed zeros included, where the native executor computes it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader.tracer import tracer
+
+
+def pad(x: Value, value: Value, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Value:
+    """The engine pads with zero; any other value is selected by a padded mask."""
+    if not (any(low) or any(high) or any(interior)):
+        return x
+    b, op = tracer(x), ops.Pad(tuple(low), tuple(high), tuple(interior))
+    padded = b.apply(op, x)
+    if value is b.array(np.zeros((), value.dtype.numpy)):
+        return padded
+    return select(b.apply(op, full(x, True, DType.Bool)), padded, spread(value, static(padded)))
 
 
 def full(like: Value, value: complex | np.generic, dtype: DType | None = None) -> Value:

@@ -1,9 +1,8 @@
-"""Contraction, reductions, and what moves windows over an array."""
+"""Rows of contraction and reductions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,17 +10,17 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import CompareDir, Op, free_axes
 from tenferro_ref.program import Value
-from tenferro_ref.stablehlo.loader import bodies, composed, windows
-from tenferro_ref.stablehlo.loader.bindings import fields, refuse
+from tenferro_ref.stablehlo.loader import bodies, composed
+from tenferro_ref.stablehlo.loader.bindings import Operation
 from tenferro_ref.stablehlo.loader.composed import full, select, spread, static
-from tenferro_ref.stablehlo.loader.table import BODIES, ROWS, axes_of, result_type, row
+from tenferro_ref.stablehlo.loader.table import ROWS
 from tenferro_ref.stablehlo.loader.tracer import Tracer
 
 
-@row("dot_general")
-def _(b: Tracer, op: Any, lhs: Value, rhs: Value) -> Value:
-    dims = fields(op, "dot_dimension_numbers")
-    dtype = result_type(op).dtype
+@ROWS.row("dot_general")
+def _(b: Tracer, op: Operation, lhs: Value, rhs: Value) -> Value:
+    dims = op.fields("dot_dimension_numbers")
+    dtype = op.result.dtype
     lists = [
         tuple(dims.get(f"{side}_{role}_dimensions", ()))
         for role in ("contracting", "batching")
@@ -50,58 +49,40 @@ def _identity(name: str, dtype: DType) -> np.generic | None:
     return dtype.numpy.type(sign * np.inf if info is None else info.min if sign < 0 else info.max)
 
 
-def _folded(b: Tracer, op: Any, name: str, x: Value, init: Value, axes: tuple[int, ...]) -> Value:
+def folded(b: Tracer, op: Operation, name: str, x: Value, init: Value, axes: tuple[int, ...]) -> Value:
     if name in ("and", "or"):
         if x.dtype is not DType.Bool:
-            raise refuse(op, f"a reduction by {name} of integers is none of the engine's")
+            raise op.refusal(f"a reduction by {name} of integers is none of the engine's")
         name = {"and": "minimum", "or": "maximum"}[name]
     reduced = b.apply(_REDUCE[name](axes), x)
     identity = _identity(name, x.dtype)
     if identity is not None and init is b.array(np.asarray(identity)):
         return reduced
-    return b.apply(BODIES[name], spread(init, static(reduced)), reduced)
+    return b.apply(bodies.OPS[name], spread(init, static(reduced)), reduced)
 
 
-def _reduce(b: Tracer, op: Any, *operands: Value) -> Sequence[Value]:
+@ROWS.row("reduce")
+def _reduce(b: Tracer, op: Operation, *operands: Value) -> Sequence[Value]:
     count = len(operands) // 2
-    arrays, inits, axes = operands[:count], operands[count:], axes_of(op, "dimensions")
-    found = bodies.results(op.operation.regions[0])
+    arrays, inits, axes = operands[:count], operands[count:], op.axes("dimensions")
+    found = bodies.results(op)
     if found is not None:
         names = [bodies.fold(expression, i, count + i) for i, expression in enumerate(found)]
         if all(name in bodies.FOLDS for name in names):
             each = zip(names, arrays, inits, strict=True)
-            return [_folded(b, op, str(name), x, init, axes) for name, x, init in each]
+            return [folded(b, op, str(name), x, init, axes) for name, x, init in each]
         name = bodies.extremum_with_index(found)
         if name is not None and arrays[1].dtype.is_int:
             return _extremum_with_index(b, op, name, arrays, inits, axes)
-    raise refuse(op, "its body is none of add, multiply, maximum, minimum, and, or, argmax, argmin")
-
-
-ROWS["reduce"] = _reduce
-
-
-@row("reduce_window")
-def _(b: Tracer, op: Any, *operands: Value) -> Value:
-    found = bodies.results(op.operation.regions[0])
-    name = bodies.fold(found[0], 0, 1) if found is not None and len(operands) == 2 else None
-    if name not in bodies.FOLDS:
-        raise refuse(op, "only one operand and a body of add, multiply, maximum, minimum, and, or can be read")
-    x, init = operands
-    view = windows.window_view(b, op, x, init)
-    return _folded(b, op, str(name), view, init, tuple(range(x.ndim, view.ndim)))
-
-
-@row("convolution")
-def _(b: Tracer, op: Any, lhs: Value, rhs: Value) -> Value:
-    return windows.convolution(b, op, lhs, rhs, result_type(op).dtype)
+    raise op.refusal("its body is none of add, multiply, maximum, minimum, and, or, argmax, argmin")
 
 
 def _extremum_with_index(
-    b: Tracer, op: Any, name: str, arrays: Sequence[Value], inits: Sequence[Value], axes: tuple[int, ...]
+    b: Tracer, op: Operation, name: str, arrays: Sequence[Value], inits: Sequence[Value], axes: tuple[int, ...]
 ) -> tuple[Value, Value]:
     """The extremum, and the smallest index where it stands; NaN is the extremum where there is one."""
     (x, index), (start, first) = arrays, inits
-    best = _folded(b, op, name, x, start, axes)
+    best = folded(b, op, name, x, start, axes)
     shape = static(best)
     everywhere = b.apply(ops.BroadcastInDim(static(x), free_axes(x.ndim, axes)), best)
 
