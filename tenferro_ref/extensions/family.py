@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, cast
 
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import InvalidArgument, InvalidCompiledGraph, Unsupported, UnsupportedOp
+from tenferro_ref.errors import Internal, InvalidArgument, InvalidCompiledGraph, Unsupported, UnsupportedOp
 from tenferro_ref.ops import FAMILIES, Extension, Op, TensorType
 from tenferro_ref.program import Value
 from tenferro_ref.tensor import Array
@@ -63,6 +63,29 @@ class Family:
         if op.op not in self.ops:
             raise UnsupportedOp(op=op.op, reason=f"family {self.name!r} has no such op")
         return self.infer(op, inputs)
+
+    def run(self, op: Extension, inputs: Sequence[Array], outputs: int) -> Sequence[Array]:
+        """What `execute` gives: `outputs` results. There is no fallback.
+
+        Raises
+        ------
+        UnsupportedOp
+            The family has no runtime.
+        InvalidArgument
+            The runtime gave another number of results.
+        Internal
+            The runtime failed with an error of its own; typed errors pass as they are.
+        """
+        if self.execute is None:
+            raise UnsupportedOp(op=op.name, reason=f"extension family {self.name!r} has no registered runtime")
+        try:
+            results = self.execute(op, inputs)
+        except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RuntimeError) as error:
+            raise Internal(detail=f"extension {self.name!r} failed in {op.op}: {error}") from error
+        if len(results) != outputs:
+            detail = f"{self.name!r} {op.op} gave {len(results)} results for {outputs}"
+            raise InvalidArgument(op=op.name, argument="outputs", detail=detail)
+        return results
 
 
 def register(family: Family) -> Family:

@@ -230,16 +230,14 @@ def cholesky(a: Value) -> Value:
     return _apply("Cholesky", a)[0]
 
 
-def lu(a: Value) -> tuple[Value, Value, Value, Value]:
+def lu(a: Value) -> tuple[Value, ...]:
     """P, L, U, parity of P."""
-    p, lower, upper, parity = _apply("Lu", a)
-    return p, lower, upper, parity
+    return _apply("Lu", a)
 
 
-def lu_factor(a: Value) -> tuple[Value, Value, Value]:
+def lu_factor(a: Value) -> tuple[Value, ...]:
     """L and U in one matrix, LAPACK's pivots (from 1), parity."""
-    packed, pivots, parity = _apply("LuFactor", a)
-    return packed, pivots, parity
+    return _apply("LuFactor", a)
 
 
 def lu_solve_prepared(
@@ -249,10 +247,9 @@ def lu_solve_prepared(
     return _apply("LuSolvePrepared", a, packed, pivots, b, transpose_a=transpose_a, conjugate_a=conjugate_a)[0]
 
 
-def full_piv_lu(a: Value) -> tuple[Value, Value, Value, Value, Value]:
+def full_piv_lu(a: Value) -> tuple[Value, ...]:
     """P, L, U, Q, parity of P and Q together (real)."""
-    p, lower, upper, q, parity = _apply("FullPivLu", a)
-    return p, lower, upper, q, parity
+    return _apply("FullPivLu", a)
 
 
 def full_piv_lu_solve(a: Value, b: Value, *, transpose_a: bool = False) -> Value:
@@ -260,39 +257,35 @@ def full_piv_lu_solve(a: Value, b: Value, *, transpose_a: bool = False) -> Value
     return _apply("FullPivLuSolve", a, b, transpose_a=transpose_a)[0]
 
 
-def svd(a: Value, gauge: str = "Raw") -> tuple[Value, Value, Value]:
+def svd(a: Value, gauge: str = "Raw") -> tuple[Value, ...]:
     """U, S (descending, real), Vt; "CanonicalPivot" makes the largest entry of each column of U positive."""
-    u, s, vt = _apply("Svd", a, gauge=gauge)
-    return u, s, vt
+    return _apply("Svd", a, gauge=gauge)
 
 
 def svdvals(a: Value) -> Value:
     return _apply("SvdVals", a)[0]
 
 
-def qr(a: Value, gauge: str = "Raw") -> tuple[Value, Value]:
+def qr(a: Value, gauge: str = "Raw") -> tuple[Value, ...]:
     """Q and R; "PositiveDiagonal" makes the diagonal of R positive."""
-    q, r = _apply("Qr", a, gauge=gauge)
-    return q, r
+    return _apply("Qr", a, gauge=gauge)
 
 
-def eigh(a: Value, gauge: str = "Raw") -> tuple[Value, Value]:
+def eigh(a: Value, gauge: str = "Raw") -> tuple[Value, ...]:
     """Eigenvalues (ascending, real) and eigenvectors of a Hermitian matrix.
 
     "CanonicalPivot" makes the largest entry of each eigenvector positive.
     """
-    values, vectors = _apply("Eigh", a, gauge=gauge)
-    return values, vectors
+    return _apply("Eigh", a, gauge=gauge)
 
 
 def eigvalsh(a: Value) -> Value:
     return _apply("EighVals", a)[0]
 
 
-def eig(a: Value) -> tuple[Value, Value]:
+def eig(a: Value) -> tuple[Value, ...]:
     """Eigenvalues and eigenvectors, both complex."""
-    values, vectors = _apply("Eig", a)
-    return values, vectors
+    return _apply("Eig", a)
 
 
 def eigvals(a: Value) -> Value:

@@ -19,10 +19,10 @@ from tenferro_ref import ops
 from tenferro_ref.dims import UpperBound
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import Internal, InvalidCompiledGraph, MissingValue, ResourceExhausted, TenferroError
+from tenferro_ref.extensions import family_of
 from tenferro_ref.ops import Category, Op, Policy, TensorType
 from tenferro_ref.program import ExecInstruction, ExecProgram
 from tenferro_ref.runtime.backend import BackendSession, TensorBackend
-from tenferro_ref.runtime.extension import run_extension
 from tenferro_ref.runtime.fusion import FusionPlan
 from tenferro_ref.runtime.kernels import run_kernel
 from tenferro_ref.runtime.kernels.structural import aligned
@@ -185,7 +185,7 @@ class Run:
         if isinstance(op, ops.DotGeneral):
             return (self.backend.dot_general(op, self.policy, *operands),)
         if isinstance(op, ops.Extension):
-            return run_extension(op, operands, outputs)
+            return family_of(op).run(op, operands, outputs)
         results = run_kernel(op, self.policy, *operands)
         return tuple(map(self.backend.upload_host_tensor, results)) if isinstance(op, ops.Constant) else results
 

@@ -6,7 +6,7 @@ definite), XLA's result is NaN or infinite.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import sqrt
 from typing import TypeAlias
 
@@ -18,35 +18,23 @@ from tenferro_ref.stablehlo.emit.table import EMIT, EMIT_EXTENSION
 from tenferro_ref.stablehlo.literals import Shape
 from tenferro_ref.stablehlo.writer import Body, SsaValue
 
+Types: TypeAlias = tuple[TensorType, ...]
+
 
 @EMIT.row(ops.Extension)
-def _(op: Extension, body: Body, outputs: tuple[TensorType, ...], *operands: SsaValue) -> tuple[SsaValue, ...]:
+def _(op: Extension, body: Body, outputs: Types, *operands: SsaValue) -> Sequence[SsaValue]:
+    """Results without elements take no operation at all."""
     if op.key not in EMIT_EXTENSION:
         raise UnsupportedOp(op=op.name, reason=f"{op.op} of {op.family!r} has no lowering to StableHLO")
-    results = tuple(EMIT_EXTENSION[op.key](op, body, outputs, *operands))
+    shapes = [tuple(e for e in t.shape if isinstance(e, int)) for t in outputs]
+    if all(0 in shape for shape in shapes):
+        return [body.filled(0, t.dtype, shape) for t, shape in zip(outputs, shapes, strict=True)]
+    results = EMIT_EXTENSION[op.key](op, body, outputs, *operands)
     types = tuple(TensorType(v.dtype, v.shape) for v in results)
     if types != outputs:
         actual, declared = (", ".join(map(str, t)) for t in (types, outputs))
         raise Internal(detail=f"the lowering of {op.op} of {op.family!r} gave {actual}; its rule says {declared}")
     return results
-
-
-_Row: TypeAlias = Callable[[Extension, Body, Shape, tuple[SsaValue, ...]], SsaValue]
-
-
-def _one_result(family: str, *names: str) -> Callable[[_Row], _Row]:
-    """Decorator: a row of ops with one result; a result without elements takes no operation at all."""
-
-    def add(row: _Row) -> _Row:
-        def emit(op: Extension, body: Body, outputs: tuple[TensorType, ...], *operands: SsaValue) -> Sequence[SsaValue]:
-            (type_,) = outputs
-            shape = tuple(e for e in type_.shape if isinstance(e, int))
-            return [body.filled(0, type_.dtype, shape) if 0 in shape else row(op, body, shape, operands)]
-
-        EMIT_EXTENSION.row(*((family, name) for name in names))(emit)
-        return row
-
-    return add
 
 
 # --- linalg -----------------------------------------------------------------------------------------------------------
@@ -60,32 +48,32 @@ def _batch_last(body: Body, x: SsaValue) -> SsaValue:
     return x if x.rank == 2 else body.transpose(x, [x.rank - 2, x.rank - 1, *range(x.rank - 2)])
 
 
-@_one_result(linalg.FAMILY, "Cholesky")
-def _(op: Extension, body: Body, shape: Shape, operands: tuple[SsaValue, ...]) -> SsaValue:
-    (a,) = (_batch_first(body, x) for x in operands)
+@EMIT_EXTENSION.row((linalg.FAMILY, "Cholesky"))
+def _(op: Extension, body: Body, outputs: Types, a: SsaValue) -> Sequence[SsaValue]:
+    a = _batch_first(body, a)
     factor = body.line(f"cholesky {a.name}, lower = true : {a.type}", a.dtype, a.shape)
     # StableHLO leaves the other triangle open
     row, column = (body.iota(a.shape, a.rank - 2), body.iota(a.shape, a.rank - 1))
     below = body.compare("GE", row, column)
-    return _batch_last(body, body.select(below, factor, body.filled(0, a.dtype, a.shape)))
+    return [_batch_last(body, body.select(below, factor, body.filled(0, a.dtype, a.shape)))]
 
 
-@_one_result(linalg.FAMILY, "TriangularSolve")
-def _(op: Extension, body: Body, shape: Shape, operands: tuple[SsaValue, ...]) -> SsaValue:
+@EMIT_EXTENSION.row((linalg.FAMILY, "TriangularSolve"))
+def _(op: Extension, body: Body, outputs: Types, a: SsaValue, b: SsaValue) -> Sequence[SsaValue]:
     flags = linalg.config_of(op)
-    a, b = (_batch_first(body, x) for x in operands)
+    a, b = _batch_first(body, a), _batch_first(body, b)
     attrs = ", ".join(f"{key} = {str(flags[key]).lower()}" for key in ("left_side", "lower", "unit_diagonal"))
     transpose = "TRANSPOSE" if flags["transpose_a"] else "NO_TRANSPOSE"
     attrs += f", transpose_a = #stablehlo<transpose {transpose}>"
-    return _batch_last(body, body.generic("triangular_solve", [a, b], attrs, b.dtype, b.shape))
+    return [_batch_last(body, body.generic("triangular_solve", [a, b], attrs, b.dtype, b.shape))]
 
 
 # --- fft --------------------------------------------------------------------------------------------------------------
 
 
-@_one_result(fft.FAMILY, "fft", "ifft", "rfft", "irfft")
-def _(op: Extension, body: Body, shape: Shape, operands: tuple[SsaValue, ...]) -> SsaValue:
-    (x,) = operands
+@EMIT_EXTENSION.row(*fft.FFT.keys)
+def _(op: Extension, body: Body, outputs: Types, x: SsaValue) -> Sequence[SsaValue]:
+    shape = tuple(e for e in outputs[0].shape if isinstance(e, int))
     spec = fft.transform(op, x.rank)
     inverse, real = op.op.startswith("i"), "r" in op.op
     length = spec.n or (shape[spec.axis] if inverse or not real else x.shape[spec.axis])
@@ -98,7 +86,7 @@ def _(op: Extension, body: Body, shape: Shape, operands: tuple[SsaValue, ...]) -
     factor = _scale(spec.norm, length, inverse)
     if factor != 1:
         result = body.same("multiply", result, body.filled(factor, dtype, out))
-    return _axis_back(body, result, spec.axis)
+    return [_axis_back(body, result, spec.axis)]
 
 
 def _scale(norm: str, n: int, inverse: bool) -> float:

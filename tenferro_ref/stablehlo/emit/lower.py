@@ -90,7 +90,7 @@ def _standard_program(op: Op, input_types: tuple[TensorType, ...], policy: Polic
     if append is None:
         return None
     builder = GraphBuilder(policy=policy)
-    operands = [builder.input(t.dtype, t.shape) for t in input_types]
+    operands = [builder.input(t.dtype, [e for e in t.shape if isinstance(e, int)]) for t in input_types]
     results = append(op, *operands)
     slots = [v.slot for v in operands]
     # an operand that is a result is copied: every result has an instruction of its own

@@ -14,8 +14,7 @@ from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader import bodies, composed
 from tenferro_ref.stablehlo.loader.bindings import Operation
 from tenferro_ref.stablehlo.loader.composed import full, select, spread, static
-from tenferro_ref.stablehlo.loader.table import ROWS
-from tenferro_ref.stablehlo.loader.tracer import Tracer
+from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
 
 
 def _starts(b: Tracer, starts: Sequence[Value]) -> Value:

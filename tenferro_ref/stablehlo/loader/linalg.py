@@ -11,8 +11,7 @@ from tenferro_ref import ops
 from tenferro_ref.extensions import fft, linalg
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader.bindings import Operation
-from tenferro_ref.stablehlo.loader.table import ROWS
-from tenferro_ref.stablehlo.loader.tracer import Tracer
+from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
 
 
 def _matrices(b: Tracer, x: Value, to_last: bool) -> Value:

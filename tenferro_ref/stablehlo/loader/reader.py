@@ -1,7 +1,7 @@
 """From a module to a GraphProgram: functions, calls and branches walked in order, each op by its row.
 
 Text or bytecode is parsed and legalised by the MLIR bindings (`bindings`); here the operations are walked, each becomes what
-its row says (`table`), and the `tracer` builds the program.
+its row in `ROWS` says, and the `Tracer` builds the program.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from tenferro_ref.errors import FormatError, Internal, ShapeMismatch, TenferroEr
 from tenferro_ref.ops import CompareDir, TensorType
 from tenferro_ref.program import GraphProgram, LoweringView, Value
 from tenferro_ref.stablehlo.emit import lower_into
-from tenferro_ref.stablehlo.loader import indexing, linalg, reductions, rows, windows  # noqa: F401 - their rows
+from tenferro_ref.stablehlo.loader import indexing, linalg, reductions, rows  # noqa: F401 - their rows
 from tenferro_ref.stablehlo.loader.bindings import Operation, context, legalize, parse, position, tensor_type
 from tenferro_ref.stablehlo.loader.composed import select, spread, static
-from tenferro_ref.stablehlo.loader.table import ROWS
-from tenferro_ref.stablehlo.loader.tracer import Tracer
+from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
 from tenferro_ref.stablehlo.writer import Body
 from tenferro_ref.tensor import Array
 

@@ -15,8 +15,7 @@ from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader import composed
 from tenferro_ref.stablehlo.loader.bindings import Operation
 from tenferro_ref.stablehlo.loader.composed import select, spread, static
-from tenferro_ref.stablehlo.loader.table import ROWS, Row
-from tenferro_ref.stablehlo.loader.tracer import Tracer
+from tenferro_ref.stablehlo.loader.tracer import ROWS, Row, Tracer
 
 # --- elementwise ------------------------------------------------------------------------------------------------------
 

@@ -1,11 +1,11 @@
-"""`Tracer`: the program under construction while a module is read."""
+"""`Tracer`: the program under construction while a module is read; `ROWS`: what each op of StableHLO becomes in it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
-from typing import cast
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import STABLEHLO, Op
 from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value
+from tenferro_ref.table import Table
 from tenferro_ref.tensor import Array, column_major
 
 
@@ -113,3 +114,9 @@ class Tracer(GraphBuilder):
 def tracer(x: Value) -> Tracer:
     """The tracer that a value belongs to."""
     return cast(Tracer, x.builder)
+
+
+#: `row(tracer, operation, *operands) -> result or results`: appends ops of the engine to the tracer's program.
+Row: TypeAlias = Callable[..., Value | Sequence[Value]]
+#: By the name of the op without the dialect; the sibling modules have the rows.
+ROWS: Table[Row] = Table("StableHLO loader")
