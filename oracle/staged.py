@@ -1,13 +1,13 @@
 """Programs with decompositions are judged in stages.
 
-Factors are not unique, so nothing that is computed from them has an enclosure of its own. Instead the executor is asked for
-the operands and results of each linalg op beside the outputs: the op is held to its backward-error bounds on the executor's
-own operands (`decompositions`), and everything else to the enclosure of the program in which the executor's factors are
-inputs. A system of one equation is no loop to a compiler: where its solution is a product with a reciprocal, it may go
-unrounded into what follows, as any product may. Asked so, a compiler may fuse otherwise than for the program itself; that is what this judgement costs.
+Factors are not unique, so values that are computed from them have no enclosure. Instead the program is run with more outputs:
+the operands and results of each op that has backward-error checks. These ops are held to their bounds on the executor's own
+operands (`decompositions`), all others to the enclosure of the program in which the executor's factors are inputs. With more
+outputs a compiler may fuse otherwise than for the program itself: this is the cost of judging in stages.
 
-An instruction that no output depends on is not asked for: removing it is right (SEMANTICS 4.4), and so is running it, which
-may refuse a matrix (`refuses_dead`).
+A system of one equation is solved without a loop: where its solution is a product with a reciprocal, it may be used unrounded,
+as any product may. An instruction that no output depends on is left out: removing it is right (SEMANTICS 4.4), and so is
+executing it, which may refuse a matrix (`refuses_dead`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Writing StableHLO text: values, the lines of a function body, and the module around it.
 
-Forms are those of SEMANTICS 7.2. Which op becomes which lines does not live here (`emit`). A `Body` is independent of the
-programs written into it: several programs can share one module, each with its own parameters and results.
+Forms are those of SEMANTICS 7.2. Which op becomes which lines does not live here (`emit`). Several programs can be written into one `Body`, each
+with its own parameters and results.
 """
 
 from __future__ import annotations

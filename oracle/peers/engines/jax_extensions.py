@@ -1,8 +1,8 @@
 """Extension ops as calls of JAX: `jax.numpy.fft`, `jax.lax.linalg`, `jax.numpy.einsum` (SEMANTICS 6).
 
-Matrices are in the first two axes here and in
-the last two there. JAX has no errors for the values of a matrix: where the native runtime refuses one (singular, not positive
-definite, not finite), its result is not finite, or anything. JAX is imported by the rows.
+Matrices are in the first two axes in the engine, in the last two in JAX. JAX has no errors for the values of a matrix: where
+the native runtime refuses one (singular, not positive definite, not finite), JAX's result is arbitrary. JAX is imported by the
+rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Programs as StableHLO modules: walks a `LoweringView` and asks each op's row."""
+"""Programs as StableHLO modules: a `LoweringView` is walked, and each op is written by its row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def lower_to_stablehlo(view: LoweringView, *, phase1_only: bool = False) -> str:
     Raises
     ------
     UnsupportedOp, UnsupportedDType, NonStaticShape, InvalidProgram
-        The program cannot be said in StableHLO, or not in the asked-for subset (SEMANTICS 7.3).
+        The program has no form in StableHLO, or none in Phase 1 (SEMANTICS 7.3).
     ValidationError
         A symbolic program whose op's rule breaks at these input shapes: what the native executor raises too.
     """
@@ -97,7 +97,7 @@ def _standard_program(op: Op, input_types: tuple[TensorType, ...], policy: Polic
     return builder.build(*(v.transpose(range(v.ndim)) if v.slot in slots else v for v in results))
 
 
-#: What a dtype is refused as, for ops where it is not an "instruction output".
+#: The context in `UnsupportedDType` for ops where it is not "instruction output" (SEMANTICS 7.3).
 _CONTEXTS: dict[type[Op], str] = {
     ops.Constant: "constant",
     ops.Convert: "convert target",

@@ -1,7 +1,7 @@
 """What a program's policy asks for beyond StableHLO's meaning of an op (SEMANTICS 0).
 
-Done before an op's row is asked: refused is what must be an error that depends on values, which XLA cannot raise; made up
-for is where the windows of a Scatter go. Dtypes and empty reductions are settled by the op's rule.
+Applied before an op's row. An op is refused where the policy demands an error that depends on values, since XLA has none; the
+windows of a Scatter are placed as the policy has them. Dtypes and empty reductions are checked by the op's rule.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def within_policy(op: Op, body: Body, policy: Policy, operands: Sequence[SsaValu
     Raises
     ------
     UnsupportedOp
-        An error that depends on values is asked for.
+        The policy demands an error that depends on values.
     """
     if isinstance(op, (ops.Divide, ops.Pow)) and operands[0].dtype.is_int and policy.integer_faults == "error":
         what = "a zero divisor" if isinstance(op, ops.Divide) else "a negative exponent"

@@ -1,8 +1,8 @@
 """The MLIR bindings of jaxlib: a module from text or bytes, and what its attributes, types and locations say.
 
-They are the extra `jax`, imported on first use. What an op means does not live here (`rows`). The parser is native code
-that ends the process on some hostile inputs (nesting tens of thousands deep, damaged bytecode): whoever reads files of
-unknown origin does it in a worker process, as the commands do.
+They are the extra `jax`, imported on first use. What an op means is in the modules of rows. The parser is native code that
+ends the process on some hostile inputs (nesting tens of thousands deep, damaged bytecode): files of unknown origin are read
+in a worker process, as the commands do.
 """
 
 from __future__ import annotations

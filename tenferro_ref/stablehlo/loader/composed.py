@@ -111,7 +111,7 @@ def popcnt(x: Value) -> Value:
 
 
 def _amount(x: Value, by: Value, limit: int) -> tuple[Value, Value]:
-    """Whether a shift by `by` is one by 0 ... limit - 1, and 2 to that power."""
+    """Whether `by` is in 0 ... limit - 1, and 2 to that power."""
     inside = (by >= full(by, 0)) & (by < full(by, limit))
     return inside, _power(x, by)
 
@@ -167,7 +167,7 @@ def _truncate(x: Value) -> Value:
 
 
 def _zero_like(x: Value, result: Value) -> Value:
-    """`result`, where zero with the sign of `x`."""
+    """`result`, its zeros with the sign of `x`."""
     return select(result == full(x, 0), x * full(x, 0), result)
 
 
@@ -234,14 +234,12 @@ def copysign(size: Value, x: Value) -> Value:
 
 
 # --- complex numbers --------------------------------------------------------------------------------------------------
-# A product with i swaps the parts; what it adds to a part is made -0 beforehand, which changes no number and no zero.
-
-
-# What the module itself took apart and puts together again is recognised.
+# A product with i swaps the parts; the term that it adds to a part is made -0 beforehand, which changes no number and no zero.
+# A complex value that the module takes apart and puts together again is recognised: the tracer knows the parts.
 
 
 def real(z: Value) -> Value:
-    """Exact."""
+    """The real part, exact."""
     if not z.dtype.is_complex:
         return z
     known = tracer(z).parts.get(z.slot)
@@ -249,7 +247,7 @@ def real(z: Value) -> Value:
 
 
 def imag(z: Value) -> Value:
-    """Exact where the real part is finite, NaN where it is not: no op of the vocabulary reaches the part then."""
+    """The imaginary part, exact where the real part is finite; NaN elsewhere, where no op of the vocabulary reaches it."""
     if not z.dtype.is_complex:
         return full(z, 0)
     b, known = tracer(z), tracer(z).parts.get(z.slot)
@@ -263,7 +261,7 @@ def imag(z: Value) -> Value:
 
 
 def complex_(re: Value, im: Value) -> Value:
-    """Exact."""
+    """The complex value of these parts, exact."""
     b = tracer(re)
     dtype = re.dtype.complex
     conjugate, source = _conjugate_of(re, im)
@@ -280,7 +278,7 @@ def complex_(re: Value, im: Value) -> Value:
 
 
 def _conjugate_of(re: Value, im: Value) -> tuple[bool, Value | None]:
-    """The complex value whose parts these are, and whether it is its conjugate's."""
+    """Whether `im` is a negated imaginary part, and the complex value that both parts are from, if they are."""
     b = tracer(re)
     op, operands = b.made.get(im.slot, (None, ()))
     negated = isinstance(op, ops.Negate) and operands[0].slot in b.imaginary
