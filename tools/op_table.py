@@ -24,7 +24,13 @@ GROUPS: dict[str, tuple[type[Op], ...]] = {
     "contraction": (DotGeneral,),
     "extension": (Extension,),
 }
-LAYERS: dict[str, Table[Any]] = {"kernel": KERNELS, "StableHLO": EMIT, "enclosure": ENCLOSE, "JAX": JAX, "generator": STRATEGY}
+LAYERS: dict[str, Table[Any]] = {
+    "kernel": KERNELS,
+    "StableHLO": EMIT,
+    "enclosure": ENCLOSE,
+    "JAX": JAX,
+    "generator": STRATEGY,
+}
 
 
 def markdown() -> str:

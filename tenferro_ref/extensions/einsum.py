@@ -9,7 +9,7 @@ way of opt_einsum, along the same path as by standard ops.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_letters
 from typing import TypeVar
@@ -189,6 +189,10 @@ class _Term:
     value: Value
     labels: str
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        return dict(zip(self.labels, self.value.type.static_shape, strict=True))
+
     def axes(self, labels: str) -> tuple[int, ...]:
         return tuple(map(self.labels.index, labels))
 
@@ -198,7 +202,7 @@ def lower(op: ops.Extension, *operands: Value) -> tuple[Value, ...]:
     equation = parse(op)
     inputs, dtype = equation.inputs, promote(v.dtype for v in operands)
     values = [v.astype(dtype) for v in operands]
-    shapes = tuple(_static(v.shape) for v in values)
+    shapes = tuple(v.type.static_shape for v in values)
     sizes = extents(op, equation, shapes)
     if any(sizes[label] == 0 for label in equation.summed):
         zero = values[0].builder.constant(0, dtype)
@@ -214,10 +218,6 @@ def lower(op: ops.Extension, *operands: Value) -> tuple[Value, ...]:
         terms.append(product)
     (term,) = terms
     return (_arranged(term, equation.output),)
-
-
-def _static(shape: Iterable[Extent]) -> tuple[int, ...]:
-    return tuple(extent for extent in shape if isinstance(extent, int))
 
 
 def _reduced(value: Value, labels: str, needed: str) -> _Term:
@@ -250,8 +250,8 @@ def _product(a: _Term, b: _Term, needed: set[str]) -> _Term:
         return _Term(builder.apply(op, a.value, b.value), free + batch)
     # DotGeneral takes no integers; theirs is the same sum, exact in every order
     labels = "".join(dict.fromkeys(a.labels + b.labels))
-    sizes = {**dict(zip(a.labels, a.value.shape, strict=True)), **dict(zip(b.labels, b.value.shape, strict=True))}
-    shape = _static(sizes[label] for label in labels)
+    sizes = {**a.sizes, **b.sizes}
+    shape = tuple(sizes[label] for label in labels)
     wide = [
         t.value
         if t.labels == labels

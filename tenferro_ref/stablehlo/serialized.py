@@ -56,4 +56,3 @@ def serialize(text: str, form: str) -> bytes:
 
 def _key(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
-

@@ -26,7 +26,7 @@ def _(op: Extension, body: Body, outputs: Types, *operands: SsaValue) -> Sequenc
     """Results without elements take no operation at all."""
     if op.key not in EMIT_EXTENSION:
         raise UnsupportedOp(op=op.name, reason=f"{op.op} of {op.family!r} has no lowering to StableHLO")
-    shapes = [tuple(e for e in t.shape if isinstance(e, int)) for t in outputs]
+    shapes = [t.static_shape for t in outputs]
     if all(0 in shape for shape in shapes):
         return [body.filled(0, t.dtype, shape) for t, shape in zip(outputs, shapes, strict=True)]
     results = EMIT_EXTENSION[op.key](op, body, outputs, *operands)
@@ -73,7 +73,7 @@ def _(op: Extension, body: Body, outputs: Types, a: SsaValue, b: SsaValue) -> Se
 
 @EMIT_EXTENSION.row(*fft.FFT.keys)
 def _(op: Extension, body: Body, outputs: Types, x: SsaValue) -> Sequence[SsaValue]:
-    shape = tuple(e for e in outputs[0].shape if isinstance(e, int))
+    shape = outputs[0].static_shape
     spec = fft.transform(op, x.rank)
     inverse, real = op.op.startswith("i"), "r" in op.op
     length = spec.n or (shape[spec.axis] if inverse or not real else x.shape[spec.axis])

@@ -56,14 +56,11 @@ def lower_into(
     for i, (slot, spec) in enumerate(zip(view.input_slots, view.input_specs, strict=True)):
         if spec.dtype not in dtypes:
             raise UnsupportedDType(dtype=spec.dtype.name, context="program input")
-        shape = view.static_shape("program input", i, slot)
-        env[slot] = body.parameter(spec.dtype, shape) if operands is None else operands[i]
+        env[slot] = body.parameter(spec.dtype, spec.static_shape) if operands is None else operands[i]
     for ins in view.instructions():
         op, inputs = ins.op, [read(slot, ins.op_name) for slot in ins.input_slots]
         input_types = tuple(TensorType(v.dtype, v.shape) for v in inputs)
         types = ins.static_output_types()
-        if not view.program.is_static:  # at concrete shapes a rule can break that symbols left open
-            op.result_types(input_types, view.policy)
         standard = _standard_program(op, input_types, view.policy)
         if standard is not None:
             results: Sequence[SsaValue] = lower_into(body, LoweringView.of(standard), inputs, phase1_only=phase1_only)
@@ -90,7 +87,7 @@ def _standard_program(op: Op, input_types: tuple[TensorType, ...], policy: Polic
     if append is None:
         return None
     builder = GraphBuilder(policy=policy)
-    operands = [builder.input(t.dtype, [e for e in t.shape if isinstance(e, int)]) for t in input_types]
+    operands = [builder.input(t.dtype, t.static_shape) for t in input_types]
     results = append(op, *operands)
     slots = [v.slot for v in operands]
     # an operand that is a result is copied: every result has an instruction of its own

@@ -172,7 +172,7 @@ class Operation:
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the first result."""
-        return tuple(e for e in self.result.shape if isinstance(e, int))
+        return self.result.static_shape
 
     def refusal(self, reason: str) -> TenferroError:
         """The error that refuses the operation; its place is added where the program is read."""

@@ -40,7 +40,7 @@ def spread(x: Value, shape: tuple[int, ...]) -> Value:
 
 def static(x: Value) -> tuple[int, ...]:
     """The shape of a value, all of whose extents are integers here."""
-    return tuple(e for e in x.shape if isinstance(e, int))
+    return x.type.static_shape
 
 
 def select(pred: Value, on_true: Value, on_false: Value) -> Value:

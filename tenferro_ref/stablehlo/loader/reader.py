@@ -90,7 +90,7 @@ def load(source: str | bytes, where: str = "StableHLO", entry: str = "main") -> 
 def lower_loaded(loaded: Loaded, *, phase1_only: bool = False) -> str:
     """StableHLO text of the same signature as the loaded module: its arrays are constants; errors as `lower_to_stablehlo`."""
     body = Body()
-    arguments = [body.parameter(t.dtype, tuple(e for e in t.shape if isinstance(e, int))) for t in loaded.arguments]
+    arguments = [body.parameter(t.dtype, t.static_shape) for t in loaded.arguments]
     operands = [*arguments, *map(body.array, loaded.bound)]
     return body.module(lower_into(body, LoweringView.of(loaded.program), operands, phase1_only=phase1_only))
 
@@ -122,7 +122,7 @@ class _Reader:
         except UnsupportedDType as error:
             error.place = position(function.location, self.where)
             raise
-        arguments = [self.tracer.input(t.dtype, tuple(e for e in t.shape if isinstance(e, int))) for t in types]
+        arguments = [self.tracer.input(t.dtype, t.static_shape) for t in types]
         outputs = self.call(function, arguments)
         return Loaded(*self.tracer.finish(len(arguments), outputs))
 
