@@ -17,10 +17,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from oracle import decompositions
+import oracle.decompositions  # noqa: F401 - the checks of linalg
+from oracle import checks
 from oracle.case import Case, live
+from oracle.checks import CHECK_EXTENSION
 from oracle.compare import compare, compare_bits
-from oracle.decompositions import CHECK_EXTENSION
 from oracle.enclosure import MODELS, enclose
 from oracle.peers import Executor, NativeExecutor, attempt
 from oracle.verdict import Comparison
@@ -77,9 +78,7 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
     for ins in ops:
         op = ins.op
         assert isinstance(op, Extension)
-        found.append(
-            decompositions.compare(op, [values[s] for s in ins.input_slots], [values[s] for s in ins.output_slots])
-        )
+        found.append(checks.compare(op, [values[s] for s in ins.input_slots], [values[s] for s in ins.output_slots]))
     rest = [slot for slot in wanted if slot not in made and slot not in given]
     cut = _cut(case, ops, rest, values)
     observed = [values[slot] for slot in rest]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+import oracle.decompositions  # noqa: F401 - the checks of linalg
 from fuzz.findings.reduce.links import LINKS
 from fuzz.findings.reduce.rank import WITHOUT
 from fuzz.generate import STRATEGY
-from oracle.decompositions import CHECK_EXTENSION
+from oracle.checks import CHECK_EXTENSION
 from oracle.enclosure import ENCLOSE
 from oracle.enclosure.complexes import COMPLEX
 from oracle.enclosure.extensions import ENCLOSE_EXTENSION

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from oracle import decompositions
-from oracle.decompositions import checks, compare
+from oracle.checks import checks, compare
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
