@@ -195,7 +195,7 @@ def _decoded(record: dict[str, Any]) -> TenferroError:
     Raises
     ------
     FormatError
-        The kind is no identifier, or something has another type than FORMATS.md says.
+        The kind is no identifier, or something has another type than FORMATS 3 says.
     """
     kind, op, message, axis = (record.get(name) for name in ("kind", "op", "message", "axis"))
     if not is_identifier(kind):
