@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from ctypes import CFUNCTYPE, addressof, c_int, c_int64, c_size_t, c_void_p, create_string_buffer, string_at
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,15 +24,13 @@ from tenferro_ref.pjrt.buffer import Buffer
 from tenferro_ref.pjrt.native import Handle
 from tenferro_ref.pjrt.transfer import (
     NDArray,
+    Owner,
     TensorSpec,
     dtype_of_element,
     show_spec,
     spec_of_array,
     spec_of_buffer,
 )
-
-if TYPE_CHECKING:
-    from tenferro_ref.pjrt.client import Client
 
 _EXECUTE = "LoadedExecutable_Execute"
 
@@ -56,7 +54,7 @@ class Executable(Handle):
 
     def __init__(
         self,
-        client: Client,
+        client: Owner,
         raw: int,
         call: str,
         parameters: Sequence[TensorSpec] | None,
@@ -245,7 +243,7 @@ class Executable(Handle):
 
 
 def parse_serialized(
-    client: Client, data: bytes
+    client: Owner, data: bytes
 ) -> tuple[bytes, tuple[TensorSpec, ...] | None, tuple[TensorSpec, ...] | None]:
     """The plugin's own bytes, parameter types and result types in what `Executable.serialize` gave.
 
@@ -267,7 +265,7 @@ def parse_serialized(
     return body, parameters, results
 
 
-def _header(client: Client, body: bytes) -> dict[str, str | int]:
+def _header(client: Owner, body: bytes) -> dict[str, str | int]:
     return {
         "format": "tenferro-pjrt-executable",
         "version": 1,

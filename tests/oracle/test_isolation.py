@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,6 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import PjrtCall, PluginLoad, ShapeMismatch, WorkerDied
 from tenferro_ref.isolation import Worker, WorkerSpec, wire
-from tenferro_ref.isolation.engines import pjrt as engine
 from tenferro_ref.pjrt import PluginRef
 from tenferro_ref.program import GraphBuilder
 from tests.fake_plugin.build import build_plain_library, c_compiler, write_text_library
@@ -195,36 +193,3 @@ def test_errors_travel_with_kind_and_facts() -> None:
     back = wire.unpack_error(wire.pack_error(error))
     assert type(back) is ShapeMismatch
     assert back.facts() == error.facts()
-
-
-class _Compiler:
-    """A client that counts."""
-
-    def __init__(self) -> None:
-        self.compiled = self.closed = 0
-
-    def compile(self, *_: object, **__: object) -> _Compiler:
-        self.compiled += 1
-        return self
-
-    def run(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
-        return arrays
-
-    def close(self) -> None:
-        self.closed += 1
-
-
-def test_executables_are_kept_by_code_options_and_types_and_the_oldest_is_freed() -> None:
-    client, kept = _Compiler(), engine.Kept()
-    serve = partial(engine._run, client, kept)  # type: ignore[arg-type]
-    messages = [{**request(), "options": {"level": n}} for n in range(engine._KEPT)]
-    for message in (*messages, *messages, messages[0]):
-        (outputs,) = serve(message)["output_sets"]
-        assert np.array_equal(wire.unpack(outputs[0]), X)
-    assert (client.compiled, client.closed) == (engine._KEPT, 0)
-    serve({**request(), "code": "another"})
-    assert (client.compiled, client.closed) == (engine._KEPT + 1, 1)
-    serve(messages[0])  # it was asked for last
-    assert client.compiled == engine._KEPT + 1
-    serve(messages[1])
-    assert client.compiled == engine._KEPT + 2

@@ -205,4 +205,4 @@ def test_what_a_client_says(client: Client) -> None:
     assert client.platform_name == "cpu"
     assert len(client.devices) == 1
     assert client.devices[0].kind == "cpu"
-    assert client.capabilities.host_layout is (client.plugin.ref.name != "xla081")
+    assert client.host_layout is (client.plugin.ref.name != "xla081")
