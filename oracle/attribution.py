@@ -6,7 +6,6 @@ wrong is `oracle.judge.first_wrong_slot`; how findings are named and grouped is 
 
 from __future__ import annotations
 
-import copy
 import math
 import re
 import tempfile
@@ -18,9 +17,8 @@ from typing import TypeVar
 
 from oracle.case import Case
 from oracle.judge import Reference, judge
-from oracle.peers import Executor, NativeExecutor, PjrtExecutor, Pool, attempt, settled
+from oracle.peers import Executor, NativeExecutor, PjrtExecutor, Pool, attempt
 from oracle.peers.jax import JaxExecutor
-from oracle.peers.lanes import Options
 from oracle.verdict import Build, Verdict
 from tenferro_ref.compiler import DEFAULT_PIPELINE, run_passes
 from tenferro_ref.errors import TenferroError
@@ -57,7 +55,7 @@ def attribute(executor: Executor, case: Case, pool: Pool) -> str:
         "option: ...", "rewrite: algsimp", an optimisation level, "our pass: NAME", "every lane", `UNCLEAR`, "native", or "only NAME" for
         an executor that has nothing to switch off, and where an error is due.
     """
-    executor = settled(executor, case)
+    executor = executor.settled(case)
     if case.refusal is not None:
         return _attribute_refusal(executor, case)
     if isinstance(executor, PjrtExecutor):
@@ -65,10 +63,10 @@ def attribute(executor: Executor, case: Case, pool: Pool) -> str:
     if isinstance(executor, NativeExecutor):
         return _attribute_native(executor, case)
     if isinstance(executor, JaxExecutor) and executor.jit:
-        other = with_options(executor, {"xla_disable_hlo_passes": "algsimp"})
+        other = executor.with_options({"xla_disable_hlo_passes": "algsimp"})
         if not judge(other, Reference(case, NativeExecutor())).verdict.is_disagreement:
             return _LANE_MEANING["no-algsimp"]
-    return f"only {executor.name.partition(':')[0]}"
+    return f"only {executor.peer.kind}"
 
 
 def _attribute_refusal(executor: Executor, case: Case) -> str:
@@ -77,8 +75,7 @@ def _attribute_refusal(executor: Executor, case: Case) -> str:
     ours, theirs = judge(reference.native, reference), judge(executor, reference)
     if (ours.verdict, ours.comparison.value_class) == (theirs.verdict, theirs.comparison.value_class):
         return "native"
-    name = executor.name.partition(":")[0]
-    return f"only {'native-drawn' if name == 'native' else name}"
+    return f"only {'native-drawn' if executor.peer.kind == 'native' else executor.peer.kind}"
 
 
 def _attribute_lane(executor: PjrtExecutor, case: Case, pool: Pool) -> str:
@@ -129,20 +126,13 @@ def _fewest(passes: tuple[str, ...], wrong: Callable[[tuple[str, ...]], bool]) -
     return passes
 
 
-def with_options(executor: Xla, options: Options) -> Xla:
-    """The same peer with further compile options."""
-    other = copy.copy(executor)
-    other.options = {**executor.options, **options}
-    return other
-
-
 def hlo_passes(executor: Xla, case: Case) -> tuple[str, ...]:
     """HLO passes of the plugin that change the case's module, in order, from the plugin's own dump.
 
     The plugin must run on this machine, since it writes files; a plugin that dumps nothing has no passes here.
     """
     with tempfile.TemporaryDirectory() as folder:
-        attempt(with_options(executor, {"xla_dump_to": folder, "xla_dump_hlo_pass_re": ".*"}), case)
+        attempt(executor.with_options({"xla_dump_to": folder, "xla_dump_hlo_pass_re": ".*"}), case)
         names = [re.search(r"\.after_([\w-]+)\.before_", path.name) for path in sorted(Path(folder).iterdir())]
     return tuple(dict.fromkeys(m[1] for m in names if m and m[1] not in _NEEDED))
 
@@ -153,7 +143,7 @@ def hlo_pass(executor: Xla, case: Case) -> str:
     disabled = str(executor.options.get("xla_disable_hlo_passes", ""))
     for name in hlo_passes(executor, case):
         passes = ",".join(filter(None, (disabled, name)))
-        if not judge(with_options(executor, {"xla_disable_hlo_passes": passes}), reference).verdict.is_disagreement:
+        if not judge(executor.with_options({"xla_disable_hlo_passes": passes}), reference).verdict.is_disagreement:
             return name
     return ""
 
@@ -188,4 +178,4 @@ def builds(executor: PjrtExecutor, case: Case, pool: Pool, seconds: float = math
     return (*asked, *silent, *absent)
 
 
-__all__ = ["UNCLEAR", "attribute", "builds", "hlo_pass", "hlo_passes", "with_options"]
+__all__ = ["UNCLEAR", "attribute", "builds", "hlo_pass", "hlo_passes"]

@@ -14,13 +14,13 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from oracle.case import Case
-from oracle.peers.base import Execution, attempt
+from oracle.peers.base import Execution, Executor
+from oracle.peers.peer import Peer
 from oracle.verdict import ExecutorInfo
 from tenferro_ref.errors import (
     EngineFault,
@@ -55,16 +55,15 @@ class ForeignRefusal(LoweringError):
 
 
 @dataclass(frozen=True)
-class ExternalExecutor:
+class ExternalExecutor(Executor):
     """A command; one process a program, ended after `request_seconds`. Held to the model of the native executor."""
 
     command: str
     request_seconds: float = 60.0
-    model: str = "numpy"
+    name: str = field(init=False)
 
-    @property
-    def name(self) -> str:
-        return f"external:{self.command}"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", str(Peer("external", build=self.command)))
 
     @property
     def arguments(self) -> list[str]:
@@ -140,15 +139,6 @@ class ExternalExecutor:
         if status is None:
             raise self._died(f"timeout after {self.request_seconds:g} s", words)
         return status, words
-
-    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
-        return [attempt(self, case) for case in cases]
-
-    def bit_exact(self, case: Case) -> bool:
-        return False
-
-    def close(self) -> None:
-        """Nothing is held."""
 
     def _died(self, how: str, stderr: bytes) -> WorkerDied:
         tail = stderr[-_STDERR_TAIL:].decode("utf-8", "replace")

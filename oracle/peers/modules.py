@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from oracle.case import Case, by_program
-from oracle.peers.base import Execution, validate
+from oracle.peers.base import Execution, WorkerExecutor, validate
 from oracle.peers.lanes import Options
-from oracle.verdict import ExecutorInfo
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.isolation import Worker, wire
+from tenferro_ref.isolation import wire
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import LoweringView
 from tenferro_ref.stablehlo import Body, Value, lower_into
@@ -26,33 +25,16 @@ from tenferro_ref.tensor import Array
 
 
 @dataclass
-class ModuleExecutor:
-    """An engine that takes StableHLO modules; several executors may share a worker.
+class ModuleExecutor(WorkerExecutor):
+    """An engine that takes StableHLO modules.
 
     Attributes
     ----------
     plain
         The engine takes real numbers only: complex ones travel as two halves, Bool as I32.
-    programs_a_module
-        How many programs are compiled together.
     """
 
-    name: str
-    worker: Worker
-    model: str
     plain: ClassVar[bool] = False
-    programs_a_module: int = field(default=1, kw_only=True)
-    options: Options = field(default_factory=dict, kw_only=True)
-
-    def open(self) -> None:
-        self.worker.facts  # noqa: B018 - starts the worker
-
-    def info(self) -> ExecutorInfo:
-        try:
-            facts = tuple(self.worker.facts.items())
-        except TenferroError as error:
-            return ExecutorInfo(self.name, available=False, reason=str(error))
-        return ExecutorInfo(self.name, available=True, facts=facts)
 
     def check(self, view: LoweringView) -> None:
         """Refuse what the engine is known not to do.
@@ -62,12 +44,6 @@ class ModuleExecutor:
         LoweringError
             The op, and what is missing.
         """
-
-    def run(self, case: Case) -> Execution:
-        (result,) = self.run_many([case])
-        if isinstance(result, TenferroError):
-            raise result
-        return result
 
     def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
         """Run cases, as many programs in a module as pays; cases of one program object are its input sets.
@@ -97,10 +73,10 @@ class ModuleExecutor:
         sent = [[array for i in members for array in cases[i].inputs] for members in rounds]
         if self.plain:
             sent = [[half for array in arrays for half in _split(array)] for arrays in sent]
-        message = module.message(self.options, [[wire.pack(a) for a in arrays] for arrays in sent])
+        input_sets = [[wire.pack(a) for a in arrays] for arrays in sent]
         lowered = time.perf_counter()
         try:
-            answer = self.worker.request(message)
+            answer = self.worker.request(module.message(self.options, input_sets))
         except TenferroError as error:
             parts = groups if len(groups) > 1 else [[i] for i in groups[0]]
             if len(parts) == 1:
@@ -120,12 +96,6 @@ class ModuleExecutor:
                 else:
                     outputs = tuple(next(answers) for _ in made)
                 results[i] = Execution(outputs, seconds, shared=len(groups) > 1)
-
-    def bit_exact(self, case: Case) -> bool:
-        return False
-
-    def close(self) -> None:
-        self.worker.close()
 
 
 # --- modules ----------------------------------------------------------------------------------------------------------

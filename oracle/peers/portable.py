@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from oracle.peers.modules import ModuleExecutor
@@ -10,7 +9,6 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions.standard import STANDARD
-from tenferro_ref.isolation import Worker
 from tenferro_ref.ops import Op
 from tenferro_ref.program import LoweringView
 
@@ -21,18 +19,14 @@ _UNLINKED: dict[DType, tuple[type[Op], ...]] = {
 }
 
 
-@dataclass(init=False)
 class InterpreterExecutor(ModuleExecutor):
-    """StableHLO's reference interpreter: denormals kept, one rounding an op.
+    """StableHLO's reference interpreter: subnormals kept, one rounding an op.
 
     Its functions are those of the C library (tanh is off by more than an ULP now and then), so it is held to the model of the
-    other executor that keeps denormals and calls such functions.
+    native executor, which keeps subnormals and calls such functions, too.
     """
 
     plain: ClassVar[bool] = True
-
-    def __init__(self, worker: Worker) -> None:
-        ModuleExecutor.__init__(self, "interpreter", worker, "numpy")
 
     def check(self, view: LoweringView) -> None:
         """It aborts on a contraction over nothing, and on what it does not know: transforms and decompositions."""
@@ -47,14 +41,10 @@ class InterpreterExecutor(ModuleExecutor):
                     )
 
 
-@dataclass(init=False)
 class IreeExecutor(ModuleExecutor):
     """IREE, compiled for the host's CPU."""
 
     plain: ClassVar[bool] = True
-
-    def __init__(self, worker: Worker) -> None:
-        ModuleExecutor.__init__(self, "iree", worker, "xla", programs_a_module=16)
 
     def check(self, view: LoweringView) -> None:
         """Its run-time library lacks double-precision functions; transforms and decompositions it does not know."""

@@ -67,6 +67,12 @@ class PluginRef:
     environment: Mapping[str, str] = field(default_factory=dict, hash=False)
     priority: int = 0
 
+    @property
+    def requirement(self) -> str:
+        """What pip installs it from, with the version if it was found as an installed package; "" if it is of no package."""
+        word, _, version = self.source.rpartition(" ")
+        return f"{self.package}=={version}" if word == f"package {self.package}" else self.package
+
     def sha256(self) -> str:
         """SHA-256 of the file, in hexadecimal; computed again only when the file's time or size changes."""
         try:

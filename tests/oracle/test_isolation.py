@@ -159,7 +159,7 @@ def test_every_misbehaviour_has_its_verdict(fake_library: Path) -> None:
     for mode in VERDICTS:
         ref = PluginRef("fake", str(fake_library), "test", environment={"FAKE_PJRT_MODE": mode})
         with Worker("fake", WorkerSpec(ref, request_seconds=1.0 if mode == "never_ready" else 30.0)) as w:
-            found[mode] = judge(PjrtExecutor("fake", ref, "parity", w), reference).verdict
+            found[mode] = judge(PjrtExecutor("pjrt:fake", w, plugin=ref), reference).verdict
     assert found == VERDICTS
 
 

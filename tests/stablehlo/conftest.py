@@ -33,7 +33,9 @@ def run_xla(xla_client: Client) -> RunXla:
     def run(program: GraphProgram, inputs: Sequence[Array], lane: str = "parity") -> list[Array]:
         text = lower_to_stablehlo(LoweringView.of(program, tuple(x.shape for x in inputs)))
         specs = [(DType.of(x), x.shape) for x in inputs]
-        with xla_client.compile(text, lane_options(lane, xla_client.platform_name, xla_client.knows), parameters=specs) as executable:
+        with xla_client.compile(
+            text, lane_options(lane, xla_client.platform_name, xla_client.knows), parameters=specs
+        ) as executable:
             return executable.run(inputs)
 
     return run
