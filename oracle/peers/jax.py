@@ -32,5 +32,5 @@ class JaxExecutor(WorkerExecutor):
             "options": self.options,
             "input_sets": [[wire.pack(a) for a in case.inputs]],
         }
-        answer = self.worker.request(message)
-        return Execution(tuple(wire.unpack(a) for a in answer["output_sets"][0]), answer["seconds"])
+        (outputs,), seconds = self.worker.request(message, wire.output_sets)
+        return Execution(tuple(outputs), seconds)

@@ -76,7 +76,7 @@ class ModuleExecutor(WorkerExecutor):
         input_sets = [[wire.pack(a) for a in arrays] for arrays in sent]
         lowered = time.perf_counter()
         try:
-            answer = self.worker.request(module.message(self.options, input_sets))
+            output_sets, seconds = self.worker.request(module.message(self.options, input_sets), wire.output_sets)
         except TenferroError as error:
             parts = groups if len(groups) > 1 else [[i] for i in groups[0]]
             if len(parts) == 1:
@@ -87,15 +87,15 @@ class ModuleExecutor(WorkerExecutor):
                 self._run_module(cases, part if len(groups) > 1 else [[i for (i,) in part]], results)
             return
         count = sum(map(len, groups))
-        seconds = {k: v / count for k, v in {"lower": lowered - start, **answer["seconds"]}.items()}
-        for members, packed in zip(rounds, answer["output_sets"], strict=True):
-            answers = map(wire.unpack, packed)
+        share = {phase: s / count for phase, s in {"lower": lowered - start, **seconds}.items()}
+        for members, arrays in zip(rounds, output_sets, strict=True):
+            answers = iter(arrays)
             for i, made in zip(members, module.types.values(), strict=True):
                 if self.plain:
                     outputs = tuple(_join(t.dtype, [next(answers) for _ in _half_types(t)]) for t in made)
                 else:
                     outputs = tuple(next(answers) for _ in made)
-                results[i] = Execution(outputs, seconds, shared=len(groups) > 1)
+                results[i] = Execution(outputs, share, shared=len(groups) > 1)
 
 
 # --- modules ----------------------------------------------------------------------------------------------------------

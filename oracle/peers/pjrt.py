@@ -31,7 +31,7 @@ class PjrtExecutor(ModuleExecutor):
     @cached_property
     def _lane_options(self) -> Options:
         def knows(flag: str) -> bool:
-            return bool(self.worker.request({"knows": flag})["knows"])
+            return bool(self.worker.request({"knows": flag}, lambda answer: answer["knows"]))
 
         return lane_options(self.lane, self.worker.facts["platform"], knows)
 
@@ -49,7 +49,8 @@ class PjrtExecutor(ModuleExecutor):
         if not module.types:
             return []
         try:
-            return list(self.worker.request({**module.message(self.options, []), "opcodes": True})["opcodes"])
+            request = {**module.message(self.options, []), "opcodes": True}
+            return list(self.worker.request(request, lambda answer: answer["opcodes"]))
         except TenferroError:
             return []
 

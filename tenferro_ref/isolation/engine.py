@@ -1,21 +1,33 @@
 """Engines: what runs inside a worker process, one module each.
 
-An engine module has `open(settings) -> (facts, serve)`: it loads its library, says what that is, and `serve` answers one
-request after another. Requests and answers are messages of `tenferro_ref.isolation.wire`; a `TenferroError` becomes the answer.
-Libraries are imported in `open`, so that the modules (and the table `JAX`) can be read where they are not installed.
+The module of an engine has `open(settings) -> Engine`. Requests and answers are messages of `tenferro_ref.isolation.wire`; a
+`TenferroError` that answering raises becomes the answer. Libraries are imported in `open`, so that the modules (and the table
+`JAX`) can be read where they are not installed.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 from tenferro_ref.errors import MissingDependency
+from tenferro_ref.isolation.wire import Message
 
-Message: TypeAlias = dict[str, Any]
-Serve: TypeAlias = Callable[[Message], Message]
-Opened: TypeAlias = tuple[dict[str, str], Serve]
+
+class Engine(NamedTuple):
+    """A library that a worker has loaded.
+
+    Attributes
+    ----------
+    facts
+        Name and version of the library, and what else it says of itself.
+    answer
+        Gives the answer to one request.
+    """
+
+    facts: dict[str, str]
+    answer: Callable[[Message], Message]
 
 
 def library(module: str, extra: str) -> Any:

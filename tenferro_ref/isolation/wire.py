@@ -1,36 +1,101 @@
-"""What travels between the harness and a worker: msgpack maps, with arrays as `[dtype, shape, column-major bytes]`."""
+"""What travels between the harness and a worker: msgpack maps, with arrays as `[dtype, shape, column-major bytes]`.
+
+A message on the socket is its length in 8 bytes, most significant first, and then so many bytes of msgpack.
+"""
 
 from __future__ import annotations
 
-from multiprocessing.connection import Connection
+import socket
+import struct
+from collections.abc import Callable
 from typing import Any
 
 import msgpack
 import numpy as np
 
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import TenferroError
+from tenferro_ref.errors import FormatError, TenferroError
 from tenferro_ref.tensor import Array, column_major
 
 Message = dict[str, Any]
 
+_LENGTH = struct.Struct(">Q")
+#: Bytes of the longest message; a length beyond it is no length, but something else that was written to the socket.
+_MOST_BYTES = 8 << 30
+#: Bytes asked for at once.
+_CHUNK = 1 << 20
 
-def send(connection: Connection, message: Message) -> None:
-    connection.send_bytes(msgpack.packb(message))
 
+class Channel:
+    """One end of a worker's socket.
 
-def receive(connection: Connection) -> Message:
-    """The next message.
-
-    Raises
-    ------
-    EOFError
-        The other side is gone.
+    Parameters
+    ----------
+    connection
+        The socket, which this owns. With a timeout, no wait is longer than that before `check` is called again.
+    check
+        Called between reads and writes; what it raises ends the exchange.
     """
-    message = msgpack.unpackb(connection.recv_bytes())
-    if not isinstance(message, dict):
-        raise EOFError("not a message")
-    return message
+
+    def __init__(self, connection: socket.socket, check: Callable[[], None] = lambda: None) -> None:
+        self._socket = connection
+        self._check = check
+
+    def send(self, message: Message) -> None:
+        """Send a message.
+
+        Raises
+        ------
+        ConnectionError
+            The other side is gone.
+        """
+        body = msgpack.packb(message)
+        length = _LENGTH.pack(len(body))
+        for data in (length + body,) if len(body) < _CHUNK else (length, body):
+            left = memoryview(data)
+            while left:
+                self._check()
+                try:
+                    left = left[self._socket.send(left) :]
+                except TimeoutError:
+                    continue
+
+    def receive(self) -> Message:
+        """The next message.
+
+        Raises
+        ------
+        EOFError, ConnectionError
+            The other side is gone.
+        FormatError
+            The bytes are no message: native code can write to the socket, too.
+        """
+        (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
+        if length > _MOST_BYTES:
+            raise FormatError(where="a message", detail=f"its length is {length} bytes, more than {_MOST_BYTES}")
+        try:
+            message = msgpack.unpackb(self._read(length))
+        except (ValueError, RecursionError) as error:  # all that msgpack raises for bytes that it cannot read
+            raise FormatError(where="a message", detail=f"not msgpack: {error}") from None
+        if not isinstance(message, dict):
+            raise FormatError(where="a message", detail=f"a {type(message).__name__}, expected a map")
+        return message
+
+    def _read(self, size: int) -> bytearray:
+        data = bytearray()
+        while len(data) < size:
+            self._check()
+            try:
+                part = self._socket.recv(min(_CHUNK, size - len(data)))
+            except TimeoutError:
+                continue
+            if not part:
+                raise EOFError
+            data += part
+        return data
+
+    def close(self) -> None:
+        self._socket.close()
 
 
 def pack(array: Array) -> list[Any]:
@@ -40,6 +105,18 @@ def pack(array: Array) -> list[Any]:
 def unpack(packed: list[Any]) -> Array:
     name, shape, data = packed
     return np.frombuffer(data, DType[name].numpy).reshape(shape, order="F")
+
+
+def output_sets(answer: Message) -> tuple[list[list[Array]], dict[str, float]]:
+    """The arrays in an engine's answer, an input set after the other, and its seconds by phase.
+
+    Raises
+    ------
+    AttributeError, KeyError, TypeError, ValueError
+        The answer has another form.
+    """
+    arrays = [[unpack(packed) for packed in outputs] for outputs in answer["output_sets"]]
+    return arrays, {str(phase): float(seconds) for phase, seconds in answer["seconds"].items()}
 
 
 def pack_error(error: TenferroError) -> Message:

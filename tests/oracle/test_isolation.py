@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import struct
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -130,6 +134,64 @@ def test_a_typed_error_keeps_the_worker_alive(worker: MakeWorker) -> None:
         with pytest.raises(PjrtCall, match="PJRT_Client_Compile"):
             w.request(request())
     assert w.deaths == 0
+
+
+# --- the socket -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def odd() -> Iterator[Worker]:
+    """A worker that serves `tests.oracle.odd_engine`."""
+    with Worker("odd", WorkerSpec("tests.oracle.odd_engine", request_seconds=5.0)) as made:
+        yield made
+
+
+def test_a_stopped_worker_that_reads_nothing_ends_at_the_time_limit(odd: Worker) -> None:
+    data = bytes(10 << 20)  # more than a socket holds
+    assert odd.request({"then": "answer", "data": data}) == {"size": len(data)}
+    assert odd.pid is not None
+    os.kill(odd.pid, signal.SIGSTOP)
+    start = time.monotonic()
+    with pytest.raises(WorkerDied, match=r"timeout after 5 s"):
+        odd.request({"then": "answer", "data": data})
+    assert 4 < time.monotonic() - start < 15
+    assert odd.request({"then": "answer"}) == {"size": 0}
+
+
+@pytest.mark.parametrize(
+    ("written", "then", "how"),
+    [
+        (b"\0\0\0", "hang", "timeout after 2 s"),  # a part of the length
+        (struct.pack(">Q", 100) + b"abc", "hang", "timeout after 2 s"),  # a part of the message
+        (struct.pack(">Q", 100) + b"abc", "hide", "its socket closed"),
+        (b"WARNING: something", "hang", "its length is"),
+        (struct.pack(">Q", 3) + b"\xc1\xc1\xc1", "hang", "not msgpack"),
+        (struct.pack(">Q", 1) + b"\x01", "hang", "a int, expected a map"),
+        (struct.pack(">Q", 6) + b"\x81\xa1a\x93\x91\x91", "hang", "not msgpack"),
+        (struct.pack(">Q", 1) + b"\x80", "hang", "cannot be read: 'output_sets'"),
+        (struct.pack(">Q", 8) + b"\x81\xa5error\x01", "hang", "cannot be read"),
+    ],
+)
+def test_what_is_no_message_is_a_dead_worker(
+    odd: Worker, monkeypatch: pytest.MonkeyPatch, written: bytes, then: str, how: str
+) -> None:
+    monkeypatch.setattr("tenferro_ref.isolation.process._END_SECONDS", 0.5)
+    odd.spec = replace(odd.spec, request_seconds=2.0)
+    with pytest.raises(WorkerDied, match=how):
+        odd.request({"then": then, "write": written}, wire.output_sets)
+    assert odd.deaths == 1
+
+
+def test_an_interrupted_request_leaves_no_answer_behind(odd: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt() -> int:
+        raise KeyboardInterrupt
+
+    odd.request({"then": "answer"})
+    monkeypatch.setattr(odd, "_resident", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        odd.request({"then": "answer", "data": b"one"})
+    monkeypatch.undo()
+    assert odd.request({"then": "answer"}) == {"size": 0}
 
 
 @pytest.mark.parametrize("mode", ["wrong_shape", "wrong_dtype", "fewer_outputs", "announce_shape"])

@@ -14,11 +14,12 @@ import numpy as np
 
 from tenferro_ref.errors import EngineFault
 from tenferro_ref.isolation import wire
-from tenferro_ref.isolation.engine import Message, Opened, library
+from tenferro_ref.isolation.engine import Engine, library
+from tenferro_ref.isolation.wire import Message
 from tenferro_ref.tensor import column_major
 
 
-def open(settings: Message) -> Opened:
+def open(settings: Message) -> Engine:
     """Load the bindings and make a context with the dialects of an emitted module."""
     ir = library("jaxlib.mlir.ir", "jax")
     stablehlo = library("jaxlib.mlir.dialects.stablehlo", "jax")
@@ -41,7 +42,7 @@ def open(settings: Message) -> Opened:
 
         module.operation.walk(visit, ir.WalkOrder.POST_ORDER)
 
-    def serve(request: Message) -> Message:
+    def answer(request: Message) -> Message:
         start = time.perf_counter()
         with context:
             try:
@@ -63,4 +64,4 @@ def open(settings: Message) -> Opened:
         return {"output_sets": output_sets, "seconds": {"compile": parsed - start, "execute": done - parsed}}
 
     facts = {"jaxlib": metadata.version("jaxlib"), "StableHLO": stablehlo.get_current_version()}
-    return facts, serve
+    return Engine(facts, answer)

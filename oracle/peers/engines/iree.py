@@ -19,7 +19,8 @@ import numpy as np
 
 from tenferro_ref.errors import EngineFault
 from tenferro_ref.isolation import wire
-from tenferro_ref.isolation.engine import Message, Opened, library
+from tenferro_ref.isolation.engine import Engine, library
+from tenferro_ref.isolation.wire import Message
 from tenferro_ref.tensor import column_major
 
 FLAGS = (
@@ -32,7 +33,7 @@ FLAGS = (
 _KEPT = 16
 
 
-def open(settings: Message) -> Opened:
+def open(settings: Message) -> Engine:
     """Load compiler and runtime."""
     runtime, compiler = (library(name, "iree") for name in ("iree.runtime", "iree.compiler.api"))
     config = runtime.Config("local-sync")
@@ -57,7 +58,7 @@ def open(settings: Message) -> Opened:
         context.add_vm_module(runtime.VmModule.copy_buffer(config.vm_instance, code_object))
         return context.modules.module["main"]
 
-    def serve(request: Message) -> Message:
+    def answer(request: Message) -> Message:
         start = time.perf_counter()
         try:
             main = function(request["code"])
@@ -73,7 +74,7 @@ def open(settings: Message) -> Opened:
         return {"output_sets": output_sets, "seconds": {"compile": compiled - start, "execute": done - compiled}}
 
     facts = {name: metadata.version(name) for name in ("iree-base-compiler", "iree-base-runtime")}
-    return {**facts, "flags": " ".join(FLAGS)}, serve
+    return Engine({**facts, "flags": " ".join(FLAGS)}, answer)
 
 
 @contextmanager

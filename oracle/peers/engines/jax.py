@@ -18,7 +18,8 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import EngineFault, TenferroError
 from tenferro_ref.isolation import wire
-from tenferro_ref.isolation.engine import Message, Opened, library
+from tenferro_ref.isolation.engine import Engine, library
+from tenferro_ref.isolation.wire import Message
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import ExecProgram, GraphProgram, loads
 from tenferro_ref.tensor import column_major
@@ -28,13 +29,13 @@ _KEEP = 400
 _COST = {"jit": 1, "eager": 20}
 
 
-def open(settings: Message) -> Opened:
+def open(settings: Message) -> Engine:
     """Load JAX for its own CPU client, with 64-bit types."""
     os.environ.update(JAX_PLATFORMS="cpu", JAX_ENABLE_X64="1")
     jax = library("jax", "jax")
     served = 0
 
-    def serve(request: Message) -> Message:
+    def answer(request: Message) -> Message:
         nonlocal served
         served += _COST["jit" if request["jit"] else "eager"]
         if served > _KEEP:
@@ -51,7 +52,8 @@ def open(settings: Message) -> Opened:
             raise EngineFault(engine="jax", detail=f"{type(error).__name__}: {error}") from None
         return {"output_sets": [[wire.pack(a) for a in outputs] for outputs in output_sets], "seconds": seconds}
 
-    return {"jax": jax.__version__, "jaxlib": metadata.version("jaxlib"), "platform": jax.default_backend()}, serve
+    facts = {"jax": jax.__version__, "jaxlib": metadata.version("jaxlib"), "platform": jax.default_backend()}
+    return Engine(facts, answer)
 
 
 def _run(

@@ -11,14 +11,15 @@ import time
 
 from tenferro_ref.dtype import DType
 from tenferro_ref.isolation import wire
-from tenferro_ref.isolation.engine import Message, Opened
+from tenferro_ref.isolation.engine import Engine
+from tenferro_ref.isolation.wire import Message
 from tenferro_ref.pjrt import Client, ExecutableCache, PluginRef, hlo_instructions, load_plugin
 
 #: Executables that are kept: triage asks again for what it asked a moment ago.
 _KEPT = 16
 
 
-def open(settings: Message) -> Opened:
+def open(settings: Message) -> Engine:
     """Load the plugin (`settings` are the fields of a PluginRef) and make a client."""
     ref = PluginRef(**settings)
     client = Client(load_plugin(ref))
@@ -31,10 +32,10 @@ def open(settings: Message) -> Opened:
     }
     cache = ExecutableCache(client, _KEPT)
 
-    def serve(request: Message) -> Message:
+    def answer(request: Message) -> Message:
         return {"knows": client.knows(request["knows"])} if "knows" in request else _run(cache, request)
 
-    return facts, serve
+    return Engine(facts, answer)
 
 
 def _words(value: object) -> str:
