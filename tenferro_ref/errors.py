@@ -14,6 +14,7 @@ __all__ = [
     "AxisOutOfBounds",
     "AxisRoleConflict",
     "ClusterFault",
+    "CommandRefused",
     "DTypeMismatch",
     "DuplicateAxis",
     "EngineFault",
@@ -72,7 +73,7 @@ class TenferroError(Exception):
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def to_json(self) -> dict[str, Any]:
-        """`{"kind", "op", "message", ...}`: the line that an executable under test prints (FORMATS.md)."""
+        """`{"kind", "op", "message", ...}`: the line that an executable under test prints (FORMATS 3)."""
         return {"kind": self.kind, **{k: _plain(v) for k, v in self.facts().items()}, "message": str(self)}
 
     def text(self) -> str:
@@ -223,6 +224,19 @@ class OutputError(TenferroError):
 class UsageError(TenferroError):
     detail: str
     template: ClassVar[str] = "{detail}"
+
+
+@dataclass(eq=False)
+class CommandRefused(TenferroError):
+    """A file names a command to run or a library to load, and nobody has allowed it; nothing was run."""
+
+    where: str
+    wants: str
+    executor: str
+    template: ClassVar[str] = (
+        "{where}: wants to {wants}, which only whoever calls may ask for: look at it, then allow it with --allow-commands, "
+        "or name this executor on the call"
+    )
 
 
 @dataclass(eq=False)

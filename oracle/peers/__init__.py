@@ -9,9 +9,10 @@ from oracle.peers.native import DrawnExecutor, NativeExecutor, configured, nativ
 from oracle.peers.peer import OTHERS, Peer
 from oracle.peers.pjrt import PjrtExecutor
 from oracle.peers.portable import InterpreterExecutor, IreeExecutor
-from oracle.peers.registry import Pool, Selection
+from oracle.peers.registry import ANY, Pool, Selection
 
 __all__ = [
+    "ANY",
     "DEFAULT_LANE",
     "LANES",
     "OTHERS",

@@ -58,7 +58,7 @@ class Executor:
     Attributes
     ----------
     name
-        As on the command line (FORMATS.md); `peer` is the same taken apart.
+        As on the command line (FORMATS 9); `peer` is the same taken apart.
     """
 
     name: str
@@ -77,6 +77,11 @@ class Executor:
     def programs_a_module(self) -> int:
         """How many programs it compiles together."""
         return self.peer.programs_a_module
+
+    @property
+    def portable_name(self) -> str:
+        """A name by which another machine finds it."""
+        return self.name
 
     def open(self) -> None:
         """Take what a run needs (processes, libraries), so that a lack of it is reported before any program.

@@ -1,4 +1,4 @@
-"""Lanes: named sets of compile options under which one plugin is several peers (DESIGN 4.2).
+"""Lanes: named sets of compile options under which one plugin is several peers.
 
 Values are XLA debug options, sent with each executable.
 """

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from oracle.peers.lanes import programs_a_module
+from tenferro_ref.pjrt import is_path
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,13 @@ class Peer:
     def kind(self) -> str:
         """Family and variant alone: `jax-eager` of itself, `pjrt` of any plugin in any lane."""
         return str(Peer(self.family, self.variant))
+
+    @property
+    def code(self) -> str:
+        """What it has run that is not found by the name of a package, in words; "" for nothing."""
+        if self.family == "external":
+            return f"run the command {self.build!r}"
+        return f"load the library {self.build!r}" if self.family == "pjrt" and is_path(self.build) else ""
 
     @property
     def about(self) -> Family:

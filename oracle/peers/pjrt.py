@@ -9,6 +9,7 @@ from functools import cached_property
 from oracle.case import Case, by_program
 from oracle.peers.lanes import DEFAULT_LANE, Options, lane_options
 from oracle.peers.modules import ModuleExecutor, write
+from oracle.peers.peer import Peer
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.pjrt import PluginRef
 
@@ -23,6 +24,10 @@ class PjrtExecutor(ModuleExecutor):
     def lane(self) -> str:
         """Name in `LANES`."""
         return self.peer.lane or DEFAULT_LANE
+
+    @property
+    def portable_name(self) -> str:
+        return str(Peer("pjrt", build=self.plugin.package or self.plugin.path, lane=self.lane))
 
     @property
     def options(self) -> Options:

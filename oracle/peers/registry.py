@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from oracle.peers.base import Executor
@@ -14,10 +14,12 @@ from oracle.peers.peer import FAMILIES, OTHERS, Peer
 from oracle.peers.pjrt import PjrtExecutor
 from oracle.peers.portable import InterpreterExecutor, IreeExecutor
 from oracle.verdict import ExecutorInfo
-from tenferro_ref.errors import MissingDependency, UsageError
+from tenferro_ref.errors import CommandRefused, MissingDependency, UsageError
 from tenferro_ref.isolation import Worker, WorkerSpec
 from tenferro_ref.pjrt import PluginRef, discover, plugin_from_env, resolve
 
+#: In `Pool.allowed`: whatever a file names. No pattern, and no name of an executor.
+ANY = "any command"
 _SYNTAX = (
     "native, native-unsegmented, native-nopasses, native-fused, native-drawn, native-without:PASS, "
     f"native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], {', '.join(OTHERS)}, external:COMMAND, all"
@@ -33,10 +35,14 @@ class Pool:
     ----------
     preload
         See `WorkerSpec.preload`.
+    allowed
+        Names of executors; a file may have the commands run and the libraries loaded that they do (`recorded`). `ANY`
+        for all there are.
     """
 
     preload: str = ""
     request_seconds: float = 60.0
+    allowed: Collection[str] = ()
     _workers: dict[str, Worker] = field(default_factory=dict)
 
     def make(self, name: str) -> Executor:
@@ -62,6 +68,27 @@ class Pool:
         if peer.build:
             raise UsageError(detail=f"unknown executor {name!r}; known: {_SYNTAX}")
         return _CLASSES[peer.family](name, self._worker(peer.family, peer.about.engine))
+
+    def recorded(self, name: str, where: str) -> Executor:
+        """The executor that the file `where` names: a bundle, or the record of a campaign or finding.
+
+        Whoever calls may name any command or library; a file, which may be somebody else's, only what it is allowed.
+
+        Raises
+        ------
+        CommandRefused
+            It runs a command or loads a library by its path, and is not among `allowed`. Nothing was run.
+        UsageError, MissingEnv, PluginLoad, PjrtPluginNotLoaded
+            As `make`.
+        """
+        self.permit(name, where)
+        return self.make(name)
+
+    def permit(self, name: str, where: str) -> None:
+        """Raise the `CommandRefused` of `recorded`, if there is one."""
+        wants = Peer.parse(name).code
+        if wants and ANY not in self.allowed and wants not in (Peer.parse(other).code for other in self.allowed):
+            raise CommandRefused(where=where, wants=wants, executor=name)
 
     def pjrt(self, plugin: PluginRef, lane: str) -> PjrtExecutor:
         """The executor of `plugin` in `lane`."""

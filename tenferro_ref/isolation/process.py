@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from tenferro_ref import children
 from tenferro_ref.errors import FormatError, TenferroError, WorkerDied
 from tenferro_ref.isolation import wire
 from tenferro_ref.pjrt import PluginRef
@@ -152,15 +153,13 @@ class Worker:
         ours, theirs = socket.socketpair()
         # XLA writes pages to standard error; what matters is its end, when the process dies
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        root = str(Path(__file__).resolve().parents[2])
-        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tenferro_ref.isolation.worker", str(theirs.fileno()), self.spec.preload],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self._stderr,
-            env={**os.environ, "PYTHONPATH": path},
+            env=children.own_environment(),
         )
         theirs.close()
         ours.settimeout(_POLL)
@@ -188,13 +187,7 @@ class Worker:
             raise self._died("") from None
         except _Overrun as overrun:
             raise self._died(str(overrun)) from None
-        except (
-            FormatError,
-            AttributeError,
-            KeyError,
-            TypeError,
-            ValueError,
-        ) as unreadable:  # native code can write to the socket, too
+        except (FormatError, AttributeError, KeyError, TypeError, ValueError) as unreadable:
             raise self._died(f"its answer cannot be read: {unreadable}") from None
         except BaseException:  # an interrupt: what the worker answers later must not be taken for the next answer
             self.close()
@@ -212,6 +205,8 @@ class Worker:
             limit.next_look = now + _POLL
             if self._resident() > self.spec.memory_bytes:
                 raise _Overrun(f"memory beyond {self.spec.memory_bytes >> 20} MiB")
+            if self._stderr is not None:
+                children.keep_short(self._stderr)
 
     def _resident(self) -> int:
         """Resident bytes of the worker; 0 where the system does not tell."""
@@ -233,9 +228,7 @@ class Worker:
             process.kill()
             process.wait()
         if stderr is not None:
-            size = stderr.seek(0, os.SEEK_END)
-            stderr.seek(max(0, size - _STDERR_TAIL))
-            tail = stderr.read().decode("utf-8", "replace")
+            tail = children.tail(stderr, _STDERR_TAIL).decode("utf-8", "replace")
         self.deaths += 1
         self.close()
         return WorkerDied(worker=self.name, how=how or "its socket closed", stderr_tail=tail)

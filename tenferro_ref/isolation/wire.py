@@ -8,9 +8,11 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Callable
-from typing import Any
+from dataclasses import fields
+from typing import Any, get_type_hints
 
 import msgpack
+import msgspec
 import numpy as np
 
 from tenferro_ref.dtype import DType
@@ -119,6 +121,11 @@ def output_sets(answer: Message) -> tuple[list[list[Array]], dict[str, float]]:
     return arrays, {str(phase): float(seconds) for phase, seconds in answer["seconds"].items()}
 
 
+class _ErrorRecord(msgspec.Struct):
+    kind: str
+    facts: dict[str, Any]
+
+
 def pack_error(error: TenferroError) -> Message:
     return {"kind": error.kind, "facts": {k: _plain(v) for k, v in error.facts().items()}}
 
@@ -127,11 +134,35 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def unpack_error(packed: Message) -> TenferroError:
-    """The same error on this side: kinds are those of the taxonomy, facts are plain."""
-    kinds = {kind.__name__: kind for kind in _kinds(TenferroError)}
-    facts = {k: tuple(v) if isinstance(v, list) else v for k, v in packed["facts"].items()}
-    return kinds[packed["kind"]](**facts)
+def unpack_error(packed: Any) -> TenferroError:
+    """The same error on this side: kinds are those of the taxonomy, facts are plain and of their declared types.
+
+    Raises
+    ------
+    KeyError
+        It is of none of the kinds, or lacks facts that its kind has, or has others.
+    FormatError
+        It is no record of an error, or a fact has another type.
+    """
+    try:
+        record = msgspec.convert(packed, _ErrorRecord)
+    except msgspec.ValidationError as error:
+        raise FormatError(where="an error's record", detail=str(error)) from None
+    kind: Any = _taxonomy()[record.kind]
+    types = {f.name: get_type_hints(kind)[f.name] for f in fields(kind)}
+    if record.facts.keys() != types.keys():
+        raise KeyError(kind.__name__)
+    try:
+        facts = {name: msgspec.convert(value, types[name]) for name, value in record.facts.items()}
+    except msgspec.ValidationError as error:
+        raise FormatError(where=f"the record of an error of kind {kind.__name__}", detail=str(error)) from None
+    unpacked: TenferroError = kind(**facts)
+    return unpacked
+
+
+def _taxonomy() -> dict[str, type[TenferroError]]:
+    """The kinds by name; those that name themselves by a fact are none of them."""
+    return {kind.__name__: kind for kind in _kinds(TenferroError) if kind.kind is TenferroError.kind}
 
 
 def _kinds(base: type[TenferroError]) -> list[type[TenferroError]]:
