@@ -61,6 +61,13 @@ def test_host_layout_is_probed(fake_client: MakeClient, mode: str, honoured: boo
             assert got.flags.f_contiguous
 
 
+def test_a_flag_is_unknown_only_where_the_plugin_calls_it_an_invalid_argument(fake_client: MakeClient) -> None:
+    assert fake_client().knows("flag")
+    assert not fake_client("compile_error:3").knows("flag")
+    with pytest.raises(PjrtCall, match="INTERNAL"):
+        fake_client("compile_error:13").knows("flag")
+
+
 def test_short_table_runs_without_announced_types(fake_client: MakeClient) -> None:
     client = fake_client("short_table")
     executable = client.compile(COPY, parameters=[SPEC, SPEC])
