@@ -105,7 +105,7 @@ def test_what_is_not_told_is_not_counted(parity: PjrtExecutor, monkeypatch: pyte
     assert parity.opcodes(cases)
     for error in (PjrtCall("PJRT_Executable_OptimizedProgram", "", "none"), WorkerDied("x", "aborted", "")):
 
-        def fail(message: object, error: Exception = error) -> None:
+        def fail(*_: object, error: Exception = error) -> None:
             raise error
 
         monkeypatch.setattr(parity.worker, "request", fail)

@@ -295,6 +295,7 @@ def test_cases_of_one_program_are_input_sets_of_one_executable(pool: Pool, case:
         Case.of(symbolic, [np.full(2, 3.0)]), Case(case.program, (case.inputs[0] * 3, case.inputs[1])),
     ]  # fmt: skip
     executor = pool.pjrt(plugin, "fast")
+    assert executor.options  # the plugin is asked which flags it knows
     with mock.patch.object(executor.worker, "request", wraps=executor.worker.request) as asked:
         results = executor.run_many(cases)
     assert [len(call.args[0]["input_sets"]) for call in asked.call_args_list] == [3]

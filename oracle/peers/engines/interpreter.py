@@ -6,17 +6,15 @@ and give nothing else.
 
 from __future__ import annotations
 
-import time
 from importlib import metadata
 from typing import Any
 
 import numpy as np
 
 from tenferro_ref.errors import EngineFault
-from tenferro_ref.isolation import wire
-from tenferro_ref.isolation.engine import Engine, library
+from tenferro_ref.isolation.engine import Engine, library, run_sets
 from tenferro_ref.isolation.wire import Message
-from tenferro_ref.tensor import column_major
+from tenferro_ref.tensor import Array, column_major
 
 
 def open(settings: Message) -> Engine:
@@ -43,25 +41,22 @@ def open(settings: Message) -> Engine:
         module.operation.walk(visit, ir.WalkOrder.POST_ORDER)
 
     def answer(request: Message) -> Message:
-        start = time.perf_counter()
+        def parse() -> Any:
+            module = ir.Module.parse(request["code"])
+            own_operands(module)
+            return module
+
+        def execute(module: Any, inputs: list[Array]) -> list[Array]:
+            # a view, since the bindings do not know native byte order by another sign than its own
+            arrays = [np.array(x, order="C").view(x.dtype.type) for x in inputs]
+            results = stablehlo.eval_module(module, [ir.DenseElementsAttr.get(a) for a in arrays])
+            return [column_major(np.array(result)) for result in results]
+
         with context:
             try:
-                module = ir.Module.parse(request["code"])
-            except ir.MLIRError as error:
+                return run_sets(request, parse, execute)
+            except (ir.MLIRError, ValueError) as error:
                 raise EngineFault(engine="interpreter", detail=str(error)) from None
-            own_operands(module)
-            parsed = time.perf_counter()
-            output_sets = []
-            for inputs in request["input_sets"]:
-                # a view, since the bindings do not know native byte order by another sign than its own
-                arrays = [np.array(x, order="C").view(x.dtype.type) for x in map(wire.unpack, inputs)]
-                try:
-                    results = stablehlo.eval_module(module, [ir.DenseElementsAttr.get(a) for a in arrays])
-                except ValueError as error:
-                    raise EngineFault(engine="interpreter", detail=str(error)) from None
-                output_sets.append([wire.pack(column_major(np.array(r))) for r in results])
-        done = time.perf_counter()
-        return {"output_sets": output_sets, "seconds": {"compile": parsed - start, "execute": done - parsed}}
 
     facts = {"jaxlib": metadata.version("jaxlib"), "StableHLO": stablehlo.get_current_version()}
     return Engine(facts, answer)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import lru_cache
@@ -18,10 +17,9 @@ from typing import Any
 import numpy as np
 
 from tenferro_ref.errors import EngineFault
-from tenferro_ref.isolation import wire
-from tenferro_ref.isolation.engine import Engine, library
+from tenferro_ref.isolation.engine import Engine, library, run_sets
 from tenferro_ref.isolation.wire import Message
-from tenferro_ref.tensor import column_major
+from tenferro_ref.tensor import Array, column_major
 
 FLAGS = (
     "--iree-input-type=stablehlo",
@@ -42,10 +40,10 @@ def open(settings: Message) -> Engine:
         with closing(compiler.Session()) as session, closing(session.invocation()) as invocation:
             session.set_flags(*FLAGS)
             source = compiler.Source.wrap_buffer(session, code.encode() + b"\0")
-            with _diagnostics() as words:
+            with _diagnostics() as lines:
                 done = invocation.parse_source(source) and invocation.execute()
             if not done:
-                raise EngineFault(engine="iree", detail=" ".join(words))
+                raise EngineFault(engine="iree", detail=" ".join(lines))
             with closing(compiler.Output.open_membuffer()) as output:
                 invocation.output_vm_bytecode(output)
                 return bytes(output.map_memory())
@@ -58,20 +56,15 @@ def open(settings: Message) -> Engine:
         context.add_vm_module(runtime.VmModule.copy_buffer(config.vm_instance, code_object))
         return context.modules.module["main"]
 
+    def execute(main: Any, inputs: list[Array]) -> list[Array]:
+        results = main(*(np.asarray(x, order="C") for x in inputs))
+        return [column_major(np.asarray(r)) for r in (results if isinstance(results, tuple) else (results,))]
+
     def answer(request: Message) -> Message:
-        start = time.perf_counter()
         try:
-            main = function(request["code"])
-            compiled = time.perf_counter()
-            output_sets = []
-            for inputs in request["input_sets"]:
-                results = main(*(np.asarray(wire.unpack(a), order="C") for a in inputs))
-                several = results if isinstance(results, tuple) else (results,)
-                output_sets.append([wire.pack(column_major(np.asarray(r))) for r in several])
+            return run_sets(request, lambda: function(request["code"]), execute)
         except (RuntimeError, ValueError) as error:
             raise EngineFault(engine="iree", detail=str(error)) from None
-        done = time.perf_counter()
-        return {"output_sets": output_sets, "seconds": {"compile": compiled - start, "execute": done - compiled}}
 
     facts = {name: metadata.version(name) for name in ("iree-base-compiler", "iree-base-runtime")}
     return Engine({**facts, "flags": " ".join(FLAGS)}, answer)

@@ -7,13 +7,10 @@ Requests are `{"code", "options", "parameters", "results", "input_sets"}`, answe
 
 from __future__ import annotations
 
-import time
-
 from tenferro_ref.dtype import DType
-from tenferro_ref.isolation import wire
-from tenferro_ref.isolation.engine import Engine
+from tenferro_ref.isolation.engine import Engine, run_sets
 from tenferro_ref.isolation.wire import Message
-from tenferro_ref.pjrt import Client, ExecutableCache, PluginRef, hlo_instructions, load_plugin
+from tenferro_ref.pjrt import Client, Executable, ExecutableCache, PluginRef, hlo_instructions, load_plugin
 
 #: Executables that are kept: triage asks again for what it asked a moment ago.
 _KEPT = 16
@@ -33,31 +30,23 @@ def open(settings: Message) -> Engine:
     cache = ExecutableCache(client, _KEPT)
 
     def answer(request: Message) -> Message:
-        return {"knows": client.knows(request["knows"])} if "knows" in request else _run(cache, request)
+        if "knows" in request:
+            return {"knows": client.knows(request["knows"])}
+
+        def compile() -> Executable:
+            parameters, results = (
+                [(DType[dtype], tuple(shape)) for dtype, shape in request[name]] for name in ("parameters", "results")
+            )
+            return cache.compile(request["code"], request["options"], parameters=parameters, results=results)
+
+        answered = run_sets(request, compile, Executable.run)
+        if request.get("opcodes"):
+            instructions = hlo_instructions(*compile().optimized_program())
+            answered["opcodes"] = sorted({" ".join(filter(None, instruction)) for instruction in instructions})
+        return answered
 
     return Engine(facts, answer)
 
 
 def _words(value: object) -> str:
     return ".".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
-
-
-def _run(cache: ExecutableCache, request: Message) -> Message:
-    start = time.perf_counter()
-    executable = cache.compile(
-        request["code"],
-        request["options"],
-        parameters=[(DType[d], tuple(s)) for d, s in request["parameters"]],
-        results=[(DType[d], tuple(s)) for d, s in request["results"]],
-    )
-    compiled = time.perf_counter()
-    output_sets = [executable.run([wire.unpack(a) for a in inputs]) for inputs in request["input_sets"]]
-    done = time.perf_counter()
-    opcodes = {}
-    if request.get("opcodes"):
-        instructions = hlo_instructions(*executable.optimized_program())
-        opcodes["opcodes"] = sorted({" ".join(filter(None, instruction)) for instruction in instructions})
-    return opcodes | {
-        "output_sets": [[wire.pack(a) for a in outputs] for outputs in output_sets],
-        "seconds": {"compile": compiled - start, "execute": done - compiled},
-    }
