@@ -16,7 +16,7 @@ from tenferro_ref.errors import Internal, TenferroError
 from tenferro_ref.isolation import Worker
 from tenferro_ref.tensor import Array, type_of
 
-#: What Python and NumPy raise where code has a defect: a finding about ourselves, and no end of a campaign.
+#: What Python and NumPy raise where code has a defect: a finding about this project that must not end a campaign.
 DEFECTS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
@@ -37,12 +37,12 @@ def defects_in(place: str) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Execution:
-    """What an executor gave for a case: one array an output, and seconds by phase.
+    """The result of running a case: one array for each output, and seconds by phase.
 
     Attributes
     ----------
     shared
-        The case shared a module with others.
+        Whether other cases were compiled into the same module.
     """
 
     outputs: tuple[Array, ...]
@@ -193,7 +193,7 @@ class WorkerExecutor(Executor):
 
 
 def validate(case: Case) -> None:
-    """What every executor refuses before it asks anybody: an invalid program, or inputs that are not those it declares.
+    """Refuse an invalid program, or inputs of other types than it declares, as every executor does before it runs anything.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def validate(case: Case) -> None:
 
 
 def attempt(executor: Executor, case: Case) -> Execution | TenferroError:
-    """What `executor` gives for a case, an error as a value."""
+    """The result of running a case, with an error as a value."""
     try:
         return executor.run(case)
     except TenferroError as error:

@@ -31,8 +31,8 @@ DEFAULT_LANE = "parity"
 #: Flags that newer builds do not have; to disable the fusion passes there instead gives wrong transposes (35 of 600 programs).
 _REMOVED = frozenset({"xla_cpu_use_fusion_emitters"})
 
-#: How many programs share a module. Only the fast lane gains: its fixed cost dominates (40 -> 9-19 ms a program at 32
-#: on the older two builds), while the other lanes pay for each fusion kernel and some builds more in a large module.
+#: How many programs share a module. Only in the fast lane does that pay (40 -> 9-19 ms for a program at 32 on the older two
+#: builds): in the others each fusion kernel costs as much as before, and on some builds more in a large module.
 _PROGRAMS_A_MODULE = {"fast": 32}
 
 

@@ -1,7 +1,7 @@
-"""The native executor under any configuration: by name, or drawn with the program.
+"""The native executor under any configuration: one with a name, or one drawn with the program.
 
-A configuration is spelled in the executor's name, `native:passes=DotDecomposer/TransposeFolding+unsegmented+fusion=0`, so
-that wherever an executor is kept (findings, bundles, scripts, the corpus) its configuration is kept too.
+A configuration is part of the executor's name, `native:passes=DotDecomposer/TransposeFolding+unsegmented+fusion=0`, so that
+whatever keeps the name of an executor (findings, bundles, the corpus) keeps its configuration, too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class NativeExecutor(Executor):
     passes
         Names of the optimiser passes, in order.
     segmented
-        Through segments (`eval_exec_ir`), else one instruction at a time.
+        Whether programs run in segments (`eval_exec_ir`), else one instruction at a time.
     fusion_threshold, reclaim, checking, decline_reused
         See `GraphExecutor`.
     """
@@ -93,7 +93,7 @@ class NativeExecutor(Executor):
         return [results[i] for i in range(len(cases))]
 
     def bit_exact(self, case: Case) -> bool:
-        """Bits are kept unless a pass that ran in one of the two pipelines reassociates a contraction."""
+        """Whether no pass of this pipeline or the default one reassociates a contraction of the program."""
         if self.passes == DEFAULT_PIPELINE:
             return True
         pipelines = (run_passes(to_exec(case.program), names) for names in (self.passes, DEFAULT_PIPELINE))
@@ -128,7 +128,7 @@ class DrawnExecutor(NativeExecutor):
 
 # --- configurations in words ------------------------------------------------------------------------------------------
 
-#: Words of a name and the option that each says.
+#: Words in a name, with the option that each sets and its value.
 _OPTIONS: dict[str, tuple[str, bool]] = {
     "unsegmented": ("segmented", False),
     "no-reclaim": ("reclaim", False),
@@ -138,7 +138,7 @@ _OPTIONS: dict[str, tuple[str, bool]] = {
 
 
 def _words(executor: NativeExecutor) -> list[str]:
-    """What differs from the default; the passes first, whether they differ or not."""
+    """The configuration as words of a name: the passes, then what else differs from the default."""
     words = [f"passes={'/'.join(executor.passes)}"]
     if executor.fusion_threshold != FUSION_THRESHOLD:
         words.append(f"fusion={executor.fusion_threshold}")
@@ -146,7 +146,7 @@ def _words(executor: NativeExecutor) -> list[str]:
 
 
 def configured(**options: Any) -> NativeExecutor:
-    """The native executor with these options; its name says them."""
+    """The native executor with these options, which are in its name."""
     executor = replace(NativeExecutor(), **options)
     words = _words(executor)[executor.passes == DEFAULT_PIPELINE :]
     return replace(executor, name=str(Peer("native", build="+".join(words))))

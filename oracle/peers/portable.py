@@ -1,4 +1,4 @@
-"""Other implementations of StableHLO: jaxlib's interpreter, and IREE. What each is known not to do is refused here."""
+"""Other implementations of StableHLO: jaxlib's interpreter, and IREE. Programs that they are known not to run are refused here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tenferro_ref.extensions.standard import STANDARD
 from tenferro_ref.ops import Op
 from tenferro_ref.program import LoweringView
 
-#: What IREE computes by sine, cosine, hyperbolic tangent or atan2.
+#: Ops that IREE computes with sine, cosine, hyperbolic tangent or atan2.
 _UNLINKED: dict[DType, tuple[type[Op], ...]] = {
     DType.F64: (ops.Sin, ops.Cos, ops.Tanh),
     DType.C64: (ops.Sin, ops.Cos, ops.Tanh, ops.Exp, ops.Expm1, ops.Log, ops.Log1p, ops.Sqrt, ops.Rsqrt, ops.Pow),
@@ -29,7 +29,7 @@ class InterpreterExecutor(ModuleExecutor):
     plain: ClassVar[bool] = True
 
     def check(self, view: LoweringView) -> None:
-        """It aborts on a contraction over nothing, and on what it does not know: transforms and decompositions."""
+        """Refuse what the interpreter aborts on: a contraction over no element, transforms, decompositions."""
         for ins in view.instructions():
             if isinstance(ins.op, ops.Extension) and ins.op.family not in STANDARD:
                 raise UnsupportedOp(op=ins.op_name, reason=f"the interpreter has no {ins.op.op}, and aborts on it")
@@ -47,7 +47,7 @@ class IreeExecutor(ModuleExecutor):
     plain: ClassVar[bool] = True
 
     def check(self, view: LoweringView) -> None:
-        """Its run-time library lacks double-precision functions; transforms and decompositions it does not know."""
+        """Refuse what needs double-precision functions that IREE's library lacks, transforms, and decompositions."""
         for ins in view.instructions():
             if isinstance(ins.op, ops.Extension) and ins.op.family not in STANDARD:
                 raise UnsupportedOp(op=ins.op_name, reason=f"IREE has no {ins.op.op}")

@@ -137,9 +137,10 @@ class Pool:
         missing: list[ExecutorInfo] = []
         for name in names:
             if name != "all":
-                if name not in executors:
-                    executors[name] = self.make(name)
-                    executors[name].open()
+                executor = self.make(name)
+                if executor.name not in executors:
+                    executor.open()
+                    executors[executor.name] = executor
                 continue
             for native in native_variants():
                 executors.setdefault(native.name, native)

@@ -81,7 +81,7 @@ class Client(Owner):
     @cached_property
     def devices(self) -> tuple[Device, ...]:
         """The addressable devices; programs run on the first."""
-        call, found = self._api.call, []
+        call, devices = self._api.call, []
         if not self._raw:
             raise PjrtCall("PJRT_Client_AddressableDevices", "", "this Client is closed")
         for device in self._devices:
@@ -89,14 +89,14 @@ class Client(Owner):
             kind = call("DeviceDescription_Kind", device_description=description)
             memories = call("Device_AddressableMemories", device=device)
             kinds = [call("Memory_Kind", memory=m) for m in native.pointers(memories.memories, memories.num_memories)]
-            found.append(
+            devices.append(
                 Device(
                     call("DeviceDescription_Id", device_description=description).id,
                     native.text(kind.device_kind, kind.device_kind_size),
                     tuple(native.text(k.kind, k.kind_size) for k in kinds),
                 )
             )
-        return tuple(found)
+        return tuple(devices)
 
     def knows(self, flag: str) -> bool:
         """Whether the plugin has this boolean XLA flag; tried once, on a module that does nothing."""

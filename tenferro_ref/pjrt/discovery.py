@@ -50,7 +50,7 @@ class PluginRef:
     package
         Name of the PyPI package, or "".
     platform
-        What it runs on ("cpu", "cuda", ...), or "" if nobody said.
+        What it runs on ("cpu", "cuda", ...), "" if unknown; the client knows better (`Client.platform_name`).
     create_options
         Options for PJRT_Client_Create.
     environment
@@ -141,10 +141,10 @@ def discover() -> list[PluginRef]:
     PluginLoad
         If TENFERRO_PJRT_PLUGIN_DIR names something that is not a folder.
     """
-    found: dict[str, PluginRef] = {}
+    refs: dict[str, PluginRef] = {}
     for ref in (*_packages(), *_directory(), *_environment()):
-        found.setdefault(os.path.realpath(ref.path), ref)
-    return sorted(found.values(), key=lambda ref: -ref.priority)
+        refs.setdefault(os.path.realpath(ref.path), ref)
+    return sorted(refs.values(), key=lambda ref: -ref.priority)
 
 
 def missing(platform: str) -> list[PluginRef]:
@@ -192,12 +192,12 @@ def _normal(package: str) -> str:
 def _packages() -> Iterator[PluginRef]:
     for known in _KNOWN:
         try:
-            found = metadata.distribution(known.package)
+            installed = metadata.distribution(known.package)
         except metadata.PackageNotFoundError:
             continue
-        path = Path(str(found.locate_file(known.path)))
+        path = Path(str(installed.locate_file(known.path)))
         if path.exists():
-            yield replace(known, path=str(path), source=f"package {known.package} {found.version}")
+            yield replace(known, path=str(path), source=f"package {known.package} {installed.version}")
 
 
 def _directory() -> Iterator[PluginRef]:

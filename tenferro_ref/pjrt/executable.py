@@ -33,6 +33,8 @@ from tenferro_ref.pjrt.transfer import (
 )
 
 _EXECUTE = "LoadedExecutable_Execute"
+#: The longest optimised program that is fetched; a protobuf message has at most so many bytes.
+_MOST_BYTES = 2**31 - 1
 
 
 class Executable(Handle):
@@ -148,7 +150,7 @@ class Executable(Handle):
             raise
         return made
 
-    def _check(self, given: list[TensorSpec]) -> None:
+    def _check(self, specs: list[TensorSpec]) -> None:
         """Everything that plugins do not check: a wrong type of the right byte size is executed."""
         if not self._raw:
             raise PjrtCall(f"PJRT_{_EXECUTE}", "", f"the executable {self.name!r} is closed")
@@ -158,9 +160,9 @@ class Executable(Handle):
                 "parameters",
                 "compiled without parameter types, so that inputs cannot be checked: give them to `compile`",
             )
-        if len(given) != len(self.parameters):
-            raise InvalidArgument(self.name, "inputs", f"expected {len(self.parameters)}, got {len(given)}")
-        for i, (got, want) in enumerate(zip(given, self.parameters, strict=True)):
+        if len(specs) != len(self.parameters):
+            raise InvalidArgument(self.name, "inputs", f"expected {len(self.parameters)}, got {len(specs)}")
+        for i, (got, want) in enumerate(zip(specs, self.parameters, strict=True)):
             if got != want:
                 raise InvalidArgument(self.name, f"input {i}", f"expected {show_spec(want)}, got {show_spec(got)}")
 
@@ -216,6 +218,8 @@ class Executable(Handle):
             program = abi.new(abi.STRUCTS["Program"])
             self._api.call(name, executable=inner, program=addressof(program))  # tells the size
             room = int(program.code_size)
+            if room > _MOST_BYTES:
+                raise PjrtCall(f"PJRT_{name}", "", f"a program of {room} bytes, more than {_MOST_BYTES}")
             code = create_string_buffer(room)
             program.code = addressof(code)
             self._api.call(name, executable=inner, program=addressof(program))
@@ -282,8 +286,8 @@ def _unplain(specs: list[tuple[str, list[int]]] | None) -> tuple[TensorSpec, ...
     return None if specs is None else tuple((DType[name], tuple(shape)) for name, shape in specs)
 
 
-def _specs(given: Sequence[TensorSpec] | None) -> tuple[TensorSpec, ...] | None:
-    return None if given is None else tuple((dtype, tuple(shape)) for dtype, shape in given)
+def _specs(specs: Sequence[TensorSpec] | None) -> tuple[TensorSpec, ...] | None:
+    return None if specs is None else tuple((dtype, tuple(shape)) for dtype, shape in specs)
 
 
 def _array_spec(op: str, i: int, x: NDArray) -> TensorSpec:

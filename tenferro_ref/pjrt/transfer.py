@@ -3,7 +3,7 @@
 Lives here: raw handles (integers), the argument structs of the copies, prepared once for each type, and the native client
 that copies go through. Does not live here: buffers and executables as objects, which build on this.
 
-What the plugins taught (measured, see the tests): an upload with `byte_strides` and without a `device_layout` is right
+How plugins behave (measured, see the tests): an upload with `byte_strides` and without a `device_layout` is right
 for every rank, extent and stride; a download in column-major order through `host_layout` is right where the plugin
 honours it, and a plugin that does not honour it says nothing, so that each client is probed once.
 """

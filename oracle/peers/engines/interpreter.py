@@ -1,7 +1,7 @@
 """The StableHLO reference interpreter in jaxlib's MLIR bindings: no compiler, IEEE arithmetic on every element.
 
-Requests and answers as those of `tenferro_ref.isolation.engines.pjrt`; parameters and results are real numbers, since the bindings take
-and give nothing else.
+Requests and answers as those of `tenferro_ref.isolation.engines.pjrt`; arrays are of real numbers, since the bindings take and give nothing
+else.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """IREE: compiled by `iree-base-compiler` for the host's CPU, run by `iree-base-runtime`.
 
-Requests and answers as those of `tenferro_ref.isolation.engines.pjrt`; parameters and results are real numbers, as for the interpreter.
+Requests and answers as those of `tenferro_ref.isolation.engines.pjrt`; arrays are of real numbers, as for the interpreter.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FLAGS = (
     "--iree-llvmcpu-target-cpu=host",
     "--iree-input-demote-f64-to-f32=false",
 )
-#: Modules that are kept loaded: triage asks for one again and again, with other values, or alone.
+#: Modules that are kept loaded: triage runs one again and again, with other values or alone.
 _KEPT = 16
 
 
@@ -50,7 +50,7 @@ def open(settings: Message) -> Engine:
 
     @lru_cache(_KEPT)
     def function(code: str) -> Any:
-        """The module's function; whoever holds it holds the module."""
+        """The module's function, which keeps the module alive."""
         code_object = compile_module(code)
         context = runtime.SystemContext(config=config)
         context.add_vm_module(runtime.VmModule.copy_buffer(config.vm_instance, code_object))

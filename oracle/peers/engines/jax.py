@@ -29,7 +29,7 @@ _COST = {"jit": 1, "eager": 20}
 
 
 def open(settings: Message) -> Engine:
-    """Load JAX for its own CPU client, with 64-bit types."""
+    """Load JAX with its own CPU client and 64-bit types."""
     os.environ.update(JAX_PLATFORMS="cpu", JAX_ENABLE_X64="1")
     jax = library("jax", "jax")
     served = 0
