@@ -16,17 +16,10 @@ from tenferro_ref.errors import (
     UnsupportedOp,
 )
 from tenferro_ref.extensions import linalg
-from tenferro_ref.pjrt import Client, load_plugin
+from tenferro_ref.pjrt import Client
 from tenferro_ref.program import GraphBuilder, GraphProgram, to_exec
 from tenferro_ref.tensor import Tensor
 from tenferro_ref.xla import XlaExecutor
-from tests.plugins import CPU_PLUGINS, plugin_or_skip
-
-
-@pytest.fixture(scope="session", params=CPU_PLUGINS)
-def xla_client(request: pytest.FixtureRequest) -> Iterator[Client]:
-    with Client(load_plugin(plugin_or_skip(request.param))) as client:
-        yield client
 
 
 @pytest.fixture
