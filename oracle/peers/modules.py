@@ -20,7 +20,7 @@ from tenferro_ref.errors import TenferroError
 from tenferro_ref.isolation import wire
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import LoweringView
-from tenferro_ref.stablehlo import Body, Value, lower_into
+from tenferro_ref.stablehlo import Body, SsaValue, lower_into
 from tenferro_ref.tensor import Array
 
 
@@ -138,7 +138,7 @@ class Module:
 def write(check: Callable[[LoweringView], None], plain: bool, cases: Sequence[Case]) -> Module:
     """The module of the cases' programs, without those that `check` refuses or that cannot be lowered."""
     body = _PlainBody() if plain else _Body()
-    outputs: list[Value] = []
+    outputs: list[SsaValue] = []
     parameters: list[TensorType] = []
     types: dict[int, list[TensorType]] = {}
     refused: dict[int, TenferroError] = {}
@@ -201,14 +201,14 @@ def _join(dtype: DType, parts: Sequence[Array]) -> Array:
 class _PlainBody(_Body):
     """A function body with real parameters and results; inside it values have their own types."""
 
-    def parameter(self, dtype: DType, shape: tuple[int, ...]) -> Value:
+    def parameter(self, dtype: DType, shape: tuple[int, ...]) -> SsaValue:
         """A value that is put together from one or two parameters."""
         parts = [Body.parameter(self, part.dtype, shape) for part in _parts(TensorType(dtype, shape))]
         if len(parts) == 2:
             return self.call("complex", parts, dtype, shape)
         return parts[0] if parts[0].dtype is dtype else self.convert(parts[0], dtype)
 
-    def parts(self, value: Value) -> list[Value]:
+    def parts(self, value: SsaValue) -> list[SsaValue]:
         """The real values that the function returns for one of its own."""
         if value.dtype.is_complex:
             return [self.call(part, [value], value.dtype.real, value.shape) for part in ("real", "imag")]

@@ -12,7 +12,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidProgram
 from tenferro_ref.ops import TensorType
 from tenferro_ref.pjrt import Client, ExecutableCache, encode_compile_options
-from tenferro_ref.program import ExecProgram, GraphProgram, LoweringView
+from tenferro_ref.program import LoweringView, Program
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import Array, Tensor
 
@@ -44,7 +44,7 @@ class XlaExecutor(ExecutableCache):
         self.options = options if isinstance(options, bytes) else encode_compile_options(options)
         self.phase1_only = phase1_only
 
-    def run_with_inputs(self, program: GraphProgram | ExecProgram, inputs: Sequence[Array | Tensor]) -> Array:
+    def run_with_inputs(self, program: Program, inputs: Sequence[Array | Tensor]) -> Array:
         """The one output of `program`, column-major.
 
         Raises
@@ -62,9 +62,7 @@ class XlaExecutor(ExecutableCache):
         (output,) = self.run_many_with_inputs(program, inputs)
         return output
 
-    def run_many_with_inputs(
-        self, program: GraphProgram | ExecProgram, inputs: Sequence[Array | Tensor]
-    ) -> list[Array]:
+    def run_many_with_inputs(self, program: Program, inputs: Sequence[Array | Tensor]) -> list[Array]:
         """The outputs of `program`, column-major.
 
         Parameters
