@@ -31,14 +31,9 @@ DEFAULT_LANE = "parity"
 #: Flags that newer builds do not have; to disable the fusion passes there instead gives wrong transposes (35 of 600 programs).
 _REMOVED = frozenset({"xla_cpu_use_fusion_emitters"})
 
-#: How many programs share a module. Only in the fast lane does that pay (40 -> 9-19 ms for a program at 32 on the older two
-#: builds): in the others each fusion kernel costs as much as before, and on some builds more in a large module.
-_PROGRAMS_A_MODULE = {"fast": 32}
-
-
-def programs_a_module(lane: str) -> int:
-    """How many programs are compiled together in `lane`."""
-    return _PROGRAMS_A_MODULE.get(lane, 1)
+#: How many programs share a module, one in other lanes: only in this lane does it pay (40 -> 9-19 ms for a program at 32 on the
+#: older two builds); in the others each fusion kernel costs as much as before, and on some builds more in a large module.
+PROGRAMS_A_MODULE = {"fast": 32}
 
 
 def lane_options(lane: str, platform: str, knows: Callable[[str], bool]) -> Options:

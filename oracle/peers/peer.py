@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from oracle.peers.lanes import programs_a_module
+from oracle.peers.lanes import PROGRAMS_A_MODULE
 from tenferro_ref.pjrt import is_path
 
 
@@ -118,7 +118,7 @@ class Peer:
     @property
     def programs_a_module(self) -> int:
         """How many programs are compiled together."""
-        return programs_a_module(self.lane) if self.family == "pjrt" else self.about.programs_a_module
+        return PROGRAMS_A_MODULE.get(self.lane, 1) if self.family == "pjrt" else self.about.programs_a_module
 
 
 #: Names of the executors on other people's libraries.

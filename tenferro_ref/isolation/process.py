@@ -52,19 +52,6 @@ class WorkerSpec:
     preload: str = ""
 
 
-class _Overrun(Exception):
-    """The worker has used up its time or memory; the message says which."""
-
-
-@dataclass
-class _Limit:
-    """Of one exchange: seconds that it may take, when they are over, and when memory is looked at next."""
-
-    seconds: float
-    deadline: float
-    next_look: float = 0.0
-
-
 def _opening(serves: PluginRef | str) -> wire.Message:
     if isinstance(serves, str):
         return {"engine": serves, "settings": {}}
@@ -89,7 +76,6 @@ class Worker:
         self._channel: wire.Channel | None = None
         self._stderr: IO[bytes] | None = None
         self._facts: dict[str, str] = {}
-        self._limit = _Limit(0.0, 0.0)
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -163,7 +149,7 @@ class Worker:
         )
         theirs.close()
         ours.settimeout(_POLL)
-        self._channel = channel = wire.Channel(ours, self._watch)
+        self._channel = channel = wire.Channel(ours)
         try:
             opening = _opening(self.spec.serves)
             self._facts = self._exchange(
@@ -177,16 +163,27 @@ class Worker:
     def _exchange(
         self, channel: wire.Channel, message: wire.Message, seconds: float, read: Callable[[wire.Message], Any]
     ) -> Any:
-        self._limit = _Limit(seconds, time.monotonic() + seconds)
+        deadline = time.monotonic() + seconds
+        next_look = 0.0
+
+        def watch() -> None:
+            nonlocal next_look
+            if (now := time.monotonic()) > deadline:
+                raise self._died(f"timeout after {seconds:g} s")
+            if now > next_look:
+                next_look = now + _POLL
+                if self._resident() > self.spec.memory_bytes:
+                    raise self._died(f"memory beyond {self.spec.memory_bytes >> 20} MiB")
+                if self._stderr is not None:
+                    children.keep_short(self._stderr)
+
         try:
-            channel.send(message)
-            answer = channel.receive()
+            channel.send(message, watch)
+            answer = channel.receive(watch)
             error = wire.unpack_error(answer["error"]) if "error" in answer else None
             result = None if error else read(answer)
         except (EOFError, ConnectionError):
             raise self._died("") from None
-        except _Overrun as overrun:
-            raise self._died(str(overrun)) from None
         except (FormatError, AttributeError, KeyError, TypeError, ValueError) as unreadable:
             raise self._died(f"its answer cannot be read: {unreadable}") from None
         except BaseException:  # an interrupt: what the worker answers later must not be taken for the next answer
@@ -195,18 +192,6 @@ class Worker:
         if error is not None:
             raise error
         return result
-
-    def _watch(self) -> None:
-        """Raise if the worker has used up what it is allowed."""
-        now, limit = time.monotonic(), self._limit
-        if now > limit.deadline:
-            raise _Overrun(f"timeout after {limit.seconds:g} s")
-        if now > limit.next_look:
-            limit.next_look = now + _POLL
-            if self._resident() > self.spec.memory_bytes:
-                raise _Overrun(f"memory beyond {self.spec.memory_bytes >> 20} MiB")
-            if self._stderr is not None:
-                children.keep_short(self._stderr)
 
     def _resident(self) -> int:
         """Resident bytes of the worker; 0 where the system does not tell."""

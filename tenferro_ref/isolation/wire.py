@@ -5,6 +5,7 @@ A message on the socket is its length in 8 bytes, most significant first, and th
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 from collections.abc import Callable
@@ -29,21 +30,16 @@ _CHUNK = 1 << 20
 
 
 class Channel:
-    """One end of a worker's socket.
+    """One end of a worker's socket, which this owns.
 
-    Parameters
-    ----------
-    connection
-        The socket, which this owns. With a timeout, no wait is longer than that before `check` is called again.
-    check
-        Called between reads and writes; what it raises ends the exchange.
+    `check` is called before each read and write: what it raises ends the exchange. If the socket has a timeout, no wait in
+    between is longer than that.
     """
 
-    def __init__(self, connection: socket.socket, check: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
-        self._check = check
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message, check: Callable[[], None] = lambda: None) -> None:
         """Send a message.
 
         Raises
@@ -56,13 +52,11 @@ class Channel:
         for data in (length + body,) if len(body) < _CHUNK else (length, body):
             left = memoryview(data)
             while left:
-                self._check()
-                try:
+                check()
+                with contextlib.suppress(TimeoutError):
                     left = left[self._socket.send(left) :]
-                except TimeoutError:
-                    continue
 
-    def receive(self) -> Message:
+    def receive(self, check: Callable[[], None] = lambda: None) -> Message:
         """The next message.
 
         Raises
@@ -72,28 +66,26 @@ class Channel:
         FormatError
             The bytes are no message: native code can write to the socket, too.
         """
-        (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
+        (length,) = _LENGTH.unpack(self._read(_LENGTH.size, check))
         if length > _MOST_BYTES:
             raise FormatError(where="a message", detail=f"its length is {length} bytes, more than {_MOST_BYTES}")
         try:
-            message = msgpack.unpackb(self._read(length))
+            message = msgpack.unpackb(self._read(length, check))
         except (ValueError, RecursionError) as error:  # all that msgpack raises for bytes that it cannot read
             raise FormatError(where="a message", detail=f"not msgpack: {error}") from None
         if not isinstance(message, dict):
             raise FormatError(where="a message", detail=f"a {type(message).__name__}, expected a map")
         return message
 
-    def _read(self, size: int) -> bytearray:
+    def _read(self, size: int, check: Callable[[], None]) -> bytearray:
         data = bytearray()
         while len(data) < size:
-            self._check()
-            try:
+            check()
+            with contextlib.suppress(TimeoutError):
                 part = self._socket.recv(min(_CHUNK, size - len(data)))
-            except TimeoutError:
-                continue
-            if not part:
-                raise EOFError
-            data += part
+                if not part:
+                    raise EOFError
+                data += part
         return data
 
     def close(self) -> None:
@@ -123,7 +115,7 @@ def output_sets(answer: Message) -> tuple[list[list[Array]], dict[str, float]]:
 
 class _ErrorRecord(msgspec.Struct):
     kind: str
-    facts: dict[str, Any]
+    facts: dict[str, str | bool | int | float | list[str | bool | int | float | None] | None]
 
 
 def pack_error(error: TenferroError) -> Message:
