@@ -6,7 +6,7 @@ import pytest
 
 from fuzz.findings.reduce.links import LINKS
 from fuzz.findings.reduce.rank import WITHOUT
-from fuzz.generate import STRATEGY
+from fuzz.generate.ops import STRATEGY
 from oracle.enclosure import ENCLOSE
 from oracle.enclosure.complexes import COMPLEX
 from oracle.peers.engines.lax import JAX

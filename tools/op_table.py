@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fuzz.generate import STRATEGY
+from fuzz.generate.ops import STRATEGY
 from oracle.enclosure import ENCLOSE
 from oracle.peers.engines.lax import JAX
 from tenferro_ref.ops import ELEMENTWISE, INDEXING, REDUCTIONS, STRUCTURAL, Constant, DotGeneral, Extension, Op

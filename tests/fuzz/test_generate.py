@@ -10,12 +10,13 @@ from collections import Counter
 from dataclasses import fields
 
 import pytest
+from fuzz.generate.ops.rows import admitted
 
 from fuzz.findings.reduce.draft import concrete_types
 from fuzz.generate import DEFAULT, Config, anchors, default_ops
-from fuzz.generate.batches import _anchor, _length, describe, generate
+from fuzz.generate.batches import _anchor, _length, generate
+from fuzz.generate.describe import describe
 from fuzz.generate.growth import BIG
-from fuzz.generate.ops.rows import admitted
 from oracle.case import Case
 from oracle.peers import NativeExecutor, attempt
 from oracle.staged import refuses

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fuzz.generate.values.arrays import FULL, Recipe, make
 from numpy.random import PCG64, Generator
 
 from fuzz.campaign.work import environment
@@ -17,7 +18,6 @@ from fuzz.generate import DEFAULT, Config, decode
 from fuzz.generate.batches import generate
 from fuzz.generate.growth import FIRST, HEADER
 from fuzz.generate.ops.linalg import KINDS
-from fuzz.generate.values.arrays import FULL, Recipe, make
 from fuzz.generate.values.matrices import DEFINITE, HERMITIAN, MATRICES, REGULAR, SINGULAR, matrices
 from oracle.case import Case
 from oracle.judge import Reference, judge

@@ -8,6 +8,7 @@ from math import prod
 from random import Random
 
 import pytest
+from fuzz.generate.genes import Genes, Weighted
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -15,7 +16,6 @@ from hypothesis.strategies import SearchStrategy
 from fuzz.findings.reduce.draft import concrete_types
 from fuzz.generate import DEFAULT, GENE, HEADER, STRATEGY, Config, cases, decode, graphs, profiles
 from fuzz.generate.decode import steps
-from fuzz.generate.genes import Genes, Weighted
 from fuzz.generate.motifs import MOTIFS
 from oracle.case import Case
 from oracle.peers import NativeExecutor, attempt

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fuzz.generate.genes import Genes
+from fuzz.generate.values.arrays import FULL, Recipe, Regime, classes, draw_recipe, make, scalar, specials, values
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from fuzz.generate.genes import Genes
-from fuzz.generate.values.arrays import FULL, Recipe, Regime, classes, draw_recipe, make, scalar, specials, values
 from tenferro_ref.dtype import DType
 
 FLOATS = (DType.F32, DType.F64)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from fuzz.findings.reduce.search import Reduction
 from fuzz.generate.faults import simplest_of
-from fuzz.generate.values.arrays import Recipe, make
+from fuzz.generate.values.recipes import Recipe, array_of
 from oracle.case import Case, Refusal, live
 from tenferro_ref.program import GraphProgram, Instruction
 
@@ -54,7 +54,7 @@ def _alone(case: Case, due: Refusal, at: int) -> Iterator[Case]:
         return
     for slot, type_ in types.items():
         shape = tuple(e for e in type_.shape if isinstance(e, int))
-        given.setdefault(slot, make(Recipe("simple", 0), type_.dtype, shape))
+        given.setdefault(slot, array_of(Recipe("simple", 0), type_.dtype, shape))
     new = {slot: i for i, slot in enumerate(types)}
     ins = Instruction(faulty.op, tuple(new[slot] for slot in faulty.input_slots), (len(new),))
     alone = GraphProgram((ins,), tuple(new.values()), tuple(types.values()), (len(new),), len(new) + 1, program.policy)
