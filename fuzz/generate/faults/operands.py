@@ -20,13 +20,13 @@ _UNARY = (ops.Exp, ops.Log, ops.Sin, ops.Cos, ops.Tanh, ops.Sqrt, ops.Rsqrt, ops
 
 def _plain(op: type[Any]) -> Op:
     """The op with the simplest attributes."""
-    if op in REDUCTIONS:
-        return op((0,))
-    plain: dict[type[Op], Op] = {
-        ops.Compare: ops.Compare(CompareDir.Lt),
-        ops.DotGeneral: ops.DotGeneral((), (), (), ()),
+    attributes: dict[type[Any], tuple[Any, ...]] = {
+        ops.Compare: (CompareDir.Lt,),
+        ops.DotGeneral: ((), (), (), ()),
+        **dict.fromkeys(REDUCTIONS, ((0,),)),
     }
-    return plain[op] if op in plain else op()
+    result: Op = op(*attributes.get(op, ()))
+    return result
 
 
 def _other_shape(g: Growth, shape: Shape, scalar: bool) -> Shape:

@@ -13,12 +13,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.random import Generator
 
-from fuzz.generate.values.special import KNEES, SPECIALS, nan
+from fuzz.generate.values.special import KNEES, SPECIALS, Array, limits, nan
 from tenferro_ref.dtype import DType
-from tenferro_ref.tensor import Array
 
 #: Makes a flat array of so many numbers of a dtype that is not complex.
 NumberClass: TypeAlias = Callable[[Generator, int, DType], Array]
+
+
+def _by_name(*makers: NumberClass) -> dict[str, NumberClass]:
+    return {maker.__name__.removeprefix("_"): maker for maker in makers}
 
 
 def _signs(rng: Generator, n: int) -> Array:
@@ -75,15 +78,14 @@ def _zeros(rng: Generator, n: int, dtype: DType) -> Array:
 
 def _subnormal(rng: Generator, n: int, dtype: DType) -> Array:
     """Both sides of the smallest normal, down to the last bit."""
-    limits = np.finfo(dtype.numpy)
-    tiny, depth = float(limits.smallest_normal), rng.integers(-2, limits.nmant + 1, n)
+    info = limits(dtype)
+    tiny, depth = float(info.smallest_normal), rng.integers(-2, info.nmant + 1, n)
     return np.copysign(np.ldexp(rng.uniform(0.5, 1.0, n) * tiny, -depth), rng.random(n) - 0.5).astype(dtype.numpy)
 
 
 def _wide(rng: Generator, n: int, dtype: DType) -> Array:
     """Huge beside tiny: the exponent is uniform."""
-    limits = np.finfo(dtype.numpy)
-    exponents = rng.integers(limits.minexp, limits.maxexp, n)
+    exponents = rng.integers(limits(dtype).minexp, limits(dtype).maxexp, n)
     return np.asarray(np.ldexp(rng.uniform(1.0, 2.0, n) * _signs(rng, n), exponents), dtype.numpy)
 
 
@@ -98,11 +100,11 @@ def _ties(rng: Generator, n: int, dtype: DType) -> Array:
 
 def _limits(rng: Generator, n: int, dtype: DType) -> Array:
     """Near the largest value: sums and products overflow."""
-    largest = float(np.finfo(dtype.numpy).max)
+    largest = float(limits(dtype).max)
     return np.asarray(rng.uniform(0.25, 1.0, n) * largest * np.where(rng.random(n) < 0.3, -1.0, 1.0), dtype.numpy)
 
 
-def _at_knees(rng: Generator, n: int, dtype: DType) -> Array:
+def _knees(rng: Generator, n: int, dtype: DType) -> Array:
     return KNEES[dtype][rng.integers(0, len(KNEES[dtype]), n)]
 
 
@@ -118,24 +120,10 @@ def _bits(rng: Generator, n: int, dtype: DType) -> Array:
     return np.where(np.isnan(array), nan(dtype, 1), array)
 
 
-FLOAT_CLASSES: dict[str, NumberClass] = {
-    "simple": _simple,
-    "exact": _exact,
-    "ordinary": _ordinary,
-    "positive": _positive,
-    "unit": _unit,
-    "special": _special,
-    "sprinkled": _sprinkled,
-    "zeros": _zeros,
-    "subnormal": _subnormal,
-    "wide": _wide,
-    "ties": _ties,
-    "limits": _limits,
-    "knees": _at_knees,
-    "periods": _periods,
-    "bits": _bits,
-    "indices": _indices,
-}
+FLOAT_CLASSES = _by_name(
+    _simple, _exact, _ordinary, _positive, _unit, _special, _sprinkled, _zeros, _subnormal, _wide, _ties, _limits, _knees,
+    _periods, _bits, _indices,
+)  # fmt: skip
 
 
 # --- of integers and Bool ---------------------------------------------------------------------------------------------
@@ -163,14 +151,7 @@ def _all_alike(rng: Generator, n: int, dtype: DType) -> Array:
     return np.full(n, rng.random() < 0.5)
 
 
-INT_CLASSES: dict[str, NumberClass] = {
-    "simple": _simple,
-    "small": _small,
-    "special": _special,
-    "powers": _powers,
-    "bits": _integer_bits,
-    "indices": _indices,
-}
+INT_CLASSES = _by_name(_simple, _small, _special, _powers, _indices) | {"bits": _integer_bits}
 BOOL_CLASSES: dict[str, NumberClass] = {"simple": _coins, "uniform": _all_alike}
 
 

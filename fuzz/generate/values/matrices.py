@@ -13,8 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.random import Generator
 
+from fuzz.generate.values.special import Array
 from tenferro_ref.dtype import DType
-from tenferro_ref.tensor import Array
 
 #: From m, n and a count: that many real matrices, in the first two axes of the result.
 MatrixClass: TypeAlias = Callable[[Generator, int, int, int], Array]
@@ -23,7 +23,7 @@ MatrixClass: TypeAlias = Callable[[Generator, int, int, int], Array]
 REGULAR = ("regular", "graded", "dominant", "orthogonal", "identity")
 #: Hermitian and positive definite: eigenvalues from 1 to 4, eigenvalues 1 and 2, eigenvalues from 1 down to 4^-n; the identity.
 DEFINITE = ("definite", "repeated", "conditioned", "identity")
-#: Square; the triangle above and the one below are regular, each with a diagonal that dominates.
+#: Square; either triangle with the diagonal is regular: the diagonal has the largest magnitudes.
 TRIANGULAR = ("triangular", "dominant", "identity")
 #: Hermitian, with eigenvalues of both signs or of one.
 HERMITIAN = ("indefinite", *DEFINITE)

@@ -16,9 +16,8 @@ from numpy.random import PCG64, Generator
 from fuzz.generate.choices import Choices, Weighted
 from fuzz.generate.values.classes import classes
 from fuzz.generate.values.matrices import MATRICES, matrices
-from fuzz.generate.values.special import SPECIALS
+from fuzz.generate.values.special import SPECIALS, Array
 from tenferro_ref.dtype import DType
-from tenferro_ref.tensor import Array
 
 Regime: TypeAlias = Literal["ordinary", "hostile", "exact"]
 #: Shares of the programs.

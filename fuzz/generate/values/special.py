@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tenferro_ref.dtype import DType
-from tenferro_ref.tensor import Array
+
+#: Of a dtype that is drawn, so that NumPy's types cannot follow it.
+Array: TypeAlias = NDArray[Any]
 
 #: Arguments where a function overflows, saturates or changes branch: of any float, of F64, of F32.
 _KNEES = (
@@ -24,6 +29,11 @@ _KNEES_F32 = (
 )  # fmt: skip
 
 
+def limits(dtype: DType) -> Any:
+    """NumPy's `finfo` of a dtype, of its parts if it is complex."""
+    return np.finfo(np.dtype(dtype.value))
+
+
 def nan(dtype: DType, payload: int) -> Array:
     """A quiet NaN with a payload, of shape ()."""
     quiet, integer = (0x7FC00000, "<u4") if dtype is DType.F32 else (0x7FF8000000000000, "<u8")
@@ -40,18 +50,19 @@ def _specials(dtype: DType) -> Array:
     if dtype is DType.Bool:
         return np.array([False, True])
     if dtype.is_int:
-        top, bottom = np.iinfo(dtype.numpy).max, np.iinfo(dtype.numpy).min
+        info: Any = np.iinfo(np.dtype(dtype.value))
+        top, bottom = info.max, info.min
         near = [0, 1, -1, 2, top, bottom, top - 1, bottom + 1, 2**24 + 1, 2**16, -(2**16), 46341, 7]
         wide = [2**53 + 1, 2**31, -(2**31) - 1, 2**32, 3037000500] if dtype is DType.I64 else []
         return np.array(near + wide, dtype.numpy)
-    limits = np.finfo(dtype.numpy)
-    largest, tiny, least = float(limits.max), float(limits.smallest_normal), float(limits.smallest_subnormal)
+    info = limits(dtype)
+    largest, tiny, least = float(info.max), float(info.smallest_normal), float(info.smallest_subnormal)
     if dtype.is_complex:
         parts = [0.0, 1.0, -1.0, -0.0, np.inf, -np.inf, np.nan, largest]
         return np.array([complex(a, b) for b in parts for a in parts], dtype.numpy)
     plain = [0.0, 1.0, -0.0, -1.0, np.nan, np.inf, -np.inf, largest, -largest]
-    small = [tiny, -tiny, tiny - least, least, -least, 2 * tiny, float(limits.eps), float(limits.epsneg)]
-    array = np.array([*plain, *small, 2.0, 0.5, largest / 2, 1 + float(limits.eps)], dtype.numpy)
+    small = [tiny, -tiny, tiny - least, least, -least, 2 * tiny, float(info.eps), float(info.epsneg)]
+    array = np.array([*plain, *small, 2.0, 0.5, largest / 2, 1 + float(info.eps)], dtype.numpy)
     return np.concatenate([array, [nan(dtype, 0x123)], -array[4:5]]).astype(dtype.numpy)
 
 
