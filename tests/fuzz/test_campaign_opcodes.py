@@ -12,7 +12,8 @@ import pytest
 
 from fuzz.campaign.opcodes import Rare, Seen, main, rarest, to_words
 from fuzz.campaign.work import Worksite, begin, work
-from fuzz.generate import DEFAULT, Config, anchors
+from fuzz.generate import DEFAULT, Config
+from fuzz.generate.anchors import anchors
 from fuzz.generate.batches import generate
 from fuzz.generate.describe import describe
 from fuzz.generate.settings import config_of
