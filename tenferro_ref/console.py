@@ -22,7 +22,7 @@ from tenferro_ref.errors import FormatError, Internal, MissingDependency, UsageE
 from tenferro_ref.escape import line
 from tenferro_ref.files import decode, read_bytes
 from tenferro_ref.isolation import Worker, WorkerSpec, wire
-from tenferro_ref.program import ExecProgram, GraphProgram, loads, parse
+from tenferro_ref.program import Program, loads, parse
 from tenferro_ref.tensor import Array
 
 seed_option = click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed; drawn and printed if left out.")
@@ -45,7 +45,7 @@ def draw_seed(seed: int | None) -> int:
     return secrets.randbits(32) if seed is None else seed
 
 
-def read_source(path: str) -> tuple[GraphProgram | ExecProgram, tuple[Array, ...]]:
+def read_source(path: str) -> tuple[Program, tuple[Array, ...]]:
     """A program file in JSON or text form, or a StableHLO module, told apart by content.
 
     The arrays are the values of the program's last inputs: those that a StableHLO module brings along.
@@ -73,7 +73,7 @@ def read_source(path: str) -> tuple[GraphProgram | ExecProgram, tuple[Array, ...
     )
 
 
-def _read_stablehlo(data: bytes, path: str) -> tuple[GraphProgram, tuple[Array, ...]]:
+def _read_stablehlo(data: bytes, path: str) -> tuple[Program, tuple[Array, ...]]:
     """Read in a worker: some hostile modules end the process that parses them."""
     with Worker("StableHLO reader", WorkerSpec("tenferro_ref.isolation.engines.reader")) as worker:
         worker.facts  # noqa: B018 - starts it, so that what is missing is not blamed on the file
@@ -86,20 +86,20 @@ def _read_stablehlo(data: bytes, path: str) -> tuple[GraphProgram, tuple[Array, 
         error.place = answer["place"]
         raise error
     program = loads(answer["program"], path)
-    if not isinstance(program, GraphProgram):
+    if program.kind != "graph":
         raise Internal(detail="the reader gave no graph program")
     return program, tuple(map(wire.unpack, answer["bound"]))
 
 
-def read_program(path: str) -> GraphProgram | ExecProgram:
+def read_program(path: str) -> Program:
     """The program of a file; errors as `read_source`."""
     return read_source(path)[0]
 
 
-def read_graph(path: str) -> tuple[GraphProgram, tuple[Array, ...]]:
+def read_graph(path: str) -> tuple[Program, tuple[Array, ...]]:
     """A program file as a graph; the metadata of an exec program is checked, then dropped. Else as `read_source`."""
     program, bound = read_source(path)
-    return program.to_graph() if isinstance(program, ExecProgram) else program, bound
+    return program.to_graph(), bound
 
 
 def parse_passes(text: str, default: tuple[str, ...]) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ from tenferro_ref import __version__
 from tenferro_ref.console import draw_seed, json_option, print_json, progress_bar, say, seed_option
 from tenferro_ref.errors import FormatError, OutputError, TenferroError, UnsupportedOp, UsageError
 from tenferro_ref.files import read_text, write_atomically
-from tenferro_ref.program import ExecProgram, load, parse, print_program
+from tenferro_ref.program import load, parse, print_program
 from tenferro_ref.program.json_form import dumps
 from tenferro_ref.tensor import load_npz, save_npz
 
@@ -204,7 +204,7 @@ def read_case(folder: Path) -> Case:
     program = load(folder / "program.json")
     if parse(read_text(folder / "program.txt"), str(folder / "program.txt")) != program:
         raise FormatError(where=str(folder), detail="program.txt is another program than program.json")
-    graph = program.to_graph() if isinstance(program, ExecProgram) else program
+    graph = program.to_graph()
     return Case.of(graph, load_npz(folder / "inputs.npz", "in"))
 
 

@@ -33,7 +33,7 @@ from tenferro_ref import children
 from tenferro_ref.errors import FormatError, TenferroError
 from tenferro_ref.escape import code, code_block, line, markdown
 from tenferro_ref.files import read_bytes, read_text, write_atomically
-from tenferro_ref.program import ExecProgram, loads
+from tenferro_ref.program import loads
 from tenferro_ref.tensor import load_npz, same_bits, save_npz, type_of
 
 #: Version 1 knows no `Facts.builds`, version 2 no `Facts.refusal`; until version 3 `reproduce.py` had the data in it. All are
@@ -143,7 +143,7 @@ def read_bundle(folder: Path) -> tuple[Facts, Case]:
     if facts.tenferro_bundle not in _READABLE:
         raise FormatError(where=str(path), detail=f"a bundle of version {facts.tenferro_bundle}; this reads {VERSION}")
     program = loads(read_text(folder / "program.json"), str(folder / "program.json"), infer=facts.refusal is None)
-    graph = program.to_graph() if isinstance(program, ExecProgram) else program
+    graph = program.to_graph()
     inputs = load_npz(folder / "inputs.npz", "in")
     try:
         graph.check_inputs([type_of(a) for a in inputs])

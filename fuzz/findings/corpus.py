@@ -20,7 +20,7 @@ from oracle.verdict import Verdict
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError
 from tenferro_ref.files import read_text
-from tenferro_ref.program import GraphProgram, parse, print_program
+from tenferro_ref.program import parse, print_program
 
 _KEYS = {"about": str, "program": str, "inputs": list, "expected": dict}
 
@@ -65,7 +65,7 @@ def load(path: Path) -> Entry:
         raise FormatError(where=f"{path}: expected", detail=f"unknown verdicts: {', '.join(unknown)}")
     inputs = [_array(f"{path}: inputs[{i}]", given) for i, given in enumerate(content["inputs"])]
     program = parse(content["program"])
-    if not isinstance(program, GraphProgram):
+    if program.kind != "graph":
         raise FormatError(where=f"{path}: program", detail="must be a graph program")
     return Entry(
         path.stem,

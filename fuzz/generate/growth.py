@@ -356,7 +356,7 @@ class Growth:
     def inputs(self, program: GraphProgram) -> list[Array]:
         """Values for the inputs of `finish`'s program; the simplest ones for a slot that a fault has made up."""
         slots = zip(program.input_slots, program.input_types, strict=True)
-        return [array_of(self.recipes.get(s, Recipe("simple", 0)), t.dtype, static(t)) for s, t in slots]
+        return [array_of(self.recipes.get(s, Recipe("simple", 0)), t.dtype, t.static_shape) for s, t in slots]
 
     def case(self) -> Case:
         """The program in its final form with its inputs."""
@@ -364,14 +364,9 @@ class Growth:
         return Case.of(symbolised(renumbered(program), self.symbols), self.inputs(program))
 
 
-def static(type_: TensorType) -> Shape:
-    """The shape of a type of a growing program: its extents are integers."""
-    return tuple([e for e in type_.shape if isinstance(e, int)])
-
-
 def shape_of(value: Value) -> Shape:
-    """The shape of a value of a growing program: its extents are integers."""
-    return static(value.type)
+    """The shape of a value of a growing program, where all extents are integers."""
+    return value.type.static_shape
 
 
 def volume(extents: Sequence[int]) -> int:

@@ -28,10 +28,6 @@ Axis: TypeAlias = tuple[int, int]
 _ROUNDS = 24
 
 
-def _shape(type_: TensorType) -> Shape:
-    return tuple(e for e in map(expr_of, type_.shape) if isinstance(e, int))
-
-
 @dataclass(frozen=True, slots=True)
 class Classes:
     """The axes of a case by class; a class is named by its least axis."""
@@ -41,7 +37,7 @@ class Classes:
 
     @classmethod
     def of(cls, case: Case) -> Classes:
-        shapes = {slot: _shape(type_) for slot, type_ in concrete_types(case).items()}
+        shapes = {slot: type_.static_shape for slot, type_ in concrete_types(case).items()}
         root: dict[Axis, Axis] = {(s, axis): (s, axis) for s, shape in shapes.items() for axis in range(len(shape))}
 
         def find(axis: Axis) -> Axis:
@@ -109,10 +105,10 @@ def _propagate(
         if i not in changed_ops and type(op) in FOLLOW:
             before = [classes.shapes[s] for s in ins.input_slots]
             wanted = classes.shape(ins.output_slots[0], extents)
-            op = FOLLOW[type(op)](op, before, [_shape(t) for t in operands], wanted)
+            op = FOLLOW[type(op)](op, before, [t.static_shape for t in operands], wanted)
         revised = False
         for slot, type_ in zip(ins.output_slots, op.result_types(operands, case.program.policy), strict=True):
-            shape = _shape(type_)
+            shape = type_.with_shape(map(expr_of, type_.shape)).static_shape
             types[slot] = TensorType(type_.dtype, shape)
             for axis, extent in enumerate(shape):
                 revised |= extents[classes.root[slot, axis]] != extent

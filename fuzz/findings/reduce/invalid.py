@@ -52,8 +52,7 @@ def _alone(case: Case, due: Refusal, at: int) -> Iterator[Case]:
     if not all(type_.is_static for type_ in types.values()):
         return
     for slot, type_ in types.items():
-        shape = tuple(e for e in type_.shape if isinstance(e, int))
-        arrays.setdefault(slot, array_of(Recipe("simple", 0), type_.dtype, shape))
+        arrays.setdefault(slot, array_of(Recipe("simple", 0), type_.dtype, type_.static_shape))
     new = {slot: i for i, slot in enumerate(types)}
     ins = Instruction(faulty.op, tuple(new[slot] for slot in faulty.input_slots), (len(new),))
     alone = GraphProgram((ins,), tuple(new.values()), tuple(types.values()), (len(new),), len(new) + 1, program.policy)

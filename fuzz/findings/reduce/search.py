@@ -54,7 +54,7 @@ def size(case: Case) -> Size:
     types = concrete_types(case)
     flags = sum(getattr(program.policy, f.name) != getattr(ENGINE, f.name) for f in dataclasses.fields(ENGINE))
     details = (
-        sum(1 + e for t in types.values() for e in t.shape if isinstance(e, int))
+        sum(1 + e for t in types.values() for e in t.static_shape)
         + sum(not isinstance(e, int) for t in program.input_types for e in t.shape)
         + sum(len(ins.input_slots) + _integers(ins.op) for ins in program.instructions)
         + flags
@@ -63,7 +63,7 @@ def size(case: Case) -> Size:
     return Size(
         len(program.instructions),
         len(program.input_slots) + len(program.output_slots),
-        sum(prod(e for e in t.shape if isinstance(e, int)) for t in types.values()),
+        sum(prod(t.static_shape) for t in types.values()),
         sum(int(weight(part).sum()) for part in numbers(case)),
         details,
     )
@@ -195,7 +195,7 @@ class Search:
         if slot in known:
             return known[slot]
         type_ = concrete_types(self.case)[slot]
-        return np.ones([e for e in type_.shape if isinstance(e, int)], type_.dtype.numpy, order="F")
+        return np.ones(type_.static_shape, type_.dtype.numpy, order="F")
 
     def _evaluated(self) -> Mapping[int, Array]:
         if self._evaluate is None:

@@ -34,7 +34,7 @@ def concrete_shapes(search: Search) -> None:
 
 def _without_providers(ins: Instruction, types: dict[int, TensorType]) -> Instruction:
     """The instruction with integers for its dim expressions, and without the operands that only provided extents."""
-    shapes = [[e for e in types[s].shape if isinstance(e, int)] for s in ins.input_slots]
+    shapes = [types[s].static_shape for s in ins.input_slots]
     op = ins.op
     try:
         if isinstance(op, ops.Reshape | ops.BroadcastInDim):
