@@ -8,6 +8,7 @@ that no draw is wasted.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import cache
 from math import inf, prod
 from typing import NamedTuple
 
@@ -62,6 +63,12 @@ class Estimate(NamedTuple):
     size: float
 
 
+@cache  # making the choice anew for each program would take 3 % of its time
+def _mix(main: DType, dtypes: tuple[DType, ...]) -> Weighted[DType]:
+    """The dtypes of a program, its main one as a rule."""
+    return Weighted([(main, 70.0), *((d, 30.0 / len(dtypes)) for d in dtypes)])
+
+
 class Growth:
     """One program in the making.
 
@@ -108,8 +115,7 @@ class Growth:
         self._shown: list[Value] = []
         self.regime: Regime = REGIMES(head)
         self.main = self._draw_main(head)
-        rest = 30.0 / len(config.dtypes)
-        self._dtypes: Weighted[DType] = Weighted([(self.main, 70.0), *((d, rest) for d in config.dtypes)])
+        self._dtypes = _mix(self.main, config.dtypes)
         self.max_rank = config.max_rank if head.chance(10) else min(config.usual_rank, config.max_rank)
         #: One of `_OUTPUT_STYLES`.
         self.output_style = head.choose(_OUTPUT_STYLES)
