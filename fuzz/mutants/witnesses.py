@@ -41,7 +41,7 @@ from tenferro_ref.program import ExecProgram, LoweringView
 from tenferro_ref.runtime import GraphExecutor, SemiringBackend
 from tenferro_ref.runtime.backend import NumpyBackend, NumpySession
 from tenferro_ref.runtime.fusion import FusionPlan, evaluate_plan
-from tenferro_ref.runtime.kernels import KERNELS, indexing
+from tenferro_ref.runtime.kernels import bind, indexing
 from tenferro_ref.runtime.segment import Segment, segment_exec_program
 from tenferro_ref.runtime.semiring import ALGEBRAS, SEMIRING, NumpyCore
 from tenferro_ref.stablehlo import lower_to_stablehlo
@@ -415,13 +415,12 @@ def _one(name: str, op: Op, policy: Policy, operands: Sequence[Array]) -> Array:
         y = y.reshape([*(1,) * len(left), *y.shape])
         product = times(x, y)
         return _total(plus, product, tuple(range(product.ndim - n, product.ndim)), zero)
-    kernel = KERNELS[type(op)]
+    kernel = bind(op, policy)
     if isinstance(op, EmbedDiag | Tril | Triu | Pad):
         (x,) = operands
-        kept = kernel(op, policy, np.ones(x.shape, np.bool_, order="F"))
-        return np.asarray(np.where(kept, kernel(op, policy, x), x.dtype.type(zero)))
-    result = kernel(op, policy, *operands)
-    return np.asarray(result[0] if isinstance(result, tuple) else result)
+        kept = kernel(np.ones(x.shape, np.bool_, order="F"))
+        return np.asarray(np.where(kept, kernel(x), x.dtype.type(zero)))
+    return kernel(*operands)
 
 
 def _total(plus: np.ufunc, x: Array, axes: tuple[int, ...], zero: float) -> Array:

@@ -143,7 +143,7 @@ FEATURES = [
     *(f"einsum: {what}" for what in ("1 operands", "2 operands", "3 operands", "diagonal taken", "diagonal embedded")),
     *(f"einsum: {what} summed" for what in ("something", "nothing")),
     *(f"extension: {op}" for op in ("einsum", "fft", "ifft", "rfft", "irfft")),
-    *(f"extension: {op}" for op in linalg.RULES),
+    *(f"extension: {op}" for op in linalg.OPS),
 ]  # fmt: skip
 
 

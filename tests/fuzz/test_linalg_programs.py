@@ -17,7 +17,7 @@ from fuzz.generate import DEFAULT, Config
 from fuzz.generate.batches import generate
 from fuzz.generate.decode import decode
 from fuzz.generate.growth import HEADER, LINALG_BYTES
-from fuzz.generate.ops.linalg import KINDS
+from fuzz.generate.ops.linalg import MATRICES as CLASSES
 from fuzz.generate.values.matrices import DEFINITE, HERMITIAN, MATRICES, REGULAR, SINGULAR, matrices
 from fuzz.generate.values.recipes import FULL, Recipe, array_of
 from oracle.case import Case
@@ -47,8 +47,8 @@ def test_every_op_is_reached_at_every_dtype(sample: list[Case]) -> None:
         for ins in decomposing(case.program)
         if isinstance(ins.op, ops.Extension)
     }
-    assert {kind.name for kind in KINDS} == linalg.RULES.keys()
-    assert {(name, dtype) for name in linalg.RULES for dtype in INEXACT} == found
+    assert CLASSES.keys() == linalg.OPS.keys()
+    assert {(name, dtype) for name in linalg.OPS for dtype in INEXACT} == found
 
 
 def test_shapes_flags_and_gauges_are_reached(sample: list[Case]) -> None:
