@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from fuzz.generate import DEFAULT, Config
-from fuzz.generate.config import default_ops
 from fuzz.mutants.promises import again, comparison, dense, rewritten, strided
 from fuzz.mutants.stacks import stacked
 from fuzz.mutants.verdicts import told
@@ -257,7 +256,7 @@ def watch(place: str) -> Watch:
     if place in ("reclaim", "program"):
         return Watch(_memory, (*WAYS, "ownership"))
     if place == "fusion":
-        elementwise = tuple(op for op in default_ops() if op in FUSIBLE or op is ops.BroadcastInDim)
+        elementwise = tuple(op for op in ops.OPS if op in FUSIBLE or op is ops.BroadcastInDim)
         chains = Config(ops=elementwise, dtypes=(DType.F64,), min_instructions=4, motifs=False)
         return Watch(_by_ways, WAYS, (DEFAULT, chains, chains, chains))
     if place == "semirings":

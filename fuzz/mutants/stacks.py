@@ -17,7 +17,7 @@ import numpy as np
 
 import oracle.enclosure.stacked as stacking
 import oracle.judge as judges
-from fuzz.generate.values.redraw import input_sets_of
+from fuzz.generate.input_sets import input_sets_of
 from fuzz.mutants.directed import apply, case_of
 from fuzz.mutants.elements import SLOW, by_bits, by_element, facts
 from fuzz.mutants.promises import same, samples

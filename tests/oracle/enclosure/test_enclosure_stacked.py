@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from fuzz.generate.values.redraw import batch_of
+from fuzz.generate.input_sets import batch_of
 from oracle.case import Case, live
 from oracle.enclosure import MODELS, Enclosure, enclose, enclose_stacked, sets_at_once
 from oracle.enclosure.stacked import _Different, _joined
