@@ -1,0 +1,115 @@
+"""Input sets of one program as one more axis, the last, of every value.
+
+What an op does to values of one rank an op of the same kind does to values of one more: attributes that count axes or extents
+grow by one, and index vectors by the number of their set. What is left is done set by set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from oracle.enclosure.moves import concatenated
+from oracle.enclosure.sums import SORTED
+from oracle.enclosure.value import Enclosure, Interval, Mixed, each_part, merged_with_origin, real_point
+from tenferro_ref import ops
+from tenferro_ref.dims import evaluate, expr_of
+from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.ops import Op, TensorType
+from tenferro_ref.program import GraphProgram, infer_types
+
+#: Enclosed set by set: the extents or places of all that they give depend on values, or the rule looks at all of an operand.
+ALONE = (ops.DynamicTruncate, ops.DynamicUpdateSlice, ops.Extension)
+
+
+def sets_at_once(program: GraphProgram, shapes: Sequence[tuple[int, ...]]) -> int:
+    """How many input sets of these shapes may be enclosed at once, so that no bound is less close than for each alone.
+
+    The rule of sums counts partial sums one by one up to so many terms.
+    """
+    types = tuple(t.with_shape(shape) for t, shape in zip(program.input_types, shapes, strict=True))
+    sizes = {slot: _extents(t) for slot, t in infer_types(replace(program, input_types=types)).items()}
+    largest = 1
+    for ins in program.instructions:
+        largest = max([largest, *(prod(sizes[slot]) for slot in ins.input_slots)])
+        if isinstance(ins.op, ops.DotGeneral):
+            contracted = [sizes[ins.input_slots[0]][axis] for axis in ins.op.lhs_contracting_dims]
+            largest = max(largest, prod(sizes[ins.output_slots[0]]) * prod(contracted))
+    return max(1, SORTED // largest)
+
+
+def _extents(type_: TensorType) -> list[int]:
+    """Extents, or what values bound them by."""
+    return [evaluate(expr_of(extent), ()) for extent in type_.shape]
+
+
+def repeated(x: Enclosure, n: int) -> Enclosure:
+    """The same for each of `n` sets."""
+    return x.map(lambda a: np.broadcast_to(a[..., np.newaxis], (*a.shape, n)))
+
+
+def one_by_one(rule: Callable[..., Enclosure], op: Op, operands: Sequence[Enclosure], n: int) -> Enclosure:
+    """What a rule gives for each set alone.
+
+    Raises
+    ------
+    UnsupportedOp
+        The rule raises it; or the results of the sets differ in kind.
+    """
+    alone = [rule(*(x.map(lambda a, i=i: a[..., i]) for x in operands)) for i in range(n)]  # type: ignore[misc]
+    try:
+        return each_part(lambda *p: merged_with_origin(lambda arrays: np.stack(arrays, -1), p), *alone)
+    except Mixed:
+        raise UnsupportedOp(op=op.name, reason="enclosure: the results of the input sets differ in kind") from None
+
+
+def widened(op: Op, operands: Sequence[Enclosure], n: int) -> tuple[Op, Sequence[Enclosure]]:
+    """The op that does the same with operands of one more axis, the last, of extent `n`; and its operands."""
+    ranks = [len(x.shape) - 1 for x in operands]
+    match op:
+        case ops.Transpose():
+            return ops.Transpose((*op.perm, ranks[0])), operands
+        case ops.Reshape():
+            return ops.Reshape((*op.shape, n)), operands
+        case ops.BroadcastInDim():
+            return ops.BroadcastInDim((*op.shape, n), (*op.dims, len(op.shape))), operands
+        case ops.Slice():
+            return ops.Slice((*op.starts, 0), (*op.limits, n), (*op.strides, 1)), operands
+        case ops.Pad():
+            return ops.Pad((*op.edge_padding_low, 0), (*op.edge_padding_high, 0), (*op.interior_padding, 0)), operands
+        case ops.DotGeneral():
+            batch = (*op.lhs_batch_dims, ranks[0]), (*op.rhs_batch_dims, ranks[1])
+            return ops.DotGeneral(op.lhs_contracting_dims, op.rhs_contracting_dims, *batch), operands
+        case ops.DynamicSlice():
+            axes = tuple(range(len(op.slice_sizes)))
+            return widened(ops.Gather(axes, (), axes, 0, op.slice_sizes), operands, n)
+        case ops.Gather() | ops.GatherDynamicSliceSizes():
+            collapsed, mapped = (*op.collapsed_slice_dims, ranks[0]), (*op.start_index_map, ranks[0])
+            sizes: tuple[Any, ...] = (*op.slice_sizes, 1)
+            wider: Any = replace(op, collapsed_slice_dims=collapsed, start_index_map=mapped, slice_sizes=sizes)
+            return _numbered(wider, operands, n)
+        case ops.Scatter():
+            dropped, mapped = (*op.inserted_window_dims, ranks[0]), (*op.scatter_dims_to_operand_dims, ranks[0])
+            return _numbered(
+                replace(op, inserted_window_dims=dropped, scatter_dims_to_operand_dims=mapped), operands, n
+            )
+    return op, operands
+
+
+def _numbered(
+    op: ops.Gather | ops.GatherDynamicSliceSizes | ops.Scatter, operands: Sequence[Enclosure], n: int
+) -> tuple[Op, Sequence[Enclosure]]:
+    """The number of its set as one more component of each index vector."""
+    x, indices, *rest = operands
+    assert isinstance(indices, Interval)
+    rank = len(indices.shape) - 1
+    if op.index_vector_dim == rank:  # implicit
+        indices, op = indices.map(lambda a: a[..., np.newaxis]), replace(op, index_vector_dim=rank + 1)
+    shape = [1 if axis == op.index_vector_dim else e for axis, e in enumerate(indices.shape)]
+    numbers = np.arange(n).reshape([n if axis == rank else 1 for axis in range(len(shape))])
+    place = real_point(np.broadcast_to(numbers, shape).astype(indices.dtype.numpy))
+    return op, [x, concatenated([indices, place], op.index_vector_dim), *rest]
