@@ -148,4 +148,15 @@ def find(name: str) -> Mutant:
     return mutant_at(every_site()[name])
 
 
-__all__ = ["ELSEWHERE", "EQUIVALENTS", "LEFT_OUT", "MODULES", "OPEN", "catalogue", "equivalents", "every_site", "find", "place"]
+__all__ = [
+    "ELSEWHERE",
+    "EQUIVALENTS",
+    "LEFT_OUT",
+    "MODULES",
+    "OPEN",
+    "catalogue",
+    "equivalents",
+    "every_site",
+    "find",
+    "place",
+]
