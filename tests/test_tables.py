@@ -7,8 +7,7 @@ import pytest
 from fuzz.findings.reduce.links import LINKS
 from fuzz.findings.reduce.rank import WITHOUT
 from fuzz.generate import STRATEGY
-from oracle.enclosure import ENCLOSE
-from oracle.enclosure.complexes import COMPLEX
+from oracle.enclosure import COMPLEX, ENCLOSE
 from oracle.peers.engines.lax import JAX
 from tenferro_ref import ops
 from tenferro_ref.ops import OPS, PHASE1

@@ -60,7 +60,8 @@ MODULES: dict[str, tuple[str, int]] = {
     "oracle.enclosure.sums": ("enclosure", 3),
     "oracle.enclosure.arithmetic": ("enclosure", 15),
     "oracle.enclosure.value": ("enclosure", 15),
-    "oracle.enclosure.stacked": ("sets", 30),
+    "oracle.enclosure.sets": ("sets", 30),
+    "oracle.reference": ("sets", 50),
 }
 #: Functions that belong elsewhere than their module, by how `module.function` begins.
 ELSEWHERE = {

@@ -62,6 +62,8 @@ def one_by_one(rule: Callable[..., Enclosure], op: Op, operands: Sequence[Enclos
     """
     alone = [rule(*(x.map(lambda a, i=i: a[..., i]) for x in operands)) for i in range(n)]  # type: ignore[misc]
     try:
+        if len({x.shape for x in alone}) > 1:
+            raise Mixed
         return each_part(lambda *p: merged_with_origin(lambda arrays: np.stack(arrays, -1), p), *alone)
     except Mixed:
         raise UnsupportedOp(op=op.name, reason="enclosure: the results of the input sets differ in kind") from None

@@ -311,69 +311,68 @@ class Interval:
 class Rectangle:
     """Complex numbers whose parts are anywhere in two intervals of one dtype and shape; built by `rectangle`."""
 
-    re: Interval
-    im: Interval
+    real: Interval
+    imag: Interval
 
     @property
     def dtype(self) -> DType:
-        return self.re.dtype.complex
+        return self.real.dtype.complex
 
     @property
     def parts(self) -> tuple[Interval, ...]:
-        return self.re, self.im
+        return self.real, self.imag
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.re.shape
+        return self.real.shape
 
     @property
     def size(self) -> int:
         """Number of elements."""
-        return self.re.size
+        return self.real.size
 
     @property
     def const(self) -> bool:
-        return self.re.const
+        return self.real.const
 
     @property
     def repeated(self) -> bool:
-        return self.re.repeated
+        return self.real.repeated
 
     @property
     def number(self) -> bool:
         """Every element is a finite number for certain, in both parts."""
-        return self.re.number and self.im.number
+        return self.real.number and self.imag.number
 
     @property
     def decided(self) -> Array:
         """Both parts are."""
-        return np.asarray(self.re.decided & self.im.decided)
+        return np.asarray(self.real.decided & self.imag.decided)
 
     def contains(self, x: Array) -> Array:
         """Which elements of `x`, an array of this dtype and shape, are in the set."""
-        return np.asarray(self.re.contains(x.real) & self.im.contains(x.imag))
+        return np.asarray(self.real.contains(x.real) & self.imag.contains(x.imag))
 
     def map(self, f: Callable[[Array], Array]) -> Rectangle:
         """The elements moved by `f`, which must treat all arrays alike."""
-        return Rectangle(self.re.map(f), self.im.map(f))
+        return Rectangle(self.real.map(f), self.imag.map(f))
 
     def plain(self) -> Rectangle:
         """Without the arrays of its parts' origins."""
-        return Rectangle(self.re.plain(), self.im.plain())
+        return Rectangle(self.real.plain(), self.imag.plain())
 
     def known_as(self, *, const: bool, repeated: bool) -> Rectangle:
         """With these facts about its origin."""
-        re, im = (p.known_as(const=const, repeated=repeated) for p in (self.re, self.im))
-        return Rectangle(re, im)
+        return Rectangle(*(p.known_as(const=const, repeated=repeated) for p in self.parts))
 
 
 Enclosure: TypeAlias = Interval | Rectangle
 
 
-def rectangle(re: Interval, im: Interval) -> Rectangle:
+def rectangle(real: Interval, imag: Interval) -> Rectangle:
     """Complex numbers from their parts; what is known of both producers is kept."""
-    const, repeated = re.const and im.const, re.repeated and im.repeated
-    return Rectangle(re.known_as(const=const, repeated=repeated), im.known_as(const=const, repeated=repeated))
+    both = Rectangle(real, imag)
+    return both.known_as(const=real.const and imag.const, repeated=real.repeated and imag.repeated)
 
 
 @overload
@@ -411,15 +410,13 @@ def merged(f: Callable[[Sequence[Array]], Array], values: Sequence[Interval]) ->
 
 
 def merged_with_origin(f: Callable[[Sequence[Array]], Array], values: Sequence[Interval]) -> Interval:
-    """As `merged`, with the origins merged likewise.
+    """As `merged`, of values of one shape, with the origins merged likewise.
 
     Raises
     ------
     Mixed
         The origins differ in more than their arrays.
     """
-    if len({(v.shape, v.dtype) for v in values}) > 1:
-        raise Mixed
     return merged(f, values).from_(_merged_records(f, [v.origin for v in values]))
 
 

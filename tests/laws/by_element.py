@@ -47,7 +47,7 @@ def distance(x: Any, y: Any) -> float:
 
 
 def _inside(e: Enclosure, value: Any, index: tuple[int, ...]) -> bool:
-    if e.imag is not None:
+    if len(e.parts) > 1:
         real, imag = e.parts
         return _inside(real, value.real, index) and _inside(imag, value.imag, index)
     if not e.dtype.is_float:
@@ -60,7 +60,7 @@ def _inside(e: Enclosure, value: Any, index: tuple[int, ...]) -> bool:
 
 
 def _decided(e: Enclosure, index: tuple[int, ...]) -> bool:
-    if e.imag is not None:
+    if len(e.parts) > 1:
         return all(_decided(part, index) for part in e.parts)
     lo, hi = e.lo[index], e.hi[index]
     if not e.dtype.is_float:
@@ -97,7 +97,7 @@ def by_element(
     enclosures: Sequence[Enclosure], strict: Sequence[Enclosure] | None, got: Sequence[Array], native: Sequence[Array]
 ) -> Facts:
     """What holding results against enclosures gives; `strict` as in `oracle.compare`."""
-    elements = sum(a.lo.size for a in enclosures)
+    elements = sum(a.size for a in enclosures)
     if misfit := _misfit([(e.dtype.numpy, e.shape) for e in enclosures], got, elements):
         return misfit
     decided = forgiven = 0

@@ -46,7 +46,7 @@ def programs() -> list[list[Case]]:
     for case in (*generated(7, 40), *(c.case for c in corners()[::5] if not c.error)):
         sets = [s for s in input_sets_of(case, SETS) if isinstance(attempt(NativeExecutor(), s), Execution)]
         try:
-            sizes = [sum(e.lo.size for e in alone(s).enclosures(XLA.name)) for s in sets]
+            sizes = [sum(e.size for e in alone(s).enclosures(XLA.name)) for s in sets]
         except UnsupportedOp:
             continue
         if sets and max(sizes) <= SLOW:
