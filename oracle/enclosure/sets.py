@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from tenferro_ref.program import GraphProgram, infer_types
 
 #: Enclosed set by set: the extents or places of all that they give depend on values, or the rule looks at all of an operand.
 ALONE = (ops.DynamicTruncate, ops.DynamicUpdateSlice, ops.Extension)
+#: Ops with index vectors.
+Indexed: TypeAlias = ops.DynamicSlice | ops.Gather | ops.GatherDynamicSliceSizes | ops.Scatter
+_INDEXED = (ops.DynamicSlice, ops.Gather, ops.GatherDynamicSliceSizes, ops.Scatter)
 
 
 def sets_at_once(program: GraphProgram, shapes: Sequence[tuple[int, ...]]) -> int:
@@ -71,47 +74,46 @@ def one_by_one(rule: Callable[..., Enclosure], op: Op, operands: Sequence[Enclos
 
 def widened(op: Op, operands: Sequence[Enclosure], n: int) -> tuple[Op, Sequence[Enclosure]]:
     """The op that does the same with operands of one more axis, the last, of extent `n`; and its operands."""
-    ranks = [len(x.shape) - 1 for x in operands]
-    match op:
-        case ops.Transpose():
-            return ops.Transpose((*op.perm, ranks[0])), operands
-        case ops.Reshape():
-            return ops.Reshape((*op.shape, n)), operands
-        case ops.BroadcastInDim():
-            return ops.BroadcastInDim((*op.shape, n), (*op.dims, len(op.shape))), operands
-        case ops.Slice():
-            return ops.Slice((*op.starts, 0), (*op.limits, n), (*op.strides, 1)), operands
-        case ops.Pad():
-            return ops.Pad((*op.edge_padding_low, 0), (*op.edge_padding_high, 0), (*op.interior_padding, 0)), operands
-        case ops.DotGeneral():
-            batch = (*op.lhs_batch_dims, ranks[0]), (*op.rhs_batch_dims, ranks[1])
-            return ops.DotGeneral(op.lhs_contracting_dims, op.rhs_contracting_dims, *batch), operands
-        case ops.DynamicSlice():
-            axes = tuple(range(len(op.slice_sizes)))
-            return widened(ops.Gather(axes, (), axes, 0, op.slice_sizes), operands, n)
-        case ops.Gather() | ops.GatherDynamicSliceSizes():
-            collapsed, mapped = (*op.collapsed_slice_dims, ranks[0]), (*op.start_index_map, ranks[0])
-            sizes: tuple[Any, ...] = (*op.slice_sizes, 1)
-            wider: Any = replace(op, collapsed_slice_dims=collapsed, start_index_map=mapped, slice_sizes=sizes)
-            return _numbered(wider, operands, n)
-        case ops.Scatter():
-            dropped, mapped = (*op.inserted_window_dims, ranks[0]), (*op.scatter_dims_to_operand_dims, ranks[0])
-            return _numbered(
-                replace(op, inserted_window_dims=dropped, scatter_dims_to_operand_dims=mapped), operands, n
-            )
-    return op, operands
+    if isinstance(op, _INDEXED):
+        return _numbered(op, operands, n)
+    widen = _WIDENED.get(type(op))
+    return (op if widen is None else widen(op, n, *(len(x.shape) - 1 for x in operands))), operands
 
 
-def _numbered(
-    op: ops.Gather | ops.GatherDynamicSliceSizes | ops.Scatter, operands: Sequence[Enclosure], n: int
-) -> tuple[Op, Sequence[Enclosure]]:
-    """The number of its set as one more component of each index vector."""
+#: Of an op, the number of sets, and the ranks of its operands without them; ops without a row are the same for all ranks.
+_WIDENED: dict[type[Op], Callable[..., Op]] = {
+    ops.Transpose: lambda op, n, rank: ops.Transpose((*op.perm, rank)),
+    ops.Reshape: lambda op, n, *ranks: ops.Reshape((*op.shape, n)),
+    ops.BroadcastInDim: lambda op, n, *ranks: ops.BroadcastInDim((*op.shape, n), (*op.dims, len(op.shape))),
+    ops.Slice: lambda op, n, rank: ops.Slice((*op.starts, 0), (*op.limits, n), (*op.strides, 1)),
+    ops.Pad: lambda op, n, rank: ops.Pad(
+        (*op.edge_padding_low, 0), (*op.edge_padding_high, 0), (*op.interior_padding, 0)
+    ),
+    ops.DotGeneral: lambda op, n, left, right: ops.DotGeneral(
+        op.lhs_contracting_dims, op.rhs_contracting_dims, (*op.lhs_batch_dims, left), (*op.rhs_batch_dims, right)
+    ),
+}
+
+
+def _numbered(op: Indexed, operands: Sequence[Enclosure], n: int) -> tuple[Op, Sequence[Enclosure]]:
+    """The number of its set as one more component of each index vector, which selects the set of the operand."""
     x, indices, *rest = operands
     assert isinstance(indices, Interval)
-    rank = len(indices.shape) - 1
+    axis, rank = len(x.shape) - 1, len(indices.shape) - 1
+    if isinstance(op, ops.DynamicSlice):
+        axes = tuple(range(len(op.slice_sizes)))
+        op = ops.Gather(axes, (), axes, 0, op.slice_sizes)
     if op.index_vector_dim == rank:  # implicit
         indices, op = indices.map(lambda a: a[..., np.newaxis]), replace(op, index_vector_dim=rank + 1)
-    shape = [1 if axis == op.index_vector_dim else e for axis, e in enumerate(indices.shape)]
-    numbers = np.arange(n).reshape([n if axis == rank else 1 for axis in range(len(shape))])
+    shape = [1 if k == op.index_vector_dim else e for k, e in enumerate(indices.shape)]
+    numbers = np.arange(n).reshape([n if k == rank else 1 for k in range(len(shape))])
     place = real_point(np.broadcast_to(numbers, shape).astype(indices.dtype.numpy))
-    return op, [x, concatenated([indices, place], op.index_vector_dim), *rest]
+    wider: Op
+    if isinstance(op, ops.Scatter):
+        dropped, mapped = (*op.inserted_window_dims, axis), (*op.scatter_dims_to_operand_dims, axis)
+        wider = replace(op, inserted_window_dims=dropped, scatter_dims_to_operand_dims=mapped)
+    else:
+        dropped, mapped = (*op.collapsed_slice_dims, axis), (*op.start_index_map, axis)
+        sizes: Any = (*op.slice_sizes, 1)
+        wider = replace(op, collapsed_slice_dims=dropped, start_index_map=mapped, slice_sizes=sizes)
+    return wider, [x, concatenated([indices, place], op.index_vector_dim), *rest]
