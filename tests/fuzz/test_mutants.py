@@ -8,19 +8,19 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from fuzz.mutants.by_rule import PLACES, load
+from fuzz.mutants.directed import directed, refused
+from fuzz.mutants.promises import again, comparison, enclosed, layout, passes
+from fuzz.mutants.witnesses import ownership, segmentation, tropical
 
 from fuzz.cli.mutants import mutants
 from fuzz.generate import Config
 from fuzz.generate.batches import generate
 from fuzz.mutants import CATALOGUE, Mutant, find, hunt
 from fuzz.mutants.by_hand import BY_HAND
-from fuzz.mutants.by_rule import PLACES, load
-from fuzz.mutants.directed import directed, refused
 from fuzz.mutants.looks import look, watch
 from fuzz.mutants.programs import programs
-from fuzz.mutants.promises import again, comparison, enclosed, layout, passes
 from fuzz.mutants.rewrite import RULES, Site, functions, patched, sites
-from fuzz.mutants.witnesses import ownership, segmentation, tropical
 from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import NativeExecutor
