@@ -1,4 +1,4 @@
-"""What a seeded fault is; those written by hand are in `by_hand`, those made by rule in `by_rule`."""
+"""What a seeded fault is; those written by hand are in `by_hand`, those made by rule come from `rewrite`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Mutant:
     in_worker
         The fault is in code that runs in the plugin's worker process.
     equivalent
-        Why it changes no meaning, and so cannot be killed; "" for a fault.
+        Why it changes no meaning, and so cannot be killed, or after "open:" why nobody knows; "" for a fault.
     site
         Where it is, if it was made by rule.
     """

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fuzz.mutants.directed import apply, case_of
+from fuzz.mutants.freedoms import broken, freedom, freedoms, fused, near, real, taken
+from fuzz.mutants.promises import again
+from fuzz.mutants.transfers import transfers
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.generate.batches import generate
-from fuzz.mutants.directed import apply, case_of
-from fuzz.mutants.freedoms import broken, freedom, freedoms, fused, near, real, taken
 from fuzz.mutants.programs import programs
-from fuzz.mutants.promises import again
 from fuzz.mutants.rewrite import patched, sites
-from fuzz.mutants.transfers import transfers
 from oracle.case import Case
 from tenferro_ref import ops
 

@@ -7,12 +7,12 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from fuzz.mutants.directed import case_of, directed
+from fuzz.mutants.stacks import SETS, singles, stacked, stacks
 
 import oracle.judge as judges
 from fuzz.generate import Config
 from fuzz.generate.batches import generate
-from fuzz.mutants.directed import case_of, directed
-from fuzz.mutants.stacks import SETS, singles, stacked, stacks
 from oracle.case import Case
 from oracle.compare import Asked
 from oracle.enclosure import Enclosure, enclose_stacked

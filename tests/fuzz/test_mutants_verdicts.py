@@ -9,14 +9,14 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from fuzz.mutants.directed import apply, case_of, directed
+from fuzz.mutants.verdicts import by_hand, staged, told, verdicts
 
 import oracle.judge as judges
 from fuzz.generate import Config
 from fuzz.generate.batches import generate
 from fuzz.generate.faults import faults, simplest_of
 from fuzz.generate.faults.batches import in_turn, invalid_case
-from fuzz.mutants.directed import apply, case_of, directed
-from fuzz.mutants.verdicts import by_hand, staged, told, verdicts
 from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import ExternalExecutor, NativeExecutor
