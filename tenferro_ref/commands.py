@@ -7,7 +7,6 @@ import sys
 from difflib import unified_diff
 
 import click
-from rich.markup import escape
 
 from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec, run_passes
 from tenferro_ref.console import (
@@ -18,6 +17,7 @@ from tenferro_ref.console import (
     read_graph,
     read_program,
     read_source,
+    say,
 )
 from tenferro_ref.errors import TenferroError, UsageError
 from tenferro_ref.isolation import Worker, WorkerSpec
@@ -168,14 +168,15 @@ def plugins(probe: bool, as_json: bool) -> int:
         click.echo("no PJRT plugin found: pip install xla-cpu-pjrt, or set TENFERRO_PJRT_PLUGIN to a plugin's path")
         return 0
     print_table(("name", "platform", "from", "path"), [
-        [escape(str(row[k])) for k in ("name", "platform", "source", "path")] for row in rows
+        [str(row[k]) for k in ("name", "platform", "source", "path")] for row in rows
     ])  # fmt: skip
     for row in rows:
         if probe:
-            click.echo(f"\n{row['name']}: {'works' if row['works'] else row['reason']}")
+            click.echo()
+            say(f"{row['name']}: {'works' if row['works'] else row['reason']}")
             facts = row["facts"]
             for key, value in facts.items() if isinstance(facts, dict) else ():
-                click.echo(f"  {key}: {value}")
+                say(f"  {key}: {value}")
     return 0
 
 

@@ -16,8 +16,10 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from tenferro_ref.errors import FormatError, Internal, MissingDependency, UsageError, WorkerDied
+from tenferro_ref.escape import line
 from tenferro_ref.files import decode, read_bytes
 from tenferro_ref.isolation import Worker, WorkerSpec, wire
 from tenferro_ref.program import ExecProgram, GraphProgram, loads, parse
@@ -31,6 +33,9 @@ generate_option = click.option(
     help="What programs may contain: instructions=5-20, elements=64, rank=2, ops=Exp,Log, dtypes=F32,C64, symbolic=0, "
     "linalg=50, policies=0 (percentages), rare=Reverse:I32 (`python -m fuzz.campaign.opcodes`), invalid=1/8 (share of invalid "
     "programs). Repeatable.",
+)
+allow_option = click.option(
+    "--allow-commands", is_flag=True, help="Run the commands and load the libraries that the file names."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 
@@ -118,13 +123,18 @@ def split(text: str) -> tuple[str, ...]:
     return names
 
 
+def say(words: str) -> None:
+    """One line on standard output, whatever somebody put into the words."""
+    click.echo(line(words))
+
+
 def print_json(value: Any) -> None:
     """One line of JSON on standard output."""
     click.echo(json.dumps(value))
 
 
-def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table on standard output: folded to a terminal's width, whole lines elsewhere. Cells may hold rich markup."""
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> None:
+    """A table on standard output: folded to a terminal's width, whole lines elsewhere. Words are shown as they are."""
     console = Console()
     if not console.is_terminal:
         console = Console(width=10_000)
@@ -132,7 +142,7 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for header in headers:
         table.add_column(header, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(Text(line(cell)) if isinstance(cell, str) else cell for cell in row))
     console.print(table)
 
 

@@ -7,6 +7,7 @@ a build in which it is fixed is noticed.
 
 from __future__ import annotations
 
+import json
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,13 +85,20 @@ def _array(where: str, given: Any) -> np.ndarray[Any, Any]:
 
 def text(entry: Entry) -> str:
     """The file of a case."""
-    lines = [f'about = "{entry.about}"', f"program = '''\n{print_program(entry.case.program)}'''", "inputs = ["]
+    program = print_program(entry.case.program)
+    program = _quoted(program) if "'''" in program else f"'''\n{program}'''"
+    lines = [f"about = {_quoted(entry.about)}", f"program = {program}", "inputs = ["]
     for array in entry.case.inputs:
         data = array.tobytes("F").hex()
         lines.append(f'    {{ dtype = "{DType.of(array).name}", shape = {list(array.shape)}, data = "{data}" }},')
     lines += ["]", "", "[expected]"]
-    lines += [f'"{name}" = "{verdict.value}"' for name, verdict in entry.expected.items()]
+    lines += [f'{_quoted(name)} = "{verdict.value}"' for name, verdict in entry.expected.items()]
     return "\n".join(lines) + "\n"
+
+
+def _quoted(words: str) -> str:
+    """A basic string of TOML, which is one of JSON but for a character that TOML wants escaped."""
+    return json.dumps(words, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 __all__ = ["Entry", "load", "text"]

@@ -186,10 +186,19 @@ class Store:
     ----------
     path
         A file, or `MEMORY` for a store that lives as long as this object.
+    readonly
+        As in `Database`.
     """
 
-    def __init__(self, path: str | Path = MEMORY, *, create: bool = False, busy_seconds: float = BUSY_SECONDS) -> None:
-        self.database = Database(path, create=create, busy_seconds=busy_seconds)
+    def __init__(
+        self,
+        path: str | Path = MEMORY,
+        *,
+        create: bool = False,
+        readonly: bool = False,
+        busy_seconds: float = BUSY_SECONDS,
+    ) -> None:
+        self.database = Database(path, create=create, readonly=readonly, busy_seconds=busy_seconds)
         self.path = self.database.path
 
     def close(self) -> None:
