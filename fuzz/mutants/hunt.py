@@ -128,7 +128,7 @@ class Hunter:
 
     def _hunt(self, mutant: Mutant, pool: Pool, reduce_seconds: float) -> Kill:
         known, kind = programs(self.seed, mutant.place), watch(mutant.place)
-        names = self.executors or kind.witnesses
+        names = self.executors or kind.executors
         codes = None if mutant.site is None or kind.look is None else prepare(mutant.site).codes
         entered = changed = 0
 

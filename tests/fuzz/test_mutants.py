@@ -38,7 +38,7 @@ SEED = 20261121
 def test_every_mutant_is_killed_and_its_evidence_is_small(mutant: Mutant) -> None:
     if mutant.place in THROUGH_XLA:
         plugin_or_skip("xla081")
-    executors = THROUGH_XLA.get(mutant.place) or watch(mutant.place).witnesses
+    executors = THROUGH_XLA.get(mutant.place) or watch(mutant.place).executors
     kill = hunt(mutant, executors, seed=SEED, max_programs=2000, reduce_seconds=30)
     assert kill.killed, f"{mutant.name} survived {kill.programs} programs"
     assert kill.case is not None
@@ -81,7 +81,7 @@ def test_programs_show_faults_made_by_rule(place: str) -> None:
     if place == "loader":
         module_or_skip("jaxlib")
     faults = [m for m in catalogue() if m.place == place and m.site and m.hunted][:6]
-    with Hunter(1, watch(place).witnesses, max_programs=200) as hunter:
+    with Hunter(1, watch(place).executors, max_programs=200) as hunter:
         kills = [hunter.hunt(mutant) for mutant in faults]
     assert any(kill.killed for kill in kills)
     assert all(kill.changed <= kill.entered <= kill.programs + 16 for kill in kills)
