@@ -37,7 +37,7 @@ class Kill:
     Attributes
     ----------
     programs
-        How many were looked at, the killing one included; 0 if laws alone were asked.
+        How many were looked at, the killing one included; 0 if a law saw it, or laws alone were asked.
     entered, changed
         How many of them entered the changed code, and how many looked different for it.
     executor, reason
@@ -115,7 +115,7 @@ class Hunter:
 
     def _ask_laws(self, kill: Kill) -> Kill:
         reason = self.laws.broken(kill.mutant.place, kill.mutant.name)
-        return replace(kill, executor=LAW, reason=reason) if reason else kill
+        return replace(kill, programs=0, executor=LAW, reason=reason) if reason else kill
 
     def _ask_executors(self, mutant: Mutant, reduce_seconds: float) -> Kill:
         if not mutant.in_worker:
@@ -128,7 +128,7 @@ class Hunter:
 
     def _hunt(self, mutant: Mutant, pool: Pool, reduce_seconds: float) -> Kill:
         known, kind = programs(self.seed, mutant.place), watch(mutant.place)
-        names = self.executors or kind.witnesses
+        names = self.executors or kind.executors
         codes = None if mutant.site is None or kind.look is None else prepare(mutant.site).codes
         entered = changed = 0
 

@@ -150,12 +150,12 @@ class Watch:
     ----------
     look
         What they change first; None if that is in another process.
-    witnesses
+    executors
         Names of the executors that are asked when the look has changed, the cheapest first.
     """
 
     look: Look | None
-    witnesses: tuple[str, ...]
+    executors: tuple[str, ...]
 
 
 _PLUGIN = "pjrt:xla081@fast"
