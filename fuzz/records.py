@@ -7,6 +7,7 @@ and what is read back must have the declared types.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import types
@@ -22,9 +23,10 @@ from tenferro_ref.errors import FormatError
 from tenferro_ref.files import read_text, write_atomically
 
 #: Version 1 wrote Infinity and NaN as bare words, which is no JSON; version 2 knows no `Finding.builds`, version 3 no
-#: `Campaign.surveys`, version 4 no `Campaign.errors` and `Totals.due`. All are still read.
-VERSION = 5
-_READABLE = (1, 2, 3, 4, VERSION)
+#: `Campaign.surveys`, version 4 no `Campaign.errors` and `Totals.due`; until version 5 there was `Finding.reproducer`, a
+#: script, which is dropped. All are still read.
+VERSION = 6
+_READABLE = (1, 2, 3, 4, 5, VERSION)
 
 #: Made once: a store writes a line for every answer.
 _LINE = json.JSONEncoder(allow_nan=False)
@@ -134,8 +136,6 @@ class Finding:
         Name of the page in docs/findings/ that describes it, "" if it is new.
     programs
         How many generated programs showed this signature.
-    reproducer
-        A complete Python script.
     builds
         What the other builds of a plugin say to the reduced program, oldest first; `oracle.verdict.first_bad` sums it up.
     """
@@ -160,8 +160,12 @@ class Finding:
     inputs: tuple[tuple[str, str], ...]
     values: tuple[ValueRow, ...]
     reason: str
-    reproducer: str
     builds: tuple[Build, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Eight hex digits by which it is called on the command line, and its bundle's folder."""
+        return hashlib.sha256(self.signature.encode("utf-8", "backslashreplace")).hexdigest()[:8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,9 +395,13 @@ def _tuple(kinds: tuple[Any, ...], value: Any, at: str) -> tuple[Any, ...]:
     return tuple(_decode(k, v, f"{at}[{i}]") for i, (k, v) in enumerate(zip(kinds, entries, strict=True)))
 
 
+#: Fields of earlier versions that are dropped, whatever is in them.
+_GONE: dict[Any, frozenset[str]] = {Finding: frozenset({"reproducer"})}
+
+
 def _record(kind: Any, value: Any, at: str) -> Any:
-    hints = _hints(kind)
-    entries = _expect(dict, value, at)
+    hints, gone = _hints(kind), _GONE.get(kind, frozenset())
+    entries = {k: v for k, v in _expect(dict, value, at).items() if k not in gone}
     if entries.keys() - hints.keys():
         raise _Wrong(f"{at}: unknown keys {sorted(entries.keys() - hints.keys())}")
     return _convert(lambda v: kind(**v), {k: _decode(hints[k], v, f"{at}.{k}") for k, v in entries.items()}, at)

@@ -14,6 +14,7 @@ __all__ = [
     "AxisOutOfBounds",
     "AxisRoleConflict",
     "ClusterFault",
+    "CommandRefused",
     "DTypeMismatch",
     "DuplicateAxis",
     "EngineFault",
@@ -223,6 +224,19 @@ class OutputError(TenferroError):
 class UsageError(TenferroError):
     detail: str
     template: ClassVar[str] = "{detail}"
+
+
+@dataclass(eq=False)
+class CommandRefused(TenferroError):
+    """A file names a command to run or a library to load, and nobody has allowed it; nothing was run."""
+
+    where: str
+    wants: str
+    executor: str
+    template: ClassVar[str] = (
+        "{where}: wants to {wants}, which only whoever calls may ask for: look at it, then allow it with --allow-commands, "
+        "or name this executor on the call"
+    )
 
 
 @dataclass(eq=False)

@@ -314,8 +314,10 @@ def work_on(part: bytes, version: str, with_bundles: int) -> tuple[str, bytes, l
         path.write_bytes(part)
         try:
             with Lock(path) as lock, Store(path) as store:
-                found = bundles if with_bundles else None
-                deaths = run_workers(path, store.stream(1), 1, lock=lock, bundles=found, threads=1)
+                found, stream = bundles if with_bundles else None, store.stream(1)
+                # whoever hands out parts can have this process run anything, and has been asked before
+                allowed = stream.available
+                deaths = run_workers(path, stream, 1, lock=lock, bundles=found, threads=1, allowed=allowed)
                 content = store.database.connection.serialize()
         except TenferroError as error:
             return host, b"", [], str(error), 0

@@ -30,7 +30,7 @@ from fuzz.findings.known import load_known
 from fuzz.findings.triage import Suspect, inspect, to_finding
 from fuzz.records import Campaign, Finding
 from fuzz.store import Doubt, Job, Kin, Plan, Store, Stream, digest
-from fuzz.store.recorded import recorded, short_id
+from fuzz.store.recorded import recorded
 from fuzz.store.tally import Tally
 from oracle.case import Case
 from oracle.judge import Reference, judge, judge_many, prepare
@@ -74,7 +74,13 @@ Report = Callable[[Progress], None]
 
 
 def run_campaign(
-    plan: Plan, selection: Selection, pool: Pool, progress: Report = lambda _: None, *, threads: int = 1
+    plan: Plan,
+    selection: Selection,
+    pool: Pool,
+    progress: Report = lambda _: None,
+    *,
+    threads: int = 1,
+    bundles: Path | None = None,
 ) -> Campaign:
     """Run a campaign to its end, in this process.
 
@@ -82,6 +88,8 @@ def run_campaign(
     ----------
     threads
         Executors that run at a time.
+    bundles
+        Folder for the bundles of findings; None for none.
 
     Returns
     -------
@@ -90,7 +98,17 @@ def run_campaign(
     """
     with Store() as store:
         stream = begin(store, plan, selection)
-        work(Worksite(store, stream, selection.executors, pool, threads=threads, progress=progress), reduce_early=False)
+        site = Worksite(
+            store,
+            stream,
+            selection.executors,
+            pool,
+            threads=threads,
+            bundles=bundles,
+            confirms=False,
+            progress=progress,
+        )
+        work(site, reduce_early=False)
         return recorded(store, [store.stream(stream.id)])
 
 
@@ -110,7 +128,9 @@ class Worksite:
     owner
         By which the store knows this worker.
     bundles
-        Folder for the bundles of findings, each of which is then confirmed by running its script; None for neither.
+        Folder for the bundles of findings; None for none.
+    confirms
+        Whether each bundle is run in a clean interpreter.
     keeps_time
         Whether this worker counts the stream's time; with several workers somebody else does.
     seconds, spent
@@ -124,6 +144,7 @@ class Worksite:
     owner: str = "here"
     threads: int = 1
     bundles: Path | None = None
+    confirms: bool = True
     keeps_time: bool = True
     progress: Report = lambda _: None
     seconds: Counter[str] = field(default_factory=Counter)
@@ -353,9 +374,11 @@ def _reduce_one(site: Worksite) -> bool:
     finding, case = _reduced(site, kin, suspect)
     confirmed = None
     if site.bundles is not None:
-        folder = site.bundles / short_id(finding.signature)
-        write_bundle(folder, finding, executor, case, site.stream.environment)
-        confirmed = confirm(folder)
+        folder = site.bundles / finding.id
+        # a configuration that was drawn has been settled, and made simpler
+        named = executor if finding.executor == executor.name else site.pool.make(finding.executor)
+        write_bundle(folder, finding, named, case, site.stream.environment)
+        confirmed = confirm(folder, allowed=(executor.name,)) if site.confirms else None
     site.store.settle(kin, finding, case, confirmed)
     site.lap("reduce")
     site.flush()

@@ -15,15 +15,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from fuzz.campaign.work import Progress, Worksite, check_generator, work
 from fuzz.store import Lock, Store, Stream
-from oracle.peers import Pool
-from tenferro_ref.errors import TenferroError, UsageError, WorkerDied
+from oracle.peers import Executor, PjrtExecutor, Pool
+from tenferro_ref import children
+from tenferro_ref.errors import FormatError, TenferroError, UsageError, WorkerDied
 from tenferro_ref.isolation import wire
 
 #: Seconds between two looks at the workers.
@@ -34,7 +35,6 @@ _HOPELESS = 25
 _TYPED = 3
 _TAIL = 4000
 _PR_SET_PDEATHSIG = 1
-_ROOT = str(Path(__file__).resolve().parents[1])
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,7 @@ class _Child:
     owner: str
 
     def last_words(self) -> str:
-        self.stderr.seek(0)
-        return self.stderr.read().decode("utf-8", "replace")[-_TAIL:]
+        return children.tail(self.stderr, _TAIL).decode("utf-8", "replace")
 
 
 def run_workers(
@@ -66,10 +65,16 @@ def run_workers(
     bundles: Path | None = None,
     tick: Callable[[Tick], None] = lambda _: None,
     threads: int | None = None,
+    allowed: Collection[str] = (),
 ) -> int:
     """Work on a stream until there is no more to do; gives the number of workers that died on the way.
 
     Each worker runs `threads` executors at a time; by default, together as many as there are cores.
+
+    Parameters
+    ----------
+    allowed
+        As in `Pool`: executors that the stream may name though they run a command or load a file.
 
     Raises
     ------
@@ -84,7 +89,7 @@ def run_workers(
         store.database.check()
         check_generator(store, stream)
         store.release()  # nobody else works here: the lock says so
-        crew = _Crew(store, stream, lock, bundles, threads or max(1, (os.cpu_count() or 1) // workers))
+        crew = _Crew(store, stream, lock, bundles, threads or max(1, (os.cpu_count() or 1) // workers), allowed)
         try:
             crew.start(workers)
             while crew.children:
@@ -99,8 +104,11 @@ def run_workers(
 class _Crew:
     """The workers of one supervisor."""
 
-    def __init__(self, store: Store, stream: Stream, lock: Lock, bundles: Path | None, threads: int) -> None:
+    def __init__(
+        self, store: Store, stream: Stream, lock: Lock, bundles: Path | None, threads: int, allowed: Collection[str]
+    ) -> None:
         self.store, self.stream, self.lock, self.bundles, self.threads = store, stream, lock, bundles, threads
+        self.allowed = allowed
         self.children: list[_Child] = []
         self.deaths = self._started = self._in_vain = 0
         self._seen: tuple[object, ...] = ()
@@ -113,14 +121,22 @@ class _Crew:
 
     def _spawn(self, owner: str) -> _Child:
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        arguments = [self.store.path, self.stream.id, owner, os.getpid(), self.threads, self.bundles or ""]
+        arguments = [
+            self.store.path,
+            self.stream.id,
+            owner,
+            os.getpid(),
+            self.threads,
+            self.bundles or "",
+            *self.allowed,
+        ]
         process = subprocess.Popen(
             [sys.executable, "-m", "fuzz.campaign.workers", *map(str, arguments)],
             pass_fds=[self.lock.descriptor],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stderr,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [_ROOT, os.environ.get("PYTHONPATH", "")]))},
+            env=children.own_environment(),
         )
         return _Child(process, stderr, owner)
 
@@ -129,6 +145,8 @@ class _Crew:
         now = time.monotonic()
         self.store.add_elapsed(self.stream.id, now - self._clock)
         self._clock = now
+        for child in self.children:
+            children.keep_short(child.stderr)
         for child in [c for c in self.children if c.process.poll() is not None]:
             self.children.remove(child)
             with child.stderr:
@@ -176,7 +194,7 @@ def _unpack(words: str) -> TenferroError:
     line = (words.strip().splitlines() or [""])[-1]
     try:
         return wire.unpack_error(json.loads(line))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, RecursionError, FormatError):
         return WorkerDied(worker="of the campaign", how=f"exit status {_TYPED}", stderr_tail=words)
 
 
@@ -184,15 +202,15 @@ def _unpack(words: str) -> TenferroError:
 
 
 @contextlib.contextmanager
-def _pool() -> Iterator[Pool]:
-    pool = Pool()
+def _pool(allowed: Collection[str]) -> Iterator[Pool]:
+    pool = Pool(allowed=allowed)
     try:
         yield pool
     finally:
         pool.close()
 
 
-def main(path: str, stream_id: str, owner: str, parent: str, threads: str, bundles: str) -> int:
+def main(path: str, stream_id: str, owner: str, parent: str, threads: str, bundles: str, *allowed: str) -> int:
     """Work on a stream until there is no more to do."""
     # the supervisor's death is ours: a later one must find nobody at work on its batches
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -200,10 +218,10 @@ def main(path: str, stream_id: str, owner: str, parent: str, threads: str, bundl
         return 1
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's business
     try:
-        with Store(path) as store, _pool() as pool:
+        with Store(path) as store, _pool(allowed) as pool:
             stream = store.stream(int(stream_id))
-            executors = [pool.make(name) for name in stream.available]
-            _check_same(stream, [executor.info().facts for executor in executors])
+            executors = [pool.recorded(name, path) for name in stream.available]
+            _check_same(stream, executors)
             site = Worksite(
                 store, stream, executors, pool, owner=owner, threads=int(threads),
                 bundles=Path(bundles) if bundles else None, keeps_time=False,
@@ -215,11 +233,12 @@ def main(path: str, stream_id: str, owner: str, parent: str, threads: str, bundl
     return 0
 
 
-def _check_same(stream: Stream, now: list[tuple[tuple[str, str], ...]]) -> None:
-    """Refuse to mix the answers of two builds in one campaign."""
-    for info, facts in zip((i for i in stream.executors if i.available), now, strict=True):
-        before, after = dict(info.facts).get("sha256"), dict(facts).get("sha256")
-        if before != after:
+def _check_same(stream: Stream, executors: Sequence[Executor]) -> None:
+    """Refuse to mix the answers of two builds in one campaign; a plugin's file is looked at before it is loaded."""
+    for info, executor in zip((i for i in stream.executors if i.available), executors, strict=True):
+        known = dict(info.facts).get("sha256")
+        plugin = executor.plugin if isinstance(executor, PjrtExecutor) else None
+        if known != (plugin.sha256() if plugin and known else dict(executor.info().facts).get("sha256")):
             raise UsageError(detail=f"{info.name} is another file than when the campaign began; begin a new campaign")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -28,8 +28,9 @@ from fuzz.store.audit import audit
 from fuzz.store.merge import merge as merge_stores
 from fuzz.store.recorded import Listed, date, listed, recorded, shards
 from fuzz.summary import outcome
-from oracle.peers import Pool
+from oracle.peers import ANY, Pool
 from tenferro_ref.console import (
+    allow_option,
     draw_seed,
     generate_option,
     json_option,
@@ -38,10 +39,11 @@ from tenferro_ref.console import (
     print_table,
     progress_bar,
     report_writer,
+    say,
     seed_option,
     split,
 )
-from tenferro_ref.errors import FormatError, MissingDependency, UsageError
+from tenferro_ref.errors import CommandRefused, FormatError, MissingDependency, UsageError
 
 DEFAULT_PROGRAMS = 1000
 #: What `all` is here: every plugin in these lanes, and those of other people's executors that keep up.
@@ -129,14 +131,16 @@ def run(
     with _crew(workers, scheduler) as crew, Store(store, create=True) as opened, Lock(store) as lock:
         pool = Pool()
         try:
-            stream = begin(opened, plan, pool.select(split(executors), lanes=LANES, others=OTHERS))
+            selection = pool.select(split(executors), lanes=LANES, others=OTHERS)
+            stream = begin(opened, plan, selection)
         finally:
             pool.close()
         if not as_json:
-            click.echo(f"seed {chosen}")
+            say(f"seed {chosen}")
         # an executor that was asked for by name must take part
         named = [name for name in split(executors) if name != "all"]
-        return _work(opened, stream, crew, lock, named, folder, as_json, limits)
+        allowed = [executor.name for executor in selection.executors]
+        return _work(opened, stream, crew, lock, allowed, named, folder, as_json, limits)
 
 
 @fuzz.command()
@@ -145,20 +149,30 @@ def run(
 @workers_option
 @scheduler_option
 @_limits
+@allow_option
 @json_option
 def resume(
-    store: str, campaign: int | None, workers: int | None, scheduler: str | None, as_json: bool, **limits: Any
-) -> int:
+    store: str, campaign: int | None, workers: int | None, scheduler: str | None, allow_commands: bool, as_json: bool,
+    **limits: Any,
+) -> int:  # fmt: skip
     """Go on with a campaign that was ended or killed, or with other limits than it had."""
     folder = _report_folder(limits)
     with _crew(workers, scheduler) as crew, Store(store) as opened, Lock(store) as lock:
         stream = opened.stream(campaign if campaign is not None else shards(opened)[-1].id)
+        allowed = _allowed(allow_commands)
+        for name in stream.available:
+            Pool(allowed=allowed).permit(name, store)
         plan = _with_limits(stream.plan, limits)
         if plan != stream.plan:
             opened.extend(stream.id, plan)
         if not as_json:
-            click.echo(f"seed {plan.seed}")
-        return _work(opened, opened.stream(stream.id), crew, lock, [], folder, as_json, limits)
+            say(f"seed {plan.seed}")
+        return _work(opened, opened.stream(stream.id), crew, lock, allowed, [], folder, as_json, limits)
+
+
+def _allowed(allow_commands: bool, *names: str) -> tuple[str, ...]:
+    """What a file may name: anything, or what the call names as well."""
+    return (ANY,) if allow_commands else names
 
 
 def _report_folder(limits: dict[str, Any]) -> Path | None:
@@ -183,6 +197,7 @@ def _work(
     stream: Stream,
     crew: int | Cluster,
     lock: Lock,
+    allowed: Sequence[str],
     named: list[str],
     folder: Path | None,
     as_json: bool,
@@ -202,11 +217,11 @@ def _work(
             )
         else:
             deaths = run_workers(
-                store.path, stream, crew, lock=lock, bundles=bundles,
+                store.path, stream, crew, lock=lock, bundles=bundles, allowed=allowed,
                 tick=lambda tick: tell(tick.progress, len(tick.pids)),
             )  # fmt: skip
     streams = [store.stream(stream.id)]
-    unproved = _confirm_afresh(store, streams, bundles) if limits["fresh_venv"] else ""
+    unproved = _confirm_afresh(store, streams, bundles, allowed) if limits["fresh_venv"] else ""
     campaign = with_vacuity(recorded(store, streams), limits, named)
     reasons = campaign.vacuous
     page = report_writer()(campaign, folder) if folder else None
@@ -223,11 +238,11 @@ def _work(
     else:
         _print_summary(campaign, findings, reasons, deaths, page)
         if unproved:
-            click.echo(f"new findings were not run in a fresh virtual environment: {unproved}")
+            say(f"new findings were not run in a fresh virtual environment: {unproved}")
     return 1 if reasons or outcome(campaign).kind in ("new", "vacuous") else 0
 
 
-def _confirm_afresh(store: Store, streams: list[Stream], bundles: Path) -> str:
+def _confirm_afresh(store: Store, streams: list[Stream], bundles: Path, allowed: Sequence[str]) -> str:
     """Run the scripts of new findings where nothing of this installation can help them; why not, if it cannot be done."""
     rows = [row for row in listed(store, streams) if row.is_new and row.found.confirmed and not row.found.afresh]
     if not rows:
@@ -236,8 +251,9 @@ def _confirm_afresh(store: Store, streams: list[Stream], bundles: Path) -> str:
         for number, row in enumerate(rows):
             update(number, len(rows), "running new findings in a fresh virtual environment")
             try:
-                store.confirm(row.found.finding.signature, bundle.confirm(bundles / row.id, environments))
-            except (FormatError, MissingDependency) as error:  # a bundle may have been moved away
+                shown = bundle.confirm(bundles / row.id, environments, allowed=allowed)
+                store.confirm(row.found.finding.signature, shown)
+            except (CommandRefused, FormatError, MissingDependency) as error:  # a bundle may have been moved away
                 return str(error)
     return ""
 
@@ -246,22 +262,20 @@ def _print_summary(
     campaign: Campaign, findings: list[Listed], reasons: tuple[str, ...], deaths: int, page: Path | None
 ) -> None:
     for finding in findings:
-        click.echo(_line(finding))
+        say(_line(finding))
     for totals in campaign.totals:
         if totals.unexplained:
-            click.echo(
-                f"NEW      {totals.executor}: {totals.unexplained} disagreements were not reduced (`fuzz reduce`)"
-            )
+            say(f"NEW      {totals.executor}: {totals.unexplained} disagreements were not reduced (`fuzz reduce`)")
     for reason in reasons:
-        click.echo(f"VACUOUS  {reason}")
+        say(f"VACUOUS  {reason}")
     new = sum(f.is_new for f in findings)
     died = f", {deaths} workers died and were replaced" if deaths else ""
-    click.echo(
+    say(
         f"{campaign.programs} programs in {campaign.seconds['total']:.1f} s: {new} new disagreements, "
         f"{len(findings) - new} known{died}; again with --seed {campaign.seed}"
     )
     if page:
-        click.echo(f"report: {page}")
+        say(f"report: {page}")
 
 
 @fuzz.command()
@@ -270,7 +284,7 @@ def _print_summary(
 @json_option
 def status(store: str, check: bool, as_json: bool) -> int:
     """Say how far the campaigns of a store are."""
-    with Store(store) as opened:
+    with Store(store, readonly=True) as opened:
         rows = [_stream_facts(opened, stream) for stream in opened.streams()]
         problems = audit(opened, regenerate=3) if check else []
     if as_json:
@@ -292,9 +306,9 @@ def status(store: str, check: bool, as_json: bool) -> int:
         )
         print_table(heads, [_cells(row) for row in rows])
     for problem in problems:
-        click.echo(f"PROBLEM  {problem}")
+        say(f"PROBLEM  {problem}")
     if check and not problems and not as_json:
-        click.echo("the store is sound")
+        say("the store is sound")
     return 1 if problems else 0
 
 
@@ -341,16 +355,17 @@ def _cells(row: dict[str, Any]) -> list[str]:
 @campaign_option
 @click.option("--mark", type=click.Choice(STATUSES), help="Say this of all that is listed; later campaigns know it.")
 @click.option("--note", default="", help="With --mark: a page, a link, a reason.")
-@click.option("--bundles", metavar="DIR", help="Write the bundles of what is listed.")
+@click.option("--bundles", metavar="DIR", help="Run what is listed again, and write its bundles.")
+@allow_option
 @json_option
 def findings(
     store: str, ids: tuple[str, ...], wanted: tuple[str, ...], executor: str, signature: str, verdict: str,
-    campaign: int | None, mark: str | None, note: str, bundles: str | None, as_json: bool,
+    campaign: int | None, mark: str | None, note: str, bundles: str | None, allow_commands: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """List the findings of a store, or mark them, or write their bundles."""
     if note and not mark:
         raise UsageError(detail="--note goes with --mark")
-    with Store(store) as opened:
+    with Store(store, readonly=not mark) as opened:
         streams = None if campaign is None else shards(opened, campaign)
 
         def select() -> list[Listed]:
@@ -375,12 +390,12 @@ def findings(
             marked = {row.id for row in rows}
             rows = [row for row in select() if row.id in marked]
         if bundles:
-            _write_bundles(opened, rows, Path(bundles))
+            _write_bundles(opened, rows, Path(bundles), _allowed(allow_commands, executor))
     for row in rows:
         if as_json:
             print_json(_finding_json(row))
         else:
-            click.echo(_line(row))
+            say(_line(row))
 
 
 def _line(row: Listed) -> str:
@@ -406,12 +421,12 @@ def _finding_json(row: Listed) -> dict[str, Any]:
     }
 
 
-def _write_bundles(store: Store, rows: list[Listed], folder: Path) -> None:
+def _write_bundles(store: Store, rows: list[Listed], folder: Path, allowed: Sequence[str]) -> None:
     environments = {s.environment for s in store.streams()[-1:]}
-    pool = Pool()
+    pool = Pool(allowed=allowed)
     try:
         for row in rows:
-            executor = pool.make(row.record.executor)
+            executor = pool.recorded(row.record.executor, f"{store.path}: finding {row.id}")
             environment = next(iter(environments), ())
             bundle.write_bundle(folder / row.id, row.record, executor, row.found.case, environment)
     finally:
@@ -421,19 +436,20 @@ def _write_bundles(store: Store, rows: list[Listed], folder: Path) -> None:
 @fuzz.command()
 @click.argument("folder", metavar="BUNDLE")
 @click.option("--executor", default="", metavar="NAME", help="Another one than it was found on.")
-@click.option("--fresh-venv", is_flag=True, help="Run the bundle's script in a virtual environment made for it.")
+@click.option("--fresh-venv", is_flag=True, help="Do it in a virtual environment made for the bundle.")
+@allow_option
 @json_option
-def replay(folder: str, executor: str, fresh_venv: bool, as_json: bool) -> int:
+def replay(folder: str, executor: str, fresh_venv: bool, allow_commands: bool, as_json: bool) -> int:
     """Say whether a bundle still fails: exit status 1 while it does, 0 when it is gone."""
     path = Path(folder)
     if fresh_venv:
         if executor:
-            raise UsageError(detail="--fresh-venv runs the script as it is: leave out --executor")
+            raise UsageError(detail="--fresh-venv runs what the bundle names: leave out --executor")
         with FreshEnvironments() as environments:
-            shown = bundle.confirm(path, environments)
-        click.echo("still fails in a fresh environment" if shown else "not shown in a fresh environment")
+            shown = bundle.confirm(path, environments, allowed=_allowed(allow_commands))
+        say("still fails in a fresh environment" if shown else "not shown in a fresh environment")
         return 1 if shown else 0
-    pool = Pool()
+    pool = Pool(allowed=_allowed(allow_commands))
     try:
         result = bundle.replay(path, pool, executor)
     finally:
@@ -448,7 +464,7 @@ def replay(folder: str, executor: str, fresh_venv: bool, as_json: bool) -> int:
         )  # fmt: skip
     else:
         bits = {True: ", the recorded values", False: ", other values than recorded", None: ""}[result.same_bits]
-        click.echo(f"{result.outcome}: {answer.executor} {answer.verdict.value} {answer.reason}".rstrip() + bits)
+        say(f"{result.outcome}: {answer.executor} {answer.verdict.value} {answer.reason}".rstrip() + bits)
     return 0 if result.outcome == "gone" else 1
 
 
@@ -460,9 +476,12 @@ def replay(folder: str, executor: str, fresh_venv: bool, as_json: bool) -> int:
 @click.option("--max-findings", type=click.IntRange(1), default=1000, show_default=True)
 @campaign_option
 @click.option("--bundles", metavar="DIR", help="Folder of the findings' bundles; default: STORE.findings.")
-def reduce(target: str, seconds: float, max_findings: int, campaign: int | None, bundles: str | None) -> None:
+@allow_option
+def reduce(
+    target: str, seconds: float, max_findings: int, campaign: int | None, bundles: str | None, allow_commands: bool
+) -> None:
     """Reduce what a campaign left unreduced, or a bundle further."""
-    pool = Pool()
+    pool = Pool(allowed=_allowed(allow_commands))
     try:
         with progress_bar("reducing", None) as update:
             if Path(target).is_dir():
@@ -473,7 +492,7 @@ def reduce(target: str, seconds: float, max_findings: int, campaign: int | None,
                 for stream in shards(store, campaign):
                     store.retry_kins(stream.id)
                     plan = dataclasses.replace(stream.plan, reduce_seconds=seconds, max_findings=max_findings)
-                    executors = [pool.make(name) for name in stream.available]
+                    executors = [pool.recorded(name, target) for name in stream.available]
 
                     def tell(progress: Progress) -> None:
                         update(progress.done, progress.total, "reducing disagreements")
@@ -482,7 +501,7 @@ def reduce(target: str, seconds: float, max_findings: int, campaign: int | None,
                     site = dataclasses.replace(stream, plan=plan)
                     reduce_rest(Worksite(store, site, executors, pool, bundles=folder, progress=tell))
                 for row in listed(store, shards(store, campaign)):
-                    click.echo(_line(row))
+                    say(_line(row))
     finally:
         pool.close()
 
@@ -496,11 +515,11 @@ def _reduce_bundle(folder: Path, seconds: float, pool: Pool, update: Callable[..
     def tell(tests: int, size: Size) -> None:
         update(tests, None, f"reducing: {size}")
 
-    executor = pool.make(facts.executor)
+    executor = bundle.executor_of(folder, facts, pool)
     suspect = inspect(executor, case, result.answer, pool)
     finding, smaller = to_finding(suspect, pool, (), programs=1, also=(), budget_seconds=seconds, progress=tell)
     bundle.write_bundle(folder, finding, executor, smaller, facts.environment)
-    click.echo(f"{finding.signature}: {finding.original_instructions} -> {finding.instructions} instructions")
+    say(f"{finding.signature}: {finding.original_instructions} -> {finding.instructions} instructions")
 
 
 @fuzz.command()
@@ -517,8 +536,8 @@ def merge(target: str, sources: tuple[str, ...]) -> None:
         rows = listed(store)
         programs = sum(store.done(s.id)[0] for s in store.streams())
     for row in rows:
-        click.echo(_line(row))
-    click.echo(f"{target}: {programs} programs, {len(rows)} findings")
+        say(_line(row))
+    say(f"{target}: {programs} programs, {len(rows)} findings")
 
 
 def _with_limits(plan: Plan, limits: dict[str, Any]) -> Plan:

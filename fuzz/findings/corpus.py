@@ -7,6 +7,7 @@ a build in which it is fixed is noticed.
 
 from __future__ import annotations
 
+import json
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from oracle.verdict import Verdict
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError
 from tenferro_ref.files import read_text
-from tenferro_ref.program import GraphProgram, parse, print_program
+from tenferro_ref.program import parse, print_program
 
 _KEYS = {"about": str, "program": str, "inputs": list, "expected": dict}
 
@@ -64,7 +65,7 @@ def load(path: Path) -> Entry:
         raise FormatError(where=f"{path}: expected", detail=f"unknown verdicts: {', '.join(unknown)}")
     inputs = [_array(f"{path}: inputs[{i}]", given) for i, given in enumerate(content["inputs"])]
     program = parse(content["program"])
-    if not isinstance(program, GraphProgram):
+    if program.kind != "graph":
         raise FormatError(where=f"{path}: program", detail="must be a graph program")
     return Entry(
         path.stem,
@@ -84,13 +85,20 @@ def _array(where: str, given: Any) -> np.ndarray[Any, Any]:
 
 def text(entry: Entry) -> str:
     """The file of a case."""
-    lines = [f'about = "{entry.about}"', f"program = '''\n{print_program(entry.case.program)}'''", "inputs = ["]
+    program = print_program(entry.case.program)
+    program = _quoted(program) if "'''" in program else f"'''\n{program}'''"
+    lines = [f"about = {_quoted(entry.about)}", f"program = {program}", "inputs = ["]
     for array in entry.case.inputs:
         data = array.tobytes("F").hex()
         lines.append(f'    {{ dtype = "{DType.of(array).name}", shape = {list(array.shape)}, data = "{data}" }},')
     lines += ["]", "", "[expected]"]
-    lines += [f'"{name}" = "{verdict.value}"' for name, verdict in entry.expected.items()]
+    lines += [f'{_quoted(name)} = "{verdict.value}"' for name, verdict in entry.expected.items()]
     return "\n".join(lines) + "\n"
+
+
+def _quoted(words: str) -> str:
+    """A basic string of TOML, which is one of JSON but for a character that TOML wants escaped."""
+    return json.dumps(words, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 __all__ = ["Entry", "load", "text"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,11 +61,6 @@ class Listed:
         return dataclasses.replace(keep, known=known, programs=self.programs, also=also)
 
 
-def short_id(signature: str) -> str:
-    """Eight hex digits by which a finding is called on the command line."""
-    return hashlib.sha256(signature.encode()).hexdigest()[:8]
-
-
 def date(at: float) -> str:
     """The day, UTC."""
     return datetime.datetime.fromtimestamp(at, datetime.UTC).date().isoformat()
@@ -94,7 +88,7 @@ def listed(store: Store, streams: Sequence[Stream] | None = None) -> list[Listed
         history = tuple(marks.get(signature, ()))
         status, why = _status(found.finding, history, last)
         names = tuple(sorted(executors.get(signature, [])))
-        rows.append(Listed(short_id(signature), found, status, why, programs, names, first, last, history))
+        rows.append(Listed(found.finding.id, found, status, why, programs, names, first, last, history))
     return sorted(rows, key=lambda r: (not r.is_new, -r.programs, r.found.finding.signature))
 
 

@@ -186,10 +186,19 @@ class Store:
     ----------
     path
         A file, or `MEMORY` for a store that lives as long as this object.
+    readonly
+        As in `Database`.
     """
 
-    def __init__(self, path: str | Path = MEMORY, *, create: bool = False, busy_seconds: float = BUSY_SECONDS) -> None:
-        self.database = Database(path, create=create, busy_seconds=busy_seconds)
+    def __init__(
+        self,
+        path: str | Path = MEMORY,
+        *,
+        create: bool = False,
+        readonly: bool = False,
+        busy_seconds: float = BUSY_SECONDS,
+    ) -> None:
+        self.database = Database(path, create=create, readonly=readonly, busy_seconds=busy_seconds)
         self.path = self.database.path
 
     def close(self) -> None:
@@ -570,7 +579,7 @@ def unpack(program: str, inputs: bytes) -> Case:
     if arrays and isinstance(arrays[0], dict):
         refusal, arrays = decode(Refusal, arrays[0], "findings store"), arrays[1]
     graph = loads(program, "findings store", infer=refusal is None)
-    return Case(graph, _arrays(arrays), refusal)  # type: ignore[arg-type]
+    return Case(graph, _arrays(arrays), refusal)
 
 
 def _arrays(packed: list[Any]) -> tuple[Array, ...]:
