@@ -40,7 +40,6 @@ SHARES = {
     "tenferro_ref.runtime.semiring.backend": 7,
     "tenferro_ref.runtime.semiring.core": 4,
     "tenferro_ref.extensions.einsum": 10,
-    "tenferro_ref.extensions.standard": 4,
     "tenferro_ref.stablehlo.emit.elementwise": 5,
     "tenferro_ref.stablehlo.emit.structural": 12,
     "tenferro_ref.stablehlo.emit.indexing": 12,

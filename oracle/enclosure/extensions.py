@@ -16,19 +16,20 @@ import numpy as np
 from oracle.enclosure import integers
 from oracle.enclosure.complexes import COMPLEX, PRODUCT, Ball, ball, certainly_finite, promoted, real_context
 from oracle.enclosure.formats import Array, Format, quantum
-from oracle.enclosure.rule import ENCLOSE, Context
+from oracle.enclosure.rule import ENCLOSE, Context, Rule
 from oracle.enclosure.value import Enclosure, build, everything, rectangle
 from tenferro_ref import ops
-from tenferro_ref.errors import UnsupportedOp
-from tenferro_ref.extensions import einsum, fft
+from tenferro_ref.extensions import einsum, fft, linalg
+from tenferro_ref.table import Table
+
+#: By family and op: `rule(op, context, *operands) -> enclosure`.
+ENCLOSE_EXTENSION: Table[Rule] = Table("enclosure")
+ENCLOSE_EXTENSION.unsupported("judged by residuals and invariants, not by element", *linalg.LINALG.keys)
 
 
 @ENCLOSE.row(ops.Extension)
 def _extension(op: ops.Extension, c: Context, *operands: Enclosure) -> Enclosure:
-    rule = _RULES.get((op.family, op.op))
-    if rule is None:
-        raise UnsupportedOp(op=op.op, reason="enclosure: judged by residuals and invariants, not by element")
-    return rule(op, c, *operands)
+    return ENCLOSE_EXTENSION[op.key](op, c, *operands)
 
 
 COMPLEX[ops.Extension] = _extension
@@ -66,6 +67,7 @@ def _tiny(c: Context, f: Format) -> float:
 # --- einsum -----------------------------------------------------------------------------------------------------------
 
 
+@ENCLOSE_EXTENSION.row(*einsum.EINSUM.keys)
 def _einsum(op: ops.Extension, c: Context, *operands: Enclosure) -> Enclosure:
     """Every path: a term meets a rounding for each product and for each sum on its way, at most as many as there are.
 
@@ -253,6 +255,7 @@ def _factors(n: int) -> list[int]:
     return found
 
 
+@ENCLOSE_EXTENSION.row(*fft.FFT.keys)
 def _fft(op: ops.Extension, c: Context, x: Enclosure) -> Enclosure:
     spec = fft.transform(op, len(x.shape))
     axis, inverse, half = spec.axis, op.op.startswith("i"), op.op == "irfft"
@@ -277,9 +280,3 @@ def _fft(op: ops.Extension, c: Context, x: Enclosure) -> Enclosure:
     error = bound * norm + spread + 64 * _tiny(c, f) * reach * max(scale, 1.0)
     ok = source.ok[cut].all(axis, keepdims=True) & (size * reach < f.max / 16)
     return around(c, centre, np.broadcast_to(error, centre.shape), np.broadcast_to(ok, centre.shape))
-
-
-_RULES: dict[tuple[str, str], Callable[..., Enclosure]] = {
-    (einsum.FAMILY, "einsum"): _einsum,
-    **{(fft.FAMILY, name): _fft for name in _WIDE},
-}

@@ -21,7 +21,7 @@ from tenferro_ref.errors import TenferroError
 from tenferro_ref.isolation import Worker, wire
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import LoweringView
-from tenferro_ref.stablehlo import Body, Value, lower_into
+from tenferro_ref.stablehlo import Body, SsaValue, lower_into
 from tenferro_ref.tensor import Array
 
 
@@ -163,7 +163,7 @@ class Module:
 def write(check: Callable[[LoweringView], None], plain: bool, cases: Sequence[Case]) -> Module:
     """The module of the cases' programs, without those that the engine is known not to do, or that have no StableHLO."""
     body = _PlainBody() if plain else _Body()
-    outputs: list[Value] = []
+    outputs: list[SsaValue] = []
     parameters: list[TensorType] = []
     types: dict[int, list[TensorType]] = {}
     refused: dict[int, TenferroError] = {}
@@ -226,14 +226,14 @@ def _join(dtype: DType, halves: Sequence[Array]) -> Array:
 class _PlainBody(_Body):
     """A function whose parameters and results are real numbers; inside, nothing changes."""
 
-    def parameter(self, dtype: DType, shape: tuple[int, ...]) -> Value:
+    def parameter(self, dtype: DType, shape: tuple[int, ...]) -> SsaValue:
         """A value put together from one or two parameters."""
         parts = [Body.parameter(self, half.dtype, shape) for half in _half_types(TensorType(dtype, shape))]
         if len(parts) == 2:
             return self.call("complex", parts, dtype, shape)
         return parts[0] if parts[0].dtype is dtype else self.convert(parts[0], dtype)
 
-    def halves(self, value: Value) -> list[Value]:
+    def halves(self, value: SsaValue) -> list[SsaValue]:
         """What to return for a value."""
         if value.dtype.is_complex:
             return [self.call(part, [value], value.dtype.real, value.shape) for part in ("real", "imag")]

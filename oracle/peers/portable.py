@@ -9,7 +9,7 @@ from oracle.peers.modules import ModuleExecutor
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
-from tenferro_ref.extensions.standard import STANDARD
+from tenferro_ref.extensions import standard_ops_of
 from tenferro_ref.isolation import Worker
 from tenferro_ref.ops import Op
 from tenferro_ref.program import LoweringView
@@ -37,7 +37,7 @@ class InterpreterExecutor(ModuleExecutor):
     def check(self, view: LoweringView) -> None:
         """It aborts on a contraction over nothing, and on what it does not know: transforms and decompositions."""
         for ins in view.instructions():
-            if isinstance(ins.op, ops.Extension) and ins.op.family not in STANDARD:
+            if isinstance(ins.op, ops.Extension) and standard_ops_of(ins.op) is None:
                 raise UnsupportedOp(op=ins.op_name, reason=f"the interpreter has no {ins.op.op}, and aborts on it")
             if isinstance(ins.op, ops.DotGeneral):
                 lhs = view.static_type(ins.input_slots[0]).shape
@@ -59,7 +59,7 @@ class IreeExecutor(ModuleExecutor):
     def check(self, view: LoweringView) -> None:
         """Its run-time library lacks double-precision functions; transforms and decompositions it does not know."""
         for ins in view.instructions():
-            if isinstance(ins.op, ops.Extension) and ins.op.family not in STANDARD:
+            if isinstance(ins.op, ops.Extension) and standard_ops_of(ins.op) is None:
                 raise UnsupportedOp(op=ins.op_name, reason=f"IREE has no {ins.op.op}")
             if isinstance(ins.op, _UNLINKED.get(ins.dtype, ())):
                 raise UnsupportedOp(

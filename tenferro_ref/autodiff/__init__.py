@@ -4,7 +4,13 @@
 differentiated again.
 """
 
-from tenferro_ref.autodiff import elementwise, indexing, structural  # noqa: F401 - each fills its rows of the tables
+from tenferro_ref.autodiff import (  # noqa: F401 - each fills its rows of the tables
+    decompositions,
+    elementwise,
+    extensions,
+    indexing,
+    structural,
+)
 from tenferro_ref.autodiff.rules import JVP, TRANSPOSE
 from tenferro_ref.autodiff.transform import Derivative, grad, jvp, transpose, vjp
 

@@ -142,5 +142,3 @@ def _ordered(value: Value, axes: tuple[int, ...]) -> Value:
 
 
 TRANSPOSE.unsupported("not a linear function", ops.ReduceProd, ops.ReduceMax, ops.ReduceMin)
-for _table in (JVP, TRANSPOSE):
-    _table.unsupported("its family brings no derivative rule", ops.Extension)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tenferro_ref import ops
 from tenferro_ref.autodiff.errors import ActivityArity, NonScalarGrad, UnsupportedAdRule, UnsupportedMetadata
@@ -17,7 +18,8 @@ from tenferro_ref.dims import DimExpr, Extent, InputDim, expr_of, inputs_of, is_
 from tenferro_ref.dtype import INEXACT
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.ops import TensorType
-from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value
+from tenferro_ref.program import GraphBuilder, Instruction, Program, Value
+from tenferro_ref.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +36,12 @@ class Derivative:
         outputs; None if it is zero for every input.
     """
 
-    program: GraphProgram
+    program: Program
     seeds: tuple[int | None, ...]
     results: tuple[int | None, ...]
 
 
-def jvp(program: GraphProgram, active: Sequence[int] | None = None) -> Derivative:
+def jvp(program: Program, active: Sequence[int] | None = None) -> Derivative:
     """The Jacobian-vector product of a program: how its outputs change with its inputs.
 
     Parameters
@@ -92,7 +94,7 @@ def jvp(program: GraphProgram, active: Sequence[int] | None = None) -> Derivativ
     return _finished(builder, [tangents.get(slot) for slot in program.output_slots], seeds)
 
 
-def transpose(program: GraphProgram, linear: Sequence[int]) -> Derivative:
+def transpose(program: Program, linear: Sequence[int]) -> Derivative:
     """The adjoint of a program that is linear in some of its inputs, by the real inner product `Re(conj(a) b)`.
 
     Parameters
@@ -117,7 +119,7 @@ def transpose(program: GraphProgram, linear: Sequence[int]) -> Derivative:
     return _transposed(program, chosen, tuple(range(len(program.output_slots))))
 
 
-def vjp(program: GraphProgram, inputs: Sequence[int] | None = None, outputs: Sequence[int] | None = None) -> Derivative:
+def vjp(program: Program, inputs: Sequence[int] | None = None, outputs: Sequence[int] | None = None) -> Derivative:
     """The vector-Jacobian product of a program: what its inputs contribute to a change of its outputs.
 
     For complex numbers the inner product is `Re(conj(a) b)`, so that the product of exp is `conj(exp(z)) g`.
@@ -153,7 +155,7 @@ def vjp(program: GraphProgram, inputs: Sequence[int] | None = None, outputs: Seq
     )
 
 
-def grad(program: GraphProgram, inputs: Sequence[int] | None = None) -> Derivative:
+def grad(program: Program, inputs: Sequence[int] | None = None) -> Derivative:
     """`vjp` of a program with one output, a real number of rank 0, with the cotangent 1 built in.
 
     Raises
@@ -185,7 +187,7 @@ _VALUES = {ops.BroadcastInDim: 1, ops.Reshape: 1, ops.PadToMatch: 1, ops.GatherD
 
 
 def _transposed(
-    program: GraphProgram,
+    program: Program,
     linear: Sequence[int],
     results: Sequence[int | None],
     types: Sequence[TensorType] | None = None,
@@ -241,7 +243,7 @@ def _transposed(
 
 def _step(
     builder: GraphBuilder,
-    program: GraphProgram,
+    program: Program,
     ins: Instruction,
     values: Mapping[int, Value],
     dependent: set[int],
@@ -268,12 +270,14 @@ def _add(cotangents: dict[int, Value], slot: int, contribution: Value) -> None:
         cotangents[slot] = sum_
 
 
-def _rule(transform: str, ins: Instruction):  # type: ignore[no-untyped-def]  # a row of either table
-    table = JVP if transform == "jvp" else TRANSPOSE
+def _rule(transform: str, ins: Instruction) -> Any:
+    """The row of an instruction's op in `JVP` or `TRANSPOSE`."""
+    table: Table[Any] = JVP if transform == "jvp" else TRANSPOSE
+    key = (ins.op.family, ins.op.op) if isinstance(ins.op, ops.Extension) else type(ins.op)
     try:
-        return table[type(ins.op)]
-    except UnsupportedOp:
-        raise UnsupportedAdRule(transform, ins.op.name, str(table.reason(type(ins.op)))) from None
+        return table[key]
+    except UnsupportedOp as error:
+        raise UnsupportedAdRule(transform, error.op, str(table.reason(key))) from None
 
 
 def _replay_one(builder: GraphBuilder, ins: Instruction, values: dict[int, Value]) -> None:
@@ -281,12 +285,12 @@ def _replay_one(builder: GraphBuilder, ins: Instruction, values: dict[int, Value
     values.update(zip(ins.output_slots, results, strict=True))
 
 
-def _replay(builder: GraphBuilder, program: GraphProgram, values: dict[int, Value]) -> None:
+def _replay(builder: GraphBuilder, program: Program, values: dict[int, Value]) -> None:
     for ins in program.instructions:
         _replay_one(builder, ins, values)
 
 
-def _builder(program: GraphProgram) -> GraphBuilder:
+def _builder(program: Program) -> GraphBuilder:
     return GraphBuilder(program.name, program.policy, symbols=program.symbols)
 
 

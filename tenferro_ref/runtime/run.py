@@ -18,10 +18,10 @@ from tenferro_ref import ops
 from tenferro_ref.dims import Extent, UpperBound, evaluate
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import Internal, InvalidCompiledGraph, MissingValue, ResourceExhausted
+from tenferro_ref.extensions import family_of
 from tenferro_ref.ops import Category, Op, TensorType
 from tenferro_ref.program import ExecProgram, Instruction
 from tenferro_ref.runtime.backend import BackendSession, TensorBackend
-from tenferro_ref.runtime.extension import ExtensionRuntime, run_extension
 from tenferro_ref.runtime.fusion import FusionPlan
 from tenferro_ref.runtime.kernels import run_kernel
 from tenferro_ref.runtime.kernels.structural import aligned
@@ -41,7 +41,6 @@ class Settings:
     checking: bool
     reclaim: bool
     fusion_threshold: int
-    extensions: Mapping[str, ExtensionRuntime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +191,7 @@ class Run:
         if isinstance(op, ops.DotGeneral):
             return (self.backend.dot_general(op, self.policy, *operands),)
         if isinstance(op, ops.Extension):
-            return run_extension(self.settings.extensions, op, operands, outputs)
+            return family_of(op).run(op, operands, outputs)
         results = run_kernel(op, self.policy, *operands)
         return tuple(map(self.backend.upload_host_tensor, results)) if isinstance(op, ops.Constant) else results
 

@@ -151,7 +151,7 @@ def test_every_feature_of_indexing_and_of_extensions_is_reached(reached: Counter
 
 
 def test_the_linalg_family_is_reached(reached: Counter[str]) -> None:
-    assert [name for name in linalg.RULES if not reached[f"extension: {name}"]] == []
+    assert [name for name in linalg.OPS if not reached[f"extension: {name}"]] == []
 
 
 def test_every_pass_finds_work_and_every_rule_fires(sample: list[Case]) -> None:

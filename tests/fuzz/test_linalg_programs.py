@@ -16,7 +16,7 @@ from fuzz.findings.triage import inspect, to_finding
 from fuzz.generate import DEFAULT, Config, decode
 from fuzz.generate.batches import generate
 from fuzz.generate.growth import FIRST, HEADER
-from fuzz.generate.ops.linalg import KINDS
+from fuzz.generate.ops.linalg import MATRICES as CLASSES
 from fuzz.generate.values.arrays import FULL, Recipe, make
 from fuzz.generate.values.matrices import DEFINITE, HERMITIAN, MATRICES, REGULAR, SINGULAR, matrices
 from oracle.case import Case
@@ -46,8 +46,8 @@ def test_every_op_is_reached_at_every_dtype(sample: list[Case]) -> None:
         for ins in decomposing(case.program)
         if isinstance(ins.op, ops.Extension)
     }
-    assert {kind.name for kind in KINDS} == linalg.RULES.keys()
-    assert {(name, dtype) for name in linalg.RULES for dtype in INEXACT} == found
+    assert CLASSES.keys() == linalg.OPS.keys()
+    assert {(name, dtype) for name in linalg.OPS for dtype in INEXACT} == found
 
 
 def test_shapes_flags_and_gauges_are_reached(sample: list[Case]) -> None:

@@ -5,6 +5,7 @@ Decompositions and solvers are in `linalg`: whether a matrix may be factored dep
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log2
 from typing import Any
 
@@ -14,21 +15,28 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import NUMERIC, DType
 from tenferro_ref.extensions import einsum, fft
 from tenferro_ref.program import Value
+from tenferro_ref.table import Table
 
 _LABELS = "ijklmnopqrst"
 #: Products that one einsum may cost when its operands are taken all at once.
 _MAX_WORK = 2**14
 
 
+#: By family: `grow(g) -> result` appends one op of it, on operands that it chooses.
+GROW_EXTENSION: Table[Callable[[Growth], Value]] = Table("generator")
+
+
 @STRATEGY.row(ops.Extension)
 def _(g: Growth, op: type[Any]) -> Value:
-    # the spectrum of F32 is C32: programs without complex numbers have none
-    spectra = [d for d in (DType.F32, DType.F64) if {d, d.complex} <= {*g.config.dtypes}]
-    if spectra and g.genes.chance(35):
-        return _transform(g, spectra)
-    return _einsum(g)
+    others = [family for family in GROW_EXTENSION if family not in (fft.FAMILY, einsum.FAMILY)]
+    if others and g.genes.chance(50):
+        family = g.genes.choose(others)
+    else:
+        family = fft.FAMILY if _spectra(g) and g.genes.chance(35) else einsum.FAMILY
+    return GROW_EXTENSION[family](g)
 
 
+@GROW_EXTENSION.row(einsum.FAMILY)
 def _einsum(g: Growth) -> Value:
     genes = g.genes
     x = g.operand([d for d in g.config.dtypes if d in NUMERIC], lambda v: v.type.rank <= 4)
@@ -90,8 +98,14 @@ def _output(g: Growth, extents: dict[str, int]) -> str:
     return "".join(kept)
 
 
-def _transform(g: Growth, spectra: list[DType]) -> Value:
-    genes = g.genes
+def _spectra(g: Growth) -> list[DType]:
+    """Real dtypes that may be transformed: the spectrum of F32 is C32, programs without complex numbers have none."""
+    return [d for d in (DType.F32, DType.F64) if {d, d.complex} <= {*g.config.dtypes}]
+
+
+@GROW_EXTENSION.row(fft.FAMILY)
+def _transform(g: Growth) -> Value:
+    genes, spectra = g.genes, _spectra(g)
     name = genes.choose(tuple(fft.DTYPES))
     admitted = [d for d in g.config.dtypes if d in fft.DTYPES[name] and d.real in spectra]
     x = g.operand(admitted, lambda v: v.type.rank >= 1 and 0 not in v.shape and volume(shape_of(v)) <= 4096)
@@ -108,4 +122,4 @@ def _transform(g: Growth, spectra: list[DType]) -> Value:
     return g.apply(ops.Extension.of(fft.FAMILY, name, config), x, hint=hint)
 
 
-__all__ = ["STRATEGY"]
+__all__ = ["GROW_EXTENSION", "STRATEGY"]

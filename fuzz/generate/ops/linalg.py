@@ -8,7 +8,6 @@ few of these ops as well, by the genes of every program.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
 
 from fuzz.generate.genes import Weighted
 from fuzz.generate.growth import Growth, Hint, Shape, shape_of
@@ -19,38 +18,26 @@ from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.extensions import linalg
 from tenferro_ref.program import Value
 
-
-class _Kind(NamedTuple):
-    """What an op asks for."""
-
-    name: str
-    #: Classes that it admits.
-    matrices: tuple[str, ...]
-    #: m and n may differ.
-    wide: bool = False
-    #: It has a right-hand side.
-    solves: bool = False
-
-
-#: Those that StableHLO has come first.
-KINDS = (
-    _Kind("Cholesky", m.DEFINITE),
-    _Kind("TriangularSolve", m.TRIANGULAR, solves=True),
-    _Kind("Qr", m.ANY, wide=True),
-    _Kind("Svd", m.ANY, wide=True),
-    _Kind("Eigh", (*m.HERMITIAN, *m.ANY)),
-    _Kind("Lu", m.ANY, wide=True),
-    _Kind("Solve", (*m.REGULAR, *m.HERMITIAN), solves=True),
-    _Kind("SvdVals", m.ANY, wide=True),
-    _Kind("EighVals", (*m.HERMITIAN, *m.ANY)),
-    _Kind("LuFactor", m.ANY, wide=True),
-    _Kind("LuSolvePrepared", (*m.REGULAR, *m.HERMITIAN), solves=True),
-    _Kind("FullPivLu", m.ANY),
-    _Kind("FullPivLuSolve", (*m.REGULAR, *m.DEFINITE), solves=True),
-    _Kind("Eig", m.ANY),
-    _Kind("EigVals", m.ANY),
-)
-_PORTABLE = KINDS[:2]
+#: Classes of matrices that each op is drawn with; the ops that StableHLO has come first.
+MATRICES: dict[str, tuple[str, ...]] = {
+    "Cholesky": m.DEFINITE,
+    "TriangularSolve": m.TRIANGULAR,
+    "Qr": m.ANY,
+    "Svd": m.ANY,
+    "Eigh": (*m.HERMITIAN, *m.ANY),
+    "Lu": m.ANY,
+    "Solve": (*m.REGULAR, *m.HERMITIAN),
+    "SvdVals": m.ANY,
+    "EighVals": (*m.HERMITIAN, *m.ANY),
+    "LuFactor": m.ANY,
+    "LuSolvePrepared": (*m.REGULAR, *m.HERMITIAN),
+    "FullPivLu": m.ANY,
+    "FullPivLuSolve": (*m.REGULAR, *m.DEFINITE),
+    "Eig": m.ANY,
+    "EigVals": m.ANY,
+}
+_NAMES = tuple(MATRICES)
+_PORTABLE = _NAMES[:2]
 _SIZES: Weighted[int] = Weighted([(3, 20), (2, 25), (1, 12), (4, 18), (5, 10), (7, 5), (8, 4), (6, 4), (0, 4)])
 _BATCHES: Weighted[Shape] = Weighted([((), 60), ((2,), 20), ((1,), 5), ((3, 2), 6), ((0,), 3), ((5,), 6)])
 #: A guess: inputs are at most about 10 in magnitude, and hardly any solution is much larger.
@@ -63,20 +50,20 @@ def factor(g: Growth) -> None:
     admitted = [d for d in g.config.dtypes if d in INEXACT]
     if ops.Extension not in g.config.vocabulary or not admitted or g.max_rank < 2:
         return
-    kind = genes.choose(_PORTABLE if g.portable else KINDS)
-    if kind.name == "LuSolvePrepared" and g.room < 2:
+    name = genes.choose(_PORTABLE if g.portable else _NAMES)
+    if name == "LuSolvePrepared" and g.room < 2:
         return
     dtype = genes.choose(admitted) if genes.chance(60) else g.dtype(admitted)
-    a = _matrix(g, kind, dtype)
-    shape, config = shape_of(a), _config(g, kind.name, dtype)
+    a = _matrix(g, name, dtype)
+    shape, config = shape_of(a), _config(g, name, dtype)
     operands = [a]
-    if kind.name == "LuSolvePrepared":
+    if name == "LuSolvePrepared":
         operands += _apply(g, "LuFactor", {}, a)[:2]
-    if kind.solves:
+    if len(linalg.OPS[name].operands) > 1:  # the last one is a right-hand side
         columns = 1 + genes.pick(3) if 3 * g.limit > 9 * _elements(shape) else 1
         sides = (shape[0], columns) if config.get("left_side", True) else (columns, shape[0])
         operands.append(_input(g, dtype, (*sides, *shape[2:]), "integers" if genes.chance(20) else "triangular"))
-    _read(g, _apply(g, kind.name, config, *operands))
+    _read(g, _apply(g, name, config, *operands))
 
 
 def _apply(g: Growth, name: str, config: dict[str, bool | str], *operands: Value) -> tuple[Value, ...]:
@@ -88,11 +75,10 @@ def _config(g: Growth, name: str, dtype: DType) -> dict[str, bool | str]:
 
     Then it is a sign, so that whoever computes it again for a reader of the factor, as XLA's fusions do, gets the same.
     """
-    rule = linalg.RULES[name]
-    drawn = {k: g.genes.chance(50) for k, v in rule.config.items() if isinstance(v, bool)}
-    if "gauge" in rule.config:
-        return {"gauge": rule.gauge if g.genes.chance(40) and dtype.is_float else "Raw"}
-    return {**drawn}
+    declared = linalg.OPS[name]
+    if "gauge" in declared.config:
+        return {"gauge": declared.gauge if g.genes.chance(40) and dtype.is_float else "Raw"}
+    return {key: g.genes.chance(50) for key in declared.config}
 
 
 def _elements(shape: Shape) -> int:
@@ -103,28 +89,28 @@ def _elements(shape: Shape) -> int:
     return largest
 
 
-def _matrix(g: Growth, kind: _Kind, dtype: DType) -> Value:
-    genes = g.genes
+def _matrix(g: Growth, op: str, dtype: DType) -> Value:
+    genes, classes, square = g.genes, MATRICES[op], linalg.OPS[op].square
     if (
         genes.chance(25)
         and g.room >= 6
         and all(op in g.config.vocabulary for op in (ops.DotGeneral, ops.Add, ops.Conj))
     ):
         return _definite(g, dtype)
-    if kind.matrices is m.ANY and g.regime == "ordinary" and genes.chance(20):
+    if classes is m.ANY and g.regime == "ordinary" and genes.chance(20):
         for value in reversed(g.pool):
             shape = shape_of(value)
-            fits = value.dtype is dtype and len(shape) >= 2 and (kind.wide or shape[0] == shape[1])
+            fits = value.dtype is dtype and len(shape) >= 2 and (shape[0] == shape[1] or not square)
             if fits and g.hints[value.slot].size < 16 and max(shape[:2]) <= 16 and _elements(shape) <= g.limit:
                 return value
     rows = _SIZES(genes)
-    columns = _SIZES(genes) if kind.wide and genes.chance(60) else rows
+    columns = _SIZES(genes) if not square and genes.chance(60) else rows
     batch = _BATCHES(genes)[: g.max_rank - 2]
     while _elements((rows, columns)) > g.limit:
         rows, columns = (rows + 1) // 2, (columns + 1) // 2
     batch = batch if _elements((rows, columns, *batch)) <= g.limit else ()
     hostile = g.regime == "hostile" and genes.chance(15)
-    name = m.SINGULAR if hostile and genes.chance(50) else genes.choose(kind.matrices)
+    name = m.SINGULAR if hostile and genes.chance(50) else genes.choose(classes)
     overrides = ((genes.integer(2), 4),) if hostile and name != m.SINGULAR else ()
     return _input(g, dtype, (rows, columns, *batch), name, overrides)
 
@@ -170,4 +156,4 @@ def _read(g: Growth, results: tuple[Value, ...]) -> None:
     g.focus = None if mode else value  # what grows next reads it if it can
 
 
-__all__ = ["KINDS", "factor"]
+__all__ = ["MATRICES", "factor"]

@@ -1,47 +1,19 @@
-"""Runtime of the linalg family, on numpy.linalg and SciPy's LAPACK; every batch element is computed on its own.
+"""Kernels of the linalg family: one matrix each, on numpy.linalg and SciPy's LAPACK.
 
-A matrix that an op cannot work on (singular, not positive definite, not finite where an iteration would not end) is an
-`InvalidArgument`, never a result full of NaN.
+A matrix that an op cannot work on (singular, not positive definite, not finite where an iteration would not end) is a
+`LinAlgError`, never a result full of NaN. Which op has which kernel, and the loop over batches, is in `linalg`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from tenferro_ref import ops
-from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument
-from tenferro_ref.extensions.linalg import config_of, infer
-from tenferro_ref.ops import TensorType
 
 Matrix: TypeAlias = np.ndarray[Any, Any]
-Function: TypeAlias = Callable[..., tuple[Any, ...]]
-
-
-def execute(op: ops.Extension, inputs: Sequence[Matrix]) -> Sequence[Matrix]:
-    """The results of the op.
-
-    Raises
-    ------
-    InvalidArgument
-        A matrix is singular, not positive definite, or not finite; the message names it by its batch index.
-    """
-    types = infer(op, tuple(TensorType(DType.of(x), x.shape) for x in inputs))
-    results = [np.zeros(t.shape, t.dtype.numpy, order="F") for t in types]
-    function, flags = _FUNCTIONS[op.op], config_of(op)
-    for index in np.ndindex(inputs[0].shape[2:]):
-        try:
-            with np.errstate(all="ignore"):
-                parts = function(*(x[(..., *index)] for x in inputs), **flags)
-        except np.linalg.LinAlgError as error:
-            which = f"matrix {list(index)} of the batch" if index else "the matrix"
-            raise InvalidArgument(op=op.op, argument="a", detail=f"{which}: {error}") from None
-        for result, part in zip(results, parts, strict=True):
-            result[(..., *index)] = part
-    return results
 
 
 def _lapack(name: str, *arrays: Matrix) -> Callable[..., Any]:
@@ -58,7 +30,7 @@ def _finite(a: Matrix) -> Matrix:
     return a
 
 
-def _cholesky(a: Matrix) -> tuple[Matrix]:
+def cholesky(a: Matrix) -> tuple[Matrix]:
     _finite(np.tril(a))
     try:
         return (np.linalg.cholesky(a),)
@@ -66,7 +38,7 @@ def _cholesky(a: Matrix) -> tuple[Matrix]:
         raise np.linalg.LinAlgError("it is not positive definite") from None
 
 
-# --- orthogonal factors -----------------------------------------------------------------------------------------------
+# --- orthogonal factors, eigenvalues ----------------------------------------------------------------------------------
 
 
 def _phase(x: Matrix) -> Matrix:
@@ -80,7 +52,7 @@ def _pivots(columns: Matrix) -> Matrix:
     return columns[np.abs(columns).argmax(axis=0), np.arange(columns.shape[1])] if columns.size else columns.diagonal()
 
 
-def _svd(a: Matrix, gauge: str) -> tuple[Matrix, Matrix, Matrix]:
+def svd(a: Matrix, gauge: str) -> tuple[Matrix, Matrix, Matrix]:
     u, s, vt = np.linalg.svd(_finite(a), full_matrices=False)
     if gauge == "Raw":
         return u, s, vt
@@ -88,7 +60,11 @@ def _svd(a: Matrix, gauge: str) -> tuple[Matrix, Matrix, Matrix]:
     return u * phase.conj(), s, vt * phase[:, None]
 
 
-def _qr(a: Matrix, gauge: str) -> tuple[Matrix, Matrix]:
+def svdvals(a: Matrix) -> tuple[Matrix]:
+    return (np.linalg.svd(_finite(a), compute_uv=False),)
+
+
+def qr(a: Matrix, gauge: str) -> tuple[Matrix, Matrix]:
     q, r = np.linalg.qr(a)
     if gauge == "Raw":
         return q, r
@@ -96,9 +72,22 @@ def _qr(a: Matrix, gauge: str) -> tuple[Matrix, Matrix]:
     return q * phase, r * phase.conj()[:, None]
 
 
-def _eigh(a: Matrix, gauge: str) -> tuple[Matrix, Matrix]:
+def eigh(a: Matrix, gauge: str) -> tuple[Matrix, Matrix]:
     values, vectors = np.linalg.eigh(_finite(a))
     return values, vectors if gauge == "Raw" else vectors * _phase(_pivots(vectors)).conj()
+
+
+def eigvalsh(a: Matrix) -> tuple[Matrix]:
+    return (np.linalg.eigvalsh(_finite(a)),)
+
+
+def eig(a: Matrix) -> tuple[Matrix, Matrix]:
+    values, vectors = np.linalg.eig(_finite(a))
+    return values, vectors
+
+
+def eigvals(a: Matrix) -> tuple[Matrix]:
+    return (np.linalg.eigvals(_finite(a)),)
 
 
 # --- LU with partial pivoting -----------------------------------------------------------------------------------------
@@ -131,13 +120,13 @@ def _unpack(packed: Matrix) -> tuple[Matrix, Matrix]:
     return np.tril(packed[:, :k], -1) + np.eye(len(packed), k), np.triu(packed[:k])
 
 
-def _lu(a: Matrix) -> tuple[Matrix, Matrix, Matrix, int]:
+def lu(a: Matrix) -> tuple[Matrix, Matrix, Matrix, int]:
     packed, pivots = _getrf(a)
     order, parity = _order(pivots, len(a))
     return _permutation(order), *_unpack(packed), parity
 
 
-def _lu_factor(a: Matrix) -> tuple[Matrix, Matrix, int]:
+def lu_factor(a: Matrix) -> tuple[Matrix, Matrix, int]:
     packed, pivots = _getrf(a)
     return packed, pivots + 1, _order(pivots, len(a))[1]
 
@@ -157,11 +146,11 @@ def _solved(packed: Matrix, pivots: Matrix, b: Matrix, transpose_a: bool, conjug
     return (_lapack("getrs", packed, b)(packed, pivots, b, trans=trans)[0],)
 
 
-def _solve(a: Matrix, b: Matrix) -> tuple[Matrix]:
+def solve(a: Matrix, b: Matrix) -> tuple[Matrix]:
     return _solved(*_getrf(a), b, False, False)
 
 
-def _lu_solve_prepared(
+def lu_solve_prepared(
     a: Matrix, packed: Matrix, pivots: Matrix, b: Matrix, transpose_a: bool, conjugate_a: bool
 ) -> tuple[Matrix]:
     if ((pivots < 1) | (pivots > len(a))).any():
@@ -185,12 +174,12 @@ def _getc2(a: Matrix) -> tuple[Matrix, Matrix, Matrix, int, bool]:
     return packed, p, q, row_parity * column_parity, info > 0
 
 
-def _full_piv_lu(a: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix, int]:
+def full_piv_lu(a: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix, int]:
     packed, p, q, parity, _ = _getc2(a)
     return _permutation(p), *_unpack(packed), _permutation(q), parity
 
 
-def _full_piv_lu_solve(a: Matrix, b: Matrix, transpose_a: bool) -> tuple[Matrix]:
+def full_piv_lu_solve(a: Matrix, b: Matrix, transpose_a: bool) -> tuple[Matrix]:
     packed, p, q, _, replaced = _getc2(a)
     if replaced:
         raise np.linalg.LinAlgError("it is singular")
@@ -212,29 +201,10 @@ def _trtrs(a: Matrix, b: Matrix, *, lower: bool, trans: int = 0, unit: bool = Fa
     return solution
 
 
-def _triangular_solve(
+def triangular_solve(
     a: Matrix, b: Matrix, left_side: bool, lower: bool, transpose_a: bool, unit_diagonal: bool
 ) -> tuple[Matrix]:
     if left_side:
         return (_trtrs(a, b, lower=lower, trans=int(transpose_a), unit=unit_diagonal),)
     # X op(A) = B is op(A)^T X^T = B^T
     return (_trtrs(a, b.T, lower=lower, trans=int(not transpose_a), unit=unit_diagonal).T,)
-
-
-_FUNCTIONS: dict[str, Function] = {
-    "Cholesky": _cholesky,
-    "Lu": _lu,
-    "LuFactor": _lu_factor,
-    "LuSolvePrepared": _lu_solve_prepared,
-    "FullPivLu": _full_piv_lu,
-    "FullPivLuSolve": _full_piv_lu_solve,
-    "Svd": _svd,
-    "SvdVals": lambda a: (np.linalg.svd(_finite(a), compute_uv=False),),
-    "Qr": _qr,
-    "Eigh": _eigh,
-    "EighVals": lambda a: (np.linalg.eigvalsh(_finite(a)),),
-    "Eig": lambda a: tuple(np.linalg.eig(_finite(a))),
-    "EigVals": lambda a: (np.linalg.eigvals(_finite(a)),),
-    "TriangularSolve": _triangular_solve,
-    "Solve": _solve,
-}
