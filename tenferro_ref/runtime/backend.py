@@ -17,7 +17,7 @@ from tenferro_ref import ops
 from tenferro_ref.ops import Op, Policy, TensorType
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.fusion import FusionPlan, evaluate_plan
-from tenferro_ref.runtime.kernels import KERNELS, run_kernel
+from tenferro_ref.runtime.kernels import bind, run_kernel
 from tenferro_ref.runtime.kernels.elementwise import multiply
 from tenferro_ref.tensor import Array
 
@@ -91,8 +91,7 @@ class NumpySession:
         self._errstate.__exit__(kind, error, traceback)
 
     def execute_backend_op(self, op: Op, policy: Policy, operands: tuple[Array, ...]) -> tuple[Array, ...]:
-        result = KERNELS[type(op)](op, policy, *operands)
-        return result if isinstance(result, tuple) else (result,)
+        return (bind(op, policy)(*operands),)
 
     def execute_fused(
         self, plan: FusionPlan, policy: Policy, type_: TensorType, values: Mapping[int, Array]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fuzz.generate.batches import generate
-from fuzz.generate.config import from_words
+from fuzz.generate.settings import config_of
 from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.autodiff import JVP, TRANSPOSE, Derivative, grad, jvp, transpose, vjp
@@ -134,7 +134,7 @@ def test_symbolic_programs_have_symbolic_derivatives() -> None:
 
 # --- laws over generated programs -------------------------------------------------------------------------------------
 
-_CONFIG = from_words(("dtypes=F64,C64,I64,Bool", "linalg=0", "policies=0"))
+_CONFIG = config_of(("dtypes=F64,C64,I64,Bool", "linalg=0", "policies=0"))
 
 
 def _derivatives(program: Program) -> tuple[Derivative, Derivative] | None:
