@@ -1,4 +1,4 @@
-"""What all commands share: reading program files, parsing lists, tables and progress, finding the writer of reports."""
+"""Shared by all commands: reading program files, parsing lists, tables, progress bars, finding the writer of reports."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Machine-read
 
 
 def draw_seed(seed: int | None) -> int:
-    """The given seed or a fresh one."""
+    """The seed of the command line, or a fresh one."""
     return secrets.randbits(32) if seed is None else seed
 
 

@@ -22,17 +22,10 @@ from typing import IO, Any, ClassVar
 
 from oracle.case import Case
 from oracle.peers.base import Execution, Executor
+from oracle.peers.errors import EngineFault
 from oracle.peers.peer import Peer
 from tenferro_ref import children
-from tenferro_ref.errors import (
-    EngineFault,
-    FormatError,
-    LoweringError,
-    MissingDependency,
-    TenferroError,
-    UsageError,
-    WorkerDied,
-)
+from tenferro_ref.errors import FormatError, LoweringError, MissingDependency, TenferroError, UsageError, WorkerDied
 from tenferro_ref.escape import is_identifier
 from tenferro_ref.isolation import wire
 from tenferro_ref.program import dumps
