@@ -95,6 +95,7 @@ class Worker:
 
     @property
     def pid(self) -> int | None:
+        """Process id, None while no process runs."""
         return self._process.pid if self._process else None
 
     def request(self, message: wire.Message, read: Callable[[wire.Message], Any] = lambda answer: answer) -> Any:
