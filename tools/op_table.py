@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from fuzz.generate import STRATEGY
+from fuzz.generate.ops import STRATEGY
 from oracle.enclosure import ENCLOSE
 from oracle.peers.engines.lax import JAX
 from tenferro_ref.ops import ELEMENTWISE, INDEXING, REDUCTIONS, STRUCTURAL, Constant, DotGeneral, Extension, Op

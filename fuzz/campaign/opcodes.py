@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fuzz.generate.batches import generate
-from fuzz.generate.config import from_words
 from fuzz.generate.describe import describe
+from fuzz.generate.settings import config_of
 from oracle.peers import Executor, Pool
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError, UsageError
@@ -44,7 +44,7 @@ class Rare:
 
 def look(executor: Executor, seed: int, programs: int, words: Sequence[str] = ()) -> Iterator[Seen]:
     """Compile programs one by one; those that the executor refuses are left out."""
-    config = from_words(words)
+    config = config_of(words)
     for batch in range(-(-programs // 32)):
         for case in generate(seed, batch, 32, config)[: programs - 32 * batch]:
             if opcodes := executor.opcodes([case]):

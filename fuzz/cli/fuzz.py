@@ -21,7 +21,7 @@ from fuzz.findings import bundle
 from fuzz.findings.environments import FreshEnvironments
 from fuzz.findings.reduce import Size
 from fuzz.findings.triage import inspect, to_finding
-from fuzz.generate.batches import check_words
+from fuzz.generate.batches import check_settings
 from fuzz.records import Campaign, encode
 from fuzz.store import STATUSES, Lock, Plan, Store, Stream
 from fuzz.store.audit import audit
@@ -123,7 +123,7 @@ def run(
     )
     # as many programs a batch, and so a module, as with one set of inputs
     batch = Plan(chosen).batch * input_sets
-    check_words(generate)
+    check_settings(generate)
     plan = Plan(
         chosen, shard=index, shards=count, command=command, batch=batch, input_sets=input_sets, generate=generate
     )

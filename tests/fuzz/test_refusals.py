@@ -18,10 +18,10 @@ from fuzz.campaign.vacuity import Floor, vacuous
 from fuzz.campaign.work import Worksite, begin, run_campaign, work
 from fuzz.findings.bundle import confirm, read_bundle, replay, write_bundle
 from fuzz.generate import DEFAULT
-from fuzz.generate.config import from_words
 from fuzz.generate.faults import faults, kinds, simplest_of
 from fuzz.generate.faults.batches import in_turn, invalid_case, invalid_places
-from fuzz.generate.values.redraw import batch_of
+from fuzz.generate.input_sets import batch_of
+from fuzz.generate.settings import config_of
 from fuzz.records import Campaign, load, save
 from fuzz.store import Plan, Store
 from fuzz.store.audit import audit
@@ -106,7 +106,7 @@ def test_any_configuration_has_faults_that_raise_what_is_due(words: list[str]) -
 @pytest.mark.parametrize("rate", ["2", "-1", "x", "1/0", "1e-3", ""])
 def test_a_rate_that_is_none(rate: str) -> None:
     with pytest.raises(UsageError, match="a share, 0 to 1"):
-        from_words([f"invalid={rate}"])
+        config_of([f"invalid={rate}"])
 
 
 def test_it_comes_back_from_a_store_as_it_was() -> None:
