@@ -19,7 +19,7 @@ import numpy as np
 from oracle.case import Case, Refusal, by_program, error_words, live
 from oracle.compare import Asked, compare, compare_bits, compare_many
 from oracle.enclosure import MODELS, Enclosure, enclose, enclose_stacked, sets_at_once
-from oracle.peers import Execution, Executor, ExternalExecutor, ForeignRefusal, NativeExecutor, attempt, defects_in
+from oracle.peers import Execution, Executor, ForeignRefusal, NativeExecutor, attempt, defects_in
 from oracle.staged import decomposing, judge_stages, refuses, refuses_dead
 from oracle.verdict import Answer, Comparison, Verdict
 from tenferro_ref.errors import (
@@ -273,7 +273,7 @@ def judge_result(executor: Executor, reference: Reference, result: Execution | T
     if isinstance(result, TenferroError):
         return _failed(executor, result, reference)
     if isinstance(expected, TenferroError):
-        if refuses(expected) and not isinstance(executor, NativeExecutor):
+        if refuses(expected) and executor.peer.family != "native":
             # singular, not positive definite, not finite: StableHLO has no errors, and leaves the result open
             reason = f"the native executor refuses the values of a matrix: {expected}"
             return Answer(executor.name, Verdict.UNDECIDED, reason=reason, error=expected.to_json())
@@ -316,7 +316,7 @@ def _refusal(executor: Executor, reference: Reference, due: Refusal, result: Exe
     record = None if error is None else error.to_json()
     if error is not None and _raises(error, due):
         return Answer(executor.name, Verdict.PASS, reason=f"raises what is due: {error}", error=record)
-    foreign = isinstance(executor, ExternalExecutor)
+    foreign = executor.peer.family == "external"
     if error is not None and (error.kind in _UNSUPPORTED if foreign else due.late and isinstance(error, LoweringError)):
         return Answer(executor.name, Verdict.UNSUPPORTED, reason=f"{error.kind}: {error}", error=record)
     said, way = "gives a result", "no error"

@@ -25,7 +25,7 @@ from fuzz.mutants.verdicts import verdicts
 from fuzz.mutants.witnesses import Reloaded, Standard, ownership, segmentation, tropical
 from oracle.case import Case
 from oracle.judge import Reference, judge, judge_many
-from oracle.peers import Executor, NativeExecutor, Pool
+from oracle.peers import Executor, NativeExecutor, Peer, Pool
 from oracle.verdict import Verdict
 from tenferro_ref.errors import UsageError
 
@@ -164,7 +164,7 @@ class Hunter:
             with mutant.patch():
                 suspects = [i for i in items if kind.look is None or look(kind, i.case) != i.look]
                 # one module for all that is left, once single programs have shown nothing
-                together = [n for n in names if n.startswith("pjrt")] if changed > _ALONE else []
+                together = [n for n in names if Peer.parse(n).family == "pjrt"] if changed > _ALONE else []
                 loud = {name: self._loud(pool, name, suspects) for name in together}
             for item in items:
                 entered += 1
@@ -196,7 +196,7 @@ class Hunter:
         """What a witness has to say against a case, "" for nothing."""
         case = fresh(case)
         try:
-            with limited(_PATIENCE if name.startswith("pjrt") else SECONDS):
+            with limited(_PATIENCE if Peer.parse(name).family == "pjrt" else SECONDS):
                 if name in _REASONS:
                     return _REASONS[name](case)
                 answer = judge(_executor(pool, name), Reference(case, NativeExecutor()))

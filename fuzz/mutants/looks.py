@@ -34,7 +34,7 @@ from fuzz.mutants.witnesses import (
 )
 from oracle.case import Case
 from oracle.judge import Reference, judge
-from oracle.peers import Execution, Executor, NativeExecutor, attempt, native_variants
+from oracle.peers import Execution, Executor, NativeExecutor, Peer, attempt, native_variants
 from tenferro_ref import ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE
 from tenferro_ref.dtype import DType
@@ -99,7 +99,7 @@ PASSES = (
     "native",
     "native-nopasses",
     SIMPLIFIED.name,
-    *(name for name in _VARIANTS if name.startswith("native-without:")),
+    *(name for name in _VARIANTS if Peer.parse(name).variant == "without"),
 )
 
 

@@ -26,7 +26,7 @@ from oracle.enclosure import IEEE, NUMPY, XLA, enclose
 from oracle.judge import Reference, judge
 from oracle.peers import Execution, Executor, ExternalExecutor, ForeignRefusal, NativeExecutor, attempt
 from oracle.peers.base import DEFECTS
-from oracle.verdict import Answer, ExecutorInfo, Verdict
+from oracle.verdict import Answer, Verdict
 from tenferro_ref import errors
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import (
@@ -127,7 +127,7 @@ _SILENT = _Script(())
 class _Variant(NativeExecutor):
     """A native variant; `bits` says whether it must keep them."""
 
-    name: str = "variant"
+    name: str = "native-variant"
     script: _Script = _SILENT
     bits: bool = False
 
@@ -149,28 +149,15 @@ class _Command(ExternalExecutor):
 
 
 @dataclass(frozen=True)
-class _Plugin:
+class _Plugin(Executor):
     """What is neither."""
 
     script: _Script
     name: str = "plugin"
     model: str = XLA.name
 
-    def open(self) -> None: ...
-
-    def close(self) -> None: ...
-
-    def info(self) -> ExecutorInfo:
-        return ExecutorInfo(self.name, available=True)
-
     def run(self, case: Case) -> Execution:
         return self.script.say(case)
-
-    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
-        return [attempt(self, case) for case in cases]
-
-    def bit_exact(self, case: Case) -> bool:
-        return False
 
 
 def _command(*results: Execution | TenferroError | None) -> tuple[Executor, ...]:
@@ -270,7 +257,7 @@ def _due(due: Refusal, native: TenferroError) -> Iterator[Said]:
     def wrong(who: _Who, way: str, *said: TenferroError) -> Iterator[Said]:
         for error in said:
             for executor in who(error):
-                if isinstance(executor, ExternalExecutor) and error.kind in _OPEN:
+                if executor.peer.family == "external" and error.kind in _OPEN:
                     yield Said(executor, Verdict.UNSUPPORTED, error)
                 else:
                     yield Said(executor, Verdict.MISMATCH, error, (str(due), due.fault, error.kind), way)
@@ -315,7 +302,7 @@ def _raised(case: Case, native: TenferroError) -> Iterator[Said]:
     yield from _each(_all, Verdict.ERROR, _error(_another(native.kind), op), _error(native.kind, "Elsewhere"), _PLANTED)
     # what of a matrix is open to who has no errors is not to those who have them
     for executor in _all(_RESULT):
-        open_ = matrix and not isinstance(executor, NativeExecutor)
+        open_ = matrix and executor.peer.family != "native"
         yield Said(executor, Verdict.UNDECIDED if open_ else Verdict.MISMATCH, native)
 
 

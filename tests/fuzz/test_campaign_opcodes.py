@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -105,7 +106,7 @@ def test_what_is_not_told_is_not_counted(parity: PjrtExecutor, monkeypatch: pyte
     assert parity.opcodes(cases)
     for error in (PjrtCall("PJRT_Executable_OptimizedProgram", "", "none"), WorkerDied("x", "aborted", "")):
 
-        def fail(message: object, error: Exception = error) -> None:
+        def fail(*_: object, error: Exception = error) -> None:
             raise error
 
         monkeypatch.setattr(parity.worker, "request", fail)
@@ -129,8 +130,8 @@ LOOPS = {"while", "get-tuple-element"}
 
 def opcodes_of(executor: PjrtExecutor, cases: list[Case], together: int) -> set[str]:
     """What is left of all cases, `together` in a module for the time that it takes."""
-    executor.programs_a_module = together
-    return {words for i in range(0, len(cases), together) for words in executor.opcodes(cases[i : i + together])}
+    with mock.patch.object(PjrtExecutor, "programs_a_module", together):
+        return {words for i in range(0, len(cases), together) for words in executor.opcodes(cases[i : i + together])}
 
 
 def test_every_opcode_is_reached_within_128_programs(pool: Pool) -> None:
