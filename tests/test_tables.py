@@ -9,8 +9,7 @@ from fuzz.findings.reduce.links import LINKS
 from fuzz.findings.reduce.rank import WITHOUT
 from fuzz.generate.ops import STRATEGY
 from oracle.checks import CHECK_EXTENSION
-from oracle.enclosure import ENCLOSE
-from oracle.enclosure.complexes import COMPLEX
+from oracle.enclosure import COMPLEX, ENCLOSE
 from oracle.enclosure.extensions import ENCLOSE_EXTENSION
 from oracle.peers.engines.jax_extensions import JAX_EXTENSION
 from oracle.peers.engines.lax import JAX

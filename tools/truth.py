@@ -20,7 +20,7 @@ import numpy as np
 from oracle.enclosure.executor import enclose
 from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.model import Model
-from oracle.enclosure.value import Enclosure
+from oracle.enclosure.value import Enclosure, Interval
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import MissingDependency
@@ -323,7 +323,7 @@ def narrowed(program: GraphProgram, inputs: Sequence[Array], model: Model) -> li
     values = arb_values(program, inputs, model)
     outputs = []
     for slot, e in zip(program.output_slots, enclose(program, inputs, model), strict=True):
-        if not e.dtype.is_float:
+        if not isinstance(e, Interval) or not e.dtype.is_float:
             outputs.append(e)
             continue
         found = [bounds(v, e.dtype) for v in values[slot].reshape(-1)]

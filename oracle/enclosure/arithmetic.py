@@ -6,6 +6,7 @@ rewritten division may give instead joins the hull (docs/enclosures.md, "Contrac
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -16,7 +17,10 @@ from oracle.enclosure import integers
 from oracle.enclosure.formats import FORMATS, Array, Format, quantum, sum_outward
 from oracle.enclosure.rule import ENCLOSE, Bounds, Context
 from oracle.enclosure.value import (
+    NOWHERE,
     Enclosure,
+    Interval,
+    Origin,
     Terms,
     Unrounded,
     build,
@@ -28,28 +32,28 @@ from tenferro_ref import ops
 from tenferro_ref.ops import CompareDir, Op
 
 
-def may_be_positive(x: Enclosure) -> Array:
+def may_be_positive(x: Interval) -> Array:
     """Some possible result has a plus sign."""
     return np.asarray((x.hi > 0) | x.pos_zero)
 
 
-def may_be_negative(x: Enclosure) -> Array:
+def may_be_negative(x: Interval) -> Array:
     return np.asarray((x.lo < 0) | x.neg_zero)
 
 
-def may_be_zero(x: Enclosure) -> Array:
+def may_be_zero(x: Interval) -> Array:
     return np.asarray(x.pos_zero | x.neg_zero)
 
 
-def may_be_infinite(x: Enclosure) -> Array:
+def may_be_infinite(x: Interval) -> Array:
     return np.asarray(((x.hi == np.inf) | (x.lo == -np.inf)) & (x.lo <= x.hi))
 
 
-def may_be_finite(x: Enclosure) -> Array:
+def may_be_finite(x: Interval) -> Array:
     return np.asarray((x.lo < np.inf) & (x.hi > -np.inf) & (x.lo <= x.hi))
 
 
-def is_zero(x: Enclosure) -> Array:
+def is_zero(x: Interval) -> Array:
     """Nothing but a zero (or NaN)."""
     return np.asarray((x.lo == 0) & (x.hi == 0))
 
@@ -63,11 +67,11 @@ def _without_nan(lo: Array, hi: Array) -> Bounds:
 
 
 @ENCLOSE.row(ops.Add)
-def _add(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+def _add(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
     return add(c, x, y) if c.dtype.is_float else integers.add(c.dtype, x, y)
 
 
-def add(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+def add(c: Context, x: Interval, y: Interval) -> Interval:
     """`x + y` rounded once; with an unrounded product in it where the model contracts."""
     f = c.format
     finite = x.finite and y.finite
@@ -96,7 +100,7 @@ def add(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
                 pos, neg = pos | (vanishing & ~np.signbit(high)), neg | (vanishing & np.signbit(low))
                 low, high = np.where(vanishing & (low > 0), 0.0, low), np.where(vanishing & (high < 0), 0.0, high)
             lo, hi = np.fmin(result.lo, low), np.fmax(result.hi, high)
-            result = Enclosure(c.dtype, lo, hi, result.nan, pos, neg)
+            result = Interval(c.dtype, lo, hi, result.nan, pos, neg)
     if c.model.rewrite:
         for sum_, addend in ((x.terms, y), (y.terms, x)):
             if sum_ is not None and sum_.contraction:  # the accumulator may start from the addend
@@ -104,7 +108,7 @@ def add(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     return result
 
 
-def _vanishing(c: Context, product: Unrounded, addend: Enclosure, low: Array, high: Array) -> Array:
+def _vanishing(c: Context, product: Unrounded, addend: Interval, low: Array, high: Array) -> Array:
     """Where a sum of a product, rounded once to [low, high], may be so small that a zero of its sign takes its place.
 
     Products of two numbers of p bits have no more than 2 p, so that both `x y` and z are multiples of the lesser of
@@ -119,7 +123,7 @@ def _vanishing(c: Context, product: Unrounded, addend: Enclosure, low: Array, hi
     return np.asarray(near & (np.fmin(of_product * f.unit**2, of_addend * f.unit) <= tiny))
 
 
-def accumulated(c: Context, t: Terms, addend: Enclosure) -> Enclosure:
+def accumulated(c: Context, t: Terms, addend: Interval) -> Interval:
     """A contraction and an addend as one sum in any order; nothing where the addend is not finite or a sum may overflow."""
     f = c.format
     size_lo, size_hi = t.size_lo + np.abs(addend.lo), t.size_hi + np.abs(addend.hi)
@@ -161,7 +165,7 @@ def any_order(
     return f.unit * (total + partial + (products + max(additions, 0) * gamma) * size)
 
 
-def _fused(f: Format, sums: list[tuple[Unrounded, Enclosure]]) -> list[Bounds]:
+def _fused(f: Format, sums: list[tuple[Unrounded, Interval]]) -> list[Bounds]:
     """Bounds of each `product + addend` rounded once; an empty sum is (+inf, -inf)."""
     if not sums:
         return []
@@ -193,7 +197,7 @@ def extreme_products(xl: Array, xh: Array, yl: Array, yh: Array) -> Bounds:
     return np.fmin(np.fmin(a, b), np.fmin(d, e)), np.fmax(np.fmax(a, b), np.fmax(d, e))
 
 
-def product_bounds(wide: Any, x: Enclosure, y: Enclosure) -> Bounds:
+def product_bounds(wide: Any, x: Interval, y: Interval) -> Bounds:
     """Bounds of the product in a wide type (rounded to that type); NaN where there is none."""
     xl, yl = x.lo.astype(wide), y.lo.astype(wide)
     xh = xl if x.is_point else x.hi.astype(wide)
@@ -218,7 +222,7 @@ def product_bounds(wide: Any, x: Enclosure, y: Enclosure) -> Bounds:
     return lo, hi
 
 
-def nan_of_product(x: Enclosure, y: Enclosure) -> Array:
+def nan_of_product(x: Interval, y: Interval) -> Array:
     """Where NaN is possible."""
     nan = x.nan | y.nan
     if x.finite and y.finite:
@@ -227,11 +231,11 @@ def nan_of_product(x: Enclosure, y: Enclosure) -> Array:
 
 
 @ENCLOSE.row(ops.Multiply)
-def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+def _multiply(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
     return multiply(c, x, y) if c.dtype.is_float else integers.multiply(c.dtype, x, y)
 
 
-def multiply(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+def multiply(c: Context, x: Interval, y: Interval) -> Interval:
     """`x * y` rounded once, with its unrounded bounds where the model contracts."""
     f = c.format
     exact_low, exact_high = product_bounds(np.float64, x, y)
@@ -270,21 +274,21 @@ def slipped(f: Format, roundings: Array | float, low: Array, high: Array) -> Bou
     return low - off * np.abs(low), high + off * np.abs(high)
 
 
-def _roundings(x: Enclosure, y: Enclosure) -> Array | float:
+def _roundings(x: Interval, y: Interval) -> Array | float:
     """One for a product; none for that with a power of two, whatever it is grouped with."""
     if not (x.const or y.const):
         return 1.0
     return np.where(_is_power(x) | _is_power(y), 0.0, 1.0)
 
 
-def _is_power(x: Enclosure) -> Array:
+def _is_power(x: Interval) -> Array:
     """Known to be a power of two, or its negative, and no quotient that other factors may go into."""
     if x.unrounded is not None and not x.const:
         return np.zeros(x.shape, bool)
     return np.asarray((x.lo == x.hi) & (np.abs(np.frexp(x.lo)[0]) == 0.5) & np.isfinite(x.lo))
 
 
-def _exactly(x: Enclosure) -> Array:
+def _exactly(x: Interval) -> Array:
     """A known value that came about without rounding."""
     u = x.unrounded
     return np.asarray((x.lo == x.hi) if u is None else (u.lo == u.hi) & (u.lo == x.lo) & (x.lo == x.hi))
@@ -292,10 +296,10 @@ def _exactly(x: Enclosure) -> Array:
 
 def shared(x: Enclosure, other: Enclosure) -> bool:
     """Constant, or one value for many elements of the result: what a compiler moves out of loops and gathers."""
-    return x.const or x.repeated or x.lo.size < other.lo.size
+    return x.const or x.repeated or x.size < other.size
 
 
-def _regrouped_product(f: Format, x: Enclosure, y: Enclosure) -> tuple[Array, Array, Array | float] | None:
+def _regrouped_product(f: Format, x: Interval, y: Interval) -> tuple[Array, Array, Array | float] | None:
     """The real value of (x * c) * (y * d), which may become (x * y) * (c * d), or of sqrt(x) * sqrt(x), which may become x.
 
     Wide bounds, NaN where empty, and the roundings of any grouping.
@@ -318,7 +322,7 @@ def _regrouped_product(f: Format, x: Enclosure, y: Enclosure) -> tuple[Array, Ar
     return *product_bounds(f.wide, *factors), 1.0 if roots else roundings
 
 
-def _unrounded_product(f: Format, x: Enclosure, y: Enclosure, exact_low: Array, exact_high: Array) -> Bounds:
+def _unrounded_product(f: Format, x: Interval, y: Interval, exact_low: Array, exact_high: Array) -> Bounds:
     """Wide bounds of the product itself, given those in float64."""
     if f.wide is not np.float64:
         exact_low, exact_high = product_bounds(f.wide, x, y)
@@ -344,12 +348,12 @@ def _least_magnitude(lo: Array, hi: Array) -> Array:
     return np.fmax(np.fmax(lo, -hi), 0.0)
 
 
-def _least_bits(x: Enclosure) -> Array:
+def _least_bits(x: Interval) -> Array:
     q = quantum(x.lo)
     return q if x.is_point else np.minimum(q, quantum(x.hi))
 
 
-def _zero_signs(x: Enclosure, y: Enclosure) -> Bounds:
+def _zero_signs(x: Interval, y: Interval) -> Bounds:
     """Signs that a product or quotient may have: possible +0, possible -0."""
     xp, xn, yp, yn = may_be_positive(x), may_be_negative(x), may_be_positive(y), may_be_negative(y)
     return (xp & yp) | (xn & yn), (xp & yn) | (xn & yp)
@@ -358,7 +362,7 @@ def _zero_signs(x: Enclosure, y: Enclosure) -> Bounds:
 # --- quotient -------------------------------------------------------------------------------------------------------
 
 
-def quotient_bounds(xl: Array, xh: Array, y: Enclosure, yl: Array, yh: Array, zero: Array) -> Bounds:
+def quotient_bounds(xl: Array, xh: Array, y: Interval, yl: Array, yh: Array, zero: Array) -> Bounds:
     """Bounds of x / y in the type of the bounds; NaN where there is none.
 
     `y` says which signs and zeros the divisor has; `zero` where 0 is a result that the corners may miss.
@@ -381,11 +385,11 @@ def quotient_bounds(xl: Array, xh: Array, y: Enclosure, yl: Array, yh: Array, ze
 
 
 @ENCLOSE.row(ops.Divide)
-def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+def _divide(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
     return divide(c, x, y) if c.dtype.is_float else integers.divide(c.dtype, x, y)
 
 
-def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+def divide(c: Context, x: Interval, y: Interval) -> Interval:
     """`x / y` rounded once; rewritten divisions join the hull where the model has them."""
     f = c.format
     # a divisor that many elements share: its reciprocal may be taken once
@@ -451,7 +455,7 @@ def divide(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     return result.remembering(memory)
 
 
-def _broadcast(x: Enclosure, y: Enclosure) -> tuple[Enclosure, Enclosure]:
+def _broadcast(x: Interval, y: Interval) -> tuple[Interval, Interval]:
     shape = np.broadcast_shapes(x.shape, y.shape)
     return x.reshaped(shape), y.reshaped(shape)
 
@@ -460,27 +464,16 @@ def _broadcast(x: Enclosure, y: Enclosure) -> tuple[Enclosure, Enclosure]:
 
 
 @ENCLOSE.row(ops.Negate)
-def _negate(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _negate(op: Op, c: Context, x: Interval) -> Interval:
     if not c.dtype.is_float:
         return integers.negate(c.dtype, x)
     lo = -x.hi
     hi = lo if x.is_point else -x.lo
-    u, t = x.unrounded, x.terms
-    return Enclosure(
-        x.dtype,
-        lo,
-        hi,
-        x.nan,
-        x.neg_zero,
-        x.pos_zero,
-        x.const,
-        None if u is None else -u,
-        None if t is None else Terms(-t.hi, -t.lo, t.size_hi, t.size_lo, t.quantum, t.count, t.contraction),
-    )
+    return Interval(x.dtype, lo, hi, x.nan, x.neg_zero, x.pos_zero, -x.origin)
 
 
 @ENCLOSE.row(ops.Abs)
-def _abs(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _abs(op: Op, c: Context, x: Interval) -> Interval:
     if not c.dtype.is_float:
         return integers.absolute(c.dtype, x)
     if x.is_point:
@@ -488,16 +481,16 @@ def _abs(op: Op, c: Context, x: Enclosure) -> Enclosure:
     else:
         lo, hi = np.maximum(np.maximum(x.lo, -x.hi), 0.0), np.maximum(-x.lo, x.hi)
         lo, hi = np.where(x.empty, np.inf, lo), np.where(x.empty, -np.inf, hi)
-    return Enclosure(x.dtype, lo, hi, x.nan, may_be_zero(x), np.zeros_like(x.neg_zero))
+    return Interval(x.dtype, lo, hi, x.nan, may_be_zero(x), np.zeros_like(x.neg_zero))
 
 
 @ENCLOSE.row(ops.Conj)
-def _conj(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _conj(op: Op, c: Context, x: Interval) -> Interval:
     return x
 
 
 @ENCLOSE.row(ops.Sign)
-def _sign(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _sign(op: Op, c: Context, x: Interval) -> Interval:
     """-1, 0 or 1; XLA keeps the sign of zero, the reference gives +0: either is accepted (SEMANTICS 0)."""
     if not c.dtype.is_float:
         return exact(c.dtype, np.sign(x.lo), None if x.is_point else np.sign(x.hi))
@@ -506,10 +499,10 @@ def _sign(op: Op, c: Context, x: Enclosure) -> Enclosure:
     lo = np.where(x.lo < 0, -1.0, lo)
     hi = np.where(x.hi > 0, 1.0, np.where(zero, 0.0, -1.0))
     lo, hi = np.where(x.empty, np.inf, lo), np.where(x.empty, -np.inf, hi)
-    return Enclosure(x.dtype, lo, hi, x.nan, zero, zero)
+    return Interval(x.dtype, lo, hi, x.nan, zero, zero)
 
 
-def _extremum(c: Context, x: Enclosure, y: Enclosure, largest: bool) -> Enclosure:
+def _extremum(c: Context, x: Interval, y: Interval, largest: bool) -> Interval:
     pick = np.maximum if largest else np.minimum
     if not c.dtype.is_float:
         return integers.monotone(c.dtype, pick, x, y)
@@ -531,22 +524,22 @@ def _extremum(c: Context, x: Enclosure, y: Enclosure, largest: bool) -> Enclosur
 
 
 @ENCLOSE.row(ops.Maximum)
-def _maximum(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+def _maximum(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
     return _extremum(c, x, y, True)
 
 
 @ENCLOSE.row(ops.Minimum)
-def _minimum(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+def _minimum(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
     return _extremum(c, x, y, False)
 
 
 @ENCLOSE.row(ops.Clamp)
-def _clamp(op: Op, c: Context, x: Enclosure, lower: Enclosure, upper: Enclosure) -> Enclosure:
+def _clamp(op: Op, c: Context, x: Interval, lower: Interval, upper: Interval) -> Interval:
     return _extremum(c, upper, _extremum(c, lower, x, True), False)
 
 
 @ENCLOSE.row(ops.Compare)
-def _compare(op: ops.Compare, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+def _compare(op: ops.Compare, c: Context, x: Interval, y: Interval) -> Interval:
     """Three-valued: undecided where the operands overlap; false where NaN."""
     if op.dir in (CompareDir.Gt, CompareDir.Ge):
         x, y = y, x
@@ -569,12 +562,12 @@ def _compare(op: ops.Compare, c: Context, x: Enclosure, y: Enclosure) -> Enclosu
 
 
 @ENCLOSE.row(ops.Select)
-def _select(op: Op, c: Context, pred: Enclosure, x: Enclosure, y: Enclosure) -> Enclosure:
+def _select(op: Op, c: Context, pred: Interval, x: Interval, y: Interval) -> Interval:
     """The operand that the predicate picks; their hull where it is undecided."""
     return choose(pred.can_true, pred.can_false, x, y)
 
 
-def choose(can_x: Array, can_y: Array, x: Enclosure, y: Enclosure) -> Enclosure:
+def choose(can_x: Array, can_y: Array, x: Interval, y: Interval) -> Interval:
     """`x` where only it can be, `y` where only it can be, else the hull."""
     union = x if x.is_point and y.is_point and not (can_x & can_y).any() else hull(x, y)
     only_x = ~can_y
@@ -587,19 +580,22 @@ def choose(can_x: Array, can_y: Array, x: Enclosure, y: Enclosure) -> Enclosure:
     if not x.dtype.is_float:
         return exact(x.dtype, lo, hi)
     nan, pos, neg = (pick(a, b, a | b) for a, b in ((x.nan, y.nan), (x.pos_zero, y.pos_zero), (x.neg_zero, y.neg_zero)))
-    merged = merge_products(x, y, lambda a, b, low: pick(a, b, np.fmin(a, b) if low else np.fmax(a, b)))
-    return Enclosure(x.dtype, lo, hi, nan, pos, neg, unrounded=merged)
+
+    def both_ends(ends: Sequence[Array], low: bool) -> Array:
+        a, b = ends
+        return pick(a, b, np.fmin(a, b) if low else np.fmax(a, b))
+
+    return Interval(x.dtype, lo, hi, nan, pos, neg, merge_products(x, y, pick=both_ends))
 
 
-def merge_products(*parts_and_pick: object) -> Unrounded | None:
-    """Unrounded products of values that are picked from; a part without one stands for itself."""
-    *parts, pick = parts_and_pick
-    values = [p for p in parts if isinstance(p, Enclosure)]
-    if not any(v.unrounded is not None and v.unrounded.contractible for v in values):
-        return None
-    lows, highs = [], []
-    for v in values:
-        u = v.unrounded if v.unrounded is not None and v.unrounded.contractible else None
-        lows.append(v.lo if u is None else u.lo)
-        highs.append(v.hi if u is None else u.hi)
-    return Unrounded("product", pick(*lows, True), pick(*highs, False))  # type: ignore[operator]
+def merge_products(*values: Interval, pick: Callable[[Sequence[Array], bool], Array]) -> Origin:
+    """The unrounded products of values that are picked from, if there are any; a value without one stands for itself.
+
+    `pick` makes of the lower ends (True), and of the upper ends, those of the result.
+    """
+    products = [v.unrounded if v.unrounded is not None and v.unrounded.contractible else None for v in values]
+    if not any(products):
+        return NOWHERE
+    ends = [(v.lo, v.hi) if u is None else (u.lo, u.hi) for v, u in zip(values, products, strict=True)]
+    lows, highs = zip(*ends, strict=True)
+    return Origin(unrounded=Unrounded("product", pick(lows, True), pick(highs, False)))

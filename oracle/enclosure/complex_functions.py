@@ -11,7 +11,6 @@ from dataclasses import replace
 import numpy as np
 
 from oracle.enclosure.complexes import (
-    COMPLEX,
     Ball,
     ball,
     certainly_finite,
@@ -24,8 +23,8 @@ from oracle.enclosure.complexes import (
 )
 from oracle.enclosure.formats import Array, Format
 from oracle.enclosure.functions import budgeted
-from oracle.enclosure.rule import Context
-from oracle.enclosure.value import Enclosure, build, rectangle
+from oracle.enclosure.rule import COMPLEX, Context
+from oracle.enclosure.value import Enclosure, Interval, Rectangle, build, each_part, rectangle
 from tenferro_ref import ops
 from tenferro_ref.ops import Op
 
@@ -63,10 +62,10 @@ def _sign(op: Op, c: Context, x: Enclosure) -> Enclosure:
     if not zero.any():
         return made
 
-    def still(p: Enclosure) -> Enclosure:
+    def still(p: Interval) -> Interval:
         return replace(p, lo=np.where(zero, 0.0, p.lo), hi=np.where(zero, 0.0, p.hi), nan=p.nan & ~zero)
 
-    return rectangle(*map(still, made.parts))
+    return each_part(still, made)
 
 
 def _entire(
@@ -105,7 +104,7 @@ def _within(x: Enclosure, axis: int) -> Enclosure:
     return rectangle(moved, x.parts[1]) if axis == 0 else rectangle(x.parts[0], moved)
 
 
-def overflown(f: Format, x: Enclosure, z: Ball, direction: Array, log: Array, ulps: float) -> Enclosure:
+def overflown(f: Format, x: Rectangle, z: Ball, direction: Array, log: Array, ulps: float) -> Rectangle:
     """An infinity in each part where the true ones, `direction * exp(log)`, are too large and their signs are certain.
 
     Every formula has that there: a large or infinite exponential by a sine or cosine, which keep their signs.
@@ -119,10 +118,10 @@ def overflown(f: Format, x: Enclosure, z: Ball, direction: Array, log: Array, ul
     if not over.any():
         return x
 
-    def infinite(p: Enclosure, side: Array) -> Enclosure:
+    def infinite(p: Interval, side: Array) -> Interval:
         limit = np.copysign(np.inf, side).astype(float)
         nan, pos, neg = (np.asarray(v & ~over) for v in (p.nan, p.pos_zero, p.neg_zero))
-        return Enclosure(p.dtype, np.where(over, limit, p.lo), np.where(over, limit, p.hi), nan, pos, neg)
+        return Interval(p.dtype, np.where(over, limit, p.lo), np.where(over, limit, p.hi), nan, pos, neg)
 
     return rectangle(*map(infinite, x.parts, sides))
 

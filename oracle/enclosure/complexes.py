@@ -20,16 +20,25 @@ from oracle.enclosure import functions, indexing, moves, sums  # noqa: F401 - th
 from oracle.enclosure.arithmetic import add, may_be_zero, multiply, shared
 from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.moves import concatenated
-from oracle.enclosure.rule import ENCLOSE, Context, Rule
-from oracle.enclosure.value import Enclosure, Unrounded, build, exact, point, rectangle, three_valued
+from oracle.enclosure.rule import COMPLEX, ENCLOSE, Context
+from oracle.enclosure.value import (
+    Enclosure,
+    Interval,
+    Origin,
+    Rectangle,
+    Unrounded,
+    build,
+    each_part,
+    exact,
+    merged,
+    point,
+    real_point,
+    rectangle,
+    three_valued,
+)
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Op
-from tenferro_ref.table import Table
-
-COMPLEX: Table[Rule] = Table("enclosure of complex numbers")
-COMPLEX.unsupported("complex numbers have no order", ops.Maximum, ops.Minimum, ops.Clamp)
-
 
 #: Units of rounding that a product is off relative to its modulus (Brent, Percival and Zimmermann 2007; FMA or not), a
 #: quotient (docs/enclosures.md), and a product with the rounded reciprocal of a divisor.
@@ -50,24 +59,19 @@ def by_parts(op: Op, c: Context, *operands: Enclosure) -> Enclosure:
     return rectangle(*(rule(op, real, *(x.parts[k % len(x.parts)] for x in operands)) for k in (0, 1)))
 
 
-def simple(*values: Enclosure) -> bool:
-    """Nothing is remembered of where the values came from."""
-    return all(v.unrounded is None and v.terms is None for v in values)
+def simple(*values: Interval) -> bool:
+    """No origin has arrays."""
+    return not any(v.origin.moves for v in values)
 
 
-def together(*values: Enclosure) -> Enclosure:
-    """Real enclosures of one shape, each `simple`, as one with a new first axis: one call of NumPy does what many would."""
-    lo = np.array([v.lo for v in values])
-    hi = lo if all(v.is_point for v in values) else np.array([v.hi for v in values])
-    nan = np.array([v.nan for v in values])
-    pos, neg = np.array([v.pos_zero for v in values]), np.array([v.neg_zero for v in values])
-    const, repeated = all(v.const for v in values), all(v.repeated for v in values)
-    made = Enclosure(values[0].dtype, lo, hi, nan, pos, neg, const, repeated=repeated)
+def together(*values: Interval) -> Interval:
+    """Intervals of one shape, each `simple`, as one with a new first axis: one call of NumPy does what many would."""
+    made = merged(np.array, values).from_(Origin(all(v.const for v in values), all(v.repeated for v in values)))
     object.__setattr__(made, "_finite", all(v.finite for v in values))
     return made
 
 
-def apart(x: Enclosure) -> tuple[Enclosure, Enclosure]:
+def apart(x: Interval) -> tuple[Interval, Interval]:
     """The two elements of the first axis."""
     return x.map(lambda a: a[0, ...]), x.map(lambda a: a[1, ...])
 
@@ -98,7 +102,11 @@ MOVES: tuple[type[Op], ...] = (
 )
 for _op in (*MOVES, ops.Negate, ops.ReduceSum, ops.Scatter, ops.Select):
     COMPLEX[_op] = by_parts
-COMPLEX[ops.Constant] = ENCLOSE[ops.Constant]
+
+
+@COMPLEX.row(ops.Constant)
+def _constant(op: ops.Constant, c: Context) -> Enclosure:
+    return point(np.asarray(op.value), const=True)
 
 
 @COMPLEX.row(ops.ReduceMax, ops.ReduceMin)
@@ -113,7 +121,7 @@ def _conj(op: Op, c: Context, x: Enclosure) -> Enclosure:
     return rectangle(re, _negated(c, im))
 
 
-def _negated(c: Context, x: Enclosure) -> Enclosure:
+def _negated(c: Context, x: Interval) -> Interval:
     return ENCLOSE[ops.Negate](ops.Negate(), real_context(c), x)
 
 
@@ -127,18 +135,19 @@ def _convert(op: ops.Convert, c: Context, x: Enclosure) -> Enclosure:
         return three_valued(re.can_true | im.can_true, re.can_false & im.can_false)
     if not op.to.is_complex:
         return rule(op, c, parts[0])
-    if x.imag is None:
+    if isinstance(x, Interval):
         return promoted(c, x)
     return rectangle(*(rule(ops.Convert(op.to.real), real_context(c), p) for p in parts))
 
 
-def promoted(c: Context, x: Enclosure) -> Enclosure:
+def promoted(c: Context, x: Enclosure) -> Rectangle:
     """A real number as a complex one of the result's dtype."""
-    if x.imag is not None:
+    if isinstance(x, Rectangle):
         return x
     real = c.dtype.real
-    zero = replace(point(np.zeros(x.shape, real.numpy), const=x.const), repeated=x.repeated)
-    return rectangle(replace(ENCLOSE[ops.Convert](ops.Convert(real), real_context(c), x), const=x.const), zero)
+    zero = real_point(np.zeros(x.shape, real.numpy)).known_as(const=x.const, repeated=x.repeated)
+    part = ENCLOSE[ops.Convert](ops.Convert(real), real_context(c), x)
+    return rectangle(part.known_as(const=x.const, repeated=part.repeated), zero)
 
 
 @COMPLEX.row(ops.Compare)
@@ -157,32 +166,32 @@ def certainly_finite(x: Enclosure) -> Array:
     return np.asarray(np.logical_and.reduce([(p.lo > -np.inf) & (p.hi < np.inf) & ~p.nan for p in x.parts]))
 
 
-def anything(x: Enclosure, mask: Array, *, signs: bool = False) -> Enclosure:
+def anything(x: Rectangle, mask: Array, *, signs: bool = False) -> Rectangle:
     """Every value where the mask holds; with `signs`, zeros of either sign everywhere."""
     some = bool(np.count_nonzero(mask))
     if not some and not signs:
         return x
 
-    def opened(p: Enclosure) -> Enclosure:
+    def opened(p: Interval) -> Interval:
         lo, hi = (np.where(mask, -np.inf, p.lo), np.where(mask, np.inf, p.hi)) if some else (p.lo, p.hi)
         zero = (lo <= 0) & (hi >= 0) if signs else mask
         return replace(
             p.plain(), lo=lo, hi=hi, nan=p.nan | mask, pos_zero=p.pos_zero | zero, neg_zero=p.neg_zero | zero
         )
 
-    return rectangle(*map(opened, x.parts))
+    return each_part(opened, x)
 
 
-def nothing(x: Enclosure, mask: Array) -> Enclosure:
+def nothing(x: Rectangle, mask: Array) -> Rectangle:
     """Certainly NaN, both parts, where the mask holds."""
     if not np.count_nonzero(mask):
         return x
 
-    def emptied(p: Enclosure) -> Enclosure:
+    def emptied(p: Interval) -> Interval:
         lo, hi = np.where(mask, np.inf, p.lo), np.where(mask, -np.inf, p.hi)
         return replace(p, lo=lo, hi=hi, nan=p.nan | mask, pos_zero=p.pos_zero & ~mask, neg_zero=p.neg_zero & ~mask)
 
-    return rectangle(*map(emptied, x.parts))
+    return each_part(emptied, x)
 
 
 def reach(x: Enclosure) -> Array:
@@ -200,7 +209,7 @@ def spoiled(f: Format, x: Enclosure, y: Enclosure) -> Array:
     if x.number and y.number:
         return certain
     for v, other in ((x, y), (y, x)):
-        if v.imag is None or other.imag is not None:
+        if isinstance(v, Interval) or isinstance(other, Rectangle):
             certain = certain | np.logical_or.reduce([p.empty for p in v.parts])
     if not certain.any():
         return certain
@@ -209,12 +218,12 @@ def spoiled(f: Format, x: Enclosure, y: Enclosure) -> Array:
 
 @COMPLEX.row(ops.Add)
 def _add(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
-    both = x.imag is not None and y.imag is not None
+    both = isinstance(x, Rectangle) and isinstance(y, Rectangle)
     u, v = promoted(c, x).parts, promoted(c, y).parts
     if simple(*u, *v) and u[0].shape == v[0].shape:
         total = rectangle(*apart(add(real_context(c), together(*u), together(*v))))
     else:
-        total = by_parts(op, c, promoted(c, x), promoted(c, y))
+        total = rectangle(*(add(real_context(c), p, q) for p, q in zip(u, v, strict=True)))
     if both:
         return total
     # a real scalar may stay real: then zeros of the imaginary part keep their sign
@@ -222,7 +231,7 @@ def _add(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     return rectangle(re, replace(im, neg_zero=im.neg_zero | ((im.lo <= 0) & (im.hi >= 0))))
 
 
-def _first_negated(x: Enclosure) -> Enclosure:
+def _first_negated(x: Interval) -> Interval:
     """Of two products along the first axis, the first negated."""
 
     def ends(lo: Array, hi: Array) -> tuple[Array, Array]:
@@ -234,14 +243,14 @@ def _first_negated(x: Enclosure) -> Enclosure:
     pos[0], neg[0] = x.neg_zero[0], x.pos_zero[0]
     u = x.unrounded
     unrounded = None if u is None else Unrounded(u.kind, *ends(u.lo, u.hi), u.scaled, None, u.roundings)
-    return Enclosure(x.dtype, *ends(x.lo, x.hi), x.nan, pos, neg, x.const, unrounded, None, x.repeated)
+    return Interval(x.dtype, *ends(x.lo, x.hi), x.nan, pos, neg, Origin(x.const, x.repeated, unrounded))
 
 
 @COMPLEX.row(ops.Multiply)
 def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """(ac - bd) + (ad + bc) i in real arithmetic, each product rounded or fused."""
     real = real_context(c)
-    stays_real = x.imag is None or y.imag is None
+    stays_real = isinstance(x, Interval) or isinstance(y, Interval)
     finite = certainly_finite(x) & certainly_finite(y) if stays_real else True
     (a, b), (p, q) = promoted(c, x).parts, promoted(c, y).parts
     if simple(a, b, p, q) and a.shape == p.shape:
@@ -349,7 +358,7 @@ def ball(f: Format, x: Enclosure) -> Ball:
 
 def enclosed(
     c: Context, ulps: Array | float, *balls: Ball, limit: float = 4.0, exact: Array | None = None
-) -> Enclosure:
+) -> Rectangle:
     """The rectangle of results within `ulps` ULPs of the modulus of a number in one of the balls; anything elsewhere.
 
     `limit`: a modulus within this factor of the largest value may overflow on the way.

@@ -10,35 +10,36 @@ from dataclasses import replace
 from functools import cache
 from itertools import count
 from math import pi, prod
+from typing import cast
 
 import numpy as np
 
 from oracle.enclosure import integers
-from oracle.enclosure.complexes import COMPLEX, PRODUCT, Ball, ball, certainly_finite, promoted, real_context
+from oracle.enclosure.complexes import PRODUCT, Ball, ball, certainly_finite, promoted, real_context
 from oracle.enclosure.formats import Array, Format, quantum
-from oracle.enclosure.rule import ENCLOSE, Context, Rule
-from oracle.enclosure.value import Enclosure, build, everything, rectangle
+from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule
+from oracle.enclosure.value import Enclosure, Interval, Rectangle, build, each_part, everything, rectangle
 from tenferro_ref import ops
 from tenferro_ref.extensions import einsum, fft, linalg
 from tenferro_ref.table import Table
 
 #: By family and op: `rule(op, context, *operands) -> enclosure`.
-ENCLOSE_EXTENSION: Table[Rule] = Table("enclosure")
+ENCLOSE_EXTENSION: Table[ComplexRule] = Table("enclosure")
 ENCLOSE_EXTENSION.unsupported("judged by residuals and invariants, not by element", *linalg.LINALG.keys)
 
 
-@ENCLOSE.row(ops.Extension)
 def _extension(op: ops.Extension, c: Context, *operands: Enclosure) -> Enclosure:
     return ENCLOSE_EXTENSION[op.key](op, c, *operands)
 
 
 COMPLEX[ops.Extension] = _extension
+ENCLOSE[ops.Extension] = cast(Rule, _extension)  # of real numbers it gives real ones
 
 
 def centred(c: Context, x: Enclosure) -> Ball:
     """Numbers of the result's dtype by their centres: real ones where that is real."""
     f = real_context(c).format
-    if c.dtype.is_complex or x.imag is not None:
+    if c.dtype.is_complex or isinstance(x, Rectangle):
         return ball(f, promoted(c, x))
     x = ENCLOSE[ops.Convert](ops.Convert(c.dtype), c, x)
     ok = certainly_finite(x)
@@ -86,9 +87,10 @@ def _einsum(op: ops.Extension, c: Context, *operands: Enclosure) -> Enclosure:
 
 
 def _integer_einsum(c: Context, text: str, operands: Sequence[Enclosure], shape: tuple[int, ...]) -> Enclosure:
-    if not all(x.is_point for x in operands):
+    values = [p for x in operands for p in x.parts if p.is_point]
+    if len(values) < len(operands):
         return everything(c.dtype, shape)
-    total = np.asarray(np.einsum(text, *(x.lo for x in operands)))
+    total = np.asarray(np.einsum(text, *(x.lo for x in values)))
     return integers.wrapped(c.dtype, total, total)
 
 
@@ -111,9 +113,13 @@ def _contraction(c: Context, equation: einsum.Equation, operands: Sequence[Enclo
         made = table[ops.DotGeneral](ops.DotGeneral(*dims), c, *values)
         order = [t for side, other in ((left, right), (right, left)) for t in side if t not in other] + batch
     made = made.map(lambda a: a.transpose([order.index(t) for t in kept]))
+
     # a copy or product keeps its zero, a sum may start from one
-    parts = [replace(p, pos_zero=zero, neg_zero=zero) for p in made.parts for zero in [(p.lo <= 0) & (p.hi >= 0)]]
-    return rectangle(*parts) if made.imag is not None else parts[0]
+    def either_zero(p: Interval) -> Interval:
+        zero = (p.lo <= 0) & (p.hi >= 0)
+        return replace(p, pos_zero=zero, neg_zero=zero)
+
+    return each_part(either_zero, made)
 
 
 def _float_einsum(
@@ -145,7 +151,7 @@ def _float_einsum(
         error = np.where(fits, 0, error)
     bounded = largest < f.max / 4
     made = around(c, centre, error, ~_touched(equation, [~b.ok for b in balls], shape) & bounded)
-    if terms == 0 or (c.dtype.is_complex and (len(operands) < 2 or any(x.imag is None for x in operands))):
+    if terms == 0 or (c.dtype.is_complex and (len(operands) < 2 or any(isinstance(x, Interval) for x in operands))):
         return made
     # a NaN goes into all that it is a factor or a term of, of complex numbers into both parts unless one is infinite
     empty = [np.logical_or.reduce([p.empty for p in x.parts]) for x in operands]
@@ -154,12 +160,12 @@ def _float_einsum(
         infinite = [~b.ok & ~e for b, e in zip(balls, empty, strict=True)]
         mixed = [e & ~np.logical_and.reduce([p.empty for p in x.parts]) for e, x in zip(empty, operands, strict=True)]
         certain = certain & bounded & ~_touched(equation, infinite, shape) & ~_touched(equation, mixed, shape)
-    sides = [
-        replace(p, lo=np.where(certain, np.inf, p.lo), hi=np.where(certain, -np.inf, p.hi),
-                pos_zero=p.pos_zero & ~certain, neg_zero=p.neg_zero & ~certain)
-        for p in made.parts
-    ]  # fmt: skip
-    return rectangle(*sides) if made.imag is not None else sides[0]
+
+    def emptied(p: Interval) -> Interval:
+        lo, hi = np.where(certain, np.inf, p.lo), np.where(certain, -np.inf, p.hi)
+        return replace(p, lo=lo, hi=hi, pos_zero=p.pos_zero & ~certain, neg_zero=p.neg_zero & ~certain)
+
+    return each_part(emptied, made)
 
 
 def _reached(equation: einsum.Equation, sizes: Sequence[Array], start: Array) -> Array:
@@ -191,10 +197,10 @@ def _on_diagonal(x: Enclosure, labels: str, kept: str) -> Enclosure:
         result[tuple(index[kept.index(label)] for label in labels)] = a
         return result
 
-    parts = [
-        replace(p.map(lambda a: placed(a, 0)), pos_zero=placed(p.pos_zero, not p.dtype.is_int)) for p in x.plain().parts
-    ]
-    return rectangle(*parts) if x.imag is not None else parts[0]
+    def beside_zeros(p: Interval) -> Interval:
+        return replace(p.map(lambda a: placed(a, 0)), pos_zero=placed(p.pos_zero, not p.dtype.is_int))
+
+    return each_part(beside_zeros, x.plain())
 
 
 # --- fft --------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from oracle.enclosure import integers
 from oracle.enclosure.arithmetic import may_be_negative, may_be_zero
 from oracle.enclosure.formats import Array, Format, outward
 from oracle.enclosure.rule import ENCLOSE, Bounds, Context
-from oracle.enclosure.value import Enclosure, Unrounded, build
+from oracle.enclosure.value import Interval, Unrounded, build
 from tenferro_ref import ops
 from tenferro_ref.ops import Op
 
@@ -48,7 +48,7 @@ def budgeted(
 
 def _function(
     c: Context,
-    x: Enclosure,
+    x: Interval,
     name: str,
     low: Array,
     high: Array,
@@ -57,7 +57,7 @@ def _function(
     range_: tuple[float, float] = (-np.inf, np.inf),
     pos: Array | None = None,
     neg: Array | None = None,
-) -> Enclosure:
+) -> Interval:
     """From wide bounds of the true value. `pos`, `neg`: zeros that the argument maps to zero exactly."""
     lo, hi = budgeted(c.format, c.budget(name), low, high, *range_)
     if not x.finite:
@@ -73,7 +73,7 @@ def _function(
     return build(c.model, c.dtype, lo, hi, nan, pos_zero, neg_zero)
 
 
-def _ends(c: Context, x: Enclosure, f: Callable[[Array], Array]) -> Bounds:
+def _ends(c: Context, x: Interval, f: Callable[[Array], Array]) -> Bounds:
     """`f` at both ends in the wide type; empty stays empty."""
     w = c.format.wide
     low = f(x.lo.astype(w))
@@ -86,35 +86,35 @@ def _ends(c: Context, x: Enclosure, f: Callable[[Array], Array]) -> Bounds:
     return np.where(none, np.inf, low), np.where(none, -np.inf, high)
 
 
-def _clipped(x: Enclosure, least: float) -> Enclosure:
+def _clipped(x: Interval, least: float) -> Interval:
     """The part of the argument in the domain [least, inf]."""
     if not np.count_nonzero(x.lo < least):
         return x
     none = x.hi < least
     lo, hi = np.where(none, np.inf, np.maximum(x.lo, least)), np.where(none, -np.inf, x.hi)
-    return Enclosure(x.dtype, lo, hi, x.nan, x.pos_zero, x.neg_zero, x.const, x.unrounded, x.terms, x.repeated)
+    return Interval(x.dtype, lo, hi, x.nan, x.pos_zero, x.neg_zero, x.origin)
 
 
 @ENCLOSE.row(ops.Exp)
-def _exp(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _exp(op: Op, c: Context, x: Interval) -> Interval:
     low, high = _ends(c, x, np.exp)
     return _function(c, x, "Exp", low, high, x.nan, range_=(0.0, np.inf), pos=x.lo <= x.hi)
 
 
 @ENCLOSE.row(ops.Expm1)
-def _expm1(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _expm1(op: Op, c: Context, x: Interval) -> Interval:
     low, high = _ends(c, x, np.expm1)
     return _function(c, x, "Expm1", low, high, x.nan, range_=(-1.0, np.inf), pos=x.pos_zero, neg=x.neg_zero)
 
 
 @ENCLOSE.row(ops.Tanh)
-def _tanh(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _tanh(op: Op, c: Context, x: Interval) -> Interval:
     low, high = _ends(c, x, np.tanh)
     return _function(c, x, "Tanh", low, high, x.nan, range_=(-1.0, 1.0), pos=x.pos_zero, neg=x.neg_zero)
 
 
 @ENCLOSE.row(ops.Log)
-def _log(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _log(op: Op, c: Context, x: Interval) -> Interval:
     """log(+-0) = -inf, log of a negative number NaN, log(1) = +0."""
     low, high = _ends(c, _clipped(x, 0.0), lambda v: np.log(np.abs(v)))
     u = x.unrounded
@@ -125,13 +125,13 @@ def _log(op: Op, c: Context, x: Enclosure) -> Enclosure:
 
 
 @ENCLOSE.row(ops.Log1p)
-def _log1p(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _log1p(op: Op, c: Context, x: Interval) -> Interval:
     low, high = _ends(c, _clipped(x, -1.0), np.log1p)
     return _function(c, x, "Log1p", low, high, x.nan | (x.lo < -1), pos=x.pos_zero, neg=x.neg_zero)
 
 
 @ENCLOSE.row(ops.Sqrt)
-def _sqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _sqrt(op: Op, c: Context, x: Interval) -> Interval:
     """Correctly rounded; sqrt(-0) = -0."""
     f = c.format
     inside = _clipped(x, 0.0)
@@ -162,7 +162,7 @@ def _sqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
 
 
 @ENCLOSE.row(ops.Rsqrt)
-def _rsqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _rsqrt(op: Op, c: Context, x: Interval) -> Interval:
     """1 / sqrt(x): decreasing, rsqrt(+-0) = +-inf."""
     w = c.format.wide
     inside = _clipped(x, 0.0)
@@ -181,7 +181,7 @@ def _rsqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
 # --- sine and cosine ------------------------------------------------------------------------------------------------
 
 
-def _trig(c: Context, x: Enclosure, f: Callable[[Array], Array], peak: float, name: str) -> Enclosure:
+def _trig(c: Context, x: Interval, f: Callable[[Array], Array], peak: float, name: str) -> Interval:
     """`peak`: where the function is 1, in turns; it is -1 half a turn later."""
     low_end, high_end = _ends(c, x, f)
     if x.is_point and x.finite:
@@ -205,12 +205,12 @@ def _trig(c: Context, x: Enclosure, f: Callable[[Array], Array], peak: float, na
 
 
 @ENCLOSE.row(ops.Sin)
-def _sin(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _sin(op: Op, c: Context, x: Interval) -> Interval:
     return _trig(c, x, np.sin, 0.25, "Sin")
 
 
 @ENCLOSE.row(ops.Cos)
-def _cos(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _cos(op: Op, c: Context, x: Interval) -> Interval:
     return _trig(c, x, np.cos, 0.0, "Cos")
 
 
@@ -218,7 +218,7 @@ def _cos(op: Op, c: Context, x: Enclosure) -> Enclosure:
 
 
 @ENCLOSE.row(ops.Pow)
-def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+def _pow(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
     """C's pow. On x >= 0 it is monotone in each operand (infinities included), so that the corners bound it."""
     if not c.dtype.is_float:
         return integers.power(c.dtype, x, y)
@@ -284,5 +284,5 @@ def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     return build(c.model, c.dtype, lo, hi, nan, plus, minus)
 
 
-def is_value(x: Enclosure, value: float) -> Array:
+def is_value(x: Interval, value: float) -> Array:
     return np.asarray((x.lo == value) & (x.hi == value))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Concatenate, TypeAlias
 
 from oracle.enclosure.formats import FORMATS, Format
 from oracle.enclosure.model import Model
-from oracle.enclosure.value import Enclosure
+from oracle.enclosure.value import Enclosure, Interval
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Policy
 from tenferro_ref.table import Table
@@ -37,8 +38,12 @@ def contexts_of(model: Model, policy: Policy) -> dict[DType, Context]:
     return {dtype: Context(model, policy, dtype) for dtype in DType}
 
 
-#: `rule(op, context, *operands)`. The executor sees to shapes, dtypes and complex numbers beforehand.
-Rule: TypeAlias = Callable[..., Enclosure]
 Bounds: TypeAlias = tuple[Any, Any]
+#: `rule(op, context, *operands)`, of which no operand is complex, nor the result. Shapes and dtypes fit.
+Rule: TypeAlias = Callable[Concatenate[Any, Context, ...], Interval]
+#: The same, where an operand or the result is complex.
+ComplexRule: TypeAlias = Callable[Concatenate[Any, Context, ...], Enclosure]
 
 ENCLOSE: Table[Rule] = Table("enclosure")
+COMPLEX: Table[ComplexRule] = Table("enclosure of complex numbers")
+COMPLEX.unsupported("complex numbers have no order", ops.Maximum, ops.Minimum, ops.Clamp)

@@ -27,7 +27,17 @@ from oracle.enclosure.arithmetic import (
 )
 from oracle.enclosure.formats import Array, quantum
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import INT_RANGE, Enclosure, Terms, Unrounded, build, everything, exact, hull
+from oracle.enclosure.value import (
+    INT_RANGE,
+    Interval,
+    Terms,
+    Unrounded,
+    build,
+    everything,
+    exact,
+    hull,
+    merged_with_origin,
+)
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import free_axes
@@ -77,20 +87,19 @@ def flattened(axes: tuple[int, ...], rank: int) -> Callable[[Array], Array]:
 
 
 @ENCLOSE.row(ops.ReduceSum)
-def _reduce_sum(op: ops.ReduceSum, c: Context, x: Enclosure) -> Enclosure:
+def _reduce_sum(op: ops.ReduceSum, c: Context, x: Interval) -> Interval:
     if not op.axes:
         return x
     return sum_of(c, x.map(flattened(op.axes, len(x.shape))))
 
 
-def sum_of(c: Context, x: Enclosure) -> Enclosure:
+def sum_of(c: Context, x: Interval) -> Interval:
     """The sum over the last axis, in any order."""
     if not c.dtype.is_float:
         return _integer_sum(c.dtype, x)
     n = x.shape[-1]
     if n == 1:
-        single = x.map(lambda a: a[..., 0])
-        return _either_zero(c, replace(single, const=False))
+        return _either_zero(c, x.map(lambda a: a[..., 0]).known_as(const=False, repeated=x.repeated))
     result = total(c, _terms_of(c, x))
     if n == 2:
         once = _either_zero(c, add(c, x.map(lambda a: a[..., 0]), x.map(lambda a: a[..., 1])))
@@ -115,7 +124,7 @@ def sum_of(c: Context, x: Enclosure) -> Enclosure:
     return result
 
 
-def _either_zero(c: Context, x: Enclosure) -> Enclosure:
+def _either_zero(c: Context, x: Interval) -> Interval:
     """A sum that starts from a zero: of -0 alone it is +0, or -0 from a start at -0."""
     if not np.count_nonzero(x.neg_zero):
         return x
@@ -123,7 +132,7 @@ def _either_zero(c: Context, x: Enclosure) -> Enclosure:
     return replace(x, pos_zero=x.pos_zero | x.neg_zero, neg_zero=minus)
 
 
-def _terms_of(c: Context, x: Enclosure) -> Addends:
+def _terms_of(c: Context, x: Interval) -> Addends:
     """The elements as terms; products may come unrounded."""
     w = c.format.wide
     lo, hi = x.lo, x.hi
@@ -151,7 +160,7 @@ def _common(x: Array, known: Array | None) -> Array:
     return np.where(known, np.minimum.reduce(quantum(x), -1, initial=np.inf), 0.0)
 
 
-def total(c: Context, t: Addends, *, contraction: bool = False) -> Enclosure:
+def total(c: Context, t: Addends, *, contraction: bool = False) -> Interval:
     """The sum in any order, of the products of a contraction or of anything."""
     f = c.format
     n = t.lo.shape[-1]
@@ -247,7 +256,7 @@ def _partial_sums(terms: Array) -> Array:
     return np.asarray(partial)
 
 
-def _integer_sum(dtype: DType, x: Enclosure) -> Enclosure:
+def _integer_sum(dtype: DType, x: Interval) -> Interval:
     if dtype is DType.Bool:
         return exact(dtype, _any(x.lo), _any(x.hi))
     lo = x.lo.sum(-1)
@@ -260,7 +269,7 @@ def _integer_sum(dtype: DType, x: Enclosure) -> Enclosure:
 
 
 @ENCLOSE.row(ops.DotGeneral)
-def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+def _dot_general(op: ops.DotGeneral, c: Context, x: Interval, y: Interval) -> Interval:
     """Result axes: lhs free, rhs free, batch."""
     x_free = free_axes(len(x.shape), op.lhs_contracting_dims, op.lhs_batch_dims)
     y_free = free_axes(len(y.shape), op.rhs_contracting_dims, op.rhs_batch_dims)
@@ -278,48 +287,13 @@ def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> 
     if step >= m:
         made = _dot(c, left, right)
     else:
-        made = _joined([_dot(c, left.map(lambda a, i=i: a[i : i + step]), right) for i in range(0, m, step)])  # type: ignore[misc]
+        rows_at_once = (left.map(lambda a, i=i: a[i : i + step]) for i in range(0, m, step))  # type: ignore[misc]
+        made = merged_with_origin(np.concatenate, [_dot(c, part, right) for part in rows_at_once])
     shape = (*rows, *columns, *batch)
     return made if made.shape == shape else made.map(lambda a: a.reshape(shape))
 
 
-def _joined(parts: list[Enclosure]) -> Enclosure:
-    if len(parts) == 1:
-        return parts[0]
-
-    def join(f: Callable[[Enclosure], Array]) -> Array:
-        return np.concatenate([f(p) for p in parts])
-
-    return Enclosure(
-        parts[0].dtype,
-        join(lambda p: p.lo),
-        join(lambda p: p.hi),
-        join(lambda p: p.nan),
-        join(lambda p: p.pos_zero),
-        join(lambda p: p.neg_zero),
-        terms=_joined_terms([p.terms for p in parts if p.terms is not None]),
-    )
-
-
-def _joined_terms(parts: list[Terms]) -> Terms | None:
-    if not parts:
-        return None
-
-    def join(f: Callable[[Terms], Array]) -> Array:
-        return np.concatenate([f(p) for p in parts])
-
-    return Terms(
-        join(lambda t: t.lo),
-        join(lambda t: t.hi),
-        join(lambda t: t.size_lo),
-        join(lambda t: t.size_hi),
-        join(lambda t: t.quantum),
-        parts[0].count,
-        parts[0].contraction,
-    )
-
-
-def _dot(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+def _dot(c: Context, x: Interval, y: Interval) -> Interval:
     if not c.dtype.is_float:
         return _integer_dot(c.dtype, x, y)
     f = c.format
@@ -354,11 +328,11 @@ def _dot(c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     return total(c, t, contraction=True)
 
 
-def _pos(x: Enclosure) -> Array:
+def _pos(x: Interval) -> Array:
     return (x.hi > 0) | x.pos_zero
 
 
-def _integer_dot(dtype: DType, x: Enclosure, y: Enclosure) -> Enclosure:
+def _integer_dot(dtype: DType, x: Interval, y: Interval) -> Interval:
     if dtype is DType.Bool:
         return exact(dtype, _any(x.lo & y.lo), _any(x.hi & y.hi))
     if x.is_point and y.is_point:
@@ -371,7 +345,7 @@ def _integer_dot(dtype: DType, x: Enclosure, y: Enclosure) -> Enclosure:
 
 
 @ENCLOSE.row(ops.ReduceProd)
-def _reduce_prod(op: ops.ReduceProd, c: Context, x: Enclosure) -> Enclosure:
+def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     """Any order: relative error, an absolute one where a partial product may underflow; none where one may overflow."""
     if not op.axes:
         return x
@@ -437,7 +411,7 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     return result.remembering(Unrounded("product", raw_low, raw_high))
 
 
-def _integer_product(dtype: DType, x: Enclosure) -> Enclosure:
+def _integer_product(dtype: DType, x: Interval) -> Interval:
     if dtype is DType.Bool:
         return exact(dtype, ~_any(x.lo == 0), ~_any(x.hi == 0))
     if not x.is_point:
@@ -447,7 +421,7 @@ def _integer_product(dtype: DType, x: Enclosure) -> Enclosure:
 
 
 @ENCLOSE.row(ops.ReduceMax, ops.ReduceMin)
-def _reduce_extremum(op: ops.ReduceMax | ops.ReduceMin, c: Context, x: Enclosure) -> Enclosure:
+def _reduce_extremum(op: ops.ReduceMax | ops.ReduceMin, c: Context, x: Interval) -> Interval:
     """NaN if there is one; of several zeros either sign."""
     if not op.axes:
         return x

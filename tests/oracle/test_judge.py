@@ -13,7 +13,7 @@ import pytest
 
 from fuzz.mutants import find
 from oracle.case import Case
-from oracle.compare import compare
+from oracle.compare import compare_sets
 from oracle.judge import Reference, first_wrong_slot, judge, judge_many, prepare
 from oracle.peers import Execution, Executor, NativeExecutor, PjrtExecutor, Pool, native_variants
 from oracle.verdict import Verdict
@@ -251,12 +251,12 @@ def test_what_is_inside_the_strictest_model_is_not_held_to_another(case: Case) -
     """And the same bits from somebody else are not compared again."""
     reference = Reference(case, NativeExecutor())
     outputs = native_outputs(case)
-    with mock.patch("oracle.judge.compare", wraps=compare) as asked:
+    with mock.patch("oracle.reference.compare_sets", wraps=compare_sets) as compared:
         first = judge(Scripted(outputs, name="first"), reference)
         second = judge(Scripted(tuple(a.copy("F") for a in outputs), name="second", model="numpy"), reference)
     assert first.verdict is second.verdict is Verdict.PASS
     assert first.comparison == second.comparison
-    assert asked.call_count == 1
+    assert [len(call.args[0]) for call in compared.call_args_list if call.args[0]] == [1]
     assert (first.executor, second.executor) == ("first", "second")
 
 
@@ -354,8 +354,8 @@ def test_input_sets_are_compiled_once_and_judged_as_each_alone(case: Case) -> No
     with mock.patch("oracle.peers.native.compile_std_to_exec", wraps=compile_std_to_exec) as compiled:
         prepare(references)
         assert compiled.call_count == 1
-    (stack,) = {reference.stack for reference in references}
-    assert stack is not None
+    (sets,) = {reference.sets for reference in references}
+    assert sets.references == tuple(references)
     for reference in references:
         alone, own = Reference(reference.case, NativeExecutor()), judge(NativeExecutor(), reference)
         assert own.verdict is Verdict.PASS
@@ -404,8 +404,7 @@ def test_what_only_the_own_model_allows_is_forgiven_in_each_set() -> None:
 @pytest.mark.parametrize("together", [False, True])
 def test_a_defect_of_an_enclosure_is_an_error_of_that_program_and_no_end(case: Case, together: bool) -> None:
     references = [Reference(one, NativeExecutor()) for one in (sets_of(case, 3) if together else [case])]
-    broken = "oracle.judge.enclose_stacked" if together else "oracle.judge.enclose"
-    with mock.patch(broken, side_effect=ValueError("zero-size array")):
+    with mock.patch("oracle.reference.enclose_sets", side_effect=ValueError("zero-size array")):
         prepare(references)
         (first, *_) = judge_many(NativeExecutor(), references)
         other = judge_many(Bent("bent", model="xla", wrong=0), references)[0]
