@@ -4,7 +4,7 @@
 differentiated again.
 """
 
-from tenferro_ref.autodiff import (  # noqa: F401 - each fills its rows of the tables
+from tenferro_ref.autodiff import (
     decompositions,
     elementwise,
     extensions,
