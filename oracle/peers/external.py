@@ -109,7 +109,7 @@ class ExternalExecutor(Executor):
             if status == REFUSED:
                 raise self._refusal(stderr)
             if status:
-                raise self._died(_how(status), stderr)
+                raise self._died(children.ending(status), stderr)
             try:
                 arrays = load_npz(outputs, "out")
             except FormatError as error:
@@ -197,7 +197,3 @@ def _on_disk(file: Path) -> int:
         return file.stat().st_blocks * 512
     except OSError:
         return 0
-
-
-def _how(status: int) -> str:
-    return f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"

@@ -157,7 +157,7 @@ class Value:
         target = _flat(shape)
         if order == "C":
             return self.T.reshape(target[::-1], like=like).T
-        exprs, providers = _dim_exprs("Reshape", self, target, like)
+        exprs, providers = dim_exprs("Reshape", self, target, like)
         if exprs.count(-1) == 1:
             own = product([e if isinstance(e, int) else InputDim(0, axis) for axis, e in enumerate(self.shape)])
             others = product([e for e in exprs if e != -1])
@@ -178,7 +178,7 @@ class Value:
         offset = len(shape) - self.ndim
         if offset < 0:
             raise ShapeMismatch(op="BroadcastInDim", lhs=self.shape, rhs=tuple(shape))
-        exprs, providers = _dim_exprs("BroadcastInDim", self, shape, like)
+        exprs, providers = dim_exprs("BroadcastInDim", self, shape, like)
         return self.builder.apply(ops.BroadcastInDim(exprs, tuple(range(offset, len(shape)))), self, *providers)
 
     def astype(self, dtype: DType | str) -> Value:
@@ -363,7 +363,7 @@ def _position(values: list[Value], value: Value) -> int:
     return len(values) - 1
 
 
-def _dim_exprs(
+def dim_exprs(
     op: str, value: Value, shape: Sequence[Extent], like: Sequence[Value]
 ) -> tuple[tuple[DimExpr, ...], tuple[Value, ...]]:
     """`shape`, in terms of the program's inputs, as expressions over the inputs of one instruction on `value`.
