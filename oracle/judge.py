@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from oracle.case import Case, Refusal, error_words
 from oracle.compare import compare, compare_bits
-from oracle.peers import Execution, Executor, ExternalExecutor, ForeignRefusal, NativeExecutor, attempt
+from oracle.peers import Execution, Executor, ForeignRefusal, NativeExecutor, attempt
 from oracle.reference import Reference, compare_all, prepare
 from oracle.staged import decomposing, judge_stages, refuses, refuses_dead
 from oracle.verdict import Answer, Comparison, Verdict
@@ -102,7 +102,7 @@ def _uncompared(executor: Executor, reference: Reference, result: Execution | Te
         return _failed(executor, result, reference)
     if isinstance(expected, Execution):
         return _verdict(executor.name, compare_bits(expected.outputs, result.outputs))
-    if refuses(expected) and not isinstance(executor, NativeExecutor):
+    if refuses(expected) and executor.peer.family != "native":
         # singular, not positive definite, not finite: StableHLO has no errors, and leaves the result open
         reason = f"the native executor refuses the values of a matrix: {expected}"
         return Answer(executor.name, Verdict.UNDECIDED, reason=reason, error=expected.to_json())
@@ -141,7 +141,7 @@ def _refusal(executor: Executor, reference: Reference, due: Refusal, result: Exe
     record = None if error is None else error.to_json()
     if error is not None and _raises(error, due):
         return Answer(executor.name, Verdict.PASS, reason=f"raises what is due: {error}", error=record)
-    foreign = isinstance(executor, ExternalExecutor)
+    foreign = executor.peer.family == "external"
     if error is not None and (error.kind in _UNSUPPORTED if foreign else due.late and isinstance(error, LoweringError)):
         return Answer(executor.name, Verdict.UNSUPPORTED, reason=f"{error.kind}: {error}", error=record)
     said, way = "gives a result", "no error"

@@ -7,7 +7,7 @@ import pytest
 import oracle.decompositions  # noqa: F401 - the checks of linalg
 from fuzz.findings.reduce.links import LINKS
 from fuzz.findings.reduce.rank import WITHOUT
-from fuzz.generate import STRATEGY
+from fuzz.generate.ops import STRATEGY
 from oracle.checks import CHECK_EXTENSION
 from oracle.enclosure import COMPLEX, ENCLOSE
 from oracle.enclosure.extensions import ENCLOSE_EXTENSION

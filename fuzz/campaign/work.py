@@ -34,7 +34,7 @@ from fuzz.store.recorded import recorded
 from fuzz.store.tally import Tally
 from oracle.case import Case
 from oracle.judge import Reference, judge, judge_many, prepare
-from oracle.peers import Executor, NativeExecutor, PjrtExecutor, Pool, Selection
+from oracle.peers import Executor, NativeExecutor, Pool, Selection
 from oracle.verdict import Answer, Verdict
 from tenferro_ref import __version__
 from tenferro_ref.errors import UsageError, WorkerDied
@@ -282,8 +282,8 @@ def _judge_group(site: Worksite, group: Sequence[Executor], batch: _Batch) -> No
     The native ones, which cost less than a transaction, are kept together.
     """
     numbers = range(len(batch.cases))
-    size = max(getattr(executor, "programs_a_module", 1) for executor in group) * site.stream.plan.input_sets
-    if all(isinstance(executor, NativeExecutor) for executor in group):
+    size = max(executor.programs_a_module for executor in group) * site.stream.plan.input_sets
+    if all(executor.peer.family == "native" for executor in group):
         size = len(numbers)
     for start in range(0, len(numbers), size):
         answers: list[tuple[int, Answer]] = []
@@ -300,7 +300,7 @@ def _survey(group: Sequence[Executor], batch: _Batch, numbers: range) -> None:
     """Ask the compilers what they left of the module that begins with these programs, while they have it."""
     often = not batch.job.number % _SURVEYED_BATCHES
     for executor in group:
-        if isinstance(executor, PjrtExecutor) and (often or executor.programs_a_module == 1):
+        if executor.peer.family == "pjrt" and (often or executor.programs_a_module == 1):
             verdicts = {batch.answers[n, executor.name].verdict for n in numbers}
             if verdicts.isdisjoint((Verdict.ERROR, Verdict.TIMEOUT, Verdict.CRASH)):
                 batch.opcodes.append((executor.name, executor.opcodes([batch.references[n].case for n in numbers])))

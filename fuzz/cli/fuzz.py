@@ -21,7 +21,7 @@ from fuzz.findings import bundle
 from fuzz.findings.environments import FreshEnvironments
 from fuzz.findings.reduce import Size
 from fuzz.findings.triage import inspect, to_finding
-from fuzz.generate.batches import check_words
+from fuzz.generate.batches import check_settings
 from fuzz.records import Campaign, encode
 from fuzz.store import STATUSES, Lock, Plan, Store, Stream
 from fuzz.store.audit import audit
@@ -29,6 +29,7 @@ from fuzz.store.merge import merge as merge_stores
 from fuzz.store.recorded import Listed, date, listed, recorded, shards
 from fuzz.summary import outcome
 from oracle.peers import ANY, Pool
+from oracle.peers.errors import CommandRefused
 from tenferro_ref.console import (
     allow_option,
     draw_seed,
@@ -43,7 +44,7 @@ from tenferro_ref.console import (
     seed_option,
     split,
 )
-from tenferro_ref.errors import CommandRefused, FormatError, MissingDependency, UsageError
+from tenferro_ref.errors import FormatError, MissingDependency, UsageError
 
 DEFAULT_PROGRAMS = 1000
 #: What `all` is here: every plugin in these lanes, and those of other people's executors that keep up.
@@ -123,7 +124,7 @@ def run(
     )
     # as many programs a batch, and so a module, as with one set of inputs
     batch = Plan(chosen).batch * input_sets
-    check_words(generate)
+    check_settings(generate)
     plan = Plan(
         chosen, shard=index, shards=count, command=command, batch=batch, input_sets=input_sets, generate=generate
     )

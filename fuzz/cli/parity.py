@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fuzz.campaign.work import Progress, run_campaign
-from fuzz.generate.batches import check_words
+from fuzz.generate.batches import check_settings
 from fuzz.records import Campaign
 from fuzz.store import Plan
 from fuzz.summary import outcome
@@ -50,7 +50,7 @@ def parity(
     command = f"tenferro-ref parity --seed {chosen} --executors {executors}"
     command += "".join(f" --{k} {v}" for k, v in (("programs", count), ("minutes", minutes)) if v is not None)
     command += "".join(f" --generate {word}" for word in generate)
-    check_words(generate)
+    check_settings(generate)
     plan = Plan(chosen, count, minutes, command=command, generate=generate)
     pool = Pool()
     try:

@@ -20,7 +20,7 @@ from tenferro_ref.files import read_text
 
 EQUIVALENTS = Path(__file__).with_name("equivalents.toml")
 #: What the reason begins with where nobody knows whether the change has a meaning.
-OPEN = "open:"
+UNSETTLED = "unsettled: "
 
 #: Modules that take part: the place that a fault in them breaks, and how many of a hundred of their sites are taken.
 MODULES: dict[str, tuple[str, int]] = {
@@ -108,9 +108,11 @@ def equivalents() -> Mapping[str, Mapping[str, str]]:
 def mutant_at(site: Site) -> Mutant:
     """The mutant of a site."""
     reason = equivalents().get(site.module, {}).get(site.key, "")
+    unsettled = reason.startswith(UNSETTLED)
     return Mutant(
         site.name, place(site), f"{site.before}  becomes  {site.after}", partial(patched, site),
-        in_worker=place(site) == "transfer", equivalent=reason, site=site,
+        in_worker=place(site) == "transfer", site=site,
+        equivalent="" if unsettled else reason, unsettled=reason.removeprefix(UNSETTLED) if unsettled else "",
     )  # fmt: skip
 
 
@@ -129,8 +131,8 @@ def every_site() -> Mapping[str, Site]:
 @cache
 def catalogue() -> tuple[Mutant, ...]:
     """The seeded faults, and the changes that are known to have no meaning."""
-    made = map(mutant_at, every_site().values())
-    return (*BY_HAND, *(m for m in made if m.equivalent or (m.site and m.site.order < MODULES[m.site.module][1] / 100)))
+    made = ((s, mutant_at(s)) for s in every_site().values())
+    return (*BY_HAND, *(m for s, m in made if not m.hunted or s.order < MODULES[s.module][1] / 100))
 
 
 def find(name: str) -> Mutant:
@@ -154,7 +156,7 @@ __all__ = [
     "EQUIVALENTS",
     "LEFT_OUT",
     "MODULES",
-    "OPEN",
+    "UNSETTLED",
     "catalogue",
     "equivalents",
     "every_site",

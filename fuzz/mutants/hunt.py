@@ -19,7 +19,7 @@ from fuzz.mutants.programs import Item, programs
 from fuzz.mutants.rewrite import prepare
 from oracle.case import Case
 from oracle.judge import Reference, judge, judge_many
-from oracle.peers import Executor, NativeExecutor, Pool
+from oracle.peers import Executor, NativeExecutor, Peer, Pool
 from oracle.verdict import Verdict
 
 #: Programs that are compiled alone before modules hold many.
@@ -37,7 +37,7 @@ class Kill:
     Attributes
     ----------
     programs
-        How many were looked at, the killing one included; 0 if laws alone were asked.
+        How many were looked at, the killing one included; 0 if a law saw it, or laws alone were asked.
     entered, changed
         How many of them entered the changed code, and how many looked different for it.
     executor, reason
@@ -115,7 +115,7 @@ class Hunter:
 
     def _ask_laws(self, kill: Kill) -> Kill:
         reason = self.laws.broken(kill.mutant.place, kill.mutant.name)
-        return replace(kill, executor=LAW, reason=reason) if reason else kill
+        return replace(kill, programs=0, executor=LAW, reason=reason) if reason else kill
 
     def _ask_executors(self, mutant: Mutant, reduce_seconds: float) -> Kill:
         if not mutant.in_worker:
@@ -128,7 +128,7 @@ class Hunter:
 
     def _hunt(self, mutant: Mutant, pool: Pool, reduce_seconds: float) -> Kill:
         known, kind = programs(self.seed, mutant.place), watch(mutant.place)
-        names = self.executors or kind.witnesses
+        names = self.executors or kind.executors
         codes = None if mutant.site is None or kind.look is None else prepare(mutant.site).codes
         entered = changed = 0
 
@@ -146,7 +146,7 @@ class Hunter:
             with mutant.patch():
                 suspects = [i for i in items if kind.look is None or look(kind, i.case) != i.look]
                 # one module for all that is left, once single programs have shown nothing
-                together = [n for n in names if n.startswith("pjrt")] if changed > _ALONE else []
+                together = [n for n in names if Peer.parse(n).family == "pjrt"] if changed > _ALONE else []
                 loud = {name: _loud(pool, name, suspects) for name in together}
             entered += len(items)
             for item in suspects:
@@ -177,7 +177,7 @@ def _reason(pool: Pool, name: str, case: Case) -> str:
     """What an executor has to say against a case, "" for nothing."""
     case = fresh(case)
     try:
-        with limited(_PATIENCE if name.startswith("pjrt") else SECONDS):
+        with limited(_PATIENCE if Peer.parse(name).family == "pjrt" else SECONDS):
             answer = judge(_executor(pool, name), Reference(case, NativeExecutor()))
     except CRASHES as error:  # what no typed error foresees is a disagreement too
         return f"{name} raises {type(error).__name__}: {error}"

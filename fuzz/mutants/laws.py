@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tenferro_ref.children import own_environment
 from tenferro_ref.errors import Internal
 
 #: The variable that names the fault.
@@ -81,7 +82,7 @@ class Laws:
             sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-p", __name__,
             "-n0", f"--hypothesis-seed={self.seed}", *(str(Path("tests", "laws", f"test_{name}.py")) for name in files),
         ]  # fmt: skip
-        environment = {**os.environ, VARIABLE: mutant, "PYTHONPATH": os.pathsep.join([str(root), *sys.path])}
+        environment = {**own_environment(), VARIABLE: mutant, "COLUMNS": "400"}  # a failure is one line
         try:
             done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=timeout)
         except subprocess.TimeoutExpired:

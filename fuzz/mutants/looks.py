@@ -16,7 +16,7 @@ from functools import cache, partial
 from typing import Any
 
 from fuzz.generate import DEFAULT, Config
-from fuzz.generate.config import default_ops
+from fuzz.generate.config import DEFAULT as CONFIG
 from oracle.case import Case
 from oracle.peers import Execution, Executor, NativeExecutor, attempt, native_variants
 from tenferro_ref import ops
@@ -150,12 +150,12 @@ class Watch:
     ----------
     look
         What they change first; None if that is in another process.
-    witnesses
+    executors
         Names of the executors that are asked when the look has changed, the cheapest first.
     """
 
     look: Look | None
-    witnesses: tuple[str, ...]
+    executors: tuple[str, ...]
 
 
 _PLUGIN = "pjrt:xla081@fast"
@@ -181,7 +181,7 @@ def watch(place: str) -> Watch:
 @cache
 def configs() -> tuple[Config, ...]:
     """What the programs are like, chunk by chunk in turn: of all kinds, fusible chains, complex numbers, integers."""
-    elementwise = tuple(op for op in default_ops() if op in FUSIBLE or op is ops.BroadcastInDim)
+    elementwise = tuple(op for op in CONFIG.ops if op in FUSIBLE or op is ops.BroadcastInDim)
     return (
         DEFAULT,
         Config(ops=elementwise, dtypes=(DType.F64,), min_instructions=4, motifs=False),

@@ -17,10 +17,10 @@ from typing import Any
 
 import msgpack
 
-from fuzz.generate.config import from_words
 from fuzz.generate.faults import faults
 from fuzz.generate.faults.batches import with_refusals
-from fuzz.generate.values.redraw import batch_of
+from fuzz.generate.input_sets import batch_of
+from fuzz.generate.settings import config_of
 from fuzz.records import Finding, decode, encode, from_json, to_json
 from fuzz.store.database import BUSY_SECONDS, MEMORY, Database
 from fuzz.store.tally import WIDTHS, Tally
@@ -59,7 +59,7 @@ class Plan:
     max_findings
         Suspects reduced at most; kinds of disagreement beyond that are counted, not reduced.
     generate
-        What the programs may contain, as `fuzz.generate.config.from_words` reads it.
+        What the programs may contain, as `fuzz.generate.settings.config_of` reads it.
     """
 
     seed: int
@@ -76,13 +76,13 @@ class Plan:
 
     def cases(self, number: int) -> list[Case]:
         """The cases of one batch."""
-        config = from_words(self.generate)
+        config = config_of(self.generate)
         valid = partial(batch_of, self.seed, number, self.batch, self.input_sets, config)
         return with_refusals(self.seed, number, self.batch, config, valid)
 
     def faults(self) -> dict[str, list[str]]:
         """The faults that invalid programs may have, by the kind of error that they raise."""
-        config, found = from_words(self.generate), dict[str, list[str]]()
+        config, found = config_of(self.generate), dict[str, list[str]]()
         for fault in faults(config, late=True) if config.invalid else ():
             found.setdefault(fault.kind, []).append(fault.name)
         return found

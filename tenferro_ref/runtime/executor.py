@@ -123,6 +123,3 @@ class GraphExecutor:
                 common = None if fusion is None else fusion.common_type(types, self.settings.fusion_threshold)
             segments.append(PlannedSegment(segment, fusion, common))
         return Plan(program, inputs, types, tuple(results), tuple(segments))
-
-
-__all__ = ["FUSION_THRESHOLD", "GraphExecutor"]

@@ -150,6 +150,3 @@ def _steps(
         dead = {slot for slot in step.operands if last[slot] == i and slot not in plan.outputs}
         steps.append((bare or bind(step.op, policy), step.operands, step.result, dead))
     return steps
-
-
-__all__ = ["BLOCK", "FUSIBLE", "FUSIBLE_DTYPES", "FusedOp", "FusionPlan", "evaluate_plan", "plan_fusion"]

@@ -13,7 +13,7 @@ import pytest
 from fuzz.campaign.work import Worksite, begin, check_generator, work
 from fuzz.generate.batches import generate
 from fuzz.generate.describe import describe
-from fuzz.generate.values.redraw import batch_of, input_sets_of
+from fuzz.generate.input_sets import batch_of, input_sets_of
 from fuzz.store import Plan, Store
 from fuzz.store.audit import audit
 from fuzz.store.store import campaign_key

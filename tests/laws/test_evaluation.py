@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fuzz.generate import DEFAULT, Config
-from fuzz.generate.config import default_ops
+from fuzz.generate.config import DEFAULT as CONFIG
 from fuzz.mutants.programs import under_stablehlo
 from oracle.case import Case
 from oracle.peers import Execution, NativeExecutor, attempt
@@ -34,7 +34,7 @@ from tests.laws.strides import others, views
 
 #: Chains of elementwise operations, which are fused.
 CHAINS = Config(
-    ops=tuple(op for op in default_ops() if op in FUSIBLE or op is ops.BroadcastInDim),
+    ops=tuple(op for op in CONFIG.ops if op in FUSIBLE or op is ops.BroadcastInDim),
     dtypes=(DType.F64,), min_instructions=4, motifs=False,
 )  # fmt: skip
 

@@ -9,130 +9,32 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-from oracle.case import Case
-from oracle.enclosure import XLA, enclose
 from tenferro_ref import ops
-from tenferro_ref.dtype import DType
-from tenferro_ref.ops import CompareDir
-from tenferro_ref.program import Value
-from tests.laws.cases import Array, Trace, apply, case_of, spread
+from tests.laws.cases import Array, apply
 from tests.laws.exact import fused, near, read, real, written
-
-
-@dataclass(frozen=True, eq=False)
-class Freedom:
-    """A program with one output, and what it may give.
-
-    Attributes
-    ----------
-    may
-        Results, each of the output's shape: all that there are but for `ulps`, in those of the largest of each element.
-    zeros
-        All zeros that there are, too.
-    """
-
-    about: str
-    case: Case
-    may: tuple[Array, ...]
-    ulps: float
-    zeros: bool
-
-
-def freedom(
-    about: str, trace: Trace, inputs: Sequence[Array], may: Sequence[Array], ulps: float = 0.0, *, zeros: bool = False
-) -> Freedom:
-    """As `Freedom`; `trace` makes the program from its inputs."""
-    return Freedom(about, case_of(trace, *inputs), tuple(may), ulps, zeros)
-
-
-def broken(free: Freedom) -> str:
-    """Where the enclosure is not what the program may give, "" for nowhere."""
-    (found,) = enclose(free.case.program, free.case.inputs, XLA)
-    for result in free.may:
-        if not found.contains(result).all():
-            return f"{free.about}: {result} is left out of [{found.lo}, {found.hi}]"
-    wide = np.stack(free.may).astype(np.float64)
-    none, some = np.isnan(wide).all(axis=0), np.isnan(wide).any(axis=0)
-    if np.any((found.nan & ~some) | (none & ~found.empty)):
-        return f"{free.about}: NaN, or a number, that nothing gives"
-    zero, minus = wide == 0, np.signbit(wide)
-    if free.zeros and any(
-        np.any(possible & ~given.any(axis=0))
-        for possible, given in ((found.pos_zero, zero & ~minus), (found.neg_zero, zero & minus))
-    ):
-        return f"{free.about}: nothing gives a zero of one of the signs"
-    with np.errstate(invalid="ignore", over="ignore"):
-        slack = free.ulps * np.spacing(np.abs(wide).max(axis=0).astype(found.dtype.numpy)).astype(np.float64)
-        outside = (found.lo < np.fmin.reduce(wide) - slack) | (found.hi > np.fmax.reduce(wide) + slack)
-    return f"{free.about}: nothing gives the ends of [{found.lo}, {found.hi}]" if outside.any() else ""
-
-
-# --- what the programs are made of ------------------------------------------------------------------------------------
-
-
-def draw(kind: Any, seed: int, count: int = 24) -> Array:
-    """Numbers of both signs between 1 and 2."""
-    rng = np.random.default_rng(seed)
-    return np.asarray((rng.uniform(1, 2, count) * rng.choice([-1, 1], count)).astype(kind))
-
-
-def rows(*arrays: Array) -> Array:
-    return np.asfortranarray(np.stack(arrays))
-
-
-def grid(kind: Any, *values: float, axes: int) -> list[Array]:
-    """Every value against every other."""
-    line = np.array(values, kind)
-    return [np.ascontiguousarray(a).ravel() for a in np.meshgrid(*[line] * axes)]
-
-
-def const(x: Value, value: Any) -> Value:
-    return x.builder.constant(value, DType.of(np.asarray(value)))
-
-
-def times(a: Value, *factors: Any) -> Value:
-    for factor in factors:
-        a = apply(ops.Multiply(), a, factor if isinstance(factor, Value) else const(a, factor))
-    return a
-
-
-def over(a: Value, *divisors: Any) -> Value:
-    for divisor in divisors:
-        a = apply(ops.Divide(), a, divisor if isinstance(divisor, Value) else const(a, divisor))
-    return a
-
-
-def plus(made: Callable[..., Value]) -> Trace:
-    """The last input is added to what is made of the others."""
-    return lambda *v: apply(ops.Add(), made(*v[:-1]), v[-1])
-
-
-def total(x: Value, axis: int = 0) -> Value:
-    return apply(ops.ReduceSum((axis,)), x)
-
-
-def contraction(x: Value, y: Value, *, batched: bool = False) -> Value:
-    batch = (1,) if batched else ()
-    return apply(ops.DotGeneral((0,), (0,), batch, batch), x, y)
-
-
-def either(first: Value, second: Value) -> Value:
-    """One of the two; which of them, no platform agrees on: an exponential is compared with its true value."""
-    at = first.builder.constant(1.5, DType.F32)
-    true = np.exp(np.longdouble(1.5))
-    edge = np.float32(true)
-    edge = edge if edge > true else np.nextafter(edge, np.float32(np.inf))
-    smaller = apply(ops.Compare(CompareDir.Lt), apply(ops.Exp(), at), first.builder.constant(edge, DType.F32))
-    return apply(ops.Select(), spread(smaller, *first.shape, dims=()), first, second)
-
+from tests.laws.freedoms import (
+    Freedom,
+    broken,
+    const,
+    contraction,
+    draw,
+    either,
+    freedom,
+    grid,
+    over,
+    plus,
+    rows,
+    times,
+    total,
+)
 
 # --- the freedoms -----------------------------------------------------------------------------------------------------
 
@@ -296,6 +198,15 @@ def flushing(kind: Any) -> Iterator[Freedom]:
         yield freedom(
             "x y, just below the least normal number", times, (whole, half), written(whole * half), zeros=True
         )
+    # a sum of a product that is so small that it is flushed, or just not; apart, it is nothing
+    digits = (info.nmant + 2) // 2
+    x, last = np.array([1 + 2.0**-digits], kind), 2 * digits
+    for power, sign in itertools.product((last - info.nmant, last - 2, last, last + 1), (1, -1)):
+        scale = sign * kind(2.0) ** power * tiny
+        z = np.array([-(1 + 2.0 ** (1 - digits))], kind) * scale
+        yield freedom(
+            "x y + z, tiny", plus(times), (x, x * scale, z), [x - x, *written(fused(x, x * scale, z))], zeros=True
+        )
     if kind is np.float32:
         yield gathered_below()
 
@@ -322,9 +233,13 @@ def gathered_below() -> Freedom:
 
 def zeros(kind: Any) -> Iterator[Freedom]:
     """What a zero changes: a constant one nothing, others the sign of zero; and a sum of zeros starts from either."""
-    minus, positive = np.full(3, -0.0, kind), np.full(3, 0.0, kind)
-    yield freedom("-0 + 0, a constant", lambda a: a + const(a, kind(0)), (minus,), [minus, positive])
-    yield freedom("0 + -0, a constant", lambda a: a + const(a, kind(-0.0)), (positive,), [positive])
+    minus, positive, ones = np.full(3, -0.0, kind), np.full(3, 0.0, kind), np.ones(3, kind)
+    for x, c, may in (
+        (minus, -0.0, [minus]), (minus, 0, [minus, positive]), (positive, -0.0, [positive]), (positive, 0, [positive]),
+        (ones, -1, [positive]),
+    ):  # fmt: skip
+        yield freedom(f"{x[0]} + {c}, a constant", lambda a, c=c: a + const(a, kind(c)), (x,), may, zeros=True)
+        yield freedom(f"{c}, a constant, + {x[0]}", lambda a, c=c: const(a, kind(c)) + a, (x,), may, zeros=True)
     nothing, square = np.zeros((2, 3), kind, order="F"), np.zeros((3, 3), kind, order="F")
     for pair in ((nothing, nothing - 1), (nothing - 1, nothing)):
         yield freedom("a contraction of -0", contraction, pair, [square, -square])

@@ -15,8 +15,8 @@ from fuzz.mutants import find
 from oracle.case import Case
 from oracle.compare import compare_sets
 from oracle.judge import Reference, first_wrong_slot, judge, judge_many, prepare
-from oracle.peers import Execution, NativeExecutor, PjrtExecutor, Pool, native_variants
-from oracle.verdict import ExecutorInfo, Verdict
+from oracle.peers import Execution, Executor, NativeExecutor, PjrtExecutor, Pool, native_variants
+from oracle.verdict import Verdict
 from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import MissingEnv, PjrtCall, TenferroError, UnsupportedOp, UsageError, WorkerDied
@@ -39,18 +39,13 @@ def case() -> Case:
 
 
 @dataclass
-class Scripted:
+class Scripted(Executor):
     """An executor that gives what it is told: outputs, or an error."""
 
     answer: tuple[Array, ...] | TenferroError
     bits: bool = False
     name: str = "scripted"
     model: str = "xla"
-
-    def open(self) -> None: ...
-
-    def info(self) -> ExecutorInfo:
-        return ExecutorInfo(self.name, available=True)
 
     def run(self, case: Case) -> Execution:
         if isinstance(self.answer, TenferroError):
@@ -59,8 +54,6 @@ class Scripted:
 
     def bit_exact(self, case: Case) -> bool:
         return self.bits
-
-    def close(self) -> None: ...
 
 
 def native_outputs(case: Case) -> tuple[Array, ...]:
@@ -302,6 +295,7 @@ def test_cases_of_one_program_are_input_sets_of_one_executable(pool: Pool, case:
         Case.of(symbolic, [np.full(2, 3.0)]), Case(case.program, (case.inputs[0] * 3, case.inputs[1])),
     ]  # fmt: skip
     executor = pool.pjrt(plugin, "fast")
+    assert executor.options  # the plugin is asked which flags it knows
     with mock.patch.object(executor.worker, "request", wraps=executor.worker.request) as asked:
         results = executor.run_many(cases)
     assert [len(call.args[0]["input_sets"]) for call in asked.call_args_list] == [3]

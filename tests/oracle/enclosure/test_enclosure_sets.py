@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from fuzz.generate.values.redraw import batch_of
+from fuzz.generate.input_sets import batch_of
 from oracle.case import Case, live
 from oracle.enclosure import MODELS, Enclosure, Interval, enclose, enclose_sets, of_set, sets_at_once
 from oracle.enclosure.value import Mixed, Unrounded, merged_with_origin, real_point

@@ -1,7 +1,7 @@
-"""Hypothesis profiles, in one place: for tests and CI, with the examples that others found.
+"""Hypothesis profiles, in one place: for a developer's machine, CI and nights, with the failing examples that others found.
 
-Each has an explicit parent: where a CI variable is set, Hypothesis otherwise starts from a profile of its own that
-repeats the same examples for ever and keeps none.
+Each has an explicit parent: if a CI variable is set, Hypothesis otherwise starts from a profile of its own that repeats the
+same examples for ever and keeps none.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ from hypothesis.database import (
 
 from tenferro_ref.errors import MissingEnv, UsageError
 
-PROFILES = ("dev", "ci", "nightly")
+#: How many examples a test has under each profile.
+PROFILES = {"dev": 60, "ci": 100, "nightly": 2_000}
 #: The variable that names failing examples of others: a folder, or a repository whose nightly job keeps them.
 EXAMPLES = "TENFERRO_EXAMPLES"
 _LOCAL = ".hypothesis/examples"
 
 _BASE = settings(
-    max_examples=60,
     derandomize=False,
-    database=DirectoryBasedExampleDatabase(_LOCAL),
     deadline=None,  # a shared machine is slow at any moment
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -70,10 +69,9 @@ def database(shared: str = "", local: str | Path = _LOCAL) -> ExampleDatabase:
 
 def register(shared: str = "") -> None:
     """Make the profiles known to Hypothesis, for its own `--hypothesis-profile` too; see `database` for `shared`."""
-    found = database(shared)
-    settings.register_profile("dev", parent=_BASE, database=found)
-    settings.register_profile("ci", parent=_BASE, database=found, max_examples=100)
-    settings.register_profile("nightly", parent=_BASE, database=found, max_examples=2_000)
+    examples = database(shared)
+    for name, count in PROFILES.items():
+        settings.register_profile(name, parent=_BASE, database=examples, max_examples=count)
 
 
 def load(name: str = "dev", shared: str = "") -> None:
@@ -88,8 +86,3 @@ def load(name: str = "dev", shared: str = "") -> None:
         raise UsageError(detail=f"Hypothesis profile {name!r} is none of {', '.join(PROFILES)}")
     register(shared)
     settings.load_profile(name)
-
-
-def current() -> str:
-    """Name of the profile in use."""
-    return settings.get_current_profile_name()

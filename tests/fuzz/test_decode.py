@@ -1,4 +1,4 @@
-"""The strategies: valid whatever the bytes, and shrinking to what matters."""
+"""Decoding: valid programs whatever the bytes, shrinking to what matters; the reader of bytes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
 
 from fuzz.findings.reduce.draft import concrete_types
-from fuzz.generate import DEFAULT, GENE, HEADER, STRATEGY, Config, cases, decode, graphs, profiles
-from fuzz.generate.decode import steps
-from fuzz.generate.genes import Genes, Weighted
+from fuzz.generate import DEFAULT, Config
+from fuzz.generate.choices import Choices, Weighted
+from fuzz.generate.decode import GENE, decode, steps
+from fuzz.generate.growth import HEADER
 from fuzz.generate.motifs import MOTIFS
+from fuzz.generate.ops import STRATEGY
+from fuzz.generate.strategies import cases, graphs
 from oracle.case import Case
 from oracle.peers import NativeExecutor, attempt
 from oracle.staged import refuses
@@ -79,10 +81,6 @@ def test_each_op_makes_programs_alone(op: type[Op]) -> None:
     check()
 
 
-def test_the_table_has_no_holes() -> None:
-    assert STRATEGY.holes(OPS) == []
-
-
 def test_every_motif_is_possible_by_default() -> None:
     for exact in (False, True):
         table = steps(DEFAULT, exact)
@@ -99,7 +97,7 @@ def test_nothing_to_generate_is_a_usage_error() -> None:
 
 
 def _shrunk(
-    programs: SearchStrategy[GraphProgram], wanted: Callable[[GraphProgram], bool], most: int, rng: Random
+    programs: st.SearchStrategy[GraphProgram], wanted: Callable[[GraphProgram], bool], most: int, rng: Random
 ) -> GraphProgram:
     """What a search ends with; it may be a local minimum some times in a hundred, but not four times in a row."""
     for _ in range(4):
@@ -125,27 +123,19 @@ def _product_of_five(program: GraphProgram) -> bool:
     )
 
 
-@pytest.mark.parametrize(
-    ("wanted", "most"),
-    [
-        (lambda p: True, 1),
-        (_batched, 2),
-        (_transposed_dot, 3),
-        (_product_of_five, 2),
-        (lambda p: bool(instructions(p, ops.Select)), 2),
-        (lambda p: bool(instructions(p, ops.Sin)) and bool(instructions(p, ops.Clamp)), 3),
-        (lambda p: len(p.instructions) >= 6, 6),
-    ],
-    ids=[
-        "anything",
-        "batched dot",
-        "dot of a transpose",
-        "product of five",
-        "select",
-        "sin and clamp",
-        "six instructions",
-    ],
-)
+#: What a program should have, and how many instructions the smallest one needs.
+WANTED: dict[str, tuple[Callable[[GraphProgram], bool], int]] = {
+    "anything": (lambda p: True, 1),
+    "batched dot": (_batched, 2),
+    "dot of a transpose": (_transposed_dot, 3),
+    "product of five": (_product_of_five, 2),
+    "select": (lambda p: bool(instructions(p, ops.Select)), 2),
+    "sin and clamp": (lambda p: bool(instructions(p, ops.Sin)) and bool(instructions(p, ops.Clamp)), 3),
+    "six instructions": (lambda p: len(p.instructions) >= 6, 6),
+}
+
+
+@pytest.mark.parametrize(("wanted", "most"), WANTED.values(), ids=WANTED)
 def test_programs_shrink(wanted: Callable[[GraphProgram], bool], most: int, rng: Random) -> None:
     found = _shrunk(graphs(Config(motifs=False)), wanted, most, rng)
     assert len(found.instructions) <= most, found
@@ -163,50 +153,28 @@ def test_programs_with_motifs_shrink_to_one_of_them(rng: Random) -> None:
 
 @given(st.binary(max_size=8), st.integers(1, 1000))
 def test_decisions_stay_in_range(data: bytes, n: int) -> None:
-    genes = Genes(data)
+    choices = Choices(data)
     for _ in range(6):
-        assert 0 <= genes.pick(n) < n
-        assert 0 <= genes.near(n) < n
-    assert sorted(Genes(data).permutation(n % 7)) == list(range(n % 7))
+        assert 0 <= choices.pick(n) < n
+        assert 0 <= choices.near(n) < n
+    assert sorted(Choices(data).permutation(n % 7)) == list(range(n % 7))
 
 
 def test_no_bytes_are_the_simplest_choices() -> None:
-    genes = Genes(b"")
-    assert (genes.pick(9), genes.near(9), genes.chance(99), genes.choose("abc")) == (0, 0, False, "a")
-    assert genes.permutation(5) == (0, 1, 2, 3, 4)
+    choices = Choices(b"")
+    assert (choices.pick(9), choices.near(9), choices.chance(99), choices.choose("abc")) == (0, 0, False, "a")
+    assert choices.permutation(5) == (0, 1, 2, 3, 4)
 
 
 @pytest.mark.parametrize("percent", [1, 10, 50, 99])
 def test_chances_are_what_they_say(percent: int) -> None:
-    hits = sum(Genes(bytes([byte])).chance(percent) for byte in range(256))
+    hits = sum(Choices(bytes([byte])).chance(percent) for byte in range(256))
     assert abs(hits - 2.56 * percent) < 1
 
 
 def test_weights_are_shares_and_nothing_named_is_unreachable() -> None:
     table = Weighted([("a", 3), ("b", 1), ("c", 1e-9)])
-    drawn = [table(Genes(i.to_bytes(2, "big"))) for i in range(0, 65536, 16)]
+    drawn = [table(Choices(i.to_bytes(2, "big"))) for i in range(0, 65536, 16)]
     assert 0.73 < drawn.count("a") / len(drawn) < 0.77
     assert drawn.count("c") > 0
     assert drawn[0] == "a"
-
-
-# --- profiles ---------------------------------------------------------------------------------------------------------
-
-
-def test_profiles_keep_their_database_and_their_randomness_in_ci() -> None:
-    now = profiles.current()
-    try:
-        for name in profiles.PROFILES:
-            profiles.load(name)
-            assert profiles.current() == name
-            current = settings()
-            assert not current.derandomize
-            assert current.database is not None
-            assert current.deadline is None
-    finally:
-        profiles.load(now)
-
-
-def test_an_unknown_profile_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="nightly"):
-        profiles.load("weekly")

@@ -1,7 +1,6 @@
 """Further input sets for a program: one compile serves them all.
 
-The values of a generated case are kept in kind: what indexes, divides or must stay small does so in every set. Which programs
-there are does not live here (`fuzz.generate.batches`).
+The values of a generated case stay what they are for: what indexes, divides or must stay small does so in every set.
 """
 
 from __future__ import annotations
@@ -11,9 +10,10 @@ import hashlib
 import numpy as np
 from numpy.random import PCG64, Generator
 
-from fuzz.generate import DEFAULT, Config
 from fuzz.generate.batches import distinct, generate
-from fuzz.generate.values.arrays import Recipe, classes, make
+from fuzz.generate.config import DEFAULT, Config
+from fuzz.generate.values.classes import classes
+from fuzz.generate.values.recipes import Recipe, array_of
 from oracle.case import Case
 from oracle.staged import decomposing
 from tenferro_ref.dtype import DType
@@ -43,7 +43,7 @@ def batch_of(seed: int, number: int, count: int, input_sets: int = 1, config: Co
 def input_sets_of(case: Case, count: int) -> list[Case]:
     """The case, and further ones of the same program; the same for equal cases in every process.
 
-    A program with decompositions has one set: they need matrices of a kind.
+    A program with decompositions has one set: whether a matrix can be factored depends on its values.
     """
     if decomposing(case.program):
         return [case]
@@ -54,7 +54,7 @@ def input_sets_of(case: Case, count: int) -> list[Case]:
 
 
 def _redrawn(array: Array, count: int, rng: Generator) -> list[Array]:
-    """Other values for an input, so many times.
+    """`count` arrays of other values for an input.
 
     Integers, also those in floats, may be indices or exact: they are kept, in another order.
     """
@@ -68,8 +68,5 @@ def _redrawn(array: Array, count: int, rng: Generator) -> list[Array]:
         for kind in np.unique(drawn[drawn >= 0]).tolist():
             places = np.flatnonzero(drawn == kind)
             recipe = Recipe(kinds[kind], int(rng.integers(2**16)))
-            rows[places] = make(recipe, dtype, (len(places), array.size))
+            rows[places] = array_of(recipe, dtype, (len(places), array.size))
     return [row.reshape(array.shape, order="F") for row in rows]
-
-
-__all__ = ["batch_of", "input_sets_of"]

@@ -13,8 +13,8 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.database import ExampleDatabase, GitHubArtifactDatabase, MultiplexedDatabase, ReadOnlyDatabase
 
-from fuzz.generate import profiles
 from tenferro_ref.errors import MissingEnv, UsageError
+from tests import profiles
 from tests.e2e.command import ROOT
 
 #: What a failure shrinks to, and nobody draws by chance.
@@ -99,3 +99,20 @@ def test_the_tests_take_it_from_the_environment(tmp_path: Path, monkeypatch: pyt
     done = collect(tmp_path / "absent")
     assert done.returncode == 4
     assert "ERROR: TENFERRO_EXAMPLES" in done.stderr
+
+
+def test_they_keep_their_database_and_their_randomness_in_ci() -> None:
+    now = settings.get_current_profile_name()
+    try:
+        for name in profiles.PROFILES:
+            profiles.load(name)
+            assert settings.get_current_profile_name() == name
+            current = settings()
+            assert (current.derandomize, current.deadline, current.database is None) == (False, None, False)
+    finally:
+        profiles.load(now)
+
+
+def test_an_unknown_one_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="nightly"):
+        profiles.load("weekly")
