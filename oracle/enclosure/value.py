@@ -370,7 +370,7 @@ def ordered(
     pos, neg
         Zeros that are possible if the interval contains zero at all.
     reach
-        Where no interval comes as close to zero as this, both flags of zeros are one array.
+        Where no interval comes as close to zero as this, and only there, both flags of zeros are one array.
     """
     lo, hi = np.asarray(lo), np.asarray(hi)
     is_point = lo is hi
@@ -387,7 +387,8 @@ def ordered(
     if not np.count_nonzero(near):
         return Interval(dtype, lo, hi, nan, near, near)
     zero = (lo <= 0) & (hi >= 0) if reach else near
-    return Interval(dtype, lo, hi, nan, pos & zero, neg & zero)
+    # of rank 0 both would be the one False that NumPy has
+    return Interval(dtype, lo, hi, nan, np.asarray(pos & zero), np.asarray(neg & zero))
 
 
 def hull(a: Interval, b: Interval) -> Interval:
