@@ -48,7 +48,8 @@ def open(settings: Message) -> Opened:
                 module = ir.Module.parse(request["code"])
             except ir.MLIRError as error:
                 raise EngineFault(engine="interpreter", detail=str(error)) from None
-            own_operands(module)
+            if not request.get("as_written"):
+                own_operands(module)
             parsed = time.perf_counter()
             output_sets = []
             for inputs in request["input_sets"]:
