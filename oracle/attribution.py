@@ -1,4 +1,4 @@
-"""Who makes a difference: an option, a pass of ours, a pass of XLA, a build (DESIGN 4.4).
+"""Who makes a difference: an option, a pass of ours, a pass of XLA, a build.
 
 A cause is found by changing the configuration, one thing at a time, until the disagreement goes away. Which instruction is
 wrong is `oracle.judge.first_wrong_slot`; how findings are named and grouped is in `fuzz.findings.triage`.

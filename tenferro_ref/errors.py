@@ -72,7 +72,7 @@ class TenferroError(Exception):
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def to_json(self) -> dict[str, Any]:
-        """`{"kind", "op", "message", ...}`: the line that an executable under test prints (FORMATS.md)."""
+        """`{"kind", "op", "message", ...}`: the line that an executable under test prints (FORMATS 3)."""
         return {"kind": self.kind, **{k: _plain(v) for k, v in self.facts().items()}, "message": str(self)}
 
     def text(self) -> str:

@@ -1,4 +1,4 @@
-"""Tensors at the boundary of a program, and their `.npz` files (FORMATS.md).
+"""Tensors at the boundary of a program, and their `.npz` files (FORMATS 2).
 
 `Tensor` is the user's: its data may be a strided view (transpose, slice, reverse, broadcast). What goes into a program is
 `materialize`d: dense, column-major, one of the seven dtypes. Inside a program values are plain column-major arrays.

@@ -16,7 +16,6 @@ from tenferro_ref.runtime import KERNELS
 from tenferro_ref.runtime.semiring import SEMIRING
 from tenferro_ref.stablehlo.emit import EMIT
 from tenferro_ref.table import Table
-from tests import optable
 
 TABLES = [KERNELS, EMIT, ENCLOSE, JAX, STRATEGY]
 #: Of every op too, but with good reasons for more of them.
@@ -34,9 +33,3 @@ def test_every_op_has_a_row_or_a_reason(table: Table[object]) -> None:
 @pytest.mark.parametrize("table", TABLES, ids=lambda t: t.name)
 def test_every_table_covers_phase_1_and_branching(table: Table[object]) -> None:
     assert [op.__name__ for op in (*PHASE1, ops.Compare, ops.Select, ops.Maximum, ops.Minimum) if op not in table] == []
-
-
-def test_the_op_table_of_the_readme_is_the_tables() -> None:
-    text = optable.README.read_text("utf-8")
-    assert optable.START in text
-    assert optable.updated(text) == text, "run: python -m tests.optable"

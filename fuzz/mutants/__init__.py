@@ -1,4 +1,4 @@
-"""Seeded faults, and the hunt for them: who tests the tester (DESIGN 4.5)."""
+"""Seeded faults, and the hunt for them: who tests the tester."""
 
 from fuzz.mutants.catalogue import CATALOGUE, Mutant
 from fuzz.mutants.hunt import Hunter, Kill, activate, find, hunt

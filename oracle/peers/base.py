@@ -52,7 +52,7 @@ class Executor(Protocol):
     Attributes
     ----------
     name
-        As on the command line (FORMATS.md).
+        As on the command line (FORMATS 9).
     model
         Name of the arithmetic model that its results are held to.
     """

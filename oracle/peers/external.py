@@ -1,4 +1,4 @@
-"""A command under test: `COMMAND PROGRAM.json INPUTS.npz OUTPUTS.npz` (FORMATS.md).
+"""A command under test: `COMMAND PROGRAM.json INPUTS.npz OUTPUTS.npz` (FORMATS 3).
 
 Exit status 0 with the outputs written, or 3 with one JSON line that says the typed refusal; anything else is a crash.
 """

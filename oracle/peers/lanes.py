@@ -1,4 +1,4 @@
-"""Lanes: named sets of compile options under which one plugin is several peers (DESIGN 4.2).
+"""Lanes: named sets of compile options under which one plugin is several peers.
 
 Values are XLA debug options, sent per executable. `lane_options` also knows what differs between builds.
 """

@@ -72,7 +72,7 @@ INDEXING: tuple[type[Op], ...] = (
 )  # fmt: skip
 OPS: tuple[type[Op], ...] = (*ELEMENTWISE, *STRUCTURAL, *REDUCTIONS, *INDEXING, DotGeneral, Extension, Constant)
 BY_NAME: dict[str, type[Op]] = {op.__name__: op for op in OPS}
-#: What the engine's XLA path supports at present (seed 000).
+#: What the engine's XLA path supports at present.
 PHASE1: tuple[type[Op], ...] = (
     Constant, Add, Multiply, Negate, Divide, Abs, Exp, Log, Sin, Cos, Tanh, Sqrt, Rsqrt, Pow, Expm1, Log1p, Convert,
     Reshape, BroadcastInDim, Transpose, ReduceSum, DotGeneral,

@@ -1,4 +1,4 @@
-"""Program JSON, version 1 (FORMATS.md): strict reader and writer.
+"""Program JSON, version 1 (FORMATS 1): strict reader and writer.
 
 Strict: an unknown key, a missing key, a wrong type or a bad reference is a `FormatError` naming the JSON path. How one
 attribute is written is a codec, chosen by the annotation of the op's field, so that a new op needs nothing here. The

@@ -1,4 +1,4 @@
-"""`CASES`: what each op is asked in the agreement tests: edge cases of SEMANTICS.md, and generated values.
+"""`CASES`: what each op is asked in the agreement tests: the edge cases that SEMANTICS 2 names, and generated values.
 
 A row is `row(op class, dtype) -> examples`, the dtype being that of the operand that the op's dtype rule is about.
 """

@@ -289,7 +289,7 @@ def test_boolean_powers_are_reachability_and_max_times_the_most_reliable_path():
 
 
 def test_a_contraction_that_keeps_no_axis_of_one_operand_needs_a_reduction():
-    """`ij,jk->i`: a contraction, then a sum over k (seed 001)."""
+    """`ij,jk->i`: a contraction, then a sum over k."""
     b = GraphBuilder()
     x, y = b.input("F64", (2, 3)), b.input("F64", (3, 4))
     graph = b.build(b.apply(ReduceSum((1,)), b.apply(DotGeneral((1,), (0,), (), ()), x, y)))

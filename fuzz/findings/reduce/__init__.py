@@ -1,4 +1,4 @@
-"""Shrinking a failing case to a small one that still fails, whatever made it (DESIGN 4.4).
+"""Shrinking a failing case to a small one that still fails, whatever made it.
 
 The reducer is typed: it changes programs through the ops' own rules, so that imported programs shrink as well as generated
 ones, and only valid candidates are ever tested. Steps run in the order of `STEPS`, big cuts first, again and again until

@@ -1,4 +1,4 @@
-"""The op table of the README, generated from the tables: `python -m tests.optable` writes it there."""
+"""The op table of the README, generated from the tables: `python -m tools.op_table` writes it there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tenferro_ref.runtime import KERNELS
 from tenferro_ref.stablehlo.emit import EMIT
 
 README = Path(__file__).resolve().parents[1] / "README.md"
-START, END = "<!-- op table: python -m tests.optable -->", "<!-- end of op table -->"
+START, END = "<!-- op table: python -m tools.op_table -->", "<!-- end of op table -->"
 GROUPS: dict[str, tuple[type[Op], ...]] = {
     "elementwise": ELEMENTWISE,
     "structural": (*STRUCTURAL, Constant),

@@ -1,0 +1,67 @@
+"""The documentation against the code: what is generated is up to date, and what is cited exists."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tools import command_reference, op_table
+
+ROOT = Path(__file__).resolve().parents[1]
+SEMANTICS = (ROOT / "docs/reference/semantics.md").read_text("utf-8")
+NEWER = (ROOT / "docs/reference/semantics-0.7.md").read_text("utf-8")
+FORMATS = (ROOT / "docs/reference/formats.md").read_text("utf-8")
+#: "SEMANTICS 2.3", "SEMANTICS 2.7 and 7.3", "SEMANTICS 0, 2 and 7", "SEMANTICS B.1", "FORMATS 3".
+CITATION = re.compile(r"\b(SEMANTICS|FORMATS)((?:,? (?:and )?[0-9A-D](?:\.[0-9]+)*\b)*)")
+
+
+def sections(text: str) -> set[str]:
+    """Numbers of a page's headings."""
+    return set(re.findall(r"^#+ ([0-9A-D](?:\.[0-9]+)?)\b", text, flags=re.M))
+
+
+def sources() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "*.py", "*.md", "*.toml", "*.j2"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [ROOT / name for name in listed.stdout.split() if (ROOT / name).is_file()]
+
+
+def test_every_cited_section_exists() -> None:
+    known = {"SEMANTICS": sections(SEMANTICS) | sections(NEWER), "FORMATS": sections(FORMATS)}
+    assert {"2.3", "7.4", "B.1"} <= known["SEMANTICS"]
+    wrong = []
+    for path in sources():
+        if path == Path(__file__) or "docs/reference/semantics" in str(path):
+            continue
+        for page, numbers in CITATION.findall(path.read_text("utf-8")):
+            cited = re.findall(r"[0-9A-D](?:\.[0-9]+)*", numbers)
+            missing = [n for n in cited if n not in known[page]]
+            wrong += [f"{path.relative_to(ROOT)}: {page} {section}" for section in missing]
+    assert not wrong
+
+
+def test_nothing_outside_the_project_is_cited() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {match}"
+        for path in sources()
+        if path != Path(__file__) and path.suffix == ".py"
+        for match in re.findall(r"\bDESIGN \d|\bseed 00\d|\b(?:SEMANTICS|FORMATS)\.md", path.read_text("utf-8"))
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        (command_reference.PAGE, command_reference.markdown),
+        (op_table.README, lambda: op_table.updated(op_table.README.read_text("utf-8"))),
+    ],
+    ids=["commands", "ops"],
+)
+def test_generated_pages_are_up_to_date(page: Path, expected: object) -> None:
+    assert callable(expected)
+    assert page.read_text("utf-8") == expected()
