@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 __all__ = [
     "AxisOutOfBounds",
     "AxisRoleConflict",
-    "ClusterFault",
     "DTypeMismatch",
     "DuplicateAxis",
     "EngineFault",
@@ -35,9 +34,6 @@ __all__ = [
     "RankMismatch",
     "ResourceExhausted",
     "ShapeMismatch",
-    "StoreDamaged",
-    "StoreLocked",
-    "StoreVersion",
     "TenferroError",
     "Unsupported",
     "UnsupportedDType",
@@ -225,27 +221,6 @@ class UsageError(TenferroError):
     template: ClassVar[str] = "{detail}"
 
 
-@dataclass(eq=False)
-class StoreDamaged(TenferroError):
-    """A findings store that is no store, or whose content contradicts itself; it was not changed."""
-
-    path: str
-    detail: str
-    template: ClassVar[str] = "{path}: damaged, or not a findings store: {detail}"
-
-
-@dataclass(eq=False)
-class StoreVersion(TenferroError):
-    """A findings store of a later version than this one reads; it was not changed."""
-
-    path: str
-    version: int
-    newest: int
-    template: ClassVar[str] = (
-        "{path}: a findings store of schema version {version}; this tenferro-ref knows {newest}: use a newer one"
-    )
-
-
 # --- lowering to StableHLO (SEMANTICS 7.3): always before any PJRT call ----------------------------------------------
 
 
@@ -291,15 +266,6 @@ class EnvironmentFault(TenferroError):
     """The machine lacks something that the call needs, or it failed."""
 
     exit_status: ClassVar[int] = 3
-
-
-@dataclass(eq=False)
-class StoreLocked(EnvironmentFault):
-    """Somebody else holds the findings store."""
-
-    path: str
-    holder: str
-    template: ClassVar[str] = "{path}: in use by {holder}; wait for it, or use another store and `fuzz merge`"
 
 
 @dataclass(eq=False)
@@ -360,15 +326,6 @@ class EngineFault(EnvironmentFault):
     engine: str
     detail: str
     template: ClassVar[str] = "{engine}: {detail}"
-
-
-@dataclass(eq=False)
-class ClusterFault(EnvironmentFault):
-    """A cluster that cannot be reached, has no workers, or a machine of it that cannot do what the others do."""
-
-    where: str
-    detail: str
-    template: ClassVar[str] = "cluster {where}: {detail}"
 
 
 @dataclass(eq=False)

@@ -1,7 +1,6 @@
-"""Campaigns in several processes over one store: the supervisor, and the worker's side `python -m fuzz.campaign.workers`.
+"""Campaigns in several processes over one store: the crew, and the worker's side `python -m fuzz.campaign.workers`.
 
-Workers take batches from the store and write their answers into it; the supervisor replaces those that die. It does nothing
-else, so that a campaign survives the death of any process: whoever resumes finds all that was committed.
+Workers take batches from the store and write their answers into it; the supervisor replaces those that die.
 """
 
 from __future__ import annotations
@@ -14,47 +13,26 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from fuzz.campaign.work import Progress, Worksite, check_generator, work
+from fuzz.campaign.supervisor import Crew, Tick, supervise
+from fuzz.campaign.work import work
+from fuzz.campaign.worksite import Worksite
 from fuzz.store import Lock, Store, Stream
 from oracle.peers import Pool
 from tenferro_ref.errors import TenferroError, UsageError, WorkerDied
 from tenferro_ref.isolation import wire
 
-#: Seconds between two looks at the workers.
-_POLL = 0.1
 #: Deaths without any progress in the store, after which there is no point in going on.
 _HOPELESS = 25
 #: The worker's exit status when it says on standard error, in one line of JSON, which typed error stopped it.
 _TYPED = 3
 _TAIL = 4000
 _PR_SET_PDEATHSIG = 1
-_ROOT = str(Path(__file__).resolve().parents[1])
-
-
-@dataclass(frozen=True)
-class Tick:
-    """What the supervisor tells its caller at every look: how far it is, the workers that live, deaths so far."""
-
-    progress: Progress
-    pids: tuple[int, ...]
-    deaths: int
-
-
-@dataclass(frozen=True, eq=False)
-class _Child:
-    process: subprocess.Popen[bytes]
-    stderr: IO[bytes]
-    owner: str
-
-    def last_words(self) -> str:
-        self.stderr.seek(0)
-        return self.stderr.read().decode("utf-8", "replace")[-_TAIL:]
+_ROOT = str(Path(__file__).resolve().parents[2])
 
 
 def run_workers(
@@ -80,36 +58,46 @@ def run_workers(
     UsageError
         This version generates other programs than the campaign began with.
     """
-    with Store(path) as store:
-        store.database.check()
-        check_generator(store, stream)
-        store.release()  # nobody else works here: the lock says so
-        crew = _Crew(store, stream, lock, bundles, threads or max(1, (os.cpu_count() or 1) // workers))
-        try:
-            crew.start(workers)
-            while crew.children:
-                time.sleep(_POLL)
-                crew.look()
-                tick(crew.tick())
-        finally:
-            crew.end()
-        return crew.deaths
+    each = threads or max(1, (os.cpu_count() or 1) // workers)
+    return supervise(path, stream, lambda store: _Processes(store, stream, lock, bundles, workers, each), tick)
 
 
-class _Crew:
-    """The workers of one supervisor."""
+@dataclass(frozen=True, eq=False)
+class _Child:
+    process: subprocess.Popen[bytes]
+    stderr: IO[bytes]
+    owner: str
 
-    def __init__(self, store: Store, stream: Stream, lock: Lock, bundles: Path | None, threads: int) -> None:
-        self.store, self.stream, self.lock, self.bundles, self.threads = store, stream, lock, bundles, threads
+    def last_words(self) -> str:
+        self.stderr.seek(0)
+        return self.stderr.read().decode("utf-8", "replace")[-_TAIL:]
+
+
+class _Processes(Crew):
+    """Worker processes on this machine."""
+
+    def __init__(
+        self, store: Store, stream: Stream, lock: Lock, bundles: Path | None, workers: int, threads: int
+    ) -> None:
+        super().__init__(store, stream, bundles)
+        self.lock, self.threads = lock, threads
         self.children: list[_Child] = []
-        self.deaths = self._started = self._in_vain = 0
-        self._seen: tuple[object, ...] = ()
-        self._clock = time.monotonic()
+        self._started, self._vacant = 0, workers
 
-    def start(self, count: int) -> None:
-        for _ in range(count):
+    @property
+    def slots(self) -> int:
+        return len(self.children)
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        return tuple(child.process.pid for child in self.children)
+
+    def keep_busy(self) -> bool:
+        for _ in range(self._vacant):
             self._started += 1
             self.children.append(self._spawn(f"{os.getpid()}-{self._started}"))
+        self._vacant = 0
+        return bool(self.children)
 
     def _spawn(self, owner: str) -> _Child:
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
@@ -125,16 +113,12 @@ class _Crew:
         return _Child(process, stderr, owner)
 
     def look(self) -> None:
-        """Count the time, replace the dead."""
-        now = time.monotonic()
-        self.store.add_elapsed(self.stream.id, now - self._clock)
-        self._clock = now
         for child in [c for c in self.children if c.process.poll() is not None]:
             self.children.remove(child)
             with child.stderr:
-                self._bury(child)
+                self._ended(child)
 
-    def _bury(self, child: _Child) -> None:
+    def _ended(self, child: _Child) -> None:
         code = child.process.returncode
         if code == 0:
             return
@@ -142,21 +126,10 @@ class _Crew:
             raise _unpack(child.last_words())
         self.store.release(child.owner)
         self.deaths += 1
-        seen = (self.store.done(self.stream.id), self.store.kin_counts(self.stream.id))
-        self._in_vain = self._in_vain + 1 if seen == self._seen else 1
-        self._seen = seen
-        if self._in_vain > _HOPELESS:
+        if (times := self.died_in_vain()) > _HOPELESS:
             how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
-            raise WorkerDied(
-                worker="of the campaign", how=f"{how}, {self._in_vain} times", stderr_tail=child.last_words()
-            )
-        self.start(1)
-
-    def tick(self) -> Tick:
-        stream = self.stream
-        done = self.store.done(stream.id)[0]
-        progress = Progress("check", done, stream.plan.programs, self.store.suspects(stream.id))
-        return Tick(progress, tuple(c.process.pid for c in self.children), self.deaths)
+            raise WorkerDied(worker="of the campaign", how=f"{how}, {times} times", stderr_tail=child.last_words())
+        self._vacant += 1
 
     def end(self) -> None:
         for child in self.children:
@@ -164,10 +137,6 @@ class _Crew:
         for child in self.children:
             child.process.wait()
             child.stderr.close()
-        if self.children:
-            # what they held is free for whoever resumes; if this fails, resuming does it
-            with contextlib.suppress(TenferroError):
-                self.store.release()
         self.children.clear()
 
 
@@ -183,24 +152,15 @@ def _unpack(words: str) -> TenferroError:
 # --- the worker's side ------------------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def _pool() -> Iterator[Pool]:
-    pool = Pool()
-    try:
-        yield pool
-    finally:
-        pool.close()
-
-
 def main(path: str, stream_id: str, owner: str, parent: str, threads: str, bundles: str) -> int:
     """Work on a stream until there is no more to do."""
-    # the supervisor's death is ours: a later one must find nobody at work on its batches
+    # if the supervisor dies, so must this process: a later supervisor must find no worker on its batches
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != int(parent):
         return 1
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's business
     try:
-        with Store(path) as store, _pool() as pool:
+        with Store(path) as store, contextlib.closing(Pool()) as pool:
             stream = store.stream(int(stream_id))
             executors = [pool.make(name) for name in stream.available]
             _check_same(stream, [executor.info().facts for executor in executors])

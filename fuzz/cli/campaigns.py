@@ -1,32 +1,31 @@
-"""`fuzz`: campaigns over a findings store, and what is done with what they find."""
+"""`fuzz run`, `fuzz resume`, `fuzz status`: campaigns over a findings store."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from fnmatch import fnmatchcase
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
+from fuzz.campaign.audit import audit
 from fuzz.campaign.cluster import Cluster, connected, run_on_cluster
-from fuzz.campaign.work import Progress, Worksite, begin, reduce_rest
+from fuzz.campaign.recorded import recorded
+from fuzz.campaign.supervisor import Tick
+from fuzz.campaign.work import begin
 from fuzz.campaign.workers import run_workers
+from fuzz.cli.findings import campaign_option, line, store_argument
 from fuzz.cli.floor import floor_options, with_vacuity
 from fuzz.findings import bundle
 from fuzz.findings.environments import FreshEnvironments
-from fuzz.findings.reduce import Size
-from fuzz.findings.triage import inspect, to_finding
+from fuzz.findings.listed import Listed, listed
 from fuzz.generate.batches import check_words
-from fuzz.records import Campaign, encode
-from fuzz.store import STATUSES, Lock, Plan, Store, Stream
-from fuzz.store.audit import audit
-from fuzz.store.merge import merge as merge_stores
-from fuzz.store.recorded import Listed, date, listed, recorded, shards
+from fuzz.records import Campaign
+from fuzz.store import Lock, Plan, Store, Stream
 from fuzz.summary import outcome
 from oracle.peers import Pool
 from tenferro_ref.console import (
@@ -47,13 +46,9 @@ DEFAULT_PROGRAMS = 1000
 #: What `all` is here: every plugin in these lanes, and those of other people's executors that keep up.
 LANES, OTHERS = ("parity", "defaults"), ("interpreter", "jax")
 
-store_argument = click.argument("store", metavar="STORE")
 workers_option = click.option("--workers", type=click.IntRange(1, 256), help="Processes; default: one a core.")
 scheduler_option = click.option(
     "--scheduler", metavar="ADDRESS", help="Run on a dask cluster, as tcp://host:8786 (needs the extra `dask`)."
-)
-campaign_option = click.option(
-    "--campaign", type=int, metavar="N", help="Number in `fuzz status`; default: the latest."
 )
 
 
@@ -63,14 +58,14 @@ def _limits(command: Any) -> Any:
         click.option("--programs", type=click.IntRange(1), help="How many programs, over all shards."),
         click.option("--minutes", type=click.FloatRange(0, min_open=True), help="How long to generate and check."),
         click.option("--reduce-seconds", type=click.FloatRange(0), help="Budget for reducing one disagreement."),
-        click.option("--max-findings", type=click.IntRange(0), help="Kinds of disagreement reduced at most."),
+        click.option("--max-findings", type=click.IntRange(0), help="Groups of disagreements reduced at most."),
         click.option("--bundles", metavar="DIR", help="Folder of the findings' bundles; default: STORE.findings."),
         click.option("--out", metavar="DIR", help="Write the report there at the end."),
         click.option(
             "--fresh-venv/--no-fresh-venv",
             default=True,
             show_default=True,
-            help="At the end, run the scripts of new findings in a virtual environment made for them.",
+            help="At the end, run the bundles of new findings in a virtual environment made for them.",
         ),
     ):
         command = option(command)
@@ -100,35 +95,27 @@ def run(
 ) -> int:  # fmt: skip
     """Begin a campaign; exit status 1 on a new disagreement, or if the campaign proves nothing."""
     chosen, (index, count), folder = draw_seed(seed), _shard(shard), _report_folder(limits)
-    asked = limits["programs"] is not None or limits["minutes"] is not None
-    programs = limits["programs"] if asked else DEFAULT_PROGRAMS
+    if limits["programs"] is None and limits["minutes"] is None:
+        limits["programs"] = DEFAULT_PROGRAMS
+    options = {
+        "programs": limits["programs"],
+        "minutes": limits["minutes"],
+        "shard": shard if count > 1 else None,
+        "input-sets": input_sets if input_sets > 1 else None,
+    }
     command = f"tenferro-ref fuzz run {store} --seed {chosen} --executors {executors}"
-    command += "".join(
-        f" --{k} {v}"
-        for k, v in (
-            ("programs", programs),
-            ("minutes", limits["minutes"]),
-            ("shard", shard if count > 1 else None),
-            ("input-sets", input_sets if input_sets > 1 else None),
-            *(("generate", word) for word in generate),
-        )
-        if v is not None
-    )
+    command += "".join(f" --{name} {value}" for name, value in options.items() if value is not None)
+    command += "".join(f" --generate {word}" for word in generate)
+    check_words(generate)
     # as many programs a batch, and so a module, as with one set of inputs
     batch = Plan(chosen).batch * input_sets
-    check_words(generate)
     plan = Plan(
         chosen, shard=index, shards=count, command=command, batch=batch, input_sets=input_sets, generate=generate
     )
-    plan = _with_limits(plan, {**limits, "programs": programs})
     with _crew(workers, scheduler) as crew, Store(store, create=True) as opened, Lock(store) as lock:
-        pool = Pool()
-        try:
-            stream = begin(opened, plan, pool.select(split(executors), lanes=LANES, others=OTHERS))
-        finally:
-            pool.close()
-        if not as_json:
-            click.echo(f"seed {chosen}")
+        with contextlib.closing(Pool()) as pool:
+            selection = pool.select(split(executors), lanes=LANES, others=OTHERS)
+            stream = begin(opened, _with_limits(plan, limits), selection)
         # an executor that was asked for by name must take part
         named = [name for name in split(executors) if name != "all"]
         return _work(opened, stream, crew, lock, named, folder, as_json, limits)
@@ -147,23 +134,21 @@ def resume(
     """Go on with a campaign that was ended or killed, or with other limits than it had."""
     folder = _report_folder(limits)
     with _crew(workers, scheduler) as crew, Store(store) as opened, Lock(store) as lock:
-        stream = opened.stream(campaign if campaign is not None else shards(opened)[-1].id)
+        stream = opened.stream(campaign if campaign is not None else opened.shards()[-1].id)
         plan = _with_limits(stream.plan, limits)
         if plan != stream.plan:
             opened.extend(stream.id, plan)
-        if not as_json:
-            click.echo(f"seed {plan.seed}")
         return _work(opened, opened.stream(stream.id), crew, lock, [], folder, as_json, limits)
 
 
 def _report_folder(limits: dict[str, Any]) -> Path | None:
-    """Where the report goes; what is wrong with that is said before any work."""
+    """Where the report goes; what is wrong with that is an error before any work."""
     return out_directory(limits["out"]) if limits["out"] else None
 
 
-@contextmanager
+@contextlib.contextmanager
 def _crew(workers: int | None, scheduler: str | None) -> Iterator[int | Cluster]:
-    """Who works: so many processes here, or a cluster; one that does not answer is known before anything is written."""
+    """Who works: so many processes here, or a cluster, which must answer before anything is written."""
     if scheduler is None:
         yield workers or os.cpu_count() or 1
     elif workers is not None:
@@ -183,71 +168,64 @@ def _work(
     as_json: bool,
     limits: dict[str, Any],
 ) -> int:
-    total = stream.plan.programs
-    with progress_bar("checking programs", total) as update:
+    if not as_json:
+        click.echo(f"seed {stream.plan.seed}")
+    bundles = Path(limits["bundles"] or f"{store.path}.findings")
+    with progress_bar("checking programs", stream.plan.programs) as update:
 
-        def tell(progress: Progress, workers: int) -> None:
-            note = f"checking programs ({progress.disagreements} disagreements, {workers} workers)"
+        def show(tick: Tick) -> None:
+            progress = tick.progress
+            note = f"checking programs ({progress.disagreements} disagreements, {tick.slots} workers)"
             update(progress.done, progress.total, note)
 
-        bundles = Path(limits["bundles"] or f"{store.path}.findings")
         if isinstance(crew, Cluster):
-            deaths = run_on_cluster(
-                store.path, stream, crew, bundles=bundles, tick=lambda tick: tell(tick.progress, tick.slots)
-            )
+            deaths = run_on_cluster(store.path, stream, crew, bundles=bundles, tick=show)
         else:
-            deaths = run_workers(
-                store.path, stream, crew, lock=lock, bundles=bundles,
-                tick=lambda tick: tell(tick.progress, len(tick.pids)),
-            )  # fmt: skip
+            deaths = run_workers(store.path, stream, crew, lock=lock, bundles=bundles, tick=show)
     streams = [store.stream(stream.id)]
     unproved = _confirm_afresh(store, streams, bundles) if limits["fresh_venv"] else ""
     campaign = with_vacuity(recorded(store, streams), limits, named)
-    reasons = campaign.vacuous
     page = report_writer()(campaign, folder) if folder else None
     findings = listed(store, streams)
     if as_json:
         print_json(
             {
-                **_stream_facts(store, streams[0]), "vacuous": reasons, "worker_deaths": deaths, "report": page and str(page),
-                "no_fresh_venv": unproved,
-                "new": [f.found.finding.signature for f in findings if f.is_new],
-                "known": {f.found.finding.signature: f.why for f in findings if not f.is_new},
+                **_stream_facts(store, streams[0]), "vacuous": campaign.vacuous, "worker_deaths": deaths,
+                "report": page and str(page), "no_fresh_venv": unproved,
+                "new": [f.finding.signature for f in findings if f.is_new],
+                "known": {f.finding.signature: f.why for f in findings if not f.is_new},
             }
         )  # fmt: skip
     else:
-        _print_summary(campaign, findings, reasons, deaths, page)
+        _print_summary(campaign, findings, deaths, page)
         if unproved:
             click.echo(f"new findings were not run in a fresh virtual environment: {unproved}")
-    return 1 if reasons or outcome(campaign).kind in ("new", "vacuous") else 0
+    return 1 if campaign.vacuous or outcome(campaign).kind in ("new", "vacuous") else 0
 
 
 def _confirm_afresh(store: Store, streams: list[Stream], bundles: Path) -> str:
-    """Run the scripts of new findings where nothing of this installation can help them; why not, if it cannot be done."""
-    rows = [row for row in listed(store, streams) if row.is_new and row.found.confirmed and not row.found.afresh]
+    """Run the bundles of new findings where nothing of this installation can help them; why not, if it cannot be done."""
+    rows = [row for row in listed(store, streams) if row.is_new and row.stored.confirmed and not row.stored.afresh]
     if not rows:
         return ""
     with FreshEnvironments() as environments, progress_bar("running new findings afresh", len(rows)) as update:
         for number, row in enumerate(rows):
             update(number, len(rows), "running new findings in a fresh virtual environment")
             try:
-                store.confirm(row.found.finding.signature, bundle.confirm(bundles / row.id, environments))
+                store.confirm(row.finding.signature, bundle.confirm(bundles / row.id, environments))
             except (FormatError, MissingDependency) as error:  # a bundle may have been moved away
                 return str(error)
     return ""
 
 
-def _print_summary(
-    campaign: Campaign, findings: list[Listed], reasons: tuple[str, ...], deaths: int, page: Path | None
-) -> None:
+def _print_summary(campaign: Campaign, findings: list[Listed], deaths: int, page: Path | None) -> None:
     for finding in findings:
-        click.echo(_line(finding))
+        click.echo(line(finding))
     for totals in campaign.totals:
         if totals.unexplained:
-            click.echo(
-                f"NEW      {totals.executor}: {totals.unexplained} disagreements were not reduced (`fuzz reduce`)"
-            )
-    for reason in reasons:
+            count = f"{totals.unexplained} disagreements were not reduced (`fuzz reduce`)"
+            click.echo(f"NEW      {totals.executor}: {count}")
+    for reason in campaign.vacuous:
         click.echo(f"VACUOUS  {reason}")
     new = sum(f.is_new for f in findings)
     died = f", {deaths} workers died and were replaced" if deaths else ""
@@ -264,7 +242,7 @@ def _print_summary(
 @click.option("--check", is_flag=True, help="Check the laws of the store: nothing lost, nothing twice.")
 @json_option
 def status(store: str, check: bool, as_json: bool) -> int:
-    """Say how far the campaigns of a store are."""
+    """Print how far the campaigns of a store are."""
     with Store(store) as opened:
         rows = [_stream_facts(opened, stream) for stream in opened.streams()]
         problems = audit(opened, regenerate=3) if check else []
@@ -272,20 +250,8 @@ def status(store: str, check: bool, as_json: bool) -> int:
         for row in rows:
             print_json(row)
     else:
-        heads = (
-            "campaign",
-            "seed",
-            "shard",
-            "programs",
-            "of",
-            "minutes",
-            "a second",
-            "disagree",
-            "kinds",
-            "reduced",
-            "open",
-        )
-        print_table(heads, [_cells(row) for row in rows])
+        heads = "campaign,seed,shard,programs,of,minutes,a second,disagree,groups,reduced,open"
+        print_table(heads.split(","), [_cells(row) for row in rows])
     for problem in problems:
         click.echo(f"PROBLEM  {problem}")
     if check and not problems and not as_json:
@@ -295,9 +261,9 @@ def status(store: str, check: bool, as_json: bool) -> int:
 
 def _stream_facts(store: Store, stream: Stream) -> dict[str, Any]:
     programs, answers = store.done(stream.id)
-    reduced, kinds = store.kin_counts(stream.id)
+    reduced, groups = store.group_counts(stream.id)
     (batches,) = store.database.one("SELECT count(*) FROM batch WHERE stream = ? AND digest = ''", (stream.id,))
-    tally = store.tally(stream.id)
+    counts = store.counts(stream.id)
     return {
         "campaign": stream.id,
         "seed": stream.plan.seed,
@@ -307,9 +273,9 @@ def _stream_facts(store: Store, stream: Stream) -> dict[str, Any]:
         "limit": {"programs": stream.plan.programs, "minutes": stream.plan.minutes},
         "seconds": round(stream.elapsed, 3),
         "open": {"batches": batches, "answers": answers},
-        "disagreements": store.suspects(stream.id),
-        "kinds": {"all": kinds, "reduced": reduced},
-        "executors": {name: tally.part("verdict", name) for name in stream.available},
+        "disagreements": store.disagreements(stream.id),
+        "kinds": {"all": groups, "reduced": reduced},
+        "executors": {name: counts.part("verdict", name) for name in stream.available},
         "missing": {info.name: info.reason for info in stream.executors if not info.available},
     }
 

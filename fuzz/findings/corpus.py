@@ -9,6 +9,7 @@ cases that a compiler does not finish.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,9 +67,12 @@ class ModuleCase:
             The executor takes no modules.
         """
         if not isinstance(executor, ModuleExecutor):
-            raise UsageError(detail=f"{executor.name} does not run StableHLO modules; choose a plugin, interpreter or iree")
-        types = ([type_of(a) for a in arrays] for arrays in (self.inputs, self.outputs))
-        message = Module(self.stablehlo, *types, {}, {}).message(executor.options, [[wire.pack(a) for a in self.inputs]])
+            raise UsageError(
+                detail=f"{executor.name} does not run StableHLO modules; choose a plugin, interpreter or iree"
+            )
+        parameters, results = ([type_of(a) for a in arrays] for arrays in (self.inputs, self.outputs))
+        module = Module(self.stablehlo, parameters, results, {}, {})
+        message = module.message(executor.options, [[wire.pack(a) for a in self.inputs]])
         try:
             answer = executor.worker.request({**message, "as_written": True})
         except TenferroError as error:
@@ -153,13 +157,21 @@ def _array(where: str, tensor: _Tensor) -> Array:
 def text(entry: Entry) -> str:
     """The file of a case."""
     case = entry.case
-    lines = [f'about = "{entry.about}"']
+    lines = [f"about = {json.dumps(entry.about, ensure_ascii=False)}"]
     lines += [f"seconds = {entry.seconds}"] if entry.seconds != SECONDS else []
     if isinstance(case, ModuleCase):
-        lines += [f"module = '''\n{case.stablehlo}'''", *_tensors("inputs", case.inputs), *_tensors("outputs", case.outputs)]
+        lines += [
+            f"module = '''\n{case.stablehlo}'''",
+            *_tensors("inputs", case.inputs),
+            *_tensors("outputs", case.outputs),
+        ]
     else:
         lines += [f"program = '''\n{print_program(case.program)}'''", *_tensors("inputs", case.inputs)]
-    lines += ["", "[expected]", *(f'"{name}" = "{verdict.value}"' for name, verdict in entry.expected.items())]
+    lines += [
+        "",
+        "[expected]",
+        *(f'{json.dumps(name)} = "{verdict.value}"' for name, verdict in entry.expected.items()),
+    ]
     return "\n".join(lines) + "\n"
 
 

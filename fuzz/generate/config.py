@@ -188,7 +188,7 @@ def from_words(words: Sequence[str]) -> Config:
     """The default configuration with what `words` change, each of the form `KEY=VALUE`.
 
     `instructions=10` or `instructions=5-20`, `elements=64`, `rank=2` (the most), `ops=Exp,Log`, `dtypes=F32,C64`, `symbolic=0`,
-    `linalg=50`, `policies=0` (percentages of the programs), `rare=Reverse:I32,Add:Bool` (`python -m fuzz.campaign.opcodes` says which),
+    `linalg=50`, `policies=0` (percentages of the programs), `rare=Reverse:I32,Add:Bool` (`python -m tools.opcodes` says which),
     `invalid=0` or `invalid=1/8` (the share of invalid programs).
 
     Raises

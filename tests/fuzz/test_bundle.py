@@ -14,9 +14,9 @@ import pytest
 from fuzz.campaign.work import environment
 from fuzz.findings.bundle import VERSION, Facts, confirm, read_bundle, replay, write_bundle
 from fuzz.findings.environments import FreshEnvironments
+from fuzz.findings.listed import short_id
 from fuzz.findings.triage import Suspect, to_finding
 from fuzz.records import to_json
-from fuzz.store.recorded import short_id
 from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import Execution, Executor, NativeExecutor, PjrtExecutor, Pool

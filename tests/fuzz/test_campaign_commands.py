@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from fuzz import records
+from fuzz.campaign.audit import audit
+from fuzz.campaign.recorded import recorded
 from fuzz.store import Store
-from fuzz.store.audit import audit
-from fuzz.store.recorded import recorded, shards
 from tenferro_ref.cli import main
 from tests.e2e.command import ROOT, Run, assert_one_line_error
 
@@ -40,7 +40,7 @@ def facts(path: Path) -> dict[str, object]:
     """What a campaign found, without times."""
     with Store(path) as store:
         assert audit(store, regenerate=3) == []
-        campaign = recorded(store, shards(store))
+        campaign = recorded(store, store.shards())
     verdicts = {t.executor: (t.verdicts, t.elements, t.decided) for t in campaign.totals}
     return {"programs": campaign.programs, "generator": campaign.generator, "verdicts": verdicts}
 

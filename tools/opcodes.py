@@ -1,6 +1,6 @@
 """Which opcodes a compiler is left with after optimisation, and what in a program gives the rarest of them.
 
-`python -m fuzz.campaign.opcodes` compiles programs one by one, without running them, and prints the classes of programs that a rare opcode
+`python -m tools.opcodes` compiles programs one by one, without running them, and prints the classes of programs that a rare opcode
 comes with, and what to give to `fuzz run --generate` so that these come oftener (docs/adr/0009-opcodes.md). What a campaign counts
 by itself does not live here (`fuzz.campaign.work`).
 """
@@ -76,9 +76,7 @@ def to_words(rare: Sequence[Rare]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(
-        prog="python -m fuzz.campaign.opcodes", description=(__doc__ or "").splitlines()[0]
-    )
+    parser = argparse.ArgumentParser(prog="python -m tools.opcodes", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--executor", default="pjrt:xla081@parity", help="a PJRT plugin in a lane")
     parser.add_argument("--programs", type=int, default=1984)
     parser.add_argument("--seed", type=int, default=5)
