@@ -23,7 +23,7 @@ profiles.register()
 #: What tests other people's builds, processes and the browser rather than this interpreter: `-m "not once"` leaves it out.
 _ONCE = (
     "agreement", "conformance", "e2e", "extensions/test_extension_xla", "fuzz/test_bundle", "fuzz/test_campaign",
-    "fuzz/test_cluster", "fuzz/test_corpus", "fuzz/test_findings", "fuzz/test_mutants", "oracle/test_executors", "oracle/test_staged",
+    "fuzz/test_cluster", "fuzz/test_corpus", "fuzz/test_mutants", "oracle/test_executors", "oracle/test_staged",
     "oracle/enclosure/test_enclosure_soundness", "oracle/enclosure/test_enclosure_truth", "pjrt/test_pjrt_plugins",
     "reports/test_browser", "stablehlo/test_load_jax", "stablehlo/test_emit_indexing", "stablehlo/test_emit_values",
 )  # fmt: skip
