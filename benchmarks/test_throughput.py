@@ -1,7 +1,7 @@
 """What checking programs costs beside a bare loop that compiles and runs the same modules.
 
 Run: tox run -e bench, or `pytest benchmarks/test_throughput.py --benchmark-only -s` for this file alone. The checked side is
-the pipeline of a campaign (`fuzz.campaign.work.work`) over a store on disk: generator, native executor, enclosures, lowering,
+the pipeline of a campaign (`fuzz.campaign.work`) over a store on disk: generator, native executor, enclosures, lowering,
 worker process, comparison, store. The bare side compiles and runs, in process, the modules that the same programs make
 (as many programs in a module), without reading the results. Both take turns; a ratio is the median of the rounds.
 

@@ -7,6 +7,7 @@ and what is read back must have the declared types.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import sys
@@ -22,9 +23,10 @@ from tenferro_ref.errors import FormatError
 from tenferro_ref.files import read_text, write_atomically
 
 #: Version 1 wrote Infinity and NaN as bare words, which is no JSON; version 2 knows no `Finding.builds`, version 3 no
-#: `Campaign.surveys`, version 4 no `Campaign.errors` and `Totals.due`. All are still read.
-VERSION = 5
-_READABLE = (1, 2, 3, 4, VERSION)
+#: `Campaign.surveys`, version 4 no `Campaign.errors` and `Totals.due`; until version 5 there was `Finding.reproducer`, a
+#: script, which is dropped. All are still read.
+VERSION = 6
+_READABLE = (1, 2, 3, 4, 5, VERSION)
 
 #: Made once: a store writes a line for every answer.
 _LINE = json.JSONEncoder(allow_nan=False)
@@ -136,8 +138,6 @@ class Finding:
         Name of the page in docs/findings/ that describes it, "" if it is new.
     programs
         How many generated programs showed this signature.
-    reproducer
-        A complete Python script.
     builds
         What the other builds of a plugin answer to the reduced program, oldest first; `oracle.verdict.first_bad` sums it up.
     """
@@ -162,8 +162,12 @@ class Finding:
     inputs: tuple[tuple[str, str], ...]
     values: tuple[ValueRow, ...]
     reason: str
-    reproducer: str
     builds: tuple[Build, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Eight hex digits by which it is called on the command line, and its bundle's folder."""
+        return hashlib.sha256(self.signature.encode("utf-8", "backslashreplace")).hexdigest()[:8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,6 +338,8 @@ def decode(kind: type[T], content: Any, where: str) -> T:
 
 
 _NONFINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+#: Fields that findings of earlier versions have.
+_DROPPED = frozenset({"reproducer"})
 #: Fields whose floats may be what JSON has no numbers for; those are the strings "inf", "-inf" and "nan".
 _EXTREMES = frozenset({"worst_ulp", "widths"})
 
@@ -348,12 +354,12 @@ def _at_extremes(content: Any, change: Callable[[Any], Any], kind: type, inside:
 
 
 def _unknown(content: Any, known: Any, path: str) -> Iterator[str]:
-    """Paths of the keys in `content` that the record made of it does not have."""
+    """Paths of the keys in `content` that the record made of it does not have, but for those of earlier versions."""
     if isinstance(content, dict):
         for key, value in content.items():
             if key in known:
                 yield from _unknown(value, known[key], f"{path}.{key}")
-            else:
+            elif key not in _DROPPED or "signature" not in known:
                 yield f"{path}.{key}"
     elif isinstance(content, (list, tuple)):
         for i, (value, other) in enumerate(zip(content, known, strict=True)):

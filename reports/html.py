@@ -30,13 +30,12 @@ from reports.matrix import BY_SLUG, STATES, blames, matrix
 from reports.mutants import mutant_rows
 from reports.opcodes import opcode_table
 from reports.plots import accuracy_plots
+from tenferro_ref.escape import visible
 from tenferro_ref.files import write_atomically
 
 PHASES = ("generate", "lower", "compile", "execute", "compare", "check", "reduce", "report")
 #: Rows of a finding's value table that are shown.
 MAX_VALUES = 48
-#: A reproducer is worth nothing if it is cut, so its limit only keeps a page from drowning.
-MAX_REPRODUCER = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Text:
 
     @classmethod
     def of(cls, whole: str, **limits: int) -> Text:
-        return cls(*text.shorten(text.visible(whole), **limits))
+        return cls(*text.shorten(visible(whole), **limits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ class Card:
     program: Text
     stablehlo: Text
     reason: Text
-    reproducer: Text
+    reproduce: Text
     inputs: tuple[tuple[str, Text], ...]
     values: tuple[ValueRow, ...]
     values_left_out: int
@@ -152,7 +151,7 @@ def _card(finding: Finding, anchor: str, findings_url: str) -> Card:
         program=Text.of(finding.program_text),
         stablehlo=Text.of(finding.stablehlo),
         reason=Text.of(finding.reason, lines=40, characters=4_000),
-        reproducer=Text.of(finding.reproducer, lines=MAX_REPRODUCER, characters=MAX_REPRODUCER),
+        reproduce=Text(f"tenferro-ref fuzz replay findings/{finding.id}\n", ""),
         inputs=tuple((name, Text.of(value, lines=20, characters=2_000)) for name, value in finding.inputs),
         values=tuple(values),
         values_left_out=len(finding.values) - len(values),
@@ -213,7 +212,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: text.visible(value) if type(value) is str else value,
+        finalize=lambda value: visible(value) if type(value) is str else value,
     )
     environment.filters |= {
         "clip": text.clip,

@@ -12,7 +12,8 @@ from xml.etree import ElementTree as ET
 from fuzz.records import Campaign, Finding
 from fuzz.summary import ExecutorRow, executor_rows, outcome, unexplained
 from reports.matrix import Entry, Matrix, blames, matrix
-from reports.text import shorten, visible
+from reports.text import shorten
+from tenferro_ref.escape import visible
 from tenferro_ref.files import write_atomically
 
 _FAILING = ("crash", "disagree-new")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from fuzz.records import Campaign, Finding
@@ -21,6 +20,7 @@ from oracle.verdict import first_bad
 from reports import text
 from reports.errors import error_rows
 from reports.mutants import mutant_rows
+from tenferro_ref.escape import code, markdown
 from tenferro_ref.files import write_atomically
 
 #: Findings listed; CI services cut a job summary at about a megabyte.
@@ -39,18 +39,18 @@ def write_markdown(campaign: Campaign, out: str | Path) -> Path:
     """
     verdict = outcome(campaign)
     new, known = split(campaign.findings)
-    lines = [f"# {_SIGNS[verdict.kind]} {_plain(verdict.sentence)}", ""]
+    lines = [f"# {_SIGNS[verdict.kind]} {markdown(verdict.sentence)}", ""]
     if verdict.vacuous:
         lines += ["**This run proves nothing. It is not a pass:**", ""]
-        lines += [*(f"- {_plain(text.clip(reason, 300))}" for reason in verdict.vacuous), ""]
+        lines += [*(f"- {markdown(text.clip(reason, 300))}" for reason in verdict.vacuous), ""]
     if blames := blamed(campaign.findings):
         agree, ran = in_agreement(campaign)
         lines += [
             f"Who disagrees: {'; '.join(map(_blame, blames[:8]))}. {agree} of {plural(ran, 'executor')} never did.",
             "",
         ]
-    lines += [f"Seed `{campaign.seed}`, run again with {_code(campaign.command)}", ""]
-    lines += [f"> ⚠ {_plain(text.clip(w, 300))}  " for w in verdict.warnings]
+    lines += [f"Seed `{campaign.seed}`, run again with {code(campaign.command)}", ""]
+    lines += [f"> ⚠ {markdown(text.clip(w, 300))}  " for w in verdict.warnings]
     lines += ["", *_table(executor_rows(campaign)), ""]
     if campaign.errors:
         lines += [_errors(campaign), ""]
@@ -74,20 +74,20 @@ def _table(rows: tuple[ExecutorRow, ...]) -> list[str]:
     lines = ["| " + " | ".join(_HEADS) + " |", "| --- |" + " ---: |" * (len(_HEADS) - 1)]
     for row in rows:
         v = row.totals.verdicts
-        cells = [_plain(text.clip(row.info.name, 120))]
+        cells = [markdown(text.clip(row.info.name, 120))]
         if row.info.available or row.ran:
             numbers = (row.programs, v.get("pass", 0), disagreements(v), v.get("undecided", 0), v.get("unsupported", 0))
             cells += [text.count(n) for n in numbers]
             cells += [text.share(row.decided_share), text.ulp(row.totals.worst_ulp), text.seconds(row.seconds)]
         else:
-            cells += [f"not available: {_plain(text.clip(row.info.reason, 200))}", *[""] * (len(_HEADS) - 2)]
+            cells += [f"not available: {markdown(text.clip(row.info.reason, 200))}", *[""] * (len(_HEADS) - 2)]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
 
 def _blame(blame: Blame) -> str:
     counts = [f"{n:,} {word}" for n, word in ((blame.new, "new"), (blame.known, "known")) if n]
-    return f"{_plain(text.clip(blame.executor, 80))}{' (ours)' if blame.ours else ''} {', '.join(counts)}"
+    return f"{markdown(text.clip(blame.executor, 80))}{' (ours)' if blame.ours else ''} {', '.join(counts)}"
 
 
 def _errors(campaign: Campaign) -> str:
@@ -95,7 +95,7 @@ def _errors(campaign: Campaign) -> str:
     never = ", ".join(row.kind for row in rows if not row.programs)
     programs = plural(sum(row.programs for row in rows), "invalid program")
     wrong = plural(sum(row.wrong for row in rows), "wrong answer")
-    return f"{programs}, {wrong}{f'; errors never due: {_plain(never)}' if never else ''}."
+    return f"{programs}, {wrong}{f'; errors never due: {markdown(never)}' if never else ''}."
 
 
 def _mutants(campaign: Campaign) -> list[str]:
@@ -103,8 +103,8 @@ def _mutants(campaign: Campaign) -> list[str]:
     lines.append("| --- |" + " ---: |" * 5 + " --- |")
     for place in mutant_rows(campaign.mutants):
         numbers = [place.killed, place.survived, place.equivalent, place.median, place.most]
-        cells = [_plain(place.name), *(text.MISSING if n is None else text.count(n) for n in numbers)]
-        lines.append("| " + " | ".join([*cells, _plain(text.clip(place.killers, 200))]) + " |")
+        cells = [markdown(place.name), *(text.MISSING if n is None else text.count(n) for n in numbers)]
+        lines.append("| " + " | ".join([*cells, markdown(text.clip(place.killers, 200))]) + " |")
     return lines
 
 
@@ -116,17 +116,5 @@ def _finding(finding: Finding) -> str:
         f"first bad build {bad}" if (bad := first_bad(finding.builds)) else "",
         finding.known,
     ]
-    said = ", ".join(_plain(text.clip(fact, 120)) for fact in facts if fact)
-    return f"- **{_plain(text.clip(finding.title, 200))}** ({said})"
-
-
-def _plain(words: str) -> str:
-    """One line of text in which nothing is markup or ends a table cell."""
-    return re.sub(r"([\\`*_{}\[\]<>|#~&@!])", r"\\\1", " ".join(text.visible(words).split()))
-
-
-def _code(words: str) -> str:
-    """An inline code span, whatever backticks are in it."""
-    words = " ".join(text.visible(words).split()) or " "
-    fence = "`" * (max((len(run) for run in re.findall("`+", words)), default=0) + 1)
-    return f"{fence} {words} {fence}" if "`" in words else f"{fence}{words}{fence}"
+    said = ", ".join(markdown(text.clip(fact, 120)) for fact in facts if fact)
+    return f"- **{markdown(text.clip(finding.title, 200))}** ({said})"

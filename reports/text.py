@@ -1,22 +1,11 @@
-"""Numbers and long or hostile text, as a report shows them. No markup is made here."""
+"""Numbers and long text, as a report shows them. No markup is made here; `tenferro_ref.escape` makes text harmless."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 
-#: Control characters as visible pictures, bidirectional overrides and lone surrogates as escapes: text from a crashed
-#: plugin must not rearrange the page that shows it.
-_VISIBLE = {c: chr(0x2400 + c) for c in range(0x20) if chr(c) not in "\t\n"} | {0x7F: "\u2421"}
-_VISIBLE |= {c: f"\\u{c:04x}" for c in (*range(0x80, 0xA0), *range(0x200E, 0x2010), *range(0x202A, 0x202F))}
-_VISIBLE |= {c: f"\\u{c:04x}" for c in (*range(0x2066, 0x206A), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF)}
-
 MISSING = "\u2013"
-
-
-def visible(text: str) -> str:
-    """`text` with everything that a browser or an XML parser would choke on made visible; line ends become LF."""
-    return text.replace("\r\n", "\n").translate(_VISIBLE)
 
 
 def count(value: int) -> str:

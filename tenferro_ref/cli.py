@@ -22,6 +22,7 @@ import click
 
 from tenferro_ref import __version__
 from tenferro_ref.errors import TenferroError
+from tenferro_ref.escape import visible
 
 GROUP = "tenferro_ref.commands"
 
@@ -93,5 +94,5 @@ def _drop_output() -> None:
 
 
 def _fail(message: str, status: int) -> int:
-    print("error: " + " ".join(message.split()), file=sys.stderr)
+    print("error: " + " ".join(visible(message).split()), file=sys.stderr)
     return status

@@ -7,7 +7,6 @@ import sys
 from difflib import unified_diff
 
 import click
-from rich.markup import escape
 
 from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec, run_passes
 from tenferro_ref.console import (
@@ -18,11 +17,12 @@ from tenferro_ref.console import (
     read_graph,
     read_program,
     read_source,
+    say,
 )
 from tenferro_ref.errors import TenferroError, UsageError
 from tenferro_ref.isolation import Worker, WorkerSpec
 from tenferro_ref.pjrt import PluginRef, discover
-from tenferro_ref.program import ExecProgram, GraphProgram, print_program, to_exec
+from tenferro_ref.program import Program, print_program, to_exec
 from tenferro_ref.runtime import ALGEBRAS, GraphExecutor, SemiringBackend, segment_exec_program
 from tenferro_ref.stablehlo.loader import Loaded, lower_loaded
 from tenferro_ref.stablehlo.serialized import serialize
@@ -73,14 +73,14 @@ def _execute(file: str, inputs: str, out: str, route: str, passes: str | None, a
     save_npz(out, {f"out{i}": a for i, a in enumerate(outputs)})
 
 
-def _compiled(program: GraphProgram | ExecProgram, passes: str | None) -> ExecProgram:
+def _compiled(program: Program, passes: str | None) -> Program:
     """Passes run on graph programs by default; an exec program is taken as it is unless passes are asked for."""
-    if isinstance(program, ExecProgram):
+    if program.kind == "exec":
         return program if passes is None else _after(program, parse_passes(passes, DEFAULT_PIPELINE))
     return compile_std_to_exec(program, parse_passes(passes or "all", DEFAULT_PIPELINE))
 
 
-def _after(program: ExecProgram, passes: tuple[str, ...]) -> ExecProgram:
+def _after(program: Program, passes: tuple[str, ...]) -> Program:
     results = run_passes(program, passes)
     return results[-1].program if results else program
 
@@ -115,7 +115,7 @@ def show(file: str, after: str | None, segments: bool) -> None:
     names = DEFAULT_PIPELINE
     if after is not None:
         names = names[: names.index(after) + 1] if after in names else (*names, after)
-    exec_program = program if isinstance(program, ExecProgram) else to_exec(program)
+    exec_program = program if program.kind == "exec" else to_exec(program)
     results = run_passes(exec_program, names)
     for name, result in zip(names, results, strict=True):
         for change in result.changes or ("nothing to do",):
@@ -128,13 +128,13 @@ def show(file: str, after: str | None, segments: bool) -> None:
     click.echo(_with_segments(final) if segments else print_program(final), nl=False)
 
 
-def _diff(before: ExecProgram, after: ExecProgram) -> list[str]:
+def _diff(before: Program, after: Program) -> list[str]:
     """Removed and added lines with a line of context around them."""
     old, new = (print_program(program).splitlines() for program in (before, after))
     return [line for line in unified_diff(old, new, n=1, lineterm="") if not line.startswith(("---", "+++"))]
 
 
-def _with_segments(program: ExecProgram) -> str:
+def _with_segments(program: Program) -> str:
     """The program's text, each segment's instructions under a line that names it."""
     head, *lines = print_program(program).splitlines()
     drawn = [head]
@@ -168,14 +168,15 @@ def plugins(probe: bool, as_json: bool) -> int:
         click.echo("no PJRT plugin found: pip install xla-cpu-pjrt, or set TENFERRO_PJRT_PLUGIN to a plugin's path")
         return 0
     print_table(("name", "platform", "from", "path"), [
-        [escape(str(row[k])) for k in ("name", "platform", "source", "path")] for row in rows
+        [str(row[k]) for k in ("name", "platform", "source", "path")] for row in rows
     ])  # fmt: skip
     for row in rows:
         if probe:
-            click.echo(f"\n{row['name']}: {'works' if row['works'] else row['reason']}")
+            click.echo()
+            say(f"{row['name']}: {'works' if row['works'] else row['reason']}")
             facts = row["facts"]
             for key, value in facts.items() if isinstance(facts, dict) else ():
-                click.echo(f"  {key}: {value}")
+                say(f"  {key}: {value}")
     return 0
 
 

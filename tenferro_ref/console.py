@@ -16,11 +16,13 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from tenferro_ref.errors import FormatError, Internal, MissingDependency, UsageError, WorkerDied
+from tenferro_ref.escape import line
 from tenferro_ref.files import decode, read_bytes
 from tenferro_ref.isolation import Worker, WorkerSpec, wire
-from tenferro_ref.program import ExecProgram, GraphProgram, loads, parse
+from tenferro_ref.program import Program, loads, parse
 from tenferro_ref.tensor import Array
 
 seed_option = click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed; drawn and printed if left out.")
@@ -32,6 +34,9 @@ generate_option = click.option(
     "linalg=50, policies=0 (percentages), rare=Reverse:I32 (`python -m tools.opcodes`), invalid=1/8 (share of invalid "
     "programs). Repeatable.",
 )
+allow_option = click.option(
+    "--allow-commands", is_flag=True, help="Run the commands and load the libraries that the file names."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 
 
@@ -40,7 +45,7 @@ def draw_seed(seed: int | None) -> int:
     return secrets.randbits(32) if seed is None else seed
 
 
-def read_source(path: str) -> tuple[GraphProgram | ExecProgram, tuple[Array, ...]]:
+def read_source(path: str) -> tuple[Program, tuple[Array, ...]]:
     """A program file in JSON or text form, or a StableHLO module, told apart by content.
 
     The arrays are the values of the program's last inputs: those that a StableHLO module brings along.
@@ -68,7 +73,7 @@ def read_source(path: str) -> tuple[GraphProgram | ExecProgram, tuple[Array, ...
     )
 
 
-def _read_stablehlo(data: bytes, path: str) -> tuple[GraphProgram, tuple[Array, ...]]:
+def _read_stablehlo(data: bytes, path: str) -> tuple[Program, tuple[Array, ...]]:
     """Read in a worker: some hostile modules end the process that parses them."""
     with Worker("StableHLO reader", WorkerSpec("tenferro_ref.isolation.engines.reader")) as worker:
         worker.facts  # noqa: B018 - starts it, so that what is missing is not blamed on the file
@@ -81,20 +86,20 @@ def _read_stablehlo(data: bytes, path: str) -> tuple[GraphProgram, tuple[Array, 
         error.place = answer["place"]
         raise error
     program = loads(answer["program"], path)
-    if not isinstance(program, GraphProgram):
+    if program.kind != "graph":
         raise Internal(detail="the reader gave no graph program")
     return program, tuple(map(wire.unpack, answer["bound"]))
 
 
-def read_program(path: str) -> GraphProgram | ExecProgram:
+def read_program(path: str) -> Program:
     """The program of a file; errors as `read_source`."""
     return read_source(path)[0]
 
 
-def read_graph(path: str) -> tuple[GraphProgram, tuple[Array, ...]]:
+def read_graph(path: str) -> tuple[Program, tuple[Array, ...]]:
     """A program file as a graph; the metadata of an exec program is checked, then dropped. Else as `read_source`."""
     program, bound = read_source(path)
-    return program.to_graph() if isinstance(program, ExecProgram) else program, bound
+    return program.to_graph(), bound
 
 
 def parse_passes(text: str, default: tuple[str, ...]) -> tuple[str, ...]:
@@ -118,13 +123,18 @@ def split(text: str) -> tuple[str, ...]:
     return names
 
 
+def say(words: str) -> None:
+    """One line on standard output, whatever somebody put into the words."""
+    click.echo(line(words))
+
+
 def print_json(value: Any) -> None:
     """One line of JSON on standard output."""
     click.echo(json.dumps(value))
 
 
-def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table on standard output: folded to a terminal's width, whole lines elsewhere. Cells may hold rich markup."""
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> None:
+    """A table on standard output: folded to a terminal's width, whole lines elsewhere. Words are shown as they are."""
     console = Console()
     if not console.is_terminal:
         console = Console(width=10_000)
@@ -132,7 +142,7 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for header in headers:
         table.add_column(header, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(Text(line(cell)) if isinstance(cell, str) else cell for cell in row))
     console.print(table)
 
 

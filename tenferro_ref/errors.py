@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 __all__ = [
     "AxisOutOfBounds",
     "AxisRoleConflict",
+    "CommandRefused",
     "DTypeMismatch",
     "DuplicateAxis",
     "EngineFault",
@@ -219,6 +220,19 @@ class OutputError(TenferroError):
 class UsageError(TenferroError):
     detail: str
     template: ClassVar[str] = "{detail}"
+
+
+@dataclass(eq=False)
+class CommandRefused(TenferroError):
+    """A file names a command to run or a library to load, and nobody has allowed it; nothing was run."""
+
+    where: str
+    wants: str
+    executor: str
+    template: ClassVar[str] = (
+        "{where}: wants to {wants}, which only whoever calls may ask for: look at it, then allow it with --allow-commands, "
+        "or name this executor on the call"
+    )
 
 
 # --- lowering to StableHLO (SEMANTICS 7.3): always before any PJRT call ----------------------------------------------

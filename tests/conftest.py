@@ -11,6 +11,7 @@ from hypothesis import is_hypothesis_test
 from hypothesis import seed as seeded
 
 from fuzz.generate import profiles
+from tenferro_ref.children import EXTRA_VARIABLE
 from tenferro_ref.errors import TenferroError
 from tests.fake_plugin.build import build_fake_plugin, c_compiler
 
@@ -18,12 +19,15 @@ from tests.fake_plugin.build import build_fake_plugin, c_compiler
 _SEED = "TENFERRO_TEST_SEED"
 
 profiles.register()
+#: What tells the fake plugin, in processes that are given few variables, how to misbehave.
+os.environ[EXTRA_VARIABLE] = "FAKE_PJRT_MODE,FAKE_PJRT_ONCE,FAKE_PJRT_TRIGGER"
 
 
 #: What tests other people's builds, processes and the browser rather than this interpreter: `-m "not once"` leaves it out.
 _ONCE = (
     "agreement", "conformance", "e2e", "extensions/test_extension_xla", "fuzz/test_bundle", "fuzz/test_campaign",
-    "fuzz/test_cluster", "fuzz/test_corpus", "fuzz/test_mutants", "oracle/test_executors", "oracle/test_staged",
+    "fuzz/test_cluster", "fuzz/test_corpus", "fuzz/test_mutants", "hostile/test_hostile_bundles",
+    "hostile/test_hostile_engines", "hostile/test_hostile_stores", "oracle/test_executors", "oracle/test_staged",
     "oracle/enclosure/test_enclosure_soundness", "oracle/enclosure/test_enclosure_truth", "pjrt/test_pjrt_plugins",
     "reports/test_browser", "stablehlo/test_load_jax", "stablehlo/test_emit_indexing", "stablehlo/test_emit_values",
 )  # fmt: skip

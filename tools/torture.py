@@ -83,7 +83,7 @@ def torture(
         selection = pool.select(executors)
         with Lock(path) as lock, Store(path, create=True) as store:
             stream = begin(store, plan, selection)
-            deaths = run_workers(path, stream, workers, lock=lock, tick=kill)
+            deaths = run_workers(path, stream, workers, lock=lock, tick=kill, allowed=stream.available)
             problems += audit(store, regenerate=10**9)
             tortured = recorded(store, [store.stream(stream.id)])
             left = _left(store, stream)

@@ -128,8 +128,8 @@ class _Machines(Crew):
     """The workers of a cluster, and the parts that they have."""
 
     def __init__(self, cluster: Cluster, store: Store, stream: Stream, bundles: Path | None) -> None:
-        super().__init__(store, stream, bundles)
-        self.client, self.address = cluster.client, cluster.address
+        super().__init__(store, stream)
+        self.client, self.address, self.bundles = cluster.client, cluster.address, bundles
         self.owner = f"{os.getpid()}-cluster"
         self.out: list[_Errand] = []
         self._sent = 0
@@ -275,8 +275,10 @@ def work_on(part: bytes, version: str, with_bundles: int) -> tuple[str, bytes, l
         path.write_bytes(part)
         try:
             with Lock(path) as lock, Store(path) as store:
-                found = bundles if with_bundles else None
-                deaths = run_workers(path, store.stream(1), 1, lock=lock, bundles=found, threads=1)
+                found, stream = bundles if with_bundles else None, store.stream(1)
+                # whoever hands out parts can have this process run anything, and has been asked before
+                allowed = stream.available
+                deaths = run_workers(path, stream, 1, lock=lock, bundles=found, threads=1, allowed=allowed)
                 content = store.database.connection.serialize()
         except TenferroError as error:
             return host, b"", [], str(error), 0

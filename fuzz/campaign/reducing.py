@@ -9,7 +9,6 @@ from functools import partial
 from fuzz.campaign.worksite import Worksite
 from fuzz.findings.bundle import confirm, write_bundle
 from fuzz.findings.known import load_known
-from fuzz.findings.listed import short_id
 from fuzz.findings.triage import Suspect, to_finding
 from fuzz.records import Finding
 from fuzz.store import Group
@@ -49,9 +48,11 @@ def _reduce_one(site: Worksite) -> bool:
     finding, case = _reduced(site, group, Suspect(executor, smallest.case, smallest.answer, *where))
     confirmed = None
     if site.bundles is not None:
-        folder = site.bundles / short_id(finding.signature)
-        write_bundle(folder, finding, executor, case, site.stream.environment)
-        confirmed = confirm(folder)
+        folder = site.bundles / finding.id
+        # a configuration that was drawn has been settled, and made simpler
+        named = executor if finding.executor == executor.name else site.pool.make(finding.executor)
+        write_bundle(folder, finding, named, case, site.stream.environment)
+        confirmed = confirm(folder, allowed=(executor.name,)) if site.confirms else None
     site.store.settle(group, finding, case, confirmed)
     site.lap("reduce")
     site.flush()

@@ -41,8 +41,8 @@ class Crew(ABC):
         How many died so far.
     """
 
-    def __init__(self, store: Store, stream: Stream, bundles: Path | None) -> None:
-        self.store, self.stream, self.bundles = store, stream, bundles
+    def __init__(self, store: Store, stream: Stream) -> None:
+        self.store, self.stream = store, stream
         self.deaths = self._vain = 0
         self._progress: tuple[object, ...] = ()
 

@@ -15,6 +15,7 @@ import os
 import platform
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -39,7 +40,13 @@ _NICE = 10
 
 
 def run_campaign(
-    plan: Plan, selection: Selection, pool: Pool, progress: Report = lambda _: None, *, threads: int = 1
+    plan: Plan,
+    selection: Selection,
+    pool: Pool,
+    progress: Report = lambda _: None,
+    *,
+    threads: int = 1,
+    bundles: Path | None = None,
 ) -> Campaign:
     """Run a campaign to its end, in this process.
 
@@ -47,6 +54,8 @@ def run_campaign(
     ----------
     threads
         Executors that run at a time.
+    bundles
+        Folder for the bundles of findings; None for none.
 
     Returns
     -------
@@ -55,7 +64,17 @@ def run_campaign(
     """
     with Store() as store:
         stream = begin(store, plan, selection)
-        work(Worksite(store, stream, selection.executors, pool, threads=threads, progress=progress), reduce_early=False)
+        site = Worksite(
+            store,
+            stream,
+            selection.executors,
+            pool,
+            threads=threads,
+            bundles=bundles,
+            confirms=False,
+            progress=progress,
+        )
+        work(site, reduce_early=False)
         return recorded(store, [store.stream(stream.id)])
 
 

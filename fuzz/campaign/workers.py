@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -22,8 +22,9 @@ from fuzz.campaign.supervisor import Crew, Tick, supervise
 from fuzz.campaign.work import work
 from fuzz.campaign.worksite import Worksite
 from fuzz.store import Lock, Store, Stream
-from oracle.peers import Pool
-from tenferro_ref.errors import TenferroError, UsageError, WorkerDied
+from oracle.peers import Executor, PjrtExecutor, Pool
+from tenferro_ref import children
+from tenferro_ref.errors import FormatError, TenferroError, UsageError, WorkerDied
 from tenferro_ref.isolation import wire
 
 #: Deaths without any progress in the store, after which there is no point in going on.
@@ -32,7 +33,6 @@ _HOPELESS = 25
 _TYPED = 3
 _TAIL = 4000
 _PR_SET_PDEATHSIG = 1
-_ROOT = str(Path(__file__).resolve().parents[2])
 
 
 def run_workers(
@@ -44,10 +44,16 @@ def run_workers(
     bundles: Path | None = None,
     tick: Callable[[Tick], None] = lambda _: None,
     threads: int | None = None,
+    allowed: Collection[str] = (),
 ) -> int:
     """Work on a stream until there is no more to do; gives the number of workers that died on the way.
 
     Each worker runs `threads` executors at a time; by default, together as many as there are cores.
+
+    Parameters
+    ----------
+    allowed
+        As in `Pool`: executors that the stream may name though they run a command or load a file.
 
     Raises
     ------
@@ -59,7 +65,8 @@ def run_workers(
         This version generates other programs than the campaign began with.
     """
     each = threads or max(1, (os.cpu_count() or 1) // workers)
-    return supervise(path, stream, lambda store: _Processes(store, stream, lock, bundles, workers, each), tick)
+    options = [str(each), str(bundles or ""), *allowed]
+    return supervise(path, stream, lambda store: _Processes(store, stream, lock, workers, options), tick)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,18 +76,15 @@ class _Child:
     owner: str
 
     def last_words(self) -> str:
-        self.stderr.seek(0)
-        return self.stderr.read().decode("utf-8", "replace")[-_TAIL:]
+        return children.tail(self.stderr, _TAIL).decode("utf-8", "replace")
 
 
 class _Processes(Crew):
-    """Worker processes on this machine."""
+    """Worker processes on this machine; `options` are the last arguments of `main`."""
 
-    def __init__(
-        self, store: Store, stream: Stream, lock: Lock, bundles: Path | None, workers: int, threads: int
-    ) -> None:
-        super().__init__(store, stream, bundles)
-        self.lock, self.threads = lock, threads
+    def __init__(self, store: Store, stream: Stream, lock: Lock, workers: int, options: Sequence[str]) -> None:
+        super().__init__(store, stream)
+        self.lock, self.options = lock, options
         self.children: list[_Child] = []
         self._started, self._vacant = 0, workers
 
@@ -101,18 +105,20 @@ class _Processes(Crew):
 
     def _spawn(self, owner: str) -> _Child:
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        arguments = [self.store.path, self.stream.id, owner, os.getpid(), self.threads, self.bundles or ""]
+        arguments = [self.store.path, self.stream.id, owner, os.getpid(), *self.options]
         process = subprocess.Popen(
             [sys.executable, "-m", "fuzz.campaign.workers", *map(str, arguments)],
             pass_fds=[self.lock.descriptor],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stderr,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [_ROOT, os.environ.get("PYTHONPATH", "")]))},
+            env=children.own_environment(),
         )
         return _Child(process, stderr, owner)
 
     def look(self) -> None:
+        for child in self.children:
+            children.keep_short(child.stderr)
         for child in [c for c in self.children if c.process.poll() is not None]:
             self.children.remove(child)
             with child.stderr:
@@ -145,14 +151,14 @@ def _unpack(words: str) -> TenferroError:
     line = (words.strip().splitlines() or [""])[-1]
     try:
         return wire.unpack_error(json.loads(line))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, RecursionError, FormatError):
         return WorkerDied(worker="of the campaign", how=f"exit status {_TYPED}", stderr_tail=words)
 
 
 # --- the worker's side ------------------------------------------------------------------------------------------------
 
 
-def main(path: str, stream_id: str, owner: str, parent: str, threads: str, bundles: str) -> int:
+def main(path: str, stream_id: str, owner: str, parent: str, threads: str, bundles: str, *allowed: str) -> int:
     """Work on a stream until there is no more to do."""
     # if the supervisor dies, so must this process: a later supervisor must find no worker on its batches
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -160,10 +166,10 @@ def main(path: str, stream_id: str, owner: str, parent: str, threads: str, bundl
         return 1
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's business
     try:
-        with Store(path) as store, contextlib.closing(Pool()) as pool:
+        with Store(path) as store, contextlib.closing(Pool(allowed=allowed)) as pool:
             stream = store.stream(int(stream_id))
-            executors = [pool.make(name) for name in stream.available]
-            _check_same(stream, [executor.info().facts for executor in executors])
+            executors = [pool.recorded(name, path) for name in stream.available]
+            _check_same(stream, executors)
             site = Worksite(
                 store, stream, executors, pool, owner=owner, threads=int(threads),
                 bundles=Path(bundles) if bundles else None, keeps_time=False,
@@ -175,11 +181,12 @@ def main(path: str, stream_id: str, owner: str, parent: str, threads: str, bundl
     return 0
 
 
-def _check_same(stream: Stream, now: list[tuple[tuple[str, str], ...]]) -> None:
-    """Refuse to mix the answers of two builds in one campaign."""
-    for info, facts in zip((i for i in stream.executors if i.available), now, strict=True):
-        before, after = dict(info.facts).get("sha256"), dict(facts).get("sha256")
-        if before != after:
+def _check_same(stream: Stream, executors: Sequence[Executor]) -> None:
+    """Refuse to mix the answers of two builds in one campaign; a plugin's file is hashed before it is loaded."""
+    for info, executor in zip((i for i in stream.executors if i.available), executors, strict=True):
+        before = dict(info.facts).get("sha256")
+        plugin = executor.plugin if isinstance(executor, PjrtExecutor) else None
+        if before != (plugin.sha256() if plugin and before else dict(executor.info().facts).get("sha256")):
             raise UsageError(detail=f"{info.name} is another file than when the campaign began; begin a new campaign")
 
 

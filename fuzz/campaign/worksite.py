@@ -43,7 +43,9 @@ class Worksite:
     owner
         By which the store knows this process.
     bundles
-        Folder for the bundles of findings, each of which is then confirmed in a clean interpreter; None for neither.
+        Folder for the bundles of findings; None for none.
+    confirms
+        Whether each bundle is run in a clean interpreter.
     keeps_time
         Whether this process counts the stream's time; with several, their supervisor does.
     seconds, spent
@@ -57,6 +59,7 @@ class Worksite:
     owner: str = "here"
     threads: int = 1
     bundles: Path | None = None
+    confirms: bool = True
     keeps_time: bool = True
     progress: Report = lambda _: None
     seconds: Counter[str] = field(default_factory=Counter)

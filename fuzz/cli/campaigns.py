@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from fuzz.campaign.recorded import recorded
 from fuzz.campaign.supervisor import Tick
 from fuzz.campaign.work import begin
 from fuzz.campaign.workers import run_workers
-from fuzz.cli.findings import campaign_option, line, store_argument
+from fuzz.cli.findings import allowed_names, campaign_option, line, store_argument
 from fuzz.cli.floor import floor_options, with_vacuity
 from fuzz.findings import bundle
 from fuzz.findings.environments import FreshEnvironments
@@ -29,6 +29,7 @@ from fuzz.store import Lock, Plan, Store, Stream
 from fuzz.summary import outcome
 from oracle.peers import Pool
 from tenferro_ref.console import (
+    allow_option,
     draw_seed,
     generate_option,
     json_option,
@@ -37,10 +38,11 @@ from tenferro_ref.console import (
     print_table,
     progress_bar,
     report_writer,
+    say,
     seed_option,
     split,
 )
-from tenferro_ref.errors import FormatError, MissingDependency, UsageError
+from tenferro_ref.errors import CommandRefused, FormatError, MissingDependency, UsageError
 
 DEFAULT_PROGRAMS = 1000
 #: What `all` is here: every plugin in these lanes, and those of other people's executors that keep up.
@@ -118,7 +120,8 @@ def run(
             stream = begin(opened, _with_limits(plan, limits), selection)
         # an executor that was asked for by name must take part
         named = [name for name in split(executors) if name != "all"]
-        return _work(opened, stream, crew, lock, named, folder, as_json, limits)
+        allowed = [executor.name for executor in selection.executors]
+        return _work(opened, stream, crew, lock, allowed, named, folder, as_json, limits)
 
 
 @click.command()
@@ -127,18 +130,23 @@ def run(
 @workers_option
 @scheduler_option
 @_limits
+@allow_option
 @json_option
 def resume(
-    store: str, campaign: int | None, workers: int | None, scheduler: str | None, as_json: bool, **limits: Any
-) -> int:
+    store: str, campaign: int | None, workers: int | None, scheduler: str | None, allow_commands: bool, as_json: bool,
+    **limits: Any,
+) -> int:  # fmt: skip
     """Go on with a campaign that was ended or killed, or with other limits than it had."""
     folder = _report_folder(limits)
     with _crew(workers, scheduler) as crew, Store(store) as opened, Lock(store) as lock:
         stream = opened.stream(campaign if campaign is not None else opened.shards()[-1].id)
+        allowed = allowed_names(allow_commands)
+        for name in stream.available:
+            Pool(allowed=allowed).permit(name, store)
         plan = _with_limits(stream.plan, limits)
         if plan != stream.plan:
             opened.extend(stream.id, plan)
-        return _work(opened, opened.stream(stream.id), crew, lock, [], folder, as_json, limits)
+        return _work(opened, opened.stream(stream.id), crew, lock, allowed, [], folder, as_json, limits)
 
 
 def _report_folder(limits: dict[str, Any]) -> Path | None:
@@ -163,13 +171,14 @@ def _work(
     stream: Stream,
     crew: int | Cluster,
     lock: Lock,
+    allowed: Sequence[str],
     named: list[str],
     folder: Path | None,
     as_json: bool,
     limits: dict[str, Any],
 ) -> int:
     if not as_json:
-        click.echo(f"seed {stream.plan.seed}")
+        say(f"seed {stream.plan.seed}")
     bundles = Path(limits["bundles"] or f"{store.path}.findings")
     with progress_bar("checking programs", stream.plan.programs) as update:
 
@@ -181,9 +190,9 @@ def _work(
         if isinstance(crew, Cluster):
             deaths = run_on_cluster(store.path, stream, crew, bundles=bundles, tick=show)
         else:
-            deaths = run_workers(store.path, stream, crew, lock=lock, bundles=bundles, tick=show)
+            deaths = run_workers(store.path, stream, crew, lock=lock, bundles=bundles, tick=show, allowed=allowed)
     streams = [store.stream(stream.id)]
-    unproved = _confirm_afresh(store, streams, bundles) if limits["fresh_venv"] else ""
+    unproved = _confirm_afresh(store, streams, bundles, allowed) if limits["fresh_venv"] else ""
     campaign = with_vacuity(recorded(store, streams), limits, named)
     page = report_writer()(campaign, folder) if folder else None
     findings = listed(store, streams)
@@ -199,11 +208,11 @@ def _work(
     else:
         _print_summary(campaign, findings, deaths, page)
         if unproved:
-            click.echo(f"new findings were not run in a fresh virtual environment: {unproved}")
+            say(f"new findings were not run in a fresh virtual environment: {unproved}")
     return 1 if campaign.vacuous or outcome(campaign).kind in ("new", "vacuous") else 0
 
 
-def _confirm_afresh(store: Store, streams: list[Stream], bundles: Path) -> str:
+def _confirm_afresh(store: Store, streams: list[Stream], bundles: Path, allowed: Sequence[str]) -> str:
     """Run the bundles of new findings where nothing of this installation can help them; why not, if it cannot be done."""
     rows = [row for row in listed(store, streams) if row.is_new and row.stored.confirmed and not row.stored.afresh]
     if not rows:
@@ -212,29 +221,30 @@ def _confirm_afresh(store: Store, streams: list[Stream], bundles: Path) -> str:
         for number, row in enumerate(rows):
             update(number, len(rows), "running new findings in a fresh virtual environment")
             try:
-                store.confirm(row.finding.signature, bundle.confirm(bundles / row.id, environments))
-            except (FormatError, MissingDependency) as error:  # a bundle may have been moved away
+                shown = bundle.confirm(bundles / row.id, environments, allowed=allowed)
+                store.confirm(row.finding.signature, shown)
+            except (CommandRefused, FormatError, MissingDependency) as error:  # a bundle may have been moved away
                 return str(error)
     return ""
 
 
 def _print_summary(campaign: Campaign, findings: list[Listed], deaths: int, page: Path | None) -> None:
     for finding in findings:
-        click.echo(line(finding))
+        say(line(finding))
     for totals in campaign.totals:
         if totals.unexplained:
             count = f"{totals.unexplained} disagreements were not reduced (`fuzz reduce`)"
-            click.echo(f"NEW      {totals.executor}: {count}")
+            say(f"NEW      {totals.executor}: {count}")
     for reason in campaign.vacuous:
-        click.echo(f"VACUOUS  {reason}")
+        say(f"VACUOUS  {reason}")
     new = sum(f.is_new for f in findings)
     died = f", {deaths} workers died and were replaced" if deaths else ""
-    click.echo(
+    say(
         f"{campaign.programs} programs in {campaign.seconds['total']:.1f} s: {new} new disagreements, "
         f"{len(findings) - new} known{died}; again with --seed {campaign.seed}"
     )
     if page:
-        click.echo(f"report: {page}")
+        say(f"report: {page}")
 
 
 @click.command()
@@ -243,7 +253,7 @@ def _print_summary(campaign: Campaign, findings: list[Listed], deaths: int, page
 @json_option
 def status(store: str, check: bool, as_json: bool) -> int:
     """Print how far the campaigns of a store are."""
-    with Store(store) as opened:
+    with Store(store, readonly=True) as opened:
         rows = [_stream_facts(opened, stream) for stream in opened.streams()]
         problems = audit(opened, regenerate=3) if check else []
     if as_json:
@@ -253,9 +263,9 @@ def status(store: str, check: bool, as_json: bool) -> int:
         heads = "campaign,seed,shard,programs,of,minutes,a second,disagree,groups,reduced,open"
         print_table(heads.split(","), [_cells(row) for row in rows])
     for problem in problems:
-        click.echo(f"PROBLEM  {problem}")
+        say(f"PROBLEM  {problem}")
     if check and not problems and not as_json:
-        click.echo("the store is sound")
+        say("the store is sound")
     return 1 if problems else 0
 
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 import click
-from rich.markup import escape
+from rich.text import Text
 
 from fuzz.generate.values.inputs import random_inputs
 from fuzz.records import encode
@@ -15,7 +15,7 @@ from oracle.case import Case, Refusal
 from oracle.judge import Reference, judge
 from oracle.peers import OTHERS, Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.verdict import Answer, first_bad
-from tenferro_ref.console import draw_seed, json_option, print_json, print_table, read_graph, seed_option, split
+from tenferro_ref.console import draw_seed, json_option, print_json, print_table, read_graph, say, seed_option, split
 from tenferro_ref.errors import FormatError, InvalidCompiledGraph, TenferroError, UsageError, ValidationError
 from tenferro_ref.files import read_text
 from tenferro_ref.program import GraphProgram, loads
@@ -48,7 +48,7 @@ def check(
             click.echo(f"seed {chosen}")
         for file, case in zip(files, cases, strict=True):
             if not as_json and case.program.symbols:
-                click.echo(f"{file}: inputs {', '.join(str(type_of(a)) for a in case.inputs)}")
+                say(f"{file}: inputs {', '.join(str(type_of(a)) for a in case.inputs)}")
             reference = Reference(case, NativeExecutor())
             answers = [judge(executor, reference) for executor in selection.executors]
             disagreement = disagreement or any(_disagrees(a, reference) for a in answers)
@@ -61,7 +61,7 @@ def check(
             else:
                 _print_table(rows)
                 for line in dict.fromkeys(str(row["first_bad"]) for row in rows if "first_bad" in row):
-                    click.echo(line)
+                    say(line)
     finally:
         pool.close()
     return 1 if disagreement else 0
@@ -89,7 +89,7 @@ def _given(program: GraphProgram, file: str, inputs: str, bound: tuple[Array, ..
 def _invalid_case(file: str, inputs: str | None, seed: int) -> Case:
     """A case of a program that has no text form and no StableHLO, since it breaks a rule; what it declares must be sound."""
     program = loads(read_text(file), file, infer=False)
-    if not isinstance(program, GraphProgram):
+    if program.kind != "graph":
         raise UsageError(detail=f"{file}: only graph programs can be invalid")
     try:
         program.slot_types  # noqa: B018 - infers
@@ -158,19 +158,14 @@ def _print_table(rows: list[dict[str, object]]) -> None:
     print_table(headers, [_cells(row) for row in rows])
 
 
-def _cells(row: dict[str, object]) -> list[str]:
+def _cells(row: dict[str, object]) -> list[str | Text]:
     verdict, ulp, decided, seconds = str(row["verdict"]), row["worst_ulp"], row["decided"], row["seconds"]
     return [
-        _plain(row["program"]),
-        _plain(row["executor"]),
-        f"[{_STYLE.get(verdict, 'yellow')}]{verdict}[/]",
+        " ".join(str(row["program"]).split()),
+        " ".join(str(row["executor"]).split()),
+        Text(verdict, _STYLE.get(verdict, "yellow")),
         f"{ulp:.3g}" if isinstance(ulp, float) else "",
         f"{decided:.0%}" if isinstance(decided, float) else "",
         f"{seconds * 1e3:.1f}" if isinstance(seconds, float) else "",
-        _plain(row["reason"]),
+        " ".join(str(row["reason"]).split()),
     ]
-
-
-def _plain(value: object) -> str:
-    """One line, safe from rich's markup."""
-    return escape(" ".join(str(value).split()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,9 @@ from fuzz.records import encode
 from fuzz.store import STATUSES, Lock, Store
 from fuzz.store.merge import merge as merge_stores
 from oracle.case import Case
-from oracle.peers import Executor, Pool
+from oracle.peers import ANY, Executor, Pool
 from oracle.verdict import Answer, Verdict
-from tenferro_ref.console import json_option, print_json, progress_bar, split
+from tenferro_ref.console import allow_option, json_option, print_json, progress_bar, say, split
 from tenferro_ref.errors import EnvironmentFault, FormatError, MissingDependency, UsageError
 from tenferro_ref.files import write_atomically
 
@@ -33,6 +33,11 @@ store_argument = click.argument("store", metavar="STORE")
 campaign_option = click.option(
     "--campaign", type=int, metavar="N", help="Number in `fuzz status`; default: the latest."
 )
+
+
+def allowed_names(allow_commands: bool, *names: str) -> tuple[str, ...]:
+    """`Pool.allowed`: a file may name any executor, or those that the call names as well."""
+    return (ANY,) if allow_commands else names
 
 
 @click.command()
@@ -45,17 +50,19 @@ campaign_option = click.option(
 @campaign_option
 @click.option("--mark", type=click.Choice(STATUSES), help="Mark all that is listed; later campaigns know it.")
 @click.option("--note", default="", help="With --mark: a page, a link, a reason.")
-@click.option("--bundles", metavar="DIR", help="Write the bundles of what is listed.")
+@click.option("--bundles", metavar="DIR", help="Run what is listed again, and write its bundles.")
 @click.option("--corpus", "corpus_folder", metavar="DIR", help="Write what is listed as files of the corpus.")
+@allow_option
 @json_option
 def findings(
     store: str, ids: tuple[str, ...], wanted: tuple[str, ...], executor: str, signature: str, verdict: str,
-    campaign: int | None, mark: str | None, note: str, bundles: str | None, corpus_folder: str | None, as_json: bool,
+    campaign: int | None, mark: str | None, note: str, bundles: str | None, corpus_folder: str | None, allow_commands: bool,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """List the findings of a store, or mark them, or write them down."""
     if note and not mark:
         raise UsageError(detail="--note goes with --mark")
-    with Store(store) as opened:
+    with Store(store, readonly=not mark) as opened:
         streams = None if campaign is None else opened.shards(campaign)
 
         def select() -> list[Listed]:
@@ -82,14 +89,14 @@ def findings(
             marked = {row.id for row in rows}
             rows = [row for row in select() if row.id in marked]
         if bundles:
-            _write_bundles(opened, rows, Path(bundles))
+            _write_bundles(opened, rows, Path(bundles), allowed_names(allow_commands, executor))
         if corpus_folder:
             _write_corpus(rows, Path(corpus_folder))
     for row in rows:
         if as_json:
             print_json(_finding_json(row))
         else:
-            click.echo(line(row))
+            say(line(row))
 
 
 def line(row: Listed) -> str:
@@ -116,12 +123,12 @@ def _finding_json(row: Listed) -> dict[str, Any]:
     }
 
 
-def _write_bundles(store: Store, rows: list[Listed], folder: Path) -> None:
+def _write_bundles(store: Store, rows: list[Listed], folder: Path, allowed: Sequence[str]) -> None:
     streams = store.streams()
     facts = streams[-1].environment if streams else ()
-    with contextlib.closing(Pool()) as pool:
+    with contextlib.closing(Pool(allowed=allowed)) as pool:
         for row in rows:
-            executor = pool.make(row.record.executor)
+            executor = pool.recorded(row.record.executor, f"{store.path}: finding {row.id}")
             bundle.write_bundle(folder / row.id, row.record, executor, row.stored.case, facts)
 
 
@@ -141,26 +148,29 @@ def _write_corpus(rows: list[Listed], folder: Path) -> None:
 @click.command()
 @click.argument("target", metavar="BUNDLE|FILE.toml")
 @click.option("--executors", "--executor", default="", metavar="LIST", help="Instead of the recorded ones.")
-@click.option("--fresh-venv", is_flag=True, help="Run the bundle's script in a virtual environment made for it.")
+@click.option("--fresh-venv", is_flag=True, help="Do it in a virtual environment made for the bundle.")
 @click.option("--bundle", "bundle_folder", metavar="DIR", help="Write a case of the corpus that disagrees as a bundle.")
+@allow_option
 @json_option
-def replay(target: str, executors: str, fresh_venv: bool, bundle_folder: str | None, as_json: bool) -> int:
+def replay(
+    target: str, executors: str, fresh_venv: bool, bundle_folder: str | None, allow_commands: bool, as_json: bool
+) -> int:
     """Run a bundle or a case of the corpus again: exit status 1 while it disagrees, 0 when that is gone."""
-    path = Path(target)
+    path, allowed = Path(target), allowed_names(allow_commands)
     if path.suffix == ".toml":
         if fresh_venv:
             raise UsageError(detail="--fresh-venv is for bundles; --bundle DIR makes one")
-        return _replay_case(path, executors, bundle_folder, as_json)
+        return _replay_case(path, executors, bundle_folder, allowed, as_json)
     if bundle_folder:
         raise UsageError(detail="--bundle is for files of the corpus (*.toml)")
     if fresh_venv:
         if executors:
-            raise UsageError(detail="--fresh-venv runs the script as it is: leave out --executors")
+            raise UsageError(detail="--fresh-venv runs what the bundle names: leave out --executors")
         with FreshEnvironments() as environments:
-            shown = bundle.confirm(path, environments)
-        click.echo("still fails in a fresh environment" if shown else "not shown in a fresh environment")
+            shown = bundle.confirm(path, environments, allowed=allowed)
+        say("still fails in a fresh environment" if shown else "not shown in a fresh environment")
         return 1 if shown else 0
-    with contextlib.closing(Pool()) as pool:
+    with contextlib.closing(Pool(allowed=allowed)) as pool:
         result = bundle.replay(path, pool, executors)
     answer = result.answer
     if as_json:
@@ -172,20 +182,20 @@ def replay(target: str, executors: str, fresh_venv: bool, bundle_folder: str | N
         )  # fmt: skip
     else:
         bits = {True: ", the recorded values", False: ", other values than recorded", None: ""}[result.same_bits]
-        click.echo(f"{result.outcome}: {answer.executor} {answer.verdict.value} {answer.reason}".rstrip() + bits)
+        say(f"{result.outcome}: {answer.executor} {answer.verdict.value} {answer.reason}".rstrip() + bits)
     return 0 if result.outcome == "gone" else 1
 
 
-def _replay_case(path: Path, executors: str, bundle_folder: str | None, as_json: bool) -> int:
+def _replay_case(path: Path, executors: str, bundle_folder: str | None, allowed: Sequence[str], as_json: bool) -> int:
     """Judge a case of the corpus on its executors, or on others; an executor that is missing is listed with the reason."""
     entry = corpus.load(path)
     wrong: list[tuple[Executor, Answer]] = []
-    with contextlib.closing(Pool(request_seconds=entry.seconds)) as pool:
+    with contextlib.closing(Pool(request_seconds=entry.seconds, allowed=allowed)) as pool:
         missing = None
         for name in split(executors) if executors else entry.expected:
             recorded = entry.expected.get(name)
             try:
-                executor = pool.make(name)
+                executor = pool.make(name) if executors else pool.recorded(name, str(path))
                 executor.open()
             except EnvironmentFault as fault:
                 if executors:
@@ -210,7 +220,7 @@ def _print_verdict(path: Path, name: str, recorded: Verdict | None, verdict: str
         print_json({"case": str(path), "executor": name, "recorded": before, "verdict": verdict, "reason": reason})
     else:
         changed = f" (recorded: {before})" if before and before != verdict else ""
-        click.echo(f"{name} {verdict}{changed} {reason}".rstrip())
+        say(f"{name} {verdict}{changed} {reason}".rstrip())
 
 
 def _bundle_case(entry: corpus.Entry, wrong: list[tuple[Executor, Answer]], folder: Path, pool: Pool) -> None:
@@ -236,9 +246,13 @@ def _bundle_case(entry: corpus.Entry, wrong: list[tuple[Executor, Answer]], fold
 @click.option("--max-findings", type=click.IntRange(1), default=1000, show_default=True)
 @campaign_option
 @click.option("--bundles", metavar="DIR", help="Folder of the findings' bundles; default: STORE.findings.")
-def reduce(target: str, seconds: float, max_findings: int, campaign: int | None, bundles: str | None) -> None:
+@allow_option
+def reduce(
+    target: str, seconds: float, max_findings: int, campaign: int | None, bundles: str | None, allow_commands: bool
+) -> None:
     """Reduce what a campaign left unreduced, or a bundle further."""
-    with contextlib.closing(Pool()) as pool, progress_bar("reducing", None) as update:
+    allowed = allowed_names(allow_commands)
+    with contextlib.closing(Pool(allowed=allowed)) as pool, progress_bar("reducing", None) as update:
         if Path(target).is_dir():
             _reduce_bundle(Path(target), seconds, pool, update)
             return
@@ -247,7 +261,7 @@ def reduce(target: str, seconds: float, max_findings: int, campaign: int | None,
             for stream in store.shards(campaign):
                 store.retry_groups(stream.id)
                 plan = dataclasses.replace(stream.plan, reduce_seconds=seconds, max_findings=max_findings)
-                executors = [pool.make(name) for name in stream.available]
+                executors = [pool.recorded(name, target) for name in stream.available]
 
                 def show(progress: Progress) -> None:
                     update(progress.done, progress.total, "reducing disagreements")
@@ -256,7 +270,7 @@ def reduce(target: str, seconds: float, max_findings: int, campaign: int | None,
                 changed = dataclasses.replace(stream, plan=plan)
                 reduce_rest(Worksite(store, changed, executors, pool, bundles=folder, progress=show))
             for row in listed(store, store.shards(campaign)):
-                click.echo(line(row))
+                say(line(row))
 
 
 def _reduce_bundle(folder: Path, seconds: float, pool: Pool, update: Callable[..., None]) -> None:
@@ -268,11 +282,11 @@ def _reduce_bundle(folder: Path, seconds: float, pool: Pool, update: Callable[..
     def show(tests: int, size: Size) -> None:
         update(tests, None, f"reducing: {size}")
 
-    executor = pool.make(facts.executor)
+    executor = bundle.executor_of(folder, facts, pool)
     suspect = inspect(executor, case, result.answer, pool)
     finding, smaller = to_finding(suspect, pool, (), programs=1, also=(), budget_seconds=seconds, progress=show)
     bundle.write_bundle(folder, finding, executor, smaller, facts.environment)
-    click.echo(f"{finding.signature}: {finding.original_instructions} -> {finding.instructions} instructions")
+    say(f"{finding.signature}: {finding.original_instructions} -> {finding.instructions} instructions")
 
 
 @click.command()
@@ -289,5 +303,5 @@ def merge(target: str, sources: tuple[str, ...]) -> None:
         rows = listed(store)
         programs = sum(store.done(s.id)[0] for s in store.streams())
     for row in rows:
-        click.echo(line(row))
-    click.echo(f"{target}: {programs} programs, {len(rows)} findings")
+        say(line(row))
+    say(f"{target}: {programs} programs, {len(rows)} findings")

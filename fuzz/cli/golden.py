@@ -29,10 +29,10 @@ from oracle.enclosure import MODELS, enclose
 from oracle.enclosure.files import load_enclosures, save_enclosures
 from oracle.peers import Execution, NativeExecutor, attempt
 from tenferro_ref import __version__
-from tenferro_ref.console import draw_seed, json_option, print_json, progress_bar, seed_option
+from tenferro_ref.console import draw_seed, json_option, print_json, progress_bar, say, seed_option
 from tenferro_ref.errors import FormatError, OutputError, TenferroError, UnsupportedOp, UsageError
 from tenferro_ref.files import read_text, write_atomically
-from tenferro_ref.program import ExecProgram, load, parse, print_program
+from tenferro_ref.program import load, parse, print_program
 from tenferro_ref.program.json_form import dumps
 from tenferro_ref.tensor import load_npz, save_npz
 
@@ -99,7 +99,7 @@ def golden(out: str | None, programs: int, model: str, checked: str | None, seed
     if as_json:
         print_json(words)
     else:
-        click.echo(f"{words['cases']} cases in {out} (seed {chosen})")
+        say(f"{words['cases']} cases in {out} (seed {chosen})")
     return 0
 
 
@@ -204,7 +204,7 @@ def read_case(folder: Path) -> Case:
     program = load(folder / "program.json")
     if parse(read_text(folder / "program.txt"), str(folder / "program.txt")) != program:
         raise FormatError(where=str(folder), detail="program.txt is another program than program.json")
-    graph = program.to_graph() if isinstance(program, ExecProgram) else program
+    graph = program.to_graph()
     return Case.of(graph, load_npz(folder / "inputs.npz", "in"))
 
 
@@ -253,7 +253,7 @@ def _check(folder: Path, as_json: bool) -> int:
             if as_json:
                 print_json({"case": entry.folder, "title": entry.title, "holds": not wrong, "reason": wrong})
             elif wrong:
-                click.echo(f"{entry.folder}: {wrong}")
+                say(f"{entry.folder}: {wrong}")
             update(number, len(index.cases), "checking golden vectors")
     if not as_json:
         click.echo(f"{len(index.cases)} cases: " + (f"{failed} do not hold" if failed else "all hold"))

@@ -12,7 +12,8 @@ from typing import Any
 import click
 
 from fuzz.mutants import CATALOGUE, Hunter, Kill, Mutant, find
-from tenferro_ref.console import draw_seed, json_option, print_json, progress_bar, seed_option, split
+from tenferro_ref.children import own_environment
+from tenferro_ref.console import draw_seed, json_option, print_json, progress_bar, say, seed_option, split
 from tenferro_ref.errors import UsageError, WorkerDied
 from tenferro_ref.files import write_atomically
 
@@ -79,7 +80,7 @@ def run(
             if as_json:
                 print_json(record)
             else:
-                click.echo(_words(record))
+                say(_words(record))
     if not as_json:
         click.echo(f"{len(targets) - survived} of {len(targets)} killed; again with --seed {chosen}")
     return 1 if survived else 0
@@ -151,7 +152,9 @@ def _share(targets: Sequence[Mutant], jobs: int, options: Sequence[str]) -> Iter
     command = [sys.executable, "-m", "tenferro_ref", "mutants", "run", "--json", *options]
     with selectors.DefaultSelector() as selector:
         children = [
-            subprocess.Popen([*command, *(m.name for m in dealt[i::jobs])], stdout=subprocess.PIPE, text=True)
+            subprocess.Popen(
+                [*command, *(m.name for m in dealt[i::jobs])], stdout=subprocess.PIPE, text=True, env=own_environment()
+            )
             for i in range(jobs)
         ]
         try:

@@ -22,6 +22,7 @@ from tenferro_ref.console import (
     print_json,
     progress_bar,
     report_writer,
+    say,
     seed_option,
     split,
 )
@@ -69,7 +70,9 @@ def parity(
                 what = "reducing disagreements" if progress.phase == "reduce" else "checking programs"
                 update(progress.done, progress.total, f"{what} ({progress.disagreements} disagreements)")
 
-            campaign = run_campaign(plan, selection, pool, report_progress, threads=workers)
+            campaign = run_campaign(
+                plan, selection, pool, report_progress, threads=workers, bundles=folder / "findings"
+            )
     finally:
         pool.close()
     page = report_writer()(campaign, folder)
@@ -100,19 +103,19 @@ def _print_summary(campaign: Campaign, page: Path) -> None:
         share = (
             f", {totals.decided / totals.elements:.1%} of {totals.elements} elements decided" if totals.elements else ""
         )
-        click.echo(f"  {totals.executor}: {verdicts}{share}")
+        say(f"  {totals.executor}: {verdicts}{share}")
     for info in campaign.executors:
         if not info.available:
-            click.echo(f"  {info.name}: not available: {info.reason}")
+            say(f"  {info.name}: not available: {info.reason}")
     new = [f for f in campaign.findings if not f.known]
     known = [f for f in campaign.findings if f.known]
     for finding in new:
-        click.echo(f"NEW    {finding.signature}  [{finding.executor}, {finding.programs} programs]")
+        say(f"NEW    {finding.signature}  [{finding.executor}, {finding.programs} programs]")
     for finding in known:
-        click.echo(f"known  {finding.signature}  [docs/findings/{finding.known}.md, {finding.programs} programs]")
+        say(f"known  {finding.signature}  [docs/findings/{finding.known}.md, {finding.programs} programs]")
     verdict = f"{len(new)} new disagreements" if new else "no new disagreement"
-    click.echo(
+    say(
         f"{campaign.programs} programs in {campaign.seconds['total']:.1f} s: {verdict}, {len(known)} known; "
         f"again with --seed {campaign.seed}"
     )
-    click.echo(f"report: {page}")
+    say(f"report: {page}")

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,17 +26,22 @@ from oracle.compare import interval_words
 from oracle.enclosure import MODELS, Enclosure, enclose
 from oracle.enclosure.files import save_enclosures
 from oracle.judge import Reference, judge_result
-from oracle.peers import Execution, Executor, NativeExecutor, Pool, attempt
+from oracle.peers import Execution, Executor, NativeExecutor, Pool, attempt, names_code
 from oracle.staged import decomposing
 from oracle.verdict import Answer, Build, first_bad
+from tenferro_ref import children
 from tenferro_ref.errors import FormatError, TenferroError
-from tenferro_ref.files import read_text, write_atomically
-from tenferro_ref.program import ExecProgram, loads
+from tenferro_ref.escape import code, code_block, line, markdown
+from tenferro_ref.files import read_bytes, read_text, write_atomically
+from tenferro_ref.program import loads
 from tenferro_ref.tensor import load_npz, same_bits, save_npz, type_of
 
-#: Version 1 knows no `Facts.builds`, version 2 no `Facts.refusal`; both are still read.
-VERSION = 3
-_READABLE = (1, 2, VERSION)
+#: Version 1 knows no `Facts.builds`, version 2 no `Facts.refusal`; until version 3 `reproduce.py` had the data in it. All are
+#: still read; no such script is run.
+VERSION = 4
+_READABLE = (1, 2, 3, VERSION)
+#: The script of every bundle.
+SCRIPT = Path(__file__).with_name("reproduce.py").read_bytes()
 #: A script that takes longer than this hangs.
 _SECONDS = 600.0
 #: Elements of each value that the README shows.
@@ -120,7 +124,7 @@ def write_bundle(
     save_npz(folder / "observed.npz", {f"out{i}": a for i, a in enumerate(outputs)})
     save_enclosures(folder / "enclosure.npz", expected)
     write_atomically(folder / "environment.json", json.dumps(encode(facts), indent=1, allow_nan=False))
-    write_atomically(folder / "reproduce.py", finding.reproducer)
+    write_atomically(folder / "reproduce.py", SCRIPT)
     # last: a folder with a README is complete
     by_bits = executor != NativeExecutor() and case.refusal is None and executor.bit_exact(case)
     write_atomically(folder / "README.md", "\n".join(_readme(finding, facts, case, steps, by_bits)) + "\n")
@@ -139,7 +143,7 @@ def read_bundle(folder: Path) -> tuple[Facts, Case]:
     if facts.tenferro_bundle not in _READABLE:
         raise FormatError(where=str(path), detail=f"a bundle of version {facts.tenferro_bundle}; this reads {VERSION}")
     program = loads(read_text(folder / "program.json"), str(folder / "program.json"), infer=facts.refusal is None)
-    graph = program.to_graph() if isinstance(program, ExecProgram) else program
+    graph = program.to_graph()
     inputs = load_npz(folder / "inputs.npz", "in")
     try:
         graph.check_inputs([type_of(a) for a in inputs])
@@ -149,9 +153,15 @@ def read_bundle(folder: Path) -> tuple[Facts, Case]:
 
 
 def replay(folder: Path, pool: Pool, executor: str = "") -> Replay:
-    """Run a bundle's program again, on the executor that it was found on or on another one."""
+    """Run a bundle's program again, on the executor that it was found on or on another one.
+
+    Raises
+    ------
+    CommandRefused
+        The bundle names a command or a library that the pool does not allow it.
+    """
     facts, case = read_bundle(folder)
-    target = pool.make(executor or facts.executor)
+    target = pool.make(executor) if executor else executor_of(folder, facts, pool)
     target.open()
     result = attempt(target, case)
     answer = judge_result(target, Reference(case, NativeExecutor()), result)
@@ -166,38 +176,51 @@ def replay(folder: Path, pool: Pool, executor: str = "") -> Replay:
     return Replay("still fails" if alike else "fails differently", answer, same)
 
 
-def confirm(folder: Path, environments: FreshEnvironments | None = None) -> bool:
-    """Whether the bundle's script, run in another folder by a clean interpreter, shows the finding.
+def executor_of(folder: Path, facts: Facts, pool: Pool) -> Executor:
+    """The executor that a bundle names; errors as `Pool.recorded`."""
+    return pool.recorded(facts.executor, str(folder / "environment.json"))
+
+
+def confirm(folder: Path, environments: FreshEnvironments | None = None, *, allowed: Collection[str] = ()) -> bool:
+    """Whether what the bundle's script does, done in another folder by a clean interpreter, shows the finding.
+
+    No file of the bundle is run: the script must be the one that all bundles have.
 
     Parameters
     ----------
     environments
         Whose interpreters have nothing but what the bundle asks for; by default this process's own.
+    allowed
+        As in `Pool`: what the bundle may name.
 
     Raises
     ------
+    FormatError
+        The script is another one, or the bundle asks for what is no package that an executor needs.
+    CommandRefused
+        It names a command or a library.
     MissingDependency
         Such an environment cannot be made: no network, or a package that is not to be had.
     """
-    if environments is None:
-        return _run_script(folder, sys.executable, {"PYTHONPATH": str(ROOT)})
     facts, _ = read_bundle(folder)
-    return _run_script(folder, environments.python(facts.executor, facts.requirements), {})
-
-
-def _run_script(folder: Path, python: str, variables: dict[str, str]) -> bool:
-    clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    if facts.tenferro_bundle == VERSION and read_bytes(folder / "reproduce.py") != SCRIPT:
+        raise FormatError(where=str(folder / "reproduce.py"), detail="not the script of a bundle; it is not run")
+    Pool(allowed=allowed).permit(facts.executor, str(folder / "environment.json"))
+    if environments is None:
+        python, variables = sys.executable, children.environment(python=False, PYTHONPATH=str(ROOT))
+    else:
+        python, variables = environments.python(facts.executor, facts.requirements), children.environment(python=False)
+    command = [python, "-P", "-m", "tenferro_ref", "fuzz", "replay", str(folder.resolve()), "--json"]
+    command += ["--allow-commands"] if names_code(facts.executor) else []
     with tempfile.TemporaryDirectory() as elsewhere:
         try:
             done = subprocess.run(
-                [python, str(folder.resolve() / "reproduce.py")],
-                capture_output=True, text=True, errors="replace", env={**clean, **variables}, cwd=elsewhere,
+                command, capture_output=True, text=True, errors="replace", env=variables, cwd=elsewhere,
                 timeout=_SECONDS, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return False
-    facts, _ = read_bundle(folder)
-    return done.returncode == 1 and f" {facts.verdict} " in done.stdout
+    return done.returncode == 1 and f'"verdict": {json.dumps(facts.verdict)}' in done.stdout
 
 
 def _enclosures(case: Case, model: str) -> dict[int, Enclosure]:
@@ -214,20 +237,21 @@ def _enclosures(case: Case, model: str) -> dict[int, Enclosure]:
 
 
 def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure], by_bits: bool) -> Iterator[str]:
-    yield f"# {finding.title}"
+    yield f"# {markdown(finding.title)}"
     yield ""
-    yield f"`{facts.executor}` ends this program with **{finding.verdict}**: {_line(finding.reason)}"
+    yield f"{code(facts.executor)} ends this program with **{markdown(finding.verdict)}**: {markdown(finding.reason)}"
     yield ""
-    yield f"* signature: `{finding.signature}`"
-    yield f"* attribution: {finding.attribution or 'nothing was learned'}"
+    yield f"* signature: {code(finding.signature)}"
+    yield f"* attribution: {markdown(finding.attribution) or 'nothing was learned'}"
     if finding.builds:
-        yield f"* first bad build: {first_bad(finding.builds) or 'none'}; {', '.join(map(str, finding.builds))}"
-    yield f"* seen on: {', '.join((finding.executor, *finding.also))}; {finding.programs} generated programs"
+        others = markdown(", ".join(map(str, finding.builds)))
+        yield f"* first bad build: {markdown(first_bad(finding.builds)) or 'none'}; {others}"
+    yield f"* seen on: {markdown(', '.join((finding.executor, *finding.also)))}; {finding.programs} generated programs"
     yield f"* reduced from {finding.original_instructions} to {finding.instructions} instructions"
     yield ""
-    yield from ("```", finding.program_text.rstrip(), "```", "")
+    yield from (code_block(finding.program_text), "")
     for name, value in finding.inputs:
-        yield f"    {name} = {' '.join(value.split())}"
+        yield f"    {line(name)} = {' '.join(line(value).split())}"
     yield ""
     yield "## Why the expected value is right"
     yield ""
@@ -239,22 +263,27 @@ def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosu
         yield from ("| output | element | expected | observed | |", "|---|---|---|---|---|")
         for row in finding.values:
             wrong = "**outside**" if row.outside else ""
-            yield f"| {row.name} | {row.index} | {row.expected} | {row.observed} | {wrong} |"
+            cells = map(markdown, (row.name, row.index, row.expected, row.observed))
+            yield f"| {' | '.join(cells)} | {wrong} |"
     yield ""
     yield "## Reproduce"
     yield ""
     yield "    python reproduce.py          # exit status 1 while the disagreement is there, 0 when it is gone"
     yield "    tenferro-ref fuzz replay .   # the same, and whether the values are those of observed.npz"
-    needs = ", ".join(("tenferro-ref", *facts.requirements))
+    if wants := names_code(facts.executor):
+        yield ""
+        yield f"Both {markdown(wants)}, and so need `--allow-commands`: look at it first."
+    needs = markdown(", ".join(("tenferro-ref", *facts.requirements)))
     yield ""
     yield f"Needs {needs}. Versions and the machine on which it was found are in `environment.json`."
 
 
 def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure], by_bits: bool) -> Iterable[str]:
     if case.refusal is not None:
+        when = "when it runs" if case.refusal.late else "before anything is compiled or run"
         yield (
-            f"The program is invalid: it was made to break one rule ({case.refusal.fault}), and is sound otherwise. So it must "
-            f"raise {case.refusal}, {'when it runs' if case.refusal.late else 'before anything is compiled or run'}. "
+            f"The program is invalid: it was made to break one rule ({markdown(case.refusal.fault)}), and is sound "
+            f"otherwise. So it must raise {markdown(str(case.refusal))}, {when}. "
             "Kind, op and axis are compared, not the message."
         )
         return
@@ -267,7 +296,7 @@ def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]
         return
     native = attempt(NativeExecutor(), case)
     if not isinstance(native, Execution):
-        yield f"The native executor refuses the program with a typed error ({_line(str(native))}); so must everybody else."
+        yield f"The native executor refuses it with a typed error ({markdown(str(native))}); so must everybody else."
         return
     if by_bits:
         yield (
@@ -318,7 +347,3 @@ def _shown(shape: tuple[int, ...], wrong: tuple[int, ...]) -> list[tuple[int, ..
     if len(wrong) == len(shape) and all(i < n for i, n in zip(wrong, shape, strict=True)):
         return [wrong]
     return list(itertools.islice(np.ndindex(shape), _SHOWN))
-
-
-def _line(words: str) -> str:
-    return " ".join(words.split())

@@ -26,7 +26,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, TenferroError, UsageError
 from tenferro_ref.files import read_bytes
 from tenferro_ref.isolation import wire
-from tenferro_ref.program import GraphProgram, parse, print_program
+from tenferro_ref.program import parse, print_program
 from tenferro_ref.tensor import Array, type_of
 
 SECONDS = 60.0
@@ -137,7 +137,7 @@ def load(path: Path) -> Entry:
 
 def _case(text: str, inputs: tuple[Array, ...], path: Path) -> Case:
     program = parse(text, f"{path}: program")
-    if not isinstance(program, GraphProgram):
+    if program.kind != "graph":
         raise FormatError(where=f"{path}: program", detail="must be a graph program")
     try:
         program.check_inputs([type_of(a) for a in inputs])
@@ -157,22 +157,31 @@ def _array(where: str, tensor: _Tensor) -> Array:
 def text(entry: Entry) -> str:
     """The file of a case."""
     case = entry.case
-    lines = [f"about = {json.dumps(entry.about, ensure_ascii=False)}"]
+    lines = [f"about = {_quoted(entry.about)}"]
     lines += [f"seconds = {entry.seconds}"] if entry.seconds != SECONDS else []
     if isinstance(case, ModuleCase):
         lines += [
-            f"module = '''\n{case.stablehlo}'''",
+            f"module = {_block(case.stablehlo)}",
             *_tensors("inputs", case.inputs),
             *_tensors("outputs", case.outputs),
         ]
     else:
-        lines += [f"program = '''\n{print_program(case.program)}'''", *_tensors("inputs", case.inputs)]
+        lines += [f"program = {_block(print_program(case.program))}", *_tensors("inputs", case.inputs)]
     lines += [
         "",
         "[expected]",
-        *(f'{json.dumps(name)} = "{verdict.value}"' for name, verdict in entry.expected.items()),
+        *(f'{_quoted(name)} = "{verdict.value}"' for name, verdict in entry.expected.items()),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _quoted(words: str) -> str:
+    """A basic string of TOML, which is one of JSON but for a character that TOML wants escaped."""
+    return json.dumps(words, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _block(words: str) -> str:
+    return _quoted(words) if "'''" in words else f"'''\n{words}'''"
 
 
 def _tensors(key: str, arrays: tuple[Array, ...]) -> list[str]:

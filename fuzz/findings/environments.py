@@ -10,8 +10,8 @@ import base64
 import hashlib
 import re
 import subprocess
+import sys
 import tempfile
-import venv
 import zipfile
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -19,22 +19,27 @@ from importlib import metadata
 from pathlib import Path
 
 from oracle.peers import Executor, PjrtExecutor
-from tenferro_ref.errors import MissingDependency
+from tenferro_ref import children
+from tenferro_ref.errors import FormatError, MissingDependency
+from tenferro_ref.pjrt import known_packages
 
 #: Where this code is imported from: a checkout, or where it is installed.
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 #: The extra that an executor comes with, by the first word of its name, and the packages of it that a bundle names.
 _EXTRAS = {"jax": "jax", "interpreter": "jax", "iree": "iree"}
 _PACKAGES = {"jax": ("jax", "jaxlib"), "iree": ("iree-base-compiler", "iree-base-runtime")}
+#: A name, or one version of it (PEP 440).
+_REQUIREMENT = re.compile(r"([a-z0-9-]+)(==[0-9][A-Za-z0-9.!+_-]*)?")
 #: What pip adds when it installs.
 _NOT_IN_WHEELS = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
 
 
 def requirements(executor: Executor) -> Iterator[str]:
     """What an executor needs in a fresh environment beside this package, as for pip."""
-    if isinstance(executor, PjrtExecutor) and executor.plugin.package:
-        # "package NAME VERSION", as discovery words it
-        yield f"{executor.plugin.package}=={executor.plugin.source.rpartition(' ')[2]}"
+    if isinstance(executor, PjrtExecutor) and (package := executor.plugin.package):
+        # "package NAME VERSION", as discovery words it; a file of the package may be found otherwise
+        version = executor.plugin.source.removeprefix(f"package {package} ")
+        yield package if version == executor.plugin.source else f"{package}=={version}"
     for package in _PACKAGES.get(_extra(executor.name), ()):
         yield f"{package}=={metadata.version(package)}"
 
@@ -57,17 +62,19 @@ class FreshEnvironments:
 
         Raises
         ------
+        FormatError
+            What is needed is not the name of a package that some executor comes with, or not one version of it.
         MissingDependency
-            It cannot be made.
+            The environment cannot be made.
         """
+        for given in needed:
+            _check_requirement(given)
         extra = _extra(executor)
         key = (extra, *needed)
         if key not in self._made:
             folder = Path(self._place.name) / str(len(self._made))
-            try:
-                venv.create(folder, with_pip=True)
-            except (OSError, subprocess.CalledProcessError) as error:  # some systems ship Python without ensurepip
-                raise MissingDependency(name="a virtual environment with pip", remedy=str(error)) from None
+            # some systems ship Python without ensurepip
+            _run("a virtual environment with pip", [sys.executable, "-m", "venv", str(folder)])
             python = str(folder / "bin" / "python")
             package = f"{self._package}{extra and f'[{extra}]'}"
             if extra:
@@ -109,10 +116,24 @@ def _extra(executor: str) -> str:
     return _EXTRAS.get(re.split("[:@-]", executor)[0], "")
 
 
+def _check_requirement(given: str) -> None:
+    """Refuse what is no package that an executor comes with: a bundle's words become no option, path or address of pip's."""
+    match = _REQUIREMENT.fullmatch(given)
+    if match is None or match[1] not in known_packages().union(*_PACKAGES.values()):
+        detail = f"{given!r} is no package that an executor comes with, NAME or NAME==VERSION; nothing was installed"
+        raise FormatError(where="environment.json: requirements", detail=detail)
+
+
 def _pip(python: str, *arguments: str) -> None:
+    _run(" ".join(arguments), [python, "-m", "pip", "install", "--quiet", *arguments])
+
+
+def _run(what: str, command: Sequence[str]) -> None:
+    """Run a step of making `what`; a typed error with its last words if it fails."""
     done = subprocess.run(
-        [python, "-m", "pip", "install", "--quiet", *arguments], capture_output=True, text=True, check=False
-    )
+        command, capture_output=True, text=True, errors="replace", check=False,
+        env=children.environment(python=False, pip=True),
+    )  # fmt: skip
     if done.returncode:
-        words = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
-        raise MissingDependency(name=" ".join(arguments), remedy=words)
+        words = ((done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+        raise MissingDependency(name=what, remedy=words)

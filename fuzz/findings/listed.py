@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -64,11 +63,6 @@ class Listed:
         return dataclasses.replace(self.finding, known=known, programs=self.programs, also=also)
 
 
-def short_id(signature: str) -> str:
-    """Eight hex digits by which a finding is called on the command line."""
-    return hashlib.sha256(signature.encode()).hexdigest()[:8]
-
-
 def date(at: float) -> str:
     """The day, UTC."""
     return datetime.datetime.fromtimestamp(at, datetime.UTC).date().isoformat()
@@ -86,7 +80,7 @@ def listed(store: Store, streams: Sequence[Stream] | None = None) -> list[Listed
         programs, first, last, executors = seen.get(signature, (0, None, None, ()))
         history = tuple(marks.get(signature, ()))
         status, why = _status(stored.finding, history, last)
-        rows.append(Listed(short_id(signature), stored, status, why, programs, executors, first, last, history))
+        rows.append(Listed(stored.finding.id, stored, status, why, programs, executors, first, last, history))
     return sorted(rows, key=lambda r: (not r.is_new, -r.programs, r.finding.signature))
 
 

@@ -1,7 +1,7 @@
 """From a disagreement to a finding: localise, reduce, name. Who makes the difference is asked of `oracle.attribution`.
 
 The signature is the key for de-duplication: ops of the reduced program, dtype, value class, attribution. What is known
-(a page of docs/findings/) is matched in `fuzz.findings.known`; reproducers are written in `fuzz.findings.reproducer`.
+(a page of docs/findings/) is matched in `fuzz.findings.known`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fuzz.findings import reproducer
 from fuzz.findings.known import Known, match
 from fuzz.findings.reduce import Size, cut_out, narrowed, reduce_case, simplify_configuration
+from fuzz.findings.reproducer import module_text
 from fuzz.records import Finding, ValueRow
 from oracle.attribution import UNCLEAR, attribute, builds, hlo_pass
 from oracle.case import Case, live
@@ -315,14 +315,13 @@ def to_finding(
         reduce_seconds=seconds,
         program_text=print_program(case.program),
         program_json=dumps(case.program),
-        stablehlo=reproducer.module_text(case),
+        stablehlo=module_text(case),
         inputs=tuple(
             (f"in{i}: {type_}", np.array2string(a, threshold=_ROWS, separator=", ", floatmode="unique"))
             for i, (type_, a) in enumerate(zip(case.program.input_types, case.inputs, strict=True))
         ),
         values=value_rows(suspect.executor, case),
         reason=answer.reason,
-        reproducer=reproducer.script(suspect.executor, case, key),
         builds=others,
     )
     return replace(finding, known=match(finding, known)), case

@@ -23,7 +23,7 @@ from fuzz.mutants.mutant import Mutant
 from tenferro_ref import ops
 from tenferro_ref.ops import Op, Policy
 from tenferro_ref.pjrt import Client, TensorSpec
-from tenferro_ref.program import ExecProgram, GraphProgram, program
+from tenferro_ref.program import Program, program
 from tenferro_ref.runtime.kernels import KERNELS
 from tenferro_ref.stablehlo.emit import EMIT
 from tenferro_ref.table import Table
@@ -95,7 +95,7 @@ def _no_output_reshape(right: Any) -> Any:
 
 
 def _early_last_use(right: Any) -> Any:
-    def wrong(given: GraphProgram | ExecProgram) -> tuple[tuple[bool, ...], ...]:
+    def wrong(given: Program) -> tuple[tuple[bool, ...], ...]:
         uses = [list(flags) for flags in right(given)]
         instructions = given.instructions
         for i in range(len(instructions) - 1):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+
+from fuzz.store.database import Database
 
 #: Points of the accuracy plot kept for each executor.
 WIDTHS = 4000
@@ -48,3 +52,27 @@ class Counts:
         """The sums whose key is `prefix` and one more word, by that word."""
         n = len(prefix)
         return {key[n]: value for key, value in sorted(self.sums.items()) if key[:n] == prefix and len(key) == n + 1}
+
+    @classmethod
+    def of(cls, database: Database, stream: int) -> Counts:
+        """The counts of a stream."""
+        counts = cls()
+        for kind, key, value in database.all("SELECT kind, key, value FROM tally WHERE stream = ?", (stream,)):
+            (counts.peaks if kind in ("worst", "cell_ulp") else counts.sums)[kind, *json.loads(key)] = value
+        sql = "SELECT executor, width, distance FROM width WHERE stream = ? ORDER BY rowid"
+        for executor, width, distance in database.all(sql, (stream,)):
+            counts.widths[executor].append((width, distance))
+        return counts
+
+    def add_to(self, write: sqlite3.Connection, stream: int) -> None:
+        """Add these counts to those of a stream, inside a transaction of the caller's."""
+        for combine, entries in (("value + excluded.value", self.sums), ("max(value, excluded.value)", self.peaks)):
+            write.executemany(
+                f"INSERT INTO main.tally VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET value = {combine}",  # noqa: S608
+                [(stream, key[0], json.dumps(key[1:]), value) for key, value in entries.items()],
+            )
+        for executor, points in self.widths.items():
+            sql = "SELECT count(*) FROM main.width WHERE stream = ? AND executor = ?"
+            (have,) = write.execute(sql, (stream, executor)).fetchone()
+            rows = [(stream, executor, *point) for point in points[: max(WIDTHS - have, 0)]]
+            write.executemany("INSERT INTO main.width VALUES (?, ?, ?, ?)", rows)

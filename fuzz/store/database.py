@@ -30,6 +30,8 @@ class Database:
     ----------
     create
         Make the store if it is not there; else its absence is an error.
+    readonly
+        Change nothing. What is of an earlier version is read from a copy in memory.
 
     Raises
     ------
@@ -39,18 +41,22 @@ class Database:
         It cannot be used, and why; it was not changed.
     """
 
-    def __init__(self, path: str | Path, *, create: bool = False, busy_seconds: float = BUSY_SECONDS) -> None:
+    def __init__(
+        self, path: str | Path, *, create: bool = False, readonly: bool = False, busy_seconds: float = BUSY_SECONDS
+    ) -> None:
         self.path = str(path)
         self._lock = threading.RLock()
+        self.copied = False
         if self.path != MEMORY:
             self._check_file(create)
+        target = self.path if self.path == MEMORY else address(self.path, "ro" if readonly else "rwc")
         with self.errors():
             self.connection = sqlite3.connect(
-                self.path, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+                target, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=True
             )
         try:
             with self.errors():
-                self._prepare()
+                self._prepare(readonly)
         except BaseException:
             self.connection.close()
             raise
@@ -130,15 +136,29 @@ class Database:
         except OSError as error:
             raise OutputError(path=self.path, detail=error.strerror or str(error)) from None
 
-    def _prepare(self) -> None:
+    def _prepare(self, readonly: bool) -> None:
         execute = self.connection.execute
+        # the file may be anybody's: its schema calls no function that has an effect
+        execute("PRAGMA trusted_schema = OFF")
         execute("PRAGMA foreign_keys = ON")
         empty = execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
         if not empty:
             self._check_identity()
+        if readonly:
+            self.copied = execute("PRAGMA user_version").fetchone()[0] != len(MIGRATIONS)
+            if self.copied:
+                self._copy_to_memory()
+            return
         execute("PRAGMA journal_mode = WAL")
         # in WAL mode a killed process loses nothing under NORMAL; only a power cut may take the last transactions
         execute("PRAGMA synchronous = NORMAL")
+        migrate(self)
+
+    def _copy_to_memory(self) -> None:
+        copy = sqlite3.connect(MEMORY, isolation_level=None, check_same_thread=False)
+        self.connection.backup(copy)
+        self.connection.close()
+        self.connection = copy
         migrate(self)
 
     def _check_identity(self) -> None:
@@ -148,6 +168,17 @@ class Database:
             raise StoreDamaged(path=self.path, detail="a database of something else")
         if version > len(MIGRATIONS):
             raise StoreVersion(path=self.path, version=version, newest=len(MIGRATIONS))
+        # a trigger would change what is written, a view what is read
+        odd = self.connection.execute(
+            "SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index')"
+        ).fetchone()
+        if odd is not None:
+            raise StoreDamaged(path=self.path, detail=f"it has the {odd[0]} {odd[1]!r}; a findings store has none")
+
+
+def address(path: str | Path, mode: str) -> str:
+    """The file for SQLite; "ro" to read only, "rwc" to write, and make it if it is not there."""
+    return f"{Path(path).absolute().as_uri()}?mode={mode}"
 
 
 def is_database(path: Path) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fuzz.records import Finding, from_json
+from fuzz.store.database import address
 from fuzz.store.store import Store
 from tenferro_ref.errors import UsageError
 
@@ -36,11 +37,13 @@ def merge(target: Store, source: str | Path) -> None:
 @contextlib.contextmanager
 def attached(target: Store, source: str | Path) -> Iterator[sqlite3.Connection]:
     """One transaction on `target` that sees the other store as `source`."""
-    with Store(source) as other:  # checks version and identity, migrates what is older
+    with Store(source, readonly=True) as other:  # checks version and identity
         other.database.check()
+    if other.database.copied:
+        Store(source).close()  # what is older is migrated
     database = target.database
     with database.errors():
-        database.connection.execute("ATTACH DATABASE ? AS source", (str(source),))
+        database.connection.execute("ATTACH DATABASE ? AS source", (address(source, "ro"),))
     try:
         with database.write() as write:
             yield write

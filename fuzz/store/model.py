@@ -200,7 +200,7 @@ def unpack(program: str, inputs: bytes) -> Case:
     if arrays and isinstance(arrays[0], dict):
         refusal, arrays = decode(Refusal, arrays[0], "findings store"), arrays[1]
     graph = loads(program, "findings store", infer=refusal is None)
-    return Case(graph, _arrays(arrays), refusal)  # type: ignore[arg-type]
+    return Case(graph, _arrays(arrays), refusal)
 
 
 def unpack_all(rows: Iterable[tuple[str, bytes]]) -> list[Case]:

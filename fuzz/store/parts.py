@@ -66,7 +66,7 @@ def absorb(store: Store, stream: Stream, path: str | Path, owner: str) -> None:
                 raise Internal(detail=f"batch {number} is not held by {owner}")
             for table in IN_FLIGHT:
                 write.execute(f"DELETE FROM main.{table} WHERE stream = ? AND batch = ?", (stream.id, number))  # noqa: S608
-        store.add_counts(stream.id, counts)
+        counts.add_to(write, stream.id)
         if source.plan.max_findings:  # the disagreements are here already, what they came to comes back
             for name, claims, signature in write.execute("SELECT name, claims, signature FROM source.kin").fetchall():
                 write.execute(

@@ -6,13 +6,12 @@ nothing of how programs are made or judged: that is `fuzz.campaign`.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from fuzz.records import Finding, from_json, to_json
-from fuzz.store.counts import WIDTHS, Counts
+from fuzz.store.counts import Counts
 from fuzz.store.database import BUSY_SECONDS, MEMORY, Database
 from fuzz.store.model import (
     STATUSES,
@@ -50,10 +49,19 @@ class Store:
     ----------
     path
         A file, or `MEMORY` for a store that lives as long as this object.
+    readonly
+        As in `Database`.
     """
 
-    def __init__(self, path: str | Path = MEMORY, *, create: bool = False, busy_seconds: float = BUSY_SECONDS) -> None:
-        self.database = Database(path, create=create, busy_seconds=busy_seconds)
+    def __init__(
+        self,
+        path: str | Path = MEMORY,
+        *,
+        create: bool = False,
+        readonly: bool = False,
+        busy_seconds: float = BUSY_SECONDS,
+    ) -> None:
+        self.database = Database(path, create=create, readonly=readonly, busy_seconds=busy_seconds)
         self.path = self.database.path
 
     def close(self) -> None:
@@ -260,7 +268,7 @@ class Store:
             )
             if sealed.rowcount != 1:
                 raise Internal(detail=f"batch {batch.number} is not held by {owner}")
-            self.add_counts(batch.stream, counts)
+            counts.add_to(write, batch.stream)
             write.executemany(
                 "INSERT INTO suspect VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
@@ -283,32 +291,12 @@ class Store:
         counts = Counts()
         for phase, spent in seconds.items():
             counts.add_seconds(("phase", phase), spent)
-        with self.database.write():
-            self.add_counts(stream, counts)
-
-    def add_counts(self, stream: int, counts: Counts) -> None:
-        """Add to the counts of a stream, inside a transaction of the caller's."""
-        execute = self.database.connection.executemany
-        for combine, entries in (("value + excluded.value", counts.sums), ("max(value, excluded.value)", counts.peaks)):
-            execute(
-                f"INSERT INTO tally VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET value = {combine}",  # noqa: S608
-                [(stream, key[0], json.dumps(key[1:]), value) for key, value in entries.items()],
-            )
-        for executor, points in counts.widths.items():
-            sql = "SELECT count(*) FROM width WHERE stream = ? AND executor = ?"
-            (have,) = self.database.one(sql, (stream, executor))
-            rows = [(stream, executor, *point) for point in points[: max(WIDTHS - have, 0)]]
-            execute("INSERT INTO width VALUES (?, ?, ?, ?)", rows)
+        with self.database.write() as write:
+            counts.add_to(write, stream)
 
     def counts(self, stream: int) -> Counts:
         """The counts of a stream."""
-        counts = Counts()
-        for kind, key, value in self.database.all("SELECT kind, key, value FROM tally WHERE stream = ?", (stream,)):
-            (counts.peaks if kind in ("worst", "cell_ulp") else counts.sums)[kind, *json.loads(key)] = value
-        sql = "SELECT executor, width, distance FROM width WHERE stream = ? ORDER BY rowid"
-        for executor, width, distance in self.database.all(sql, (stream,)):
-            counts.widths[executor].append((width, distance))
-        return counts
+        return Counts.of(self.database, stream)
 
     def done(self, stream: int) -> tuple[int, int]:
         """Programs that were counted, and answers to programs of open batches."""

@@ -8,9 +8,10 @@ from oracle.peers.modules import ModuleExecutor
 from oracle.peers.native import DrawnExecutor, NativeExecutor, configured, native_variants, settled
 from oracle.peers.pjrt import PjrtExecutor
 from oracle.peers.portable import InterpreterExecutor, IreeExecutor
-from oracle.peers.registry import OTHERS, Pool, Selection
+from oracle.peers.registry import ANY, OTHERS, Pool, Selection, names_code
 
 __all__ = [
+    "ANY",
     "DEFAULT_LANE",
     "LANES",
     "OTHERS",
@@ -31,6 +32,7 @@ __all__ = [
     "configured",
     "defects_in",
     "lane_options",
+    "names_code",
     "native_variants",
     "settled",
 ]

@@ -5,6 +5,7 @@ Exit status 0 with the outputs written, or 3 with one JSON line that says the ty
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -17,11 +18,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 from oracle.case import Case
 from oracle.peers.base import Execution, attempt
 from oracle.verdict import ExecutorInfo
+from tenferro_ref import children
 from tenferro_ref.errors import (
     EngineFault,
     FormatError,
@@ -31,12 +33,18 @@ from tenferro_ref.errors import (
     UsageError,
     WorkerDied,
 )
+from tenferro_ref.escape import is_identifier
 from tenferro_ref.isolation import wire
 from tenferro_ref.program import dumps
 from tenferro_ref.tensor import load_npz, save_npz
 
 REFUSED = 3
-_STDERR_TAIL = 4000
+#: Bytes at the end of standard error that are read: a refusal is looked for in them, and fewer are quoted.
+_STDERR_READ, _STDERR_TAIL = 1 << 16, 4000
+#: Bytes of outputs, on the disk, past which a command is ended.
+_OUTPUT_BYTES = 4 << 30
+#: Seconds between two looks at a command that runs.
+_POLL = 0.05
 
 
 @dataclass(eq=False)
@@ -119,27 +127,39 @@ class ExternalExecutor:
         return Execution(tuple(arrays), {"execute": time.perf_counter() - start})
 
     def _end(self, command: list[str], log: str) -> tuple[int, bytes]:
-        """Exit status and standard error of the command; what it started ends with it when its time is up."""
+        """Exit status and standard error of the command; what it started ends with it when it is stopped."""
         with open(log, "wb+") as stderr:  # a file, since a pipe may be kept open by what the command has started
             try:
                 process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, start_new_session=True
-                )
+                    command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, start_new_session=True,
+                    env=children.environment(),
+                )  # fmt: skip
             except OSError as error:
                 raise EngineFault(engine=self.name, detail=f"cannot be run: {error.strerror or error}") from None
             try:
-                status = process.wait(self.request_seconds)
-            except subprocess.TimeoutExpired:
-                status = None
+                stopped = self._watch(process, stderr, Path(command[-1]))
             finally:
                 if process.returncode is None:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
-            stderr.seek(0)
-            words = stderr.read()
-        if status is None:
-            raise self._died(f"timeout after {self.request_seconds:g} s", words)
-        return status, words
+            words = children.tail(stderr, _STDERR_READ)
+        if stopped:
+            raise self._died(stopped, words)
+        return process.returncode, words
+
+    def _watch(self, process: subprocess.Popen[bytes], stderr: IO[bytes], outputs: Path) -> str:
+        """Wait for the command; why it has to be stopped, "" if it has ended by itself."""
+        deadline = time.monotonic() + self.request_seconds
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, min(_POLL, deadline - time.monotonic())))
+            if _on_disk(outputs) > _OUTPUT_BYTES:
+                return f"outputs beyond {_OUTPUT_BYTES >> 20} MiB"
+            if process.returncode is not None:
+                return ""
+            if time.monotonic() >= deadline:
+                return f"timeout after {self.request_seconds:g} s"
+            children.keep_short(stderr)
 
     def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
         return [attempt(self, case) for case in cases]
@@ -155,25 +175,47 @@ class ExternalExecutor:
         return WorkerDied(worker=self.name, how=how, stderr_tail=tail)
 
     def _refusal(self, stderr: bytes) -> TenferroError:
-        """The error of the last line of standard error that is one; a crash without such a line."""
+        """The error of the last line of standard error that has one: a fault if it is malformed, a crash if there is none."""
         for line in reversed(stderr.decode("utf-8", "replace").splitlines()):
             try:
                 record = json.loads(line)["error"]
-                kind, message = record["kind"], record.get("message", "")
-            except (ValueError, TypeError, KeyError, AttributeError):
+                record["kind"]
+            except (ValueError, TypeError, KeyError, RecursionError):
                 continue
-            axis = record.get("axis") if isinstance(record.get("axis"), int) else None
-            return _own(record) or ForeignRefusal(str(record.get("op") or ""), str(kind), str(message), axis)
+            try:
+                return _decoded(record)
+            except FormatError as error:
+                return EngineFault(engine=self.name, detail=f"malformed refusal: {error}")
         return self._died(f"exit status {REFUSED} without a line of JSON that says why", stderr)
 
 
-def _own(record: dict[str, Any]) -> TenferroError | None:
-    """The same error of our taxonomy, if the record has its facts."""
+def _decoded(record: dict[str, Any]) -> TenferroError:
+    """The same error of our taxonomy, if the record has its facts; else a foreign one.
+
+    Raises
+    ------
+    FormatError
+        The kind is no identifier, or something has another type than FORMATS.md says.
+    """
+    kind, op, message, axis = (record.get(name) for name in ("kind", "op", "message", "axis"))
+    if not is_identifier(kind):
+        raise FormatError(where="kind", detail="must be an identifier: letters, digits and underscores")
+    for name, value, types in (("op", op, str), ("message", message, str), ("axis", axis, int)):
+        if value is not None and (not isinstance(value, types) or isinstance(value, bool)):
+            raise FormatError(where=name, detail=f"is of type {type(value).__name__}")
     facts = {k: v for k, v in record.items() if k not in ("kind", "message")}
     try:
-        return wire.unpack_error({"kind": record["kind"], "facts": facts})
-    except (KeyError, TypeError):
-        return None
+        return wire.unpack_error({"kind": kind, "facts": facts})
+    except KeyError:
+        return ForeignRefusal(op or "", str(kind), message or "", axis)
+
+
+def _on_disk(file: Path) -> int:
+    """Bytes that a file takes, 0 if it is not there."""
+    try:
+        return file.stat().st_blocks * 512
+    except OSError:
+        return 0
 
 
 def _how(status: int) -> str:

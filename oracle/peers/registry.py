@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from oracle.peers.base import Executor
@@ -13,11 +13,13 @@ from oracle.peers.native import from_name, native_variants
 from oracle.peers.pjrt import PjrtExecutor
 from oracle.peers.portable import InterpreterExecutor, IreeExecutor
 from oracle.verdict import ExecutorInfo
-from tenferro_ref.errors import MissingDependency, UsageError
+from tenferro_ref.errors import CommandRefused, MissingDependency, UsageError
 from tenferro_ref.isolation import Worker, WorkerSpec
-from tenferro_ref.pjrt import PluginRef, discover, plugin_from_env, resolve
+from tenferro_ref.pjrt import PluginRef, discover, is_path, plugin_from_env, resolve
 
 _NATIVE = {e.name: e for e in native_variants()}
+#: In `Pool.allowed`: whatever a file names. No pattern, and no name of an executor.
+ANY = "any command"
 #: Executors on other people's libraries, cheapest first; each is an extra of this package.
 OTHERS = ("interpreter", "jax", "jax-eager", "iree")
 _SYNTAX = (
@@ -35,10 +37,14 @@ class Pool:
     ----------
     preload
         See `WorkerSpec.preload`.
+    allowed
+        Names of executors; a file may have the commands run and the libraries loaded that they do (`recorded`). `ANY`
+        for all there are.
     """
 
     preload: str = ""
     request_seconds: float = 60.0
+    allowed: Collection[str] = ()
     _workers: dict[str, Worker] = field(default_factory=dict)
 
     def make(self, name: str) -> Executor:
@@ -60,13 +66,34 @@ class Pool:
         if head == "native":
             return from_name(name)
         if head.partition("@")[0] == "pjrt":
-            target, _, lane = name.removeprefix("pjrt").removeprefix(":").partition("@")
+            target, lane = _plugin_and_lane(name)
             return self.pjrt(resolve(target) if target else plugin_from_env(), lane or DEFAULT_LANE, name)
         if name in OTHERS:
             return self._other(name)
         if head == "external":
             return ExternalExecutor(name.partition(":")[2], self.request_seconds)
         raise UsageError(detail=f"unknown executor {name!r}; known: {_SYNTAX}")
+
+    def recorded(self, name: str, where: str) -> Executor:
+        """The executor that the file `where` names: a bundle, or the record of a campaign or finding.
+
+        Whoever calls may name any command or library; a file, which may be somebody else's, only what it is allowed.
+
+        Raises
+        ------
+        CommandRefused
+            It runs a command or loads a library by its path, and is not among `allowed`. Nothing was run.
+        UsageError, MissingEnv, PluginLoad, PjrtPluginNotLoaded
+            As `make`.
+        """
+        self.permit(name, where)
+        return self.make(name)
+
+    def permit(self, name: str, where: str) -> None:
+        """Raise the `CommandRefused` of `recorded`, if there is one."""
+        wants = names_code(name)
+        if wants and ANY not in self.allowed and wants not in map(names_code, self.allowed):
+            raise CommandRefused(where=where, wants=wants, executor=name)
 
     def pjrt(self, plugin: PluginRef, lane: str, name: str = "") -> PjrtExecutor:
         """The executor of `plugin` in `lane`."""
@@ -136,6 +163,19 @@ class Pool:
             if not plugins:
                 missing.append(ExecutorInfo("pjrt", available=False, reason=str(_no_plugin())))
         return Selection(tuple(executors.values()), tuple(missing))
+
+
+def names_code(name: str) -> str:
+    """What the name of an executor has run that is not found by the name of a package, in words; "" for nothing."""
+    if name.startswith("external:"):
+        return f"run the command {name.removeprefix('external:')!r}"
+    target = _plugin_and_lane(name)[0] if name.startswith("pjrt") else ""
+    return f"load the library {target!r}" if is_path(target) else ""
+
+
+def _plugin_and_lane(name: str) -> tuple[str, str]:
+    target, _, lane = name.removeprefix("pjrt").removeprefix(":").partition("@")
+    return target, lane
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tenferro_ref import ops
-from tenferro_ref.compiler.rewrite import PassResult, rebuild, type_of
+from tenferro_ref.compiler.rewrite import PassResult, rebuild, recorded_type
 from tenferro_ref.dims import DimExpr, DimOp, Extent, InputDim, same
 from tenferro_ref.errors import Internal
 from tenferro_ref.ops import Op, free_axes
@@ -33,7 +33,7 @@ class Side:
 
     @classmethod
     def of(cls, program: ExecProgram, slot: int, contracting: Axes, batch: Axes) -> Side:
-        shape = type_of(program, slot).shape
+        shape = recorded_type(program, slot).shape
         return cls(slot, shape, free_axes(len(shape), contracting, batch), contracting, batch)
 
     @property

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import replace
 
 from tenferro_ref import ops
-from tenferro_ref.compiler.rewrite import PassResult, rebuild, type_of
+from tenferro_ref.compiler.rewrite import PassResult, rebuild, recorded_type
 from tenferro_ref.dims import InputDim
 from tenferro_ref.program import ExecProgram, Instruction
 
@@ -26,7 +26,7 @@ def is_identity(program: ExecProgram, ins: Instruction) -> bool:
         case ops.Transpose(perm):
             return perm == tuple(range(len(perm)))
         case ops.Reshape(shape):
-            rank = type_of(program, ins.input_slots[0]).rank
+            rank = recorded_type(program, ins.input_slots[0]).rank
             return shape == tuple(InputDim(0, axis) for axis in range(rank))
     return False
 

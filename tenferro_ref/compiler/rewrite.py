@@ -7,12 +7,12 @@ of every slot that it leaves. Metadata is therefore never edited: `rebuild` infe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tenferro_ref.errors import Internal
 from tenferro_ref.ops import TensorType
-from tenferro_ref.program import ExecProgram, GraphProgram, Instruction, to_exec
+from tenferro_ref.program import ExecProgram, Instruction, to_exec
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +43,16 @@ def rebuild(program: ExecProgram, instructions: Iterable[Instruction], n_slots: 
     InvalidCompiledGraph, ValidationError
         The instructions do not make a well-formed program.
     """
-    return to_exec(
-        GraphProgram(
-            tuple(instructions),
-            program.input_slots,
-            program.input_types,
-            program.output_slots,
-            program.n_slots if n_slots is None else n_slots,
-            program.policy,
-            program.name,
-            program.symbols,
-        )
+    graph = replace(
+        program,
+        instructions=tuple(ins.bare for ins in instructions),
+        n_slots=program.n_slots if n_slots is None else n_slots,
+        kind="graph",
     )
+    return to_exec(graph)
 
 
-def type_of(program: ExecProgram, slot: int) -> TensorType:
+def recorded_type(program: ExecProgram, slot: int) -> TensorType:
     """Recorded type of a slot.
 
     Raises

@@ -11,7 +11,7 @@ from dataclasses import replace
 from tenferro_ref import ops
 from tenferro_ref.extensions import einsum
 from tenferro_ref.ops import Policy, TensorType
-from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, Instruction, LoweringView, Value
+from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, LoweringView, Value
 
 #: By family: `lower(op, *operands) -> results` appends standard ops to the operands' builder. All extents are integers.
 STANDARD: dict[str, Callable[..., Sequence[Value]]] = {einsum.FAMILY: einsum.lower}
@@ -22,8 +22,7 @@ def standard_view(view: LoweringView) -> LoweringView:
     given = view.program
     if not _lowerable(given):
         return view
-    graph = given.to_graph() if isinstance(given, ExecProgram) else given
-    return LoweringView.of(standard_program(graph, view.input_specs))
+    return LoweringView.of(standard_program(given.to_graph(), view.input_specs))
 
 
 def standard_program(program: GraphProgram, input_types: tuple[TensorType, ...]) -> GraphProgram:
@@ -55,7 +54,7 @@ def standard_program(program: GraphProgram, input_types: tuple[TensorType, ...])
     return replace(program, instructions=tuple(instructions), n_slots=n_slots)
 
 
-def _lowerable(program: GraphProgram | ExecProgram) -> bool:
+def _lowerable(program: GraphProgram) -> bool:
     return any(isinstance(ins.op, ops.Extension) and ins.op.family in STANDARD for ins in program.instructions)
 
 

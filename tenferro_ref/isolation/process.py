@@ -17,7 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from tenferro_ref.errors import WorkerDied
+from tenferro_ref import children
+from tenferro_ref.errors import FormatError, TenferroError, WorkerDied
 from tenferro_ref.isolation import wire
 from tenferro_ref.pjrt import PluginRef
 
@@ -131,15 +132,13 @@ class Worker:
         ours, theirs = socket.socketpair()
         # XLA writes pages to standard error; what matters is its end, when the process dies
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        root = str(Path(__file__).resolve().parents[2])
-        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tenferro_ref.isolation.worker", str(theirs.fileno()), self.spec.preload],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self._stderr,
-            env={**os.environ, "PYTHONPATH": path},
+            env=children.own_environment(),
         )
         theirs.close()
         self._connection = connection = Connection(ours.detach())
@@ -160,12 +159,26 @@ class Worker:
                     raise self._died(f"timeout after {seconds:g} s")
                 if self._resident() > self.spec.memory_bytes:
                     raise self._died(f"memory beyond {self.spec.memory_bytes >> 20} MiB")
+                if self._stderr is not None:
+                    children.keep_short(self._stderr)
             answer = wire.receive(connection)
+            error = self._error(answer)
         except (EOFError, ConnectionResetError, BrokenPipeError):
             raise self._died("") from None
-        if "error" in answer:
-            raise wire.unpack_error(answer["error"])
+        except FormatError as malformed:
+            raise self._died(f"its answer cannot be read: {malformed}") from None
+        if error is not None:
+            raise error
         return answer
+
+    def _error(self, answer: wire.Message) -> TenferroError | None:
+        """The error in an answer, None if there is none."""
+        if "error" not in answer:
+            return None
+        try:
+            return wire.unpack_error(answer["error"])
+        except KeyError as unknown:
+            raise FormatError(where="an error's record", detail=f"kind or facts unknown: {unknown}") from None
 
     def _resident(self) -> int:
         """Resident bytes of the worker; 0 where the system does not tell."""
@@ -185,9 +198,7 @@ class Worker:
             code = process.wait()
             how = how or (f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}")
         if stderr is not None:
-            size = stderr.seek(0, os.SEEK_END)
-            stderr.seek(max(0, size - _STDERR_TAIL))
-            tail = stderr.read().decode("utf-8", "replace")
+            tail = children.tail(stderr, _STDERR_TAIL).decode("utf-8", "replace")
         self.deaths += 1
         self.close()
         return WorkerDied(worker=self.name, how=how, stderr_tail=tail)

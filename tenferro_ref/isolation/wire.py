@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from functools import cache
 from multiprocessing.connection import Connection
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import msgpack
 import numpy as np
 
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import TenferroError
+from tenferro_ref.errors import FormatError, TenferroError
 from tenferro_ref.tensor import Array, column_major
 
 Message = dict[str, Any]
@@ -26,10 +29,15 @@ def receive(connection: Connection) -> Message:
     ------
     EOFError
         The other side is gone.
+    FormatError
+        It is no message: native code has the socket, too.
     """
-    message = msgpack.unpackb(connection.recv_bytes())
+    try:
+        message = msgpack.unpackb(connection.recv_bytes())
+    except (ValueError, RecursionError) as error:  # all that msgpack raises for bytes that it cannot read
+        raise FormatError(where="a message", detail=f"not msgpack: {error}") from None
     if not isinstance(message, dict):
-        raise EOFError("not a message")
+        raise FormatError(where="a message", detail="not a map")
     return message
 
 
@@ -50,11 +58,51 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def unpack_error(packed: Message) -> TenferroError:
-    """The same error on this side: kinds are those of the taxonomy, facts are plain."""
-    kinds = {kind.__name__: kind for kind in _kinds(TenferroError)}
+def unpack_error(packed: Any) -> TenferroError:
+    """The same error on this side: kinds are those of the taxonomy, facts are plain and of their declared types.
+
+    Raises
+    ------
+    KeyError
+        It is of none of the kinds, or lacks facts that its kind has, or has others.
+    FormatError
+        It is no record of an error, or a fact has another type.
+    """
+    if not isinstance(packed, dict) or not isinstance(packed.get("facts"), dict):
+        raise FormatError(where="an error's record", detail="not a map with facts")
+    if not isinstance(packed.get("kind"), str):
+        raise FormatError(where="an error's record", detail="its kind is no word")
+    kind: Any = _taxonomy()[packed["kind"]]
     facts = {k: tuple(v) if isinstance(v, list) else v for k, v in packed["facts"].items()}
-    return kinds[packed["kind"]](**facts)
+    if facts.keys() != (types := _types(kind)).keys():
+        raise KeyError(kind.__name__)
+    for name, value in facts.items():
+        if not _fits(types[name], value):
+            detail = f"{name} is of type {type(value).__name__}"
+            raise FormatError(where=f"the record of an error of kind {kind.__name__}", detail=detail)
+    error: TenferroError = kind(**facts)
+    return error
+
+
+def _taxonomy() -> dict[str, type[TenferroError]]:
+    """The kinds by name; those that name themselves by a fact are none of them."""
+    return {kind.__name__: kind for kind in _kinds(TenferroError) if kind.kind is TenferroError.kind}
+
+
+@cache
+def _types(kind: Any) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {f.name: hints[f.name] for f in fields(kind)}
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    if kind is Any:
+        return isinstance(value, (str, int, float, type(None)))
+    if isinstance(kind, UnionType):
+        return any(_fits(k, value) for k in get_args(kind))
+    if get_origin(kind) is tuple:
+        return isinstance(value, tuple) and all(_fits(get_args(kind)[0], v) for v in value)
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
 def _kinds(base: type[TenferroError]) -> list[type[TenferroError]]:

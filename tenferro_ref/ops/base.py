@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
 from typing import ClassVar, Literal, NoReturn
 
 from tenferro_ref.dims import Extent, expr_of, same
@@ -72,6 +71,22 @@ class TensorType:
                 return False
         return True
 
+    @property
+    def static_shape(self) -> tuple[int, ...]:
+        """The shape of a value whose extents are all known.
+
+        Raises
+        ------
+        InvalidCompiledGraph
+            An extent is symbolic.
+        """
+        shape: list[int] = []
+        for extent in self.shape:
+            if not isinstance(extent, int):
+                raise InvalidCompiledGraph(detail=f"{self}: extent {extent} is not concrete")
+            shape.append(extent)
+        return tuple(shape)
+
     def with_shape(self, shape: Iterable[Extent]) -> TensorType:
         return TensorType(self.dtype, tuple(shape))
 
@@ -122,7 +137,25 @@ class Op:
         InvalidCompiledGraph
             Wrong number of operands.
         """
-        return _result_types(self, inputs, policy)
+        self.check_arity(len(inputs))
+        self.check_dtypes(inputs, policy)
+        result = self.infer(policy, *inputs)
+        types = result if isinstance(result, tuple) else (result,)
+        for type_ in types:
+            check_size(self.name, type_)
+        return types
+
+    def check_arity(self, count: int) -> None:
+        """Check the number of operands.
+
+        Raises
+        ------
+        InvalidCompiledGraph
+            Another number than the op takes.
+        """
+        if count < self.arity or (count > self.arity and not self.variadic):
+            expected = f"at least {self.arity}" if self.variadic else str(self.arity)
+            raise InvalidCompiledGraph(detail=f"{self.name}: expected {expected} inputs, got {count}")
 
     def check_dtypes(self, inputs: Sequence[TensorType], policy: Policy) -> None:
         """The leading `same_dtype` operands agree and are admitted."""
@@ -136,20 +169,6 @@ class Op:
 
     def reject_dtype(self, dtype: DType, policy: Policy) -> NoReturn:
         raise Unsupported(op=self.name, detail=f"dtype {dtype} is not supported under dtypes={policy.dtypes!r}")
-
-
-@lru_cache(maxsize=65536)
-def _result_types(op: Op, inputs: tuple[TensorType, ...], policy: Policy) -> tuple[TensorType, ...]:
-    count = len(inputs)
-    if count < op.arity or (count > op.arity and not op.variadic):
-        expected = f"at least {op.arity}" if op.variadic else str(op.arity)
-        raise InvalidCompiledGraph(detail=f"{op.name}: expected {expected} inputs, got {count}")
-    op.check_dtypes(inputs, policy)
-    result = op.infer(policy, *inputs)
-    types = result if isinstance(result, tuple) else (result,)
-    for type_ in types:
-        check_size(op.name, type_)
-    return types
 
 
 def check_size(op: str, type_: TensorType) -> None:

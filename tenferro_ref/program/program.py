@@ -1,21 +1,21 @@
-"""The two program forms, `GraphProgram` and `ExecProgram`, and what makes one well formed.
+"""`Program`: a tensor program before and after compilation, and the one function that checks it.
 
-Both are SSA over slots: every slot is written once, by being an input or by one instruction. A GraphProgram says what is
-computed; an ExecProgram adds, for each instruction, the types of its output slots and `last_use`. Building, compiling,
-printing and running live elsewhere.
+A program is in SSA form over slots: each slot is written once, by being an input or by one instruction. The seeds have two
+names for it. A *GraphProgram* (`kind == "graph"`) says what is computed. An *ExecProgram* (`kind == "exec"`, made by
+`to_exec`) records as well, for each instruction, the types of its output slots and which operands it reads last. Building,
+printing, compiling and running programs live elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Literal, TypeAlias
 
-from tenferro_ref.dims import DimExpr, Extent, InputDim, evaluate, expr_of
-from tenferro_ref.dtype import DType
+from tenferro_ref.dims import InputDim, evaluate, expr_of
 from tenferro_ref.errors import InvalidCompiledGraph, ShapeMismatch, TenferroError
-from tenferro_ref.ops import ENGINE, Op, Policy, TensorType, check_size
+from tenferro_ref.ops import ENGINE, Extension, Op, Policy, TensorType, check_size
 
 #: The most slots a program may have: an executor keeps a table of them.
 MAX_SLOTS = 2**24
@@ -23,58 +23,44 @@ MAX_SLOTS = 2**24
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One op applied to slots."""
-
-    op: Op
-    input_slots: tuple[int, ...]
-    output_slots: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ExecInstruction(Instruction):
-    """An instruction with the metadata that execution needs.
+    """One op applied to slots.
 
     Attributes
     ----------
     types
-        One an output slot; extents are in terms of the *program's* inputs.
+        Exec programs only: one type per output slot, with extents in terms of the *program's* inputs.
     last_use
-        For each input: the slot is no program output and no later instruction reads it.
+        Exec programs only, one flag per input: no later instruction reads the slot, and it is no program output
+        (SEMANTICS 4.4).
     """
 
-    types: tuple[TensorType, ...]
-    last_use: tuple[bool, ...]
+    op: Op
+    input_slots: tuple[int, ...]
+    output_slots: tuple[int, ...]
+    types: tuple[TensorType, ...] = ()
+    last_use: tuple[bool, ...] = ()
 
     @property
-    def dtype(self) -> DType:
-        """Representative dtype: that of the first output."""
-        return self.types[0].dtype
-
-    @property
-    def output_shapes(self) -> tuple[tuple[DimExpr, ...], ...]:
-        return tuple(tuple(map(expr_of, t.shape)) for t in self.types)
-
-    @property
-    def output_extents(self) -> tuple[tuple[Extent, ...], ...]:
-        return tuple(t.shape for t in self.types)
-
-
-I = TypeVar("I", bound=Instruction)
+    def bare(self) -> Instruction:
+        """The instruction without what an exec program records."""
+        return Instruction(self.op, self.input_slots, self.output_slots) if self.types or self.last_use else self
 
 
 @dataclass(frozen=True)
-class Program(Generic[I]):
-    """What both forms share.
+class Program:
+    """A tensor program.
 
     Attributes
     ----------
     input_types
-        Types of `input_slots`. A symbolic extent is an `InputDim` naming the first input axis that has it.
+        Types of `input_slots`. A symbolic extent is an `InputDim` that names the first input axis with that extent.
     symbols
-        Names (identifiers) of symbolic extents, for printing: `{InputDim: name}` as pairs.
+        Names (identifiers) of symbolic extents, for printing: pairs of an `InputDim` and its name.
+    kind
+        "exec" if the instructions record their types and `last_use`, else "graph".
     """
 
-    instructions: tuple[I, ...]
+    instructions: tuple[Instruction, ...]
     input_slots: tuple[int, ...]
     input_types: tuple[TensorType, ...]
     output_slots: tuple[int, ...]
@@ -82,6 +68,7 @@ class Program(Generic[I]):
     policy: Policy = ENGINE
     name: str = ""
     symbols: tuple[tuple[InputDim, str], ...] = field(default=(), compare=False)
+    kind: Literal["graph", "exec"] = "graph"
 
     @cached_property
     def producers(self) -> dict[int, int]:
@@ -93,13 +80,34 @@ class Program(Generic[I]):
         """Index of the last instruction that reads each slot."""
         return {slot: i for i, ins in enumerate(self.instructions) for slot in ins.input_slots}
 
+    @cached_property
+    def slot_types(self) -> Mapping[int, TensorType]:
+        """Type of every slot: as recorded in an exec program, inferred in a graph.
+
+        Raises
+        ------
+        TenferroError
+            What `infer_types` raises.
+        """
+        if self.kind == "graph":
+            return infer_types(self)
+        types = dict(zip(self.input_slots, self.input_types, strict=True))
+        for ins in self.instructions:
+            types.update(zip(ins.output_slots, ins.types, strict=True))
+        return types
+
+    @property
+    def output_types(self) -> tuple[TensorType, ...]:
+        """Types of the program's outputs."""
+        return tuple(self.slot_types[s] for s in self.output_slots)
+
     @property
     def is_static(self) -> bool:
         """All input extents are integers."""
         return all(t.is_static for t in self.input_types)
 
     def check_inputs(self, types: Sequence[TensorType]) -> None:
-        """Concrete inputs fit the declared ones.
+        """Check that inputs of concrete types fit the declared ones.
 
         Raises
         ------
@@ -112,57 +120,30 @@ class Program(Generic[I]):
             raise InvalidCompiledGraph(detail=f"expected {len(self.input_types)} inputs, got {len(types)}")
         if self.is_static and tuple(types) == self.input_types:
             return
-        shapes = [tuple(map(_as_int, t.shape)) for t in types]
-        for i, (given, declared) in enumerate(zip(types, self.input_types, strict=True)):
-            if given.dtype is not declared.dtype:
-                raise InvalidCompiledGraph(detail=f"input {i} is {given}, the program declares {declared}")
-            if given.shape == declared.shape:
-                continue
-            fits = given.rank == declared.rank and all(
+        shapes = [t.static_shape for t in types]
+        for i, (actual, declared) in enumerate(zip(types, self.input_types, strict=True)):
+            if actual.dtype is not declared.dtype:
+                raise InvalidCompiledGraph(detail=f"input {i} is {actual}, the program declares {declared}")
+            fits = actual.rank == declared.rank and all(
                 evaluate(expr_of(want), shapes) == got for want, got in zip(declared.shape, shapes[i], strict=True)
             )
             if not fits:
-                raise ShapeMismatch(op=f"program input {i}", lhs=declared.shape, rhs=given.shape)
+                raise ShapeMismatch(op=f"program input {i}", lhs=declared.shape, rhs=actual.shape)
 
+    def at(self, types: Sequence[TensorType]) -> ResolvedTypes:
+        """What the ops' rules give for inputs of these concrete types.
 
-def _as_int(extent: Extent) -> int:
-    if not isinstance(extent, int):
-        raise InvalidCompiledGraph(detail=f"extent {extent} of a program input is not concrete")
-    return extent
-
-
-@dataclass(frozen=True)
-class GraphProgram(Program[Instruction]):
-    """A traced program, before compilation."""
-
-    @cached_property
-    def slot_types(self) -> dict[int, TensorType]:
-        """Type of every slot, inferred; raises what `infer_types` raises."""
-        return infer_types(self)
-
-    @property
-    def output_types(self) -> tuple[TensorType, ...]:
-        return tuple(self.slot_types[s] for s in self.output_slots)
-
-
-@dataclass(frozen=True)
-class ExecProgram(Program[ExecInstruction]):
-    """The execution IR."""
-
-    @cached_property
-    def slot_types(self) -> dict[int, TensorType]:
-        """Type of every slot, as recorded."""
-        types = dict(zip(self.input_slots, self.input_types, strict=True))
-        for ins in self.instructions:
-            types.update(zip(ins.output_slots, ins.types, strict=True))
-        return types
-
-    @property
-    def output_types(self) -> tuple[TensorType, ...]:
-        return tuple(self.slot_types[s] for s in self.output_slots)
+        Raises
+        ------
+        InvalidCompiledGraph, ShapeMismatch
+            The program is malformed, or the types do not fit its inputs.
+        """
+        check_form(self)
+        self.check_inputs(types)
+        return _resolve(self, types)
 
     def verify(self) -> None:
-        """Check SSA form, slot ranges, recorded types and `last_use`.
+        """Check the program's form, its rules and, in an exec program, the recorded types and `last_use`.
 
         Raises
         ------
@@ -171,62 +152,78 @@ class ExecProgram(Program[ExecInstruction]):
         ValidationError
             An instruction breaks its op's rule.
         """
-        for ins in self.instructions:
-            if len(ins.types) != len(ins.output_slots) or len(ins.last_use) != len(ins.input_slots):
-                raise InvalidCompiledGraph(detail=f"{ins.op.name}: metadata does not fit its slots")
         inferred = infer_types(self)
-        for ins, expected_last_use in zip(self.instructions, last_use(self), strict=True):
+        if self.kind == "graph":
+            return
+        for ins, expected in zip(self.instructions, last_use(self), strict=True):
             for slot, recorded in zip(ins.output_slots, ins.types, strict=True):
                 if recorded != inferred[slot]:
                     raise InvalidCompiledGraph(
                         detail=f"slot {slot} ({ins.op.name}) is recorded as {recorded}, its rule gives {inferred[slot]}"
                     )
-            if ins.last_use != expected_last_use:
+            if ins.last_use != expected:
                 raise InvalidCompiledGraph(
                     detail=f"{ins.op.name} -> slot {ins.output_slots[0]}: last_use is {list(ins.last_use)}, "
-                    f"liveness gives {list(expected_last_use)}"
+                    f"liveness gives {list(expected)}"
                 )
 
-    def to_graph(self) -> GraphProgram:
-        """The same computation without the execution metadata."""
-        bare = tuple(Instruction(i.op, i.input_slots, i.output_slots) for i in self.instructions)
-        return GraphProgram(
-            bare,
-            self.input_slots,
-            self.input_types,
-            self.output_slots,
-            self.n_slots,
-            self.policy,
-            self.name,
-            self.symbols,
-        )
+    def to_graph(self) -> Program:
+        """The same computation without the execution metadata; itself if it is a graph."""
+        if self.kind == "graph":
+            return self
+        return replace(self, instructions=tuple(ins.bare for ins in self.instructions), kind="graph")
 
 
-def infer_types(program: GraphProgram | ExecProgram) -> dict[int, TensorType]:
-    """Type of every slot by the ops' rules, checking the program's form on the way.
+#: A program of kind "graph", and one of kind "exec": for readers of signatures, not for type checkers (ADR 0013).
+GraphProgram: TypeAlias = Program
+ExecProgram: TypeAlias = Program
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedTypes:
+    """Types of a program's slots for given input types, as far as the rules hold.
+
+    Attributes
+    ----------
+    types
+        By slot. With concrete inputs an extent is an integer unless it depends on the data (DynamicTruncate, PadToMatch,
+        and what follows from them).
+    count
+        How many instructions from the first on have types; the slots that the others write are not in `types`.
+    error
+        The broken rule of the instruction behind them, None if all have types.
+    """
+
+    inputs: tuple[TensorType, ...]
+    types: Mapping[int, TensorType]
+    count: int
+    error: TenferroError | None = None
+
+
+def check_form(program: Program) -> None:
+    """Check slots, the numbers of operands, and that metadata is there where it has to be.
 
     Raises
     ------
     InvalidCompiledGraph
-        Slot out of range, slot written twice, slot read before it is written, wrong arity or output count.
-    ValidationError
-        An op's rule is broken. The `place` of either is the JSON path of the input, instruction or output.
+        A slot out of range, written twice, or an output that is never written; a wrong number of operands; metadata that
+        does not fit. Its `place` is the JSON path of the input, instruction or output.
+    InvalidArgument
+        An input type that no tensor can have.
     """
-    types: dict[int, TensorType] = {}
+    written: set[int] = set()
 
-    def define(slot: int, type_: TensorType, what: str) -> None:
-        if not 0 <= slot < program.n_slots:
-            raise InvalidCompiledGraph(detail=f"{what}: slot {slot} out of range (n_slots is {program.n_slots})")
-        if slot in types:
-            raise InvalidCompiledGraph(detail=f"{what}: slot {slot} is written twice")
-        types[slot] = type_
+    def write(slots: Sequence[int], what: str) -> None:
+        check(slots, what)
+        for slot in slots:
+            if slot in written:
+                raise InvalidCompiledGraph(detail=f"{what}: slot {slot} is written twice")
+            written.add(slot)
 
-    def read(slot: int, what: str) -> TensorType:
-        if not 0 <= slot < program.n_slots:
-            raise InvalidCompiledGraph(detail=f"{what}: slot {slot} out of range (n_slots is {program.n_slots})")
-        if slot not in types:
-            raise InvalidCompiledGraph(detail=f"{what}: slot {slot} is read before it is written")
-        return types[slot]
+    def check(slots: Sequence[int], what: str) -> None:
+        for slot in slots:
+            if not 0 <= slot < program.n_slots:
+                raise InvalidCompiledGraph(detail=f"{what}: slot {slot} out of range (n_slots is {program.n_slots})")
 
     place = "$"
     try:
@@ -237,29 +234,71 @@ def infer_types(program: GraphProgram | ExecProgram) -> dict[int, TensorType]:
         for i, (slot, type_) in enumerate(zip(program.input_slots, program.input_types, strict=True)):
             place = f"$.inputs[{i}]"
             check_size(f"program input {i}", type_)
-            define(slot, type_, f"input {i}")
+            write([slot], f"input {i}")
         for i, ins in enumerate(program.instructions):
             place, what = f"$.instructions[{i}]", f"instruction {i} ({ins.op.name})"
-            operands = tuple(read(slot, what) for slot in ins.input_slots)
-            results = ins.op.result_types(operands, program.policy)
-            if len(results) != len(ins.output_slots):
-                counts = f"expected {len(results)} outputs, got {len(ins.output_slots)}"
-                raise InvalidCompiledGraph(detail=f"{what}: {counts}")
-            for slot, type_ in zip(ins.output_slots, results, strict=True):
-                define(slot, type_, what)
+            check(ins.input_slots, what)
+            ins.op.check_arity(len(ins.input_slots))
+            write(ins.output_slots, what)
+            if len(ins.output_slots) != 1 and not isinstance(ins.op, Extension):
+                raise InvalidCompiledGraph(detail=f"{what}: expected 1 outputs, got {len(ins.output_slots)}")
+            flags, count = len(ins.last_use), len(ins.input_slots)
+            if program.kind == "exec" and (len(ins.types) != len(ins.output_slots) or flags != count):
+                raise InvalidCompiledGraph(
+                    detail=f"{what}: {len(ins.types)} types for {len(ins.output_slots)} outputs, "
+                    f"{flags} last_use flags for {count} inputs"
+                )
         for i, slot in enumerate(program.output_slots):
             place = f"$.outputs[{i}]"
-            read(slot, f"output {i}")
+            check([slot], f"output {i}")
+            if slot not in written:
+                raise InvalidCompiledGraph(detail=f"output {i}: slot {slot} is never written")
     except TenferroError as error:
         error.place = place
         raise
-    return types
 
 
-def last_use(program: GraphProgram | ExecProgram) -> tuple[tuple[bool, ...], ...]:
+def _resolve(program: Program, inputs: Sequence[TensorType]) -> ResolvedTypes:
+    """Apply the ops' rules in program order, up to the first that is broken."""
+    types = dict(zip(program.input_slots, inputs, strict=True))
+    for i, ins in enumerate(program.instructions):
+        try:
+            for slot in ins.input_slots:
+                if slot not in types:
+                    what = f"instruction {i} ({ins.op.name})"
+                    raise InvalidCompiledGraph(detail=f"{what}: slot {slot} is read before it is written")
+            results = ins.op.result_types(tuple([types[slot] for slot in ins.input_slots]), program.policy)
+            if len(results) != len(ins.output_slots):
+                counts = f"expected {len(results)} outputs, got {len(ins.output_slots)}"
+                raise InvalidCompiledGraph(detail=f"instruction {i} ({ins.op.name}): {counts}")
+        except TenferroError as error:
+            error.place = f"$.instructions[{i}]"
+            return ResolvedTypes(tuple(inputs), types, i, error)
+        types.update(zip(ins.output_slots, results, strict=True))
+    return ResolvedTypes(tuple(inputs), types, len(program.instructions))
+
+
+def infer_types(program: Program) -> Mapping[int, TensorType]:
+    """Type of every slot by the ops' rules, at the declared input types.
+
+    Raises
+    ------
+    InvalidCompiledGraph
+        The form is wrong (`check_form`), a slot is read before it is written, or an op has another number of results.
+    ValidationError
+        An op's rule is broken. The `place` of either is the JSON path of the input, instruction or output.
+    """
+    check_form(program)
+    resolved = _resolve(program, program.input_types)
+    if resolved.error is not None:
+        raise resolved.error
+    return resolved.types
+
+
+def last_use(program: Program) -> tuple[tuple[bool, ...], ...]:
     """For each instruction and input: no program output, and no later instruction reads the slot (SEMANTICS 4.4).
 
-    A slot read twice by its last instruction is flagged at both places, so reclaiming must be idempotent.
+    A slot that its last instruction reads twice is flagged at both places, so reclaiming must be idempotent.
     """
     last_read, outputs = program.last_read, set(program.output_slots)
     return tuple(
@@ -268,25 +307,28 @@ def last_use(program: GraphProgram | ExecProgram) -> tuple[tuple[bool, ...], ...
     )
 
 
-def to_exec(graph: GraphProgram) -> ExecProgram:
-    """Attach inferred types and `last_use`; no instruction changes."""
-    types, uses = graph.slot_types, last_use(graph)
+def to_exec(graph: Program) -> Program:
+    """The exec program of a graph: types and `last_use` are recorded, no instruction changes.
+
+    Raises
+    ------
+    TenferroError
+        What `infer_types` raises.
+    """
+    types = graph.slot_types
     instructions = tuple(
-        ExecInstruction(i.op, i.input_slots, i.output_slots, tuple(types[s] for s in i.output_slots), use)
-        for i, use in zip(graph.instructions, uses, strict=True)
+        replace(ins, types=tuple(types[s] for s in ins.output_slots), last_use=flags)
+        for ins, flags in zip(graph.instructions, last_use(graph), strict=True)
     )
-    return ExecProgram(
-        instructions, graph.input_slots, graph.input_types, graph.output_slots, graph.n_slots, graph.policy, graph.name,
-        graph.symbols,
-    )  # fmt: skip
+    return replace(graph, instructions=instructions, kind="exec")
 
 
 __all__ = [
-    "ExecInstruction",
     "ExecProgram",
     "GraphProgram",
     "Instruction",
     "Program",
+    "ResolvedTypes",
     "infer_types",
     "last_use",
     "to_exec",

@@ -19,12 +19,12 @@ from tenferro_ref.dims import Extent, InputDim
 from tenferro_ref.errors import FormatError, TenferroError
 from tenferro_ref.ops import ENGINE, TensorType
 from tenferro_ref.program import json_form
-from tenferro_ref.program.program import ExecInstruction, ExecProgram, GraphProgram, Instruction
+from tenferro_ref.program.program import Instruction, Program
 
 
-def print_program(program: GraphProgram | ExecProgram) -> str:
+def print_program(program: Program) -> str:
     """The program in readable form; without result types if it breaks a rule, so that there are none."""
-    names = dict(program.symbols) if isinstance(program, GraphProgram) else {}
+    names = dict(program.symbols) if program.kind == "graph" else {}
 
     def extent(e: Extent) -> str:
         return names[e] if isinstance(e, InputDim) and e in names else str(e)
@@ -32,8 +32,7 @@ def print_program(program: GraphProgram | ExecProgram) -> str:
     def type_text(t: TensorType) -> str:
         return f"{t.dtype}[{', '.join(map(extent, t.shape))}]"
 
-    kind = "graph" if isinstance(program, GraphProgram) else "exec"
-    head = [kind]
+    head: list[str] = [program.kind]
     if program.name:
         head.append("@" + json.dumps(program.name))
     if program.policy != ENGINE:
@@ -57,7 +56,7 @@ def _slots(slots: tuple[int, ...]) -> str:
 
 def _instruction(ins: Instruction) -> str:
     attrs = json_form.write_attrs(ins.op)
-    dies = ins.last_use if isinstance(ins, ExecInstruction) else (False,) * len(ins.input_slots)
+    dies = ins.last_use or (False,) * len(ins.input_slots)
     operands = ", ".join(f"%{s}{'!' if die else ''}" for s, die in zip(ins.input_slots, dies, strict=True))
     results = f"{_slots(ins.output_slots)} = " if ins.output_slots else ""
     return f"{results}{ins.op.name}({operands})" + (f" {json.dumps(attrs)}" if attrs else "")
@@ -132,7 +131,7 @@ def _instruction_entry(line: str, kind: str, where: str) -> dict[str, Any]:
     return entry
 
 
-def parse(text: str, where: str = "program") -> GraphProgram | ExecProgram:
+def parse(text: str, where: str = "program") -> Program:
     """Read the text form, by way of the JSON form's reader, which does all the checking.
 
     Raises

@@ -1,15 +1,14 @@
-"""`Value`, the handle of a slot while a program is written, with NumPy's operators and methods.
+"""`Value`: a slot of a program that is being built, with NumPy's operators and methods.
 
-Lives here: what an operator inserts on the way to its op: Convert for promotion, BroadcastInDim for broadcasting
-(SEMANTICS 1.1). What the ops themselves are, and what `GraphBuilder.apply` checks, does not live here; functions
-(`exp`, `where`, ...) are in `tenferro_ref.frontend`, indexing in `slicing`.
+An operator inserts what NumPy does implicitly: a Convert for promotion, a BroadcastInDim for broadcasting (SEMANTICS 1.1).
+Functions (`exp`, `where`, ...) are in `tenferro_ref.frontend`, indexing is in `slicing`, the ops are in `tenferro_ref.ops`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -18,26 +17,42 @@ from tenferro_ref.dims import DimExpr, DimOp, Extent, InputDim, Unknown, UpperBo
 from tenferro_ref.dtype import INEXACT, DType, promote
 from tenferro_ref.errors import DTypeMismatch, InvalidArgument, ShapeMismatch, UsageError
 from tenferro_ref.ops import CompareDir, Op, TensorType
-from tenferro_ref.program.slicing import as_integer, getitem
+from tenferro_ref.program.slicing import as_integer, index_steps
 
-if TYPE_CHECKING:
-    from tenferro_ref.program.builder import GraphBuilder
-
-#: A number beside a value: Python's adapt to it, NumPy's keep their dtype (NEP 50).
+#: A number beside a value: a Python number adapts to its dtype, a NumPy scalar keeps its own (NEP 50).
 Scalar: TypeAlias = complex | np.generic
 Operand: TypeAlias = "Value | Scalar"
 Axes: TypeAlias = int | Sequence[int]
+
+
+class Builder(Protocol):
+    """What a value needs of the program that it belongs to, a `GraphBuilder`."""
+
+    division: Literal["integer", "float"]
+    inputs: list[Value]
+
+    def apply(self, op: Op, *operands: Value) -> Value:
+        """Append an op with one output."""
+        ...
+
+    def apply_many(self, op: Op, *operands: Value) -> tuple[Value, ...]:
+        """Append an op with any number of outputs."""
+        ...
+
+    def constant(self, value: complex | np.generic, dtype: DType = ...) -> Value:
+        """Append a rank-0 constant."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
     """A slot of the program being built; operators append instructions to its builder.
 
-    Binary operators promote and broadcast as NumPy does; integers stay integers under `/` and `**` unless the builder says
-    otherwise. Extents are ints, or symbolic (`x.shape[0] * 4` is an extent too).
+    Binary operators promote and broadcast as NumPy does; integers stay integers under `/` and `**` unless the builder's
+    `division` is "float". Extents are integers, or symbolic (`x.shape[0] * 4` is an extent too).
     """
 
-    builder: GraphBuilder
+    builder: Builder
     slot: int
     type: TensorType
 
@@ -188,8 +203,12 @@ class Value:
         return self if target is self.dtype else self.builder.apply(ops.Convert(target), self)
 
     def __getitem__(self, index: Any) -> Value:
-        """Integers, slices with steps, `...` and None, as in NumPy; see `slicing`."""
-        return getitem(self, index)
+        """Integers, slices with steps, `...` and None, as in NumPy; errors as `slicing.index_steps`."""
+        value = self
+        for op, start in index_steps(self.type, index):
+            starts = () if start is None else (self.builder.constant(start, DType.I64),)
+            value = self.builder.apply(op, value, *starts)
+        return value
 
     def __iter__(self) -> Iterator[Value]:
         if not self.shape or not isinstance(self.shape[0], int):
@@ -255,7 +274,7 @@ def normal_axes(axes: Axes, rank: int) -> tuple[int, ...]:
 # --- promotion --------------------------------------------------------------------------------------------------------
 
 
-def _lift(builder: GraphBuilder, given: Operand, beside: DType | None) -> Value:
+def _lift(builder: Builder, given: Operand, beside: DType | None) -> Value:
     """`given` itself, or a constant; a Python number takes the dtype beside it unless that loses a fraction or a part."""
     if isinstance(given, Value):
         return given
@@ -275,7 +294,7 @@ def _lift(builder: GraphBuilder, given: Operand, beside: DType | None) -> Value:
     raise UsageError(detail=f"{type(given).__name__} is neither a Value nor a number; an array must be a program input")
 
 
-def builder_of(*operands: Operand) -> GraphBuilder:
+def builder_of(*operands: Operand) -> Builder:
     """The builder of the first Value among `operands`."""
     for operand in operands:
         if isinstance(operand, Value):
@@ -283,7 +302,7 @@ def builder_of(*operands: Operand) -> GraphBuilder:
     raise UsageError(detail="one operand at least must be a Value")
 
 
-def promoted(builder: GraphBuilder, *operands: Operand, division: bool = False) -> tuple[Value, ...]:
+def promoted(builder: Builder, *operands: Operand, division: bool = False) -> tuple[Value, ...]:
     """The operands as values of their common dtype (SEMANTICS 1.1), numbers as constants.
 
     Parameters

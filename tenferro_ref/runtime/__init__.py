@@ -1,7 +1,7 @@
 """The native runtime: executor, segmentation, backend protocols, the NumPy backend and its kernels, extension runtimes."""
 
 from tenferro_ref.runtime.backend import BackendSession, NumpyBackend, TensorBackend
-from tenferro_ref.runtime.executor import FUSION_THRESHOLD, GraphExecutor, validate
+from tenferro_ref.runtime.executor import FUSION_THRESHOLD, GraphExecutor
 from tenferro_ref.runtime.extension import RUNTIMES, ExtensionRuntime, register_runtime
 from tenferro_ref.runtime.kernels import KERNELS, run_kernel
 from tenferro_ref.runtime.segment import Segment, segment_exec_program
@@ -22,5 +22,4 @@ __all__ = [
     "register_runtime",
     "run_kernel",
     "segment_exec_program",
-    "validate",
 ]

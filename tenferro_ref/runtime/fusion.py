@@ -54,16 +54,18 @@ class FusionPlan:
     body: tuple[FusedOp, ...]
     outputs: tuple[int, ...]
 
-    def common_type(self, types: Mapping[int, TensorType]) -> TensorType | None:
-        """The one dtype and shape that all values of the plan have, scalars aside; None if there is no such type."""
+    def common_type(self, types: Mapping[int, TensorType], threshold: int = 0) -> TensorType | None:
+        """The one dtype and shape that all values of the plan have, scalars aside.
+
+        None if there is no such type, or it has fewer than `threshold` elements.
+        """
         slots = {s for step in self.body for s in (*step.operands, step.result)}
-        found = {types[s] for s in slots}
-        dtypes = {t.dtype for t in found}
-        shapes = {t.shape for t in found if t.rank}
+        dtypes = {types[s].dtype for s in slots}
+        shapes = {types[s].static_shape for s in slots if types[s].rank}
         if len(dtypes) != 1 or len(shapes) > 1:
             return None
-        (dtype,) = dtypes
-        return TensorType(dtype, shapes.pop() if shapes else ()) if dtype in FUSIBLE_DTYPES else None
+        (dtype,), shape = dtypes, shapes.pop() if shapes else ()
+        return TensorType(dtype, shape) if dtype in FUSIBLE_DTYPES and prod(shape) >= threshold else None
 
 
 def plan_fusion(program: ExecProgram, segment: Segment) -> FusionPlan | None:
@@ -121,7 +123,7 @@ def evaluate_plan(
             scalars.add(step.result)
             if not spread.isdisjoint(step.operands):
                 spread.add(step.result)
-    shape = tuple(e for e in type_.shape if isinstance(e, int))
+    shape = type_.static_shape
     results = {slot: whole[slot] for slot in plan.outputs if slot in whole}
     results |= {slot: np.full(shape, whole[slot], order="F") for slot in spread.intersection(results)}
     if blockwise:
@@ -192,7 +194,7 @@ def _evaluate_blocks(
     scalars: set[int],
     block: int,
 ) -> dict[int, Array]:
-    shape = tuple(e for e in type_.shape if isinstance(e, int))
+    shape = type_.static_shape
     dtype, size = type_.dtype.numpy, prod(shape)
     steps = _steps(plan, body, policy, type_.dtype)
     produced = {step.result for step in body}

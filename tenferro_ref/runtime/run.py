@@ -1,26 +1,25 @@
-"""One execution of a program: the values of its slots, which of them are alive, and how an instruction or a segment is run.
+"""One execution of a program: the values of its slots, and how an instruction or a segment is run.
 
-The executor (`executor`) makes one `Run` a call and decides what to run. What an instruction computes is in `kernels`,
-behind the backend.
+The executor (`executor`) makes one `Run` per call, of a `Plan`. What an instruction computes is in `kernels`, behind the
+backend.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
 from math import prod
 from typing import cast
 
 import numpy as np
 
 from tenferro_ref import ops
-from tenferro_ref.dims import UpperBound
+from tenferro_ref.dims import Extent, UpperBound, evaluate
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import Internal, InvalidCompiledGraph, MissingValue, ResourceExhausted, TenferroError
-from tenferro_ref.ops import Category, Op, Policy, TensorType
-from tenferro_ref.program import ExecInstruction, ExecProgram
+from tenferro_ref.errors import Internal, InvalidCompiledGraph, MissingValue, ResourceExhausted
+from tenferro_ref.ops import Category, Op, TensorType
+from tenferro_ref.program import ExecProgram, Instruction
 from tenferro_ref.runtime.backend import BackendSession, TensorBackend
 from tenferro_ref.runtime.extension import ExtensionRuntime, run_extension
 from tenferro_ref.runtime.fusion import FusionPlan
@@ -36,7 +35,7 @@ _ADDRESSABLE = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a `GraphExecutor` was told."""
+    """The options of a `GraphExecutor`."""
 
     backend: TensorBackend
     checking: bool
@@ -45,67 +44,68 @@ class Settings:
     extensions: Mapping[str, ExtensionRuntime]
 
 
-@lru_cache(maxsize=65536)
-def _result_types(op: Op, operands: tuple[TensorType, ...], policy: Policy) -> tuple[TensorType, ...]:
-    """The op's rule; also refuses what cannot be in memory before NumPy tries to allocate it."""
-    types = op.result_types(operands, policy)
-    for type_ in types:
-        extents = [e for e in type_.shape if isinstance(e, int)]
-        size = type_.dtype.itemsize * prod(extents)
-        if size > _MEMORY or type_.dtype.itemsize * prod(max(e, 1) for e in extents) > _ADDRESSABLE:
-            raise ResourceExhausted(where=op.name, detail=f"{type_} does not fit this machine's {_MEMORY} bytes")
-    return types
+@dataclass(frozen=True, slots=True)
+class PlannedSegment:
+    """A segment and, where it can be evaluated as a whole, how.
+
+    Attributes
+    ----------
+    fusion, common
+        The plan of an elementwise run, and the one type that its values have, if they have one and it is large enough.
+    """
+
+    segment: Segment
+    fusion: FusionPlan | None
+    common: TensorType | None
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentTypes:
-    """What the rules say of a whole segment.
+class Plan:
+    """What is decided before a program runs on inputs of given types.
 
     Attributes
     ----------
     inputs
-        Types of the segment's inputs that this holds for.
-    slots
-        Type of every slot that the segment reads or writes.
-    fused
-        The one type of a fusion plan's values, if there is such a plan and such a type.
+        Types of the program's inputs.
+    types
+        Type of each slot, as far as the rules say it without the data.
+    results
+        Types of each instruction's results; None where the rule is applied while running: where a type of an operand
+        depends on the data, the rule is broken, or a result does not fit into memory. So these errors come in program
+        order among those of values.
     """
 
-    inputs: tuple[TensorType | None, ...]
-    slots: Mapping[int, TensorType]
-    fused: TensorType | None
+    program: ExecProgram
+    inputs: tuple[TensorType, ...]
+    types: Mapping[int, TensorType]
+    results: tuple[tuple[TensorType, ...] | None, ...]
+    segments: tuple[PlannedSegment, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Memo:
-    """What the ops' rules said last, so that a program that runs again on the same types is not checked again.
-
-    By index of the instruction, with its operand types; by index of a segment's first instruction.
-    """
-
-    instructions: dict[int, tuple[tuple[TensorType, ...], tuple[TensorType, ...]]] = field(default_factory=dict)
-    segments: dict[int, SegmentTypes] = field(default_factory=dict)
+def fits_memory(types: Sequence[TensorType]) -> bool:
+    """Whether arrays of these types can be allocated, as far as their extents are known."""
+    for type_ in types:
+        size = type_.dtype.itemsize
+        extents = [e for e in type_.shape if isinstance(e, int)]
+        if size * prod(extents) > _MEMORY or size * prod(max(e, 1) for e in extents) > _ADDRESSABLE:
+            return False
+    return True
 
 
 class Run:
     """The state of one execution."""
 
-    def __init__(self, settings: Settings, program: ExecProgram, inputs: Sequence[Tensor | Array], memo: Memo) -> None:
+    def __init__(self, settings: Settings, plan: Plan, inputs: list[Array]) -> None:
         self.settings = settings
         self.backend = settings.backend
-        self.program = program
-        self.policy = program.policy
-        self.memo = memo
-        self.inputs = [_materialize(x) for x in inputs]
-        types = [type_of(a) for a in self.inputs]
-        program.check_inputs(types)
-        # the same objects in every run, so that comparing types is comparing identities
-        types = [want if want == got else got for got, want in zip(types, program.input_types, strict=True)]
+        self.plan = plan
+        self.program = plan.program
+        self.policy = plan.program.policy
+        self.inputs = inputs
         #: None for a slot that is not written yet, or reclaimed
-        self.values: list[Array | None] = [None] * program.n_slots
-        self.types: list[TensorType | None] = [None] * program.n_slots
-        for slot, array, type_ in zip(program.input_slots, self.inputs, types, strict=True):
-            self.values[slot], self.types[slot] = array, type_
+        self.values: list[Array | None] = [None] * self.program.n_slots
+        for slot, array in zip(self.program.input_slots, inputs, strict=True):
+            self.values[slot] = array
 
     # --- whole programs -----------------------------------------------------------------------------------------------
 
@@ -118,14 +118,13 @@ class Run:
                 self.execute(index, None)
         return self.outputs()
 
-    def segment(self, segment: Segment, plan: FusionPlan | None) -> None:
+    def segment(self, planned: PlannedSegment) -> None:
+        segment = planned.segment
         if segment.kind in ("host", "ffi"):
             self.execute(segment.instructions[0], None)
             return
         with self.backend.with_backend_session() as session:
-            if plan is not None and self._fused(segment, plan, session):
-                return
-            if segment.kind in ("triplet", "pair") and self._broadcast_multiply(segment, session):
+            if self._fused(planned, session) or self._broadcast_multiply(segment, session):
                 return
             for index in segment.instructions:
                 self.execute(index, session)
@@ -148,35 +147,42 @@ class Run:
 
     def execute(self, index: int, session: BackendSession | None) -> None:
         ins = self.program.instructions[index]
-        values, types, op = self.values, self.types, ins.op
-        for slot in ins.input_slots:
-            if values[slot] is None:
-                raise MissingValue(slot=slot)
-        operands = cast(tuple[Array, ...], tuple([values[slot] for slot in ins.input_slots]))
-        expected = self.result_types(index, cast(tuple[TensorType, ...], tuple([types[s] for s in ins.input_slots])))
+        op = ins.op
+        operands = tuple([self.value(slot) for slot in ins.input_slots])
+        types = self.plan.results[index]
+        if types is None:
+            types = op.result_types(tuple(map(type_of, operands)), self.policy)
+            if not fits_memory(types):
+                raise ResourceExhausted(
+                    where=op.name, detail=f"{', '.join(map(str, types))} does not fit this machine's {_MEMORY} bytes"
+                )
         try:
             results = self._dispatch(op, operands, len(ins.output_slots), session)
         except MemoryError:
             raise ResourceExhausted(where=op.name, detail="not enough memory for its result") from None
-        if len(results) != len(ins.output_slots) or len(results) != len(expected):
+        if len(results) != len(ins.output_slots) or len(results) != len(types):
             raise InvalidCompiledGraph(
                 detail=f"{op.name}: {len(results)} results for {len(ins.output_slots)} output slots"
             )
-        for slot, array, type_ in zip(ins.output_slots, results, expected, strict=True):
+        for slot, array, type_ in zip(ins.output_slots, results, types, strict=True):
             if self.settings.checking:
                 array = _own(array, operands, isinstance(op, ops.Extension))
             self.store(slot, array, type_, op)
         if self.settings.reclaim:
             self.release(ins.input_slots, ins.last_use, session)
 
-    def result_types(self, index: int, operands: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
-        """What the rule of instruction `index` gives for operands of these types."""
-        known = self.memo.instructions.get(index)
-        if known is not None and known[0] == operands:
-            return known[1]
-        results = _result_types(self.program.instructions[index].op, operands, self.policy)
-        self.memo.instructions[index] = operands, results
-        return results
+    def value(self, slot: int) -> Array:
+        """The value of a slot.
+
+        Raises
+        ------
+        MissingValue
+            It was never written, or its buffer was reclaimed.
+        """
+        array = self.values[slot]
+        if array is None:
+            raise MissingValue(slot=slot)
+        return array
 
     def _dispatch(
         self, op: Op, operands: tuple[Array, ...], outputs: int, session: BackendSession | None
@@ -191,12 +197,11 @@ class Run:
         return tuple(map(self.backend.upload_host_tensor, results)) if isinstance(op, ops.Constant) else results
 
     def store(self, slot: int, array: Array, type_: TensorType, op: Op) -> None:
-        if array.shape != type_.shape:
-            type_ = _resolve(array, type_, op)
+        if array.shape != type_.shape and not _within(array.shape, type_.shape):
+            raise Internal(detail=f"{op.name} gave shape {array.shape}, its rule says {type_}")
         if array.dtype != type_.dtype.numpy:
             raise Internal(detail=f"{op.name} gave {array.dtype}, its rule says {type_}")
         self.values[slot] = column_major(array)
-        self.types[slot] = type_
 
     def release(self, slots: Sequence[int], last_use: Sequence[bool], session: BackendSession | None) -> None:
         """Drop the flagged slots; a slot flagged twice is dropped once."""
@@ -211,85 +216,61 @@ class Run:
 
     # --- fast paths of segments; each returns False, having changed nothing, where one by one must do -----------------
 
-    def _infer(self, segment: Segment, plan: FusionPlan | None = None) -> SegmentTypes | None:
-        """Types of the slots of a segment, by the instructions' rules.
+    def _inputs(self, segment: Segment) -> dict[int, Array] | None:
+        """Values of a segment's inputs; None if one is missing, which one by one reports at the right instruction."""
+        values = {slot: array for slot in segment.inputs if (array := self.values[slot]) is not None}
+        return values if len(values) == len(segment.inputs) else None
 
-        None if an input is missing or a rule is broken: one by one meets the first error, which may be another.
-        """
-        if any(self.values[slot] is None for slot in segment.inputs):
-            return None
-        inputs = tuple([self.types[slot] for slot in segment.inputs])
-        known = self.memo.segments.get(segment.instructions[0])
-        if known is not None and known.inputs == inputs:
-            return known
-        types = cast(dict[int, TensorType], dict(zip(segment.inputs, inputs, strict=True)))
-        for index in segment.instructions:
-            ins = self.program.instructions[index]
-            try:
-                results = self.result_types(index, tuple([types[slot] for slot in ins.input_slots]))
-            except TenferroError:
-                return None
-            types.update(zip(ins.output_slots, results, strict=True))
-        found = SegmentTypes(inputs, types, None if plan is None else plan.common_type(types))
-        self.memo.segments[segment.instructions[0]] = found
-        return found
-
-    def _finish(self, segment: Segment, results: Mapping[int, Array], types: Mapping[int, TensorType]) -> None:
+    def _finish(self, segment: Segment, results: Mapping[int, Array], session: BackendSession) -> None:
         op = self.program.instructions[segment.instructions[-1]].op
         for slot in segment.outputs:
-            array = results[slot]
-            self.store(slot, _own(array, (), False) if self.settings.checking else array, types[slot], op)
+            self.store(slot, results[slot], self.plan.types[slot], op)
+        if self.settings.reclaim:
+            self.release(segment.inputs, segment.last_use, session)
 
-    def _fused(self, segment: Segment, plan: FusionPlan, session: BackendSession) -> bool:
-        threshold = self.settings.fusion_threshold
-        types = self._infer(segment, plan)
-        type_ = None if types is None else types.fused
-        if types is None or type_ is None or prod(map(_extent, type_.shape)) < threshold:
+    def _fused(self, planned: PlannedSegment, session: BackendSession) -> bool:
+        """An elementwise run, evaluated block by block."""
+        values = self._inputs(planned.segment)
+        if planned.fusion is None or planned.common is None or values is None:
             return False
-        values = {slot: cast(Array, self.values[slot]) for slot in segment.inputs}
         try:
-            results = session.execute_fused(plan, self.policy, type_, values)
+            results = session.execute_fused(planned.fusion, self.policy, planned.common, values)
         except MemoryError:
             raise ResourceExhausted(where="fused segment", detail="not enough memory for its results") from None
         if results is None:
             return False
-        if self.settings.checking:  # Conj of a real scalar is the scalar itself, which is about to be poisoned
+        if self.settings.checking:  # Conj of a real scalar is the scalar itself, which is about to be overwritten
             results = {slot: _own(array, tuple(values.values()), False) for slot, array in results.items()}
-        self._finish(segment, results, types.slots)
-        if self.settings.reclaim:
-            self.release(segment.inputs, segment.last_use, session)
+        self._finish(planned.segment, results, session)
         return True
 
     def _broadcast_multiply(self, segment: Segment, session: BackendSession) -> bool:
         """The product of a triplet or pair, without its broadcasts in memory."""
+        if segment.kind not in ("triplet", "pair") or any(self.plan.results[i] is None for i in segment.instructions):
+            return False
         *broadcasts, product = [self.program.instructions[i] for i in segment.instructions]
         (result,) = product.output_slots
-        if segment.outputs != (result,) or not _consistent(broadcasts, product):
+        views = self._inputs(segment)
+        if segment.outputs != (result,) or not _consistent(broadcasts, product) or views is None:
             return False
-        found = self._infer(segment)
-        if found is None:
-            return False
-        types = found.slots
+        types = self.plan.types
         if types[product.input_slots[0]].dtype is not types[product.input_slots[1]].dtype:
             return False
-        views: dict[int, Array] = {slot: cast(Array, self.values[slot]) for slot in segment.inputs}
         for ins in broadcasts:
             views[ins.output_slots[0]] = aligned(cast(ops.BroadcastInDim, ins.op), views[ins.input_slots[0]])
         try:
             array = session.broadcast_multiply(
-                tuple(map(_extent, types[result].shape)), *(views[slot] for slot in product.input_slots)
+                types[result].static_shape, *(views[slot] for slot in product.input_slots)
             )
         except MemoryError:
             raise ResourceExhausted(where=product.op.name, detail="not enough memory for its result") from None
         if array is None:
             return False
-        self._finish(segment, {result: array}, types)
-        if self.settings.reclaim:
-            self.release(segment.inputs, segment.last_use, session)
+        self._finish(segment, {result: _own(array, (), False) if self.settings.checking else array}, session)
         return True
 
 
-def _consistent(broadcasts: Sequence[ExecInstruction], product: ExecInstruction) -> bool:
+def _consistent(broadcasts: Sequence[Instruction], product: Instruction) -> bool:
     """No slot is read behind a flagged last use inside the pattern (one by one finds that error)."""
     dead: set[int] = set()
     for ins in (*broadcasts, product):
@@ -299,29 +280,20 @@ def _consistent(broadcasts: Sequence[ExecInstruction], product: ExecInstruction)
     return True
 
 
-def _materialize(given: Tensor | Array) -> Array:
+def materialize(data: Tensor | Array) -> Array:
     """A dense, aligned, column-major input; Bool bytes other than 0 and 1 become 1."""
-    array = Tensor.of(given).materialize()
+    array = Tensor.of(data).materialize()
     if array.dtype == np.bool_:
         return np.asarray(array.view(np.uint8) != 0)
     return array if array.flags.aligned else array.copy(order="F")
 
 
-def _extent(extent: object) -> int:
-    if not isinstance(extent, int):
-        raise Internal(detail=f"extent {extent} at run time")
-    return extent
-
-
-def _resolve(array: Array, type_: TensorType, op: Op) -> TensorType:
-    """The actual type of a result whose rule only bounds its extents."""
-    fits = array.ndim == type_.rank and all(
-        got <= _extent(want.expr) if isinstance(want, UpperBound) else got == want
-        for got, want in zip(array.shape, type_.shape, strict=False)
+def _within(shape: Sequence[int], rule: Sequence[Extent]) -> bool:
+    """Whether a result's shape is what the rule says; an upper bound is all that it says of some extents."""
+    return len(shape) == len(rule) and all(
+        actual <= evaluate(extent.expr, ()) if isinstance(extent, UpperBound) else actual == extent
+        for actual, extent in zip(shape, rule, strict=True)
     )
-    if not fits:
-        raise Internal(detail=f"{op.name} gave shape {array.shape}, its rule says {type_}")
-    return type_.with_shape(array.shape)
 
 
 def _owner(array: Array) -> Array:
@@ -345,4 +317,4 @@ def _poison(array: Array) -> None:
         array[...] = np.iinfo(DType.of(array).value).min if kind == "i" else np.nan
 
 
-__all__ = ["Run", "Settings"]
+__all__ = ["Plan", "PlannedSegment", "Run", "Settings", "fits_memory", "materialize"]

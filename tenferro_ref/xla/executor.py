@@ -13,7 +13,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument, InvalidProgram
 from tenferro_ref.ops import TensorType
 from tenferro_ref.pjrt import Client, Executable, HandleState, TensorSpec, encode_compile_options
-from tenferro_ref.program import ExecProgram, GraphProgram, LoweringView
+from tenferro_ref.program import LoweringView, Program
 from tenferro_ref.stablehlo import fingerprint, lower_to_stablehlo
 from tenferro_ref.tensor import Array, Tensor
 
@@ -52,7 +52,7 @@ class XlaExecutor:
         self.cache_size = cache_size
         self._cache: OrderedDict[CacheKey, Executable] = OrderedDict()
 
-    def run_with_inputs(self, program: GraphProgram | ExecProgram, inputs: Sequence[Array | Tensor]) -> Array:
+    def run_with_inputs(self, program: Program, inputs: Sequence[Array | Tensor]) -> Array:
         """The one output of `program`, column-major.
 
         Raises
@@ -70,9 +70,7 @@ class XlaExecutor:
         (output,) = self.run_many_with_inputs(program, inputs)
         return output
 
-    def run_many_with_inputs(
-        self, program: GraphProgram | ExecProgram, inputs: Sequence[Array | Tensor]
-    ) -> list[Array]:
+    def run_many_with_inputs(self, program: Program, inputs: Sequence[Array | Tensor]) -> list[Array]:
         """The outputs of `program`, column-major.
 
         Parameters

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tenferro_ref.children import environment
 from tenferro_ref.errors import MissingDependency, MissingEnv, PjrtCall, WorkerDied
 
 TOOL_VARIABLE = "TENFERRO_XLA_RUN_HLO_MODULE"
@@ -74,7 +75,11 @@ def run_hlo_module(
         command = (str(tool), str(module), "--input_format=stablehlo", f"--platform={platform}", "--iterations=1")
         try:
             done = subprocess.run(
-                command, env=dict(environ), stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_seconds
+                command,
+                env=environment(given=environ),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=timeout_seconds,
             )
         except subprocess.TimeoutExpired as error:
             raise WorkerDied("run_hlo_module", f"timeout {timeout_seconds:g} s", _tail(error.stderr or b"")) from None

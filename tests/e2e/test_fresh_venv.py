@@ -32,10 +32,10 @@ def test_a_new_finding_is_shown_in_a_virtual_environment_of_its_own(fake_library
     assert run.status == 1, run
     assert "fresh virtual environment" not in run.out
     assert listed(store) == {(True, False)}
-    assert tenferro_ref("fuzz", "resume", store).status == 1
+    assert tenferro_ref("fuzz", "resume", store, "--allow-commands").status == 1
     assert listed(store) == {(True, True)}
     # what is proved is not proved again
-    run = tenferro_ref("fuzz", "resume", store, env=dict(NO_PACKAGES))
+    run = tenferro_ref("fuzz", "resume", store, "--allow-commands", env=dict(NO_PACKAGES))
     assert "fresh virtual environment" not in run.out
 
 
@@ -47,7 +47,7 @@ def test_where_no_packages_are_to_be_had_the_run_says_so(fake_library: Path, tmp
     assert listed(store) == {(True, False)}
     # nor where the bundles have been moved away, and the run still ends with its list
     Path(f"{store}.findings").rename(tmp_path / "elsewhere")
-    run = tenferro_ref("fuzz", "resume", store, env=dict(NO_PACKAGES))
+    run = tenferro_ref("fuzz", "resume", store, "--allow-commands", env=dict(NO_PACKAGES))
     assert run.status == 1, run
     assert "new findings were not run in a fresh virtual environment: " in run.out
     assert "NEW" in run.out

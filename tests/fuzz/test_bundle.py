@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,16 +13,16 @@ import numpy as np
 import pytest
 
 from fuzz.campaign.work import environment
-from fuzz.findings.bundle import VERSION, Facts, confirm, read_bundle, replay, write_bundle
-from fuzz.findings.environments import FreshEnvironments
-from fuzz.findings.listed import short_id
+from fuzz.findings import reproduce
+from fuzz.findings.bundle import SCRIPT, VERSION, Facts, confirm, read_bundle, replay, write_bundle
+from fuzz.findings.environments import ROOT, FreshEnvironments
 from fuzz.findings.triage import Suspect, to_finding
 from fuzz.records import to_json
 from oracle.case import Case
 from oracle.judge import Reference, judge
-from oracle.peers import Execution, Executor, NativeExecutor, PjrtExecutor, Pool
+from oracle.peers import ANY, Execution, Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.verdict import Verdict
-from tenferro_ref import ops
+from tenferro_ref import children, ops
 from tenferro_ref.errors import FormatError
 from tenferro_ref.extensions import linalg
 from tenferro_ref.program import GraphBuilder, dumps
@@ -42,7 +43,7 @@ def case() -> Case:
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
     monkeypatch.delenv("FAKE_PJRT_MODE", raising=False)
-    pool = Pool()
+    pool = Pool(allowed=(ANY,))
     yield pool
     pool.close()
 
@@ -52,7 +53,7 @@ def bundle_of(folder: Path, executor: Executor, case: Case, pool: Pool, budget_s
     assert answer.verdict.is_disagreement
     suspect = Suspect(executor, case, answer, "Log(Exp)", "F64", "every lane")
     finding, small = to_finding(suspect, pool, (), programs=3, also=("another",), budget_seconds=budget_seconds)
-    target = folder / short_id(finding.signature)
+    target = folder / finding.id
     write_bundle(target, finding, executor, small, environment())
     return target
 
@@ -92,7 +93,7 @@ def test_the_readme_says_why_step_by_step(bundle: Path) -> None:
     assert "| %1 = Exp(%0) | F64[2] | [1] | inf | inf |" in text
     assert "| %2 = Log(%1) | F64[2] | [1] | inf | inf |" in text
     (row,) = (line for line in text.splitlines() if "**outside**" in line)
-    assert row == "| out0 | [1] | inf | 1000.0 | **outside** |"
+    assert row == r"| out0 | \[1\] | inf | 1000.0 | **outside** |"
 
 
 def test_the_readme_says_which_build_was_the_first(
@@ -101,7 +102,7 @@ def test_the_readme_says_which_build_was_the_first(
     folder = bundle_of(tmp_path, copying, case, pool, budget_seconds=5.0)
     (build,) = read_bundle(folder)[0].builds
     assert (build.name, build.verdict) == ("fake_plugin", Verdict.MISMATCH)
-    said = "* first bad build: fake_plugin (PJRT API 0.81), the only one asked; fake_plugin mismatch"
+    said = r"* first bad build: fake\_plugin (PJRT API 0.81), the only one asked; fake\_plugin mismatch"
     assert said in (folder / "README.md").read_text().splitlines()
 
 
@@ -116,15 +117,25 @@ def test_a_bundle_of_the_first_version_is_read(bundle: Path) -> None:
 
 
 def test_its_script_shows_it_in_a_clean_interpreter(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert confirm(bundle)
-    (bundle / "reproduce.py").write_text("raise SystemExit(0)")
-    assert not confirm(bundle)
-    # a script that does not get so far is no confirmation, though its status is 1 too
-    (bundle / "reproduce.py").write_text("import no_such_module")
-    assert not confirm(bundle)
-    monkeypatch.setattr("fuzz.findings.bundle._SECONDS", 0.2)
-    (bundle / "reproduce.py").write_text("import time; time.sleep(60)")
-    assert not confirm(bundle)
+    assert confirm(bundle, allowed=(ANY,))
+    # another verdict is no confirmation, though the status is 1 too; nor is what does not end
+    facts = (bundle / "environment.json").read_text()
+    (bundle / "environment.json").write_text(facts.replace('"mismatch"', '"crash"'))
+    assert not confirm(bundle, allowed=(ANY,))
+    (bundle / "environment.json").write_text(facts)
+    monkeypatch.setattr("fuzz.findings.bundle._SECONDS", 0.01)
+    assert not confirm(bundle, allowed=(ANY,))
+
+
+def test_its_script_is_the_same_file_in_every_bundle_and_runs(bundle: Path, tmp_path: Path) -> None:
+    assert (bundle / "reproduce.py").read_bytes() == SCRIPT == Path(reproduce.__file__).read_bytes()
+    command = [sys.executable, str(bundle / "reproduce.py"), "--allow-commands"]
+    root = str(Path(__file__).resolve().parents[2])
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, env=children.environment(PYTHONPATH=root)
+    )
+    assert done.returncode == 1, done.stderr
+    assert "still fails" in done.stdout
 
 
 def test_its_script_runs_in_the_environment_that_it_needs(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,9 +146,10 @@ def test_its_script_runs_in_the_environment_that_it_needs(bundle: Path, monkeypa
         return sys.executable
 
     monkeypatch.setattr(FreshEnvironments, "python", python)
-    (bundle / "reproduce.py").write_text("print('a mismatch seen'); raise SystemExit(1)")
+    monkeypatch.setenv(children.EXTRA_VARIABLE, "FAKE_PJRT_MODE,FAKE_PJRT_ONCE,PYTHONPATH")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     with FreshEnvironments() as environments:
-        assert confirm(bundle, environments)
+        assert confirm(bundle, environments, allowed=(ANY,))
     facts, _ = read_bundle(bundle)
     assert asked == [(facts.executor, facts.requirements)]
 
@@ -150,7 +162,7 @@ def test_replay_knows_when_it_still_fails_and_when_it_is_gone(
     gone = replay(bundle, pool, "native-nopasses")
     assert (gone.outcome, gone.same_bits) == ("gone", False)
     monkeypatch.setenv("FAKE_PJRT_MODE", "compile_abort")
-    other = Pool()
+    other = Pool(allowed=(ANY,))
     try:
         result = replay(bundle, other)
     finally:
@@ -166,7 +178,7 @@ def test_a_crash_has_a_bundle_too(
     assert load_npz(folder / "observed.npz", "out") == []
     assert "The program is valid" in (folder / "README.md").read_text()
     assert "SIGSEGV" in (folder / "README.md").read_text()
-    assert confirm(folder)
+    assert confirm(folder, allowed=(ANY,))
     assert replay(folder, pool).outcome == "still fails"
 
 

@@ -143,11 +143,11 @@ def test_findings_are_listed_confirmed_replayed_and_marked(
     assert fuzz("findings", store, "--signature", "no such*").out == ""
 
     bundle = Path(f"{store}.findings") / listed[0]["id"]
-    run = fuzz("replay", bundle, "--json")
+    run = fuzz("replay", bundle, "--allow-commands", "--json")
     assert (run.status, run.rows[0]["outcome"], run.rows[0]["same_bits"]) == (1, "still fails", True)
     run = fuzz("replay", bundle, "--executor", "native-nopasses")
     assert (run.status, run.out.split(":")[0]) == (0, "gone")
-    run = fuzz("findings", store, listed[0]["id"], "--bundles", tmp_path / "out")
+    run = fuzz("findings", store, listed[0]["id"], "--bundles", tmp_path / "out", "--allow-commands")
     assert run.status == 0, run
     assert (tmp_path / "out" / listed[0]["id"] / "README.md").exists()
 
@@ -161,7 +161,7 @@ def test_findings_are_listed_confirmed_replayed_and_marked(
     assert_one_line_error(nothing, 2, "no finding is listed, so none was marked")
     run = fuzz("findings", store, *(f["id"] for f in listed), "--mark", "reported", "--note", "issue 12", "--json")
     assert {(f["status"], f["why"]) for f in run.rows} == {("reported", "issue 12")}
-    again = fuzz("resume", store, "--json")
+    again = fuzz("resume", store, "--allow-commands", "--json")
     assert (again.status, again.rows[0]["new"]) == (0, []), again
     assert fuzz("findings", store, "--status", "new").out == ""
 

@@ -111,7 +111,7 @@ def test_findings_come_with_their_bundles(tmp_path: Path, fake_library: Path, mo
         assert len(run.rows[0]["new"]) == 1
         (row,) = fuzz("findings", store, "--json").rows
         assert row["confirmed"] is True
-        assert fuzz("replay", Path(f"{store}.findings") / row["id"]).status == 1
+        assert fuzz("replay", Path(f"{store}.findings") / row["id"], "--allow-commands").status == 1
     sound(store)
 
 

@@ -8,7 +8,6 @@ import zipfile
 from contextlib import closing
 from importlib import metadata
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -43,29 +42,29 @@ def test_what_is_installed_can_be_installed_elsewhere(tmp_path: Path) -> None:
         assert set(archive.namelist()) == {*kept, "shape-1.0.dist-info/RECORD"}
 
 
-def test_a_machine_without_pip_for_environments_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object, **__: object) -> NoReturn:
-        raise subprocess.CalledProcessError(1, ["python", "-m", "ensurepip"])
-
-    monkeypatch.setattr("venv.create", fails)
+def test_a_machine_without_pip_for_environments_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho no module named ensurepip\nexit 1\n")
+    python.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(python))
     with FreshEnvironments() as environments, pytest.raises(MissingDependency, match="ensurepip"):
         environments.python("native", ())
 
 
 def test_one_environment_serves_all_who_need_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Path] = []
+    made: list[object] = []
     installed: list[list[str]] = []
-    monkeypatch.setattr("venv.create", lambda folder, *, with_pip: made.append(folder))
+    monkeypatch.setattr("fuzz.findings.environments._run", lambda what, command: made.append(command))
     monkeypatch.setattr("fuzz.findings.environments._pip", lambda python, *arguments: installed.append([*arguments]))
     with FreshEnvironments() as environments:
         native = environments.python("native-unsegmented", ())
         assert environments.python("native", ()) == native
-        plugin = environments.python("pjrt:xla@parity", ("xla-plugin==1.0",))
+        plugin = environments.python("pjrt:xla@parity", ("xla-cpu-pjrt==1.0",))
         library = environments.python("jax-eager", ("jax==0.8", "jaxlib==0.8"))
     assert len({native, plugin, library}) == len(made) == 3
     package = str(ROOT)
     assert installed == [
-        [package], [package], ["--no-deps", "xla-plugin==1.0"], [f"{package}[jax]", "jax==0.8", "jaxlib==0.8"],
+        [package], [package], ["--no-deps", "xla-cpu-pjrt==1.0"], [f"{package}[jax]", "jax==0.8", "jaxlib==0.8"],
     ]  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from tenferro_ref import ops
 from tenferro_ref.cli import main
 from tenferro_ref.extensions import fft, linalg
 from tenferro_ref.ops import STABLEHLO
-from tenferro_ref.program import GraphBuilder, GraphProgram, LoweringView, dumps, print_program
+from tenferro_ref.program import GraphBuilder, GraphProgram, LoweringView, Program, dumps, print_program
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import save_npz
 from tests.libraries import module_or_skip
@@ -36,7 +36,7 @@ def check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Check:
         *more: str,
     ) -> tuple[int, list[str], str]:
         file = tmp_path / "program"
-        content = dumps(program) if isinstance(program, GraphProgram) else program
+        content = dumps(program) if isinstance(program, Program) else program
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
         given = ["--seed", "1"]
         if inputs is not None:

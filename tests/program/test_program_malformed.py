@@ -228,6 +228,7 @@ def test_swapped_instructions_read_what_is_not_written_yet() -> None:
             {"op": "Negate", "inputs": [3], "outputs": [2]},
             {"op": "Negate", "inputs": [2], "outputs": [3]},
         ]
+        entries["outputs"] = [3]
 
     error = refused(edited(swap))
     assert isinstance(error, InvalidCompiledGraph)

@@ -153,7 +153,7 @@ def test_a_finding_opens_and_its_reproducer_is_copied(report: Browser) -> None:
         Object.defineProperty(navigator, "clipboard", {value: {writeText: async text => done(text)}});
         button.click();"""
     )
-    assert copied == sample.REPRODUCER
+    assert copied == f"tenferro-ref fuzz replay findings/{sample.rich().findings[1].id}\n"
 
 
 def test_copying_falls_back_to_a_selection(report: Browser) -> None:
@@ -165,7 +165,10 @@ def test_copying_falls_back_to_a_selection(report: Browser) -> None:
         button.click();
         setTimeout(() => done([getSelection().toString(), button.textContent]), 50);"""
     )
-    assert [words.strip() for words in selected] == [sample.REPRODUCER.strip(), "Selected: press Ctrl+C"]
+    assert [words.strip() for words in selected] == [
+        f"tenferro-ref fuzz replay findings/{sample.rich().findings[1].id}",
+        "Selected: press Ctrl+C",
+    ]
 
 
 def test_a_cell_leads_to_its_finding(report: Browser) -> None:

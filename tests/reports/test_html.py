@@ -117,7 +117,8 @@ def test_a_finding_shows_everything(pages: dict[str, Page]) -> None:
     card = pages["rich"].select("details", data_finding="disagree-new")[0]
     finding = sample.rich().findings[1]
     for words in (finding.title, finding.signature, finding.attribution, finding.reason, finding.program_text,
-                  finding.stablehlo, finding.reproducer, "reduced from 31 instructions to 2", "9 programs", "[89.0]",
+                  finding.stablehlo, f"tenferro-ref fuzz replay findings/{finding.id}",
+                  "reduced from 31 instructions to 2", "9 programs", "[89.0]",
                   "inf (exactly)", "89.0 (0x42b20000)", "outside", sample.NEW):  # fmt: skip
         assert words in card.text
 

