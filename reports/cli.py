@@ -42,7 +42,7 @@ def report(store: str, out: str, campaign: int | None, mutants: str | None, **li
 
 def _read(path: Path, campaign: int | None) -> records.Campaign:
     if is_database(path):
-        with Store(path) as store:
+        with Store(path, readonly=True) as store:
             return recorded(store, store.shards(campaign))
     if campaign is not None:
         raise UsageError(detail=f"{path}: one campaign, no findings store: leave out --campaign")
