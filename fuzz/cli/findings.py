@@ -192,10 +192,12 @@ def _replay_case(path: Path, executors: str, bundle_folder: str | None, allowed:
     wrong: list[tuple[Executor, Answer]] = []
     with contextlib.closing(Pool(request_seconds=entry.seconds, allowed=allowed)) as pool:
         missing = None
+        for name in () if executors else entry.expected:
+            pool.permit(name, str(path))
         for name in split(executors) if executors else entry.expected:
             recorded = entry.expected.get(name)
             try:
-                executor = pool.make(name) if executors else pool.recorded(name, str(path))
+                executor = pool.make(name)
                 executor.open()
             except EnvironmentFault as fault:
                 if executors:

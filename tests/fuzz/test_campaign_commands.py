@@ -153,7 +153,7 @@ def test_findings_are_listed_confirmed_replayed_and_marked(
 
     assert fuzz("findings", store, "--verdict", "mismatch", "--corpus", tmp_path / "corpus").status == 0
     cases = sorted((tmp_path / "corpus").iterdir())
-    assert fuzz("replay", cases[0]).status == 1
+    assert fuzz("replay", cases[0], "--allow-commands").status == 1
 
     # what is marked is no longer new, in this campaign or in a later one of the same store
     assert fuzz("findings", store, "--mark", "known").status == 2
@@ -207,20 +207,21 @@ def test_a_case_of_the_corpus_is_replayed(tmp_path: Path, fake_library: Path, mo
         return tmp_path / name
 
     wrong, gone = case("wrong.toml", ops.Negate(), Verdict.MISMATCH), case("gone.toml", ops.Abs(), Verdict.CRASH)
-    run = fuzz("replay", wrong, "--bundle", tmp_path / "bundle", "--json")
+    run = fuzz("replay", wrong, "--bundle", tmp_path / "bundle", "--allow-commands", "--json")
     assert run.status == 1, run
     assert [(r["executor"], r["recorded"], r["verdict"]) for r in run.rows] == [
         ("native", "pass", "pass"), (fake, "mismatch", "mismatch")
     ]  # fmt: skip
-    assert fuzz("replay", tmp_path / "bundle").out.startswith("still fails")
-    run = fuzz("replay", gone)
+    assert fuzz("replay", tmp_path / "bundle", "--allow-commands").out.startswith("still fails")
+    assert_one_line_error(fuzz("replay", gone), 2, "--allow-commands")
+    run = fuzz("replay", gone, "--allow-commands")
     assert (run.status, run.out) == (0, f"native pass\n{fake} pass (recorded: crash)\n")
     assert fuzz("replay", wrong, "--executors", "native-nopasses").status == 0
     absent = case("absent.toml", ops.Abs(), Verdict.MISMATCH, "pjrt:/no/such.so")
-    assert_one_line_error(fuzz("replay", absent), 3, "every executor that showed this", "no/such.so")
+    assert_one_line_error(fuzz("replay", absent, "--allow-commands"), 3, "every executor that showed this", "no/such.so")
     module = ROOT / "tests/corpus/0022-scatter-window-partly-outside.toml"
     bad_calls: dict[str, tuple[object, ...]] = {
-        "nothing to bundle": (gone, "--bundle", tmp_path / "b"),
+        "nothing to bundle": (gone, "--allow-commands", "--bundle", tmp_path / "b"),
         "for bundles": (gone, "--fresh-venv"),
         "for files of the corpus": (tmp_path / "bundle", "--bundle", tmp_path / "b"),
         "does not run StableHLO modules": (module, "--executors", "native"),
