@@ -32,7 +32,7 @@ from fuzz.campaign.workers import run_workers
 from fuzz.campaign.worksite import Worksite
 from fuzz.findings.triage import Suspect, inspect
 from fuzz.generate.batches import generate
-from fuzz.generate.config import from_words
+from fuzz.generate.settings import config_of
 from fuzz.store import Lock, Plan, Store
 from oracle.case import Case
 from oracle.enclosure import MODELS, enclose
@@ -164,7 +164,7 @@ class Bench:
         made = []
         size = self.executor.programs_a_module
         for batch in range(programs // BATCH):
-            cases = generate(seed, batch, BATCH, from_words(MIXES[mix]))
+            cases = generate(seed, batch, BATCH, config_of(MIXES[mix]))
             for start in range(0, BATCH, size):
                 part = cases[start : start + size]
                 module = write(self.executor.check, self.executor.plain, part)
@@ -264,7 +264,7 @@ def test_two_workers(benchmark: Any, tmp_path: Path, mix: str) -> None:
     benchmark.pedantic(run, rounds=1)
     begun = next(at for at in seen if at[1])
     ended = next(at for at in seen if at[1] == programs)
-    lengths = [len(case.program.instructions) for case in generate(1, 0, BATCH, from_words(MIXES[mix]))]
+    lengths = [len(case.program.instructions) for case in generate(1, 0, BATCH, config_of(MIXES[mix]))]
     info = {
         "programs a second": (ended[1] - begun[1]) / (ended[0] - begun[0]),
         "instructions a program": statistics.mean(lengths),

@@ -179,7 +179,7 @@ class SeededFault:
     place
         The part of the system that it breaks.
     killed, programs, by
-        Whether something disagreed with it, after how many programs, and who.
+        Whether something disagreed with it, after how many programs, and who; 0 programs where only laws were asked.
     equivalent
         It changes no meaning, and so cannot be killed.
     """

@@ -6,10 +6,11 @@ Does not live here: how any of it is laid out.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from fuzz.records import Campaign, Finding, Totals
+from oracle.peers import Peer
 from oracle.verdict import ExecutorInfo, Verdict
 
 DISAGREEMENTS = tuple(v.value for v in Verdict if v.is_disagreement)
@@ -117,7 +118,12 @@ class Blame:
 
 def is_ours(executor: str) -> bool:
     """Whether it is the native executor, in whatever configuration."""
-    return executor.partition(":")[0].partition("-")[0] == "native"
+    return Peer.parse(executor).family == "native"
+
+
+def without_lane(executor: str) -> str:
+    """A plugin's name for all of its lanes; other names as they are."""
+    return str(replace(Peer.parse(executor), lane=""))
 
 
 def is_variant(executor: str) -> bool:
@@ -134,7 +140,7 @@ def blamed(findings: Iterable[Finding]) -> tuple[Blame, ...]:
     """Who disagrees, those with most that is new first."""
     counts: dict[str, list[int]] = {}
     for finding in findings:
-        for name in {e.partition("@")[0] for e in (finding.executor, *finding.also)}:
+        for name in {without_lane(e) for e in (finding.executor, *finding.also)}:
             counts.setdefault(name, [0, 0])[bool(finding.known)] += 1
     blames = (Blame(name, new, known) for name, (new, known) in counts.items())
     return tuple(sorted(blames, key=lambda b: (-b.new, -b.known, b.executor)))

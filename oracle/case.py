@@ -16,7 +16,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.program import GraphProgram, dumps
 from tenferro_ref.tensor import Array, column_major
 
-#: Elements of many cases that are worked on at once: more are no faster, and need memory.
+#: Elements of many cases that are computed at once: more are no faster, and take memory.
 AT_ONCE = 1 << 16
 
 Item = TypeVar("Item")
@@ -24,7 +24,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The error that an invalid program must raise (SEMANTICS 2.7), before anything is compiled or run if types show it.
+    """The error that an invalid program must raise (SEMANTICS 2.7); if types show the fault, before anything is compiled.
 
     Attributes
     ----------
@@ -35,7 +35,8 @@ class Refusal:
     at
         Index of the faulty instruction; None where the graph itself is broken.
     late
-        Only values show it, so that it is raised when the program runs; who cannot raise it must refuse the program.
+        Only values show the fault, so that the error comes when the program runs; an executor that cannot raise it then must
+        refuse the program.
     """
 
     fault: str
@@ -51,7 +52,7 @@ class Refusal:
 
 
 def error_words(kind: str, op: object, axis: object) -> str:
-    """What error parity compares, in words: "AxisOutOfBounds of Transpose, axis 5"."""
+    """What is compared of two errors, in words: "AxisOutOfBounds of Transpose, axis 5"."""
     return f"{kind}{f' of {op}' if op else ''}{'' if axis is None else f', axis {axis}'}"
 
 
@@ -71,6 +72,7 @@ class Case:
 
     @classmethod
     def of(cls, program: GraphProgram, inputs: Sequence[Array], refusal: Refusal | None = None) -> Case:
+        """A case with inputs of any layout."""
         return cls(program, tuple(column_major(a) for a in inputs), refusal)
 
     def with_inputs(self, inputs: tuple[Array, ...]) -> Case:
@@ -86,7 +88,7 @@ class Case:
 
     @cached_property
     def _digest(self) -> hashlib._Hash:
-        """Of the program, which all its input sets begin with."""
+        """Digest of the program, with which those of all its input sets begin."""
         return hashlib.sha256(self.program_json.encode())
 
     @cached_property
@@ -105,7 +107,7 @@ class Case:
 
 
 def by_program(cases: Sequence[Case]) -> list[list[int]]:
-    """The places of cases that are input sets of one program: those with the same program object and shapes."""
+    """Indices of the cases, grouped by program object and input shapes: each group is the input sets of one program."""
     groups: dict[tuple[int, object], list[int]] = {}
     for i, case in enumerate(cases):
         groups.setdefault((id(case.program), case.shapes), []).append(i)
@@ -123,7 +125,7 @@ def live(program: GraphProgram) -> GraphProgram:
 
 
 def in_parts(items: Iterable[Item], size: Callable[[Item], int]) -> Iterator[list[Item]]:
-    """Runs of items that have about `AT_ONCE` elements each."""
+    """The items in their order, cut into parts of about `AT_ONCE` elements."""
     items = list(items)
     ends = accumulate(map(size, items))
     for _, part in groupby(zip(items, ends, strict=True), lambda entry: entry[1] // AT_ONCE):

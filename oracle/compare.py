@@ -1,7 +1,7 @@
-"""Comparison of one executor's outputs with a reference: with enclosures, or bit for bit.
+"""Comparison of an executor's outputs with enclosures, or with the native answer bit for bit.
 
-Lives here: which elements are wrong, which are decided, how far they are from the native answer, and all of that in words.
-What an enclosure is, and what a verdict follows from, does not live here.
+Here is counted which elements are wrong, which are decided, and how far they are from the native answer, and the first wrong
+one is put in words. What an enclosure is, and what a verdict follows from, does not live here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from oracle.case import in_parts
-from oracle.enclosure import Enclosure, joined
+from oracle.enclosure import Enclosure, Interval, joined, of_set, some_sets
 from oracle.ulp import ordinals, spacing_at, steps, ulp_distance
 from oracle.verdict import Comparison
 from tenferro_ref.dtype import DType
@@ -26,101 +26,119 @@ SAMPLE = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
-    """What an executor gave for a program, and what it is held against.
+class Observation:
+    """The outputs that an executor gave for the input sets of a program, and what they are held to.
 
     Attributes
     ----------
-    reference
-        One enclosure an output, under the executor's arithmetic model.
+    enclosures
+        One an output, under the executor's arithmetic model; the last axis is that of the input sets.
     strict
-        The same under IEEE arithmetic, or None: what is outside these and inside `reference` counts as forgiven.
+        The same under IEEE arithmetic, or None: what is outside these and inside `enclosures` counts as forgiven.
     observed
-        The outputs of each input set. Of several (`stacked`), the sets are the last axis of the enclosures.
+        The outputs, of each input set.
     native
-        The native answers, from which ULP distances are counted.
+        The native answers, from which distances are counted, likewise.
     """
 
-    reference: Sequence[Enclosure]
+    enclosures: Sequence[Enclosure]
     strict: Sequence[Enclosure] | None
     observed: Sequence[Sequence[Array]]
     native: Sequence[Sequence[Array]]
-    stacked: bool = False
 
     def size(self) -> int:
         """Elements of all outputs and input sets."""
-        return sum(e.lo.size for e in self.reference)
+        return sum(e.size for e in self.enclosures)
 
-    def fits(self) -> bool:
-        """Whether the outputs are as many, and of the dtypes and shapes, as they should be."""
-        types = [(e.dtype.numpy, e.shape[:-1] if self.stacked else e.shape) for e in self.reference]
-        return all([(o.dtype, o.shape) for o in outputs] == types for outputs in self.observed)
+    def misfit(self, place: int) -> Comparison | None:
+        """A wrong number, dtype or shape of the outputs of one input set: a mismatch of all elements."""
+        outputs, elements = self.observed[place], self.size() // len(self.observed)
+        if len(outputs) != len(self.enclosures):
+            return _misfit(elements, None, str(len(self.enclosures)), str(len(outputs)), "outputs")
+        for i, (e, o) in enumerate(zip(self.enclosures, outputs, strict=True)):
+            if o.dtype != e.dtype.numpy:
+                return _misfit(elements, i, e.dtype.name, str(o.dtype), "dtype")
+            if o.shape != e.shape[:-1]:
+                return _misfit(elements, i, str(list(e.shape[:-1])), str(list(o.shape)), "shape")
+        return None
+
+    def of(self, places: Sequence[int]) -> Observation:
+        """The observation of some of the input sets."""
+        strict = None if self.strict is None else [some_sets(e, places) for e in self.strict]
+        observed, native = ([outputs[place] for place in places] for outputs in (self.observed, self.native))
+        return Observation([some_sets(e, places) for e in self.enclosures], strict, observed, native)
 
     def pieces(self, first: int) -> Iterator[_Piece]:
-        """The outputs that have elements; the input sets are counted from `first`."""
-        for i, e in enumerate(self.reference):
-            o, n, sets = self.observed[0][i], self.native[0][i], np.full(e.lo.size, first)
-            if self.stacked:
-                sets = np.tile(np.arange(first, first + len(self.observed)), e.lo.size // len(self.observed))
-                o, n = (np.stack([outputs[i] for outputs in many], -1) for many in (self.observed, self.native))
-            if o.size:
-                yield _Piece(e, None if self.strict is None else self.strict[i], o, n, sets)
+        """The outputs that have elements; the input sets are numbered from `first`."""
+        count = len(self.observed)
+        for i, e in enumerate(self.enclosures):
+            if e.size:
+                sets = np.tile(np.arange(first, first + count), e.size // count)
+                strict = None if self.strict is None else self.strict[i]
+                o, n = ([outputs[i] for outputs in many] for many in (self.observed, self.native))
+                same = all(a is b for a, b in zip(o, n, strict=True))
+                yield _Piece(e, strict, np.stack(o, -1).ravel(), None if same else _beside(o, n), sets)
+
+    def explained(self, place: int, comparison: Comparison) -> Comparison:
+        """The comparison of one input set with its first wrong element, if there is one, in words."""
+        if not comparison.outside:
+            return comparison
+        held = [(of_set(e, place), o) for e, o in zip(self.enclosures, self.observed[place], strict=True)]
+        i, outside = next((i, ~inside) for i, (e, o) in enumerate(held) if not (inside := e.contains(o)).all())
+        index = tuple(int(k) for k in np.argwhere(outside)[0])
+        seen, expected, value_class = _words(*held[i], index)
+        return replace(
+            comparison, worst_output=i, worst_index=index, observed=seen, expected=expected, value_class=value_class
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Piece:
-    """An output, and of which input set each element is."""
+    """An output of all input sets, in a line, and of which set each element is; `native` is None where it is the same."""
 
     enclosure: Enclosure
     strict: Enclosure | None
     observed: Array
-    native: Array
+    native: Array | None
     sets: Array
 
-    def beside(self) -> Array:
-        """The native answer in a line; NaN, from which nothing is at a known distance, if that has another form."""
-        if (self.native.shape, self.native.dtype) == (self.observed.shape, self.observed.dtype):
-            return self.native.ravel()
-        return np.full(self.observed.size, np.nan, self.observed.dtype)
+
+def _beside(observed: Sequence[Array], native: Sequence[Array]) -> Array:
+    """Native answers in a line; NaN, from which nothing is at a known distance, for one of another form."""
+    fitting = [
+        n if (n.shape, n.dtype) == (o.shape, o.dtype) else np.full_like(o, np.nan if o.dtype.kind in "fc" else 0)
+        for o, n in zip(observed, native, strict=True)
+    ]
+    return np.stack(fitting, -1).ravel()
 
 
 def compare(
-    reference: Sequence[Enclosure],
+    enclosures: Sequence[Enclosure],
     strict: Sequence[Enclosure] | None,
     observed: Sequence[Array],
     native: Sequence[Array],
 ) -> Comparison:
-    """Hold the outputs of one input set against enclosures (see `Asked`).
+    """Hold the outputs of one input set to enclosures without an axis of the sets (see `Observation`)."""
+    held, finer = ([e.map(lambda a: a[..., np.newaxis]) for e in of or ()] for of in (enclosures, strict))
+    ((comparison,),) = compare_sets([Observation(held, finer if strict else None, [observed], [native])])
+    return comparison
 
-    A wrong number, dtype or shape of outputs is a mismatch of all elements.
+
+def compare_sets(observations: Sequence[Observation]) -> list[list[Comparison]]:
+    """The comparison of each input set of each program.
+
+    Points of the accuracy plot are those of a program's first set, and of sets with something wrong.
     """
-    elements = sum(e.lo.size for e in reference)
-    if len(observed) != len(reference):
-        return _misfit(elements, None, str(len(reference)), str(len(observed)), "outputs")
-    for i, (e, o) in enumerate(zip(reference, observed, strict=True)):
-        if o.dtype != e.dtype.numpy:
-            return _misfit(elements, i, e.dtype.name, str(o.dtype), "dtype")
-        if o.shape != e.shape:
-            return _misfit(elements, i, str(list(e.shape)), str(list(o.shape)), "shape")
-    (found,) = _counted([Asked(reference, strict, [observed], [native])])
-    if not found.outside:
-        return found
-    i, inside = next((i, m) for i, e in enumerate(reference) if not (m := e.contains(observed[i])).all())
-    index = tuple(int(k) for k in np.argwhere(~inside)[0])
-    seen, expected, value_class = _words(reference[i], observed[i], index)
-    return replace(found, worst_output=i, worst_index=index, observed=seen, expected=expected, value_class=value_class)
-
-
-def compare_many(asked: Sequence[Asked]) -> list[list[Comparison | None]]:
-    """What `compare` says of each input set of each program; None where it has to be asked: something is wrong.
-
-    Points of the accuracy plot are those of a program's first set.
-    """
-    told: dict[Asked, list[Comparison | None]] = {}
-    for part in in_parts(filter(Asked.fits, asked), Asked.size):
-        found = iter(_counted(part))
-        told |= {a: [None if c.outside else c for c in islice(found, len(a.observed))] for a in part}
-    return [told.get(a) or [None] * len(a.observed) for a in asked]
+    found: list[list[Comparison | None]] = [[o.misfit(i) for i in range(len(o.observed))] for o in observations]
+    fitting = [(n, [i for i, c in enumerate(of) if c is None]) for n, of in enumerate(found)]
+    left = [(n, places, observations[n].of(places)) for n, places in fitting if places]
+    for part in in_parts(left, lambda entry: entry[2].size()):
+        with np.errstate(all="ignore"):
+            counted = iter(_counted([o for _, _, o in part]))
+        for n, places, o in part:
+            for k, place in enumerate(places):
+                found[n][place] = o.explained(k, next(counted))
+    return [[c for c in of if c is not None] for of in found]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,23 +151,23 @@ class _Line:
         Of which input set each element is.
     distance
         ULPs from the native answer.
-    shown
-        Places of the elements that the accuracy plot can show: bounded, at a known distance, and of a program's first set.
+    bounded
+        Whether the accuracy plot can show it: bounds are finite, and the distance is known.
     """
 
     enclosure: Enclosure
     dtype: np.dtype[Any]
     sets: Array
     distance: Array
-    shown: Array
+    bounded: Array
 
 
-def _counted(asked: Sequence[Asked]) -> list[Comparison]:
+def _counted(observations: Sequence[Observation]) -> list[Comparison]:
     """The counts for each input set of programs whose outputs fit."""
-    *firsts, n = accumulate((len(a.observed) for a in asked), initial=0)
-    pieces: dict[DType, list[_Piece]] = {dtype: [] for dtype in DType}  # in one order, whoever is asked at once
-    for a, first in zip(asked, firsts, strict=True):
-        for piece in a.pieces(first):
+    *firsts, n = accumulate((len(o.observed) for o in observations), initial=0)
+    pieces: dict[DType, list[_Piece]] = {dtype: [] for dtype in DType}  # in one order, whatever is compared at once
+    for o, first in zip(observations, firsts, strict=True):
+        for piece in o.pieces(first):
             pieces[piece.enclosure.dtype].append(piece)
     counts, worst = np.zeros((4, n), np.int64), np.full(n, np.nan)
     lines: list[_Line] = []
@@ -157,24 +175,26 @@ def _counted(asked: Sequence[Asked]) -> list[Comparison]:
         if not same:
             continue
         e = joined([p.enclosure for p in same])
-        o = np.concatenate([p.observed.ravel() for p in same])
+        seen = np.concatenate([p.observed for p in same])
         sets = np.concatenate([p.sets for p in same])
-        inside = e.contains(o)
+        inside = e.contains(seen)
         finer = [p.strict for p in same if p.strict is not None]
-        forgiven = inside & ~joined(finer).contains(o) if finer else np.zeros(o.shape, bool)
+        forgiven = inside & ~joined(finer).contains(seen) if finer else np.zeros(seen.shape, bool)
         counts += [np.bincount(sets[mask], minlength=n) for mask in (slice(None), e.decided, ~inside, forgiven)]
         if dtype.is_float or dtype.is_complex:
-            if all(p.observed is p.native for p in same):
-                distance = np.where(np.isfinite(o), 0.0, np.nan)
+            if all(p.native is None for p in same):
+                distance = np.where(np.isfinite(seen), 0.0, np.nan)
             else:
-                distance = ulp_distance(o, np.concatenate([p.beside() for p in same]))
+                native = np.concatenate([p.observed if p.native is None else p.native for p in same])
+                distance = ulp_distance(seen, native)
             np.fmax.at(worst, sets, distance)
-            shown = np.flatnonzero(~np.isnan(distance) & _bounded(e) & np.isin(sets, firsts))
-            lines.append(_Line(e, o.dtype, sets, distance, shown))
+            lines.append(_Line(e, seen.dtype, sets, distance, ~np.isnan(distance) & _bounded(e)))
+    plotted = counts[2] > 0
+    plotted[firsts] = True
     return [
         Comparison(elements, decided, outside, forgiven, None if np.isnan(ulp) else ulp, widths=points)
         for (elements, decided, outside, forgiven), ulp, points in zip(
-            counts.T.tolist(), worst.tolist(), _sample(lines, n), strict=True
+            counts.T.tolist(), worst.tolist(), _sample(lines, plotted), strict=True
         )
     ]
 
@@ -202,7 +222,7 @@ def _width(e: Enclosure, dtype: np.dtype[Any], places: Array) -> Array:
     Of complex numbers the wider side, in ULPs of the largest modulus.
     """
     sides = [(p.lo.ravel()[places], p.hi.ravel()[places]) for p in e.parts]
-    if e.imag is not None:
+    if len(sides) == 2:
         with np.errstate(invalid="ignore", over="ignore"):
             width = np.maximum(*(hi - lo for lo, hi in sides))
             size = np.hypot(*(np.maximum(np.abs(lo), np.abs(hi)) for lo, hi in sides))
@@ -210,21 +230,22 @@ def _width(e: Enclosure, dtype: np.dtype[Any], places: Array) -> Array:
     return steps(*(ordinals(b.astype(dtype)) for b in sides[0]))
 
 
-def _sample(lines: Sequence[_Line], n: int) -> list[tuple[tuple[float, float], ...]]:
-    """For each input set, evenly spaced elements: log2 of the width (a single value has half an ULP), distance from native."""
-    sets = np.concatenate([line.sets[line.shown] for line in lines]) if lines else np.zeros(0, np.int64)
+def _sample(lines: Sequence[_Line], plotted: Array) -> list[tuple[tuple[float, float], ...]]:
+    """Evenly spaced elements of each input set that is `plotted`: log2 of the width (half an ULP for a single value), distance."""
+    shown = [np.flatnonzero(line.bounded & plotted[line.sets]) for line in lines]
+    sets = np.concatenate([np.zeros(0, np.int64), *(line.sets[at] for line, at in zip(lines, shown, strict=True))])
     order = np.argsort(sets, kind="stable")
-    counts = np.bincount(sets, minlength=n)
+    counts = np.bincount(sets, minlength=plotted.size)
     places = [begin + _spread(count) for begin, count in zip(np.cumsum(counts) - counts, counts.tolist(), strict=True)]
     chosen = order[np.concatenate(places)]
     logs, distance = np.empty((2, chosen.size))
     end = 0
-    for line in lines:
-        here = (end <= chosen) & (chosen < end + line.shown.size)
-        at = line.shown[chosen[here] - end]
+    for line, all_shown in zip(lines, shown, strict=True):
+        here = (end <= chosen) & (chosen < end + all_shown.size)
+        at = all_shown[chosen[here] - end]
         logs[here] = np.round(np.log2(np.maximum(_width(line.enclosure, line.dtype, at), 0.5)), 3)
         distance[here] = line.distance[at]
-        end += line.shown.size
+        end += all_shown.size
     points = zip(np.isfinite(logs).tolist(), zip(logs.tolist(), distance.tolist(), strict=True), strict=True)
     return [tuple(point for kept, point in islice(points, p.size) if kept) for p in places]
 
@@ -241,7 +262,7 @@ def _spread(count: int) -> Array:
 def _words(e: Enclosure, o: Array, index: tuple[int, ...]) -> tuple[str, str, str]:
     """Observed, expected, and the class of the disagreement at one element."""
     value = o[index]
-    if e.imag is not None:
+    if not isinstance(e, Interval):
         parts = zip(("real", "imaginary"), e.parts, (o.real, o.imag), strict=True)
         name, part, seen = next(p for p in parts if not p[1].contains(p[2])[index])
         return str(value), interval_words(e, index), f"{_words(part, seen, index)[2]} ({name} part)"
@@ -285,7 +306,7 @@ def _kind(value: float) -> str:
 
 def interval_words(e: Enclosure, index: tuple[int, ...]) -> str:
     """`NaN`, `2.5`, `-0`, `[1, 2] or NaN`; of complex numbers `(1) + ([2, 3]) i`."""
-    if e.imag is not None:
+    if not isinstance(e, Interval):
         re, im = (interval_words(p, index) for p in e.parts)
         return f"({re}) + ({im}) i"
     lo, hi = float(e.lo[index]), float(e.hi[index])

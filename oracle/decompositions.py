@@ -19,34 +19,21 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.linalg import lu as lapack_lu
 
+from oracle.checks import CHECK_EXTENSION, Check
 from oracle.enclosure.complexes import PRODUCT, RECIPROCAL
 from oracle.enclosure.formats import FORMATS
-from oracle.verdict import Comparison
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import linalg
 from tenferro_ref.tensor import Array
 
 Matrix: TypeAlias = np.ndarray[Any, Any]
+Matrices: TypeAlias = Sequence[Matrix]
 
 #: What is demanded for Higham's c in gamma~_k = c k u / (1 - c k u), in real and in complex arithmetic.
 SMALL = {False: 8, True: 24}
 #: Units of a sum of k products, beside k: one addition less, a product, and one by the rounded reciprocal of a divisor.
 BESIDE = {False: 2.0, True: PRODUCT + RECIPROCAL - 1}
-
-
-@dataclass(frozen=True)
-class Check:
-    """One invariant of one matrix of a batch: the error may be at most the bound."""
-
-    name: str
-    error: float
-    bound: float
-
-    @property
-    def holds(self) -> bool:
-        return bool(self.error <= self.bound)
 
 
 @dataclass(frozen=True)
@@ -81,52 +68,6 @@ def _gamma(ku: float) -> float:
 def _scale(x: Matrix) -> _Scale:
     f = FORMATS[DType.of(x).real]
     return _Scale(f.unit, x.dtype.kind == "c", f.min_normal, f.wide_unit)
-
-
-def checks(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Check]:
-    """The invariants of a linalg op's results, over all matrices of the batch.
-
-    Nothing is asked of a matrix that is not finite. A result that is not finite fails.
-
-    Raises
-    ------
-    UnsupportedOp
-        Not an op of the linalg family that is judged here.
-    """
-    judge = _JUDGES.get(op.op) if op.family == linalg.FAMILY else None
-    if judge is None:
-        raise UnsupportedOp(op=op.op, reason=f"no invariants are known for family {op.family!r}")
-    flags = linalg.config_of(op)
-    found: list[Check] = []
-    for index in np.ndindex(inputs[0].shape[2:]):
-        at = (..., *index)
-        given, made = [x[at] for x in inputs], [x[at] for x in outputs]
-        if 0 in given[0].shape or not all(np.isfinite(x).all() for x in given):
-            continue
-        if not all(np.isfinite(x).all() for x in made):
-            found.append(Check("finite", np.inf, 0.0))
-            continue
-        found += judge(_scale(given[0]), [_wide(x) for x in given], [_wide(x) for x in made], **flags)
-    return found
-
-
-def compare(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> Comparison:
-    """`checks` as a comparison: one element an invariant."""
-    found = checks(op, inputs, outputs)
-    failed = [c for c in found if not c.holds]
-    if not failed:
-        return Comparison(len(found), len(found))
-    first = failed[0]
-    return Comparison(
-        elements=len(found),
-        decided=len(found),
-        outside=len(failed),
-        worst_output=0,
-        worst_index=(),
-        observed=f"{first.name} {first.error:.3g}",
-        expected=f"at most {first.bound:.3g}",
-        value_class=f"{op.op}: {first.name}",
-    )
 
 
 def _wide(x: Matrix) -> Matrix:
@@ -199,21 +140,36 @@ def _symmetrised(a: Matrix) -> Matrix:
 # --- factorisations -------------------------------------------------------------------------------------------------
 
 Judge: TypeAlias = Callable[..., Iterator[Check]]
-_JUDGES: dict[str, Judge] = {}
 
 
 def _judge(*names: str) -> Callable[[Judge], Judge]:
-    def add(function: Judge) -> Judge:
-        _JUDGES.update(dict.fromkeys(names, function))
-        return function
+    """Decorator: `judge(scale, operands, results, **config)` checks one matrix of a linalg op's batch."""
+
+    def add(judge: Judge) -> Judge:
+        def every(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Check]:
+            config = linalg.config_of(op)
+            found: list[Check] = []
+            for index in np.ndindex(inputs[0].shape[2:]):
+                at = (..., *index)
+                operands, results = [x[at] for x in inputs], [x[at] for x in outputs]
+                if 0 in operands[0].shape or not all(np.isfinite(x).all() for x in operands):
+                    continue
+                if all(np.isfinite(x).all() for x in results):
+                    found += judge(_scale(operands[0]), [*map(_wide, operands)], [*map(_wide, results)], **config)
+                else:
+                    found.append(Check("finite", np.inf, 0.0))
+            return found
+
+        CHECK_EXTENSION.row(*((linalg.FAMILY, name) for name in names))(every)
+        return judge
 
     return add
 
 
 @_judge("Cholesky")
-def _cholesky(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix]) -> Iterator[Check]:
+def _cholesky(s: _Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """Theorem 10.3: |L L^H - A| <= gamma |L| |L^H|."""
-    (a,), (low,) = given, made
+    (a,), (low,) = operands, results
     yield _zero("triangular", np.triu(low, 1))
     yield Check("positive diagonal", float(np.maximum(-np.diag(low).real, 0).max()), 0.0)
     bound = s.eliminated(len(a)) * (np.abs(low) @ np.abs(low).T) + s.tiny * len(a)
@@ -221,19 +177,17 @@ def _cholesky(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix]) -> Ite
 
 
 @_judge("Lu")
-def _lu(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix]) -> Iterator[Check]:
+def _lu(s: _Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """Theorem 9.3: |L U - P A| <= gamma |L| |U|, with multipliers of modulus at most 1."""
-    (a,), (p, low, up, parity) = given, made
+    (a,), (p, low, up, parity) = operands, results
     yield from _triangles(s, p @ a, low, up)
     yield Check("permutation", _not_permutation(p), 0.0)
     yield Check("parity", float(abs(np.linalg.det(p.real.astype(float)) - parity)), 1e-6)
 
 
 def _not_permutation(p: Matrix) -> float:
-    ones = (p == 1).sum()
-    return float(
-        np.abs(p.sum(0) - 1).max() + np.abs(p.sum(1) - 1).max() + abs(ones - len(p)) + (~np.isin(p, (0, 1))).sum()
-    )
+    sums = [np.abs(p.sum(axis) - 1).max() for axis in (0, 1)]
+    return float(sum(sums) + abs((p == 1).sum() - len(p)) + (~np.isin(p, (0, 1))).sum())
 
 
 def _triangles(s: _Scale, rows: Matrix, low: Matrix, up: Matrix, replaced: float = 0.0) -> Iterator[Check]:
@@ -248,9 +202,9 @@ def _triangles(s: _Scale, rows: Matrix, low: Matrix, up: Matrix, replaced: float
 
 
 @_judge("LuFactor")
-def _lu_factor(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix]) -> Iterator[Check]:
+def _lu_factor(s: _Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """As Lu; pivots are the rows, from 1, that each row was exchanged with."""
-    (a,), (packed, pivots, _) = given, made
+    (a,), (packed, pivots, _) = operands, results
     k = min(a.shape)
     order = np.arange(len(a))
     inside = bool(((pivots > np.arange(k)) & (pivots <= len(a))).all())
@@ -263,9 +217,9 @@ def _lu_factor(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix]) -> It
 
 
 @_judge("FullPivLu")
-def _full_piv_lu(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix]) -> Iterator[Check]:
+def _full_piv_lu(s: _Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """P A Q^T = L U; a pivot that is nothing but rounding error is replaced by one of its size."""
-    (a,), (p, low, up, q, _) = given, made
+    (a,), (p, low, up, q, _) = operands, results
     yield Check("row permutation", _not_permutation(p), 0.0)
     yield Check("column permutation", _not_permutation(q), 0.0)
     # LAPACK's getc2: at least an ULP of the largest element, and a normal number whose reciprocal is one
@@ -273,9 +227,9 @@ def _full_piv_lu(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix]) -> 
 
 
 @_judge("Qr")
-def _qr(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix], *, gauge: str) -> Iterator[Check]:
+def _qr(s: _Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iterator[Check]:
     """Theorem 19.4: columns of Q R - A within gamma~_mn |a_j|; equation 19.13: Q within sqrt(n) gamma~_mn of orthogonal."""
-    (a,), (q, r) = given, made
+    (a,), (q, r) = operands, results
     bound = s.demanded(a.size)
     yield _zero("upper triangular", np.tril(r, -1))
     yield _orthogonal(s, "orthogonal", q, bound)
@@ -288,9 +242,9 @@ def _qr(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix], *, gauge: st
 
 
 @_judge("Svd")
-def _svd(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix], *, gauge: str) -> Iterator[Check]:
+def _svd(s: _Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iterator[Check]:
     """Two sided Householder reduction, then a backward stable iteration: U S V^H is A within a norm-wise gamma~."""
-    (a,), (u, values, vt) = given, made
+    (a,), (u, values, vt) = operands, results
     bound = s.demanded(a.size)
     yield from _singular_values(values)
     yield _orthogonal(s, "left vectors", u, bound)
@@ -306,9 +260,9 @@ def _singular_values(values: Matrix) -> Iterator[Check]:
 
 
 @_judge("SvdVals")
-def _svd_values(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix]) -> Iterator[Check]:
+def _svd_values(s: _Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """Weyl: singular values move by at most the norm of the backward error."""
-    (a,), (values,) = given, made
+    (a,), (values,) = operands, results
     yield from _singular_values(values)
     true, off = _true_singular(s, a)
     bound = s.demanded(a.size) * _norm(a) + s.tiny * a.size
@@ -347,9 +301,9 @@ def _standard(a: Matrix) -> Matrix:
 
 
 @_judge("Eigh")
-def _eigh(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix], *, gauge: str) -> Iterator[Check]:
+def _eigh(s: _Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iterator[Check]:
     """A V = V diag(w) within a norm-wise gamma~, V orthogonal, w ascending."""
-    (a,), (values, v) = given, made
+    (a,), (values, v) = operands, results
     a, bound = _symmetrised(a), s.demanded(a.size)
     yield _descending(-values)
     yield _orthogonal(s, "orthogonal", v, bound)
@@ -359,9 +313,9 @@ def _eigh(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix], *, gauge: 
 
 
 @_judge("EighVals")
-def _eigh_values(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix]) -> Iterator[Check]:
+def _eigh_values(s: _Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """Weyl, as SvdVals."""
-    (a,), (values,) = given, made
+    (a,), (values,) = operands, results
     a = _symmetrised(a)
     yield _descending(-values)
     true, off = _true_eigenvalues(s, a)
@@ -376,11 +330,11 @@ def _nearly_singular(s: _Scale, a: Matrix, w: complex, bound: float) -> Check:
 
 
 @_judge("Eig", "EigVals")
-def _eig(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix]) -> Iterator[Check]:
+def _eig(s: _Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """The w are the eigenvalues of some A + E with |E| <= e: |A - w I| has a singular value of at most e, |sum w - tr A| and
     |sum w^2 - tr A^2| are at most sqrt(n) e and (2 |A| + e) e, which all w together have to keep.
     """
-    (a,), (values, *vectors) = given, made
+    (a,), (values, *vectors) = operands, results
     n = len(a)
     e = s.demanded(n * n) * _norm(a) + s.tiny * n
     yield max((_nearly_singular(s, a, w, e) for w in values), key=lambda c: c.error - c.bound)
@@ -401,8 +355,8 @@ def _eig(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix]) -> Iterator
 @_judge("TriangularSolve")
 def _triangular_solve(
     s: _Scale,
-    given: Sequence[Matrix],
-    made: Sequence[Matrix],
+    operands: Matrices,
+    results: Matrices,
     *,
     left_side: bool,
     lower: bool,
@@ -410,7 +364,7 @@ def _triangular_solve(
     unit_diagonal: bool,
 ) -> Iterator[Check]:
     """Theorem 8.5: |b - T x| <= gamma |T| |x|, whatever the order."""
-    (a, b), (x,) = given, made
+    (a, b), (x,) = operands, results
     t = np.tril(a) if lower else np.triu(a)
     if unit_diagonal:
         t = t - np.diag(np.diag(t)) + np.eye(len(t))
@@ -424,10 +378,10 @@ def _triangular_solve(
 
 @_judge("LuSolvePrepared")
 def _solve_prepared(
-    s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix], *, transpose_a: bool, conjugate_a: bool
+    s: _Scale, operands: Matrices, results: Matrices, *, transpose_a: bool, conjugate_a: bool
 ) -> Iterator[Check]:
     """Theorem 8.5 for each of the given factors: |b - P^T L U x| <= gamma P^T |L| |U| |x|."""
-    (_, packed, pivots, b), (x,) = given, made
+    (_, packed, pivots, b), (x,) = operands, results
     factors = [f.conj() if conjugate_a else f for f in _unpacked(packed, pivots)]
     factors = [f.T for f in reversed(factors)] if transpose_a else factors
     size = np.abs(x)
@@ -448,13 +402,13 @@ def _unpacked(packed: Matrix, pivots: Matrix) -> tuple[Matrix, Matrix, Matrix]:
 
 
 @_judge("Solve", "FullPivLuSolve")
-def _solve(s: _Scale, given: Sequence[Matrix], made: Sequence[Matrix], *, transpose_a: bool = False) -> Iterator[Check]:
+def _solve(s: _Scale, operands: Matrices, results: Matrices, *, transpose_a: bool = False) -> Iterator[Check]:
     """Theorem 9.4: |b - A x| <= gamma_3n P^T |L| |U| |x|; here twice that, in the largest norm of each column.
 
     The implementation's factors are not known, and how small their small rows are depends on its pivots. Those of LAPACK
     stand for them: that is a demand.
     """
-    (a, b), (x,) = given, made
+    (a, b), (x,) = operands, results
     if b.size:
         _, low, up = lapack_lu(_standard(a))
         size = np.abs(up).T @ (np.abs(low).T @ np.abs(x)) if transpose_a else np.abs(low) @ (np.abs(up) @ np.abs(x))

@@ -1,4 +1,4 @@
-"""The judge: one case, its reference (native answer and enclosures), and the verdict on each executor's answer.
+"""The judge: the verdict on the answer of an executor, given the reference of its case.
 
 An executor that must keep bits is compared with the native answer bit for bit. Everybody else, the native executor
 included, is held to enclosures: what is inside the strictest model is right on every platform; what is not is held to
@@ -7,24 +7,18 @@ the executor's own model, and outside that it is wrong, whatever the others say.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import time
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Sequence
 
-import numpy as np
-
-from oracle.case import Case, Refusal, by_program, error_words, live
-from oracle.compare import Asked, compare, compare_bits, compare_many
-from oracle.enclosure import MODELS, Enclosure, enclose, enclose_stacked, sets_at_once
-from oracle.peers import Execution, Executor, ExternalExecutor, ForeignRefusal, NativeExecutor, attempt, defects_in
+from oracle.case import Case, Refusal, error_words
+from oracle.compare import compare, compare_bits
+from oracle.peers import Execution, Executor, ForeignRefusal, NativeExecutor, attempt
+from oracle.reference import Reference, compare_all, prepare
 from oracle.staged import decomposing, judge_stages, refuses, refuses_dead
 from oracle.verdict import Answer, Comparison, Verdict
 from tenferro_ref.errors import (
     EnvironmentFault,
-    Internal,
     LoweringError,
     PjrtCall,
     TenferroError,
@@ -32,205 +26,18 @@ from tenferro_ref.errors import (
     UnsupportedOp,
     WorkerDied,
 )
-from tenferro_ref.program import GraphProgram
-from tenferro_ref.tensor import Array, same_bits
-
-#: Inside this model is right for everybody; outside it but inside the executor's own is forgiven, and counted.
-STRICT_MODEL = "ieee"
-
-
-@dataclass(eq=False)
-class Reference:
-    """What a case should give: computed once, shared by all executors.
-
-    Attributes
-    ----------
-    stack
-        The input sets of the program that are enclosed together with this one, if they are.
-    """
-
-    case: Case
-    native: NativeExecutor
-    stack: Stack | None = field(default=None, init=False)
-    _enclosures: dict[str, list[Enclosure]] = field(default_factory=dict, init=False)
-    #: What was found inside a model, by its name.
-    _right: list[tuple[str, tuple[Array, ...], Comparison]] = field(default_factory=list, init=False)
-
-    @cached_property
-    def execution(self) -> Execution | TenferroError:
-        """The native answer, or the error that the native executor raises."""
-        return attempt(self.native, self.case)
-
-    @cached_property
-    def _live(self) -> GraphProgram:
-        """The program without what no output depends on."""
-        return live(self.case.program)
-
-    def enclosures(self, model: str) -> list[Enclosure]:
-        """One enclosure an output.
-
-        Raises
-        ------
-        UnsupportedOp
-            The program has an op without an enclosure.
-        Internal
-            A rule has a defect.
-        """
-        if model not in self._enclosures:
-            own = self.stack.enclosures_of(self, model) if self.stack else None
-            with defects_in("an enclosure"):
-                self._enclosures[model] = own or enclose(self._live, self.case.inputs, MODELS[model])
-        return self._enclosures[model]
-
-    def known(self, model: str, outputs: tuple[Array, ...]) -> Comparison | None:
-        """What was said of the same bits, if they were inside the strictest model, or inside this one."""
-        for held, seen, comparison in self._right:
-            if held in (STRICT_MODEL, model) and (
-                seen is outputs or (len(seen) == len(outputs) and all(map(same_bits, seen, outputs)))
-            ):
-                return comparison
-        return None
-
-    def note(self, model: str, outputs: tuple[Array, ...], comparison: Comparison) -> None:
-        """Remember what is inside a model."""
-        self._right.append((model, outputs, comparison))
-
-    def compare(self, model: str, outputs: tuple[Array, ...]) -> Comparison:
-        """Hold outputs against the enclosures of the strictest model, and if need be of `model`.
-
-        Raises
-        ------
-        UnsupportedOp
-            The program has an op without an enclosure.
-        """
-        if known := self.known(model, outputs):
-            return known
-        native = self.execution.outputs if isinstance(self.execution, Execution) else ()
-        strict = self.enclosures(STRICT_MODEL)
-        comparison = compare(strict, None, outputs, native)
-        if not comparison.outside:
-            self.note(STRICT_MODEL, outputs, comparison)
-        elif model != STRICT_MODEL:
-            comparison = compare(self.enclosures(model), strict, outputs, native)
-        return comparison
-
-
-@dataclass(frozen=True, eq=False)
-class Stack:
-    """Input sets of one program, enclosed at once; their axis is the last."""
-
-    references: Sequence[Reference]
-    _enclosures: dict[str, list[Enclosure] | None] = field(default_factory=dict, init=False)
-
-    @cached_property
-    def _places(self) -> Mapping[Reference, int]:
-        return {reference: place for place, reference in enumerate(self.references)}
-
-    def enclosures(self, model: str) -> list[Enclosure] | None:
-        """One enclosure an output for all sets; None where each has to be enclosed for itself.
-
-        Raises
-        ------
-        Internal
-            A rule has a defect.
-        """
-        if model not in self._enclosures:
-            program = live(self.references[0].case.program)
-            sets = [reference.case.inputs for reference in self.references]
-            try:
-                with defects_in("an enclosure"):
-                    self._enclosures[model] = enclose_stacked(program, sets, MODELS[model])
-            except UnsupportedOp:  # it may be one set that has none
-                self._enclosures[model] = None
-        return self._enclosures[model]
-
-    def enclosures_of(self, reference: Reference, model: str) -> list[Enclosure] | None:
-        """Those of one set."""
-        together, place = self.enclosures(model), self._places[reference]
-        return None if together is None else [e.map(lambda a: a[..., place]) for e in together]
-
-    def of(self, references: Collection[Reference], enclosures: list[Enclosure]) -> list[Enclosure]:
-        """Those of some of the sets, still together."""
-        if len(references) == len(self.references):
-            return enclosures
-        places = [self._places[reference] for reference in references]
-        return [e.map(lambda a: a[..., places]) for e in enclosures]
-
-
-def prepare(references: Sequence[Reference]) -> None:
-    """Compute now what every judgement needs, so that it does not fall to the threads that judge.
-
-    The input sets of a program are compiled once, and enclosed and compared together.
-    """
-    sound: dict[Reference, Execution] = {}
-    for group in by_program([reference.case for reference in references]):
-        chosen = [references[i] for i in group]
-        for reference, result in zip(chosen, chosen[0].native.run_many([r.case for r in chosen]), strict=True):
-            reference.__dict__["execution"] = result
-        enclosable = {r: r.execution for r in chosen if isinstance(r.execution, Execution)}
-        if enclosable:
-            with contextlib.suppress(UnsupportedOp, Internal):  # said again when somebody is judged
-                _enclose(list(enclosable))
-                sound |= enclosable
-    if sound:
-        _settle({r: execution.outputs for r, execution in sound.items()}, references[0].native.model)
-
-
-def _enclose(references: Sequence[Reference]) -> None:
-    """Enclose input sets of a program."""
-    first = references[0].case
-    size = sets_at_once(live(first.program), first.shapes) if len(references) > 1 else 1
-    for start in range(0, len(references), size):
-        part = references[start : start + size]
-        if len(part) > 1:
-            stack = Stack(part)
-            for reference in part:
-                reference.stack = stack
-            stack.enclosures(STRICT_MODEL)
-        else:
-            part[0].enclosures(STRICT_MODEL)
-
-
-def _settle(results: Mapping[Reference, tuple[Array, ...]], model: str) -> None:
-    """Compare the results of many programs at once, and note what is inside the strictest model, or else inside `model`.
-
-    What is left open, something outside or a defect of an enclosure, is told when each is judged.
-    """
-    for held in dict.fromkeys((STRICT_MODEL, model)):
-        programs: dict[Stack | Reference, list[Reference]] = {}
-        for reference, outputs in results.items():
-            if isinstance(reference.execution, Execution) and not reference.known(held, outputs):
-                programs.setdefault(reference.stack or reference, []).append(reference)
-        asked: dict[Asked, list[Reference]] = {}
-        for program, references in programs.items():
-            with contextlib.suppress(UnsupportedOp, Internal):
-                if question := _question(program, {r: results[r] for r in references}, held):
-                    asked[question] = references
-        with np.errstate(all="ignore"):
-            told = compare_many(list(asked))
-        for references, comparisons in zip(asked.values(), told, strict=True):
-            for reference, comparison in zip(references, comparisons, strict=True):
-                if comparison is not None:
-                    reference.note(held, results[reference], comparison)
-
-
-def _question(program: Stack | Reference, results: Mapping[Reference, tuple[Array, ...]], held: str) -> Asked | None:
-    """What to ask of a program, or of some of its input sets; None if each set has to be enclosed for itself."""
-    reference = program.enclosures(held)
-    strict = None if held == STRICT_MODEL else program.enclosures(STRICT_MODEL)
-    if reference is None or (strict is None and held != STRICT_MODEL):
-        return None
-    native = [r.execution.outputs for r in results if isinstance(r.execution, Execution)]
-    if isinstance(program, Reference):
-        return Asked(reference, strict, list(results.values()), native)
-    reference, strict = (found and program.of(results, found) for found in (reference, strict))
-    return Asked(reference or [], strict, list(results.values()), native, stacked=True)
 
 
 def judge(executor: Executor, reference: Reference) -> Answer:
     """The verdict on `executor` for one case; never raises for what the executor does."""
     own = executor == reference.native
     return judge_result(executor, reference, reference.execution if own else attempt(executor, reference.case))
+
+
+def judge_result(executor: Executor, reference: Reference, result: Execution | TenferroError) -> Answer:
+    """The verdict on what an executor gave for one case."""
+    (answer,) = _judge_results(executor, [reference], [result])
+    return answer
 
 
 def judge_many(executor: Executor, references: Sequence[Reference]) -> list[Answer]:
@@ -240,49 +47,67 @@ def judge_many(executor: Executor, references: Sequence[Reference]) -> list[Answ
     wrong all the same.
     """
     if all(executor == reference.native for reference in references):
-        return [judge(executor, reference) for reference in references]
+        return _judge_results(executor, references, [reference.execution for reference in references])
     results = executor.run_many([reference.case for reference in references])
+    answers = _judge_results(executor, references, results)
+    for i, (reference, result) in enumerate(zip(references, results, strict=True)):
+        if answers[i].verdict.is_disagreement and isinstance(result, Execution) and result.shared:
+            alone = judge(executor, reference)
+            answers[i] = alone if alone.verdict.is_disagreement else answers[i]
+    return answers
+
+
+def _judge_results(
+    executor: Executor, references: Sequence[Reference], results: Sequence[Execution | TenferroError]
+) -> list[Answer]:
+    """The verdicts on what an executor gave, whose elements are compared together."""
     start = time.perf_counter()
-    _settle(
-        {
-            reference: result.outputs
-            for reference, result in zip(references, results, strict=True)
-            if isinstance(result, Execution) and not executor.bit_exact(reference.case)
-        },
-        executor.model,
-    )
+    enclosed = {
+        reference: result.outputs
+        for reference, result in zip(references, results, strict=True)
+        if _comparable(reference, result) and isinstance(result, Execution) and not _by_bits(executor, reference)
+    }
+    compared = compare_all(enclosed, executor.model)
     share = (time.perf_counter() - start) / max(1, len(references))
     answers = []
     for reference, result in zip(references, results, strict=True):
-        answer = judge_result(executor, reference, result)
-        if "compare" in answer.seconds:
-            answer.seconds["compare"] += share
-        if answer.verdict.is_disagreement and isinstance(result, Execution) and result.shared:
-            alone = judge(executor, reference)
-            if alone.verdict.is_disagreement:
-                answer = alone
+        start = time.perf_counter()
+        if reference in compared:
+            answer = _compared(executor, reference, compared[reference])
+        else:
+            answer = _uncompared(executor, reference, result)
+        if _comparable(reference, result) and isinstance(result, Execution):
+            seconds = {**result.seconds, "compare": time.perf_counter() - start + share}
+            answer = dataclasses.replace(answer, seconds=seconds)
         answers.append(answer)
     return answers
 
 
-def judge_result(executor: Executor, reference: Reference, result: Execution | TenferroError) -> Answer:
-    """The verdict on what an executor gave."""
+def _comparable(reference: Reference, result: Execution | TenferroError) -> bool:
+    """Whether there are outputs on both sides, where no error is due."""
+    there = isinstance(result, Execution) and isinstance(reference.execution, Execution)
+    return there and reference.case.refusal is None
+
+
+def _by_bits(executor: Executor, reference: Reference) -> bool:
+    return executor != reference.native and executor.bit_exact(reference.case)
+
+
+def _uncompared(executor: Executor, reference: Reference, result: Execution | TenferroError) -> Answer:
+    """The verdict where nothing is held to an enclosure."""
     if reference.case.refusal is not None:
         return _refusal(executor, reference, reference.case.refusal, result)
     expected = reference.execution
     if isinstance(result, TenferroError):
         return _failed(executor, result, reference)
-    if isinstance(expected, TenferroError):
-        if refuses(expected) and not isinstance(executor, NativeExecutor):
-            # singular, not positive definite, not finite: StableHLO has no errors, and leaves the result open
-            reason = f"the native executor refuses the values of a matrix: {expected}"
-            return Answer(executor.name, Verdict.UNDECIDED, reason=reason, error=expected.to_json())
-        reason = f"gave a result where the native executor raises {expected.kind}: {expected}"
-        return Answer(executor.name, Verdict.MISMATCH, reason=reason, error=expected.to_json())
-    start = time.perf_counter()
-    answer = _compared(executor, reference, result, expected.outputs)
-    seconds = {**result.seconds, "compare": time.perf_counter() - start}
-    return dataclasses.replace(answer, seconds=seconds)
+    if isinstance(expected, Execution):
+        return _verdict(executor.name, compare_bits(expected.outputs, result.outputs))
+    if refuses(expected) and executor.peer.family != "native":
+        # singular, not positive definite, not finite: StableHLO has no errors, and leaves the result open
+        reason = f"the native executor refuses the values of a matrix: {expected}"
+        return Answer(executor.name, Verdict.UNDECIDED, reason=reason, error=expected.to_json())
+    reason = f"gave a result where the native executor raises {expected.kind}: {expected}"
+    return Answer(executor.name, Verdict.MISMATCH, reason=reason, error=expected.to_json())
 
 
 def _failed(executor: Executor, error: TenferroError, reference: Reference) -> Answer:
@@ -316,7 +141,7 @@ def _refusal(executor: Executor, reference: Reference, due: Refusal, result: Exe
     record = None if error is None else error.to_json()
     if error is not None and _raises(error, due):
         return Answer(executor.name, Verdict.PASS, reason=f"raises what is due: {error}", error=record)
-    foreign = isinstance(executor, ExternalExecutor)
+    foreign = executor.peer.family == "external"
     if error is not None and (error.kind in _UNSUPPORTED if foreign else due.late and isinstance(error, LoweringError)):
         return Answer(executor.name, Verdict.UNSUPPORTED, reason=f"{error.kind}: {error}", error=record)
     said, way = "gives a result", "no error"
@@ -340,18 +165,14 @@ def _raises(error: TenferroError, due: TenferroError | Refusal) -> bool:
     return error.kind == due.kind and agrees("op") and agrees("axis")
 
 
-def _compared(executor: Executor, reference: Reference, execution: Execution, native: tuple[Array, ...]) -> Answer:
-    if executor != reference.native and executor.bit_exact(reference.case):
-        comparison = compare_bits(native, execution.outputs)
-        return _verdict(executor.name, comparison)
-    try:
-        return _verdict(executor.name, reference.compare(executor.model, execution.outputs))
-    except UnsupportedOp as error:
-        if decomposing(reference.case.program):
-            return _staged(executor, reference)
-        return Answer(executor.name, Verdict.UNDECIDED, reason=str(error), error=error.to_json())
-    except Internal as error:
-        return Answer(executor.name, Verdict.ERROR, reason=str(error), error=error.to_json())
+def _compared(executor: Executor, reference: Reference, found: Comparison | TenferroError) -> Answer:
+    """The verdict on outputs that were held to enclosures, unless these raised an error."""
+    if isinstance(found, Comparison):
+        return _verdict(executor.name, found)
+    if isinstance(found, UnsupportedOp) and decomposing(reference.case.program):
+        return _staged(executor, reference)
+    verdict = Verdict.UNDECIDED if isinstance(found, UnsupportedOp) else Verdict.ERROR
+    return Answer(executor.name, verdict, reason=str(found), error=found.to_json())
 
 
 def _staged(executor: Executor, reference: Reference) -> Answer:
@@ -403,3 +224,14 @@ def first_wrong_slot(executor: Executor, case: Case) -> int | None:
         if compare([enclosure], None, [observed], [expected]).outside:
             return slot
     return None
+
+
+__all__ = [
+    "Reference",
+    "all_slots",
+    "first_wrong_slot",
+    "judge",
+    "judge_many",
+    "judge_result",
+    "prepare",
+]

@@ -1,13 +1,13 @@
 """Programs with decompositions are judged in stages.
 
-Factors are not unique, so nothing that is computed from them has an enclosure of its own. Instead the executor is asked for
-the operands and results of each linalg op beside the outputs: the op is held to its backward-error bounds on the executor's
-own operands (`decompositions`), and everything else to the enclosure of the program in which the executor's factors are
-inputs. A system of one equation is no loop to a compiler: where its solution is a product with a reciprocal, it may go
-unrounded into what follows, as any product may. Asked so, a compiler may fuse otherwise than for the program itself; that is what this judgement costs.
+Factors are not unique, so values that are computed from them have no enclosure. Instead the program is run with more outputs:
+the operands and results of each op that has backward-error checks. These ops are held to their bounds on the executor's own
+operands (`decompositions`), all others to the enclosure of the program in which the executor's factors are inputs. With more
+outputs a compiler may fuse otherwise than for the program itself: this is the cost of judging in stages.
 
-An instruction that no output depends on is not asked for: removing it is right (SEMANTICS 4.4), and so is running it, which
-may refuse a matrix (`refuses_dead`).
+A system of one equation is solved without a loop: where its solution is a product with a reciprocal, it may be used unrounded,
+as any product may. An instruction that no output depends on is left out: removing it is right (SEMANTICS 4.4), and so is
+executing it, which may refuse a matrix (`refuses_dead`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from oracle import decompositions
+import oracle.decompositions  # noqa: F401 - the checks of linalg
+from oracle import checks
 from oracle.case import Case, live
+from oracle.checks import CHECK_EXTENSION
 from oracle.compare import compare, compare_bits
 from oracle.enclosure import MODELS, enclose
 from oracle.peers import Executor, NativeExecutor, attempt
@@ -31,13 +33,13 @@ from tenferro_ref.tensor import Array, same_bits, type_of
 
 
 def decomposing(program: GraphProgram) -> list[Instruction]:
-    """The instructions that are ops of the linalg family."""
-    return [i for i in program.instructions if isinstance(i.op, Extension) and i.op.family == linalg.FAMILY]
+    """The instructions whose results are judged by backward-error checks."""
+    return [i for i in program.instructions if isinstance(i.op, Extension) and i.op.key in CHECK_EXTENSION]
 
 
 def refuses(error: object) -> bool:
     """Whether an error says that a matrix is one which an op cannot work on."""
-    return isinstance(error, InvalidArgument) and error.op in linalg.RULES
+    return isinstance(error, InvalidArgument) and any(error.op == op for _, op in CHECK_EXTENSION)
 
 
 def refuses_dead(error: TenferroError, case: Case) -> bool:
@@ -76,9 +78,7 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
     for ins in ops:
         op = ins.op
         assert isinstance(op, Extension)
-        found.append(
-            decompositions.compare(op, [values[s] for s in ins.input_slots], [values[s] for s in ins.output_slots])
-        )
+        found.append(checks.compare(op, [values[s] for s in ins.input_slots], [values[s] for s in ins.output_slots]))
     rest = [slot for slot in wanted if slot not in made and slot not in given]
     cut = _cut(case, ops, rest, values)
     observed = [values[slot] for slot in rest]
@@ -118,7 +118,7 @@ def _cut(case: Case, ops: Sequence[Instruction], outputs: Sequence[int], values:
 def _as_product(ins: Instruction, values: dict[int, Array]) -> tuple[Array, Array] | None:
     """Right-hand side and reciprocal of a system of one equation, if their product is the solution that there is."""
     op, (a, b, *_) = ins.op, (*(values[slot] for slot in ins.input_slots), None, None)
-    if not isinstance(op, Extension) or op.op != "TriangularSolve" or a is None or b is None:
+    if not isinstance(op, Extension) or op.key != (linalg.FAMILY, "TriangularSolve") or a is None or b is None:
         return None
     if linalg.config_of(op)["unit_diagonal"] or a.shape[:2] != (1, 1) or a.dtype.kind != "f":
         return None

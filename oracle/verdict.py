@@ -12,10 +12,7 @@ from typing import Any
 
 
 class Verdict(Enum):
-    """What one executor's answer to one program came to.
-
-    The order is that of severity, mildest first.
-    """
+    """The verdict on one executor's answer to one program; mildest first."""
 
     PASS = "pass"  # noqa: S105
     UNSUPPORTED = "unsupported"
@@ -27,7 +24,7 @@ class Verdict(Enum):
 
     @property
     def is_disagreement(self) -> bool:
-        """Something is wrong with somebody: exit status 1."""
+        """Whether the executor is wrong, or the reference: exit status 1."""
         return self in _DISAGREEMENTS
 
 
@@ -36,12 +33,12 @@ _DISAGREEMENTS = frozenset({Verdict.ERROR, Verdict.TIMEOUT, Verdict.CRASH, Verdi
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What comparing one answer with its reference found, over all output elements.
+    """The result of comparing one answer with its reference, over all output elements.
 
     Attributes
     ----------
     elements, decided
-        Output elements, and how many of them the reference pins down (docs/enclosures.md says what that takes).
+        Output elements, and how many of them have an enclosure that says more than "any value".
     outside
         Elements outside their enclosure (or, for a bit-for-bit comparison, with other bits).
     forgiven
@@ -114,14 +111,14 @@ class ExecutorInfo:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What one build of a plugin says to the program that another build of it is blamed for.
+    """The verdict on one build of a plugin for a program that another build gets wrong.
 
     Attributes
     ----------
     api
-        Version of its C API, which orders builds; "" if it was not asked.
+        Version of its C API, by which builds are ordered; "" if it was not run.
     verdict
-        None if it was not asked; `reason` says why.
+        None if it was not run; `reason` says why.
     """
 
     name: str
@@ -134,11 +131,17 @@ class Build:
 
 
 def first_bad(builds: Sequence[Build]) -> str:
-    """The oldest build that disagrees and what that says, of `builds` with the oldest first; "" if none disagrees."""
-    asked = [build for build in builds if build.verdict]
-    bad = [i for i, build in enumerate(asked) if build.verdict and build.verdict.is_disagreement]
+    """The first build that disagrees, in words with the one before it; "" if none does.
+
+    Parameters
+    ----------
+    builds
+        Oldest first; those without a verdict are left out.
+    """
+    judged = [build for build in builds if build.verdict]
+    bad = [i for i, build in enumerate(judged) if build.verdict and build.verdict.is_disagreement]
     if not bad:
         return ""
-    first = asked[bad[0]]
-    alone = "the oldest asked" if len(asked) > 1 else "the only one asked"
-    return f"{first.name} (PJRT API {first.api}), {f'not yet in {asked[bad[0] - 1].name}' if bad[0] else alone}"
+    first = judged[bad[0]]
+    alone = "the oldest asked" if len(judged) > 1 else "the only one asked"
+    return f"{first.name} (PJRT API {first.api}), {f'not yet in {judged[bad[0] - 1].name}' if bad[0] else alone}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fuzz.summary import is_ours
+from fuzz.summary import is_ours, without_lane
 from oracle.verdict import ExecutorInfo
 
 Facts = tuple[tuple[str, str], ...]
@@ -33,7 +33,7 @@ def families(infos: Sequence[ExecutorInfo]) -> tuple[Family, ...]:
     groups: dict[str, list[ExecutorInfo]] = {}
     for info in infos:
         if info.available:
-            groups.setdefault("native" if is_ours(info.name) else info.name.partition("@")[0], []).append(info)
+            groups.setdefault("native" if is_ours(info.name) else without_lane(info.name), []).append(info)
     return tuple(_family(name, group) for name, group in groups.items())
 
 

@@ -88,7 +88,7 @@ def _mutant_suite(root: ET.Element, campaign: Campaign) -> None:
         if fault.equivalent and not fault.killed:
             _add(case, "skipped", "changes no meaning", "")
         elif not fault.killed:
-            _add(case, "failure", f"survived {fault.programs} programs", "")
+            _add(case, "failure", f"survived {fault.programs} programs" if fault.programs else "no law fails", "")
 
 
 def _counts(entry: Entry) -> str:

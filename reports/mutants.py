@@ -14,7 +14,7 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class MutantRow:
-    """One place; `median` and `most` are the programs that killing took, None where nothing was killed.
+    """One place; `median` and `most` are the programs that killing took, None where programs killed nothing.
 
     `oracles` is who killed how many, the most successful first.
     """
@@ -43,7 +43,7 @@ def mutant_rows(mutants: Iterable[SeededFault]) -> tuple[MutantRow, ...]:
 def _row(name: str, faults: Iterable[SeededFault]) -> MutantRow:
     faults = list(faults)
     killed = [f for f in faults if f.killed]
-    needed = [f.programs for f in killed]
+    needed = [f.programs for f in killed if f.programs]
     equivalent = sum(f.equivalent and not f.killed for f in faults)
     return MutantRow(
         name=name,

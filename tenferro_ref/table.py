@@ -1,21 +1,23 @@
-"""The one registry mechanism of the project: a dictionary keyed by op class.
+"""The one registry mechanism of the project: a dictionary keyed by op class, or by extension family and op.
 
 A layer (kernels, StableHLO emission, enclosures, strategies, ...) says what it does with each op in one `Table`. What an
-op is does not live here: ops are declared in `tenferro_ref.ops`.
+op is does not live here: ops are declared in `tenferro_ref.ops`, extension families in `tenferro_ref.extensions`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from tenferro_ref.errors import UnsupportedOp
 
 Row = TypeVar("Row")
+#: An op class; a name (of an extension family, or of an operation of StableHLO); or family and op of an extension.
+Key: TypeAlias = type | str | tuple[str, str]
 
 
 class Table(Generic[Row]):
-    """What one layer does with each op class.
+    """The rows of one layer, one per op.
 
     Parameters
     ----------
@@ -25,33 +27,35 @@ class Table(Generic[Row]):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._rows: dict[type, Row] = {}
-        self._unsupported: dict[type, str] = {}
+        self._rows: dict[Key, Row] = {}
+        self._unsupported: dict[Key, str] = {}
 
-    def row(self, *ops: type) -> Callable[[Row], Row]:
-        """Decorator: the decorated object is the row of each of `ops`."""
+    def row(self, *keys: Key) -> Callable[[Row], Row]:
+        """Decorator: the decorated object is the row of each of `keys`."""
 
         def add(value: Row) -> Row:
-            for op in ops:
-                self[op] = value
+            for key in keys:
+                self[key] = value
             return value
 
         return add
 
-    def __setitem__(self, op: type, value: Row) -> None:
-        if op in self._rows or op in self._unsupported:
-            raise KeyError(f"table {self.name!r} already has an entry for {op.__name__}")
-        self._rows[op] = value
+    def __setitem__(self, key: Key, value: Row) -> None:
+        self._check_free(key)
+        self._rows[key] = value
 
-    def unsupported(self, reason: str, *ops: type) -> None:
-        """Declare that this layer does not handle `ops`, and why."""
-        for op in ops:
-            if op in self._rows or op in self._unsupported:
-                raise KeyError(f"table {self.name!r} already has an entry for {op.__name__}")
-            self._unsupported[op] = reason
+    def unsupported(self, reason: str, *keys: Key) -> None:
+        """Declare that this layer does not handle `keys`, and why."""
+        for key in keys:
+            self._check_free(key)
+            self._unsupported[key] = reason
 
-    def __getitem__(self, op: type) -> Row:
-        """The row of `op`.
+    def _check_free(self, key: Key) -> None:
+        if key in self._rows or key in self._unsupported:
+            raise KeyError(f"table {self.name!r} already has an entry for {_label(key)}")
+
+    def __getitem__(self, key: Key) -> Row:
+        """The row of `key`.
 
         Raises
         ------
@@ -59,20 +63,24 @@ class Table(Generic[Row]):
             If the op is declared unsupported here, or has no row at all.
         """
         try:
-            return self._rows[op]
+            return self._rows[key]
         except KeyError:
-            raise UnsupportedOp(op=op.__name__, reason=f"{self.name}: {self.reason(op)}") from None
+            raise UnsupportedOp(op=_label(key), reason=f"{self.name}: {self.reason(key)}") from None
 
-    def __contains__(self, op: type) -> bool:
-        return op in self._rows
+    def __contains__(self, key: Key) -> bool:
+        return key in self._rows
 
-    def __iter__(self) -> Iterator[type]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._rows)
 
-    def reason(self, op: type) -> str | None:
-        """Why `op` has no row; None if it has one."""
-        return None if op in self._rows else self._unsupported.get(op, "no row and no reason declared")
+    def reason(self, key: Key) -> str | None:
+        """Why `key` has no row; None if it has one."""
+        return None if key in self._rows else self._unsupported.get(key, "no row and no reason declared")
 
-    def holes(self, ops: Iterable[type]) -> list[type]:
-        """Those of `ops` with neither a row nor a declared reason: a complete table has none."""
-        return [op for op in ops if op not in self._rows and op not in self._unsupported]
+    def holes(self, keys: Iterable[Key]) -> list[Key]:
+        """Those of `keys` with neither a row nor a declared reason: a complete table has none."""
+        return [key for key in keys if key not in self._rows and key not in self._unsupported]
+
+
+def _label(key: Key) -> str:
+    return key.__name__ if isinstance(key, type) else key if isinstance(key, str) else key[1]

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import is_hypothesis_test
+from hypothesis import is_hypothesis_test, settings
 from hypothesis import seed as seeded
 
-from fuzz.generate import profiles
 from tenferro_ref.children import EXTRA_VARIABLE
 from tenferro_ref.errors import TenferroError
+from tenferro_ref.pjrt import Client, load_plugin
+from tests import profiles
 from tests.fake_plugin.build import build_fake_plugin, c_compiler
+from tests.plugins import CPU_PLUGINS, plugin_or_skip
 
 #: Workers of pytest-xdist inherit the controller's seed here.
 _SEED = "TENFERRO_TEST_SEED"
@@ -61,7 +64,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     seed = _run_seed(config)
     shared = os.environ.get(profiles.EXAMPLES)
     return [
-        f"hypothesis seed: {seed} (profile {profiles.current()}; repeat with --hypothesis-seed={seed})",
+        f"hypothesis seed: {seed} (profile {settings.get_current_profile_name()}; repeat with --hypothesis-seed={seed})",
         *([f"hypothesis examples: those of {shared}, too"] if shared else []),
     ]
 
@@ -90,3 +93,10 @@ def fake_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if c_compiler() is None:
         pytest.skip("no C compiler to build the fake plugin with")
     return build_fake_plugin(tmp_path_factory.mktemp("fake_plugin"))
+
+
+@pytest.fixture(scope="session", params=CPU_PLUGINS)
+def xla_client(request: pytest.FixtureRequest) -> Iterator[Client]:
+    """A client of each installed CPU plugin."""
+    with Client(load_plugin(plugin_or_skip(request.param))) as client:
+        yield client

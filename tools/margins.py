@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+import oracle.decompositions  # noqa: F401 - the checks of linalg
 from oracle.case import Case
-from oracle.decompositions import checks
+from oracle.checks import checks
 from oracle.enclosure import MODELS, enclose
 from oracle.enclosure.formats import FORMATS
 from oracle.peers import Executor, Pool

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
-from fuzz.generate import STRATEGY
+from fuzz.generate.ops import STRATEGY
 from oracle.enclosure import ENCLOSE
 from oracle.peers.engines.lax import JAX
+from tenferro_ref.autodiff import JVP, TRANSPOSE
 from tenferro_ref.ops import ELEMENTWISE, INDEXING, REDUCTIONS, STRUCTURAL, Constant, DotGeneral, Extension, Op
 from tenferro_ref.runtime import KERNELS
 from tenferro_ref.stablehlo.emit import EMIT
+from tenferro_ref.table import Table
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 START, END = "<!-- op table: python -m tools.op_table -->", "<!-- end of op table -->"
@@ -22,7 +25,15 @@ GROUPS: dict[str, tuple[type[Op], ...]] = {
     "contraction": (DotGeneral,),
     "extension": (Extension,),
 }
-LAYERS = {"kernel": KERNELS, "StableHLO": EMIT, "enclosure": ENCLOSE, "JAX": JAX, "generator": STRATEGY}
+LAYERS: dict[str, Table[Any]] = {
+    "kernel": KERNELS,
+    "JVP": JVP,
+    "transpose": TRANSPOSE,
+    "StableHLO": EMIT,
+    "enclosure": ENCLOSE,
+    "JAX": JAX,
+    "generator": STRATEGY,
+}
 
 
 def markdown() -> str:

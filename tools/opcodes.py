@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fuzz.generate.batches import generate
-from fuzz.generate.config import from_words
 from fuzz.generate.describe import describe
-from oracle.peers import PjrtExecutor, Pool
+from fuzz.generate.settings import config_of
+from oracle.peers import Executor, Pool
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError, UsageError
 from tenferro_ref.ops import BY_NAME
@@ -42,9 +42,9 @@ class Rare:
     programs: int
 
 
-def look(executor: PjrtExecutor, seed: int, programs: int, words: Sequence[str] = ()) -> Iterator[Seen]:
+def look(executor: Executor, seed: int, programs: int, words: Sequence[str] = ()) -> Iterator[Seen]:
     """Compile programs one by one; those that the executor refuses are left out."""
-    config = from_words(words)
+    config = config_of(words)
     for batch in range(-(-programs // 32)):
         for case in generate(seed, batch, 32, config)[: programs - 32 * batch]:
             if opcodes := executor.opcodes([case]):
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pool = Pool()
     try:
         executor = pool.make(given.executor)
-        if not isinstance(executor, PjrtExecutor):
+        if executor.peer.family != "pjrt":
             raise UsageError(detail=f"{given.executor} does not tell what it makes of a program: expected pjrt:NAME")
         executor.open()
         seen = list(look(executor, given.seed, given.programs, given.generate))

@@ -20,7 +20,7 @@ import numpy as np
 from oracle.enclosure.executor import enclose
 from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.model import Model
-from oracle.enclosure.value import Enclosure
+from oracle.enclosure.value import Enclosure, Interval
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import MissingDependency
@@ -85,7 +85,7 @@ class _Arb:
         value = exact[name]() if name in exact else getattr(x[0], name.lower())()
         ulps = 0.5 if name in ("Add", "Multiply", "Divide", "Sqrt") else self.model.budget(name, dtype)
         # of a root, its argument's rounding may be missing as well
-        extra = REWRITTEN if self.model.rewrite and name in ("Multiply", "Divide", "Sqrt") else 0
+        extra = REWRITTEN if self.model.gather and name in ("Multiply", "Divide", "Sqrt") else 0
         return self.rounded(value, dtype, ulps + extra)
 
     def total(self, terms: Sequence[Element], dtype: DType, each: float = 0.0) -> Element:
@@ -323,7 +323,7 @@ def narrowed(program: GraphProgram, inputs: Sequence[Array], model: Model) -> li
     values = arb_values(program, inputs, model)
     outputs = []
     for slot, e in zip(program.output_slots, enclose(program, inputs, model), strict=True):
-        if not e.dtype.is_float:
+        if not isinstance(e, Interval) or not e.dtype.is_float:
             outputs.append(e)
             continue
         found = [bounds(v, e.dtype) for v in values[slot].reshape(-1)]

@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from fuzz.campaign.errors import ClusterFault
 from fuzz.campaign.programs import check_generator
 from fuzz.campaign.supervisor import Crew, Tick, supervise
 from fuzz.campaign.workers import run_workers
-from fuzz.errors import ClusterFault
 from fuzz.store import Batch, Lock, Store, Stream
 from fuzz.store.parts import absorb, cut_batches, cut_group
 from tenferro_ref import __version__

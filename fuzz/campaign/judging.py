@@ -13,7 +13,7 @@ from fuzz.findings.triage import Suspect, inspect
 from fuzz.store import Batch, Disagreement
 from oracle.case import Case
 from oracle.judge import Reference, judge, judge_many, prepare
-from oracle.peers import Executor, NativeExecutor, PjrtExecutor
+from oracle.peers import Executor, NativeExecutor
 from oracle.verdict import Answer, Verdict
 from tenferro_ref.errors import WorkerDied
 
@@ -75,8 +75,8 @@ def judge_group(site: Worksite, group: Sequence[Executor], batch: OpenBatch) -> 
     The native ones, which cost less than a transaction, are kept together.
     """
     numbers = list(batch.references)
-    size = max(getattr(executor, "programs_a_module", 1) for executor in group) * site.stream.plan.input_sets
-    if all(isinstance(executor, NativeExecutor) for executor in group):
+    size = max(executor.programs_a_module for executor in group) * site.stream.plan.input_sets
+    if all(executor.peer.family == "native" for executor in group):
         size = len(numbers)
     for start in range(0, len(numbers), size):
         chunk = numbers[start : start + size]
@@ -94,7 +94,7 @@ def _survey(group: Sequence[Executor], batch: OpenBatch, numbers: Sequence[int])
     """Ask the compilers what they left of the module that begins with these programs, while they have it."""
     often = not batch.held.number % _SURVEYED_BATCHES
     for executor in group:
-        if isinstance(executor, PjrtExecutor) and (often or executor.programs_a_module == 1):
+        if executor.peer.family == "pjrt" and (often or executor.programs_a_module == 1):
             verdicts = {batch.answers[n, executor.name].verdict for n in numbers}
             if verdicts.isdisjoint((Verdict.ERROR, Verdict.TIMEOUT, Verdict.CRASH)):
                 batch.opcodes.append((executor.name, executor.opcodes([batch.cases[n] for n in numbers])))

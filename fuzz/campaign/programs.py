@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from fuzz.generate.config import from_words
 from fuzz.generate.faults import faults
 from fuzz.generate.faults.batches import with_refusals
-from fuzz.generate.values.redraw import batch_of
+from fuzz.generate.input_sets import batch_of
+from fuzz.generate.settings import config_of
 from fuzz.store import Plan, Store, Stream, digest
 from oracle.case import Case
 from tenferro_ref.errors import UsageError
@@ -15,14 +15,14 @@ from tenferro_ref.errors import UsageError
 
 def cases_of(plan: Plan, number: int) -> list[Case]:
     """The cases of one whole batch, whatever the limit on programs."""
-    config = from_words(plan.generate)
+    config = config_of(plan.generate)
     valid = partial(batch_of, plan.seed, number, plan.batch, plan.input_sets, config)
     return with_refusals(plan.seed, number, plan.batch, config, valid)
 
 
 def faults_of(plan: Plan) -> dict[str, list[str]]:
     """The faults that invalid programs may have, by the kind of error that they raise."""
-    config, names = from_words(plan.generate), dict[str, list[str]]()
+    config, names = config_of(plan.generate), dict[str, list[str]]()
     for fault in faults(config, late=True) if config.invalid else ():
         names.setdefault(fault.kind, []).append(fault.name)
     return names

@@ -133,7 +133,7 @@ class _Processes(Crew):
         self.store.release(child.owner)
         self.deaths += 1
         if (times := self.died_in_vain()) > _HOPELESS:
-            how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+            how = children.ending(code)
             raise WorkerDied(worker="of the campaign", how=f"{how}, {times} times", stderr_tail=child.last_words())
         self._vacant += 1
 

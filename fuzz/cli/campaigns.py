@@ -23,11 +23,12 @@ from fuzz.cli.floor import floor_options, with_vacuity
 from fuzz.findings import bundle
 from fuzz.findings.environments import FreshEnvironments
 from fuzz.findings.listed import Listed, listed
-from fuzz.generate.batches import check_words
+from fuzz.generate.batches import check_settings
 from fuzz.records import Campaign
 from fuzz.store import Lock, Plan, Store, Stream
 from fuzz.summary import outcome
 from oracle.peers import Pool
+from oracle.peers.errors import CommandRefused
 from tenferro_ref.console import (
     allow_option,
     draw_seed,
@@ -42,7 +43,7 @@ from tenferro_ref.console import (
     seed_option,
     split,
 )
-from tenferro_ref.errors import CommandRefused, FormatError, MissingDependency, UsageError
+from tenferro_ref.errors import FormatError, MissingDependency, UsageError
 
 DEFAULT_PROGRAMS = 1000
 #: What `all` is here: every plugin in these lanes, and those of other people's executors that keep up.
@@ -108,7 +109,7 @@ def run(
     command = f"tenferro-ref fuzz run {store} --seed {chosen} --executors {executors}"
     command += "".join(f" --{name} {value}" for name, value in options.items() if value is not None)
     command += "".join(f" --generate {word}" for word in generate)
-    check_words(generate)
+    check_settings(generate)
     # as many programs a batch, and so a module, as with one set of inputs
     batch = Plan(chosen).batch * input_sets
     plan = Plan(

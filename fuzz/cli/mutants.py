@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import selectors
 import subprocess
 import sys
@@ -11,7 +12,9 @@ from typing import Any
 
 import click
 
-from fuzz.mutants import CATALOGUE, Hunter, Kill, Mutant, find
+from fuzz.mutants import Hunter, Kill, Mutant, catalogue, find
+from fuzz.mutants.laws import checkout
+from fuzz.mutants.looks import BY_LAWS
 from tenferro_ref.children import own_environment
 from tenferro_ref.console import draw_seed, json_option, print_json, progress_bar, say, seed_option, split
 from tenferro_ref.errors import UsageError, WorkerDied
@@ -30,19 +33,23 @@ def mutants() -> None:
 @json_option
 def list_(places: tuple[str, ...], as_json: bool) -> None:
     """List the seeded faults; those that change no meaning with the reason."""
-    for mutant in _chosen((), places, equivalent=True):
+    for mutant in _chosen((), places, everything=True):
         if as_json:
             print_json(_listing(mutant))
-        else:
-            reason = f"  (equivalent: {mutant.equivalent})" if mutant.equivalent else ""
-            click.echo(f"{mutant.name:24} {mutant.place:9} {mutant.about}{reason}")
+            continue
+        notes = {"equivalent": mutant.equivalent, "unsettled": mutant.unsettled, "needs a checkout": _lacking(mutant)}
+        said = "".join(f"  ({note}: {why})" for note, why in notes.items() if why)
+        click.echo(f"{mutant.name:24} {mutant.place:9} {mutant.about}{said}")
 
 
 @mutants.command()
 @click.argument("names", nargs=-1)
 @_place_option
-@click.option("--executors", default="", metavar="LIST", help="Who is asked; by the faults' places if left out.")
-@click.option("--programs", type=click.IntRange(1), default=2000, show_default=True, help="Give up after this many.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Only so many of them, drawn by the seed.")
+@click.option("--executors", default="", metavar="LIST",
+              help="Who is asked, and no law; by the faults' places if left out.")  # fmt: skip
+@click.option("--programs", type=click.IntRange(1), default=500, show_default=True,
+              help="Programs to look at before the laws are asked.")  # fmt: skip
 @click.option("--reduce", "reduce_seconds", type=click.FloatRange(0), default=0.0, metavar="SECONDS",
               help="Shrink what each was killed by for at most so long.")  # fmt: skip
 @click.option("--out", metavar="FILE", help="Write what became of them there, for `report --mutants`.")
@@ -50,20 +57,29 @@ def list_(places: tuple[str, ...], as_json: bool) -> None:
 @seed_option
 @json_option
 def run(
-    names: tuple[str, ...], places: tuple[str, ...], executors: str, programs: int, reduce_seconds: float, jobs: int,
-    out: str | None, seed: int | None, as_json: bool,
+    names: tuple[str, ...], places: tuple[str, ...], sample: int | None, executors: str, programs: int,
+    reduce_seconds: float, jobs: int, out: str | None, seed: int | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Switch each fault on alone and hunt it; exit status 1 if one survives.
 
-    Those that change no meaning are left out unless they are named.
+    Changes of which nobody knows a meaning are left out unless they are named. Faults of the oracle itself are hunted with
+    the laws in tests/laws, which only a source checkout has.
     """
     chosen = draw_seed(seed)
-    targets = _chosen(names, places, equivalent=False)
+    targets = _chosen(names, places, everything=False)
+    lacking = [m for m in targets if _lacking(m) and not executors]
+    if lacking and (names or len(lacking) == len(targets)):
+        raise UsageError(detail=f"{lacking[0].name} is hunted with {_lacking(lacking[0])}: run it from a checkout")
+    targets = [m for m in targets if m not in lacking]
+    if sample:
+        targets = random.Random(chosen).sample(targets, min(sample, len(targets)))  # noqa: S311
     who = split(executors) if executors else ()
     if not as_json:
         click.echo(f"seed {chosen}")
+        if lacking:
+            click.echo(f"{len(lacking)} faults of the oracle are left out: they are hunted with {_lacking(lacking[0])}")
     survived = 0
-    kept = [] if names else [_listing(m) for m in _chosen((), places, equivalent=True) if m.equivalent]
+    kept = [] if names else [_listing(m) for m in _chosen((), places, everything=True) if m.equivalent]
     _keep(out, kept)
     if jobs == 1:
         records = _hunt(targets, who, chosen, programs, reduce_seconds)
@@ -86,6 +102,11 @@ def run(
     return 1 if survived else 0
 
 
+def _lacking(mutant: Mutant) -> str:
+    """What hunting it needs that is not here, "" for nothing."""
+    return "the laws in tests/laws" if mutant.place in BY_LAWS and checkout() is None else ""
+
+
 def _keep(out: str | None, records: Sequence[dict[str, Any]]) -> None:
     """Write what there is so far: a hunt takes hours, and a file that cannot be written is known at once."""
     if out:
@@ -93,22 +114,23 @@ def _keep(out: str | None, records: Sequence[dict[str, Any]]) -> None:
 
 
 def _listing(mutant: Mutant) -> dict[str, Any]:
-    return {"name": mutant.name, "place": mutant.place, "about": mutant.about, "equivalent": mutant.equivalent}
+    return {
+        "name": mutant.name, "place": mutant.place, "about": mutant.about,
+        "equivalent": mutant.equivalent, "unsettled": mutant.unsettled,
+    }  # fmt: skip
 
 
-def _chosen(names: Sequence[str], places: Sequence[str], *, equivalent: bool) -> list[Mutant]:
-    unknown = sorted({*places} - {m.place for m in CATALOGUE})
+def _chosen(names: Sequence[str], places: Sequence[str], *, everything: bool) -> list[Mutant]:
+    """The named faults, or all that are hunted; `everything`: those that are not, too."""
+    known = dict.fromkeys(m.place for m in catalogue())
+    unknown = sorted({*places} - {*known})
     if unknown:
-        raise UsageError(detail=f"no seeded fault is in {unknown[0]!r}; they are in {_listed()}")
-    found = [find(name) for name in names] or [m for m in CATALOGUE if equivalent or not m.equivalent]
+        raise UsageError(detail=f"no seeded fault is in {unknown[0]!r}; they are in {', '.join(known)}")
+    found = [find(name) for name in names] or [m for m in catalogue() if everything or m.hunted]
     found = [m for m in found if not places or m.place in places]
     if not found:
         raise UsageError(detail="none of the named faults is in the named places")
     return found
-
-
-def _listed() -> str:
-    return ", ".join(dict.fromkeys(m.place for m in CATALOGUE))
 
 
 def _hunt(
@@ -139,7 +161,10 @@ def _record(kill: Kill, *, reduced: bool) -> dict[str, Any]:
 def _words(record: dict[str, Any]) -> str:
     if not record["killed"]:
         counts = f"{record['entered']} entered the changed code, {record['changed']} looked different"
-        return f"SURVIVED  {record['name']}: {record['programs']} programs saw nothing; {counts}"
+        said = f"{record['programs']} programs saw nothing; {counts}" if record["programs"] else "no law fails"
+        return f"SURVIVED  {record['name']}: {said}"
+    if not record["programs"]:
+        return f"killed    {record['name']}: by the law {record['reason']}"
     size = record["instructions"]
     small = "" if size is None else f", {record['original_instructions']} -> {size} instructions"
     return f"killed    {record['name']}: after {record['programs']} programs by {record['by']}{small}"

@@ -9,7 +9,7 @@ import click
 
 from fuzz.campaign.work import run_campaign
 from fuzz.campaign.worksite import Progress
-from fuzz.generate.batches import check_words
+from fuzz.generate.batches import check_settings
 from fuzz.records import Campaign
 from fuzz.store import Plan
 from fuzz.summary import outcome
@@ -51,7 +51,7 @@ def parity(
     command = f"tenferro-ref parity --seed {chosen} --executors {executors}"
     command += "".join(f" --{k} {v}" for k, v in (("programs", count), ("minutes", minutes)) if v is not None)
     command += "".join(f" --generate {word}" for word in generate)
-    check_words(generate)
+    check_settings(generate)
     plan = Plan(chosen, count, minutes, command=command, generate=generate)
     pool = Pool()
     try:

@@ -17,8 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fuzz.findings.environments import ROOT, FreshEnvironments, requirements
-from fuzz.findings.reproducer import portable_name
+from fuzz.findings.environments import ROOT, FreshEnvironments
 from fuzz.findings.triage import evaluate_all, value_class
 from fuzz.records import Finding, encode, from_json
 from oracle.case import Case, Refusal
@@ -26,7 +25,7 @@ from oracle.compare import interval_words
 from oracle.enclosure import MODELS, Enclosure, enclose
 from oracle.enclosure.files import save_enclosures
 from oracle.judge import Reference, judge_result
-from oracle.peers import Execution, Executor, NativeExecutor, Pool, attempt, names_code
+from oracle.peers import Execution, Executor, NativeExecutor, Peer, Pool, attempt
 from oracle.staged import decomposing
 from oracle.verdict import Answer, Build, first_bad
 from tenferro_ref import children
@@ -114,8 +113,8 @@ def write_bundle(
     expected = [steps[slot] for slot in case.program.output_slots] if steps else []
     facts = Facts(
         VERSION, finding.signature, finding.verdict, finding.value_class, finding.reason, finding.attribution,
-        portable_name(executor), executor.model, executor.info().facts, tuple(environment),
-        tuple(requirements(executor)), finding.builds, case.refusal,
+        executor.portable_name, executor.model, executor.info().facts, tuple(environment),
+        executor.requirements(), finding.builds, case.refusal,
     )  # fmt: skip
     write_atomically(folder / "program.txt", finding.program_text)
     write_atomically(folder / "program.json", finding.program_json)
@@ -211,7 +210,7 @@ def confirm(folder: Path, environments: FreshEnvironments | None = None, *, allo
     else:
         python, variables = environments.python(facts.executor, facts.requirements), children.environment(python=False)
     command = [python, "-P", "-m", "tenferro_ref", "fuzz", "replay", str(folder.resolve()), "--json"]
-    command += ["--allow-commands"] if names_code(facts.executor) else []
+    command += ["--allow-commands"] if Peer.parse(facts.executor).code else []
     with tempfile.TemporaryDirectory() as elsewhere:
         try:
             done = subprocess.run(
@@ -270,7 +269,7 @@ def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosu
     yield ""
     yield "    python reproduce.py          # exit status 1 while the disagreement is there, 0 when it is gone"
     yield "    tenferro-ref fuzz replay .   # the same, and whether the values are those of observed.npz"
-    if wants := names_code(facts.executor):
+    if wants := Peer.parse(facts.executor).code:
         yield ""
         yield f"Both {markdown(wants)}, and so need `--allow-commands`: look at it first."
     needs = markdown(", ".join(("tenferro-ref", *facts.requirements)))

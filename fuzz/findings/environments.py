@@ -1,6 +1,6 @@
 """Environments in which nothing of this installation helps: virtual ones, with the code that runs here and what an executor needs.
 
-Lives here: what has to be installed for an executor, a wheel of what is installed, the environments. What is run in them, and
+Lives here: a wheel of what is installed, the environments. What is run in them, and
 what it shows, is in `fuzz.findings.bundle`.
 """
 
@@ -13,35 +13,22 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 
-from oracle.peers import Executor, PjrtExecutor
+from oracle.peers.peer import FAMILIES, Peer
 from tenferro_ref import children
 from tenferro_ref.errors import FormatError, MissingDependency
 from tenferro_ref.pjrt import known_packages
 
 #: Where this code is imported from: a checkout, or where it is installed.
 ROOT = Path(__file__).resolve().parents[2]
-#: The extra that an executor comes with, by the first word of its name, and the packages of it that a bundle names.
-_EXTRAS = {"jax": "jax", "interpreter": "jax", "iree": "iree"}
-_PACKAGES = {"jax": ("jax", "jaxlib"), "iree": ("iree-base-compiler", "iree-base-runtime")}
 #: A name, or one version of it (PEP 440).
 _REQUIREMENT = re.compile(r"([a-z0-9-]+)(==[0-9][A-Za-z0-9.!+_-]*)?")
 #: What pip adds when it installs.
 _NOT_IN_WHEELS = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
-
-
-def requirements(executor: Executor) -> Iterator[str]:
-    """What an executor needs in a fresh environment beside this package, as for pip."""
-    if isinstance(executor, PjrtExecutor) and (package := executor.plugin.package):
-        # "package NAME VERSION", as discovery words it; a file of the package may be found otherwise
-        version = executor.plugin.source.removeprefix(f"package {package} ")
-        yield package if version == executor.plugin.source else f"{package}=={version}"
-    for package in _PACKAGES.get(_extra(executor.name), ()):
-        yield f"{package}=={metadata.version(package)}"
 
 
 class FreshEnvironments:
@@ -69,7 +56,7 @@ class FreshEnvironments:
         """
         for given in needed:
             _check_requirement(given)
-        extra = _extra(executor)
+        extra = Peer.parse(executor).about.extra
         key = (extra, *needed)
         if key not in self._made:
             folder = Path(self._place.name) / str(len(self._made))
@@ -112,14 +99,10 @@ def as_wheel(installed: metadata.Distribution, folder: Path) -> Path:
     return path
 
 
-def _extra(executor: str) -> str:
-    return _EXTRAS.get(re.split("[:@-]", executor)[0], "")
-
-
 def _check_requirement(given: str) -> None:
     """Refuse what is no package that an executor comes with: a bundle's words become no option, path or address of pip's."""
     match = _REQUIREMENT.fullmatch(given)
-    if match is None or match[1] not in known_packages().union(*_PACKAGES.values()):
+    if match is None or match[1] not in known_packages().union(*(about.packages for about in FAMILIES.values())):
         detail = f"{given!r} is no package that an executor comes with, NAME or NAME==VERSION; nothing was installed"
         raise FormatError(where="environment.json: requirements", detail=detail)
 

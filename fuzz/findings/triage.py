@@ -21,7 +21,7 @@ from oracle.case import Case, live
 from oracle.compare import interval_words
 from oracle.enclosure import MODELS, enclose
 from oracle.judge import Reference, all_slots, first_wrong_slot, judge, judge_many
-from oracle.peers import Executor, NativeExecutor, PjrtExecutor, Pool, settled
+from oracle.peers import Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.peers.jax import JaxExecutor
 from oracle.verdict import Answer, Build, Verdict
 from tenferro_ref.errors import TenferroError
@@ -57,7 +57,7 @@ class Suspect:
     how: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "executor", settled(self.executor, self.case))
+        object.__setattr__(self, "executor", self.executor.settled(self.case))
 
     def shares_cause(self, case: Case, pool: Pool) -> bool:
         """Whether a smaller case has the attribution of this one; any does if nobody can tell this one's."""
@@ -71,8 +71,9 @@ class Suspect:
             return (self.answer.verdict.value, self.attribution)
         if self.attribution.startswith("rewrite"):
             return (self.answer.verdict.value, self.op, self.attribution)
-        side = self.executor.name if isinstance(self.executor, NativeExecutor) else "xla"
-        if side.startswith("native:"):  # each program has another configuration
+        peer = self.executor.peer
+        side = str(peer) if peer.family == "native" else "xla"
+        if peer.kind == "native" and peer.build:  # each program has another configuration
             side = "native-drawn"
         if self.answer.verdict is Verdict.ERROR:  # a compiler's words tell causes apart, the program's output does not
             return (self.answer.verdict.value, _complaint(self.answer), self.attribution, side)
@@ -81,7 +82,7 @@ class Suspect:
 
 def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspect:
     """Localise and attribute a disagreement."""
-    executor = settled(executor, case)
+    executor = executor.settled(case)
     whole = Suspect(executor, case, answer, "", "", attribute(executor, case, pool))
     if case.refusal is not None:  # what is wrong is the answer to one fault, wherever that is
         return replace(whole, op=case.refusal.op or "", how=f"{case.refusal.fault}: {_how(answer)}")
@@ -133,7 +134,7 @@ def _first_wrong(executor: Executor, case: Case) -> int | None:
     those who answer it for all instructions in one module.
     """
     slot = first_wrong_slot(executor, case)
-    if slot is not None or getattr(executor, "programs_a_module", 1) == 1:
+    if slot is not None or executor.programs_a_module == 1:
         return slot
     values = evaluate_all(case)
     slots = (ins.output_slots[0] for ins in live(case.program).instructions)
@@ -339,7 +340,7 @@ def _asked(executor: Executor, case: Case) -> Answer:
 def _simplest(suspect: Suspect, case: Case, pool: Pool) -> Executor:
     """The configuration nearest to the default under which the case fails as the suspect did, if it was drawn."""
     executor = suspect.executor
-    if not (isinstance(executor, NativeExecutor) and executor.name.startswith("native:")):
+    if not (isinstance(executor, NativeExecutor) and executor.peer.kind == "native" and executor.peer.build):
         return executor
 
     def fails(executor: NativeExecutor) -> bool:

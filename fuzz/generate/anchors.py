@@ -1,7 +1,7 @@
 """Anchors: every op at every dtype, followed by every op on its result; what chance alone reaches late.
 
-A program has one as a rule, a long one up to three: two genes of each grow these two ops instead of what they say. Bulk
-generation takes the anchors in turn, so that whatever was covered least is next; Hypothesis draws their number.
+Most programs have one, long ones up to three: two genes of each grow these two ops, whatever their bytes are. Batches take
+the anchors in turn, so that the one covered least is next; Hypothesis draws their number.
 """
 
 from __future__ import annotations
@@ -11,23 +11,11 @@ from functools import cache
 from itertools import cycle, zip_longest
 from typing import Any, NamedTuple
 
-from fuzz.generate.config import Config
-from fuzz.generate.ops.extensions import STRATEGY
-from fuzz.generate.ops.indexing import NEEDS_AXES
-from fuzz.generate.ops.rows import admitted
+from fuzz.generate.config import Config, admitted
+from fuzz.generate.ops import NEEDS_AXES, usable
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import (
-    ENGINE,
-    REDUCTIONS,
-    Abs,
-    Compare,
-    Convert,
-    DynamicTruncate,
-    ExtractDiag,
-    Policy,
-    Scatter,
-    ShapeOf,
-)
+from tenferro_ref.ops import ENGINE, REDUCTIONS, Policy
 
 
 class Anchor(NamedTuple):
@@ -40,52 +28,50 @@ class Anchor(NamedTuple):
     @property
     def rank(self) -> int:
         """Rank that the operand of the first op should have for its result to suit the second."""
-        return (2 if self.reader in NEEDS_AXES else 1) + (self.op in REDUCTIONS or self.op is ExtractDiag)
+        return (2 if self.reader in NEEDS_AXES else 1) + (self.op in REDUCTIONS or self.op is ops.ExtractDiag)
 
 
 @cache
 def anchors(config: Config, policy: Policy = ENGINE) -> tuple[Anchor, ...]:
-    """All of them in the order of bulk generation: each pair of ops at one dtype, then at another, and so on.
+    """All of them in the order of batches: each pair of ops at one dtype, then at another, and so on.
 
-    Under another policy than the engine's only those whose first op it makes a difference to. After every fourth comes one of
+    Under another policy than the engine's only those whose first op behaves otherwise there. After every fourth comes one of
     those that begin with something in `config.rare`, in turn.
     """
-    known = (op for op in config.vocabulary if op in STRATEGY and op is not DynamicTruncate)  # nothing can read that
-    usable = (op for op in known if config.max_rank > 1 or op not in NEEDS_AXES)
-    ops = sorted(usable, key=lambda op: op.__name__)
-    dtypes = {op: admitted(op, config.dtypes, policy) for op in ops}
-    touched = {op: [d for d in dtypes[op] if _touches(policy, op, d)] for op in ops}
+    readable = {op for op in config.ops if usable(op, config) and op is not ops.DynamicTruncate}
+    known = sorted(readable, key=lambda op: op.__name__)
+    dtypes = {op: admitted(op, config.dtypes, policy) for op in known}
+    touched = {op: [d for d in dtypes[op] if _touches(policy, op, d)] for op in known}
     columns = [
         sorted((Anchor(a, d, b) for d in touched[a] if _reads(dtypes[b], a, d)), key=_shuffled)
-        for a, b in sorted(((a, b) for a in ops for b in ops if b.arity), key=_shuffled)
+        for a, b in sorted(((a, b) for a in known for b in known if b.arity), key=_shuffled)
     ]
     whole = [anchor for tier in zip_longest(*columns) for anchor in tier if anchor is not None]
-    wanted = frozenset(config.rare)
-    rare = sorted((a for a in whole if (a.op, a.dtype) in wanted), key=lambda a: _shuffled(("rare", *a)))
+    rare = sorted((a for a in whole if (a.op, a.dtype) in config.rare), key=lambda a: _shuffled(("rare", *a)))
     again = cycle(rare)
     return tuple(
         a for i, anchor in enumerate(whole) for a in ((anchor, next(again)) if rare and not i % 4 else (anchor,))
     )
 
 
-def _shuffled(names: tuple[Any, ...]) -> bytes:
-    """An order that is the same everywhere, and no order."""
-    return hashlib.sha256(" ".join(getattr(x, "__name__", str(x)) for x in names).encode()).digest()
+def _shuffled(entry: tuple[Any, ...]) -> bytes:
+    """Sorts into an order that is the same everywhere, and looks random."""
+    return hashlib.sha256(" ".join(getattr(x, "__name__", str(x)) for x in entry).encode()).digest()
 
 
 def _touches(policy: Policy, op: type[Any], dtype: DType) -> bool:
+    """Whether the policy makes a difference to an op at a dtype."""
     return (
         policy == ENGINE
         or dtype not in admitted(op, (dtype,))
-        or (op is Scatter and policy.scatter_bounds == "skip")
+        or (op is ops.Scatter and policy.scatter_bounds == "skip")
         or (op in REDUCTIONS and policy.empty_reduction == "identity")
     )
 
 
 def _reads(known: tuple[DType, ...], op: type[Any], dtype: DType) -> bool:
-    """Whether a reader of the dtypes `known` admits what `op` makes of `dtype`."""
-    if op is Compare:
-        return DType.Bool in known
-    if op is ShapeOf:
-        return DType.F64 in known
-    return bool(known) if op is Convert else (dtype.real if op is Abs and dtype.is_complex else dtype) in known
+    """Whether a reader of the dtypes `known` admits the result of `op` at `dtype`."""
+    if op is ops.Convert:
+        return bool(known)
+    fixed = {ops.Compare: DType.Bool, ops.ShapeOf: DType.F64}
+    return fixed.get(op, dtype.real if op is ops.Abs and dtype.is_complex else dtype) in known

@@ -1,8 +1,8 @@
-"""Batches of cases in bulk: what a campaign runs on.
+"""Batches of cases: what a campaign runs on.
 
-The bytes that `fuzz.generate.decode` reads come from a hash of (seed, batch, number), not from Hypothesis: its draws
-cost as much as decoding does, and it mutates earlier examples, so that half of a batch would be near-copies. Every case
-made here is one that `fuzz.generate.cases` can draw.
+The bytes that `fuzz.generate.decode` reads come from a hash of (seed, batch, number), not from Hypothesis: its draws cost as
+much as decoding does, and it mutates earlier examples, so that half of a batch would be near-copies. Every case made here is
+one that `fuzz.generate.strategies.cases` can draw.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from fuzz.generate import DEFAULT, GENE, Config, anchored, anchors, decode
-from fuzz.generate.config import from_words
-from fuzz.generate.describe import describe
-from fuzz.generate.growth import FIRST, LATER
+from fuzz.generate.anchors import anchors
+from fuzz.generate.config import DEFAULT, Config
+from fuzz.generate.decode import GENE, decode
+from fuzz.generate.growth import HEADER, LINALG_BYTES, anchored
+from fuzz.generate.settings import config_of
 from oracle.case import Case
 
 #: Attempts a case, before a batch of too small a space is returned short.
 _ATTEMPTS = 16
-#: Bytes that say how long a program is; in what share of programs its length is up to what.
+#: Bytes that decide how long a program is; in what share of programs its length is up to what.
 _LENGTH = 4
 _LONG = ((0.025, 64), (0.005, 200))
 #: Anchors that a batch walks past; batches that are larger meet some of the next one's.
@@ -30,13 +31,13 @@ def generate(seed: int, batch: int, count: int = 64, config: Config = DEFAULT) -
     """The cases of one batch, distinct by fingerprint.
 
     The same (seed, batch, config) gives the same cases in every process, and a smaller `count` the first ones of them.
-    Shorter only where the config admits no more distinct cases.
+    Shorter only if the config admits no more distinct cases.
     """
     return list(islice(distinct(seed, batch, count, config), count))
 
 
 def distinct(seed: int, batch: int, count: int, config: Config = DEFAULT) -> Iterator[Case]:
-    """The distinct cases of a batch, until there are enough of them; as many attempts are made as `count` cases are worth."""
+    """The distinct cases among the attempts that `count` cases may take."""
     seen: set[str] = set()
     for number in range(_ATTEMPTS * count):
         case = decode_number(seed, batch, number, config)
@@ -45,27 +46,27 @@ def distinct(seed: int, batch: int, count: int, config: Config = DEFAULT) -> Ite
             yield case
 
 
-def check_words(words: Sequence[str]) -> None:
-    """Say before any work what is wrong with a configuration in words.
+def check_settings(settings: Sequence[str]) -> None:
+    """Check settings before any work.
 
     Raises
     ------
     UsageError
-        What `from_words` raises; or there is no program of that kind.
+        What `config_of` raises, or no program fits the settings.
     """
-    decode_number(0, 0, 0, from_words(words))
+    decode_number(0, 0, 0, config_of(settings))
 
 
 def decode_number(seed: int, batch: int, number: int, config: Config) -> Case:
     """Case `number` of a batch, duplicates counted."""
     stream = hashlib.shake_256(f"tenferro-ref {seed} {batch} {number}".encode())
-    header = stream.digest(_LENGTH + FIRST)
-    length = _length(config, int.from_bytes(header[:2], "big"), int.from_bytes(header[2:4], "big"))
-    first = _LENGTH + FIRST
-    data = stream.digest(first + GENE * length)
-    later = hashlib.sha256(f"later {seed} {batch} {number}".encode()).digest()[:LATER]
-    header = anchored(data[_LENGTH:first] + later, _anchor(seed, batch, number, config))
-    return decode(config, header, [data[first + GENE * i :][:GENE] for i in range(length)])
+    start = _LENGTH + HEADER - LINALG_BYTES
+    drawn = stream.digest(_LENGTH)
+    length = _length(config, int.from_bytes(drawn[:2], "big"), int.from_bytes(drawn[2:], "big"))
+    data = stream.digest(start + GENE * length)
+    linalg = hashlib.sha256(f"later {seed} {batch} {number}".encode()).digest()[:LINALG_BYTES]
+    header = anchored(data[_LENGTH:start] + linalg, _anchor(seed, batch, number, config))
+    return decode(config, header, [data[start + GENE * i :][:GENE] for i in range(length)])
 
 
 def _length(config: Config, kind: int, share: int) -> int:
@@ -78,7 +79,7 @@ def _length(config: Config, kind: int, share: int) -> int:
 
 
 def _anchor(seed: int, batch: int, number: int, config: Config) -> int:
-    """Number of the case's anchor: one after the other from a place that the seed says, but a quarter have none."""
+    """Number of the case's anchor: one after the other from a place that depends on the seed, but a quarter have none."""
     if not config.anchors or config.weights or number % 4 == 3:
         return 0
     count = len(anchors(config))
@@ -87,6 +88,3 @@ def _anchor(seed: int, batch: int, number: int, config: Config) -> int:
     start = int.from_bytes(hashlib.sha256(f"anchor {seed}".encode()).digest()[:4], "big")
     place = (start + _STRIDE * batch + number) % turn
     return place + 1 if place < count else 0
-
-
-__all__ = ["check_words", "decode_number", "describe", "distinct", "generate"]

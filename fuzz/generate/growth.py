@@ -1,73 +1,60 @@
-"""A program being grown: the pool of values, how operands are found or made, and how it ends as a Case.
+"""`Growth`: a program being grown. The pool of values, how operands are found or made, and how it ends as a `Case`.
 
-What each op asks for is in `rows` and `motifs`. Whatever a row asks for can be had: a fitting value of the pool, an
-adapter (Transpose, Reshape, BroadcastInDim or Convert of one that nearly fits) or a new input, so that no draw is wasted.
+How each op joins is in `fuzz.generate.ops` and `fuzz.generate.motifs`. Every operand that they ask for can be had: a fitting
+value of the pool, an adapter (Transpose, Reshape, BroadcastInDim or Convert of a value that nearly fits) or a new input, so
+that no draw is wasted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from functools import cache
 from math import inf, prod
 from typing import NamedTuple
 
-import numpy as np
-
-from fuzz.generate.config import Config
-from fuzz.generate.genes import Genes, Weighted
-from fuzz.generate.symbols import symbolised
-from fuzz.generate.values.arrays import REGIMES, Recipe, Regime, draw_recipe, make_quietly, scalar
-from oracle.case import Case, live
+from fuzz.generate.choices import Choices, Weighted
+from fuzz.generate.config import Config, admitted
+from fuzz.generate.finishing import renumbered, symbolised, without_dead_code
+from fuzz.generate.values.recipes import REGIMES, Recipe, Regime, array_of, draw_recipe, draw_scalar
+from oracle.case import Case
+from tenferro_ref import ops
 from tenferro_ref.dtype import FLOAT, DType
-from tenferro_ref.ops import (
-    ENGINE,
-    STABLEHLO,
-    BroadcastInDim,
-    Constant,
-    Convert,
-    Op,
-    Policy,
-    Reshape,
-    TensorType,
-    Transpose,
-)
-from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value
+from tenferro_ref.ops import ENGINE, STABLEHLO, Op, Policy, TensorType
+from tenferro_ref.program import GraphBuilder, GraphProgram, Value
 from tenferro_ref.tensor import Array
 
 Shape = tuple[int, ...]
 
 RANKS: Weighted[int] = Weighted([(1, 28), (0, 8), (2, 34), (3, 20), (4, 8), (5, 2), (6, 2)])
-#: Small and odd mostly; 0 seldom; lengths around one or two vectors of a CPU now and then.
+#: Small and odd mostly; 0 seldom; a few around the length of one or two vectors of a CPU.
 EXTENTS: Weighted[int] = Weighted(
     [(1, 14), (2, 20), (3, 20), (4, 12), (5, 10), (7, 7), (0, 3), (6, 4), (8, 3), (11, 2), (13, 2), (16, 1), (17, 1)]
     + [(n, 0.4) for n in (31, 33, 50, 51, 53, 59, 61, 63, 64, 65, 67, 70)]
 )
 #: At or above 16,384 elements, where the engine's fused kernels begin.
 BIG: tuple[Shape, ...] = ((16384,), (16411,), (128, 128), (2, 8209), (131, 127), (7, 48, 49), (16385, 1))
-#: What the outputs are: the last value and nothing dead, the last value beside dead code, every value that nothing reads,
-#: or those with repeats, aliases of inputs and values that are read as well.
-_STYLES = ("live", "last", "leaves", "leaves", "any")
+#: What the outputs are. live: the last value, with no dead code. last: the last value, beside dead code. leaves: every value
+#: that nothing reads. any: the same with repeats, inputs and values that are read as well.
+_OUTPUT_STYLES = ("live", "last", "leaves", "leaves", "any")
 #: Other policies than the engine's: the one of imported programs, and each flag of it alone.
 POLICIES: tuple[Policy, ...] = (
     STABLEHLO, STABLEHLO, Policy(integer_faults="stablehlo"), Policy(scatter_bounds="skip"),
     Policy(empty_reduction="identity"), Policy(dtypes="stablehlo"),
 )  # fmt: skip
 
-#: Bytes of a header: those read in turn, as far as they go, those that have a place of their own behind them, the anchor's
-#: last, and those that came later, which bulk generation draws apart so that the others stay what they were.
-_TURN, _PLACES, LATER = 40, 7, 3
-FIRST = _TURN + _PLACES
-HEADER = FIRST + LATER
+#: Bytes of a header: decisions read in turn, as far as they go; then policy, symbols and anchor, each at a place of its own; then
+#: the linalg family, which `fuzz.generate.batches` draws apart, so that programs without it stay what they were before it came.
+_IN_TURN, _PLACED, LINALG_BYTES = 40, 7, 3
+HEADER = _IN_TURN + _PLACED + LINALG_BYTES
+_ANCHOR = slice(HEADER - LINALG_BYTES - 3, HEADER - LINALG_BYTES - 1)
 
 
-@cache
-def _mix(main: DType, dtypes: tuple[DType, ...]) -> Weighted[DType]:
-    """The dtypes of a program, its main one as a rule."""
-    return Weighted([(main, 70.0), *((d, 30.0 / len(dtypes)) for d in dtypes)])
+def anchored(header: bytes, number: int) -> bytes:
+    """The header with another anchor, counted from 1; 0 for none."""
+    return header[: _ANCHOR.start] + number.to_bytes(2, "big") + header[_ANCHOR.stop :]
 
 
-class Hint(NamedTuple):
+class Estimate(NamedTuple):
     """A guess at a value's elements, for keeping ordinary programs finite: no proof of anything."""
 
     #: No element is negative.
@@ -76,186 +63,212 @@ class Hint(NamedTuple):
     size: float
 
 
+@cache  # making the choice anew for each program would take 3 % of its time
+def _mix(main: DType, dtypes: tuple[DType, ...]) -> Weighted[DType]:
+    """The dtypes of a program, its main one as a rule."""
+    return Weighted([(main, 70.0), *((d, 30.0 / len(dtypes)) for d in dtypes)])
+
+
 class Growth:
     """One program in the making.
 
     Parameters
     ----------
     header
-        Genes of the decisions that concern the whole program.
-    most
+        Bytes of the decisions that concern the whole program.
+    max_instructions
         Instructions that it may come to.
     """
 
-    def __init__(self, config: Config, header: bytes, most: int) -> None:
+    def __init__(self, config: Config, header: bytes, max_instructions: int) -> None:
         self.config = config
-        self.most = most
-        #: In a long program something that StableHLO lacks would be likely, and hide all the rest.
-        self.portable = most > config.usual
-        self.head = self.genes = head = Genes(header[:_TURN])
-        places = Genes(header[_TURN:])
-        policy, number = places.chance(config.policies), places.choose(POLICIES)
-        self.policy = number if policy else ENGINE
-        #: What says which extents of the inputs become symbols; 0 for none.
-        self.symbols = places.chance(config.symbolic) * (1 + places.integer(1))
-        #: Which anchor the program has, and before which gene in 256.
-        self.anchor = places.integer(2), places.integer(1)
-        #: How many ops of the linalg family it has, and the first one in place of which gene in 256.
-        self.linalg = places.chance(config.linalg) * (1 + places.pick(2)), places.integer(1)
+        self.max_instructions = max_instructions
+        #: Long programs have nothing that StableHLO lacks: one such op would keep all the others from being compiled.
+        self.portable = max_instructions > config.usual
+        self._header = head = Choices(header[:_IN_TURN])
+        placed = Choices(header[_IN_TURN:])
+        other_policy, policy = placed.chance(config.policies), placed.choose(POLICIES)
+        self.policy = policy if other_policy else ENGINE
+        #: Which extents of the inputs become symbols (`symbolised`); 0 for none.
+        self.symbols = placed.chance(config.symbolic) * (1 + placed.integer(1))
+        #: Number of the program's first anchor, and where in its stretch of genes it comes, in 256ths.
+        self.anchor = placed.integer(2), placed.integer(1)
+        #: How many ops of the linalg family it has, and where among the genes the first one comes, in 256ths.
+        self.linalg = placed.chance(config.linalg) * (1 + placed.pick(2)), placed.integer(1)
         self.builder = GraphBuilder(policy=self.policy)
+        #: Source of the decisions of the step at work.
+        self.choices = head
+        #: Every value that can be read, in the order in which they were made; an estimate of each, by slot.
         self.pool: list[Value] = []
-        self.hints: dict[int, Hint] = {}
-        self.unread: dict[int, Value] = {}
-        self.shown: list[Value] = []
+        self.estimates: dict[int, Estimate] = {}
         #: How to make each input, by slot.
         self.recipes: dict[int, Recipe] = {}
-        self.last: tuple[Op, tuple[Value, ...], Hint] | None = None
+        self.last: tuple[Op, tuple[Value, ...], Estimate] | None = None
         self.count = 0
         #: Instructions that the step at work may append itself; adapters must leave room for them.
-        self.own = 1
-        #: The next operand if it fits; the dtype that operands have if they may, and the rank if there is one.
-        self.focus: Value | None = None
-        self.wanted: DType | None = None
-        self.deep = 0
+        self.step_size = 1
+        #: Wishes for the next operand, heeded if they fit: the value itself, its dtype, its rank.
+        self.wanted: Value | None = None
+        self.wanted_dtype: DType | None = None
+        self.wanted_rank = 0
+        self._unread: dict[int, Value] = {}
+        self._shown: list[Value] = []
         self.regime: Regime = REGIMES(head)
-        integers = [d for d in config.dtypes if d.is_int]
-        floats = [d for d in config.dtypes if d.is_float]
-        spectra = [d for d in config.dtypes if d.is_complex]
-        # under another policy it is integers and Bool that behave otherwise
-        exact = [*integers, *(d for d in config.dtypes if d is DType.Bool and self.policy.dtypes == "stablehlo")]
-        rare = (exact if head.chance(8 if self.policy is ENGINE else 60) else []) or (
-            spectra if head.chance(10) else []
-        )
-        self.main: DType = head.choose(rare or floats or spectra or integers or list(config.dtypes))
+        self.main = self._draw_main(head)
         self._dtypes = _mix(self.main, config.dtypes)
         self.max_rank = config.max_rank if head.chance(10) else min(config.usual_rank, config.max_rank)
-        self.style = head.choose(_STYLES)
+        #: One of `_OUTPUT_STYLES`.
+        self.output_style = head.choose(_OUTPUT_STYLES)
         big = head.chance(1) and config.max_elements >= BIG[0][0]
         self.limit = config.max_elements if big else min(config.usual_elements, config.max_elements)
-        self.themes = [self._shape(head) for _ in range(1 + head.pick(3))]
-        if self.policy.empty_reduction == "identity" and self.themes[0]:
-            self.themes[0] = (0, *self.themes[0][1:])
-        if big:
-            fitting = [s for s in BIG if prod(s) <= self.limit and len(s) <= self.max_rank]
-            self.themes = [*([head.choose(fitting)] if fitting else []), *self.themes[1:]] or [()]
+        self._themes = self._draw_themes(head, big)
+
+    def _draw_main(self, head: Choices) -> DType:
+        """The dtype of most values: a float as a rule; under another policy, which concerns integers and Bool, one of those."""
+        dtypes, engine = self.config.dtypes, self.policy is ENGINE
+        integers = [d for d in dtypes if d.is_int]
+        exact = [*integers, *(d for d in dtypes if d is DType.Bool and self.policy.dtypes == "stablehlo")]
+        floats, spectra = [d for d in dtypes if d.is_float], [d for d in dtypes if d.is_complex]
+        rare = (exact if head.chance(8 if engine else 60) else []) or (spectra if head.chance(10) else [])
+        return head.choose(rare or floats or spectra or integers or list(dtypes))
+
+    def _draw_themes(self, head: Choices, big: bool) -> list[Shape]:
+        """Up to three shapes that recur in the program."""
+        themes = [self._draw_shape(head) for _ in range(1 + head.pick(3))]
+        if self.policy.empty_reduction == "identity" and themes[0]:
+            themes[0] = (0, *themes[0][1:])
+        if not big:
+            return themes
+        fitting = [s for s in BIG if prod(s) <= self.limit and len(s) <= self.max_rank]
+        return [*([head.choose(fitting)] if fitting else []), *themes[1:]] or [()]
 
     # --- shapes and dtypes ---
 
-    def _shape(self, genes: Genes) -> Shape:
-        return self.fit([EXTENTS(genes) for _ in range(min(RANKS(genes), self.max_rank))])
+    def _draw_shape(self, choices: Choices) -> Shape:
+        return self.fit([EXTENTS(choices) for _ in range(min(RANKS(choices), self.max_rank))])
 
     def fit(self, extents: Sequence[int]) -> Shape:
         """`extents`, the largest cut down until the tensor is within the limit."""
         shape = list(extents)
         while volume(shape) > self.limit:
-            worst = max(range(len(shape)), key=shape.__getitem__)
-            shape[worst] = (shape[worst] + 1) // 2
+            largest = max(range(len(shape)), key=shape.__getitem__)
+            shape[largest] = (shape[largest] + 1) // 2
         return tuple(shape)
 
     def extent(self) -> int:
         """A new extent, often one that the program already has."""
         known = [e for v in self.pool[-4:] for e in shape_of(v)]
-        return self.genes.choose(known) if known and self.genes.chance(40) else EXTENTS(self.genes)
+        return self.choices.choose(known) if known and self.choices.chance(40) else EXTENTS(self.choices)
 
     def shape(self) -> Shape:
         """A shape for a new input: a theme of the program, one of a value, or a new one."""
-        mode = self.genes.pick(8)
+        mode = self.choices.pick(8)
         if mode < 4 or (mode < 6 and not self.pool):
-            return self.themes[mode % len(self.themes)]
-        return shape_of(self.pool[-1 - self.genes.near(len(self.pool))]) if mode < 6 else self._shape(self.genes)
+            return self._themes[mode % len(self._themes)]
+        return shape_of(self.recent(self.pool)) if mode < 6 else self._draw_shape(self.choices)
 
     def dtype(self, admitted: Collection[DType]) -> DType:
         """A dtype of `admitted`, the program's main one as a rule."""
-        drawn = self._dtypes(self.genes) if self.wanted is None else self.wanted
+        drawn = self._dtypes(self.choices) if self.wanted_dtype is None else self.wanted_dtype
         if drawn in admitted:
             return drawn
         return self.main if self.main in admitted else next(d for d in self.config.dtypes if d in admitted)
+
+    def dtypes_of(self, op: type[Op]) -> tuple[DType, ...]:
+        """The dtypes that `op` has in this program."""
+        return admitted(op, self.config.dtypes, self.policy)
 
     # --- adding to the program ---
 
     @property
     def room(self) -> int:
         """Instructions that may still be added."""
-        return self.most - self.count
+        return self.max_instructions - self.count
 
     def has(self, *ops: type[Op]) -> bool:
         """All of `ops` may be used, and there is room for one of them beside what the step itself still appends."""
-        return self.room > self.own and all(op in self.config.vocabulary for op in ops)
+        return self.room > self.step_size and all(op in self.config.ops for op in ops)
 
     def fresh(self, dtype: DType, shape: Shape, recipe: Recipe | None = None) -> Value:
         """A new input, its values of a class that the regime draws unless a recipe is given."""
         value = self.builder.input(dtype, shape)
-        recipe = recipe or draw_recipe(self.genes, dtype, self.regime)
+        recipe = recipe or draw_recipe(self.choices, dtype, self.regime)
         self.recipes[value.slot] = recipe
         plain = recipe.kind in ("simple", "positive", "unit", "ordinary", "small", "exact", "indices")
         positive = recipe.kind in ("positive", "simple") and dtype.is_float
-        self._keep(value, Hint(positive, (6.0 if recipe.kind == "exact" else 3.0) if plain else inf))
+        self._keep(value, Estimate(positive, (6.0 if recipe.kind == "exact" else 3.0) if plain else inf))
         return value
 
     def constant(self, dtype: DType) -> Value:
-        number = scalar(self.genes, dtype, self.regime)
-        return self.apply(Constant.of(number, dtype), hint=Hint(bool(number.real > 0), 4.0))
+        """A new constant."""
+        number = draw_scalar(self.choices, dtype, self.regime)
+        return self.apply(ops.Constant.of(number, dtype), estimate=Estimate(bool(number.real > 0), 4.0))
 
-    def apply(self, op: Op, *operands: Value, hint: Hint | None = None) -> Value:
-        """Append an instruction; without a hint the result is like the last operand."""
-        return self.apply_many(op, *operands, hint=hint)[0]
+    def apply(self, op: Op, *operands: Value, estimate: Estimate | None = None) -> Value:
+        """Append an instruction; without an estimate the result is like the last operand."""
+        return self.apply_many(op, *operands, estimate=estimate)[0]
 
-    def apply_many(self, op: Op, *operands: Value, hint: Hint | None = None) -> tuple[Value, ...]:
+    def apply_many(self, op: Op, *operands: Value, estimate: Estimate | None = None) -> tuple[Value, ...]:
         """Append an instruction of any number of results."""
-        values = self.builder.apply_many(op, *operands)
-        self.count += 1
-        for operand in operands:
-            self.unread.pop(operand.slot, None)
-        hint = hint or (self.hints[operands[-1].slot] if operands else Hint(False, 0.0))
-        self.last = (op, operands, hint)
+        values = self._append(op, operands)
+        estimate = estimate or (self.estimates[operands[-1].slot] if operands else Estimate(False, 0.0))
+        self.last = (op, operands, estimate)
         for value in values:
-            self._keep(value, hint)
+            self._keep(value, estimate)
         return values
 
     def show(self, op: Op, *operands: Value) -> Value:
         """Append an instruction whose result is an output that nothing reads: only a run knows its extents."""
-        value = self.builder.apply(op, *operands)
-        self.count += 1
-        for operand in operands:
-            self.unread.pop(operand.slot, None)
-        self.shown.append(value)
+        (value,) = self._append(op, operands)
+        self._shown.append(value)
         return value
 
-    def _keep(self, value: Value, hint: Hint) -> None:
+    def _append(self, op: Op, operands: tuple[Value, ...]) -> tuple[Value, ...]:
+        values = self.builder.apply_many(op, *operands)
+        self.count += 1
+        for operand in operands:
+            self._unread.pop(operand.slot, None)
+        return values
+
+    def _keep(self, value: Value, estimate: Estimate) -> None:
         self.pool.append(value)
-        self.hints[value.slot] = hint
-        self.unread[value.slot] = value
+        self.estimates[value.slot] = estimate
+        self._unread[value.slot] = value
 
     # --- operands ---
+
+    def recent(self, values: Sequence[Value]) -> Value:
+        """One of `values`, the last ones more often."""
+        return values[-1 - self.choices.near(len(values))]
 
     def operand(
         self,
         admitted: Collection[DType],
         fits: Callable[[Value], bool] | None = None,
-        prefer: Callable[[Hint], bool] | None = None,
+        prefer: Callable[[Estimate], bool] | None = None,
     ) -> Value:
         """A value of an admitted dtype for which `fits` holds: a recent one of the pool, or a new input.
 
         `prefer` is heeded in ordinary programs, mostly.
         """
-        genes, focus = self.genes, self.focus
-        self.focus = None
-        if focus is not None and focus.dtype in admitted and (fits is None or fits(focus)):
-            return focus
-        if self.wanted is not None and self.wanted in admitted:
-            admitted = (self.wanted,)
-        if self.deep:
-            deep, suits = self.deep, fits
-            fits = lambda v: v.type.rank >= deep and (suits is None or suits(v))  # noqa: E731
-        found = [v for v in reversed(self.pool) if v.type.dtype in admitted]
+        choices, wanted = self.choices, self.wanted
+        self.wanted = None
+        if wanted is not None and wanted.dtype in admitted and (fits is None or fits(wanted)):
+            return wanted
+        if self.wanted_dtype is not None and self.wanted_dtype in admitted:
+            admitted = (self.wanted_dtype,)
+        if self.wanted_rank:
+            rank, suits = self.wanted_rank, fits
+            fits = lambda v: v.type.rank >= rank and (suits is None or suits(v))  # noqa: E731
+        fitting = [v for v in self.pool if v.type.dtype in admitted]
         if fits is not None:
-            found = [v for v in found if fits(v)]
-        if prefer and found and self.regime == "ordinary" and not genes.chance(10):
-            found = [v for v in found if prefer(self.hints[v.slot])]
-        position = genes.near(1 + len(found)) if found else 0
-        if position < len(found):
-            return found[position]
-        if self.pool and genes.chance(30) and self.has(Convert) and (fits is None or fits(self.pool[-1])):
+            fitting = [v for v in fitting if fits(v)]
+        if prefer and fitting and self.regime == "ordinary" and not choices.chance(10):
+            fitting = [v for v in fitting if prefer(self.estimates[v.slot])]
+        back = choices.near(1 + len(fitting)) if fitting else 0
+        if back < len(fitting):
+            return fitting[-1 - back]
+        if self.pool and choices.chance(30) and self.has(ops.Convert) and (fits is None or fits(self.pool[-1])):
             dtype = self.dtype(admitted)
             if self.pool[-1].dtype is not dtype:
                 return self.convert(self.pool[-1], dtype)
@@ -264,34 +277,36 @@ class Growth:
             shape = self.shape()
             if fits is None or fits(Value(self.builder, -1, TensorType(dtype, shape))):
                 return self.fresh(dtype, shape)
-        return self.fresh(dtype, (2, 3, 2)[: min(max(2, self.deep), self.max_rank)])
+        return self.fresh(dtype, (2, 3, 2)[: min(max(2, self.wanted_rank), self.max_rank)])
 
     def convert(self, value: Value, dtype: DType) -> Value:
-        hint = self.hints[value.slot]
-        return self.apply(Convert(dtype), value, hint=Hint(hint.positive and dtype in FLOAT, min(hint.size, 63.0)))
+        """Append a Convert."""
+        before = self.estimates[value.slot]
+        estimate = Estimate(before.positive and dtype in FLOAT, min(before.size, 63.0))
+        return self.apply(ops.Convert(dtype), value, estimate=estimate)
 
-    def like(self, value: Value, prefer: Callable[[Hint], bool] | None = None) -> Value:
-        """A second operand of the type of `value`, now and then `value` itself."""
-        return value if self.genes.pick(16) == 15 else self.typed(value.dtype, shape_of(value), prefer, value)
+    def like(self, value: Value, prefer: Callable[[Estimate], bool] | None = None) -> Value:
+        """A second operand of the type of `value`, sometimes `value` itself."""
+        return value if self.choices.pick(16) == 15 else self.typed(value.dtype, shape_of(value), prefer, value)
 
     def typed(
         self,
         dtype: DType,
         shape: Shape,
-        prefer: Callable[[Hint], bool] | None = None,
+        prefer: Callable[[Estimate], bool] | None = None,
         other_than: Value | None = None,
     ) -> Value:
         """A value of a given type: one of the pool, one brought to that shape, or a new input."""
-        genes, mode = self.genes, self.genes.pick(16)
-        alike = [v for v in reversed(self.pool) if v.type.dtype is dtype and v is not other_than]
+        mode = self.choices.pick(16)
+        alike = [v for v in self.pool if v.type.dtype is dtype and v is not other_than]
         same = [v for v in alike if v.type.shape == shape]
         if prefer and self.regime == "ordinary":
-            same = [v for v in same if prefer(self.hints[v.slot])]
+            same = [v for v in same if prefer(self.estimates[v.slot])]
         if same and mode < 9:
-            return same[genes.near(len(same))]
-        if mode >= 5 and self.has(Transpose, Reshape, BroadcastInDim):
-            others = [v for v in alike if v.type.shape != shape]
-            for other in others[genes.near(len(others)) :][:3]:
+            return self.recent(same)
+        if mode >= 5 and self.has(ops.Transpose, ops.Reshape, ops.BroadcastInDim):
+            others = [v for v in reversed(alike) if v.type.shape != shape]
+            for other in others[self.choices.near(len(others)) :][:3]:
                 adapted = self.adapt(other, shape)
                 if adapted is not None:
                     return adapted
@@ -299,101 +314,65 @@ class Growth:
 
     def adapt(self, value: Value, shape: Shape) -> Value | None:
         """`value` in another shape by one structural instruction, if that can be."""
-        given = shape_of(value)
-        if given == shape:
+        extents = shape_of(value)
+        if extents == shape:
             return value
-        if len(given) > 1 and sorted(given) == sorted(shape):
-            free = list(range(len(given)))
+        if len(extents) > 1 and sorted(extents) == sorted(shape):
+            free = list(range(len(extents)))
             perm = []
             for extent in shape:
-                perm.append(next(axis for axis in free if given[axis] == extent))
+                perm.append(next(axis for axis in free if extents[axis] == extent))
                 free.remove(perm[-1])
-            return self.apply(Transpose(tuple(perm)), value)
-        if prod(given) == prod(shape):
-            return self.apply(Reshape(shape), value)
+            return self.apply(ops.Transpose(tuple(perm)), value)
+        if prod(extents) == prod(shape):
+            return self.apply(ops.Reshape(shape), value)
         dims: list[int] = []
-        for extent in given:
+        for extent in extents:
             target = next((d for d, e in enumerate(shape) if d not in dims and extent in (1, e)), None)
             if target is None:
                 return None
             dims.append(target)
-        return self.apply(BroadcastInDim(shape, tuple(dims)), value)
+        return self.apply(ops.BroadcastInDim(shape, tuple(dims)), value)
 
     def rank_0(self, dtype: DType) -> Value:
         """A rank-0 value: one of the pool, a constant, or a new input."""
-        mode = self.genes.pick(4)
-        found = [v for v in reversed(self.pool) if v.dtype is dtype and not v.shape]
-        if found and mode < 2:
-            return found[self.genes.near(len(found))]
-        return self.constant(dtype) if mode < 3 and self.has(Constant) else self.fresh(dtype, ())
+        mode = self.choices.pick(4)
+        scalars = [v for v in self.pool if v.dtype is dtype and not v.shape]
+        if scalars and mode < 2:
+            return self.recent(scalars)
+        return self.constant(dtype) if mode < 3 and self.has(ops.Constant) else self.fresh(dtype, ())
 
     # --- the end ---
 
     def finish(self) -> GraphProgram:
-        """The program: its last value is an output, and as the style has it unread, repeated or any other values."""
-        last, outputs = self.pool[-1], [self.pool[-1]]
-        if self.style in ("leaves", "any"):
-            outputs = [v for v in self.unread.values() if v.slot not in self.recipes and v is not last] + outputs
-        if self.style == "any":
-            for _ in range(1 + self.head.pick(2)):
-                extra = self.pool[-1 - self.head.pick(len(self.pool))]
-                outputs.insert(self.head.pick(len(outputs) + 1), extra)
-        program = self.builder.build(*[*self.shown, *outputs][-self.config.max_outputs :])
-        if self.style == "live":
+        """The program with its outputs, its slots as they were given out, without symbols."""
+        last, outputs, head = self.pool[-1], [self.pool[-1]], self._header
+        if self.output_style in ("leaves", "any"):
+            outputs = [v for v in self._unread.values() if v.slot not in self.recipes and v is not last] + outputs
+        if self.output_style == "any":
+            for _ in range(1 + head.pick(2)):
+                extra = self.pool[-1 - head.pick(len(self.pool))]
+                outputs.insert(head.pick(len(outputs) + 1), extra)
+        program = self.builder.build(*[*self._shown, *outputs][-self.config.max_outputs :])
+        if self.output_style == "live":
             shorter = without_dead_code(program)
             return shorter if len(shorter.instructions) >= self.config.min_instructions else program
         return program
 
-    def graph(self) -> GraphProgram:
-        """The program, in its final form."""
-        return symbolised(renumbered(self.finish()), self.symbols)
-
     def inputs(self, program: GraphProgram) -> list[Array]:
-        """Values for the inputs of the program; of the simplest kind for a slot that a fault has made up."""
-        simplest = Recipe("simple", 0)
-        with np.errstate(all="ignore"):
-            return [
-                make_quietly(self.recipes.get(slot, simplest), t.dtype, tuple(e for e in t.shape if isinstance(e, int)))
-                for slot, t in zip(program.input_slots, program.input_types, strict=True)
-            ]
+        """Values for the inputs of `finish`'s program; the simplest ones for a slot that a fault has made up."""
+        slots = zip(program.input_slots, program.input_types, strict=True)
+        return [array_of(self.recipes.get(s, Recipe("simple", 0)), t.dtype, t.static_shape) for s, t in slots]
 
     def case(self) -> Case:
-        """The program with its inputs."""
+        """The program in its final form with its inputs."""
         program = self.finish()
-        arrays = self.inputs(program)
-        return Case.of(symbolised(renumbered(program), self.symbols), arrays)
-
-
-def without_dead_code(program: GraphProgram) -> GraphProgram:
-    """`program` without instructions and inputs that no output depends on; slots keep their numbers."""
-    program = live(program)
-    read = {*program.output_slots, *(slot for ins in program.instructions for slot in ins.input_slots)}
-    inputs = [(s, t) for s, t in zip(program.input_slots, program.input_types, strict=True) if s in read]
-    return replace(program, input_slots=tuple(s for s, _ in inputs), input_types=tuple(t for _, t in inputs))
-
-
-def renumbered(program: GraphProgram) -> GraphProgram:
-    """`program` with its slots numbered without gaps."""
-    written = [*program.input_slots, *(s for ins in program.instructions for s in ins.output_slots)]
-    if len(written) == program.n_slots:
-        return program
-    new = {slot: i for i, slot in enumerate(sorted(written))}
-    instructions = tuple(
-        Instruction(ins.op, tuple(new[s] for s in ins.input_slots), tuple(new[s] for s in ins.output_slots))
-        for ins in program.instructions
-    )
-    return replace(
-        program,
-        instructions=instructions,
-        input_slots=tuple(new[s] for s in program.input_slots),
-        output_slots=tuple(new[s] for s in program.output_slots),
-        n_slots=len(new),
-    )
+        return Case.of(symbolised(renumbered(program), self.symbols), self.inputs(program))
 
 
 def shape_of(value: Value) -> Shape:
-    """The shape of a value of a growing program: its extents are integers."""
-    return tuple([e for e in value.type.shape if isinstance(e, int)])
+    """The shape of a value of a growing program, where all extents are integers."""
+    return value.type.static_shape
 
 
 def volume(extents: Sequence[int]) -> int:

@@ -1,6 +1,7 @@
 """Seeded faults, and the hunt for them: who tests the tester."""
 
-from fuzz.mutants.catalogue import CATALOGUE, Mutant
-from fuzz.mutants.hunt import Hunter, Kill, activate, find, hunt
+from fuzz.mutants.catalogue import catalogue, find
+from fuzz.mutants.hunt import Hunter, Kill, activate, hunt
+from fuzz.mutants.mutant import Mutant
 
-__all__ = ["CATALOGUE", "Hunter", "Kill", "Mutant", "activate", "find", "hunt"]
+__all__ = ["Hunter", "Kill", "Mutant", "activate", "catalogue", "find", "hunt"]

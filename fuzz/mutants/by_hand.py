@@ -21,7 +21,7 @@ import tenferro_ref.compiler.transpose_folding as folding
 import tenferro_ref.stablehlo.writer as writer
 from fuzz.mutants.mutant import Mutant
 from tenferro_ref import ops
-from tenferro_ref.ops import Op, Policy
+from tenferro_ref.ops import Op
 from tenferro_ref.pjrt import Client, TensorSpec
 from tenferro_ref.program import Program, program
 from tenferro_ref.runtime.kernels import KERNELS
@@ -129,16 +129,16 @@ def _row_major_download(right: Any) -> Any:
 
 
 def _sum_without_last(right: Any) -> Any:
-    def wrong(op: ops.ReduceSum, policy: Policy, x: Any) -> Any:
+    def wrong(op: ops.ReduceSum, x: Any) -> Any:
         if op.axes and x.shape[op.axes[0]] > 1:
             x = np.asfortranarray(x.take(range(x.shape[op.axes[0]] - 1), axis=op.axes[0]))
-        return right(op, policy, x)
+        return right(op, x)
 
     return wrong
 
 
 def _maximum_ignoring_nan(right: Any) -> Any:
-    return lambda op, policy, x, y: np.asfortranarray(np.fmax(x, y)) if x.ndim else np.asarray(np.fmax(x, y))
+    return lambda op, x, y: np.asfortranarray(np.fmax(x, y)) if x.ndim else np.asarray(np.fmax(x, y))
 
 
 #: The faults that issue reports of the engine name, or that a first version falls into.

@@ -1,12 +1,165 @@
-"""The catalogue of seeded faults: those written by hand and those made by rule."""
+"""The catalogue of seeded faults: those written by hand, and a share of the sites that rules find in the source.
+
+Nothing here lists the sites: they are read from the source each time. A site is in the catalogue if its own hash is below
+the share of its module, so that an edit elsewhere changes nothing about it. What people know of sites is in
+`equivalents.toml`: which of them change no meaning, and why.
+"""
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
+from functools import cache, partial
+from pathlib import Path
+
 from fuzz.mutants.by_hand import BY_HAND
-from fuzz.mutants.by_rule import mutants
 from fuzz.mutants.mutant import Mutant
+from fuzz.mutants.rewrite import Site, patched, sites
+from tenferro_ref.errors import FormatError, UsageError
+from tenferro_ref.files import read_text
 
-CATALOGUE: tuple[Mutant, ...] = (*BY_HAND, *mutants())
-BY_NAME = {mutant.name: mutant for mutant in CATALOGUE}
+EQUIVALENTS = Path(__file__).with_name("equivalents.toml")
+#: What the reason begins with where nobody knows whether the change has a meaning.
+UNSETTLED = "unsettled: "
 
-__all__ = ["BY_NAME", "CATALOGUE", "Mutant"]
+#: Modules that take part: the place that a fault in them breaks, and how many of a hundred of their sites are taken.
+MODULES: dict[str, tuple[str, int]] = {
+    "tenferro_ref.compiler.dot_dimension_sorter": ("compiler", 30),
+    "tenferro_ref.compiler.transpose_folding": ("compiler", 30),
+    "tenferro_ref.compiler.dot_decomposer": ("compiler", 30),
+    "tenferro_ref.compiler.layout_simplifier": ("compiler", 30),
+    "tenferro_ref.compiler.dead_code_elimination": ("compiler", 30),
+    "tenferro_ref.program.program": ("program", 30),
+    "tenferro_ref.runtime.segment": ("segmentation", 40),
+    "tenferro_ref.runtime.run": ("executor", 25),
+    "tenferro_ref.runtime.fusion": ("fusion", 15),
+    "tenferro_ref.runtime.kernels.elementwise": ("kernels", 15),
+    "tenferro_ref.runtime.kernels.structural": ("kernels", 15),
+    "tenferro_ref.runtime.kernels.reduction": ("kernels", 15),
+    "tenferro_ref.runtime.kernels.indexing": ("kernels", 15),
+    "tenferro_ref.runtime.kernels.contraction": ("kernels", 30),
+    "tenferro_ref.runtime.semiring.algebra": ("semirings", 15),
+    "tenferro_ref.runtime.semiring.backend": ("semirings", 15),
+    "tenferro_ref.runtime.semiring.core": ("semirings", 15),
+    "tenferro_ref.extensions.einsum": ("extensions", 15),
+    "tenferro_ref.extensions.standard": ("extensions", 25),
+    "tenferro_ref.stablehlo.emit.elementwise": ("emitter", 25),
+    "tenferro_ref.stablehlo.emit.structural": ("emitter", 25),
+    "tenferro_ref.stablehlo.emit.indexing": ("emitter", 25),
+    "tenferro_ref.stablehlo.emit.contraction": ("emitter", 25),
+    "tenferro_ref.stablehlo.emit.policy": ("emitter", 25),
+    "tenferro_ref.stablehlo.writer": ("emitter", 20),
+    "tenferro_ref.stablehlo.loader.rows": ("loader", 10),
+    "tenferro_ref.stablehlo.loader.indexing": ("loader", 8),
+    "tenferro_ref.stablehlo.loader.reductions": ("loader", 8),
+    "tenferro_ref.pjrt.transfer": ("transfer", 50),
+    "tenferro_ref.tensor": ("layout", 30),
+    "oracle.compare": ("comparison", 35),
+    "oracle.ulp": ("comparison", 20),
+    "oracle.judge": ("verdicts", 50),
+    "oracle.enclosure.sums": ("enclosure", 3),
+    "oracle.enclosure.arithmetic": ("enclosure", 15),
+    "oracle.enclosure.value": ("enclosure", 15),
+    "oracle.enclosure.sets": ("sets", 30),
+    "oracle.reference": ("sets", 50),
+}
+#: Functions that belong elsewhere than their module, by how `module.function` begins.
+ELSEWHERE = {
+    "tenferro_ref.runtime.run.Run.release": "reclaim",
+    "tenferro_ref.runtime.run.Run.outputs": "reclaim",
+    "tenferro_ref.runtime.run._own": "reclaim",
+    "tenferro_ref.runtime.run._poison": "reclaim",
+    "tenferro_ref.runtime.run._materialize": "layout",
+}
+#: Functions that no value and no verdict depends on: they make words (the first line), or decide on errors alone.
+LEFT_OUT = frozenset({
+    "_width", "_sample", "_words", "_kind", "_bit_kind", "interval_words", "show_spec",
+    "check_inputs", "verify", "dtype_of_element",
+})  # fmt: skip
+
+
+def place(site: Site) -> str:
+    """The part of the system that a site belongs to."""
+    where = f"{site.module}.{site.function}"
+    if site.rule == "layout" and not site.module.startswith("tenferro_ref.pjrt"):
+        return "layout"
+    return next((name for prefix, name in ELSEWHERE.items() if where.startswith(prefix)), MODULES[site.module][0])
+
+
+@cache
+def equivalents() -> Mapping[str, Mapping[str, str]]:
+    """By module and `Site.key` the reason why a change has no meaning.
+
+    Raises
+    ------
+    FormatError
+        Unreadable, not TOML, or not tables of reasons.
+    """
+    try:
+        content = tomllib.loads(read_text(EQUIVALENTS))
+    except tomllib.TOMLDecodeError as error:
+        raise FormatError(where=str(EQUIVALENTS), detail=f"not TOML: {error}") from None
+    for module, reasons in content.items():
+        if not isinstance(reasons, dict) or not all(isinstance(why, str) for why in reasons.values()):
+            raise FormatError(where=f"{EQUIVALENTS}: {module}", detail="not a table of reasons")
+    return content
+
+
+def mutant_at(site: Site) -> Mutant:
+    """The mutant of a site."""
+    reason = equivalents().get(site.module, {}).get(site.key, "")
+    unsettled = reason.startswith(UNSETTLED)
+    return Mutant(
+        site.name, place(site), f"{site.before}  becomes  {site.after}", partial(patched, site),
+        in_worker=place(site) == "transfer", site=site,
+        equivalent="" if unsettled else reason, unsettled=reason.removeprefix(UNSETTLED) if unsettled else "",
+    )  # fmt: skip
+
+
+@cache
+def every_site() -> Mapping[str, Site]:
+    """All sites of the modules that take part, by name; modules that are not there are passed over."""
+    found: dict[str, Site] = {}
+    for module in MODULES:
+        try:
+            found |= {s.name: s for s in sites(module) if s.function.rpartition(".")[2] not in LEFT_OUT}
+        except LookupError:  # a test says so
+            continue
+    return found
+
+
+@cache
+def catalogue() -> tuple[Mutant, ...]:
+    """The seeded faults, and the changes that are known to have no meaning."""
+    made = ((s, mutant_at(s)) for s in every_site().values())
+    return (*BY_HAND, *(m for s, m in made if not m.hunted or s.order < MODULES[s.module][1] / 100))
+
+
+def find(name: str) -> Mutant:
+    """The mutant of that name, which may be that of a site outside the catalogue.
+
+    Raises
+    ------
+    UsageError
+        There is none.
+    """
+    for mutant in BY_HAND:
+        if mutant.name == name:
+            return mutant
+    if name not in every_site():
+        raise UsageError(detail=f"unknown mutant {name!r}; `tenferro-ref mutants list` shows all")
+    return mutant_at(every_site()[name])
+
+
+__all__ = [
+    "ELSEWHERE",
+    "EQUIVALENTS",
+    "LEFT_OUT",
+    "MODULES",
+    "UNSETTLED",
+    "catalogue",
+    "equivalents",
+    "every_site",
+    "find",
+    "place",
+]

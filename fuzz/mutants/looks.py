@@ -1,48 +1,31 @@
-"""How programs look to a fault: what each part of the system makes of a program, and who can say that it is wrong.
+"""How a program looks to a fault: what the faulty part makes of it, and which executors can say that it is wrong.
 
-A fault in a part shows first in what that part makes: outputs, a module's text, a loaded program, a verdict. Programs that
-look the same with the fault and without it cannot disagree because of it, and are not judged.
+A fault in a part shows first in what that part makes: outputs, the text of a module, a loaded program. Programs that look
+the same with the fault and without it cannot disagree because of it, and are not judged.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import signal
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
+from typing import Any
 
 from fuzz.generate import DEFAULT, Config
-from fuzz.generate.config import default_ops
-from fuzz.mutants.promises import again, comparison, dense, rewritten, strided
-from fuzz.mutants.stacks import stacked
-from fuzz.mutants.verdicts import told
-from fuzz.mutants.witnesses import (
-    Planted,
-    Planter,
-    Small,
-    algebras_of,
-    can_read_back,
-    memory,
-    module_text,
-    read_back,
-    run_algebra,
-    segments,
-    semiring_ops,
-)
+from fuzz.generate.config import DEFAULT as CONFIG
 from oracle.case import Case
-from oracle.judge import Reference, judge
 from oracle.peers import Execution, Executor, NativeExecutor, attempt, native_variants
 from tenferro_ref import ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import TenferroError
-from tenferro_ref.program import dumps
+from tenferro_ref.errors import MissingDependency, TenferroError
+from tenferro_ref.program import LoweringView, dumps
 from tenferro_ref.runtime.fusion import FUSIBLE
-from tenferro_ref.tensor import Array
+from tenferro_ref.stablehlo import lower_to_stablehlo
 
 #: Seconds after which a program that does not end is given up.
 SECONDS = 10.0
@@ -74,153 +57,110 @@ def limited(seconds: float = SECONDS) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+# --- the loader as an executor ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reloaded(NativeExecutor):
+    """Emits the program, reads the module back, and runs what was read natively."""
+
+    name: str = "reloaded"
+
+    def run(self, case: Case) -> Execution:
+        loaded = read_back(module_text(case))
+        return NativeExecutor.run(self, Case.of(loaded.program, loaded.inputs(case.inputs)))
+
+    def bit_exact(self, case: Case) -> bool:
+        return False
+
+
+def module_text(case: Case) -> str:
+    """The program's module."""
+    return lower_to_stablehlo(LoweringView.of(case.program, case.shapes))
+
+
+def read_back(text: str) -> Any:
+    """The module as `tenferro_ref.stablehlo.loader.Loaded`.
+
+    Raises
+    ------
+    MissingDependency
+        The extra `jax` is not installed.
+    """
+    from tenferro_ref.stablehlo.loader import load  # its parser is an extra
+
+    return load(text)
+
+
+@cache
+def can_read_back() -> bool:
+    """Whether the loader's parser is installed."""
+    try:
+        read_back("func.func @main() { return }")
+    except MissingDependency:
+        return False
+    except TenferroError:
+        pass
+    return True
+
+
 # --- looks ------------------------------------------------------------------------------------------------------------
 
+#: With a pass that no default pipeline has.
+SIMPLIFIED = NativeExecutor("native-simplified", passes=("AlgebraicLayoutSimplifier", *DEFAULT_PIPELINE))
+#: Executors that are made here; a plugin's are made by name.
+OWN: dict[str, Executor] = {e.name: e for e in (*native_variants(), SIMPLIFIED, Reloaded())}
+#: With segments and without, with passes and without.
+WAYS = ("native", "native-unsegmented", "native-nopasses", "native-fused")
+#: With each pass left out.
+PASSES = ("native", "native-nopasses", SIMPLIFIED.name, *(name for name in OWN if name.startswith("native-without:")))
 
-def _bits(arrays: tuple[Array, ...]) -> str:
+
+def _bits(result: Execution | TenferroError) -> str:
+    if isinstance(result, TenferroError):
+        return f"{result.kind}: {result}"
     digest = hashlib.sha256()
-    for array in arrays:
+    for array in result.outputs:
         digest.update(f"{array.dtype}{array.shape}".encode())
         digest.update(array.tobytes("F"))
     return digest.hexdigest()
 
 
-def _result(result: Execution | TenferroError) -> str:
-    return f"{result.kind}: {result}" if isinstance(result, TenferroError) else _bits(result.outputs)
+def _outputs(names: tuple[str, ...], case: Case) -> Hashable:
+    return tuple(_bits(attempt(OWN[name], case)) for name in names)
 
 
-#: With a pass that no default pipeline has.
-SIMPLIFIED = NativeExecutor("native-simplified", passes=("AlgebraicLayoutSimplifier", *DEFAULT_PIPELINE))
-SMALL = Small()
-_VARIANTS: dict[str, Executor] = {e.name: e for e in (*native_variants(), SIMPLIFIED, SMALL)}
-#: With segments and without, with passes and without, with the ways for large tensors taken by all.
-WAYS = ("native", "native-unsegmented", "native-nopasses", "native-fused", SMALL.name)
-#: With each pass left out.
-PASSES = (
-    "native",
-    "native-nopasses",
-    SIMPLIFIED.name,
-    *(name for name in _VARIANTS if name.startswith("native-without:")),
-)
+_by_ways, _by_passes = partial(_outputs, WAYS), partial(_outputs, PASSES)
 
 
-def _native(names: tuple[str, ...], case: Case) -> Hashable:
-    return tuple(_result(attempt(_VARIANTS[name], case)) for name in names)
-
-
-_by_ways = partial(_native, WAYS)
-
-
-def _passes(case: Case) -> Hashable:
-    try:
-        made = tuple(
-            (repr(r.program.instructions), r.program.n_slots, len(r.changes)) for r in rewritten(case).values()
-        )
-    except TenferroError as error:
-        return f"{error.kind}: {error}"
-    return made, _native(PASSES, case)
-
-
-def _layout(case: Case) -> Hashable:
-    try:
-        return strided(case), dense(case), _by_ways(case)
-    except TenferroError as error:
-        return f"{error.kind}: {error}"
-
-
-def _text(case: Case) -> Hashable:
-    try:
-        return module_text(case)
-    except TenferroError as error:
-        return f"{error.kind}: {error}"
+def _text_and_outputs(case: Case) -> Hashable:
+    return module_text(case), _outputs(("native",), case)
 
 
 def _loaded(case: Case) -> Hashable:
-    try:
-        loaded = read_back(module_text(case))
-    except TenferroError as error:
-        return f"{error.kind}: {error}"
-    return dumps(loaded.program), _bits(loaded.bound)
-
-
-def _verdict(case: Case) -> Hashable:
-    reference = Reference(case, NativeExecutor())
-    answers = [judge(executor, reference) for executor in (_VARIANTS[RIGHT[0]], _VARIANTS[RIGHT[1]], *JUDGED)]
-    return tuple((a.verdict, a.comparison.outside, a.comparison.decided) for a in answers)
-
-
-def _enclosure(case: Case) -> Hashable:
-    reference = Reference(case, NativeExecutor())
-    try:
-        enclosures = [e for model in ("numpy", "xla") for e in reference.enclosures(model)]
-    except TenferroError as error:
-        return f"{error.kind}: {error}"
-    parts = [p for e in enclosures for p in e.parts]
-    return _bits(tuple(a for p in parts for a in (p.lo, p.hi, p.nan, p.pos_zero, p.neg_zero)))
-
-
-def _comparison(case: Case) -> Hashable:
-    return comparison(case), _verdict(case), stacked(case)
-
-
-def _algebra(case: Case) -> Hashable:
-    names = [*(n for n in ("standard",) if all(a.dtype.kind != "b" for a in case.inputs)), *algebras_of(case)]
-    results = (run_algebra(name, case, fast=fast) for name in names for fast in (True, False))
-    return tuple(f"{r.kind}: {r}" if isinstance(r, TenferroError) else _bits(r) for r in results)
-
-
-def _memory(case: Case) -> Hashable:
-    try:
-        care: Hashable = memory(case)
-    except TenferroError as error:
-        care = f"{error.kind}: {error}"
-    return care, _by_ways(case)
-
-
-def _executed(case: Case) -> Hashable:
-    return again(case), _by_ways(case)
-
-
-def _segments(case: Case) -> Hashable:
-    return segments(case)[1], _by_ways(case)
-
-
-def _extension(case: Case) -> Hashable:
-    return _text(case), _native(("native",), case)
-
-
-#: Right answers that a judge has to accept, held to enclosures and bit for bit; and wrong ones that it has to refuse.
-RIGHT = ("native", "native-unsegmented")
-JUDGED: tuple[NativeExecutor, ...] = (
-    Planted(), Planted("planted-bits", bits=True), Planter(), Planter("planted-shape-bits", bits=True),
-)  # fmt: skip
+    loaded = read_back(module_text(case))
+    return dumps(loaded.program), _bits(Execution(loaded.bound))
 
 
 @dataclass(frozen=True)
 class Watch:
-    """How the faults of a place are looked for.
+    """How the faults of a place are looked for with programs.
 
     Attributes
     ----------
     look
         What they change first; None if that is in another process.
-    witnesses
-        Names of those who are asked when the look has changed, the cheapest first; executors and `fuzz.mutants.witnesses`.
-    configs
-        What the programs are like, chunk by chunk in turn; `invalid` counts where verdicts are looked at.
+    executors
+        Names of the executors that are asked when the look has changed, the cheapest first.
     """
 
     look: Look | None
-    witnesses: tuple[str, ...]
-    configs: tuple[Config, ...] = (
-        DEFAULT,
-        DEFAULT,
-        Config(dtypes=(DType.C32, DType.C64, DType.I32), motifs=False),
-        Config(dtypes=(DType.I32, DType.I64, DType.Bool), motifs=False),
-    )
+    executors: tuple[str, ...]
 
 
 _PLUGIN = "pjrt:xla081@fast"
+#: Places whose faults no program shows, but only laws: the oracle's own parts, and algebras that no oracle knows.
+BY_LAWS = frozenset({"comparison", "enclosure", "semirings", "sets", "verdicts"})
 
 
 @cache
@@ -228,62 +168,42 @@ def watch(place: str) -> Watch:
     """How the faults of `place` are looked for."""
     reloaded = ("reloaded",) if can_read_back() else ()
     if place == "emitter":
-        return Watch(_text, (_PLUGIN, *reloaded))
-    if place == "layout":
-        return Watch(_layout, (*WAYS, "layout"))
+        return Watch(module_text, (_PLUGIN, *reloaded))
     if place == "transfer":
-        return Watch(None, ("transfers", _PLUGIN))
+        return Watch(None, (_PLUGIN,))
     if place == "loader":
         return Watch(_loaded, reloaded)
     if place == "extensions":
-        return Watch(_extension, ("native", _PLUGIN, *reloaded))
-    # these go through the elements one by one
-    small = Config(max_instructions=6, max_elements=200, usual_elements=40, symbolic=0)
-    if place == "comparison":
-        return Watch(_comparison, (*RIGHT, *(e.name for e in JUDGED), "comparison", "stacks"), (small,))
-    if place == "verdicts":
-        return Watch(told, ("verdicts",), (dataclasses.replace(small, invalid=1), small))
-    if place == "stacks":
-        return Watch(stacked, ("stacks",), (small,))
-    if place == "enclosure":
-        real = dataclasses.replace(small, dtypes=(DType.F32, DType.F64, DType.I32), max_instructions=12)
-        return Watch(
-            _enclosure,
-            ("enclosed", "freedoms", *RIGHT, _PLUGIN, *(e.name for e in JUDGED)),
-            (real, DEFAULT, real, real),
-        )
-    if place == "segmentation":
-        return Watch(_segments, (*WAYS, "segmentation"))
-    if place in ("reclaim", "program"):
-        return Watch(_memory, (*WAYS, "ownership"))
-    if place == "fusion":
-        elementwise = tuple(op for op in default_ops() if op in FUSIBLE or op is ops.BroadcastInDim)
-        chains = Config(ops=elementwise, dtypes=(DType.F64,), min_instructions=4, motifs=False)
-        return Watch(_by_ways, WAYS, (DEFAULT, chains, chains, chains))
-    if place == "semirings":
-        floats = Config(ops=semiring_ops(), dtypes=(DType.F32, DType.F64), max_instructions=8)
-        return Watch(_algebra, ("tropical", "semiring-standard", "semiring-required"), (floats,))
-    if place == "compiler":
-        return Watch(_passes, (*PASSES, "passes"))
-    if place == "executor":
-        return Watch(_executed, (*WAYS, "refused", "again"))
-    return Watch(_by_ways, (*WAYS, "refused"))
+        return Watch(_text_and_outputs, ("native", _PLUGIN, *reloaded))
+    return Watch(_by_passes, PASSES) if place == "compiler" else Watch(_by_ways, WAYS)
+
+
+@cache
+def configs() -> tuple[Config, ...]:
+    """What the programs are like, chunk by chunk in turn: of all kinds, fusible chains, complex numbers, integers."""
+    elementwise = tuple(op for op in CONFIG.ops if op in FUSIBLE or op is ops.BroadcastInDim)
+    return (
+        DEFAULT,
+        Config(ops=elementwise, dtypes=(DType.F64,), min_instructions=4, motifs=False),
+        Config(dtypes=(DType.C32, DType.C64, DType.I32), motifs=False),
+        Config(dtypes=(DType.I32, DType.I64, DType.Bool), motifs=False),
+    )
 
 
 def look(watch: Watch, case: Case) -> Hashable:
-    """How a case looks now; untyped errors are a look too."""
+    """How a case looks now; errors are a look too."""
     if watch.look is None:
         return None
     try:
         with limited():
             return watch.look(fresh(case))
-    except CRASHES as error:
+    except (TenferroError, *CRASHES) as error:
         return f"{type(error).__name__}: {error}"
 
 
 def fresh(case: Case) -> Case:
     """The same case without what its program remembers: that is of the code as it was."""
-    return dataclasses.replace(case, program=dataclasses.replace(case.program))
+    return replace(case, program=replace(case.program))
 
 
-__all__ = ["CRASHES", "JUDGED", "SECONDS", "SIMPLIFIED", "SMALL", "Watch", "fresh", "limited", "look", "watch"]
+__all__ = ["BY_LAWS", "CRASHES", "OWN", "SECONDS", "Watch", "configs", "fresh", "limited", "look", "watch"]

@@ -1,4 +1,4 @@
-"""What a seeded fault is; those written by hand are in `by_hand`, those made by rule in `by_rule`."""
+"""What a seeded fault is; those written by hand are in `by_hand`, those made by rule come from `rewrite`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ class Mutant:
         The fault is in code that runs in the plugin's worker process.
     equivalent
         Why it changes no meaning, and so cannot be killed; "" for a fault.
+    unsettled
+        Why nobody knows whether it changes a meaning, though nothing has shown one so far; "" for a fault.
     site
         Where it is, if it was made by rule.
     """
@@ -34,4 +36,10 @@ class Mutant:
     patch: Callable[[], AbstractContextManager[Any]]
     in_worker: bool = False
     equivalent: str = ""
+    unsettled: str = ""
     site: Site | None = None
+
+    @property
+    def hunted(self) -> bool:
+        """It has to be killed; others are hunted only by name."""
+        return not (self.equivalent or self.unsettled)

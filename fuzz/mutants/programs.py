@@ -1,7 +1,6 @@
 """The programs that mutants are hunted with, and how each looks without a fault: computed once a process.
 
-Generated ones, a chunk of those written by hand among them (`directed`). Only programs that enter the changed code need be
-looked at with the fault.
+Only programs that enter the changed code need be looked at with the fault.
 """
 
 from __future__ import annotations
@@ -15,11 +14,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from fuzz.generate.batches import generate
-from fuzz.generate.faults.batches import with_refusals
-from fuzz.mutants import verdicts
-from fuzz.mutants.directed import directed
-from fuzz.mutants.freedoms import freedoms
-from fuzz.mutants.looks import Watch, look, watch
+from fuzz.mutants.looks import Watch, configs, look, watch
 from fuzz.mutants.rewrite import lru_caches
 from oracle.case import Case
 from tenferro_ref import ops
@@ -28,8 +23,6 @@ from tenferro_ref.ops import STABLEHLO, Op
 from tenferro_ref.program import Instruction
 
 CHUNK = 16
-#: After so many chunks of generated programs come those written by hand.
-BEFORE_DIRECTED = 8
 
 
 def under_stablehlo(case: Case) -> Case:
@@ -82,26 +75,14 @@ class Programs:
     def chunk(self, number: int) -> list[Item]:
         """The next programs; no fault may be there while they are made."""
         while len(self._chunks) <= number:
-            made = len(self._chunks)
-            cases = self.by_hand() if made == BEFORE_DIRECTED else self._generated(made - (made > BEFORE_DIRECTED))
+            batch = len(self._chunks)
+            config = configs()[batch % len(configs())]
+            cases = generate(self.seed, batch, CHUNK, config)
+            if config.ops is None:
+                cases[1::2] = [under_stablehlo(case) for case in cases[1::2]]
             first = 1 + sum(map(len, self._chunks))
             self._chunks.append([self._item(first + i, case) for i, case in enumerate(cases)])
         return self._chunks[number]
-
-    def by_hand(self) -> list[Case]:
-        """The programs that nobody generated."""
-        free = freedoms() if "freedoms" in self.watch.witnesses else ()
-        odd = verdicts.by_hand() if "verdicts" in self.watch.witnesses else ()
-        return [*(d.case for d in directed()), *(f.case for f in free), *odd]
-
-    def _generated(self, batch: int) -> list[Case]:
-        config = self.watch.configs[batch % len(self.watch.configs)]
-        cases = generate(self.seed, batch, CHUNK, config)
-        if "verdicts" in self.watch.witnesses:
-            return with_refusals(self.seed, batch, CHUNK, config, lambda: cases)
-        if config.ops is None:
-            cases[1::2] = [under_stablehlo(case) for case in cases[1::2]]
-        return cases
 
     def _item(self, number: int, case: Case) -> Item:
         if self.watch.look is None:
@@ -128,16 +109,14 @@ def lru_caches_once() -> tuple[Any, ...]:
     return lru_caches()
 
 
-_known: dict[tuple[int, str], Programs] = {}
+@cache
+def _programs(seed: int, watch: Watch) -> Programs:
+    return Programs(seed, watch)
 
 
 def programs(seed: int, place: str) -> Programs:
     """The programs that faults of `place` are hunted with; places that look alike share them."""
-    kind = watch(place)
-    for known in _known.values():
-        if (known.seed, known.watch.look, known.watch.configs) == (seed, kind.look, kind.configs):
-            return known
-    return _known.setdefault((seed, place), Programs(seed, kind))
+    return _programs(seed, watch(place))
 
 
 __all__ = ["Item", "Programs", "programs", "under_stablehlo"]

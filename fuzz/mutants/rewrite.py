@@ -1,8 +1,8 @@
-"""Mutants made by rule: one small change to the syntax tree of one function.
+"""Faults made by rule: one small change to the syntax tree of one function, and the patch that switches it on.
 
-A site is a place in the source where a rule applies; `patched` swaps the code object of the function for the changed one,
-and those of the closures that it has made, so that every reference is broken at once, and puts the right ones back. Which
-sites are in the catalogue, and which of them change no meaning, is in `rules.toml`.
+A *site* is a place in the source where a rule applies. It is known by its function, the rule and the text that changes, so
+that edits elsewhere in the file leave it what it is. `patched` swaps the code object of the function for the changed one, and
+those of the closures that it has made, so that every reference is broken at once; then it puts the right ones back.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import functools
 import gc
 import hashlib
 import importlib
-import inspect
-import json
-import textwrap
+import importlib.util
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from types import CodeType, FunctionType, ModuleType
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 
@@ -29,7 +29,7 @@ class Site:
     Attributes
     ----------
     nth
-        Which of the places where the rule meets that same text, counted from 0.
+        Which of the places in the function where the rule meets that same text, counted from 0.
     """
 
     module: str
@@ -41,18 +41,19 @@ class Site:
 
     @property
     def name(self) -> str:
-        """Where, which rule, and four digits that tell the places apart."""
+        """Module, function and rule, and four digits that tell the places apart."""
         digest = hashlib.sha256(f"{self.before}#{self.nth}".encode()).hexdigest()[:4]
         return f"{self.module.removeprefix('tenferro_ref.')}.{self.function}/{self.rule}/{digest}"
 
-    def to_token(self) -> str:
-        """One word that says all of it, for the command line of a worker."""
-        return json.dumps(asdict(self)).encode().hex()
+    @property
+    def key(self) -> str:
+        """Function, rule and text: what tells the sites of a module apart, as `equivalents.toml` writes it."""
+        return f"{self.function} | {self.rule} | {self.before}" + (f" #{self.nth}" if self.nth else "")
 
-    @classmethod
-    def from_token(cls, token: str) -> Site:
-        """The site of `to_token`."""
-        return cls(**json.loads(bytes.fromhex(token)))
+    @property
+    def order(self) -> float:
+        """A number from 0 to 1 that looks random and depends on nothing but the site."""
+        return int(hashlib.sha256(self.name.encode()).hexdigest()[:8], 16) / 2**32
 
 
 # --- rules: each gives the changed node, or None where it does not apply ----------------------------------------------
@@ -144,59 +145,64 @@ RULES: dict[str, Callable[[ast.AST], ast.AST | None]] = {
 # --- functions and their sites ----------------------------------------------------------------------------------------
 
 
-def functions(module: ModuleType) -> Iterator[tuple[str, FunctionType]]:
-    """Functions and methods that are written in `module`, in the order of the source, by name.
+def sites(module: str) -> list[Site]:
+    """Every place of a module where a rule applies, in the order of the source; the module is read, not imported.
 
-    Rows of tables, which are all called `_`, by what their decorator says. What a function defines inside belongs to it.
+    Raises
+    ------
+    LookupError
+        There is no such module.
     """
-    found: dict[str, FunctionType] = {}
-    for value in gc.get_objects():
-        if isinstance(value, FunctionType) and value.__module__ == module.__name__ and "<" not in value.__qualname__:
-            if value.__code__.co_freevars or value.__code__.co_filename != module.__file__:
-                continue
-            found[_label(value)] = value
-    yield from sorted(found.items(), key=lambda item: item[1].__code__.co_firstlineno)
-
-
-def _label(function: FunctionType) -> str:
-    if function.__name__ != "_":
-        return function.__qualname__
-    definition = _definition(_tree(function))
-    return f"_({', '.join(ast.unparse(d).partition('(')[2][:-1] for d in definition.decorator_list)})"
-
-
-def _tree(function: FunctionType) -> ast.Module:
-    return ast.parse(textwrap.dedent(inspect.getsource(function)))
-
-
-def _definition(tree: ast.Module) -> ast.FunctionDef | ast.AsyncFunctionDef:
-    (definition,) = tree.body
-    if not isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef):
-        raise LookupError(f"not the source of a function: {ast.unparse(tree)[:80]}")
-    return definition
-
-
-def sites(module_name: str) -> list[Site]:
-    """Every place of a module where a rule applies, in the order of the source."""
-    module = importlib.import_module(module_name)
     found: list[Site] = []
-    for label, function in functions(module):
+    for label, function in functions(_parsed(module)).items():
         seen: dict[tuple[str, str], int] = {}
-        for node in _places(_tree(function)):
+        for node in _places(function):
             for rule, change in RULES.items():
                 changed = change(node)
                 if changed is not None:
                     before = ast.unparse(node)
                     nth = seen[rule, before] = seen.get((rule, before), -1) + 1
                     after = ast.unparse(ast.fix_missing_locations(changed))
-                    found.append(Site(module_name, label, rule, before, after, nth))
+                    found.append(Site(module, label, rule, before, after, nth))
     return found
 
 
-def _places(tree: ast.Module) -> Iterator[ast.AST]:
+def functions(tree: ast.Module) -> dict[str, ast.FunctionDef]:
+    """Functions and methods of a module by name; rows of tables, which are all called `_`, by what their decorators say.
+
+    What a function defines inside belongs to it.
+    """
+
+    def walk(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.FunctionDef]]:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                yield from walk(node.body, f"{prefix}{node.name}.")
+            elif isinstance(node, ast.FunctionDef):
+                rows = (ast.unparse(d).partition("(")[2][:-1] for d in node.decorator_list)
+                label = f"_({', '.join(rows)})" if node.name == "_" else node.name
+                yield prefix + re.sub(r"\bops\.", "", label), node
+
+    return dict(walk(tree.body, ""))
+
+
+def _parsed(module: str) -> ast.Module:
+    return ast.parse(_source(module).read_text("utf-8"))
+
+
+def _source(module: str) -> Path:
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        spec = None
+    if spec is None or spec.origin is None:
+        raise LookupError(f"{module}: there is no such module")
+    return Path(spec.origin)
+
+
+def _places(function: ast.FunctionDef) -> Iterator[ast.AST]:
     """Nodes of the function's body: no annotations, defaults, docstrings, messages, raised errors or what decides on them.
 
-    Programs that must be refused are no business of these faults: `tests/fuzz/test_error_parity.py` is about them.
+    Which programs must be refused is no business of these faults: `tests/fuzz/test_error_parity.py` is about that.
     """
 
     def walk(node: ast.AST) -> Iterator[ast.AST]:
@@ -217,7 +223,7 @@ def _places(tree: ast.Module) -> Iterator[ast.AST]:
         for child in ast.iter_child_nodes(node):
             yield from walk(child)
 
-    for statement in _definition(tree).body:
+    for statement in function.body:
         yield from walk(statement)
 
 
@@ -245,7 +251,7 @@ class Patch:
     swaps
         Live functions with their right and their wrong code.
     caches
-        Results that they keep are of the other code.
+        Wrappers of `functools.cache`, whose results are of the other code.
     """
 
     swaps: tuple[tuple[FunctionType, CodeType, CodeType], ...]
@@ -265,71 +271,56 @@ class Patch:
 
 @functools.cache
 def prepare(site: Site) -> Patch:
-    """The patch of a site.
+    """The patch of a site; its module is imported.
 
     Raises
     ------
     LookupError
-        The source no longer has the place: the catalogue is stale.
+        The source no longer has the place.
     """
-    function = dict(functions(importlib.import_module(site.module))).get(site.function)
-    if function is None:
-        raise LookupError(f"{site.name}: the module has no such function")
-    right, wrong = function.__code__, _changed_code(site, function)
-    pairs = dict(_pairs(right, wrong))
-    swaps = [
-        (f, f.__code__, pairs[f.__code__])
-        for f in gc.get_objects()
-        if isinstance(f, FunctionType)
-        and f.__code__ in pairs
-        and len(f.__code__.co_freevars) == len(pairs[f.__code__].co_freevars)
-    ]
-    return Patch(tuple(swaps), lru_caches())
+    file = importlib.import_module(site.module).__file__
+    wrong = {right: changed for right, changed in _codes(*_compiled(site)) if right != changed}
+    live = (f for f in gc.get_objects() if isinstance(f, FunctionType) and f.__code__.co_filename == file)
+    swaps = tuple(
+        (f, f.__code__, wrong[f.__code__])
+        for f in live
+        if f.__code__ in wrong and len(f.__code__.co_freevars) == len(wrong[f.__code__].co_freevars)
+    )
+    return Patch(swaps, lru_caches())
 
 
 def lru_caches() -> tuple[Any, ...]:
     """The `functools.cache` and `lru_cache` wrappers of this project."""
-    ours = ("tenferro_ref", "oracle")
     wrappers = [v for v in gc.get_objects() if isinstance(v, functools._lru_cache_wrapper)]
-    return tuple(v for v in wrappers if v.__module__.startswith(ours))
+    return tuple(v for v in wrappers if v.__module__.startswith(("tenferro_ref", "oracle")))
 
 
-def _pairs(right: CodeType, wrong: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+def _compiled(site: Site) -> tuple[CodeType, CodeType]:
+    """The code of the module as it is and with the change."""
+    tree, file = _parsed(site.module), str(_source(site.module))
+    right = compile(tree, file, "exec", dont_inherit=True)
+    function, change = functions(tree).get(site.function), RULES[site.rule]
+    nodes = _places(function) if function else iter(())
+    fitting = [n for n in nodes if change(n) is not None and ast.unparse(n) == site.before]
+    if len(fitting) <= site.nth:
+        raise LookupError(f"{site.name}: the source no longer has this place")
+    target = fitting[site.nth]
+
+    class Change(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> Any:
+            return ast.copy_location(change(node) or node, node) if node is target else self.generic_visit(node)
+
+    changed = ast.fix_missing_locations(Change().visit(tree))
+    return right, compile(changed, file, "exec", dont_inherit=True)
+
+
+def _codes(right: CodeType, wrong: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
     """Code objects that correspond, those of nested functions included."""
     yield right, wrong
     inner = [[c for c in code.co_consts if isinstance(c, CodeType)] for code in (right, wrong)]
     for a, b in zip(*inner, strict=False):
         if a.co_name == b.co_name:
-            yield from _pairs(a, b)
-
-
-def _changed_code(site: Site, function: FunctionType) -> CodeType:
-    tree = _tree(function)
-    count, target = -1, None
-    for node in _places(tree):
-        if RULES[site.rule](node) is not None and ast.unparse(node) == site.before:
-            count += 1
-            if count == site.nth:
-                target = node
-                break
-    if target is None:
-        raise LookupError(f"{site.name}: the source no longer has this place")
-    goal = target
-
-    class Change(ast.NodeTransformer):
-        def visit(self, node: ast.AST) -> Any:
-            if node is goal:
-                return ast.copy_location(RULES[site.rule](node), node)  # type: ignore[type-var]
-            return self.generic_visit(node)
-
-    changed = ast.fix_missing_locations(Change().visit(tree))
-    _definition(changed).decorator_list = []
-    module_code = compile(changed, f"<mutant {site.name}>", "exec", dont_inherit=True, flags=_FUTURE)
-    return next(c for c in module_code.co_consts if isinstance(c, CodeType) and c.co_name == function.__code__.co_name)
-
-
-#: Every module of the project begins with it, and annotations are all that it changes.
-_FUTURE = __import__("__future__").annotations.compiler_flag
+            yield from _codes(a, b)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fuzz.errors import StoreDamaged, StoreLocked, StoreVersion
+from fuzz.store.errors import StoreDamaged, StoreLocked, StoreVersion
 from fuzz.store.schema import APPLICATION, MIGRATIONS
 from tenferro_ref.errors import FormatError, OutputError, TenferroError
 

@@ -44,7 +44,7 @@ class Plan:
     max_findings
         Groups of disagreements reduced at most; others are counted, not reduced.
     generate
-        What the programs may contain, as `fuzz.generate.config.from_words` reads it.
+        What the programs may contain, as `fuzz.generate.settings.config_of` reads it.
     """
 
     seed: int

@@ -3,11 +3,11 @@
 `docs/enclosures.md` has the mathematics. Nothing here shares code with the kernels or the emitter that it judges.
 """
 
-from oracle.enclosure.complexes import COMPLEX
-from oracle.enclosure.executor import ENCLOSE, enclose
+from oracle.enclosure.executor import enclose, enclose_sets, of_set, some_sets
 from oracle.enclosure.model import IEEE, MODELS, NUMPY, XLA, Model
-from oracle.enclosure.stacked import enclose_stacked, sets_at_once
-from oracle.enclosure.value import Enclosure, joined
+from oracle.enclosure.rule import COMPLEX, ENCLOSE
+from oracle.enclosure.sets import sets_at_once
+from oracle.enclosure.value import Enclosure, Interval, Rectangle, joined
 
 __all__ = [
     "COMPLEX",
@@ -17,9 +17,13 @@ __all__ = [
     "NUMPY",
     "XLA",
     "Enclosure",
+    "Interval",
     "Model",
+    "Rectangle",
     "enclose",
-    "enclose_stacked",
+    "enclose_sets",
     "joined",
+    "of_set",
     "sets_at_once",
+    "some_sets",
 ]

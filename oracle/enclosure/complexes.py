@@ -17,19 +17,28 @@ from functools import reduce
 import numpy as np
 
 from oracle.enclosure import functions, indexing, moves, sums  # noqa: F401 - the parts need the real rows
-from oracle.enclosure.arithmetic import add, may_be_zero, multiply, shared
+from oracle.enclosure.arithmetic import add, multiply
+from oracle.enclosure.bounds import shared
 from oracle.enclosure.formats import Array, Format, quantum
+from oracle.enclosure.freedoms import gathering, reciprocals, zeros
 from oracle.enclosure.moves import concatenated
-from oracle.enclosure.rule import ENCLOSE, Context, Rule
-from oracle.enclosure.value import Enclosure, Unrounded, build, exact, point, rectangle, three_valued
+from oracle.enclosure.origin import Origin, Unrounded
+from oracle.enclosure.rule import COMPLEX, ENCLOSE, Context
+from oracle.enclosure.value import (
+    Enclosure,
+    Interval,
+    Rectangle,
+    each_part,
+    exact,
+    merged,
+    point,
+    real_point,
+    rectangle,
+    three_valued,
+)
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Op
-from tenferro_ref.table import Table
-
-COMPLEX: Table[Rule] = Table("enclosure of complex numbers")
-COMPLEX.unsupported("complex numbers have no order", ops.Maximum, ops.Minimum, ops.Clamp)
-
 
 #: Units of rounding that a product is off relative to its modulus (Brent, Percival and Zimmermann 2007; FMA or not), a
 #: quotient (docs/enclosures.md), and a product with the rounded reciprocal of a divisor.
@@ -38,36 +47,27 @@ QUOTIENT = 5 + 2**0.5
 RECIPROCAL = QUOTIENT + PRODUCT
 
 
-def real_context(c: Context) -> Context:
-    return Context(c.model, c.policy, c.dtype.real)
-
-
 def by_parts(op: Op, c: Context, *operands: Enclosure) -> Enclosure:
     """The real rule on the real, and on the imaginary parts; operands that are not complex go to both."""
-    rule, real = ENCLOSE[type(op)], real_context(c)
+    rule, real = ENCLOSE[type(op)], c.real
     if not c.dtype.is_complex:  # a complex operand of which only the shape is read
         return rule(op, real, *(x.parts[0] for x in operands))
     return rectangle(*(rule(op, real, *(x.parts[k % len(x.parts)] for x in operands)) for k in (0, 1)))
 
 
-def simple(*values: Enclosure) -> bool:
-    """Nothing is remembered of where the values came from."""
-    return all(v.unrounded is None and v.terms is None for v in values)
+def simple(*values: Interval) -> bool:
+    """No origin has arrays."""
+    return not any(v.origin.moves for v in values)
 
 
-def together(*values: Enclosure) -> Enclosure:
-    """Real enclosures of one shape, each `simple`, as one with a new first axis: one call of NumPy does what many would."""
-    lo = np.array([v.lo for v in values])
-    hi = lo if all(v.is_point for v in values) else np.array([v.hi for v in values])
-    nan = np.array([v.nan for v in values])
-    pos, neg = np.array([v.pos_zero for v in values]), np.array([v.neg_zero for v in values])
-    const, repeated = all(v.const for v in values), all(v.repeated for v in values)
-    made = Enclosure(values[0].dtype, lo, hi, nan, pos, neg, const, repeated=repeated)
+def together(*values: Interval) -> Interval:
+    """Intervals of one shape, each `simple`, as one with a new first axis: one call of NumPy does what many would."""
+    made = merged(np.array, values).from_(Origin(all(v.const for v in values), all(v.repeated for v in values)))
     object.__setattr__(made, "_finite", all(v.finite for v in values))
     return made
 
 
-def apart(x: Enclosure) -> tuple[Enclosure, Enclosure]:
+def apart(x: Interval) -> tuple[Interval, Interval]:
     """The two elements of the first axis."""
     return x.map(lambda a: a[0, ...]), x.map(lambda a: a[1, ...])
 
@@ -98,7 +98,11 @@ MOVES: tuple[type[Op], ...] = (
 )
 for _op in (*MOVES, ops.Negate, ops.ReduceSum, ops.Scatter, ops.Select):
     COMPLEX[_op] = by_parts
-COMPLEX[ops.Constant] = ENCLOSE[ops.Constant]
+
+
+@COMPLEX.row(ops.Constant)
+def _constant(op: ops.Constant, c: Context) -> Enclosure:
+    return point(np.asarray(op.value), const=True)
 
 
 @COMPLEX.row(ops.ReduceMax, ops.ReduceMin)
@@ -113,8 +117,8 @@ def _conj(op: Op, c: Context, x: Enclosure) -> Enclosure:
     return rectangle(re, _negated(c, im))
 
 
-def _negated(c: Context, x: Enclosure) -> Enclosure:
-    return ENCLOSE[ops.Negate](ops.Negate(), real_context(c), x)
+def _negated(c: Context, x: Interval) -> Interval:
+    return ENCLOSE[ops.Negate](ops.Negate(), c.real, x)
 
 
 @COMPLEX.row(ops.Convert)
@@ -127,18 +131,19 @@ def _convert(op: ops.Convert, c: Context, x: Enclosure) -> Enclosure:
         return three_valued(re.can_true | im.can_true, re.can_false & im.can_false)
     if not op.to.is_complex:
         return rule(op, c, parts[0])
-    if x.imag is None:
+    if isinstance(x, Interval):
         return promoted(c, x)
-    return rectangle(*(rule(ops.Convert(op.to.real), real_context(c), p) for p in parts))
+    return rectangle(*(rule(ops.Convert(op.to.real), c.real, p) for p in parts))
 
 
-def promoted(c: Context, x: Enclosure) -> Enclosure:
+def promoted(c: Context, x: Enclosure) -> Rectangle:
     """A real number as a complex one of the result's dtype."""
-    if x.imag is not None:
+    if isinstance(x, Rectangle):
         return x
     real = c.dtype.real
-    zero = replace(point(np.zeros(x.shape, real.numpy), const=x.const), repeated=x.repeated)
-    return rectangle(replace(ENCLOSE[ops.Convert](ops.Convert(real), real_context(c), x), const=x.const), zero)
+    zero = real_point(np.zeros(x.shape, real.numpy)).known_as(const=x.const, repeated=x.repeated)
+    part = ENCLOSE[ops.Convert](ops.Convert(real), c.real, x)
+    return rectangle(part.known_as(const=x.const, repeated=part.repeated), zero)
 
 
 @COMPLEX.row(ops.Compare)
@@ -157,32 +162,32 @@ def certainly_finite(x: Enclosure) -> Array:
     return np.asarray(np.logical_and.reduce([(p.lo > -np.inf) & (p.hi < np.inf) & ~p.nan for p in x.parts]))
 
 
-def anything(x: Enclosure, mask: Array, *, signs: bool = False) -> Enclosure:
+def anything(x: Rectangle, mask: Array, *, signs: bool = False) -> Rectangle:
     """Every value where the mask holds; with `signs`, zeros of either sign everywhere."""
     some = bool(np.count_nonzero(mask))
     if not some and not signs:
         return x
 
-    def opened(p: Enclosure) -> Enclosure:
+    def opened(p: Interval) -> Interval:
         lo, hi = (np.where(mask, -np.inf, p.lo), np.where(mask, np.inf, p.hi)) if some else (p.lo, p.hi)
         zero = (lo <= 0) & (hi >= 0) if signs else mask
         return replace(
             p.plain(), lo=lo, hi=hi, nan=p.nan | mask, pos_zero=p.pos_zero | zero, neg_zero=p.neg_zero | zero
         )
 
-    return rectangle(*map(opened, x.parts))
+    return each_part(opened, x)
 
 
-def nothing(x: Enclosure, mask: Array) -> Enclosure:
+def nothing(x: Rectangle, mask: Array) -> Rectangle:
     """Certainly NaN, both parts, where the mask holds."""
     if not np.count_nonzero(mask):
         return x
 
-    def emptied(p: Enclosure) -> Enclosure:
+    def emptied(p: Interval) -> Interval:
         lo, hi = np.where(mask, np.inf, p.lo), np.where(mask, -np.inf, p.hi)
         return replace(p, lo=lo, hi=hi, nan=p.nan | mask, pos_zero=p.pos_zero & ~mask, neg_zero=p.neg_zero & ~mask)
 
-    return rectangle(*map(emptied, x.parts))
+    return each_part(emptied, x)
 
 
 def reach(x: Enclosure) -> Array:
@@ -200,7 +205,7 @@ def spoiled(f: Format, x: Enclosure, y: Enclosure) -> Array:
     if x.number and y.number:
         return certain
     for v, other in ((x, y), (y, x)):
-        if v.imag is None or other.imag is not None:
+        if isinstance(v, Interval) or isinstance(other, Rectangle):
             certain = certain | np.logical_or.reduce([p.empty for p in v.parts])
     if not certain.any():
         return certain
@@ -209,12 +214,12 @@ def spoiled(f: Format, x: Enclosure, y: Enclosure) -> Array:
 
 @COMPLEX.row(ops.Add)
 def _add(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
-    both = x.imag is not None and y.imag is not None
+    both = isinstance(x, Rectangle) and isinstance(y, Rectangle)
     u, v = promoted(c, x).parts, promoted(c, y).parts
     if simple(*u, *v) and u[0].shape == v[0].shape:
-        total = rectangle(*apart(add(real_context(c), together(*u), together(*v))))
+        total = rectangle(*apart(add(c.real, together(*u), together(*v))))
     else:
-        total = by_parts(op, c, promoted(c, x), promoted(c, y))
+        total = rectangle(*(add(c.real, p, q) for p, q in zip(u, v, strict=True)))
     if both:
         return total
     # a real scalar may stay real: then zeros of the imaginary part keep their sign
@@ -222,7 +227,7 @@ def _add(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     return rectangle(re, replace(im, neg_zero=im.neg_zero | ((im.lo <= 0) & (im.hi >= 0))))
 
 
-def _first_negated(x: Enclosure) -> Enclosure:
+def _first_negated(x: Interval) -> Interval:
     """Of two products along the first axis, the first negated."""
 
     def ends(lo: Array, hi: Array) -> tuple[Array, Array]:
@@ -234,14 +239,14 @@ def _first_negated(x: Enclosure) -> Enclosure:
     pos[0], neg[0] = x.neg_zero[0], x.pos_zero[0]
     u = x.unrounded
     unrounded = None if u is None else Unrounded(u.kind, *ends(u.lo, u.hi), u.scaled, None, u.roundings)
-    return Enclosure(x.dtype, *ends(x.lo, x.hi), x.nan, pos, neg, x.const, unrounded, None, x.repeated)
+    return Interval(x.dtype, *ends(x.lo, x.hi), x.nan, pos, neg, Origin(x.const, x.repeated, unrounded))
 
 
 @COMPLEX.row(ops.Multiply)
 def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """(ac - bd) + (ad + bc) i in real arithmetic, each product rounded or fused."""
-    real = real_context(c)
-    stays_real = x.imag is None or y.imag is None
+    real = c.real
+    stays_real = isinstance(x, Interval) or isinstance(y, Interval)
     finite = certainly_finite(x) & certainly_finite(y) if stays_real else True
     (a, b), (p, q) = promoted(c, x).parts, promoted(c, y).parts
     if simple(a, b, p, q) and a.shape == p.shape:
@@ -253,14 +258,14 @@ def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         im = add(real, multiply(real, a, q), multiply(real, b, p))
     # Annex G makes an infinity of two NaN
     wild = re.nan & im.nan if finite is True else (re.nan & im.nan) | ~finite
-    made = anything(rectangle(re, im), wild, signs=stays_real or c.model.rewrite)
+    made = anything(rectangle(re, im), wild, signs=stays_real or gathering.either_zero(c))
     return nothing(made, spoiled(real.format, x, y))
 
 
 @COMPLEX.row(ops.DotGeneral)
 def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """Two real contractions, each over twice as many terms, in any order."""
-    real = real_context(c)
+    real = c.real
     (a, b), (p, q) = ((v.plain() for v in z.parts) for z in (x, y))
     rows, first, second = (
         concatenated([v.map(lambda m: m[..., np.newaxis]) for v in pair], -1)
@@ -282,10 +287,7 @@ def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> 
         made = rectangle(*apart(pair.map(lambda m: m.transpose(order))))
     else:
         made = rectangle(*(ENCLOSE[ops.DotGeneral](wider, real, rows, columns) for columns in (first, second)))
-    if c.model.any_zero_sum:  # BLAS sums the halves apart, some kernels with the other sign
-        re, im = made.parts
-        either = may_be_zero(re)
-        made = rectangle(replace(re, pos_zero=either, neg_zero=either), im)
+    made = zeros.of_contraction(c, made)
     if made.number:
         return made
     finite = certainly_finite(made)
@@ -293,7 +295,7 @@ def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> 
     made = anything(made, ~finite)
     sizes, holes = zip(*((reach(v), np.logical_or.reduce([p.empty for p in v.parts])) for v in (x, y)), strict=True)
     largest = [np.max(s, initial=0, where=np.isfinite(s)) for s in sizes]
-    if not largest[0] * largest[1] < real_context(c).format.max:
+    if not largest[0] * largest[1] < c.real.format.max:
         return made
     # a term that is NaN in both parts, as in `spoiled`
     certain = np.zeros(made.shape, bool)
@@ -349,14 +351,14 @@ def ball(f: Format, x: Enclosure) -> Ball:
 
 def enclosed(
     c: Context, ulps: Array | float, *balls: Ball, limit: float = 4.0, exact: Array | None = None
-) -> Enclosure:
+) -> Rectangle:
     """The rectangle of results within `ulps` ULPs of the modulus of a number in one of the balls; anything elsewhere.
 
     `limit`: a modulus within this factor of the largest value may overflow on the way.
     """
-    real = real_context(c)
+    real = c.real
     f = real.format
-    tiny = 4 * (f.min_normal if c.model.flush else f.least_denormal)
+    tiny = 4 * real.lost_below
     sizes = [b.size for b in balls]
     ok = reduce(np.logical_and, (b.ok & (size < f.max / limit) for b, size in zip(balls, sizes, strict=True)))
     errors = [
@@ -375,7 +377,7 @@ def enclosed(
     low, high = f.widened(low, high)
     every = np.ones(low.shape, bool)
     nan = ~every if every_ok else np.broadcast_to(~ok, low.shape)
-    return rectangle(*apart(build(c.model, real.dtype, low, high, nan, every, every)))
+    return rectangle(*apart(real.build(low, high, nan, every, every)))
 
 
 @COMPLEX.row(ops.Divide)
@@ -384,16 +386,16 @@ def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
 
     The textbook's, whose squared modulus overflows long before, has to be right as well.
     """
-    f = real_context(c).format
+    f = c.real.format
     n, d = ball(f, promoted(c, x)), ball(f, promoted(c, y))
-    lost = f.min_normal if c.model.flush else f.least_denormal
+    lost = c.real.lost_below
     above, below, least = n.size, d.size, d.least
     ok = n.ok & d.ok & (least > 16 * f.min_normal / f.unit) & (above < f.max / 1.5)
     divisor, least = np.where(ok, d.mid, 1), np.where(ok, least, 1)
     quotient = n.mid / divisor
     modulus = np.abs(quotient)
     rad = (n.rad + modulus * d.rad) / least * (1 + 8 * f.wide_unit)
-    units = RECIPROCAL if c.model.rewrite and shared(y, x) else QUOTIENT
+    units = RECIPROCAL if reciprocals.taken(c, shared(y, x)) else QUOTIENT
     size = modulus + rad
     rounded = f.gamma(units) * size + 8 * lost / least + above * f.least_denormal
     rounded = rounded + np.where(below < f.max / 1.5, 0, size)
@@ -410,7 +412,7 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     """Any order: each product is off by at most PRODUCT units, unless one may leave the normal range."""
     if not op.axes:
         return x
-    f = real_context(c).format
+    f = c.real.format
     x = x.map(sums.flattened(op.axes, len(x.shape)))
     n = x.shape[-1]
     if n == 1:  # a product may still be fused with what follows
@@ -431,7 +433,7 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     common = np.prod(np.minimum(quantum(factors.mid.real), quantum(factors.mid.imag)).clip(0, 1), -1)
     sizes = np.prod(np.maximum(np.abs(factors.mid.real) + np.abs(factors.mid.imag), 1), -1)
     exact = (factors.rad == 0).all(-1) & (sizes * f.unit < common) & (common > f.min_normal)
-    tiny = (f.min_normal if c.model.flush else f.least_denormal) * n * np.exp2(np.minimum(large, 300.0))
+    tiny = c.real.lost_below * n * np.exp2(np.minimum(large, 300.0))
     rounded = f.gamma(PRODUCT * max(n - 1, 0)) * (np.abs(mid) + rad)
     error = Ball(mid, np.where(exact, 0, rad + rounded + tiny), ok)
     return enclosed(c, 0.0, error, exact=exact)

@@ -1,9 +1,15 @@
-"""`enclose`: a program run on enclosures, instruction by instruction, with the rules of `ENCLOSE`."""
+"""`enclose`: a program run on enclosures, instruction by instruction, with the rules of `ENCLOSE` and `COMPLEX`.
+
+Several input sets are enclosed at once, along one more axis of every value, its last. No rule knows of that axis:
+`sets.widened` makes of each op the one that does the same with values of one more axis. A single set goes without, which
+takes a tenth less time than an axis of extent 1.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from typing import Literal, overload
+from typing import Literal, TypeAlias, overload
 
 import numpy as np
 
@@ -16,13 +22,19 @@ from oracle.enclosure import (  # noqa: F401 - each fills its rows of a table
     moves,
     sums,
 )
-from oracle.enclosure.complexes import COMPLEX
+from oracle.enclosure.freedoms import flush
 from oracle.enclosure.model import Model
-from oracle.enclosure.rule import ENCLOSE, Context, Rule, contexts_of
-from oracle.enclosure.value import Enclosure, admit_flush, point
+from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule, contexts_of
+from oracle.enclosure.sets import ALONE, one_by_one, repeated, widened
+from oracle.enclosure.value import Enclosure, Rectangle, point
+from tenferro_ref import ops
+from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.ops import Op
 from tenferro_ref.program import GraphProgram
+from tenferro_ref.table import Table
 from tenferro_ref.tensor import Array
+
+Rules: TypeAlias = Table[Rule] | Table[ComplexRule]
 
 
 @overload
@@ -36,7 +48,7 @@ def enclose(
 def enclose(
     program: GraphProgram, inputs: Sequence[Array], model: Model, *, all_slots: bool = False
 ) -> list[Enclosure] | dict[int, Enclosure]:
-    """The enclosures of a program's outputs, or of every slot.
+    """The enclosures of a program's outputs, or of every slot, for one input set.
 
     Parameters
     ----------
@@ -55,61 +67,85 @@ def enclose(
     UnsupportedOp
         An op for which there is no rule, or an extent that is not decided.
     """
-    types = program.slot_types
-    values: dict[int, Enclosure] = {}
-    contexts = contexts_of(model, program.policy)
-    with np.errstate(all="ignore"):
-        for slot, array in zip(program.input_slots, inputs, strict=True):
-            values[slot] = admit_flush(point(array)) if model.flush else point(array)
-        for ins in program.instructions:
-            op, slot = ins.op, ins.output_slots[0]  # an op with several has no rule
-            operands = [values[s] for s in ins.input_slots]
-            c = contexts[types[slot].dtype]
-            values[slot] = derived(rule_of(op, c, operands)(op, c, *operands), model, operands)
+    values = _slots(program, [inputs], model)
     return values if all_slots else [values[s].plain() for s in program.output_slots]
 
 
-def rule_of(op: Op, c: Context, operands: Sequence[Enclosure]) -> Rule:
-    """The rule for operands of these kinds.
+def enclose_sets(program: GraphProgram, input_sets: Sequence[Sequence[Array]], model: Model) -> list[Enclosure]:
+    """The enclosures of a program's outputs for input sets of the same shapes, with the sets along a last axis.
 
     Raises
     ------
     UnsupportedOp
-        There is none.
+        As `enclose` does for one of the sets; or the sets cannot be enclosed at once, and each has to be for itself.
     """
+    values = _slots(program, input_sets, model)
+    outputs = [values[s].plain() for s in program.output_slots]
+    return [repeated(e, 1) for e in outputs] if len(input_sets) == 1 else outputs
+
+
+def of_set(x: Enclosure, i: int) -> Enclosure:
+    """The enclosure of input set number `i`, without the axis of the sets."""
+    return x.map(lambda a: a[..., i])
+
+
+def some_sets(x: Enclosure, places: Sequence[int]) -> Enclosure:
+    """The enclosure of some of the input sets, along the same axis."""
+    return x if len(places) == x.shape[-1] else x.map(lambda a: a[..., places])
+
+
+def _slots(program: GraphProgram, input_sets: Sequence[Sequence[Array]], model: Model) -> dict[int, Enclosure]:
+    """The enclosure of each slot; of several input sets along the last axis."""
+    types, contexts = program.slot_types, contexts_of(model, program.policy)
+    n = len(input_sets)
+    values: dict[int, Enclosure] = {}
+    with np.errstate(all="ignore"):
+        for slot, *arrays in zip(program.input_slots, *input_sets, strict=True):
+            # column-major, as the arrays are
+            known = point(arrays[0] if n == 1 else np.stack([a.T for a in arrays]).T)
+            values[slot] = flush.of_known(model, known)
+        for ins in program.instructions:
+            slot = ins.output_slots[0]  # an op with several has no rule
+            operands = [values[s] for s in ins.input_slots]
+            c = contexts[types[slot].dtype]
+            rules = _rules(c, operands)
+            result = rules[type(ins.op)](ins.op, c, *operands) if n == 1 else _of_sets(rules, ins.op, c, operands, n)
+            values[slot] = derived(result, model, operands)
+    return values
+
+
+def _of_sets(rules: Rules, op: Op, c: Context, operands: Sequence[Enclosure], n: int) -> Enclosure:
+    """What the rule of an op gives for `n` input sets."""
+    if isinstance(op, ops.Constant | ops.ShapeOf):
+        return repeated(rules[type(op)](op, c, *operands), n)
+    if not isinstance(op, ALONE):
+        with contextlib.suppress(UnsupportedOp):  # of all sets together there may be too many possible starts
+            wider, arguments = widened(op, operands, n)
+            return rules[type(wider)](wider, c, *arguments)
+    rule = rules[type(op)]
+    return one_by_one(lambda *own: rule(op, c, *own), op, operands, n)
+
+
+def _rules(c: Context, operands: Sequence[Enclosure]) -> Rules:
+    """The rules for operands of these kinds."""
     if not c.dtype.is_complex:
         for x in operands:
-            if x.imag is not None:
+            if isinstance(x, Rectangle):
                 break
         else:
-            return ENCLOSE[type(op)]
-    return COMPLEX[type(op)]
+            return ENCLOSE
+    return COMPLEX
 
 
 def derived(result: Enclosure, model: Model, operands: Sequence[Enclosure]) -> Enclosure:
     """What a rule gave, with what follows from the operands whatever the op."""
-    if model.flush and not operands:
-        result = admit_flush(result)
+    if not operands:
+        result = flush.of_known(model, result)
     const = everywhere = True
     for x in operands:
         const = const and x.const
         everywhere = everywhere and (x.const or x.repeated)
-    repeated = result.repeated or (everywhere and not const)
-    if result.const == const and result.repeated == repeated:
-        return result
-    return Enclosure(
-        result.dtype,
-        result.lo,
-        result.hi,
-        result.nan,
-        result.pos_zero,
-        result.neg_zero,
-        const,
-        result.unrounded,
-        result.terms,
-        repeated,
-        result.imag,
-    )
+    return result.known_as(const=const, repeated=result.repeated or (everywhere and not const))
 
 
-__all__ = ["ENCLOSE", "derived", "enclose", "rule_of"]
+__all__ = ["ENCLOSE", "derived", "enclose", "enclose_sets", "of_set", "some_sets"]

@@ -10,34 +10,36 @@ from dataclasses import replace
 from functools import cache
 from itertools import count
 from math import pi, prod
+from typing import cast
 
 import numpy as np
 
 from oracle.enclosure import integers
-from oracle.enclosure.complexes import COMPLEX, PRODUCT, Ball, ball, certainly_finite, promoted, real_context
-from oracle.enclosure.formats import Array, Format, quantum
-from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import Enclosure, build, everything, rectangle
+from oracle.enclosure.complexes import PRODUCT, Ball, ball, certainly_finite, promoted
+from oracle.enclosure.formats import Array, quantum
+from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule
+from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part, everything, rectangle
 from tenferro_ref import ops
-from tenferro_ref.errors import UnsupportedOp
-from tenferro_ref.extensions import einsum, fft
+from tenferro_ref.extensions import einsum, fft, linalg
+from tenferro_ref.table import Table
+
+#: By family and op: `rule(op, context, *operands) -> enclosure`.
+ENCLOSE_EXTENSION: Table[ComplexRule] = Table("enclosure")
+ENCLOSE_EXTENSION.unsupported("judged by residuals and invariants, not by element", *linalg.LINALG.keys)
 
 
-@ENCLOSE.row(ops.Extension)
 def _extension(op: ops.Extension, c: Context, *operands: Enclosure) -> Enclosure:
-    rule = _RULES.get((op.family, op.op))
-    if rule is None:
-        raise UnsupportedOp(op=op.op, reason="enclosure: judged by residuals and invariants, not by element")
-    return rule(op, c, *operands)
+    return ENCLOSE_EXTENSION[op.key](op, c, *operands)
 
 
 COMPLEX[ops.Extension] = _extension
+ENCLOSE[ops.Extension] = cast(Rule, _extension)  # of real numbers it gives real ones
 
 
 def centred(c: Context, x: Enclosure) -> Ball:
     """Numbers of the result's dtype by their centres: real ones where that is real."""
-    f = real_context(c).format
-    if c.dtype.is_complex or x.imag is not None:
+    f = c.real.format
+    if c.dtype.is_complex or isinstance(x, Rectangle):
         return ball(f, promoted(c, x))
     x = ENCLOSE[ops.Convert](ops.Convert(c.dtype), c, x)
     ok = certainly_finite(x)
@@ -47,7 +49,7 @@ def centred(c: Context, x: Enclosure) -> Ball:
 
 def around(c: Context, centre: Array, error: Array, ok: Array) -> Enclosure:
     """All results within `error` of `centre`, part by part; anything where not `ok`."""
-    real = real_context(c)
+    real = c.real
     f = real.format
     ok = ok & np.isfinite(error) & (np.abs(centre) + error < f.max / 4)
     sides = []
@@ -55,17 +57,14 @@ def around(c: Context, centre: Array, error: Array, ok: Array) -> Enclosure:
         low = f.least_at_or_above(np.where(ok, part - error, -np.inf))
         high = f.greatest_at_or_below(np.where(ok, part + error, np.inf))
         every = np.ones(ok.shape, bool)
-        sides.append(build(c.model, real.dtype, low, high, ~ok, every, every))
+        sides.append(real.build(low, high, ~ok, every, every))
     return rectangle(*sides) if c.dtype.is_complex else sides[0]
-
-
-def _tiny(c: Context, f: Format) -> float:
-    return f.min_normal if c.model.flush else f.least_denormal
 
 
 # --- einsum -----------------------------------------------------------------------------------------------------------
 
 
+@ENCLOSE_EXTENSION.row(*einsum.EINSUM.keys)
 def _einsum(op: ops.Extension, c: Context, *operands: Enclosure) -> Enclosure:
     """Every path: a term meets a rounding for each product and for each sum on its way, at most as many as there are.
 
@@ -84,9 +83,10 @@ def _einsum(op: ops.Extension, c: Context, *operands: Enclosure) -> Enclosure:
 
 
 def _integer_einsum(c: Context, text: str, operands: Sequence[Enclosure], shape: tuple[int, ...]) -> Enclosure:
-    if not all(x.is_point for x in operands):
+    values = [p for x in operands for p in x.parts if p.is_point]
+    if len(values) < len(operands):
         return everything(c.dtype, shape)
-    total = np.asarray(np.einsum(text, *(x.lo for x in operands)))
+    total = np.asarray(np.einsum(text, *(x.lo for x in values)))
     return integers.wrapped(c.dtype, total, total)
 
 
@@ -109,15 +109,19 @@ def _contraction(c: Context, equation: einsum.Equation, operands: Sequence[Enclo
         made = table[ops.DotGeneral](ops.DotGeneral(*dims), c, *values)
         order = [t for side, other in ((left, right), (right, left)) for t in side if t not in other] + batch
     made = made.map(lambda a: a.transpose([order.index(t) for t in kept]))
+
     # a copy or product keeps its zero, a sum may start from one
-    parts = [replace(p, pos_zero=zero, neg_zero=zero) for p in made.parts for zero in [(p.lo <= 0) & (p.hi >= 0)]]
-    return rectangle(*parts) if made.imag is not None else parts[0]
+    def either_zero(p: Interval) -> Interval:
+        zero = (p.lo <= 0) & (p.hi >= 0)
+        return replace(p, pos_zero=zero, neg_zero=zero)
+
+    return each_part(either_zero, made)
 
 
 def _float_einsum(
     c: Context, equation: einsum.Equation, operands: Sequence[Enclosure], terms: int, shape: tuple[int, ...]
 ) -> Enclosure:
-    f = real_context(c).format
+    f = c.real.format
     text = f"{','.join(equation.inputs)}->{equation.kept}"
     balls = [centred(c, x) for x in operands]
 
@@ -135,7 +139,7 @@ def _float_einsum(
     # what may become, on any path, of a partial result that goes into an element
     reach = [np.abs(b.mid) + b.rad for b in balls]
     largest = _reached(equation, reach, np.ones(shape))
-    error = (gamma + noise) * size + np.maximum(spread, 0) + 2 * _tiny(c, f) * roundings * largest
+    error = (gamma + noise) * size + np.maximum(spread, 0) + 2 * c.real.lost_below * roundings * largest
     quanta = [float(min(quantum(part).min(initial=np.inf) for part in (b.mid.real, b.mid.imag))) for b in balls]
     if all(not b.rad.any() for b in balls) and prod(quanta) > f.min_normal:
         whole = _reached(equation, [r / q for r, q in zip(reach, quanta, strict=True)], np.ones(shape))
@@ -143,7 +147,7 @@ def _float_einsum(
         error = np.where(fits, 0, error)
     bounded = largest < f.max / 4
     made = around(c, centre, error, ~_touched(equation, [~b.ok for b in balls], shape) & bounded)
-    if terms == 0 or (c.dtype.is_complex and (len(operands) < 2 or any(x.imag is None for x in operands))):
+    if terms == 0 or (c.dtype.is_complex and (len(operands) < 2 or any(isinstance(x, Interval) for x in operands))):
         return made
     # a NaN goes into all that it is a factor or a term of, of complex numbers into both parts unless one is infinite
     empty = [np.logical_or.reduce([p.empty for p in x.parts]) for x in operands]
@@ -152,12 +156,12 @@ def _float_einsum(
         infinite = [~b.ok & ~e for b, e in zip(balls, empty, strict=True)]
         mixed = [e & ~np.logical_and.reduce([p.empty for p in x.parts]) for e, x in zip(empty, operands, strict=True)]
         certain = certain & bounded & ~_touched(equation, infinite, shape) & ~_touched(equation, mixed, shape)
-    sides = [
-        replace(p, lo=np.where(certain, np.inf, p.lo), hi=np.where(certain, -np.inf, p.hi),
-                pos_zero=p.pos_zero & ~certain, neg_zero=p.neg_zero & ~certain)
-        for p in made.parts
-    ]  # fmt: skip
-    return rectangle(*sides) if made.imag is not None else sides[0]
+
+    def emptied(p: Interval) -> Interval:
+        lo, hi = np.where(certain, np.inf, p.lo), np.where(certain, -np.inf, p.hi)
+        return replace(p, lo=lo, hi=hi, pos_zero=p.pos_zero & ~certain, neg_zero=p.neg_zero & ~certain)
+
+    return each_part(emptied, made)
 
 
 def _reached(equation: einsum.Equation, sizes: Sequence[Array], start: Array) -> Array:
@@ -189,10 +193,10 @@ def _on_diagonal(x: Enclosure, labels: str, kept: str) -> Enclosure:
         result[tuple(index[kept.index(label)] for label in labels)] = a
         return result
 
-    parts = [
-        replace(p.map(lambda a: placed(a, 0)), pos_zero=placed(p.pos_zero, not p.dtype.is_int)) for p in x.plain().parts
-    ]
-    return rectangle(*parts) if x.imag is not None else parts[0]
+    def beside_zeros(p: Interval) -> Interval:
+        return replace(p.map(lambda a: placed(a, 0)), pos_zero=placed(p.pos_zero, not p.dtype.is_int))
+
+    return each_part(beside_zeros, x.plain())
 
 
 # --- fft --------------------------------------------------------------------------------------------------------------
@@ -253,10 +257,11 @@ def _factors(n: int) -> list[int]:
     return found
 
 
+@ENCLOSE_EXTENSION.row(*fft.FFT.keys)
 def _fft(op: ops.Extension, c: Context, x: Enclosure) -> Enclosure:
     spec = fft.transform(op, len(x.shape))
     axis, inverse, half = spec.axis, op.op.startswith("i"), op.op == "irfft"
-    f = real_context(c).format
+    f = c.real.format
     length = spec.n or (2 * (x.shape[axis] - 1) if half else x.shape[axis])
     source = centred(replace(c, dtype=f.dtype) if op.op == "rfft" else c, x)
     used = length // 2 + 1 if half else length
@@ -274,12 +279,6 @@ def _fft(op: ops.Extension, c: Context, x: Enclosure) -> Enclosure:
     bound = sum(roundings * unit / (1 - roundings * unit) for unit in (f.unit, f.wide_unit))
     # the largest number on the way of a convolution is that long
     reach = length**1.5
-    error = bound * norm + spread + 64 * _tiny(c, f) * reach * max(scale, 1.0)
+    error = bound * norm + spread + 64 * c.real.lost_below * reach * max(scale, 1.0)
     ok = source.ok[cut].all(axis, keepdims=True) & (size * reach < f.max / 16)
     return around(c, centre, np.broadcast_to(error, centre.shape), np.broadcast_to(ok, centre.shape))
-
-
-_RULES: dict[tuple[str, str], Callable[..., Enclosure]] = {
-    (einsum.FAMILY, "einsum"): _einsum,
-    **{(fft.FAMILY, name): _fft for name in _WIDE},
-}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from oracle.enclosure.value import Enclosure, rectangle
+from oracle.enclosure.value import Enclosure, Interval, rectangle
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError
 from tenferro_ref.tensor import Array, load_arrays, save_npz
@@ -64,6 +64,6 @@ def load_enclosures(path: str | Path, outputs: Sequence[Array]) -> list[Enclosur
                         where=f"{path}: {side}{part}{i}", detail=f"{shown} for an output {dtype}{list(output.shape)}"
                     )
             lo, hi, nan, pos_zero, neg_zero = parts
-            sides.append(Enclosure(dtype.real, lo, hi, nan, pos_zero, neg_zero))
+            sides.append(Interval(dtype.real, lo, hi, nan, pos_zero, neg_zero))
         enclosures.append(rectangle(*sides) if dtype.is_complex else sides[0])
     return enclosures

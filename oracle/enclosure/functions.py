@@ -11,10 +11,11 @@ from collections.abc import Callable
 import numpy as np
 
 from oracle.enclosure import integers
-from oracle.enclosure.arithmetic import may_be_negative, may_be_zero
+from oracle.enclosure.bounds import Bounds, may_be_negative, may_be_zero
 from oracle.enclosure.formats import Array, Format, outward
-from oracle.enclosure.rule import ENCLOSE, Bounds, Context
-from oracle.enclosure.value import Enclosure, Unrounded, build
+from oracle.enclosure.freedoms import gathering
+from oracle.enclosure.rule import ENCLOSE, Context
+from oracle.enclosure.value import Interval
 from tenferro_ref import ops
 from tenferro_ref.ops import Op
 
@@ -48,7 +49,7 @@ def budgeted(
 
 def _function(
     c: Context,
-    x: Enclosure,
+    x: Interval,
     name: str,
     low: Array,
     high: Array,
@@ -57,7 +58,7 @@ def _function(
     range_: tuple[float, float] = (-np.inf, np.inf),
     pos: Array | None = None,
     neg: Array | None = None,
-) -> Enclosure:
+) -> Interval:
     """From wide bounds of the true value. `pos`, `neg`: zeros that the argument maps to zero exactly."""
     lo, hi = budgeted(c.format, c.budget(name), low, high, *range_)
     if not x.finite:
@@ -70,10 +71,10 @@ def _function(
         pos_zero = pos_zero | pos
     if neg is not None:
         neg_zero = neg_zero | neg
-    return build(c.model, c.dtype, lo, hi, nan, pos_zero, neg_zero)
+    return c.build(lo, hi, nan, pos_zero, neg_zero)
 
 
-def _ends(c: Context, x: Enclosure, f: Callable[[Array], Array]) -> Bounds:
+def _ends(c: Context, x: Interval, f: Callable[[Array], Array]) -> Bounds:
     """`f` at both ends in the wide type; empty stays empty."""
     w = c.format.wide
     low = f(x.lo.astype(w))
@@ -86,52 +87,49 @@ def _ends(c: Context, x: Enclosure, f: Callable[[Array], Array]) -> Bounds:
     return np.where(none, np.inf, low), np.where(none, -np.inf, high)
 
 
-def _clipped(x: Enclosure, least: float) -> Enclosure:
+def _clipped(x: Interval, least: float) -> Interval:
     """The part of the argument in the domain [least, inf]."""
     if not np.count_nonzero(x.lo < least):
         return x
     none = x.hi < least
     lo, hi = np.where(none, np.inf, np.maximum(x.lo, least)), np.where(none, -np.inf, x.hi)
-    return Enclosure(x.dtype, lo, hi, x.nan, x.pos_zero, x.neg_zero, x.const, x.unrounded, x.terms, x.repeated)
+    return Interval(x.dtype, lo, hi, x.nan, x.pos_zero, x.neg_zero, x.origin)
 
 
 @ENCLOSE.row(ops.Exp)
-def _exp(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _exp(op: Op, c: Context, x: Interval) -> Interval:
     low, high = _ends(c, x, np.exp)
     return _function(c, x, "Exp", low, high, x.nan, range_=(0.0, np.inf), pos=x.lo <= x.hi)
 
 
 @ENCLOSE.row(ops.Expm1)
-def _expm1(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _expm1(op: Op, c: Context, x: Interval) -> Interval:
     low, high = _ends(c, x, np.expm1)
     return _function(c, x, "Expm1", low, high, x.nan, range_=(-1.0, np.inf), pos=x.pos_zero, neg=x.neg_zero)
 
 
 @ENCLOSE.row(ops.Tanh)
-def _tanh(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _tanh(op: Op, c: Context, x: Interval) -> Interval:
     low, high = _ends(c, x, np.tanh)
     return _function(c, x, "Tanh", low, high, x.nan, range_=(-1.0, 1.0), pos=x.pos_zero, neg=x.neg_zero)
 
 
 @ENCLOSE.row(ops.Log)
-def _log(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _log(op: Op, c: Context, x: Interval) -> Interval:
     """log(+-0) = -inf, log of a negative number NaN, log(1) = +0."""
     low, high = _ends(c, _clipped(x, 0.0), lambda v: np.log(np.abs(v)))
-    u = x.unrounded
-    if c.model.rewrite and u is not None and u.kind == "root":  # log(sqrt x) is log(x) / 2
-        low, high = np.fmin(low, np.log(np.maximum(u.lo, 0))), np.fmax(high, np.log(np.maximum(u.hi, 0)))
-        low, high = np.where(x.empty, np.inf, low), np.where(x.empty, -np.inf, high)
+    low, high = gathering.logarithm(c, x, low, high)
     return _function(c, x, "Log", low, high, x.nan | (x.lo < 0), pos=(low <= 0) & (high >= 0))
 
 
 @ENCLOSE.row(ops.Log1p)
-def _log1p(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _log1p(op: Op, c: Context, x: Interval) -> Interval:
     low, high = _ends(c, _clipped(x, -1.0), np.log1p)
     return _function(c, x, "Log1p", low, high, x.nan | (x.lo < -1), pos=x.pos_zero, neg=x.neg_zero)
 
 
 @ENCLOSE.row(ops.Sqrt)
-def _sqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _sqrt(op: Op, c: Context, x: Interval) -> Interval:
     """Correctly rounded; sqrt(-0) = -0."""
     f = c.format
     inside = _clipped(x, 0.0)
@@ -143,26 +141,12 @@ def _sqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
         high = np.where(none, -np.inf, high)
     lo = f.nearest(low)
     hi = lo if high is low else f.nearest(high)
-    result = build(c.model, c.dtype, lo, hi, x.nan | (x.lo < 0), x.pos_zero, x.neg_zero)
-    if not c.model.rewrite:
-        return result
-    w = f.wide
-    root = np.sqrt(np.maximum(inside.lo, 0.0).astype(w))
-    real_low = np.nextafter(root, w(-np.inf))
-    if not inside.is_point:
-        root = np.sqrt(np.maximum(inside.hi, 0.0).astype(w))
-    real_high = np.nextafter(root, w(np.inf))
-    # exact at 0 and inf; elsewhere a root is far from both
-    real_low, real_high = (
-        np.where((v == 0) | np.isinf(v), v, real) for v, real in ((low, real_low), (high, real_high))
-    )
-    if some_empty:
-        real_low, real_high = np.where(none, np.inf, real_low), np.where(none, -np.inf, real_high)
-    return result.remembering(Unrounded("root", real_low, real_high))
+    result = c.build(lo, hi, x.nan | (x.lo < 0), x.pos_zero, x.neg_zero)
+    return result.from_(gathering.root(c, inside, low, high))
 
 
 @ENCLOSE.row(ops.Rsqrt)
-def _rsqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _rsqrt(op: Op, c: Context, x: Interval) -> Interval:
     """1 / sqrt(x): decreasing, rsqrt(+-0) = +-inf."""
     w = c.format.wide
     inside = _clipped(x, 0.0)
@@ -181,7 +165,7 @@ def _rsqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
 # --- sine and cosine ------------------------------------------------------------------------------------------------
 
 
-def _trig(c: Context, x: Enclosure, f: Callable[[Array], Array], peak: float, name: str) -> Enclosure:
+def _trig(c: Context, x: Interval, f: Callable[[Array], Array], peak: float, name: str) -> Interval:
     """`peak`: where the function is 1, in turns; it is -1 half a turn later."""
     low_end, high_end = _ends(c, x, f)
     if x.is_point and x.finite:
@@ -205,12 +189,12 @@ def _trig(c: Context, x: Enclosure, f: Callable[[Array], Array], peak: float, na
 
 
 @ENCLOSE.row(ops.Sin)
-def _sin(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _sin(op: Op, c: Context, x: Interval) -> Interval:
     return _trig(c, x, np.sin, 0.25, "Sin")
 
 
 @ENCLOSE.row(ops.Cos)
-def _cos(op: Op, c: Context, x: Enclosure) -> Enclosure:
+def _cos(op: Op, c: Context, x: Interval) -> Interval:
     return _trig(c, x, np.cos, 0.0, "Cos")
 
 
@@ -218,7 +202,7 @@ def _cos(op: Op, c: Context, x: Enclosure) -> Enclosure:
 
 
 @ENCLOSE.row(ops.Pow)
-def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+def _pow(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
     """C's pow. On x >= 0 it is monotone in each operand (infinities included), so that the corners bound it."""
     if not c.dtype.is_float:
         return integers.power(c.dtype, x, y)
@@ -281,8 +265,8 @@ def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     lo, hi = np.where(exact, low, lo).astype(float), np.where(exact, high, hi).astype(float)
     none = low > high
     lo, hi = np.where(none, np.inf, lo), np.where(none, -np.inf, hi)
-    return build(c.model, c.dtype, lo, hi, nan, plus, minus)
+    return c.build(lo, hi, nan, plus, minus)
 
 
-def is_value(x: Enclosure, value: float) -> Array:
+def is_value(x: Interval, value: float) -> Array:
     return np.asarray((x.lo == value) & (x.hi == value))

@@ -19,7 +19,7 @@ from oracle.enclosure.formats import Array
 from oracle.enclosure.moves import concatenated
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.sums import sum_of
-from oracle.enclosure.value import INT_RANGE, Enclosure, hull, spread
+from oracle.enclosure.value import INT_RANGE, Interval, hull, spread
 from tenferro_ref import ops
 from tenferro_ref.dims import evaluate
 from tenferro_ref.dtype import DType
@@ -32,7 +32,7 @@ LIMIT = 2**22
 Starts = tuple[Array, Array]
 
 
-def starts_between(indices: Enclosure, last: Array) -> Starts:
+def starts_between(indices: Interval, last: Array) -> Starts:
     """Least and greatest start, clamped to [0, last]; int64, of the shape of `indices`.
 
     A float that may not be a whole number is truncated (the native executor raises); one that may be NaN may be anything.
@@ -67,9 +67,9 @@ def possible(op: Op, least: Array, greatest: Array, size: int) -> Iterator[Array
         )
 
 
-def taken(flat: Enclosure, sources: Iterator[Array]) -> Enclosure:
+def taken(flat: Interval, sources: Iterator[Array]) -> Interval:
     """The elements of a rank-1 enclosure at each of the `sources`, as their hull."""
-    result: Enclosure | None = None
+    result: Interval | None = None
     for source in sources:
         moved = flat.map(lambda a, source=source: a.take(source))  # type: ignore[misc]
         result = moved if result is None else hull(result.plain(), moved.plain())
@@ -78,7 +78,7 @@ def taken(flat: Enclosure, sources: Iterator[Array]) -> Enclosure:
     return result
 
 
-def flattened(x: Enclosure) -> Enclosure:
+def flattened(x: Interval) -> Interval:
     return x.map(lambda a: a.reshape(-1))
 
 
@@ -100,7 +100,7 @@ def room(shape: Sequence[int], window: Sequence[int]) -> Array:
 
 
 @ENCLOSE.row(ops.DynamicSlice)
-def _dynamic_slice(op: ops.DynamicSlice, c: Context, x: Enclosure, starts: Enclosure) -> Enclosure:
+def _dynamic_slice(op: ops.DynamicSlice, c: Context, x: Interval, starts: Interval) -> Interval:
     least, greatest = starts_between(starts, room(x.shape, op.slice_sizes))
     offsets = np.indices(op.slice_sizes)
 
@@ -111,7 +111,7 @@ def _dynamic_slice(op: ops.DynamicSlice, c: Context, x: Enclosure, starts: Enclo
 
 
 @ENCLOSE.row(ops.DynamicUpdateSlice)
-def _dynamic_update_slice(op: Op, c: Context, x: Enclosure, update: Enclosure, starts: Enclosure) -> Enclosure:
+def _dynamic_update_slice(op: Op, c: Context, x: Interval, update: Interval, starts: Interval) -> Interval:
     least, greatest = starts_between(starts, room(x.shape, update.shape))
     both = concatenated([flattened(x), flattened(update)], 0)
     stay = np.arange(x.lo.size).reshape(x.shape)
@@ -128,7 +128,7 @@ def _dynamic_update_slice(op: Op, c: Context, x: Enclosure, update: Enclosure, s
 # --- gather ---------------------------------------------------------------------------------------------------------
 
 
-def index_vectors(indices: Enclosure, index_vector_dim: int) -> Enclosure:
+def index_vectors(indices: Interval, index_vector_dim: int) -> Interval:
     """Components of the index vectors first; `index_vector_dim == rank` is an implicit last axis of extent 1."""
     rank = len(indices.shape)
     if index_vector_dim == rank:
@@ -138,19 +138,19 @@ def index_vectors(indices: Enclosure, index_vector_dim: int) -> Enclosure:
 
 
 @ENCLOSE.row(ops.Gather)
-def _gather(op: ops.Gather, c: Context, x: Enclosure, indices: Enclosure) -> Enclosure:
+def _gather(op: ops.Gather, c: Context, x: Interval, indices: Interval) -> Interval:
     return _gathered(op, op.slice_sizes, x, indices)
 
 
 @ENCLOSE.row(ops.GatherDynamicSliceSizes)
-def _gather_dynamic(op: ops.GatherDynamicSliceSizes, c: Context, x: Enclosure, *rest: Enclosure) -> Enclosure:
+def _gather_dynamic(op: ops.GatherDynamicSliceSizes, c: Context, x: Interval, *rest: Interval) -> Interval:
     shapes = [x.shape, *(r.shape for r in rest)]
     return _gathered(op, tuple(evaluate(e, shapes) for e in op.slice_sizes), x, rest[0])
 
 
 def _gathered(
-    op: ops.Gather | ops.GatherDynamicSliceSizes, sizes: tuple[int, ...], x: Enclosure, indices: Enclosure
-) -> Enclosure:
+    op: ops.Gather | ops.GatherDynamicSliceSizes, sizes: tuple[int, ...], x: Interval, indices: Interval
+) -> Interval:
     """Result axes: `offset_dims` run over the window, the others over the batch of index vectors."""
     vectors = index_vectors(indices, op.index_vector_dim)
     batch = vectors.shape[1:]
@@ -181,7 +181,7 @@ def _gathered(
 
 
 @ENCLOSE.row(ops.Scatter)
-def _scatter(op: ops.Scatter, c: Context, x: Enclosure, indices: Enclosure, updates: Enclosure) -> Enclosure:
+def _scatter(op: ops.Scatter, c: Context, x: Interval, indices: Interval, updates: Interval) -> Interval:
     """Operand plus the updates that land on an element, in any order; an update that may land elsewhere may be nothing."""
     vectors = index_vectors(indices, op.index_vector_dim)
     kept = [axis for axis in range(len(x.shape)) if axis not in op.inserted_window_dims]
@@ -229,7 +229,7 @@ def _keys(targets: Array, count: int) -> Array:
     return (targets * count + np.arange(count))[targets >= 0]
 
 
-def optional(x: Enclosure, mask: Array) -> Enclosure:
+def optional(x: Interval, mask: Array) -> Interval:
     """`x`, or a term that is not there where the mask holds."""
     both = mask & x.dtype.is_float
     lo, hi = np.where(mask, np.minimum(x.lo, 0), x.lo), np.where(mask, np.maximum(x.hi, 0), x.hi)
@@ -237,8 +237,8 @@ def optional(x: Enclosure, mask: Array) -> Enclosure:
 
 
 def _landed(
-    c: Context, parts: Enclosure, const: tuple[bool, bool], shape: tuple[int, ...], targets: Array, updates: Array
-) -> Enclosure:
+    c: Context, parts: Interval, const: tuple[bool, bool], shape: tuple[int, ...], targets: Array, updates: Array
+) -> Interval:
     """Elements with equally many updates together; `parts` are the operand's elements, then those of the updates."""
     size = math.prod(shape)
     counts = np.bincount(targets, minlength=size)
@@ -253,10 +253,13 @@ def _landed(
     return concatenated(pieces, 0).plain().map(lambda a: a[back].reshape(shape))
 
 
-def _sum_of(c: Context, parts: Enclosure, const: tuple[bool, bool], terms: Array) -> Enclosure:
+def _sum_of(c: Context, parts: Interval, const: tuple[bool, bool], terms: Array) -> Interval:
     picked = parts.map(lambda a: a[terms])
     if terms.shape[1] == 2:  # an addition, whose rewrites depend on what is constant
-        x, y = (replace(picked.map(lambda a, k=k: a[:, k]), const=const[k]) for k in (0, 1))  # type: ignore[misc]
+        x, y = (
+            picked.map(lambda a, k=k: a[:, k]).known_as(const=const[k], repeated=picked.repeated)  # type: ignore[misc]
+            for k in (0, 1)
+        )
         return add(c, x, y) if c.dtype.is_float else integers.add(c.dtype, x, y)
     minus = picked.neg_zero.all(-1)
     total = sum_of(c, picked)
@@ -267,7 +270,7 @@ def _sum_of(c: Context, parts: Enclosure, const: tuple[bool, bool], terms: Array
 
 
 @ENCLOSE.row(ops.DynamicTruncate)
-def _dynamic_truncate(op: ops.DynamicTruncate, c: Context, x: Enclosure, size: Enclosure) -> Enclosure:
+def _dynamic_truncate(op: ops.DynamicTruncate, c: Context, x: Interval, size: Interval) -> Interval:
     """Floats round half away from zero; the bounds must agree once they are clamped to the extent."""
     extent = x.shape[op.axis]
     ends = {min(max(_rounded(v), 0), extent) for v in (size.lo.item(), size.hi.item())}

@@ -10,11 +10,11 @@ from collections.abc import Callable
 import numpy as np
 
 from oracle.enclosure.formats import Array
-from oracle.enclosure.value import INT_RANGE, Enclosure, everything, exact
+from oracle.enclosure.value import INT_RANGE, Interval, everything, exact
 from tenferro_ref.dtype import DType
 
 
-def wrapped(dtype: DType, lo: Array, hi: Array, approximate: tuple[Array, Array] | None = None) -> Enclosure:
+def wrapped(dtype: DType, lo: Array, hi: Array, approximate: tuple[Array, Array] | None = None) -> Interval:
     """Bounds taken modulo the dtype.
 
     Parameters
@@ -44,13 +44,13 @@ def _wrap32(v: Array) -> Array:
     return ((v + 2**31) & 0xFFFFFFFF) - 2**31
 
 
-def monotone(dtype: DType, f: Callable[[Array, Array], Array], x: Enclosure, y: Enclosure) -> Enclosure:
+def monotone(dtype: DType, f: Callable[[Array, Array], Array], x: Interval, y: Interval) -> Interval:
     """`f` increasing in both operands and never wrapping."""
     lo = f(x.lo, y.lo)
     return exact(dtype, lo, lo if x.is_point and y.is_point else f(x.hi, y.hi))
 
 
-def add(dtype: DType, x: Enclosure, y: Enclosure) -> Enclosure:
+def add(dtype: DType, x: Interval, y: Interval) -> Interval:
     if dtype is DType.Bool:
         return monotone(dtype, np.maximum, x, y)
     lo = x.lo + y.lo
@@ -59,7 +59,7 @@ def add(dtype: DType, x: Enclosure, y: Enclosure) -> Enclosure:
     return wrapped(dtype, lo, x.hi + y.hi, (x.lo.astype(float) + y.lo, x.hi.astype(float) + y.hi))
 
 
-def multiply(dtype: DType, x: Enclosure, y: Enclosure) -> Enclosure:
+def multiply(dtype: DType, x: Interval, y: Interval) -> Interval:
     if dtype is DType.Bool:
         return monotone(dtype, np.minimum, x, y)
     if x.is_point and y.is_point:
@@ -71,12 +71,12 @@ def multiply(dtype: DType, x: Enclosure, y: Enclosure) -> Enclosure:
     return wrapped(dtype, corners.min(0), corners.max(0), (floats.min(0), floats.max(0)))
 
 
-def negate(dtype: DType, x: Enclosure) -> Enclosure:
+def negate(dtype: DType, x: Interval) -> Interval:
     lo = -x.hi
     return wrapped(dtype, lo, lo if x.is_point else -x.lo, (-x.hi.astype(float), -x.lo.astype(float)))
 
 
-def absolute(dtype: DType, x: Enclosure) -> Enclosure:
+def absolute(dtype: DType, x: Interval) -> Interval:
     if x.is_point:
         lo = np.abs(x.lo)
         return wrapped(dtype, lo, lo)
@@ -87,7 +87,7 @@ def absolute(dtype: DType, x: Enclosure) -> Enclosure:
     return exact(dtype, np.where(minimum_inside, least, lo), np.where(minimum_inside, INT_RANGE[dtype][1], hi))
 
 
-def divide(dtype: DType, x: Enclosure, y: Enclosure) -> Enclosure:
+def divide(dtype: DType, x: Interval, y: Interval) -> Interval:
     """Truncating; x / 0 = -1 and MIN / -1 = MIN (the engine raises for a zero divisor and gives no value)."""
     if x.is_point and y.is_point:
         return exact(dtype, _truncate(dtype, x.lo, y.lo))
@@ -108,7 +108,7 @@ def _truncate(dtype: DType, a: Array, b: Array) -> Array:
     return np.where(b == 0, -1, np.where(overflow, least, quotient))
 
 
-def power(dtype: DType, x: Enclosure, y: Enclosure) -> Enclosure:
+def power(dtype: DType, x: Interval, y: Interval) -> Interval:
     """By squaring, wrapping; a negative exponent has no value that all agree on."""
     shape = np.broadcast_shapes(x.shape, y.shape)
     if not (x.is_point and y.is_point):

@@ -8,33 +8,35 @@ from dataclasses import replace
 import numpy as np
 
 from oracle.enclosure import integers
-from oracle.enclosure.arithmetic import may_be_zero, merge_products
+from oracle.enclosure.bounds import may_be_zero
 from oracle.enclosure.formats import FORMATS, Array
+from oracle.enclosure.freedoms import contraction
+from oracle.enclosure.origin import Origin
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import INT_RANGE, Enclosure, build, exact, point, spread, three_valued
+from oracle.enclosure.value import INT_RANGE, Interval, exact, merged, real_point, spread, three_valued
 from tenferro_ref import ops
 from tenferro_ref.dims import evaluate
 from tenferro_ref.dtype import DType
 
 
 @ENCLOSE.row(ops.Constant)
-def _constant(op: ops.Constant, c: Context) -> Enclosure:
-    return point(np.asarray(op.value), const=True)
+def _constant(op: ops.Constant, c: Context) -> Interval:
+    return real_point(np.asarray(op.value), const=True)
 
 
 @ENCLOSE.row(ops.Transpose)
-def _transpose(op: ops.Transpose, c: Context, x: Enclosure) -> Enclosure:
+def _transpose(op: ops.Transpose, c: Context, x: Interval) -> Interval:
     return x.map(lambda a: a.transpose(op.perm))
 
 
 @ENCLOSE.row(ops.Reshape)
-def _reshape(op: ops.Reshape, c: Context, x: Enclosure, *providers: Enclosure) -> Enclosure:
+def _reshape(op: ops.Reshape, c: Context, x: Interval, *providers: Interval) -> Interval:
     shape = _shape(op.shape, (x, *providers))
     return x.map(lambda a: a.reshape(shape, order="F"))
 
 
 @ENCLOSE.row(ops.BroadcastInDim)
-def _broadcast_in_dim(op: ops.BroadcastInDim, c: Context, x: Enclosure, *providers: Enclosure) -> Enclosure:
+def _broadcast_in_dim(op: ops.BroadcastInDim, c: Context, x: Interval, *providers: Interval) -> Interval:
     shape = _shape(op.shape, (x, *providers))
     order = sorted(range(len(op.dims)), key=op.dims.__getitem__)
     thin = [1] * len(shape)
@@ -42,22 +44,22 @@ def _broadcast_in_dim(op: ops.BroadcastInDim, c: Context, x: Enclosure, *provide
         thin[dim] = x.shape[axis]
     moved = x.map(lambda a: spread(a.transpose(order).reshape(thin), shape))
     repeated = x.repeated or moved.lo.size > x.lo.size
-    return moved if moved.repeated == repeated else replace(moved, repeated=repeated)
+    return moved.known_as(const=moved.const, repeated=repeated)
 
 
-def _shape(exprs: Sequence[object], inputs: Sequence[Enclosure]) -> tuple[int, ...]:
+def _shape(exprs: Sequence[object], inputs: Sequence[Interval]) -> tuple[int, ...]:
     shapes = [x.shape for x in inputs]
     return tuple(evaluate(e, shapes) for e in exprs)  # type: ignore[arg-type]
 
 
 @ENCLOSE.row(ops.ExtractDiag)
-def _extract_diag(op: ops.ExtractDiag, c: Context, x: Enclosure) -> Enclosure:
+def _extract_diag(op: ops.ExtractDiag, c: Context, x: Interval) -> Interval:
     position = op.axis_a - (op.axis_a > op.axis_b)
     return x.map(lambda a: np.moveaxis(np.diagonal(a, 0, op.axis_a, op.axis_b), -1, position))
 
 
 @ENCLOSE.row(ops.EmbedDiag)
-def _embed_diag(op: ops.EmbedDiag, c: Context, x: Enclosure) -> Enclosure:
+def _embed_diag(op: ops.EmbedDiag, c: Context, x: Interval) -> Interval:
     n = x.shape[op.axis_a]
     # the new axis pushes axis_a up when it goes in before it
     source = op.axis_a + (op.axis_b <= op.axis_a)
@@ -72,13 +74,13 @@ def _embed_diag(op: ops.EmbedDiag, c: Context, x: Enclosure) -> Enclosure:
 
 
 @ENCLOSE.row(ops.Tril, ops.Triu)
-def _triangle(op: ops.Tril | ops.Triu, c: Context, x: Enclosure) -> Enclosure:
+def _triangle(op: ops.Tril | ops.Triu, c: Context, x: Interval) -> Interval:
     rows, columns = np.ogrid[: x.shape[0], : x.shape[1]]
     kept = rows >= columns - op.k if isinstance(op, ops.Tril) else rows <= columns - op.k
     return _keep(x, lambda rank: kept.reshape(kept.shape + (1,) * (rank - 2)))
 
 
-def _keep(x: Enclosure, mask: Callable[[int], Array]) -> Enclosure:
+def _keep(x: Interval, mask: Callable[[int], Array]) -> Interval:
     """`x` where the mask holds, +0 elsewhere."""
     kept = mask(x.lo.ndim)
     zero = x.dtype.is_float
@@ -86,61 +88,47 @@ def _keep(x: Enclosure, mask: Callable[[int], Array]) -> Enclosure:
     return _filled(moved, np.where(kept, x.pos_zero, zero))
 
 
-def _filled(x: Enclosure, pos_zero: Array) -> Enclosure:
+def _filled(x: Interval, pos_zero: Array) -> Interval:
     """What was moved, with +0 between; not by `replace`, which takes as long as several rules."""
-    sets = x.lo, x.hi, x.nan, pos_zero, x.neg_zero
-    return Enclosure(x.dtype, *sets, x.const, x.unrounded, None, x.repeated)
+    return Interval(x.dtype, x.lo, x.hi, x.nan, pos_zero, x.neg_zero, Origin(x.const, x.repeated, x.unrounded))
 
 
 @ENCLOSE.row(ops.Slice)
-def _slice(op: ops.Slice, c: Context, x: Enclosure) -> Enclosure:
+def _slice(op: ops.Slice, c: Context, x: Interval) -> Interval:
     index = tuple(slice(*entry) for entry in zip(op.starts, op.limits, op.strides, strict=True))
     return x.map(lambda a: a[index])
 
 
 @ENCLOSE.row(ops.Reverse)
-def _reverse(op: ops.Reverse, c: Context, x: Enclosure) -> Enclosure:
+def _reverse(op: ops.Reverse, c: Context, x: Interval) -> Interval:
     return x.map(lambda a: np.flip(a, op.axes))
 
 
 @ENCLOSE.row(ops.Concatenate)
-def _concatenate(op: ops.Concatenate, c: Context, *parts: Enclosure) -> Enclosure:
+def _concatenate(op: ops.Concatenate, c: Context, *parts: Interval) -> Interval:
     return concatenated(parts, op.axis)
 
 
-def concatenated(parts: Sequence[Enclosure], axis: int) -> Enclosure:
-    """Enclosures of real numbers, one after another along `axis`."""
-
-    def join(arrays: Sequence[Array]) -> Array:
-        return np.concatenate(arrays, axis)
-
-    lo = join([p.lo for p in parts])
-    hi = lo if all(p.is_point for p in parts) else join([p.hi for p in parts])
-    return Enclosure(
-        parts[0].dtype,
-        lo,
-        hi,
-        join([p.nan for p in parts]),
-        join([p.pos_zero for p in parts]),
-        join([p.neg_zero for p in parts]),
-        unrounded=merge_products(*parts, lambda *a: join(a[:-1])),
-    )
+def concatenated(parts: Sequence[Interval], axis: int) -> Interval:
+    """Intervals one after another along `axis`."""
+    origin = contraction.picked(*parts, pick=lambda ends, _: np.concatenate(ends, axis))
+    return merged(lambda arrays: np.concatenate(arrays, axis), parts).from_(origin)
 
 
 @ENCLOSE.row(ops.Pad)
-def _pad(op: ops.Pad, c: Context, x: Enclosure) -> Enclosure:
+def _pad(op: ops.Pad, c: Context, x: Interval) -> Interval:
     return _padded(x, op.edge_padding_low, op.edge_padding_high, op.interior_padding)
 
 
 @ENCLOSE.row(ops.PadToMatch)
-def _pad_to_match(op: ops.PadToMatch, c: Context, x: Enclosure, reference: Enclosure) -> Enclosure:
+def _pad_to_match(op: ops.PadToMatch, c: Context, x: Interval, reference: Interval) -> Interval:
     none = (0,) * len(x.shape)
     missing = max(reference.shape[op.axis] - x.shape[op.axis], 0)
     high = tuple(missing if axis == op.axis else 0 for axis in range(len(x.shape)))
     return _padded(x, none, high, none)
 
 
-def _padded(x: Enclosure, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Enclosure:
+def _padded(x: Interval, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Interval:
     """Zeros between and around; negative edges crop afterwards."""
 
     shape, put, cut = [], [], []
@@ -162,15 +150,15 @@ def _padded(x: Enclosure, low: Sequence[int], high: Sequence[int], interior: Seq
 
 
 @ENCLOSE.row(ops.ShapeOf)
-def _shape_of(op: ops.ShapeOf, c: Context, x: Enclosure) -> Enclosure:
-    return point(np.asarray(float(x.shape[op.axis])), const=True)
+def _shape_of(op: ops.ShapeOf, c: Context, x: Interval) -> Interval:
+    return real_point(np.asarray(float(x.shape[op.axis])), const=True)
 
 
 # --- conversion -----------------------------------------------------------------------------------------------------
 
 
 @ENCLOSE.row(ops.Convert)
-def _convert(op: ops.Convert, c: Context, x: Enclosure) -> Enclosure:
+def _convert(op: ops.Convert, c: Context, x: Interval) -> Interval:
     """The lossy cast of SEMANTICS 1.4; every branch is monotone, so that the bounds convert."""
     if op.to is x.dtype:
         return x
@@ -181,28 +169,28 @@ def _convert(op: ops.Convert, c: Context, x: Enclosure) -> Enclosure:
     return _float_to_int(op.to, x) if x.dtype.is_float else _int_to_int(op.to, x)
 
 
-def _to_bool(x: Enclosure) -> Enclosure:
+def _to_bool(x: Interval) -> Interval:
     if not x.dtype.is_float:
         return three_valued((x.lo != 0) | (x.hi != 0), (x.lo <= 0) & (x.hi >= 0))
     zero = may_be_zero(x)
     return three_valued(x.nan | (x.lo < 0) | (x.hi > 0), zero)
 
 
-def _to_float(c: Context, x: Enclosure) -> Enclosure:
+def _to_float(c: Context, x: Interval) -> Interval:
     f = FORMATS[c.dtype]
     if x.dtype.is_float:
         lo = f.nearest(x.lo)
         hi = lo if x.is_point else f.nearest(x.hi)
         pos, neg = x.pos_zero | (x.hi > 0), x.neg_zero | (x.lo < 0)
-        return build(c.model, c.dtype, lo, hi, x.nan, pos, neg)
+        return c.build(lo, hi, x.nan, pos, neg)
     # straight from the integer: F64 and then F32 would round twice
     lo = x.lo.astype(f.storage).astype(np.float64)
     hi = lo if x.is_point else x.hi.astype(f.storage).astype(np.float64)
     never = np.zeros(lo.shape, bool)
-    return build(c.model, c.dtype, lo, hi, never, ~never, never)
+    return c.build(lo, hi, never, ~never, never)
 
 
-def _float_to_int(to: DType, x: Enclosure) -> Enclosure:
+def _float_to_int(to: DType, x: Interval) -> Interval:
     least, greatest = INT_RANGE[to]
 
     def saturated(v: Array) -> Array:
@@ -222,7 +210,7 @@ def _float_to_int(to: DType, x: Enclosure) -> Enclosure:
     return exact(to, np.where(x.nan, np.minimum(lo, 0), lo), np.where(x.nan, np.maximum(hi, 0), hi))
 
 
-def _int_to_int(to: DType, x: Enclosure) -> Enclosure:
+def _int_to_int(to: DType, x: Interval) -> Interval:
     if to is DType.I64 or x.dtype is DType.Bool:
         return replace(x, dtype=to)
     wide = x.hi.astype(float) - x.lo >= 2.0**32  # the difference itself may wrap

@@ -1,15 +1,17 @@
-"""The table of rules, one row an op, and what a rule is told."""
+"""The tables of rules, one row an op, and the context of a rule."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Concatenate, TypeAlias
 
-from oracle.enclosure.formats import FORMATS, Format
+from oracle.enclosure.formats import FORMATS, Array, Format
+from oracle.enclosure.freedoms import flush
 from oracle.enclosure.model import Model
-from oracle.enclosure.value import Enclosure
+from oracle.enclosure.value import Enclosure, Interval, ordered
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Policy
 from tenferro_ref.table import Table
@@ -27,8 +29,34 @@ class Context:
     def format(self) -> Format:
         return FORMATS[self.dtype]
 
+    @property
+    def real(self) -> Context:
+        """That of the parts of a complex result."""
+        return Context(self.model, self.policy, self.dtype.real)
+
+    @property
+    def lost_below(self) -> float:
+        """The magnitude below which a result may be lost: by underflow, or because it is flushed."""
+        return flush.lost_below(self.model, self.format)
+
+    @property
+    def zero_below(self) -> float:
+        """The magnitude below which an operand may be read as zero."""
+        return flush.zero_below(self.model, self.format)
+
     def budget(self, op: str) -> float:
+        """ULPs that the result of a function may be away from the true value."""
         return self.model.budget(op, self.dtype)
+
+    def build(self, lo: Array, hi: Array, nan: Array, pos: Array, neg: Array, *, inexact: bool = True) -> Interval:
+        """The enclosure of a result from its rounded bounds (see `value.ordered`), flushed where the model flushes.
+
+        Parameters
+        ----------
+        inexact
+            The result was rounded, not only selected.
+        """
+        return flush.of_result(self.model, ordered(self.dtype, lo, hi, nan, pos, neg), inexact=inexact)
 
 
 @cache
@@ -37,8 +65,11 @@ def contexts_of(model: Model, policy: Policy) -> dict[DType, Context]:
     return {dtype: Context(model, policy, dtype) for dtype in DType}
 
 
-#: `rule(op, context, *operands)`. The executor sees to shapes, dtypes and complex numbers beforehand.
-Rule: TypeAlias = Callable[..., Enclosure]
-Bounds: TypeAlias = tuple[Any, Any]
+#: `rule(op, context, *operands)`, of which no operand is complex, nor the result. Shapes and dtypes fit.
+Rule: TypeAlias = Callable[Concatenate[Any, Context, ...], Interval]
+#: The same, where an operand or the result is complex.
+ComplexRule: TypeAlias = Callable[Concatenate[Any, Context, ...], Enclosure]
 
 ENCLOSE: Table[Rule] = Table("enclosure")
+COMPLEX: Table[ComplexRule] = Table("enclosure of complex numbers")
+COMPLEX.unsupported("complex numbers have no order", ops.Maximum, ops.Minimum, ops.Clamp)

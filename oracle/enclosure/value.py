@@ -1,16 +1,20 @@
-"""`Enclosure`: the value that the enclosure executor computes with, and how one is built, moved and merged."""
+"""`Interval` and `Rectangle`: the values that the enclosure executor computes with, and how they are built, moved and merged.
+
+An enclosure says for each element of a tensor which results a correct implementation may produce. Of real numbers, integers
+and Bool it is an `Interval`, of complex numbers a `Rectangle` of two. The rules of real ops see intervals only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field, fields
 from math import prod
-from typing import Literal, TypeVar, dataclass_transform
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
-from oracle.enclosure.formats import FORMATS, Array
-from oracle.enclosure.model import Model
+from oracle.enclosure.formats import Array
+from oracle.enclosure.origin import NOWHERE, Origin, Terms, Unrounded, record
 from tenferro_ref.dtype import DType
 
 #: Smallest and largest value of the exact dtypes; Bool is an integer of 0 and 1 here.
@@ -21,116 +25,24 @@ INT_RANGE: dict[DType, tuple[int, int]] = {
 }
 
 
-T = TypeVar("T")
-
-
-@dataclass_transform(frozen_default=True, eq_default=False)
-def record(cls: type[T]) -> type[T]:
-    """A frozen dataclass to the type checker; to freeze one at run time makes the making of one three times as long."""
-    return dataclass(slots=True, eq=False)(cls)
+# --- the value ------------------------------------------------------------------------------------------------------
 
 
 @record
-class Unrounded:
-    """What a contraction or rewrite may read instead of a value, all wide.
-
-    Attributes
-    ----------
-    lo, hi
-        Bounds of what was rounded last, however the operations before were grouped.
-    scaled
-        A product or quotient one of whose operands is a constant.
-    real
-        Bounds of the real value of the chain of products and quotients; None: those of `lo` and `hi`.
-    roundings
-        How many roundings any grouping of that chain takes, the last included; of one shape with the value, or one for all.
-    """
-
-    kind: Literal["product", "quotient", "root"]
-    lo: Array
-    hi: Array
-    scaled: bool = False
-    real: tuple[Array, Array] | None = None
-    roundings: Array | float = 1.0
-
-    @property
-    def regroups(self) -> bool:
-        """A product or quotient whose constant may be gathered with others."""
-        return self.scaled and self.kind != "root"
-
-    @property
-    def contractible(self) -> bool:
-        """A product, or a quotient that may have become one."""
-        return self.kind == "product" or (self.kind == "quotient" and self.scaled)
-
-    @property
-    def chain(self) -> tuple[Array, Array]:
-        """Bounds of the real value."""
-        return (self.lo, self.hi) if self.real is None else self.real
-
-    def map(self, f: Callable[[Array], Array]) -> Unrounded:
-        real = None if self.real is None else (f(self.real[0]), f(self.real[1]))
-        roundings = f(self.roundings) if isinstance(self.roundings, np.ndarray) else self.roundings
-        lo = f(self.lo)
-        return Unrounded(self.kind, lo, lo if self.lo is self.hi else f(self.hi), self.scaled, real, roundings)
-
-    def __neg__(self) -> Unrounded:
-        real = None if self.real is None else (-self.real[1], -self.real[0])
-        return Unrounded(self.kind, -self.hi, -self.lo, self.scaled, real, self.roundings)
-
-
-@record
-class Terms:
-    """What a sum was a sum of, all wide.
-
-    Attributes
-    ----------
-    lo, hi
-        Sums of the terms' bounds.
-    size_lo, size_hi
-        Sums of the magnitudes of the terms' bounds; infinite where a term is not finite, or may be NaN.
-    quantum
-        Divides every term (0: unknown).
-    count
-        Number of terms.
-    contraction
-        Products of a contraction, whose accumulator may start from an addend.
-    """
-
-    lo: Array
-    hi: Array
-    size_lo: Array
-    size_hi: Array
-    quantum: Array
-    count: int
-    contraction: bool = False
-
-    def map(self, f: Callable[[Array], Array]) -> Terms:
-        lo, hi, size_lo, size_hi, quantum = map(f, (self.lo, self.hi, self.size_lo, self.size_hi, self.quantum))
-        return Terms(lo, hi, size_lo, size_hi, quantum, self.count, self.contraction)
-
-
-@record
-class Enclosure:
-    """For each element, the set of results that a correct implementation may produce.
+class Interval:
+    """For each element of real numbers, integers or Bool, the set of results that a correct implementation may produce.
 
     Attributes
     ----------
     lo, hi
         Closed interval of the results that are not NaN: float64 for floats (finite bounds are values of `dtype`), int64 for
-        integers and Bool. Empty, (+inf, -inf), where the result is certainly NaN.
+        integers and Bool. Empty, (+inf, -inf), where the result is certainly NaN. One array for both where all are known.
     nan
         NaN is possible.
     pos_zero, neg_zero
         +0 and -0 are possible (floats only).
-    const
-        Depends on constants only: a compiler may know the value.
-    repeated
-        A broadcast, or computed from broadcasts and constants alone: a divisor whose reciprocal pays.
-    unrounded, terms
-        See those classes; None for other producers.
-    imag
-        Of complex numbers, the imaginary part; all of the above is the real part then. Rules see the parts (`parts`).
+    origin
+        How the value came about.
     """
 
     dtype: DType
@@ -139,47 +51,39 @@ class Enclosure:
     nan: Array
     pos_zero: Array
     neg_zero: Array
-    const: bool = False
-    unrounded: Unrounded | None = None
-    terms: Terms | None = None
-    repeated: bool = False
-    imag: Enclosure | None = None
-    _parts: tuple[Enclosure, ...] | None = field(default=None, init=False, repr=False)
+    origin: Origin = NOWHERE
     _finite: bool | None = field(default=None, init=False, repr=False)
     _number: bool | None = field(default=None, init=False, repr=False)
 
     @property
-    def parts(self) -> tuple[Enclosure, ...]:
+    def parts(self) -> tuple[Interval, ...]:
         """Real and imaginary part of complex numbers; itself alone for others."""
-        if self.imag is None:
-            return (self,)
-        if self._parts is None:  # once: rules ask again and again
-            object.__setattr__(self, "_parts", self._made())
-        return self._parts or ()
-
-    def _made(self) -> tuple[Enclosure, ...]:
-        if self.imag is None:
-            return ()
-        # not by `replace`, which takes three times as long
-        return tuple(
-            Enclosure(
-                self.imag.dtype,
-                p.lo,
-                p.hi,
-                p.nan,
-                p.pos_zero,
-                p.neg_zero,
-                self.const,
-                p.unrounded,
-                p.terms,
-                self.repeated,
-            )
-            for p in (self, self.imag)
-        )
+        return (self,)
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.lo.shape
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.lo.size
+
+    @property
+    def const(self) -> bool:
+        return self.origin.const
+
+    @property
+    def repeated(self) -> bool:
+        return self.origin.repeated
+
+    @property
+    def unrounded(self) -> Unrounded | None:
+        return self.origin.unrounded
+
+    @property
+    def terms(self) -> Terms | None:
+        return self.origin.terms
 
     @property
     def is_point(self) -> bool:
@@ -203,14 +107,10 @@ class Enclosure:
 
     @property
     def number(self) -> bool:
-        """Every element is a finite number for certain, of complex numbers in both parts (as cheap as `finite`)."""
+        """Every element is a finite number for certain (as cheap as `finite`)."""
         if self._number is None:
-            known = all(p.number for p in self.parts) if self.imag is not None else self._is_number()
-            object.__setattr__(self, "_number", known)
+            object.__setattr__(self, "_number", self.finite and not np.count_nonzero(self.nan))
         return bool(self._number)
-
-    def _is_number(self) -> bool:
-        return self.finite and not np.count_nonzero(self.nan)
 
     @property
     def can_true(self) -> Array:
@@ -222,12 +122,7 @@ class Enclosure:
 
     @property
     def decided(self) -> Array:
-        """Pinned down: certainly NaN, or not NaN and bounded or one infinity; one value for integers and Bool.
-
-        Of complex numbers both parts.
-        """
-        if self.imag is not None:
-            return np.asarray(self.parts[0].decided & self.imag.decided)
+        """Pinned down: certainly NaN, or not NaN and bounded or one infinity; one value for integers and Bool."""
         if not self.dtype.is_float:
             return np.asarray(self.lo == self.hi)
         bounded = np.isfinite(self.lo) & np.isfinite(self.hi)
@@ -235,8 +130,6 @@ class Enclosure:
 
     def contains(self, x: Array) -> Array:
         """Which elements of `x`, an array of this dtype and shape, are in the set."""
-        if self.imag is not None:
-            return np.asarray(self.parts[0].contains(x.real) & self.imag.contains(x.imag))
         if not self.dtype.is_float:
             whole = x.astype(np.int64)
             return np.asarray((self.lo <= whole) & (whole <= self.hi))
@@ -245,37 +138,118 @@ class Enclosure:
         signed = np.where(np.signbit(v), self.neg_zero, self.pos_zero)
         return np.where(np.isnan(v), self.nan, inside & ((v != 0) | signed))
 
-    def map(self, f: Callable[[Array], Array]) -> Enclosure:
+    def map(self, f: Callable[[Array], Array]) -> Interval:
         """The elements moved by `f`, which must treat all arrays alike."""
-        if self.imag is not None:
-            return rectangle(*(p.map(f) for p in self.parts))
         lo = f(self.lo)
         hi = lo if self.is_point else f(self.hi)
         nan = f(self.nan)
         # one array where all flags are down
         pos = nan if self.pos_zero is self.nan else f(self.pos_zero)
         neg = pos if self.neg_zero is self.pos_zero else f(self.neg_zero)
-        unrounded = None if self.unrounded is None else self.unrounded.map(f)
-        terms = None if self.terms is None else self.terms.map(f)
-        moved = Enclosure(self.dtype, lo, hi, nan, pos, neg, self.const, unrounded, terms, self.repeated)
+        moved = Interval(self.dtype, lo, hi, nan, pos, neg, self.origin.map(f))
         if self._finite:  # of what is moved, and of zeros between, that stays true
             object.__setattr__(moved, "_finite", True)
             object.__setattr__(moved, "_number", self._number or None)
         return moved
 
-    def plain(self) -> Enclosure:
-        """Without the memory of where it came from."""
-        if self.imag is not None:
-            return rectangle(*(p.plain() for p in self.parts))
-        return self if self.unrounded is None and self.terms is None else self.remembering()
+    def from_(self, origin: Origin) -> Interval:
+        """The same sets with another origin."""
+        return Interval(self.dtype, self.lo, self.hi, self.nan, self.pos_zero, self.neg_zero, origin)
 
-    def remembering(self, unrounded: Unrounded | None = None, terms: Terms | None = None) -> Enclosure:
-        """Real numbers with this memory of where they came from, and no other."""
-        sets = self.lo, self.hi, self.nan, self.pos_zero, self.neg_zero
-        return Enclosure(self.dtype, *sets, self.const, unrounded, terms, self.repeated)
+    def plain(self) -> Interval:
+        """Without the arrays of its origin."""
+        return self.remembering() if self.origin.moves else self
 
-    def reshaped(self, shape: tuple[int, ...]) -> Enclosure:
+    def remembering(self, unrounded: Unrounded | None = None, terms: Terms | None = None) -> Interval:
+        """With these arrays as its origin, and no others."""
+        return self.from_(Origin(self.const, self.repeated, unrounded, terms))
+
+    def known_as(self, *, const: bool, repeated: bool) -> Interval:
+        """With these facts about its origin."""
+        if const == self.const and repeated == self.repeated:
+            return self
+        return self.from_(Origin(const, repeated, self.unrounded, self.terms))
+
+    def reshaped(self, shape: tuple[int, ...]) -> Interval:
         return self if self.shape == shape else self.map(lambda a: spread(a, shape))
+
+
+@record
+class Rectangle:
+    """Complex numbers whose parts are anywhere in two intervals of one dtype and shape; built by `rectangle`."""
+
+    real: Interval
+    imag: Interval
+
+    @property
+    def dtype(self) -> DType:
+        return self.real.dtype.complex
+
+    @property
+    def parts(self) -> tuple[Interval, ...]:
+        return self.real, self.imag
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.real.shape
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.real.size
+
+    @property
+    def const(self) -> bool:
+        return self.real.const
+
+    @property
+    def repeated(self) -> bool:
+        return self.real.repeated
+
+    @property
+    def number(self) -> bool:
+        """Every element is a finite number for certain, in both parts."""
+        return self.real.number and self.imag.number
+
+    @property
+    def decided(self) -> Array:
+        """Both parts are."""
+        return np.asarray(self.real.decided & self.imag.decided)
+
+    def contains(self, x: Array) -> Array:
+        """Which elements of `x`, an array of this dtype and shape, are in the set."""
+        return np.asarray(self.real.contains(x.real) & self.imag.contains(x.imag))
+
+    def map(self, f: Callable[[Array], Array]) -> Rectangle:
+        """The elements moved by `f`, which must treat all arrays alike."""
+        return Rectangle(self.real.map(f), self.imag.map(f))
+
+    def plain(self) -> Rectangle:
+        """Without the arrays of its parts' origins."""
+        return Rectangle(self.real.plain(), self.imag.plain())
+
+    def known_as(self, *, const: bool, repeated: bool) -> Rectangle:
+        """With these facts about its origin."""
+        return Rectangle(*(p.known_as(const=const, repeated=repeated) for p in self.parts))
+
+
+Enclosure: TypeAlias = Interval | Rectangle
+
+
+def rectangle(real: Interval, imag: Interval) -> Rectangle:
+    """Complex numbers from their parts; what is known of both producers is kept."""
+    both = Rectangle(real, imag)
+    return both.known_as(const=real.const and imag.const, repeated=real.repeated and imag.repeated)
+
+
+@overload
+def each_part(f: Callable[..., Interval], first: Rectangle, /, *values: Rectangle) -> Rectangle: ...
+@overload
+def each_part(f: Callable[..., Interval], /, *values: Enclosure) -> Enclosure: ...
+def each_part(f: Callable[..., Interval], /, *values: Enclosure) -> Enclosure:
+    """`f` of real numbers; of complex ones, of the real and of the imaginary parts."""
+    parts = [f(*p) for p in zip(*(v.parts for v in values), strict=True)]
+    return rectangle(*parts) if len(parts) == 2 else parts[0]
 
 
 def spread(a: Array, shape: tuple[int, ...]) -> Array:
@@ -287,46 +261,67 @@ def spread(a: Array, shape: tuple[int, ...]) -> Array:
     return copy
 
 
-def rectangle(re: Enclosure, im: Enclosure) -> Enclosure:
-    """Complex numbers whose parts are anywhere in those of one shape; what is known of both producers is kept."""
-    const, repeated = re.const and im.const, re.repeated and im.repeated
-    made = Enclosure(
-        re.dtype.complex,
-        re.lo,
-        re.hi,
-        re.nan,
-        re.pos_zero,
-        re.neg_zero,
-        const,
-        re.unrounded,
-        re.terms,
-        repeated,
-        im,
-    )
-    if const == re.const == im.const and repeated == re.repeated == im.repeated:
-        object.__setattr__(made, "_parts", (re, im))
-    return made
+# --- several values as one ------------------------------------------------------------------------------------------
 
 
-def joined(enclosures: Sequence[Enclosure]) -> Enclosure:
-    """The elements of enclosures of one dtype in a line, without the memory of where they came from."""
-    if enclosures[0].imag is not None:
-        sides = zip(*(e.parts for e in enclosures), strict=True)
-        return rectangle(*map(joined, sides))
-    lo, hi, nan, pos, neg = (
-        np.concatenate([a.ravel() for a in kind])
-        for kind in zip(*[(e.lo, e.hi, e.nan, e.pos_zero, e.neg_zero) for e in enclosures], strict=True)
-    )
-    return Enclosure(enclosures[0].dtype, lo, hi, nan, pos, neg)
+class Mixed(Exception):
+    """Values whose origins differ in kind have none together."""
 
 
-def point(array: Array, const: bool = False) -> Enclosure:
+def merged(f: Callable[[Sequence[Array]], Array], values: Sequence[Interval]) -> Interval:
+    """Intervals of one dtype as one of what `f` makes of their arrays, without an origin."""
+    lo = f([v.lo for v in values])
+    hi = lo if all(v.is_point for v in values) else f([v.hi for v in values])
+    nan, pos, neg = (f(flags) for flags in zip(*((v.nan, v.pos_zero, v.neg_zero) for v in values), strict=True))
+    return Interval(values[0].dtype, lo, hi, nan, pos, neg)
+
+
+def merged_with_origin(f: Callable[[Sequence[Array]], Array], values: Sequence[Interval]) -> Interval:
+    """As `merged`, of values of one shape, with the origins merged likewise.
+
+    Raises
+    ------
+    Mixed
+        The origins differ in more than their arrays.
+    """
+    return merged(f, values).from_(_merged_records(f, [v.origin for v in values]))
+
+
+def _merged_records(f: Callable[[Sequence[Array]], Array], records: Sequence[Any]) -> Any:
+    first = records[0]
+    if all(isinstance(x, np.ndarray | np.generic) for x in records):  # a reduction to rank 0 may give a scalar
+        return f(records)
+    if any(type(x) is not type(first) for x in records):
+        raise Mixed
+    if isinstance(first, tuple):
+        return tuple(_merged_records(f, each) for each in zip(*records, strict=True))
+    if isinstance(first, Origin | Unrounded | Terms):
+        return type(first)(*(_merged_records(f, [getattr(x, k.name) for x in records]) for k in fields(first)))
+    if any(x != first for x in records):
+        raise Mixed
+    return first
+
+
+def joined(enclosures: Iterable[Enclosure]) -> Enclosure:
+    """The elements of enclosures of one dtype in a line, without their origins."""
+    return each_part(lambda *p: merged(lambda arrays: np.concatenate([a.ravel() for a in arrays]), p), *enclosures)
+
+
+# --- building -------------------------------------------------------------------------------------------------------
+
+
+def point(array: Array, *, const: bool = False) -> Enclosure:
     """The enclosure of known values."""
+    if array.dtype.kind == "c":
+        return Rectangle(real_point(array.real, const=const), real_point(array.imag, const=const))
+    return real_point(array, const=const)
+
+
+def real_point(array: Array, *, const: bool = False) -> Interval:
+    """The enclosure of known values that are not complex."""
     dtype = DType.of(array)
-    if dtype.is_complex:
-        return rectangle(point(np.asarray(array.real), const), point(np.asarray(array.imag), const))
     if not dtype.is_float:
-        return exact(dtype, array.astype(np.int64), const=const)
+        return exact(dtype, array.astype(np.int64)).known_as(const=const, repeated=False)
     v = array.astype(np.float64)
     nan = np.isnan(v)
     some = bool(np.count_nonzero(nan))
@@ -334,41 +329,30 @@ def point(array: Array, const: bool = False) -> Enclosure:
     if np.count_nonzero(v) != v.size:
         zero, minus = v == 0, np.signbit(v)
         pos, neg = zero & ~minus, zero & minus
-    if some:
-        return Enclosure(dtype, np.where(nan, np.inf, v), np.where(nan, -np.inf, v), nan, pos, neg, const)
-    return Enclosure(dtype, v, v, nan, pos, neg, const)
+    lo, hi = (np.where(nan, np.inf, v), np.where(nan, -np.inf, v)) if some else (v, v)
+    return Interval(dtype, lo, hi, nan, pos, neg, Origin(const))
 
 
-def exact(dtype: DType, lo: Array, hi: Array | None = None, *, const: bool = False) -> Enclosure:
+def exact(dtype: DType, lo: Array, hi: Array | None = None) -> Interval:
     """An enclosure of integers or Bool; one array for known values."""
     lo = np.asarray(lo, np.int64)
     never = np.zeros(lo.shape, bool)
-    return Enclosure(dtype, lo, lo if hi is None else np.asarray(hi, np.int64), never, never, never, const)
+    return Interval(dtype, lo, lo if hi is None else np.asarray(hi, np.int64), never, never, never)
 
 
-def three_valued(can_true: Array, can_false: Array) -> Enclosure:
+def three_valued(can_true: Array, can_false: Array) -> Interval:
     """A Bool."""
     return exact(DType.Bool, ~np.asarray(can_false), np.asarray(can_true))
 
 
-def everything(dtype: DType, shape: tuple[int, ...]) -> Enclosure:
+def everything(dtype: DType, shape: tuple[int, ...]) -> Interval:
     """Any integer of the dtype."""
     lo, hi = INT_RANGE[dtype]
     return exact(dtype, np.full(shape, lo), np.full(shape, hi))
 
 
-def build(
-    model: Model,
-    dtype: DType,
-    lo: Array,
-    hi: Array,
-    nan: Array,
-    pos: Array,
-    neg: Array,
-    *,
-    inexact: bool = True,
-) -> Enclosure:
-    """A float enclosure from rounded bounds: empties, flags and denormals put in order.
+def ordered(dtype: DType, lo: Array, hi: Array, nan: Array, pos: Array, neg: Array) -> Interval:
+    """A float enclosure from rounded bounds: empties and flags put in order.
 
     Parameters
     ----------
@@ -376,9 +360,6 @@ def build(
         Bounds; a NaN in either, or `lo > hi`, says that there is no result but NaN.
     pos, neg
         Zeros that are possible if the interval contains zero at all.
-    inexact
-        The result was rounded: then one that was tiny before rounding may be flushed although it rounds to the smallest
-        normal value.
     """
     lo, hi = np.asarray(lo), np.asarray(hi)
     is_point = lo is hi
@@ -391,41 +372,15 @@ def build(
         hi = lo
     if nan.shape != lo.shape:
         nan = np.broadcast_to(nan, lo.shape)
-    reach = FORMATS[dtype].min_normal if model.flush else 0.0
-    near = (lo <= reach) & (hi >= -reach)
-    if not np.count_nonzero(near):
-        return Enclosure(dtype, lo, hi, nan, near, near)
-    zero = (lo <= 0) & (hi >= 0) if model.flush else near
-    pos, neg = pos & zero, neg & zero
-    built = Enclosure(dtype, lo, hi, nan, pos, neg)
-    return admit_flush(built, inexact=inexact) if model.flush else built
+    zero = (lo <= 0) & (hi >= 0)
+    if not np.count_nonzero(zero):
+        return Interval(dtype, lo, hi, nan, zero, zero)
+    return Interval(dtype, lo, hi, nan, pos & zero, neg & zero)
 
 
-def admit_flush(x: Enclosure, *, inexact: bool = False) -> Enclosure:
-    """Beside each denormal, the zero of its sign."""
-    if x.imag is not None:
-        return rectangle(*(admit_flush(p) for p in x.parts))
-    if not x.dtype.is_float:
-        return x
-    least = FORMATS[x.dtype].min_normal
-    if not np.count_nonzero((x.lo <= least) & (x.hi >= -least)):
-        return x
-    small = np.less_equal if inexact else np.less
-    pos = (x.hi > 0) & small(x.lo, least) & (x.lo <= x.hi)
-    neg = (x.lo < 0) & small(-x.hi, least) & (x.lo <= x.hi)
-    if not np.count_nonzero(pos | neg):
-        return x
-    lo, hi = np.where(pos & (x.lo > 0), 0.0, x.lo), np.where(neg & (x.hi < 0), 0.0, x.hi)
-    return Enclosure(
-        x.dtype, lo, hi, x.nan, x.pos_zero | pos, x.neg_zero | neg, x.const, x.unrounded, x.terms, x.repeated
-    )
-
-
-def hull(a: Enclosure, b: Enclosure) -> Enclosure:
+def hull(a: Interval, b: Interval) -> Interval:
     """The union of two enclosures of one dtype and shape, as an interval; zeros inside a gap count as possible."""
-    if a.imag is not None:
-        return rectangle(*(hull(p, q) for p, q in zip(a.parts, b.parts, strict=True)))
     lo, hi = np.minimum(a.lo, b.lo), np.maximum(a.hi, b.hi)
     if not a.dtype.is_float:
         return exact(a.dtype, lo, hi)
-    return Enclosure(a.dtype, lo, hi, a.nan | b.nan, a.pos_zero | b.pos_zero, a.neg_zero | b.neg_zero)
+    return Interval(a.dtype, lo, hi, a.nan | b.nan, a.pos_zero | b.pos_zero, a.neg_zero | b.neg_zero)

@@ -5,10 +5,11 @@ from oracle.peers.external import ExternalExecutor, ForeignRefusal
 from oracle.peers.jax import JaxExecutor
 from oracle.peers.lanes import DEFAULT_LANE, LANES, lane_options
 from oracle.peers.modules import ModuleExecutor
-from oracle.peers.native import DrawnExecutor, NativeExecutor, configured, native_variants, settled
+from oracle.peers.native import DrawnExecutor, NativeExecutor, configured, native_variants
+from oracle.peers.peer import OTHERS, Peer
 from oracle.peers.pjrt import PjrtExecutor
 from oracle.peers.portable import InterpreterExecutor, IreeExecutor
-from oracle.peers.registry import ANY, OTHERS, Pool, Selection, names_code
+from oracle.peers.registry import ANY, Pool, Selection
 
 __all__ = [
     "ANY",
@@ -25,6 +26,7 @@ __all__ = [
     "JaxExecutor",
     "ModuleExecutor",
     "NativeExecutor",
+    "Peer",
     "PjrtExecutor",
     "Pool",
     "Selection",
@@ -32,7 +34,5 @@ __all__ = [
     "configured",
     "defects_in",
     "lane_options",
-    "names_code",
     "native_variants",
-    "settled",
 ]

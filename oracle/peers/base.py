@@ -1,18 +1,22 @@
-"""The executor protocol: anything that can say what a program gives."""
+"""Executors: anything that can say what a program gives."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from importlib import metadata
+from typing import Self
 
 from oracle.case import Case
+from oracle.peers.lanes import Options
+from oracle.peers.peer import Peer
 from oracle.verdict import ExecutorInfo
 from tenferro_ref.errors import Internal, TenferroError
+from tenferro_ref.isolation import Worker
 from tenferro_ref.tensor import Array, type_of
 
-#: What Python and NumPy raise where code has a defect: a finding about ourselves, and no end of a campaign.
+#: What Python and NumPy raise where code has a defect: a finding about this project that must not end a campaign.
 DEFECTS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
@@ -33,12 +37,12 @@ def defects_in(place: str) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Execution:
-    """What an executor gave for a case: one array an output, and seconds by phase.
+    """The result of running a case: one array for each output, and seconds by phase.
 
     Attributes
     ----------
     shared
-        The case shared a module with others.
+        Whether other cases were compiled into the same module.
     """
 
     outputs: tuple[Array, ...]
@@ -46,36 +50,71 @@ class Execution:
     shared: bool = False
 
 
-class Executor(Protocol):
+class Executor:
     """One way of running a program.
+
+    A class overrides `run` or `run_many`, since the default of each is the other, and of the rest what it needs.
 
     Attributes
     ----------
     name
-        As on the command line (FORMATS 9).
-    model
-        Name of the arithmetic model that its results are held to.
+        As on the command line (FORMATS 9); `peer` is the same taken apart.
     """
 
-    @property
-    def name(self) -> str: ...
+    name: str
 
     @property
-    def model(self) -> str: ...
+    def peer(self) -> Peer:
+        """Who it is."""
+        return Peer.parse(self.name)
+
+    @property
+    def model(self) -> str:
+        """Name of the arithmetic model that its results are held to."""
+        return self.peer.model
+
+    @property
+    def programs_a_module(self) -> int:
+        """How many programs it compiles together."""
+        return self.peer.programs_a_module
+
+    @property
+    def portable_name(self) -> str:
+        """A name by which another machine finds it."""
+        return self.name
 
     def open(self) -> None:
-        """Take what a run needs (processes, libraries), so that a lack of it is said before any program.
+        """Take what a run needs (processes, libraries), so that a lack of it is reported before any program.
 
         Raises
         ------
         EnvironmentFault
             What is missing, or does not work.
         """
-        ...
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Where it comes from, as name and value pairs.
+
+        Raises
+        ------
+        TenferroError
+            It is not available here.
+        """
+        yield from ()
 
     def info(self) -> ExecutorInfo:
-        """Where it comes from. Never raises: what is missing is said in the record."""
-        ...
+        """The record of where it comes from; what is missing is the reason in it, and never an error."""
+        facts = []
+        try:
+            for fact in self.facts():  # those before an error are shown, too
+                facts.append(fact)
+        except TenferroError as error:
+            return ExecutorInfo(self.name, available=False, reason=str(error), facts=tuple(facts))
+        return ExecutorInfo(self.name, available=True, facts=tuple(facts))
+
+    def requirements(self) -> tuple[str, ...]:
+        """What it needs beside this package in a fresh environment, as for pip."""
+        return tuple(f"{package}=={metadata.version(package)}" for package in self.peer.about.packages)
 
     def run(self, case: Case) -> Execution:
         """Run a case.
@@ -89,23 +128,72 @@ class Executor(Protocol):
         TenferroError
             Anything else that went wrong.
         """
-        ...
+        (result,) = self.run_many([case])
+        if isinstance(result, TenferroError):
+            raise result
+        return result
 
     def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
-        """Run several cases, in one module if this executor can; one result or error a case."""
-        ...
+        """Run several cases, in one module if this executor can; one result or error for each case."""
+        return [attempt(self, case) for case in cases]
+
+    def opcodes(self, cases: Sequence[Case]) -> list[str]:
+        """What its compiler leaves of the first module of cases after optimisation; empty where it does not tell."""
+        return []
 
     def bit_exact(self, case: Case) -> bool:
-        """Whether this executor's answer must equal the native one bit for bit."""
-        ...
+        """Whether its answer must equal the native one bit for bit."""
+        return False
+
+    def settled(self, case: Case) -> Executor:
+        """The executor with the configuration that it has for `case`: what a reduction keeps."""
+        return self
 
     def close(self) -> None:
         """Give back processes and handles; a later run takes them anew."""
-        ...
+
+
+@dataclass
+class WorkerExecutor(Executor):
+    """An executor whose library runs in a worker, which other executors may share.
+
+    Attributes
+    ----------
+    overrides
+        XLA's debug options beside its own.
+    """
+
+    name: str
+    worker: Worker
+    overrides: Options = field(default_factory=dict, kw_only=True)
+
+    def open(self) -> None:
+        self.worker.facts  # noqa: B018 - starts the worker
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        yield from self.worker.facts.items()
+
+    @property
+    def options(self) -> Options:
+        """XLA's debug options for each executable.
+
+        Raises
+        ------
+        TenferroError
+            The worker, which they depend on, cannot be asked.
+        """
+        return self.overrides
+
+    def with_options(self, options: Options) -> Self:
+        """The same peer with further compile options."""
+        return replace(self, overrides={**self.overrides, **options})
+
+    def close(self) -> None:
+        self.worker.close()
 
 
 def validate(case: Case) -> None:
-    """What every executor refuses before it asks anybody: an invalid program, or inputs that are not those it declares.
+    """Refuse an invalid program, or inputs of other types than it declares, as every executor does before it runs anything.
 
     Raises
     ------
@@ -118,7 +206,7 @@ def validate(case: Case) -> None:
 
 
 def attempt(executor: Executor, case: Case) -> Execution | TenferroError:
-    """What `executor` gives for a case, an error as a value."""
+    """The result of running a case, with an error as a value."""
     try:
         return executor.run(case)
     except TenferroError as error:

@@ -15,24 +15,17 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
 from oracle.case import Case
-from oracle.peers.base import Execution, attempt
-from oracle.verdict import ExecutorInfo
+from oracle.peers.base import Execution, Executor
+from oracle.peers.errors import EngineFault
+from oracle.peers.peer import Peer
 from tenferro_ref import children
-from tenferro_ref.errors import (
-    EngineFault,
-    FormatError,
-    LoweringError,
-    MissingDependency,
-    TenferroError,
-    UsageError,
-    WorkerDied,
-)
+from tenferro_ref.errors import FormatError, LoweringError, MissingDependency, TenferroError, UsageError, WorkerDied
 from tenferro_ref.escape import is_identifier
 from tenferro_ref.isolation import wire
 from tenferro_ref.program import dumps
@@ -63,16 +56,15 @@ class ForeignRefusal(LoweringError):
 
 
 @dataclass(frozen=True)
-class ExternalExecutor:
+class ExternalExecutor(Executor):
     """A command; one process a program, ended after `request_seconds`. Held to the model of the native executor."""
 
     command: str
     request_seconds: float = 60.0
-    model: str = "numpy"
+    name: str = field(init=False)
 
-    @property
-    def name(self) -> str:
-        return f"external:{self.command}"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", str(Peer("external", build=self.command)))
 
     @property
     def arguments(self) -> list[str]:
@@ -99,15 +91,13 @@ class ExternalExecutor:
     def open(self) -> None:
         self.arguments  # noqa: B018 - says what is missing
 
-    def info(self) -> ExecutorInfo:
+    def facts(self) -> Iterator[tuple[str, str]]:
+        file = Path(self.arguments[0])
         try:
-            file = Path(self.arguments[0])
-            facts = (("file", str(file)), ("sha256", hashlib.sha256(file.read_bytes()).hexdigest()))
-        except TenferroError as error:
-            return ExecutorInfo(self.name, available=False, reason=str(error))
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
         except OSError as error:
-            return ExecutorInfo(self.name, available=False, reason=f"{file}: {error.strerror or error}")
-        return ExecutorInfo(self.name, available=True, facts=(("command", self.command), *facts))
+            raise MissingDependency(name=str(file), remedy=error.strerror or str(error)) from None
+        yield from (("command", self.command), ("file", str(file)), ("sha256", digest))
 
     def run(self, case: Case) -> Execution:
         start = time.perf_counter()
@@ -119,7 +109,7 @@ class ExternalExecutor:
             if status == REFUSED:
                 raise self._refusal(stderr)
             if status:
-                raise self._died(_how(status), stderr)
+                raise self._died(children.ending(status), stderr)
             try:
                 arrays = load_npz(outputs, "out")
             except FormatError as error:
@@ -161,15 +151,6 @@ class ExternalExecutor:
                 return f"timeout after {self.request_seconds:g} s"
             children.keep_short(stderr)
 
-    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
-        return [attempt(self, case) for case in cases]
-
-    def bit_exact(self, case: Case) -> bool:
-        return False
-
-    def close(self) -> None:
-        """Nothing is held."""
-
     def _died(self, how: str, stderr: bytes) -> WorkerDied:
         tail = stderr[-_STDERR_TAIL:].decode("utf-8", "replace")
         return WorkerDied(worker=self.name, how=how, stderr_tail=tail)
@@ -195,7 +176,7 @@ def _decoded(record: dict[str, Any]) -> TenferroError:
     Raises
     ------
     FormatError
-        The kind is no identifier, or something has another type than FORMATS.md says.
+        The kind is no identifier, or something has another type than FORMATS 3 says.
     """
     kind, op, message, axis = (record.get(name) for name in ("kind", "op", "message", "axis"))
     if not is_identifier(kind):
@@ -216,7 +197,3 @@ def _on_disk(file: Path) -> int:
         return file.stat().st_blocks * 512
     except OSError:
         return 0
-
-
-def _how(status: int) -> str:
-    return f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"

@@ -1,12 +1,13 @@
 """Lanes: named sets of compile options under which one plugin is several peers.
 
-Values are XLA debug options, sent per executable. `lane_options` also knows what differs between builds.
+Values are XLA debug options, sent with each executable.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tenferro_ref.errors import UsageError
-from tenferro_ref.pjrt import PluginRef
 
 Options = dict[str, str | int | bool | float]
 
@@ -27,18 +28,21 @@ LANES: dict[str, Options] = {
 }
 DEFAULT_LANE = "parity"
 
-#: How many programs share a module. Only the fast lane gains: its fixed cost dominates (40 -> 9-19 ms a program at 32
-#: on the older two builds), while the other lanes pay for each fusion kernel and some builds more in a large module.
-_PROGRAMS_A_MODULE = {"fast": 32}
+#: Flags that newer builds do not have; to disable the fusion passes there instead gives wrong transposes (35 of 600 programs).
+_REMOVED = frozenset({"xla_cpu_use_fusion_emitters"})
+
+#: How many programs share a module, one in other lanes: only in this lane does it pay (40 -> 9-19 ms for a program at 32 on the
+#: older two builds); in the others each fusion kernel costs as much as before, and on some builds more in a large module.
+PROGRAMS_A_MODULE = {"fast": 32}
 
 
-def programs_a_module(lane: str) -> int:
-    """How many programs are compiled together in `lane`."""
-    return _PROGRAMS_A_MODULE.get(lane, 1)
+def lane_options(lane: str, platform: str, knows: Callable[[str], bool]) -> Options:
+    """Compile options of `lane` for a client.
 
-
-def lane_options(lane: str, plugin: PluginRef) -> Options:
-    """Compile options of `lane` on `plugin`.
+    Parameters
+    ----------
+    platform, knows
+        As the client says (`Client.platform_name`, `Client.knows`), since a file's name says neither.
 
     Raises
     ------
@@ -47,10 +51,6 @@ def lane_options(lane: str, plugin: PluginRef) -> Options:
     """
     if lane not in LANES:
         raise UsageError(detail=f"unknown lane {lane!r}; known: {', '.join(LANES)}")
-    options = dict(LANES[lane])
-    if plugin.platform not in ("cpu", ""):
-        options = {k: v for k, v in options.items() if not k.startswith("xla_cpu_")}
-    if plugin.name == "lam115":
-        # the flag is gone from that build; disabling its fusion passes instead gives wrong transposes (35 of 600 programs)
-        options.pop("xla_cpu_use_fusion_emitters", None)
-    return options
+    if platform != "cpu":
+        return {flag: value for flag, value in LANES[lane].items() if not flag.startswith("xla_cpu_")}
+    return {flag: value for flag, value in LANES[lane].items() if flag not in _REMOVED or knows(flag)}

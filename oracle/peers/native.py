@@ -1,14 +1,14 @@
-"""The native executor under any configuration: by name, or drawn with the program.
+"""The native executor under any configuration: one with a name, or one drawn with the program.
 
-A configuration is spelled in the executor's name, `native:passes=DotDecomposer/TransposeFolding+unsegmented+fusion=0`, so
-that wherever an executor is kept (findings, bundles, scripts, the corpus) its configuration is kept too.
+A configuration is part of the executor's name, `native:passes=DotDecomposer/TransposeFolding+unsegmented+fusion=0`, so that
+whatever keeps the name of an executor (findings, bundles, the corpus) keeps its configuration, too.
 """
 
 from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from oracle.case import Case, by_program
 from oracle.peers.base import Execution, Executor, attempt, defects_in
-from oracle.verdict import ExecutorInfo
+from oracle.peers.peer import Peer
 from tenferro_ref import __version__
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
 from tenferro_ref.errors import TenferroError, UsageError
@@ -26,15 +26,15 @@ from tenferro_ref.tensor import Array
 
 
 @dataclass(frozen=True)
-class NativeExecutor:
-    """This package's own executor.
+class NativeExecutor(Executor):
+    """This package's own executor; the input sets of a program are run by one `GraphExecutor`, compiled once.
 
     Attributes
     ----------
     passes
         Names of the optimiser passes, in order.
     segmented
-        Through segments (`eval_exec_ir`), else one instruction at a time.
+        Whether programs run in segments (`eval_exec_ir`), else one instruction at a time.
     fusion_threshold, reclaim, checking, decline_reused
         See `GraphExecutor`.
     """
@@ -48,27 +48,17 @@ class NativeExecutor:
     checking: bool = True
     decline_reused: bool = True
 
-    def open(self) -> None:
-        """Nothing is needed."""
+    def facts(self) -> Iterator[tuple[str, str]]:
+        yield "tenferro-ref", __version__
+        yield from self._configuration()
+        yield from (("NumPy", np.__version__), ("Python", platform.python_version()))
 
-    def info(self) -> ExecutorInfo:
-        facts = (
-            ("tenferro-ref", __version__),
-            ("passes", ", ".join(self.passes) or "none"),
-            ("execution", ", ".join(_words(self)[1:]) or "as by default"),
-            ("NumPy", np.__version__),
-            ("Python", platform.python_version()),
-        )
-        return ExecutorInfo(self.name, available=True, facts=facts)
-
-    def run(self, case: Case) -> Execution:
-        (result,) = self.run_many([case])
-        if isinstance(result, TenferroError):
-            raise result
-        return result
+    def _configuration(self) -> Iterator[tuple[str, str]]:
+        yield "passes", ", ".join(self.passes) or "none"
+        yield "execution", ", ".join(_words(self)[1:]) or "as by default"
 
     def _compiled(self, program: GraphProgram) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
-        """What runs the program, also several times."""
+        """A function that runs the program, as often as it is called."""
         with defects_in("the native compiler"):
             compiled = compile_std_to_exec(program, self.passes)
         executor = GraphExecutor(
@@ -84,7 +74,6 @@ class NativeExecutor:
         return outputs
 
     def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
-        """Run cases; the input sets of a program are run by one executor, compiled once."""
         results: dict[int, Execution | TenferroError] = {}
         for group in by_program(cases):
             start = time.perf_counter()
@@ -104,21 +93,17 @@ class NativeExecutor:
         return [results[i] for i in range(len(cases))]
 
     def bit_exact(self, case: Case) -> bool:
-        """Bits are kept unless a pass that ran in one of the two pipelines reassociates a contraction."""
+        """Whether no pass of this pipeline or the default one reassociates a contraction of the program."""
         if self.passes == DEFAULT_PIPELINE:
             return True
         pipelines = (run_passes(to_exec(case.program), names) for names in (self.passes, DEFAULT_PIPELINE))
         return not any(result.reassociates for results in pipelines for result in results)
 
-    def close(self) -> None:
-        """Nothing is held."""
-
 
 class DrawnExecutor(NativeExecutor):
-    """The native executor, each program under a configuration of its own, which its fingerprint says."""
+    """The native executor, each program under a configuration of its own, which its fingerprint decides."""
 
-    def of(self, case: Case) -> NativeExecutor:
-        """The executor that runs `case`."""
+    def settled(self, case: Case) -> NativeExecutor:
         b = bytes.fromhex(case.fingerprint)
         order = sorted(enumerate(PASSES), key=lambda entry: b[entry[0]])
         passes = tuple(name for i, name in order if b[5] >> i & 1) if b[6] >= 64 else DEFAULT_PIPELINE
@@ -128,31 +113,22 @@ class DrawnExecutor(NativeExecutor):
             decline_reused=b[12] >= 64,
         )  # fmt: skip
 
-    def info(self) -> ExecutorInfo:
-        facts = (
-            *(f for f in NativeExecutor.info(self).facts if f[0] not in ("passes", "execution")),
-            ("configuration", "drawn"),
-        )
-        return ExecutorInfo(self.name, available=True, facts=facts)
+    def _configuration(self) -> Iterator[tuple[str, str]]:
+        yield "configuration", "drawn"
 
     def run(self, case: Case) -> Execution:
-        return self.of(case).run(case)
+        return self.settled(case).run(case)
 
     def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
         return [attempt(self, case) for case in cases]
 
     def bit_exact(self, case: Case) -> bool:
-        return self.of(case).bit_exact(case)
-
-
-def settled(executor: Executor, case: Case) -> Executor:
-    """The executor with the configuration that it has for `case`, for all cases: what a reduction keeps."""
-    return executor.of(case) if isinstance(executor, DrawnExecutor) else executor
+        return self.settled(case).bit_exact(case)
 
 
 # --- configurations in words ------------------------------------------------------------------------------------------
 
-#: Words of a name and the option that each says.
+#: Words in a name, with the option that each sets and its value.
 _OPTIONS: dict[str, tuple[str, bool]] = {
     "unsegmented": ("segmented", False),
     "no-reclaim": ("reclaim", False),
@@ -162,7 +138,7 @@ _OPTIONS: dict[str, tuple[str, bool]] = {
 
 
 def _words(executor: NativeExecutor) -> list[str]:
-    """What differs from the default; the passes first, whether they differ or not."""
+    """The configuration as words of a name: the passes, then what else differs from the default."""
     words = [f"passes={'/'.join(executor.passes)}"]
     if executor.fusion_threshold != FUSION_THRESHOLD:
         words.append(f"fusion={executor.fusion_threshold}")
@@ -170,27 +146,34 @@ def _words(executor: NativeExecutor) -> list[str]:
 
 
 def configured(**options: Any) -> NativeExecutor:
-    """The native executor with these options; its name says them."""
+    """The native executor with these options, which are in its name."""
     executor = replace(NativeExecutor(), **options)
     words = _words(executor)[executor.passes == DEFAULT_PIPELINE :]
-    return replace(executor, name=f"native:{'+'.join(words)}") if words else executor
+    return replace(executor, name=str(Peer("native", build="+".join(words))))
 
 
-def from_name(name: str) -> NativeExecutor:
-    """The executor whose name `configured` made.
+def from_peer(peer: Peer) -> NativeExecutor:
+    """The native executor of that identity: one of `native_variants`, or one that `configured` made.
 
     Raises
     ------
     UsageError
-        A word that is no option, or a pass that there is not.
+        No such variant, or a pass or option that does not exist.
     """
+    name, variants = str(peer), {e.name: e for e in native_variants()}
+    if name in variants:
+        return variants[name]
+    if peer.variant == "without":
+        raise UsageError(detail=f"executor {name!r}: no pass {peer.build!r}; known: {', '.join(DEFAULT_PIPELINE)}")
+    if peer.variant:
+        raise UsageError(detail=f"executor {name!r}: options follow native: only")
     options: dict[str, object] = {}
-    for word in filter(None, name.partition(":")[2].split("+")):
-        key, given, value = word.partition("=")
+    for word in filter(None, peer.build.split("+")):
+        key, equals, value = word.partition("=")
         if word in _OPTIONS:
             option, flag = _OPTIONS[word]
             options[option] = flag
-        elif key + given == "passes=" and set(filter(None, value.split("/"))) <= PASSES.keys():
+        elif key + equals == "passes=" and set(filter(None, value.split("/"))) <= PASSES.keys():
             options["passes"] = tuple(filter(None, value.split("/")))
         elif key == "fusion" and value.isdecimal():
             options["fusion_threshold"] = int(value)
@@ -201,7 +184,7 @@ def from_name(name: str) -> NativeExecutor:
 
 
 def native_variants() -> tuple[NativeExecutor, ...]:
-    """Every native executor by name.
+    """The native executors that have a name of their own.
 
     `native`; `native-unsegmented`; `native-nopasses`; `native-fused`, which fuses tensors of any size; `native-drawn`, whose
     configuration is drawn with the program; `native-without:PASS`.

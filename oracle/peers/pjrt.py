@@ -2,42 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from oracle.case import Case, by_program
-from oracle.peers.lanes import lane_options, programs_a_module
+from oracle.peers.lanes import DEFAULT_LANE, Options, lane_options
 from oracle.peers.modules import ModuleExecutor, write
-from oracle.verdict import ExecutorInfo
+from oracle.peers.peer import Peer
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.isolation import Worker
 from tenferro_ref.pjrt import PluginRef
 
 
-@dataclass(init=False)
+@dataclass
 class PjrtExecutor(ModuleExecutor):
-    """One plugin in one lane; lanes of a plugin may share a worker.
+    """One plugin in one lane; lanes of a plugin may share a worker."""
 
-    Attributes
-    ----------
-    lane
-        Name in `LANES`.
-    """
+    plugin: PluginRef = field(kw_only=True)
 
-    plugin: PluginRef
-    lane: str
+    @property
+    def lane(self) -> str:
+        """Name in `LANES`."""
+        return self.peer.lane or DEFAULT_LANE
 
-    def __init__(self, name: str, plugin: PluginRef, lane: str, worker: Worker, model: str = "xla") -> None:
-        ModuleExecutor.__init__(
-            self,
-            name,
-            worker,
-            model,
-            programs_a_module=programs_a_module(lane),
-            options=lane_options(lane, plugin),
-        )
-        self.plugin = plugin
-        self.lane = lane
+    @property
+    def portable_name(self) -> str:
+        return str(Peer("pjrt", build=self.plugin.package or self.plugin.path, lane=self.lane))
+
+    @property
+    def options(self) -> Options:
+        return {**self._lane_options, **self.overrides}
+
+    @cached_property
+    def _lane_options(self) -> Options:
+        def knows(flag: str) -> bool:
+            return bool(self.worker.request({"knows": flag}, lambda answer: answer["knows"]))
+
+        return lane_options(self.lane, self.worker.facts["platform"], knows)
+
+    def requirements(self) -> tuple[str, ...]:
+        return tuple(filter(None, [self.plugin.requirement]))
 
     def opcodes(self, cases: Sequence[Case]) -> list[str]:
         """What the plugin leaves of the first module of cases after optimisation, each once: "dot f64", "fusion f32 kLoop".
@@ -50,17 +54,14 @@ class PjrtExecutor(ModuleExecutor):
         if not module.types:
             return []
         try:
-            return list(self.worker.request({**module.message(self.options, []), "opcodes": True})["opcodes"])
+            request = {**module.message(self.options, []), "opcodes": True}
+            return list(self.worker.request(request, lambda answer: answer["opcodes"]))
         except TenferroError:
             return []
 
-    def info(self) -> ExecutorInfo:
-        facts = [("plugin", self.plugin.source), ("file", self.plugin.path)]
-        try:
-            facts.append(("sha256", self.plugin.sha256()))
-            facts += self.worker.facts.items()
-        except TenferroError as error:
-            return ExecutorInfo(self.name, available=False, reason=str(error), facts=tuple(facts))
+    def facts(self) -> Iterator[tuple[str, str]]:
+        yield from (("plugin", self.plugin.source), ("file", self.plugin.path))
+        yield "sha256", self.plugin.sha256()
+        yield from ModuleExecutor.facts(self)
         options = ", ".join(f"{k}={v}" for k, v in self.options.items())
-        facts.append(("lane", f"{self.lane} ({options or 'no overrides'})"))
-        return ExecutorInfo(self.name, available=True, facts=tuple(facts))
+        yield "lane", f"{self.lane} ({options or 'no overrides'})"

@@ -6,27 +6,26 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from oracle.peers.base import Executor
+from oracle.peers.errors import CommandRefused
 from oracle.peers.external import ExternalExecutor
 from oracle.peers.jax import JaxExecutor
 from oracle.peers.lanes import DEFAULT_LANE, LANES
-from oracle.peers.native import from_name, native_variants
+from oracle.peers.native import NativeExecutor, from_peer, native_variants
+from oracle.peers.peer import FAMILIES, OTHERS, Peer
 from oracle.peers.pjrt import PjrtExecutor
 from oracle.peers.portable import InterpreterExecutor, IreeExecutor
 from oracle.verdict import ExecutorInfo
-from tenferro_ref.errors import CommandRefused, MissingDependency, UsageError
+from tenferro_ref.errors import MissingDependency, UsageError
 from tenferro_ref.isolation import Worker, WorkerSpec
-from tenferro_ref.pjrt import PluginRef, discover, is_path, plugin_from_env, resolve
+from tenferro_ref.pjrt import PluginRef, discover, plugin_from_env, resolve
 
-_NATIVE = {e.name: e for e in native_variants()}
 #: In `Pool.allowed`: whatever a file names. No pattern, and no name of an executor.
 ANY = "any command"
-#: Executors on other people's libraries, cheapest first; each is an extra of this package.
-OTHERS = ("interpreter", "jax", "jax-eager", "iree")
 _SYNTAX = (
     "native, native-unsegmented, native-nopasses, native-fused, native-drawn, native-without:PASS, "
-    "native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], "
-    f"{', '.join(OTHERS)}, external:COMMAND, all"
+    f"native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], {', '.join(OTHERS)}, external:COMMAND, all"
 )
+_CLASSES = {"jax": JaxExecutor, "interpreter": InterpreterExecutor, "iree": IreeExecutor}
 
 
 @dataclass
@@ -57,22 +56,19 @@ class Pool:
         MissingEnv, PluginLoad, PjrtPluginNotLoaded
             `pjrt` without its variable; a plugin that is not there.
         """
-        if name in _NATIVE:
-            return _NATIVE[name]
-        head, _, rest = name.partition(":")
-        if head == "native-without":
-            known = ", ".join(n.partition(":")[2] for n in _NATIVE if ":" in n)
-            raise UsageError(detail=f"executor {name!r}: no pass {rest!r}; known: {known}")
-        if head == "native":
-            return from_name(name)
-        if head.partition("@")[0] == "pjrt":
-            target, lane = _plugin_and_lane(name)
-            return self.pjrt(resolve(target) if target else plugin_from_env(), lane or DEFAULT_LANE, name)
-        if name in OTHERS:
-            return self._other(name)
-        if head == "external":
-            return ExternalExecutor(name.partition(":")[2], self.request_seconds)
-        raise UsageError(detail=f"unknown executor {name!r}; known: {_SYNTAX}")
+        peer = Peer.parse(name)
+        if peer.family not in FAMILIES or peer.variant not in peer.about.variants:
+            raise UsageError(detail=f"unknown executor {name!r}; known: {_SYNTAX}")
+        match peer.family:
+            case "native":
+                return from_peer(peer)
+            case "pjrt":
+                return self._pjrt(resolve(peer.build) if peer.build else plugin_from_env(), peer)
+            case "external":
+                return ExternalExecutor(peer.build, self.request_seconds)
+        if peer.build:
+            raise UsageError(detail=f"unknown executor {name!r}; known: {_SYNTAX}")
+        return _CLASSES[peer.family](name, self._worker(peer.family, peer.about.engine))
 
     def recorded(self, name: str, where: str) -> Executor:
         """The executor that the file `where` names: a bundle, or the record of a campaign or finding.
@@ -91,22 +87,18 @@ class Pool:
 
     def permit(self, name: str, where: str) -> None:
         """Raise the `CommandRefused` of `recorded`, if there is one."""
-        wants = names_code(name)
-        if wants and ANY not in self.allowed and wants not in map(names_code, self.allowed):
+        wants = Peer.parse(name).code
+        if wants and ANY not in self.allowed and wants not in (Peer.parse(other).code for other in self.allowed):
             raise CommandRefused(where=where, wants=wants, executor=name)
 
-    def pjrt(self, plugin: PluginRef, lane: str, name: str = "") -> PjrtExecutor:
+    def pjrt(self, plugin: PluginRef, lane: str) -> PjrtExecutor:
         """The executor of `plugin` in `lane`."""
-        if lane not in LANES:
-            raise UsageError(detail=f"unknown lane {lane!r}; known: {', '.join(LANES)}")
-        return PjrtExecutor(name or f"pjrt:{plugin.name}@{lane}", plugin, lane, self._worker(plugin.path, plugin))
+        return self._pjrt(plugin, Peer("pjrt", build=plugin.name, lane=lane))
 
-    def _other(self, name: str) -> Executor:
-        engine = name.partition("-")[0]
-        worker = self._worker(engine, f"oracle.peers.engines.{engine}")
-        if engine == "jax":
-            return JaxExecutor(name, worker, jit=name == "jax")
-        return InterpreterExecutor(worker) if engine == "interpreter" else IreeExecutor(worker)
+    def _pjrt(self, plugin: PluginRef, peer: Peer) -> PjrtExecutor:
+        if peer.lane and peer.lane not in LANES:
+            raise UsageError(detail=f"unknown lane {peer.lane!r}; known: {', '.join(LANES)}")
+        return PjrtExecutor(str(peer), self._worker(plugin.path, plugin), plugin=plugin)
 
     def _worker(self, key: str, serves: PluginRef | str) -> Worker:
         """The one worker of a plugin or engine."""
@@ -124,7 +116,7 @@ class Pool:
     def select(
         self, names: Sequence[str], *, lanes: Sequence[str] = (DEFAULT_LANE,), others: Sequence[str] = ()
     ) -> Selection:
-        """Executors for a `--executors` list; `all` takes every installed one and lists the missing.
+        """Executors for a `--executors` list; `all` takes every one that is installed and lists the missing.
 
         `native` is always among them, first: it is what the others are compared with.
 
@@ -142,15 +134,16 @@ class Pool:
         EnvironmentFault
             An executor asked for by name that does not work here.
         """
-        executors: dict[str, Executor] = {"native": _NATIVE["native"]}
+        executors: dict[str, Executor] = {"native": NativeExecutor()}
         missing: list[ExecutorInfo] = []
         for name in names:
             if name != "all":
-                if name not in executors:
-                    executors[name] = self.make(name)
-                    executors[name].open()
+                executor = self.make(name)
+                if executor.name not in executors:
+                    executor.open()
+                    executors[executor.name] = executor
                 continue
-            for native in _NATIVE.values():
+            for native in native_variants():
                 executors.setdefault(native.name, native)
             plugins = [p for p in discover() if p.platform in ("cpu", "")]
             candidates: list[Executor] = [self.pjrt(plugin, lane) for plugin in plugins for lane in lanes]
@@ -163,19 +156,6 @@ class Pool:
             if not plugins:
                 missing.append(ExecutorInfo("pjrt", available=False, reason=str(_no_plugin())))
         return Selection(tuple(executors.values()), tuple(missing))
-
-
-def names_code(name: str) -> str:
-    """What the name of an executor has run that is not found by the name of a package, in words; "" for nothing."""
-    if name.startswith("external:"):
-        return f"run the command {name.removeprefix('external:')!r}"
-    target = _plugin_and_lane(name)[0] if name.startswith("pjrt") else ""
-    return f"load the library {target!r}" if is_path(target) else ""
-
-
-def _plugin_and_lane(name: str) -> tuple[str, str]:
-    target, _, lane = name.removeprefix("pjrt").removeprefix(":").partition("@")
-    return target, lane
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,31 @@
-"""The einsum family: metadata rule, contraction path, lowering to standard ops (SEMANTICS 6).
+"""The einsum family: metadata rule, contraction path, runtime, standard ops (SEMANTICS 6).
 
 The equation is explicit ("ij,jk->ik"): letters are labels, no ellipsis. A label that repeats in one operand takes its
 diagonal, one that repeats in the output puts the result on a diagonal of zeros; labels that are not in the output are
-summed, and a sum over no element is 0. The result's dtype is the fold of promotion. How it is computed natively is in
-`einsum_runtime`.
+summed, and a sum over no element is 0. The result's dtype is the fold of promotion. Natively it is computed by NumPy by
+way of opt_einsum, along the same path as by standard ops.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from string import ascii_letters
 from typing import TypeVar
 
+import numpy as np
+from opt_einsum import contract
 from opt_einsum.paths import auto
 
 from tenferro_ref import ops
-from tenferro_ref.dims import Extent, is_exact, same
-from tenferro_ref.dtype import INEXACT, NUMERIC, promote
-from tenferro_ref.errors import RankMismatch, ShapeMismatch, UnsupportedOp
-from tenferro_ref.extensions.config import check_count, check_dtype, read_config, reject
+from tenferro_ref.dims import Extent, equal_extents, is_exact
+from tenferro_ref.dtype import INEXACT, NUMERIC, DType, promote
+from tenferro_ref.errors import RankMismatch, ShapeMismatch
+from tenferro_ref.extensions.family import Family, check_count, check_dtype, read_config, register, reject
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import Value
+from tenferro_ref.tensor import Array
 
 FAMILY = "tenferro-einsum.einsum.v1"
 
@@ -53,7 +55,7 @@ class Equation:
     def reduced(self, operand: int) -> str:
         """Labels of an operand once its diagonals are taken and what no other operand and not the output has is summed.
 
-        Both the native runtime and the lowering begin with that, so that they add the same terms in the same steps.
+        Both the native runtime and the standard ops begin with that, so that they add the same terms in the same steps.
         """
         others = {*self.output, *"".join(labels for i, labels in enumerate(self.inputs) if i != operand)}
         return "".join(label for label in dict.fromkeys(self.inputs[operand]) if label in others)
@@ -106,7 +108,7 @@ def extents(op: ops.Extension, equation: Equation, shapes: Sequence[Sequence[E]]
             raise RankMismatch(op=op.op, expected=len(labels), actual=len(shape))
         for label, extent in zip(labels, shape, strict=True):
             known = found.setdefault(label, extent)
-            if same(known, extent) is False:
+            if equal_extents(known, extent) is False:
                 raise ShapeMismatch(op=op.op, lhs=tuple(first[label]), rhs=tuple(shape))
             first.setdefault(label, shape)
             if isinstance(extent, int) or (is_exact(extent) and not is_exact(known)):
@@ -114,20 +116,16 @@ def extents(op: ops.Extension, equation: Equation, shapes: Sequence[Sequence[E]]
     return found
 
 
-def infer(op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+def _infer(op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
     """Type of the one result.
 
     Raises
     ------
-    UnsupportedOp
-        The family has no such op.
     InvalidArgument, RankMismatch, ShapeMismatch
         As `parse` and `extents`.
     Unsupported
         All operands are Bool.
     """
-    if op.op != "einsum":
-        raise UnsupportedOp(op=op.op, reason=f"family {FAMILY!r} has no such op")
     equation = parse(op)
     check_count(op, inputs, len(equation.inputs))
     dtype = promote(t.dtype for t in inputs)
@@ -136,7 +134,6 @@ def infer(op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType
     return (TensorType(dtype, tuple(sizes[label] for label in equation.output)),)
 
 
-@lru_cache(maxsize=1024)
 def path(equation: Equation, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
     """opt_einsum's contraction path: which operands to take out at each step, their product going to the end."""
     if len(shapes) <= 2:
@@ -153,7 +150,36 @@ def path(equation: Equation, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple
     return tuple(tuple(step) for step in steps)
 
 
-# --- lowering ---------------------------------------------------------------------------------------------------------
+def _execute(op: ops.Extension, inputs: Sequence[Array]) -> Sequence[Array]:
+    """The contraction of all inputs."""
+    equation = parse(op)
+    dtype = promote(DType.of(x) for x in inputs).numpy
+    # copies: NumPy multiplies two operands that are one buffer by another routine, with other roundings
+    operands = [np.array(x, dtype, order="F") for x in inputs]
+    shapes = tuple(x.shape for x in operands)
+    sizes = extents(op, equation, shapes)
+    if any(sizes[label] == 0 for label in equation.summed):
+        return [np.zeros([sizes[label] for label in equation.output], dtype, order="F")]
+    reduced = [equation.reduced(i) for i in range(len(operands))]
+    with np.errstate(all="ignore"):
+        terms = [
+            x if labels == kept else contract(f"{labels}->{kept}", x)
+            for x, labels, kept in zip(operands, equation.inputs, reduced, strict=True)
+        ]
+        text = f"{','.join(reduced)}->{equation.kept}"
+        result = np.asarray(contract(text, *terms, optimize=list(path(equation, shapes))))
+    return [result if equation.kept == equation.output else _on_diagonal(result, equation.output, equation.kept)]
+
+
+def _on_diagonal(x: Array, labels: str, kept: str) -> Array:
+    """Zeros with axes `labels`, and `x` with axes `kept` where the indices of equal labels agree."""
+    result = np.zeros([x.shape[kept.index(label)] for label in labels], x.dtype, order="F")
+    index = np.ix_(*(np.arange(n) for n in x.shape))
+    result[tuple(index[kept.index(label)] for label in labels)] = x
+    return result
+
+
+# --- standard ops -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +188,10 @@ class _Term:
 
     value: Value
     labels: str
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return dict(zip(self.labels, self.value.type.static_shape, strict=True))
 
     def axes(self, labels: str) -> tuple[int, ...]:
         return tuple(map(self.labels.index, labels))
@@ -172,7 +202,7 @@ def lower(op: ops.Extension, *operands: Value) -> tuple[Value, ...]:
     equation = parse(op)
     inputs, dtype = equation.inputs, promote(v.dtype for v in operands)
     values = [v.astype(dtype) for v in operands]
-    shapes = tuple(_static(v.shape) for v in values)
+    shapes = tuple(v.type.static_shape for v in values)
     sizes = extents(op, equation, shapes)
     if any(sizes[label] == 0 for label in equation.summed):
         zero = values[0].builder.constant(0, dtype)
@@ -188,10 +218,6 @@ def lower(op: ops.Extension, *operands: Value) -> tuple[Value, ...]:
         terms.append(product)
     (term,) = terms
     return (_arranged(term, equation.output),)
-
-
-def _static(shape: Iterable[Extent]) -> tuple[int, ...]:
-    return tuple(extent for extent in shape if isinstance(extent, int))
 
 
 def _reduced(value: Value, labels: str, needed: str) -> _Term:
@@ -224,8 +250,8 @@ def _product(a: _Term, b: _Term, needed: set[str]) -> _Term:
         return _Term(builder.apply(op, a.value, b.value), free + batch)
     # DotGeneral takes no integers; theirs is the same sum, exact in every order
     labels = "".join(dict.fromkeys(a.labels + b.labels))
-    sizes = {**dict(zip(a.labels, a.value.shape, strict=True)), **dict(zip(b.labels, b.value.shape, strict=True))}
-    shape = _static(sizes[label] for label in labels)
+    sizes = {**a.sizes, **b.sizes}
+    shape = tuple(sizes[label] for label in labels)
     wide = [
         t.value
         if t.labels == labels
@@ -248,6 +274,9 @@ def _arranged(term: _Term, output: str) -> Value:
     return value
 
 
+EINSUM = register(Family(FAMILY, ("einsum",), _infer, _execute, lower))
+
+
 # --- front end --------------------------------------------------------------------------------------------------------
 
 
@@ -257,7 +286,7 @@ def einsum(equation: str, *operands: Value) -> Value:
     Raises
     ------
     InvalidArgument, RankMismatch, ShapeMismatch, Unsupported
-        As `infer`.
+        As the rule of the op.
     """
     if "->" not in equation:
         counts = Counter("".join(equation.split()).replace(",", ""))

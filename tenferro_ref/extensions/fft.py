@@ -1,20 +1,24 @@
-"""The fft family: metadata rules, and functions that append its ops to a program (SEMANTICS 6).
+"""The fft family: metadata rule, runtime on numpy.fft, and functions that append its ops to a program (SEMANTICS 6).
 
 One-dimensional transforms along one axis, in NumPy's conventions: the input is cut off or filled with zeros to the length
-that the transform takes. How they are computed is in `fft_runtime`.
+that the transform takes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.dims import Extent, combine
 from tenferro_ref.dtype import COMPLEX, FLOAT, INEXACT, DType
-from tenferro_ref.errors import AxisOutOfBounds, UnsupportedOp
-from tenferro_ref.extensions.config import check_count, check_dtype, read_config, reject
+from tenferro_ref.errors import AxisOutOfBounds
+from tenferro_ref.extensions.family import Family, check_count, check_dtype, read_config, register, reject
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import Value
+from tenferro_ref.tensor import Array
 
 FAMILY = "tenferro-fft.fft.v1"
 
@@ -61,20 +65,16 @@ def transform(op: ops.Extension, rank: int) -> Transform:
     return Transform(n, axis % rank, norm)
 
 
-def infer(op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+def _infer(op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
     """Type of the result: complex, for `irfft` real; along the axis n, for `rfft` n // 2 + 1.
 
     Raises
     ------
-    UnsupportedOp
-        The family has no such op.
     Unsupported
         A dtype that the op does not take: `fft` F32 F64 C32 C64, `rfft` F32 F64, `ifft` and `irfft` C32 C64.
     InvalidArgument, AxisOutOfBounds
         As `transform`; a transform of length 0.
     """
-    if op.op not in DTYPES:
-        raise UnsupportedOp(op=op.op, reason=f"family {FAMILY!r} has no such op")
     check_count(op, inputs, 1)
     (x,) = inputs
     spec = transform(op, x.rank)
@@ -91,6 +91,22 @@ def infer(op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType
             reject(op, "an axis of extent 1 implies length 0; give n", "n")
     shape = [*x.shape[: spec.axis], length, *x.shape[spec.axis + 1 :]]
     return (TensorType(x.dtype.real if inverse_real else x.dtype.complex, tuple(shape)),)
+
+
+_NUMPY: dict[str, Callable[..., Array]] = {
+    "fft": np.fft.fft, "ifft": np.fft.ifft, "rfft": np.fft.rfft, "irfft": np.fft.irfft,
+}  # fmt: skip
+
+
+def _execute(op: ops.Extension, inputs: Sequence[Array]) -> Sequence[Array]:
+    """The transform of the one input; numpy.fft keeps single precision."""
+    (x,) = inputs
+    spec = transform(op, x.ndim)
+    with np.errstate(all="ignore"):
+        return [_NUMPY[op.op](x, n=spec.n, axis=spec.axis, norm=spec.norm.lower())]
+
+
+FFT = register(Family(FAMILY, DTYPES, _infer, _execute))
 
 
 # --- front end --------------------------------------------------------------------------------------------------------

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Any
 
 from tenferro_ref import children
 from tenferro_ref.errors import FormatError, TenferroError, WorkerDied
@@ -25,6 +24,8 @@ from tenferro_ref.pjrt import PluginRef
 #: How often the watchdog looks at a silent worker, in seconds.
 _POLL = 0.05
 _STDERR_TAIL = 4000
+#: How long a process that has closed its socket may take to end.
+_END_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Worker:
         self.deaths = 0
         self._lock = threading.Lock()  # one conversation at a time
         self._process: subprocess.Popen[bytes] | None = None
-        self._connection: Connection | None = None
+        self._channel: wire.Channel | None = None
         self._stderr: IO[bytes] | None = None
         self._facts: dict[str, str] = {}
 
@@ -94,31 +95,37 @@ class Worker:
 
     @property
     def pid(self) -> int | None:
+        """Process id, None while no process runs."""
         return self._process.pid if self._process else None
 
-    def request(self, message: wire.Message) -> wire.Message:
+    def request(self, message: wire.Message, read: Callable[[wire.Message], Any] = lambda answer: answer) -> Any:
         """Send one request and wait for its answer.
+
+        Parameters
+        ----------
+        read
+            Takes the answer apart; an answer that it cannot read ends the worker, too.
 
         Raises
         ------
         TenferroError
             The error that the worker met.
         WorkerDied
-            The worker ended, was out of time, or out of memory; the next request starts a fresh one.
+            The worker ended, was out of time or memory, or its answer cannot be read; the next request starts a fresh one.
         """
         with self._lock:
-            return self._exchange(self._ensure_started(), message, self.spec.request_seconds)
+            return self._exchange(self._ensure_started(), message, self.spec.request_seconds, read)
 
     def close(self) -> None:
         """End the process. A later request starts another."""
-        if self._connection is not None:
-            self._connection.close()
+        if self._channel is not None:
+            self._channel.close()
         if self._process is not None:
             self._process.kill()
             self._process.wait()
         if self._stderr is not None:
             self._stderr.close()
-        self._process = self._connection = self._stderr = None
+        self._process = self._channel = self._stderr = None
 
     def __enter__(self) -> Worker:
         return self
@@ -126,9 +133,9 @@ class Worker:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _ensure_started(self) -> Connection:
-        if self._connection is not None:
-            return self._connection
+    def _ensure_started(self) -> wire.Channel:
+        if self._channel is not None:
+            return self._channel
         ours, theirs = socket.socketpair()
         # XLA writes pages to standard error; what matters is its end, when the process dies
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
@@ -141,44 +148,50 @@ class Worker:
             env=children.own_environment(),
         )
         theirs.close()
-        self._connection = connection = Connection(ours.detach())
+        ours.settimeout(_POLL)
+        self._channel = channel = wire.Channel(ours)
         try:
-            answer = self._exchange(connection, _opening(self.spec.serves), self.spec.start_seconds)
-        except BaseException:
+            opening = _opening(self.spec.serves)
+            self._facts = self._exchange(
+                channel, opening, self.spec.start_seconds, lambda answer: dict(answer["facts"])
+            )
+        except TenferroError:
             self.close()
             raise
-        self._facts = answer["facts"]
-        return connection
+        return channel
 
-    def _exchange(self, connection: Connection, message: wire.Message, seconds: float) -> wire.Message:
+    def _exchange(
+        self, channel: wire.Channel, message: wire.Message, seconds: float, read: Callable[[wire.Message], Any]
+    ) -> Any:
         deadline = time.monotonic() + seconds
-        try:
-            wire.send(connection, message)
-            while not connection.poll(_POLL):
-                if time.monotonic() > deadline:
-                    raise self._died(f"timeout after {seconds:g} s")
+        next_look = 0.0
+
+        def watch() -> None:
+            nonlocal next_look
+            if (now := time.monotonic()) > deadline:
+                raise self._died(f"timeout after {seconds:g} s")
+            if now > next_look:
+                next_look = now + _POLL
                 if self._resident() > self.spec.memory_bytes:
                     raise self._died(f"memory beyond {self.spec.memory_bytes >> 20} MiB")
                 if self._stderr is not None:
                     children.keep_short(self._stderr)
-            answer = wire.receive(connection)
-            error = self._error(answer)
-        except (EOFError, ConnectionResetError, BrokenPipeError):
+
+        try:
+            channel.send(message, watch)
+            answer = channel.receive(watch)
+            error = wire.unpack_error(answer["error"]) if "error" in answer else None
+            result = None if error else read(answer)
+        except (EOFError, ConnectionError):
             raise self._died("") from None
-        except FormatError as malformed:
-            raise self._died(f"its answer cannot be read: {malformed}") from None
+        except (FormatError, AttributeError, KeyError, TypeError, ValueError) as unreadable:
+            raise self._died(f"its answer cannot be read: {unreadable}") from None
+        except BaseException:  # an interrupt: what the worker answers later must not be taken for the next answer
+            self.close()
+            raise
         if error is not None:
             raise error
-        return answer
-
-    def _error(self, answer: wire.Message) -> TenferroError | None:
-        """The error in an answer, None if there is none."""
-        if "error" not in answer:
-            return None
-        try:
-            return wire.unpack_error(answer["error"])
-        except KeyError as unknown:
-            raise FormatError(where="an error's record", detail=f"kind or facts unknown: {unknown}") from None
+        return result
 
     def _resident(self) -> int:
         """Resident bytes of the worker; 0 where the system does not tell."""
@@ -189,16 +202,17 @@ class Worker:
         return int(pages) * os.sysconf("SC_PAGESIZE")
 
     def _died(self, how: str) -> WorkerDied:
-        """Put the dead worker away; `how` is empty if it ended by itself."""
+        """Put the dead worker away; `how` is empty if it closed the socket, usually by ending."""
         process, stderr = self._process, self._stderr
         tail = ""
         if process is not None:
-            if how:
-                process.kill()
-            code = process.wait()
-            how = how or (f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}")
+            if not how:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    how = children.ending(process.wait(_END_SECONDS))
+            process.kill()
+            process.wait()
         if stderr is not None:
             tail = children.tail(stderr, _STDERR_TAIL).decode("utf-8", "replace")
         self.deaths += 1
         self.close()
-        return WorkerDied(worker=self.name, how=how, stderr_tail=tail)
+        return WorkerDied(worker=self.name, how=how or "its socket closed", stderr_tail=tail)

@@ -1,14 +1,19 @@
-"""What travels between the harness and a worker: msgpack maps, with arrays as `[dtype, shape, column-major bytes]`."""
+"""What travels between the harness and a worker: msgpack maps, with arrays as `[dtype, shape, column-major bytes]`.
+
+A message on the socket is its length in 8 bytes, most significant first, and then so many bytes of msgpack.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import struct
+from collections.abc import Callable
 from dataclasses import fields
-from functools import cache
-from multiprocessing.connection import Connection
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 import msgpack
+import msgspec
 import numpy as np
 
 from tenferro_ref.dtype import DType
@@ -17,40 +22,107 @@ from tenferro_ref.tensor import Array, column_major
 
 Message = dict[str, Any]
 
+_LENGTH = struct.Struct(">Q")
+#: Bytes of the longest message; a length beyond it is no length, but something else that was written to the socket.
+_MOST_BYTES = 8 << 30
+#: Bytes asked for at once.
+_CHUNK = 1 << 20
 
-def send(connection: Connection, message: Message) -> None:
-    connection.send_bytes(msgpack.packb(message))
 
+class Channel:
+    """One end of a worker's socket, which this owns.
 
-def receive(connection: Connection) -> Message:
-    """The next message.
-
-    Raises
-    ------
-    EOFError
-        The other side is gone.
-    FormatError
-        It is no message: native code has the socket, too.
+    `check` is called before each read and write: what it raises ends the exchange. If the socket has a timeout, no wait in
+    between is longer than that.
     """
-    try:
-        message = msgpack.unpackb(connection.recv_bytes())
-    except (ValueError, RecursionError) as error:  # all that msgpack raises for bytes that it cannot read
-        raise FormatError(where="a message", detail=f"not msgpack: {error}") from None
-    if not isinstance(message, dict):
-        raise FormatError(where="a message", detail="not a map")
-    return message
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+
+    def send(self, message: Message, check: Callable[[], None] = lambda: None) -> None:
+        """Send a message.
+
+        Raises
+        ------
+        ConnectionError
+            The other side is gone.
+        """
+        body = msgpack.packb(message)
+        length = _LENGTH.pack(len(body))
+        for data in (length + body,) if len(body) < _CHUNK else (length, body):
+            left = memoryview(data)
+            while left:
+                check()
+                with contextlib.suppress(TimeoutError):
+                    left = left[self._socket.send(left) :]
+
+    def receive(self, check: Callable[[], None] = lambda: None) -> Message:
+        """The next message.
+
+        Raises
+        ------
+        EOFError, ConnectionError
+            The other side is gone.
+        FormatError
+            The bytes are no message: native code can write to the socket, too.
+        """
+        (length,) = _LENGTH.unpack(self._read(_LENGTH.size, check))
+        if length > _MOST_BYTES:
+            raise FormatError(where="a message", detail=f"its length is {length} bytes, more than {_MOST_BYTES}")
+        try:
+            message = msgpack.unpackb(self._read(length, check))
+        except (ValueError, RecursionError) as error:  # all that msgpack raises for bytes that it cannot read
+            raise FormatError(where="a message", detail=f"not msgpack: {error}") from None
+        if not isinstance(message, dict):
+            raise FormatError(where="a message", detail=f"a {type(message).__name__}, expected a map")
+        return message
+
+    def _read(self, size: int, check: Callable[[], None]) -> bytearray:
+        data = bytearray()
+        while len(data) < size:
+            check()
+            with contextlib.suppress(TimeoutError):
+                part = self._socket.recv(min(_CHUNK, size - len(data)))
+                if not part:
+                    raise EOFError
+                data += part
+        return data
+
+    def close(self) -> None:
+        """Close the socket, which ends the other side."""
+        self._socket.close()
 
 
 def pack(array: Array) -> list[Any]:
+    """An array as it travels."""
     return [DType.of(array).name, list(array.shape), column_major(array).tobytes("F")]
 
 
 def unpack(packed: list[Any]) -> Array:
+    """The array that `pack` packed, read-only."""
     name, shape, data = packed
     return np.frombuffer(data, DType[name].numpy).reshape(shape, order="F")
 
 
+def output_sets(answer: Message) -> tuple[list[list[Array]], dict[str, float]]:
+    """The arrays in an engine's answer, an input set after the other, and its seconds by phase.
+
+    Raises
+    ------
+    AttributeError, KeyError, TypeError, ValueError
+        The answer has another form.
+    """
+    arrays = [[unpack(packed) for packed in outputs] for outputs in answer["output_sets"]]
+    return arrays, {str(phase): float(seconds) for phase, seconds in answer["seconds"].items()}
+
+
+class _ErrorRecord(msgspec.Struct):
+    kind: str
+    facts: dict[str, str | bool | int | float | list[str | bool | int | float | None] | None]
+
+
 def pack_error(error: TenferroError) -> Message:
+    """The record of an error, for `unpack_error`."""
     return {"kind": error.kind, "facts": {k: _plain(v) for k, v in error.facts().items()}}
 
 
@@ -68,41 +140,25 @@ def unpack_error(packed: Any) -> TenferroError:
     FormatError
         It is no record of an error, or a fact has another type.
     """
-    if not isinstance(packed, dict) or not isinstance(packed.get("facts"), dict):
-        raise FormatError(where="an error's record", detail="not a map with facts")
-    if not isinstance(packed.get("kind"), str):
-        raise FormatError(where="an error's record", detail="its kind is no word")
-    kind: Any = _taxonomy()[packed["kind"]]
-    facts = {k: tuple(v) if isinstance(v, list) else v for k, v in packed["facts"].items()}
-    if facts.keys() != (types := _types(kind)).keys():
+    try:
+        record = msgspec.convert(packed, _ErrorRecord)
+    except msgspec.ValidationError as error:
+        raise FormatError(where="an error's record", detail=str(error)) from None
+    kind: Any = _taxonomy()[record.kind]
+    types = {f.name: get_type_hints(kind)[f.name] for f in fields(kind)}
+    if record.facts.keys() != types.keys():
         raise KeyError(kind.__name__)
-    for name, value in facts.items():
-        if not _fits(types[name], value):
-            detail = f"{name} is of type {type(value).__name__}"
-            raise FormatError(where=f"the record of an error of kind {kind.__name__}", detail=detail)
-    error: TenferroError = kind(**facts)
-    return error
+    try:
+        facts = {name: msgspec.convert(value, types[name]) for name, value in record.facts.items()}
+    except msgspec.ValidationError as error:
+        raise FormatError(where=f"the record of an error of kind {kind.__name__}", detail=str(error)) from None
+    unpacked: TenferroError = kind(**facts)
+    return unpacked
 
 
 def _taxonomy() -> dict[str, type[TenferroError]]:
     """The kinds by name; those that name themselves by a fact are none of them."""
     return {kind.__name__: kind for kind in _kinds(TenferroError) if kind.kind is TenferroError.kind}
-
-
-@cache
-def _types(kind: Any) -> dict[str, Any]:
-    hints = get_type_hints(kind)
-    return {f.name: hints[f.name] for f in fields(kind)}
-
-
-def _fits(kind: Any, value: Any) -> bool:
-    if kind is Any:
-        return isinstance(value, (str, int, float, type(None)))
-    if isinstance(kind, UnionType):
-        return any(_fits(k, value) for k in get_args(kind))
-    if get_origin(kind) is tuple:
-        return isinstance(value, tuple) and all(_fits(get_args(kind)[0], v) for v in value)
-    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
 def _kinds(base: type[TenferroError]) -> list[type[TenferroError]]:

@@ -10,49 +10,42 @@ import ctypes
 import importlib
 import os
 import signal
+import socket
 import sys
-from multiprocessing.connection import Connection
-from typing import Any
 
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.isolation import wire
-from tenferro_ref.isolation.engine import Serve
+from tenferro_ref.isolation.engine import Engine
 
 _PR_SET_PDEATHSIG = 1
 
 
 def main(descriptor: int, preload: str) -> None:
-    """Serve until the other end of the socket is closed."""
+    """Answer requests until the other end of the socket is closed."""
     if preload:
         module, function, argument = preload.split(":")
         getattr(importlib.import_module(module), function)(argument)
     # native code may hang where no EOF is noticed: let the kernel end this process with its parent
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the harness' business
-    connection = Connection(descriptor)
+    channel = wire.Channel(socket.socket(fileno=descriptor))
+    engine: Engine | None = None
     try:
-        serve = _answer(connection, lambda: _open(wire.receive(connection)))
-        while serve is not None:
-            request = wire.receive(connection)
-            _answer(connection, lambda request=request: (serve(request), None))
-    except (EOFError, BrokenPipeError, ConnectionResetError):
+        while True:
+            request = channel.receive()
+            try:
+                if engine is None:
+                    engine = importlib.import_module(request["engine"]).open(request["settings"])
+                    answer = {"facts": engine.facts}
+                else:
+                    answer = engine.answer(request)
+            except TenferroError as error:
+                answer = {"error": wire.pack_error(error)}
+            channel.send(answer)
+    except (EOFError, ConnectionError):
         pass
     # no interpreter shutdown: destructors of native libraries are no part of any verdict
     os._exit(0)
-
-
-def _answer(connection: Connection, work: Any) -> Any:
-    try:
-        message, value = work()
-    except TenferroError as error:
-        message, value = {"error": wire.pack_error(error)}, None
-    wire.send(connection, message)
-    return value
-
-
-def _open(request: wire.Message) -> tuple[wire.Message, Serve]:
-    facts, serve = importlib.import_module(request["engine"]).open(request["settings"])
-    return {"facts": facts}, serve
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import numpy as np
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument, UnsupportedOp
 from tenferro_ref.ops.base import Category, Op, Policy, TensorType
+from tenferro_ref.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +62,15 @@ class Constant(Op):
 
 
 class ExtensionFamily(Protocol):
-    """Metadata rule of an op family; the runtime is registered with the executor, not here."""
+    """What an op asks of its family: `tenferro_ref.extensions.Family` has the rest."""
 
-    def infer(self, op: Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+    def result_types(self, op: Extension, inputs: tuple[TensorType, ...], /) -> tuple[TensorType, ...]:
         """One type an output."""
         ...
 
 
-#: Metadata rules by family id, filled by the family's own module.
-FAMILIES: dict[str, ExtensionFamily] = {}
+#: Families by id; `tenferro_ref.extensions.register` enters them.
+FAMILIES: Table[ExtensionFamily] = Table("extension families")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +90,19 @@ class Extension(Op):
 
     @classmethod
     def of(cls, family: str, op: str, config: Mapping[str, Any]) -> Extension:
+        """The op with its configuration as JSON values."""
         return cls(family, op, json.dumps(config, sort_keys=True, separators=(",", ":")))
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """What the op's rows are under in tables of extension ops."""
+        return self.family, self.op
+
     def infer(self, policy: Policy, *inputs: TensorType) -> tuple[TensorType, ...]:
-        family = FAMILIES.get(self.family)
-        if family is None:
+        if self.family not in FAMILIES:
             raise UnsupportedOp(
                 op=self.name,
                 reason=f"extension family {self.family!r} is not registered; import the package that brings it "
                 "(tenferro_ref.extensions has the engine's own)",
             )
-        return family.infer(self, inputs)
+        return FAMILIES[self.family].result_types(self, inputs)

@@ -10,7 +10,8 @@ Everything is in process, see `client`. All errors are those of `tenferro_ref.er
 """
 
 from tenferro_ref.pjrt.buffer import Buffer, Event
-from tenferro_ref.pjrt.client import Capabilities, Client, Device
+from tenferro_ref.pjrt.cache import ExecutableCache
+from tenferro_ref.pjrt.client import Client, Device
 from tenferro_ref.pjrt.discovery import PluginRef, discover, is_path, known_packages, missing, plugin_from_env, resolve
 from tenferro_ref.pjrt.executable import Executable
 from tenferro_ref.pjrt.hlo import HloInstruction
@@ -22,11 +23,11 @@ from tenferro_ref.pjrt.transfer import TensorSpec
 
 __all__ = [
     "Buffer",
-    "Capabilities",
     "Client",
     "Device",
     "Event",
     "Executable",
+    "ExecutableCache",
     "HandleState",
     "HloInstruction",
     "Plugin",

@@ -6,14 +6,11 @@ Lives here: `Buffer`, `Event`. Does not live here: how bytes are copied (`transf
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from tenferro_ref.errors import PjrtCall
 from tenferro_ref.pjrt.native import Handle
-from tenferro_ref.pjrt.transfer import NDArray, TensorSpec, show_spec, spec_of_buffer
-
-if TYPE_CHECKING:
-    from tenferro_ref.pjrt.client import Client
+from tenferro_ref.pjrt.transfer import NDArray, Owner, TensorSpec, show_spec, spec_of_buffer
 
 
 class Event(Handle):
@@ -61,7 +58,7 @@ class Buffer(Handle):
     __slots__ = ("_spec", "client")
     native: ClassVar[str] = "Buffer"
 
-    def __init__(self, client: Client, raw: int, spec: TensorSpec | None = None) -> None:
+    def __init__(self, client: Owner, raw: int, spec: TensorSpec | None = None) -> None:
         super().__init__(client.api, raw, "Client_BufferFromHostBuffer")
         self.client = client
         self._spec = spec

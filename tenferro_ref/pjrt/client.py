@@ -11,20 +11,16 @@ from collections.abc import Mapping, Sequence
 from ctypes import addressof
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
-from weakref import WeakSet
-
-import numpy as np
 
 from tenferro_ref.errors import InvalidArgument, PjrtCall
 from tenferro_ref.pjrt import abi, native
 from tenferro_ref.pjrt.buffer import Buffer
 from tenferro_ref.pjrt.discovery import Option
 from tenferro_ref.pjrt.executable import Executable, parse_serialized
-from tenferro_ref.pjrt.native import Api, Attribute, Handle
+from tenferro_ref.pjrt.native import Attribute
 from tenferro_ref.pjrt.options import encode_compile_options, named_values
 from tenferro_ref.pjrt.plugin import Plugin
-from tenferro_ref.pjrt.transfer import Download, NDArray, TensorSpec, Upload, spec_of_array
+from tenferro_ref.pjrt.transfer import NDArray, Owner, TensorSpec, spec_of_array
 
 
 @dataclass(frozen=True)
@@ -36,20 +32,7 @@ class Device:
     memories: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Capabilities:
-    """What a plugin does differently from the others, found by trying it once.
-
-    Parameters
-    ----------
-    host_layout
-        Whether a download honours the asked-for order of axes. If not, results are reordered on the host.
-    """
-
-    host_layout: bool
-
-
-class Client(Handle):
+class Client(Owner):
     """A client of a plugin. Closing it closes its executables and buffers first.
 
     Parameters
@@ -65,26 +48,13 @@ class Client(Handle):
         If the plugin cannot make a client (for instance FAILED_PRECONDITION without its hardware) or has no device.
     """
 
-    native: ClassVar[str] = "Client"
-
     def __init__(self, plugin: Plugin, create_options: Mapping[str, Option] | None = None) -> None:
-        self.plugin = plugin
         options = plugin.ref.create_options if create_options is None else create_options
         values, keep = named_values(options)
         args = plugin.api.call("Client_Create", create_options=addressof(values), num_options=len(options))
         del keep  # the plugin has read them
-        super().__init__(plugin.api, args.client, "Client_Create")
-        self._owned: WeakSet[Handle] = WeakSet()
-        found = self._api.call("Client_AddressableDevices", client=self.raw)
-        self._devices = native.pointers(found.addressable_devices, found.num_addressable_devices)
-        if not self._devices:
-            self.close()
-            raise PjrtCall("PJRT_Client_AddressableDevices", "", "the client has no addressable device")
-
-    @property
-    def api(self) -> Api:
-        """The plugin's function table."""
-        return self._api
+        super().__init__(plugin, args.client)
+        self._flags: dict[str, bool] = {}
 
     @cached_property
     def platform_name(self) -> str:
@@ -111,7 +81,7 @@ class Client(Handle):
     @cached_property
     def devices(self) -> tuple[Device, ...]:
         """The addressable devices; programs run on the first."""
-        call, found = self._api.call, []
+        call, devices = self._api.call, []
         if not self._raw:
             raise PjrtCall("PJRT_Client_AddressableDevices", "", "this Client is closed")
         for device in self._devices:
@@ -119,33 +89,26 @@ class Client(Handle):
             kind = call("DeviceDescription_Kind", device_description=description)
             memories = call("Device_AddressableMemories", device=device)
             kinds = [call("Memory_Kind", memory=m) for m in native.pointers(memories.memories, memories.num_memories)]
-            found.append(
+            devices.append(
                 Device(
                     call("DeviceDescription_Id", device_description=description).id,
                     native.text(kind.device_kind, kind.device_kind_size),
                     tuple(native.text(k.kind, k.kind_size) for k in kinds),
                 )
             )
-        return tuple(found)
+        return tuple(devices)
 
-    @cached_property
-    def capabilities(self) -> Capabilities:
-        """What this plugin does differently from the others; probed at first use."""
-        probe = np.arange(6, dtype=np.float32).reshape(2, 3)
-        spec = spec_of_array(probe)
-        with self.put(probe) as buffer:
-            for host_layout in (True, False):
-                try:
-                    got = Download(self._api, spec, host_layout)(buffer.raw)
-                except PjrtCall as error:
-                    if not host_layout or error.code not in ("UNIMPLEMENTED", "INVALID_ARGUMENT"):
-                        raise
-                    continue
-                if np.array_equal(got, probe):
-                    return Capabilities(host_layout)
-        raise PjrtCall(
-            "PJRT_Buffer_ToHostBuffer", "", f"an array of {probe.tolist()} comes back as {got.tolist()} in either order"
-        )
+    def knows(self, flag: str) -> bool:
+        """Whether the plugin has this boolean XLA flag; tried once, on a module that does nothing."""
+        if flag not in self._flags:
+            try:
+                self.compile(_NOTHING, {flag: False}).close()
+                self._flags[flag] = True
+            except PjrtCall as error:
+                if error.code != "INVALID_ARGUMENT":
+                    raise
+                self._flags[flag] = False
+        return self._flags[flag]
 
     def compile(
         self,
@@ -227,26 +190,9 @@ class Client(Handle):
         spec = spec_of_array(x)
         return Buffer(self, self.upload(spec)(x), spec)
 
-    def upload(self, spec: TensorSpec) -> Upload:
-        """What copies host arrays of one type to the device; for this package, and not after this client is closed."""
-        return Upload(self._api, self.raw, self._devices[0], spec)
-
-    def download(self, spec: TensorSpec) -> Download:
-        """What copies raw buffers of one type to the host; for this package."""
-        return Download(self._api, spec, len(spec[1]) < 2 or self.capabilities.host_layout)
-
-    def adopt(self, handle: Handle) -> None:
-        """Remember a handle that must be closed before this client."""
-        self._owned.add(handle)
-
-    def close(self) -> None:
-        """Close what this client made, then the client."""
-        for handle in list(getattr(self, "_owned", ())):
-            handle.close()
-        super().close()
-
     def __repr__(self) -> str:
         return f"Client({self.plugin.ref.name!r}, {self.state.value})"
 
 
 _MLIR = b"mlir"
+_NOTHING = "module {\n  func.func @main() {\n    return\n  }\n}\n"

@@ -24,7 +24,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from tenferro_ref.errors import FormatError, MissingEnv, PjrtPluginNotLoaded, PluginLoad
 
@@ -49,7 +50,7 @@ class PluginRef:
     package
         Name of the PyPI package, or "".
     platform
-        What it runs on ("cpu", "cuda", ...), or "" if nobody said.
+        What it runs on ("cpu", "cuda", ...), "" if unknown; the client knows better (`Client.platform_name`).
     create_options
         Options for PJRT_Client_Create.
     environment
@@ -66,6 +67,12 @@ class PluginRef:
     create_options: Mapping[str, Option] = field(default_factory=dict, hash=False)
     environment: Mapping[str, str] = field(default_factory=dict, hash=False)
     priority: int = 0
+
+    @property
+    def requirement(self) -> str:
+        """What pip installs it from, with the version if it was found as an installed package; "" if it is of no package."""
+        word, _, version = self.source.rpartition(" ")
+        return f"{self.package}=={version}" if word == f"package {self.package}" else self.package
 
     def sha256(self) -> str:
         """SHA-256 of the file, in hexadecimal; computed again only when the file's time or size changes."""
@@ -134,10 +141,10 @@ def discover() -> list[PluginRef]:
     PluginLoad
         If TENFERRO_PJRT_PLUGIN_DIR names something that is not a folder.
     """
-    found: dict[str, PluginRef] = {}
+    refs: dict[str, PluginRef] = {}
     for ref in (*_packages(), *_directory(), *_environment()):
-        found.setdefault(os.path.realpath(ref.path), ref)
-    return sorted(found.values(), key=lambda ref: -ref.priority)
+        refs.setdefault(os.path.realpath(ref.path), ref)
+    return sorted(refs.values(), key=lambda ref: -ref.priority)
 
 
 def missing(platform: str) -> list[PluginRef]:
@@ -185,12 +192,12 @@ def _normal(package: str) -> str:
 def _packages() -> Iterator[PluginRef]:
     for known in _KNOWN:
         try:
-            found = metadata.distribution(known.package)
+            installed = metadata.distribution(known.package)
         except metadata.PackageNotFoundError:
             continue
-        path = Path(str(found.locate_file(known.path)))
+        path = Path(str(installed.locate_file(known.path)))
         if path.exists():
-            yield replace(known, path=str(path), source=f"package {known.package} {found.version}")
+            yield replace(known, path=str(path), source=f"package {known.package} {installed.version}")
 
 
 def _directory() -> Iterator[PluginRef]:
@@ -202,7 +209,7 @@ def _directory() -> Iterator[PluginRef]:
     for path in sorted(Path(folder).glob("*.so")):
         ref = ref_of_path(path, "directory")
         side = path.with_suffix(".toml")
-        yield replace(ref, **_read_side_file(side)) if side.exists() else ref
+        yield _with_side_file(ref, side) if side.exists() else ref
 
 
 def _environment() -> Iterator[PluginRef]:
@@ -210,38 +217,25 @@ def _environment() -> Iterator[PluginRef]:
         yield plugin_from_env()
 
 
-_SIDE_FILE: dict[str, tuple[str, type]] = {
-    "platform": ("platform", str),
-    "priority": ("priority", int),
-    "client_options": ("create_options", dict),
-    "environment": ("environment", dict),
-}
+class _SideFile(msgspec.Struct, forbid_unknown_fields=True):
+    """What may stand in the TOML file beside a plugin."""
+
+    platform: str = ""
+    priority: int = 0
+    client_options: dict[str, Option] = {}
+    environment: dict[str, str] = {}
 
 
-def _read_side_file(path: Path) -> dict[str, Any]:
-    """Members of a PluginRef from its `NAME.toml`; strict: an unknown key is an error."""
-
-    def fail(detail: str) -> FormatError:
-        return FormatError(str(path), detail)
-
+def _with_side_file(ref: PluginRef, path: Path) -> PluginRef:
+    """The plugin as its `NAME.toml` describes it; what that does not mention stays."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
+        side = msgspec.convert(content, _SideFile)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise fail(f"not a TOML file: {error}") from None
-    members: dict[str, Any] = {}
-    for key, value in content.items():
-        if key not in _SIDE_FILE:
-            raise fail(f"unknown key {key!r}; known are {', '.join(_SIDE_FILE)}")
-        member, kind = _SIDE_FILE[key]
-        if type(value) is not kind:
-            raise fail(f"{key} must be {'a table' if kind is dict else kind.__name__}, not {type(value).__name__}")
-        members[member] = value
-    for key, table, kinds in (
-        ("client_options", members.get("create_options", {}), (str, int, bool, float)),
-        ("environment", members.get("environment", {}), (str,)),
-    ):
-        for name, value in table.items():
-            if type(value) not in kinds:
-                expected = " or ".join(k.__name__ for k in kinds)
-                raise fail(f"{key}.{name} must be {expected}, not {type(value).__name__}")
-    return members
+        raise FormatError(str(path), f"not a TOML file: {error}") from None
+    except msgspec.ValidationError as error:
+        raise FormatError(str(path), str(error)) from None
+    members = {name: getattr(side, name) for name in content}
+    if "client_options" in members:
+        members["create_options"] = members.pop("client_options")
+    return replace(ref, **members)

@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from ctypes import CFUNCTYPE, addressof, c_int, c_int64, c_size_t, c_void_p, create_string_buffer, string_at
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from tenferro_ref.pjrt.buffer import Buffer
 from tenferro_ref.pjrt.native import Handle
 from tenferro_ref.pjrt.transfer import (
     NDArray,
+    Owner,
     TensorSpec,
     dtype_of_element,
     show_spec,
@@ -31,10 +32,9 @@ from tenferro_ref.pjrt.transfer import (
     spec_of_buffer,
 )
 
-if TYPE_CHECKING:
-    from tenferro_ref.pjrt.client import Client
-
 _EXECUTE = "LoadedExecutable_Execute"
+#: The longest optimised program that is fetched; a protobuf message has at most so many bytes.
+_MOST_BYTES = 2**31 - 1
 
 
 class Executable(Handle):
@@ -56,7 +56,7 @@ class Executable(Handle):
 
     def __init__(
         self,
-        client: Client,
+        client: Owner,
         raw: int,
         call: str,
         parameters: Sequence[TensorSpec] | None,
@@ -150,7 +150,7 @@ class Executable(Handle):
             raise
         return made
 
-    def _check(self, given: list[TensorSpec]) -> None:
+    def _check(self, specs: list[TensorSpec]) -> None:
         """Everything that plugins do not check: a wrong type of the right byte size is executed."""
         if not self._raw:
             raise PjrtCall(f"PJRT_{_EXECUTE}", "", f"the executable {self.name!r} is closed")
@@ -160,9 +160,9 @@ class Executable(Handle):
                 "parameters",
                 "compiled without parameter types, so that inputs cannot be checked: give them to `compile`",
             )
-        if len(given) != len(self.parameters):
-            raise InvalidArgument(self.name, "inputs", f"expected {len(self.parameters)}, got {len(given)}")
-        for i, (got, want) in enumerate(zip(given, self.parameters, strict=True)):
+        if len(specs) != len(self.parameters):
+            raise InvalidArgument(self.name, "inputs", f"expected {len(self.parameters)}, got {len(specs)}")
+        for i, (got, want) in enumerate(zip(specs, self.parameters, strict=True)):
             if got != want:
                 raise InvalidArgument(self.name, f"input {i}", f"expected {show_spec(want)}, got {show_spec(got)}")
 
@@ -218,6 +218,8 @@ class Executable(Handle):
             program = abi.new(abi.STRUCTS["Program"])
             self._api.call(name, executable=inner, program=addressof(program))  # tells the size
             room = int(program.code_size)
+            if room > _MOST_BYTES:
+                raise PjrtCall(f"PJRT_{name}", "", f"a program of {room} bytes, more than {_MOST_BYTES}")
             code = create_string_buffer(room)
             program.code = addressof(code)
             self._api.call(name, executable=inner, program=addressof(program))
@@ -245,7 +247,7 @@ class Executable(Handle):
 
 
 def parse_serialized(
-    client: Client, data: bytes
+    client: Owner, data: bytes
 ) -> tuple[bytes, tuple[TensorSpec, ...] | None, tuple[TensorSpec, ...] | None]:
     """The plugin's own bytes, parameter types and result types in what `Executable.serialize` gave.
 
@@ -267,7 +269,7 @@ def parse_serialized(
     return body, parameters, results
 
 
-def _header(client: Client, body: bytes) -> dict[str, str | int]:
+def _header(client: Owner, body: bytes) -> dict[str, str | int]:
     return {
         "format": "tenferro-pjrt-executable",
         "version": 1,
@@ -284,8 +286,8 @@ def _unplain(specs: list[tuple[str, list[int]]] | None) -> tuple[TensorSpec, ...
     return None if specs is None else tuple((DType[name], tuple(shape)) for name, shape in specs)
 
 
-def _specs(given: Sequence[TensorSpec] | None) -> tuple[TensorSpec, ...] | None:
-    return None if given is None else tuple((dtype, tuple(shape)) for dtype, shape in given)
+def _specs(specs: Sequence[TensorSpec] | None) -> tuple[TensorSpec, ...] | None:
+    return None if specs is None else tuple((dtype, tuple(shape)) for dtype, shape in specs)
 
 
 def _array_spec(op: str, i: int, x: NDArray) -> TensorSpec:

@@ -175,15 +175,15 @@ def _value(value: abi.Value, kind: int, size: int) -> Attribute:
 
 def attributes(start: int | None, count: int) -> dict[str, Attribute]:
     """An array of PJRT_NamedValue as a dictionary."""
-    found: dict[str, Attribute] = {}
+    values: dict[str, Attribute] = {}
     kind = abi.STRUCTS["NamedValue"]
     position = start or 0
     for _ in range(count if start else 0):
         item = kind.from_address(position)
         # a plugin's own idea of the struct's size, not ours, is the distance to the next
         position += (item.struct_size or kind.STRUCT_SIZE) + 7 & ~7
-        found[text(item.name, item.name_size)] = _value(item.value, item.type, item.value_size)
-    return found
+        values[text(item.name, item.name_size)] = _value(item.value, item.type, item.value_size)
+    return values
 
 
 # --- handles ---------------------------------------------------------------------------------------------------------
@@ -215,6 +215,7 @@ class Handle:
 
     @property
     def state(self) -> HandleState:
+        """LIVE until it is closed."""
         return HandleState.LIVE if self._raw else HandleState.CLOSED
 
     @property

@@ -1,20 +1,17 @@
-"""Options as the C API wants them: CompileOptionsProto in protobuf's wire format, client options as PJRT_NamedValue.
+"""Options as the C API wants them: a serialised CompileOptionsProto, and client options as PJRT_NamedValue.
 
-Lives here: encoding and its checks. Does not live here: which options a lane sets. The encoder is by hand because the
-message is small and a protobuf runtime would be a dependency; `compile_options.proto` of OpenXLA has the field numbers.
+Lives here: encoding and its checks. Does not live here: which options a lane sets.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 from typing import Any
 
 from tenferro_ref.errors import InvalidArgument
 from tenferro_ref.pjrt import abi
 from tenferro_ref.pjrt.discovery import Option
-
-_VARINT, _FIXED64, _BYTES = 0, 1, 2
+from tenferro_ref.pjrt.proto import MESSAGES
 
 
 def encode_compile_options(
@@ -48,53 +45,36 @@ def encode_compile_options(
     ):
         if not least <= count < 2**31:
             raise InvalidArgument("compile options", name, f"{count} is not in [{least}, 2**31)")
-    build = b"".join(
-        _field(number, _VARINT, _varint(value))
-        for number, value in ((1, device_ordinal), (4, num_replicas), (5, num_partitions))
-        if value
-    )
-    return _message(3, build) + b"".join(
-        _message(7, _message(1, _utf8(name, name)) + _message(2, _override(name, value)))
-        for name, value in sorted((overrides or {}).items())
-    )
+    options = MESSAGES["CompileOptionsProto"]()
+    build = options.executable_build_options
+    build.num_replicas, build.num_partitions = num_replicas, num_partitions
+    if device_ordinal:
+        build.device_ordinal = device_ordinal
+    for name, value in sorted((overrides or {}).items()):
+        kind = _kind("compile options", name, value)
+        try:
+            options.env_option_overrides.add(key=name, value={_OVERRIDES[kind]: value})
+        except UnicodeEncodeError:
+            detail = f"{value!a} is not valid Unicode text"
+            raise InvalidArgument("compile options", ascii(name), detail) from None
+    return bytes(options.SerializeToString())
 
 
-def _override(name: str, value: Option) -> bytes:
-    """OptionOverrideProto: one of string 1, bool 2, int64 3, double 4."""
+_OVERRIDES = {"kString": "string_field", "kBool": "bool_field", "kInt64": "int64_field", "kFloat": "double_field"}
+
+
+def _kind(what: str, name: str, value: Option) -> str:
+    """What the C API calls the type of an option's value."""
     match value:
         case bool():  # before int, which bool is too
-            return _field(2, _VARINT, _varint(int(value)))
+            return "kBool"
         case str():
-            return _message(1, _utf8(name, value))
+            return "kString"
         case int() if -(2**63) <= value < 2**63:
-            return _field(3, _VARINT, _varint(value % 2**64))
+            return "kInt64"
         case float():
-            return _field(4, _FIXED64, struct.pack("<d", value))
-    raise InvalidArgument("compile options", name, f"{value!r} is not a string, bool, 64-bit integer or float")
-
-
-def _utf8(name: str, value: str) -> bytes:
-    try:
-        return value.encode()
-    except UnicodeEncodeError:
-        raise InvalidArgument("compile options", ascii(name), f"{value!a} is not valid Unicode text") from None
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _field(number: int, wire_type: int, payload: bytes) -> bytes:
-    return _varint(number << 3 | wire_type) + payload
-
-
-def _message(number: int, payload: bytes) -> bytes:
-    return _field(number, _BYTES, _varint(len(payload)) + payload)
+            return "kFloat"
+    raise InvalidArgument(what, name, f"{value!r} is not a string, bool, 64-bit integer or float")
 
 
 def named_values(options: Mapping[str, Option]) -> tuple[Any, list[bytes]]:
@@ -105,26 +85,20 @@ def named_values(options: Mapping[str, Option]) -> tuple[Any, list[bytes]]:
     InvalidArgument
         If a value is not a string, bool, 64-bit integer or float.
     """
-    kind = abi.STRUCTS["NamedValue"]
-    array = (kind * len(options))()
+    struct = abi.STRUCTS["NamedValue"]
+    array = (struct * len(options))()
     keep: list[bytes] = []
     for item, (name, value) in zip(array, options.items(), strict=True):
+        kind = _kind("client options", name, value)
         keep.append(name.encode())
-        item.struct_size, item.name, item.name_size = kind.STRUCT_SIZE, abi.address(keep[-1]), len(keep[-1])
-        item.value_size = 1
-        match value:
-            case bool():
-                item.type, item.value.bool_value = abi.NAMED_VALUE_TYPES.index("kBool"), value
-            case str():
-                keep.append(value.encode())
-                item.type, item.value.string_value = abi.NAMED_VALUE_TYPES.index("kString"), abi.address(keep[-1])
-                item.value_size = len(keep[-1])
-            case int() if -(2**63) <= value < 2**63:
-                item.type, item.value.int64_value = abi.NAMED_VALUE_TYPES.index("kInt64"), value
-            case float():
-                item.type, item.value.float_value = abi.NAMED_VALUE_TYPES.index("kFloat"), value
-            case _:
-                raise InvalidArgument(
-                    "client options", name, f"{value!r} is not a string, bool, 64-bit integer or float"
-                )
+        item.struct_size, item.name, item.name_size = struct.STRUCT_SIZE, abi.address(keep[-1]), len(keep[-1])
+        item.type, item.value_size = abi.NAMED_VALUE_TYPES.index(kind), 1
+        if isinstance(value, str):
+            keep.append(value.encode())
+            item.value.string_value, item.value_size = abi.address(keep[-1]), len(keep[-1])
+        else:
+            setattr(item.value, _MEMBERS[kind], value)
     return array, keep
+
+
+_MEMBERS = {"kInt64": "int64_value", "kFloat": "float_value", "kBool": "bool_value"}

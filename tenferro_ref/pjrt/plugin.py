@@ -1,7 +1,7 @@
 """Loading a PJRT plugin: from a file to an initialised function table.
 
-Lives here: the loader contract (what may be wrong with a file, and how each is said) and what a plugin tells about
-itself. Does not live here: where plugins are found (`discovery`), and what is done with one (`client`).
+Lives here: the loader contract (what may be wrong with a file, and the error for each) and what a plugin says of itself.
+Does not live here: finding plugins (`discovery`), and using one (`client`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Copies between NumPy arrays and device buffers, and the element types of both sides.
 
-Lives here: raw handles (integers) and the argument structs of the copies, prepared once a type. Does not live here: who
-owns a buffer (`buffer`, `executable`).
+Lives here: raw handles (integers), the argument structs of the copies, prepared once for each type, and the native client
+that copies go through. Does not live here: buffers and executables as objects, which build on this.
 
-What the plugins taught (measured, see the tests): an upload with `byte_strides` and without a `device_layout` is right
+How plugins behave (measured, see the tests): an upload with `byte_strides` and without a `device_layout` is right
 for every rank, extent and stride; a download in column-major order through `host_layout` is right where the plugin
 honours it, and a plugin that does not honour it says nothing, so that each client is probed once.
 """
@@ -11,14 +11,17 @@ honours it, and a plugin that does not honour it says nothing, so that each clie
 from __future__ import annotations
 
 from ctypes import Array, addressof, c_int64
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
+from weakref import WeakSet
 
 import numpy as np
 
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import PjrtCall, UnsupportedDType
 from tenferro_ref.pjrt import abi, native
-from tenferro_ref.pjrt.native import Api
+from tenferro_ref.pjrt.native import Api, Handle
+from tenferro_ref.pjrt.plugin import Plugin
 
 TensorSpec = tuple[DType, tuple[int, ...]]
 NDArray = np.ndarray[Any, Any]
@@ -175,3 +178,75 @@ class Download:
         if args.event:
             self._api.await_event(args.event, "Buffer_ToHostBuffer")
         return out if self._order == "F" else np.asfortranarray(out)
+
+
+class Owner(Handle):
+    """A native client as its buffers and executables see it; closing it closes them first.
+
+    Attributes
+    ----------
+    plugin
+        What made the client.
+    """
+
+    native: ClassVar[str] = "Client"
+
+    def __init__(self, plugin: Plugin, raw: int | None) -> None:
+        super().__init__(plugin.api, raw, "Client_Create")
+        self.plugin = plugin
+        self._owned: WeakSet[Handle] = WeakSet()
+        listed = self._api.call("Client_AddressableDevices", client=self.raw)
+        self._devices = native.pointers(listed.addressable_devices, listed.num_addressable_devices)
+        if not self._devices:
+            self.close()
+            raise PjrtCall("PJRT_Client_AddressableDevices", "", "the client has no addressable device")
+
+    @property
+    def api(self) -> Api:
+        """The plugin's function table."""
+        return self._api
+
+    @cached_property
+    def host_layout(self) -> bool:
+        """Whether a download honours the order of axes that it asks for (else it is row-major); tried once."""
+        probe = np.arange(6, dtype=np.float32).reshape(2, 3)
+        spec = spec_of_array(probe)
+        buffer = self.upload(spec)(probe)
+        try:
+            for host_layout in (True, False):
+                try:
+                    copy = Download(self._api, spec, host_layout)(buffer)
+                except PjrtCall as error:
+                    if not host_layout or error.code not in ("UNIMPLEMENTED", "INVALID_ARGUMENT"):
+                        raise
+                    continue
+                if np.array_equal(copy, probe):
+                    return host_layout
+        finally:
+            self._api.destroy("Buffer", buffer)
+        detail = f"an array of {probe.tolist()} comes back as {copy.tolist()} in either order"
+        raise PjrtCall("PJRT_Buffer_ToHostBuffer", "", detail)
+
+    def upload(self, spec: TensorSpec) -> Upload:
+        """What copies host arrays of one type to the first device.
+
+        Raises
+        ------
+        PjrtCall
+            If this client is closed.
+        """
+        return Upload(self._api, self.raw, self._devices[0], spec)
+
+    def download(self, spec: TensorSpec) -> Download:
+        """What copies raw buffers of one type to the host."""
+        return Download(self._api, spec, len(spec[1]) < 2 or self.host_layout)
+
+    def adopt(self, handle: Handle) -> None:
+        """Remember a handle that must be closed before this client."""
+        self._owned.add(handle)
+
+    def close(self) -> None:
+        """Close what this client made, then the client."""
+        for handle in list(getattr(self, "_owned", ())):
+            handle.close()
+        super().close()

@@ -2,24 +2,6 @@
 
 from tenferro_ref.runtime.backend import BackendSession, NumpyBackend, TensorBackend
 from tenferro_ref.runtime.executor import FUSION_THRESHOLD, GraphExecutor
-from tenferro_ref.runtime.extension import RUNTIMES, ExtensionRuntime, register_runtime
 from tenferro_ref.runtime.kernels import KERNELS, run_kernel
 from tenferro_ref.runtime.segment import Segment, segment_exec_program
 from tenferro_ref.runtime.semiring import ALGEBRAS, SemiringBackend
-
-__all__ = [
-    "ALGEBRAS",
-    "FUSION_THRESHOLD",
-    "KERNELS",
-    "RUNTIMES",
-    "BackendSession",
-    "ExtensionRuntime",
-    "GraphExecutor",
-    "NumpyBackend",
-    "Segment",
-    "SemiringBackend",
-    "TensorBackend",
-    "register_runtime",
-    "run_kernel",
-    "segment_exec_program",
-]

@@ -1,4 +1,4 @@
-"""What a backend is to the executor, in the engine's terms, and the NumPy backend.
+"""The interface between executor and backend, in the engine's terms, and the NumPy backend.
 
 Values inside a program are dense column-major arrays. A backend runs instructions; which ones, in what order and with
 which buffers alive is the executor's business.
@@ -17,7 +17,7 @@ from tenferro_ref import ops
 from tenferro_ref.ops import Op, Policy, TensorType
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.fusion import FusionPlan, evaluate_plan
-from tenferro_ref.runtime.kernels import KERNELS, run_kernel
+from tenferro_ref.runtime.kernels import bind, run_kernel
 from tenferro_ref.runtime.kernels.elementwise import multiply
 from tenferro_ref.tensor import Array
 
@@ -38,7 +38,7 @@ class BackendSession(Protocol):
     def broadcast_multiply(self, shape: tuple[int, ...], lhs: Array, rhs: Array) -> Array | None:
         """Product of two arrays that broadcast, axis by axis, to `shape`, or None if this backend has no such path.
 
-        What the triplet and pair segments come to; the operands are views, rarely contiguous.
+        Triplet and pair segments are evaluated by it; the operands are views, rarely contiguous.
         """
         ...
 
@@ -60,15 +60,21 @@ class TensorBackend(Protocol):
         """
         ...
 
-    def with_backend_session(self) -> AbstractContextManager[BackendSession]: ...
+    def with_backend_session(self) -> AbstractContextManager[BackendSession]:
+        """Open a session for consecutive backend instructions."""
+        ...
 
-    def dot_general(self, op: ops.DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array: ...
+    def dot_general(self, op: ops.DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array:
+        """The contraction of two operands that the op's rule has accepted."""
+        ...
 
     def upload_host_tensor(self, array: Array) -> Array:
         """Place a constant where the backend computes."""
         ...
 
-    def download_to_host(self, array: Array) -> Array: ...
+    def download_to_host(self, array: Array) -> Array:
+        """A program output as an array on the host."""
+        ...
 
     def reclaim_buffer(self, array: Array) -> None:
         """As `BackendSession.reclaim_buffer`, outside of a session."""
@@ -91,8 +97,7 @@ class NumpySession:
         self._errstate.__exit__(kind, error, traceback)
 
     def execute_backend_op(self, op: Op, policy: Policy, operands: tuple[Array, ...]) -> tuple[Array, ...]:
-        result = KERNELS[type(op)](op, policy, *operands)
-        return result if isinstance(result, tuple) else (result,)
+        return (bind(op, policy)(*operands),)
 
     def execute_fused(
         self, plan: FusionPlan, policy: Policy, type_: TensorType, values: Mapping[int, Array]
@@ -126,6 +131,3 @@ class NumpyBackend:
 
     def reclaim_buffer(self, array: Array) -> None:
         """Nothing to do: the memory goes with the last reference."""
-
-
-__all__ = ["BackendSession", "NumpyBackend", "NumpySession", "TensorBackend"]

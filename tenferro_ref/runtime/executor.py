@@ -6,12 +6,11 @@ into segments is in `segment`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.backend import NumpyBackend, TensorBackend
-from tenferro_ref.runtime.extension import RUNTIMES, ExtensionRuntime
 from tenferro_ref.runtime.fusion import plan_fusion
 from tenferro_ref.runtime.run import Plan, PlannedSegment, Run, Settings, fits_memory, materialize
 from tenferro_ref.runtime.segment import Segment, segment_exec_program
@@ -35,8 +34,6 @@ class GraphExecutor:
         Honour `last_use`. A slot read after its flagged last use is `MissingValue`, checking or not.
     fusion_threshold
         Smallest number of elements at which an elementwise run is fused.
-    extensions
-        Runtimes by family id; those registered in `tenferro_ref.runtime.extension` by default.
     decline_reused
         The engine's newer rule for triplet and pair segments (see `segment_exec_program`).
     """
@@ -48,7 +45,6 @@ class GraphExecutor:
         checking: bool = False,
         reclaim: bool = True,
         fusion_threshold: int = FUSION_THRESHOLD,
-        extensions: Mapping[str, ExtensionRuntime] | None = None,
         decline_reused: bool = True,
     ) -> None:
         self.settings = Settings(
@@ -56,7 +52,6 @@ class GraphExecutor:
             checking,
             reclaim,
             fusion_threshold,
-            RUNTIMES if extensions is None else extensions,
         )
         self.decline_reused = decline_reused
         # the only cache of the runtime: small programs that run again and again spend a third of their time on the plan
@@ -128,6 +123,3 @@ class GraphExecutor:
                 common = None if fusion is None else fusion.common_type(types, self.settings.fusion_threshold)
             segments.append(PlannedSegment(segment, fusion, common))
         return Plan(program, inputs, types, tuple(results), tuple(segments))
-
-
-__all__ = ["FUSION_THRESHOLD", "GraphExecutor"]

@@ -8,10 +8,8 @@ blocks, operands or liveness would show.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -21,9 +19,8 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.ops import Op, Policy, TensorType
 from tenferro_ref.program import ExecProgram
-from tenferro_ref.runtime.kernels import KERNELS
-from tenferro_ref.runtime.kernels.base import canonical
-from tenferro_ref.runtime.kernels.elementwise import FLOAT_FUNCTIONS
+from tenferro_ref.runtime.kernels import bind
+from tenferro_ref.runtime.kernels.elementwise import FLOAT_UFUNCS
 from tenferro_ref.runtime.segment import Segment
 from tenferro_ref.tensor import Array
 
@@ -105,133 +102,51 @@ def evaluate_plan(
         Arrays of the segment's inputs by slot; not written to.
     """
     whole = dict(values)
-    spread = set()  # slots whose value is one scalar everywhere and is kept as that
+    spread = {
+        slot for slot, array in values.items() if array.ndim == type_.rank
+    }  # slots whose shape is that of `type_`
     for step in plan.broadcasts:
         source = whole[step.operands[0]]
-        if source.ndim == 0 and step.result not in plan.outputs:
-            whole[step.result] = source
-            spread.add(step.result)
-        else:
-            whole[step.result] = _apply(step, policy, whole)
-    scalars = {slot for slot, value in whole.items() if value.ndim == 0}
-    blockwise = []
+        if source.ndim or step.result in plan.outputs:
+            source = bind(step.op, policy)(*[whole[slot] for slot in step.operands])
+        whole[step.result] = source
+        spread.add(step.result)
     for step in plan.body:
-        if type_.rank and not scalars.issuperset(step.operands):
-            blockwise.append(step)
-        else:
-            whole[step.result] = _apply(step, policy, whole)
-            scalars.add(step.result)
-            if not spread.isdisjoint(step.operands):
-                spread.add(step.result)
-    shape = type_.static_shape
-    results = {slot: whole[slot] for slot in plan.outputs if slot in whole}
-    results |= {slot: np.full(shape, whole[slot], order="F") for slot in spread.intersection(results)}
-    if blockwise:
-        results |= _evaluate_blocks(plan, blockwise, policy, type_, whole, scalars, block)
+        if not spread.isdisjoint(step.operands):
+            spread.add(step.result)
+    shape, dtype = type_.static_shape, type_.dtype
+    results = {slot: np.empty(shape if slot in spread else (), dtype.numpy, order="F") for slot in plan.outputs}
+    results |= {slot: whole[slot] for slot in plan.outputs if slot in whole}
+    steps = _steps(plan, policy, dtype)
+    flat = {slot: array.reshape(-1, order="F") for slot, array in whole.items() if array.ndim}
+    flat_results = {slot: array.reshape(-1, order="F") for slot, array in results.items() if slot not in whole}
+    scalars = {slot: array for slot, array in whole.items() if array.ndim == 0}
+    for start in range(0, max(prod(shape), 1), block):
+        registers = scalars | {slot: array[start : start + block] for slot, array in flat.items()}
+        for function, operands, result, dead in steps:
+            registers[result] = function(*[registers[slot] for slot in operands])
+            for slot in dead:
+                del registers[slot]
+        for slot, array in flat_results.items():
+            part = array[start : start + block] if slot in spread else array
+            part[...] = registers[slot]
     return results
 
 
-#: Functions whose result is the correctly rounded one on every code path, also where operand and result are one array.
-_IN_PLACE = (np.add, np.multiply, np.divide)
+def _steps(
+    plan: FusionPlan, policy: Policy, dtype: DType
+) -> list[tuple[Callable[..., Any], tuple[int, ...], int, set[int]]]:
+    """For each op of the body its function, its operands, its result, and the operands that are read here last.
 
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """A fused op, ready to run on blocks.
-
-    Attributes
-    ----------
-    settle
-        The NaNs of `function` are not canonical, and somebody will see them.
-    buffer
-        Which scratch block the result goes to, if it goes to one.
+    A NaN's bits do not matter where only float functions read it, so it is made canonical at the end of a chain of them and
+    not at every link, which would take a third of the time (benchmarks/test_native_speed.py).
     """
-
-    function: Callable[..., Any]
-    operands: tuple[int, ...]
-    result: int
-    settle: bool
-    buffer: int | None
-
-
-def _steps(plan: FusionPlan, body: Sequence[FusedOp], policy: Policy, dtype: DType) -> list[_Step]:
-    """`body` with its kernels looked up and its scratch blocks assigned.
-
-    Which NaN a float function gives is nobody's business as long as only other float functions read it; so it is made
-    canonical at the end of such a chain, not at every link, and the links share a few blocks of memory.
-    """
-    bare = [FLOAT_FUNCTIONS.get(type(step.op)) if dtype.is_float else None for step in body]
-    seen = {slot for step, function in zip(body, bare, strict=True) if function is None for slot in step.operands}
-    seen.update(plan.outputs)
-    last = {slot: i for i, step in enumerate(body) for slot in step.operands}
-    buffers: dict[int, int] = {}  # by slot
-    free: list[int] = []
-    count = 0
+    ufuncs = FLOAT_UFUNCS if dtype.is_float else {}
+    seen = {slot for step in plan.body if type(step.op) not in ufuncs for slot in step.operands} | set(plan.outputs)
+    last = {slot: i for i, step in enumerate(plan.body) for slot in step.operands}
     steps = []
-    for i, (step, function) in enumerate(zip(body, bare, strict=True)):
-        dead = [buffers[slot] for slot in set(step.operands) if slot in buffers and last[slot] == i]
-        buffer = None
-        if isinstance(function, np.ufunc) and step.result not in seen:
-            if function in _IN_PLACE:
-                free += dead
-                dead = []
-            buffer = free.pop() if free else count
-            count = max(count, buffer + 1)
-            buffers[step.result] = buffer
-        free += dead
-        settle = function is not None and step.result in seen
-        function = function or partial(KERNELS[type(step.op)], step.op, policy)
-        steps.append(_Step(function, step.operands, step.result, settle, buffer))
+    for i, step in enumerate(plan.body):
+        bare = ufuncs.get(type(step.op)) if step.result not in seen else None
+        dead = {slot for slot in step.operands if last[slot] == i and slot not in plan.outputs}
+        steps.append((bare or bind(step.op, policy), step.operands, step.result, dead))
     return steps
-
-
-def _evaluate_blocks(
-    plan: FusionPlan,
-    body: Sequence[FusedOp],
-    policy: Policy,
-    type_: TensorType,
-    whole: Mapping[int, Array],
-    scalars: set[int],
-    block: int,
-) -> dict[int, Array]:
-    shape = type_.static_shape
-    dtype, size = type_.dtype.numpy, prod(shape)
-    steps = _steps(plan, body, policy, type_.dtype)
-    produced = {step.result for step in body}
-    read = {slot for step in body for slot in step.operands} - produced
-    registers = {slot: whole[slot] for slot in read & scalars}
-    flat = {slot: whole[slot].reshape(-1, order="F") for slot in read - scalars}
-    results = {slot: np.empty(shape, dtype, order="F") for slot in plan.outputs if slot in produced}
-    flat_results = {slot: array.reshape(-1, order="F") for slot, array in results.items()}
-    # the last block takes the rest, so that no block is shorter than the others
-    edges = [*range(0, max(size - block, 0) + 1, block), size]
-    scratch = {s.result: s.buffer for s in steps if s.buffer is not None}
-    memory = [np.empty(edges[-1] - edges[-2], dtype) for _ in set(scratch.values())]
-    targets = {slot: memory[buffer][:block] for slot, buffer in scratch.items()}
-    for start, stop in pairwise(edges):
-        if stop - start != block:
-            targets = {slot: memory[buffer][: stop - start] for slot, buffer in scratch.items()}
-        for views, arrays in ((registers, flat), (targets, flat_results)):
-            for slot, array in arrays.items():
-                views[slot] = array[start:stop]
-        for step in steps:
-            operands = [registers[slot] for slot in step.operands]
-            target = targets.get(step.result)
-            if isinstance(step.function, np.ufunc):
-                value = step.function(*operands, out=target)
-            else:
-                value = step.function(*operands)
-            if step.settle:
-                value = canonical(value)
-            if target is not None and value is not target:
-                target[...] = value
-            registers[step.result] = value
-    return dict(results)
-
-
-def _apply(step: FusedOp, policy: Policy, values: Mapping[int, Array]) -> Array:
-    result = KERNELS[type(step.op)](step.op, policy, *(values[slot] for slot in step.operands))
-    return result[0] if isinstance(result, tuple) else result
-
-
-__all__ = ["BLOCK", "FUSIBLE", "FUSIBLE_DTYPES", "FusedOp", "FusionPlan", "evaluate_plan", "plan_fusion"]

@@ -2,6 +2,16 @@
 
 from tenferro_ref.stablehlo.emit import EMIT, fingerprint, lower_into, lower_to_stablehlo
 from tenferro_ref.stablehlo.loader import Loaded, load, lower_loaded
-from tenferro_ref.stablehlo.writer import Body, Value
+from tenferro_ref.stablehlo.writer import Body, SsaValue
 
-__all__ = ["EMIT", "Body", "Loaded", "Value", "fingerprint", "load", "lower_into", "lower_loaded", "lower_to_stablehlo"]
+__all__ = [
+    "EMIT",
+    "Body",
+    "Loaded",
+    "SsaValue",
+    "fingerprint",
+    "load",
+    "lower_into",
+    "lower_loaded",
+    "lower_to_stablehlo",
+]

@@ -12,7 +12,8 @@ import numpy as np
 
 from tenferro_ref.dtype import DType
 
-_ELEMENT = {
+#: Element types.
+ELEMENT = {
     DType.F32: "f32",
     DType.F64: "f64",
     DType.I32: "i32",
@@ -29,7 +30,7 @@ Shape = tuple[int, ...]
 @lru_cache(maxsize=4096)
 def type_text(dtype: DType, shape: Shape) -> str:
     """`tensor<2x3xf64>`."""
-    return f"tensor<{'x'.join([*map(str, shape), _ELEMENT[dtype]])}>"
+    return f"tensor<{'x'.join([*map(str, shape), ELEMENT[dtype]])}>"
 
 
 def literal(value: np.generic) -> str:

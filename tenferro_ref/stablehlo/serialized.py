@@ -18,7 +18,7 @@ def serialize(text: str, form: str) -> bytes:
     UsageError
         No such form, or a version that the bindings cannot write.
     UnsupportedOp
-        The module has what that version of StableHLO lacks.
+        The module has an operation that this version of StableHLO lacks.
     MissingDependency
         There is no jaxlib.
     """
@@ -37,25 +37,22 @@ def serialize(text: str, form: str) -> bytes:
         version = version if form != kind else newest
         if not re.fullmatch(r"\d+\.\d+\.\d+", version) or not _key(oldest) <= _key(version) <= _key(newest):
             raise UsageError(detail=f"--format {form}: this jaxlib writes versions {oldest} to {newest}")
-        said: list[str] = []  # the exception does not say why, and what nobody hears goes to standard error
+        messages: list[str] = []  # the exception gives no reason: it is in diagnostics, printed unless they are handled
 
-        def listen(diagnostic: Any) -> bool:
-            said.append(diagnostic.message)
+        def handle(diagnostic: Any) -> bool:
+            messages.append(diagnostic.message)
             return True
 
-        listener = bindings.context().attach_diagnostic_handler(listen)
+        handler = bindings.context().attach_diagnostic_handler(handle)
         try:
             artifact: bytes = stablehlo.serialize_portable_artifact(module, version)
         except ValueError as error:
-            reason = said[0] if said else str(error)
-            raise UnsupportedOp(op="module", reason=f"StableHLO {version} cannot say it: {reason}") from None
+            reason = messages[0] if messages else str(error)
+            raise UnsupportedOp(op="module", reason=f"StableHLO {version} has no form for it: {reason}") from None
         finally:
-            listener.detach()
+            handler.detach()
     return artifact
 
 
 def _key(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
-
-
-__all__ = ["serialize"]

@@ -1,7 +1,7 @@
 """Writing StableHLO text: values, the lines of a function body, and the module around it.
 
-Forms are those of SEMANTICS 7.2. Which op becomes which lines does not live here (`emit`). A `Body` is independent of the
-programs written into it: several programs can share one module, each with its own parameters and results.
+Forms are those of SEMANTICS 7.2. Which op becomes which lines does not live here (`emit`). Several programs can be written into one `Body`, each
+with its own parameters and results.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import numpy as np
 
 from tenferro_ref.dtype import DType
 from tenferro_ref.stablehlo.literals import Shape, literal, type_text
+from tenferro_ref.tensor import Array
 
 
-class Value(NamedTuple):
+class SsaValue(NamedTuple):
     """An SSA value: its name (`%3`, `%arg0`) and concrete type."""
 
     name: str
@@ -36,90 +37,96 @@ class Body:
     """Parameters and lines of one function; SSA names count up in the order of emission."""
 
     def __init__(self) -> None:
-        self._parameters: list[Value] = []
+        self._parameters: list[SsaValue] = []
         self._lines: list[str] = []
 
-    def parameter(self, dtype: DType, shape: Shape) -> Value:
+    def parameter(self, dtype: DType, shape: Shape) -> SsaValue:
         """A further parameter of the function."""
-        value = Value(f"%arg{len(self._parameters)}", dtype, shape)
+        value = SsaValue(f"%arg{len(self._parameters)}", dtype, shape)
         self._parameters.append(value)
         return value
 
-    def _append(self, text: str, dtype: DType, shape: Shape) -> Value:
+    def _append(self, text: str, dtype: DType, shape: Shape) -> SsaValue:
         name = f"%{len(self._lines)}"
         self._lines.append(f"{name} = {text}")
-        return Value(name, dtype, shape)
+        return SsaValue(name, dtype, shape)
 
-    def line(self, text: str, dtype: DType, shape: Shape) -> Value:
+    def line(self, text: str, dtype: DType, shape: Shape) -> SsaValue:
         """Append `%n = stablehlo.TEXT`."""
         return self._append(f"stablehlo.{text}", dtype, shape)
 
-    def same(self, op: str, *operands: Value) -> Value:
+    def same(self, op: str, *operands: SsaValue) -> SsaValue:
         """`OP %a, %b : T`, all of one type."""
         x = operands[0]
         return self.line(f"{op} {_names(operands)} : {x.type}", x.dtype, x.shape)
 
-    def call(self, op: str, operands: Sequence[Value], dtype: DType, shape: Shape, attrs: str = "") -> Value:
+    def call(self, op: str, operands: Sequence[SsaValue], dtype: DType, shape: Shape, attrs: str = "") -> SsaValue:
         """`OP %a, %b, ATTRS : (Ta, Tb) -> T`."""
         out = type_text(dtype, shape)
         operand_types = ", ".join([v.type for v in operands])
         return self.line(f"{op} {_names(operands)}{attrs} : ({operand_types}) -> {out}", dtype, shape)
 
     def generic(
-        self, op: str, operands: Sequence[Value], attrs: str, dtype: DType, shape: Shape, region: str = ""
-    ) -> Value:
+        self, op: str, operands: Sequence[SsaValue], attrs: str, dtype: DType, shape: Shape, region: str = ""
+    ) -> SsaValue:
         """`"stablehlo.OP"(%a, %b) <{ATTRS}> : (Ta, Tb) -> T`, for ops that have no other form."""
         types = f"({', '.join(v.type for v in operands)}) -> {type_text(dtype, shape)}"
         inner = f" ({{\n{region}    }})" if region else ""
         return self._append(f'"stablehlo.{op}"({_names(operands)}) <{{{attrs}}}>{inner} : {types}', dtype, shape)
 
-    def constant(self, value: np.generic, dtype: DType) -> Value:
+    def constant(self, value: np.generic, dtype: DType) -> SsaValue:
         """A rank-0 constant."""
         return self.line(f"constant dense<{literal(value)}> : {type_text(dtype, ())}", dtype, ())
 
-    def vector(self, values: Sequence[complex], dtype: DType) -> Value:
+    def vector(self, values: Sequence[complex], dtype: DType) -> SsaValue:
         """A rank-1 constant."""
         shape = (len(values),)
         text = ", ".join(literal(dtype.numpy.type(value)) for value in values)
         return self.line(f"constant dense<[{text}]> : {type_text(dtype, shape)}", dtype, shape)
 
-    def filled(self, value: complex, dtype: DType, shape: Shape) -> Value:
+    def array(self, array: Array) -> SsaValue:
+        """A constant of any shape, bit for bit."""
+        dtype = DType.of(array)
+        bits = str(array.tolist()).lower() if dtype is DType.Bool else f'"0x{array.tobytes("C").hex().upper()}"'
+        return self.line(f"constant dense<{bits}> : {type_text(dtype, array.shape)}", dtype, array.shape)
+
+    def filled(self, value: complex, dtype: DType, shape: Shape) -> SsaValue:
         """An array that is `value` everywhere."""
         scalar = self.constant(dtype.numpy.type(value), dtype)
         return self.broadcast(scalar, shape) if shape else scalar
 
-    def iota(self, shape: Shape, dim: int) -> Value:
+    def iota(self, shape: Shape, dim: int) -> SsaValue:
         """I64 array whose elements are their positions along `dim`."""
         return self.line(f"iota dim = {dim} : {type_text(DType.I64, shape)}", DType.I64, shape)
 
-    def convert(self, x: Value, dtype: DType) -> Value:
+    def convert(self, x: SsaValue, dtype: DType) -> SsaValue:
         return self.call("convert", [x], dtype, x.shape)
 
-    def real(self, x: Value) -> Value:
+    def real(self, x: SsaValue) -> SsaValue:
         """The real part of a complex array."""
         return self.call("real", [x], x.dtype.real, x.shape)
 
-    def compare(self, direction: str, x: Value, y: Value) -> Value:
+    def compare(self, direction: str, x: SsaValue, y: SsaValue) -> SsaValue:
         """`direction` is EQ, NE, LT, LE, GT or GE."""
         kind = "SIGNED" if x.dtype.is_int else "UNSIGNED" if x.dtype is DType.Bool else "FLOAT"
         types = f"({x.type}, {y.type}) -> {type_text(DType.Bool, x.shape)}"
         return self.line(f"compare {direction}, {x.name}, {y.name}, {kind} : {types}", DType.Bool, x.shape)
 
-    def select(self, pred: Value, on_true: Value, on_false: Value) -> Value:
+    def select(self, pred: SsaValue, on_true: SsaValue, on_false: SsaValue) -> SsaValue:
         names = _names((pred, on_true, on_false))
         return self.line(f"select {names} : {pred.type}, {on_true.type}", on_true.dtype, on_true.shape)
 
-    def transpose(self, x: Value, perm: Sequence[int]) -> Value:
+    def transpose(self, x: SsaValue, perm: Sequence[int]) -> SsaValue:
         return self.call("transpose", [x], x.dtype, tuple(x.shape[p] for p in perm), f", dims = {list(perm)}")
 
-    def reshape(self, x: Value, shape: Shape) -> Value:
+    def reshape(self, x: SsaValue, shape: Shape) -> SsaValue:
         """StableHLO's own reshape: row-major."""
         return self.call("reshape", [x], x.dtype, shape)
 
-    def broadcast(self, x: Value, shape: Shape, dims: Sequence[int] = ()) -> Value:
+    def broadcast(self, x: SsaValue, shape: Shape, dims: Sequence[int] = ()) -> SsaValue:
         return self.call("broadcast_in_dim", [x], x.dtype, shape, f", dims = {list(dims)}")
 
-    def slice(self, x: Value, starts: Shape, limits: Shape, strides: Shape | None = None) -> Value:
+    def slice(self, x: SsaValue, starts: Shape, limits: Shape, strides: Shape | None = None) -> SsaValue:
         """Elements `start, start + stride, ...` below `limit` of each axis; strides are 1 unless given."""
         ranges = [
             (start, limit, stride)
@@ -129,12 +136,14 @@ class Body:
         shape = tuple(len(range(*r)) for r in ranges)
         return self.call("slice", [x], x.dtype, shape, f" [{text}]")
 
-    def pad(self, x: Value, low: Sequence[int], high: Sequence[int], interior: Sequence[int], shape: Shape) -> Value:
+    def pad(
+        self, x: SsaValue, low: Sequence[int], high: Sequence[int], interior: Sequence[int], shape: Shape
+    ) -> SsaValue:
         """`x` with zeros around it and between its elements; `shape` is the result's."""
         attrs = f", low = {list(low)}, high = {list(high)}, interior = {list(interior)}"
         return self.call("pad", [x, self.filled(0, x.dtype, ())], x.dtype, shape, attrs)
 
-    def reshape_column_major(self, x: Value, shape: Shape) -> Value:
+    def reshape_column_major(self, x: SsaValue, shape: Shape) -> SsaValue:
         """Element k of the column-major sequence stays element k.
 
         Both orders coincide where the extents other than 1 stay what they are, and where there is no element; an array
@@ -148,7 +157,7 @@ class Body:
             return self.reshape(x, shape)
         return self.transpose(self.reshape(x, shape[::-1]), range(len(shape))[::-1])
 
-    def function(self, results: Sequence[Value], name: str = "main") -> str:
+    def function(self, results: Sequence[SsaValue], name: str = "main") -> str:
         """The function that takes the parameters and returns `results`."""
         parameters = ", ".join(f"{p.name}: {p.type}" for p in self._parameters)
         types = ", ".join(r.type for r in results)
@@ -157,12 +166,12 @@ class Body:
         lines = "".join(f"    {line}\n" for line in [*self._lines, last])
         return f"  func.func @{name}({parameters}) -> {returned} {{\n{lines}  }}\n"
 
-    def module(self, results: Sequence[Value]) -> str:
+    def module(self, results: Sequence[SsaValue]) -> str:
         """A module with this function as its `main`."""
         return f"module {{\n{self.function(results)}}}\n"
 
 
-def _names(values: Sequence[Value]) -> str:
+def _names(values: Sequence[SsaValue]) -> str:
     return ", ".join([v.name for v in values])
 
 

@@ -11,7 +11,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fuzz.generate.values.arrays import Recipe, classes, make, specials
+from fuzz.generate.values.classes import classes
+from fuzz.generate.values.recipes import Recipe, array_of
+from fuzz.generate.values.special import SPECIALS
 from tenferro_ref import ops
 from tenferro_ref.dims import InputDim
 from tenferro_ref.dtype import DType
@@ -58,18 +60,18 @@ def policy_for(op: type[Op], dtype: DType) -> Policy:
 def generated(dtype: DType, shape: tuple[int, ...], seed: int, kind: str = "") -> Array:
     """Column-major values of a class, by default plain ones with a few specials among them."""
     kind = kind or ("sprinkled" if "sprinkled" in classes(dtype) else "simple" if dtype is DType.Bool else "special")
-    return make(Recipe(kind, seed), dtype, shape)
+    return array_of(Recipe(kind, seed), dtype, shape)
 
 
 def line(dtype: DType, seed: int = 0) -> Array:
     """Every special value, then some of every class."""
     drawn = [generated(dtype, (24,), seed + i, kind) for i, kind in enumerate(classes(dtype))]
-    return np.concatenate([specials(dtype), *drawn])
+    return np.concatenate([SPECIALS[dtype], *drawn])
 
 
 def pairs(dtype: DType) -> tuple[Array, Array]:
     """Every special value with every other, then generated ones."""
-    x, y = (a.reshape(-1) for a in np.meshgrid(specials(dtype), specials(dtype)))
+    x, y = (a.reshape(-1) for a in np.meshgrid(SPECIALS[dtype], SPECIALS[dtype]))
     return np.concatenate([x, line(dtype, 1)]), np.concatenate([y, line(dtype, 2)])
 
 
@@ -203,7 +205,7 @@ def _(op: type[Any], dtype: DType) -> list[Example]:
 
 @CASES.row(ops.Constant)
 def _(op: type[Any], dtype: DType) -> list[Example]:
-    return [Example(op(dtype, v.tobytes()), ()) for v in specials(dtype)]
+    return [Example(op(dtype, v.tobytes()), ()) for v in SPECIALS[dtype]]
 
 
 # --- reductions and contraction ---------------------------------------------------------------------------------------

@@ -111,11 +111,11 @@ def _statement(op: Any) -> Statement | None:
     """The statement that an operation makes; None for all other operations."""
     name = op.operation.name
     if name == "stablehlo.custom_call":
-        name = bindings.attribute(op, "call_target_name")
+        name = bindings.Operation(op).attribute("call_target_name")
     kind = name.removeprefix("check.").removeprefix("expect_")
     if not name.startswith("check.") or kind not in ("eq", "almost_eq", "close"):
         return None
-    tolerance, ulps = (bindings.attribute(op, key) for key in ("tolerance", "max_ulp_difference"))
+    tolerance, ulps = (bindings.Operation(op).attribute(key) for key in ("tolerance", "max_ulp_difference"))
     number = re.compile(r"[\d.e+-]+")
     return Statement(
         kind,

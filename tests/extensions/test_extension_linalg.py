@@ -345,9 +345,9 @@ def types_of(op, *shapes, dtype=DType.F64, config=None):
     return ops.Extension.of(linalg.FAMILY, op, config or {}).result_types(inputs)
 
 
-@pytest.mark.parametrize("op", linalg.RULES)
+@pytest.mark.parametrize("op", linalg.OPS)
 def test_every_op_rejects_what_is_no_matrix_and_dtypes_without_a_routine(op):
-    rule = linalg.RULES[op]
+    rule = linalg.OPS[op]
 
     def operands(dtype, shape):
         return [TensorType(wanted or dtype, shape[:1] if wanted else shape) for wanted in rule.operands]
@@ -365,9 +365,9 @@ def test_every_op_rejects_what_is_no_matrix_and_dtypes_without_a_routine(op):
         types_of(op, *operands(DType.F64, (2, 2)), config={"driver": True})
 
 
-@pytest.mark.parametrize("op", sorted({*linalg.RULES} - {"Lu", "LuFactor", "Svd", "SvdVals", "Qr"}))
+@pytest.mark.parametrize("op", sorted({*linalg.OPS} - {"Lu", "LuFactor", "Svd", "SvdVals", "Qr"}))
 def test_square_matrices_are_square(op):
-    shapes = [TensorType(w or DType.F64, (2,) if w else (2, 3)) for w in linalg.RULES[op].operands]
+    shapes = [TensorType(w or DType.F64, (2,) if w else (2, 3)) for w in linalg.OPS[op].operands]
     with pytest.raises(ShapeMismatch) as error:
         types_of(op, *shapes)
     assert (error.value.op, error.value.lhs) == (op, (2, 3))

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from fuzz.findings.reduce import Reduction, size
+from fuzz.findings.reduce import Reduction, reduce_case, size
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.ops import Op
-from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value, dumps, loads
+from tenferro_ref.program import GraphBuilder, Instruction, Value, dumps, loads
 from tenferro_ref.tensor import Array, same_bits
 
 Kernel = Callable[..., Array]
@@ -123,18 +123,17 @@ def has(*names: str) -> Callable[[Case], bool]:
     return fails
 
 
-def check_invariants(start: Case, reduction: Reduction, fails: Callable[[Case], bool]) -> None:
+def reduced(
+    start: Case, fails: Callable[[Case], bool], evaluate: Callable[[Case], Mapping[int, Array]] | None = run
+) -> Reduction:
+    """`reduce_case` with the checks that hold of every reduction."""
+    reduction = reduce_case(start, fails, evaluate=evaluate)
     sizes = [size(start), *(step.size for step in reduction.steps)]
     assert all(a > b for a, b in itertools.pairwise(sizes))
     assert sizes[-1] == size(reduction.case)
     assert fails(reduction.case)
-    assert reduction.case.program == loads_back(reduction.case.program)
-
-
-def loads_back(program: GraphProgram) -> GraphProgram:
-    result = loads(dumps(program))
-    assert result.kind == "graph"
-    return result
+    assert loads(dumps(reduction.case.program)) == reduction.case.program
+    return reduction
 
 
 def first_failing(fails: Callable[[Case], bool], instructions: int = 30) -> Case:

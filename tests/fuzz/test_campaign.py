@@ -23,13 +23,13 @@ from fuzz.campaign.vacuity import Floor, vacuous
 from fuzz.campaign.work import begin, run_campaign, work
 from fuzz.campaign.workers import run_workers
 from fuzz.campaign.worksite import Progress, Worksite
-from fuzz.errors import StoreVersion
 from fuzz.findings.triage import Suspect
 from fuzz.generate.batches import generate
 from fuzz.records import Campaign, Finding
 from fuzz.store import Lock, Plan, Store
+from fuzz.store.errors import StoreVersion
 from oracle.case import Case
-from oracle.peers import Execution, NativeExecutor, Pool, Selection, attempt, native_variants
+from oracle.peers import Execution, Executor, NativeExecutor, Pool, Selection, native_variants
 from oracle.verdict import ExecutorInfo
 from tenferro_ref.errors import OutputError, TenferroError, UsageError, WorkerDied
 from tests.reports import sample
@@ -40,31 +40,18 @@ NATIVES = native_variants()[:3]
 
 
 @dataclass(frozen=True)
-class Odd:
+class Odd(Executor):
     """A native executor that adds one to what programs of more than `limit` instructions give."""
 
     name: str = "odd"
     model: str = "numpy"
     limit: int = 3
 
-    def open(self) -> None: ...
-
-    def info(self) -> ExecutorInfo:
-        return ExecutorInfo(self.name, available=True)
-
     def run(self, case: Case) -> Execution:
         done = NativeExecutor().run(case)
         if len(case.program.instructions) <= self.limit:
             return done
         return Execution(tuple((o + 1).astype(o.dtype) if o.dtype != bool else ~o for o in done.outputs))
-
-    def run_many(self, cases: list[Case]) -> list[Execution | TenferroError]:
-        return [attempt(self, case) for case in cases]
-
-    def bit_exact(self, case: Case) -> bool:
-        return False
-
-    def close(self) -> None: ...
 
 
 def selection(*more: object) -> Selection:

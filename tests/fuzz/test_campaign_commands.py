@@ -218,7 +218,9 @@ def test_a_case_of_the_corpus_is_replayed(tmp_path: Path, fake_library: Path, mo
     assert (run.status, run.out) == (0, f"native pass\n{fake} pass (recorded: crash)\n")
     assert fuzz("replay", wrong, "--executors", "native-nopasses").status == 0
     absent = case("absent.toml", ops.Abs(), Verdict.MISMATCH, "pjrt:/no/such.so")
-    assert_one_line_error(fuzz("replay", absent, "--allow-commands"), 3, "every executor that showed this", "no/such.so")
+    assert_one_line_error(
+        fuzz("replay", absent, "--allow-commands"), 3, "every executor that showed this", "no/such.so"
+    )
     module = ROOT / "tests/corpus/0022-scatter-window-partly-outside.toml"
     bad_calls: dict[str, tuple[object, ...]] = {
         "nothing to bundle": (gone, "--allow-commands", "--bundle", tmp_path / "b"),
@@ -236,7 +238,8 @@ def test_seeded_faults_are_in_the_report(tmp_path: Path) -> None:
     store, lines = tmp_path / "s.sqlite", tmp_path / "mutants.jsonl"
     assert fuzz("run", store, "--programs", 2, "--workers", 1, *NATIVE).status == 0
     listed = tenferro_ref("mutants", "list", "--place", "loader", "--json")
-    run = tenferro_ref("mutants", "run", "--place", "loader", "--seed", 3, "--programs", 40, "--json", "--out", lines)
+    run = tenferro_ref("mutants", "run", "--place", "loader", "--sample", 9, "--executors", "reloaded", "--seed", 3,
+                       "--programs", 40, "--json", "--out", lines)  # fmt: skip
     out = tmp_path / "report"
     assert tenferro_ref("report", store, "--mutants", lines, "--out", out).status == 0
     faults = records.load(out / "campaign.json").mutants

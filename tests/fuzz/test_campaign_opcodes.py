@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -14,10 +15,11 @@ from fuzz.store.tally import Tally
 from fuzz.campaign.recorded import recorded
 from fuzz.campaign.work import begin, work
 from fuzz.campaign.worksite import Worksite
-from fuzz.generate import DEFAULT, Config, anchors
+from fuzz.generate import DEFAULT, Config
+from fuzz.generate.anchors import anchors
 from fuzz.generate.batches import generate
-from fuzz.generate.config import from_words
 from fuzz.generate.describe import describe
+from fuzz.generate.settings import config_of
 from fuzz.records import Campaign, Survey
 from fuzz.store import Plan, Store
 from fuzz.store.merge import merge
@@ -105,7 +107,7 @@ def test_what_is_not_told_is_not_counted(parity: PjrtExecutor, monkeypatch: pyte
     assert parity.opcodes(cases)
     for error in (PjrtCall("PJRT_Executable_OptimizedProgram", "", "none"), WorkerDied("x", "aborted", "")):
 
-        def fail(message: object, error: Exception = error) -> None:
+        def fail(*_: object, error: Exception = error) -> None:
             raise error
 
         monkeypatch.setattr(parity.worker, "request", fail)
@@ -129,8 +131,8 @@ LOOPS = {"while", "get-tuple-element"}
 
 def opcodes_of(executor: PjrtExecutor, cases: list[Case], together: int) -> set[str]:
     """What is left of all cases, `together` in a module for the time that it takes."""
-    executor.programs_a_module = together
-    return {words for i in range(0, len(cases), together) for words in executor.opcodes(cases[i : i + together])}
+    with mock.patch.object(PjrtExecutor, "programs_a_module", together):
+        return {words for i in range(0, len(cases), together) for words in executor.opcodes(cases[i : i + together])}
 
 
 def test_every_opcode_is_reached_within_128_programs(pool: Pool) -> None:
@@ -163,7 +165,7 @@ def test_a_class_is_named_for_the_rarest_opcode_that_comes_with_it() -> None:
 
 
 def test_rare_pairs_come_oftener_and_the_rest_still_comes() -> None:
-    config = from_words(["rare=Reverse:I32,Scatter:I64"])
+    config = config_of(["rare=Reverse:I32,Scatter:I64"])
     assert config.rare == ((ops.Reverse, DType.I32), (ops.Scatter, DType.I64))
     plain, more = anchors(DEFAULT), anchors(config)
     assert Counter(plain) == Counter(set(more))
@@ -181,7 +183,7 @@ def test_rare_pairs_come_oftener_and_the_rest_still_comes() -> None:
 @pytest.mark.parametrize("word", ["rare=", "rare=Reverse", "rare=Reverse:F16", "rare=Nobody:I32", "rare=Reverse:I32,"])
 def test_rare_words_that_are_none(word: str) -> None:
     with pytest.raises(UsageError, match="pairs like Reverse:I32"):
-        from_words([word])
+        config_of([word])
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:

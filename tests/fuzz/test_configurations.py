@@ -12,7 +12,7 @@ from fuzz.findings.triage import inspect, to_finding
 from fuzz.generate.batches import generate
 from oracle.case import Case
 from oracle.judge import Reference, judge
-from oracle.peers import DrawnExecutor, NativeExecutor, Pool, configured, native_variants, settled
+from oracle.peers import DrawnExecutor, NativeExecutor, Pool, configured, native_variants
 from oracle.verdict import Verdict
 from tenferro_ref import ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, PassResult
@@ -32,7 +32,7 @@ def negated(seed: int) -> Case:
 def test_names_say_configurations_and_pools_understand_them() -> None:
     pool = Pool()
     for case in generate(3, 0, 64):
-        drawn = DRAWN.of(case)
+        drawn = DRAWN.settled(case)
         assert pool.make(drawn.name) == drawn
     assert pool.make("native:") == pool.make("native") == configured()
     only = pool.make("native:passes=+unsegmented+fusion=7")
@@ -47,7 +47,7 @@ def test_unknown_options_are_usage_errors(word: str) -> None:
 
 
 def test_every_option_and_every_order_of_two_passes_is_drawn_within_300_programs() -> None:
-    drawn = [DRAWN.of(case) for case in generate(4, 0, 300)]
+    drawn = [DRAWN.settled(case) for case in generate(4, 0, 300)]
     for option in ("segmented", "reclaim", "checking", "decline_reused"):
         assert {getattr(executor, option) for executor in drawn} == {True, False}
     assert {executor.fusion_threshold for executor in drawn} == {0, 1, 64, 16384}
@@ -59,14 +59,14 @@ def test_every_option_and_every_order_of_two_passes_is_drawn_within_300_programs
 
 def test_drawn_configurations_give_what_the_default_gives() -> None:
     for case in generate(5, 0, 100):
-        assert judge(DRAWN, Reference(case, NativeExecutor())).verdict is not Verdict.MISMATCH, DRAWN.of(case)
+        assert judge(DRAWN, Reference(case, NativeExecutor())).verdict is not Verdict.MISMATCH, DRAWN.settled(case)
 
 
 def test_the_drawn_executor_is_among_the_variants_and_settles() -> None:
     assert DRAWN in native_variants()
     case = negated(0)
-    assert settled(DRAWN, case) == DRAWN.of(case)
-    assert settled(NativeExecutor(), case) == NativeExecutor()
+    assert DRAWN.settled(case).name.startswith("native:")
+    assert NativeExecutor().settled(case) == NativeExecutor()
 
 
 def test_configurations_become_as_simple_as_can_be() -> None:
@@ -93,13 +93,13 @@ def test_a_finding_keeps_the_configuration_and_simplifies_it(monkeypatch: pytest
         bad = (replace(ins, op=ops.Abs()) if isinstance(ins.op, ops.Negate) else ins for ins in program.instructions)
         return PassResult(replace(program, instructions=tuple(bad)))
 
-    case = next(c for c in map(negated, range(100)) if SIMPLIFIER in DRAWN.of(c).passes)
+    case = next(c for c in map(negated, range(100)) if SIMPLIFIER in DRAWN.settled(c).passes)
     monkeypatch.setitem(PASSES, SIMPLIFIER, wrong)
     pool = Pool()
     answer = judge(DRAWN, Reference(case, NativeExecutor()))
     assert (answer.executor, answer.verdict) == ("native-drawn", Verdict.MISMATCH)
     suspect = inspect(DRAWN, case, answer, pool)
-    assert suspect.executor == DRAWN.of(case)
+    assert suspect.executor == DRAWN.settled(case)
     finding, small = to_finding(suspect, pool, (), programs=1, also=())
     assert finding.executor == f"native:passes={SIMPLIFIER}"
     assert judge(pool.make(finding.executor), Reference(small, NativeExecutor())).verdict is Verdict.MISMATCH

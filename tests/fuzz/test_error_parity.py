@@ -15,9 +15,11 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-from fuzz.generate import GENE, HEADER
+from fuzz.generate import DEFAULT
 from fuzz.generate.batches import generate
-from fuzz.generate.faults import WHOLE, decode_invalid, kinds
+from fuzz.generate.decode import GENE
+from fuzz.generate.faults import decode_invalid, kinds
+from fuzz.generate.growth import HEADER
 from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import Executor, ExternalExecutor, NativeExecutor, Pool, native_variants
@@ -90,14 +92,14 @@ def through_xla(program: GraphProgram, inputs: list[np.ndarray[Any, Any]]) -> Te
 def sample(count: int) -> list[Case]:
     rng = random.Random(5)
     return [
-        decode_invalid(WHOLE, None, rng.randbytes(HEADER), [rng.randbytes(GENE) for _ in range(rng.randrange(4))], rng.randbytes(GENE))
+        decode_invalid(DEFAULT, None, rng.randbytes(HEADER), [rng.randbytes(GENE) for _ in range(rng.randrange(4))], rng.randbytes(GENE))
         for _ in range(count)
     ]  # fmt: skip
 
 
 def simplest(kind: str) -> Case:
     """A small program that raises an error of that kind."""
-    return decode_invalid(WHOLE, kind, b"", [], b"")
+    return decode_invalid(DEFAULT, kind, b"", [], b"")
 
 
 def test_native_variants_and_the_emitter_agree_on_kind_op_and_axis() -> None:

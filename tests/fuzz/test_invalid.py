@@ -10,8 +10,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from fuzz.generate import DEFAULT, GENE, HEADER, Config
-from fuzz.generate.faults import decode_invalid, faults, invalid, invalid_cases, kinds
+from fuzz.generate import DEFAULT, Config
+from fuzz.generate.decode import GENE
+from fuzz.generate.faults import decode_invalid, faults, kinds
+from fuzz.generate.growth import HEADER
+from fuzz.generate.strategies import invalid_cases
 from oracle.case import Case, Refusal
 from tenferro_ref import errors, ops
 from tenferro_ref.compiler import compile_std_to_exec
@@ -66,7 +69,7 @@ def test_json_and_the_compiler_raise_the_same(case: Case) -> None:
 
 @pytest.mark.parametrize("kind", kinds())
 def test_one_kind_can_be_asked_for(kind: str) -> None:
-    @given(invalid(kind))
+    @given(invalid_cases(kind=kind))
     def check(case: Case) -> None:
         assert due(case).kind == kind
 

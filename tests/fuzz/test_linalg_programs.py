@@ -13,12 +13,13 @@ from fuzz.campaign.work import environment
 from fuzz.findings.bundle import write_bundle
 from fuzz.findings.reduce.draft import concrete_types
 from fuzz.findings.triage import inspect, to_finding
-from fuzz.generate import DEFAULT, Config, decode
+from fuzz.generate import DEFAULT, Config
 from fuzz.generate.batches import generate
-from fuzz.generate.growth import FIRST, HEADER
-from fuzz.generate.ops.linalg import KINDS
-from fuzz.generate.values.arrays import FULL, Recipe, make
+from fuzz.generate.decode import decode
+from fuzz.generate.growth import HEADER, LINALG_BYTES
+from fuzz.generate.ops.linalg import MATRICES as CLASSES
 from fuzz.generate.values.matrices import DEFINITE, HERMITIAN, MATRICES, REGULAR, SINGULAR, matrices
+from fuzz.generate.values.recipes import FULL, Recipe, array_of
 from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import Execution, NativeExecutor, Pool, attempt
@@ -46,8 +47,8 @@ def test_every_op_is_reached_at_every_dtype(sample: list[Case]) -> None:
         for ins in decomposing(case.program)
         if isinstance(ins.op, ops.Extension)
     }
-    assert {kind.name for kind in KINDS} == linalg.RULES.keys()
-    assert {(name, dtype) for name in linalg.RULES for dtype in INEXACT} == found
+    assert CLASSES.keys() == linalg.OPS.keys()
+    assert {(name, dtype) for name in linalg.OPS for dtype in INEXACT} == found
 
 
 def test_shapes_flags_and_gauges_are_reached(sample: list[Case]) -> None:
@@ -92,7 +93,7 @@ def test_configs_without_it_have_none() -> None:
 
 def test_the_simplest_bytes_have_none() -> None:
     assert not decomposing(decode(DEFAULT, b"", [b"\1" * 8] * 3).program)
-    chosen = bytes(FIRST) + b"\xff" * (HEADER - FIRST)
+    chosen = bytes(HEADER - LINALG_BYTES) + b"\xff" * LINALG_BYTES
     assert decomposing(decode(DEFAULT, chosen, [b"\1" * 8] * 3).program)
 
 
@@ -100,7 +101,7 @@ def test_the_simplest_bytes_have_none() -> None:
 
 
 def _drawn(kind: str, dtype: DType, shape: tuple[int, ...] = (4, 4, 3)) -> np.ndarray:
-    return make(Recipe(kind, 5), dtype, shape)
+    return array_of(Recipe(kind, 5), dtype, shape)
 
 
 @pytest.mark.parametrize("dtype", sorted(INEXACT, key=str), ids=str)
@@ -134,7 +135,7 @@ def test_matrices_have_any_shape(shape: tuple[int, ...]) -> None:
     for kind in MATRICES:
         for dtype in (DType.F32, DType.C64):
             assert matrices(kind, Generator(PCG64(1)), dtype, shape).shape == shape
-            assert make(Recipe(kind, 1, FULL, ((1, 4),)), dtype, shape).shape == shape
+            assert array_of(Recipe(kind, 1, FULL, ((1, 4),)), dtype, shape).shape == shape
 
 
 # --- failures ---------------------------------------------------------------------------------------------------------

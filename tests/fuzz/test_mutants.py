@@ -1,51 +1,45 @@
-"""Seeded faults: each, switched on alone, is found and shrunk to at most four instructions."""
+"""Seeded faults: each, switched on alone, is found; those written by hand are shrunk to at most four instructions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from unittest import mock
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from fuzz.cli.mutants import mutants
-from fuzz.generate import Config
-from fuzz.generate.batches import generate
-from fuzz.mutants import CATALOGUE, Mutant, find, hunt
+from fuzz.mutants import Hunter, Mutant, catalogue, find, hunt, laws, rewrite
 from fuzz.mutants.by_hand import BY_HAND
-from fuzz.mutants.by_rule import PLACES, load
-from fuzz.mutants.directed import directed, refused
-from fuzz.mutants.looks import look, watch
+from fuzz.mutants.catalogue import ELSEWHERE, LEFT_OUT, MODULES, equivalents, every_site
+from fuzz.mutants.hunt import LAW
+from fuzz.mutants.laws import LAWS, checkout
+from fuzz.mutants.looks import BY_LAWS, look, watch
 from fuzz.mutants.programs import programs
-from fuzz.mutants.promises import again, comparison, enclosed, layout, passes
-from fuzz.mutants.rewrite import RULES, Site, functions, patched, sites
-from fuzz.mutants.witnesses import ownership, segmentation, tropical
-from oracle.case import Case
+from fuzz.mutants.rewrite import RULES, Site, patched, sites
 from oracle.judge import Reference, judge
 from oracle.peers import NativeExecutor
 from tenferro_ref import ops
 from tenferro_ref.errors import UsageError
 from tenferro_ref.program import GraphBuilder, to_exec
 from tenferro_ref.runtime import GraphExecutor
-from tenferro_ref.stablehlo import extensions
-from tenferro_ref.stablehlo.emit import structural
+from tenferro_ref.stablehlo.emit import EMIT, contraction
 from tenferro_ref.tensor import same_bits
 from tests.libraries import module_or_skip
 from tests.plugins import plugin_or_skip
 
 #: Faults of the XLA path need a plugin to show; those of the native path show against enclosures and among variants.
-THROUGH_XLA = ("emitter", "transfer")
+THROUGH_XLA = {"emitter": ["pjrt:xla081@fast"], "transfer": ["pjrt:xla081@fast"]}
 SEED = 20261121
-#: How many faults the catalogue has at least.
-FAULTS = 450
 
 
 @pytest.mark.parametrize("mutant", BY_HAND, ids=lambda m: m.name)
 def test_every_mutant_is_killed_and_its_evidence_is_small(mutant: Mutant) -> None:
     if mutant.place in THROUGH_XLA:
         plugin_or_skip("xla081")
-    kill = hunt(mutant, seed=SEED, max_programs=2000, reduce_seconds=30)
+    executors = THROUGH_XLA.get(mutant.place) or watch(mutant.place).executors
+    kill = hunt(mutant, executors, seed=SEED, max_programs=2000, reduce_seconds=30)
     assert kill.killed, f"{mutant.name} survived {kill.programs} programs"
     assert kill.case is not None
     assert len(kill.case.program.instructions) <= 4, kill.case.program
@@ -75,47 +69,73 @@ def test_unknown_mutants_are_a_usage_error() -> None:
         find("no-such")
 
 
-# --- mutants made by rule ---------------------------------------------------------------------------------------------
+# --- faults made by rule ----------------------------------------------------------------------------------------------
 
 
-#: One fault of each place: what it takes is a matter of a few programs.
-SAMPLE = [
-    next((m for m in reversed(CATALOGUE) if m.site is not None and m.place == place and not m.equivalent), None)
-    for place in dict.fromkeys(PLACES.values())
-    if place not in THROUGH_XLA
-]
+def first_of(place: str) -> Mutant:
+    return next(m for m in catalogue() if m.site and m.place == place and m.hunted)
 
 
-@pytest.mark.parametrize("mutant", [m for m in SAMPLE if m is not None], ids=lambda m: m.name)
-def test_faults_made_by_rule_are_found(mutant: Mutant) -> None:
-    if mutant.place == "loader":
+@pytest.mark.parametrize("place", ["kernels", "segmentation", "loader", "compiler"])
+def test_programs_show_faults_made_by_rule(place: str) -> None:
+    if place == "loader":
         module_or_skip("jaxlib")
-    kill = hunt(mutant, seed=1, max_programs=2000, reduce_seconds=0)
-    assert kill.killed, f"{mutant.name} survived {kill.programs} programs: {mutant.about}"
+    faults = [m for m in catalogue() if m.place == place and m.site and m.hunted][:6]
+    with Hunter(1, watch(place).executors, max_programs=200) as hunter:
+        kills = [hunter.hunt(mutant) for mutant in faults]
+    assert any(kill.killed for kill in kills)
+    assert all(kill.changed <= kill.entered <= kill.programs + 16 for kill in kills)
+
+
+def test_laws_show_faults_of_the_oracle() -> None:
+    site = next(s for s in sites("oracle.ulp") if s.function == "ulp_distance" and s.rule == "operator")
+    kill = hunt(find(site.name), seed=1)
+    assert (kill.executor, kill.programs, kill.case) == (LAW, 0, None)
+    assert kill.reason.startswith("test_comparison.py::test_")
+
+
+def test_without_a_checkout_there_are_no_laws() -> None:
+    with mock.patch.object(laws, "checkout", return_value=None):
+        assert not hunt(first_of("sets"), seed=1).killed
+    with mock.patch("fuzz.cli.mutants.checkout", return_value=None):
+        listed = CliRunner().invoke(mutants, ["list", "--place", "sets"])
+        assert "needs a checkout" in listed.output
+        with pytest.raises(UsageError, match="run it from a checkout"):
+            CliRunner().invoke(mutants, ["run", "--place", "sets"], standalone_mode=False, catch_exceptions=False)
+
+
+def test_every_law_is_asked_and_there_is_one_for_each_place() -> None:
+    root = checkout()
+    assert root is not None
+    asked = {name for names in LAWS.values() for name in names}
+    written = {path.stem.removeprefix("test_") for path in (root / "tests" / "laws").glob("test_*.py")}
+    assert written - asked == {"exact"}  # which is about the laws
+    assert asked <= written
+    assert set(LAWS) >= BY_LAWS
 
 
 def test_the_catalogue_is_large_and_reaches_everything() -> None:
-    faults = [m for m in CATALOGUE if not m.equivalent]
-    assert len(faults) >= FAULTS
-    assert {m.place for m in faults} == set(PLACES.values())
+    faults = [m for m in catalogue() if m.hunted]
+    assert 500 < len(faults) < 900
+    assert {m.place for m in faults} == {place for place, _ in MODULES.values()} | set(ELSEWHERE.values())
+    assert len({m.name for m in catalogue()}) == len(catalogue())
 
 
-def test_the_catalogue_is_of_this_source() -> None:
-    """Every site is where the rules file says, and the change is the one that it says."""
-    by_module: dict[str, set[Site]] = {}
-    for site, _ in load():
-        if site.module not in by_module:
-            by_module[site.module] = set(sites(site.module))
-    stale = [site.name for site, _ in load() if site not in by_module[site.module]]
-    assert not stale, "run `python -m fuzz.mutants.select --check`"
+def test_the_tables_are_of_this_source() -> None:
+    """Entries that the source no longer has are without effect: delete them, or write them anew for what is there now."""
+    there = {(site.module, site.key) for site in every_site().values()}
+    gone = [f"module {module}" for module in MODULES if not any(m == module for m, _ in there)]
+    named = [f"{s.module}.{s.function}" for s in every_site().values()]
+    gone += [f"function {start}" for start in ELSEWHERE if not any(name.startswith(start) for name in named)]
+    functions = {f.rpartition(".")[2] for module in MODULES for f in rewrite.functions(rewrite._parsed(module))}
+    gone += [f"left-out function {name}" for name in LEFT_OUT - functions]
+    gone += [f"{m}: {key}" for m, reasons in equivalents().items() for key in reasons if (m, key) not in there]
+    assert not gone, "no longer in the source:\n" + "\n".join(gone)
 
 
 def test_every_equivalent_mutant_is_explained() -> None:
-    assert [site.name for site, equivalent in load() if equivalent and len(equivalent) < 20] == []
-
-
-def test_names_are_unique() -> None:
-    assert len({mutant.name for mutant in CATALOGUE}) == len(CATALOGUE)
+    short = [key for reasons in equivalents().values() for key, why in reasons.items() if len(why) < 20]
+    assert short == []
 
 
 def test_a_site_is_patched_everywhere_and_mended_again() -> None:
@@ -130,19 +150,23 @@ def test_a_site_is_patched_everywhere_and_mended_again() -> None:
 
 
 def test_closures_that_a_function_has_made_change_with_it() -> None:
-    """`_register` made the lowerings of `EXTENSIONS` when its module was imported."""
-    change = next(s for s in sites(extensions.__name__) if s.function == "_register" and s.rule == "condition")
-    lowering = next(f for f in extensions.EXTENSIONS.values() if f.__qualname__.startswith("_register"))
-    right = lowering.__code__
+    """`_reduction` made the rows of reductions when its module was imported."""
+    change = next(s for s in sites(contraction.__name__) if s.function == "_reduction" and s.rule == "condition")
+    row = EMIT[ops.ReduceSum]
+    right = row.__code__  # type: ignore[attr-defined]
     with patched(change):
-        assert lowering.__code__ is not right
-    assert lowering.__code__ is right
+        assert row.__code__ is not right  # type: ignore[attr-defined]
+    assert row.__code__ is right  # type: ignore[attr-defined]
 
 
-def test_rows_of_tables_are_known_by_their_ops() -> None:
-    names = [name for name, _ in functions(structural)]
-    assert "_(Reshape)" in names
-    assert len(names) == len(set(names))
+def test_sites_are_known_by_function_rule_and_text_and_not_by_line() -> None:
+    module = "tenferro_ref.stablehlo.emit.structural"
+    before = {s.key for s in sites(module)}
+    assert any(key.startswith("_(Reshape) | ") for key in before)  # rows of tables are known by their ops
+    source = rewrite._source(module)
+    shifted = "\n\n" + source.read_text("utf-8")
+    with mock.patch.object(type(source), "read_text", return_value=shifted):
+        assert {s.key for s in sites(module)} == before
 
 
 def test_what_decides_on_an_error_is_left_alone() -> None:
@@ -165,83 +189,61 @@ def test_a_fault_survives_what_was_remembered_before_it() -> None:
 
 
 def test_every_rule_has_sites() -> None:
-    found = {site.rule for name in ("tenferro_ref.runtime.segment", "tenferro_ref.compiler.dot_decomposer",
-                                    "tenferro_ref.runtime.kernels.structural", "tenferro_ref.runtime.kernels.indexing")
-             for site in sites(name)}  # fmt: skip
-    assert found == set(RULES)
+    assert {site.rule for site in every_site().values()} == set(RULES)
 
 
-def test_a_stale_site_is_an_error() -> None:
-    gone = Site("tenferro_ref.runtime.segment", "no_such", "logic", "a and b", "a or b")
-    with pytest.raises(LookupError, match="no such function"), patched(gone):
-        pass
+def test_places_that_are_not_in_the_source_are_errors() -> None:
+    for module in ("tenferro_ref.runtime.segment", "tenferro_ref.no_such"):
+        with pytest.raises(LookupError, match=r"no longer has|no such module"):
+            rewrite._compiled(Site(module, "no_such", "logic", "a and b", "a or b"))
 
 
-def test_sites_travel_as_one_word() -> None:
-    for site, _ in load()[:20]:
-        assert ":" not in site.to_token()
-        assert Site.from_token(site.to_token()) == site
-
-
-# --- witnesses --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("place", [p for p in dict.fromkeys(PLACES.values()) if p not in THROUGH_XLA])
-def test_nobody_cries_wolf(place: str) -> None:
-    """Without a fault, witnesses are silent and programs look the same twice."""
-    kind = watch(place)
+@pytest.mark.parametrize("place", ["kernels", "compiler", "emitter", "extensions"])
+def test_without_a_fault_programs_look_the_same_twice(place: str) -> None:
     for item in programs(SEED, place).chunk(0)[:8]:
-        assert look(kind, item.case) == item.look
-    if place == "semirings":
-        reasons = map(tropical, generate(SEED, 0, 40, kind.configs[0]))
-        assert [r for r in reasons if r and "nothing to sum" not in r] == []  # what the policy says is an error
-    if place == "reclaim":
-        assert {ownership(item.case) for item in programs(SEED, place).chunk(0)} == {""}
-
-
-@pytest.mark.parametrize("promise", [passes, layout, again, comparison, enclosed, segmentation])
-def test_promises_are_kept_without_a_fault(promise: Callable[[Case], str]) -> None:
-    cases = [*generate(SEED, 1, 12, Config(max_instructions=10, usual_elements=60, max_elements=500)),
-             *(d.case for d in directed()[::8])]  # fmt: skip
-    assert [reason for reason in map(promise, cases) if reason] == []
-
-
-def test_programs_written_by_hand_are_right_or_refused() -> None:
-    native = NativeExecutor()
-    for program in directed():
-        verdict = judge(native, Reference(program.case, native)).verdict.value
-        assert refused(program.case) == "", program.about
-        assert verdict == ("error" if program.error else "pass"), program.about
+        assert look(watch(place), item.case) == item.look
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
 def test_run_in_several_processes_gives_what_one_gives() -> None:
-    first, second = [m.name for m in CATALOGUE if m.place == "segmentation" and not m.equivalent][:2]
+    names = [m.name for m in catalogue() if m.place == "segmentation" and m.hunted][:2]
     found = {}
     for jobs in ("1", "2"):
-        result = CliRunner().invoke(mutants, ["run", first, second, "--seed", "1", "--json", "--jobs", jobs])
-        assert result.exit_code == 0, result.output
+        arguments = ["--seed", "1", "--json", "--jobs", jobs, "--executors", "native"]
+        result = CliRunner().invoke(mutants, ["run", *names, *arguments])
         lines = [json.loads(line) for line in result.output.splitlines()]
         found[jobs] = sorted((r["name"], r["killed"], r["programs"], r["by"]) for r in lines)
     assert found["1"] == found["2"]
-    assert [r[:2] for r in found["1"]] == [(name, True) for name in sorted((first, second))]
+    assert [r[0] for r in found["1"]] == sorted(names)
 
 
 def test_survivors_are_said_and_end_with_status_1() -> None:
-    result = CliRunner().invoke(
-        mutants, ["run", "sum-without-last", "--seed", "3", "--programs", "1"], standalone_mode=False
-    )
+    arguments = ["sum-without-last", "--seed", "3", "--programs", "1", "--executors", "native"]
+    result = CliRunner().invoke(mutants, ["run", *arguments], standalone_mode=False)
     assert result.return_value == 1
     assert "SURVIVED" in result.output
     assert "0 of 1 killed" in result.output
+
+
+def test_samples_are_drawn_by_the_seed() -> None:
+    arguments = ["--place", "kernels", "--executors", "native", "--programs", "1", "--sample", "3", "--json"]
+    drawn = [
+        [
+            json.loads(line)["name"]
+            for line in CliRunner().invoke(mutants, ["run", *arguments, "--seed", s]).output.splitlines()
+        ]
+        for s in ("1", "1", "2")
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len(drawn[0]) == 3
 
 
 def test_places_choose() -> None:
     result = CliRunner().invoke(mutants, ["list", "--place", "kernels", "--json"])
     listed = [json.loads(line) for line in result.output.splitlines()]
     assert {r["place"] for r in listed} == {"kernels"}
-    assert len(listed) == sum(m.place == "kernels" for m in CATALOGUE)
+    assert len(listed) == sum(m.place == "kernels" for m in catalogue())
     with pytest.raises(UsageError, match="attic"):
         CliRunner().invoke(mutants, ["list", "--place", "attic"], standalone_mode=False, catch_exceptions=False)

@@ -17,7 +17,7 @@ from fuzz.campaign.work import begin, work
 from fuzz.campaign.worksite import Worksite
 from fuzz.generate.batches import generate
 from fuzz.generate.describe import describe
-from fuzz.generate.values.redraw import batch_of, input_sets_of
+from fuzz.generate.input_sets import batch_of, input_sets_of
 from fuzz.store import Plan, Store
 from fuzz.store.store import campaign_key
 from oracle.case import Case

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from fuzz.findings.reduce import reduce_case
-from fuzz.findings.reduce.weights import sources, weight, with_sources
+from fuzz.findings.reduce.weights import numbers, weight, with_numbers
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.program import GraphBuilder
-from tests.fuzz.reductions import check_invariants, first_failing, ops_of, run
+from tests.fuzz.reductions import first_failing, ops_of, reduced, run
 
 
 def test_a_value_that_the_failure_needs_stays_and_the_rest_becomes_zero() -> None:
@@ -22,8 +22,7 @@ def test_a_value_that_the_failure_needs_stays_and_the_rest_becomes_zero() -> Non
         return any(bool(np.isnan(x).any()) for x in read)
 
     start = first_failing(fails)
-    reduction = reduce_case(start, fails, evaluate=run)
-    check_invariants(start, reduction, fails)
+    reduction = reduced(start, fails)
     assert ops_of(reduction.case) == ["Maximum"]
     assert len(reduction.case.inputs) == 1
     assert reduction.case.inputs[0].size == 1
@@ -60,13 +59,13 @@ def test_weights_order_numbers_as_a_reader_would() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["F32", "F64", "I32", "I64", "Bool", "C32", "C64"])
-def test_sources_write_back_what_they_read(dtype: str) -> None:
+def test_numbers_write_back_what_they_read(dtype: str) -> None:
     b = GraphBuilder()
     x = b.input(dtype, (2, 3))
     c = b.constant(1.0, x.dtype)
     array = np.asfortranarray(np.arange(6).reshape(2, 3).astype(x.dtype.numpy))
     case = Case.of(b.build(x, c), [array])
-    again = with_sources(case, sources(case)).build()
+    again = with_numbers(case, numbers(case)).build()
     assert again is not None
     assert again.fingerprint == case.fingerprint
     simpler = reduce_case(case, lambda c: len(c.program.output_slots) == 2 and bool(c.program.instructions)).case

@@ -6,7 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -21,10 +21,10 @@ from fuzz.campaign.work import begin, run_campaign, work
 from fuzz.campaign.worksite import Worksite
 from fuzz.findings.bundle import confirm, read_bundle, replay, write_bundle
 from fuzz.generate import DEFAULT
-from fuzz.generate.config import from_words
 from fuzz.generate.faults import faults, kinds, simplest_of
 from fuzz.generate.faults.batches import in_turn, invalid_case, invalid_places
-from fuzz.generate.values.redraw import batch_of
+from fuzz.generate.input_sets import batch_of
+from fuzz.generate.settings import config_of
 from fuzz.records import Campaign, load, save
 from fuzz.store import Plan, Store
 from fuzz.store.merge import merge
@@ -32,8 +32,16 @@ from fuzz.store.store import pack, unpack
 from fuzz.summary import outcome
 from oracle.case import Case
 from oracle.judge import Reference, judge
-from oracle.peers import Execution, ExternalExecutor, NativeExecutor, Pool, Selection, attempt, native_variants
-from oracle.verdict import ExecutorInfo, Verdict
+from oracle.peers import (
+    Execution,
+    Executor,
+    ExternalExecutor,
+    NativeExecutor,
+    Pool,
+    Selection,
+    native_variants,
+)
+from oracle.verdict import Verdict
 from reports.errors import error_rows
 from reports.html import render
 from tenferro_ref import ops
@@ -99,7 +107,7 @@ def test_any_configuration_has_faults_that_raise_what_is_due(words: list[str]) -
 @pytest.mark.parametrize("rate", ["2", "-1", "x", "1/0", "1e-3", ""])
 def test_a_rate_that_is_none(rate: str) -> None:
     with pytest.raises(UsageError, match="a share, 0 to 1"):
-        from_words([f"invalid={rate}"])
+        config_of([f"invalid={rate}"])
 
 
 def test_it_comes_back_from_a_store_as_it_was() -> None:
@@ -178,7 +186,7 @@ def test_what_only_values_show_is_raised_or_refused(fault: str, monkeypatch: pyt
 
 
 @dataclass(frozen=True)
-class Seeded:
+class Seeded(Executor):
     """A native executor with a fault in how it handles an error: by default a Transpose whose axis is out of bounds."""
 
     name: str
@@ -187,11 +195,6 @@ class Seeded:
     op: str = "Transpose"
     model: str = "numpy"
 
-    def open(self) -> None: ...
-
-    def info(self) -> ExecutorInfo:
-        return ExecutorInfo(self.name, available=True)
-
     def run(self, case: Case) -> Execution:
         try:
             return NativeExecutor().run(case)
@@ -199,14 +202,6 @@ class Seeded:
             if self.op in (error.op, ""):
                 return self.handle(error)
             raise
-
-    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
-        return [attempt(self, case) for case in cases]
-
-    def bit_exact(self, case: Case) -> bool:
-        return False
-
-    def close(self) -> None: ...
 
 
 def accepts(_: TenferroError) -> Execution:

@@ -14,13 +14,13 @@ import pytest
 from fuzz.campaign.audit import audit
 from fuzz.campaign.recorded import recorded
 from fuzz.campaign.tally import Tally
-from fuzz.errors import StoreDamaged, StoreLocked, StoreVersion
 from fuzz.findings.listed import listed
 from fuzz.generate.batches import generate
 from fuzz.records import Finding
 from fuzz.store import MEMORY, Batch, Counts, Disagreement, Lock, Plan, Store, Stream, digest, is_database
 from fuzz.store import database as database_module
 from fuzz.store.counts import WIDTHS
+from fuzz.store.errors import StoreDamaged, StoreLocked, StoreVersion
 from fuzz.store.merge import merge
 from fuzz.store.model import campaign_key, pack, unpack
 from fuzz.store.schema import MIGRATIONS

@@ -12,16 +12,17 @@ from fuzz.findings.triage import Suspect, inspect, to_finding, value_class
 from oracle.attribution import UNCLEAR
 from oracle.case import Case
 from oracle.judge import Reference, judge
-from oracle.peers import Execution, NativeExecutor, Pool, attempt
-from oracle.verdict import Answer, ExecutorInfo, Verdict
-from tenferro_ref.errors import EngineFault, TenferroError, WorkerDied
+from oracle.peers import Execution, Executor, NativeExecutor, Pool
+from oracle.peers.errors import EngineFault
+from oracle.verdict import Answer, Verdict
+from tenferro_ref.errors import WorkerDied
 from tenferro_ref.ops import Abs, Exp, Negate, Op, Sign, Sqrt
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime.kernels import run_kernel
 
 
 @dataclass
-class Wrong:
+class Wrong(Executor):
     """Computes a negation as an absolute value, with `after` only that of such a result; counts its runs.
 
     With `outputs` it refuses programs of more outputs.
@@ -33,16 +34,6 @@ class Wrong:
     name: str = "wrong"
     model: str = "ieee"
     runs: int = 0
-
-    def open(self) -> None: ...
-
-    def close(self) -> None: ...
-
-    def info(self) -> ExecutorInfo:
-        return ExecutorInfo(self.name, available=True)
-
-    def bit_exact(self, case: Case) -> bool:
-        return False
 
     def run(self, case: Case) -> Execution:
         self.runs += 1
@@ -58,9 +49,6 @@ class Wrong:
 
     def _at(self, maker: type[Op] | None) -> bool:
         return self.after in (None, maker)
-
-    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
-        return [attempt(self, case) for case in cases]
 
 
 def chain(*ops: type[Op], values: Sequence[float] = (3.0, 2.0, 5.0)) -> Case:

@@ -12,8 +12,11 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from fuzz.generate.genes import Genes
-from fuzz.generate.values.arrays import FULL, Recipe, Regime, classes, draw_recipe, make, scalar, specials, values
+from fuzz.generate.choices import Choices
+from fuzz.generate.strategies import arrays
+from fuzz.generate.values.classes import classes
+from fuzz.generate.values.recipes import FULL, Recipe, Regime, array_of, draw_recipe, draw_scalar
+from fuzz.generate.values.special import SPECIALS
 from tenferro_ref.dtype import DType
 
 FLOATS = (DType.F32, DType.F64)
@@ -23,14 +26,14 @@ regimes: st.SearchStrategy[Regime] = st.sampled_from(("ordinary", "hostile", "ex
 
 
 def array(kind: str, dtype: DType, n: int = 4000, seed: int = 5) -> Any:
-    return make(Recipe(kind, seed), dtype, (n,))
+    return array_of(Recipe(kind, seed), dtype, (n,))
 
 
 @given(st.data(), dtypes, shapes, regimes)
 def test_arrays_have_their_dtype_shape_and_order(
     data: st.DataObject, dtype: DType, shape: tuple[int, ...], regime: Regime
 ) -> None:
-    drawn = data.draw(values(dtype, shape, regime))
+    drawn = data.draw(arrays(dtype, shape, regime))
     assert drawn.dtype == dtype.numpy
     assert drawn.shape == shape
     assert drawn.flags.f_contiguous
@@ -39,24 +42,16 @@ def test_arrays_have_their_dtype_shape_and_order(
 @pytest.mark.parametrize("dtype", DType)
 def test_every_class_can_be_made_for_every_dtype(dtype: DType) -> None:
     for kind in classes(dtype):
-        assert make(Recipe(kind, 9, FULL, ((3, 1), (70000, 0))), dtype, (3, 5)).shape == (3, 5)
-        assert make(Recipe(kind, 9, 20, ((3, 1),)), dtype, (0, 5)).size == 0
+        assert array_of(Recipe(kind, 9, FULL, ((3, 1), (70000, 0))), dtype, (3, 5)).shape == (3, 5)
+        assert array_of(Recipe(kind, 9, 20, ((3, 1),)), dtype, (0, 5)).size == 0
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_hostile_classes_hold_what_they_say(dtype: DType) -> None:
     limits = np.finfo(dtype.value)
     special = array("special", dtype)
-    for value in (
-        limits.max,
-        -limits.max,
-        limits.smallest_normal,
-        limits.smallest_subnormal,
-        limits.eps,
-        np.inf,
-        -np.inf,
-    ):
-        assert (special == value).any()
+    least = (limits.smallest_normal, limits.smallest_subnormal, limits.eps)
+    assert set(special) >= {limits.max, -limits.max, *least, np.inf, -np.inf}
     assert np.isnan(special).any()
     assert (np.signbit(special) & (special == 0)).any()
     assert len({v.tobytes() for v in special if np.isnan(v)}) >= 3  # payload and sign
@@ -120,29 +115,29 @@ def test_integers_reach_their_extremes(dtype: DType) -> None:
 def test_every_class_is_drawn_in_the_hostile_regime() -> None:
     rng = np.random.default_rng(1)
     for dtype in (DType.F64, DType.I32, DType.Bool):
-        drawn = Counter(draw_recipe(Genes(rng.bytes(12)), dtype, "hostile").kind for _ in range(1500))
+        drawn = Counter(draw_recipe(Choices(rng.bytes(12)), dtype, "hostile").kind for _ in range(1500))
         assert set(drawn) >= set(classes(dtype)) - {"unit", "indices"}
 
 
 def test_ordinary_programs_have_no_hostile_values() -> None:
     rng = np.random.default_rng(2)
     for _ in range(200):
-        drawn = make(draw_recipe(Genes(rng.bytes(12)), DType.F32, "ordinary"), DType.F32, (50,))
+        drawn = array_of(draw_recipe(Choices(rng.bytes(12)), DType.F32, "ordinary"), DType.F32, (50,))
         assert np.abs(drawn).max() < 100
 
 
 @given(st.binary(max_size=12), dtypes, regimes)
 def test_constants_are_of_their_dtype(data: bytes, dtype: DType, regime: Regime) -> None:
-    assert scalar(Genes(data), dtype, regime).dtype == dtype.numpy
+    assert draw_scalar(Choices(data), dtype, regime).dtype == dtype.numpy
 
 
 def test_hostile_constants_are_special_more_often_than_not() -> None:
     rng = np.random.default_rng(3)
-    drawn = [scalar(Genes(rng.bytes(12)), DType.F64, "hostile") for _ in range(500)]
+    drawn = [draw_scalar(Choices(rng.bytes(12)), DType.F64, "hostile") for _ in range(500)]
     assert any(np.isnan(v) for v in drawn)
     assert any(np.isinf(v) for v in drawn)
     assert any(v == 0 and np.signbit(v) for v in drawn)
-    rounds = {float(v) for v in (scalar(Genes(rng.bytes(12)), DType.F64, "exact") for _ in range(200))}
+    rounds = {float(v) for v in (draw_scalar(Choices(rng.bytes(12)), DType.F64, "exact") for _ in range(200))}
     assert rounds <= {0.0, 1.0, 2.0, -1.0, -2.0, 4.0, 3.0, -3.0, 7.0, -8.0}
 
 
@@ -150,12 +145,12 @@ def test_hostile_constants_are_special_more_often_than_not() -> None:
 @given(st.data())
 def test_overrides_put_specials_among_ordinary_values(data: st.DataObject) -> None:
     position, special = data.draw(st.integers(0, 65535)), data.draw(st.integers(0, 5))
-    plain = make(Recipe("ordinary", 4), DType.F64, (2, 3))
-    changed = make(Recipe("ordinary", 4, FULL, ((position, special),)), DType.F64, (2, 3))
+    plain = array_of(Recipe("ordinary", 4), DType.F64, (2, 3))
+    changed = array_of(Recipe("ordinary", 4, FULL, ((position, special),)), DType.F64, (2, 3))
     different = plain.tobytes("F") != changed.tobytes("F")
     where = changed.ravel("F")[position % 6]
     assert different
-    assert where.tobytes() == specials(DType.F64)[special].tobytes()
+    assert where.tobytes() == SPECIALS[DType.F64][special].tobytes()
 
 
 @pytest.mark.parametrize(
@@ -170,23 +165,21 @@ def test_overrides_put_specials_among_ordinary_values(data: st.DataObject) -> No
 )
 def test_shrinks_to_plain_numbers(dtype: DType, wanted: Callable[[Any], bool], shown: set[int], rng: Random) -> None:
     many = settings(database=None, max_examples=2_000)
-    found = find(values(dtype, (4,)), lambda a: bool(wanted(a)), settings=many, random=rng)
+    found = find(arrays(dtype, (4,)), lambda a: bool(wanted(a)), settings=many, random=rng)
     assert {float(v) for v in found} <= shown
 
 
 @pytest.mark.parametrize("dtype", DType)
 def test_a_lower_density_keeps_a_subset_of_the_elements(dtype: DType) -> None:
     for kind in classes(dtype):
-        full = make(Recipe(kind, 3), dtype, (64,))
+        full = array_of(Recipe(kind, 3), dtype, (64,))
         kept = np.zeros(64, bool)
         for density in range(FULL + 1):
-            diluted = make(Recipe(kind, 3, density), dtype, (64,))
-            ones, same = (
-                diluted == 1,
-                np.array([a.tobytes() == b.tobytes() for a, b in zip(diluted, full, strict=True)]),
-            )
+            diluted = array_of(Recipe(kind, 3, density), dtype, (64,))
+            ones = diluted == 1
+            same = np.array([a.tobytes() == b.tobytes() for a, b in zip(diluted, full, strict=True)])
             assert (ones | same).all()
             assert (same | ~kept)[~ones | kept].all()
             kept |= same & ~ones
         assert same.all()
-        assert (make(Recipe(kind, 3, 0), dtype, (64,)) == 1).all()
+        assert (array_of(Recipe(kind, 3, 0), dtype, (64,)) == 1).all()

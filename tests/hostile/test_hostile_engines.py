@@ -81,7 +81,7 @@ def test_records_of_errors_are_decoded_by_type() -> None:
     for packed in (None, [], {"kind": ["x"], "facts": {}}, {"kind": "RankMismatch", "facts": 3}):
         with pytest.raises(FormatError):
             wire.unpack_error(packed)
-    with pytest.raises(FormatError, match="expected is of type str"):
+    with pytest.raises(FormatError, match="Expected `int`, got `str`"):
         wire.unpack_error({"kind": "RankMismatch", "facts": {"op": "Add", "expected": "1", "actual": 2}})
     foreign = ForeignRefusal("Add", "x", "m", None)
     for packed in ({"kind": "NoSuch", "facts": {}}, {"kind": "ForeignRefusal", "facts": foreign.facts()}):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fuzz.generate.batches import generate
-from oracle.compare import SAMPLE, Asked, compare, compare_bits, compare_many
+from oracle.compare import SAMPLE, Observation, compare, compare_bits, compare_sets
 from oracle.enclosure import IEEE, XLA, enclose
 from oracle.peers import NativeExecutor
 from oracle.ulp import ordinals, ulp_distance
@@ -235,25 +235,29 @@ def bent(outputs, number):
     return (*outputs[:place], o.ravel() if way == 3 else o, *outputs[place + 1 :])
 
 
+def one_set(enclosures):
+    return [e.map(lambda a: a[..., np.newaxis]) for e in enclosures]
+
+
 @pytest.mark.parametrize("at_once", [1, 40, 1 << 16])
 @pytest.mark.parametrize("finer", [False, True])
-def test_many_at_once_are_told_what_each_alone_is(at_once, finer):
+def test_many_at_once_get_the_comparisons_of_each_alone(at_once, finer):
     """Programs of every dtype, some right, some wrong; as many in one go as `at_once` says."""
-    asked = []
+    observations = []
     for number, case in enumerate(generate(11, 0, 48)):
         try:
             native = NativeExecutor().run(case).outputs
             own, strict = (enclose(case.program, case.inputs, model) for model in (XLA, IEEE))
         except TenferroError:
             continue
-        asked.append(Asked(own if finer else strict, strict if finer else None, [bent(native, number)], [native]))
+        observations.append((own if finer else strict, strict if finer else None, bent(native, number), native))
     with mock.patch("oracle.case.AT_ONCE", at_once), np.errstate(all="ignore"):
-        told = compare_many(asked)
-        alone = [compare(a.reference, a.strict, a.observed[0], a.native[0]) for a in asked]
-    assert told == [[None if one.outside else one] for one in alone]
+        together = compare_sets([Observation(one_set(e), s and one_set(s), [o], [n]) for e, s, o, n in observations])
+        alone = [compare(*o) for o in observations]
+    assert together == [[one] for one in alone]
     assert len([one for one in alone if one.outside]) > 5
     assert len([one for one in alone if one.widths and not one.outside]) > 10
-    assert compare_many([]) == []
+    assert compare_sets([]) == []
 
 
 def test_a_native_answer_of_another_form_is_at_no_distance():

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fuzz.generate.values.arrays import specials
+from fuzz.generate.values.special import SPECIALS
 from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import OTHERS, NativeExecutor, Pool
@@ -71,7 +71,7 @@ def test_every_dtype_shape_and_bit_travels(pool: Pool, name: str) -> None:
     executor = executor_or_skip(pool, name)
     b, arrays, outputs = GraphBuilder(), [], []
     for dtype in DType:
-        values = specials(dtype)
+        values = SPECIALS[dtype]
         for array in (values, values[: len(values) // 2 * 2].reshape(2, -1, order="F"), values[-1], values[:0]):
             arrays.append(np.asfortranarray(array).reshape(array.shape, order="F"))
             outputs.append(b.apply(ops.Transpose(tuple(range(array.ndim))[::-1]), b.input(dtype, array.shape)))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import struct
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +21,6 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import PjrtCall, PluginLoad, ShapeMismatch, WorkerDied
 from tenferro_ref.isolation import Worker, WorkerSpec, wire
-from tenferro_ref.isolation.engines import pjrt as engine
 from tenferro_ref.pjrt import PluginRef
 from tenferro_ref.program import GraphBuilder
 from tests.fake_plugin.build import build_plain_library, c_compiler, write_text_library
@@ -134,6 +136,64 @@ def test_a_typed_error_keeps_the_worker_alive(worker: MakeWorker) -> None:
     assert w.deaths == 0
 
 
+# --- the socket -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def odd() -> Iterator[Worker]:
+    """A worker that serves `tests.oracle.odd_engine`."""
+    with Worker("odd", WorkerSpec("tests.oracle.odd_engine", request_seconds=5.0)) as made:
+        yield made
+
+
+def test_a_stopped_worker_that_reads_nothing_ends_at_the_time_limit(odd: Worker) -> None:
+    data = bytes(10 << 20)  # more than a socket holds
+    assert odd.request({"then": "answer", "data": data}) == {"size": len(data)}
+    assert odd.pid is not None
+    os.kill(odd.pid, signal.SIGSTOP)
+    start = time.monotonic()
+    with pytest.raises(WorkerDied, match=r"timeout after 5 s"):
+        odd.request({"then": "answer", "data": data})
+    assert 4 < time.monotonic() - start < 15
+    assert odd.request({"then": "answer"}) == {"size": 0}
+
+
+@pytest.mark.parametrize(
+    ("written", "then", "how"),
+    [
+        (b"\0\0\0", "hang", "timeout after 2 s"),  # a part of the length
+        (struct.pack(">Q", 100) + b"abc", "hang", "timeout after 2 s"),  # a part of the message
+        (struct.pack(">Q", 100) + b"abc", "hide", "its socket closed"),
+        (b"WARNING: something", "hang", "its length is"),
+        (struct.pack(">Q", 3) + b"\xc1\xc1\xc1", "hang", "not msgpack"),
+        (struct.pack(">Q", 1) + b"\x01", "hang", "a int, expected a map"),
+        (struct.pack(">Q", 6) + b"\x81\xa1a\x93\x91\x91", "hang", "not msgpack"),
+        (struct.pack(">Q", 1) + b"\x80", "hang", "cannot be read: 'output_sets'"),
+        (struct.pack(">Q", 8) + b"\x81\xa5error\x01", "hang", "cannot be read"),
+    ],
+)
+def test_what_is_no_message_is_a_dead_worker(
+    odd: Worker, monkeypatch: pytest.MonkeyPatch, written: bytes, then: str, how: str
+) -> None:
+    monkeypatch.setattr("tenferro_ref.isolation.process._END_SECONDS", 0.5)
+    odd.spec = replace(odd.spec, request_seconds=2.0)
+    with pytest.raises(WorkerDied, match=how):
+        odd.request({"then": then, "write": written}, wire.output_sets)
+    assert odd.deaths == 1
+
+
+def test_an_interrupted_request_leaves_no_answer_behind(odd: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt() -> int:
+        raise KeyboardInterrupt
+
+    odd.request({"then": "answer"})
+    monkeypatch.setattr(odd, "_resident", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        odd.request({"then": "answer", "data": b"one"})
+    monkeypatch.undo()
+    assert odd.request({"then": "answer"}) == {"size": 0}
+
+
 @pytest.mark.parametrize("mode", ["wrong_shape", "wrong_dtype", "fewer_outputs", "announce_shape"])
 def test_a_plugin_that_breaks_the_contract_is_a_typed_error(worker: MakeWorker, mode: str) -> None:
     with pytest.raises(PjrtCall):
@@ -161,7 +221,7 @@ def test_every_misbehaviour_has_its_verdict(fake_library: Path) -> None:
     for mode in VERDICTS:
         ref = PluginRef("fake", str(fake_library), "test", environment={"FAKE_PJRT_MODE": mode})
         with Worker("fake", WorkerSpec(ref, request_seconds=1.0 if mode == "never_ready" else 30.0)) as w:
-            found[mode] = judge(PjrtExecutor("fake", ref, "parity", w), reference).verdict
+            found[mode] = judge(PjrtExecutor("pjrt:fake", w, plugin=ref), reference).verdict
     assert found == VERDICTS
 
 
@@ -195,36 +255,3 @@ def test_errors_travel_with_kind_and_facts() -> None:
     back = wire.unpack_error(wire.pack_error(error))
     assert type(back) is ShapeMismatch
     assert back.facts() == error.facts()
-
-
-class _Compiler:
-    """A client that counts."""
-
-    def __init__(self) -> None:
-        self.compiled = self.closed = 0
-
-    def compile(self, *_: object, **__: object) -> _Compiler:
-        self.compiled += 1
-        return self
-
-    def run(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
-        return arrays
-
-    def close(self) -> None:
-        self.closed += 1
-
-
-def test_executables_are_kept_by_code_options_and_types_and_the_oldest_is_freed() -> None:
-    client, kept = _Compiler(), engine.Kept()
-    serve = partial(engine._run, client, kept)  # type: ignore[arg-type]
-    messages = [{**request(), "options": {"level": n}} for n in range(engine._KEPT)]
-    for message in (*messages, *messages, messages[0]):
-        (outputs,) = serve(message)["output_sets"]
-        assert np.array_equal(wire.unpack(outputs[0]), X)
-    assert (client.compiled, client.closed) == (engine._KEPT, 0)
-    serve({**request(), "code": "another"})
-    assert (client.compiled, client.closed) == (engine._KEPT + 1, 1)
-    serve(messages[0])  # it was asked for last
-    assert client.compiled == engine._KEPT + 1
-    serve(messages[1])
-    assert client.compiled == engine._KEPT + 2

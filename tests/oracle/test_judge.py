@@ -13,10 +13,10 @@ import pytest
 
 from fuzz.mutants import find
 from oracle.case import Case
-from oracle.compare import compare
+from oracle.compare import compare_sets
 from oracle.judge import Reference, first_wrong_slot, judge, judge_many, prepare
-from oracle.peers import Execution, NativeExecutor, PjrtExecutor, Pool, native_variants
-from oracle.verdict import ExecutorInfo, Verdict
+from oracle.peers import Execution, Executor, NativeExecutor, PjrtExecutor, Pool, native_variants
+from oracle.verdict import Verdict
 from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import MissingEnv, PjrtCall, TenferroError, UnsupportedOp, UsageError, WorkerDied
@@ -39,18 +39,13 @@ def case() -> Case:
 
 
 @dataclass
-class Scripted:
+class Scripted(Executor):
     """An executor that gives what it is told: outputs, or an error."""
 
     answer: tuple[Array, ...] | TenferroError
     bits: bool = False
     name: str = "scripted"
     model: str = "xla"
-
-    def open(self) -> None: ...
-
-    def info(self) -> ExecutorInfo:
-        return ExecutorInfo(self.name, available=True)
 
     def run(self, case: Case) -> Execution:
         if isinstance(self.answer, TenferroError):
@@ -59,8 +54,6 @@ class Scripted:
 
     def bit_exact(self, case: Case) -> bool:
         return self.bits
-
-    def close(self) -> None: ...
 
 
 def native_outputs(case: Case) -> tuple[Array, ...]:
@@ -258,12 +251,12 @@ def test_what_is_inside_the_strictest_model_is_not_held_to_another(case: Case) -
     """And the same bits from somebody else are not compared again."""
     reference = Reference(case, NativeExecutor())
     outputs = native_outputs(case)
-    with mock.patch("oracle.judge.compare", wraps=compare) as asked:
+    with mock.patch("oracle.reference.compare_sets", wraps=compare_sets) as compared:
         first = judge(Scripted(outputs, name="first"), reference)
         second = judge(Scripted(tuple(a.copy("F") for a in outputs), name="second", model="numpy"), reference)
     assert first.verdict is second.verdict is Verdict.PASS
     assert first.comparison == second.comparison
-    assert asked.call_count == 1
+    assert [len(call.args[0]) for call in compared.call_args_list if call.args[0]] == [1]
     assert (first.executor, second.executor) == ("first", "second")
 
 
@@ -302,6 +295,7 @@ def test_cases_of_one_program_are_input_sets_of_one_executable(pool: Pool, case:
         Case.of(symbolic, [np.full(2, 3.0)]), Case(case.program, (case.inputs[0] * 3, case.inputs[1])),
     ]  # fmt: skip
     executor = pool.pjrt(plugin, "fast")
+    assert executor.options  # the plugin is asked which flags it knows
     with mock.patch.object(executor.worker, "request", wraps=executor.worker.request) as asked:
         results = executor.run_many(cases)
     assert [len(call.args[0]["input_sets"]) for call in asked.call_args_list] == [3]
@@ -360,8 +354,8 @@ def test_input_sets_are_compiled_once_and_judged_as_each_alone(case: Case) -> No
     with mock.patch("oracle.peers.native.compile_std_to_exec", wraps=compile_std_to_exec) as compiled:
         prepare(references)
         assert compiled.call_count == 1
-    (stack,) = {reference.stack for reference in references}
-    assert stack is not None
+    (sets,) = {reference.sets for reference in references}
+    assert sets.references == tuple(references)
     for reference in references:
         alone, own = Reference(reference.case, NativeExecutor()), judge(NativeExecutor(), reference)
         assert own.verdict is Verdict.PASS
@@ -410,8 +404,7 @@ def test_what_only_the_own_model_allows_is_forgiven_in_each_set() -> None:
 @pytest.mark.parametrize("together", [False, True])
 def test_a_defect_of_an_enclosure_is_an_error_of_that_program_and_no_end(case: Case, together: bool) -> None:
     references = [Reference(one, NativeExecutor()) for one in (sets_of(case, 3) if together else [case])]
-    broken = "oracle.judge.enclose_stacked" if together else "oracle.judge.enclose"
-    with mock.patch(broken, side_effect=ValueError("zero-size array")):
+    with mock.patch("oracle.reference.enclose_sets", side_effect=ValueError("zero-size array")):
         prepare(references)
         (first, *_) = judge_many(NativeExecutor(), references)
         other = judge_many(Bent("bent", model="xla", wrong=0), references)[0]

@@ -189,7 +189,7 @@ def test_a_native_executor_may_not_factor_what_the_other_refuses() -> None:
         def run(self, case: Case) -> Execution:
             return Execution((np.eye(2),))
 
-    answer = judge(Careless("careless"), Reference(case, NativeExecutor()))
+    answer = judge(Careless("native-careless"), Reference(case, NativeExecutor()))
     assert answer.verdict is Verdict.MISMATCH
 
 

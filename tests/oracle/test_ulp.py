@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from oracle.compare import compare
-from oracle.enclosure import Enclosure
+from oracle.enclosure import Interval
 from oracle.ulp import ulp_distance
 from tenferro_ref.dtype import DType
 
@@ -37,5 +37,5 @@ def test_the_width_of_an_enclosure_is_counted_in_steps(dtype: DType) -> None:
     one = np.ones(1, dtype.value)
     high = one + 5 * np.finfo(dtype.value).eps
     never = np.zeros(1, bool)
-    enclosure = Enclosure(dtype, one.astype(np.float64), high.astype(np.float64), never, never, never)
+    enclosure = Interval(dtype, one.astype(np.float64), high.astype(np.float64), never, never, never)
     assert compare([enclosure], None, [one], [high]).widths == ((round(float(np.log2(5)), 3), 5.0),)

@@ -1,4 +1,4 @@
-"""Fixtures of the PJRT tests: the fake plugin in a chosen mode, one client a real plugin."""
+"""Fixtures of the PJRT tests: the fake plugin in a chosen mode, clients of the real ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tenferro_ref.pjrt import Client, load_plugin
-from tests.plugins import CPU_PLUGINS, plugin_or_skip
 
 MakePlugin = Callable[..., Path]
 MakeClient = Callable[..., Client]
@@ -42,8 +41,7 @@ def fake_client(fake_plugin: MakePlugin) -> Iterator[MakeClient]:
         client.close()
 
 
-@pytest.fixture(scope="session", params=CPU_PLUGINS)
-def client(request: pytest.FixtureRequest) -> Iterator[Client]:
+@pytest.fixture(scope="session")
+def client(xla_client: Client) -> Client:
     """A client of each installed CPU plugin."""
-    with Client(load_plugin(plugin_or_skip(request.param))) as opened:
-        yield opened
+    return xla_client

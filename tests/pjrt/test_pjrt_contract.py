@@ -15,7 +15,7 @@ import pytest
 
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, InvalidArgument, PjrtCall, UnsupportedDType
-from tenferro_ref.pjrt import Client, Executable, HandleState, TensorSpec, load_plugin
+from tenferro_ref.pjrt import Client, Executable, ExecutableCache, HandleState, TensorSpec, load_plugin
 from tenferro_ref.pjrt.abi import ERROR_CODES
 from tests.pjrt.conftest import MakeClient, MakePlugin
 
@@ -53,12 +53,19 @@ def test_copies(fake_client: MakeClient) -> None:
 @pytest.mark.parametrize(("mode", "honoured"), [("", True), ("row_major", False), ("no_host_layout", False)])
 def test_host_layout_is_probed(fake_client: MakeClient, mode: str, honoured: bool) -> None:
     client = fake_client(mode)
-    assert client.capabilities.host_layout is honoured
+    assert client.host_layout is honoured
     for x in (X, X.T, np.arange(24.0).reshape(2, 3, 4)[:, ::-1]):
         with client.put(x) as buffer:
             got = buffer.numpy()
             np.testing.assert_array_equal(got, x)
             assert got.flags.f_contiguous
+
+
+def test_a_flag_is_unknown_only_where_the_plugin_calls_it_an_invalid_argument(fake_client: MakeClient) -> None:
+    assert fake_client().knows("flag")
+    assert not fake_client("compile_error:3").knows("flag")
+    with pytest.raises(PjrtCall, match="INTERNAL"):
+        fake_client("compile_error:13").knows("flag")
 
 
 def test_short_table_runs_without_announced_types(fake_client: MakeClient) -> None:
@@ -146,6 +153,31 @@ def test_result_of_a_dtype_that_the_engine_has_not(fake_client: MakeClient) -> N
     with pytest.raises(UnsupportedDType, match="U8 is not supported as PJRT output"):
         client.compile("func.func @main() -> tensor<2xui8> {}", parameters=[])
     assert live(client) == before
+
+
+# --- kept executables -------------------------------------------------------------------------------------------------
+
+
+def test_executables_are_kept_by_code_options_and_types_and_the_oldest_is_freed(fake_client: MakeClient) -> None:
+    client = fake_client()
+    with ExecutableCache(client, size=3) as cache:
+
+        def kept(code: str = COPY, level: int = 0) -> Executable:
+            return cache.compile(code, {"level": level}, parameters=[SPEC, SPEC], results=[SPEC, SPEC])
+
+        first, second = kept(), kept(level=1)
+        untyped = cache.compile(COPY, {"level": 0}, parameters=[SPEC, SPEC])
+        assert len({first, second, untyped}) == len(cache) == 3
+        assert (kept(), kept(level=1)) == (first, second)
+        other = kept(COPY + "// other")
+        assert [e.state for e in (first, second, untyped, other)] == [
+            HandleState.LIVE, HandleState.LIVE, HandleState.CLOSED, HandleState.LIVE
+        ]  # fmt: skip
+        second.close()  # by somebody else
+        np.testing.assert_array_equal(kept(level=1).run([X, Y])[0], X)
+    assert (len(cache), first.state) == (0, HandleState.CLOSED)
+    with pytest.raises(InvalidArgument, match="size"):
+        ExecutableCache(client, size=0)
 
 
 # --- what is checked before the plugin sees it -----------------------------------------------------------------------

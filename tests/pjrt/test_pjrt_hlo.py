@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, PjrtCall
 from tenferro_ref.pjrt import Client, HloInstruction, hlo_instructions
-from tenferro_ref.pjrt.options import _field, _message
+from tenferro_ref.pjrt.proto import MESSAGES
 from tests.pjrt.conftest import MakeClient
 
 PROGRAM = """
@@ -57,23 +58,14 @@ def test_xlas_own_reader_finds_the_same(client: Client) -> None:
     xla = pytest.importorskip("jaxlib.xla_client").hlo
     program, format = optimised(client)
     assert format == "hlo_with_config"
-    text = xla.HloModule.from_serialized_hlo_module_proto(_first_field(program)).to_string()
+    module = (
+        MESSAGES["HloModuleProtoWithConfig"].FromString(program).hlo_module
+    )  # fields that are not declared are kept
+    text = xla.HloModule.from_serialized_hlo_module_proto(module.SerializeToString()).to_string()
     lines = re.findall(r"^ +(?:ROOT )?\S+ = (\(|\w+)(?:.*?) ([a-z][a-z-]*)\(", text, re.MULTILINE)
     expected = Counter((opcode, "tuple" if kind == "(" else kind) for kind, opcode in lines)
     assert len(expected) > 10
     assert Counter((i.opcode, i.element) for i in hlo_instructions(program, format)) == expected
-
-
-def _first_field(data: bytes) -> bytes:
-    """The module in a HloModuleProtoWithConfig, which it begins with."""
-    assert data[0] == 1 << 3 | 2
-    size = shift = 0
-    for at, byte in enumerate(data[1:], 1):
-        size |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return data[at + 1 : at + 1 + size]
-    raise AssertionError
 
 
 def test_a_closed_executable_and_a_plugin_that_does_not_tell(client: Client, fake_client: MakeClient) -> None:
@@ -88,21 +80,35 @@ def test_a_closed_executable_and_a_plugin_that_does_not_tell(client: Client, fak
 
 # --- bytes ------------------------------------------------------------------------------------------------------------
 
-SHAPE = _field(2, 0, b"\x0b")  # f32
-ADD = _message(1, b"add.1") + _message(2, b"add") + _message(3, SHAPE) + _field(35, 0, b"\x05")
-FUSION = _message(2, b"fusion") + _message(3, _field(2, 0, b"\x0c")) + _message(11, b"kLoop")
-CALL = _message(2, b"custom-call") + _message(3, _field(2, 0, b"\x63")) + _message(28, b"TopK") + _field(90, 5, b"1234")
-MODULE = _message(1, b"main") + _message(3, _message(2, ADD) + _message(2, FUSION)) + _message(3, _message(2, CALL))
+
+def encoded(*instructions: dict[str, Any], kind: str = "HloModuleProto") -> bytes:
+    """A module with one computation for each instruction; `kind` may also be the message around it."""
+    module = {"computations": [{"instructions": [instruction]} for instruction in instructions]}
+    return bytes(MESSAGES[kind](**module if kind == "HloModuleProto" else {"hlo_module": module}).SerializeToString())
+
+
+INSTRUCTIONS: tuple[dict[str, Any], ...] = (
+    {"opcode": "add", "shape": {"element_type": 11}},
+    {"opcode": "fusion", "shape": {"element_type": 12}, "fusion_kind": "kLoop"},
+    {"opcode": "custom-call", "shape": {"element_type": 99}, "custom_call_target": "TopK"},
+)
 READ = [
     HloInstruction("add", "f32", ""),
     HloInstruction("fusion", "f64", "kLoop"),
     HloInstruction("custom-call", "type 99", "TopK"),
 ]
+#: Recorded before there were message classes: among others with names, ids and a field of 32 bits, which are not read.
+MODULE = bytes.fromhex(
+    "0a046d61696e1a2a12130a056164642e3112036164641a02100b98020512131206667573696f6e1a02100c5a056b4c6f6f70"
+    "1a20121e120b637573746f6d2d63616c6c1a021063e20104546f704bd50531323334"
+)
 
 
 def test_a_module_with_and_without_its_configuration() -> None:
     assert hlo_instructions(MODULE, "hlo") == READ
-    assert hlo_instructions(_message(1, MODULE) + _message(2, b"\x08\x01"), "hlo_with_config") == READ
+    assert hlo_instructions(encoded(*INSTRUCTIONS), "hlo") == READ
+    around = encoded(*INSTRUCTIONS, kind="HloModuleProtoWithConfig")
+    assert hlo_instructions(around + b"\x12\x02\x08\x01", "hlo_with_config") == READ
 
 
 @pytest.mark.parametrize(
@@ -111,14 +117,13 @@ def test_a_module_with_and_without_its_configuration() -> None:
         (MODULE, "mlir", "format is 'mlir'"),
         (b"", "hlo", "no instructions"),
         (b"", "hlo_with_config", "no instructions"),
-        (MODULE[:-1], "hlo", "are left"),
-        (_message(3, _message(2, _message(1, b"add.1"))), "hlo", "no opcode"),
-        (_message(3, _message(2, _message(2, b"\xff"))), "hlo", "UTF-8"),
-        (_message(3, _message(2, _field(2, 0, b"\x01"))), "hlo", "a number where"),
-        (b"\x1b", "hlo", "wire type 3"),
-        (b"\x80" * 11, "hlo", "no end"),
-        (b"\x80", "hlo", "no end"),
-        (b"\x02\x00", "hlo", "field 0"),
+        (MODULE[:-1], "hlo", "not a protobuf message"),
+        (encoded({}), "hlo", "no opcode"),
+        (encoded({"opcode": "add"}).replace(b"add", b"\xffdd"), "hlo", "UTF-8"),
+        (encoded({"opcode": "add"}).replace(b"\x12\x03add", b"\x10\x03\x10\x03\x03"), "hlo", "not a protobuf message"),
+        (b"\x1b", "hlo", "not a protobuf message"),
+        (b"\x80" * 11, "hlo", "not a protobuf message"),
+        (b"\x02\x00", "hlo", "not a protobuf message"),
     ],
 )
 def test_what_is_no_module(data: bytes, format: str, detail: str) -> None:

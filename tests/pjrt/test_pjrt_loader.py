@@ -167,12 +167,12 @@ def test_folder_of_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("text", "detail"),
     [
-        ("platfrom = 'cpu'", "unknown key 'platfrom'; known are platform"),
-        ("priority = 'high'", "priority must be int, not str"),
-        ("priority = true", "priority must be int, not bool"),
-        ("client_options = 3", "client_options must be a table"),
-        ("[client_options]\nx = [1]", r"client_options\.x must be str or int"),
-        ("[environment]\nx = 1", r"environment\.x must be str, not int"),
+        ("platfrom = 'cpu'", "unknown field `platfrom`"),
+        ("priority = 'high'", r"Expected `int`, got `str` - at `\$\.priority`"),
+        ("priority = true", r"Expected `int`, got `bool` - at `\$\.priority`"),
+        ("client_options = 3", r"Expected `object`, got `int` - at `\$\.client_options`"),
+        ("[client_options]\nx = [1]", r"got `array` - at `\$\.client_options\[\.\.\.\]`"),
+        ("[environment]\nx = 1", r"Expected `str`, got `int` - at `\$\.environment\[\.\.\.\]`"),
         ("= 3", "not a TOML file"),
     ],
 )

@@ -9,18 +9,12 @@ from hypothesis import strategies as st
 from tenferro_ref import ops
 from tenferro_ref.dims import DimOp, InputDim
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import FAMILIES, CompareDir, Policy, TensorType
+from tenferro_ref.extensions import Family, register
+from tenferro_ref.ops import CompareDir, Policy
 from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value
 
-
-class SplitFamily:
-    """An op family with two outputs: the operand, twice."""
-
-    def infer(self, op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
-        return (inputs[0], inputs[0])
-
-
-FAMILIES.setdefault("tests.split.v1", SplitFamily())
+#: An op family with two outputs: the operand, twice.
+register(Family("tests.split.v1", ("Split",), lambda op, inputs: (inputs[0], inputs[0])))
 
 
 def every_op() -> GraphProgram:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,49 +15,43 @@ from tenferro_ref.errors import (
     InvalidArgument,
     UnsupportedOp,
 )
+from tenferro_ref.extensions import Family, register
 from tenferro_ref.ops import FAMILIES, TensorType
 from tenferro_ref.program import GraphBuilder
-from tenferro_ref.runtime import extension as extension_module
-from tenferro_ref.runtime import register_runtime
 
 FAMILY = "tests.divmod.v1"
 
 
-class Family:
-    def infer(self, op, inputs):
-        return (inputs[0], TensorType(DType.I32, inputs[0].shape))
+def infer(op, inputs):
+    return (inputs[0], TensorType(DType.I32, inputs[0].shape))
 
 
-@dataclass
-class Runtime:
+def execute(op, inputs, fault=""):
     """Whole part and number of halves; misbehaves on demand."""
-
-    fault: str = ""
-
-    def execute(self, op, inputs):
-        (x,) = inputs
-        if self.fault == "raise":
-            raise ValueError("did not converge")
-        if self.fault == "typed":
-            raise InvalidArgument(op="Extension", argument="rank", detail="no")
-        if self.fault == "count":
-            return [x]
-        if self.fault == "dtype":
-            return [np.floor(x), x]
-        return [np.floor(x), np.asarray(np.floor(2 * x).astype(np.int32))]
+    (x,) = inputs
+    if fault == "raise":
+        raise ValueError("did not converge")
+    if fault == "typed":
+        raise InvalidArgument(op="Extension", argument="rank", detail="no")
+    if fault == "count":
+        return [x]
+    if fault == "dtype":
+        return [np.floor(x), x]
+    return [np.floor(x), np.asarray(np.floor(2 * x).astype(np.int32))]
 
 
 @pytest.fixture
 def program(monkeypatch):
-    monkeypatch.setitem(FAMILIES, FAMILY, Family())
-    return split(3)
+    """A program with an op of the family; called, it registers the family with a runtime."""
 
+    def registered(runtime, extent=3):
+        monkeypatch.setitem(FAMILIES._rows, FAMILY, Family(FAMILY, ("Split",), infer, runtime))
+        b = GraphBuilder()
+        x = b.input("F64", (extent,))
+        whole, halves = b.apply_many(ops.Extension.of(FAMILY, "Split", {}), x + 0.0)
+        return exec_of(-whole, halves)
 
-def split(extent):
-    b = GraphBuilder()
-    x = b.input("F64", (extent,))
-    whole, halves = b.apply_many(ops.Extension.of(FAMILY, "Split", {}), x + 0.0)
-    return exec_of(-whole, halves)
+    return registered
 
 
 HALVES = np.array([0.5, 1.0, 2.75])
@@ -65,20 +59,20 @@ HALVES = np.array([0.5, 1.0, 2.75])
 
 def test_extension_runs_through_its_runtime(program):
     for checking in (False, True):
-        whole, halves = both(program, [HALVES], extensions={FAMILY: Runtime()}, checking=checking)
+        whole, halves = both(program(execute), [HALVES], checking=checking)
         assert whole.tolist() == [0, -1, -2]
         assert halves.tolist() == [1, 2, 5]
 
 
 def test_missing_runtime_names_the_family(program):
-    error = raises_on_both(UnsupportedOp, program, [HALVES], FAMILY, extensions={})
+    error = raises_on_both(UnsupportedOp, program(None), [HALVES], f"{FAMILY}.*no registered runtime")
     assert error.op == "Extension"
 
 
 def test_unknown_family_names_the_family(program, monkeypatch):
-    fresh = split("n")
-    monkeypatch.delitem(FAMILIES, FAMILY)
-    raises_on_both(UnsupportedOp, fresh, [np.ones(4)], FAMILY, extensions={})
+    fresh = program(execute, "n")
+    monkeypatch.delitem(FAMILIES._rows, FAMILY)
+    raises_on_both(UnsupportedOp, fresh, [np.ones(4)], FAMILY)
 
 
 @pytest.mark.parametrize(
@@ -91,12 +85,16 @@ def test_unknown_family_names_the_family(program, monkeypatch):
     ],
 )
 def test_extension_failures_are_typed(program, fault, kind, message):
-    raises_on_both(kind, program, [HALVES], message, extensions={FAMILY: Runtime(fault)})
+    raises_on_both(kind, program(partial(execute, fault=fault)), [HALVES], message)
 
 
-def test_first_registration_of_a_family_stays(program, monkeypatch):
-    monkeypatch.setattr(extension_module, "RUNTIMES", {})
-    monkeypatch.setattr("tenferro_ref.runtime.executor.RUNTIMES", extension_module.RUNTIMES)
-    register_runtime(FAMILY, Runtime())
-    register_runtime(FAMILY, Runtime("raise"))
-    assert both(program, [HALVES])[1].tolist() == [1, 2, 5]
+def test_first_registration_of_a_family_stays(program):
+    runs = program(execute)
+    register(Family(FAMILY, ("Split",), infer, partial(execute, fault="raise")))
+    assert both(runs, [HALVES])[1].tolist() == [1, 2, 5]
+
+
+def test_an_op_that_the_family_does_not_have(program):
+    program(execute)
+    with pytest.raises(UnsupportedOp, match=f"Other: .*family '{FAMILY}' has no such op"):
+        ops.Extension.of(FAMILY, "Other", {}).result_types((TensorType(DType.F64, (2,)),))

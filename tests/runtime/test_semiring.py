@@ -423,7 +423,7 @@ def test_ops_without_a_meaning_are_refused_before_anything_runs(op):
     program = compile_std_to_exec(b.build(b.apply(ReduceSum((0,)), x), b.apply(op, *operands)), ())
     spy = Spy("max-plus")
     for way in (GraphExecutor(SemiringBackend(spy)).eval_exec_ir, GraphExecutor(SemiringBackend(spy)).eval_unsegmented):
-        with pytest.raises(UnsupportedOp, match="semiring engine: ") as caught:
+        with pytest.raises(UnsupportedOp, match="semiring kernels: ") as caught:
             way(program, [])  # not even the inputs are looked at
         assert caught.value.op == op.name
     assert spy.calls == []

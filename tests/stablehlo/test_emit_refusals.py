@@ -19,24 +19,22 @@ from tenferro_ref.errors import (
     UnsupportedDType,
     UnsupportedOp,
 )
-from tenferro_ref.ops import FAMILIES, OPS, PHASE1, STABLEHLO, TensorType
+from tenferro_ref.extensions import Family, register
+from tenferro_ref.ops import OPS, PHASE1, STABLEHLO, TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, LoweringView, to_exec
-from tenferro_ref.stablehlo import Body, Value, lower_into, lower_to_stablehlo
-from tenferro_ref.stablehlo.extensions import EXTENSIONS
+from tenferro_ref.stablehlo import Body, SsaValue, lower_into, lower_to_stablehlo
+from tenferro_ref.stablehlo.emit import EMIT_EXTENSION
 from tests.stablehlo.emit_cases import lines, moves, ordinary, program, program_of, scatters
 
 # --- extensions -------------------------------------------------------------------------------------------------------
 
 
-class _Family:
-    """One op: a matrix gives its row sums and its transpose."""
-
-    def infer(self, op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
-        (x,) = inputs
-        return x.with_shape(x.shape[:1]), x.with_shape(x.shape[::-1])
+def _infer(op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+    (x,) = inputs
+    return x.with_shape(x.shape[:1]), x.with_shape(x.shape[::-1])
 
 
-def _two_results(op: ops.Extension, body: Body, outputs: tuple[TensorType, ...], x: Value) -> list[Value]:
+def _two_results(op: ops.Extension, body: Body, outputs: tuple[TensorType, ...], x: SsaValue) -> list[SsaValue]:
     b = GraphBuilder()
     sums = b.apply(ops.ReduceSum((1,)), b.input(x.dtype, x.shape))
     (inlined,) = lower_into(body, LoweringView.of(b.build(sums)), [x])
@@ -45,8 +43,9 @@ def _two_results(op: ops.Extension, body: Body, outputs: tuple[TensorType, ...],
 
 @pytest.fixture
 def two_results(monkeypatch: pytest.MonkeyPatch) -> ops.Extension:
-    monkeypatch.setitem(FAMILIES, "test.family.v1", _Family())
-    monkeypatch.setitem(EXTENSIONS, ("test.family.v1", "two"), _two_results)
+    """One op: a matrix gives its row sums and its transpose."""
+    register(Family("test.family.v1", ("two", "three"), _infer))
+    monkeypatch.setitem(EMIT_EXTENSION._rows, ("test.family.v1", "two"), _two_results)
     return ops.Extension.of("test.family.v1", "two", {})
 
 
@@ -79,7 +78,7 @@ def test_a_lowering_that_breaks_its_familys_rule(two_results: ops.Extension, mon
         lambda op, body, outputs, x: [x, x],
         lambda op, body, outputs, x: _two_results(op, body, outputs, x)[:1],
     ):
-        monkeypatch.setitem(EXTENSIONS, ("test.family.v1", "two"), wrong)
+        monkeypatch.setitem(EMIT_EXTENSION._rows, ("test.family.v1", "two"), wrong)
         with pytest.raises(Internal, match=r"gave F64\[2.*\]; its rule says F64\[2\], F64\[3, 2\]"):
             lower_to_stablehlo(LoweringView.of(program(two_results, "F64 2 3")))
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import assume, given, settings
 
-from fuzz.generate import Config, cases
+from fuzz.generate import Config
+from fuzz.generate.strategies import cases
 from oracle.case import Case
 from oracle.peers.base import Executor
 from oracle.peers.registry import Pool

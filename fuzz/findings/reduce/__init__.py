@@ -1,8 +1,11 @@
-"""Shrinking a failing case to a small one that still fails, whatever made it.
+"""The reducer: shrinks a failing case to a small one that still fails, whatever made it.
 
-The reducer is typed: it changes programs through the ops' own rules, so that imported programs shrink as well as generated
-ones, and only valid candidates are ever tested. Steps run in the order of `STEPS`, big cuts first, again and again until
-none finds anything: testing is expensive (a compile), making a candidate is not.
+It changes programs through the ops' own rules, so that imported programs shrink as well as generated ones, and only valid
+candidates are ever tested. Steps run in the order of `STEPS`, big cuts first, again and again until none helps: testing is
+expensive (a compile), making a candidate is not.
+
+`search` holds the current case and the budget, `draft` a case being changed. The steps are in `structure`, `extents` (with
+`links` and `rank`, tables by op) and `values` (with `weights`); `invalid` reduces invalid cases, `configuration` executors.
 """
 
 from __future__ import annotations
@@ -10,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fuzz.findings.reduce.configuration import simplify_configuration
-from fuzz.findings.reduce.draft import Draft
-from fuzz.findings.reduce.errors import reduce_refusal
 from fuzz.findings.reduce.extents import drop_unit_axes, narrowed, shrink_extents, simplify_attributes
+from fuzz.findings.reduce.invalid import reduce_invalid
 from fuzz.findings.reduce.search import BudgetSpent, Evaluate, Reduction, Search, Size, Step, size
 from fuzz.findings.reduce.structure import (
     adopt_dead_code,
@@ -53,7 +55,7 @@ def reduce_case(
 ) -> Reduction:
     """Shrink `case` as long as `still_fails` holds.
 
-    Of an invalid case a few simpler ones are tried, in which the same fault must raise the same error (`errors`).
+    Of an invalid case a few simpler ones with the same fault are tried (`invalid`).
 
     Deterministic for a deterministic `still_fails`, unless the seconds run out.
 
@@ -71,7 +73,7 @@ def reduce_case(
         Called after each test with the number of tests and the smallest size so far.
     """
     if case.refusal is not None:
-        return reduce_refusal(case, still_fails)
+        return reduce_invalid(case, still_fails)
     search = Search(case, still_fails, evaluate, budget_seconds, max_tests, progress)
     reproduced = complete = False
     try:
@@ -86,8 +88,8 @@ def reduce_case(
 
 
 def _dead_code_is_idle(search: Search) -> bool:
-    """Whether the case still fails without its dead code and unused inputs; they are gone then."""
-    draft = Draft.of(search.case)
+    """Whether the case still fails without its dead code and unused inputs, which are dropped then."""
+    draft = search.draft
     draft.prune()
     program = search.case.program
     if (len(draft.instructions), len(draft.inputs)) == (len(program.instructions), len(program.input_slots)):

@@ -15,23 +15,18 @@ _OPTIONS = tuple(f.name for f in fields(NativeExecutor) if f.name not in ("name"
 
 def simplify_configuration(executor: NativeExecutor, still_fails: Callable[[NativeExecutor], bool]) -> NativeExecutor:
     """The simplest configuration under which the case fails: default options, the default passes or fewer of its own."""
-    found = True
-    while found:
-        simpler = (configured(**options) for options in _simpler(executor))
-        smallest = next(filter(still_fails, simpler), None)
-        found = smallest is not None
-        executor = smallest or executor
+    simpler: NativeExecutor | None = executor
+    while simpler is not None:
+        executor = simpler
+        simpler = next(filter(still_fails, _simpler(executor)), None)
     return executor
 
 
-def _simpler(executor: NativeExecutor) -> Iterator[dict[str, Any]]:
-    options = {name: getattr(executor, name) for name in _OPTIONS}
+def _simpler(executor: NativeExecutor) -> Iterator[NativeExecutor]:
+    options: dict[str, Any] = {name: getattr(executor, name) for name in _OPTIONS}
     for name in _OPTIONS:
         if options[name] != getattr(_DEFAULT, name):
-            yield {**options, name: getattr(_DEFAULT, name)}
+            yield configured(**options | {name: getattr(_DEFAULT, name)})
     passes = executor.passes
     for i in range(len(passes) if passes != DEFAULT_PIPELINE else 0):
-        yield {**options, "passes": (*passes[:i], *passes[i + 1 :])}
-
-
-__all__ = ["simplify_configuration"]
+        yield configured(**options | {"passes": (*passes[:i], *passes[i + 1 :])})

@@ -1,7 +1,7 @@
-"""A case being changed: instructions, inputs and outputs as plain lists, and the way back to a valid `Case`.
+"""`Draft`: a case being changed, its instructions, inputs and outputs as plain lists, and the way back to a valid `Case`.
 
 What to change is decided in the sibling modules; here is only what every change needs: slots that are read but no longer
-written become inputs, dead code goes, slots are renumbered densely, and a draft that breaks an op's rule builds no case.
+written become inputs, dead code goes, slots are numbered without gaps, and a draft that breaks an op's rule builds no case.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from oracle.case import Case
-from tenferro_ref.dims import Extent, InputDim, expr_of
+from tenferro_ref.dims import InputDim, expr_of
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.ops import Policy, TensorType
 from tenferro_ref.program import GraphProgram, Instruction
@@ -38,40 +38,36 @@ class Draft:
 
     @classmethod
     def of(cls, case: Case) -> Draft:
-        program = case.program
-        types = map(Input, program.input_types, case.inputs)
-        inputs = dict(zip(program.input_slots, types, strict=True))
-        return cls(
-            list(program.instructions),
-            inputs,
-            list(program.output_slots),
-            program.policy,
-            program.name,
-            dict(program.symbols),
-        )
+        """The parts of `case`."""
+        p = case.program
+        inputs = dict(zip(p.input_slots, map(Input, p.input_types, case.inputs), strict=True))
+        return cls(list(p.instructions), inputs, list(p.output_slots), p.policy, p.name, dict(p.symbols))
 
     def keep(self, kept: Collection[int], value: Callable[[int], Array]) -> None:
         """Keep only the instructions numbered in `kept`.
 
-        A slot that they read from a dropped instruction becomes an input bound to `value(slot)`; a slot that only dropped
-        instructions read becomes an output, so that what they showed can still be seen; where no output is left, every
-        unread result becomes one.
+        A slot that they read from a dropped instruction becomes an input with the value `value(slot)`; a slot that only
+        dropped instructions read becomes an output, so that a failure that shows in it can still be seen; if no output is
+        left, every unread result becomes one.
         """
         dropped = [ins for i, ins in enumerate(self.instructions) if i not in kept]
         self.instructions = [ins for i, ins in enumerate(self.instructions) if i in kept]
         lost = {slot for ins in dropped for slot in ins.output_slots}
-        read = {slot for ins in self.instructions for slot in ins.input_slots}
-        wanted = {slot for ins in dropped for slot in ins.input_slots}
-        for slot in sorted(lost & read):
+        read_by_dropped = {slot for ins in dropped for slot in ins.input_slots}
+        self.outputs = [slot for slot in self.outputs if slot not in lost]
+        for slot in sorted(lost & self.read()):
             array = column_major(value(slot))
             self.inputs[slot] = Input(type_of(array), array)
-        self.outputs = [slot for slot in self.outputs if slot not in lost]
         unread = self.unread()
-        self.outputs += [slot for slot in unread if slot in wanted] or ([] if self.outputs else unread)
+        self.outputs += [slot for slot in unread if slot in read_by_dropped] or ([] if self.outputs else unread)
+
+    def read(self) -> set[int]:
+        """Slots that an instruction reads, and outputs."""
+        return {slot for ins in self.instructions for slot in ins.input_slots} | set(self.outputs)
 
     def unread(self) -> list[int]:
         """Results that no instruction reads and that are no outputs."""
-        read = {slot for ins in self.instructions for slot in ins.input_slots} | set(self.outputs)
+        read = self.read()
         return [slot for ins in self.instructions for slot in ins.output_slots if slot not in read]
 
     def rename(self, old: int, new: int) -> None:
@@ -91,17 +87,16 @@ class Draft:
                 kept.append(ins)
                 live.update(ins.input_slots)
         self.instructions = kept[::-1]
-        self.inputs = {slot: given for slot, given in self.inputs.items() if slot in live}
+        self.inputs = {slot: entry for slot, entry in self.inputs.items() if slot in live}
 
     def build(self) -> Case | None:
         """The case with slots renumbered; None if it has no output or breaks a rule."""
         if not self.outputs:
             return None
-        number: dict[int, int] = {}
-        for slot in (*self.inputs, *(s for ins in self.instructions for s in ins.output_slots)):
-            number[slot] = len(number)
+        written = (*self.inputs, *(s for ins in self.instructions for s in ins.output_slots))
+        number = {slot: i for i, slot in enumerate(dict.fromkeys(written))}
         first: dict[InputDim, InputDim] = {}
-        types = [_declare(i, given.type, first) for i, given in enumerate(self.inputs.values())]
+        types = [_declare(i, entry.type, first) for i, entry in enumerate(self.inputs.values())]
         try:
             program = GraphProgram(
                 tuple(
@@ -116,7 +111,7 @@ class Draft:
                 self.name,
                 tuple((new, self.symbols[old]) for old, new in first.items() if old in self.symbols),
             )
-            case = Case.of(program, [given.array for given in self.inputs.values()])
+            case = Case.of(program, [entry.array for entry in self.inputs.values()])
             program.slot_types  # noqa: B018 - inference is the check
             program.check_inputs([type_of(a) for a in case.inputs])
             concrete_types(case)
@@ -142,8 +137,4 @@ def concrete_types(case: Case) -> dict[int, TensorType]:
     program = case.program
     if not program.is_static:
         program = replace(program, input_types=tuple(map(type_of, case.inputs)))
-    return {slot: type_.with_shape(map(_int, type_.shape)) for slot, type_ in program.slot_types.items()}
-
-
-def _int(extent: Extent) -> Extent:
-    return expr_of(extent)
+    return {slot: type_.with_shape(map(expr_of, type_.shape)) for slot, type_ in program.slot_types.items()}

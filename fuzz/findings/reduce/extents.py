@@ -1,7 +1,7 @@
 """Steps that make tensors smaller: shorter axes, fewer axes, smaller numbers in attributes.
 
-An extent is changed wherever it occurs at once: axes that must agree form a class (`links`), and what depends on them
-otherwise (the result of a Pad, the other side of a Reshape) is found by going through the program until it fits.
+An extent is changed wherever it occurs: axes that must agree form a class (`links`), and extents that depend on them in
+another way (the result of a Pad, the other side of a Reshape) follow by inference, repeated until everything fits.
 """
 
 from __future__ import annotations
@@ -11,24 +11,21 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from fuzz.findings.reduce.draft import Draft, Input, concrete_types
-from fuzz.findings.reduce.links import FOLLOW, LINKS, OUT, Shape
+from fuzz.findings.reduce.links import FOLLOW, LINKS, RESULT, Shape
 from fuzz.findings.reduce.rank import without_axes
 from fuzz.findings.reduce.search import Search
 from oracle.case import Case
+from tenferro_ref import ops
 from tenferro_ref.dims import expr_of
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.ops import Op, Pad, Reverse, Slice, TensorType, Tril, Triu
+from tenferro_ref.ops import Op, TensorType
 from tenferro_ref.program import Instruction
 from tenferro_ref.tensor import column_major, type_of
 
 #: (slot, axis).
 Axis: TypeAlias = tuple[int, int]
-#: How often the extents that follow from others are revised before a change is given up.
-ROUNDS = 24
-
-
-def _shape(type_: TensorType) -> Shape:
-    return tuple(e for e in map(expr_of, type_.shape) if isinstance(e, int))
+#: How often the extents that depend on others are inferred again before a change is given up.
+_ROUNDS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +37,7 @@ class Classes:
 
     @classmethod
     def of(cls, case: Case) -> Classes:
-        shapes = {slot: _shape(type_) for slot, type_ in concrete_types(case).items()}
+        shapes = {slot: type_.static_shape for slot, type_ in concrete_types(case).items()}
         root: dict[Axis, Axis] = {(s, axis): (s, axis) for s, shape in shapes.items() for axis in range(len(shape))}
 
         def find(axis: Axis) -> Axis:
@@ -52,7 +49,9 @@ class Classes:
             if type(ins.op) in LINKS:
                 operands = [shapes[s] for s in ins.input_slots]
                 for ends in LINKS[type(ins.op)](ins.op, operands, shapes[ins.output_slots[0]]):
-                    a, b = (find((ins.output_slots[0] if n == OUT else ins.input_slots[n], axis)) for n, axis in ends)
+                    a, b = (
+                        find((ins.output_slots[0] if n == RESULT else ins.input_slots[n], axis)) for n, axis in ends
+                    )
                     root[max(a, b)] = min(a, b)
         for axis in root:
             root[axis] = find(axis)
@@ -63,6 +62,7 @@ class Classes:
         return {root: self.shapes[root[0]][root[1]] for root in self.root.values()}
 
     def shape(self, slot: int, extents: Mapping[Axis, int]) -> Shape:
+        """Shape of a slot for such extents of the classes."""
         return tuple(extents[self.root[slot, axis]] for axis in range(len(self.shapes[slot])))
 
 
@@ -72,17 +72,17 @@ def resized(
     *,
     tail: bool = False,
     at: Mapping[Axis, int] | None = None,
-    ops: Mapping[int, Op] | None = None,
+    changed_ops: Mapping[int, Op] | None = None,
 ) -> Draft | None:
     """The case with other extents for some classes, and other ops for some instructions; None if it does not fit.
 
-    Inputs keep their leading elements, with `tail` their trailing ones, in classes of `at` those from there on.
+    Inputs keep their leading elements, with `tail` their trailing ones, in classes of `at` those from that index on.
     """
     classes = Classes.of(case)
     extents = {**classes.extents(), **change}
     try:
-        for _ in range(ROUNDS):
-            instructions = _propagate(case, classes, extents, ops or {})
+        for _ in range(_ROUNDS):
+            instructions = _propagate(case, classes, extents, changed_ops or {})
             if instructions is not None:
                 return _with_extents(case, classes, extents, instructions, tail, at or {})
     except TenferroError:
@@ -91,24 +91,24 @@ def resized(
 
 
 def _propagate(
-    case: Case, classes: Classes, extents: dict[Axis, int], ops: Mapping[int, Op]
+    case: Case, classes: Classes, extents: dict[Axis, int], changed_ops: Mapping[int, Op]
 ) -> list[Instruction] | None:
-    """The instructions at the given extents; None where a rule gives another one, which is put into `extents`."""
+    """The instructions at the given extents; None if a rule infers another extent, which is put into `extents`."""
     types = {
         slot: TensorType(t.dtype, classes.shape(slot, extents))
         for slot, t in zip(case.program.input_slots, map(type_of, case.inputs), strict=True)
     }
     instructions: list[Instruction] = []
     for i, ins in enumerate(case.program.instructions):
-        op = ops.get(i, ins.op)
+        op = changed_ops.get(i, ins.op)
         operands = tuple(types[s] for s in ins.input_slots)
-        if i not in ops and type(op) in FOLLOW:
+        if i not in changed_ops and type(op) in FOLLOW:
             before = [classes.shapes[s] for s in ins.input_slots]
             wanted = classes.shape(ins.output_slots[0], extents)
-            op = FOLLOW[type(op)](op, before, [_shape(t) for t in operands], wanted)
+            op = FOLLOW[type(op)](op, before, [t.static_shape for t in operands], wanted)
         revised = False
         for slot, type_ in zip(ins.output_slots, op.result_types(operands, case.program.policy), strict=True):
-            shape = _shape(type_)
+            shape = type_.with_shape(map(expr_of, type_.shape)).static_shape
             types[slot] = TensorType(type_.dtype, shape)
             for axis, extent in enumerate(shape):
                 revised |= extents[classes.root[slot, axis]] != extent
@@ -129,23 +129,23 @@ def _with_extents(
 ) -> Draft | None:
     draft = Draft.of(case)
     draft.instructions = instructions
-    for slot, given in draft.inputs.items():
+    for slot, (declared, array) in draft.inputs.items():
         new, old = classes.shape(slot, extents), classes.shapes[slot]
         if any(n > o for n, o in zip(new, old, strict=True)):
             return None
-        # an input may lack what precedes the place: the other side of a Pad, say
+        # an input may end before that index: the other side of a Pad, for example
         first = (
             min(at.get(classes.root[slot, axis], o - n if tail else 0), o - n)
             for axis, (n, o) in enumerate(zip(new, old, strict=True))
         )
         window = tuple(slice(start, start + n) for start, n in zip(first, new, strict=True))
-        declared = (e if not isinstance(e, int) else n for e, n in zip(given.type.shape, new, strict=True))
-        draft.inputs[slot] = Input(given.type.with_shape(declared), column_major(given.array[window]))
+        shape = (n if isinstance(e, int) else e for e, n in zip(declared.shape, new, strict=True))
+        draft.inputs[slot] = Input(declared.with_shape(shape), column_major(array[window]))
     return draft
 
 
 def narrowed(case: Case, slot: int, index: Sequence[int]) -> Case | None:
-    """The case with one element left of `slot`, that at `index`, as far as axes go together; None if it does not fit."""
+    """The case with only the element at `index` left of `slot`, and of the values whose axes are linked to it; None if it does not fit."""
     classes = Classes.of(case)
     shape = classes.shapes[slot]
     if len(index) != len(shape) or all(extent == 1 for extent in shape):
@@ -175,7 +175,7 @@ def _shrink(search: Search, groups: Callable[[Mapping[Axis, int]], list[list[Axi
 
 
 def _shorter(case: Case, group: Sequence[Axis]) -> Iterator[Draft | None]:
-    """The group's axes at most 1, at most 2, half as long and shorter by one. Empty axes are another matter: not made here."""
+    """The group's axes at most 1, at most 2, half as long, the longest shorter by one. No axis becomes empty."""
     extents = {root: extent for root, extent in Classes.of(case).extents().items() if root in group}
     longest = max(extents.values(), default=0)
     for new in (
@@ -190,7 +190,7 @@ def _shorter(case: Case, group: Sequence[Axis]) -> Iterator[Draft | None]:
 
 
 def drop_unit_axes(search: Search) -> None:
-    """Without axes of extent 1: all of them, else one class after the other."""
+    """Drop all axes of extent 1 at once, else one class after the other."""
     search.attempt(_without(search.case, _units(search.case)), "drop the unit axes")
     k = 0
     while k < len(units := _units(search.case)):
@@ -215,20 +215,20 @@ def simplify_attributes(search: Search) -> None:
     i = 0
     while i < len(search.case.program.instructions):
         case = search.case
-        drafts = (resized(case, {}, ops={i: op}) for op in _simpler(case.program.instructions[i].op))
+        drafts = (resized(case, {}, changed_ops={i: op}) for op in _simpler(case.program.instructions[i].op))
         if not any(search.attempt(draft, "simpler attributes") for draft in drafts):
             i += 1
 
 
 def _simpler(op: Op) -> Iterator[Op]:
-    if isinstance(op, Pad):
+    if isinstance(op, ops.Pad):
         for name in ("edge_padding_low", "edge_padding_high", "interior_padding"):
             amounts = getattr(op, name)
             for axis, amount in enumerate(amounts):
                 for less in dict.fromkeys((0, (amount > 0) - (amount < 0))):
                     if abs(less) < abs(amount):
                         yield replace(op, **{name: (*amounts[:axis], less, *amounts[axis + 1 :])})
-    elif isinstance(op, Slice):
+    elif isinstance(op, ops.Slice):
         sizes = [
             -((start - limit) // stride) for start, limit, stride in zip(op.starts, op.limits, op.strides, strict=True)
         ]
@@ -237,8 +237,8 @@ def _simpler(op: Op) -> Iterator[Op]:
                 limit = start + (size - 1) * stride + 1 if size else start
                 new = ((*old[:axis], v, *old[axis + 1 :]) for old, v in
                        ((op.starts, start), (op.limits, limit), (op.strides, stride)))  # fmt: skip
-                yield Slice(*new)
-    elif isinstance(op, Reverse):
-        yield from (Reverse(op.axes[:k] + op.axes[k + 1 :]) for k in range(len(op.axes)))
-    elif isinstance(op, Tril | Triu) and op.k:
+                yield ops.Slice(*new)
+    elif isinstance(op, ops.Reverse):
+        yield from (ops.Reverse(op.axes[:k] + op.axes[k + 1 :]) for k in range(len(op.axes)))
+    elif isinstance(op, ops.Tril | ops.Triu) and op.k:
         yield replace(op, k=0)

@@ -1,12 +1,12 @@
 """Which axes must have one extent, op by op, and how an op's attributes follow when extents change.
 
-`LINKS` says which axes of operands and results are one and the same extent; `FOLLOW` rewrites the attributes that hold
+`LINKS` says which axes of operands and results have one and the same extent; `FOLLOW` rewrites the attributes that hold
 extents. What to change, and the propagation through a program, is in `extents`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any, TypeAlias
@@ -16,126 +16,114 @@ from tenferro_ref.ops import ELEMENTWISE, REDUCTIONS, Op, free_axes
 from tenferro_ref.table import Table
 
 Shape: TypeAlias = tuple[int, ...]
-#: (operand number, axis); `OUT` stands for the result.
+#: (operand number, axis); `RESULT` stands for the result.
 End: TypeAlias = tuple[int, int]
-OUT = -1
+RESULT = -1
+Links: TypeAlias = list[tuple[End, End]]
 
-LINKS: Table[Callable[[Any, Sequence[Shape], Shape], Iterator[tuple[End, End]]]] = Table("reducer, linked axes")
+#: (op, operand shapes, result shape) -> pairs of axes of one extent.
+LINKS: Table[Callable[[Any, Sequence[Shape], Shape], Links]] = Table("reducer, linked axes")
+#: (op, operand shapes before, operand shapes now, wanted result shape) -> op.
 FOLLOW: Table[Callable[[Any, Sequence[Shape], Sequence[Shape], Shape], Op]] = Table("reducer, attributes")
 
 LINKS.unsupported("nothing follows from one extent to another", ops.Constant, ops.ShapeOf, ops.Extension)
 
 
+def _kept(pairs: Iterable[tuple[int, int]], operand: int = 0, result: int = RESULT) -> Links:
+    """Links of an operand's axes to those of the result, or of another operand."""
+    return [((operand, a), (result, b)) for a, b in pairs]
+
+
+def _all_axes(shape: Shape, operand: int = 0) -> Links:
+    return _kept(((axis, axis) for axis in range(len(shape))), operand)
+
+
 @LINKS.row(*ELEMENTWISE, ops.Convert, ops.Tril, ops.Triu, ops.Reverse)
-def _elementwise(op: Op, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
-    for n, shape in enumerate(ins):
-        if len(shape) == len(out):
-            yield from (((n, axis), (OUT, axis)) for axis in range(len(out)))
+def _(op: Op, ins: Sequence[Shape], out: Shape) -> Links:
+    return [link for n, shape in enumerate(ins) if len(shape) == len(out) for link in _all_axes(out, n)]
 
 
-@LINKS.row(ops.DynamicUpdateSlice, ops.Scatter)
-def _operand(op: ops.DynamicUpdateSlice | ops.Scatter, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
-    yield from _elementwise(op, ins[:1], out)
-    if isinstance(op, ops.Scatter):
-        yield from _index_links(op.index_vector_dim, ins[1], 2, op.update_window_dims, len(ins[2]))
+@LINKS.row(ops.DynamicUpdateSlice, ops.DynamicTruncate)
+def _(op: Op, ins: Sequence[Shape], out: Shape) -> Links:
+    return _all_axes(out)
 
 
-def _index_links(
-    index_vector_dim: int, indices: Shape, end: int, window: Sequence[int], rank: int
-) -> Iterator[tuple[End, End]]:
-    """Batch axes of an index tensor and the axes outside the window of what it leads to."""
-    batch = [axis for axis in range(len(indices)) if axis != index_vector_dim]
-    yield from (((1, a), (end, b)) for a, b in zip(batch, free_axes(rank, tuple(window)), strict=True))
+@LINKS.row(ops.Slice, ops.DynamicSlice, ops.PadToMatch)
+def _(op: Op, ins: Sequence[Shape], out: Shape) -> Links:
+    return _kept((axis, axis) for axis, extent in enumerate(out) if extent == ins[0][axis])
 
 
 @LINKS.row(ops.Gather, ops.GatherDynamicSliceSizes)
-def _gather(
-    op: ops.Gather | ops.GatherDynamicSliceSizes, ins: Sequence[Shape], out: Shape
-) -> Iterator[tuple[End, End]]:
-    yield from _index_links(op.index_vector_dim, ins[1], OUT, op.offset_dims, len(out))
+def _(op: ops.Gather | ops.GatherDynamicSliceSizes, ins: Sequence[Shape], out: Shape) -> Links:
+    return _batch(op.index_vector_dim, ins[1], RESULT, op.offset_dims, len(out))
+
+
+@LINKS.row(ops.Scatter)
+def _(op: ops.Scatter, ins: Sequence[Shape], out: Shape) -> Links:
+    return _all_axes(out) + _batch(op.index_vector_dim, ins[1], 2, op.update_window_dims, len(ins[2]))
+
+
+def _batch(index_vector_dim: int, indices: Shape, result: int, window: Sequence[int], rank: int) -> Links:
+    """The batch axes of an index tensor are the axes outside the window."""
+    batch = [axis for axis in range(len(indices)) if axis != index_vector_dim]
+    return _kept(zip(batch, free_axes(rank, tuple(window)), strict=True), 1, result)
 
 
 @LINKS.row(ops.Transpose)
-def _transpose(op: ops.Transpose, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
-    yield from (((0, p), (OUT, axis)) for axis, p in enumerate(op.perm))
+def _(op: ops.Transpose, ins: Sequence[Shape], out: Shape) -> Links:
+    return _kept((p, axis) for axis, p in enumerate(op.perm))
 
 
 @LINKS.row(ops.BroadcastInDim)
-def _broadcast(op: ops.BroadcastInDim, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
-    yield from (((0, j), (OUT, d)) for j, d in enumerate(op.dims) if ins[0][j] == out[d])
+def _(op: ops.BroadcastInDim, ins: Sequence[Shape], out: Shape) -> Links:
+    return _kept((axis, d) for axis, d in enumerate(op.dims) if ins[0][axis] == out[d])
 
 
 @LINKS.row(ops.Reshape)
-def _reshape(op: ops.Reshape, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
-    for axes, targets in _groups(ins[0], out):
-        if len(axes) == len(targets) == 1:
-            yield (0, axes[0]), (OUT, targets[0])
+def _(op: ops.Reshape, ins: Sequence[Shape], out: Shape) -> Links:
+    return _kept((a[0], b[0]) for a, b in _groups(ins[0], out) if len(a) == len(b) == 1)
 
 
 @LINKS.row(*REDUCTIONS)
-def _reduce(op: Any, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
-    yield from (((0, a), (OUT, b)) for b, a in enumerate(free_axes(len(ins[0]), op.axes)))
+def _(op: Any, ins: Sequence[Shape], out: Shape) -> Links:
+    return _kept((a, b) for b, a in enumerate(free_axes(len(ins[0]), op.axes)))
 
 
 @LINKS.row(ops.DotGeneral)
-def _dot(op: ops.DotGeneral, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
-    yield from (((0, a), (1, b)) for a, b in zip(op.lhs_contracting_dims, op.rhs_contracting_dims, strict=True))
-    yield from (((0, a), (1, b)) for a, b in zip(op.lhs_batch_dims, op.rhs_batch_dims, strict=True))
+def _(op: ops.DotGeneral, ins: Sequence[Shape], out: Shape) -> Links:
+    paired = zip(op.lhs_contracting_dims + op.lhs_batch_dims, op.rhs_contracting_dims + op.rhs_batch_dims, strict=True)
     lhs = free_axes(len(ins[0]), op.lhs_contracting_dims, op.lhs_batch_dims)
     rhs = free_axes(len(ins[1]), op.rhs_contracting_dims, op.rhs_batch_dims)
     origin = [*((0, a) for a in lhs), *((1, a) for a in rhs), *((0, a) for a in op.lhs_batch_dims)]
-    yield from ((end, (OUT, axis)) for axis, end in enumerate(origin))
+    return _kept(paired, 0, 1) + [(end, (RESULT, axis)) for axis, end in enumerate(origin)]
 
 
 @LINKS.row(ops.ExtractDiag)
-def _extract(op: ops.ExtractDiag, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
+def _(op: ops.ExtractDiag, ins: Sequence[Shape], out: Shape) -> Links:
     square = ins[0][op.axis_a] == ins[0][op.axis_b]
-    if square:
-        yield (0, op.axis_a), (0, op.axis_b)
-    for axis, origin in enumerate(free_axes(len(ins[0]), (op.axis_b,))):
-        if square or origin != op.axis_a:
-            yield (0, origin), (OUT, axis)
+    kept = enumerate(free_axes(len(ins[0]), (op.axis_b,)))
+    diagonal = _kept([(op.axis_a, op.axis_b)], 0, 0) if square else []
+    return diagonal + _kept((origin, axis) for axis, origin in kept if square or origin != op.axis_a)
 
 
 @LINKS.row(ops.EmbedDiag)
-def _embed(op: ops.EmbedDiag, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
-    yield (0, op.axis_a), (OUT, op.axis_b)
-    yield from (((0, a), (OUT, b)) for a, b in enumerate(free_axes(len(out), (op.axis_b,))))
+def _(op: ops.EmbedDiag, ins: Sequence[Shape], out: Shape) -> Links:
+    return _kept([(op.axis_a, op.axis_b), *enumerate(free_axes(len(out), (op.axis_b,)))])
 
 
 @LINKS.row(ops.Pad)
-def _pad(op: ops.Pad, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
-    config = zip(op.edge_padding_low, op.edge_padding_high, op.interior_padding, strict=True)
-    yield from (((0, axis), (OUT, axis)) for axis, amounts in enumerate(config) if not any(amounts))
-
-
-@LINKS.row(ops.Slice)
-def _slice(op: ops.Slice, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
-    yield from (((0, axis), (OUT, axis)) for axis, n in enumerate(out) if n == ins[0][axis])
-
-
-@LINKS.row(ops.DynamicSlice)
-def _dynamic_slice(op: ops.DynamicSlice, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
-    yield from (((0, axis), (OUT, axis)) for axis, n in enumerate(out) if n == ins[0][axis])
+def _(op: ops.Pad, ins: Sequence[Shape], out: Shape) -> Links:
+    amounts = zip(op.edge_padding_low, op.edge_padding_high, op.interior_padding, strict=True)
+    return _kept((axis, axis) for axis, amount in enumerate(amounts) if not any(amount))
 
 
 @LINKS.row(ops.Concatenate)
-def _concatenate(op: ops.Concatenate, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
-    for n in range(len(ins)):
-        yield from (((n, axis), (OUT, axis)) for axis in range(len(out)) if axis != op.axis)
+def _(op: ops.Concatenate, ins: Sequence[Shape], out: Shape) -> Links:
+    others = [axis for axis in range(len(out)) if axis != op.axis]
+    return [link for n in range(len(ins)) for link in _kept(zip(others, others, strict=True), n)]
 
 
-@LINKS.row(ops.DynamicTruncate)
-def _truncate(op: ops.DynamicTruncate, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
-    yield from (((0, axis), (OUT, axis)) for axis in range(len(out)))
-
-
-@LINKS.row(ops.PadToMatch)
-def _match(op: ops.PadToMatch, ins: Sequence[Shape], out: Shape) -> Iterator[tuple[End, End]]:
-    yield from (((0, axis), (OUT, axis)) for axis in range(len(out)) if axis != op.axis or ins[0][axis] == out[axis])
-
-
-# --- attributes that hold extents: (op, operand shapes before, operand shapes now, wanted result shape) ---------------
+# --- attributes that hold extents -------------------------------------------------------------------------------------
 
 
 @FOLLOW.row(ops.Reshape)

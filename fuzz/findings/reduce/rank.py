@@ -1,4 +1,4 @@
-"""Programs without some unit axes: how each op's attributes read when axes of its operands and result are gone."""
+"""`WITHOUT`: an op's attributes when unit axes of its operands and result are dropped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tenferro_ref.tensor import column_major
 
 Gone = AbstractSet[int]
 
-#: (op, axes gone from each operand, axes gone from the result) -> op; a result that is not valid is never tested.
+#: (op, axes dropped from each operand, axes dropped from the result) -> op; a result that is not valid is never tested.
 WITHOUT: Table[Callable[[Any, Sequence[Gone], Gone], Op]] = Table("reducer, unit axes")
 WITHOUT.unsupported("the length of an index vector is the rank", ops.DynamicSlice, ops.DynamicUpdateSlice)
 WITHOUT.unsupported(
@@ -31,7 +31,7 @@ WITHOUT.unsupported(
 
 
 def without_axes(case: Case, gone: Mapping[int, Gone]) -> Draft | None:
-    """The case without the given unit axes of each slot; None where an op cannot do without them."""
+    """The case without the given unit axes of each slot; None if an op cannot do without them."""
     draft = Draft.of(case)
     for i, ins in enumerate(draft.instructions):
         touched = [gone[s] for s in ins.input_slots]
@@ -40,10 +40,9 @@ def without_axes(case: Case, gone: Mapping[int, Gone]) -> Draft | None:
             if type(ins.op) not in WITHOUT:
                 return None
             draft.instructions[i] = replace(ins, op=WITHOUT[type(ins.op)](ins.op, touched, result))
-    for slot, given in draft.inputs.items():
-        type_ = given.type.drop_axes(sorted(gone[slot]))
-        array = given.array.squeeze(tuple(sorted(gone[slot])))
-        draft.inputs[slot] = Input(type_, column_major(array))
+    for slot, (type_, array) in draft.inputs.items():
+        axes = tuple(sorted(gone[slot]))
+        draft.inputs[slot] = Input(type_.drop_axes(axes), column_major(array.squeeze(axes)))
     return draft
 
 

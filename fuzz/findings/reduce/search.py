@@ -1,4 +1,4 @@
-"""The search: the smallest case so far, the test of a candidate, and the budget.
+"""`Search`: the smallest case so far, the test of a candidate, and the budget.
 
 Which candidates are tried, and in which order, is in the sibling modules.
 """
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from fuzz.findings.reduce.draft import Draft, concrete_types
-from fuzz.findings.reduce.weights import sources, weight
+from fuzz.findings.reduce.weights import numbers, weight
 from oracle.case import Case
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.ops import ENGINE
@@ -54,7 +54,7 @@ def size(case: Case) -> Size:
     types = concrete_types(case)
     flags = sum(getattr(program.policy, f.name) != getattr(ENGINE, f.name) for f in dataclasses.fields(ENGINE))
     details = (
-        sum(1 + e for t in types.values() for e in t.shape if isinstance(e, int))
+        sum(1 + e for t in types.values() for e in t.static_shape)
         + sum(not isinstance(e, int) for t in program.input_types for e in t.shape)
         + sum(len(ins.input_slots) + _integers(ins.op) for ins in program.instructions)
         + flags
@@ -63,8 +63,8 @@ def size(case: Case) -> Size:
     return Size(
         len(program.instructions),
         len(program.input_slots) + len(program.output_slots),
-        sum(prod(e for e in t.shape if isinstance(e, int)) for t in types.values()),
-        sum(int(weight(part).sum()) for part in sources(case)),
+        sum(prod(t.static_shape) for t in types.values()),
+        sum(int(weight(part).sum()) for part in numbers(case)),
         details,
     )
 
@@ -89,7 +89,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """What a reduction came to.
+    """The result of a reduction.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Reduction:
 
 
 class BudgetSpent(Exception):
-    """No error: ends the search from within a step when tests or seconds are spent; never leaves the package."""
+    """Ends the search from within a step when tests or seconds are spent; no error, and caught by `reduce_case`."""
 
 
 class Search:
@@ -137,7 +137,7 @@ class Search:
         self.size = size(case)
         self.tests = 0
         self.steps: list[Step] = []
-        #: Whether candidates lose their dead code at once; False where the failure was found to need it.
+        #: Whether candidates lose their dead code at once; False if the failure needs it.
         self.prune = True
         self._still_fails = still_fails
         self._evaluate = evaluate
@@ -146,6 +146,11 @@ class Search:
         self._progress = progress
         self._tried: set[str] = set()
         self._values: tuple[Case, Mapping[int, Array]] | None = None
+
+    @property
+    def draft(self) -> Draft:
+        """A new draft of the current case."""
+        return Draft.of(self.case)
 
     @property
     def seconds(self) -> float:
@@ -160,7 +165,7 @@ class Search:
         return self._still_fails(case)
 
     def attempt(self, draft: Draft | None, step: str) -> bool:
-        """Take the draft for the current case if it is valid, smaller, new, and still fails."""
+        """Make the draft the current case if it is valid, smaller, new, and still fails."""
         if draft is None:
             return False
         if self.prune:
@@ -182,7 +187,7 @@ class Search:
     def value(self, slot: int) -> Array:
         """Value of a slot of the current case.
 
-        Ones where the caller cannot evaluate the case: many failures, crashes above all, do not depend on values.
+        Ones if the caller cannot evaluate the case: many failures, crashes above all, do not depend on values.
         """
         if self._values is None or self._values[0] is not self.case:
             self._values = (self.case, self._evaluated())
@@ -190,7 +195,7 @@ class Search:
         if slot in known:
             return known[slot]
         type_ = concrete_types(self.case)[slot]
-        return np.ones([e for e in type_.shape if isinstance(e, int)], type_.dtype.numpy, order="F")
+        return np.ones(type_.static_shape, type_.dtype.numpy, order="F")
 
     def _evaluated(self) -> Mapping[int, Array]:
         if self._evaluate is None:

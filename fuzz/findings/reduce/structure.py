@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields, replace
 
-from fuzz.findings.reduce.draft import Draft, concrete_types
+from fuzz.findings.reduce.draft import Draft, Input, concrete_types
 from fuzz.findings.reduce.search import Evaluate, Search
 from oracle.case import Case
 from tenferro_ref import ops
@@ -18,16 +18,15 @@ from tenferro_ref.tensor import same_bits, type_of
 
 def concrete_shapes(search: Search) -> None:
     """Integers for symbolic extents: those of the inputs, then those that dim expressions evaluate to here."""
-    draft = Draft.of(search.case)
-    draft.inputs = {slot: given._replace(type=type_of(given.array)) for slot, given in draft.inputs.items()}
+    draft = search.draft
+    draft.inputs = {slot: Input(type_of(array), array) for slot, (_, array) in draft.inputs.items()}
     search.attempt(draft, "concrete input shapes")
-    types = concrete_types(search.case)
-    draft = Draft.of(search.case)
+    draft, types = search.draft, concrete_types(search.case)
     draft.instructions = [_without_providers(ins, types) for ins in draft.instructions]
     if search.attempt(draft, "concrete dim expressions"):
         return
     for i in range(len(search.case.program.instructions)):
-        draft, types = Draft.of(search.case), concrete_types(search.case)
+        draft, types = search.draft, concrete_types(search.case)
         if i < len(draft.instructions):  # an accepted attempt may have dropped some
             draft.instructions[i] = _without_providers(draft.instructions[i], types)
             search.attempt(draft, "concrete dim expressions")
@@ -35,21 +34,21 @@ def concrete_shapes(search: Search) -> None:
 
 def _without_providers(ins: Instruction, types: dict[int, TensorType]) -> Instruction:
     """The instruction with integers for its dim expressions, and without the operands that only provided extents."""
-    shapes = [[e for e in types[s].shape if isinstance(e, int)] for s in ins.input_slots]
-    op: Op = ins.op
-    operands = 1
+    shapes = [types[s].static_shape for s in ins.input_slots]
+    op = ins.op
     try:
         if isinstance(op, ops.Reshape | ops.BroadcastInDim):
-            op = replace(op, shape=tuple(evaluate(e, shapes) for e in op.shape))
-        elif isinstance(op, ops.GatherDynamicSliceSizes):
+            concrete: Op = replace(op, shape=tuple(evaluate(e, shapes) for e in op.shape))
+            return replace(ins, op=concrete, input_slots=ins.input_slots[:1])
+        if isinstance(op, ops.GatherDynamicSliceSizes):
             sizes = tuple(evaluate(e, shapes) for e in op.slice_sizes)
-            op = ops.Gather(op.offset_dims, op.collapsed_slice_dims, op.start_index_map, op.index_vector_dim, sizes)
-            operands = 2
-        else:
-            return ins
+            concrete = ops.Gather(
+                op.offset_dims, op.collapsed_slice_dims, op.start_index_map, op.index_vector_dim, sizes
+            )
+            return replace(ins, op=concrete, input_slots=ins.input_slots[:2])
     except TenferroError:
-        return ins
-    return replace(ins, op=op, input_slots=ins.input_slots[:operands])
+        pass
+    return ins
 
 
 def drop_instructions(search: Search) -> None:
@@ -70,13 +69,13 @@ def drop_instructions(search: Search) -> None:
 
 
 def _kept(search: Search, kept: set[int]) -> Draft:
-    draft = Draft.of(search.case)
+    draft = search.draft
     draft.keep(kept, search.value)
     return draft
 
 
 def cut_out(case: Case, slot: int, evaluate: Evaluate) -> Case | None:
-    """The instruction that makes `slot` alone, with inputs for its operands; None where a value is not to be had."""
+    """The instruction that makes `slot` alone, with inputs for its operands; None if one of their values is not known."""
     producer = case.program.producers.get(slot)
     if producer is None or len(case.program.instructions) == 1:
         return None
@@ -91,27 +90,23 @@ def cut_out(case: Case, slot: int, evaluate: Evaluate) -> Case | None:
 
 
 def drop_outputs(search: Search) -> None:
-    """A single output if that will do, else without one after the other."""
-    outputs = search.case.program.output_slots
+    """Keep one output if that is enough, else drop one after the other."""
+    outputs = search.draft.outputs
     if len(outputs) < 2:
         return
     for slot in dict.fromkeys(outputs):
-        draft = Draft.of(search.case)
-        draft.outputs = [slot]
-        if search.attempt(draft, "keep one output"):
+        if search.attempt(replace(search.draft, outputs=[slot]), "keep one output"):
             return
     for i in reversed(range(len(outputs))):
-        draft = Draft.of(search.case)
-        if i < len(draft.outputs):
-            del draft.outputs[i]
-            search.attempt(draft, "drop an output")
+        outputs = search.draft.outputs
+        if i < len(outputs):
+            search.attempt(replace(search.draft, outputs=outputs[:i] + outputs[i + 1 :]), "drop an output")
 
 
 def adopt_dead_code(search: Search) -> None:
-    """Where the failure needed dead code: its result as the only output, if that will do; then none is left."""
-    for slot in () if search.prune else Draft.of(search.case).unread():
-        draft = Draft.of(search.case)
-        draft.outputs = [slot]
+    """If the failure needs dead code: make its result the only output, so that no code is dead any more."""
+    for slot in () if search.prune else search.draft.unread():
+        draft = replace(search.draft, outputs=[slot])
         draft.prune()
         if search.attempt(draft, "make a dead result the output"):
             search.prune = True
@@ -134,7 +129,7 @@ def _bypasses(search: Search, i: int) -> Iterator[Draft]:
     for operand in dict.fromkeys(ins.input_slots):
         alike = [slot for slot in ins.output_slots if types[slot] == types[operand]]
         if alike:
-            draft = Draft.of(search.case)
+            draft = search.draft
             for slot in alike:
                 draft.rename(slot, operand)
             if len(alike) == len(ins.output_slots):
@@ -144,10 +139,9 @@ def _bypasses(search: Search, i: int) -> Iterator[Draft]:
 
 def merge_inputs(search: Search) -> None:
     """One input in place of two: those with the same bits first, then any of the same type; unused ones go."""
-    for slot in search.case.program.input_slots:  # only where dead code is kept: elsewhere pruning did it
-        draft = Draft.of(search.case)
-        read = {s for ins in draft.instructions for s in ins.input_slots} | set(draft.outputs)
-        if slot in draft.inputs and slot not in read:
+    for slot in search.case.program.input_slots:  # if dead code is kept: otherwise pruning has done it
+        draft = search.draft
+        if slot in draft.inputs and slot not in draft.read():
             del draft.inputs[slot]
             search.attempt(draft, "drop an unused input")
     for alike in (True, False):
@@ -156,11 +150,11 @@ def merge_inputs(search: Search) -> None:
 
 
 def _merges(search: Search, alike: bool) -> Iterator[Draft]:
-    inputs = list(Draft.of(search.case).inputs.items())
+    inputs = list(search.draft.inputs.items())
     for k, (drop, dropped) in reversed(list(enumerate(inputs))):
         for keep, kept in inputs[:k]:
             if dropped.type == kept.type and same_bits(dropped.array, kept.array) == alike:
-                draft = Draft.of(search.case)
+                draft = search.draft
                 draft.rename(drop, keep)
                 del draft.inputs[drop]
                 yield draft
@@ -168,10 +162,7 @@ def _merges(search: Search, alike: bool) -> Iterator[Draft]:
 
 def drop_details(search: Search) -> None:
     """No name, and the engine's own policy, if they do not matter."""
-    draft = Draft.of(search.case)
-    draft.name = ""
-    search.attempt(draft, "drop the name")
+    search.attempt(replace(search.draft, name=""), "drop the name")
     for flag in fields(ENGINE):
-        draft = Draft.of(search.case)
-        draft.policy = replace(draft.policy, **{flag.name: getattr(ENGINE, flag.name)})
-        search.attempt(draft, "drop a policy flag")
+        policy = replace(search.draft.policy, **{flag.name: getattr(ENGINE, flag.name)})
+        search.attempt(replace(search.draft, policy=policy), "drop a policy flag")

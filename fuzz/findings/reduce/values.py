@@ -1,6 +1,6 @@
-"""Simpler numbers in the inputs and constants: zeros, ones, small integers, few significant bits.
+"""The step that makes numbers simpler: zeros, ones, small integers, few significant bits in inputs and constants.
 
-How simple a number is, is in `weights`.
+`weights` defines which numbers are simpler.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from fuzz.findings.reduce.search import Search
-from fuzz.findings.reduce.weights import sources, weight, with_sources
+from fuzz.findings.reduce.weights import numbers, weight, with_numbers
 from tenferro_ref.tensor import Array
 
 Simplify = Callable[[Array], Array]
 
-#: Attempts that one rule may fail on one array before the rule is left: an array of which every element matters
-#: would take the whole budget.
-FAILURES = 48
+#: Failed attempts of one rule on one array before the rule is given up: an array of which every element matters would take
+#: the whole budget.
+_FAILURES = 48
 
 
 def _constant(value: float) -> Simplify:
@@ -55,7 +55,7 @@ def _nearer_exponent(x: Array) -> Array:
 
 
 def _halved(x: Any) -> Array:
-    """An integer half as large, towards zero; by way of a float, which changes some of the low bits of large ones."""
+    """An integer half as large, rounded towards zero through a float, which changes low bits of large ones."""
     return np.asarray(np.trunc(x / 2)) if x.dtype.kind == "i" else x
 
 
@@ -87,10 +87,10 @@ RULES: tuple[tuple[str, Simplify], ...] = (
 def simplify_values(search: Search) -> None:
     """Apply each rule to everything at once, then to each array, then to parts of it by bisection."""
     for name, rule in RULES:
-        simple = [_apply(rule, part) for part in sources(search.case)]
-        if search.attempt(with_sources(search.case, simple), f"values: {name}"):
+        simple = [_apply(rule, part) for part in numbers(search.case)]
+        if search.attempt(with_numbers(search.case, simple), f"values: {name}"):
             continue
-        for i in range(len(sources(search.case))):
+        for i in range(len(numbers(search.case))):
             _bisect(search, i, name, rule)
 
 
@@ -102,18 +102,18 @@ def _apply(rule: Simplify, part: Array) -> Array:
 
 
 def _bisect(search: Search, i: int, name: str, rule: Simplify) -> None:
-    before = sources(search.case)
+    before = numbers(search.case)
     if i >= len(before):  # an accepted step may have pruned an input
         return
     simple = _apply(rule, before[i])
     changed = np.flatnonzero(weight(simple) < weight(before[i]))
     pending, failures = ([changed] if len(changed) else []), 0
-    while pending and failures < FAILURES:
+    while pending and failures < _FAILURES:
         chosen = pending.pop(0)
-        parts = sources(search.case)
+        parts = numbers(search.case)
         parts[i] = parts[i].copy()
         parts[i][chosen] = simple[chosen]
-        if not search.attempt(with_sources(search.case, parts), f"values: {name}"):
+        if not search.attempt(with_numbers(search.case, parts), f"values: {name}"):
             failures += 1
             if len(chosen) > 1:
                 half = len(chosen) // 2

@@ -1,7 +1,6 @@
-"""The numbers of a case as flat real arrays, and how simple each number is.
+"""The numbers of a case, elements of its inputs and constants, as flat real arrays, and how simple each number is.
 
-The numbers are the inputs' elements and the constants; a complex number counts as its two parts. Which simpler numbers
-to try is in `values`.
+A complex number counts as its two parts. Which simpler numbers are tried is in `values`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fuzz.findings.reduce.draft import Draft
+from fuzz.findings.reduce.draft import Draft, Input
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
@@ -25,26 +24,21 @@ def _parts(array: Array) -> Array:
     return flat.view(DType.of(array).real.numpy) if np.iscomplexobj(flat) else flat
 
 
-def _constants(draft: Draft) -> list[int]:
-    return [i for i, ins in enumerate(draft.instructions) if isinstance(ins.op, ops.Constant)]
-
-
-def sources(case: Case) -> list[Array]:
-    """Parts of every input, then of every constant."""
+def numbers(case: Case) -> list[Array]:
+    """The numbers of every input, then of every constant."""
     constants = [ins.op.value for ins in case.program.instructions if isinstance(ins.op, ops.Constant)]
     return [_parts(a) for a in (*case.inputs, *map(np.asarray, constants))]
 
 
-def with_sources(case: Case, parts: Sequence[Array]) -> Draft:
-    """The case with other numbers, as `sources` lists them."""
+def with_numbers(case: Case, parts: Sequence[Array]) -> Draft:
+    """The case with other numbers, in the order of `numbers`."""
     draft = Draft.of(case)
-    for (slot, given), part in zip(draft.inputs.items(), parts, strict=False):
-        array = part.view(given.array.dtype).reshape(given.array.shape, order="F")
-        draft.inputs[slot] = given._replace(array=array)
-    for i, part in zip(_constants(draft), parts[len(draft.inputs) :], strict=True):
-        ins = draft.instructions[i]
+    remaining = iter(parts)
+    for slot, (type_, array) in draft.inputs.items():
+        draft.inputs[slot] = Input(type_, next(remaining).view(array.dtype).reshape(array.shape, order="F"))
+    for i, ins in enumerate(draft.instructions):
         if isinstance(ins.op, ops.Constant):
-            draft.instructions[i] = replace(ins, op=replace(ins.op, data=part.tobytes()))
+            draft.instructions[i] = replace(ins, op=replace(ins.op, data=next(remaining).tobytes()))
     return draft
 
 

@@ -1,7 +1,10 @@
-"""Invalid programs: each breaks one rule and comes with the error that it must raise."""
+"""Invalid programs: each breaks one rule and comes with the error that it must raise.
 
-from fuzz.generate.faults.invalid import WHOLE, decode_invalid, faults, invalid, invalid_cases, kinds, simplest_of
+`fault` defines what a fault is; `operands`, `axes`, `arguments`, `graph` and `indexing` declare them by group, `table` joins
+them; `decode` makes an invalid case of any bytes, `batches` puts them into the batches of a campaign.
+"""
 
-from fuzz.generate.faults import indexing as indexing  # isort: skip  # adds its faults to the list
+from fuzz.generate.faults.decode import LONGEST, decode_fault, decode_invalid, simplest_of
+from fuzz.generate.faults.table import faults, kinds
 
-__all__ = ["WHOLE", "decode_invalid", "faults", "invalid", "invalid_cases", "kinds", "simplest_of"]
+__all__ = ["LONGEST", "decode_fault", "decode_invalid", "faults", "kinds", "simplest_of"]

@@ -1,25 +1,30 @@
-"""Invalid cases in bulk: which places of a batch have one, and with which fault.
+"""Invalid cases in batches: which places of a batch have one, and with which fault.
 
-They stand in for programs of the batch, all others of which are what they would be without. The faults come in turn: one of
-each kind of error, then another of each, so that what was covered least is next (as anchors, docs/adr/0008).
+They stand in for programs of the batch; the other programs are what they would be without them. The faults come in turn: one
+of each kind of error, then another of each, so that the one covered least is next (as anchors, docs/adr/0008).
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 
-from fuzz.generate import DEFAULT, GENE, HEADER, Config, anchored
-from fuzz.generate.faults.invalid import LONGEST, Fault, decode_fault, faults
-from fuzz.generate.genes import Genes
+from fuzz.generate.choices import Choices
+from fuzz.generate.config import DEFAULT, Config
+from fuzz.generate.decode import GENE
+from fuzz.generate.faults.decode import LONGEST, decode_fault
+from fuzz.generate.faults.fault import Fault
+from fuzz.generate.faults.table import faults
+from fuzz.generate.growth import HEADER, anchored
 from oracle.case import Case
 
 
 def with_refusals(seed: int, batch: int, count: int, config: Config, valid: Callable[[], list[Case]]) -> list[Case]:
     """The cases of `valid`, of which there are `count`, with invalid ones in some places.
 
-    Which places, and what is there, depends on seed, batch, count and config alone. `valid` is not asked where it need not be.
+    Which places, and what is there, depends on seed, batch, count and config alone. `valid` is not called if all are invalid.
     """
     places = invalid_places(seed, batch, count, config.invalid)
     cases: list[Case] = valid() if len(places) < count else []
@@ -28,9 +33,9 @@ def with_refusals(seed: int, batch: int, count: int, config: Config, valid: Call
     return cases
 
 
-def invalid_places(seed: int, batch: int, count: int, rate: float) -> dict[int, int]:
+def invalid_places(seed: int, batch: int, count: int, share: float) -> dict[int, int]:
     """The places of the batch that have an invalid case, in order, each with how many come before it in the campaign."""
-    first, end = (int(n * count * rate) for n in (batch, batch + 1))
+    first, end = (int(n * count * share) for n in (batch, batch + 1))
     drawn = sorted(range(count), key=lambda place: _hash(f"place {seed} {batch} {place}"))[: end - first]
     return {place: first + i for i, place in enumerate(sorted(drawn))}
 
@@ -43,24 +48,21 @@ def invalid_case(seed: int, batch: int, place: int, turn: int, config: Config = 
     data = stream.digest(1 + HEADER + GENE * (1 + longest))
     length = config.min_instructions + data[0] * (longest + 1 - config.min_instructions) // 256
     header, genes = anchored(data[1 : 1 + HEADER], 0), data[1 + HEADER :]
-    cut = [genes[GENE * i :][:GENE] for i in range(1 + length)]
-    return decode_fault(config, in_turn(seed, round_, config)[entry], header, cut[1:], Genes(cut[0]))
+    first, *rest = (genes[GENE * i :][:GENE] for i in range(1 + length))
+    return decode_fault(config, in_turn(seed, round_, config)[entry], header, rest, Choices(first))
 
 
 @cache
 def in_turn(seed: int, round_: int, config: Config = DEFAULT) -> tuple[Fault, ...]:
     """All faults of a config: one of each kind of error, then another one of each, in another order each time."""
-    taken: dict[str, int] = {}
+    taken: Counter[str] = Counter()
     order = []
     for fault in sorted(faults(config, late=True), key=lambda fault: _hash(f"fault {seed} {round_} {fault.name}")):
-        taken[fault.kind] = taken.get(fault.kind, 0) + 1
+        taken[fault.kind] += 1
         order.append((taken[fault.kind], fault))
     return tuple(fault for _, fault in sorted(order, key=lambda entry: entry[0]))
 
 
-def _hash(words: str) -> bytes:
-    """An order that is the same everywhere, and no order."""
-    return hashlib.sha256(words.encode()).digest()
-
-
-__all__ = ["in_turn", "invalid_case", "invalid_places", "with_refusals"]
+def _hash(key: str) -> bytes:
+    """Sorts into an order that is the same everywhere, and looks random."""
+    return hashlib.sha256(key.encode()).digest()

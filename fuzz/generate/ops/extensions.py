@@ -5,36 +5,44 @@ Decompositions and solvers are in `linalg`: whether a matrix may be factored dep
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log2
 from typing import Any
 
-from fuzz.generate.growth import Growth, Hint, Shape, shape_of, volume
-from fuzz.generate.ops.indexing import STRATEGY
+from fuzz.generate.growth import Estimate, Growth, Shape, shape_of, volume
+from fuzz.generate.table import STRATEGY
 from tenferro_ref import ops
 from tenferro_ref.dtype import NUMERIC, DType
 from tenferro_ref.extensions import einsum, fft
 from tenferro_ref.program import Value
+from tenferro_ref.table import Table
 
 _LABELS = "ijklmnopqrst"
 #: Products that one einsum may cost when its operands are taken all at once.
 _MAX_WORK = 2**14
 
 
+#: (growing program) -> result: appends one op of a family, on operands that it chooses; keyed by family.
+GROW_EXTENSION: Table[Callable[[Growth], Value]] = Table("generator")
+
+
 @STRATEGY.row(ops.Extension)
 def _(g: Growth, op: type[Any]) -> Value:
-    # the spectrum of F32 is C32: programs without complex numbers have none
-    spectra = [d for d in (DType.F32, DType.F64) if {d, d.complex} <= {*g.config.dtypes}]
-    if spectra and g.genes.chance(35):
-        return _transform(g, spectra)
-    return _einsum(g)
+    others = [family for family in GROW_EXTENSION if family not in (fft.FAMILY, einsum.FAMILY)]
+    if others and g.choices.chance(50):
+        family = g.choices.choose(others)
+    else:
+        family = fft.FAMILY if _spectra(g) and g.choices.chance(35) else einsum.FAMILY
+    return GROW_EXTENSION[family](g)
 
 
+@GROW_EXTENSION.row(einsum.FAMILY)
 def _einsum(g: Growth) -> Value:
-    genes = g.genes
+    choices = g.choices
     x = g.operand([d for d in g.config.dtypes if d in NUMERIC], lambda v: v.type.rank <= 4)
     extents: dict[str, int] = {}
     operands, equations = [x], [_labelled(g, shape_of(x), extents)]
-    for _ in range(genes.choose((1, 1, 0, 2))):
+    for _ in range(choices.choose((1, 1, 0, 2))):
         trial = dict(extents)
         labels = _shared(g, trial)
         shape = tuple(trial[label] for label in labels)
@@ -42,15 +50,15 @@ def _einsum(g: Growth) -> Value:
             break
         extents = trial
         others = [d for d in g.config.dtypes if d in NUMERIC]
-        operands.append(g.typed(genes.choose(others) if genes.chance(8) else x.dtype, shape))
+        operands.append(g.typed(choices.choose(others) if choices.chance(8) else x.dtype, shape))
         equations.append(labels)
     output = _output(g, extents)
-    hints = [g.hints[v.slot] for v in operands]
+    estimates = [g.estimates[v.slot] for v in operands]
     summed = [e for label, e in extents.items() if label not in output]
-    size = sum(h.size for h in hints) + log2(max(1, volume(summed)))
+    size = sum(e.size for e in estimates) + log2(max(1, volume(summed)))
     equation = f"{','.join(equations)}->{output}"
-    hint = Hint(all(h.positive for h in hints), size)
-    return g.apply(ops.Extension.of(einsum.FAMILY, "einsum", {"equation": equation}), *operands, hint=hint)
+    estimate = Estimate(all(e.positive for e in estimates), size)
+    return g.apply(ops.Extension.of(einsum.FAMILY, "einsum", {"equation": equation}), *operands, estimate=estimate)
 
 
 def _labelled(g: Growth, shape: Shape, extents: dict[str, int]) -> str:
@@ -58,7 +66,7 @@ def _labelled(g: Growth, shape: Shape, extents: dict[str, int]) -> str:
     labels = ""
     for extent in shape:
         alike = [label for label in labels if extents[label] == extent]
-        label = g.genes.choose(alike) if alike and g.genes.chance(12) else _LABELS[len(extents)]
+        label = g.choices.choose(alike) if alike and g.choices.chance(12) else _LABELS[len(extents)]
         extents[label] = extent
         labels += label
     return labels
@@ -66,46 +74,49 @@ def _labelled(g: Growth, shape: Shape, extents: dict[str, int]) -> str:
 
 def _shared(g: Growth, extents: dict[str, int]) -> str:
     """Labels of a further operand: some that there are, in any order, and perhaps a new one or one twice."""
-    genes, known = g.genes, list(extents)
-    chosen = [known[i] for i in genes.permutation(len(known))[: min(genes.pick(4), g.max_rank - 1)]]
-    if genes.chance(50) and len(extents) < len(_LABELS):
+    choices, known = g.choices, list(extents)
+    chosen = [known[i] for i in choices.permutation(len(known))[: min(choices.pick(4), g.max_rank - 1)]]
+    if choices.chance(50) and len(extents) < len(_LABELS):
         label = _LABELS[len(extents)]
         extents[label] = g.extent()
-        chosen.insert(genes.pick(len(chosen) + 1), label)
-    if chosen and len(chosen) < g.max_rank and genes.chance(8):
+        chosen.insert(choices.pick(len(chosen) + 1), label)
+    if chosen and len(chosen) < g.max_rank and choices.chance(8):
         chosen.append(chosen[0])
     return "".join(chosen)
 
 
 def _output(g: Growth, extents: dict[str, int]) -> str:
     """Some of the labels in any order; now and then one of them twice, which embeds a diagonal."""
-    genes, known = g.genes, list(extents)
-    kept = [known[i] for i in genes.permutation(len(known)) if not genes.chance(45)][: g.max_rank]
+    choices, known = g.choices, list(extents)
+    kept = [known[i] for i in choices.permutation(len(known)) if not choices.chance(45)][: g.max_rank]
     while volume([extents[label] for label in kept]) > g.limit:
         kept.remove(max(kept, key=extents.__getitem__))
-    if kept and len(kept) < g.max_rank and genes.chance(10):
+    if kept and len(kept) < g.max_rank and choices.chance(10):
         twice = [*kept, kept[0]]
         if volume([extents[label] for label in twice]) <= g.limit:
             kept = twice
     return "".join(kept)
 
 
-def _transform(g: Growth, spectra: list[DType]) -> Value:
-    genes = g.genes
-    name = genes.choose(tuple(fft.DTYPES))
+def _spectra(g: Growth) -> list[DType]:
+    """Real dtypes that may be transformed: the spectrum of F32 is C32, programs without complex numbers have none."""
+    return [d for d in (DType.F32, DType.F64) if {d, d.complex} <= {*g.config.dtypes}]
+
+
+@GROW_EXTENSION.row(fft.FAMILY)
+def _transform(g: Growth) -> Value:
+    choices, spectra = g.choices, _spectra(g)
+    name = choices.choose(tuple(fft.DTYPES))
     admitted = [d for d in g.config.dtypes if d in fft.DTYPES[name] and d.real in spectra]
     x = g.operand(admitted, lambda v: v.type.rank >= 1 and 0 not in v.shape and volume(shape_of(v)) <= 4096)
     shape = shape_of(x)
     if not shape or 0 in shape:
         x, shape = g.fresh(x.dtype, (4,)), (4,)
-    axis = genes.pick(len(shape))
+    axis = choices.pick(len(shape))
     implied = shape[axis] if name != "irfft" else 2 * (shape[axis] - 1)
-    n = None if implied and genes.chance(60) else 1 + genes.pick(9)
-    given = axis - len(shape) if genes.chance(30) else axis
-    config = {"n": n, "axis": given, "norm": genes.choose(fft.NORMS)}
+    n = None if implied and choices.chance(60) else 1 + choices.pick(9)
+    named = axis - len(shape) if choices.chance(30) else axis
+    config = {"n": n, "axis": named, "norm": choices.choose(fft.NORMS)}
     length = n or implied
-    hint = Hint(False, g.hints[x.slot].size + log2(length))
-    return g.apply(ops.Extension.of(fft.FAMILY, name, config), x, hint=hint)
-
-
-__all__ = ["STRATEGY"]
+    estimate = Estimate(False, g.estimates[x.slot].size + log2(length))
+    return g.apply(ops.Extension.of(fft.FAMILY, name, config), x, estimate=estimate)

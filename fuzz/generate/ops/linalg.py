@@ -1,160 +1,143 @@
 """One op of the linalg family on a matrix that suits it, and an op that reads what it gives.
 
-Whether a matrix may be factored depends on its values: it is an input of a class that the op admits, or A A^H + I of values
-that there are. In hostile programs some are singular or hold a NaN, which the op may refuse. The motif `decomposed` makes a
-few of these ops as well, by the genes of every program.
+Whether a matrix may be factored depends on its values: it is an input of a class that the op admits, or A A^H + I of a value
+of the program. In hostile programs some are singular or hold a NaN, which the op may refuse. The motif `decomposed` makes a
+few of these ops as well.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
 
-from fuzz.generate.genes import Weighted
-from fuzz.generate.growth import Growth, Hint, Shape, shape_of
+from fuzz.generate.choices import Weighted
+from fuzz.generate.growth import Estimate, Growth, Shape, shape_of
 from fuzz.generate.values import matrices as m
-from fuzz.generate.values.arrays import Recipe
+from fuzz.generate.values.recipes import Recipe
 from tenferro_ref import ops
 from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.extensions import linalg
 from tenferro_ref.program import Value
 
-
-class _Kind(NamedTuple):
-    """What an op asks for."""
-
-    name: str
-    #: Classes that it admits.
-    matrices: tuple[str, ...]
-    #: m and n may differ.
-    wide: bool = False
-    #: It has a right-hand side.
-    solves: bool = False
-
-
-#: Those that StableHLO has come first.
-KINDS = (
-    _Kind("Cholesky", m.DEFINITE),
-    _Kind("TriangularSolve", m.TRIANGULAR, solves=True),
-    _Kind("Qr", m.ANY, wide=True),
-    _Kind("Svd", m.ANY, wide=True),
-    _Kind("Eigh", (*m.HERMITIAN, *m.ANY)),
-    _Kind("Lu", m.ANY, wide=True),
-    _Kind("Solve", (*m.REGULAR, *m.HERMITIAN), solves=True),
-    _Kind("SvdVals", m.ANY, wide=True),
-    _Kind("EighVals", (*m.HERMITIAN, *m.ANY)),
-    _Kind("LuFactor", m.ANY, wide=True),
-    _Kind("LuSolvePrepared", (*m.REGULAR, *m.HERMITIAN), solves=True),
-    _Kind("FullPivLu", m.ANY),
-    _Kind("FullPivLuSolve", (*m.REGULAR, *m.DEFINITE), solves=True),
-    _Kind("Eig", m.ANY),
-    _Kind("EigVals", m.ANY),
-)
-_PORTABLE = KINDS[:2]
+#: Classes of matrices that each op is drawn with; the ops that StableHLO has come first.
+MATRICES: dict[str, tuple[str, ...]] = {
+    "Cholesky": m.DEFINITE,
+    "TriangularSolve": m.TRIANGULAR,
+    "Qr": m.ANY,
+    "Svd": m.ANY,
+    "Eigh": (*m.HERMITIAN, *m.ANY),
+    "Lu": m.ANY,
+    "Solve": (*m.REGULAR, *m.HERMITIAN),
+    "SvdVals": m.ANY,
+    "EighVals": (*m.HERMITIAN, *m.ANY),
+    "LuFactor": m.ANY,
+    "LuSolvePrepared": (*m.REGULAR, *m.HERMITIAN),
+    "FullPivLu": m.ANY,
+    "FullPivLuSolve": (*m.REGULAR, *m.DEFINITE),
+    "Eig": m.ANY,
+    "EigVals": m.ANY,
+}
+_NAMES = tuple(MATRICES)
+_PORTABLE = _NAMES[:2]
 _SIZES: Weighted[int] = Weighted([(3, 20), (2, 25), (1, 12), (4, 18), (5, 10), (7, 5), (8, 4), (6, 4), (0, 4)])
 _BATCHES: Weighted[Shape] = Weighted([((), 60), ((2,), 20), ((1,), 5), ((3, 2), 6), ((0,), 3), ((5,), 6)])
 #: A guess: inputs are at most about 10 in magnitude, and hardly any solution is much larger.
-_PLAIN = Hint(False, 5.0)
+_PLAIN = Estimate(False, 5.0)
 
 
 def factor(g: Growth) -> None:
     """Append an op of the family if the config has it and there is room; its operands before it, a reader behind it."""
-    genes = g.genes
+    choices = g.choices
     admitted = [d for d in g.config.dtypes if d in INEXACT]
-    if ops.Extension not in g.config.vocabulary or not admitted or g.max_rank < 2:
+    if ops.Extension not in g.config.ops or not admitted or g.max_rank < 2:
         return
-    kind = genes.choose(_PORTABLE if g.portable else KINDS)
-    if kind.name == "LuSolvePrepared" and g.room < 2:
+    name = choices.choose(_PORTABLE if g.portable else _NAMES)
+    if name == "LuSolvePrepared" and g.room < 2:
         return
-    dtype = genes.choose(admitted) if genes.chance(60) else g.dtype(admitted)
-    a = _matrix(g, kind, dtype)
-    shape, config = shape_of(a), _config(g, kind.name, dtype)
+    dtype = choices.choose(admitted) if choices.chance(60) else g.dtype(admitted)
+    a = _matrix(g, name, dtype)
+    shape, config = shape_of(a), _config(g, name, dtype)
     operands = [a]
-    if kind.name == "LuSolvePrepared":
+    if name == "LuSolvePrepared":
         operands += _apply(g, "LuFactor", {}, a)[:2]
-    if kind.solves:
-        columns = 1 + genes.pick(3) if 3 * g.limit > 9 * _elements(shape) else 1
+    if len(linalg.OPS[name].operands) > 1:  # the last one is a right-hand side
+        columns = 1 + choices.pick(3) if 3 * g.limit > 9 * _elements(shape) else 1
         sides = (shape[0], columns) if config.get("left_side", True) else (columns, shape[0])
-        operands.append(_input(g, dtype, (*sides, *shape[2:]), "integers" if genes.chance(20) else "triangular"))
-    _read(g, _apply(g, kind.name, config, *operands))
+        operands.append(_input(g, dtype, (*sides, *shape[2:]), "integers" if choices.chance(20) else "triangular"))
+    _read(g, _apply(g, name, config, *operands))
 
 
 def _apply(g: Growth, name: str, config: dict[str, bool | str], *operands: Value) -> tuple[Value, ...]:
-    return g.apply_many(ops.Extension.of(linalg.FAMILY, name, config), *operands, hint=_PLAIN)
+    return g.apply_many(ops.Extension.of(linalg.FAMILY, name, config), *operands, estimate=_PLAIN)
 
 
 def _config(g: Growth, name: str, dtype: DType) -> dict[str, bool | str]:
-    """Flags and gauge; real numbers alone have another gauge than Raw.
+    """Flags and gauge; another gauge than Raw only for real numbers.
 
-    Then it is a sign, so that whoever computes it again for a reader of the factor, as XLA's fusions do, gets the same.
+    There it is a sign, so that XLA's fusions, which compute a factor again for each of its readers, get the same.
     """
-    rule = linalg.RULES[name]
-    drawn = {k: g.genes.chance(50) for k, v in rule.config.items() if isinstance(v, bool)}
-    if "gauge" in rule.config:
-        return {"gauge": rule.gauge if g.genes.chance(40) and dtype.is_float else "Raw"}
-    return {**drawn}
+    declared = linalg.OPS[name]
+    if "gauge" in declared.config:
+        return {"gauge": declared.gauge if g.choices.chance(40) and dtype.is_float else "Raw"}
+    return {key: g.choices.chance(50) for key in declared.config}
 
 
 def _elements(shape: Shape) -> int:
-    """Of the largest result that an op may have for such a matrix."""
+    """Elements of the largest result that an op may have for such a matrix."""
     largest = max(shape[:2]) ** 2
     for extent in shape[2:]:
         largest *= max(1, extent)
     return largest
 
 
-def _matrix(g: Growth, kind: _Kind, dtype: DType) -> Value:
-    genes = g.genes
-    if (
-        genes.chance(25)
-        and g.room >= 6
-        and all(op in g.config.vocabulary for op in (ops.DotGeneral, ops.Add, ops.Conj))
-    ):
+def _matrix(g: Growth, op: str, dtype: DType) -> Value:
+    choices, classes, square = g.choices, MATRICES[op], linalg.OPS[op].square
+    has_gram = all(op in g.config.ops for op in (ops.DotGeneral, ops.Add, ops.Conj))
+    if choices.chance(25) and g.room >= 6 and has_gram:
         return _definite(g, dtype)
-    if kind.matrices is m.ANY and g.regime == "ordinary" and genes.chance(20):
+    if classes is m.ANY and g.regime == "ordinary" and choices.chance(20):
         for value in reversed(g.pool):
             shape = shape_of(value)
-            fits = value.dtype is dtype and len(shape) >= 2 and (kind.wide or shape[0] == shape[1])
-            if fits and g.hints[value.slot].size < 16 and max(shape[:2]) <= 16 and _elements(shape) <= g.limit:
+            fits = value.dtype is dtype and len(shape) >= 2 and (shape[0] == shape[1] or not square)
+            if fits and g.estimates[value.slot].size < 16 and max(shape[:2]) <= 16 and _elements(shape) <= g.limit:
                 return value
-    rows = _SIZES(genes)
-    columns = _SIZES(genes) if kind.wide and genes.chance(60) else rows
-    batch = _BATCHES(genes)[: g.max_rank - 2]
+    rows = _SIZES(choices)
+    columns = _SIZES(choices) if not square and choices.chance(60) else rows
+    batch = _BATCHES(choices)[: g.max_rank - 2]
     while _elements((rows, columns)) > g.limit:
         rows, columns = (rows + 1) // 2, (columns + 1) // 2
     batch = batch if _elements((rows, columns, *batch)) <= g.limit else ()
-    hostile = g.regime == "hostile" and genes.chance(15)
-    name = m.SINGULAR if hostile and genes.chance(50) else genes.choose(kind.matrices)
-    overrides = ((genes.integer(2), 4),) if hostile and name != m.SINGULAR else ()
+    hostile = g.regime == "hostile" and choices.chance(15)
+    name = m.SINGULAR if hostile and choices.chance(50) else choices.choose(classes)
+    overrides = ((choices.integer(2), 4),) if hostile and name != m.SINGULAR else ()
     return _input(g, dtype, (rows, columns, *batch), name, overrides)
 
 
 def _input(g: Growth, dtype: DType, shape: Shape, kind: str, overrides: tuple[tuple[int, int], ...] = ()) -> Value:
-    value = g.fresh(dtype, shape, Recipe(kind, g.genes.integer(2), overrides=overrides))
+    value = g.fresh(dtype, shape, Recipe(kind, g.choices.integer(2), overrides=overrides))
     if not overrides:
-        g.hints[value.slot] = _PLAIN
+        g.estimates[value.slot] = _PLAIN
     return value
 
 
 def _definite(g: Growth, dtype: DType) -> Value:
     """A A^H + I."""
-    n, k = 1 + g.genes.pick(4), 1 + g.genes.pick(4)
-    found = [
+    n, k = 1 + g.choices.pick(4), 1 + g.choices.pick(4)
+    small = [
         v for v in reversed(g.pool)
-        if v.dtype is dtype and v.type.rank == 2 and 0 < max(shape_of(v)) <= 8 and g.hints[v.slot].size <= 8
+        if v.dtype is dtype and v.type.rank == 2 and 0 < max(shape_of(v)) <= 8 and g.estimates[v.slot].size <= 8
     ]  # fmt: skip
-    a = found[0] if found and g.regime == "ordinary" else _input(g, dtype, (n, k), "triangular")
+    a = small[0] if small and g.regime == "ordinary" else _input(g, dtype, (n, k), "triangular")
     n = shape_of(a)[0]
     other = g.apply(ops.Conj(), a) if dtype.is_complex else a
     gram = g.apply(ops.DotGeneral((1,), (1,), (), ()), a, other)
-    return g.apply(ops.Add(), gram, _input(g, dtype, (n, n), "identity"), hint=_PLAIN)
+    return g.apply(ops.Add(), gram, _input(g, dtype, (n, n), "identity"), estimate=_PLAIN)
 
 
 def _read(g: Growth, results: tuple[Value, ...]) -> None:
     """The product of two factors, or a sum, a square or a modulus of one of them; mostly."""
-    genes = g.genes
-    value = genes.choose(results)
-    mode = genes.pick(5)
+    choices = g.choices
+    value = choices.choose(results)
+    mode = choices.pick(5)
     pairs = [
         (a, b) for a, b in pairwise(results)
         if a.type.rank == b.type.rank == 2 and a.shape[1] == b.shape[0] and a.dtype is b.dtype
@@ -166,8 +149,5 @@ def _read(g: Growth, results: tuple[Value, ...]) -> None:
     elif mode == 3 and g.has(ops.Abs):
         g.apply(ops.Abs(), value)
     elif mode == 4 and g.has(ops.Multiply):
-        g.apply(ops.Multiply(), value, value, hint=Hint(False, 10))
-    g.focus = None if mode else value  # what grows next reads it if it can
-
-
-__all__ = ["KINDS", "factor"]
+        g.apply(ops.Multiply(), value, value, estimate=Estimate(False, 10))
+    g.wanted = None if mode else value  # what grows next reads it if it can

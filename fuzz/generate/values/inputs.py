@@ -1,20 +1,21 @@
-"""Inputs for a program that came without any: values of every class, sizes for its symbols; all from a seed."""
+"""Inputs for a program that came without any, and sizes for its symbols, from a seed."""
 
 from __future__ import annotations
 
 from numpy.random import PCG64, Generator
 
-from fuzz.generate.values.arrays import Recipe, classes, make
+from fuzz.generate.values.classes import classes
+from fuzz.generate.values.recipes import Recipe, array_of
 from tenferro_ref.dims import Extent, InputDim, evaluate, expr_of
 from tenferro_ref.program import GraphProgram
 from tenferro_ref.tensor import Array
 
-#: Largest extent that a symbol is given.
+#: Largest size of a symbol.
 _LARGEST = 7
 
 
 def random_inputs(program: GraphProgram, seed: int) -> tuple[Array, ...]:
-    """One array an input, column-major; mostly ordinary numbers with some special ones among them."""
+    """One array an input, column-major: mostly ordinary numbers with some special ones among them."""
     rng = Generator(PCG64(seed))
     shapes: list[tuple[int, ...]] = []
     for number, type_ in enumerate(program.input_types):
@@ -25,10 +26,10 @@ def random_inputs(program: GraphProgram, seed: int) -> tuple[Array, ...]:
     arrays = []
     for type_, concrete in zip(program.input_types, shapes, strict=True):
         kinds = [k for k in ("sprinkled", "small", "simple") if k in classes(type_.dtype)]
-        arrays.append(make(Recipe(kinds[0], int(rng.integers(2, 2**16))), type_.dtype, concrete))
+        arrays.append(array_of(Recipe(kinds[0], int(rng.integers(2, 2**16))), type_.dtype, concrete))
     return tuple(arrays)
 
 
 def _size(extent: Extent, here: InputDim, known: list[tuple[int, ...]], rng: Generator) -> int:
-    """An integer is itself, a symbol's first place draws its size, later places read it."""
+    """The extent if it is an integer; a symbol's size is drawn at its first place and read at later ones."""
     return int(rng.integers(1, _LARGEST + 1)) if extent == here else evaluate(expr_of(extent), known)

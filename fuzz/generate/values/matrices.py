@@ -1,4 +1,4 @@
-"""Matrices by class, for ops that not every matrix suits: `make_quietly` asks here for the recipes that name one of them.
+"""Matrices by class, for ops that not every matrix suits.
 
 Each is made of elementwise sums, products and quotients alone, no BLAS and no FMA, so that a recipe gives the same bits on
 every machine. Batch axes follow the two of the matrix, and every matrix of a batch is another one.
@@ -8,34 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
+from fuzz.generate.values.special import Array
 from tenferro_ref.dtype import DType
 
-Array: TypeAlias = NDArray[Any]
-#: From m, n and how many: real matrices in the first two axes of the result.
-Maker: TypeAlias = Callable[[Generator, int, int, int], Array]
+#: From m, n and a count: that many real matrices, in the first two axes of the result.
+MatrixClass: TypeAlias = Callable[[Generator, int, int, int], Array]
 
 #: Singular values from 1 to 4.
 REGULAR = ("regular", "graded", "dominant", "orthogonal", "identity")
-#: Hermitian and positive definite: eigenvalues from 1 to 4, two of them in turn, or from 1 to 4^-n; the identity.
+#: Hermitian and positive definite: eigenvalues from 1 to 4, eigenvalues 1 and 2, eigenvalues from 1 down to 4^-n; the identity.
 DEFINITE = ("definite", "repeated", "conditioned", "identity")
-#: Square, with a triangle above and one below that are regular each, and have ones beside the diagonal's size.
+#: Square; either triangle with the diagonal is regular: the diagonal has the largest magnitudes.
 TRIANGULAR = ("triangular", "dominant", "identity")
-#: Hermitian, of both signs.
+#: Hermitian, with eigenvalues of both signs or of one.
 HERMITIAN = ("indefinite", *DEFINITE)
-#: Of half the rank; a Jordan block; small integers.
+#: Also those of half the rank, Jordan blocks, and small integers.
 ANY = (*REGULAR, *HERMITIAN, "deficient", "jordan", "integers", "triangular")
-#: A row and a column of zeros: what solvers and Cholesky refuse.
+#: With a row and a column of zeros: solvers and Cholesky refuse it.
 SINGULAR = "singular"
 
 
 def _eye(m: int, n: int, values: Array) -> Array:
-    """A diagonal of values (min(m, n), count)."""
+    """Diagonal matrices; the values are of shape (min(m, n), count)."""
     a = np.zeros((m, n, values.shape[1]))
     k = np.arange(len(values))
     a[k, k] = values
@@ -43,7 +42,7 @@ def _eye(m: int, n: int, values: Array) -> Array:
 
 
 def _reflected(a: Array, v: Array) -> Array:
-    """H a for the reflector of integers v, one a column; sums in a fixed order."""
+    """H a, with H the Householder reflector of the integers v, one vector a matrix; sums in a fixed order."""
     if not len(a):
         return a
     size = (v * v).sum(0)
@@ -55,7 +54,7 @@ def _reflected(a: Array, v: Array) -> Array:
 
 
 def _turned(rng: Generator, a: Array, hermitian: bool) -> Array:
-    """Two reflectors on either side, the same ones where it is to stay Hermitian."""
+    """With two reflectors applied on either side, the same ones if the matrix is to stay Hermitian."""
     m, n, count = a.shape
     for _ in range(2):
         left = rng.integers(1, 5, (m, count)) * (1.0 - 2.0 * rng.integers(0, 2, (m, count)))
@@ -64,13 +63,10 @@ def _turned(rng: Generator, a: Array, hermitian: bool) -> Array:
     return (a + a.swapaxes(0, 1)) / 2 if hermitian else a
 
 
-def _spectrum(values: Callable[[Generator, int, int], Array], hermitian: bool = False) -> Maker:
-    """Matrices of these singular values or eigenvalues (k, count)."""
+def _spectrum(values: Callable[[Generator, int, int], Array], hermitian: bool = False) -> MatrixClass:
+    """Matrices with these singular values or eigenvalues, of shape (k, count)."""
 
-    def make(rng: Generator, m: int, n: int, count: int) -> Array:
-        return _turned(rng, _eye(m, n, values(rng, min(m, n), count)), hermitian and m == n)
-
-    return make
+    return lambda rng, m, n, count: _turned(rng, _eye(m, n, values(rng, min(m, n), count)), hermitian and m == n)
 
 
 def _between(rng: Generator, k: int, count: int) -> Array:
@@ -87,7 +83,7 @@ def _falling(rng: Generator, k: int, count: int) -> Array:
 
 
 def _graded(rng: Generator, m: int, n: int, count: int) -> Array:
-    return np.asarray(np.ldexp(_MAKERS["regular"](rng, m, n, count), -3 * np.arange(m)[:, None, None]))
+    return np.asarray(np.ldexp(_CLASSES["regular"](rng, m, n, count), -3 * np.arange(m)[:, None, None]))
 
 
 def _integers(rng: Generator, m: int, n: int, count: int) -> Array:
@@ -113,14 +109,14 @@ def _jordan(rng: Generator, m: int, n: int, count: int) -> Array:
 
 
 def _singular(rng: Generator, m: int, n: int, count: int) -> Array:
-    a = _MAKERS["definite"](rng, m, n, count)
+    a = _CLASSES["definite"](rng, m, n, count)
     if min(m, n):
         at = int(rng.integers(0, min(m, n)))
         a[at, :], a[:, at] = 0.0, 0.0
     return a
 
 
-_MAKERS: dict[str, Maker] = {
+_CLASSES: dict[str, MatrixClass] = {
     "regular": _spectrum(_between),
     "graded": _graded,
     "dominant": _dominant,
@@ -136,16 +132,16 @@ _MAKERS: dict[str, Maker] = {
     "jordan": _jordan,
     SINGULAR: _singular,
 }
-MATRICES = frozenset(_MAKERS)
+MATRICES = frozenset(_CLASSES)
 
-#: Of modulus 1, with parts that are exact or nearly so.
+#: Numbers of modulus 1, with parts that are exact or nearly so.
 _PHASES = np.array([1, 0.6 + 0.8j, 1j, -1, 0.28 - 0.96j])
 
 
 def matrices(kind: str, rng: Generator, dtype: DType, shape: tuple[int, ...]) -> Array:
-    """Matrices of a class in the first two axes; complex ones have phases by row and column, the same in both."""
+    """Matrices of a class in the first two axes of `shape`; a complex one has a phase for each row and the conjugate one for each column."""
     m, n, *batch = shape
-    a = _MAKERS[kind](rng, m, n, prod(batch))
+    a = _CLASSES[kind](rng, m, n, prod(batch))
     if dtype.is_complex:
         w = _PHASES[rng.integers(0, len(_PHASES), max(m, n))]
         x, y, real, imag = w.real[:m, None, None], w.imag[:m, None, None], w.real[:n, None], w.imag[:n, None]
@@ -153,6 +149,3 @@ def matrices(kind: str, rng: Generator, dtype: DType, shape: tuple[int, ...]) ->
         turned.real, turned.imag = a * (x * real + y * imag), a * (y * real - x * imag)
         a = turned
     return a.reshape(shape, order="F").astype(dtype.numpy)
-
-
-__all__ = ["ANY", "DEFINITE", "HERMITIAN", "MATRICES", "REGULAR", "SINGULAR", "TRIANGULAR", "matrices"]

@@ -1,6 +1,6 @@
 """IREE: compiled by `iree-base-compiler` for the host's CPU, run by `iree-base-runtime`.
 
-Requests and answers as those of `tenferro_ref.isolation.engines.pjrt`; parameters and results are real numbers, as for the interpreter.
+Requests and answers as those of `tenferro_ref.isolation.engines.pjrt`; arrays are of real numbers, as for the interpreter.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import lru_cache
@@ -17,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_ref.errors import EngineFault
-from tenferro_ref.isolation import wire
-from tenferro_ref.isolation.engine import Message, Opened, library
-from tenferro_ref.tensor import column_major
+from oracle.peers.errors import EngineFault
+from tenferro_ref.isolation.engine import Engine, library, run_sets
+from tenferro_ref.isolation.wire import Message
+from tenferro_ref.tensor import Array, column_major
 
 FLAGS = (
     "--iree-input-type=stablehlo",
@@ -28,11 +27,11 @@ FLAGS = (
     "--iree-llvmcpu-target-cpu=host",
     "--iree-input-demote-f64-to-f32=false",
 )
-#: Modules that are kept loaded: triage asks for one again and again, with other values, or alone.
+#: Modules that are kept loaded: triage runs one again and again, with other values or alone.
 _KEPT = 16
 
 
-def open(settings: Message) -> Opened:
+def open(settings: Message) -> Engine:
     """Load compiler and runtime."""
     runtime, compiler = (library(name, "iree") for name in ("iree.runtime", "iree.compiler.api"))
     config = runtime.Config("local-sync")
@@ -41,39 +40,34 @@ def open(settings: Message) -> Opened:
         with closing(compiler.Session()) as session, closing(session.invocation()) as invocation:
             session.set_flags(*FLAGS)
             source = compiler.Source.wrap_buffer(session, code.encode() + b"\0")
-            with _diagnostics() as words:
+            with _diagnostics() as lines:
                 done = invocation.parse_source(source) and invocation.execute()
             if not done:
-                raise EngineFault(engine="iree", detail=" ".join(words))
+                raise EngineFault(engine="iree", detail=" ".join(lines))
             with closing(compiler.Output.open_membuffer()) as output:
                 invocation.output_vm_bytecode(output)
                 return bytes(output.map_memory())
 
     @lru_cache(_KEPT)
     def function(code: str) -> Any:
-        """The module's function; whoever holds it holds the module."""
+        """The module's function, which keeps the module alive."""
         code_object = compile_module(code)
         context = runtime.SystemContext(config=config)
         context.add_vm_module(runtime.VmModule.copy_buffer(config.vm_instance, code_object))
         return context.modules.module["main"]
 
-    def serve(request: Message) -> Message:
-        start = time.perf_counter()
+    def execute(main: Any, inputs: list[Array]) -> list[Array]:
+        results = main(*(np.asarray(x, order="C") for x in inputs))
+        return [column_major(np.asarray(r)) for r in (results if isinstance(results, tuple) else (results,))]
+
+    def answer(request: Message) -> Message:
         try:
-            main = function(request["code"])
-            compiled = time.perf_counter()
-            output_sets = []
-            for inputs in request["input_sets"]:
-                results = main(*(np.asarray(wire.unpack(a), order="C") for a in inputs))
-                several = results if isinstance(results, tuple) else (results,)
-                output_sets.append([wire.pack(column_major(np.asarray(r))) for r in several])
+            return run_sets(request, lambda: function(request["code"]), execute)
         except (RuntimeError, ValueError) as error:
             raise EngineFault(engine="iree", detail=str(error)) from None
-        done = time.perf_counter()
-        return {"output_sets": output_sets, "seconds": {"compile": compiled - start, "execute": done - compiled}}
 
     facts = {name: metadata.version(name) for name in ("iree-base-compiler", "iree-base-runtime")}
-    return {**facts, "flags": " ".join(FLAGS)}, serve
+    return Engine({**facts, "flags": " ".join(FLAGS)}, answer)
 
 
 @contextmanager

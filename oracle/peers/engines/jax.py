@@ -7,34 +7,35 @@ of `tenferro_ref.isolation.engines.pjrt`.
 from __future__ import annotations
 
 import os
-import time
 from importlib import metadata
 from typing import Any
 
 import numpy as np
 
 from oracle.peers.engines.lax import JAX
+from oracle.peers.errors import EngineFault
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import EngineFault, TenferroError
+from tenferro_ref.errors import TenferroError
 from tenferro_ref.isolation import wire
-from tenferro_ref.isolation.engine import Message, Opened, library
+from tenferro_ref.isolation.engine import Engine, library, run_sets
+from tenferro_ref.isolation.wire import Message
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import GraphProgram, loads
-from tenferro_ref.tensor import column_major
+from tenferro_ref.tensor import Array, column_major
 
 #: JAX keeps what it compiled, 15 MB a program where each op is compiled by itself; after so much all of it is dropped.
 _KEEP = 400
 _COST = {"jit": 1, "eager": 20}
 
 
-def open(settings: Message) -> Opened:
-    """Load JAX for its own CPU client, with 64-bit types."""
+def open(settings: Message) -> Engine:
+    """Load JAX with its own CPU client and 64-bit types."""
     os.environ.update(JAX_PLATFORMS="cpu", JAX_ENABLE_X64="1")
     jax = library("jax", "jax")
     served = 0
 
-    def serve(request: Message) -> Message:
+    def answer(request: Message) -> Message:
         nonlocal served
         served += _COST["jit" if request["jit"] else "eager"]
         if served > _KEEP:
@@ -42,29 +43,28 @@ def open(settings: Message) -> Opened:
             jax.clear_caches()
         program = loads(request["program"])
         graph = program.to_graph()
-        input_sets = [[wire.unpack(a) for a in inputs] for inputs in request["input_sets"]]
+
+        def function(*arrays: Any) -> tuple[Any, ...]:
+            return evaluate(jax.lax, graph, arrays)
+
+        def compile() -> Any:
+            if not request["jit"]:
+                return function
+            first = [wire.unpack(a) for a in request["input_sets"][0]]
+            return jax.jit(function).lower(*first).compile(request["options"])
+
+        def execute(call: Any, inputs: list[Array]) -> list[Array]:
+            return [column_major(np.array(result)) for result in call(*map(jax.device_put, inputs))]
+
         try:
-            output_sets, seconds = _run(jax, graph, input_sets, request["jit"], request["options"])
+            return run_sets(request, compile, execute)
         except TenferroError:
             raise
         except (TypeError, ValueError, RuntimeError, IndexError) as error:  # what JAX raises, XLA's errors among them
             raise EngineFault(engine="jax", detail=f"{type(error).__name__}: {error}") from None
-        return {"output_sets": [[wire.pack(a) for a in outputs] for outputs in output_sets], "seconds": seconds}
 
-    return {"jax": jax.__version__, "jaxlib": metadata.version("jaxlib"), "platform": jax.default_backend()}, serve
-
-
-def _run(
-    jax: Any, program: GraphProgram, input_sets: list[list[np.ndarray[Any, Any]]], jit: bool, options: Message
-) -> tuple[list[list[np.ndarray[Any, Any]]], dict[str, float]]:
-    def function(*arrays: Any) -> tuple[Any, ...]:
-        return evaluate(jax.lax, program, arrays)
-
-    start = time.perf_counter()
-    call = jax.jit(function).lower(*input_sets[0]).compile(options) if jit else function
-    compiled = time.perf_counter()
-    results = [[column_major(np.array(r)) for r in call(*map(jax.device_put, arrays))] for arrays in input_sets]
-    return results, {"compile": compiled - start, "execute": time.perf_counter() - compiled}
+    facts = {"jax": jax.__version__, "jaxlib": metadata.version("jaxlib"), "platform": jax.default_backend()}
+    return Engine(facts, answer)
 
 
 def evaluate(lax: Any, program: GraphProgram, arrays: tuple[Any, ...]) -> tuple[Any, ...]:

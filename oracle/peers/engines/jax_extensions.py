@@ -1,8 +1,8 @@
 """Extension ops as calls of JAX: `jax.numpy.fft`, `jax.lax.linalg`, `jax.numpy.einsum` (SEMANTICS 6).
 
-A row is `row(op, types, *operands) -> results`, with the types of the results. Matrices are in the first two axes here and in
-the last two there. JAX has no errors for the values of a matrix: where the native runtime refuses one (singular, not positive
-definite, not finite), its result is not finite, or anything. JAX is imported by the rows.
+Matrices are in the first two axes in the engine, in the last two in JAX. JAX has no errors for the values of a matrix: where
+the native runtime refuses one (singular, not positive definite, not finite), JAX's result is arbitrary. JAX is imported by the
+rows.
 """
 
 from __future__ import annotations
@@ -17,24 +17,16 @@ from tenferro_ref import ops
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import einsum, fft, linalg
 from tenferro_ref.ops import TensorType
+from tenferro_ref.table import Table
 
 Types: TypeAlias = tuple[TensorType, ...]
+#: `row(op, types, *operands) -> results`, on JAX arrays or tracers.
 Row: TypeAlias = Callable[..., Sequence[Any]]
-ROWS: dict[tuple[str, str], Row] = {}
-
-
-def apply(op: ops.Extension, types: Types, *operands: Any) -> Sequence[Any]:
-    """The results of an extension op on JAX arrays or tracers.
-
-    Raises
-    ------
-    UnsupportedOp
-        JAX has no such op.
-    """
-    row = ROWS.get((op.family, op.op))
-    if row is None:
-        raise UnsupportedOp(op=op.op, reason=_MISSING.get(op.op, f"JAX knows nothing of family {op.family!r}"))
-    return row(op, types, *operands)
+#: By family and op.
+JAX_EXTENSION: Table[Row] = Table("JAX")
+JAX_EXTENSION.unsupported(
+    "it has no elimination with full pivoting", (linalg.FAMILY, "FullPivLu"), (linalg.FAMILY, "FullPivLuSolve")
+)
 
 
 def _jnp() -> Any:
@@ -45,18 +37,10 @@ def _lapack() -> Any:
     return import_module("jax.lax.linalg")
 
 
-def _register(family: str, *names: str) -> Callable[[Row], Row]:
-    def add(row: Row) -> Row:
-        ROWS.update(dict.fromkeys([(family, name) for name in names], row))
-        return row
-
-    return add
-
-
 # --- fft, einsum ------------------------------------------------------------------------------------------------------
 
 
-@_register(fft.FAMILY, *fft.DTYPES)
+@JAX_EXTENSION.row(*fft.FFT.keys)
 def _fft(op: ops.Extension, types: Types, x: Any) -> Sequence[Any]:
     jnp, (type_,) = _jnp(), types
     if 0 in type_.shape:  # XLA's transform takes no empty operand
@@ -65,7 +49,7 @@ def _fft(op: ops.Extension, types: Types, x: Any) -> Sequence[Any]:
     return [getattr(jnp.fft, op.op)(x, n=spec.n, axis=spec.axis, norm=spec.norm.lower())]
 
 
-@_register(einsum.FAMILY, "einsum")
+@JAX_EXTENSION.row(*einsum.EINSUM.keys)
 def _einsum(op: ops.Extension, types: Types, *operands: Any) -> Sequence[Any]:
     """By JAX's own decomposition, along a path of its own; its output has no label twice."""
     jnp, (type_,) = _jnp(), types
@@ -81,8 +65,6 @@ def _einsum(op: ops.Extension, types: Types, *operands: Any) -> Sequence[Any]:
 
 # --- linalg -----------------------------------------------------------------------------------------------------------
 
-_MISSING = dict.fromkeys(("FullPivLu", "FullPivLuSolve"), "JAX has no elimination with full pivoting")
-
 
 def _linalg(*names: str) -> Callable[[Row], Row]:
     """A row `row(op, *operands)` on matrices in the last two axes."""
@@ -96,7 +78,7 @@ def _linalg(*names: str) -> Callable[[Row], Row]:
             results = row(op, *first)
             return [jnp.moveaxis(r, range(batch), range(r.ndim - batch, r.ndim)) for r in results]
 
-        ROWS.update(dict.fromkeys([(linalg.FAMILY, name) for name in names], moved))
+        JAX_EXTENSION.row(*((linalg.FAMILY, name) for name in names))(moved)
         return row
 
     return add
@@ -211,6 +193,3 @@ def _triangular_solve(op: ops.Extension, a: Any, b: Any) -> Sequence[Any]:
 @_linalg("Solve")
 def _solve(op: ops.Extension, a: Any, b: Any) -> Sequence[Any]:
     return [_jnp().linalg.solve(a, b)]
-
-
-__all__ = ["ROWS", "apply"]

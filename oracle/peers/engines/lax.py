@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from oracle.peers.engines import jax_extensions
+from oracle.peers.engines.jax_extensions import JAX_EXTENSION
 from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, evaluate
 from tenferro_ref.dtype import DType
@@ -288,4 +288,4 @@ JAX.unsupported("the extent of the result depends on a value, which a traced fun
 @JAX.row(ops.Extension)
 def _extension(lax: Any, op: ops.Extension, results: tuple[TensorType, ...], policy: Policy, *operands: Any) -> Any:
     """The one row that is given all result types and gives all results: it may have several, and other calls than lax's."""
-    return jax_extensions.apply(op, results, *operands)
+    return JAX_EXTENSION[op.key](op, results, *operands)

@@ -10,20 +10,21 @@ from importlib import metadata
 
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.isolation import wire
-from tenferro_ref.isolation.engine import Message, Opened
+from tenferro_ref.isolation.engine import Engine
+from tenferro_ref.isolation.wire import Message
 from tenferro_ref.program import dumps
 from tenferro_ref.stablehlo.loader import bindings, load
 
 
-def open(settings: Message) -> Opened:
+def open(settings: Message) -> Engine:
     """Make the bindings' context."""
     bindings.context()
 
-    def serve(request: Message) -> Message:
+    def answer(request: Message) -> Message:
         try:
             loaded = load(request["source"], request["where"])
         except TenferroError as error:
             return {"refusal": wire.pack_error(error), "place": error.place}
         return {"program": dumps(loaded.program), "bound": [wire.pack(a) for a in loaded.bound]}
 
-    return {"jaxlib": metadata.version("jaxlib")}, serve
+    return Engine({"jaxlib": metadata.version("jaxlib")}, answer)

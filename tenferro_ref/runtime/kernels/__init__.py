@@ -2,8 +2,6 @@
 
 from tenferro_ref import ops
 from tenferro_ref.runtime.kernels import contraction, elementwise, indexing, reduction, structural
-from tenferro_ref.runtime.kernels.base import KERNELS, Kernel, run_kernel
+from tenferro_ref.runtime.kernels.base import KERNELS, Kernel, PerPolicy, bind, run_kernel
 
 KERNELS.unsupported("extension families register their own runtime", ops.Extension)
-
-__all__ = ["KERNELS", "Kernel", "contraction", "elementwise", "indexing", "reduction", "run_kernel", "structural"]

@@ -1,14 +1,16 @@
 """The table of NumPy kernels, and what its rows share.
 
-A row is `kernel(op, policy, *arrays)`: operands are dense column-major arrays whose types the op's rule has accepted; the
-result is one such array, or a tuple of them, never a NumPy scalar. It may be a view of an operand; operands are never
-written to. Only faults that depend on values are raised here. Floating-point warnings are the caller's to silence
-(`run_kernel`, `NumpySession`).
+A row is `kernel(op, *arrays)`: operands are dense column-major arrays whose types the op's rule has accepted; the result is
+one such array, never a NumPy scalar. It may be a view of an operand; operands are never written to. A row that depends on the
+program's policy is a `PerPolicy`; a ufunc is a row as it is. Only errors that depend on values are raised here.
+Floating-point warnings are the caller's to silence (`run_kernel`, `NumpySession`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,16 +22,38 @@ from tenferro_ref.tensor import Array
 
 #: Arrays whose dtype the op's rule has settled already.
 Values: TypeAlias = NDArray[Any]
-Kernel: TypeAlias = Callable[..., Array | tuple[Array, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class PerPolicy:
+    """A row that depends on the policy: `function(op, policy, *arrays)`."""
+
+    function: Callable[..., Values]
+
+
+Kernel: TypeAlias = Callable[..., Values] | np.ufunc | PerPolicy
 
 KERNELS: Table[Kernel] = Table("NumPy kernels")
 
 
+def bind(op: Op, policy: Policy) -> Callable[..., Values]:
+    """The function that computes `op` from its operands.
+
+    Raises
+    ------
+    UnsupportedOp
+        The op has no kernel.
+    """
+    row = KERNELS[type(op)]
+    if isinstance(row, np.ufunc):
+        return lambda *arrays: canonical(row(*arrays))
+    return partial(row.function, op, policy) if isinstance(row, PerPolicy) else partial(row, op)
+
+
 def run_kernel(op: Op, policy: Policy, *arrays: Array) -> tuple[Array, ...]:
-    """One op on arrays that its rule accepts, with floating-point warnings silenced."""
+    """The result of one op on arrays that its rule accepts, with floating-point warnings silenced."""
     with np.errstate(all="ignore"):
-        result = KERNELS[type(op)](op, policy, *arrays)
-    return result if isinstance(result, tuple) else (result,)
+        return (bind(op, policy)(*arrays),)
 
 
 def canonical(result: Any) -> Values:

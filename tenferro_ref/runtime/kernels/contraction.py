@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from tenferro_ref import ops
-from tenferro_ref.ops import Policy, free_axes
+from tenferro_ref.ops import free_axes
 from tenferro_ref.runtime.kernels.base import KERNELS, Values, canonical
 
 
 @KERNELS.row(ops.DotGeneral)
-def _dot_general(op: ops.DotGeneral, policy: Policy, lhs: Values, rhs: Values) -> Values:
+def _dot_general(op: ops.DotGeneral, lhs: Values, rhs: Values) -> Values:
     """Both operands are brought to one form, so that the bits depend on values and on the order of the pairs alone.
 
     In column-major terms that form is the DotDecomposer's, `[M, K, B] x [K, N, B]`; it is written here with the axes

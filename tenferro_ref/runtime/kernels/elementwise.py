@@ -14,7 +14,7 @@ import numpy as np
 from tenferro_ref import ops
 from tenferro_ref.errors import InvalidArgument
 from tenferro_ref.ops import CompareDir, Op, Policy
-from tenferro_ref.runtime.kernels.base import KERNELS, Kernel, Values, canonical
+from tenferro_ref.runtime.kernels.base import KERNELS, PerPolicy, Values, canonical
 
 # --- one operand ------------------------------------------------------------------------------------------------------
 
@@ -52,50 +52,42 @@ def _abs(x: Values) -> Values:
     return np.asarray(np.hypot(x.real, x.imag) if x.dtype.kind == "c" else np.abs(x))
 
 
-def _unary(function: Callable[[Values], Any]) -> Kernel:
-    def kernel(op: Op, policy: Policy, x: Values) -> Values:
-        return canonical(function(x))
-
-    return kernel
+def _settled(function: Callable[[Values], Any]) -> Callable[[Op, Values], Values]:
+    """The row that computes `function` and makes its NaNs canonical."""
+    return lambda op, x: canonical(function(x))
 
 
-_ROUNDED: dict[type[Op], Callable[[Values], Any]] = {
-    ops.Abs: _abs,
-    ops.Sign: _sign,
-    ops.Exp: np.exp,
-    ops.Log: np.log,
-    ops.Sin: np.sin,
-    ops.Cos: np.cos,
-    ops.Tanh: np.tanh,
-    ops.Sqrt: np.sqrt,
-    ops.Rsqrt: lambda x: 1 / np.sqrt(x),
-    ops.Expm1: _expm1,
-    ops.Log1p: _log1p,
-}
-for _op, _function in _ROUNDED.items():
-    KERNELS[_op] = _unary(_function)
+KERNELS[ops.Exp] = np.exp
+KERNELS[ops.Log] = np.log
+KERNELS[ops.Sin] = np.sin
+KERNELS[ops.Cos] = np.cos
+KERNELS[ops.Tanh] = np.tanh
+KERNELS[ops.Sqrt] = np.sqrt
+KERNELS[ops.Abs] = _settled(_abs)
+KERNELS[ops.Sign] = _settled(_sign)
+KERNELS[ops.Rsqrt] = _settled(lambda x: 1 / np.sqrt(x))
+KERNELS[ops.Expm1] = _settled(_expm1)
+KERNELS[ops.Log1p] = _settled(_log1p)
 
 
 @KERNELS.row(ops.Negate)
-def _negate(op: Op, policy: Policy, x: Values) -> Values:
-    return np.asarray(np.negative(x))
+def _negate(op: Op, x: Values) -> Values:
+    return np.asarray(np.negative(x))  # a NaN keeps its payload, so that a ufunc's row would be wrong
 
 
 @KERNELS.row(ops.Conj)
-def _conj(op: Op, policy: Policy, x: Values) -> Values:
+def _conj(op: Op, x: Values) -> Values:
     return np.asarray(np.conjugate(x)) if x.dtype.kind == "c" else x
 
 
 # --- arithmetic: equal shapes, or one operand of rank 0 ---------------------------------------------------------------
 
 
-@KERNELS.row(ops.Add)
-def _add(op: Op, policy: Policy, x: Values, y: Values) -> Values:
-    return canonical(np.add(x, y))
+KERNELS[ops.Add] = np.add
 
 
 @KERNELS.row(ops.Multiply)
-def _multiply(op: Op, policy: Policy, x: Values, y: Values) -> Values:
+def _multiply(op: Op, x: Values, y: Values) -> Values:
     return multiply(x, y, y.shape if x.ndim == 0 else x.shape)
 
 
@@ -119,6 +111,7 @@ def _fault(op: Op, detail: str) -> InvalidArgument:
 
 
 @KERNELS.row(ops.Divide)
+@PerPolicy
 def _divide(op: Op, policy: Policy, x: Values, y: Values) -> Values:
     if x.dtype.kind != "i":
         return canonical(np.divide(x, y))
@@ -134,6 +127,7 @@ def _divide(op: Op, policy: Policy, x: Values, y: Values) -> Values:
 
 
 @KERNELS.row(ops.Pow)
+@PerPolicy
 def _pow(op: Op, policy: Policy, x: Values, y: Values) -> Values:
     if x.dtype.kind == "i":
         return _integer_pow(op, policy, x, y)
@@ -157,13 +151,10 @@ def _integer_pow(op: Op, policy: Policy, x: Values, y: Values) -> Values:
     return np.where(negative, unit, np.power(x, np.where(negative, y.dtype.type(0), y)))
 
 
-#: What the kernels of these ops compute on float arrays before NaNs are made canonical. None of them looks at a NaN's
-#: sign or payload, and a NaN operand gives the same numbers, and NaNs at the same places, whatever its bits.
-FLOAT_FUNCTIONS: dict[type[Op], Callable[..., Any]] = {
-    ops.Add: np.add,
+#: What these ops compute on float arrays, before NaNs are made canonical. None of them looks at a NaN's sign or payload.
+FLOAT_UFUNCS: dict[type[Op], np.ufunc] = {op: row for op in KERNELS if isinstance(row := KERNELS[op], np.ufunc)} | {
     ops.Multiply: np.multiply,
     ops.Divide: np.divide,
-    **_ROUNDED,
 }
 
 
@@ -185,17 +176,17 @@ def minimum(x: Values, y: Values) -> Values:
 
 
 @KERNELS.row(ops.Maximum)
-def _maximum(op: Op, policy: Policy, x: Values, y: Values) -> Values:
+def _maximum(op: Op, x: Values, y: Values) -> Values:
     return maximum(x, y)
 
 
 @KERNELS.row(ops.Minimum)
-def _minimum(op: Op, policy: Policy, x: Values, y: Values) -> Values:
+def _minimum(op: Op, x: Values, y: Values) -> Values:
     return minimum(x, y)
 
 
 @KERNELS.row(ops.Clamp)
-def _clamp(op: Op, policy: Policy, x: Values, lower: Values, upper: Values) -> Values:
+def _clamp(op: Op, x: Values, lower: Values, upper: Values) -> Values:
     return minimum(upper, maximum(lower, x))
 
 
@@ -209,10 +200,10 @@ _COMPARE: dict[CompareDir, Callable[[Values, Values], Any]] = {
 
 
 @KERNELS.row(ops.Compare)
-def _compare(op: ops.Compare, policy: Policy, x: Values, y: Values) -> Values:
+def _compare(op: ops.Compare, x: Values, y: Values) -> Values:
     return np.asarray(_COMPARE[op.dir](x, y))
 
 
 @KERNELS.row(ops.Select)
-def _select(op: Op, policy: Policy, pred: Values, on_true: Values, on_false: Values) -> Values:
+def _select(op: Op, pred: Values, on_true: Values, on_false: Values) -> Values:
     return np.where(pred, on_true, on_false)

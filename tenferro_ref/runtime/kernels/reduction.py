@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from tenferro_ref import ops
-from tenferro_ref.ops import Policy
 from tenferro_ref.runtime.kernels.base import KERNELS, Values, canonical
 from tenferro_ref.runtime.kernels.elementwise import multiply
 from tenferro_ref.tensor import column_major
@@ -36,7 +35,7 @@ def _fold(function: np.ufunc, identity: int, x: Values, axis: int) -> Values:
 
 
 @KERNELS.row(ops.ReduceSum, ops.ReduceProd)
-def _sum_or_product(op: ops.ReduceSum | ops.ReduceProd, policy: Policy, x: Values) -> Values:
+def _sum_or_product(op: ops.ReduceSum | ops.ReduceProd, x: Values) -> Values:
     product = isinstance(op, ops.ReduceProd)
     if not op.axes:
         return x
@@ -51,7 +50,7 @@ def _sum_or_product(op: ops.ReduceSum | ops.ReduceProd, policy: Policy, x: Value
 
 
 @KERNELS.row(ops.ReduceMax, ops.ReduceMin)
-def _extremum(op: ops.ReduceMax | ops.ReduceMin, policy: Policy, x: Values) -> Values:
+def _extremum(op: ops.ReduceMax | ops.ReduceMin, x: Values) -> Values:
     largest = isinstance(op, ops.ReduceMax)
     if not op.axes:
         return x

@@ -7,18 +7,17 @@ import numpy as np
 from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, evaluate
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import Policy
 from tenferro_ref.runtime.kernels.base import KERNELS, Values
 from tenferro_ref.tensor import column_major
 
 
 @KERNELS.row(ops.Constant)
-def _constant(op: ops.Constant, policy: Policy) -> Values:
+def _constant(op: ops.Constant) -> Values:
     return np.asarray(op.value)
 
 
 @KERNELS.row(ops.Transpose)
-def _transpose(op: ops.Transpose, policy: Policy, x: Values) -> Values:
+def _transpose(op: ops.Transpose, x: Values) -> Values:
     return column_major(x.transpose(op.perm))
 
 
@@ -29,7 +28,7 @@ def target_shape(shape: tuple[DimExpr, ...], arrays: tuple[Values, ...]) -> tupl
 
 
 @KERNELS.row(ops.Reshape)
-def _reshape(op: ops.Reshape, policy: Policy, *arrays: Values) -> Values:
+def _reshape(op: ops.Reshape, *arrays: Values) -> Values:
     return arrays[0].reshape(target_shape(op.shape, arrays), order="F")
 
 
@@ -40,7 +39,7 @@ def aligned(op: ops.BroadcastInDim, x: Values) -> Values:
 
 
 @KERNELS.row(ops.BroadcastInDim)
-def _broadcast_in_dim(op: ops.BroadcastInDim, policy: Policy, *arrays: Values) -> Values:
+def _broadcast_in_dim(op: ops.BroadcastInDim, *arrays: Values) -> Values:
     result = np.empty(target_shape(op.shape, arrays), arrays[0].dtype, order="F")
     result[...] = aligned(op, arrays[0])
     return result
@@ -67,18 +66,18 @@ def cast(x: Values, to: DType) -> Values:
 
 
 @KERNELS.row(ops.Convert)
-def _convert(op: ops.Convert, policy: Policy, x: Values) -> Values:
+def _convert(op: ops.Convert, x: Values) -> Values:
     return cast(x, op.to)
 
 
 @KERNELS.row(ops.ExtractDiag)
-def _extract_diag(op: ops.ExtractDiag, policy: Policy, x: Values) -> Values:
+def _extract_diag(op: ops.ExtractDiag, x: Values) -> Values:
     diagonal = np.diagonal(x, 0, op.axis_a, op.axis_b)
     return column_major(np.moveaxis(diagonal, -1, op.axis_a - (op.axis_a > op.axis_b)))
 
 
 @KERNELS.row(ops.EmbedDiag)
-def _embed_diag(op: ops.EmbedDiag, policy: Policy, x: Values) -> Values:
+def _embed_diag(op: ops.EmbedDiag, x: Values) -> Values:
     extent = x.shape[op.axis_a]
     result = np.zeros((*x.shape[: op.axis_b], extent, *x.shape[op.axis_b :]), x.dtype, order="F")
     source = op.axis_a + (op.axis_a >= op.axis_b)
@@ -90,7 +89,7 @@ def _embed_diag(op: ops.EmbedDiag, policy: Policy, x: Values) -> Values:
 
 
 @KERNELS.row(ops.Tril, ops.Triu)
-def _triangle(op: ops.Tril | ops.Triu, policy: Policy, x: Values) -> Values:
+def _triangle(op: ops.Tril | ops.Triu, x: Values) -> Values:
     if x.size == 0:
         return x
     m, n = x.shape[:2]

@@ -7,18 +7,18 @@ It is the same for every algebra; `check` refuses a program with an op that has 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.errors import InvalidArgument
-from tenferro_ref.ops import OPS, Op, Policy, TensorType
+from tenferro_ref.ops import ENGINE, OPS, Op, Policy, TensorType
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.backend import NumpyBackend, NumpySession
 from tenferro_ref.runtime.fusion import FusionPlan
-from tenferro_ref.runtime.kernels import KERNELS
+from tenferro_ref.runtime.kernels import bind
 from tenferro_ref.runtime.kernels.base import Values
 from tenferro_ref.runtime.kernels.contraction import matrix_form
 from tenferro_ref.runtime.semiring.algebra import ALGEBRAS
@@ -28,17 +28,18 @@ from tenferro_ref.tensor import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
-    """An algebra's required part, and its optional one if it has one."""
+class Semiring:
+    """The ops of an algebra: its required part, its optional one if it has one, and the program's policy."""
 
     core: SemiringCore
     fast: SemiringFastPath | None
+    policy: Policy = ENGINE
 
-    def contract(self, op: ops.DotGeneral, policy: Policy, lhs: Values, rhs: Values) -> Values:
+    def contract(self, op: ops.DotGeneral, lhs: Values, rhs: Values) -> Values:
         """DotGeneral by the fast path, else by Transpose, Reshape and one batched matrix product."""
         form = matrix_form(op, lhs.shape, rhs.shape)
         if 0 in form.shape or form.k == 0:
-            return self._nothing(op, policy, form.shape, lhs.dtype)
+            return self._nothing(op, form.shape, lhs.dtype)
         result = None if self.fast is None else self.fast.contract(op, lhs, rhs)
         if result is None:
             left = lhs.transpose(form.lhs_axes).reshape(form.m, form.k, form.b, order="F")
@@ -46,9 +47,9 @@ class Engine:
             result = self.core.batched_gemm(left, right)
         return result.reshape(form.shape, order="F")
 
-    def _nothing(self, op: ops.DotGeneral, policy: Policy, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Values:
+    def _nothing(self, op: ops.DotGeneral, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Values:
         algebra = self.core.algebra
-        if 0 not in shape and not algebra.empty_contraction and policy.empty_reduction == "error":
+        if 0 not in shape and not algebra.empty_contraction and self.policy.empty_reduction == "error":
             raise InvalidArgument(
                 op=op.name,
                 argument="lhs_contracting_dims",
@@ -68,6 +69,7 @@ class Engine:
         return np.empty(shape, x.dtype, order="F") if result is None else result.reshape(shape, order="F")
 
     def reduce_sum(self, x: Values, axes: tuple[int, ...]) -> Values:
+        """Sum over `axes`; that of no element is the algebra's zero."""
         if not axes:
             return x
         if x.size == 0:
@@ -76,56 +78,56 @@ class Engine:
         return self.core.reduce_sum(x, axes)
 
 
-Row: TypeAlias = Callable[..., Array | tuple[Array, ...]]
-SEMIRING: Table[Row] = Table("semiring engine")
+Row: TypeAlias = Callable[..., Values]
+SEMIRING: Table[Row] = Table("semiring kernels")
 
 
 @SEMIRING.row(ops.Add)
-def _add(engine: Engine, op: Op, policy: Policy, x: Values, y: Values) -> Values:
-    algebra = engine.core.algebra
+def _add(semiring: Semiring, op: Op, x: Values, y: Values) -> Values:
+    algebra = semiring.core.algebra
     algebra.admit(op, x, y)
     return algebra.plus(x, y)
 
 
 @SEMIRING.row(ops.Multiply)
-def _multiply(engine: Engine, op: Op, policy: Policy, x: Values, y: Values) -> Values:
-    engine.core.algebra.admit(op, x, y)
-    return engine.multiply(x, y)
+def _multiply(semiring: Semiring, op: Op, x: Values, y: Values) -> Values:
+    semiring.core.algebra.admit(op, x, y)
+    return semiring.multiply(x, y)
 
 
 @SEMIRING.row(ops.ReduceSum)
-def _reduce_sum(engine: Engine, op: ops.ReduceSum, policy: Policy, x: Values) -> Values:
-    engine.core.algebra.admit(op, x)
-    return engine.reduce_sum(x, op.axes)
+def _reduce_sum(semiring: Semiring, op: ops.ReduceSum, x: Values) -> Values:
+    semiring.core.algebra.admit(op, x)
+    return semiring.reduce_sum(x, op.axes)
 
 
 @SEMIRING.row(ops.DotGeneral)
-def _dot_general(engine: Engine, op: ops.DotGeneral, policy: Policy, lhs: Values, rhs: Values) -> Values:
-    engine.core.algebra.admit(op, lhs, rhs)
-    return engine.contract(op, policy, lhs, rhs)
+def _dot_general(semiring: Semiring, op: ops.DotGeneral, lhs: Values, rhs: Values) -> Values:
+    semiring.core.algebra.admit(op, lhs, rhs)
+    return semiring.contract(op, lhs, rhs)
 
 
 @SEMIRING.row(
     ops.Transpose, ops.Reshape, ops.BroadcastInDim, ops.ExtractDiag, ops.Select, ops.Gather, ops.GatherDynamicSliceSizes, ops.Slice, ops.DynamicSlice,
     ops.DynamicUpdateSlice, ops.Concatenate, ops.Reverse,
 )  # fmt: skip
-def _move(engine: Engine, op: Op, policy: Policy, *arrays: Values) -> Array | tuple[Array, ...]:
+def _move(semiring: Semiring, op: Op, *arrays: Values) -> Values:
     """Elements change places, whatever they are."""
-    return KERNELS[type(op)](op, policy, *arrays)
+    return bind(op, semiring.policy)(*arrays)
 
 
 @SEMIRING.row(ops.EmbedDiag, ops.Tril, ops.Triu, ops.Pad)
-def _fill(engine: Engine, op: Op, policy: Policy, x: Values) -> Values:
+def _fill(semiring: Semiring, op: Op, x: Values) -> Values:
     """A move, with the algebra's zero where the standard kernel puts 0."""
-    engine.core.algebra.admit(op, x)
-    moved, kept = (KERNELS[type(op)](op, policy, a) for a in (x, np.ones(x.shape, np.bool_, order="F")))
-    return np.where(kept, moved, x.dtype.type(engine.core.algebra.zero))
+    semiring.core.algebra.admit(op, x)
+    moved, kept = (bind(op, semiring.policy)(a) for a in (x, np.ones(x.shape, np.bool_, order="F")))
+    return np.where(kept, moved, x.dtype.type(semiring.core.algebra.zero))
 
 
 @SEMIRING.row(ops.Constant, ops.ShapeOf, ops.DynamicTruncate)
-def _host(engine: Engine, op: Op, policy: Policy, *arrays: Values) -> Array | tuple[Array, ...]:
+def _host(semiring: Semiring, op: Op, *arrays: Values) -> Values:
     """Runs on the host, where no algebra is: a value as it is written, an extent, a leading part."""
-    return KERNELS[type(op)](op, policy, *arrays)
+    return bind(op, semiring.policy)(*arrays)
 
 
 SEMIRING.unsupported("pads with the number 0 on the host; use Pad, which fills with the algebra's zero", ops.PadToMatch)
@@ -138,14 +140,13 @@ SEMIRING.unsupported("has no meaning in a semiring", *SEMIRING.holes(OPS))
 class SemiringSession(NumpySession):
     """A session that looks up ops in `SEMIRING`; it has no path for fused segments or products of broadcasts."""
 
-    __slots__ = ("engine",)
+    __slots__ = ("semiring",)
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, semiring: Semiring) -> None:
+        self.semiring = semiring
 
     def execute_backend_op(self, op: Op, policy: Policy, operands: tuple[Array, ...]) -> tuple[Array, ...]:
-        result = SEMIRING[type(op)](self.engine, op, policy, *operands)
-        return result if isinstance(result, tuple) else (result,)
+        return (SEMIRING[type(op)](replace(self.semiring, policy=policy), op, *operands),)
 
     def execute_fused(
         self, plan: FusionPlan, policy: Policy, type_: TensorType, values: Mapping[int, Array]
@@ -166,7 +167,7 @@ class SemiringBackend(NumpyBackend):
     """
 
     def __init__(self, core: SemiringCore, fast: SemiringFastPath | None = None) -> None:
-        self.engine = Engine(core, fast)
+        self.semiring = Semiring(core, fast)
 
     @classmethod
     def of(cls, name: str) -> SemiringBackend:
@@ -179,11 +180,8 @@ class SemiringBackend(NumpyBackend):
             SEMIRING[type(ins.op)]  # raises for an op without a row
 
     def with_backend_session(self) -> SemiringSession:
-        return SemiringSession(self.engine)
+        return SemiringSession(self.semiring)
 
     def dot_general(self, op: ops.DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array:
         with self.with_backend_session() as session:
             return session.execute_backend_op(op, policy, (lhs, rhs))[0]
-
-
-__all__ = ["SEMIRING", "Engine", "SemiringBackend", "SemiringSession"]

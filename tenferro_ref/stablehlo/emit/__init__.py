@@ -1,22 +1,11 @@
 """Lowering to StableHLO (SEMANTICS 7): the table `EMIT` of what each op becomes, and programs as modules.
 
-Rows are grouped by the kinds of ops; `lower` walks a program; `policy` makes up for the places where the program's policy
-asks for another meaning than StableHLO's. How lines are written lives in `writer` and `literals`.
+Rows are grouped by the kinds of ops; `lower` walks a program; `policy` adds what a program's policy asks for beyond
+StableHLO's meaning of an op. How lines are written is in `tenferro_ref.stablehlo.writer` and `literals`.
 """
 
 from tenferro_ref.stablehlo.emit import contraction, elementwise, extension, indexing, structural
 from tenferro_ref.stablehlo.emit.lower import fingerprint, lower_into, lower_to_stablehlo
-from tenferro_ref.stablehlo.emit.table import EMIT, Row
+from tenferro_ref.stablehlo.emit.table import EMIT, EMIT_EXTENSION
 
-__all__ = [
-    "EMIT",
-    "Row",
-    "contraction",
-    "elementwise",
-    "extension",
-    "fingerprint",
-    "indexing",
-    "lower_into",
-    "lower_to_stablehlo",
-    "structural",
-]
+__all__ = ["EMIT", "EMIT_EXTENSION", "fingerprint", "lower_into", "lower_to_stablehlo"]

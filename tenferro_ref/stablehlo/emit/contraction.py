@@ -10,11 +10,11 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.stablehlo.emit.table import EMIT, Row
 from tenferro_ref.stablehlo.literals import Shape, type_text
-from tenferro_ref.stablehlo.writer import Body, Value
+from tenferro_ref.stablehlo.writer import Body, SsaValue
 
 
 def _reduction(name: str, identity: Callable[[DType], np.generic]) -> Row:
-    def row(op: ops.ReduceSum, body: Body, shape: Shape, x: Value) -> Value:
+    def row(op: ops.ReduceSum, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
         if not op.axes:  # a copy, for every dtype
             return x
         init = body.constant(identity(x.dtype), x.dtype)
@@ -40,7 +40,7 @@ EMIT[ops.ReduceMin] = _reduction("minimum", _highest)
 
 
 @EMIT.row(ops.DotGeneral)
-def _(op: ops.DotGeneral, body: Body, shape: Shape, lhs: Value, rhs: Value) -> Value:
+def _(op: ops.DotGeneral, body: Body, shape: Shape, lhs: SsaValue, rhs: SsaValue) -> SsaValue:
     batches = len(op.lhs_batch_dims)
     frees = len(shape) - batches
     batching = f", batching_dims = {list(op.lhs_batch_dims)} x {list(op.rhs_batch_dims)}" if batches else ""

@@ -7,7 +7,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Op
 from tenferro_ref.stablehlo.emit.table import EMIT, Row
 from tenferro_ref.stablehlo.literals import Shape
-from tenferro_ref.stablehlo.writer import Body, Value
+from tenferro_ref.stablehlo.writer import Body, SsaValue
 
 
 def _unary(name: str) -> Row:
@@ -22,14 +22,14 @@ for _op, _name in {
 
 
 def _binary(name: str) -> Row:
-    def row(op: Op, body: Body, shape: Shape, x: Value, y: Value) -> Value:
+    def row(op: Op, body: Body, shape: Shape, x: SsaValue, y: SsaValue) -> SsaValue:
         wide = y.dtype if y.dtype.is_complex else x.dtype
         return body.same(name, *(_beside(body, v, wide, shape) for v in (x, y)))
 
     return row
 
 
-def _beside(body: Body, x: Value, dtype: DType, shape: Shape) -> Value:
+def _beside(body: Body, x: SsaValue, dtype: DType, shape: Shape) -> SsaValue:
     """A rank-0 operand takes the dtype and shape of the one beside it: StableHLO's binary ops want equal types."""
     if x.dtype is not dtype:
         x = body.convert(x, dtype)
@@ -43,17 +43,17 @@ EMIT[ops.Pow] = _binary("power")
 
 
 @EMIT.row(ops.Maximum, ops.Minimum)
-def _(op: Op, body: Body, shape: Shape, x: Value, y: Value) -> Value:
+def _(op: Op, body: Body, shape: Shape, x: SsaValue, y: SsaValue) -> SsaValue:
     return body.same(op.name.lower(), x, y)
 
 
 @EMIT.row(ops.Abs)
-def _(op: Op, body: Body, shape: Shape, x: Value) -> Value:
+def _(op: Op, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
     return body.call("abs", [x], x.dtype.real, shape) if x.dtype.is_complex else body.same("abs", x)
 
 
 @EMIT.row(ops.Conj)
-def _(op: Op, body: Body, shape: Shape, x: Value) -> Value:
+def _(op: Op, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
     if not x.dtype.is_complex:
         return x
     imag = body.same("negate", body.call("imag", [x], x.dtype.real, shape))
@@ -61,7 +61,7 @@ def _(op: Op, body: Body, shape: Shape, x: Value) -> Value:
 
 
 @EMIT.row(ops.Sign)
-def _(op: Op, body: Body, shape: Shape, x: Value) -> Value:
+def _(op: Op, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
     sign = body.same("sign", x)
     if not x.dtype.is_float:
         return sign
@@ -71,15 +71,15 @@ def _(op: Op, body: Body, shape: Shape, x: Value) -> Value:
 
 
 @EMIT.row(ops.Compare)
-def _(op: ops.Compare, body: Body, shape: Shape, x: Value, y: Value) -> Value:
+def _(op: ops.Compare, body: Body, shape: Shape, x: SsaValue, y: SsaValue) -> SsaValue:
     return body.compare(op.dir.name.upper(), x, y)
 
 
 @EMIT.row(ops.Select)
-def _(op: Op, body: Body, shape: Shape, pred: Value, on_true: Value, on_false: Value) -> Value:
+def _(op: Op, body: Body, shape: Shape, pred: SsaValue, on_true: SsaValue, on_false: SsaValue) -> SsaValue:
     return body.select(pred, on_true, on_false)
 
 
 @EMIT.row(ops.Clamp)
-def _(op: Op, body: Body, shape: Shape, x: Value, lower: Value, upper: Value) -> Value:
+def _(op: Op, body: Body, shape: Shape, x: SsaValue, lower: SsaValue, upper: SsaValue) -> SsaValue:
     return body.same("clamp", lower, x, upper)

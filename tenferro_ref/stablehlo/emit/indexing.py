@@ -16,23 +16,23 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Op
 from tenferro_ref.stablehlo.emit.table import EMIT
 from tenferro_ref.stablehlo.literals import Shape, type_text
-from tenferro_ref.stablehlo.writer import Body, Value
+from tenferro_ref.stablehlo.writer import Body, SsaValue
 
 
 @EMIT.row(ops.Slice)
-def _(op: ops.Slice, body: Body, shape: Shape, x: Value) -> Value:
+def _(op: ops.Slice, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
     # a stride beyond the extent picks one element, whatever it is; it may be larger than any I64
     strides = tuple(min(stride, max(extent, 1)) for stride, extent in zip(op.strides, x.shape, strict=True))
     return body.slice(x, op.starts, op.limits, strides)
 
 
 @EMIT.row(ops.Pad)
-def _(op: ops.Pad, body: Body, shape: Shape, x: Value) -> Value:
+def _(op: ops.Pad, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
     return body.pad(x, op.edge_padding_low, op.edge_padding_high, op.interior_padding, shape)
 
 
 @EMIT.row(ops.PadToMatch)
-def _(op: ops.PadToMatch, body: Body, shape: Shape, x: Value, reference: Value) -> Value:
+def _(op: ops.PadToMatch, body: Body, shape: Shape, x: SsaValue, reference: SsaValue) -> SsaValue:
     if shape == x.shape:
         return x
     none = (0,) * x.rank
@@ -40,17 +40,17 @@ def _(op: ops.PadToMatch, body: Body, shape: Shape, x: Value, reference: Value) 
 
 
 @EMIT.row(ops.Concatenate)
-def _(op: ops.Concatenate, body: Body, shape: Shape, *operands: Value) -> Value:
+def _(op: ops.Concatenate, body: Body, shape: Shape, *operands: SsaValue) -> SsaValue:
     return body.call("concatenate", operands, operands[0].dtype, shape, f", dim = {op.axis}")
 
 
 @EMIT.row(ops.Reverse)
-def _(op: ops.Reverse, body: Body, shape: Shape, x: Value) -> Value:
+def _(op: ops.Reverse, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
     return body.line(f"reverse {x.name}, dims = {list(op.axes)} : {x.type}", x.dtype, shape)
 
 
 @EMIT.row(ops.ShapeOf)
-def _(op: ops.ShapeOf, body: Body, shape: Shape, x: Value) -> Value:
+def _(op: ops.ShapeOf, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
     return body.constant(np.float64(x.shape[op.axis]), DType.F64)
 
 
@@ -62,18 +62,18 @@ EMIT.unsupported("the extent of its result depends on data: it is an upper bound
 # --- dynamic slices ---------------------------------------------------------------------------------------------------
 
 
-def _scalars(body: Body, starts: Value) -> list[Value]:
+def _scalars(body: Body, starts: SsaValue) -> list[SsaValue]:
     """The elements of a rank-1 array, as StableHLO wants the starts."""
     return [body.reshape(body.slice(starts, (i,), (i + 1,)), ()) for i in range(starts.shape[0])]
 
 
 @EMIT.row(ops.DynamicSlice)
-def _(op: ops.DynamicSlice, body: Body, shape: Shape, x: Value, starts: Value) -> Value:
+def _(op: ops.DynamicSlice, body: Body, shape: Shape, x: SsaValue, starts: SsaValue) -> SsaValue:
     return body.call("dynamic_slice", [x, *_scalars(body, starts)], x.dtype, shape, f", sizes = {list(shape)}")
 
 
 @EMIT.row(ops.DynamicUpdateSlice)
-def _(op: Op, body: Body, shape: Shape, x: Value, update: Value, starts: Value) -> Value:
+def _(op: Op, body: Body, shape: Shape, x: SsaValue, update: SsaValue, starts: SsaValue) -> SsaValue:
     return body.call("dynamic_update_slice", [x, update, *_scalars(body, starts)], x.dtype, shape)
 
 
@@ -82,15 +82,15 @@ def _(op: Op, body: Body, shape: Shape, x: Value, update: Value, starts: Value) 
 
 def gather(
     body: Body,
-    x: Value,
-    indices: Value,
+    x: SsaValue,
+    indices: SsaValue,
     offset_dims: Sequence[int],
     collapsed_slice_dims: Sequence[int],
     start_index_map: Sequence[int],
     index_vector_dim: int,
     slice_sizes: Sequence[int],
     shape: Shape,
-) -> Value:
+) -> SsaValue:
     """StableHLO's gather; `shape` is the result's."""
     numbers = (
         f"offset_dims = {list(offset_dims)}, collapsed_slice_dims = {list(collapsed_slice_dims)}, "
@@ -103,8 +103,13 @@ def gather(
 
 @EMIT.row(ops.Gather, ops.GatherDynamicSliceSizes)
 def _(
-    op: ops.Gather | ops.GatherDynamicSliceSizes, body: Body, shape: Shape, x: Value, indices: Value, *providers: Value
-) -> Value:
+    op: ops.Gather | ops.GatherDynamicSliceSizes,
+    body: Body,
+    shape: Shape,
+    x: SsaValue,
+    indices: SsaValue,
+    *providers: SsaValue,
+) -> SsaValue:
     shapes = [v.shape for v in (x, indices, *providers)]
     sizes = [evaluate(size, shapes) for size in op.slice_sizes]
     return gather(
@@ -113,7 +118,7 @@ def _(
 
 
 @EMIT.row(ops.Scatter)
-def _(op: ops.Scatter, body: Body, shape: Shape, x: Value, indices: Value, updates: Value) -> Value:
+def _(op: ops.Scatter, body: Body, shape: Shape, x: SsaValue, indices: SsaValue, updates: SsaValue) -> SsaValue:
     numbers = (
         f"update_window_dims = {list(op.update_window_dims)}, inserted_window_dims = {list(op.inserted_window_dims)}, "
         f"scatter_dims_to_operand_dims = {list(op.scatter_dims_to_operand_dims)}, "

@@ -1,4 +1,4 @@
-"""Programs as StableHLO modules: walks a `LoweringView` and asks each op's row."""
+"""Programs as StableHLO modules: a `LoweringView` is walked, and each op is written by its row."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from tenferro_ref import ops
 from tenferro_ref.dtype import FLOAT, DType
 from tenferro_ref.errors import InvalidProgram, UnsupportedDType, UnsupportedOp
-from tenferro_ref.extensions.standard import standard_view
-from tenferro_ref.ops import PHASE1, Op
-from tenferro_ref.program import LoweringView
+from tenferro_ref.extensions import standard_ops_of
+from tenferro_ref.ops import PHASE1, Op, Policy, TensorType
+from tenferro_ref.program import GraphBuilder, GraphProgram, LoweringView
 from tenferro_ref.stablehlo.emit.policy import within_policy
 from tenferro_ref.stablehlo.emit.table import EMIT
-from tenferro_ref.stablehlo.writer import Body, Value
+from tenferro_ref.stablehlo.writer import Body, SsaValue
 
 
 def lower_to_stablehlo(view: LoweringView, *, phase1_only: bool = False) -> str:
@@ -27,7 +27,7 @@ def lower_to_stablehlo(view: LoweringView, *, phase1_only: bool = False) -> str:
     Raises
     ------
     UnsupportedOp, UnsupportedDType, NonStaticShape, InvalidProgram
-        The program cannot be said in StableHLO, or not in the asked-for subset (SEMANTICS 7.3).
+        The program has no form in StableHLO, or none in Phase 1 (SEMANTICS 7.3).
     ValidationError
         A symbolic program whose op's rule breaks at these input shapes: what the native executor raises too.
     """
@@ -36,8 +36,8 @@ def lower_to_stablehlo(view: LoweringView, *, phase1_only: bool = False) -> str:
 
 
 def lower_into(
-    body: Body, view: LoweringView, operands: Sequence[Value] | None = None, *, phase1_only: bool = False
-) -> list[Value]:
+    body: Body, view: LoweringView, operands: Sequence[SsaValue] | None = None, *, phase1_only: bool = False
+) -> list[SsaValue]:
     """Write a program to `body`; the program's outputs. Errors as `lower_to_stablehlo`.
 
     Parameters
@@ -45,11 +45,10 @@ def lower_into(
     operands
         Values that stand for the program's inputs, of their types; None makes new parameters.
     """
-    view = standard_view(view)
     dtypes = FLOAT if phase1_only else frozenset(DType)
-    env: dict[int, Value] = {}
+    env: dict[int, SsaValue] = {}
 
-    def read(slot: int, reader: str) -> Value:
+    def read(slot: int, reader: str) -> SsaValue:
         if slot not in env:
             raise InvalidProgram(detail=f"{reader} reads slot {slot}, which has no value there")
         return env[slot]
@@ -59,24 +58,43 @@ def lower_into(
             raise UnsupportedDType(dtype=spec.dtype.name, context="program input")
         env[slot] = body.parameter(spec.dtype, spec.static_shape) if operands is None else operands[i]
     for ins in view.instructions():
-        op, name = ins.op, ins.op_name
-        if phase1_only and type(op) not in PHASE1:
-            raise UnsupportedOp(op=name, reason="outside Phase 1")
-        inputs = [read(slot, name) for slot in ins.input_slots]
+        op, inputs = ins.op, [read(slot, ins.op_name) for slot in ins.input_slots]
+        input_types = tuple(TensorType(v.dtype, v.shape) for v in inputs)
         types = ins.static_output_types()
-        row = EMIT[type(op)]
-        if types[0].dtype not in dtypes:
-            raise UnsupportedDType(dtype=types[0].dtype.name, context=_CONTEXTS.get(type(op), "instruction output"))
-        adapted = within_policy(op, body, view.policy, inputs)
-        if isinstance(op, ops.Extension):
-            results = row(op, body, types, *adapted)
+        standard = _standard_program(op, input_types, view.policy)
+        if standard is not None:
+            results: Sequence[SsaValue] = lower_into(body, LoweringView.of(standard), inputs, phase1_only=phase1_only)
         else:
-            results = (row(op, body, types[0].shape, *adapted),)
+            if phase1_only and type(op) not in PHASE1:
+                raise UnsupportedOp(op=op.name, reason="outside Phase 1")
+            if types[0].dtype not in dtypes:
+                context = _CONTEXTS.get(type(op), "instruction output")
+                raise UnsupportedDType(dtype=types[0].dtype.name, context=context)
+            results = _emitted(op, body, types, within_policy(op, body, view.policy, inputs))
         env.update(zip(ins.output_slots, results, strict=True))
     return [read(slot, f"output {i}") for i, slot in enumerate(view.output_slots)]
 
 
-#: What a dtype is refused as, for ops where it is not an "instruction output".
+def _emitted(op: Op, body: Body, types: tuple[TensorType, ...], operands: Sequence[SsaValue]) -> Sequence[SsaValue]:
+    row = EMIT[type(op)]
+    results = row(op, body, types if isinstance(op, ops.Extension) else types[0].shape, *operands)
+    return (results,) if isinstance(results, SsaValue) else results
+
+
+def _standard_program(op: Op, input_types: tuple[TensorType, ...], policy: Policy) -> GraphProgram | None:
+    """The standard ops that an extension op is made of, as a program; None for any other op."""
+    append = standard_ops_of(op)
+    if append is None:
+        return None
+    builder = GraphBuilder(policy=policy)
+    operands = [builder.input(t.dtype, t.static_shape) for t in input_types]
+    results = append(op, *operands)
+    slots = [v.slot for v in operands]
+    # an operand that is a result is copied: every result has an instruction of its own
+    return builder.build(*(v.transpose(range(v.ndim)) if v.slot in slots else v for v in results))
+
+
+#: The context in `UnsupportedDType` for ops where it is not "instruction output" (SEMANTICS 7.3).
 _CONTEXTS: dict[type[Op], str] = {
     ops.Constant: "constant",
     ops.Convert: "convert target",

@@ -1,7 +1,7 @@
 """What a program's policy asks for beyond StableHLO's meaning of an op (SEMANTICS 0).
 
-Done before an op's row is asked: refused is what must be an error that depends on values, which XLA cannot raise; made up
-for is where the windows of a Scatter go. Dtypes and empty reductions are settled by the op's rule.
+Applied before an op's row. An op is refused where the policy demands an error that depends on values, since XLA has none; the
+windows of a Scatter are placed as the policy has them. Dtypes and empty reductions are checked by the op's rule.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from tenferro_ref import ops
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.ops import Op, Policy
-from tenferro_ref.stablehlo.writer import Body, Value
+from tenferro_ref.stablehlo.writer import Body, SsaValue
 
 #: Which operand of an op holds indices.
 _INDICES: dict[type[Op], int] = {
@@ -21,13 +21,13 @@ _INDICES: dict[type[Op], int] = {
 }  # fmt: skip
 
 
-def within_policy(op: Op, body: Body, policy: Policy, operands: Sequence[Value]) -> Sequence[Value]:
+def within_policy(op: Op, body: Body, policy: Policy, operands: Sequence[SsaValue]) -> Sequence[SsaValue]:
     """Operands for the row of `op` such that StableHLO's meaning is the program's.
 
     Raises
     ------
     UnsupportedOp
-        An error that depends on values is asked for.
+        The policy demands an error that depends on values.
     """
     if isinstance(op, (ops.Divide, ops.Pow)) and operands[0].dtype.is_int and policy.integer_faults == "error":
         what = "a zero divisor" if isinstance(op, ops.Divide) else "a negative exponent"
@@ -42,7 +42,9 @@ def within_policy(op: Op, body: Body, policy: Policy, operands: Sequence[Value])
     return operands
 
 
-def _window_starts(op: ops.Scatter, body: Body, policy: Policy, x: Value, indices: Value, updates: Value) -> Value:
+def _window_starts(
+    op: ops.Scatter, body: Body, policy: Policy, x: SsaValue, indices: SsaValue, updates: SsaValue
+) -> SsaValue:
     """Starts whose windows lie wholly inside or, where the policy skips them, wholly outside the operand.
 
     Of a window that is partly outside, StableHLO's specification skips the outside elements and XLA the whole window
@@ -55,7 +57,7 @@ def _window_starts(op: ops.Scatter, body: Body, policy: Policy, x: Value, indice
     if not axes or (skip and all(sizes.get(axis, 1) <= 1 for axis in axes)):
         return indices
 
-    def by_component(values: Sequence[int]) -> Value:
+    def by_component(values: Sequence[int]) -> SsaValue:
         """`values`, one a component of the index vectors, in the shape of the indices."""
         largest = int(np.iinfo(indices.dtype.value).max)
         fitting = [min(value, largest) for value in values]

@@ -7,16 +7,16 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.stablehlo.emit.indexing import gather
 from tenferro_ref.stablehlo.emit.table import EMIT
 from tenferro_ref.stablehlo.literals import Shape
-from tenferro_ref.stablehlo.writer import Body, Value
+from tenferro_ref.stablehlo.writer import Body, SsaValue
 
 
 @EMIT.row(ops.Constant)
-def _(op: ops.Constant, body: Body, shape: Shape) -> Value:
+def _(op: ops.Constant, body: Body, shape: Shape) -> SsaValue:
     return body.constant(op.value, op.dtype)
 
 
 @EMIT.row(ops.Convert)
-def _(op: ops.Convert, body: Body, shape: Shape, x: Value) -> Value:
+def _(op: ops.Convert, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
     if not x.dtype.is_complex or op.to.is_complex:
         return body.convert(x, op.to)
     if op.to is DType.Bool:  # either part nonzero
@@ -26,17 +26,17 @@ def _(op: ops.Convert, body: Body, shape: Shape, x: Value) -> Value:
 
 
 @EMIT.row(ops.Transpose)
-def _(op: ops.Transpose, body: Body, shape: Shape, x: Value) -> Value:
+def _(op: ops.Transpose, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
     return body.transpose(x, op.perm)
 
 
 @EMIT.row(ops.Reshape)
-def _(op: ops.Reshape, body: Body, shape: Shape, x: Value, *providers: Value) -> Value:
+def _(op: ops.Reshape, body: Body, shape: Shape, x: SsaValue, *providers: SsaValue) -> SsaValue:
     return body.reshape_column_major(x, shape)
 
 
 @EMIT.row(ops.BroadcastInDim)
-def _(op: ops.BroadcastInDim, body: Body, shape: Shape, x: Value, *providers: Value) -> Value:
+def _(op: ops.BroadcastInDim, body: Body, shape: Shape, x: SsaValue, *providers: SsaValue) -> SsaValue:
     return body.broadcast(x, shape, op.dims)
 
 
@@ -44,7 +44,7 @@ def _(op: ops.BroadcastInDim, body: Body, shape: Shape, x: Value, *providers: Va
 
 
 @EMIT.row(ops.ExtractDiag)
-def _(op: ops.ExtractDiag, body: Body, shape: Shape, x: Value) -> Value:
+def _(op: ops.ExtractDiag, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
     at = op.axis_a - (op.axis_a > op.axis_b)
     if shape[at] == 0:  # nothing to gather, and of an axis of extent 0 no slice of size 1
         return body.filled(0, x.dtype, shape)
@@ -56,7 +56,7 @@ def _(op: ops.ExtractDiag, body: Body, shape: Shape, x: Value) -> Value:
 
 
 @EMIT.row(ops.EmbedDiag)
-def _(op: ops.EmbedDiag, body: Body, shape: Shape, x: Value) -> Value:
+def _(op: ops.EmbedDiag, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
     source = op.axis_a + (op.axis_a >= op.axis_b)
     square = (x.shape[op.axis_a],) * 2
     diagonal = body.compare("EQ", body.iota(square, 0), body.iota(square, 1))
@@ -65,7 +65,7 @@ def _(op: ops.EmbedDiag, body: Body, shape: Shape, x: Value) -> Value:
 
 
 @EMIT.row(ops.Tril, ops.Triu)
-def _(op: ops.Tril | ops.Triu, body: Body, shape: Shape, x: Value) -> Value:
+def _(op: ops.Tril | ops.Triu, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
     m, n = shape[:2]
     k = max(-m, min(n, op.k))  # beyond these nothing changes, and an extreme k is no I64
     row, col = body.iota((m, n), 0), body.iota((m, n), 1)
@@ -74,7 +74,7 @@ def _(op: ops.Tril | ops.Triu, body: Body, shape: Shape, x: Value) -> Value:
     return _masked(body, body.compare("GE" if isinstance(op, ops.Tril) else "LE", row, col), (0, 1), x)
 
 
-def _masked(body: Body, mask: Value, axes: tuple[int, int], x: Value) -> Value:
+def _masked(body: Body, mask: SsaValue, axes: tuple[int, int], x: SsaValue) -> SsaValue:
     """`x` where the mask over `axes` holds, zero elsewhere."""
     if x.rank > 2 or axes != (0, 1):
         mask = body.broadcast(mask, x.shape, axes)

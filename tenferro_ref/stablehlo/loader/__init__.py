@@ -5,7 +5,6 @@ past. What the engine's vocabulary lacks is composed of what it has, value for v
 operation and its place.
 """
 
-from tenferro_ref.stablehlo.loader.closed import lower_loaded
-from tenferro_ref.stablehlo.loader.reader import Loaded, load, load_module
+from tenferro_ref.stablehlo.loader.reader import Loaded, load, load_module, lower_loaded
 
 __all__ = ["Loaded", "load", "load_module", "lower_loaded"]

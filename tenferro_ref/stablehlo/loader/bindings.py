@@ -1,8 +1,8 @@
 """The MLIR bindings of jaxlib: a module from text or bytes, and what its attributes, types and locations say.
 
-They are the extra `jax`, imported on first use. What an op means does not live here (`rows`). The parser is native code
-that ends the process on some hostile inputs (nesting tens of thousands deep, damaged bytecode): whoever reads files of
-unknown origin does it in a worker process, as the commands do.
+They are the extra `jax`, imported on first use. What an op means is in the modules of rows. The parser is native code that
+ends the process on some hostile inputs (nesting tens of thousands deep, damaged bytecode): files of unknown origin are read
+in a worker process, as the commands do.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, MissingDependency, TenferroError, UnsupportedDType, UnsupportedOp
 from tenferro_ref.ops import TensorType
+from tenferro_ref.stablehlo.literals import ELEMENT
 from tenferro_ref.tensor import Array
 
 #: Decompositions that the bindings bring along: composites, `chlo` ops, `dot` and other ops of the past.
@@ -24,15 +25,7 @@ _PASSES = "stablehlo-legalize-composite-to-call,chlo-legalize-to-stablehlo,stabl
 _MAGIC = b"ML\xefR"
 _PORTABLE = b"StableHLO_v"
 
-_DTYPES = {
-    "f32": DType.F32,
-    "f64": DType.F64,
-    "i32": DType.I32,
-    "i64": DType.I64,
-    "i1": DType.Bool,
-    "complex<f32>": DType.C32,
-    "complex<f64>": DType.C64,
-}
+_DTYPES = {text: dtype for dtype, text in ELEMENT.items()}
 
 
 @cache
@@ -134,11 +127,6 @@ def position(location: Any, where: str) -> str:
     return f"{where if found[1] == '-' else found[1]}:{found[2]}:{found[3]}"
 
 
-def refuse(op: Any, reason: str) -> TenferroError:
-    """The refusal of an operation; its place is added where the program is read."""
-    return UnsupportedOp(op=op.operation.name, reason=reason)
-
-
 def tensor_type(type_: Any, what: str) -> TensorType:
     """The static tensor type that `type_` is.
 
@@ -155,44 +143,85 @@ def tensor_type(type_: Any, what: str) -> TensorType:
     return TensorType(_DTYPES[found[2]], tuple(int(extent) for extent in found[1].split("x")[:-1]))
 
 
-def attribute(op: Any, name: str, default: Any = None) -> Any:
-    """Attribute `name`: an int, a bool, a string, a (nested) list of these, or its text; `default` if the op has none."""
-    if name not in op.attributes:
-        return default
-    value = op.attributes[name]
-    ir = mlir()
-    if isinstance(value, (ir.IntegerAttr, ir.BoolAttr, ir.StringAttr, ir.FlatSymbolRefAttr)):
-        return value.value
-    if isinstance(value, (ir.DenseI64ArrayAttr, ir.DenseBoolArrayAttr)):
-        return list(value)
-    if isinstance(value, ir.DenseIntElementsAttr):
-        return np.asarray(value).tolist()
-    return str(value)
+class Operation:
+    """One operation of a module, as rows read it.
 
-
-def fields(op: Any, name: str) -> dict[str, Any]:
-    """The entries of an attribute such as `#stablehlo.gather<offset_dims = [1], index_vector_dim = 1>`."""
-    entries = re.findall(r"(\w+) = (\[[\d, ]*\]|\d+)", str(op.attributes[name]))
-    return {key: [int(n) for n in re.findall(r"\d+", text)] if text[0] == "[" else int(text) for key, text in entries}
-
-
-def dense(op: Any, type_: TensorType) -> Array:
-    """The value of a `stablehlo.constant`, bit for bit.
-
-    Raises
-    ------
-    UnsupportedOp
-        The value is not in the module (`dense_resource`).
+    Attributes
+    ----------
+    raw
+        The operation of the bindings.
+    name
+        Its name; without the dialect if that is StableHLO.
     """
-    shape = tuple(e for e in type_.shape if isinstance(e, int))
-    if type_.dtype.is_complex:  # the bindings know no complex elements
-        return _complex(str(op), type_.dtype, shape)
-    value = op.attributes["value"]
-    if not str(value.type).startswith("tensor<") or not isinstance(
-        value, (mlir().DenseIntElementsAttr, mlir().DenseFPElementsAttr)
-    ):
-        raise refuse(op, "only dense values can be read")
-    return np.array(value, type_.dtype.numpy).reshape(shape)
+
+    def __init__(self, raw: Any) -> None:
+        self.raw = raw
+        self.name: str = raw.operation.name.removeprefix("stablehlo.")
+
+    @property
+    def body(self) -> Any:
+        """The one block of its first region."""
+        (block,) = self.raw.operation.regions[0].blocks
+        return block
+
+    @property
+    def result(self) -> TensorType:
+        """Type of the first result."""
+        return tensor_type(self.raw.operation.results[0].type, "result")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the first result."""
+        return self.result.static_shape
+
+    def refusal(self, reason: str) -> TenferroError:
+        """The error that refuses the operation; its place is added where the program is read."""
+        return UnsupportedOp(op=self.raw.operation.name, reason=reason)
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """An attribute: an int, a bool, a string, a (nested) list of these, or its text; `default` if there is none."""
+        if name not in self.raw.attributes:
+            return default
+        value, ir = self.raw.attributes[name], mlir()
+        if isinstance(value, (ir.IntegerAttr, ir.BoolAttr, ir.StringAttr, ir.FlatSymbolRefAttr)):
+            return value.value
+        if isinstance(value, (ir.DenseI64ArrayAttr, ir.DenseBoolArrayAttr)):
+            return list(value)
+        if isinstance(value, ir.DenseIntElementsAttr):
+            return np.asarray(value).tolist()
+        return str(value)
+
+    def axes(self, name: str) -> tuple[int, ...]:
+        """An attribute that is a list of integers."""
+        return tuple(self.attribute(name, ()))
+
+    def enum(self, name: str) -> str:
+        """The value of an attribute such as `#stablehlo<comparison_direction EQ>`; "" if there is none."""
+        return str(self.attribute(name, "")).split(" ")[-1].rstrip(">")
+
+    def fields(self, name: str) -> dict[str, Any]:
+        """The entries of an attribute such as `#stablehlo.gather<offset_dims = [1], index_vector_dim = 1>`."""
+        entries = re.findall(r"(\w+) = (\[[\d, ]*\]|\d+)", str(self.raw.attributes[name]))
+        return {
+            key: [int(n) for n in re.findall(r"\d+", text)] if text[0] == "[" else int(text) for key, text in entries
+        }
+
+    def dense(self) -> Array:
+        """The value of a `constant`, bit for bit.
+
+        Raises
+        ------
+        UnsupportedOp
+            The value is not in the module (`dense_resource`).
+        """
+        dtype = self.result.dtype
+        if dtype.is_complex:  # the bindings know no complex elements
+            return _complex(str(self.raw), dtype, self.shape)
+        value, ir = self.raw.attributes["value"], mlir()
+        readable = isinstance(value, (ir.DenseIntElementsAttr, ir.DenseFPElementsAttr))
+        if not readable or not str(value.type).startswith("tensor<"):
+            raise self.refusal("only dense values can be read")
+        return np.array(value, dtype.numpy).reshape(self.shape)
 
 
 def _complex(text: str, dtype: DType, shape: tuple[int, ...]) -> Array:
@@ -211,6 +240,3 @@ def _number(word: str, dtype: np.dtype[Any]) -> Any:
     if word.startswith("0x"):
         return np.array(int(word, 16), f"<u{dtype.itemsize}").view(dtype)[()]
     return dtype.type(word)
-
-
-__all__ = ["attribute", "context", "dense", "fields", "legalize", "mlir", "parse", "position", "refuse", "tensor_type"]

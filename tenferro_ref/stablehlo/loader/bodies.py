@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from tenferro_ref.stablehlo.loader.bindings import attribute
+from tenferro_ref import ops
+from tenferro_ref.ops import Op
+from tenferro_ref.stablehlo.loader.bindings import Operation
 
 Expression: TypeAlias = tuple[Any, ...]
 
@@ -26,35 +28,35 @@ def _node(name: str, *operands: Expression) -> Expression:
     return (name, *(sorted(operands, key=repr) if name in _COMMUTATIVE else operands))
 
 
-def results(region: Any) -> list[Expression] | None:
-    """The expression of each value that the one block of `region` returns; None if an op in it has regions of its own."""
-    (block,) = region.blocks
-    known: dict[Any, Expression] = {v: argument(i) for i, v in enumerate(block.arguments)}
-    for op in block.operations:
-        name = op.operation.name.removeprefix("stablehlo.")
-        if list(op.operation.regions) or any(v not in known for v in op.operation.operands):
+def results(op: Operation) -> list[Expression] | None:
+    """The expression of each value that the body of `op` returns; None if an op in it has regions of its own."""
+    known: dict[Any, Expression] = {v: argument(i) for i, v in enumerate(op.body.arguments)}
+    for inner in map(Operation, op.body.operations):
+        raw, name = inner.raw.operation, inner.name
+        if list(raw.regions) or any(v not in known for v in raw.operands):
             return None
-        operands = [known[v] for v in op.operation.operands]
+        operands = [known[v] for v in raw.operands]
         if name == "return":
             return operands
         if name == "compare":
-            kind = attribute(op, "compare_type", "")
-            name = (
-                "TOTALORDER" if "TOTALORDER" in kind else attribute(op, "comparison_direction").split()[-1].rstrip(">")
-            )
+            total = inner.enum("compare_type") == "TOTALORDER"
+            name = "TOTALORDER" if total else inner.enum("comparison_direction")
         elif name == "constant":
-            name = str(op.operation)
-        for result in op.operation.results:
+            name = str(raw)
+        for result in raw.results:
             known[result] = _node(name, *operands)
     return None
 
 
-#: The folds that there is an op for, by their body's op.
-FOLDS = ("add", "multiply", "maximum", "minimum", "and", "or")
+#: The ops that a body may apply; of integers, and/or have no op of the engine.
+OPS: dict[str, Op] = {
+    "add": ops.Add(), "multiply": ops.Multiply(), "maximum": ops.Maximum(), "minimum": ops.Minimum(),
+}  # fmt: skip
+FOLDS = (*OPS, "and", "or")
 
 
 def fold(expression: Expression, left: int, right: int) -> str | None:
-    """The op of a body that combines arguments `left` and `right`; "right" if it returns that alone."""
+    """The name in `FOLDS` of a body that combines arguments `left` and `right`; "right" if it returns that one alone."""
     if expression == argument(right):
         return "right"
     return next((name for name in FOLDS if expression == _node(name, argument(left), argument(right))), None)

@@ -6,12 +6,25 @@ NaN and signed zeros included, where the native executor computes it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader.tracer import tracer
+
+
+def pad(x: Value, value: Value, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Value:
+    """The engine pads with zero; any other value is selected by a padded mask."""
+    if not (any(low) or any(high) or any(interior)):
+        return x
+    b, op = tracer(x), ops.Pad(tuple(low), tuple(high), tuple(interior))
+    padded = b.apply(op, x)
+    if value is b.array(np.zeros((), value.dtype.numpy)):
+        return padded
+    return select(b.apply(op, full(x, True, DType.Bool)), padded, spread(value, static(padded)))
 
 
 def full(like: Value, value: complex | np.generic, dtype: DType | None = None) -> Value:
@@ -27,7 +40,7 @@ def spread(x: Value, shape: tuple[int, ...]) -> Value:
 
 def static(x: Value) -> tuple[int, ...]:
     """The shape of a value, all of whose extents are integers here."""
-    return tuple(e for e in x.shape if isinstance(e, int))
+    return x.type.static_shape
 
 
 def select(pred: Value, on_true: Value, on_false: Value) -> Value:
@@ -98,7 +111,7 @@ def popcnt(x: Value) -> Value:
 
 
 def _amount(x: Value, by: Value, limit: int) -> tuple[Value, Value]:
-    """Whether a shift by `by` is one by 0 ... limit - 1, and 2 to that power."""
+    """Whether `by` is in 0 ... limit - 1, and 2 to that power."""
     inside = (by >= full(by, 0)) & (by < full(by, limit))
     return inside, _power(x, by)
 
@@ -154,7 +167,7 @@ def _truncate(x: Value) -> Value:
 
 
 def _zero_like(x: Value, result: Value) -> Value:
-    """`result`, where zero with the sign of `x`."""
+    """`result`, its zeros with the sign of `x`."""
     return select(result == full(x, 0), x * full(x, 0), result)
 
 
@@ -221,14 +234,12 @@ def copysign(size: Value, x: Value) -> Value:
 
 
 # --- complex numbers --------------------------------------------------------------------------------------------------
-# A product with i swaps the parts; what it adds to a part is made -0 beforehand, which changes no number and no zero.
-
-
-# What the module itself took apart and puts together again is recognised.
+# A product with i swaps the parts; the term that it adds to a part is made -0 beforehand, which changes no number and no zero.
+# A complex value that the module takes apart and puts together again is recognised: the tracer knows the parts.
 
 
 def real(z: Value) -> Value:
-    """Exact."""
+    """The real part, exact."""
     if not z.dtype.is_complex:
         return z
     known = tracer(z).parts.get(z.slot)
@@ -236,7 +247,7 @@ def real(z: Value) -> Value:
 
 
 def imag(z: Value) -> Value:
-    """Exact where the real part is finite, NaN where it is not: no op of the vocabulary reaches the part then."""
+    """The imaginary part, exact where the real part is finite; NaN elsewhere, where no op of the vocabulary reaches it."""
     if not z.dtype.is_complex:
         return full(z, 0)
     b, known = tracer(z), tracer(z).parts.get(z.slot)
@@ -250,7 +261,7 @@ def imag(z: Value) -> Value:
 
 
 def complex_(re: Value, im: Value) -> Value:
-    """Exact."""
+    """The complex value of these parts, exact."""
     b = tracer(re)
     dtype = re.dtype.complex
     conjugate, source = _conjugate_of(re, im)
@@ -267,7 +278,7 @@ def complex_(re: Value, im: Value) -> Value:
 
 
 def _conjugate_of(re: Value, im: Value) -> tuple[bool, Value | None]:
-    """The complex value whose parts these are, and whether it is its conjugate's."""
+    """Whether `im` is a negated imaginary part, and the complex value that both parts are from, if they are."""
     b = tracer(re)
     op, operands = b.made.get(im.slot, (None, ()))
     negated = isinstance(op, ops.Negate) and operands[0].slot in b.imaginary

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -13,23 +12,22 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import free_axes
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader import bodies, composed
-from tenferro_ref.stablehlo.loader.bindings import attribute, fields, refuse
+from tenferro_ref.stablehlo.loader.bindings import Operation
 from tenferro_ref.stablehlo.loader.composed import full, select, spread, static
-from tenferro_ref.stablehlo.loader.table import BODIES, axes_of, row, row_major
-from tenferro_ref.stablehlo.loader.tracer import Tracer
+from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
 
 
 def _starts(b: Tracer, starts: Sequence[Value]) -> Value:
     return b.apply(ops.Concatenate(0), *(spread(s, (1,)) for s in starts))
 
 
-@row("dynamic_slice")
-def _(b: Tracer, op: Any, x: Value, *starts: Value) -> Value:
-    return b.apply(ops.DynamicSlice(axes_of(op, "slice_sizes")), x, _starts(b, starts)) if starts else x
+@ROWS.row("dynamic_slice")
+def _(b: Tracer, op: Operation, x: Value, *starts: Value) -> Value:
+    return b.apply(ops.DynamicSlice(op.axes("slice_sizes")), x, _starts(b, starts)) if starts else x
 
 
-@row("dynamic_update_slice")
-def _(b: Tracer, op: Any, x: Value, update: Value, *starts: Value) -> Value:
+@ROWS.row("dynamic_update_slice")
+def _(b: Tracer, op: Operation, x: Value, update: Value, *starts: Value) -> Value:
     return b.apply(ops.DynamicUpdateSlice(), x, update, _starts(b, starts)) if starts else update
 
 
@@ -49,31 +47,31 @@ def _with_batch(b: Tracer, indices: Value, dim: int, batching: Sequence[int]) ->
     return b.apply(ops.Concatenate(dim), *(b.array(np.broadcast_to(place, one)) for place in places), indices)
 
 
-@row("gather")
-def _(b: Tracer, op: Any, x: Value, indices: Value) -> Value:
-    dims = fields(op, "dimension_numbers")
+@ROWS.row("gather")
+def _(b: Tracer, op: Operation, x: Value, indices: Value) -> Value:
+    dims = op.fields("dimension_numbers")
     batch, dim = dims.get("operand_batching_dims", []), dims.get("index_vector_dim", 0)
     gather = ops.Gather(
         tuple(dims.get("offset_dims", ())),
         tuple(sorted([*dims.get("collapsed_slice_dims", []), *batch])),
         (*batch, *dims.get("start_index_map", ())),
         dim,
-        axes_of(op, "slice_sizes"),
+        op.axes("slice_sizes"),
     )
     return b.apply(gather, x, _with_batch(b, indices, dim, dims.get("start_indices_batching_dims", [])))
 
 
-@row("scatter")
-def _(b: Tracer, op: Any, *operands: Value) -> Value:
+@ROWS.row("scatter")
+def _(b: Tracer, op: Operation, *operands: Value) -> Value:
     """The engine's Scatter adds. What else a body does is done once an element, to the sum of its one update."""
-    found = bodies.results(op.operation.regions[0])
+    found = bodies.results(op)
     body = bodies.fold(found[0], 0, 1) if found is not None and len(operands) == 3 else None
     if body not in (*bodies.FOLDS, "right"):
-        raise refuse(
-            op, "only one operand and a body of add, multiply, maximum, minimum or the update itself can be read"
+        raise op.refusal(
+            "only one operand and a body of add, multiply, maximum, minimum or the update itself can be read"
         )
     x, indices, updates = operands
-    dims = fields(op, "scatter_dimension_numbers")
+    dims = op.fields("scatter_dimension_numbers")
     batch, dim = dims.get("input_batching_dims", []), dims.get("index_vector_dim", 0)
     scatter = ops.Scatter(
         tuple(dims.get("update_window_dims", ())),
@@ -85,16 +83,16 @@ def _(b: Tracer, op: Any, *operands: Value) -> Value:
     if body == "add" or (body == "or" and x.dtype is DType.Bool):
         return b.apply(scatter, x, indices, updates)
     count = prod(e for a, e in enumerate(static(updates)) if a not in scatter.update_window_dims)
-    if count > 1 and not attribute(op, "unique_indices", False):
+    if count > 1 and not op.attribute("unique_indices", False):
         if body != "right":
-            raise refuse(op, f"a body of {body} needs indices that are declared unique")
+            raise op.refusal(f"a body of {body} needs indices that are declared unique")
         updates = select(_last(b, op, scatter, indices, updates), updates, _nothing(updates))
     hit = b.apply(scatter, full(x, False, DType.Bool), indices, full(updates, True, DType.Bool))
     update = b.apply(scatter, _nothing(x), indices, updates)
     if body == "right":
         new = update
     else:
-        new = composed.logical(body, x, update) if body in ("and", "or") else b.apply(BODIES[str(body)], x, update)
+        new = composed.logical(body, x, update) if body in ("and", "or") else b.apply(bodies.OPS[str(body)], x, update)
     return select(hit, new, x)
 
 
@@ -107,7 +105,7 @@ def _nothing(x: Value) -> Value:
 _MOST_INDICES = 4096
 
 
-def _last(b: Tracer, op: Any, scatter: ops.Scatter, indices: Value, updates: Value) -> Value:
+def _last(b: Tracer, op: Operation, scatter: ops.Scatter, indices: Value, updates: Value) -> Value:
     """Whether no later update has the same index vector, for each element of `updates`: the last one is what stays.
 
     Windows along an axis that is indexed must be a single element, or they could overlap in part.
@@ -118,15 +116,15 @@ def _last(b: Tracer, op: Any, scatter: ops.Scatter, indices: Value, updates: Val
     shape, count = static(updates), prod(static(updates)[a] for a in axes)
     for axis, window in zip(kept, scatter.update_window_dims, strict=True):
         if axis in scatter.scatter_dims_to_operand_dims and shape[window] != 1:
-            raise refuse(op, "windows that may overlap in part need indices that are declared unique")
+            raise op.refusal("windows that may overlap in part need indices that are declared unique")
     if count > _MOST_INDICES:
-        raise refuse(op, f"more than {_MOST_INDICES} indices that are not declared unique")
+        raise op.refusal(f"more than {_MOST_INDICES} indices that are not declared unique")
     dim = scatter.index_vector_dim
     order = [a for a in range(indices.ndim) if a != dim] + ([dim] if dim < indices.ndim else [])
     components = len(scatter.scatter_dims_to_operand_dims)
-    vectors = row_major(b, b.transpose(indices, order), (count, components))
+    vectors = b.reshape(b.transpose(indices, order), (count, components))
     pairs = [b.apply(ops.BroadcastInDim((count, count, components), (a, 2)), vectors) for a in (0, 1)]
     same = b.apply(ops.ReduceMin((2,)), pairs[0] == pairs[1])
     later = b.array(np.triu(np.ones((count, count), np.bool_), 1))
     last = ~b.apply(ops.ReduceMax((1,)), later & same)
-    return b.apply(ops.BroadcastInDim(shape, tuple(axes)), row_major(b, last, tuple(shape[a] for a in axes)))
+    return b.apply(ops.BroadcastInDim(shape, tuple(axes)), b.reshape(last, tuple(shape[a] for a in axes)))

@@ -1,19 +1,17 @@
-"""Linear algebra and transforms: extensions of the engine. Batch axes come first there, last here."""
+"""Rows of linear algebra and transforms: ops of extension families. Batch axes are first in StableHLO, last in the engine."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.extensions import fft, linalg
 from tenferro_ref.program import Value
-from tenferro_ref.stablehlo.loader.bindings import attribute, refuse
-from tenferro_ref.stablehlo.loader.table import ROWS, axes_of, row
-from tenferro_ref.stablehlo.loader.tracer import Tracer
+from tenferro_ref.stablehlo.loader.bindings import Operation
+from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
 
 
 def _matrices(b: Tracer, x: Value, to_last: bool) -> Value:
@@ -41,28 +39,29 @@ def _triangular_solve(b: Tracer, a: Value, rhs: Value, adjoint: bool, config: di
     return _matrices(b, b.apply(solve, matrix, _matrices(b, rhs, True)), False)
 
 
-@row("cholesky")
-def _(b: Tracer, op: Any, x: Value) -> Value:
-    return _cholesky(b, x, attribute(op, "lower", False))
+@ROWS.row("cholesky")
+def _(b: Tracer, op: Operation, x: Value) -> Value:
+    return _cholesky(b, x, op.attribute("lower", False))
 
 
-@row("triangular_solve")
-def _(b: Tracer, op: Any, a: Value, rhs: Value) -> Value:
-    kind = attribute(op, "transpose_a")
-    config = {name: bool(attribute(op, name)) for name in ("left_side", "lower", "unit_diagonal")}
-    config["transpose_a"] = "NO_TRANSPOSE" not in kind
-    return _triangular_solve(b, a, rhs, "ADJOINT" in kind, config)
+@ROWS.row("triangular_solve")
+def _(b: Tracer, op: Operation, a: Value, rhs: Value) -> Value:
+    kind = op.enum("transpose_a")
+    config = {name: bool(op.attribute(name)) for name in ("left_side", "lower", "unit_diagonal")}
+    config["transpose_a"] = kind != "NO_TRANSPOSE"
+    return _triangular_solve(b, a, rhs, kind == "ADJOINT", config)
 
 
-def _custom_call(b: Tracer, op: Any, *operands: Value) -> Sequence[Value]:
+@ROWS.row("custom_call")
+def _(b: Tracer, op: Operation, *operands: Value) -> Sequence[Value]:
     """What JAX calls on CPU for the two ops above; LAPACK's flags are letters."""
-    target = attribute(op, "call_target_name")
+    target = op.attribute("call_target_name")
     found = re.fullmatch(r"lapack_[sdcz](potrf|trsm)_ffi", target)
     if found is None:
-        raise refuse(op, f"nothing is known of the target {target!r}")
+        raise op.refusal(f"nothing is known of the target {target!r}")
     flags = {
         name: chr(int(code))
-        for name, code in re.findall(r"(\w+) = (\d+) : ui8", str(op.attributes["mhlo.backend_config"]))
+        for name, code in re.findall(r"(\w+) = (\d+) : ui8", str(op.raw.attributes["mhlo.backend_config"]))
     }
     if found[1] == "potrf":  # a matrix that has no factor is the engine's error
         info = b.array(np.zeros(operands[0].shape[:-2], np.int32))  # type: ignore[arg-type]
@@ -72,14 +71,11 @@ def _custom_call(b: Tracer, op: Any, *operands: Value) -> Sequence[Value]:
     return (_triangular_solve(b, operands[0], operands[1], flags["trans_x"] == "C", config),)
 
 
-ROWS["custom_call"] = _custom_call
-
-
-@row("fft")
-def _(b: Tracer, op: Any, x: Value) -> Value:
+@ROWS.row("fft")
+def _(b: Tracer, op: Operation, x: Value) -> Value:
     """Over several axes one after another, the last one first (it is the real one), or last for an inverse real one."""
-    kind = attribute(op, "fft_type").split()[-1].rstrip(">").lower()
-    lengths = axes_of(op, "fft_length")
+    kind = op.enum("fft_type").lower()
+    lengths = op.axes("fft_length")
     first = x.ndim - len(lengths)
     steps = [(first + i, n, kind) for i, n in enumerate(lengths)]
     complex_kind = {"rfft": "fft", "irfft": "ifft"}.get(kind, kind)

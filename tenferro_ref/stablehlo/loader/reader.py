@@ -1,6 +1,7 @@
 """From a module to a GraphProgram: functions, calls and branches walked in order, each op by its row.
 
-`load` does it all. What an op becomes lives in `table` and the modules that fill it, the MLIR bindings in `bindings`.
+Text or bytecode is parsed and legalised by the MLIR bindings (`bindings`); here the operations are walked, each becomes what
+its row in `ROWS` says, and the `Tracer` builds the program.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, Internal, ShapeMismatch, TenferroError, UnsupportedDType
 from tenferro_ref.ops import CompareDir, TensorType
-from tenferro_ref.program import GraphProgram, Value
-from tenferro_ref.stablehlo.loader import indexing, linalg, reductions, rows  # noqa: F401 - they fill in their rows
-from tenferro_ref.stablehlo.loader.bindings import attribute, context, legalize, parse, position, refuse, tensor_type
+from tenferro_ref.program import GraphProgram, LoweringView, Value
+from tenferro_ref.stablehlo.emit import lower_into
+from tenferro_ref.stablehlo.loader import indexing, linalg, reductions, rows  # noqa: F401 - their rows
+from tenferro_ref.stablehlo.loader.bindings import Operation, context, legalize, parse, position, tensor_type
 from tenferro_ref.stablehlo.loader.composed import select, spread, static
-from tenferro_ref.stablehlo.loader.table import ROWS
-from tenferro_ref.stablehlo.loader.tracer import Tracer
+from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
+from tenferro_ref.stablehlo.writer import Body
 from tenferro_ref.tensor import Array
 
 #: The most operations that are read, calls counted as often as they are made.
@@ -85,6 +87,14 @@ def load(source: str | bytes, where: str = "StableHLO", entry: str = "main") -> 
     return load_module(module, where, entry)
 
 
+def lower_loaded(loaded: Loaded, *, phase1_only: bool = False) -> str:
+    """StableHLO text of the same signature as the loaded module: its arrays are constants; errors as `lower_to_stablehlo`."""
+    body = Body()
+    arguments = [body.parameter(t.dtype, t.static_shape) for t in loaded.arguments]
+    operands = [*arguments, *map(body.array, loaded.bound)]
+    return body.module(lower_into(body, LoweringView.of(loaded.program), operands, phase1_only=phase1_only))
+
+
 def load_module(module: Any, where: str, entry: str = "main") -> Loaded:
     """The program of a parsed and legalised module; errors as `load`."""
     with context():
@@ -112,21 +122,22 @@ class _Reader:
         except UnsupportedDType as error:
             error.place = position(function.location, self.where)
             raise
-        arguments = [self.tracer.input(t.dtype, tuple(e for e in t.shape if isinstance(e, int))) for t in types]
+        arguments = [self.tracer.input(t.dtype, t.static_shape) for t in types]
         outputs = self.call(function, arguments)
         return Loaded(*self.tracer.finish(len(arguments), outputs))
 
     def call(self, function: Any, arguments: Sequence[Value]) -> list[Value]:
         if function.is_external:
-            raise refuse(function, f"function @{function.name.value} has no body")
+            raise Operation(function).refusal(f"function @{function.name.value} has no body")
         return self.region(function.operation.regions[0], arguments, {})
 
     def region(self, region: Any, arguments: Sequence[Value], outside: dict[Any, Value]) -> list[Value]:
         """The values that the one block of a region returns."""
         if len(region.blocks) != 1:
-            raise refuse(region.owner, "more than one block")
+            raise Operation(region.owner).refusal("more than one block")
         if self.depth == _DEEPEST:
-            raise refuse(region.owner, f"calls or branches nested more than {_DEEPEST} deep (is it recursive?)")
+            reason = f"calls or branches nested more than {_DEEPEST} deep (is it recursive?)"
+            raise Operation(region.owner).refusal(reason)
         self.depth += 1
         block = region.blocks[0]
         env = {**outside, **dict(zip(block.arguments, arguments, strict=True))}
@@ -140,9 +151,10 @@ class _Reader:
         return returned
 
     def operation(self, op: Any, env: dict[Any, Value]) -> Sequence[Value]:
+        """The values of an operation's results; an error gets its place."""
         try:
             types = [tensor_type(result.type, "result") for result in op.operation.results]
-            values = self._values(op, env)
+            values = self._values(Operation(op), env)
             if [v.type for v in values] != types:
                 raise Internal(detail=f"{op.operation.name}: read as {[str(v.type) for v in values]}, not {types}")
         except TenferroError as error:
@@ -150,23 +162,23 @@ class _Reader:
             raise
         return values
 
-    def _values(self, op: Any, env: dict[Any, Value]) -> Sequence[Value]:
-        name, operands = op.operation.name, [env[v] for v in op.operation.operands]
+    def _values(self, op: Operation, env: dict[Any, Value]) -> Sequence[Value]:
+        operands = [env[v] for v in op.raw.operation.operands]
         self.left -= 1
         if self.left < 0:
-            raise refuse(op, f"more than {_MOST_OPS} operations")
-        if name == "func.call":
-            return self.call(self.functions[attribute(op, "callee")], operands)
-        if name in ("stablehlo.if", "stablehlo.case"):
+            raise op.refusal(f"more than {_MOST_OPS} operations")
+        if op.name == "func.call":
+            return self.call(self.functions[op.attribute("callee")], operands)
+        if op.name in ("if", "case"):
             return self._branches(op, operands[0], env)
-        row = ROWS.get(name.removeprefix("stablehlo.")) if name.startswith("stablehlo.") else None
-        if row is None:
-            raise refuse(op, "it has no counterpart among the engine's ops, and no composition of them is known")
-        return row(self.tracer, op, *operands)
+        if op.name not in ROWS:
+            raise op.refusal("it has no counterpart among the engine's ops, and no composition of them is known")
+        made = ROWS[op.name](self.tracer, op, *operands)
+        return (made,) if isinstance(made, Value) else made
 
-    def _branches(self, op: Any, chosen: Value, env: dict[Any, Value]) -> list[Value]:
+    def _branches(self, op: Operation, chosen: Value, env: dict[Any, Value]) -> list[Value]:
         """All branches are computed, one result is selected: nothing in them has an effect."""
-        branches = [self.region(region, [], env) for region in op.operation.regions]
+        branches = [self.region(region, [], env) for region in op.raw.operation.regions]
         if chosen.dtype is not DType.Bool:  # an index out of range is the last branch
             b = self.tracer
             numbers = [b.apply(ops.Constant.of(i, chosen.dtype)) for i in range(len(branches) - 1)]

@@ -1,10 +1,11 @@
-"""The program under construction while a module is read: equal instructions are made once, arrays become bound inputs."""
+"""`Tracer`: the program under construction while a module is read; `ROWS`: what each op of StableHLO becomes in it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import cast
+from math import prod
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -12,18 +13,21 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import STABLEHLO, Op
 from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value
+from tenferro_ref.table import Table
 from tenferro_ref.tensor import Array, column_major
 
 
 class Tracer(GraphBuilder):
-    """A GraphBuilder under StableHLO's policy that remembers what made each value.
+    """A GraphBuilder under StableHLO's policy. Equal instructions are made once, arrays become bound inputs.
 
     Attributes
     ----------
     made
-        Op and operands behind the first result of an instruction, by slot.
+        By slot of an instruction's first result: op and operands.
     imaginary
-        Values that are the imaginary part of a complex value, by slot.
+        By slot of an imaginary part: the complex value.
+    parts
+        By slot of a complex value: the real and imaginary part that it was made of.
     """
 
     def __init__(self, name: str) -> None:
@@ -48,6 +52,19 @@ class Tracer(GraphBuilder):
             return self.transpose(operands[0], [op.perm[p] for p in perm])
         return x if list(perm) == list(range(x.ndim)) else self.apply(ops.Transpose(tuple(perm)), x)
 
+    def reshape(self, x: Value, shape: tuple[int, ...]) -> Value:
+        """StableHLO's row-major reshape: the engine's, which is column-major, between reversed axes.
+
+        The two orders differ only where several extents other than 1 change.
+        """
+        proper = [tuple(e for e in s if e != 1) for s in (x.shape, shape)]
+        if proper[0] == proper[1] or max(map(len, proper)) < 2 or prod(shape) == 0:
+            return x if x.shape == shape else self.apply(ops.Reshape(shape), x)
+        x = self.transpose(x, range(x.ndim)[::-1])
+        if x.shape != shape[::-1]:
+            x = self.apply(ops.Reshape(shape[::-1]), x)
+        return self.transpose(x, range(len(shape))[::-1])
+
     def array(self, array: Array) -> Value:
         """An array of the module: one constant if all elements are the same bits, else a bound input."""
         dtype, raw = DType.of(array), array.tobytes()
@@ -61,7 +78,10 @@ class Tracer(GraphBuilder):
         return self._bound[key]
 
     def finish(self, parameters: int, outputs: Sequence[Value]) -> tuple[GraphProgram, tuple[Array, ...]]:
-        """The program that computes `outputs`, and the values of its inputs behind the first `parameters` ones."""
+        """The program that computes `outputs`, and the values of its bound inputs, which follow the first `parameters` ones.
+
+        Instructions and bound inputs that no output depends on are left out.
+        """
         program = self.build(*outputs)
         used = set(program.output_slots)
         kept: list[Instruction] = []
@@ -92,4 +112,11 @@ class Tracer(GraphBuilder):
 
 
 def tracer(x: Value) -> Tracer:
+    """The tracer that a value belongs to."""
     return cast(Tracer, x.builder)
+
+
+#: `row(tracer, operation, *operands) -> result or results`: appends ops of the engine to the tracer's program.
+Row: TypeAlias = Callable[..., Value | Sequence[Value]]
+#: By the name of the op without the dialect; the sibling modules have the rows.
+ROWS: Table[Row] = Table("StableHLO loader")

@@ -93,7 +93,7 @@ class Tightness:
 
     def add(self, e: Enclosure, runs: list[np.ndarray]) -> None:
         """One output and what runs gave for it."""
-        self.elements += e.lo.size
+        self.elements += e.size
         self.decided += int(e.decided.sum())
         for k, part in enumerate(e.parts if e.dtype.is_float or e.dtype.is_complex else ()):
             seen = np.stack([(r.real, r.imag)[k] for r in runs]).astype(float)
@@ -135,8 +135,8 @@ def share(programs: int, model: Model, seed: int) -> None:
                 refused += 1
                 continue
             for e in outputs:
-                for name in (e.dtype.name if e.imag is None else e.dtype.complex.name, "all"):
-                    elements[name] += e.lo.size
+                for name in (e.dtype.name, "all"):
+                    elements[name] += e.size
                     decided[name] += int(e.decided.sum())
     print(f"| {model.name}, seed {seed}: {programs} programs, {refused} without enclosure | elements | decided |")
     print("|---|---|---|")

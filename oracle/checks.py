@@ -1,0 +1,66 @@
+"""Backward-error checks of extension ops whose results are not unique, so that no element has an enclosure.
+
+A check is an invariant of the results with the bound that every backward stable implementation keeps. Those of the linalg family
+are in `decompositions`; programs with such ops are judged in stages (`staged`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from oracle.verdict import Comparison
+from tenferro_ref import ops
+from tenferro_ref.table import Table
+from tenferro_ref.tensor import Array
+
+
+@dataclass(frozen=True)
+class Check:
+    """One invariant of one matrix of a batch: the error may be at most the bound."""
+
+    name: str
+    error: float
+    bound: float
+
+    @property
+    def holds(self) -> bool:
+        return bool(self.error <= self.bound)
+
+
+Row: TypeAlias = Callable[[ops.Extension, Sequence[Array], Sequence[Array]], list[Check]]
+#: By family and op: `row(op, inputs, outputs) -> checks`.
+CHECK_EXTENSION: Table[Row] = Table("backward-error checks")
+
+
+def checks(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Check]:
+    """The invariants of an op's results, over all matrices of the batch.
+
+    Nothing is asked of a matrix that is not finite. A result that is not finite fails.
+
+    Raises
+    ------
+    UnsupportedOp
+        No invariants are known of the op.
+    """
+    return CHECK_EXTENSION[op.key](op, inputs, outputs)
+
+
+def compare(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> Comparison:
+    """`checks` as a comparison: one element an invariant."""
+    found = checks(op, inputs, outputs)
+    failed = [c for c in found if not c.holds]
+    same = Comparison(elements=len(found), decided=len(found))
+    if not failed:
+        return same
+    first = failed[0]
+    return replace(
+        same,
+        outside=len(failed),
+        worst_output=0,
+        worst_index=(),
+        observed=f"{first.name} {first.error:.3g}",
+        expected=f"at most {first.bound:.3g}",
+        value_class=f"{op.op}: {first.name}",
+    )

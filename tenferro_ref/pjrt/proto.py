@@ -1,0 +1,51 @@
+"""The protobuf messages that cross the C API, with those of their fields that are used here.
+
+From OpenXLA: `CompileOptionsProto` and what is in it (xla/pjrt/proto/compile_options.proto), `HloModuleProtoWithConfig`
+(xla/service/hlo.proto), `ShapeProto` (xla/xla_data.proto). Fields that are not listed are skipped when a message is read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf.descriptor_pb2 import Edition, FieldDescriptorProto, FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
+
+#: "name:number:type" of each field; a type is one of protobuf's or a message of this table, repeated if `*` stands before it.
+_MESSAGES = {
+    "OptionOverrideProto": "string_field:1:string bool_field:2:bool int64_field:3:int64 double_field:4:double",
+    "ExecutableBuildOptionsProto": "device_ordinal:1:int64 num_replicas:4:int64 num_partitions:5:int64",
+    # a map travels as a repeated message like this one
+    "EnvOptionOverridesEntry": "key:1:string value:2:OptionOverrideProto",
+    "CompileOptionsProto": (
+        "executable_build_options:3:ExecutableBuildOptionsProto env_option_overrides:7:*EnvOptionOverridesEntry"
+    ),
+    "ShapeProto": "element_type:2:int32",
+    "HloInstructionProto": "opcode:2:string shape:3:ShapeProto fusion_kind:11:string custom_call_target:28:string",
+    "HloComputationProto": "instructions:2:*HloInstructionProto",
+    "HloModuleProto": "computations:3:*HloComputationProto",
+    "HloModuleProtoWithConfig": "hlo_module:1:HloModuleProto",
+}
+
+
+def _classes() -> dict[str, Any]:
+    # the edition gives every field presence, so that an option that is 0 or "" is written too, and checks strings for UTF-8
+    file = FileDescriptorProto(name="tenferro_ref/pjrt.proto", syntax="editions", edition=Edition.EDITION_2023)
+    for name, fields in _MESSAGES.items():
+        message = file.message_type.add(name=name)
+        for text in fields.split():
+            field, number, kind = text.split(":")
+            label = FieldDescriptorProto.LABEL_REPEATED if kind[0] == "*" else FieldDescriptorProto.LABEL_OPTIONAL
+            declared = message.field.add(name=field, number=int(number), label=label)
+            if (kind := kind.lstrip("*")) in _MESSAGES:
+                declared.type, declared.type_name = FieldDescriptorProto.TYPE_MESSAGE, kind
+            else:
+                declared.type = FieldDescriptorProto.Type.Value(f"TYPE_{kind.upper()}")
+    pool = DescriptorPool()
+    pool.Add(file)
+    return {name: GetMessageClass(pool.FindMessageTypeByName(name)) for name in _MESSAGES}
+
+
+#: Message classes by name.
+MESSAGES = _classes()
