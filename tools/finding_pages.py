@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from fuzz.findings.corpus import ModuleCase, load
-from fuzz.findings.reproducer import module_text
+from fuzz.findings.triage import module_text
 from tenferro_ref.program import print_program
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -119,9 +119,9 @@ class TestRules:
     @pytest.mark.parametrize(
         ("text", "words"),
         [
-            ("[[known]", "not TOML"),
-            ("[other]", "only"),
-            ("[[known]]\npage = 'x'\n", "required"),
+            ("[[known]", "table declaration"),
+            ("[other]", "unknown field `other`"),
+            ("[[known]]\npage = 'x'\n", "missing required field `signature`"),
             ("[[known]]\npage = 'x'\nsignature = '*'\nexpires = 'soon'\n", "expires"),
             ("[[known]]\npage = 'x'\nsignature = '*'\nexpires = 2027-01-01\ncolour = 'red'\n", "colour"),
         ],
