@@ -8,8 +8,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from fuzz.generate.values.redraw import input_sets_of
 
+from fuzz.generate.input_sets import input_sets_of
 from oracle.case import Case
 from oracle.enclosure import IEEE, NUMPY, XLA, Enclosure
 from oracle.judge import Reference, judge, judge_many, prepare
@@ -110,7 +110,7 @@ def test_native_answers_are_those_of_each_alone() -> None:
 class Told(NativeExecutor):
     """Gives what it is told for each case, in company and alone."""
 
-    name: str = "told"
+    name: str = "native-told"
     model: str = XLA.name
     bits: bool = False
     company: dict[int, Execution | TenferroError] = field(default_factory=dict, compare=False)
