@@ -1,4 +1,4 @@
-"""What a platform may do beyond one rounding an operation (docs/enclosures.md, "Contraction", "Rewrites", "Flushing").
+"""What a platform may do beyond one rounding an operation (`oracle.enclosure.freedoms`).
 
 For each program the results that XLA's ways of evaluating it give are computed here, in fractions: all of them are in the
 enclosure, and none of its ends is further out than they are. Nothing is shared with the rules of `oracle.enclosure`.
