@@ -83,7 +83,7 @@ LEFT_OUT = frozenset({
     "_width", "_sample", "_spread", "_words", "_kind", "_bit_kind", "interval_words", "show_spec",
     "check_inputs", "verify", "dtype_of_element",
     "sets_at_once",
-    "_read_npy", "load_arrays", "save_npz", "tenferro_ref.program.program.ExecInstruction.dtype",
+    "_read_npy", "load_arrays", "save_npz",
     "tenferro_ref.stablehlo.loader.indexing._last", "_('reduce_window')", "_extremum_with_index",
 })  # fmt: skip
 
