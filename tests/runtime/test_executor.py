@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from runtime_helpers import ONES, both, chain, change, exec_of, paths, raises_on_both
 
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import (
@@ -39,6 +38,7 @@ from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, to_exe
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
 from tenferro_ref.runtime.backend import NumpySession
 from tenferro_ref.tensor import Tensor
+from tests.build import ONES, both, chain, change, exec_of, paths, raises_on_both
 
 X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], order="F")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from runtime_helpers import ONES, chain, exec_of
 
 from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
@@ -16,6 +15,7 @@ from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
 from tenferro_ref.runtime.backend import NumpySession
 from tenferro_ref.runtime.fusion import FUSIBLE, FUSIBLE_DTYPES
+from tests.build import ONES, chain, exec_of
 
 
 class Spy(NumpyBackend):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from runtime_helpers import FLOATS, INTS, apply, arr, quiet_nans, same
 
 from tenferro_ref import ops
 from tenferro_ref.dims import InputDim
@@ -16,12 +13,9 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument, ValidationError
 from tenferro_ref.ops import STABLEHLO, Policy
 from tenferro_ref.runtime.kernels import indexing
+from tests.build import FLOATS, INTS, apply, arr, numbered, quiet_nans, same
 
 SKIP = Policy(scatter_bounds="skip")
-
-
-def numbered(*shape, dtype=np.float64):
-    return np.arange(1, math.prod(shape) + 1).astype(dtype).reshape(shape, order="F")
 
 
 # --- static -----------------------------------------------------------------------------------------------------------
@@ -43,7 +37,7 @@ def test_reverse():
 
 @pytest.mark.parametrize("dtype", list(DType))
 def test_concatenate(dtype):
-    x, y = numbered(2, 3, dtype=dtype.numpy), numbered(2, 1, dtype=dtype.numpy)
+    x, y = numbered(2, 3, dtype=dtype), numbered(2, 1, dtype=dtype)
     assert apply(ops.Concatenate(1), x, y, x).tolist() == np.concatenate([x, y, x], 1).tolist()
     assert apply(ops.Concatenate(0), x).tolist() == x.tolist()
     assert apply(ops.Concatenate(1), x, np.zeros((2, 0), dtype.numpy)).tolist() == x.tolist()
@@ -237,7 +231,7 @@ def scatters(draw):
     rng = np.random.default_rng(draw(st.integers(0, 99)))
     op = ops.Scatter(window_dims, inserted, to_operand, vector_dim)
     updates = np.asarray(rng.standard_normal(updates_shape), np.float32)
-    return op, numbered(*shape, dtype=np.float32), np.asfortranarray(rng.integers(-2, 5, indices_shape)), updates
+    return op, numbered(*shape, dtype=DType.F32), np.asfortranarray(rng.integers(-2, 5, indices_shape)), updates
 
 
 @settings(max_examples=300, deadline=None)
@@ -327,7 +321,7 @@ def test_dynamic_truncate_clamps_i64_exactly():
 
 @pytest.mark.parametrize("dtype", list(DType))
 def test_pad_to_match(dtype):
-    x = numbered(2, 3, dtype=dtype.numpy)
+    x = numbered(2, 3, dtype=dtype)
     longer = apply(ops.PadToMatch(0), x, np.zeros((4, 1)))
     assert longer.tolist() == np.concatenate([x, np.zeros((2, 3), dtype.numpy)]).tolist()
     assert apply(ops.PadToMatch(1), x, np.zeros((4, 2))).tolist() == x.tolist()

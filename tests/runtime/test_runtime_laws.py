@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from runtime_helpers import COMPLEXES, FLOATS, hostile
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
@@ -17,6 +16,7 @@ from tenferro_ref.program import GraphBuilder, to_exec
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
 from tenferro_ref.runtime.backend import NumpySession
 from tenferro_ref.runtime.fusion import evaluate_plan
+from tests.build import COMPLEXES, FLOATS, hostile
 
 UNARY = [
     ops.Negate,

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from runtime_helpers import hostile
 from scipy.sparse.csgraph import floyd_warshall
 
 from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec
@@ -39,6 +38,7 @@ from tenferro_ref.ops import (
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import ALGEBRAS, GraphExecutor, SemiringBackend
 from tenferro_ref.runtime.semiring import SEMIRING, NumpyCore, NumpyFastPath
+from tests.build import hostile
 
 TROPICAL = ["max-plus", "min-plus", "max-times"]
 NAMES = list(ALGEBRAS)

@@ -12,7 +12,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import STABLEHLO, TensorType
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.tensor import Array, same_bits
-from tests.compiler.tiny import dot, integers
+from tests.build import dot, integers
 from tests.stablehlo.conftest import RunXla
 from tests.stablehlo.emit_cases import ordinary, program_of
 
