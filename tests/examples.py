@@ -336,12 +336,14 @@ def gathers(dtype: DType) -> list[Case]:
 
 
 @cache
-def moves(dtype: DType) -> list[Case]:
+def moves(dtype: DType) -> list[Example]:
     """Elements that are only moved, so that every implementation must give the same bits."""
-    return [*diagonals_and_triangles(dtype), *static_windows(dtype), *dynamic_windows(dtype), *gathers(dtype)]
+    rows = diagonals_and_triangles, static_windows, dynamic_windows, gathers
+    return [Example(*case) for row in rows for case in row(dtype)]
 
 
-def scatters(dtype: DType) -> list[Case]:
+@cache
+def scatters(dtype: DType, policy: Policy = ENGINE) -> list[Example]:
     """Additions of small integers, any order of which gives the same bits; of false and true for Bool."""
 
     def values(*shape: int) -> Array:
@@ -356,7 +358,7 @@ def scatters(dtype: DType) -> list[Case]:
         ops.Scatter((1,), (0,), (0,), 1),
         ops.Scatter((1, 2), (), (0, 1), 1),
     )
-    return [
+    cases: list[Case] = [
         (scalars, (line, indices([-1, 2, 4]), values(3))), (scalars, (line, indices([[3], [3], [3]]), values(3))),
         (scalars, (line, indices([I32_MAX, -(2**31), 1, 1], DType.I32), values(4))),
         (scalars, (line, indices([]), values(0))), (ops.Scatter((), (0,), (0,), 0), (line, indices(9), values())),
@@ -371,12 +373,13 @@ def scatters(dtype: DType) -> list[Case]:
         (windows, (values(0, 4), indices([[0, 0]]), values(1, 0, 4))), (windows, (x, indices([[0, 0]]), values(1, 0, 4))),
         (scalars, (values(0), indices([0, 1]), values(2))),
     ]  # fmt: skip
+    return [Example(op, operands, policy) for op, operands in cases]
 
 
-def scatter_onto_rank_0(dtype: DType) -> Case:
+def scatter_onto_rank_0(dtype: DType, policy: Policy = ENGINE) -> Example:
     """Three index vectors of length 0."""
     ones = np.ones(3, dtype.numpy)
-    return ops.Scatter((), (), (), 1), (np.array(ones[0]), np.zeros((3, 0), np.int64), ones)
+    return Example(ops.Scatter((), (), (), 1), (np.array(ones[0]), np.zeros((3, 0), np.int64), ones), policy)
 
 
 MOVES = (
@@ -387,7 +390,7 @@ MOVES = (
 
 @EXAMPLES.row(*MOVES)
 def _(op: type[Any], dtype: DType) -> list[Example]:
-    return [Example(o, operands) for o, operands in moves(dtype) if type(o) is op]
+    return [example for example in moves(dtype) if type(example.op) is op]
 
 
 @EXAMPLES.row(ops.Scatter)
@@ -401,7 +404,7 @@ def _(op: type[Any], dtype: DType) -> list[Example]:
         (op((0, 1), (), (0, 1), 0), (x, np.array([3, 2], I32), updates[:2, :2])),
         (op((), (0,), (0,), 1), (x[:, 0], np.array([0, 1, 0, 9], I32), updates[:, 0])),
     )
-    return [Example(o, operands, p) for p in policies for o, operands in (*rounded, *scatters(dtype))]
+    return [e for p in policies for e in (*(Example(*case, p) for case in rounded), *scatters(dtype, p))]
 
 
 @EXAMPLES.row(ops.DynamicTruncate)

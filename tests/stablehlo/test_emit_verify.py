@@ -16,6 +16,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import (
     ENGINE,
     INDEXING,
+    REDUCTIONS,
     STABLEHLO,
     DynamicTruncate,
     EmbedDiag,
@@ -30,8 +31,8 @@ from tenferro_ref.program import LoweringView, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import same_bits
+from tests.examples import PAIRS, admitted, examples, moves, program_of, scatter_onto_rank_0, scatters
 from tests.libraries import module_or_skip
-from tests.stablehlo.emit_cases import empty_reductions, moves, ordinary, program_of, scatter_onto_rank_0, scatters
 
 ir = module_or_skip("jaxlib.mlir.ir")
 mlir = module_or_skip("jax.interpreters.mlir")
@@ -46,10 +47,12 @@ def interpreter() -> Iterator[Executor]:
 
 @pytest.mark.parametrize("dtype", list(DType))
 def test_every_form_verifies(dtype: DType) -> None:
-    edges = [*ordinary(dtype), *moves(dtype), *scatters(dtype), scatter_onto_rank_0(dtype)]
-    clamped = scatters(dtype) if dtype is not DType.Bool else []
-    for some, policy in ((edges, STABLEHLO), (clamped, ENGINE)):
-        text = lower_to_stablehlo(LoweringView.of(program_of(some, policy)[0]))
+    asked = [e for op, d in PAIRS if d is dtype and op is not DynamicTruncate for e in examples(op, d)]
+    for policy in (ENGINE, STABLEHLO):
+        last = [scatter_onto_rank_0(dtype)] if dtype is not DType.Bool or policy is STABLEHLO else []
+        text = lower_to_stablehlo(
+            LoweringView.of(program_of([*(e for e in asked if e.policy is policy), *last], policy)[0])
+        )
         with mlir.make_ir_context():
             ir.Module.parse(text)  # raises what the verifier says
 
@@ -58,16 +61,18 @@ def test_every_form_verifies(dtype: DType) -> None:
 @pytest.mark.parametrize("policy", [ENGINE, STABLEHLO], ids=["engine", "stablehlo"])
 def test_the_interpreter_agrees(interpreter: Executor, dtype: DType, policy: Policy) -> None:
     """Also where windows are partly outside, of which it skips only the outside elements."""
-    edges = moves(dtype)
+    edges = [*moves(dtype)]
     if policy is STABLEHLO:
-        edges += empty_reductions(dtype)
+        edges += [
+            e for op in REDUCTIONS if dtype in admitted(op) for e in examples(op, dtype) if e.operands[0].size == 0
+        ]
     if policy is STABLEHLO or dtype is not DType.Bool:
         edges += [*scatters(dtype), scatter_onto_rank_0(dtype)]
     program, arrays = program_of(edges, policy)
     native = GraphExecutor().eval_exec_ir(to_exec(program), arrays)
     interpreted = interpreter.run(Case.of(program, arrays)).outputs
-    for (op, operands), want, got in zip(edges, native, interpreted, strict=True):
-        assert same_bits(got, want), f"{op} of {operands} gave {got}, natively {want}"
+    for example, want, got in zip(edges, native, interpreted, strict=True):
+        assert same_bits(got, want), f"{example} gave {got}, natively {want}"
 
 
 def exact(*ops: type[Op], length: int) -> Config:
