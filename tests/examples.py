@@ -339,7 +339,15 @@ def gathers(dtype: DType) -> list[Case]:
 def moves(dtype: DType) -> list[Example]:
     """Elements that are only moved, so that every implementation must give the same bits."""
     rows = diagonals_and_triangles, static_windows, dynamic_windows, gathers
-    return [Example(*case) for row in rows for case in row(dtype)]
+    return [Example(*case, without=_without(case[0])) for row in rows for case in row(dtype)]
+
+
+def _without(op: Op) -> dict[str, str]:
+    if isinstance(op, ops.Slice) and I64_MAX in op.strides:
+        return {"jax": "its process ends: XLA:CPU adds to the stride"}
+    if isinstance(op, ops.Tril | ops.Triu) and op.k < -I64_MAX:
+        return {"jax": "programs are sent to it as files, whose integers are at least -(2**63 - 1)"}
+    return {}
 
 
 @cache

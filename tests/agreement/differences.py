@@ -27,6 +27,7 @@ from tenferro_ref.ops import (
     Op,
     ReduceMax,
     ReduceMin,
+    ReduceSum,
     Sign,
 )
 
@@ -108,6 +109,10 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "min(+0, -0) is the first operand in the engine, -0 in StableHLO",
         (Minimum, ReduceMin), FLOAT, ("interpreter", "jax"), _both_zero, (ReduceMin((0,)), (np.array([0.0, -0.0]),)),
+    ),
+    Difference(
+        "a sum over one element is that element in XLA, 0 and the element in the engine",
+        (ReduceSum,), FLOAT, ("jax",), _both_zero, (ReduceSum((0,)), (np.array([-0.0]),)),
     ),
     Difference(
         "clamp is built of those two",

@@ -15,6 +15,8 @@ from tenferro_ref.stablehlo import lower_to_stablehlo
 from tests.build import close, normal, traced
 from tests.extensions.test_extension_einsum import EQUATIONS, by_loop, operands
 
+pytestmark = pytest.mark.once
+
 DTYPES = [DType.F32, DType.F64, DType.C32, DType.C64]
 
 

@@ -21,6 +21,8 @@ from tenferro_ref.errors import CommandRefused, FormatError
 from tests.e2e.command import assert_one_line_error
 from tests.hostile.attacks import ATTACKS, acts, finding, program, tenferro_ref
 
+pytestmark = pytest.mark.once
+
 
 def written(folder: Path, **changes: object) -> Path:
     write_bundle(folder, finding(**changes), NativeExecutor(), program(), ())

@@ -105,10 +105,12 @@ def test_dot_general(run_xla: RunXla) -> None:
 def test_results_that_are_known(run_examples: RunExamples) -> None:
     """Signs of zeros are asserted where no difference is declared (SEMANTICS 7.5): of Sign."""
     asked = [e for op, dtype in PAIRS for e in known(op, dtype) if "xla" not in e.without]
+    wrong = []
     for example, got in zip(asked, run_examples(asked), strict=True):
-        np.testing.assert_array_equal(got, example.result, err_msg=str(example))
-        if isinstance(example.op, ops.Sign):
-            assert not np.signbit(got[example.result == 0]).any()
+        right = np.array_equal(got, example.result, equal_nan=got.dtype.kind in "fc")
+        if not right or (isinstance(example.op, ops.Sign) and np.signbit(got[example.result == 0]).any()):
+            wrong.append((example.op, example.operands, got))
+    assert wrong == []
 
 
 @pytest.mark.parametrize("dtype", list(DType))
