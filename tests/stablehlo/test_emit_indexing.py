@@ -14,7 +14,7 @@ from tenferro_ref.pjrt import Client
 from tenferro_ref.stablehlo import EMIT
 from tenferro_ref.tensor import Array, same_bits
 from tests.build import apply
-from tests.examples import PAIRS, admitted, examples, moves, scatter_onto_rank_0, scatters
+from tests.examples import PAIRS, admitted, beyond_files, examples, moves, scatter_onto_rank_0, scatters
 from tests.known import Example
 from tests.plugins import CPU_PLUGINS
 from tests.stablehlo.conftest import RunExamples
@@ -26,7 +26,7 @@ def edges(dtype: DType) -> list[Example]:
     """Examples that are exact whatever the order of additions."""
     empty = [e for op in REDUCTIONS if dtype in admitted(op) for e in examples(op, dtype) if e.operands[0].size == 0]
     clamped = [] if dtype is DType.Bool else scatters(dtype)
-    return [*moves(dtype), *clamped, *scatters(dtype, STABLEHLO), *empty]
+    return [*moves(dtype), *beyond_files(dtype), *clamped, *scatters(dtype, STABLEHLO), *empty]
 
 
 def assert_same(asked: Sequence[Example], results: Sequence[Array]) -> None:

@@ -31,7 +31,7 @@ from tenferro_ref.program import LoweringView, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import same_bits
-from tests.examples import PAIRS, admitted, examples, moves, program_of, scatter_onto_rank_0, scatters
+from tests.examples import PAIRS, admitted, beyond_files, examples, moves, program_of, scatter_onto_rank_0, scatters
 from tests.libraries import module_or_skip
 
 ir = module_or_skip("jaxlib.mlir.ir")
@@ -61,7 +61,7 @@ def test_every_form_verifies(dtype: DType) -> None:
 @pytest.mark.parametrize("policy", [ENGINE, STABLEHLO], ids=["engine", "stablehlo"])
 def test_the_interpreter_agrees(interpreter: Executor, dtype: DType, policy: Policy) -> None:
     """Also where windows are partly outside, of which it skips only the outside elements."""
-    edges = [*moves(dtype)]
+    edges = [*moves(dtype), *beyond_files(dtype)]
     if policy is STABLEHLO:
         edges += [
             e for op in REDUCTIONS if dtype in admitted(op) for e in examples(op, dtype) if e.operands[0].size == 0
