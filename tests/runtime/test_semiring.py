@@ -185,6 +185,43 @@ def test_all_ways_to_run_a_program_agree(name, data, seed):
 # --- against other formulations ---------------------------------------------------------------------------------------
 
 
+PYTHON = {
+    "standard": (lambda a, b: a + b, lambda a, b: a * b, 0.0),
+    "max-plus": (max, lambda a, b: a + b, -np.inf),
+    "min-plus": (min, lambda a, b: a + b, np.inf),
+    "max-times": (max, lambda a, b: a * b, 0.0),
+    "boolean": (lambda a, b: a or b, lambda a, b: a and b, False),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "labels", ["ij,jk->ik", "bij,bkj->ikb", "ij,ij->", "ijk,kl->ijl", "i,j->ij", "ia,aib->bi", "a,a->a"]
+)
+def test_contractions_against_loops_over_labels(name, labels):
+    plus, times, zero = PYTHON[name]
+    left, right, out = labels.replace("->", ",").split(",")
+    sizes = dict(zip("abijkl", (2, 3, 4, 2, 3, 5), strict=True))
+    rng = np.random.default_rng(7)
+    dtype = dtypes_of(name)[-1]
+    x, y = (exact(name, dtype, [sizes[c] for c in side], rng) for side in (left, right))
+    contracted = [c for c in left if c in right and c not in out]
+    batch = [c for c in left if c in right and c in out]
+    natural = [c for c in left if c not in right] + [c for c in right if c not in left] + batch
+    b = GraphBuilder(policy=POLICY)
+    lists = [tuple(side.index(c) for c in group) for group in (contracted, batch) for side in (left, right)]
+    dot = b.apply(DotGeneral(*lists), b.input(dtype, x.shape), b.input(dtype, y.shape))
+    (result,) = run_all(name, b.build(dot.transpose([natural.index(c) for c in out])), [x, y])
+    expected = np.full([sizes[c] for c in out], zero, x.dtype)
+    labels_all = sorted(set(left + right))
+    for point in product(*(range(sizes[c]) for c in labels_all)):
+        at = dict(zip(labels_all, point, strict=True))
+        cell = tuple(at[c] for c in out)
+        term = times(x[tuple(at[c] for c in left)].item(), y[tuple(at[c] for c in right)].item())
+        expected[cell] = plus(expected[cell].item(), term)
+    np.testing.assert_array_equal(result, expected)
+
+
 def power(name, matrix, doublings):
     """The matrix to the power of 2**doublings, as a program."""
     b = GraphBuilder(policy=POLICY)
