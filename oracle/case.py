@@ -72,6 +72,7 @@ class Case:
 
     @classmethod
     def of(cls, program: GraphProgram, inputs: Sequence[Array], refusal: Refusal | None = None) -> Case:
+        """A case with inputs of any layout."""
         return cls(program, tuple(column_major(a) for a in inputs), refusal)
 
     def with_inputs(self, inputs: tuple[Array, ...]) -> Case:

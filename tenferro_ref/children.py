@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
@@ -61,3 +62,10 @@ def tail(log: IO[bytes], size: int) -> bytes:
     end = log.seek(0, os.SEEK_END)
     log.seek(max(0, end - size))
     return log.read(size).lstrip(b"\0")
+
+
+def ending(status: int) -> str:
+    """How a child ended, in words: "signal SIGSEGV", "exit status 3"."""
+    if status >= 0:
+        return f"exit status {status}"
+    return f"signal {next((s.name for s in signal.Signals if s == -status), -status)}"

@@ -18,6 +18,8 @@ from tenferro_ref.console import (
     read_program,
     read_source,
     say,
+    transform_option,
+    transformed,
 )
 from tenferro_ref.errors import TenferroError, UsageError
 from tenferro_ref.isolation import Worker, WorkerSpec
@@ -102,13 +104,17 @@ def emit(file: str, form: str, phase1_only: bool) -> None:
 @click.argument("file")
 @click.option("--after", metavar="PASS", help="Show the program after this pass, and what it changed, as a diff.")
 @click.option("--segments", is_flag=True, help="Show the segments of the compiled program.")
-def show(file: str, after: str | None, segments: bool) -> None:
+@transform_option
+def show(file: str, after: str | None, segments: bool, transform: str | None) -> None:
     """Print FILE in readable form, before or after the passes.
 
     Passes run in the order of the default pipeline; one that is not in it runs behind it. Notes are comments: whatever is
     printed can be read again.
     """
     program = read_program(file)
+    if transform is not None:
+        program, bound = read_graph(file)
+        program = transformed(program, transform, len(program.input_slots) - len(bound))
     if after is None and not segments:
         click.echo(print_program(program), nl=False)
         return

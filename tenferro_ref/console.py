@@ -1,4 +1,4 @@
-"""What all commands share: reading program files, parsing lists, tables and progress, finding the writer of reports."""
+"""Shared by all commands: reading program files, parsing lists, tables, progress bars, finding the writer of reports."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from tenferro_ref.autodiff import jvp, vjp
 from tenferro_ref.errors import FormatError, Internal, MissingDependency, UsageError, WorkerDied
 from tenferro_ref.escape import line
 from tenferro_ref.files import decode, read_bytes
@@ -37,11 +38,15 @@ generate_option = click.option(
 allow_option = click.option(
     "--allow-commands", is_flag=True, help="Run the commands and load the libraries that the file names."
 )
+transform_option = click.option(
+    "--transform", type=click.Choice(["jvp", "vjp"]), help="Take the program's derivative instead: its inputs, then a tangent of "
+    "each input (jvp) or a cotangent of each output (vjp)."
+)  # fmt: skip
 json_option = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 
 
 def draw_seed(seed: int | None) -> int:
-    """The given seed or a fresh one."""
+    """The seed of the command line, or a fresh one."""
     return secrets.randbits(32) if seed is None else seed
 
 
@@ -100,6 +105,20 @@ def read_graph(path: str) -> tuple[Program, tuple[Array, ...]]:
     """A program file as a graph; the metadata of an exec program is checked, then dropped. Else as `read_source`."""
     program, bound = read_source(path)
     return program.to_graph(), bound
+
+
+def transformed(program: Program, transform: str | None, arguments: int) -> Program:
+    """The derivative that `--transform` asks for, in the first `arguments` inputs; the program itself if it asks for none.
+
+    Raises
+    ------
+    UnsupportedAdRule
+        An op has no rule for it.
+    """
+    if transform is None:
+        return program
+    active = range(arguments)
+    return (jvp(program, active) if transform == "jvp" else vjp(program, active)).program
 
 
 def parse_passes(text: str, default: tuple[str, ...]) -> tuple[str, ...]:

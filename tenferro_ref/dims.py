@@ -106,6 +106,7 @@ def expr_of(extent: Extent) -> DimExpr:
 
 
 def is_exact(extent: Extent) -> bool:
+    """Whether the extent is an integer or an expression, not just a bound or unknown."""
     return not isinstance(extent, (UpperBound, Unknown))
 
 
@@ -156,7 +157,7 @@ DIM_KINDS: tuple[DimKind, ...] = tuple(_EVALUATE)
 
 
 def _known(kind: DimKind, a: Extent, b: Extent) -> type[UpperBound] | type[Unknown] | None:
-    """What is known of `kind(a, b)`: None for exact (the resolution table of SEMANTICS 3)."""
+    """How exact `kind(a, b)` is: None for exact, else the class of its bound (the resolution table of SEMANTICS 3)."""
     exact = is_exact(a) and is_exact(b)
     if exact:
         return None
@@ -211,7 +212,7 @@ def evaluate(expr: DimExpr, shapes: Sequence[Sequence[int]]) -> int:
     return value
 
 
-def same(a: Extent, b: Extent) -> bool | None:
+def equal_extents(a: Extent, b: Extent) -> bool | None:
     """Whether two extents are equal: None where only the running program can tell."""
     if isinstance(a, int) and isinstance(b, int):
         return a == b
@@ -219,18 +220,18 @@ def same(a: Extent, b: Extent) -> bool | None:
 
 
 def rewrap(extent: Extent, expr: DimExpr) -> Extent:
-    """`expr` with what is known of `extent`."""
+    """`expr`, as exact as `extent` is: exact, a bound, or unknown."""
     if isinstance(extent, UpperBound):
         return UpperBound(expr)
     return Unknown(expr) if isinstance(extent, Unknown) else expr
 
 
-def fold(extent: Extent) -> Extent:
+def simplify(extent: Extent) -> Extent:
     """`extent` with every operation on two integers carried out."""
     expr = expr_of(extent)
     if not isinstance(expr, DimOp):
         return extent
-    return rewrap(extent, expr_of(combine(expr.kind, fold(expr.lhs), fold(expr.rhs))))
+    return rewrap(extent, expr_of(combine(expr.kind, simplify(expr.lhs), simplify(expr.rhs))))
 
 
 def inputs_of(expr: DimExpr) -> set[int]:

@@ -49,14 +49,17 @@ class DType(Enum):
 
     @property
     def is_float(self) -> bool:
+        """F32 or F64."""
         return self in FLOAT
 
     @property
     def is_int(self) -> bool:
+        """I32 or I64."""
         return self in INT
 
     @property
     def is_complex(self) -> bool:
+        """C32 or C64."""
         return self in COMPLEX
 
     @classmethod
@@ -102,5 +105,5 @@ def promote(dtypes: Iterable[DType]) -> DType:
 
     The empty list promotes to F64. The raw executor never promotes (SEMANTICS 1.1).
     """
-    given = list(dtypes)
-    return reduce(_promote_two, given) if given else DType.F64
+    members = list(dtypes)
+    return reduce(_promote_two, members) if members else DType.F64

@@ -10,45 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-__all__ = [
-    "AxisOutOfBounds",
-    "AxisRoleConflict",
-    "ClusterFault",
-    "CommandRefused",
-    "DTypeMismatch",
-    "DuplicateAxis",
-    "EngineFault",
-    "EnvironmentFault",
-    "FormatError",
-    "Internal",
-    "InvalidArgument",
-    "InvalidCompiledGraph",
-    "InvalidProgram",
-    "LoweringError",
-    "MissingDependency",
-    "MissingEnv",
-    "MissingValue",
-    "NonStaticShape",
-    "OutputError",
-    "PjrtCall",
-    "PjrtPluginNotLoaded",
-    "PluginLoad",
-    "RankMismatch",
-    "ResourceExhausted",
-    "ShapeMismatch",
-    "StoreDamaged",
-    "StoreLocked",
-    "StoreVersion",
-    "TenferroError",
-    "Unsupported",
-    "UnsupportedDType",
-    "UnsupportedDTypeConversion",
-    "UnsupportedOp",
-    "UsageError",
-    "ValidationError",
-    "WorkerDied",
-]
-
 
 @dataclass(eq=False)
 class TenferroError(Exception):
@@ -98,13 +59,21 @@ def _plain(value: Any) -> Any:
 
 @dataclass(eq=False)
 class ValidationError(TenferroError):
-    """An operation whose operands or attributes break its rule."""
+    """An operation whose operands or attributes break its rule.
+
+    Attributes
+    ----------
+    op
+        Name of the op; or, where the engine blames no op, its label: `index_tensor`, `DimExpr`, a program input.
+    """
 
     op: str
 
 
 @dataclass(eq=False)
 class ShapeMismatch(ValidationError):
+    """Operand shapes (or a shape and the declared one) contradict each other."""
+
     lhs: tuple[Any, ...]
     rhs: tuple[Any, ...]
     template: ClassVar[str] = "{op}: shapes {lhs} and {rhs} do not fit together"
@@ -112,6 +81,8 @@ class ShapeMismatch(ValidationError):
 
 @dataclass(eq=False)
 class DTypeMismatch(ValidationError):
+    """Operands that must have one dtype have two."""
+
     lhs: str
     rhs: str
     template: ClassVar[str] = "{op}: operand dtypes {lhs} and {rhs} differ; insert a Convert"
@@ -119,6 +90,8 @@ class DTypeMismatch(ValidationError):
 
 @dataclass(eq=False)
 class RankMismatch(ValidationError):
+    """An operand or a list of attributes has another length than the rule needs."""
+
     expected: int
     actual: int
     template: ClassVar[str] = "{op}: expected rank (or list length) {expected}, got {actual}"
@@ -126,6 +99,8 @@ class RankMismatch(ValidationError):
 
 @dataclass(eq=False)
 class AxisOutOfBounds(ValidationError):
+    """An attribute names an axis that the operand does not have."""
+
     axis: int
     rank: int
     template: ClassVar[str] = "{op}: axis {axis} is out of bounds for rank {rank}"
@@ -133,6 +108,8 @@ class AxisOutOfBounds(ValidationError):
 
 @dataclass(eq=False)
 class DuplicateAxis(ValidationError):
+    """An attribute names an axis twice."""
+
     axis: int
     role: str
     template: ClassVar[str] = "{op}: axis {axis} occurs twice in {role}"
@@ -140,12 +117,16 @@ class DuplicateAxis(ValidationError):
 
 @dataclass(eq=False)
 class AxisRoleConflict(ValidationError):
+    """An axis of a DotGeneral is both contracting and batch."""
+
     axis: int
     template: ClassVar[str] = "{op}: axis {axis} is both contracting and batch"
 
 
 @dataclass(eq=False)
 class InvalidArgument(ValidationError):
+    """An attribute, or a value that is known at run time only, is outside of what the rule admits."""
+
     argument: str
     detail: str
     template: ClassVar[str] = "{op}: {argument}: {detail}"
@@ -153,15 +134,10 @@ class InvalidArgument(ValidationError):
 
 @dataclass(eq=False)
 class Unsupported(ValidationError):
+    """The op does not admit the dtype, or the combination of attributes."""
+
     detail: str
     template: ClassVar[str] = "{op}: {detail}"
-
-
-@dataclass(eq=False)
-class UnsupportedDTypeConversion(ValidationError):
-    source: str
-    target: str
-    template: ClassVar[str] = "{op}: no checked conversion from {source} to {target}; use a cast"
 
 
 # --- programs as a whole, and their execution ------------------------------------------------------------------------
@@ -185,6 +161,8 @@ class MissingValue(TenferroError):
 
 @dataclass(eq=False)
 class Internal(TenferroError):
+    """A defect of this package, of a backend or of an extension's runtime; never the user's fault."""
+
     detail: str
     template: ClassVar[str] = "internal error: {detail}"
 
@@ -222,42 +200,10 @@ class OutputError(TenferroError):
 
 @dataclass(eq=False)
 class UsageError(TenferroError):
+    """A call that makes no sense: a wrong option, an unknown name, a missing argument."""
+
     detail: str
     template: ClassVar[str] = "{detail}"
-
-
-@dataclass(eq=False)
-class CommandRefused(TenferroError):
-    """A file names a command to run or a library to load, and nobody has allowed it; nothing was run."""
-
-    where: str
-    wants: str
-    executor: str
-    template: ClassVar[str] = (
-        "{where}: wants to {wants}, which only whoever calls may ask for: look at it, then allow it with --allow-commands, "
-        "or name this executor on the call"
-    )
-
-
-@dataclass(eq=False)
-class StoreDamaged(TenferroError):
-    """A findings store that is no store, or whose content contradicts itself; it was not changed."""
-
-    path: str
-    detail: str
-    template: ClassVar[str] = "{path}: damaged, or not a findings store: {detail}"
-
-
-@dataclass(eq=False)
-class StoreVersion(TenferroError):
-    """A findings store of a later version than this one reads; it was not changed."""
-
-    path: str
-    version: int
-    newest: int
-    template: ClassVar[str] = (
-        "{path}: a findings store of schema version {version}; this tenferro-ref knows {newest}: use a newer one"
-    )
 
 
 # --- lowering to StableHLO (SEMANTICS 7.3): always before any PJRT call ----------------------------------------------
@@ -265,11 +211,13 @@ class StoreVersion(TenferroError):
 
 @dataclass(eq=False)
 class LoweringError(TenferroError):
-    """The program cannot be said in StableHLO (or not in the asked-for subset)."""
+    """The program cannot be written in StableHLO, or not in the requested subset of it."""
 
 
 @dataclass(eq=False)
 class UnsupportedDType(LoweringError):
+    """A dtype that cannot be lowered where it occurs; `context` names the place."""
+
     dtype: str
     context: str
     template: ClassVar[str] = "dtype {dtype} is not supported as {context}"
@@ -277,6 +225,8 @@ class UnsupportedDType(LoweringError):
 
 @dataclass(eq=False)
 class UnsupportedOp(LoweringError):
+    """An op that a layer (a backend, the emitter, an executor) does not have."""
+
     op: str
     reason: str
     template: ClassVar[str] = "{op}: not supported here: {reason}"
@@ -284,6 +234,8 @@ class UnsupportedOp(LoweringError):
 
 @dataclass(eq=False)
 class NonStaticShape(LoweringError):
+    """A lowering needs an extent that is only bounded, or unknown."""
+
     op: str
     output_index: int
     axis: int
@@ -293,6 +245,8 @@ class NonStaticShape(LoweringError):
 
 @dataclass(eq=False)
 class InvalidProgram(LoweringError):
+    """A program that a lowering cannot read: a missing output, a dim expression that does not evaluate."""
+
     detail: str
     template: ClassVar[str] = "program cannot be lowered: {detail}"
 
@@ -305,15 +259,6 @@ class EnvironmentFault(TenferroError):
     """The machine lacks something that the call needs, or it failed."""
 
     exit_status: ClassVar[int] = 3
-
-
-@dataclass(eq=False)
-class StoreLocked(EnvironmentFault):
-    """Somebody else holds the findings store."""
-
-    path: str
-    holder: str
-    template: ClassVar[str] = "{path}: in use by {holder}; wait for it, or use another store and `fuzz merge`"
 
 
 @dataclass(eq=False)
@@ -337,6 +282,8 @@ class PluginLoad(EnvironmentFault):
 
 @dataclass(eq=False)
 class PjrtPluginNotLoaded(EnvironmentFault):
+    """No plugin of that name is known, or it was not loaded."""
+
     name: str
     detail: str
     template: ClassVar[str] = "no PJRT plugin {name!r} is loaded: {detail}"
@@ -365,24 +312,6 @@ class MissingDependency(EnvironmentFault):
     name: str
     remedy: str
     template: ClassVar[str] = "{name} is not installed: {remedy}"
-
-
-@dataclass(eq=False)
-class EngineFault(EnvironmentFault):
-    """An executor that is no PJRT plugin (JAX, the interpreter, IREE, a command under test) fails on a program."""
-
-    engine: str
-    detail: str
-    template: ClassVar[str] = "{engine}: {detail}"
-
-
-@dataclass(eq=False)
-class ClusterFault(EnvironmentFault):
-    """A cluster that cannot be reached, has no workers, or a machine of it that cannot do what the others do."""
-
-    where: str
-    detail: str
-    template: ClassVar[str] = "cluster {where}: {detail}"
 
 
 @dataclass(eq=False)

@@ -1,7 +1,7 @@
 """NumPy's functions over values of a program: `exp`, `where`, `concatenate`, `take`, `pad`, ...
 
-Each is the op of the same meaning on operands that `value` promoted and broadcast. Where the engine's axes differ from
-NumPy's (Tril, ExtractDiag, DotGeneral), Transposes make the difference up. What has no op is not here.
+Each applies the op of the same meaning to its operands, promoted and broadcast as in `program.value`. Where the engine's axes differ from
+NumPy's (Tril, ExtractDiag, DotGeneral), Transposes are inserted. A NumPy function without an op is not offered.
 
     from tenferro_ref import frontend as tn
     from tenferro_ref.program import GraphBuilder
@@ -50,10 +50,12 @@ sign, conj = _unary(ops.Sign), _unary(ops.Conj)
 
 
 def maximum(x: Operand, y: Operand) -> Value:
+    """The larger of two, NaN if either is NaN."""
     return elementwise(ops.Maximum(), x, y)
 
 
 def minimum(x: Operand, y: Operand) -> Value:
+    """The smaller of two, NaN if either is NaN."""
     return elementwise(ops.Minimum(), x, y)
 
 
@@ -112,6 +114,7 @@ def flip(x: Value, axis: Axes | None = None) -> Value:
 
 
 def moveaxis(x: Value, source: int, destination: int) -> Value:
+    """Axis `source` at position `destination`, the others in order."""
     (a,), (b,) = normal_axes(source, x.ndim), normal_axes(destination, x.ndim)
     order = [i for i in range(x.ndim) if i != a]
     order.insert(b, a)
@@ -233,7 +236,7 @@ def _starts(x: Value, starts: Value | Sequence[Operand]) -> Value:
 
 
 def dynamic_slice(x: Value, starts: Value | Sequence[Operand], sizes: Sequence[int]) -> Value:
-    """A window at positions known at run time, clamped so that it fits; `starts` is one a axis."""
+    """A window at positions known at run time, clamped so that it fits; `starts` has one position per axis."""
     return x.builder.apply(ops.DynamicSlice(tuple(sizes)), x, _starts(x, starts))
 
 

@@ -17,7 +17,7 @@ Key: TypeAlias = type | str | tuple[str, str]
 
 
 class Table(Generic[Row]):
-    """What one layer does with each op.
+    """The rows of one layer, one per op.
 
     Parameters
     ----------

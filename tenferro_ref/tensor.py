@@ -58,14 +58,17 @@ class Tensor:
 
     @property
     def dtype(self) -> DType:
+        """Dtype of the elements."""
         return DType.of(self.data)
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Extents of the axes."""
         return self.data.shape
 
     @property
     def type(self) -> TensorType:
+        """Dtype and shape."""
         return TensorType(self.dtype, self.data.shape)
 
     def transpose(self, perm: Sequence[int]) -> Tensor:
@@ -200,6 +203,3 @@ def save_npz(path: str | Path, arrays: Mapping[str, Array]) -> None:
     buffer = io.BytesIO()
     np.savez(buffer, **{name: column_major(a) for name, a in arrays.items()})  # type: ignore[arg-type]
     write_atomically(path, buffer.getvalue())
-
-
-__all__ = ["Array", "Tensor", "column_major", "load_arrays", "load_npz", "same_bits", "save_npz", "type_of"]

@@ -65,3 +65,10 @@ def test_nothing_outside_the_project_is_cited() -> None:
 def test_generated_pages_are_up_to_date(page: Path, expected: object) -> None:
     assert callable(expected)
     assert page.read_text("utf-8") == expected()
+
+
+def test_the_files_that_the_architecture_names_are_there() -> None:
+    text = (ROOT / "docs/architecture.md").read_text("utf-8")
+    named = re.findall(r"`((?:tenferro_ref|oracle|fuzz|reports|tests)/[\w/]+(?:\.\w+|/))`", text)
+    assert len(named) > 40
+    assert [name for name in named if not (ROOT / name).exists()] == []

@@ -8,6 +8,9 @@ import string
 
 import pytest
 
+import fuzz.campaign.errors
+import fuzz.store.errors
+import oracle.peers.errors
 from tenferro_ref import errors
 from tenferro_ref.errors import (
     AxisOutOfBounds,
@@ -22,7 +25,12 @@ from tenferro_ref.errors import (
     WorkerDied,
 )
 
-KINDS = [getattr(errors, name) for name in errors.__all__]
+KINDS = [
+    kind
+    for module in (errors, oracle.peers.errors, fuzz.store.errors, fuzz.campaign.errors)
+    for kind in vars(module).values()
+    if isinstance(kind, type) and issubclass(kind, TenferroError) and kind.__module__ == module.__name__
+]
 CONCRETE = [kind for kind in KINDS if kind.template or ("text" in vars(kind) and kind is not TenferroError)]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from fuzz.generate.ops import STRATEGY
 from oracle.enclosure import ENCLOSE
 from oracle.peers.engines.lax import JAX
+from tenferro_ref.autodiff import JVP, TRANSPOSE
 from tenferro_ref.ops import ELEMENTWISE, INDEXING, REDUCTIONS, STRUCTURAL, Constant, DotGeneral, Extension, Op
 from tenferro_ref.runtime import KERNELS
 from tenferro_ref.stablehlo.emit import EMIT
@@ -26,6 +27,8 @@ GROUPS: dict[str, tuple[type[Op], ...]] = {
 }
 LAYERS: dict[str, Table[Any]] = {
     "kernel": KERNELS,
+    "JVP": JVP,
+    "transpose": TRANSPOSE,
     "StableHLO": EMIT,
     "enclosure": ENCLOSE,
     "JAX": JAX,

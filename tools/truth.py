@@ -85,7 +85,7 @@ class _Arb:
         value = exact[name]() if name in exact else getattr(x[0], name.lower())()
         ulps = 0.5 if name in ("Add", "Multiply", "Divide", "Sqrt") else self.model.budget(name, dtype)
         # of a root, its argument's rounding may be missing as well
-        extra = REWRITTEN if self.model.rewrite and name in ("Multiply", "Divide", "Sqrt") else 0
+        extra = REWRITTEN if self.model.gather and name in ("Multiply", "Divide", "Sqrt") else 0
         return self.rounded(value, dtype, ulps + extra)
 
     def total(self, terms: Sequence[Element], dtype: DType, each: float = 0.0) -> Element:

@@ -23,12 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from fuzz.campaign.errors import ClusterFault
 from fuzz.campaign.work import Progress, check_generator
 from fuzz.campaign.workers import run_workers
 from fuzz.store import Job, Lock, Store, Stream
 from fuzz.store.parts import absorb, cut_batches, cut_kin
 from tenferro_ref import __version__
-from tenferro_ref.errors import ClusterFault, MissingDependency, TenferroError, UsageError
+from tenferro_ref.errors import MissingDependency, TenferroError, UsageError
 from tenferro_ref.files import write_atomically
 
 #: Seconds between two looks at what is out, and between two at who is there.

@@ -164,7 +164,7 @@ class _Crew:
         self._in_vain = self._in_vain + 1 if seen == self._seen else 1
         self._seen = seen
         if self._in_vain > _HOPELESS:
-            how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+            how = children.ending(code)
             raise WorkerDied(
                 worker="of the campaign", how=f"{how}, {self._in_vain} times", stderr_tail=child.last_words()
             )

@@ -15,7 +15,18 @@ from oracle.case import Case, Refusal
 from oracle.judge import Reference, judge
 from oracle.peers import OTHERS, Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.verdict import Answer, first_bad
-from tenferro_ref.console import draw_seed, json_option, print_json, print_table, read_graph, say, seed_option, split
+from tenferro_ref.console import (
+    draw_seed,
+    json_option,
+    print_json,
+    print_table,
+    read_graph,
+    say,
+    seed_option,
+    split,
+    transform_option,
+    transformed,
+)
 from tenferro_ref.errors import FormatError, InvalidCompiledGraph, TenferroError, UsageError, ValidationError
 from tenferro_ref.files import read_text
 from tenferro_ref.program import GraphProgram, loads
@@ -32,14 +43,20 @@ LANES = ("parity", "defaults", "no-algsimp", "level0")
 @click.option(
     "--invalid", is_flag=True, help="FILES break a rule: who raises another error than the rules say disagrees."
 )
+@transform_option
 @seed_option
 @json_option
 def check(
-    files: tuple[str, ...], inputs: str | None, executors: str, invalid: bool, seed: int | None, as_json: bool
-) -> int:
+    files: tuple[str, ...], inputs: str | None, executors: str, invalid: bool, transform: str | None, seed: int | None,
+    as_json: bool,
+) -> int:  # fmt: skip
     """Run each of FILES on every executor and print a verdict a line."""
     chosen = draw_seed(seed)
-    cases = [(_invalid_case if invalid else _case)(file, inputs, chosen) for file in files]
+    if invalid and transform is not None:
+        raise UsageError(detail="--invalid and --transform do not go together: what breaks a rule has no derivative")
+    cases = [
+        _invalid_case(file, inputs, chosen) if invalid else _case(file, inputs, chosen, transform) for file in files
+    ]
     pool = Pool()
     disagreement = False
     try:
@@ -67,16 +84,23 @@ def check(
     return 1 if disagreement else 0
 
 
-def _case(file: str, inputs: str | None, seed: int) -> Case:
+def _case(file: str, inputs: str | None, seed: int, transform: str | None) -> Case:
+    """A case of a file; the arrays that a StableHLO module brings along follow the arguments, seeds of a derivative them."""
     program, bound = read_graph(file)
+    arguments = len(program.input_slots) - len(bound)
+    program = transformed(program, transform, arguments)
     if inputs is None:
         drawn = random_inputs(program, seed)
-        return Case.of(program, (*drawn[: len(drawn) - len(bound)], *bound))
-    return Case.of(program, _given(program, file, inputs, bound))
+        return Case.of(program, (*drawn[:arguments], *bound, *drawn[arguments + len(bound) :]))
+    return Case.of(program, _given(program, file, inputs, arguments, bound))
 
 
-def _given(program: GraphProgram, file: str, inputs: str, bound: tuple[Array, ...] = ()) -> list[Array]:
-    arrays = [*load_npz(inputs, "in"), *bound]
+def _given(
+    program: GraphProgram, file: str, inputs: str, arguments: int = 0, bound: tuple[Array, ...] = ()
+) -> list[Array]:
+    """The arrays of a file, with those that the program brings along behind its arguments."""
+    arrays = load_npz(inputs, "in")
+    arrays = [*arrays[:arguments], *bound, *arrays[arguments:]]
     try:
         program.check_inputs([type_of(a) for a in arrays])
     except InvalidCompiledGraph as error:

@@ -29,6 +29,7 @@ from fuzz.store.merge import merge as merge_stores
 from fuzz.store.recorded import Listed, date, listed, recorded, shards
 from fuzz.summary import outcome
 from oracle.peers import ANY, Pool
+from oracle.peers.errors import CommandRefused
 from tenferro_ref.console import (
     allow_option,
     draw_seed,
@@ -43,7 +44,7 @@ from tenferro_ref.console import (
     seed_option,
     split,
 )
-from tenferro_ref.errors import CommandRefused, FormatError, MissingDependency, UsageError
+from tenferro_ref.errors import FormatError, MissingDependency, UsageError
 
 DEFAULT_PROGRAMS = 1000
 #: What `all` is here: every plugin in these lanes, and those of other people's executors that keep up.

@@ -83,7 +83,7 @@ class Growth:
     def __init__(self, config: Config, header: bytes, max_instructions: int) -> None:
         self.config = config
         self.max_instructions = max_instructions
-        #: In a long program something that StableHLO lacks would be likely, and hide all the rest.
+        #: Long programs have nothing that StableHLO lacks: one such op would keep all the others from being compiled.
         self.portable = max_instructions > config.usual
         self._header = head = Choices(header[:_IN_TURN])
         placed = Choices(header[_IN_TURN:])
@@ -91,9 +91,9 @@ class Growth:
         self.policy = policy if other_policy else ENGINE
         #: Which extents of the inputs become symbols (`symbolised`); 0 for none.
         self.symbols = placed.chance(config.symbolic) * (1 + placed.integer(1))
-        #: Number of the program's anchor, and before which gene in 256 it comes.
+        #: Number of the program's first anchor, and where in its stretch of genes it comes, in 256ths.
         self.anchor = placed.integer(2), placed.integer(1)
-        #: How many ops of the linalg family it has, and in place of which gene in 256 the first one comes.
+        #: How many ops of the linalg family it has, and where among the genes the first one comes, in 256ths.
         self.linalg = placed.chance(config.linalg) * (1 + placed.pick(2)), placed.integer(1)
         self.builder = GraphBuilder(policy=self.policy)
         #: Source of the decisions of the step at work.

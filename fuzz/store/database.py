@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from fuzz.store.errors import StoreDamaged, StoreLocked, StoreVersion
 from fuzz.store.schema import APPLICATION, MIGRATIONS
-from tenferro_ref.errors import FormatError, OutputError, StoreDamaged, StoreLocked, StoreVersion, TenferroError
+from tenferro_ref.errors import FormatError, OutputError, TenferroError
 
 #: How long a writer waits for another one; transactions take milliseconds.
 BUSY_SECONDS = 30.0

@@ -19,12 +19,11 @@ from oracle.enclosure.complexes import (
     nothing,
     promoted,
     reach,
-    real_context,
 )
 from oracle.enclosure.formats import Array, Format
 from oracle.enclosure.functions import budgeted
 from oracle.enclosure.rule import COMPLEX, Context
-from oracle.enclosure.value import Enclosure, Interval, Rectangle, build, each_part, rectangle
+from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part, rectangle
 from tenferro_ref import ops
 from tenferro_ref.ops import Op
 
@@ -46,13 +45,13 @@ def _abs(op: Op, c: Context, x: Enclosure) -> Enclosure:
     lo, hi = np.where(ok, np.where(zero, 0, lo), 0.0), np.where(ok, np.where(zero, 0, hi), np.inf)
     lo, hi = np.where(lost | infinite, np.inf, lo), np.where(lost, -np.inf, hi)
     positive = ~point_like | zero | ~ok | (lo <= 0)
-    return build(c.model, c.dtype, lo.astype(float), hi.astype(float), ~ok & ~infinite, positive, ~(ok | ~ok))
+    return c.build(lo.astype(float), hi.astype(float), ~ok & ~infinite, positive, ~(ok | ~ok))
 
 
 @COMPLEX.row(ops.Sign)
 def _sign(op: Op, c: Context, x: Enclosure) -> Enclosure:
     """z / |z|, and 0 of 0; anything where |z| may overflow, which makes the quotient 0 in some hands."""
-    f = real_context(c).format
+    f = c.real.format
     z = ball(f, x)
     zero = (z.size == 0) & z.ok
     inside = (z.least > f.min_normal / f.unit) & (z.size < f.max / 2)
@@ -83,7 +82,7 @@ def _entire(
 
     @COMPLEX.row(name)
     def rule(op: Op, c: Context, x: Enclosure) -> Enclosure:
-        real = real_context(c).format
+        real = c.real.format
         z = ball(real, _within(x, axis))
         made = nothing(enclosed(c, c.budget(op.name), Ball(f(z.mid), _none(z, grown(z)), z.ok)), _undefined(x))
         return overflown(real, made, z, *far(z.mid), c.budget(op.name))
@@ -162,7 +161,7 @@ _entire(ops.Cos, np.cos, lambda z: np.cosh(np.abs(z.mid.imag) + z.rad) * z.rad, 
 
 @COMPLEX.row(ops.Tanh)
 def _tanh(op: Op, c: Context, x: Enclosure) -> Enclosure:
-    z = ball(real_context(c).format, x)
+    z = ball(c.real.format, x)
     a = np.clip(z.mid.real, -40, 40)  # |cosh| grows with |a|
     least = np.abs(np.cosh(complex_of(a, z.mid.imag))) - z.rad * np.cosh(np.abs(a) + z.rad)
     ok = z.ok & ((z.rad == 0) | ((z.rad < 1) & (least > 0)))
@@ -214,7 +213,7 @@ def _inverse_root(z: Ball) -> Ball:
 def _cut(name: type[Op], f: Callable[[Ball], Ball]) -> None:
     @COMPLEX.row(name)
     def rule(op: Op, c: Context, x: Enclosure) -> Enclosure:
-        z = ball(real_context(c).format, x)
+        z = ball(c.real.format, x)
         return nothing(enclosed(c, c.budget(op.name), *map(f, sides(z))), _undefined(x))
 
 
@@ -226,7 +225,7 @@ _cut(ops.Rsqrt, _inverse_root)
 @COMPLEX.row(ops.Log1p)
 def _log1p(op: Op, c: Context, x: Enclosure) -> Enclosure:
     """ln(1 + z), by ln |1 + z|^2 / 2 = log1p(x (2 + x) + y^2) / 2 near 0."""
-    z = ball(real_context(c).format, x)
+    z = ball(c.real.format, x)
     balls = []
     for w in sides(replace(z, mid=complex_of(1 + z.mid.real, z.mid.imag))):
         found = logarithm(w)
@@ -250,10 +249,10 @@ def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     negative one is made; what underflows is off by as much, times the other factor. Anything elsewhere, and where
     nothing would be known of the angle.
     """
-    f = real_context(c).format
+    f = c.real.format
     x, y = promoted(c, x), promoted(c, y)
     base, exponent = ball(f, x), ball(f, y)
-    lost = f.min_normal if c.model.flush else f.least_denormal
+    lost = c.real.lost_below
     balls, growth = [], np.zeros(())
     for z in sides(base):
         log = logarithm(z)

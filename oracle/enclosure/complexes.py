@@ -17,17 +17,17 @@ from functools import reduce
 import numpy as np
 
 from oracle.enclosure import functions, indexing, moves, sums  # noqa: F401 - the parts need the real rows
-from oracle.enclosure.arithmetic import add, may_be_zero, multiply, shared
+from oracle.enclosure.arithmetic import add, multiply
+from oracle.enclosure.bounds import shared
 from oracle.enclosure.formats import Array, Format, quantum
+from oracle.enclosure.freedoms import gathering, reciprocals, zeros
 from oracle.enclosure.moves import concatenated
+from oracle.enclosure.origin import Origin, Unrounded
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, Context
 from oracle.enclosure.value import (
     Enclosure,
     Interval,
-    Origin,
     Rectangle,
-    Unrounded,
-    build,
     each_part,
     exact,
     merged,
@@ -47,13 +47,9 @@ QUOTIENT = 5 + 2**0.5
 RECIPROCAL = QUOTIENT + PRODUCT
 
 
-def real_context(c: Context) -> Context:
-    return Context(c.model, c.policy, c.dtype.real)
-
-
 def by_parts(op: Op, c: Context, *operands: Enclosure) -> Enclosure:
     """The real rule on the real, and on the imaginary parts; operands that are not complex go to both."""
-    rule, real = ENCLOSE[type(op)], real_context(c)
+    rule, real = ENCLOSE[type(op)], c.real
     if not c.dtype.is_complex:  # a complex operand of which only the shape is read
         return rule(op, real, *(x.parts[0] for x in operands))
     return rectangle(*(rule(op, real, *(x.parts[k % len(x.parts)] for x in operands)) for k in (0, 1)))
@@ -122,7 +118,7 @@ def _conj(op: Op, c: Context, x: Enclosure) -> Enclosure:
 
 
 def _negated(c: Context, x: Interval) -> Interval:
-    return ENCLOSE[ops.Negate](ops.Negate(), real_context(c), x)
+    return ENCLOSE[ops.Negate](ops.Negate(), c.real, x)
 
 
 @COMPLEX.row(ops.Convert)
@@ -137,7 +133,7 @@ def _convert(op: ops.Convert, c: Context, x: Enclosure) -> Enclosure:
         return rule(op, c, parts[0])
     if isinstance(x, Interval):
         return promoted(c, x)
-    return rectangle(*(rule(ops.Convert(op.to.real), real_context(c), p) for p in parts))
+    return rectangle(*(rule(ops.Convert(op.to.real), c.real, p) for p in parts))
 
 
 def promoted(c: Context, x: Enclosure) -> Rectangle:
@@ -146,7 +142,7 @@ def promoted(c: Context, x: Enclosure) -> Rectangle:
         return x
     real = c.dtype.real
     zero = real_point(np.zeros(x.shape, real.numpy)).known_as(const=x.const, repeated=x.repeated)
-    part = ENCLOSE[ops.Convert](ops.Convert(real), real_context(c), x)
+    part = ENCLOSE[ops.Convert](ops.Convert(real), c.real, x)
     return rectangle(part.known_as(const=x.const, repeated=part.repeated), zero)
 
 
@@ -221,9 +217,9 @@ def _add(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     both = isinstance(x, Rectangle) and isinstance(y, Rectangle)
     u, v = promoted(c, x).parts, promoted(c, y).parts
     if simple(*u, *v) and u[0].shape == v[0].shape:
-        total = rectangle(*apart(add(real_context(c), together(*u), together(*v))))
+        total = rectangle(*apart(add(c.real, together(*u), together(*v))))
     else:
-        total = rectangle(*(add(real_context(c), p, q) for p, q in zip(u, v, strict=True)))
+        total = rectangle(*(add(c.real, p, q) for p, q in zip(u, v, strict=True)))
     if both:
         return total
     # a real scalar may stay real: then zeros of the imaginary part keep their sign
@@ -249,7 +245,7 @@ def _first_negated(x: Interval) -> Interval:
 @COMPLEX.row(ops.Multiply)
 def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """(ac - bd) + (ad + bc) i in real arithmetic, each product rounded or fused."""
-    real = real_context(c)
+    real = c.real
     stays_real = isinstance(x, Interval) or isinstance(y, Interval)
     finite = certainly_finite(x) & certainly_finite(y) if stays_real else True
     (a, b), (p, q) = promoted(c, x).parts, promoted(c, y).parts
@@ -262,14 +258,14 @@ def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         im = add(real, multiply(real, a, q), multiply(real, b, p))
     # Annex G makes an infinity of two NaN
     wild = re.nan & im.nan if finite is True else (re.nan & im.nan) | ~finite
-    made = anything(rectangle(re, im), wild, signs=stays_real or c.model.rewrite)
+    made = anything(rectangle(re, im), wild, signs=stays_real or gathering.either_zero(c))
     return nothing(made, spoiled(real.format, x, y))
 
 
 @COMPLEX.row(ops.DotGeneral)
 def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """Two real contractions, each over twice as many terms, in any order."""
-    real = real_context(c)
+    real = c.real
     (a, b), (p, q) = ((v.plain() for v in z.parts) for z in (x, y))
     rows, first, second = (
         concatenated([v.map(lambda m: m[..., np.newaxis]) for v in pair], -1)
@@ -291,10 +287,7 @@ def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> 
         made = rectangle(*apart(pair.map(lambda m: m.transpose(order))))
     else:
         made = rectangle(*(ENCLOSE[ops.DotGeneral](wider, real, rows, columns) for columns in (first, second)))
-    if c.model.any_zero_sum:  # BLAS sums the halves apart, some kernels with the other sign
-        re, im = made.parts
-        either = may_be_zero(re)
-        made = rectangle(replace(re, pos_zero=either, neg_zero=either), im)
+    made = zeros.of_contraction(c, made)
     if made.number:
         return made
     finite = certainly_finite(made)
@@ -302,7 +295,7 @@ def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> 
     made = anything(made, ~finite)
     sizes, holes = zip(*((reach(v), np.logical_or.reduce([p.empty for p in v.parts])) for v in (x, y)), strict=True)
     largest = [np.max(s, initial=0, where=np.isfinite(s)) for s in sizes]
-    if not largest[0] * largest[1] < real_context(c).format.max:
+    if not largest[0] * largest[1] < c.real.format.max:
         return made
     # a term that is NaN in both parts, as in `spoiled`
     certain = np.zeros(made.shape, bool)
@@ -363,9 +356,9 @@ def enclosed(
 
     `limit`: a modulus within this factor of the largest value may overflow on the way.
     """
-    real = real_context(c)
+    real = c.real
     f = real.format
-    tiny = 4 * (f.min_normal if c.model.flush else f.least_denormal)
+    tiny = 4 * real.lost_below
     sizes = [b.size for b in balls]
     ok = reduce(np.logical_and, (b.ok & (size < f.max / limit) for b, size in zip(balls, sizes, strict=True)))
     errors = [
@@ -384,7 +377,7 @@ def enclosed(
     low, high = f.widened(low, high)
     every = np.ones(low.shape, bool)
     nan = ~every if every_ok else np.broadcast_to(~ok, low.shape)
-    return rectangle(*apart(build(c.model, real.dtype, low, high, nan, every, every)))
+    return rectangle(*apart(real.build(low, high, nan, every, every)))
 
 
 @COMPLEX.row(ops.Divide)
@@ -393,16 +386,16 @@ def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
 
     The textbook's, whose squared modulus overflows long before, has to be right as well.
     """
-    f = real_context(c).format
+    f = c.real.format
     n, d = ball(f, promoted(c, x)), ball(f, promoted(c, y))
-    lost = f.min_normal if c.model.flush else f.least_denormal
+    lost = c.real.lost_below
     above, below, least = n.size, d.size, d.least
     ok = n.ok & d.ok & (least > 16 * f.min_normal / f.unit) & (above < f.max / 1.5)
     divisor, least = np.where(ok, d.mid, 1), np.where(ok, least, 1)
     quotient = n.mid / divisor
     modulus = np.abs(quotient)
     rad = (n.rad + modulus * d.rad) / least * (1 + 8 * f.wide_unit)
-    units = RECIPROCAL if c.model.rewrite and shared(y, x) else QUOTIENT
+    units = RECIPROCAL if reciprocals.taken(c, shared(y, x)) else QUOTIENT
     size = modulus + rad
     rounded = f.gamma(units) * size + 8 * lost / least + above * f.least_denormal
     rounded = rounded + np.where(below < f.max / 1.5, 0, size)
@@ -419,7 +412,7 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     """Any order: each product is off by at most PRODUCT units, unless one may leave the normal range."""
     if not op.axes:
         return x
-    f = real_context(c).format
+    f = c.real.format
     x = x.map(sums.flattened(op.axes, len(x.shape)))
     n = x.shape[-1]
     if n == 1:  # a product may still be fused with what follows
@@ -440,7 +433,7 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     common = np.prod(np.minimum(quantum(factors.mid.real), quantum(factors.mid.imag)).clip(0, 1), -1)
     sizes = np.prod(np.maximum(np.abs(factors.mid.real) + np.abs(factors.mid.imag), 1), -1)
     exact = (factors.rad == 0).all(-1) & (sizes * f.unit < common) & (common > f.min_normal)
-    tiny = (f.min_normal if c.model.flush else f.least_denormal) * n * np.exp2(np.minimum(large, 300.0))
+    tiny = c.real.lost_below * n * np.exp2(np.minimum(large, 300.0))
     rounded = f.gamma(PRODUCT * max(n - 1, 0)) * (np.abs(mid) + rad)
     error = Ball(mid, np.where(exact, 0, rad + rounded + tiny), ok)
     return enclosed(c, 0.0, error, exact=exact)

@@ -22,10 +22,11 @@ from oracle.enclosure import (  # noqa: F401 - each fills its rows of a table
     moves,
     sums,
 )
+from oracle.enclosure.freedoms import flush
 from oracle.enclosure.model import Model
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule, contexts_of
 from oracle.enclosure.sets import ALONE, one_by_one, repeated, widened
-from oracle.enclosure.value import Enclosure, Rectangle, admit_flush, each_part, point
+from oracle.enclosure.value import Enclosure, Rectangle, point
 from tenferro_ref import ops
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.ops import Op
@@ -102,7 +103,7 @@ def _slots(program: GraphProgram, input_sets: Sequence[Sequence[Array]], model: 
         for slot, *arrays in zip(program.input_slots, *input_sets, strict=True):
             # column-major, as the arrays are
             known = point(arrays[0] if n == 1 else np.stack([a.T for a in arrays]).T)
-            values[slot] = each_part(admit_flush, known) if model.flush else known
+            values[slot] = flush.of_known(model, known)
         for ins in program.instructions:
             slot = ins.output_slots[0]  # an op with several has no rule
             operands = [values[s] for s in ins.input_slots]
@@ -138,8 +139,8 @@ def _rules(c: Context, operands: Sequence[Enclosure]) -> Rules:
 
 def derived(result: Enclosure, model: Model, operands: Sequence[Enclosure]) -> Enclosure:
     """What a rule gave, with what follows from the operands whatever the op."""
-    if model.flush and not operands:
-        result = each_part(admit_flush, result)
+    if not operands:
+        result = flush.of_known(model, result)
     const = everywhere = True
     for x in operands:
         const = const and x.const

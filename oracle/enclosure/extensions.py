@@ -15,10 +15,10 @@ from typing import cast
 import numpy as np
 
 from oracle.enclosure import integers
-from oracle.enclosure.complexes import PRODUCT, Ball, ball, certainly_finite, promoted, real_context
-from oracle.enclosure.formats import Array, Format, quantum
+from oracle.enclosure.complexes import PRODUCT, Ball, ball, certainly_finite, promoted
+from oracle.enclosure.formats import Array, quantum
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule
-from oracle.enclosure.value import Enclosure, Interval, Rectangle, build, each_part, everything, rectangle
+from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part, everything, rectangle
 from tenferro_ref import ops
 from tenferro_ref.extensions import einsum, fft, linalg
 from tenferro_ref.table import Table
@@ -38,7 +38,7 @@ ENCLOSE[ops.Extension] = cast(Rule, _extension)  # of real numbers it gives real
 
 def centred(c: Context, x: Enclosure) -> Ball:
     """Numbers of the result's dtype by their centres: real ones where that is real."""
-    f = real_context(c).format
+    f = c.real.format
     if c.dtype.is_complex or isinstance(x, Rectangle):
         return ball(f, promoted(c, x))
     x = ENCLOSE[ops.Convert](ops.Convert(c.dtype), c, x)
@@ -49,7 +49,7 @@ def centred(c: Context, x: Enclosure) -> Ball:
 
 def around(c: Context, centre: Array, error: Array, ok: Array) -> Enclosure:
     """All results within `error` of `centre`, part by part; anything where not `ok`."""
-    real = real_context(c)
+    real = c.real
     f = real.format
     ok = ok & np.isfinite(error) & (np.abs(centre) + error < f.max / 4)
     sides = []
@@ -57,12 +57,8 @@ def around(c: Context, centre: Array, error: Array, ok: Array) -> Enclosure:
         low = f.least_at_or_above(np.where(ok, part - error, -np.inf))
         high = f.greatest_at_or_below(np.where(ok, part + error, np.inf))
         every = np.ones(ok.shape, bool)
-        sides.append(build(c.model, real.dtype, low, high, ~ok, every, every))
+        sides.append(real.build(low, high, ~ok, every, every))
     return rectangle(*sides) if c.dtype.is_complex else sides[0]
-
-
-def _tiny(c: Context, f: Format) -> float:
-    return f.min_normal if c.model.flush else f.least_denormal
 
 
 # --- einsum -----------------------------------------------------------------------------------------------------------
@@ -125,7 +121,7 @@ def _contraction(c: Context, equation: einsum.Equation, operands: Sequence[Enclo
 def _float_einsum(
     c: Context, equation: einsum.Equation, operands: Sequence[Enclosure], terms: int, shape: tuple[int, ...]
 ) -> Enclosure:
-    f = real_context(c).format
+    f = c.real.format
     text = f"{','.join(equation.inputs)}->{equation.kept}"
     balls = [centred(c, x) for x in operands]
 
@@ -143,7 +139,7 @@ def _float_einsum(
     # what may become, on any path, of a partial result that goes into an element
     reach = [np.abs(b.mid) + b.rad for b in balls]
     largest = _reached(equation, reach, np.ones(shape))
-    error = (gamma + noise) * size + np.maximum(spread, 0) + 2 * _tiny(c, f) * roundings * largest
+    error = (gamma + noise) * size + np.maximum(spread, 0) + 2 * c.real.lost_below * roundings * largest
     quanta = [float(min(quantum(part).min(initial=np.inf) for part in (b.mid.real, b.mid.imag))) for b in balls]
     if all(not b.rad.any() for b in balls) and prod(quanta) > f.min_normal:
         whole = _reached(equation, [r / q for r, q in zip(reach, quanta, strict=True)], np.ones(shape))
@@ -265,7 +261,7 @@ def _factors(n: int) -> list[int]:
 def _fft(op: ops.Extension, c: Context, x: Enclosure) -> Enclosure:
     spec = fft.transform(op, len(x.shape))
     axis, inverse, half = spec.axis, op.op.startswith("i"), op.op == "irfft"
-    f = real_context(c).format
+    f = c.real.format
     length = spec.n or (2 * (x.shape[axis] - 1) if half else x.shape[axis])
     source = centred(replace(c, dtype=f.dtype) if op.op == "rfft" else c, x)
     used = length // 2 + 1 if half else length
@@ -283,6 +279,6 @@ def _fft(op: ops.Extension, c: Context, x: Enclosure) -> Enclosure:
     bound = sum(roundings * unit / (1 - roundings * unit) for unit in (f.unit, f.wide_unit))
     # the largest number on the way of a convolution is that long
     reach = length**1.5
-    error = bound * norm + spread + 64 * _tiny(c, f) * reach * max(scale, 1.0)
+    error = bound * norm + spread + 64 * c.real.lost_below * reach * max(scale, 1.0)
     ok = source.ok[cut].all(axis, keepdims=True) & (size * reach < f.max / 16)
     return around(c, centre, np.broadcast_to(error, centre.shape), np.broadcast_to(ok, centre.shape))

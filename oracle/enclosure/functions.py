@@ -11,10 +11,11 @@ from collections.abc import Callable
 import numpy as np
 
 from oracle.enclosure import integers
-from oracle.enclosure.arithmetic import may_be_negative, may_be_zero
+from oracle.enclosure.bounds import Bounds, may_be_negative, may_be_zero
 from oracle.enclosure.formats import Array, Format, outward
-from oracle.enclosure.rule import ENCLOSE, Bounds, Context
-from oracle.enclosure.value import Interval, Unrounded, build
+from oracle.enclosure.freedoms import gathering
+from oracle.enclosure.rule import ENCLOSE, Context
+from oracle.enclosure.value import Interval
 from tenferro_ref import ops
 from tenferro_ref.ops import Op
 
@@ -70,7 +71,7 @@ def _function(
         pos_zero = pos_zero | pos
     if neg is not None:
         neg_zero = neg_zero | neg
-    return build(c.model, c.dtype, lo, hi, nan, pos_zero, neg_zero)
+    return c.build(lo, hi, nan, pos_zero, neg_zero)
 
 
 def _ends(c: Context, x: Interval, f: Callable[[Array], Array]) -> Bounds:
@@ -117,10 +118,7 @@ def _tanh(op: Op, c: Context, x: Interval) -> Interval:
 def _log(op: Op, c: Context, x: Interval) -> Interval:
     """log(+-0) = -inf, log of a negative number NaN, log(1) = +0."""
     low, high = _ends(c, _clipped(x, 0.0), lambda v: np.log(np.abs(v)))
-    u = x.unrounded
-    if c.model.rewrite and u is not None and u.kind == "root":  # log(sqrt x) is log(x) / 2
-        low, high = np.fmin(low, np.log(np.maximum(u.lo, 0))), np.fmax(high, np.log(np.maximum(u.hi, 0)))
-        low, high = np.where(x.empty, np.inf, low), np.where(x.empty, -np.inf, high)
+    low, high = gathering.logarithm(c, x, low, high)
     return _function(c, x, "Log", low, high, x.nan | (x.lo < 0), pos=(low <= 0) & (high >= 0))
 
 
@@ -143,22 +141,8 @@ def _sqrt(op: Op, c: Context, x: Interval) -> Interval:
         high = np.where(none, -np.inf, high)
     lo = f.nearest(low)
     hi = lo if high is low else f.nearest(high)
-    result = build(c.model, c.dtype, lo, hi, x.nan | (x.lo < 0), x.pos_zero, x.neg_zero)
-    if not c.model.rewrite:
-        return result
-    w = f.wide
-    root = np.sqrt(np.maximum(inside.lo, 0.0).astype(w))
-    real_low = np.nextafter(root, w(-np.inf))
-    if not inside.is_point:
-        root = np.sqrt(np.maximum(inside.hi, 0.0).astype(w))
-    real_high = np.nextafter(root, w(np.inf))
-    # exact at 0 and inf; elsewhere a root is far from both
-    real_low, real_high = (
-        np.where((v == 0) | np.isinf(v), v, real) for v, real in ((low, real_low), (high, real_high))
-    )
-    if some_empty:
-        real_low, real_high = np.where(none, np.inf, real_low), np.where(none, -np.inf, real_high)
-    return result.remembering(Unrounded("root", real_low, real_high))
+    result = c.build(lo, hi, x.nan | (x.lo < 0), x.pos_zero, x.neg_zero)
+    return result.from_(gathering.root(c, inside, low, high))
 
 
 @ENCLOSE.row(ops.Rsqrt)
@@ -281,7 +265,7 @@ def _pow(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
     lo, hi = np.where(exact, low, lo).astype(float), np.where(exact, high, hi).astype(float)
     none = low > high
     lo, hi = np.where(none, np.inf, lo), np.where(none, -np.inf, hi)
-    return build(c.model, c.dtype, lo, hi, nan, plus, minus)
+    return c.build(lo, hi, nan, plus, minus)
 
 
 def is_value(x: Interval, value: float) -> Array:

@@ -1,6 +1,7 @@
 """Arithmetic models: what a platform may do that IEEE arithmetic with one rounding an op would not.
 
-The budgets of the functions are data (`budgets.toml`); what each freedom does to an enclosure is in the rules.
+The budgets of the functions are data (`budgets.toml`). What each freedom does to an enclosure is in `oracle.enclosure.freedoms`,
+a file a freedom.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ BUDGETS_FILE = Path(__file__).with_name("budgets.toml")
 
 @dataclass(frozen=True)
 class Model:
-    """An arithmetic model.
+    """An arithmetic model: its budgets, by name, and the freedoms that it permits.
 
     Attributes
     ----------
@@ -25,18 +26,28 @@ class Model:
         A denormal operand or result may be read or written as the zero of its sign.
     contract
         A product may go unrounded into an addition (FMA).
-    rewrite
-        Division by a constant may be multiplication by its rounded reciprocal; a quotient or a root may go unrounded
-        into a division; nested sums may be merged; adding a constant zero may be left out.
-    any_zero_sum
+    reciprocal
+        Division by a value that many elements share may be multiplication by its rounded reciprocal.
+    gather
+        Factors of a chain of products, quotients and roots may be grouped otherwise.
+    merge
+        Nested sums may be merged, adding a constant zero may be left out.
+    either_zero
         A sum of zeros may start from either zero.
     """
 
     name: str
     flush: bool = False
     contract: bool = False
-    rewrite: bool = False
-    any_zero_sum: bool = False
+    reciprocal: bool = False
+    gather: bool = False
+    merge: bool = False
+    either_zero: bool = False
+
+    @property
+    def keeps_unrounded(self) -> bool:
+        """Whether an operation may read what its operands were before they were rounded."""
+        return self.contract or self.gather
 
     def budget(self, op: str, dtype: DType) -> float:
         """ULPs that a result of `op` may be away from the true value."""
@@ -51,6 +62,6 @@ def budgets() -> dict[tuple[str, str, str], float]:
 
 
 IEEE = Model("ieee")
-NUMPY = Model("numpy", contract=False, any_zero_sum=True)
-XLA = Model("xla", flush=True, contract=True, rewrite=True, any_zero_sum=True)
+NUMPY = Model("numpy", either_zero=True)
+XLA = Model("xla", flush=True, contract=True, reciprocal=True, gather=True, merge=True, either_zero=True)
 MODELS: dict[str, Model] = {m.name: m for m in (IEEE, NUMPY, XLA)}

@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from oracle.enclosure import integers
-from oracle.enclosure.arithmetic import may_be_zero, merge_products
+from oracle.enclosure.bounds import may_be_zero
 from oracle.enclosure.formats import FORMATS, Array
+from oracle.enclosure.freedoms import contraction
+from oracle.enclosure.origin import Origin
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import INT_RANGE, Interval, Origin, build, exact, merged, real_point, spread, three_valued
+from oracle.enclosure.value import INT_RANGE, Interval, exact, merged, real_point, spread, three_valued
 from tenferro_ref import ops
 from tenferro_ref.dims import evaluate
 from tenferro_ref.dtype import DType
@@ -110,7 +112,7 @@ def _concatenate(op: ops.Concatenate, c: Context, *parts: Interval) -> Interval:
 
 def concatenated(parts: Sequence[Interval], axis: int) -> Interval:
     """Intervals one after another along `axis`."""
-    origin = merge_products(*parts, pick=lambda ends, _: np.concatenate(ends, axis))
+    origin = contraction.picked(*parts, pick=lambda ends, _: np.concatenate(ends, axis))
     return merged(lambda arrays: np.concatenate(arrays, axis), parts).from_(origin)
 
 
@@ -181,12 +183,12 @@ def _to_float(c: Context, x: Interval) -> Interval:
         lo = f.nearest(x.lo)
         hi = lo if x.is_point else f.nearest(x.hi)
         pos, neg = x.pos_zero | (x.hi > 0), x.neg_zero | (x.lo < 0)
-        return build(c.model, c.dtype, lo, hi, x.nan, pos, neg)
+        return c.build(lo, hi, x.nan, pos, neg)
     # straight from the integer: F64 and then F32 would round twice
     lo = x.lo.astype(f.storage).astype(np.float64)
     hi = lo if x.is_point else x.hi.astype(f.storage).astype(np.float64)
     never = np.zeros(lo.shape, bool)
-    return build(c.model, c.dtype, lo, hi, never, ~never, never)
+    return c.build(lo, hi, never, ~never, never)
 
 
 def _float_to_int(to: DType, x: Interval) -> Interval:

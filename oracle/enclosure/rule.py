@@ -1,4 +1,4 @@
-"""The table of rules, one row an op, and what a rule is told."""
+"""The tables of rules, one row an op, and the context of a rule."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Concatenate, TypeAlias
 
-from oracle.enclosure.formats import FORMATS, Format
+from oracle.enclosure.formats import FORMATS, Array, Format
+from oracle.enclosure.freedoms import flush
 from oracle.enclosure.model import Model
-from oracle.enclosure.value import Enclosure, Interval
+from oracle.enclosure.value import Enclosure, Interval, ordered
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Policy
@@ -28,8 +29,37 @@ class Context:
     def format(self) -> Format:
         return FORMATS[self.dtype]
 
+    @property
+    def real(self) -> Context:
+        """That of the parts of a complex result."""
+        return Context(self.model, self.policy, self.dtype.real)
+
+    @property
+    def lost_below(self) -> float:
+        """The magnitude below which a result may be lost: by underflow, or because it is flushed."""
+        return flush.lost_below(self.model, self.format)
+
+    @property
+    def zero_below(self) -> float:
+        """The magnitude below which an operand may be read as zero."""
+        return flush.zero_below(self.model, self.format)
+
     def budget(self, op: str) -> float:
+        """ULPs that the result of a function may be away from the true value."""
         return self.model.budget(op, self.dtype)
+
+    def build(self, lo: Array, hi: Array, nan: Array, pos: Array, neg: Array, *, inexact: bool = True) -> Interval:
+        """The enclosure of a result from its rounded bounds (see `value.ordered`), flushed where the model flushes.
+
+        Parameters
+        ----------
+        inexact
+            The result was rounded, not only selected.
+        """
+        reach = flush.zero_below(self.model, FORMATS[self.dtype])
+        made = ordered(self.dtype, lo, hi, nan, pos, neg, reach)
+        # nothing is near zero, and nothing to flush, where both flags are one array
+        return made if made.pos_zero is made.neg_zero else flush.of_result(self.model, made, inexact=inexact)
 
 
 @cache
@@ -38,7 +68,6 @@ def contexts_of(model: Model, policy: Policy) -> dict[DType, Context]:
     return {dtype: Context(model, policy, dtype) for dtype in DType}
 
 
-Bounds: TypeAlias = tuple[Any, Any]
 #: `rule(op, context, *operands)`, of which no operand is complex, nor the result. Shapes and dtypes fit.
 Rule: TypeAlias = Callable[Concatenate[Any, Context, ...], Interval]
 #: The same, where an operand or the result is complex.

@@ -14,30 +14,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oracle.enclosure import integers
-from oracle.enclosure.arithmetic import (
-    add,
+from oracle.enclosure.arithmetic import add, multiply
+from oracle.enclosure.bounds import (
     any_order,
     extreme_products,
     may_be_infinite,
     may_be_negative,
+    may_be_positive,
     may_be_zero,
-    multiply,
     nan_of_product,
     product_bounds,
 )
 from oracle.enclosure.formats import Array, quantum
+from oracle.enclosure.freedoms import contraction, flush, merging, zeros
+from oracle.enclosure.origin import Terms, Unrounded
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import (
-    INT_RANGE,
-    Interval,
-    Terms,
-    Unrounded,
-    build,
-    everything,
-    exact,
-    hull,
-    merged_with_origin,
-)
+from oracle.enclosure.value import INT_RANGE, Interval, everything, exact, hull, merged_with_origin
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import free_axes
@@ -99,13 +91,12 @@ def sum_of(c: Context, x: Interval) -> Interval:
         return _integer_sum(c.dtype, x)
     n = x.shape[-1]
     if n == 1:
-        return _either_zero(c, x.map(lambda a: a[..., 0]).known_as(const=False, repeated=x.repeated))
+        return zeros.of_single(c, x.map(lambda a: a[..., 0]).known_as(const=False, repeated=x.repeated))
     result = total(c, _terms_of(c, x))
     if n == 2:
-        once = _either_zero(c, add(c, x.map(lambda a: a[..., 0]), x.map(lambda a: a[..., 1])))
+        once = zeros.of_single(c, add(c, x.map(lambda a: a[..., 0]), x.map(lambda a: a[..., 1])))
         result = once.remembering(once.unrounded, result.terms)
-    if c.model.rewrite and x.terms is not None:  # a sum of sums may be one sum
-        t = x.terms
+    if t := merging.nested(c, x):
         merged = _terms_of(c, x)
         known = np.isfinite(t.size_lo) & np.isfinite(t.size_hi)
         merged = replace(
@@ -124,31 +115,17 @@ def sum_of(c: Context, x: Interval) -> Interval:
     return result
 
 
-def _either_zero(c: Context, x: Interval) -> Interval:
-    """A sum that starts from a zero: of -0 alone it is +0, or -0 from a start at -0."""
-    if not np.count_nonzero(x.neg_zero):
-        return x
-    minus = x.neg_zero if c.model.any_zero_sum else np.zeros_like(x.neg_zero)
-    return replace(x, pos_zero=x.pos_zero | x.neg_zero, neg_zero=minus)
-
-
 def _terms_of(c: Context, x: Interval) -> Addends:
     """The elements as terms; products may come unrounded."""
     w = c.format.wide
-    lo, hi = x.lo, x.hi
-    u = x.unrounded
-    single = None if x.is_point else lo == hi
-    if u is not None and u.contractible and c.model.contract:
-        single = (lo == hi) & (u.lo == lo) & (u.hi == hi)
-        lo, hi = np.fmin(u.lo, lo), np.fmax(u.hi, hi)
+    lo, hi, single = contraction.terms(c, x)
     one = lo is hi
     lo = lo.astype(w)
     hi = lo if one else hi.astype(w)
     size = np.abs(lo)
     q = _common(x.lo, None if single is None else np.logical_and.reduce(single, -1))
     n = x.shape[-1]
-    flush = c.format.min_normal if c.model.flush else 0.0
-    return Addends(lo, hi, x.nan, x.neg_zero, size, size if one else np.abs(hi), n - 1, q, flush)
+    return Addends(lo, hi, x.nan, x.neg_zero, size, size if one else np.abs(hi), n - 1, q, c.zero_below)
 
 
 def _common(x: Array, known: Array | None) -> Array:
@@ -188,8 +165,8 @@ def total(c: Context, t: Addends, *, contraction: bool = False) -> Interval:
     real = sums - noise * sizes
     if np.count_nonzero(t.quantum):
         exact = size < t.quantum / f.unit
-        if c.model.flush:
-            exact = exact & ((t.quantum >= f.min_normal) | (size == 0))
+        if c.zero_below:
+            exact = exact & ((t.quantum >= c.zero_below) | (size == 0))
         real = np.where(exact, sums, real)
     ends = real - errors if exact is None else np.where(exact, real, real - errors)
     least, greatest = f.least_at_or_above(ends)
@@ -217,14 +194,11 @@ def total(c: Context, t: Addends, *, contraction: bool = False) -> Interval:
         # certainly NaN: a term that is (empty bounds), or both infinities
         none = (t.lo > t.hi).any(-1) | (inf_must & minus_must)
         least, greatest = np.where(none, np.inf, least), np.where(none, -np.inf, greatest)
-    minus = never
-    if c.model.any_zero_sum:
-        minus_zero = t.neg_zero if one else t.neg_zero | ((t.lo < 0) & (t.hi >= 0))
-        minus = np.logical_and.reduce(minus_zero, -1) if n and np.count_nonzero(minus_zero) else never
+    minus = zeros.of_terms(c, t.lo, t.hi, t.neg_zero)
     if t.underflow:  # a partial sum may be flushed, or a fused product round to a zero of its own sign
         vanishing = (least < 0) & (greatest >= 0)
         minus = minus | (vanishing if exact is None else vanishing & ~exact)
-    result = build(c.model, c.dtype, least, greatest, nan, ~never, minus)
+    result = c.build(least, greatest, nan, ~never, minus)
     size_lo, size_hi = sizes[0], sizes[-1]
     if not all_finite:
         lost = ~np.logical_and.reduce(finite, (0, -1))
@@ -299,7 +273,7 @@ def _dot(c: Context, x: Interval, y: Interval) -> Interval:
     f = c.format
     k = x.shape[-1]
     if k == 1:  # a product, which may be contracted as any other
-        return _either_zero(c, multiply(c, x.map(lambda a: a[..., 0]), y.map(lambda a: a[..., 0])))
+        return zeros.of_single(c, multiply(c, x.map(lambda a: a[..., 0]), y.map(lambda a: a[..., 0])))
     lo, hi = product_bounds(f.wide, x, y)
     nan = nan_of_product(x, y)
     one = lo is hi
@@ -315,21 +289,16 @@ def _dot(c: Context, x: Interval, y: Interval) -> Interval:
     near = size < f.min_normal if one else (lo < f.min_normal) & (hi > -f.min_normal)
     vanishing = near | may_be_zero(x) | may_be_zero(y)
     if np.count_nonzero(vanishing):  # a zero of the sign of the product
-        vanishing = vanishing & ((_pos(x) & may_be_negative(y)) | (may_be_negative(x) & _pos(y)))
+        vanishing = vanishing & ((may_be_positive(x) & may_be_negative(y)) | (may_be_negative(x) & may_be_positive(y)))
     q = _common(x.lo, None if x.is_point else np.logical_and.reduce(x.lo == x.hi, -1))
     if np.count_nonzero(q):
         q = q * _common(y.lo, None if y.is_point else np.logical_and.reduce(y.lo == y.hi, -1))
-    tiny = 2 * f.min_normal if c.model.flush else f.least_denormal
     # the product of two is NaN where one is unknown and the other no number but 0
-    q = np.where(q >= (f.min_normal if c.model.flush else tiny), q, 0.0)
+    q = np.where(q >= c.lost_below, q, 0.0)
     shape = lo.shape[:-1]
     q = q if q.shape == shape else np.broadcast_to(q, shape)
-    t = Addends(lo, hi, nan, vanishing, size, size_hi, k, q, tiny, products=True)
+    t = Addends(lo, hi, nan, vanishing, size, size_hi, k, q, flush.lost_in_contraction(c.model, f), products=True)
     return total(c, t, contraction=True)
-
-
-def _pos(x: Interval) -> Array:
-    return (x.hi > 0) | x.pos_zero
 
 
 def _integer_dot(dtype: DType, x: Interval, y: Interval) -> Interval:
@@ -381,7 +350,7 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     fine = ((lo == hi) & np.isfinite(lo)).all(-1) & (np.maximum(large, 1).prod(-1) * f.unit < grain)
     error = np.where(fine & (grain > f.min_normal), 0, relative)
     # what underflows is off by a denormal, or vanishes; later factors enlarge that
-    vanished = 2 * n * (f.min_normal if c.model.flush else f.least_denormal) * np.maximum(large, 1).prod(-1)
+    vanished = 2 * n * c.lost_below * np.maximum(large, 1).prod(-1)
     lost = np.where(under & ~over, vanished, 0.0).astype(w)
     least = f.least_at_or_above(low - error * np.abs(low) - lost)
     greatest = f.greatest_at_or_below(high + error * np.abs(high) + lost)
@@ -397,10 +366,10 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     least, greatest = np.where(none, np.inf, least), np.where(none, -np.inf, greatest)
     nan = _any(x.nan) | (zero & (infinite | over)) | (over & under) | (infinite & under)
     known = np.where(signs, 1, 0).sum(-1) % 2 == 1
-    decided = (signs != _pos(x)).all(-1)
+    decided = (signs != may_be_positive(x)).all(-1)
     pos, neg = ~decided | ~known, ~decided | known
-    result = build(c.model, c.dtype, least, greatest, nan, pos, neg)
-    if not c.model.contract:
+    result = c.build(least, greatest, nan, pos, neg)
+    if not c.model.keeps_unrounded:
         return result
     # fused with an addition that follows, the last of the products is not rounded
     relative = (n - 2) * f.unit / (1 - (n - 2) * f.unit) + 4 * n * f.wide_unit
@@ -439,13 +408,6 @@ def _reduce_extremum(op: ops.ReduceMax | ops.ReduceMin, c: Context, x: Interval)
     start = -np.inf if largest else np.inf
     none = x.empty.any(-1)
     lo, hi = pick.reduce(x.lo, -1, initial=start), pick.reduce(x.hi, -1, initial=start)
-    if c.model.flush:  # denormals are read as zeros: any of them may be picked
-        tiny = c.format.min_normal
-        spot = (lo < tiny) & (hi > -tiny)
-        inside = ((x.lo < tiny) & (x.hi > -tiny)).sum(-1) > 1
-        both = spot & inside
-        low = np.where((x.lo < tiny) & (x.hi > -tiny), np.maximum(x.lo, -tiny), np.inf).min(-1, initial=np.inf)
-        high = np.where((x.lo < tiny) & (x.hi > -tiny), np.minimum(x.hi, tiny), -np.inf).max(-1, initial=-np.inf)
-        lo, hi = np.where(both, np.minimum(lo, low), lo), np.where(both, np.maximum(hi, high), hi)
+    lo, hi = flush.extremum_of_many(c.model, c.format, x, lo, hi)
     lo, hi = np.where(none, np.inf, lo), np.where(none, -np.inf, hi)
-    return build(c.model, c.dtype, lo, hi, _any(x.nan), _any(x.pos_zero), _any(x.neg_zero), inexact=False)
+    return c.build(lo, hi, _any(x.nan), _any(x.pos_zero), _any(x.neg_zero), inexact=False)

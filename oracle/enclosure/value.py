@@ -7,14 +7,14 @@ and Bool it is an `Interval`, of complex numbers a `Rectangle` of two. The rules
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from math import prod
-from typing import Any, Literal, TypeAlias, TypeVar, dataclass_transform, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
-from oracle.enclosure.formats import FORMATS, Array
-from oracle.enclosure.model import Model
+from oracle.enclosure.formats import Array
+from oracle.enclosure.origin import NOWHERE, Origin, Terms, Unrounded, record
 from tenferro_ref.dtype import DType
 
 #: Smallest and largest value of the exact dtypes; Bool is an integer of 0 and 1 here.
@@ -23,139 +23,6 @@ INT_RANGE: dict[DType, tuple[int, int]] = {
     DType.I32: (-(2**31), 2**31 - 1),
     DType.I64: (-(2**63), 2**63 - 1),
 }
-
-T = TypeVar("T")
-
-
-@dataclass_transform(frozen_default=True, eq_default=False)
-def record(cls: type[T]) -> type[T]:
-    """A frozen dataclass to the type checker; freezing one at run time makes its construction take three times as long."""
-    return dataclass(slots=True, eq=False)(cls)
-
-
-# --- where values came from -----------------------------------------------------------------------------------------
-
-
-@record
-class Unrounded:
-    """What an operation that takes this value may read instead of it, where it is fused or rewritten; all wide.
-
-    Attributes
-    ----------
-    lo, hi
-        Bounds of the last result before it was rounded, however the operations before were grouped.
-    scaled
-        A product or quotient one of whose operands is a constant.
-    real
-        Bounds of the real value of the chain of products and quotients; None: those of `lo` and `hi`.
-    roundings
-        How many roundings any grouping of that chain takes, the last included; of one shape with the value, or one for all.
-    """
-
-    kind: Literal["product", "quotient", "root"]
-    lo: Array
-    hi: Array
-    scaled: bool = False
-    real: tuple[Array, Array] | None = None
-    roundings: Array | float = 1.0
-
-    @property
-    def regroups(self) -> bool:
-        """A product or quotient whose constant may be gathered with others."""
-        return self.scaled and self.kind != "root"
-
-    @property
-    def contractible(self) -> bool:
-        """A product, or a quotient that may have become one."""
-        return self.kind == "product" or (self.kind == "quotient" and self.scaled)
-
-    @property
-    def chain(self) -> tuple[Array, Array]:
-        """Bounds of the real value."""
-        return (self.lo, self.hi) if self.real is None else self.real
-
-    def map(self, f: Callable[[Array], Array]) -> Unrounded:
-        real = None if self.real is None else (f(self.real[0]), f(self.real[1]))
-        roundings = f(self.roundings) if isinstance(self.roundings, np.ndarray) else self.roundings
-        lo = f(self.lo)
-        return Unrounded(self.kind, lo, lo if self.lo is self.hi else f(self.hi), self.scaled, real, roundings)
-
-    def __neg__(self) -> Unrounded:
-        real = None if self.real is None else (-self.real[1], -self.real[0])
-        return Unrounded(self.kind, -self.hi, -self.lo, self.scaled, real, self.roundings)
-
-
-@record
-class Terms:
-    """The terms of a sum, taken together; all wide.
-
-    Attributes
-    ----------
-    lo, hi
-        Sums of the terms' bounds.
-    size_lo, size_hi
-        Sums of the magnitudes of the terms' bounds; infinite where a term is not finite, or may be NaN.
-    quantum
-        Divides every term (0: unknown).
-    count
-        Number of terms.
-    contraction
-        The terms are products of a contraction, whose accumulator may start from an addend.
-    """
-
-    lo: Array
-    hi: Array
-    size_lo: Array
-    size_hi: Array
-    quantum: Array
-    count: int
-    contraction: bool = False
-
-    def map(self, f: Callable[[Array], Array]) -> Terms:
-        lo, hi, size_lo, size_hi, quantum = map(f, (self.lo, self.hi, self.size_lo, self.size_hi, self.quantum))
-        return Terms(lo, hi, size_lo, size_hi, quantum, self.count, self.contraction)
-
-    def __neg__(self) -> Terms:
-        return Terms(-self.hi, -self.lo, self.size_hi, self.size_lo, self.quantum, self.count, self.contraction)
-
-
-@record
-class Origin:
-    """How a value came about, as far as a compiler that rewrites its readers may ask.
-
-    Attributes
-    ----------
-    const
-        Depends on constants only: a compiler may know the value.
-    repeated
-        A broadcast, or computed from broadcasts and constants alone: a divisor whose reciprocal pays.
-    unrounded, terms
-        See those classes; None for other producers.
-    """
-
-    const: bool = False
-    repeated: bool = False
-    unrounded: Unrounded | None = None
-    terms: Terms | None = None
-
-    @property
-    def moves(self) -> bool:
-        """It has arrays, which move with the value."""
-        return self.unrounded is not None or self.terms is not None
-
-    def map(self, f: Callable[[Array], Array]) -> Origin:
-        if not self.moves:
-            return self
-        unrounded = None if self.unrounded is None else self.unrounded.map(f)
-        return Origin(self.const, self.repeated, unrounded, None if self.terms is None else self.terms.map(f))
-
-    def __neg__(self) -> Origin:
-        unrounded = None if self.unrounded is None else -self.unrounded
-        return Origin(self.const, self.repeated, unrounded, None if self.terms is None else -self.terms)
-
-
-#: That of most values.
-NOWHERE = Origin()
 
 
 # --- the value ------------------------------------------------------------------------------------------------------
@@ -279,7 +146,8 @@ class Interval:
         # one array where all flags are down
         pos = nan if self.pos_zero is self.nan else f(self.pos_zero)
         neg = pos if self.neg_zero is self.pos_zero else f(self.neg_zero)
-        moved = Interval(self.dtype, lo, hi, nan, pos, neg, self.origin.map(f))
+        origin = self.origin if self.origin is NOWHERE else self.origin.map(f)
+        moved = Interval(self.dtype, lo, hi, nan, pos, neg, origin)
         if self._finite:  # of what is moved, and of zeros between, that stays true
             object.__setattr__(moved, "_finite", True)
             object.__setattr__(moved, "_number", self._number or None)
@@ -299,9 +167,10 @@ class Interval:
 
     def known_as(self, *, const: bool, repeated: bool) -> Interval:
         """With these facts about its origin."""
-        if const == self.const and repeated == self.repeated:
+        own = self.origin
+        if const == own.const and repeated == own.repeated:
             return self
-        return self.from_(Origin(const, repeated, self.unrounded, self.terms))
+        return self.from_(Origin(const, repeated, own.unrounded, own.terms))
 
     def reshaped(self, shape: tuple[int, ...]) -> Interval:
         return self if self.shape == shape else self.map(lambda a: spread(a, shape))
@@ -363,6 +232,8 @@ class Rectangle:
 
     def known_as(self, *, const: bool, repeated: bool) -> Rectangle:
         """With these facts about its origin."""
+        if const == self.const and repeated == self.repeated:
+            return self
         return Rectangle(*(p.known_as(const=const, repeated=repeated) for p in self.parts))
 
 
@@ -371,8 +242,11 @@ Enclosure: TypeAlias = Interval | Rectangle
 
 def rectangle(real: Interval, imag: Interval) -> Rectangle:
     """Complex numbers from their parts; what is known of both producers is kept."""
-    both = Rectangle(real, imag)
-    return both.known_as(const=real.const and imag.const, repeated=real.repeated and imag.repeated)
+    a, b = real.origin, imag.origin
+    if a is not b and (a.const != b.const or a.repeated != b.repeated):
+        const, repeated = a.const and b.const, a.repeated and b.repeated
+        real, imag = (p.known_as(const=const, repeated=repeated) for p in (real, imag))
+    return Rectangle(real, imag)
 
 
 @overload
@@ -484,18 +358,10 @@ def everything(dtype: DType, shape: tuple[int, ...]) -> Interval:
     return exact(dtype, np.full(shape, lo), np.full(shape, hi))
 
 
-def build(
-    model: Model,
-    dtype: DType,
-    lo: Array,
-    hi: Array,
-    nan: Array,
-    pos: Array,
-    neg: Array,
-    *,
-    inexact: bool = True,
+def ordered(
+    dtype: DType, lo: Array, hi: Array, nan: Array, pos: Array, neg: Array, reach: float = 0.0
 ) -> Interval:
-    """A float enclosure from rounded bounds: empties, flags and denormals put in order.
+    """A float enclosure from rounded bounds: empties and flags put in order.
 
     Parameters
     ----------
@@ -503,9 +369,8 @@ def build(
         Bounds; a NaN in either, or `lo > hi`, says that there is no result but NaN.
     pos, neg
         Zeros that are possible if the interval contains zero at all.
-    inexact
-        The result was rounded: then one that was tiny before rounding may be flushed although it rounds to the smallest
-        normal value.
+    reach
+        Where no interval comes as close to zero as this, and only there, both flags of zeros are one array.
     """
     lo, hi = np.asarray(lo), np.asarray(hi)
     is_point = lo is hi
@@ -518,29 +383,12 @@ def build(
         hi = lo
     if nan.shape != lo.shape:
         nan = np.broadcast_to(nan, lo.shape)
-    reach = FORMATS[dtype].min_normal if model.flush else 0.0
     near = (lo <= reach) & (hi >= -reach)
     if not np.count_nonzero(near):
         return Interval(dtype, lo, hi, nan, near, near)
-    zero = (lo <= 0) & (hi >= 0) if model.flush else near
-    built = Interval(dtype, lo, hi, nan, pos & zero, neg & zero)
-    return admit_flush(built, inexact=inexact) if model.flush else built
-
-
-def admit_flush(x: Interval, *, inexact: bool = False) -> Interval:
-    """Beside each denormal, the zero of its sign."""
-    if not x.dtype.is_float:
-        return x
-    least = FORMATS[x.dtype].min_normal
-    if not np.count_nonzero((x.lo <= least) & (x.hi >= -least)):
-        return x
-    small = np.less_equal if inexact else np.less
-    pos = (x.hi > 0) & small(x.lo, least) & (x.lo <= x.hi)
-    neg = (x.lo < 0) & small(-x.hi, least) & (x.lo <= x.hi)
-    if not np.count_nonzero(pos | neg):
-        return x
-    lo, hi = np.where(pos & (x.lo > 0), 0.0, x.lo), np.where(neg & (x.hi < 0), 0.0, x.hi)
-    return Interval(x.dtype, lo, hi, x.nan, x.pos_zero | pos, x.neg_zero | neg, x.origin)
+    zero = (lo <= 0) & (hi >= 0) if reach else near
+    # of rank 0 both would be the one False that NumPy has
+    return Interval(dtype, lo, hi, nan, np.asarray(pos & zero), np.asarray(neg & zero))
 
 
 def hull(a: Interval, b: Interval) -> Interval:

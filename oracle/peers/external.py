@@ -22,17 +22,10 @@ from typing import IO, Any, ClassVar
 
 from oracle.case import Case
 from oracle.peers.base import Execution, Executor
+from oracle.peers.errors import EngineFault
 from oracle.peers.peer import Peer
 from tenferro_ref import children
-from tenferro_ref.errors import (
-    EngineFault,
-    FormatError,
-    LoweringError,
-    MissingDependency,
-    TenferroError,
-    UsageError,
-    WorkerDied,
-)
+from tenferro_ref.errors import FormatError, LoweringError, MissingDependency, TenferroError, UsageError, WorkerDied
 from tenferro_ref.escape import is_identifier
 from tenferro_ref.isolation import wire
 from tenferro_ref.program import dumps
@@ -116,7 +109,7 @@ class ExternalExecutor(Executor):
             if status == REFUSED:
                 raise self._refusal(stderr)
             if status:
-                raise self._died(_how(status), stderr)
+                raise self._died(children.ending(status), stderr)
             try:
                 arrays = load_npz(outputs, "out")
             except FormatError as error:
@@ -204,7 +197,3 @@ def _on_disk(file: Path) -> int:
         return file.stat().st_blocks * 512
     except OSError:
         return 0
-
-
-def _how(status: int) -> str:
-    return f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from oracle.peers.base import Executor
+from oracle.peers.errors import CommandRefused
 from oracle.peers.external import ExternalExecutor
 from oracle.peers.jax import JaxExecutor
 from oracle.peers.lanes import DEFAULT_LANE, LANES
@@ -14,7 +15,7 @@ from oracle.peers.peer import FAMILIES, OTHERS, Peer
 from oracle.peers.pjrt import PjrtExecutor
 from oracle.peers.portable import InterpreterExecutor, IreeExecutor
 from oracle.verdict import ExecutorInfo
-from tenferro_ref.errors import CommandRefused, MissingDependency, UsageError
+from tenferro_ref.errors import MissingDependency, UsageError
 from tenferro_ref.isolation import Worker, WorkerSpec
 from tenferro_ref.pjrt import PluginRef, discover, plugin_from_env, resolve
 

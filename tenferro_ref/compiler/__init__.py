@@ -2,5 +2,3 @@
 
 from tenferro_ref.compiler.pipeline import DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
 from tenferro_ref.compiler.rewrite import Pass, PassResult
-
-__all__ = ["DEFAULT_PIPELINE", "PASSES", "Pass", "PassResult", "compile_std_to_exec", "run_passes"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tenferro_ref import ops
 from tenferro_ref.compiler.rewrite import PassResult, rebuild, recorded_type
-from tenferro_ref.dims import DimExpr, DimOp, Extent, InputDim, same
+from tenferro_ref.dims import DimExpr, DimOp, Extent, InputDim, equal_extents
 from tenferro_ref.errors import Internal
 from tenferro_ref.ops import Op, free_axes
 from tenferro_ref.program import ExecProgram, Instruction
@@ -33,6 +33,7 @@ class Side:
 
     @classmethod
     def of(cls, program: ExecProgram, slot: int, contracting: Axes, batch: Axes) -> Side:
+        """The operand in `slot` with its axes by role."""
         shape = recorded_type(program, slot).shape
         return cls(slot, shape, free_axes(len(shape), contracting, batch), contracting, batch)
 
@@ -43,6 +44,7 @@ class Side:
 
     @property
     def canonical_batch(self) -> Axes:
+        """Where the batch axes stand in the canonical form."""
         start = self.has_free + 1
         return tuple(range(start, start + len(self.batch)))
 
@@ -54,7 +56,7 @@ def _is_canonical(op: ops.DotGeneral, lhs: Side, rhs: Side) -> bool:
 def _mergeable(lhs: Side, rhs: Side) -> bool:
     """Merging the contracting axes hides no mismatch: [n, m] against [m, n] must fail as it did before."""
     pairs = list(zip(lhs.contracting, rhs.contracting, strict=True))
-    return len(pairs) == 1 or all(same(lhs.shape[a], rhs.shape[b]) for a, b in pairs)
+    return len(pairs) == 1 or all(equal_extents(lhs.shape[a], rhs.shape[b]) for a, b in pairs)
 
 
 def _canonical(lhs: Side, rhs: Side) -> ops.DotGeneral:

@@ -1,6 +1,6 @@
 """`compile_std_to_exec`: from a traced program to the execution IR, through a choice of passes.
 
-The passes themselves are in the sibling modules; `PASSES` names them, `DEFAULT_PIPELINE` is what runs unless told otherwise.
+The passes are in the sibling modules; `PASSES` names them, `DEFAULT_PIPELINE` is the default choice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the passes share: the form of a pass and its result, rebuilding a program, looking up a slot's type.
+"""The interface of a pass, and how a pass rebuilds a program and looks up a slot's type.
 
 What a pass must keep (SEMANTICS 4): observable values and error kinds, output slots, SSA form, and the dtype and extents
 of every slot that it leaves. Metadata is therefore never edited: `rebuild` infers it again from the new instructions.
@@ -22,7 +22,7 @@ class PassResult:
     Attributes
     ----------
     changes
-        One line a change, "slot 5: ...", in program order; empty if the pass found nothing to do.
+        One line per change, "slot 5: ...", in program order; empty if the pass found nothing to do.
     reassociates
         The order of summation of a contraction changed: equal in exact arithmetic, not bit for bit.
     """

@@ -19,7 +19,7 @@ from opt_einsum import contract
 from opt_einsum.paths import auto
 
 from tenferro_ref import ops
-from tenferro_ref.dims import Extent, is_exact, same
+from tenferro_ref.dims import Extent, equal_extents, is_exact
 from tenferro_ref.dtype import INEXACT, NUMERIC, DType, promote
 from tenferro_ref.errors import RankMismatch, ShapeMismatch
 from tenferro_ref.extensions.family import Family, check_count, check_dtype, read_config, register, reject
@@ -108,7 +108,7 @@ def extents(op: ops.Extension, equation: Equation, shapes: Sequence[Sequence[E]]
             raise RankMismatch(op=op.op, expected=len(labels), actual=len(shape))
         for label, extent in zip(labels, shape, strict=True):
             known = found.setdefault(label, extent)
-            if same(known, extent) is False:
+            if equal_extents(known, extent) is False:
                 raise ShapeMismatch(op=op.op, lhs=tuple(first[label]), rhs=tuple(shape))
             first.setdefault(label, shape)
             if isinstance(extent, int) or (is_exact(extent) and not is_exact(known)):

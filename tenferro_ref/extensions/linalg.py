@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tenferro_ref import ops
-from tenferro_ref.dims import Extent, combine, same
+from tenferro_ref.dims import Extent, combine, equal_extents
 from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.errors import DTypeMismatch, InvalidArgument, RankMismatch, ShapeMismatch
 from tenferro_ref.extensions import linalg_kernels as kernels
@@ -37,7 +37,7 @@ class _Matrix:
 
     @property
     def k(self) -> Extent:
-        return self.m if same(self.m, self.n) is True else combine("min", self.m, self.n)
+        return self.m if equal_extents(self.m, self.n) is True else combine("min", self.m, self.n)
 
     def type(self, *extents: Extent, dtype: DType | None = None) -> TensorType:
         """A result with these extents in front of the batch axes."""
@@ -55,7 +55,7 @@ def _matrix(op: ops.Extension, t: TensorType, square: bool) -> _Matrix:
         raise RankMismatch(op=op.op, expected=2, actual=t.rank)
     m, n = t.shape[:2]
     if square:
-        if same(m, n) is False:
+        if equal_extents(m, n) is False:
             raise ShapeMismatch(op=op.op, lhs=(m, n), rhs=(n, m))
         m = n = n if isinstance(n, int) else m  # the one that is known
     return _Matrix(t, m, n)
@@ -65,7 +65,7 @@ def _check_shape(op: ops.Extension, t: TensorType, *shape: Extent) -> None:
     """Raise unless `t` has the given shape, as far as one can tell."""
     if t.rank != len(shape):
         raise RankMismatch(op=op.op, expected=len(shape), actual=t.rank)
-    if any(same(a, b) is False for a, b in zip(t.shape, shape, strict=True)):
+    if any(equal_extents(a, b) is False for a, b in zip(t.shape, shape, strict=True)):
         raise ShapeMismatch(op=op.op, lhs=tuple(shape), rhs=t.shape)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -96,6 +95,7 @@ class Worker:
 
     @property
     def pid(self) -> int | None:
+        """Process id, None while no process runs."""
         return self._process.pid if self._process else None
 
     def request(self, message: wire.Message, read: Callable[[wire.Message], Any] = lambda answer: answer) -> Any:
@@ -208,8 +208,7 @@ class Worker:
         if process is not None:
             if not how:
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    code = process.wait(_END_SECONDS)
-                    how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+                    how = children.ending(process.wait(_END_SECONDS))
             process.kill()
             process.wait()
         if stderr is not None:

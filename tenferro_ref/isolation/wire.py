@@ -89,14 +89,17 @@ class Channel:
         return data
 
     def close(self) -> None:
+        """Close the socket, which ends the other side."""
         self._socket.close()
 
 
 def pack(array: Array) -> list[Any]:
+    """An array as it travels."""
     return [DType.of(array).name, list(array.shape), column_major(array).tobytes("F")]
 
 
 def unpack(packed: list[Any]) -> Array:
+    """The array that `pack` packed, read-only."""
     name, shape, data = packed
     return np.frombuffer(data, DType[name].numpy).reshape(shape, order="F")
 
@@ -119,6 +122,7 @@ class _ErrorRecord(msgspec.Struct):
 
 
 def pack_error(error: TenferroError) -> Message:
+    """The record of an error, for `unpack_error`."""
     return {"kind": error.kind, "facts": {k: _plain(v) for k, v in error.facts().items()}}
 
 

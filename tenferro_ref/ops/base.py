@@ -1,6 +1,6 @@
-"""What an op is: the `Op` base class, the type of a value, the program policy, and the checks that rules share.
+"""The base class `Op`, the type of a value, the program policy, and the checks that rules share.
 
-The ops themselves are in the sibling modules; what a layer does with them is a `Table` in that layer.
+The ops are in the sibling modules; what a layer does with them is a `Table` in that layer.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Literal, NoReturn
 
-from tenferro_ref.dims import Extent, expr_of, same
+from tenferro_ref.dims import Extent, equal_extents, expr_of
 from tenferro_ref.dtype import ANY, DType
 from tenferro_ref.errors import (
     AxisOutOfBounds,
@@ -62,10 +62,12 @@ class TensorType:
 
     @property
     def rank(self) -> int:
+        """Number of axes."""
         return len(self.shape)
 
     @property
     def is_static(self) -> bool:
+        """All extents are integers."""
         for extent in self.shape:  # noqa: SIM110 - `all` takes twice as long, for every value of every program
             if not isinstance(extent, int):
                 return False
@@ -88,12 +90,15 @@ class TensorType:
         return tuple(shape)
 
     def with_shape(self, shape: Iterable[Extent]) -> TensorType:
+        """The type of this dtype with another shape."""
         return TensorType(self.dtype, tuple(shape))
 
     def with_dtype(self, dtype: DType) -> TensorType:
+        """The type of this shape with another dtype."""
         return self if dtype is self.dtype else TensorType(dtype, self.shape)
 
     def drop_axes(self, axes: Sequence[int]) -> TensorType:
+        """The type without some axes."""
         return self.with_shape(e for i, e in enumerate(self.shape) if i not in axes)
 
     def __str__(self) -> str:
@@ -168,6 +173,7 @@ class Op:
             self.reject_dtype(data[0], policy)
 
     def reject_dtype(self, dtype: DType, policy: Policy) -> NoReturn:
+        """Raise what says that the op does not admit `dtype`."""
         raise Unsupported(op=self.name, detail=f"dtype {dtype} is not supported under dtypes={policy.dtypes!r}")
 
 
@@ -194,6 +200,7 @@ def check_size(op: str, type_: TensorType) -> None:
 
 
 def check_axis(op: Op, axis: int, rank: int) -> None:
+    """Check that the operand has this axis; AxisOutOfBounds if not."""
     if not 0 <= axis < rank:
         raise AxisOutOfBounds(op=op.name, axis=axis, rank=rank)
 
@@ -210,6 +217,7 @@ def check_axes(op: Op, axes: Sequence[int], rank: int, role: str = "axes") -> No
 
 
 def check_length(op: Op, values: Sequence[object], expected: int) -> None:
+    """Check the length of a list of attributes; RankMismatch if it is another."""
     if len(values) != expected:
         raise RankMismatch(op=op.name, expected=expected, actual=len(values))
 
@@ -220,7 +228,9 @@ def check_same_shape(op: Op, *inputs: TensorType) -> None:
     for other in inputs[1:]:
         if other.shape == first.shape:
             continue
-        if other.rank != first.rank or any(same(a, b) is False for a, b in zip(first.shape, other.shape, strict=True)):
+        if other.rank != first.rank or any(
+            equal_extents(a, b) is False for a, b in zip(first.shape, other.shape, strict=True)
+        ):
             raise ShapeMismatch(op=op.name, lhs=first.shape, rhs=other.shape)
 
 

@@ -90,6 +90,7 @@ class Extension(Op):
 
     @classmethod
     def of(cls, family: str, op: str, config: Mapping[str, Any]) -> Extension:
+        """The op with its configuration as JSON values."""
         return cls(family, op, json.dumps(config, sort_keys=True, separators=(",", ":")))
 
     @property

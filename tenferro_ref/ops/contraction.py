@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tenferro_ref.dims import same
+from tenferro_ref.dims import equal_extents
 from tenferro_ref.dtype import INEXACT, INT, DType
 from tenferro_ref.errors import AxisRoleConflict, DuplicateAxis, InvalidArgument, ShapeMismatch
 from tenferro_ref.ops.base import Category, Op, Policy, TensorType, check_axis
@@ -63,7 +63,7 @@ class DotGeneral(Op):
                 )
         for _, left, right in pairs:
             for a, b in zip(left, right, strict=True):
-                if same(lhs.shape[a], rhs.shape[b]) is False:
+                if equal_extents(lhs.shape[a], rhs.shape[b]) is False:
                     raise ShapeMismatch(op=self.name, lhs=lhs.shape, rhs=rhs.shape)
         lhs_free = free_axes(lhs.rank, self.lhs_contracting_dims, self.lhs_batch_dims)
         rhs_free = free_axes(rhs.rank, self.rhs_contracting_dims, self.rhs_batch_dims)

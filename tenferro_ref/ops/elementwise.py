@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, NoReturn
 
-from tenferro_ref.dims import Extent, combine, same
+from tenferro_ref.dims import Extent, combine, equal_extents
 from tenferro_ref.dtype import ANY, COMPLEX, FLOAT, INEXACT, INT, NUMERIC, REAL, DType
 from tenferro_ref.errors import DTypeMismatch, ShapeMismatch, Unsupported
 from tenferro_ref.ops.base import Op, Policy, TensorType, check_same_shape
@@ -33,7 +33,7 @@ def _scalar_beside(op: Op, x: TensorType, y: TensorType) -> TensorType:
         raise ShapeMismatch(op=op.name, lhs=x.shape, rhs=y.shape)
     shape: list[Extent] = []
     for a, b in zip(x.shape, y.shape, strict=True):
-        equal = same(a, b)
+        equal = equal_extents(a, b)
         if equal is False:
             raise ShapeMismatch(op=op.name, lhs=x.shape, rhs=y.shape)
         shape.append(a if equal or a == b else combine("max", a, b))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tenferro_ref.dims import DimExpr, Extent, Unknown, UpperBound, combine, expr_of, same, substitute
+from tenferro_ref.dims import DimExpr, Extent, Unknown, UpperBound, combine, equal_extents, expr_of, substitute
 from tenferro_ref.dtype import ANY, FLOAT, INT, NUMERIC, DType
 from tenferro_ref.errors import (
     AxisOutOfBounds,
@@ -49,7 +49,7 @@ def _index_batch(op: Op, indices: TensorType, index_vector_dim: int, vector_leng
     if not 0 <= index_vector_dim <= indices.rank:
         raise AxisOutOfBounds(op=op.name, axis=index_vector_dim, rank=indices.rank + 1)
     length: Extent = 1 if index_vector_dim == indices.rank else indices.shape[index_vector_dim]
-    if same(length, vector_length) is False:
+    if equal_extents(length, vector_length) is False:
         raise InvalidArgument(
             op=op.name, argument="start_index_map", detail=f"{vector_length} axes for index vectors of length {length}"
         )
@@ -72,7 +72,7 @@ def _gather_shape(
                 op=op.name, argument="slice_sizes", detail=f"slice size {size} does not fit axis {axis} of {operand}"
             )
     for axis in op.collapsed_slice_dims:
-        if same(sizes[axis], 1) is False:
+        if equal_extents(sizes[axis], 1) is False:
             raise InvalidArgument(
                 op=op.name, argument="slice_sizes", detail=f"collapsed axis {axis} has slice size {sizes[axis]}, not 1"
             )
@@ -148,7 +148,7 @@ class Scatter(Op):
         if updates.rank != len(batch) + len(self.update_window_dims):
             raise RankMismatch(op=self.name, expected=len(batch) + len(self.update_window_dims), actual=updates.rank)
         scatter = [e for i, e in enumerate(updates.shape) if i not in self.update_window_dims]
-        if any(same(a, b) is False for a, b in zip(batch, scatter, strict=True)):
+        if any(equal_extents(a, b) is False for a, b in zip(batch, scatter, strict=True)):
             raise ShapeMismatch(op=self.name, lhs=indices.shape, rhs=updates.shape)
         kept = [e for i, e in enumerate(operand.shape) if i not in self.inserted_window_dims]
         for extent, dim in zip(kept, self.update_window_dims, strict=True):
@@ -191,7 +191,7 @@ def _check_starts(op: Op, starts: TensorType, rank: int) -> None:
     _check_index(starts.dtype)
     if starts.rank != 1:
         raise RankMismatch(op=op.name, expected=1, actual=starts.rank)
-    if same(starts.shape[0], rank) is False:
+    if equal_extents(starts.shape[0], rank) is False:
         raise ShapeMismatch(op=op.name, lhs=starts.shape, rhs=(rank,))
 
 
@@ -288,7 +288,7 @@ class Concatenate(Op):
             if other.rank != first.rank:
                 raise RankMismatch(op=self.name, expected=first.rank, actual=other.rank)
             for axis, (a, b) in enumerate(zip(first.shape, other.shape, strict=True)):
-                if axis != self.axis and same(a, b) is False:
+                if axis != self.axis and equal_extents(a, b) is False:
                     raise ShapeMismatch(op=self.name, lhs=first.shape, rhs=other.shape)
             total = combine("add", total, other.shape[self.axis])
         return first.with_shape((*first.shape[: self.axis], total, *first.shape[self.axis + 1 :]))
@@ -357,5 +357,5 @@ class PadToMatch(Op):
         check_axis(self, self.axis, data.rank)
         shape: list[Extent] = list(data.shape)
         extent, target = shape[self.axis], reference.shape[self.axis]
-        shape[self.axis] = extent if same(extent, target) else combine("max", extent, target)
+        shape[self.axis] = extent if equal_extents(extent, target) else combine("max", extent, target)
         return data.with_shape(shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tenferro_ref.dims import DimExpr, Extent, combine, product, same, substitute
+from tenferro_ref.dims import DimExpr, Extent, combine, equal_extents, product, substitute
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import AxisOutOfBounds, DuplicateAxis, InvalidArgument, RankMismatch, ShapeMismatch
 from tenferro_ref.ops.base import Op, Policy, TensorType, check_axes, check_axis, check_length
@@ -41,7 +41,7 @@ class Reshape(Op):
 
     def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
         shape = _target_shape(self, self.shape, inputs)
-        if same(product(inputs[0].shape), product(shape)) is False:
+        if equal_extents(product(inputs[0].shape), product(shape)) is False:
             raise ShapeMismatch(op=self.name, lhs=inputs[0].shape, rhs=shape)
         return inputs[0].with_shape(shape)
 
@@ -60,7 +60,7 @@ class BroadcastInDim(Op):
         shape = _target_shape(self, self.shape, inputs)
         check_axes(self, self.dims, len(shape), "dims")
         for extent, dim in zip(x.shape, self.dims, strict=True):
-            if extent != 1 and same(extent, shape[dim]) is False:
+            if extent != 1 and equal_extents(extent, shape[dim]) is False:
                 raise ShapeMismatch(op=self.name, lhs=x.shape, rhs=shape)
         return x.with_shape(shape)
 
@@ -89,7 +89,7 @@ class ExtractDiag(Op):
         if self.axis_a == self.axis_b:
             raise DuplicateAxis(op=self.name, axis=self.axis_b, role="axis_b")
         length = x.shape[self.axis_a]
-        if same(length, x.shape[self.axis_b]) is not True:
+        if equal_extents(length, x.shape[self.axis_b]) is not True:
             length = combine("min", length, x.shape[self.axis_b])
         shape = list(x.shape)
         shape[self.axis_a] = length

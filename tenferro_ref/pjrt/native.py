@@ -215,6 +215,7 @@ class Handle:
 
     @property
     def state(self) -> HandleState:
+        """LIVE until it is closed."""
         return HandleState.LIVE if self._raw else HandleState.CLOSED
 
     @property

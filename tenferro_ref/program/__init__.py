@@ -15,23 +15,3 @@ from tenferro_ref.program.program import (
 )
 from tenferro_ref.program.text_form import parse, print_program
 from tenferro_ref.program.value import Value
-
-__all__ = [
-    "ExecProgram",
-    "GraphBuilder",
-    "GraphProgram",
-    "Instruction",
-    "InstructionView",
-    "LoweringView",
-    "Program",
-    "ResolvedTypes",
-    "Value",
-    "dumps",
-    "infer_types",
-    "last_use",
-    "load",
-    "loads",
-    "parse",
-    "print_program",
-    "to_exec",
-]

@@ -39,14 +39,19 @@ class GraphBuilder:
     """
 
     def __init__(
-        self, name: str = "", policy: Policy = ENGINE, *, division: Literal["integer", "float"] = "integer"
+        self,
+        name: str = "",
+        policy: Policy = ENGINE,
+        *,
+        division: Literal["integer", "float"] = "integer",
+        symbols: Sequence[tuple[InputDim, str]] = (),
     ) -> None:
         self.name = name
         self.policy = policy
         self.division = division
         self.inputs: list[Value] = []
         self._instructions: list[Instruction] = []
-        self._symbols: dict[str, InputDim] = {}
+        self._symbols = {name: dim for dim, name in symbols}
         self._n_slots = 0
 
     def _new(self, type_: TensorType) -> Value:
@@ -74,6 +79,13 @@ class GraphBuilder:
         ]
         type_ = TensorType(of, tuple(extents))
         check_size(f"program input {number}", type_)
+        value = self._new(type_)
+        self.inputs.append(value)
+        return value
+
+    def typed_input(self, type_: TensorType) -> Value:
+        """A program input of a type whose symbolic extents are those of inputs that are there already, or its own."""
+        check_size(f"program input {len(self.inputs)}", type_)
         value = self._new(type_)
         self.inputs.append(value)
         return value

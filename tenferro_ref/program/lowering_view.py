@@ -24,18 +24,22 @@ class InstructionView:
 
     @property
     def op(self) -> Op:
+        """The op with its attributes."""
         return self.instruction.op
 
     @property
     def op_name(self) -> str:
+        """The engine's name of the op."""
         return self.instruction.op.name
 
     @property
     def input_slots(self) -> tuple[int, ...]:
+        """Slots of the operands."""
         return self.instruction.input_slots
 
     @property
     def output_slots(self) -> tuple[int, ...]:
+        """Slots of the results."""
         return self.instruction.output_slots
 
     @property
@@ -108,18 +112,22 @@ class LoweringView:
 
     @property
     def n_slots(self) -> int:
+        """Size of the slot table."""
         return self.program.n_slots
 
     @property
     def input_slots(self) -> tuple[int, ...]:
+        """Slots of the program's inputs."""
         return self.program.input_slots
 
     @property
     def output_slots(self) -> tuple[int, ...]:
+        """Slots of the program's outputs."""
         return self.program.output_slots
 
     @property
     def policy(self) -> Policy:
+        """The program's policy."""
         return self.program.policy
 
     def instructions(self) -> Iterator[InstructionView]:

@@ -321,15 +321,3 @@ def to_exec(graph: Program) -> Program:
         for ins, flags in zip(graph.instructions, last_use(graph), strict=True)
     )
     return replace(graph, instructions=instructions, kind="exec")
-
-
-__all__ = [
-    "ExecProgram",
-    "GraphProgram",
-    "Instruction",
-    "Program",
-    "ResolvedTypes",
-    "infer_types",
-    "last_use",
-    "to_exec",
-]

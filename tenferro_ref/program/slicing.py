@@ -203,6 +203,3 @@ def _symbolic_slice(chain: _Chain, axis: int, entry: slice) -> None:
 
 def _no_expression(axis: int, what: str) -> InvalidArgument:
     return InvalidArgument(op="Slice", argument="operand shape", detail=f"{what} on axis {axis} needs constant extents")
-
-
-__all__ = ["as_integer", "index_steps"]

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from tenferro_ref.dims import Extent, InputDim
 from tenferro_ref.errors import FormatError, TenferroError
 from tenferro_ref.ops import ENGINE, TensorType
-from tenferro_ref.program import json_form
+from tenferro_ref.program import json_form, records
 from tenferro_ref.program.program import Instruction, Program
 
 
@@ -55,7 +55,7 @@ def _slots(slots: tuple[int, ...]) -> str:
 
 
 def _instruction(ins: Instruction) -> str:
-    attrs = json_form.write_attrs(ins.op)
+    attrs = records.write_attrs(ins.op)
     dies = ins.last_use or (False,) * len(ins.input_slots)
     operands = ", ".join(f"%{s}{'!' if die else ''}" for s, die in zip(ins.input_slots, dies, strict=True))
     results = f"{_slots(ins.output_slots)} = " if ins.output_slots else ""
@@ -149,7 +149,7 @@ def parse(text: str, where: str = "program") -> Program:
         _fail(lines[-1][0], "the closing } is missing")
     at = lines[0][0]
     entries: dict[str, Any] = {
-        "tenferro_program": json_form.VERSION,
+        "tenferro_program": records.VERSION,
         "kind": head["kind"],
         "n_slots": _integer(head["slots"], at),
         "inputs": _inputs(head["inputs"], at),

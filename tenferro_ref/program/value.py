@@ -6,7 +6,7 @@ Functions (`exp`, `where`, ...) are in `tenferro_ref.frontend`, indexing is in `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -44,6 +44,16 @@ class Builder(Protocol):
         ...
 
 
+def _binary(op: Op) -> Callable[[Value, Operand], Value]:
+    """The method of an operator: `op` on the promoted and broadcast operands."""
+    return lambda self, other: elementwise(op, self, other)
+
+
+def _reflected(op: Op) -> Callable[[Value, Scalar], Value]:
+    """As `_binary`, for a number on the left."""
+    return lambda self, other: elementwise(op, other, self)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
     """A slot of the program being built; operators append instructions to its builder.
@@ -62,14 +72,17 @@ class Value:
 
     @property
     def shape(self) -> tuple[Extent, ...]:
+        """Extents, some of which may be symbolic."""
         return self.type.shape
 
     @property
     def ndim(self) -> int:
+        """Number of axes."""
         return self.type.rank
 
     @property
     def dtype(self) -> DType:
+        """Dtype of the elements."""
         return self.type.dtype
 
     def __bool__(self) -> bool:
@@ -77,35 +90,18 @@ class Value:
 
     # --- elementwise ---
 
-    def __add__(self, other: Operand) -> Value:
-        return elementwise(ops.Add(), self, other)
-
-    def __radd__(self, other: Scalar) -> Value:
-        return elementwise(ops.Add(), other, self)
+    __add__, __radd__ = _binary(ops.Add()), _reflected(ops.Add())
+    __mul__, __rmul__ = _binary(ops.Multiply()), _reflected(ops.Multiply())
+    __truediv__, __rtruediv__ = _binary(ops.Divide()), _reflected(ops.Divide())
+    __pow__, __rpow__ = _binary(ops.Pow()), _reflected(ops.Pow())
+    __lt__, __le__ = _binary(ops.Compare(CompareDir.Lt)), _binary(ops.Compare(CompareDir.Le))
+    __gt__, __ge__ = _binary(ops.Compare(CompareDir.Gt)), _binary(ops.Compare(CompareDir.Ge))
 
     def __sub__(self, other: Operand) -> Value:
         return _difference(self, other)
 
     def __rsub__(self, other: Scalar) -> Value:
         return _difference(other, self)
-
-    def __mul__(self, other: Operand) -> Value:
-        return elementwise(ops.Multiply(), self, other)
-
-    def __rmul__(self, other: Scalar) -> Value:
-        return elementwise(ops.Multiply(), other, self)
-
-    def __truediv__(self, other: Operand) -> Value:
-        return elementwise(ops.Divide(), self, other)
-
-    def __rtruediv__(self, other: Scalar) -> Value:
-        return elementwise(ops.Divide(), other, self)
-
-    def __pow__(self, other: Operand) -> Value:
-        return elementwise(ops.Pow(), self, other)
-
-    def __rpow__(self, other: Scalar) -> Value:
-        return elementwise(ops.Pow(), other, self)
 
     def __neg__(self) -> Value:
         return self.builder.apply(ops.Negate(), self)
@@ -115,18 +111,6 @@ class Value:
 
     def __abs__(self) -> Value:
         return self.builder.apply(ops.Abs(), self)
-
-    def __lt__(self, other: Operand) -> Value:
-        return elementwise(ops.Compare(CompareDir.Lt), self, other)
-
-    def __le__(self, other: Operand) -> Value:
-        return elementwise(ops.Compare(CompareDir.Le), self, other)
-
-    def __gt__(self, other: Operand) -> Value:
-        return elementwise(ops.Compare(CompareDir.Gt), self, other)
-
-    def __ge__(self, other: Operand) -> Value:
-        return elementwise(ops.Compare(CompareDir.Ge), self, other)
 
     def __eq__(self, other: object) -> Value:  # type: ignore[override]
         return elementwise(ops.Compare(CompareDir.Eq), self, other)  # type: ignore[arg-type]
@@ -173,7 +157,7 @@ class Value:
         target = _flat(shape)
         if order == "C":
             return self.T.reshape(target[::-1], like=like).T
-        exprs, providers = _dim_exprs("Reshape", self, target, like)
+        exprs, providers = dim_exprs("Reshape", self, target, like)
         if exprs.count(-1) == 1:
             own = product([e if isinstance(e, int) else InputDim(0, axis) for axis, e in enumerate(self.shape)])
             others = product([e for e in exprs if e != -1])
@@ -194,7 +178,7 @@ class Value:
         offset = len(shape) - self.ndim
         if offset < 0:
             raise ShapeMismatch(op="BroadcastInDim", lhs=self.shape, rhs=tuple(shape))
-        exprs, providers = _dim_exprs("BroadcastInDim", self, shape, like)
+        exprs, providers = dim_exprs("BroadcastInDim", self, shape, like)
         return self.builder.apply(ops.BroadcastInDim(exprs, tuple(range(offset, len(shape)))), self, *providers)
 
     def astype(self, dtype: DType | str) -> Value:
@@ -220,15 +204,19 @@ class Value:
     # --- reductions ---
 
     def sum(self, axis: Axes | None = None, *, keepdims: bool = False) -> Value:
+        """Sum over `axis`, or over all axes."""
         return _reduce(ops.ReduceSum, self, axis, keepdims)
 
     def prod(self, axis: Axes | None = None, *, keepdims: bool = False) -> Value:
+        """Product over `axis`, or over all axes."""
         return _reduce(ops.ReduceProd, self, axis, keepdims)
 
     def max(self, axis: Axes | None = None, *, keepdims: bool = False) -> Value:
+        """Largest element over `axis`, or over all axes; NaN if there is one."""
         return _reduce(ops.ReduceMax, self, axis, keepdims)
 
     def min(self, axis: Axes | None = None, *, keepdims: bool = False) -> Value:
+        """Smallest element over `axis`, or over all axes; NaN if there is one."""
         return _reduce(ops.ReduceMin, self, axis, keepdims)
 
     def __matmul__(self, other: Value) -> Value:
@@ -267,31 +255,32 @@ def normal_axes(axes: Axes, rank: int) -> tuple[int, ...]:
     UsageError
         An axis that is no integer.
     """
-    given = [as_integer(a, "axis") for a in (axes if isinstance(axes, Sequence) else (axes,))]
-    return tuple(a + rank if -rank <= a < 0 else a for a in given)
+    numbers = [as_integer(a, "axis") for a in (axes if isinstance(axes, Sequence) else (axes,))]
+    return tuple(a + rank if -rank <= a < 0 else a for a in numbers)
 
 
 # --- promotion --------------------------------------------------------------------------------------------------------
 
 
-def _lift(builder: Builder, given: Operand, beside: DType | None) -> Value:
-    """`given` itself, or a constant; a Python number takes the dtype beside it unless that loses a fraction or a part."""
-    if isinstance(given, Value):
-        return given
-    if isinstance(given, np.generic):
+def _lift(builder: Builder, operand: Operand, beside: DType | None) -> Value:
+    """A value as it is, a number as a constant: of the dtype beside it, unless that loses a fraction or an imaginary part."""
+    if isinstance(operand, Value):
+        return operand
+    if isinstance(operand, np.generic):
         try:
-            return builder.constant(given, DType.of(np.asarray(given)))
+            return builder.constant(operand, DType.of(np.asarray(operand)))
         except KeyError:
-            raise UsageError(detail=f"{given.dtype} is none of the dtypes") from None
-    if isinstance(given, bool):
-        return builder.constant(given, beside or DType.Bool)
-    if isinstance(given, int):
-        return builder.constant(given, DType.I64 if beside in (None, DType.Bool) else beside)
-    if isinstance(given, float):
-        return builder.constant(given, beside if beside in INEXACT else DType.F64)
-    if isinstance(given, complex):
-        return builder.constant(given, beside.complex if beside in INEXACT else DType.C64)
-    raise UsageError(detail=f"{type(given).__name__} is neither a Value nor a number; an array must be a program input")
+            raise UsageError(detail=f"{operand.dtype} is none of the dtypes") from None
+    if isinstance(operand, bool):
+        return builder.constant(operand, beside or DType.Bool)
+    if isinstance(operand, int):
+        return builder.constant(operand, DType.I64 if beside in (None, DType.Bool) else beside)
+    if isinstance(operand, float):
+        return builder.constant(operand, beside if beside in INEXACT else DType.F64)
+    if isinstance(operand, complex):
+        return builder.constant(operand, beside.complex if beside in INEXACT else DType.C64)
+    kind = type(operand).__name__
+    raise UsageError(detail=f"{kind} is neither a Value nor a number; an array must be a program input")
 
 
 def builder_of(*operands: Operand) -> Builder:
@@ -374,7 +363,7 @@ def _position(values: list[Value], value: Value) -> int:
     return len(values) - 1
 
 
-def _dim_exprs(
+def dim_exprs(
     op: str, value: Value, shape: Sequence[Extent], like: Sequence[Value]
 ) -> tuple[tuple[DimExpr, ...], tuple[Value, ...]]:
     """`shape`, in terms of the program's inputs, as expressions over the inputs of one instruction on `value`.
@@ -419,12 +408,12 @@ def choose(pred: Value, on_true: Operand, on_false: Operand) -> Value:
     return pred.builder.apply(ops.Select(), *broadcast("Select", pred, *picks))
 
 
-def _truth(given: Operand) -> Operand:
-    """`given`, which must be Bool: an integer would be taken for one of its bits."""
-    dtype = given.dtype.name if isinstance(given, Value) else type(given).__name__
+def _truth(operand: Operand) -> Operand:
+    """`operand`, which must be Bool: of an integer only "zero or not" would remain."""
+    dtype = operand.dtype.name if isinstance(operand, Value) else type(operand).__name__
     if dtype not in ("Bool", "bool"):
         raise DTypeMismatch(op="Select", lhs=DType.Bool.name, rhs=dtype)
-    return given
+    return operand
 
 
 def _difference(x: Operand, y: Operand) -> Value:
@@ -458,17 +447,3 @@ def _matmul(x: Operand, y: Operand) -> Value:
     if y.ndim > 2 and rows:  # the one free axis of x goes before the last of y
         return result.transpose(*range(1, result.ndim - 1), 0, result.ndim - 1)
     return result
-
-
-__all__ = [
-    "Axes",
-    "Operand",
-    "Scalar",
-    "Value",
-    "as_dtype",
-    "broadcast",
-    "choose",
-    "elementwise",
-    "normal_axes",
-    "promoted",
-]

@@ -5,17 +5,3 @@ from tenferro_ref.runtime.executor import FUSION_THRESHOLD, GraphExecutor
 from tenferro_ref.runtime.kernels import KERNELS, run_kernel
 from tenferro_ref.runtime.segment import Segment, segment_exec_program
 from tenferro_ref.runtime.semiring import ALGEBRAS, SemiringBackend
-
-__all__ = [
-    "ALGEBRAS",
-    "FUSION_THRESHOLD",
-    "KERNELS",
-    "BackendSession",
-    "GraphExecutor",
-    "NumpyBackend",
-    "Segment",
-    "SemiringBackend",
-    "TensorBackend",
-    "run_kernel",
-    "segment_exec_program",
-]

@@ -1,4 +1,4 @@
-"""What a backend is to the executor, in the engine's terms, and the NumPy backend.
+"""The interface between executor and backend, in the engine's terms, and the NumPy backend.
 
 Values inside a program are dense column-major arrays. A backend runs instructions; which ones, in what order and with
 which buffers alive is the executor's business.
@@ -38,7 +38,7 @@ class BackendSession(Protocol):
     def broadcast_multiply(self, shape: tuple[int, ...], lhs: Array, rhs: Array) -> Array | None:
         """Product of two arrays that broadcast, axis by axis, to `shape`, or None if this backend has no such path.
 
-        What the triplet and pair segments come to; the operands are views, rarely contiguous.
+        Triplet and pair segments are evaluated by it; the operands are views, rarely contiguous.
         """
         ...
 
@@ -60,15 +60,21 @@ class TensorBackend(Protocol):
         """
         ...
 
-    def with_backend_session(self) -> AbstractContextManager[BackendSession]: ...
+    def with_backend_session(self) -> AbstractContextManager[BackendSession]:
+        """Open a session for consecutive backend instructions."""
+        ...
 
-    def dot_general(self, op: ops.DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array: ...
+    def dot_general(self, op: ops.DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array:
+        """The contraction of two operands that the op's rule has accepted."""
+        ...
 
     def upload_host_tensor(self, array: Array) -> Array:
         """Place a constant where the backend computes."""
         ...
 
-    def download_to_host(self, array: Array) -> Array: ...
+    def download_to_host(self, array: Array) -> Array:
+        """A program output as an array on the host."""
+        ...
 
     def reclaim_buffer(self, array: Array) -> None:
         """As `BackendSession.reclaim_buffer`, outside of a session."""
@@ -125,6 +131,3 @@ class NumpyBackend:
 
     def reclaim_buffer(self, array: Array) -> None:
         """Nothing to do: the memory goes with the last reference."""
-
-
-__all__ = ["BackendSession", "NumpyBackend", "NumpySession", "TensorBackend"]

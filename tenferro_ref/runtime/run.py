@@ -109,6 +109,7 @@ class Run:
     # --- whole programs -----------------------------------------------------------------------------------------------
 
     def unsegmented(self) -> list[Array]:
+        """The outputs, instruction by instruction, each in a session of its own."""
         for index, ins in enumerate(self.program.instructions):
             if ins.op.category is Category.BACKEND:
                 with self.backend.with_backend_session() as session:
@@ -118,6 +119,7 @@ class Run:
         return self.outputs()
 
     def segment(self, planned: PlannedSegment) -> None:
+        """Run one segment: as a whole where its plan says how, else instruction by instruction."""
         segment = planned.segment
         if segment.kind in ("host", "ffi"):
             self.execute(segment.instructions[0], None)
@@ -129,6 +131,7 @@ class Run:
                 self.execute(index, session)
 
     def outputs(self) -> list[Array]:
+        """The program's outputs, copied where they share memory with an input or another output."""
         taken = {id(_owner(a)) for a in self.inputs}
         results = []
         for slot in self.program.output_slots:
@@ -145,6 +148,7 @@ class Run:
     # --- one instruction ----------------------------------------------------------------------------------------------
 
     def execute(self, index: int, session: BackendSession | None) -> None:
+        """Run one instruction; `session` is None for those that run on the host or by a runtime of their own."""
         ins = self.program.instructions[index]
         op = ins.op
         operands = tuple([self.value(slot) for slot in ins.input_slots])
@@ -196,6 +200,7 @@ class Run:
         return tuple(map(self.backend.upload_host_tensor, results)) if isinstance(op, ops.Constant) else results
 
     def store(self, slot: int, array: Array, type_: TensorType, op: Op) -> None:
+        """Put a result into its slot, after a check that it is of the type that the rule gives."""
         if array.shape != type_.shape and not _within(array.shape, type_.shape):
             raise Internal(detail=f"{op.name} gave shape {array.shape}, its rule says {type_}")
         if array.dtype != type_.dtype.numpy:
@@ -314,6 +319,3 @@ def _poison(array: Array) -> None:
         np.logical_not(array, out=array)
     else:
         array[...] = np.iinfo(DType.of(array).value).min if kind == "i" else np.nan
-
-
-__all__ = ["Plan", "PlannedSegment", "Run", "Settings", "fits_memory", "materialize"]

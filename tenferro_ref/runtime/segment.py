@@ -1,6 +1,6 @@
 """Segmentation of an ExecProgram (SEMANTICS 5): which instructions share a backend session.
 
-What a segment looks like and how a program falls into segments lives here; how one is run, in `executor`.
+How a program falls into segments is decided here; how a segment is run, in `run`.
 """
 
 from __future__ import annotations
@@ -113,6 +113,3 @@ def _segment(program: ExecProgram, kind: SegmentKind, indices: Iterable[int]) ->
     needed = set(program.output_slots)
     outputs = tuple(s for s in produced if s in needed or program.last_read.get(s, -1) > indices[-1])
     return Segment(kind, indices, tuple(inputs), outputs, tuple(inputs.values()))
-
-
-__all__ = ["Segment", "SegmentKind", "segment_exec_program"]

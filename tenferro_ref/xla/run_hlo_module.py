@@ -7,14 +7,13 @@ values: passing means that the module parses, compiles and executes there.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tenferro_ref.children import environment
+from tenferro_ref.children import ending, environment
 from tenferro_ref.errors import MissingDependency, MissingEnv, PjrtCall, WorkerDied
 
 TOOL_VARIABLE = "TENFERRO_XLA_RUN_HLO_MODULE"
@@ -87,8 +86,7 @@ def run_hlo_module(
             raise MissingDependency("run_hlo_module", f"{tool} cannot be started: {error.strerror or error}") from None
     stdout, stderr = (s.decode("utf-8", "replace") for s in (done.stdout, done.stderr))
     if done.returncode < 0:
-        name = next((s.name for s in signal.Signals if s == -done.returncode), str(-done.returncode))
-        raise WorkerDied("run_hlo_module", f"signal {name}", _tail(done.stderr))
+        raise WorkerDied("run_hlo_module", ending(done.returncode), _tail(done.stderr))
     if done.returncode:
         raise PjrtCall("run_hlo_module", f"exit {done.returncode}", _tail(done.stderr))
     if not any(notice in stderr for notice in NOTICES):

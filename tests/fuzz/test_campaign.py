@@ -24,11 +24,12 @@ from fuzz.generate.batches import generate
 from fuzz.records import Campaign, Finding
 from fuzz.store import Lock, Plan, Store
 from fuzz.store.audit import audit
+from fuzz.store.errors import StoreVersion
 from fuzz.store.recorded import recorded
 from oracle.case import Case
 from oracle.peers import Execution, Executor, NativeExecutor, Pool, Selection, native_variants
 from oracle.verdict import ExecutorInfo
-from tenferro_ref.errors import OutputError, StoreVersion, TenferroError, UsageError, WorkerDied
+from tenferro_ref.errors import OutputError, TenferroError, UsageError, WorkerDied
 from tests.reports import sample
 from tools.torture import EXECUTORS, torture
 

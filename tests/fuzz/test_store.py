@@ -16,6 +16,7 @@ from fuzz.records import Finding
 from fuzz.store import MEMORY, Doubt, Job, Lock, Plan, Store, Stream, digest, is_database
 from fuzz.store import database as database_module
 from fuzz.store.audit import audit
+from fuzz.store.errors import StoreDamaged, StoreLocked, StoreVersion
 from fuzz.store.merge import merge
 from fuzz.store.recorded import listed, recorded, shards
 from fuzz.store.schema import MIGRATIONS
@@ -23,16 +24,7 @@ from fuzz.store.store import campaign_key, pack, unpack
 from fuzz.store.tally import WIDTHS, Tally
 from oracle.case import Case
 from oracle.verdict import Answer, Comparison, ExecutorInfo, Verdict
-from tenferro_ref.errors import (
-    FormatError,
-    Internal,
-    OutputError,
-    StoreDamaged,
-    StoreLocked,
-    StoreVersion,
-    TenferroError,
-    UsageError,
-)
+from tenferro_ref.errors import FormatError, Internal, OutputError, TenferroError, UsageError
 from tests.reports import sample
 
 PLAN = Plan(seed=7, programs=10, batch=4, max_findings=5)

@@ -13,8 +13,9 @@ from oracle.attribution import UNCLEAR
 from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import Execution, Executor, NativeExecutor, Pool
+from oracle.peers.errors import EngineFault
 from oracle.verdict import Answer, Verdict
-from tenferro_ref.errors import EngineFault, WorkerDied
+from tenferro_ref.errors import WorkerDied
 from tenferro_ref.ops import Abs, Exp, Negate, Op, Sign, Sqrt
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime.kernels import run_kernel

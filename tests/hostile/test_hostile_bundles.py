@@ -16,8 +16,9 @@ from fuzz.findings import bundle
 from fuzz.findings.bundle import SCRIPT, confirm, read_bundle, write_bundle
 from fuzz.findings.environments import ROOT, FreshEnvironments
 from oracle.peers import NativeExecutor, Pool
+from oracle.peers.errors import CommandRefused
 from tenferro_ref import children
-from tenferro_ref.errors import CommandRefused, FormatError
+from tenferro_ref.errors import FormatError
 from tests.e2e.command import assert_one_line_error
 from tests.hostile.attacks import ATTACKS, acts, finding, program, tenferro_ref
 

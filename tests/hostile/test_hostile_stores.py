@@ -12,7 +12,7 @@ import pytest
 from fuzz.findings.bundle import SCRIPT
 from fuzz.records import load, to_json
 from fuzz.store import Store
-from tenferro_ref.errors import StoreDamaged
+from fuzz.store.errors import StoreDamaged
 from tests.e2e.command import assert_one_line_error
 from tests.hostile.attacks import ATTACKS, acts, finding, store_of, tenferro_ref
 

@@ -21,7 +21,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.ops import Op, Policy, free_axes
 from tenferro_ref.runtime import GraphExecutor, SemiringBackend
-from tenferro_ref.runtime.kernels import KERNELS
+from tenferro_ref.runtime.kernels import bind
 from tenferro_ref.runtime.semiring import ALGEBRAS, SEMIRING, NumpyCore
 from tenferro_ref.tensor import column_major
 from tests.laws.cases import Array, generated
@@ -73,13 +73,12 @@ def one(name: str, op: Op, policy: Policy, operands: Sequence[Array]) -> Array:
         y = y.reshape([*(1,) * len(left), *y.shape])
         product = times(x, y)
         return total(plus, product, tuple(range(product.ndim - n, product.ndim)), zero)
-    kernel = KERNELS[type(op)]
+    kernel = bind(op, policy)
     if isinstance(op, ops.EmbedDiag | ops.Tril | ops.Triu | ops.Pad):
         (x,) = operands
-        kept = kernel(op, policy, np.ones(x.shape, np.bool_, order="F"))
-        return np.asarray(np.where(kept, kernel(op, policy, x), x.dtype.type(zero)))
-    result = kernel(op, policy, *operands)
-    return np.asarray(result[0] if isinstance(result, tuple) else result)
+        kept = kernel(np.ones(x.shape, np.bool_, order="F"))
+        return np.asarray(np.where(kept, kernel(x), x.dtype.type(zero)))
+    return kernel(*operands)
 
 
 def total(plus: np.ufunc, x: Array, axes: tuple[int, ...], zero: Any) -> Array:

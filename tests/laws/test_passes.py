@@ -9,7 +9,7 @@ import pytest
 from fuzz.generate import DEFAULT
 from tenferro_ref import ops
 from tenferro_ref.compiler import PASSES
-from tenferro_ref.dims import same as same_extent
+from tenferro_ref.dims import equal_extents as same_extent
 from tenferro_ref.ops import free_axes
 from tenferro_ref.program import ExecProgram, to_exec
 from tests.laws.cases import generated

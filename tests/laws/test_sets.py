@@ -8,8 +8,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from fuzz.generate.values.redraw import input_sets_of
 
+from fuzz.generate.input_sets import input_sets_of
 from oracle.case import Case
 from oracle.enclosure import IEEE, NUMPY, XLA, Enclosure
 from oracle.judge import Reference, judge, judge_many, prepare

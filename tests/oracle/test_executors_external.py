@@ -12,9 +12,10 @@ import pytest
 from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import ExternalExecutor, NativeExecutor, Pool
+from oracle.peers.errors import EngineFault
 from oracle.verdict import Answer, Verdict
 from tenferro_ref import ops
-from tenferro_ref.errors import EngineFault, MissingDependency, UsageError
+from tenferro_ref.errors import MissingDependency, UsageError
 from tenferro_ref.program import GraphBuilder, GraphProgram
 from tenferro_ref.tensor import save_npz
 

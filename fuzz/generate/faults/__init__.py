@@ -1,6 +1,6 @@
 """Invalid programs: each breaks one rule and comes with the error that it must raise.
 
-`fault` says what a fault is; `operands`, `axes`, `arguments`, `graph` and `indexing` declare them by group, `table` joins
+`fault` defines what a fault is; `operands`, `axes`, `arguments`, `graph` and `indexing` declare them by group, `table` joins
 them; `decode` makes an invalid case of any bytes, `batches` puts them into the batches of a campaign.
 """
 

@@ -22,7 +22,7 @@ _LABELS = "ijklmnopqrst"
 _MAX_WORK = 2**14
 
 
-#: By family: `grow(g) -> result` appends one op of it, on operands that it chooses.
+#: (growing program) -> result: appends one op of a family, on operands that it chooses; keyed by family.
 GROW_EXTENSION: Table[Callable[[Growth], Value]] = Table("generator")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tenferro_ref.errors import EngineFault
+from oracle.peers.errors import EngineFault
 from tenferro_ref.isolation.engine import Engine, library, run_sets
 from tenferro_ref.isolation.wire import Message
 from tenferro_ref.tensor import Array, column_major

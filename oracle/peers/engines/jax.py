@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from oracle.peers.engines.lax import JAX
+from oracle.peers.errors import EngineFault
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import EngineFault, TenferroError
+from tenferro_ref.errors import TenferroError
 from tenferro_ref.isolation import wire
 from tenferro_ref.isolation.engine import Engine, library, run_sets
 from tenferro_ref.isolation.wire import Message

@@ -5,16 +5,3 @@ from tenferro_ref.runtime.kernels import contraction, elementwise, indexing, red
 from tenferro_ref.runtime.kernels.base import KERNELS, Kernel, PerPolicy, bind, run_kernel
 
 KERNELS.unsupported("extension families register their own runtime", ops.Extension)
-
-__all__ = [
-    "KERNELS",
-    "Kernel",
-    "PerPolicy",
-    "bind",
-    "contraction",
-    "elementwise",
-    "indexing",
-    "reduction",
-    "run_kernel",
-    "structural",
-]

@@ -3,14 +3,3 @@
 from tenferro_ref.runtime.semiring.algebra import ALGEBRAS, Algebra
 from tenferro_ref.runtime.semiring.backend import SEMIRING, SemiringBackend
 from tenferro_ref.runtime.semiring.core import NumpyCore, NumpyFastPath, SemiringCore, SemiringFastPath
-
-__all__ = [
-    "ALGEBRAS",
-    "SEMIRING",
-    "Algebra",
-    "NumpyCore",
-    "NumpyFastPath",
-    "SemiringBackend",
-    "SemiringCore",
-    "SemiringFastPath",
-]

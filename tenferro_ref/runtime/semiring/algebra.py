@@ -136,5 +136,3 @@ _ALGEBRAS = (
 )
 #: The algebras by name.
 ALGEBRAS = {algebra.name: algebra for algebra in _ALGEBRAS}
-
-__all__ = ["ALGEBRAS", "Algebra", "Plus"]

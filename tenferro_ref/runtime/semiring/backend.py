@@ -69,6 +69,7 @@ class Semiring:
         return np.empty(shape, x.dtype, order="F") if result is None else result.reshape(shape, order="F")
 
     def reduce_sum(self, x: Values, axes: tuple[int, ...]) -> Values:
+        """Sum over `axes`; that of no element is the algebra's zero."""
         if not axes:
             return x
         if x.size == 0:
@@ -184,6 +185,3 @@ class SemiringBackend(NumpyBackend):
     def dot_general(self, op: ops.DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array:
         with self.with_backend_session() as session:
             return session.execute_backend_op(op, policy, (lhs, rhs))[0]
-
-
-__all__ = ["SEMIRING", "Semiring", "SemiringBackend", "SemiringSession"]

@@ -1,4 +1,4 @@
-"""What an algebra's backend must and may bring along, and NumPy implementations of both for any algebra.
+"""The required and the optional part of an algebra's backend, and NumPy implementations of both for any algebra.
 
 Required: batched matrix products and reductions. Optional: contractions without the detour over matrices, and
 elementwise products. Which of them runs an instruction is decided in `backend`.
@@ -22,7 +22,9 @@ class SemiringCore(Protocol):
     """The required part."""
 
     @property
-    def algebra(self) -> Algebra: ...
+    def algebra(self) -> Algebra:
+        """What plus and times are."""
+        ...
 
     def batched_gemm(self, lhs: Values, rhs: Values) -> Values:
         """`[M, K, B] x [K, N, B] -> [M, N, B]`, no extent 0, all column-major."""
@@ -90,6 +92,3 @@ class NumpyFastPath:
 
     def elementwise_mul(self, lhs: Values, rhs: Values) -> Values | None:
         return self.algebra.times(lhs, rhs)
-
-
-__all__ = ["NumpyCore", "NumpyFastPath", "SemiringCore", "SemiringFastPath"]

@@ -151,24 +151,24 @@ class Perturbed:
         if kind is ops.Multiply:
             return self.multiply(v, x)
         if kind is ops.Divide:
-            if self.model.rewrite and self.known == [False, True] and self.coin():
+            if self.model.reciprocal and self.known == [False, True] and self.coin():
                 reciprocal = np.asarray(1 / x[1])
                 tiny = np.finfo(reciprocal.dtype).smallest_normal
                 if (np.isfinite(reciprocal) & (np.abs(reciprocal) >= tiny)).all():
                     return self.multiply([v[0], Val(reciprocal)], [x[0], reciprocal])
             quotient = Val(self.flush(self.divide(v, x), True))
-            if self.model.rewrite:
+            if self.model.gather:
                 quotient.quotient = tuple(np.broadcast_arrays(*x))
             return quotient
         if kind is ops.Sqrt:
-            return Val(np.sqrt(x[0]), root=(x[0],) if self.model.rewrite else None)
+            return Val(np.sqrt(x[0]), root=(x[0],) if self.model.gather else None)
         if kind is ops.Pow:
             return Val(self.flush(self.power(*x), True))
         if kind in FUNCTIONS:
             return Val(self.flush(self.function(kind, x[0]), True))
         if kind is ops.ReduceSum:
             total = Val(self.reduce_sum(op, v[0], x[0]))
-            if self.model.rewrite and op.axes:
+            if self.model.merge and op.axes:
                 kept = free_axes(x[0].ndim, op.axes)
                 total.addends = x[0].transpose((*kept, *op.axes)).reshape(*[x[0].shape[i] for i in kept], -1)
             return total
@@ -251,7 +251,7 @@ class Perturbed:
     def add(self, v: list[Val], x: list[np.ndarray]) -> np.ndarray:
         r = np.asarray(x[0] + x[1])
         for i in (0, 1):
-            if v[i].factors is not None and self.coin():
+            if v[i].factors is not None and self.model.contract and self.coin():
                 r = np.where(self.coin(r.shape), self.fma(*v[i].factors, x[1 - i]), r)  # type: ignore[misc]
         for i in (0, 1):
             if v[i].started is not None and v[i].started.ndim == v[i].a.ndim + 1 and self.coin():
@@ -259,7 +259,7 @@ class Perturbed:
                 inner = self.tree([*terms, x[1 - i]], lambda a, b: self.flush(np.asarray(a + b)))
                 if np.isfinite(inner).all() and np.isfinite(r).all():
                     r = np.broadcast_to(inner, r.shape)
-        if self.model.rewrite:
+        if self.model.merge:
             for i in (0, 1):
                 if self.known[1 - i]:
                     r = np.where((x[1 - i] == 0) & self.coin(r.shape), x[i], r)
@@ -285,7 +285,7 @@ class Perturbed:
         known = list(self.known)
         for i in (0, 1):
             inner = v[i].factors
-            if self.model.rewrite and self.known[1 - i] and v[i].constant is not None and inner is not None:
+            if self.model.gather and self.known[1 - i] and v[i].constant is not None and inner is not None:
                 j = v[i].constant  # (x * c) * d as x * (c * d)
                 folded = np.asarray(inner[j] * x[1 - i])
                 info = np.finfo(folded.dtype)
@@ -294,7 +294,7 @@ class Perturbed:
                     factors, known = (np.broadcast_to(inner[1 - j], folded.shape), folded), [False, True]
                     break
         fi, fj = v[0].factors, v[1].factors
-        if self.model.rewrite and fi and fj and v[0].constant is not None and v[1].constant is not None and self.coin():
+        if self.model.gather and fi and fj and v[0].constant is not None and v[1].constant is not None and self.coin():
             i, j = v[0].constant, v[1].constant  # (x * c) * (y * d) as (x * y) * (c * d)
             inner, folded = np.asarray(fi[1 - i] * fj[1 - j]), np.asarray(fi[i] * fj[j])
             info = np.finfo(folded.dtype)
@@ -302,9 +302,9 @@ class Perturbed:
             if usual[0].all() and usual[1].all():
                 factors, known = (inner, folded), [False, True]
         product = Val(self.flush(np.asarray(factors[0] * factors[1]), True))
-        if self.model.rewrite and v[0] is v[1] and v[0].root is not None and self.coin():
+        if self.model.gather and v[0] is v[1] and v[0].root is not None and self.coin():
             product.a = np.where(v[0].root[0] >= 0, v[0].root[0], product.a)
-        if self.model.contract:
+        if self.model.keeps_unrounded:
             product.factors = tuple(factors)
             product.constant = known.index(True) if known[0] != known[1] else None
         return product
@@ -331,7 +331,7 @@ class Perturbed:
         if d.root is not None:
             inner = self.function(ops.Rsqrt, d.root[0])
             take(np.broadcast_to(inner, r.shape), x[0] * inner)
-        if self.model.rewrite and self.known[1]:
+        if self.model.reciprocal and self.known[1]:
             reciprocal = np.asarray(1 / x[1])
             tiny = np.finfo(r.dtype).smallest_normal
             usable = (np.abs(reciprocal) >= tiny) & self.coin(r.shape)
@@ -388,11 +388,11 @@ class Perturbed:
     def reduce_sum(self, op: Any, v: Val, x: np.ndarray) -> np.ndarray:
         if not op.axes:
             return x
-        start = x.dtype.type(-0.0 if self.model.any_zero_sum and self.coin() else 0.0)
+        start = x.dtype.type(-0.0 if self.model.either_zero and self.coin() else 0.0)
         if v.addends is not None and self.coin():
             axes = (*op.axes, x.ndim)
             return np.asarray(self.fold(axes, v.addends, lambda a, b: self.flush(np.asarray(a + b))) + start)
-        if v.factors is not None and self.coin():
+        if v.factors is not None and self.model.contract and self.coin():
             kept = free_axes(x.ndim, op.axes)
             f, g, plain = (
                 a.transpose((*kept, *op.axes)).reshape(*[x.shape[i] for i in kept], -1) for a in (*v.factors, x)
@@ -414,7 +414,7 @@ class Perturbed:
         x = x.reshape((-1, 1, x.shape[-1]))
         y = y.reshape((1, -1, y.shape[-1]))
         x, y = np.broadcast_arrays(x, y)
-        start = x.dtype.type(-0.0 if self.model.any_zero_sum and self.coin() else 0.0)
+        start = x.dtype.type(-0.0 if self.model.either_zero and self.coin() else 0.0)
         started = None
         if self.coin() and self.model.contract:
             total = np.full(x.shape[:-1], start)
@@ -422,7 +422,7 @@ class Perturbed:
                 total = self.flush(self.fma(x[..., i], y[..., i], total), True)
         else:
             products = [self.flush(np.asarray(x[..., i] * y[..., i]), True) for i in range(x.shape[-1])]
-            if self.model.rewrite and products:
+            if self.model.merge and products:
                 started = np.stack(products, -1).reshape((*shape, -1))
             total = np.asarray(self.tree(products, lambda a, b: self.flush(np.asarray(a + b))) + start)
         return Val(total.reshape(shape), started=started)
@@ -507,7 +507,7 @@ class Perturbed:
         def usual(size: np.ndarray) -> np.ndarray:
             return (size > least) & (size < most)
 
-        if self.model.rewrite and self.known == [False, True] and self.coin():
+        if self.model.reciprocal and self.known == [False, True] and self.coin():
             inverse = self.smith(np.ones_like(y), y)
             if usual(np.abs(inverse)).all():
                 return self.complex_product(x, inverse)

@@ -1,0 +1,17 @@
+"""Freedoms: what a platform may do beyond one IEEE rounding an operation. One file a freedom: its bound, its proof, its code.
+
+The rules of ops (`arithmetic`, `sums`, `functions`, `complexes`) are those of IEEE arithmetic. Where a freedom may act, a rule
+calls the function of that freedom, which joins to the bounds what the platform may give instead, or returns them as they are
+where the model does not permit it. Nothing outside this package asks what a model permits (`test_enclosure_freedoms.py`).
+
+=============  ===================================================================================
+`flush`        denormals may be read or written as zeros
+`contraction`  a product may go unrounded into an addition (FMA)
+`reciprocals`  a quotient may be a product with the rounded reciprocal of its divisor
+`gathering`    factors of chains of products, quotients and roots may be grouped otherwise
+`merging`      nested sums may be one sum, and a contraction may start from an addend
+`zeros`        a sum of zeros may start from -0
+=============  ===================================================================================
+
+A rewrite that loses an overflow, an underflow or a NaN is none of these: its result stays outside, and is a finding.
+"""

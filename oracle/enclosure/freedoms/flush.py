@@ -1,0 +1,84 @@
+"""Flushing: a denormal operand or result may be read or written as the zero of its sign.
+
+*Bound.* Enclosures stay closed under flushing: beside each denormal that an input, a constant or a result may be, the zero of
+its sign is admitted at once, so that no rule has to think of denormal operands. A result that was tiny *before* rounding is
+flushed although it rounds to the smallest normal number; where rounding took place, zero is admitted beside that number too.
+
+*Where more is to be said.* Of two denormals, both read as zeros, an extremum may be either. One value that is read twice by a
+comparison may be read as zero once. The terms of a sum and the factors of a product that are lost on the way are an absolute
+error of a denormal's worth each (`lost_below`), which without flushing is that of underflow: the least denormal.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oracle.enclosure.formats import FORMATS, Array, Format
+from oracle.enclosure.model import Model
+from oracle.enclosure.value import Enclosure, Interval, each_part
+
+
+def zero_below(model: Model, f: Format) -> float:
+    """The magnitude below which an operand may be read as zero."""
+    return f.min_normal if model.flush else 0.0
+
+
+def lost_below(model: Model, f: Format) -> float:
+    """The magnitude below which a result may be lost."""
+    return f.min_normal if model.flush else f.least_denormal
+
+
+def lost_in_contraction(model: Model, f: Format) -> float:
+    """How much may be lost of a product of a contraction, and of the sum with it: both may be flushed."""
+    return 2 * f.min_normal if model.flush else f.least_denormal
+
+
+def of_known(model: Model, x: Enclosure) -> Enclosure:
+    """An input or a constant."""
+    return each_part(_admit, x) if model.flush else x
+
+
+def of_result(model: Model, x: Interval, *, inexact: bool) -> Interval:
+    """A result, which was rounded (`inexact`) or only selected."""
+    return _admit(x, inexact=inexact) if model.flush else x
+
+
+def _admit(x: Interval, *, inexact: bool = False) -> Interval:
+    """Beside each denormal, the zero of its sign."""
+    if not x.dtype.is_float:
+        return x
+    least = FORMATS[x.dtype].min_normal
+    if not np.count_nonzero((x.lo <= least) & (x.hi >= -least)):
+        return x
+    small = np.less_equal if inexact else np.less
+    pos = (x.hi > 0) & small(x.lo, least) & (x.lo <= x.hi)
+    neg = (x.lo < 0) & small(-x.hi, least) & (x.lo <= x.hi)
+    if not np.count_nonzero(pos | neg):
+        return x
+    lo, hi = np.where(pos & (x.lo > 0), 0.0, x.lo), np.where(neg & (x.hi < 0), 0.0, x.hi)
+    return Interval(x.dtype, lo, hi, x.nan, x.pos_zero | pos, x.neg_zero | neg, x.origin)
+
+
+def extremum(model: Model, f: Format, x: Interval, y: Interval, lo: Array, hi: Array) -> tuple[Array, Array]:
+    """Bounds of an extremum: of two denormals, either."""
+    least = zero_below(model, f)
+    both = (x.lo < least) & (x.hi > -least) & (y.lo < least) & (y.hi > -least)
+    if not least or not both.any():
+        return lo, hi
+    low, high = np.minimum(x.lo, y.lo), np.maximum(x.hi, y.hi)
+    return (
+        np.where(both, np.minimum(lo, np.maximum(low, -least)), lo),
+        np.where(both, np.maximum(hi, np.minimum(high, least)), hi),
+    )
+
+
+def extremum_of_many(model: Model, f: Format, x: Interval, lo: Array, hi: Array) -> tuple[Array, Array]:
+    """Bounds of an extremum over the last axis: of several denormals, any."""
+    least = zero_below(model, f)
+    if not least:
+        return lo, hi
+    inside = (x.lo < least) & (x.hi > -least)
+    several = (lo < least) & (hi > -least) & (inside.sum(-1) > 1)
+    low = np.where(inside, np.maximum(x.lo, -least), np.inf).min(-1, initial=np.inf)
+    high = np.where(inside, np.minimum(x.hi, least), -np.inf).max(-1, initial=-np.inf)
+    return np.where(several, np.minimum(lo, low), lo), np.where(several, np.maximum(hi, high), hi)

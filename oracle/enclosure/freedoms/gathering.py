@@ -1,0 +1,182 @@
+"""Gathered factors: chains of products, quotients and roots may be grouped otherwise.
+
+`(x c) d` and `(x c)(y d)` with constants or broadcast values may have these gathered; `(a / b) / c`, `a / (b / c)` and `a / sqrt(b)`
+may be one quotient or product; `sqrt(x) sqrt(x)` may be x, and `log(sqrt x)` half of `log x`.
+
+*Bound.* The real value of the whole chain, which any grouping approximates: it is off by one relative u for each rounding of that
+grouping but the last, and then rounded. Of n factors there are n - 2 roundings before the last, one more for a rounded reciprocal,
+twice the budget of Rsqrt for a root (x rsqrt(y) for x / sqrt(y): a budget of ULPs is at most twice that in units of u), and none
+for a constant power of two, with which every grouping is exact. `Unrounded` counts them (`roundings`) and keeps the real bounds
+(`real`). Where every factor and the product are exact, so is every grouping, since no part of the product has more bits than it.
+
+*Not admitted.* Bounds are those of *real* values: where a grouping loses an overflow, an underflow or a NaN on its way, its result
+stays outside. Constants of complex products are not gathered, but their parts may be computed otherwise, so that their zeros may
+have either sign.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from oracle.enclosure.bounds import Bounds, Quotient, nan_of_product, product_bounds, shared, zero_signs
+from oracle.enclosure.formats import Array, Format
+from oracle.enclosure.freedoms import reciprocals
+from oracle.enclosure.origin import NOWHERE, Origin, Unrounded
+from oracle.enclosure.rule import Context
+from oracle.enclosure.value import Interval
+
+
+def slipped(f: Format, roundings: Array | float, low: Array, high: Array) -> Bounds:
+    """Wide bounds of what [low, high], off by some units of the wide type, may be after so many roundings."""
+    roundings = np.maximum(roundings, 0)
+    off = roundings * f.unit / (1 - roundings * f.unit) + 8 * f.wide_unit
+    return low - off * np.abs(low), high + off * np.abs(high)
+
+
+def _roundings(x: Interval, y: Interval) -> Array | float:
+    """One for a product; none for that with a power of two, whatever it is grouped with."""
+    if not (x.const or y.const):
+        return 1.0
+    return np.where(_is_power(x) | _is_power(y), 0.0, 1.0)
+
+
+def _is_power(x: Interval) -> Array:
+    """Known to be a power of two, or its negative, and no quotient that other factors may go into."""
+    if x.unrounded is not None and not x.const:
+        return np.zeros(x.shape, bool)
+    return np.asarray((x.lo == x.hi) & (np.abs(np.frexp(x.lo)[0]) == 0.5) & np.isfinite(x.lo))
+
+
+def _exactly(x: Interval) -> Array:
+    """A known value that came about without rounding."""
+    u = x.unrounded
+    return np.asarray((x.lo == x.hi) if u is None else (u.lo == u.hi) & (u.lo == x.lo) & (x.lo == x.hi))
+
+
+# --- products -------------------------------------------------------------------------------------------------------
+
+
+def product(c: Context, result: Interval, x: Interval, y: Interval, rounded: Bounds, unrounded: Bounds) -> Interval:
+    """`x * y`, given its result, its bounds rounded once, and before that; with its origin."""
+    f, (lo, hi), (low, high) = c.format, rounded, unrounded
+    scaled = shared(x, y) or shared(y, x)
+    # (x c) (y d) as (x y) (c d) has a constant to gather again
+    scaled |= all(v.unrounded is not None and v.unrounded.regroups for v in (x, y))
+    chain = _product_chain(f, x, y) if c.model.gather else None
+    if chain is None:
+        return result.remembering(Unrounded("product", low, high, scaled, None, _roundings(x, y)))
+    real_low, real_high, roundings = chain
+    down, up = slipped(f, roundings - 1, real_low, real_high)
+    kept = _exactly(x) & _exactly(y) & (low == high) & (low == lo) & (high == hi)
+    down, up, real_low, real_high = (np.asarray(np.where(kept, low, v)) for v in (down, up, real_low, real_high))
+    lo, hi = np.fmin(lo, f.nearest(down)), np.fmax(hi, f.nearest(up))
+    low, high = np.fmin(low, down), np.fmax(high, up)
+    empty = np.isnan(real_low) | np.isnan(real_high)
+    real = np.where(empty, low, real_low), np.where(empty, high, real_high)
+    pos, neg = zero_signs(x, y)
+    # sqrt(-0) sqrt(-0) as -0
+    result = c.build(lo, hi, nan_of_product(x, y), pos, neg | (x.neg_zero & y.neg_zero))
+    return result.remembering(Unrounded("product", low, high, scaled, real, roundings))
+
+
+def _product_chain(f: Format, x: Interval, y: Interval) -> tuple[Array, Array, Array | float] | None:
+    """The real value of (x * c) * (y * d), which may become (x * y) * (c * d), or of sqrt(x) * sqrt(x), which may become x.
+
+    Wide bounds, NaN where empty, and the roundings of any grouping.
+    """
+    xu, yu = x.unrounded, y.unrounded
+    roots = xu is not None and yu is not None and xu.kind == yu.kind == "root"
+    regrouped = (xu is not None and xu.regroups and (shared(y, x) or (yu is not None and yu.regroups))) or (
+        yu is not None and yu.regroups and shared(x, y)
+    )
+    if not (roots or regrouped):
+        return None
+    roundings = _roundings(x, y)
+    factors = []
+    for v, u in ((x, xu), (y, yu)):
+        chained = u is not None and not v.const
+        factors.append(replace(v, lo=u.chain[0], hi=u.chain[1]) if chained and u is not None else v)
+        roundings = roundings + u.roundings if chained and u is not None else roundings
+    if isinstance(roundings, np.ndarray):
+        roundings = np.broadcast_to(roundings, np.broadcast_shapes(x.shape, y.shape))
+    return *product_bounds(f.wide, *factors), 1.0 if roots else roundings
+
+
+def either_zero(c: Context) -> bool:
+    """Whether the zeros of complex products may have either sign."""
+    return c.model.gather
+
+
+# --- quotients ------------------------------------------------------------------------------------------------------
+
+
+def quotient(c: Context, q: Quotient, low: Array, high: Array, is_shared: bool) -> tuple[Array, Array, Origin]:
+    """Bounds of a rounded quotient, given those without gathering; and its origin."""
+    inverted = reciprocals.taken(c, is_shared)
+    if not (c.model.gather or inverted):
+        return low, high, NOWHERE
+    f, w, x, y = c.format, c.format.wide, q.x, q.y
+    # a quotient by a power of two is exact, as a product with its reciprocal is
+    usual = (np.abs(low) > f.min_normal) | (low == 0)
+    halved = (np.abs(np.frexp(y.lo)[0]) == 0.5) & (y.lo == y.hi) & (y.unrounded is None) & usual & np.isfinite(low)
+    halved &= _exactly(x) & (low == high)
+    # the real quotient, with unrounded quotients and roots in place of rounded operands
+    xu, yu = (x.unrounded, y.unrounded) if c.model.gather else (None, None)
+    if xu is not None and not (xu.kind == "quotient" or (xu.scaled and is_shared)):
+        xu = None
+    if yu is not None and yu.kind == "product":
+        yu = None
+    rounded = [(v.lo.astype(w), v.hi.astype(w)) for v in (x, y)]
+    plain = q.bounds(*rounded[0], *rounded[1])
+    real, once = plain, _is_power(y)
+    roundings: Array | float = np.where(once, 0.0, 1.0 + inverted)
+    last = slipped(f, np.where(once, 0.0, inverted), *plain)  # a product with a rounded reciprocal, if one is taken
+    if xu is not None or yu is not None:
+        ends = [e if u is None else u.chain for e, u in zip(rounded, (xu, yu), strict=True)]
+        real = q.bounds(*ends[0], *ends[1])
+        for u in (xu, yu):
+            roundings = roundings + (0 if u is None else 2 * c.budget("Rsqrt") if u.kind == "root" else u.roundings)
+        down, up = slipped(f, roundings - 1, *real)
+        low = np.where(halved, low, np.fmin(low, f.nearest(down)))
+        high = np.where(halved, high, np.fmax(high, f.nearest(up)))
+        last = np.fmin(last[0], down), np.fmax(last[1], up)
+    empty = np.isnan(last[0]) | np.isnan(real[0])
+
+    def known(ends: Bounds) -> Bounds:
+        least, greatest = (np.where(halved, low, v) for v in ends)
+        return np.where(empty, np.inf, least), np.where(empty, -np.inf, greatest)
+
+    scaled, roundings = is_shared or x.const, np.where(halved, 0.0, roundings)
+    return low, high, Origin(unrounded=Unrounded("quotient", *known(last), scaled, known(real), roundings))
+
+
+# --- roots ----------------------------------------------------------------------------------------------------------
+
+
+def root(c: Context, x: Interval, low: Array, high: Array) -> Origin:
+    """The origin of a square root of `x`, none of which is negative, given its rounded bounds in float64."""
+    if not c.model.gather:
+        return NOWHERE
+    w = c.format.wide
+    at_low = np.sqrt(np.maximum(x.lo, 0.0).astype(w))
+    at_high = at_low if x.is_point else np.sqrt(np.maximum(x.hi, 0.0).astype(w))
+    real_low, real_high = np.nextafter(at_low, w(-np.inf)), np.nextafter(at_high, w(np.inf))
+    # exact at 0 and inf; elsewhere a root is far from both
+    real_low, real_high = (
+        np.where((v == 0) | np.isinf(v), v, real) for v, real in ((low, real_low), (high, real_high))
+    )
+    none = x.lo > x.hi
+    if np.count_nonzero(none):
+        real_low, real_high = np.where(none, np.inf, real_low), np.where(none, -np.inf, real_high)
+    return Origin(unrounded=Unrounded("root", real_low, real_high))
+
+
+def logarithm(c: Context, x: Interval, low: Array, high: Array) -> Bounds:
+    """Wide bounds of log(x), given those of x itself: log(sqrt y) is log(y) / 2."""
+    u = x.unrounded
+    if not c.model.gather or u is None or u.kind != "root":
+        return low, high
+    low, high = np.fmin(low, np.log(np.maximum(u.lo, 0))), np.fmax(high, np.log(np.maximum(u.hi, 0)))
+    return np.where(x.empty, np.inf, low), np.where(x.empty, -np.inf, high)

@@ -1,0 +1,62 @@
+"""Merged sums: a sum of sums may be one sum, the accumulator of a contraction may start from an addend, `x + 0` may be x.
+
+*Bound.* A sum keeps its terms taken together (`Terms`): the sums of their bounds and of their magnitudes, what divides them all,
+and how many there are. A sum of sums takes the hull of the nested one and of the sum of all terms in any order, whose error is
+counted as that of any sum (`bounds.any_order`). Of k products and an addend there are k sums, of which the addend meets one
+rounding less than a product. Bounds are those of the *real* sum; where terms are not finite, or a sum may overflow, nothing is
+admitted beside the nested one.
+
+*Zeros.* Where a constant zero that is added is left out, -0 stays -0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from oracle.enclosure.bounds import any_order, least_bits
+from oracle.enclosure.formats import Array
+from oracle.enclosure.origin import Terms
+from oracle.enclosure.rule import Context
+from oracle.enclosure.value import Interval, hull
+
+
+def minus_zero(c: Context, x: Interval, y: Interval, neg: Array) -> Array:
+    """Where `x + y` may be -0: with a constant zero left out, where the other is."""
+    if not c.model.merge or not (x.const or y.const):
+        return neg
+    return neg | (x.neg_zero & y.pos_zero & y.const) | (x.pos_zero & y.neg_zero & x.const)
+
+
+def addition(c: Context, result: Interval, x: Interval, y: Interval) -> Interval:
+    """`x + y`, one of which may be a contraction that starts from the other."""
+    if c.model.merge:
+        for terms, addend in ((x.terms, y), (y.terms, x)):
+            if terms is not None and terms.contraction:
+                result = hull(result, accumulated(c, terms, addend))
+    return result
+
+
+def nested(c: Context, x: Interval) -> Terms | None:
+    """What the elements of a sum were sums of, if they may be merged."""
+    return x.terms if c.model.merge else None
+
+
+def accumulated(c: Context, t: Terms, addend: Interval) -> Interval:
+    """A contraction and an addend as one sum in any order; nothing where the addend is not finite or a sum may overflow."""
+    f = c.format
+    size_lo, size_hi = t.size_lo + np.abs(addend.lo), t.size_hi + np.abs(addend.hi)
+    sum_lo, sum_hi = t.lo + addend.lo, t.hi + addend.hi
+    # flushed may be each product, the sum with it and the addend: `t.count` is one more than there are products
+    least = c.lost_below * 2 * t.count
+    # of k products and the addend there are k sums, of which the addend meets one rounding less than a product
+    low, high = (any_order(f, np.abs(s), size, t.count - 1, False) + f.unit * products + 4 * f.wide_unit * size + least
+                 for s, size, products in ((sum_lo, size_lo, t.size_lo), (sum_hi, size_hi, t.size_hi)))  # fmt: skip
+    low, high = f.least_at_or_above(sum_lo - low), f.greatest_at_or_below(sum_hi + high)
+    exact = np.maximum(size_lo, size_hi) * f.unit < np.minimum(t.quantum, least_bits(addend))
+    usable = ~exact & np.isfinite(size_lo) & np.isfinite(size_hi) & (np.maximum(size_lo, size_hi) < f.max / 2)
+    low, high = np.where(usable, low, np.nan), np.where(usable, high, np.nan)
+    never = np.zeros(low.shape, bool)
+    made = c.build(low, high, never, ~never, (low < 0) & (high >= 0))
+    return replace(made, nan=never)

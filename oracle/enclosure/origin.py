@@ -1,0 +1,144 @@
+"""`Origin`: how a value came about, as far as a platform that fuses or rewrites operations may ask.
+
+Which freedom asks for what is in `oracle.enclosure.freedoms`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeVar, dataclass_transform
+
+import numpy as np
+
+from oracle.enclosure.formats import Array
+
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def record(cls: type[T]) -> type[T]:
+    """A frozen dataclass to the type checker; freezing one at run time makes its construction take three times as long."""
+    return dataclass(slots=True, eq=False)(cls)
+
+
+@record
+class Unrounded:
+    """What an operation that takes this value may read instead of it, where it is fused or rewritten; all wide.
+
+    Attributes
+    ----------
+    lo, hi
+        Bounds of the last result before it was rounded, however the operations before were grouped.
+    scaled
+        A product or quotient one of whose operands is a constant.
+    real
+        Bounds of the real value of the chain of products and quotients; None: those of `lo` and `hi`.
+    roundings
+        How many roundings any grouping of that chain takes, the last included; of one shape with the value, or one for all.
+    """
+
+    kind: Literal["product", "quotient", "root"]
+    lo: Array
+    hi: Array
+    scaled: bool = False
+    real: tuple[Array, Array] | None = None
+    roundings: Array | float = 1.0
+
+    @property
+    def regroups(self) -> bool:
+        """A product or quotient whose constant may be gathered with others."""
+        return self.scaled and self.kind != "root"
+
+    @property
+    def contractible(self) -> bool:
+        """A product, or a quotient that may have become one."""
+        return self.kind == "product" or (self.kind == "quotient" and self.scaled)
+
+    @property
+    def chain(self) -> tuple[Array, Array]:
+        """Bounds of the real value."""
+        return (self.lo, self.hi) if self.real is None else self.real
+
+    def map(self, f: Callable[[Array], Array]) -> Unrounded:
+        real = None if self.real is None else (f(self.real[0]), f(self.real[1]))
+        roundings = f(self.roundings) if isinstance(self.roundings, np.ndarray) else self.roundings
+        lo = f(self.lo)
+        return Unrounded(self.kind, lo, lo if self.lo is self.hi else f(self.hi), self.scaled, real, roundings)
+
+    def __neg__(self) -> Unrounded:
+        real = None if self.real is None else (-self.real[1], -self.real[0])
+        return Unrounded(self.kind, -self.hi, -self.lo, self.scaled, real, self.roundings)
+
+
+@record
+class Terms:
+    """The terms of a sum, taken together; all wide.
+
+    Attributes
+    ----------
+    lo, hi
+        Sums of the terms' bounds.
+    size_lo, size_hi
+        Sums of the magnitudes of the terms' bounds; infinite where a term is not finite, or may be NaN.
+    quantum
+        Divides every term (0: unknown).
+    count
+        Number of terms.
+    contraction
+        The terms are products of a contraction, whose accumulator may start from an addend.
+    """
+
+    lo: Array
+    hi: Array
+    size_lo: Array
+    size_hi: Array
+    quantum: Array
+    count: int
+    contraction: bool = False
+
+    def map(self, f: Callable[[Array], Array]) -> Terms:
+        lo, hi, size_lo, size_hi, quantum = map(f, (self.lo, self.hi, self.size_lo, self.size_hi, self.quantum))
+        return Terms(lo, hi, size_lo, size_hi, quantum, self.count, self.contraction)
+
+    def __neg__(self) -> Terms:
+        return Terms(-self.hi, -self.lo, self.size_hi, self.size_lo, self.quantum, self.count, self.contraction)
+
+
+@record
+class Origin:
+    """How a value came about, as far as a compiler that rewrites its readers may ask.
+
+    Attributes
+    ----------
+    const
+        Depends on constants only: a compiler may know the value.
+    repeated
+        A broadcast, or computed from broadcasts and constants alone: a divisor whose reciprocal pays.
+    unrounded, terms
+        See those classes; None for other producers.
+    """
+
+    const: bool = False
+    repeated: bool = False
+    unrounded: Unrounded | None = None
+    terms: Terms | None = None
+
+    @property
+    def moves(self) -> bool:
+        """It has arrays, which move with the value."""
+        return self.unrounded is not None or self.terms is not None
+
+    def map(self, f: Callable[[Array], Array]) -> Origin:
+        if not self.moves:
+            return self
+        unrounded = None if self.unrounded is None else self.unrounded.map(f)
+        return Origin(self.const, self.repeated, unrounded, None if self.terms is None else self.terms.map(f))
+
+    def __neg__(self) -> Origin:
+        unrounded = None if self.unrounded is None else -self.unrounded
+        return Origin(self.const, self.repeated, unrounded, None if self.terms is None else -self.terms)
+
+
+#: That of most values.
+NOWHERE = Origin()

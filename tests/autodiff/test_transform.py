@@ -1,0 +1,182 @@
+"""Derivative programs: their form, their values in closed form, and the law that ties `vjp` to `jvp`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fuzz.generate.batches import generate
+from fuzz.generate.settings import config_of
+from tenferro_ref import frontend as tn
+from tenferro_ref import ops
+from tenferro_ref.autodiff import JVP, TRANSPOSE, Derivative, grad, jvp, transpose, vjp
+from tenferro_ref.autodiff.errors import ActivityArity, NonScalarGrad, UnsupportedAdRule, UnsupportedMetadata
+from tenferro_ref.dtype import INEXACT
+from tenferro_ref.errors import TenferroError
+from tenferro_ref.extensions.einsum import EINSUM
+from tenferro_ref.extensions.fft import FFT
+from tenferro_ref.extensions.linalg import LINALG
+from tenferro_ref.ops import TensorType
+from tenferro_ref.program import GraphBuilder, Program, parse, print_program
+from tenferro_ref.table import Table
+from tenferro_ref.tensor import Array
+from tests.autodiff.products import paired, product, run
+
+
+def drawn(rng: np.random.Generator, type_: TensorType, shape: tuple[int, ...], away: float = 0.0) -> Array:
+    """Ordinary numbers; `away` moves them from zero."""
+    values = rng.standard_normal(shape) * 0.5 + away
+    if type_.dtype.is_complex:
+        values = values + 1j * rng.standard_normal(shape) * 0.5
+    return np.array(values, type_.dtype.numpy, order="F")
+
+
+@pytest.mark.parametrize("table", [JVP, TRANSPOSE], ids=lambda t: t.name)
+def test_every_op_has_a_rule_or_a_reason(table: Table[object]) -> None:
+    families = [key for family in (EINSUM, FFT, LINALG) for key in family.keys]
+    assert table.holes([*(op for op in ops.OPS if op is not ops.Extension), *families]) == []
+
+
+def test_a_vector_jacobian_product_reads_like_its_formula() -> None:
+    b = GraphBuilder()
+    x = b.input("F64", (3,))
+    derivative = vjp(b.build(tn.sin(x)))
+    assert [i.op.name for i in derivative.program.instructions] == ["Cos", "Multiply"]
+    assert (derivative.seeds, derivative.results) == ((1,), (0,))
+
+
+def test_integers_and_constants_have_no_derivative() -> None:
+    b = GraphBuilder()
+    x, n = b.input("F64", (2,)), b.input("I64", (2,))
+    program = b.build(x * 2.0, n + n, tn.sign(x))
+    forward, backward = jvp(program), vjp(program)
+    assert (forward.seeds, forward.results) == ((2, None), (0, None, None))
+    assert (backward.seeds, backward.results) == ((2, None, 3), (0, None))
+
+
+def test_a_gradient_needs_one_real_number() -> None:
+    b = GraphBuilder()
+    x = b.input("F64", (3,))
+    with pytest.raises(NonScalarGrad):
+        grad(b.build(x))
+    derivative = grad(b.build((x * x).sum()))
+    (slope,) = run(derivative.program, [np.array([1.0, -2.0, 3.0])])
+    assert slope.tolist() == [2.0, -4.0, 6.0]
+
+
+@pytest.mark.parametrize("active", [[2], [0, 0], [-1]])
+def test_what_is_active_must_be_there_once(active: list[int]) -> None:
+    program = parse("graph (%0: F64[3], %1: F64[3]) -> (%2) slots 3 {\n  %2 = Add(%0, %1) : F64[3]\n}")
+    with pytest.raises(ActivityArity):
+        jvp(program, active)
+
+
+def test_what_is_not_linear_has_no_transpose() -> None:
+    program = parse("graph (%0: F64[3]) -> (%1) slots 2 {\n  %1 = Multiply(%0, %0) : F64[3]\n}")
+    with pytest.raises(UnsupportedAdRule, match="linear"):
+        transpose(program, [0])
+
+
+@pytest.mark.parametrize(
+    ("op", "x", "weights"),
+    [
+        (ops.Maximum(), (1.0, 1.0), (0.5, 0.5)),
+        (ops.Maximum(), (2.0, 1.0), (1.0, 0.0)),
+        (ops.Minimum(), (2.0, 1.0), (0.0, 1.0)),
+        (ops.Maximum(), (np.nan, 1.0), (0.0, 0.0)),
+        (ops.Clamp(), (2.0, 2.0, 3.0), (0.0, 0.0, 0.0)),
+        (ops.Clamp(), (1.0, 2.0, 3.0), (0.0, 1.0, 0.0)),
+        (ops.Clamp(), (4.0, 2.0, 3.0), (0.0, 0.0, 1.0)),
+        (ops.Clamp(), (2.5, 2.0, 3.0), (1.0, 0.0, 0.0)),
+    ],
+)
+def test_ties_and_bounds_are_those_of_the_contract(
+    op: ops.Op, x: tuple[float, ...], weights: tuple[float, ...]
+) -> None:
+    b = GraphBuilder()
+    program = b.build(b.apply(op, *(b.input("F64") for _ in x)))
+    values = [np.array(v) for v in x]
+    assert [float(g) for g in run(vjp(program).program, [*values, np.array(1.0)])] == list(weights)
+    for i, weight in enumerate(weights):
+        derivative = jvp(program, [i])
+        assert float(run(derivative.program, [*values, np.array(1.0)])[0]) == weight
+
+
+@pytest.mark.parametrize(
+    ("values", "due"),
+    [([2.0, 3.0, 4.0], [12.0, 8.0, 6.0]), ([0.0, 3.0, 4.0], [12.0, 0.0, 0.0]), ([0.0, 0.0, 4.0], [0.0, 0.0, 0.0])],
+)
+def test_a_product_with_zeros_has_the_product_of_the_others(values: list[float], due: list[float]) -> None:
+    b = GraphBuilder()
+    derivative = grad(b.build(b.input("F64", (3,)).prod()))
+    assert run(derivative.program, [np.array(values)])[0].tolist() == due
+
+
+def test_complex_cotangents_are_conjugated() -> None:
+    b = GraphBuilder()
+    program = b.build(tn.exp(b.input("C64")))
+    z, g = np.array(0.3 + 0.7j), np.array(1.0 - 2.0j)
+    assert run(vjp(program).program, [z, g])[0] == pytest.approx(np.conj(np.exp(z)) * g, rel=1e-14)
+
+
+def test_symbolic_programs_have_symbolic_derivatives() -> None:
+    b = GraphBuilder()
+    x, w = b.input("F64", ("n", 3)), b.input("F64", (3, 2))
+    derivative = vjp(b.build(tn.tanh(x @ w).sum(0)))
+    assert "n" in print_program(derivative.program)
+    for n in (1, 4):
+        rng = np.random.default_rng(n)
+        arrays = [rng.standard_normal(s) for s in ((n, 3), (3, 2), (2,))]
+        slope = 1 - np.tanh(arrays[0] @ arrays[1]) ** 2
+        due = (slope * arrays[2]) @ arrays[1].T
+        assert run(derivative.program, arrays)[0] == pytest.approx(due, rel=1e-12)
+
+
+# --- laws over generated programs -------------------------------------------------------------------------------------
+
+_CONFIG = config_of(("dtypes=F64,C64,I64,Bool", "linalg=0", "policies=0"))
+
+
+def _derivatives(program: Program) -> tuple[Derivative, Derivative] | None:
+    try:
+        return jvp(program), vjp(program)
+    except (UnsupportedAdRule, UnsupportedMetadata):
+        return None
+
+
+@pytest.mark.parametrize("batch", range(3))
+def test_the_two_products_are_adjoint(batch: int) -> None:
+    """`<g, jvp(t)> = <vjp(g), t>` at ordinary numbers, with both sums in F64."""
+    compared = 0
+    rng = np.random.default_rng(batch)
+    for case in generate(11, batch, 64, _CONFIG):
+        program = case.program
+        derivatives = _derivatives(program)
+        if derivatives is None:
+            continue
+        forward, backward = derivatives
+        inputs = [
+            drawn(rng, t, a.shape, 1.5) if t.dtype in INEXACT else a
+            for t, a in zip(program.input_types, case.inputs, strict=True)
+        ]
+        tangents = [
+            drawn(rng, program.input_types[i], inputs[i].shape) for i, s in enumerate(forward.seeds) if s is not None
+        ]
+        try:
+            with np.errstate(all="ignore"):
+                outputs = run(program, inputs)
+                types = program.output_types
+                cotangents = [
+                    drawn(rng, types[i], outputs[i].shape) for i, s in enumerate(backward.seeds) if s is not None
+                ]
+                pushed = run(forward.program, [*inputs, *tangents])
+                pulled = run(backward.program, [*inputs, *cotangents])
+        except TenferroError:
+            continue
+        with np.errstate(all="ignore"):
+            a, size_a = product(paired(cotangents, pushed, backward, forward))
+            b, size_b = product(paired(tangents, pulled, forward, backward))
+        if np.isfinite(size_a + size_b):
+            assert abs(a - b) <= 1e-9 * max(size_a + size_b, 1e-6), print_program(program)
+            compared += 1
+    assert compared > 30
