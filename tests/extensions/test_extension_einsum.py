@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tenferro_ref import ops
 from tenferro_ref.dims import InputDim, UpperBound
 from tenferro_ref.dtype import DType, promote
 from tenferro_ref.errors import (
@@ -22,7 +23,7 @@ from tenferro_ref.errors import (
     UnsupportedOp,
 )
 from tenferro_ref.extensions import einsum, standard_ops_of
-from tenferro_ref.ops import BroadcastInDim, Extension, Multiply, ReduceSum, TensorType
+from tenferro_ref.ops import TensorType
 from tenferro_ref.program import GraphBuilder, LoweringView, dumps, loads, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo import lower_to_stablehlo
@@ -58,7 +59,7 @@ def lowered(p):
     (ins,) = p.instructions
     b = GraphBuilder()
     q = b.build(*standard_ops_of(ins.op)(ins.op, *(b.input(t.dtype, t.shape) for t in p.input_types)))
-    assert not any(isinstance(ins.op, Extension) for ins in q.instructions)
+    assert not any(isinstance(ins.op, ops.Extension) for ins in q.instructions)
     assert q.output_types == p.output_types
     return q
 
@@ -235,7 +236,7 @@ def test_the_path_is_the_same_in_every_process():
 
 
 def type_of(equation, *inputs):
-    (result,) = Extension.of(einsum.FAMILY, "einsum", {"equation": equation}).result_types(inputs)
+    (result,) = ops.Extension.of(einsum.FAMILY, "einsum", {"equation": equation}).result_types(inputs)
     return result
 
 
@@ -289,9 +290,9 @@ def test_more_errors():
     with pytest.raises(InvalidArgument, match="53 labels; at most 52"):
         type_of("".join(letters) + "->", t(*[1] * 53))
     with pytest.raises(UnsupportedOp, match="no such op"):
-        Extension.of(einsum.FAMILY, "contract", {}).result_types((t(2),))
+        ops.Extension.of(einsum.FAMILY, "contract", {}).result_types((t(2),))
     with pytest.raises(InvalidArgument, match="equation: 3 has the wrong type"):
-        Extension.of(einsum.FAMILY, "einsum", {"equation": 3}).result_types((t(2),))
+        ops.Extension.of(einsum.FAMILY, "einsum", {"equation": 3}).result_types((t(2),))
     with pytest.raises(InvalidArgument, match="at least one operand"):
         einsum.einsum("->")
 
@@ -317,4 +318,8 @@ def test_programs_are_written_and_read():
     p = traced(lambda v: einsum.einsum("ij->iji", v), np.zeros((2, 3)))
     assert loads(dumps(p)) == p
     assert p.instructions[0].op.config == '{"equation":"ij->iji"}'
-    assert {type(op) for op in ops_of("i,j->", ("I32", (2,)), ("I32", (3,)))} <= {BroadcastInDim, Multiply, ReduceSum}
+    assert {type(op) for op in ops_of("i,j->", ("I32", (2,)), ("I32", (3,)))} <= {
+        ops.BroadcastInDim,
+        ops.Multiply,
+        ops.ReduceSum,
+    }

@@ -7,9 +7,7 @@ import pytest
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import (
-    MissingValue,
-)
+from tenferro_ref.errors import MissingValue
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
 from tenferro_ref.runtime.backend import NumpySession

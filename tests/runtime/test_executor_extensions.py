@@ -9,11 +9,7 @@ import pytest
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import (
-    Internal,
-    InvalidArgument,
-    UnsupportedOp,
-)
+from tenferro_ref.errors import Internal, InvalidArgument, UnsupportedOp
 from tenferro_ref.extensions import Family, register
 from tenferro_ref.ops import FAMILIES, TensorType
 from tenferro_ref.program import GraphBuilder

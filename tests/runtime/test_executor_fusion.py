@@ -8,9 +8,7 @@ import pytest
 from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import (
-    ShapeMismatch,
-)
+from tenferro_ref.errors import ShapeMismatch
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
 from tenferro_ref.runtime.backend import NumpySession

@@ -81,10 +81,7 @@ def test_empty_contraction_and_empty_result(dtype):
     assert zero_k.tolist() == [[0] * 3] * 2
     assert apply(
         ops.DotGeneral((1,), (0,), (), ()), arr(np.ones((0, 2)), dtype), arr(np.ones((2, 3)), dtype)
-    ).shape == (
-        0,
-        3,
-    )
+    ).shape == (0, 3)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -67,10 +67,7 @@ def test_an_extension_with_several_results(two_results: ops.Extension) -> None:
 
 def test_an_extension_without_lowering(two_results: ops.Extension) -> None:
     error = refusal(one_op(replace(two_results, op="three"), "F64 2 3"))
-    assert error.facts() == {
-        "op": "Extension",
-        "reason": "three of 'test.family.v1' has no lowering to StableHLO",
-    }
+    assert error.facts() == {"op": "Extension", "reason": "three of 'test.family.v1' has no lowering to StableHLO"}
     assert refusal(one_op(two_results, "F64 2 3"), phase1_only=True).facts()["reason"] == "outside Phase 1"
 
 
