@@ -1,4 +1,4 @@
-"""Examples whose result is known: what `tests.examples` asks each op, with the answer that is due, dtype by dtype."""
+"""Examples whose result is known: what `tests.op_examples` asks each op, with the answer that is due, dtype by dtype."""
 
 from __future__ import annotations
 

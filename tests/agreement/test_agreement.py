@@ -21,9 +21,9 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import ENGINE, OPS, Op, Policy
 from tenferro_ref.tensor import Array, same_bits
 from tests.agreement.differences import DIFFERENCES, Difference, denormal
-from tests.examples import EXAMPLES, PAIRS, examples, program_of
 from tests.known import Example
 from tests.libraries import executor_or_skip
+from tests.op_examples import EXAMPLES, PAIRS, examples, program_of
 
 pytestmark = pytest.mark.once
 

@@ -12,7 +12,7 @@ from tenferro_ref.errors import TenferroError
 from tenferro_ref.ops import ENGINE, OPS, Op
 from tenferro_ref.runtime import KERNELS
 from tests.build import apply, same
-from tests.examples import PAIRS, examples
+from tests.op_examples import PAIRS, examples
 
 
 @pytest.mark.parametrize(("op", "dtype"), PAIRS, ids=[f"{op.__name__}-{dtype.name}" for op, dtype in PAIRS])

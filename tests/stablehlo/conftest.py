@@ -14,8 +14,8 @@ from tenferro_ref.program import GraphProgram, LoweringView
 from tenferro_ref.stablehlo import Body, lower_into
 from tenferro_ref.tensor import Array
 from tenferro_ref.xla import XlaExecutor
-from tests.examples import program_of
 from tests.known import Example
+from tests.op_examples import program_of
 
 
 class RunXla(Protocol):

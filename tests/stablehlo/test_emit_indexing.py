@@ -14,8 +14,8 @@ from tenferro_ref.pjrt import Client
 from tenferro_ref.stablehlo import EMIT
 from tenferro_ref.tensor import Array, same_bits
 from tests.build import apply
-from tests.examples import PAIRS, admitted, beyond_files, examples, moves, scatter_onto_rank_0, scatters
 from tests.known import Example
+from tests.op_examples import PAIRS, admitted, beyond_files, examples, moves, scatter_onto_rank_0, scatters
 from tests.plugins import CPU_PLUGINS
 from tests.stablehlo.conftest import RunExamples
 

@@ -25,7 +25,7 @@ from tenferro_ref.program import GraphBuilder, GraphProgram, LoweringView, to_ex
 from tenferro_ref.stablehlo import Body, SsaValue, lower_into, lower_to_stablehlo
 from tenferro_ref.stablehlo.emit import EMIT_EXTENSION
 from tests.build import lines, one_op
-from tests.examples import PAIRS, examples, program_of
+from tests.op_examples import PAIRS, examples, program_of
 
 # --- extensions -------------------------------------------------------------------------------------------------------
 

@@ -13,8 +13,8 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.tensor import Array, same_bits, type_of
 from tests.build import dot, integers
-from tests.examples import MOVES, PAIRS, examples
 from tests.known import known
+from tests.op_examples import MOVES, PAIRS, examples
 from tests.stablehlo.conftest import RunExamples, RunXla
 
 pytestmark = pytest.mark.once

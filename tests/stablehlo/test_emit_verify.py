@@ -19,8 +19,8 @@ from tenferro_ref.program import LoweringView, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import same_bits
-from tests.examples import PAIRS, admitted, beyond_files, examples, moves, program_of, scatter_onto_rank_0, scatters
 from tests.libraries import module_or_skip
+from tests.op_examples import PAIRS, admitted, beyond_files, examples, moves, program_of, scatter_onto_rank_0, scatters
 
 ir = module_or_skip("jaxlib.mlir.ir")
 mlir = module_or_skip("jax.interpreters.mlir")

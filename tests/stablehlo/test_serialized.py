@@ -9,8 +9,8 @@ from tenferro_ref.errors import UnsupportedOp, UsageError
 from tenferro_ref.program import LoweringView
 from tenferro_ref.stablehlo import load, lower_to_stablehlo
 from tenferro_ref.stablehlo.serialized import serialize
-from tests.examples import program_of, scatters
 from tests.libraries import module_or_skip
+from tests.op_examples import program_of, scatters
 
 module_or_skip("jaxlib")
 
