@@ -358,9 +358,7 @@ def everything(dtype: DType, shape: tuple[int, ...]) -> Interval:
     return exact(dtype, np.full(shape, lo), np.full(shape, hi))
 
 
-def ordered(
-    dtype: DType, lo: Array, hi: Array, nan: Array, pos: Array, neg: Array, reach: float = 0.0
-) -> Interval:
+def ordered(dtype: DType, lo: Array, hi: Array, nan: Array, pos: Array, neg: Array, reach: float = 0.0) -> Interval:
     """A float enclosure from rounded bounds: empties and flags put in order.
 
     Parameters

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from fuzz.campaign import cluster
+from fuzz.campaign.audit import audit
+from fuzz.campaign.recorded import recorded
 from fuzz.records import Campaign
 from fuzz.store import Store, Stream
-from fuzz.store.audit import audit
-from fuzz.store.recorded import recorded, shards
 from tenferro_ref.errors import UsageError
 from tests.e2e.command import assert_one_line_error
 from tests.fuzz.test_campaign_commands import NATIVE, fuzz
@@ -75,7 +75,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
 def sound(path: Path) -> Campaign:
     with Store(path) as store:
         assert audit(store, regenerate=100) == []
-        return recorded(store, shards(store))
+        return recorded(store, store.shards())
 
 
 def test_with_a_machine_lost_on_the_way_it_is_the_same_campaign(tmp_path: Path, whole: Campaign) -> None:

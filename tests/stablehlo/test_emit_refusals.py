@@ -12,7 +12,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import (
     Internal,
     InvalidArgument,
-    InvalidProgram,
+    InvalidCompiledGraph,
     LoweringError,
     NonStaticShape,
     ShapeMismatch,
@@ -156,7 +156,7 @@ def test_a_slot_without_value() -> None:
     exec_program = to_exec(one_op(ops.Negate(), "F64 2"))
     (negate,) = exec_program.instructions
     broken = replace(exec_program, instructions=(replace(negate, input_slots=(1,)),))
-    with pytest.raises(InvalidProgram, match="Negate reads slot 1, which has no value there"):
+    with pytest.raises(InvalidCompiledGraph, match=r"\(Negate\): slot 1 is read before it is written"):
         lower_to_stablehlo(LoweringView.of(broken))
 
 
