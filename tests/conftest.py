@@ -26,7 +26,7 @@ profiles.register()
 os.environ[EXTRA_VARIABLE] = "FAKE_PJRT_MODE,FAKE_PJRT_ONCE,FAKE_PJRT_TRIGGER"
 
 
-#: Of the files without `pytestmark = pytest.mark.once`: what tests other people's builds, processes and the browser rather than this interpreter: `-m "not once"` leaves it out.
+#: Of the files without that mark of their own: those that `-m "not once"` leaves out (see `markers` in pyproject.toml).
 _ONCE = (
     "e2e", "fuzz/test_bundle", "fuzz/test_campaign", "fuzz/test_cluster", "fuzz/test_corpus", "fuzz/test_mutants",
     "pjrt/test_pjrt_plugins", "reports/test_browser",
