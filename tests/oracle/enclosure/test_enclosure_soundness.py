@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from enclosure_programs import chain, complex_program, indexed_program, random_program
-from enclosure_report import escapes, main, tightness, with_all_slots
 
 from oracle.enclosure import IEEE, MODELS, XLA, enclose
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.program import GraphBuilder
+from tests.oracle.enclosure.enclosure_report import escapes, main, tightness, with_all_slots
 
 pytestmark = pytest.mark.once
 
