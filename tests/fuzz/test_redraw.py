@@ -9,10 +9,10 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from fuzz.store.tally import Tally
 
 from fuzz.campaign.audit import audit
 from fuzz.campaign.programs import check_generator
+from fuzz.campaign.tally import Tally
 from fuzz.campaign.work import begin, work
 from fuzz.campaign.worksite import Worksite
 from fuzz.generate.batches import generate
