@@ -50,7 +50,7 @@ def recorded(store: Store, streams: Sequence[Stream]) -> Campaign:
         findings=tuple(row.record for row in listed(store, streams)),
         generator=counts.part("feature"),
         environment=first.environment,
-        surveys=_surveys(counts, first.available),
+        surveys=surveys(counts, first.available),
         errors=_errors(counts, first.plan),
     )
 
@@ -83,7 +83,8 @@ def _cells(counts: Counts) -> tuple[Cell, ...]:
     )
 
 
-def _surveys(counts: Counts, executors: Sequence[str]) -> tuple[Survey, ...]:
+def surveys(counts: Counts, executors: Sequence[str]) -> tuple[Survey, ...]:
+    """One record for each executor that tells what it is left with after optimisation."""
     modules = {name: counts.part("number", name).get("surveyed", 0) for name in executors}
     return tuple(Survey(name, number, counts.part("opcode", name)) for name, number in modules.items() if number)
 

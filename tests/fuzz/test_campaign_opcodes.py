@@ -11,7 +11,11 @@ from unittest import mock
 import numpy as np
 import pytest
 
+<<<<<<< HEAD
 from fuzz.campaign.recorded import recorded
+=======
+from fuzz.campaign.recorded import recorded, surveys
+>>>>>>> findings
 from fuzz.campaign.tally import Tally
 from fuzz.campaign.work import begin, work
 from fuzz.campaign.worksite import Worksite
@@ -69,7 +73,7 @@ def test_a_campaign_counts_modules_while_they_are_there(
     tally = Tally()
     for cases in batches:
         tally.add_opcodes(parity.name, parity.opcodes(cases[:1]))
-    assert (alone,) == tally.surveys([parity.name])
+    assert (alone,) == surveys(tally, [parity.name])
     assert alone.modules == 3
     # large modules are asked for in the first of four batches
     assert large == Survey(fast.name, 1, dict.fromkeys(fast.opcodes(batches[0]), 1))
@@ -81,7 +85,7 @@ def test_every_eighth_module_is_asked_for(pool: Pool, parity: PjrtExecutor, tmp_
     cases, tally = generate(5, 0, 10), Tally()
     for number in (0, 8):
         tally.add_opcodes(parity.name, parity.opcodes([cases[number]]))
-    assert (survey,) == tally.surveys([parity.name])
+    assert (survey,) == surveys(tally, [parity.name])
     assert survey.modules == 2
 
 
@@ -114,7 +118,7 @@ def test_what_is_not_told_is_not_counted(parity: PjrtExecutor, monkeypatch: pyte
         assert parity.opcodes(cases) == []
     tally = Tally()
     tally.add_opcodes("x", [])
-    assert tally.surveys(["x"]) == ()
+    assert surveys(tally, ["x"]) == ()
 
 
 #: What xla081 leaves after optimisation in the lane `parity`, whatever the element type.

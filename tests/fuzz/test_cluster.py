@@ -122,7 +122,7 @@ def test_bad_calls_write_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert_one_line_error(fuzz("run", store, *NATIVE, "--scheduler", address), 2, "tcp://host:8786")
     here = "tcp://127.0.0.1:9"
     assert_one_line_error(fuzz("run", store, *NATIVE, "--scheduler", here, "--workers", 2), 2, "--workers")
-    monkeypatch.setattr(cluster, "_TIMEOUT", 0.2)
+    monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 0.2)
     assert_one_line_error(fuzz("run", store, *NATIVE, "--scheduler", here), 3, here, "dask scheduler")
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert_one_line_error(fuzz("run", store, *NATIVE, "--scheduler", here), 3, "tenferro-ref[dask]")
@@ -130,7 +130,7 @@ def test_bad_calls_write_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_cluster_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_PATIENCE", 0.5)
+    monkeypatch.setattr(cluster, "_UNMANNED_SECONDS", 0.5)
     with local_cluster(0) as found:
         run = fuzz("run", tmp_path / "s.sqlite", *WHAT, "--scheduler", found.scheduler_address)
     assert_one_line_error(run, 3, "no worker", f"dask worker {found.scheduler_address}", "fuzz resume")

@@ -119,7 +119,7 @@ class TestRules:
     @pytest.mark.parametrize(
         ("text", "words"),
         [
-            ("[[known]", "table declaration"),
+            ("[[known]", "declaration"),
             ("[other]", "unknown field `other`"),
             ("[[known]]\npage = 'x'\n", "missing required field `signature`"),
             ("[[known]]\npage = 'x'\nsignature = '*'\nexpires = 'soon'\n", "expires"),
