@@ -89,3 +89,8 @@ def test_extrema_keep_nan_wherever_it_stands(dtype, op):
         x = arr(np.arange(9.0), dtype)
         x[i] = quiet_nans(dtype)[2]
         assert apply(op((0,)), x).tobytes() == quiet_nans(dtype)[2].tobytes()
+
+
+def test_a_reduction_over_no_axis_is_a_copy_for_dtypes_without_an_order():
+    for op in (ops.ReduceMax, ops.ReduceMin, ops.ReduceProd):
+        assert apply(op(()), arr([1j], DType.C64)).tolist() == [1j]
