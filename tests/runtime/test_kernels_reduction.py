@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tenferro_ref import ops
+from tenferro_ref.dtype import DType
 from tests.build import COMPLEXES, FLOATS, INTS, apply, arr, hostile, quiet_nans, same
 
 SHAPES = [(1,), (2,), (7,), (1, 9), (9, 1), (2, 30), (30, 2), (3, 4, 5), (1, 6, 1), (40, 3, 2)]
