@@ -25,9 +25,11 @@ from unittest import mock
 
 import pytest
 
-from fuzz.campaign import work as campaign
-from fuzz.campaign.work import Worksite, begin, work
-from fuzz.campaign.workers import Tick, run_workers
+from fuzz.campaign import judging
+from fuzz.campaign.supervisor import Tick
+from fuzz.campaign.work import begin, work
+from fuzz.campaign.workers import run_workers
+from fuzz.campaign.worksite import Worksite
 from fuzz.findings.triage import Suspect, inspect
 from fuzz.generate.batches import generate
 from fuzz.generate.settings import config_of
@@ -147,7 +149,7 @@ class Bench:
             return Suspect(executor, case, answer, "", "", "")
 
         path = self.folder / f"{self.lane}-{seed}.sqlite"
-        with Store(path, create=True) as store, mock.patch.object(campaign, "inspect", later):
+        with Store(path, create=True) as store, mock.patch.object(judging, "inspect", later):
             plan = Plan(
                 seed, programs=programs, batch=BATCH * input_sets, max_findings=0, input_sets=input_sets,
                 generate=MIXES[mix],

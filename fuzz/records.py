@@ -1,7 +1,7 @@
 """Records of a campaign: plain data that a store keeps and a report reads, with their JSON form.
 
 No arrays and no programs as objects: programs are text here, values are words. Reports depend on this module and on
-`oracle.verdict` only. The JSON is strict: a float that JSON has no number for is one of the strings "inf", "-inf", "nan",
+`oracle.verdict` only. The JSON is strict: a distance that JSON has no number for is one of the strings "inf", "-inf", "nan",
 and what is read back must have the declared types.
 """
 
@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import types
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields, is_dataclass
-from enum import Enum
-from functools import cache
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar
+
+import msgspec
 
 from oracle.verdict import Build, ExecutorInfo, Verdict
 from tenferro_ref.errors import FormatError
@@ -32,6 +32,8 @@ _READABLE = (1, 2, 3, 4, 5, VERSION)
 _LINE = json.JSONEncoder(allow_nan=False)
 
 T = TypeVar("T")
+#: A duration: neither negative nor infinite nor NaN.
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,10 @@ class Totals:
     decided: int = 0
     forgiven: int = 0
     worst_ulp: float | None = None
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, Seconds] = field(default_factory=dict)
     #: A sample of (log2 enclosure width in ULPs, ULP distance from the native answer) points.
     widths: tuple[tuple[float, float], ...] = ()
-    #: Disagreeing programs that are in no finding, as when the budget ran out; None if nobody counted.
+    #: Disagreeing programs that are in no finding, as when the budget ran out; None if that was not counted.
     unexplained: int | None = None
     #: Answers among `verdicts` to invalid programs, which give no elements to decide; "unsupported" is none.
     due: int = 0
@@ -93,12 +95,12 @@ class Survey:
 
 @dataclass(frozen=True, slots=True)
 class ErrorKind:
-    """The invalid programs that must raise one kind of error, and what executors did with them.
+    """The invalid programs that must raise one kind of error, and how executors answered them.
 
     Attributes
     ----------
     faults
-        How many programs broke which rule, 0 for those that were not reached.
+        How many programs broke which rule, 0 for those that no program broke.
     verdicts
         By executor and verdict name.
     """
@@ -131,13 +133,13 @@ class Finding:
     verdict
         Verdict name: mismatch, error, timeout, crash.
     attribution
-        "rewrite: algsimp", "fast min/max", "native", "our pass: TransposeFolding", ... or "" if nothing was learned.
+        "rewrite: algsimp", "option: NAME", "native", "our pass: TransposeFolding", ... or "" if nothing was learned.
     known
         Name of the page in docs/findings/ that describes it, "" if it is new.
     programs
         How many generated programs showed this signature.
     builds
-        What the other builds of a plugin say to the reduced program, oldest first; `oracle.verdict.first_bad` sums it up.
+        What the other builds of a plugin answer to the reduced program, oldest first; `oracle.verdict.first_bad` sums it up.
     """
 
     signature: str
@@ -153,7 +155,7 @@ class Finding:
     programs: int
     instructions: int
     original_instructions: int
-    reduce_seconds: float
+    reduce_seconds: Seconds
     program_text: str
     program_json: str
     stablehlo: str
@@ -205,7 +207,7 @@ class Campaign:
     environment
         Name and value pairs: Python, NumPy, machine, versions.
     vacuous
-        In words, why the run proves less than was asked of it; empty if it does not, or if nobody asked.
+        Why the run proves less than was asked of it; empty if it does not, or if nobody asked.
     mutants
         Seeded faults that were hunted beside the campaign.
     surveys
@@ -218,7 +220,7 @@ class Campaign:
     started: str
     command: str
     programs: int
-    seconds: dict[str, float]
+    seconds: dict[str, Seconds]
     executors: tuple[ExecutorInfo, ...]
     totals: tuple[Totals, ...]
     cells: tuple[Cell, ...]
@@ -256,11 +258,9 @@ def load(path: str | Path) -> Campaign:
     FormatError
         Unreadable, not JSON, another version, or other fields than this version has.
     """
-    try:
-        content = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise FormatError(where=str(path), detail=f"not a campaign record: {error}") from None
-    if not isinstance(content, dict) or content.pop("tenferro_campaign", None) not in _READABLE:
+    content = _loads(read_text(path), str(path), strict=False)
+    version = content.pop("tenferro_campaign", None) if isinstance(content, dict) else None
+    if version not in _READABLE:
         raise FormatError(where=str(path), detail=f"not a campaign record of version {VERSION}")
     return decode(Campaign, content, str(path))
 
@@ -273,28 +273,29 @@ def load_mutants(path: str | Path) -> tuple[SeededFault, ...]:
     FormatError
         Unreadable, or a line that is none of these.
     """
-    found: dict[str, SeededFault] = {}
+    faults: dict[str, SeededFault] = {}
     for number, line in enumerate(read_text(path).splitlines(), 1):
         if line.strip():
             fault = _seeded_fault(line, f"{path}, line {number}")
-            if fault is not None and (fault.killed or fault.name not in found):
-                found[fault.name] = fault
-    return tuple(found.values())
+            if fault is not None and (fault.killed or fault.name not in faults):
+                faults[fault.name] = fault
+    return tuple(faults.values())
 
 
 def _seeded_fault(line: str, where: str) -> SeededFault | None:
     """None for one that was listed, not hunted."""
-    try:
-        content = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(where=where, detail=f"not JSON: {error}") from None
+    content = _loads(line, where)
     if not isinstance(content, dict):
         raise FormatError(where=where, detail="not the record of a seeded fault")
     content["equivalent"] = bool(content.get("equivalent"))  # the list says why
     if "killed" not in content and not content["equivalent"]:
         return None
-    known = {f.name: content[f.name] for f in fields(SeededFault) if f.name in content}
-    return decode(SeededFault, {"killed": False, "programs": 0, **known}, where)
+    names = {f.name for f in fields(SeededFault)}
+    kept = {key: value for key, value in content.items() if key in names}
+    return decode(SeededFault, {"killed": False, "programs": 0, **kept}, where)
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------------
 
 
 def to_json(record: object) -> str:
@@ -310,116 +311,68 @@ def from_json(kind: type[T], text: str, where: str = "record") -> T:
     FormatError
         Not JSON, or not the fields and types of `kind`; `where` and the JSON path say where.
     """
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(where=where, detail=f"not JSON: {error}") from None
-    return decode(kind, content, where)
+    return decode(kind, _loads(text, where), where)
 
 
-def encode(value: Any) -> Any:
+def encode(record: object) -> Any:
     """A record as what JSON can hold."""
-    if type(value) in _PLAIN:
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, dict):
-        return {k: encode(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [encode(v) for v in value]
-    kind: Any = type(value)
-    return {name: encode(getattr(value, name)) for name in _names(kind)}
+    return _at_extremes(msgspec.to_builtins(record), lambda value: value if math.isfinite(value) else str(value), float)
 
 
-_PLAIN = frozenset((str, int, bool, type(None)))
-
-
-@cache
-def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind))
-
-
-def decode(kind: type[T], value: Any, where: str) -> T:
-    """The record of type `kind` in `value`.
+def decode(kind: type[T], content: Any, where: str) -> T:
+    """The record of type `kind` in `content`, which `encode` made.
 
     Raises
     ------
     FormatError
         Unknown or missing keys, or a value of another type.
     """
+    content = _at_extremes(content, lambda word: _NONFINITE.get(word, word), str)
     try:
-        decoded: T = _decode(kind, value, "$")
-    except _Wrong as error:
+        record = msgspec.convert(content, kind)
+    except msgspec.ValidationError as error:
         raise FormatError(where=where, detail=str(error)) from None
-    return decoded
-
-
-class _Wrong(Exception):
-    """A value that is not of the declared type."""
+    for path in _unknown(content, msgspec.to_builtins(record), "$"):
+        raise FormatError(where=where, detail=f"unknown key {path}")
+    return record
 
 
 _NONFINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+#: Fields that findings of earlier versions have.
+_DROPPED = frozenset({"reproducer"})
+#: Fields whose floats may be what JSON has no numbers for; those are the strings "inf", "-inf" and "nan".
+_EXTREMES = frozenset({"worst_ulp", "widths"})
 
 
-def _decode(kind: Any, value: Any, at: str) -> Any:
-    origin = get_origin(kind)
-    if kind is Any:
-        return value
-    if origin in (types.UnionType, Union):  # only `X | None` is declared
-        (inner,) = (k for k in get_args(kind) if k is not type(None))
-        return None if value is None else _decode(inner, value, at)
-    if origin is tuple:
-        return _tuple(get_args(kind), value, at)
-    if origin is dict:
-        entry = get_args(kind)[1]
-        return {k: _decode(entry, v, f"{at}.{k}") for k, v in _expect(dict, value, at).items()}
-    if is_dataclass(kind):
-        return _record(kind, value, at)
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return _convert(kind, value, at)
-    if kind is float:
-        if isinstance(value, str) and value in _NONFINITE:
-            return _NONFINITE[value]
-        return float(_expect((int, float), value, at))
-    return _expect(kind, value, at)
+def _at_extremes(content: Any, change: Callable[[Any], Any], kind: type, inside: bool = False) -> Any:
+    """Change the values of a type in all fields of `_EXTREMES`."""
+    if isinstance(content, dict):
+        return {k: _at_extremes(v, change, kind, inside or k in _EXTREMES) for k, v in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_at_extremes(v, change, kind, inside) for v in content]
+    return change(content) if inside and isinstance(content, kind) else content
 
 
-def _tuple(kinds: tuple[Any, ...], value: Any, at: str) -> tuple[Any, ...]:
-    entries = _expect(list, value, at)
-    if kinds[-1] is Ellipsis:
-        kinds = (kinds[0],) * len(entries)
-    if len(kinds) != len(entries):
-        raise _Wrong(f"{at}: {len(entries)} entries, not {len(kinds)}")
-    return tuple(_decode(k, v, f"{at}[{i}]") for i, (k, v) in enumerate(zip(kinds, entries, strict=True)))
+def _unknown(content: Any, known: Any, path: str) -> Iterator[str]:
+    """Paths of the keys in `content` that the record made of it does not have, but for those of earlier versions."""
+    if isinstance(content, dict):
+        for key, value in content.items():
+            if key in known:
+                yield from _unknown(value, known[key], f"{path}.{key}")
+            elif key not in _DROPPED or "signature" not in known:
+                yield f"{path}.{key}"
+    elif isinstance(content, (list, tuple)):
+        for i, (value, other) in enumerate(zip(content, known, strict=True)):
+            yield from _unknown(value, other, f"{path}[{i}]")
 
 
-#: Fields of earlier versions that are dropped, whatever is in them.
-_GONE: dict[Any, frozenset[str]] = {Finding: frozenset({"reproducer"})}
-
-
-def _record(kind: Any, value: Any, at: str) -> Any:
-    hints, gone = _hints(kind), _GONE.get(kind, frozenset())
-    entries = {k: v for k, v in _expect(dict, value, at).items() if k not in gone}
-    if entries.keys() - hints.keys():
-        raise _Wrong(f"{at}: unknown keys {sorted(entries.keys() - hints.keys())}")
-    return _convert(lambda v: kind(**v), {k: _decode(hints[k], v, f"{at}.{k}") for k, v in entries.items()}, at)
-
-
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def _convert(make: Callable[[Any], Any], value: Any, at: str) -> Any:
+def _loads(text: str, where: str, *, strict: bool = True) -> Any:
+    """JSON; unless `strict`, with the bare words NaN and Infinity of version 1."""
     try:
-        return make(value)
-    except (TypeError, ValueError) as error:
-        raise _Wrong(f"{at}: {error}") from None
+        return json.loads(text, parse_constant=_refuse if strict else None)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(where=where, detail=f"not JSON: {error}") from None
 
 
-def _expect(kind: Any, value: Any, at: str) -> Any:
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise _Wrong(f"{at}: {type(value).__name__} where {getattr(kind, '__name__', 'a number')} is expected")
-    return value
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is no number")

@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from fuzz import records
+from fuzz.campaign.recorded import recorded
 from fuzz.cli.floor import floor_options, with_vacuity
 from fuzz.store import Store, is_database
-from fuzz.store.recorded import recorded, shards
 from reports.html import write_html
 from reports.junit import write_junit
 from reports.markdown import write_markdown
@@ -25,8 +25,11 @@ from tenferro_ref.errors import UsageError
 @click.option("--campaign", type=int, metavar="N", help="Number in `fuzz status`; default: the latest.")
 @click.option("--mutants", metavar="FILE", help="What `mutants run --out` wrote: shown as a table.")
 @floor_options
-def report(store: str, out: str, campaign: int | None, mutants: str | None, **limits: Any) -> None:
-    """Write the report of a findings store, or of a recorded campaign (`campaign.json`, or the folder that holds it)."""
+def report(store: str, out: str, campaign: int | None, mutants: str | None, **limits: Any) -> int:
+    """Write the report of a findings store, or of a recorded campaign (`campaign.json`, or the folder that holds it).
+
+    Exit status 1 if the campaign proves less than is asked of it.
+    """
     path = Path(store)
     if not path.exists():
         raise UsageError(detail=f"{store}: no such file or folder")
@@ -34,12 +37,13 @@ def report(store: str, out: str, campaign: int | None, mutants: str | None, **li
     if mutants:
         record = dataclasses.replace(record, mutants=records.load_mutants(mutants))
     click.echo(str(write_report(record, out_directory(out))))
+    return 1 if record.vacuous else 0
 
 
 def _read(path: Path, campaign: int | None) -> records.Campaign:
     if is_database(path):
-        with Store(path) as store:
-            return recorded(store, shards(store, campaign))
+        with Store(path, readonly=True) as store:
+            return recorded(store, store.shards(campaign))
     if campaign is not None:
         raise UsageError(detail=f"{path}: one campaign, no findings store: leave out --campaign")
     return records.load(path / "campaign.json" if path.is_dir() else path)

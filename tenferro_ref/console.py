@@ -32,7 +32,7 @@ generate_option = click.option(
     multiple=True,
     metavar="KEY=VALUE",
     help="What programs may contain: instructions=5-20, elements=64, rank=2, ops=Exp,Log, dtypes=F32,C64, symbolic=0, "
-    "linalg=50, policies=0 (percentages), rare=Reverse:I32 (`python -m fuzz.campaign.opcodes`), invalid=1/8 (share of invalid "
+    "linalg=50, policies=0 (percentages), rare=Reverse:I32 (`python -m tools.opcodes`), invalid=1/8 (share of invalid "
     "programs). Repeatable.",
 )
 allow_option = click.option(

@@ -19,12 +19,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from fuzz.campaign.work import Progress, Worksite, begin, work
-from fuzz.campaign.workers import Tick, run_workers
+from fuzz.campaign.audit import audit
+from fuzz.campaign.recorded import recorded
+from fuzz.campaign.supervisor import Tick
+from fuzz.campaign.work import begin, work
+from fuzz.campaign.workers import run_workers
+from fuzz.campaign.worksite import Worksite
 from fuzz.records import Campaign
 from fuzz.store import Lock, Plan, Store, Stream
-from fuzz.store.audit import audit
-from fuzz.store.recorded import recorded
 from oracle.peers import Pool
 
 EXECUTORS = ("native-unsegmented", "native-nopasses")
@@ -87,17 +89,13 @@ def torture(
             left = _left(store, stream)
         with Store() as store:
             stream = begin(store, plan, selection)
-            work(Worksite(store, stream, selection.executors, pool, progress=_silent), reduce_early=True)
+            work(Worksite(store, stream, selection.executors, pool), reduce_early=True)
             undisturbed = recorded(store, [store.stream(stream.id)])
     finally:
         pool.close()
     problems += left
     problems += _differences(tortured, undisturbed)
     return Torture(done, deaths, copies, tortured.programs, tuple(problems))
-
-
-def _silent(_: Progress) -> None:
-    pass
 
 
 def _check_copy(path: Path, target: Path) -> list[str]:

@@ -1,9 +1,9 @@
-"""Campaigns on a `dask.distributed` cluster: the supervisor, and the task that a worker of the cluster runs.
+"""Campaigns on a `dask.distributed` cluster: the crew, and the task that a worker of the cluster runs.
 
-The supervisor alone writes to the store. It claims batches, a few at a time, and kinds of disagreement to reduce; each leaves
+The supervisor alone writes to the store. It claims batches, a few at a time, and groups of disagreements to reduce; each leaves
 as a store of its own (`fuzz.store.parts`) and comes back done. On the machine that takes it the part is an ordinary
-campaign of one process (`fuzz.campaign.workers`), so that no plugin is ever loaded into a process of the cluster. A part that is lost
-with its machine is run again elsewhere: its programs follow from the seed. Only `str`, `bytes` and `int` cross.
+campaign of one process (`fuzz.campaign.workers`), so that no plugin is ever loaded into a process of the cluster. A part that is
+lost with its machine is run again elsewhere: its programs follow from the seed. Only `str`, `bytes` and `int` cross.
 """
 
 from __future__ import annotations
@@ -24,31 +24,23 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fuzz.campaign.errors import ClusterFault
-from fuzz.campaign.work import Progress, check_generator
+from fuzz.campaign.programs import check_generator
+from fuzz.campaign.supervisor import Crew, Tick, supervise
 from fuzz.campaign.workers import run_workers
-from fuzz.store import Job, Lock, Store, Stream
-from fuzz.store.parts import absorb, cut_batches, cut_kin
+from fuzz.store import Batch, Lock, Store, Stream
+from fuzz.store.parts import absorb, cut_batches, cut_group
 from tenferro_ref import __version__
 from tenferro_ref.errors import MissingDependency, TenferroError, UsageError
 from tenferro_ref.files import write_atomically
 
-#: Seconds between two looks at what is out, and between two at who is there.
-_POLL, _ROLL_CALL = 0.1, 1.0
-#: Seconds for the scheduler to answer, and without any worker.
-_TIMEOUT, _PATIENCE = 10, 60.0
+#: Seconds between two counts of the cluster's workers, and without any worker before the campaign ends.
+_COUNT_SECONDS, _UNMANNED_SECONDS = 1.0, 60.0
+#: Seconds for the scheduler to answer.
+_CONNECT_SECONDS = 10
 #: Batches that leave together at most: starting the executors must be little beside them.
 _BATCHES = 16
-#: Parts in vain, one after another, after which there is no point in going on; each was tried on several machines.
+#: Deaths without any progress in the store, after which there is no point in going on; each part was tried on several machines.
 _HOPELESS = 5
-
-
-@dataclass(frozen=True)
-class Tick:
-    """What the supervisor tells its caller at every look: how far it is, tasks that can run at once, machines lost so far."""
-
-    progress: Progress
-    slots: int
-    deaths: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +72,7 @@ def connected(address: str) -> Iterator[Cluster]:
         raise MissingDependency(name="dask", remedy=f'pip install "tenferro-ref[dask]" ({error})') from None
     with _quiet("distributed", "distributed.client"):
         try:
-            client = distributed.Client(address, timeout=_TIMEOUT, set_as_default=False, name="tenferro-ref")
+            client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, name="tenferro-ref")
         except (OSError, ValueError) as error:
             detail = f"no scheduler answers ({error}); start one with `dask scheduler`"
             raise ClusterFault(where=address, detail=detail) from None
@@ -90,7 +82,7 @@ def connected(address: str) -> Iterator[Cluster]:
 
 @contextlib.contextmanager
 def _quiet(*names: str) -> Iterator[None]:
-    """Nothing of these loggers on the terminal: what there is to say is said by typed errors."""
+    """Keep these loggers off the terminal: typed errors say what went wrong."""
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -118,21 +110,9 @@ def run_on_cluster(
     Raises
     ------
     ClusterFault
-        The scheduler is gone, nobody works for it, or one of its machines cannot do its part.
+        The scheduler is gone, has no workers, or one of its machines cannot do its part.
     """
-    with Store(path) as store:
-        store.database.check()
-        check_generator(store, stream)
-        store.release()  # nobody else works here: the lock says so
-        office = _Office(cluster, store, stream, bundles)
-        try:
-            while office.hand_out():
-                time.sleep(_POLL)
-                office.look()
-                tick(office.tick())
-        finally:
-            office.end()
-        return office.deaths
+    return supervise(path, stream, lambda store: _Machines(cluster, store, stream, bundles), tick)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,30 +124,29 @@ class _Errand:
     future: Any
 
 
-class _Office:
-    """What one supervisor has out, and with whom."""
+class _Machines(Crew):
+    """The workers of a cluster, and the parts that they have."""
 
     def __init__(self, cluster: Cluster, store: Store, stream: Stream, bundles: Path | None) -> None:
-        self.client, self.address = cluster.client, cluster.address
-        self.store, self.stream, self.bundles = store, stream, bundles
+        super().__init__(store, stream)
+        self.client, self.address, self.bundles = cluster.client, cluster.address, bundles
         self.owner = f"{os.getpid()}-cluster"
         self.out: list[_Errand] = []
-        self.deaths = self._in_vain = self._sent = 0
-        self._left_over: Job | None = None
+        self._sent = 0
+        self._left_over: Batch | None = None
         self._workers: dict[str, int] = {}
-        self._clock = self._roll = self._manned = time.monotonic()
-        self._call_roll()
+        self._counted = self._manned = time.monotonic()
+        self._count_workers()
 
     @property
     def slots(self) -> int:
         return sum(self._workers.values())
 
-    def hand_out(self) -> bool:
-        """Keep everybody busy; False if all is done."""
-        # a few more than can run: nobody waits for the next look, and a cluster that grows with its load sees some
+    def keep_busy(self) -> bool:
+        # a few more than can run: no worker waits for the next look, and a cluster that grows with its load sees some
         while len(self.out) < self.slots + max(1, self.slots // 4):
             reduces = sum(errand.reduces for errand in self.out) < max(1, self.slots // 2)
-            part = self._kin() if reduces else None
+            part = self._group() if reduces else None
             reduces = part is not None
             part = part or self._batches()
             if part is None:
@@ -175,24 +154,24 @@ class _Office:
             self._send(part, reduces)
         return bool(self.out)
 
-    def _kin(self) -> bytes | None:
-        kin = self.store.claim_kin(self.stream.id, self.owner, self.stream.plan.max_findings)
-        return None if kin is None else cut_kin(self.store, self.stream, kin)
+    def _group(self) -> bytes | None:
+        group = self.store.claim_group(self.stream.id, self.owner, self.stream.plan.max_findings)
+        return None if group is None else cut_group(self.store, self.stream, group)
 
     def _batches(self) -> bytes | None:
-        plan, jobs = self.stream.plan, list[Job]()
+        plan, batches = self.stream.plan, list[Batch]()
         share = _BATCHES
-        if plan.programs is not None:  # some for everybody, and more than once, so that all end at about the same time
+        if plan.programs is not None:  # every worker gets several parts, so that all end at about the same time
             share = max(1, min(share, plan.programs // (plan.batch * plan.shards * 4 * max(1, self.slots))))
-        while len(jobs) < share:
-            job, self._left_over = self._left_over or self.store.claim(self.stream.id, self.owner), None
-            if job is None:
+        while len(batches) < share:
+            batch, self._left_over = self._left_over or self.store.claim(self.stream.id, self.owner), None
+            if batch is None:
                 break
-            if jobs and job.number != jobs[-1].number + plan.shards:
-                self._left_over = job
+            if batches and batch.number != batches[-1].number + plan.shards:
+                self._left_over = batch
                 break
-            jobs.append(job)
-        return cut_batches(self.store, self.stream, jobs) if jobs else None
+            batches.append(batch)
+        return cut_batches(self.store, self.stream, batches) if batches else None
 
     def _send(self, part: bytes, reduces: bool) -> None:
         self._sent += 1
@@ -204,16 +183,12 @@ class _Office:
         self.out.append(_Errand(part, reduces, future))
 
     def look(self) -> None:
-        """Count the time, take back what is done, send again what was lost."""
-        now = time.monotonic()
-        self.store.add_elapsed(self.stream.id, now - self._clock)
-        self._clock = now
+        """Take back what is done, send again what was lost, count the workers now and then."""
         for errand in [e for e in self.out if e.future.done()]:
             self.out.remove(errand)
             self._take(errand)
-        if now - self._roll >= _ROLL_CALL:
-            self._roll = now
-            self._call_roll()
+        if time.monotonic() - self._counted >= _COUNT_SECONDS:
+            self._count_workers()
 
     def _take(self, errand: _Errand) -> None:
         status = errand.future.status
@@ -222,27 +197,22 @@ class _Office:
         try:
             if status == "finished":
                 self._keep(errand.future.result())
-                self._in_vain = 0
                 return
             error = errand.future.exception()
         except (OSError, asyncio.CancelledError, concurrent.futures.CancelledError) as gone:
             raise self._lost(gone) from None
         if type(error).__name__ != "KilledWorker":
-            detail = (
-                f"a task failed: {type(error).__name__}: {error}; is tenferro-ref[dask] installed on every machine?"
-            )
-            raise ClusterFault(where=self.address, detail=detail)
-        self._in_vain += 1
-        if self._in_vain > _HOPELESS:
-            detail = f"workers die again and again, and nothing gets done: {error}; `fuzz resume` goes on"
-            raise ClusterFault(where=self.address, detail=detail)
+            problem = f"a task failed: {type(error).__name__}: {error}"
+            raise self._fault(f"{problem}; is tenferro-ref[dask] installed on every machine?")
+        if self.died_in_vain() > _HOPELESS:
+            raise self._fault(f"workers die again and again, and nothing gets done: {error}; `fuzz resume` goes on")
         self._send(errand.part, errand.reduces)
 
     def _keep(self, result: tuple[str, bytes, list[tuple[str, bytes]], str, int]) -> None:
         host, content, files, error, deaths = result
         self.deaths += deaths
         if error:
-            raise ClusterFault(where=f"{self.address}, machine {host}", detail=error)
+            raise self._fault(error, host)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "part.sqlite"
             path.write_bytes(content)
@@ -250,48 +220,38 @@ class _Office:
                 try:
                     check_generator(part, part.stream(1))
                 except UsageError:
-                    detail = (
-                        f"it generates other programs from seed {self.stream.plan.seed} than this one; install the same"
-                    )
-                    raise ClusterFault(where=f"{self.address}, machine {host}", detail=detail) from None
+                    problem = f"it generates other programs from seed {self.stream.plan.seed} than this one"
+                    raise self._fault(f"{problem}; install the same", host) from None
             absorb(self.store, self.stream, path, self.owner)
         for name, data in files:
             place = PurePosixPath(name)
             if self.bundles is not None and not place.is_absolute() and ".." not in place.parts:
                 write_atomically(self.bundles / place, data)
 
-    def _call_roll(self) -> None:
+    def _count_workers(self) -> None:
         try:
             there: dict[str, int] = self.client.nthreads()
         except OSError as error:
             raise self._lost(error) from None
         self.deaths += len(self._workers.keys() - there.keys())
         self._workers = there
-        now = time.monotonic()
+        now = self._counted = time.monotonic()
         if there:
             self._manned = now
-        elif now - self._manned > _PATIENCE:
-            detail = (
-                f"no worker for {_PATIENCE:.0f} s; start some with `dask worker {self.address}`, then `fuzz resume`"
-            )
-            raise ClusterFault(where=self.address, detail=detail)
+        elif now - self._manned > _UNMANNED_SECONDS:
+            remedy = f"start some with `dask worker {self.address}`, then `fuzz resume`"
+            raise self._fault(f"no worker for {_UNMANNED_SECONDS:.0f} s; {remedy}")
 
     def _lost(self, why: object) -> ClusterFault:
-        return ClusterFault(where=self.address, detail=f"the scheduler is gone ({why}); `fuzz resume` goes on")
+        return self._fault(f"the scheduler is gone ({why}); `fuzz resume` goes on")
 
-    def tick(self) -> Tick:
-        stream = self.stream
-        done = self.store.done(stream.id)[0]
-        progress = Progress("check", done, stream.plan.programs, self.store.suspects(stream.id))
-        return Tick(progress, self.slots, self.deaths)
+    def _fault(self, detail: str, machine: str = "") -> ClusterFault:
+        return ClusterFault(where=f"{self.address}, machine {machine}" if machine else self.address, detail=detail)
 
     def end(self) -> None:
         if self.out:
             with contextlib.suppress(OSError):
                 self.client.cancel([errand.future for errand in self.out])
-        # what is held is free for whoever resumes; if this fails, resuming does it
-        with contextlib.suppress(TenferroError):
-            self.store.release(self.owner)
         self.out.clear()
 
 

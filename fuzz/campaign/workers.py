@@ -1,7 +1,6 @@
-"""Campaigns in several processes over one store: the supervisor, and the worker's side `python -m fuzz.campaign.workers`.
+"""Campaigns in several processes over one store: the crew, and the worker's side `python -m fuzz.campaign.workers`.
 
-Workers take batches from the store and write their answers into it; the supervisor replaces those that die. It does nothing
-else, so that a campaign survives the death of any process: whoever resumes finds all that was committed.
+Workers take batches from the store and write their answers into it; the supervisor replaces those that die.
 """
 
 from __future__ import annotations
@@ -14,46 +13,26 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from fuzz.campaign.work import Progress, Worksite, check_generator, work
+from fuzz.campaign.supervisor import Crew, Tick, supervise
+from fuzz.campaign.work import work
+from fuzz.campaign.worksite import Worksite
 from fuzz.store import Lock, Store, Stream
 from oracle.peers import Executor, PjrtExecutor, Pool
 from tenferro_ref import children
 from tenferro_ref.errors import FormatError, TenferroError, UsageError, WorkerDied
 from tenferro_ref.isolation import wire
 
-#: Seconds between two looks at the workers.
-_POLL = 0.1
 #: Deaths without any progress in the store, after which there is no point in going on.
 _HOPELESS = 25
 #: The worker's exit status when it says on standard error, in one line of JSON, which typed error stopped it.
 _TYPED = 3
 _TAIL = 4000
 _PR_SET_PDEATHSIG = 1
-
-
-@dataclass(frozen=True)
-class Tick:
-    """What the supervisor tells its caller at every look: how far it is, the workers that live, deaths so far."""
-
-    progress: Progress
-    pids: tuple[int, ...]
-    deaths: int
-
-
-@dataclass(frozen=True, eq=False)
-class _Child:
-    process: subprocess.Popen[bytes]
-    stderr: IO[bytes]
-    owner: str
-
-    def last_words(self) -> str:
-        return children.tail(self.stderr, _TAIL).decode("utf-8", "replace")
 
 
 def run_workers(
@@ -85,51 +64,48 @@ def run_workers(
     UsageError
         This version generates other programs than the campaign began with.
     """
-    with Store(path) as store:
-        store.database.check()
-        check_generator(store, stream)
-        store.release()  # nobody else works here: the lock says so
-        crew = _Crew(store, stream, lock, bundles, threads or max(1, (os.cpu_count() or 1) // workers), allowed)
-        try:
-            crew.start(workers)
-            while crew.children:
-                time.sleep(_POLL)
-                crew.look()
-                tick(crew.tick())
-        finally:
-            crew.end()
-        return crew.deaths
+    each = threads or max(1, (os.cpu_count() or 1) // workers)
+    options = [str(each), str(bundles or ""), *allowed]
+    return supervise(path, stream, lambda store: _Processes(store, stream, lock, workers, options), tick)
 
 
-class _Crew:
-    """The workers of one supervisor."""
+@dataclass(frozen=True, eq=False)
+class _Child:
+    process: subprocess.Popen[bytes]
+    stderr: IO[bytes]
+    owner: str
 
-    def __init__(
-        self, store: Store, stream: Stream, lock: Lock, bundles: Path | None, threads: int, allowed: Collection[str]
-    ) -> None:
-        self.store, self.stream, self.lock, self.bundles, self.threads = store, stream, lock, bundles, threads
-        self.allowed = allowed
+    def last_words(self) -> str:
+        return children.tail(self.stderr, _TAIL).decode("utf-8", "replace")
+
+
+class _Processes(Crew):
+    """Worker processes on this machine; `options` are the last arguments of `main`."""
+
+    def __init__(self, store: Store, stream: Stream, lock: Lock, workers: int, options: Sequence[str]) -> None:
+        super().__init__(store, stream)
+        self.lock, self.options = lock, options
         self.children: list[_Child] = []
-        self.deaths = self._started = self._in_vain = 0
-        self._seen: tuple[object, ...] = ()
-        self._clock = time.monotonic()
+        self._started, self._vacant = 0, workers
 
-    def start(self, count: int) -> None:
-        for _ in range(count):
+    @property
+    def slots(self) -> int:
+        return len(self.children)
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        return tuple(child.process.pid for child in self.children)
+
+    def keep_busy(self) -> bool:
+        for _ in range(self._vacant):
             self._started += 1
             self.children.append(self._spawn(f"{os.getpid()}-{self._started}"))
+        self._vacant = 0
+        return bool(self.children)
 
     def _spawn(self, owner: str) -> _Child:
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        arguments = [
-            self.store.path,
-            self.stream.id,
-            owner,
-            os.getpid(),
-            self.threads,
-            self.bundles or "",
-            *self.allowed,
-        ]
+        arguments = [self.store.path, self.stream.id, owner, os.getpid(), *self.options]
         process = subprocess.Popen(
             [sys.executable, "-m", "fuzz.campaign.workers", *map(str, arguments)],
             pass_fds=[self.lock.descriptor],
@@ -141,18 +117,14 @@ class _Crew:
         return _Child(process, stderr, owner)
 
     def look(self) -> None:
-        """Count the time, replace the dead."""
-        now = time.monotonic()
-        self.store.add_elapsed(self.stream.id, now - self._clock)
-        self._clock = now
         for child in self.children:
             children.keep_short(child.stderr)
         for child in [c for c in self.children if c.process.poll() is not None]:
             self.children.remove(child)
             with child.stderr:
-                self._bury(child)
+                self._ended(child)
 
-    def _bury(self, child: _Child) -> None:
+    def _ended(self, child: _Child) -> None:
         code = child.process.returncode
         if code == 0:
             return
@@ -160,21 +132,10 @@ class _Crew:
             raise _unpack(child.last_words())
         self.store.release(child.owner)
         self.deaths += 1
-        seen = (self.store.done(self.stream.id), self.store.kin_counts(self.stream.id))
-        self._in_vain = self._in_vain + 1 if seen == self._seen else 1
-        self._seen = seen
-        if self._in_vain > _HOPELESS:
+        if (times := self.died_in_vain()) > _HOPELESS:
             how = children.ending(code)
-            raise WorkerDied(
-                worker="of the campaign", how=f"{how}, {self._in_vain} times", stderr_tail=child.last_words()
-            )
-        self.start(1)
-
-    def tick(self) -> Tick:
-        stream = self.stream
-        done = self.store.done(stream.id)[0]
-        progress = Progress("check", done, stream.plan.programs, self.store.suspects(stream.id))
-        return Tick(progress, tuple(c.process.pid for c in self.children), self.deaths)
+            raise WorkerDied(worker="of the campaign", how=f"{how}, {times} times", stderr_tail=child.last_words())
+        self._vacant += 1
 
     def end(self) -> None:
         for child in self.children:
@@ -182,10 +143,6 @@ class _Crew:
         for child in self.children:
             child.process.wait()
             child.stderr.close()
-        if self.children:
-            # what they held is free for whoever resumes; if this fails, resuming does it
-            with contextlib.suppress(TenferroError):
-                self.store.release()
         self.children.clear()
 
 
@@ -201,24 +158,15 @@ def _unpack(words: str) -> TenferroError:
 # --- the worker's side ------------------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def _pool(allowed: Collection[str]) -> Iterator[Pool]:
-    pool = Pool(allowed=allowed)
-    try:
-        yield pool
-    finally:
-        pool.close()
-
-
 def main(path: str, stream_id: str, owner: str, parent: str, threads: str, bundles: str, *allowed: str) -> int:
     """Work on a stream until there is no more to do."""
-    # the supervisor's death is ours: a later one must find nobody at work on its batches
+    # if the supervisor dies, so must this process: a later supervisor must find no worker on its batches
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != int(parent):
         return 1
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's business
     try:
-        with Store(path) as store, _pool(allowed) as pool:
+        with Store(path) as store, contextlib.closing(Pool(allowed=allowed)) as pool:
             stream = store.stream(int(stream_id))
             executors = [pool.recorded(name, path) for name in stream.available]
             _check_same(stream, executors)
@@ -234,11 +182,11 @@ def main(path: str, stream_id: str, owner: str, parent: str, threads: str, bundl
 
 
 def _check_same(stream: Stream, executors: Sequence[Executor]) -> None:
-    """Refuse to mix the answers of two builds in one campaign; a plugin's file is looked at before it is loaded."""
+    """Refuse to mix the answers of two builds in one campaign; a plugin's file is hashed before it is loaded."""
     for info, executor in zip((i for i in stream.executors if i.available), executors, strict=True):
-        known = dict(info.facts).get("sha256")
+        before = dict(info.facts).get("sha256")
         plugin = executor.plugin if isinstance(executor, PjrtExecutor) else None
-        if known != (plugin.sha256() if plugin and known else dict(executor.info().facts).get("sha256")):
+        if before != (plugin.sha256() if plugin and before else dict(executor.info().facts).get("sha256")):
             raise UsageError(detail=f"{info.name} is another file than when the campaign began; begin a new campaign")
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from fuzz.campaign.work import Progress, run_campaign
+from fuzz.campaign.work import run_campaign
+from fuzz.campaign.worksite import Progress
 from fuzz.generate.batches import check_settings
 from fuzz.records import Campaign
 from fuzz.store import Plan

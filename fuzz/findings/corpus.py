@@ -1,28 +1,88 @@
-"""The regression corpus: small cases that once disagreed, each with the verdict that every executor must reach.
+"""The corpus: small cases that once disagreed, each with the verdict that every executor must reach.
 
-A case is one TOML file: what it is about, the program in its text form, the inputs as hexadecimal bytes, and under
-`[expected]` a verdict by executor name. What third-party builds get wrong stays in with the verdict "mismatch", so that
-a build in which it is fixed is noticed.
+A case is one TOML file: what it is about, the program in its text form, the inputs as hexadecimal bytes (column-major), and
+under `[expected]` a verdict by executor name. What third-party builds get wrong stays in with the verdict "mismatch", so
+that a build in which it is fixed is noticed. A finding that no program of ours can show has, instead of the program, a
+StableHLO module that is run as it is written, and the outputs that are due. `seconds` limits a request to an executor, for
+cases that a compiler does not finish.
 """
 
 from __future__ import annotations
 
 import json
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from oracle.case import Case
-from oracle.verdict import Verdict
+from oracle.compare import compare_bits
+from oracle.judge import Reference, judge
+from oracle.peers import Executor, ModuleExecutor, NativeExecutor
+from oracle.peers.modules import Module
+from oracle.verdict import Answer, Verdict
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import FormatError
-from tenferro_ref.files import read_text
+from tenferro_ref.errors import FormatError, TenferroError, UsageError
+from tenferro_ref.files import read_bytes
+from tenferro_ref.isolation import wire
 from tenferro_ref.program import parse, print_program
+from tenferro_ref.tensor import Array, type_of
 
-_KEYS = {"about": str, "program": str, "inputs": list, "expected": dict}
+SECONDS = 60.0
+
+
+class _Tensor(msgspec.Struct, forbid_unknown_fields=True):
+    dtype: str
+    shape: list[int]
+    data: str
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    """The content of a file; either `program`, or `module` and `outputs`."""
+
+    about: str
+    inputs: list[_Tensor]
+    expected: dict[str, Verdict]
+    program: str = ""
+    module: str = ""
+    outputs: list[_Tensor] = []
+    seconds: float = SECONDS
+
+
+@dataclass(frozen=True, eq=False)
+class ModuleCase:
+    """A StableHLO module that is run as it is written, its inputs, and the outputs that are due, bit for bit."""
+
+    stablehlo: str
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+
+    def judge(self, executor: Executor) -> Answer:
+        """The verdict on an executor.
+
+        Raises
+        ------
+        UsageError
+            The executor takes no modules.
+        """
+        if not isinstance(executor, ModuleExecutor):
+            raise UsageError(
+                detail=f"{executor.name} does not run StableHLO modules; choose a plugin, interpreter or iree"
+            )
+        parameters, results = ([type_of(a) for a in arrays] for arrays in (self.inputs, self.outputs))
+        module = Module(self.stablehlo, parameters, results, {}, {})
+        message = module.message(executor.options, [[wire.pack(a) for a in self.inputs]])
+        try:
+            answer = executor.worker.request({**message, "as_written": True})
+        except TenferroError as error:
+            return Answer(executor.name, Verdict.ERROR, reason=f"{error.kind}: {error}", error=error.to_json())
+        comparison = compare_bits(self.outputs, [wire.unpack(packed) for packed in answer["output_sets"][0]])
+        if not comparison.outside:
+            return Answer(executor.name, Verdict.PASS, comparison, seconds=answer["seconds"])
+        place = f"output {comparison.worst_output}{list(comparison.worst_index or ())}"
+        reason = f"{place}: {comparison.observed} is not {comparison.expected}"
+        return Answer(executor.name, Verdict.MISMATCH, comparison, reason, seconds=answer["seconds"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +93,21 @@ class Entry:
     ----------
     expected
         Verdict by executor name, as `oracle.peers.Pool.make` knows it.
+    seconds
+        Limit of one request to an executor.
     """
 
     name: str
     about: str
-    case: Case
+    case: Case | ModuleCase
     expected: dict[str, Verdict]
+    seconds: float = SECONDS
+
+    def judge(self, executor: Executor) -> Answer:
+        """The verdict on an executor."""
+        if isinstance(self.case, ModuleCase):
+            return self.case.judge(executor)
+        return judge(executor, Reference(self.case, NativeExecutor()))
 
 
 def load(path: Path) -> Entry:
@@ -47,52 +116,62 @@ def load(path: Path) -> Entry:
     Raises
     ------
     FormatError
-        Unreadable, not TOML, a missing or unknown key, an unknown verdict, inputs that are no arrays.
+        Unreadable, not TOML, a missing or unknown key, a wrong type, an unknown verdict, no program, inputs that do not
+        fit it.
     """
     try:
-        content = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise FormatError(where=str(path), detail=f"not TOML: {error}") from None
-    if content.keys() != _KEYS.keys():
-        odd = ", ".join(sorted(content.keys() ^ _KEYS.keys()))
-        raise FormatError(where=str(path), detail=f"missing or unknown keys: {odd}")
-    for key, kind in _KEYS.items():
-        if not isinstance(content[key], kind):
-            raise FormatError(where=f"{path}: {key}", detail=f"must be a {kind.__name__}")
-    known = {verdict.value: verdict for verdict in Verdict}
-    unknown = [f"{name} = {v!r}" for name, v in content["expected"].items() if v not in known]
-    if unknown:
-        raise FormatError(where=f"{path}: expected", detail=f"unknown verdicts: {', '.join(unknown)}")
-    inputs = [_array(f"{path}: inputs[{i}]", given) for i, given in enumerate(content["inputs"])]
-    program = parse(content["program"])
+        content = msgspec.toml.decode(read_bytes(path), type=_File)
+    except msgspec.MsgspecError as error:
+        raise FormatError(where=str(path), detail=f"no case of the corpus: {error}") from None
+    if bool(content.program) == bool(content.module) or bool(content.module) != bool(content.outputs):
+        raise FormatError(where=str(path), detail="needs either a program, or a module and its outputs")
+    if not content.seconds > 0:
+        raise FormatError(where=f"{path}: seconds", detail="must be positive")
+    inputs, outputs = (
+        tuple(_array(f"{path}: {key}[{i}]", tensor) for i, tensor in enumerate(getattr(content, key)))
+        for key in ("inputs", "outputs")
+    )
+    case = ModuleCase(content.module, inputs, outputs) if content.module else _case(content.program, inputs, path)
+    return Entry(path.stem, content.about, case, content.expected, content.seconds)
+
+
+def _case(text: str, inputs: tuple[Array, ...], path: Path) -> Case:
+    program = parse(text, f"{path}: program")
     if program.kind != "graph":
         raise FormatError(where=f"{path}: program", detail="must be a graph program")
-    return Entry(
-        path.stem,
-        content["about"],
-        Case.of(program, inputs),
-        {name: known[v] for name, v in content["expected"].items()},
-    )
-
-
-def _array(where: str, given: Any) -> np.ndarray[Any, Any]:
     try:
-        dtype, shape = DType[given["dtype"]], tuple(given["shape"])
-        return np.frombuffer(bytes.fromhex(given["data"]), dtype.numpy).reshape(shape, order="F")
-    except (KeyError, TypeError, ValueError) as error:
+        program.check_inputs([type_of(a) for a in inputs])
+    except TenferroError as error:
+        raise FormatError(where=f"{path}: inputs", detail=f"do not fit the program: {error}") from None
+    return Case.of(program, inputs)
+
+
+def _array(where: str, tensor: _Tensor) -> Array:
+    try:
+        data = np.frombuffer(bytes.fromhex(tensor.data), DType[tensor.dtype].numpy)
+        return data.reshape(tensor.shape, order="F")
+    except (KeyError, ValueError) as error:
         raise FormatError(where=where, detail=f"needs dtype, shape and data in hexadecimal: {error}") from None
 
 
 def text(entry: Entry) -> str:
     """The file of a case."""
-    program = print_program(entry.case.program)
-    program = _quoted(program) if "'''" in program else f"'''\n{program}'''"
-    lines = [f"about = {_quoted(entry.about)}", f"program = {program}", "inputs = ["]
-    for array in entry.case.inputs:
-        data = array.tobytes("F").hex()
-        lines.append(f'    {{ dtype = "{DType.of(array).name}", shape = {list(array.shape)}, data = "{data}" }},')
-    lines += ["]", "", "[expected]"]
-    lines += [f'{_quoted(name)} = "{verdict.value}"' for name, verdict in entry.expected.items()]
+    case = entry.case
+    lines = [f"about = {_quoted(entry.about)}"]
+    lines += [f"seconds = {entry.seconds}"] if entry.seconds != SECONDS else []
+    if isinstance(case, ModuleCase):
+        lines += [
+            f"module = {_block(case.stablehlo)}",
+            *_tensors("inputs", case.inputs),
+            *_tensors("outputs", case.outputs),
+        ]
+    else:
+        lines += [f"program = {_block(print_program(case.program))}", *_tensors("inputs", case.inputs)]
+    lines += [
+        "",
+        "[expected]",
+        *(f'{_quoted(name)} = "{verdict.value}"' for name, verdict in entry.expected.items()),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -101,4 +180,13 @@ def _quoted(words: str) -> str:
     return json.dumps(words, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-__all__ = ["Entry", "load", "text"]
+def _block(words: str) -> str:
+    return _quoted(words) if "'''" in words else f"'''\n{words}'''"
+
+
+def _tensors(key: str, arrays: tuple[Array, ...]) -> list[str]:
+    rows = [
+        f'    {{ dtype = "{DType.of(a).name}", shape = {list(a.shape)}, data = "{a.tobytes("F").hex()}" }},'
+        for a in arrays
+    ]
+    return [f"{key} = [", *rows, "]"]

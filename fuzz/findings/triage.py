@@ -1,7 +1,7 @@
-"""From a disagreement to a finding: localise, reduce, name. Who makes the difference is asked of `oracle.attribution`.
+"""From a disagreement to a finding: locate, reduce, name. What makes the difference is found by `oracle.attribution`.
 
-The signature is the key for de-duplication: ops of the reduced program, dtype, value class, attribution. What is known
-(a page of docs/findings/) is matched in `fuzz.findings.known`.
+The signature is the key for de-duplication: ops of the reduced program, dtype, value class, attribution. Known findings
+(with a page in docs/findings/) are matched in `fuzz.findings.known`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 
 from fuzz.findings.known import Known, match
 from fuzz.findings.reduce import Size, cut_out, narrowed, reduce_case, simplify_configuration
-from fuzz.findings.reproducer import module_text
 from fuzz.records import Finding, ValueRow
 from oracle.attribution import UNCLEAR, attribute, builds, hlo_pass
 from oracle.case import Case, live
@@ -25,27 +24,29 @@ from oracle.peers import Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.peers.jax import JaxExecutor
 from oracle.verdict import Answer, Build, Verdict
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.program import dumps, print_program
+from tenferro_ref.escape import line
+from tenferro_ref.program import LoweringView, dumps, print_program
+from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import Array
 
 #: Elements of each output shown in a finding.
 _ROWS = 64
-#: How often what does not repeat is asked again: a value that is arbitrary may be right by chance.
-_PATIENCE = 4
-#: In a program of up to so many instructions that fails, each is asked alone.
-_ASKED_ALONE = 16
+#: How often a case that does not disagree again is run: an arbitrary value may be right by chance.
+_ATTEMPTS = 4
+#: In a program of up to so many instructions that fails, each is run alone.
+_RUN_ALONE = 16
 
 
 @dataclass(frozen=True, eq=False)
 class Suspect:
-    """A disagreement before reduction, with what is cheap to learn of it.
+    """A disagreement before reduction, with where and why it seems to arise.
 
     A configuration that was drawn with the program stays as it is while the program changes.
 
     Attributes
     ----------
     how
-        What is wrong, in words that go into the group; by default what the answer says.
+        The kind of error, which goes into the group; by default the value class, or the error, of the answer.
     """
 
     executor: Executor
@@ -60,13 +61,13 @@ class Suspect:
         object.__setattr__(self, "executor", self.executor.settled(self.case))
 
     def shares_cause(self, case: Case, pool: Pool) -> bool:
-        """Whether a smaller case has the attribution of this one; any does if nobody can tell this one's."""
+        """Whether a smaller case has the attribution of this one; any does if this one has none."""
         return self.attribution == UNCLEAR or attribute(self.executor, case, pool) == self.attribution
 
     @property
     def group(self) -> tuple[str, ...]:
-        """What two suspects share that are probably the same: one of each group is reduced."""
-        # one option shows in many ops, one rewrite in every dtype and as many value classes: they must not flood
+        """What suspects with one cause probably share: one of each group is reduced."""
+        # one option shows in many ops, one rewrite in many dtypes and value classes: they must not make many groups
         if self.attribution.startswith("option"):
             return (self.answer.verdict.value, self.attribution)
         if self.attribution.startswith("rewrite"):
@@ -81,14 +82,14 @@ class Suspect:
 
 
 def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspect:
-    """Localise and attribute a disagreement."""
+    """Locate and attribute a disagreement."""
     executor = executor.settled(case)
     whole = Suspect(executor, case, answer, "", "", attribute(executor, case, pool))
-    if case.refusal is not None:  # what is wrong is the answer to one fault, wherever that is
+    if case.refusal is not None:  # the answer to one fault is wrong, wherever that fault is
         return replace(whole, op=case.refusal.op or "", how=f"{case.refusal.fault}: {_how(answer)}")
     if answer.verdict is Verdict.MISMATCH:
         slot = _first_wrong(executor, case)
-        core = None if slot is None else _core(whole, slot, pool)
+        core = None if slot is None else _alone(whole, slot, pool)
     else:
         slot, core = _first_failing(whole, pool)
     if slot is None and case.program.output_slots:
@@ -101,10 +102,7 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
 
 
 def value_class(words: str) -> str:
-    """The class of a wrong value, as far as it says what is wrong.
-
-    Where NaN is due, one number is as wrong as another: what stands there may be arbitrary, and another one each time.
-    """
+    """The class of a wrong value. Where NaN is due, all numbers are one class: the value may be arbitrary, another in each run."""
     return re.sub(r"^expected NaN, got (finite|\+0|-0|inf|-inf)(?= \(|$)", "expected NaN, got a number", words)
 
 
@@ -130,8 +128,8 @@ def _alike(one: Answer, other: Answer) -> bool:
 def _first_wrong(executor: Executor, case: Case) -> int | None:
     """The first slot that is wrong when all are watched, else the first instruction that is wrong alone.
 
-    Watching changes what is compiled: the disagreement may go away, or the module be refused. The second question is for
-    those who answer it for all instructions in one module.
+    Watching changes what is compiled: the disagreement may go away, or the module be refused. Instructions are run alone
+    only on executors that take them all in one module.
     """
     slot = first_wrong_slot(executor, case)
     if slot is not None or executor.programs_a_module == 1:
@@ -147,31 +145,31 @@ def _first_wrong(executor: Executor, case: Case) -> int | None:
 def _first_failing(suspect: Suspect, pool: Pool) -> tuple[int | None, Suspect | None]:
     """The result of the first instruction that fails alone as the program does, and that instruction alone.
 
-    Most instructions pass, so that this is cheap beside a search, each step of which that succeeds may end a process.
+    Most instructions pass, so that this is cheaper than a search, of which each step that succeeds may end a process.
     """
     instructions = suspect.case.program.instructions
-    if suspect.answer.verdict is Verdict.TIMEOUT or len(instructions) > _ASKED_ALONE:
+    if suspect.answer.verdict is Verdict.TIMEOUT or len(instructions) > _RUN_ALONE:
         return None, None
     values = evaluate_all(suspect.case)
     for ins in instructions:
         slot = ins.output_slots[0]
         small = cut_out(suspect.case, slot, lambda _: values)
-        if core := small and _instead(suspect, small, pool):
+        if core := small and _with_case(suspect, small, pool):
             return slot, core
     return None, None
 
 
-def _core(suspect: Suspect, slot: int, pool: Pool) -> Suspect | None:
+def _alone(suspect: Suspect, slot: int, pool: Pool) -> Suspect | None:
     """The instruction that makes `slot` alone, on the operands that it should get, if it disagrees for the same cause.
 
-    What follows it in the program changes how the wrong value looks in the output, and so neither the kind of the
-    disagreement nor its reduction should depend on it.
+    What follows it in the program changes how the wrong value looks in the output; neither the group nor the reduction
+    should depend on that.
     """
     case = cut_out(suspect.case, slot, evaluate_all)
-    return None if case is None else _instead(suspect, case, pool)
+    return None if case is None else _with_case(suspect, case, pool)
 
 
-def _instead(suspect: Suspect, case: Case, pool: Pool) -> Suspect | None:
+def _with_case(suspect: Suspect, case: Case, pool: Pool) -> Suspect | None:
     """The suspect with a smaller case, if that disagrees for the same cause."""
     answer = judge(suspect.executor, Reference(case, NativeExecutor()))
     if not _alike(answer, suspect.answer) or not suspect.shares_cause(case, pool):
@@ -192,13 +190,13 @@ def _start(suspect: Suspect, pool: Pool) -> Suspect:
         for ins in program.instructions
         if (ins.op.name, program.slot_types[ins.output_slots[0]].dtype.name) == (suspect.op, suspect.dtype)
     ]
-    suspect = next(filter(None, (_core(suspect, slot, pool) for slot in guilty)), suspect)
+    suspect = next(filter(None, (_alone(suspect, slot, pool) for slot in guilty)), suspect)
     if suspect.answer.verdict is not Verdict.MISMATCH:
         return suspect
     comparison = suspect.answer.comparison
     wrong = suspect.case.program.output_slots[comparison.worst_output or 0 :][:1]  # none where outputs are missing
     case = narrowed(suspect.case, wrong[0], comparison.worst_index or ()) if wrong else None
-    return (_instead(suspect, case, pool) if case else None) or suspect
+    return (_with_case(suspect, case, pool) if case else None) or suspect
 
 
 def _with_operands(case: Case, index: int) -> str:
@@ -225,7 +223,7 @@ def _cause(executor: Executor, case: Case, coarse: str, pool: Pool) -> str:
 def still_disagrees(suspect: Suspect, pool: Pool, times: int = 1) -> Callable[[Case], bool]:
     """Predicate of the reducer: same executor, same verdict, same words of an error, same value class, same attribution.
 
-    A case is asked up to so many times until it does.
+    A case is run up to `times` times until it does.
     """
     want = suspect.answer
 
@@ -269,15 +267,15 @@ def to_finding(
     budget_seconds: float = 20.0,
     progress: Callable[[int, Size], None] | None = None,
 ) -> tuple[Finding, Case]:
-    """Reduce a suspect and say all that a stranger needs; the reduced case comes with it.
+    """Reduce a suspect to a finding with all that a stranger needs to know; gives the reduced case as well.
 
     Parameters
     ----------
     budget_seconds
-        For reducing it; the other builds of a plugin are asked within as much again.
+        For reducing it; running the other builds of a plugin may take as long again.
     """
     original, seconds = suspect, 0.0
-    for start, times in ((_start(suspect, pool) if budget_seconds else suspect, 1), (original, _PATIENCE)):
+    for start, times in ((_start(suspect, pool) if budget_seconds else suspect, 1), (original, _ATTEMPTS)):
         reduction = reduce_case(
             start.case,
             still_disagrees(start, pool, times),
@@ -287,11 +285,11 @@ def to_finding(
         )
         case, seconds = reduction.case, seconds + reduction.seconds
         suspect = replace(start, executor=_simplest(start, case, pool)) if reduction.reproduced else original
-        answer = _asked(suspect.executor, case)
+        answer = _answer(suspect.executor, case)
         if answer.verdict.is_disagreement and (reduction.reproduced or not budget_seconds):
             break
     others: tuple[Build, ...] = ()
-    if not answer.verdict.is_disagreement:  # it does not repeat: say so, and show the program as it was found
+    if not answer.verdict.is_disagreement:  # it does not repeat: the program is shown as it was found
         suspect = replace(original, attribution="does not repeat")
         case, answer = suspect.case, suspect.answer
     else:
@@ -328,9 +326,9 @@ def to_finding(
     return replace(finding, known=match(finding, known)), case
 
 
-def _asked(executor: Executor, case: Case) -> Answer:
-    """What it says, if need be when asked again."""
-    for _ in range(_PATIENCE):
+def _answer(executor: Executor, case: Case) -> Answer:
+    """The answer; of several runs the first that disagrees."""
+    for _ in range(_ATTEMPTS):
         answer = judge(executor, Reference(case, NativeExecutor()))
         if answer.verdict.is_disagreement:
             break
@@ -381,3 +379,11 @@ def value_rows(executor: Executor, case: Case) -> tuple[ValueRow, ...]:
             for i in indices
         ]
     return tuple(rows)
+
+
+def module_text(case: Case) -> str:
+    """StableHLO of a case, or a comment that says why there is none."""
+    try:
+        return lower_to_stablehlo(LoweringView.of(case.program, case.shapes))
+    except TenferroError as error:
+        return f"// cannot be lowered: {line(str(error))}\n"

@@ -86,7 +86,7 @@ def config_of(settings: Sequence[str]) -> Config:
     """The default configuration with the given settings, each of the form `KEY=VALUE`.
 
     `instructions=10` or `instructions=5-20`, `elements=64`, `rank=2` (the most), `ops=Exp,Log`, `dtypes=F32,C64`, `symbolic=0`,
-    `linalg=50`, `policies=0` (percentages of the programs), `rare=Reverse:I32,Add:Bool` (`python -m fuzz.campaign.opcodes` lists
+    `linalg=50`, `policies=0` (percentages of the programs), `rare=Reverse:I32,Add:Bool` (`python -m tools.opcodes` lists
     such pairs), `invalid=0` or `invalid=1/8` (the share of invalid programs).
 
     Raises

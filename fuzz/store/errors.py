@@ -31,7 +31,7 @@ class StoreVersion(TenferroError):
 
 @dataclass(eq=False)
 class StoreLocked(EnvironmentFault):
-    """Somebody else holds the findings store."""
+    """Another process holds the findings store."""
 
     path: str
     holder: str

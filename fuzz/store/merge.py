@@ -1,7 +1,7 @@
 """One store from several: what the shards of an array job, or two machines, have found.
 
 A stream that both have is the same work (its programs follow from its seed): the one that is further on is kept whole, so
-that merging twice, or a store with itself, changes nothing. Findings are the same if their signature is.
+that merging twice, or a store with itself, changes nothing. Findings are the same if their signatures are.
 """
 
 from __future__ import annotations
@@ -94,14 +94,14 @@ def _streams(target: Store, write: sqlite3.Connection) -> None:
 
 
 def _progress(write: sqlite3.Connection, schema: str, stream: int) -> tuple[int, int, int]:
-    """How far a stream is: programs counted, kinds of disagreement reduced, answers to open batches."""
+    """How far a stream is: programs counted, groups of disagreements reduced, answers to open batches."""
     counts = (
-        f"SELECT ifnull(sum(programs), 0) FROM {schema}batch WHERE stream = ? AND digest <> ''",  # noqa: S608
+        f"SELECT ifnull(sum(iif(digest = '', counted, programs)), 0) FROM {schema}batch WHERE stream = ?",  # noqa: S608
         f"SELECT count(*) FROM {schema}kin WHERE stream = ? AND signature <> ''",  # noqa: S608
         f"SELECT count(*) FROM {schema}answer WHERE stream = ?",  # noqa: S608
     )
-    programs, kinds, answers = (int(write.execute(sql, (stream,)).fetchone()[0]) for sql in counts)
-    return programs, kinds, answers
+    programs, groups, answers = (int(write.execute(sql, (stream,)).fetchone()[0]) for sql in counts)
+    return programs, groups, answers
 
 
 def merge_findings(target: Store, write: sqlite3.Connection) -> None:

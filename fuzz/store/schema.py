@@ -38,26 +38,30 @@ _FIRST = (
         PRIMARY KEY (stream, kind, key)) WITHOUT ROWID""",
     "CREATE TABLE width (stream INTEGER NOT NULL, executor TEXT NOT NULL, width REAL, distance REAL)",
     "CREATE INDEX width_of ON width (stream, executor)",
-    # disagreements, localised and attributed; those of one `kin` are probably one bug
+    # disagreements, located and attributed; `kin` is the name of their group
     """CREATE TABLE suspect (
         stream INTEGER NOT NULL, batch INTEGER NOT NULL, number INTEGER NOT NULL, executor TEXT NOT NULL,
         kin TEXT NOT NULL, fingerprint TEXT NOT NULL, instructions INTEGER NOT NULL, op TEXT NOT NULL,
         dtype TEXT NOT NULL, attribution TEXT NOT NULL, answer TEXT NOT NULL, program TEXT NOT NULL,
         inputs BLOB NOT NULL, seen REAL NOT NULL, PRIMARY KEY (stream, batch, number, executor))""",
     "CREATE INDEX suspect_kin ON suspect (stream, kin)",
-    # one of each kin is reduced; `signature` is '' until then
+    # groups of disagreements: one of each is reduced; `signature` is '' until then
     """CREATE TABLE kin (
         stream INTEGER NOT NULL, name TEXT NOT NULL, owner TEXT NOT NULL DEFAULT '', claims INTEGER NOT NULL DEFAULT 0,
         signature TEXT NOT NULL DEFAULT '', PRIMARY KEY (stream, name))""",
-    # `confirmed`: the script was run in a clean interpreter: 1 it shows the finding, 2 in a virtual environment made for
+    # `confirmed`: the bundle was run in a clean interpreter: 1 it shows the finding, 2 in a virtual environment made for
     # it as well, 0 it does not, NULL not tried
     """CREATE TABLE finding (
         signature TEXT PRIMARY KEY, record TEXT NOT NULL, inputs BLOB NOT NULL, found REAL NOT NULL,
         seconds REAL NOT NULL, confirmed INTEGER)""",
-    # what people decided, oldest first; the last entry of a signature holds
+    # what people decided; the latest entry of a signature holds
     """CREATE TABLE mark (
         signature TEXT NOT NULL, status TEXT NOT NULL, note TEXT NOT NULL, at REAL NOT NULL,
         UNIQUE (signature, status, note, at))""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+#: A batch that a campaign ended in the middle of is opened again when the campaign is given a later end; `counted` is how
+#: many of its programs were counted before.
+_SECOND = ("ALTER TABLE batch ADD COLUMN counted INTEGER NOT NULL DEFAULT 0",)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _SECOND)

@@ -1,182 +1,45 @@
 """The findings store: what a campaign has to do, what it did, what it found, and what people decided about that.
 
-Here is every statement that a running campaign makes; schema and file are next door. Merging is in `merge`, the records that
-reports read are made in `recorded`, the laws that a store obeys are checked in `audit`.
+Here is every statement that a running campaign makes; schema and file are next door, the data in `model`. The store knows
+nothing of how programs are made or judged: that is `fuzz.campaign`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import msgpack
-
-from fuzz.generate.faults import faults
-from fuzz.generate.faults.batches import with_refusals
-from fuzz.generate.input_sets import batch_of
-from fuzz.generate.settings import config_of
-from fuzz.records import Finding, decode, encode, from_json, to_json
+from fuzz.records import Finding, from_json, to_json
+from fuzz.store.counts import Counts
 from fuzz.store.database import BUSY_SECONDS, MEMORY, Database
-from fuzz.store.tally import WIDTHS, Tally
-from oracle.case import Case, Refusal
+from fuzz.store.model import (
+    STATUSES,
+    Batch,
+    Disagreement,
+    Group,
+    Mark,
+    Plan,
+    StoredFinding,
+    Stream,
+    campaign_key,
+    digest,
+    pack,
+    unpack,
+    unpack_all,
+)
+from oracle.case import Case
 from oracle.verdict import Answer, ExecutorInfo
-from tenferro_ref import __version__
 from tenferro_ref.errors import Internal, UsageError
-from tenferro_ref.isolation import wire
-from tenferro_ref.program import loads
-from tenferro_ref.tensor import Array, column_major
 
-#: What somebody may say of a finding; "new" takes back what was said before.
-STATUSES = ("new", "known", "reported", "fixed")
 #: `finding.confirmed` of one that was shown in a virtual environment made for it.
 _AFRESH = 2
-#: A reduction that was begun so often and never ended is not begun again.
-_KIN_CLAIMS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What one stream of a campaign is to do.
-
-    Attributes
-    ----------
-    programs, minutes
-        Whichever is reached first ends the generation; None is no limit. `programs` counts those of all shards.
-    shard, shards
-        This stream takes batch b of the campaign where b mod `shards` is `shard`.
-    batch
-        Programs a batch; each input set of a program counts as one.
-    input_sets
-        Input sets of each program.
-    reduce_seconds
-        Budget for reducing one suspect.
-    max_findings
-        Suspects reduced at most; kinds of disagreement beyond that are counted, not reduced.
-    generate
-        What the programs may contain, as `fuzz.generate.settings.config_of` reads it.
-    """
-
-    seed: int
-    programs: int | None = None
-    minutes: float | None = None
-    shard: int = 0
-    shards: int = 1
-    batch: int = 32
-    reduce_seconds: float = 20.0
-    max_findings: int = 40
-    command: str = ""
-    input_sets: int = 1
-    generate: tuple[str, ...] = ()
-
-    def cases(self, number: int) -> list[Case]:
-        """The cases of one batch."""
-        config = config_of(self.generate)
-        valid = partial(batch_of, self.seed, number, self.batch, self.input_sets, config)
-        return with_refusals(self.seed, number, self.batch, config, valid)
-
-    def faults(self) -> dict[str, list[str]]:
-        """The faults that invalid programs may have, by the kind of error that they raise."""
-        config, found = config_of(self.generate), dict[str, list[str]]()
-        for fault in faults(config, late=True) if config.invalid else ():
-            found.setdefault(fault.kind, []).append(fault.name)
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """One shard of one campaign, as the store has it. `campaign` is the same for all shards; `elapsed` is in seconds."""
-
-    id: int
-    campaign: str
-    plan: Plan
-    executors: tuple[ExecutorInfo, ...]
-    environment: tuple[tuple[str, str], ...]
-    started: str
-    elapsed: float
-
-    @property
-    def available(self) -> tuple[str, ...]:
-        """Names of the executors that take part."""
-        return tuple(info.name for info in self.executors if info.available)
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A batch that a worker holds. `claims`: how often it was taken since it last got an answer."""
-
-    stream: int
-    number: int
-    programs: int
-    claims: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Doubt:
-    """A disagreement: program `number` of a batch, what was said of it, and what is cheap to learn."""
-
-    number: int
-    case: Case
-    answer: Answer
-    kin: str
-    op: str
-    dtype: str
-    attribution: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Kin:
-    """A kind of disagreement that a worker holds, and the smallest of its suspects."""
-
-    stream: int
-    name: str
-    smallest: Doubt
-    programs: int
-    also: tuple[str, ...]
-    seen: float
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """What somebody said of a finding, and when (seconds since 1970)."""
-
-    status: str
-    note: str
-    at: float
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A finding as it lies in the store.
-
-    Attributes
-    ----------
-    found
-        When it was first written down; seconds since 1970.
-    seconds
-        From the mismatch to the end of reduction and confirmation.
-    confirmed
-        Whether its script showed it in a clean interpreter; None if that was not tried.
-    afresh
-        Whether it did so in a virtual environment made for the purpose.
-    """
-
-    finding: Finding
-    inputs: bytes
-    found: float
-    seconds: float
-    confirmed: bool | None
-    afresh: bool
-
-    @property
-    def case(self) -> Case:
-        """The reduced program with its inputs."""
-        return unpack(self.finding.program_json, self.inputs)
+#: A group whose reduction was begun so often and never ended is left alone.
+_CLAIMS = 3
+#: What is in flight: rows of open batches.
+IN_FLIGHT = ("program", "answer", "strike")
+_GROUPS_WITH_SUSPECTS = "kin JOIN suspect ON suspect.stream = kin.stream AND suspect.kin = kin.name"
+_CLAIMABLE = f"kin.stream = ? AND owner = '' AND signature = '' AND claims < {_CLAIMS}"
 
 
 class Store:
@@ -232,18 +95,13 @@ class Store:
                 if shards != plan.shards:
                     raise UsageError(detail=f"{self.path}: has seed {plan.seed} in {shards} shards, not {plan.shards}")
                 if shard == plan.shard:
-                    raise UsageError(
-                        detail=f"{self.path}: has seed {plan.seed} with these executors already: "
-                        "`fuzz resume` goes on with it"
-                    )
-            values = (
-                campaign, plan.shard, plan.shards, to_json(plan), json.dumps(encode(list(executors))),
-                json.dumps(encode(list(environment))), started,
-            )  # fmt: skip
+                    detail = f"has seed {plan.seed} with these executors already: `fuzz resume` goes on with it"
+                    raise UsageError(detail=f"{self.path}: {detail}")
+            records = map(to_json, (plan, tuple(executors), tuple(environment)))
             cursor = write.execute(
                 "INSERT INTO stream (campaign, shard, shards, plan, executors, environment, started)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                values,
+                (campaign, plan.shard, plan.shards, *records, started),
             )
             number = cursor.lastrowid
         return self.stream(number)
@@ -260,17 +118,43 @@ class Store:
         rows = self.database.all(
             "SELECT id, campaign, plan, executors, environment, started, elapsed FROM stream ORDER BY started, id"
         )
-        return [self._stream(*row) for row in rows]
+        return [
+            Stream(
+                number, campaign, from_json(Plan, plan, self.path),
+                from_json(tuple[ExecutorInfo, ...], executors, self.path),
+                from_json(tuple[tuple[str, str], ...], environment, self.path), started, elapsed,
+            )
+            for number, campaign, plan, executors, environment, started, elapsed in rows
+        ]  # fmt: skip
 
-    def _stream(
-        self, number: int, campaign: str, plan: str, executors: str, environment: str, started: str, elapsed: float
-    ) -> Stream:
-        infos = _decode(tuple[ExecutorInfo, ...], executors, self.path)
-        facts = _decode(tuple[tuple[str, str], ...], environment, self.path)
-        return Stream(number, campaign, from_json(Plan, plan, self.path), infos, facts, started, elapsed)
+    def shards(self, number: int | None = None) -> list[Stream]:
+        """All shards of the campaign to which stream `number` belongs, or of the one that was begun last.
+
+        Raises
+        ------
+        UsageError
+            There is none.
+        """
+        streams = self.streams()
+        if not streams:
+            raise UsageError(detail=f"{self.path}: no campaign was begun in this store")
+        campaign = (streams[-1] if number is None else self.stream(number)).campaign
+        return [s for s in streams if s.campaign == campaign]
 
     def extend(self, stream: int, plan: Plan) -> None:
-        """Give a stream other limits."""
+        """Give a stream other limits.
+
+        Raises
+        ------
+        UsageError
+            More programs were begun than the new limit allows.
+        """
+        (last,) = self.database.one("SELECT max(number) FROM batch WHERE stream = ?", (stream,))
+        if last is not None and plan.size(last) <= 0:
+            detail = (
+                f"--programs {plan.programs}: the campaign is past that ({self.done(stream)[0]} programs are checked)"
+            )
+            raise UsageError(detail=f"{self.path}: {detail}; ask for more, or begin another campaign")
         with self.database.write() as write:
             write.execute("UPDATE stream SET plan = ? WHERE id = ?", (to_json(plan), stream))
 
@@ -280,230 +164,207 @@ class Store:
             write.execute("UPDATE stream SET elapsed = elapsed + ? WHERE id = ?", (seconds, stream))
 
     def release(self, owner: str | None = None) -> None:
-        """Give back what a dead worker held; what anybody held, for None."""
+        """Give back what a dead worker held; what any worker held, for None."""
         with self.database.write() as write:
             for table in ("batch", "kin"):
                 write.execute(f"UPDATE {table} SET owner = '' WHERE owner = ifnull(?, owner)", (owner,))  # noqa: S608
 
     # --- batches -----------------------------------------------------------------------------------------------------
 
-    def claim(self, stream: int, owner: str) -> Job | None:
-        """The next batch to work on: one that was left, else a fresh one; None if there is no more to do."""
+    def claim(self, stream: int, owner: str) -> Batch | None:
+        """The next batch to work on: one that was left, else one to complete or a new one; None if there is no more to do."""
         with self.database.write() as write:
+            left = "SELECT min(number) FROM batch WHERE stream = ? AND digest = '' AND owner = ''"
+            (number,) = write.execute(left, (stream,)).fetchone()
+            if number is None:
+                number = self._open_batch(stream)
+            if number is None:
+                return None
             row = write.execute(
-                "SELECT number, programs, claims FROM batch WHERE stream = ? AND digest = '' AND owner = ''"
-                " ORDER BY number LIMIT 1",
-                (stream,),
-            ).fetchone()
-            if row is None:
-                row = self._fresh(stream)
-                if row is None:
-                    return None
-                write.execute("INSERT INTO batch (stream, number, programs) VALUES (?, ?, ?)", (stream, *row[:2]))
-            number, programs, claims = row
-            write.execute(
-                "UPDATE batch SET owner = ?, claims = claims + 1 WHERE stream = ? AND number = ?",
+                "UPDATE batch SET owner = ?, claims = claims + 1 WHERE stream = ? AND number = ?"
+                " RETURNING programs, counted, claims",
                 (owner, stream, number),
-            )
-        return Job(stream, number, programs, claims + 1)
+            ).fetchone()
+        return Batch(stream, number, *row)
 
-    def _fresh(self, stream: int) -> tuple[int, int, int] | None:
-        text, elapsed = self.database.one("SELECT plan, elapsed FROM stream WHERE id = ?", (stream,))
+    def _open_batch(self, stream: int) -> int | None:
+        """Open a batch that was sealed with fewer programs than the plan now says, else the one after the last."""
+        execute = self.database.connection.execute
+        text, elapsed = execute("SELECT plan, elapsed FROM stream WHERE id = ?", (stream,)).fetchone()
         plan = from_json(Plan, text, self.path)
         if plan.minutes is not None and elapsed >= 60 * plan.minutes:
             return None
-        (last,) = self.database.one("SELECT max(number) FROM batch WHERE stream = ?", (stream,))
-        number = plan.shard if last is None else last + plan.shards
-        programs = plan.batch if plan.programs is None else min(plan.batch, plan.programs - number * plan.batch)
-        return (number, programs, 0) if programs > 0 else None
+        short = "SELECT number, programs FROM batch WHERE stream = ? AND digest <> '' AND programs < ? ORDER BY number"
+        for number, programs in execute(short, (stream, plan.batch)).fetchall():
+            if programs < plan.size(number):
+                execute(
+                    "UPDATE batch SET counted = programs, programs = ?, claims = 0, digest = ''"
+                    " WHERE stream = ? AND number = ?",
+                    (plan.size(number), stream, number),
+                )
+                return int(number)
+        (last,) = execute("SELECT max(number) FROM batch WHERE stream = ?", (stream,)).fetchone()
+        fresh: int = plan.shard if last is None else last + plan.shards
+        if plan.size(fresh) <= 0:
+            return None
+        execute("INSERT INTO batch (stream, number, programs) VALUES (?, ?, ?)", (stream, fresh, plan.size(fresh)))
+        return fresh
 
-    def put_programs(self, job: Job, cases: Sequence[Case]) -> None:
+    def put_programs(self, batch: Batch, cases: Sequence[Case]) -> None:
         """Write down what is about to be run."""
-        rows = [(job.stream, job.number, i, *pack(case)) for i, case in enumerate(cases)]
+        rows = [(batch.stream, batch.number, i, *pack(case)) for i, case in enumerate(cases)]
         with self.database.write() as write:
             write.executemany("INSERT INTO program VALUES (?, ?, ?, ?, ?)", rows)
 
-    def programs(self, job: Job) -> list[Case]:
+    def programs(self, batch: Batch) -> list[Case]:
         """The programs of a batch that was begun before; none if it was not."""
-        rows = self.database.all(
-            "SELECT program, inputs FROM program WHERE stream = ? AND batch = ? ORDER BY number",
-            (job.stream, job.number),
+        return unpack_all(
+            self.database.all(
+                "SELECT program, inputs FROM program WHERE stream = ? AND batch = ? ORDER BY number",
+                (batch.stream, batch.number),
+            )
         )
-        cases: list[Case] = []
-        last: Case | None = None
-        for text, inputs in rows:
-            # an input set of the same program object, as when it was made
-            if last is not None and last.program_json == text:
-                case = last.with_inputs(_arrays(msgpack.unpackb(inputs)))
-            else:
-                case = unpack(text, inputs)
-            if case.refusal is None:
-                last = case
-            cases.append(case)
-        return cases
 
-    def put_answers(self, job: Job, answers: Sequence[tuple[int, Answer]]) -> None:
+    def put_answers(self, batch: Batch, answers: Sequence[tuple[int, Answer]]) -> None:
         """Keep answers to programs of a batch, by program number."""
-        rows = [(job.stream, job.number, number, a.executor, to_json(a)) for number, a in answers]
+        key = (batch.stream, batch.number)
+        rows = [(*key, number, answer.executor, to_json(answer)) for number, answer in answers]
         with self.database.write() as write:
             write.executemany("INSERT INTO answer VALUES (?, ?, ?, ?, ?)", rows)
-            write.execute("UPDATE batch SET claims = 0 WHERE stream = ? AND number = ?", (job.stream, job.number))
+            write.execute("UPDATE batch SET claims = 0 WHERE stream = ? AND number = ?", key)
 
-    def answers(self, job: Job) -> dict[tuple[int, str], Answer]:
+    def answers(self, batch: Batch) -> dict[tuple[int, str], Answer]:
         """The answers so far, by program number and executor."""
         rows = self.database.all(
-            "SELECT number, executor, answer FROM answer WHERE stream = ? AND batch = ?", (job.stream, job.number)
+            "SELECT number, executor, answer FROM answer WHERE stream = ? AND batch = ?", (batch.stream, batch.number)
         )
         return {(number, executor): from_json(Answer, text, self.path) for number, executor, text in rows}
 
-    def strike(self, job: Job, number: int, executor: str) -> int:
-        """Say that `executor` is about to run a program alone; how often that was said of it."""
+    def strike(self, batch: Batch, number: int, executor: str) -> int:
+        """Announce that `executor` is about to run a program alone; how often that was announced."""
         with self.database.write() as write:
             (count,) = write.execute(
                 "INSERT INTO strike VALUES (?, ?, ?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1 RETURNING count",
-                (job.stream, job.number, number, executor),
+                (batch.stream, batch.number, number, executor),
             ).fetchone()
         return int(count)
 
-    def seal(self, job: Job, owner: str, cases: Sequence[Case], tally: Tally, doubts: Sequence[Doubt]) -> None:
-        """Count a finished batch and drop its rows."""
-        key = (job.stream, job.number)
-        now = time.time()
+    def seal(
+        self, batch: Batch, owner: str, cases: Sequence[Case], counts: Counts, disagreements: Sequence[Disagreement]
+    ) -> None:
+        """Count a finished batch and drop its rows.
+
+        Raises
+        ------
+        Internal
+            The batch is not held by `owner`.
+        """
+        key, now = (batch.stream, batch.number), time.time()
         with self.database.write() as write:
             sealed = write.execute(
-                "UPDATE batch SET digest = ?, owner = '' WHERE stream = ? AND number = ? AND digest = '' AND owner = ?",
+                "UPDATE batch SET digest = ?, owner = '', counted = 0"
+                " WHERE stream = ? AND number = ? AND digest = '' AND owner = ?",
                 (digest(cases), *key, owner),
             )
             if sealed.rowcount != 1:
-                raise Internal(detail=f"batch {job.number} is not held by {owner}")
-            self.add_tally(job.stream, tally)
+                raise Internal(detail=f"batch {batch.number} is not held by {owner}")
+            counts.add_to(write, batch.stream)
             write.executemany(
                 "INSERT INTO suspect VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (
-                        *key, d.number, d.answer.executor, d.kin, d.case.fingerprint, len(d.case.program.instructions),
+                        *key, d.number, d.answer.executor, d.group, d.case.fingerprint, len(d.case.program.instructions),
                         d.op, d.dtype, d.attribution, to_json(d.answer), *pack(d.case), now,
                     )
-                    for d in doubts
+                    for d in disagreements
                 ],
             )  # fmt: skip
-            write.executemany(
-                "INSERT OR IGNORE INTO kin (stream, name) VALUES (?, ?)", [(job.stream, d.kin) for d in doubts]
-            )
-            for table in ("program", "answer", "strike"):
+            names = [(batch.stream, d.group) for d in disagreements]
+            write.executemany("INSERT OR IGNORE INTO kin (stream, name) VALUES (?, ?)", names)
+            for table in IN_FLIGHT:
                 write.execute(f"DELETE FROM {table} WHERE stream = ? AND batch = ?", key)  # noqa: S608
+
+    # --- counts ------------------------------------------------------------------------------------------------------
 
     def add_seconds(self, stream: int, seconds: dict[str, float]) -> None:
         """Count working time by phase."""
-        tally = Tally()
+        counts = Counts()
         for phase, spent in seconds.items():
-            tally.add_seconds(("phase", phase), spent)
-        with self.database.write():
-            self.add_tally(stream, tally)
+            counts.add_seconds(("phase", phase), spent)
+        with self.database.write() as write:
+            counts.add_to(write, stream)
 
-    def add_tally(self, stream: int, tally: Tally) -> None:
-        """Add to all that was counted, inside a transaction of the caller's."""
-        execute = self.database.connection.executemany
-        for combine, entries in (("value + excluded.value", tally.sums), ("max(value, excluded.value)", tally.peaks)):
-            execute(
-                f"INSERT INTO tally VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET value = {combine}",  # noqa: S608
-                [(stream, key[0], json.dumps(key[1:]), value) for key, value in entries.items()],
-            )
-        for executor, points in tally.widths.items():
-            (have,) = self.database.one(
-                "SELECT count(*) FROM width WHERE stream = ? AND executor = ?", (stream, executor)
-            )
-            execute(
-                "INSERT INTO width VALUES (?, ?, ?, ?)",
-                [(stream, executor, *p) for p in points[: max(WIDTHS - have, 0)]],
-            )
-
-    def tally(self, stream: int) -> Tally:
-        """All that was counted."""
-        tally = Tally()
-        for kind, key, value in self.database.all("SELECT kind, key, value FROM tally WHERE stream = ?", (stream,)):
-            (tally.peaks if kind in ("worst", "cell_ulp") else tally.sums)[kind, *json.loads(key)] = value
-        for executor, width, distance in self.database.all(
-            "SELECT executor, width, distance FROM width WHERE stream = ? ORDER BY rowid", (stream,)
-        ):
-            tally.widths[executor].append((width, distance))
-        return tally
+    def counts(self, stream: int) -> Counts:
+        """The counts of a stream."""
+        return Counts.of(self.database, stream)
 
     def done(self, stream: int) -> tuple[int, int]:
-        """Programs of sealed batches, and answers to programs of open ones."""
-        (programs,) = self.database.one(
-            "SELECT ifnull(sum(programs), 0) FROM batch WHERE stream = ? AND digest <> ''", (stream,)
-        )
-        (answers,) = self.database.one("SELECT count(*) FROM answer WHERE stream = ?", (stream,))
-        return programs, answers
+        """Programs that were counted, and answers to programs of open batches."""
+        counted = "SELECT ifnull(sum(iif(digest = '', counted, programs)), 0) FROM batch WHERE stream = ?"
+        return self.database.one(counted, (stream,))[0], self._count("answer", stream)
 
-    def suspects(self, stream: int) -> int:
+    def disagreements(self, stream: int) -> int:
         """How many disagreements there are."""
-        return int(self.database.one("SELECT count(*) FROM suspect WHERE stream = ?", (stream,))[0])
+        return self._count("suspect", stream)
 
-    # --- kinds of disagreement, and findings -------------------------------------------------------------------------
+    def _count(self, table: str, stream: int) -> int:
+        return int(self.database.one(f"SELECT count(*) FROM {table} WHERE stream = ?", (stream,))[0])  # noqa: S608
 
-    def claim_kin(self, stream: int, owner: str, limit: int) -> Kin | None:
-        """A kind of disagreement to reduce, the most frequent first; None if there is none, or `limit` is reached.
+    # --- groups of disagreements -------------------------------------------------------------------------------------
+
+    def claim_group(self, stream: int, owner: str, limit: int) -> Group | None:
+        """A group to reduce, the most frequent first; None if there is none, or `limit` is reached.
 
         One whose reduction has ended the process a few times is left alone.
         """
         with self.database.write() as write:
-            (begun,) = write.execute(
-                "SELECT count(*) FROM kin WHERE stream = ? AND (owner <> '' OR signature <> '')", (stream,)
-            ).fetchone()
+            begun = "SELECT count(*) FROM kin WHERE stream = ? AND (owner <> '' OR signature <> '')"
+            if write.execute(begun, (stream,)).fetchone()[0] >= limit:
+                return None
             row = write.execute(
-                "SELECT name, count(DISTINCT fingerprint), min(seen) FROM kin"
-                " JOIN suspect ON suspect.stream = kin.stream AND suspect.kin = kin.name"
-                " WHERE kin.stream = ? AND owner = '' AND signature = '' AND claims < ? GROUP BY name"
-                " ORDER BY count(*) DESC, min(batch), min(number) LIMIT 1",
-                (stream, _KIN_CLAIMS),
+                f"SELECT name, count(DISTINCT fingerprint), min(seen) FROM {_GROUPS_WITH_SUSPECTS} WHERE {_CLAIMABLE}"  # noqa: S608
+                " GROUP BY name ORDER BY count(*) DESC, min(batch), min(number) LIMIT 1",
+                (stream,),
             ).fetchone()
-            if row is None or begun >= limit:
+            if row is None:
                 return None
             name, programs, seen = row
             write.execute(
                 "UPDATE kin SET owner = ?, claims = claims + 1 WHERE stream = ? AND name = ?", (owner, stream, name)
             )
-            found = write.execute(
+            number, program, inputs, text, *where = write.execute(
                 "SELECT number, program, inputs, answer, op, dtype, attribution FROM suspect"
                 " WHERE stream = ? AND kin = ? ORDER BY instructions, batch, number, rowid LIMIT 1",
                 (stream, name),
             ).fetchone()
             executors = write.execute(
-                "SELECT DISTINCT executor FROM suspect WHERE stream = ? AND kin = ?", (stream, name)
+                "SELECT DISTINCT executor FROM suspect WHERE stream = ? AND kin = ? ORDER BY 1", (stream, name)
             ).fetchall()
-        number, program, inputs, text, op, dtype, attribution = found
         answer = from_json(Answer, text, self.path)
-        doubt = Doubt(number, unpack(program, inputs), answer, name, op, dtype, attribution)
-        also = tuple(sorted({e for (e,) in executors} - {answer.executor}))
-        return Kin(stream, name, doubt, programs, also, seen)
+        smallest = Disagreement(number, unpack(program, inputs), answer, name, *where)
+        return Group(stream, name, smallest, programs, tuple(e for (e,) in executors if e != answer.executor), seen)
 
     def longest_waiting(self, stream: int) -> float | None:
-        """When the first disagreement was seen of those whose kind nobody has begun to reduce; seconds since 1970."""
-        (seen,) = self.database.one(
-            "SELECT min(seen) FROM kin JOIN suspect ON suspect.stream = kin.stream AND suspect.kin = kin.name"
-            " WHERE kin.stream = ? AND owner = '' AND signature = '' AND claims < ?",
-            (stream, _KIN_CLAIMS),
-        )
+        """When the first disagreement was seen of the groups that no worker has begun to reduce; seconds since 1970."""
+        sql = f"SELECT min(seen) FROM {_GROUPS_WITH_SUSPECTS} WHERE {_CLAIMABLE}"  # noqa: S608
+        (seen,) = self.database.one(sql, (stream,))
         return None if seen is None else float(seen)
 
-    def retry_kins(self, stream: int) -> None:
+    def retry_groups(self, stream: int) -> None:
         """Let those be reduced again whose reduction never ended."""
         with self.database.write() as write:
             write.execute("UPDATE kin SET claims = 0 WHERE stream = ? AND signature = ''", (stream,))
 
-    def kin_counts(self, stream: int) -> tuple[int, int]:
-        """Kinds of disagreement that led to a finding, and all of them."""
-        done, everything = self.database.one(
-            "SELECT count(nullif(signature, '')), count(*) FROM kin WHERE stream = ?", (stream,)
-        )
-        return done, everything
+    def group_counts(self, stream: int) -> tuple[int, int]:
+        """Groups that led to a finding, and all of them."""
+        sql = "SELECT count(nullif(signature, '')), count(*) FROM kin WHERE stream = ?"
+        reduced, everything = self.database.one(sql, (stream,))
+        return reduced, everything
 
-    def settle(self, kin: Kin, finding: Finding, case: Case, confirmed: bool | None) -> None:
-        """Write down what a kind of disagreement came to; of two findings of one signature the smaller is kept."""
+    def settle(self, group: Group, finding: Finding, case: Case, confirmed: bool | None) -> None:
+        """Write down what a group came to; of two findings of one signature the smaller is kept."""
         now = time.time()
-        row = (finding.signature, to_json(finding), pack(case)[1], now, now - kin.seen, confirmed)
+        row = (finding.signature, to_json(finding), pack(case)[1], now, now - group.seen, confirmed)
         with self.database.write() as write:
             old = self.finding(finding.signature)
             if old is None:
@@ -515,76 +376,64 @@ class Store:
                 )
             write.execute(
                 "UPDATE kin SET owner = '', signature = ? WHERE stream = ? AND name = ?",
-                (finding.signature, kin.stream, kin.name),
+                (finding.signature, group.stream, group.name),
             )
 
-    def finding(self, signature: str) -> Found | None:
+    # --- findings ----------------------------------------------------------------------------------------------------
+
+    def finding(self, signature: str) -> StoredFinding | None:
         """The finding of that signature."""
         return next((f for f in self.findings() if f.finding.signature == signature), None)
 
-    def findings(self) -> list[Found]:
+    def findings(self) -> list[StoredFinding]:
         """All findings, the oldest first."""
         rows = self.database.all("SELECT record, inputs, found, seconds, confirmed FROM finding ORDER BY found, rowid")
         return [
-            Found(
+            StoredFinding(
                 from_json(Finding, record, self.path), inputs, found, seconds,
                 None if confirmed is None else bool(confirmed), confirmed == _AFRESH,
             )
             for record, inputs, found, seconds, confirmed in rows
         ]  # fmt: skip
 
+    def sightings(self, streams: Sequence[int] | None) -> dict[str, tuple[int, float, float, tuple[str, ...]]]:
+        """By signature: programs that showed it, first and last time, executors; within `streams`, or the whole store."""
+        within, ids = _within(streams)
+        sql = f"FROM {_GROUPS_WITH_SUSPECTS} WHERE signature <> '' {within}"
+        executors: dict[str, list[str]] = {}
+        for signature, executor in self.database.all(f"SELECT DISTINCT signature, executor {sql} ORDER BY 2", ids):
+            executors.setdefault(signature, []).append(executor)
+        columns = "signature, count(DISTINCT fingerprint), min(seen), max(seen)"
+        rows = self.database.all(f"SELECT {columns} {sql} GROUP BY 1", ids)
+        return {signature: (*numbers, tuple(executors[signature])) for signature, *numbers in rows}
+
+    def unexplained(self, streams: Sequence[int]) -> dict[str, int]:
+        """By executor: disagreements whose group led to no finding."""
+        within, ids = _within(streams)
+        sql = f"SELECT executor, count(*) FROM {_GROUPS_WITH_SUSPECTS} WHERE signature = '' {within} GROUP BY 1"  # noqa: S608
+        return dict(self.database.all(sql, ids))
+
     def confirm(self, signature: str, shown: bool) -> None:
-        """Say whether a finding's script showed it in a virtual environment made for the purpose."""
+        """Write down whether a finding's bundle showed it in a virtual environment made for the purpose."""
         with self.database.write() as write:
             write.execute("UPDATE finding SET confirmed = ? WHERE signature = ?", (_AFRESH if shown else 0, signature))
 
     def mark(self, signature: str, status: str, note: str = "") -> None:
-        """Say what became of a finding; it stays said in later campaigns."""
+        """Mark a finding, for this and later campaigns."""
         if status not in STATUSES:
             raise UsageError(detail=f"{status!r} is none of {', '.join(STATUSES)}")
         with self.database.write() as write:
             write.execute("INSERT INTO mark VALUES (?, ?, ?, ?)", (signature, status, note, time.time()))
 
     def marks(self) -> dict[str, list[Mark]]:
-        """What was said, by signature, oldest first."""
+        """The marks by signature, oldest first."""
         marks: dict[str, list[Mark]] = {}
         for signature, *rest in self.database.all("SELECT signature, status, note, at FROM mark ORDER BY at, rowid"):
             marks.setdefault(signature, []).append(Mark(*rest))
         return marks
 
 
-def campaign_key(plan: Plan, executors: Iterable[str]) -> str:
-    """What is the same for all shards of a campaign, and for nothing else."""
-    sets = [plan.input_sets] if plan.input_sets > 1 else []
-    mix = [list(plan.generate)] if plan.generate else []
-    content = json.dumps([__version__, plan.seed, plan.batch, *sets, *mix, *executors])
-    return hashlib.sha256(content.encode()).hexdigest()[:16]
-
-
-def digest(cases: Iterable[Case]) -> str:
-    """Of a batch: 16 hex digits over the fingerprints."""
-    return hashlib.sha256("".join(case.fingerprint for case in cases).encode()).hexdigest()[:16]
-
-
-def pack(case: Case) -> tuple[str, bytes]:
-    """A case as program JSON and the inputs in msgpack; those of an invalid one beside the error that it must raise."""
-    inputs = [wire.pack(a) for a in case.inputs]
-    packed: bytes = msgpack.packb(inputs if case.refusal is None else [encode(case.refusal), inputs])
-    return case.program_json, packed
-
-
-def unpack(program: str, inputs: bytes) -> Case:
-    """The case that `pack` took apart."""
-    arrays, refusal = msgpack.unpackb(inputs), None
-    if arrays and isinstance(arrays[0], dict):
-        refusal, arrays = decode(Refusal, arrays[0], "findings store"), arrays[1]
-    graph = loads(program, "findings store", infer=refusal is None)
-    return Case(graph, _arrays(arrays), refusal)
-
-
-def _arrays(packed: list[Any]) -> tuple[Array, ...]:
-    return tuple(column_major(wire.unpack(a)) for a in packed)
-
-
-def _decode(kind: Any, text: str, where: str) -> Any:
-    return decode(kind, json.loads(text), where)
+def _within(streams: Sequence[int] | None) -> tuple[str, Sequence[int]]:
+    if streams is None:
+        return "", ()
+    return f"AND kin.stream IN ({', '.join('?' * len(streams))})", streams

@@ -15,17 +15,19 @@ from typing import Any
 import pytest
 from threadpoolctl import threadpool_info
 
-from fuzz.campaign import work as campaign
+from fuzz.campaign import judging, reducing
+from fuzz.campaign.audit import audit
+from fuzz.campaign.programs import check_generator
+from fuzz.campaign.recorded import recorded
 from fuzz.campaign.vacuity import Floor, vacuous
-from fuzz.campaign.work import Progress, Worksite, begin, check_generator, run_campaign, work
+from fuzz.campaign.work import begin, run_campaign, work
 from fuzz.campaign.workers import run_workers
+from fuzz.campaign.worksite import Progress, Worksite
 from fuzz.findings.triage import Suspect
 from fuzz.generate.batches import generate
 from fuzz.records import Campaign, Finding
 from fuzz.store import Lock, Plan, Store
-from fuzz.store.audit import audit
 from fuzz.store.errors import StoreVersion
-from fuzz.store.recorded import recorded
 from oracle.case import Case
 from oracle.peers import Execution, Executor, NativeExecutor, Pool, Selection, native_variants
 from oracle.verdict import ExecutorInfo
@@ -106,7 +108,7 @@ class TestOneProcess:
             name = f"attempt {len(budgets)}"
             return sample.finding(known=known, signature=name, reduce_seconds=seconds), suspect.case
 
-        monkeypatch.setattr("fuzz.campaign.work.to_finding", to_finding)
+        monkeypatch.setattr("fuzz.campaign.reducing.to_finding", to_finding)
         plan = replace(PLAN, reduce_seconds=9.0, max_findings=1)
         (finding,) = run_campaign(plan, selection(Odd()), Pool()).findings
         assert budgets == attempts
@@ -154,14 +156,15 @@ class TestOneProcess:
 DEADLY = """
 import os, sys
 from dataclasses import dataclass
-import fuzz.campaign.work
+import fuzz.campaign.judging, fuzz.campaign.work
 from tests.fuzz.test_campaign import NATIVES, Odd, PLAN
-from fuzz.campaign.work import Worksite, work
+from fuzz.campaign.work import work
+from fuzz.campaign.worksite import Worksite
 from fuzz.generate.batches import generate
 from fuzz.store import Store
 from oracle.peers import Pool
 
-fuzz.campaign.work._CLAIMS = fuzz.campaign.work._STRIKES = 1  # fewer deaths, the same way
+fuzz.campaign.work._CLAIMS = fuzz.campaign.judging._STRIKES = 1  # fewer deaths, the same way
 victim = generate(PLAN.seed, 1, PLAN.batch)[1].fingerprint
 
 @dataclass(frozen=True)
@@ -268,8 +271,8 @@ def test_kinds_that_wait_are_reduced_before_more_is_checked(
     wait: float, share: float, at_once: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One kind a batch; more where one has waited for too long and reducing has not had its share of the time."""
-    monkeypatch.setattr(campaign, "_WAIT", wait)
-    monkeypatch.setattr(campaign, "_SHARE", share)
+    monkeypatch.setattr(reducing, "_WAIT", wait)
+    monkeypatch.setattr(reducing, "_SHARE", share)
     phases: list[str] = []
     executors = (NATIVES[0], Odd(limit=0))
     plan = replace(PLAN, programs=20, batch=5, reduce_seconds=0.05)
@@ -291,13 +294,13 @@ def test_a_campaign_steps_back_for_its_plugins(monkeypatch: pytest.MonkeyPatch) 
         threads = {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
         return os.getpriority(os.PRIO_PROCESS, 0), threads, gc.get_threshold()[0]
 
-    seen, before, judge = [], state(), campaign.judge_many
+    seen, before, judge = [], state(), judging.judge_many
 
     def looked(*args: Any) -> Any:
         seen.append(state())
         return judge(*args)
 
-    monkeypatch.setattr(campaign, "judge_many", looked)
+    monkeypatch.setattr(judging, "judge_many", looked)
     run_campaign(replace(PLAN, programs=2), Selection((NativeExecutor(),), ()), Pool())
     assert seen
     assert set(map(repr, seen)) == {repr((max(10, before[0]), {1}, 100_000))}

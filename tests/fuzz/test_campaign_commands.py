@@ -12,13 +12,19 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fuzz import records
+from fuzz.campaign.audit import audit
+from fuzz.campaign.recorded import recorded
+from fuzz.findings import corpus
 from fuzz.store import Store
-from fuzz.store.audit import audit
-from fuzz.store.recorded import recorded, shards
+from oracle.case import Case
+from oracle.verdict import Verdict
+from tenferro_ref import ops
 from tenferro_ref.cli import main
+from tenferro_ref.program import GraphBuilder
 from tests.e2e.command import ROOT, Run, assert_one_line_error
 
 NATIVE = ("--executors", "native-unsegmented,native-nopasses")
@@ -40,7 +46,7 @@ def facts(path: Path) -> dict[str, object]:
     """What a campaign found, without times."""
     with Store(path) as store:
         assert audit(store, regenerate=3) == []
-        campaign = recorded(store, shards(store))
+        campaign = recorded(store, store.shards())
     verdicts = {t.executor: (t.verdicts, t.elements, t.decided) for t in campaign.totals}
     return {"programs": campaign.programs, "generator": campaign.generator, "verdicts": verdicts}
 
@@ -94,6 +100,17 @@ def test_killed_and_resumed_it_is_as_if_nothing_had_been(tmp_path: Path) -> None
     assert facts(store) == facts(tmp_path / "whole")
 
 
+def test_with_a_later_end_it_is_the_longer_campaign(tmp_path: Path) -> None:
+    """A batch that the first end cut short is completed; an end that is past is refused."""
+    store, whole = tmp_path / "s.sqlite", tmp_path / "whole.sqlite"
+    assert fuzz("run", store, "--seed", 4, "--programs", 40, "--workers", 1, *NATIVE).status == 0
+    assert fuzz("resume", store, "--programs", 70, "--workers", 1).status == 0
+    assert fuzz("run", whole, "--seed", 4, "--programs", 70, "--workers", 1, *NATIVE).status == 0
+    assert facts(store) == facts(whole)
+    assert_one_line_error(fuzz("resume", store, "--programs", 33), 2, "past that (70 programs are checked)")
+    assert "sound" in fuzz("status", store, "--check").out
+
+
 def _wait_for_progress(path: Path, process: subprocess.Popen[bytes]) -> None:
     """Until there is an answer more than at first. Only looks: a second writer would be another test."""
     first = None
@@ -134,8 +151,14 @@ def test_findings_are_listed_confirmed_replayed_and_marked(
     assert run.status == 0, run
     assert (tmp_path / "out" / listed[0]["id"] / "README.md").exists()
 
+    assert fuzz("findings", store, "--verdict", "mismatch", "--corpus", tmp_path / "corpus").status == 0
+    cases = sorted((tmp_path / "corpus").iterdir())
+    assert fuzz("replay", cases[0], "--allow-commands").status == 1
+
     # what is marked is no longer new, in this campaign or in a later one of the same store
     assert fuzz("findings", store, "--mark", "known").status == 2
+    nothing = fuzz("findings", store, "--signature", "no such*", "--mark", "known")
+    assert_one_line_error(nothing, 2, "no finding is listed, so none was marked")
     run = fuzz("findings", store, *(f["id"] for f in listed), "--mark", "reported", "--note", "issue 12", "--json")
     assert {(f["status"], f["why"]) for f in run.rows} == {("reported", "issue 12")}
     again = fuzz("resume", store, "--allow-commands", "--json")
@@ -153,7 +176,7 @@ def test_a_campaign_that_proves_nothing_is_not_green(tmp_path: Path) -> None:
     assert "VACUOUS  executor pjrt:* took no part" in run.out
     assert records.load(tmp_path / "report" / "campaign.json").vacuous[0] == why
     # each format says it; so does a report that is made later, if it is asked the same
-    assert tenferro_ref("report", store, *short, "--out", tmp_path / "again").status == 0
+    assert tenferro_ref("report", store, *short, "--out", tmp_path / "again").status == 1
     for folder in (tmp_path / "report", tmp_path / "again"):
         for name in ("index.html", "summary.md", "junit.xml"):
             page = (folder / name).read_text("utf-8").lower()
@@ -169,6 +192,45 @@ def test_a_campaign_that_proves_nothing_is_not_green(tmp_path: Path) -> None:
 def test_shards_that_are_none(tmp_path: Path, shard: str) -> None:
     assert_one_line_error(fuzz("run", tmp_path / "s", "--shard", shard, *NATIVE), 2, "0 <= I < N")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_case_of_the_corpus_is_replayed(tmp_path: Path, fake_library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fake plugin gives its argument back: wrong for a negation, right for an absolute value of 1."""
+    monkeypatch.delenv("FAKE_PJRT_MODE", raising=False)
+    fake = f"pjrt:{fake_library}"
+
+    def case(name: str, op: ops.Op, recorded: Verdict, executor: str = fake) -> Path:
+        b = GraphBuilder()
+        program = b.build(b.apply(op, b.input("F64", ())))
+        expected = {"native": Verdict.PASS, executor: recorded}
+        (tmp_path / name).write_text(corpus.text(corpus.Entry(name, "", Case.of(program, [np.array(1.0)]), expected)))
+        return tmp_path / name
+
+    wrong, gone = case("wrong.toml", ops.Negate(), Verdict.MISMATCH), case("gone.toml", ops.Abs(), Verdict.CRASH)
+    run = fuzz("replay", wrong, "--bundle", tmp_path / "bundle", "--allow-commands", "--json")
+    assert run.status == 1, run
+    assert [(r["executor"], r["recorded"], r["verdict"]) for r in run.rows] == [
+        ("native", "pass", "pass"), (fake, "mismatch", "mismatch")
+    ]  # fmt: skip
+    assert fuzz("replay", tmp_path / "bundle", "--allow-commands").out.startswith("still fails")
+    assert_one_line_error(fuzz("replay", gone), 2, "--allow-commands")
+    run = fuzz("replay", gone, "--allow-commands")
+    assert (run.status, run.out) == (0, f"native pass\n{fake} pass (recorded: crash)\n")
+    assert fuzz("replay", wrong, "--executors", "native-nopasses").status == 0
+    absent = case("absent.toml", ops.Abs(), Verdict.MISMATCH, "pjrt:/no/such.so")
+    assert_one_line_error(
+        fuzz("replay", absent, "--allow-commands"), 3, "every executor that showed this", "no/such.so"
+    )
+    module = ROOT / "tests/corpus/0022-scatter-window-partly-outside.toml"
+    bad_calls: dict[str, tuple[object, ...]] = {
+        "nothing to bundle": (gone, "--allow-commands", "--bundle", tmp_path / "b"),
+        "for bundles": (gone, "--fresh-venv"),
+        "for files of the corpus": (tmp_path / "bundle", "--bundle", tmp_path / "b"),
+        "does not run StableHLO modules": (module, "--executors", "native"),
+        "cannot be read": (tmp_path / "none.toml",),
+    }
+    for words, arguments in bad_calls.items():
+        assert_one_line_error(fuzz("replay", *arguments), 2, words)
 
 
 def test_seeded_faults_are_in_the_report(tmp_path: Path) -> None:

@@ -11,8 +11,10 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from fuzz.campaign.opcodes import Rare, Seen, main, rarest, to_words
-from fuzz.campaign.work import Worksite, begin, work
+from fuzz.campaign.recorded import recorded, surveys
+from fuzz.campaign.tally import Tally
+from fuzz.campaign.work import begin, work
+from fuzz.campaign.worksite import Worksite
 from fuzz.generate import DEFAULT, Config
 from fuzz.generate.anchors import anchors
 from fuzz.generate.batches import generate
@@ -21,8 +23,6 @@ from fuzz.generate.settings import config_of
 from fuzz.records import Campaign, Survey
 from fuzz.store import Plan, Store
 from fuzz.store.merge import merge
-from fuzz.store.recorded import recorded, shards
-from fuzz.store.tally import Tally
 from oracle.case import Case
 from oracle.peers import NativeExecutor, PjrtExecutor, Pool, Selection
 from tenferro_ref import ops
@@ -30,6 +30,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import PjrtCall, UsageError, WorkerDied
 from tenferro_ref.program import GraphBuilder
 from tests.plugins import plugin_or_skip
+from tools.opcodes import Rare, Seen, main, rarest, to_words
 
 PLAN = Plan(seed=5, programs=6, batch=2, max_findings=0)
 
@@ -68,7 +69,7 @@ def test_a_campaign_counts_modules_while_they_are_there(
     tally = Tally()
     for cases in batches:
         tally.add_opcodes(parity.name, parity.opcodes(cases[:1]))
-    assert (alone,) == tally.surveys([parity.name])
+    assert (alone,) == surveys(tally, [parity.name])
     assert alone.modules == 3
     # large modules are asked for in the first of four batches
     assert large == Survey(fast.name, 1, dict.fromkeys(fast.opcodes(batches[0]), 1))
@@ -80,7 +81,7 @@ def test_every_eighth_module_is_asked_for(pool: Pool, parity: PjrtExecutor, tmp_
     cases, tally = generate(5, 0, 10), Tally()
     for number in (0, 8):
         tally.add_opcodes(parity.name, parity.opcodes([cases[number]]))
-    assert (survey,) == tally.surveys([parity.name])
+    assert (survey,) == surveys(tally, [parity.name])
     assert survey.modules == 2
 
 
@@ -95,7 +96,7 @@ def test_shards_merge_and_counts_add(pool: Pool, parity: PjrtExecutor, tmp_path:
         )
     with Store(tmp_path / "0") as store:
         merge(store, tmp_path / "1")
-        assert recorded(store, shards(store)).surveys == whole.surveys
+        assert recorded(store, store.shards()).surveys == whole.surveys
 
 
 def test_what_is_not_told_is_not_counted(parity: PjrtExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +114,7 @@ def test_what_is_not_told_is_not_counted(parity: PjrtExecutor, monkeypatch: pyte
         assert parity.opcodes(cases) == []
     tally = Tally()
     tally.add_opcodes("x", [])
-    assert tally.surveys(["x"]) == ()
+    assert surveys(tally, ["x"]) == ()
 
 
 #: What xla081 leaves after optimisation in the lane `parity`, whatever the element type.

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from fuzz.campaign import cluster
+from fuzz.campaign.audit import audit
+from fuzz.campaign.recorded import recorded
 from fuzz.records import Campaign
 from fuzz.store import Store, Stream
-from fuzz.store.audit import audit
-from fuzz.store.recorded import recorded, shards
 from tenferro_ref.errors import UsageError
 from tests.e2e.command import assert_one_line_error
 from tests.fuzz.test_campaign_commands import NATIVE, fuzz
@@ -75,7 +75,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
 def sound(path: Path) -> Campaign:
     with Store(path) as store:
         assert audit(store, regenerate=100) == []
-        return recorded(store, shards(store))
+        return recorded(store, store.shards())
 
 
 def test_with_a_machine_lost_on_the_way_it_is_the_same_campaign(tmp_path: Path, whole: Campaign) -> None:
@@ -122,7 +122,7 @@ def test_bad_calls_write_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert_one_line_error(fuzz("run", store, *NATIVE, "--scheduler", address), 2, "tcp://host:8786")
     here = "tcp://127.0.0.1:9"
     assert_one_line_error(fuzz("run", store, *NATIVE, "--scheduler", here, "--workers", 2), 2, "--workers")
-    monkeypatch.setattr(cluster, "_TIMEOUT", 0.2)
+    monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 0.2)
     assert_one_line_error(fuzz("run", store, *NATIVE, "--scheduler", here), 3, here, "dask scheduler")
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert_one_line_error(fuzz("run", store, *NATIVE, "--scheduler", here), 3, "tenferro-ref[dask]")
@@ -130,7 +130,7 @@ def test_bad_calls_write_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_cluster_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_PATIENCE", 0.5)
+    monkeypatch.setattr(cluster, "_UNMANNED_SECONDS", 0.5)
     with local_cluster(0) as found:
         run = fuzz("run", tmp_path / "s.sqlite", *WHAT, "--scheduler", found.scheduler_address)
     assert_one_line_error(run, 3, "no worker", f"dask worker {found.scheduler_address}", "fuzz resume")

@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
-import re
-import subprocess
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from fuzz.findings.corpus import load
 from fuzz.findings.known import DEFAULT_RULES, Known, load_known, match
 from fuzz.records import Campaign, Finding, from_json, to_json
-from oracle.peers import Pool
 from oracle.verdict import Build, Verdict
 from reports.html import write_html
 from reports.markdown import write_markdown
 from tenferro_ref.errors import FormatError
-from tests.libraries import peer_or_skip
 from tests.reports import sample
+from tools import finding_pages
 
-FINDINGS = Path(__file__).resolve().parents[2] / "docs" / "findings"
-PAGES = sorted(p.stem for p in FINDINGS.glob("[0-9]*.md"))
-REPRODUCERS = sorted(FINDINGS.glob("[0-9]*.py"))
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {path.stem: path.read_text("utf-8") for path in sorted((ROOT / "docs" / "findings").glob("[0-9]*.md"))}
+CORPUS = {path.stem for path in (ROOT / "tests" / "corpus").glob("[0-9]*.toml")}
 ALWAYS = datetime.date(2999, 1, 1)
 
 
@@ -38,35 +33,29 @@ UNMET = {
 }
 
 
-@pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
-    pool = Pool()
-    yield pool
-    pool.close()
-
-
-def test_pages_rules_and_reproducers_belong_together() -> None:
-    assert PAGES
+def test_every_page_has_its_rule_and_its_line_in_the_index() -> None:
     assert {rule.page for rule in load_known(DEFAULT_RULES)} == set(PAGES) - UNMET
     assert set(PAGES) >= UNMET
-    assert {path.stem for path in REPRODUCERS} == set(PAGES)
-    index = (FINDINGS / "index.md").read_text("utf-8")
-    for page in PAGES:
-        assert f"({page}.md)" in index
+    index = (ROOT / "docs" / "findings" / "index.md").read_text("utf-8")
+    for name, page in PAGES.items():
+        title = page.partition("\n")[0].removeprefix("# ")
+        assert f"| [{name[:4]}]({name}.md) | {title} |" in index
 
 
-@pytest.mark.parametrize("path", REPRODUCERS, ids=lambda p: p.stem)
-def test_a_reproducer_shows_its_finding(path: Path, pool: Pool) -> None:
-    """Exit status 1: the build on which it was found still disagrees. When this fails, the page needs a new date."""
-    named = re.search(r"'(pjrt:[\w-]+@[\w-]+|interpreter|iree)'", path.read_text("utf-8"))
-    assert named
-    peer_or_skip(pool, named[1])
-    root = str(FINDINGS.parents[1])
-    run = subprocess.run(
-        [sys.executable, path], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": root}, check=False
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_shows_its_case_of_the_corpus_as_it_is(name: str) -> None:
+    """`python -m tools.finding_pages` writes it; `test_corpus` holds every case to the verdicts that it records."""
+    page = PAGES[name]
+    assert f"<!-- tests/corpus/{name}.toml -->" in page
+    assert f"`tenferro-ref fuzz replay tests/corpus/{name}.toml`" in page
+    assert finding_pages.with_programs(page) == page
+    assert any(
+        verdict.is_disagreement for verdict in load(ROOT / "tests" / "corpus" / f"{name}.toml").expected.values()
     )
-    assert run.returncode == 1, run
-    assert re.match(rf"{re.escape(named[1])} (mismatch|error|crash|timeout) ", run.stdout)
+
+
+def test_every_numbered_case_of_the_corpus_has_a_page() -> None:
+    assert {name[:4] for name in CORPUS} == {name[:4] for name in PAGES}
 
 
 FINDING = replace(
@@ -130,9 +119,9 @@ class TestRules:
     @pytest.mark.parametrize(
         ("text", "words"),
         [
-            ("[[known]", "not TOML"),
-            ("[other]", "only"),
-            ("[[known]]\npage = 'x'\n", "required"),
+            ("[[known]", "declaration"),
+            ("[other]", "unknown field `other`"),
+            ("[[known]]\npage = 'x'\n", "missing required field `signature`"),
             ("[[known]]\npage = 'x'\nsignature = '*'\nexpires = 'soon'\n", "expires"),
             ("[[known]]\npage = 'x'\nsignature = '*'\nexpires = 2027-01-01\ncolour = 'red'\n", "colour"),
         ],

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.campaign.work import Worksite, begin, work
+from fuzz.campaign.audit import audit
+from fuzz.campaign.recorded import recorded
+from fuzz.campaign.work import begin, work
+from fuzz.campaign.worksite import Worksite
+from fuzz.findings.listed import listed
 from fuzz.generate.batches import generate
-from fuzz.store import Job, Plan, Store, Stream
-from fuzz.store.audit import audit
-from fuzz.store.parts import absorb, cut_batches, cut_kin
-from fuzz.store.recorded import listed, recorded
+from fuzz.store import Batch, Plan, Store, Stream
+from fuzz.store.parts import absorb, cut_batches, cut_group
 from oracle.judge import Reference, judge
 from oracle.peers import NativeExecutor, Pool, Selection
 from tenferro_ref.errors import Internal
@@ -28,7 +30,7 @@ def selection() -> Selection:
     return Pool().select(NATIVE)
 
 
-def claimed(store: Store, stream: Stream, count: int) -> list[Job]:
+def claimed(store: Store, stream: Stream, count: int) -> list[Batch]:
     jobs = [store.claim(stream.id, ME) for _ in range(count)]
     return [job for job in jobs if job is not None]
 
@@ -110,18 +112,18 @@ def test_a_kind_of_disagreement_is_reduced_elsewhere(tmp_path: Path) -> None:
         for number in range(2):
             part = cut_batches(store, stream, claimed(store, stream, 1))
             absorb(store, stream, do(part, tmp_path / f"{number}.sqlite", chosen), ME)
-        assert store.kin_counts(stream.id)[0] == 0
-        kin = store.claim_kin(stream.id, ME, plan.max_findings)
-        assert kin is not None
-        path = do(cut_kin(store, stream, kin), tmp_path / "kin.sqlite", chosen)
+        assert store.group_counts(stream.id)[0] == 0
+        group = store.claim_group(stream.id, ME, plan.max_findings)
+        assert group is not None
+        path = do(cut_group(store, stream, group), tmp_path / "kin.sqlite", chosen)
         # a batch that ends meanwhile and shows the same kind takes nothing away from who reduces it
-        assert store.claim_kin(stream.id, ME, plan.max_findings) is None
+        assert store.claim_group(stream.id, ME, plan.max_findings) is None
         absorb(store, stream, path, ME)
         assert audit(store, regenerate=10) == []
         (row,) = listed(store, [stream])
-        assert (row.record.executor, row.programs) == ("odd", kin.programs)
+        assert (row.record.executor, row.programs) == ("odd", group.programs)
         assert row.record.instructions == Odd.limit + 1
-        assert store.kin_counts(stream.id)[0] == 1
+        assert store.group_counts(stream.id)[0] == 1
 
 
 def test_a_reduction_that_never_ends_is_not_begun_for_ever(tmp_path: Path) -> None:
@@ -132,11 +134,11 @@ def test_a_reduction_that_never_ends_is_not_begun_for_ever(tmp_path: Path) -> No
         absorb(store, stream, do(part, tmp_path / "part.sqlite", chosen), ME)
         (kinds,) = store.database.one("SELECT count(*) FROM kin")
         for attempt in range(3 * kinds):
-            kin = store.claim_kin(stream.id, ME, 9)
-            assert kin is not None, attempt
+            group = store.claim_group(stream.id, ME, 9)
+            assert group is not None, attempt
             path = tmp_path / f"kin{attempt}.sqlite"
-            path.write_bytes(cut_kin(store, stream, kin))
+            path.write_bytes(cut_group(store, stream, group))
             with Store(path) as elsewhere:  # claims it, and dies
-                assert elsewhere.claim_kin(1, "there", 1) is not None
+                assert elsewhere.claim_group(1, "there", 1) is not None
             absorb(store, stream, path, ME)
-        assert store.claim_kin(stream.id, ME, 9) is None
+        assert store.claim_group(stream.id, ME, 9) is None

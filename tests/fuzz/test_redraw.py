@@ -10,14 +10,16 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from fuzz.campaign.work import Worksite, begin, check_generator, work
+from fuzz.campaign.audit import audit
+from fuzz.campaign.programs import check_generator
+from fuzz.campaign.tally import Tally
+from fuzz.campaign.work import begin, work
+from fuzz.campaign.worksite import Worksite
 from fuzz.generate.batches import generate
 from fuzz.generate.describe import describe
 from fuzz.generate.input_sets import batch_of, input_sets_of
 from fuzz.store import Plan, Store
-from fuzz.store.audit import audit
 from fuzz.store.store import campaign_key
-from fuzz.store.tally import Tally
 from oracle.case import Case
 from oracle.peers import NativeExecutor, Pool, Selection, native_variants
 from tenferro_ref import ops

@@ -14,8 +14,11 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
+from fuzz.campaign.audit import audit
+from fuzz.campaign.recorded import recorded
 from fuzz.campaign.vacuity import Floor, vacuous
-from fuzz.campaign.work import Worksite, begin, run_campaign, work
+from fuzz.campaign.work import begin, run_campaign, work
+from fuzz.campaign.worksite import Worksite
 from fuzz.findings.bundle import confirm, read_bundle, replay, write_bundle
 from fuzz.generate import DEFAULT
 from fuzz.generate.faults import faults, kinds, simplest_of
@@ -24,9 +27,7 @@ from fuzz.generate.input_sets import batch_of
 from fuzz.generate.settings import config_of
 from fuzz.records import Campaign, load, save
 from fuzz.store import Plan, Store
-from fuzz.store.audit import audit
 from fuzz.store.merge import merge
-from fuzz.store.recorded import recorded, shards
 from fuzz.store.store import pack, unpack
 from fuzz.summary import outcome
 from oracle.case import Case
@@ -340,7 +341,7 @@ def test_two_shards_and_a_resumed_one_are_the_whole(tmp_path: Path) -> None:
         begin(store, plan, selection(ACCEPTING))
         work(site(store), reduce_early=False)
         assert audit(store, regenerate=9) == []
-        whole = recorded(store, shards(store))
+        whole = recorded(store, store.shards())
     for shard in (0, 1):
         with Store(tmp_path / str(shard), create=True) as store:
             stream = begin(store, replace(plan, shard=shard, shards=2), selection(ACCEPTING))
@@ -354,7 +355,7 @@ def test_two_shards_and_a_resumed_one_are_the_whole(tmp_path: Path) -> None:
         for shard in (0, 1):
             merge(store, tmp_path / str(shard))
         assert audit(store, regenerate=9) == []
-        merged = recorded(store, shards(store))
+        merged = recorded(store, store.shards())
     assert _differences(merged, whole) == []
     assert merged.errors == whole.errors
     assert sum(error.programs for error in merged.errors) == 24

@@ -11,20 +11,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fuzz.campaign.audit import audit
+from fuzz.campaign.recorded import recorded
+from fuzz.campaign.tally import Tally
+from fuzz.findings.listed import listed
 from fuzz.generate.batches import generate
 from fuzz.records import Finding
-from fuzz.store import MEMORY, Doubt, Job, Lock, Plan, Store, Stream, digest, is_database
+from fuzz.store import MEMORY, Batch, Counts, Disagreement, Lock, Plan, Store, Stream, digest, is_database
 from fuzz.store import database as database_module
-from fuzz.store.audit import audit
+from fuzz.store.counts import WIDTHS
 from fuzz.store.errors import StoreDamaged, StoreLocked, StoreVersion
 from fuzz.store.merge import merge
-from fuzz.store.recorded import listed, recorded, shards
+from fuzz.store.model import campaign_key, pack, unpack
 from fuzz.store.schema import MIGRATIONS
-from fuzz.store.store import campaign_key, pack, unpack
-from fuzz.store.tally import WIDTHS, Tally
 from oracle.case import Case
 from oracle.verdict import Answer, Comparison, ExecutorInfo, Verdict
-from tenferro_ref.errors import FormatError, Internal, OutputError, TenferroError, UsageError
+from tenferro_ref.errors import (
+    FormatError,
+    Internal,
+    OutputError,
+    TenferroError,
+    UsageError,
+)
 from tests.reports import sample
 
 PLAN = Plan(seed=7, programs=10, batch=4, max_findings=5)
@@ -35,7 +43,7 @@ def begin(store: Store, plan: Plan = PLAN) -> Stream:
     return store.begin(plan, INFOS, (("Python", "3"),), "2026-11-21T00:00:00+00:00")
 
 
-def cases_of(plan: Plan, job: Job) -> list[Case]:
+def cases_of(plan: Plan, job: Batch) -> list[Case]:
     return generate(plan.seed, job.number, plan.batch)[: job.programs]
 
 
@@ -44,7 +52,7 @@ def answer(executor: str, verdict: Verdict = Verdict.PASS) -> Answer:
     return Answer(executor, verdict, comparison, seconds={"execute": 0.5})
 
 
-def run_batch(store: Store, stream: Stream, bad: tuple[int, ...] = (), owner: str = "w") -> Job | None:
+def run_batch(store: Store, stream: Stream, bad: tuple[int, ...] = (), owner: str = "w") -> Batch | None:
     """One batch from claim to seal; `other` disagrees on the programs numbered `bad`."""
     job = store.claim(stream.id, owner)
     if job is None:
@@ -52,15 +60,15 @@ def run_batch(store: Store, stream: Stream, bad: tuple[int, ...] = (), owner: st
     cases = store.programs(job) or cases_of(stream.plan, job)
     if not store.programs(job):
         store.put_programs(job, cases)
-    tally, doubts = Tally(), []
-    for number, case in enumerate(cases):
+    tally, disagreements = Tally(), []
+    for number, case in list(enumerate(cases))[job.counted :]:
         tally.add_cases([case])
         for name in stream.available:
             verdict = Verdict.MISMATCH if name == "other" and number in bad else Verdict.PASS
             tally.add_answer(case, answer(name, verdict))
             if verdict is Verdict.MISMATCH:
-                doubts.append(Doubt(number, case, answer(name, verdict), "kin", "Add", "F32", "native"))
-    store.seal(job, owner, cases, tally, doubts)
+                disagreements.append(Disagreement(number, case, answer(name, verdict), "kin", "Add", "F32", "native"))
+    store.seal(job, owner, cases, tally, disagreements)
     return job
 
 
@@ -70,10 +78,10 @@ def run_all(store: Store, stream: Stream, bad: tuple[int, ...] = ()) -> None:
 
 
 def settle(store: Store, stream: Stream, **changes: object) -> Finding:
-    kin = store.claim_kin(stream.id, "w", PLAN.max_findings)
-    assert kin is not None
+    group = store.claim_group(stream.id, "w", PLAN.max_findings)
+    assert group is not None
     finding = sample.finding(known="", **changes)
-    store.settle(kin, finding, kin.smallest.case, None)
+    store.settle(group, finding, group.smallest.case, None)
     return finding
 
 
@@ -87,10 +95,10 @@ class TestTheFile:
         with Store(path, create=True) as store:
             stream = begin(store)
             run_batch(store, stream, bad=(1,))
-            tally = store.tally(stream.id)
+            tally = store.counts(stream.id)
         with Store(path) as store:
             assert store.streams() == [stream]
-            assert store.tally(stream.id) == tally
+            assert store.counts(stream.id) == tally
             assert audit(store, regenerate=9) == []
         assert is_database(path)
         assert not is_database(path.with_name("absent"))
@@ -163,7 +171,7 @@ class TestTheFile:
         with Store(path, create=True) as store:
             stream = begin(store)
             run_batch(store, stream)
-            before = store.tally(stream.id)
+            before = store.counts(stream.id)
             (pages,) = store.database.one("PRAGMA page_count")
             store.database.one(f"PRAGMA max_page_count = {pages}")
             with pytest.raises(OutputError, match="disk is full; nothing is lost") as caught:
@@ -171,7 +179,7 @@ class TestTheFile:
             assert caught.value.exit_status == 3
         with Store(path) as store:
             store.release()
-            assert store.tally(stream.id).sums >= before.sums
+            assert store.counts(stream.id).sums >= before.sums
             assert audit(store, regenerate=9) == []
             run_all(store, stream)
             assert audit(store) == []
@@ -218,6 +226,36 @@ class TestBatches:
                 while job := store.claim(stream.id, "w"):
                     taken.append((job.number, job.programs))
             assert sorted(taken) == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4), (5, 2)]
+
+    def test_a_later_end_completes_the_last_batch_first(self) -> None:
+        """What was counted stays; the campaign is the one that had the later end from its beginning."""
+        with Store() as store, Store() as whole:
+            stream = begin(store)
+            run_all(store, stream, bad=(1,))
+            store.extend(stream.id, replace(PLAN, programs=15))
+            assert audit(store, regenerate=9) == []
+            batch = store.claim(stream.id, "dies")
+            assert batch is not None
+            assert (batch.number, batch.programs, batch.counted) == (2, 4, 2)
+            assert store.done(stream.id) == (10, 0)
+            assert audit(store, regenerate=9) == []
+            store.release()
+            run_all(store, store.stream(stream.id), bad=(1,))
+            assert audit(store, regenerate=9) == []
+            longer = begin(whole, replace(PLAN, programs=15))
+            run_all(whole, longer, bad=(1,))
+            assert store.done(stream.id) == whole.done(longer.id) == (15, 0)
+            assert store.counts(stream.id) == whole.counts(longer.id)
+
+    def test_an_end_that_is_past_is_refused(self) -> None:
+        with Store() as store:
+            stream = begin(store)
+            run_all(store, stream)
+            with pytest.raises(UsageError, match=r"--programs 8: the campaign is past that \(10 programs"):
+                store.extend(stream.id, replace(PLAN, programs=8))
+            store.extend(stream.id, replace(PLAN, programs=9))  # within the last batch
+            assert store.claim(stream.id, "w") is None
+            assert audit(store) == []
 
     def test_what_was_left_comes_before_what_is_fresh(self) -> None:
         with Store() as store:
@@ -274,7 +312,7 @@ class TestBatches:
             store.seal(job, "w", cases, tally, [])
             with pytest.raises(Internal):
                 store.seal(job, "w", cases, tally, [])
-            assert store.tally(stream.id) == tally
+            assert store.counts(stream.id) == Counts(tally.sums, tally.peaks, tally.widths)
 
     def test_strikes_add_up(self) -> None:
         with Store() as store:
@@ -334,9 +372,9 @@ class TestTally:
                 assert job
                 store.seal(job, "w", generate(PLAN.seed, number, 4), part, [])
                 whole.update(part)
-            assert store.tally(stream.id) == whole
+            assert store.counts(stream.id) == Counts(whole.sums, whole.peaks, whole.widths)
             assert whole.sums["cell", "Add", "F32", "native", "crash"] == 3
-            assert whole.totals(["native"], whole.sums)[0].worst_ulp == float("inf")  # type: ignore[arg-type]
+            assert whole.peaks["worst", "native"] == float("inf")
 
     def test_points_of_the_plot_are_a_sample(self) -> None:
         with Store() as store:
@@ -347,7 +385,7 @@ class TestTally:
                 job = store.claim(stream.id, "w")
                 assert job
                 store.seal(job, "w", [], tally, [])
-            assert len(store.tally(stream.id).widths["native"]) == WIDTHS
+            assert len(store.counts(stream.id).widths["native"]) == WIDTHS
 
 
 class TestFindings:
@@ -355,15 +393,15 @@ class TestFindings:
         with Store() as store:
             stream = begin(store)
             run_batch(store, stream, bad=(0, 1, 2, 3))
-            kin = store.claim_kin(stream.id, "w", 5)
-            assert kin
+            group = store.claim_group(stream.id, "w", 5)
+            assert group
             sizes = [len(c.program.instructions) for c in generate(PLAN.seed, 0, 4)]
-            assert len(kin.smallest.case.program.instructions) == min(sizes)
-            assert (kin.programs, kin.also) == (4, ())
-            assert store.claim_kin(stream.id, "v", 5) is None
+            assert len(group.smallest.case.program.instructions) == min(sizes)
+            assert (group.programs, group.also) == (4, ())
+            assert store.claim_group(stream.id, "v", 5) is None
             store.release("w")
-            assert store.claim_kin(stream.id, "v", 0) is None
-            assert store.claim_kin(stream.id, "v", 1) is not None
+            assert store.claim_group(stream.id, "v", 0) is None
+            assert store.claim_group(stream.id, "v", 1) is not None
 
     def test_unreduced_disagreements_are_counted(self) -> None:
         with Store() as store:
@@ -458,7 +496,7 @@ class TestMerge:
             merge(store, a)
             merge(store, b)
             assert audit(store, regenerate=9) == []
-            campaign = recorded(store, shards(store))
+            campaign = recorded(store, store.shards())
             (row,) = listed(store)
         assert (campaign.programs, campaign.generator, campaign.cells) == (24, expected.generator, expected.cells)
         assert [t.verdicts for t in campaign.totals] == [t.verdicts for t in expected.totals]

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from fuzz.records import Finding, to_json
-from fuzz.store import Store, Stream
-from fuzz.store.store import Plan, pack
+from fuzz.store import Plan, Store, Stream
+from fuzz.store.model import pack
 from oracle.case import Case
 from oracle.verdict import ExecutorInfo
 from tenferro_ref.cli import main

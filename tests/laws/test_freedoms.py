@@ -115,6 +115,7 @@ def gatherings(kind: Any) -> Iterator[Freedom]:
     c, d, e, half = kind(1.1), kind(1.7), kind(1.3), kind(0.5)
     ways = [(x * c) * d, x * (c * d), (x * d) * c]
     yield freedom("(x c) d", lambda a: times(a, c, d), (x,), ways, 1.0)
+    yield freedom("-(x c) d", lambda a: times(-times(a, c), d), (x,), [-way for way in ways], 1.0)
     yield freedom("d (c x)", lambda a: times(const(a, d), times(const(a, c), a)), (x,), ways, 1.0)
     yield freedom(
         "(x s) t, of shared s and t", lambda a, s, t: (a * s) * t, (x, np.asarray(c), np.asarray(d)), ways, 1.0

@@ -43,7 +43,8 @@ def open(settings: Message) -> Engine:
     def answer(request: Message) -> Message:
         def parse() -> Any:
             module = ir.Module.parse(request["code"])
-            own_operands(module)
+            if not request.get("as_written"):
+                own_operands(module)
             return module
 
         def execute(module: Any, inputs: list[Array]) -> list[Array]:

@@ -1,0 +1,63 @@
+"""The laws of a store: nothing lost, nothing twice. What the torture test checks, and `fuzz status --check`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from fuzz.campaign.programs import unlike_its_seed
+from fuzz.store import Store, Stream
+from oracle.verdict import Verdict
+
+
+def audit(store: Store, *, regenerate: int = 0) -> list[str]:
+    """What is wrong with the store, in words; empty if nothing is.
+
+    Parameters
+    ----------
+    regenerate
+        Make so many of the sealed batches of each stream again, and compare their programs with what was counted.
+
+    Raises
+    ------
+    StoreDamaged
+        Its pages contradict each other.
+    """
+    store.database.check()
+    return [f"campaign {s.id}: {words}" for s in store.streams() for words in _stream(store, s, regenerate)]
+
+
+def _stream(store: Store, stream: Stream, regenerate: int) -> Iterator[str]:
+    plan, rows, key = stream.plan, store.database.all, (stream.id,)
+    batches = rows("SELECT number, programs, counted, digest FROM batch WHERE stream = ? ORDER BY number", key)
+    for place, (number, programs, counted, _) in enumerate(batches):
+        if number != plan.shard + place * plan.shards:
+            yield f"batch {number} is where {plan.shard + place * plan.shards} belongs"
+        # it may have less than the plan says, or more: campaigns are given other limits
+        if not 0 <= counted < programs <= plan.batch:
+            yield f"batch {number} has {programs} programs, {counted} of them counted before; a whole one has {plan.batch}"
+    for number in unlike_its_seed(store, stream, regenerate):
+        yield f"batch {number} was counted with other programs than its seed gives"
+
+    checked = store.done(stream.id)[0]
+    counts = store.counts(stream.id)
+    disagreements: Counter[str] = Counter()
+    for executor in stream.available:
+        verdicts = counts.part("verdict", executor)
+        if sum(verdicts.values()) != checked:
+            yield f"{executor}: {sum(verdicts.values())} verdicts on {checked} programs"
+        disagreements[executor] = sum(n for v, n in verdicts.items() if Verdict(v).is_disagreement)
+    kept = Counter(dict(rows("SELECT executor, count(*) FROM suspect WHERE stream = ? GROUP BY 1", key)))
+    if +kept != +disagreements:
+        yield f"disagreements counted {dict(+disagreements)}, kept {dict(kept)}"
+
+    opened = {number for number, _, _, mark in batches if not mark}
+    for table in ("program", "answer", "strike"):
+        sql = f"SELECT DISTINCT batch FROM {table} WHERE stream = ?"  # noqa: S608
+        if stale := {number for (number,) in rows(sql, key)} - opened:
+            yield f"rows of {table} are left of batches {sorted(stale)}"
+    if lost := rows("SELECT kin FROM suspect WHERE stream = ? EXCEPT SELECT name FROM kin WHERE stream = ?", key * 2):
+        yield f"{len(lost)} groups of disagreements are not listed"
+    named = "SELECT signature FROM kin WHERE stream = ? AND signature <> '' EXCEPT SELECT signature FROM finding"
+    if lost := rows(named, key):
+        yield f"{len(lost)} signatures have no finding"

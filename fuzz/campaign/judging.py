@@ -1,0 +1,144 @@
+"""The answers to one batch: from its programs to the counts and disagreements that a store seals it with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from fuzz.campaign.programs import cases_of
+from fuzz.campaign.tally import Tally
+from fuzz.campaign.worksite import Worksite
+from fuzz.findings.triage import Suspect, inspect
+from fuzz.store import Batch, Disagreement
+from oracle.case import Case
+from oracle.judge import Reference, judge, judge_many, prepare
+from oracle.peers import Executor, NativeExecutor
+from oracle.verdict import Answer, Verdict
+from tenferro_ref.errors import WorkerDied
+
+#: A program that was begun so often, alone, without an answer has ended this process each time.
+_STRIKES = 2
+#: Opcodes are asked for of a module in so many programs, and of large modules in so many batches: some 3 and 30 ms each.
+_SURVEYED, _SURVEYED_BATCHES = 8, 8
+#: The worker that an answer names, and the attribution, where a program ends the campaign's own process.
+_CAMPAIGN, _ENDS_PROCESS = "of the campaign", "ends the process"
+
+
+@dataclass(frozen=True, eq=False)
+class OpenBatch:
+    """A batch at work.
+
+    Attributes
+    ----------
+    cases
+        All of its programs.
+    references
+        Those to answer, by number: what was counted before the batch was opened again is not among them.
+    answers
+        By program number and executor; they are in the store too.
+    opcodes
+        What an executor is left with of a module after optimisation.
+    """
+
+    held: Batch
+    cases: Sequence[Case]
+    references: dict[int, Reference]
+    answers: dict[tuple[int, str], Answer]
+    opcodes: list[tuple[str, list[str]]] = field(default_factory=list)
+
+
+def open_batch(site: Worksite, held: Batch) -> OpenBatch:
+    """The batch with its programs, from the store or made from the seed, and the answers so far."""
+    cases = site.store.programs(held)
+    if not cases:
+        cases = cases_of(site.stream.plan, held.number)[: held.programs]
+        site.store.put_programs(held, cases)
+    references = {n: Reference(cases[n], NativeExecutor()) for n in range(held.counted, len(cases))}
+    return OpenBatch(held, cases, references, site.store.answers(held))
+
+
+def prepare_references(site: Worksite, batch: OpenBatch) -> None:
+    """Compute what the programs should give, where an answer is missing."""
+    prepare(
+        [
+            reference
+            for number, reference in batch.references.items()
+            if any((number, executor.name) not in batch.answers for executor in site.executors)
+        ]
+    )
+
+
+def judge_group(site: Worksite, group: Sequence[Executor], batch: OpenBatch) -> None:
+    """Judge what is not answered yet; answers are kept as soon as the module that gave them is done.
+
+    The native ones, which cost less than a transaction, are kept together.
+    """
+    numbers = list(batch.references)
+    size = max(executor.programs_a_module for executor in group) * site.stream.plan.input_sets
+    if all(executor.peer.family == "native" for executor in group):
+        size = len(numbers)
+    for start in range(0, len(numbers), size):
+        chunk = numbers[start : start + size]
+        answers: list[tuple[int, Answer]] = []
+        for executor in group:
+            todo = [n for n in chunk if (n, executor.name) not in batch.answers]
+            answers += zip(todo, judge_many(executor, [batch.references[n] for n in todo]), strict=True)
+        if answers:
+            _keep(site, batch, answers)
+        if not start // size % _SURVEYED:
+            _survey(group, batch, chunk)
+
+
+def _survey(group: Sequence[Executor], batch: OpenBatch, numbers: Sequence[int]) -> None:
+    """Ask the compilers what they left of the module that begins with these programs, while they have it."""
+    often = not batch.held.number % _SURVEYED_BATCHES
+    for executor in group:
+        if executor.peer.family == "pjrt" and (often or executor.programs_a_module == 1):
+            verdicts = {batch.answers[n, executor.name].verdict for n in numbers}
+            if verdicts.isdisjoint((Verdict.ERROR, Verdict.TIMEOUT, Verdict.CRASH)):
+                batch.opcodes.append((executor.name, executor.opcodes([batch.cases[n] for n in numbers])))
+
+
+def _keep(site: Worksite, batch: OpenBatch, answers: Sequence[tuple[int, Answer]]) -> None:
+    site.store.put_answers(batch.held, answers)
+    batch.answers.update({(number, answer.executor): answer for number, answer in answers})
+
+
+def judge_alone(site: Worksite, batch: OpenBatch) -> None:
+    """Answer a program at a time, each announced: the one that ends this process is known at the next attempt."""
+    for number, reference in batch.references.items():
+        for executor in site.executors:
+            if (number, executor.name) in batch.answers:
+                continue
+            if site.store.strike(batch.held, number, executor.name) > _STRIKES:
+                error = WorkerDied(worker=_CAMPAIGN, how=f"ended {_STRIKES} times", stderr_tail="")
+                answer = Answer(executor.name, Verdict.CRASH, reason=f"{error.kind}: {error}", error=error.to_json())
+            else:
+                answer = judge(executor, reference)
+            _keep(site, batch, [(number, answer)])
+
+
+def seal(site: Worksite, batch: OpenBatch) -> None:
+    """Count the answers and locate what disagrees; then the store drops the batch."""
+    tally, disagreements = Tally(), []
+    tally.add_cases([reference.case for reference in batch.references.values()])
+    for number, reference in batch.references.items():
+        for executor in site.executors:
+            answer = batch.answers[number, executor.name]
+            tally.add_answer(reference.case, answer)
+            if answer.verdict.is_disagreement:
+                suspect = _located(site, executor, reference.case, answer)
+                if reference.case.refusal is None:
+                    tally.blame(suspect.op, suspect.dtype, executor.name, answer.verdict)
+                where = suspect.op, suspect.dtype, suspect.attribution
+                disagreements.append(Disagreement(number, reference.case, answer, json.dumps(suspect.group), *where))
+    for name, opcodes in batch.opcodes:
+        tally.add_opcodes(name, opcodes)
+    site.store.seal(batch.held, site.owner, batch.cases, tally, disagreements)
+
+
+def _located(site: Worksite, executor: Executor, case: Case, answer: Answer) -> Suspect:
+    if (answer.error or {}).get("worker") == _CAMPAIGN:  # it must not be run again
+        return Suspect(executor, case, answer, "", "", _ENDS_PROCESS)
+    return inspect(executor, case, answer, site.pool)

@@ -1,0 +1,101 @@
+"""A campaign in a store as the records that reports read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fuzz.campaign.programs import faults_of
+from fuzz.findings.listed import listed
+from fuzz.records import Campaign, Cell, ErrorKind, Survey, Totals
+from fuzz.store import Counts, Plan, Store, Stream
+from fuzz.store.counts import WIDTHS
+from oracle.verdict import Verdict
+from tenferro_ref import ops
+
+_GROUPS = {
+    op.__name__: group
+    for group, members in (
+        ("elementwise", ops.ELEMENTWISE),
+        ("structural", (*ops.STRUCTURAL, ops.Constant)),
+        ("reduction", ops.REDUCTIONS),
+        ("indexing", ops.INDEXING),
+        ("contraction", (ops.DotGeneral,)),
+        ("extension", (ops.Extension,)),
+    )
+    for op in members
+}
+_PHASES = ("generate", "check", "reduce")
+
+
+def recorded(store: Store, streams: Sequence[Stream]) -> Campaign:
+    """One campaign, all of the given shards of it together."""
+    counts = Counts()
+    for stream in streams:
+        counts.update(store.counts(stream.id))
+    phases, first = counts.part("phase"), streams[0]
+    order = sorted(phases, key=lambda phase: _PHASES.index(phase) if phase in _PHASES else len(_PHASES))
+    unexplained = store.unexplained([s.id for s in streams])
+    return Campaign(
+        seed=first.plan.seed,
+        started=first.started,
+        command=first.plan.command,
+        programs=sum(store.done(s.id)[0] for s in streams),
+        seconds={
+            **{phase: round(phases[phase], 3) for phase in order},
+            "total": round(sum(s.elapsed for s in streams), 3),
+        },
+        executors=tuple({info.name: info for s in streams for info in s.executors}.values()),
+        totals=tuple(_totals(counts, name, unexplained.get(name, 0)) for name in first.available),
+        cells=_cells(counts),
+        findings=tuple(row.record for row in listed(store, streams)),
+        generator=counts.part("feature"),
+        environment=first.environment,
+        surveys=surveys(counts, first.available),
+        errors=_errors(counts, first.plan),
+    )
+
+
+def _totals(counts: Counts, name: str, unexplained: int) -> Totals:
+    verdicts, numbers = counts.part("verdict", name), counts.part("number", name)
+    return Totals(
+        executor=name,
+        verdicts={v.value: verdicts[v.value] for v in Verdict if verdicts.get(v.value)},
+        elements=numbers.get("elements", 0),
+        decided=numbers.get("decided", 0),
+        forgiven=numbers.get("forgiven", 0),
+        worst_ulp=counts.peaks.get(("worst", name)),
+        seconds={k: round(v, 3) for k, v in counts.part("seconds", name).items()},
+        widths=tuple(counts.widths[name][:WIDTHS]),
+        due=numbers.get("due", 0),
+        unexplained=unexplained,
+    )
+
+
+def _cells(counts: Counts) -> tuple[Cell, ...]:
+    cells: dict[tuple[str, str, str], dict[str, int]] = {}
+    for key, count in sorted(counts.sums.items()):
+        if key[0] == "cell":
+            _, op, dtype, executor, verdict = key
+            cells.setdefault((op, dtype, executor), {})[verdict] = count
+    return tuple(
+        Cell(*key, verdicts, counts.peaks.get(("cell_ulp", *key)), _GROUPS.get(key[0], ""))
+        for key, verdicts in cells.items()
+    )
+
+
+def surveys(counts: Counts, executors: Sequence[str]) -> tuple[Survey, ...]:
+    """One record for each executor that tells what it is left with after optimisation."""
+    modules = {name: counts.part("number", name).get("surveyed", 0) for name in executors}
+    return tuple(Survey(name, number, counts.part("opcode", name)) for name, number in modules.items() if number)
+
+
+def _errors(counts: Counts, plan: Plan) -> tuple[ErrorKind, ...]:
+    """One record for each kind of error that invalid programs may raise, reached or not."""
+    faults = faults_of(plan)
+    verdicts: dict[str, dict[str, dict[str, int]]] = {kind: {} for kind in faults}
+    for key, count in sorted(counts.sums.items()):
+        if key[0] == "due":
+            _, kind, executor, verdict = key
+            verdicts.setdefault(kind, {}).setdefault(executor, {})[verdict] = count
+    reached = {kind: dict.fromkeys(names, 0) | counts.part("fault", kind) for kind, names in faults.items()}
+    return tuple(ErrorKind(kind, sum(n.values()), n, verdicts[kind]) for kind, n in reached.items())

@@ -1,0 +1,75 @@
+"""From a group of disagreements to a finding in the store."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from functools import partial
+
+from fuzz.campaign.worksite import Worksite
+from fuzz.findings.bundle import confirm, write_bundle
+from fuzz.findings.known import load_known
+from fuzz.findings.triage import Suspect, to_finding
+from fuzz.records import Finding
+from fuzz.store import Group
+from oracle.case import Case
+
+#: How much longer than the first a second attempt at reducing may take.
+_LONGER = 2
+#: A group that has waited for so many seconds is reduced before more programs are checked, as long as reducing has not taken
+#: more than this share of the time.
+_WAIT, _SHARE = 15.0, 0.5
+
+
+def reduce_all(site: Worksite) -> None:
+    """Reduce groups until there is none to take."""
+    while _reduce_one(site):
+        pass
+
+
+def reduce_some(site: Worksite) -> None:
+    """Reduce one group, and then those that have waited long, unless reducing has had more than its share of the time."""
+    while _reduce_one(site):
+        seen = site.store.longest_waiting(site.stream.id)
+        if seen is None or time.time() - seen < _WAIT or site.spent["reduce"] > _SHARE * sum(site.spent.values()):
+            return
+
+
+def _reduce_one(site: Worksite) -> bool:
+    """Make a finding of one group; False if there is none to take."""
+    site.lap("check")
+    group = site.store.claim_group(site.stream.id, site.owner, site.stream.plan.max_findings)
+    if group is None:
+        return False
+    site.report("reduce")
+    smallest = group.smallest
+    executor = site.by_name[smallest.answer.executor]
+    where = smallest.op, smallest.dtype, smallest.attribution
+    finding, case = _reduced(site, group, Suspect(executor, smallest.case, smallest.answer, *where))
+    confirmed = None
+    if site.bundles is not None:
+        folder = site.bundles / finding.id
+        # a configuration that was drawn has been settled, and made simpler
+        named = executor if finding.executor == executor.name else site.pool.make(finding.executor)
+        write_bundle(folder, finding, named, case, site.stream.environment)
+        confirmed = confirm(folder, allowed=(executor.name,)) if site.confirms else None
+    site.store.settle(group, finding, case, confirmed)
+    site.lap("reduce")
+    site.flush()
+    return True
+
+
+def _reduced(site: Worksite, group: Group, suspect: Suspect) -> tuple[Finding, Case]:
+    """The finding; where the budget ran out and no rule knows the signature, after a second and longer attempt.
+
+    A program that is not minimal has a signature of its own, which would make something known look new.
+    """
+    budget = site.stream.plan.reduce_seconds
+    attempt = partial(to_finding, pool=site.pool, known=load_known(), programs=group.programs, also=group.also)
+    finding, case = attempt(suspect, budget_seconds=budget)
+    if finding.known or finding.reduce_seconds < budget or not budget:
+        return finding, case
+    longer, case = attempt(dataclasses.replace(suspect, case=case), budget_seconds=_LONGER * budget)
+    seconds = finding.reduce_seconds + longer.reduce_seconds
+    original = finding.original_instructions
+    return dataclasses.replace(longer, original_instructions=original, reduce_seconds=seconds), case

@@ -1,0 +1,95 @@
+"""The findings of a store with their history: who saw them, when, and what people decided."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fuzz.findings.known import load_known, match
+from fuzz.records import Finding
+from fuzz.store import Mark, Store, StoredFinding, Stream
+
+#: "regressed": seen again after it was marked as fixed.
+NEW, REGRESSED = "new", "regressed"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A finding and its history.
+
+    Attributes
+    ----------
+    status
+        new, known, reported, fixed, regressed.
+    why
+        The page that describes it, or the note of the last mark.
+    programs, executors
+        How many programs showed it, on which executors, over the streams asked for.
+    first, last
+        When it was seen, in seconds since 1970, over the whole store; None if no campaign here saw it.
+    """
+
+    id: str
+    stored: StoredFinding
+    status: str
+    why: str
+    programs: int
+    executors: tuple[str, ...]
+    first: float | None
+    last: float | None
+    marks: tuple[Mark, ...]
+
+    @property
+    def finding(self) -> Finding:
+        """The finding as it was recorded."""
+        return self.stored.finding
+
+    @property
+    def is_new(self) -> bool:
+        """Neither a page nor a person explains it: it makes a run fail."""
+        return self.status in (NEW, REGRESSED)
+
+    @property
+    def record(self) -> Finding:
+        """The finding as a report shows it."""
+        known = "" if self.is_new else self.why
+        if self.marks and known:
+            known = f"{self.status} {date(self.marks[-1].at)}: {known}"
+        elif self.marks and not self.is_new:
+            known = f"marked as {self.status} {date(self.marks[-1].at)}"
+        also = tuple(e for e in self.executors if e != self.finding.executor)
+        return dataclasses.replace(self.finding, known=known, programs=self.programs, also=also)
+
+
+def date(at: float) -> str:
+    """The day, UTC."""
+    return datetime.datetime.fromtimestamp(at, datetime.UTC).date().isoformat()
+
+
+def listed(store: Store, streams: Sequence[Stream] | None = None) -> list[Listed]:
+    """The findings that `streams` saw (None: all of the store), new ones first, then by programs."""
+    seen = store.sightings(None if streams is None else [s.id for s in streams])
+    marks = store.marks()
+    rows = []
+    for stored in store.findings():
+        signature = stored.finding.signature
+        if streams is not None and signature not in seen:
+            continue
+        programs, first, last, executors = seen.get(signature, (0, None, None, ()))
+        history = tuple(marks.get(signature, ()))
+        status, why = _status(stored.finding, history, last)
+        rows.append(Listed(stored.finding.id, stored, status, why, programs, executors, first, last, history))
+    return sorted(rows, key=lambda r: (not r.is_new, -r.programs, r.finding.signature))
+
+
+def _status(finding: Finding, marks: Sequence[Mark], last: float | None) -> tuple[str, str]:
+    """A mark goes before the rules of `fuzz.findings.known`, a later sighting before "fixed"."""
+    if not marks:
+        page = match(finding, load_known())
+        return ("known", page) if page else (NEW, "")
+    mark = marks[-1]
+    if mark.status == "fixed" and last is not None and last > mark.at:
+        return REGRESSED, f"marked as fixed {date(mark.at)}, seen {date(last)}"
+    return mark.status, mark.note

@@ -1,0 +1,78 @@
+"""Counts of a campaign as a store keeps them: sums and maxima by key, and points of the accuracy plot."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from fuzz.store.database import Database
+
+#: Points of the accuracy plot kept for each executor.
+WIDTHS = 4000
+
+Key = tuple[str, ...]
+
+
+@dataclass
+class Counts:
+    """Sums and maxima by key, and points.
+
+    Attributes
+    ----------
+    sums
+        `("verdict", executor, verdict)`, `("number", executor, what)`, `("seconds", executor, phase)`,
+        `("cell", op, dtype, executor, verdict)`, `("feature", what)`, `("phase", what)`, `("opcode", executor, opcode)`,
+        `("fault", kind of error, what)`, `("due", kind of error, executor, verdict)`.
+    peaks
+        `("worst", executor)`, `("cell_ulp", op, dtype, executor)`.
+    widths
+        Points of the accuracy plot by executor.
+    """
+
+    sums: Counter[Key] = field(default_factory=Counter)
+    peaks: dict[Key, float] = field(default_factory=dict)
+    widths: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
+
+    def add_seconds(self, key: Key, seconds: float) -> None:
+        self.sums[key] += seconds  # type: ignore[assignment]  # Counter adds floats as well
+
+    def raise_peak(self, key: Key, value: float) -> None:
+        self.peaks[key] = max(self.peaks.get(key, 0.0), value)
+
+    def update(self, other: Counts) -> None:
+        self.sums.update(other.sums)
+        for key, value in other.peaks.items():
+            self.raise_peak(key, value)
+        for name, points in other.widths.items():
+            self.widths[name] += points
+
+    def part(self, *prefix: str) -> dict[str, int]:
+        """The sums whose key is `prefix` and one more word, by that word."""
+        n = len(prefix)
+        return {key[n]: value for key, value in sorted(self.sums.items()) if key[:n] == prefix and len(key) == n + 1}
+
+    @classmethod
+    def of(cls, database: Database, stream: int) -> Counts:
+        """The counts of a stream."""
+        counts = cls()
+        for kind, key, value in database.all("SELECT kind, key, value FROM tally WHERE stream = ?", (stream,)):
+            (counts.peaks if kind in ("worst", "cell_ulp") else counts.sums)[kind, *json.loads(key)] = value
+        sql = "SELECT executor, width, distance FROM width WHERE stream = ? ORDER BY rowid"
+        for executor, width, distance in database.all(sql, (stream,)):
+            counts.widths[executor].append((width, distance))
+        return counts
+
+    def add_to(self, write: sqlite3.Connection, stream: int) -> None:
+        """Add these counts to those of a stream, inside a transaction of the caller's."""
+        for combine, entries in (("value + excluded.value", self.sums), ("max(value, excluded.value)", self.peaks)):
+            write.executemany(
+                f"INSERT INTO main.tally VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET value = {combine}",  # noqa: S608
+                [(stream, key[0], json.dumps(key[1:]), value) for key, value in entries.items()],
+            )
+        for executor, points in self.widths.items():
+            sql = "SELECT count(*) FROM main.width WHERE stream = ? AND executor = ?"
+            (have,) = write.execute(sql, (stream, executor)).fetchone()
+            rows = [(stream, executor, *point) for point in points[: max(WIDTHS - have, 0)]]
+            write.executemany("INSERT INTO main.width VALUES (?, ?, ?, ?)", rows)

@@ -1,0 +1,222 @@
+"""What a findings store holds, as plain data: plans and streams, batches, disagreements and their groups, findings, marks.
+
+Here is also how a case becomes columns of a row, and what identifies a batch and a campaign.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import msgpack
+
+from fuzz.records import Finding, Seconds, decode, encode
+from oracle.case import Case, Refusal
+from oracle.verdict import Answer, ExecutorInfo
+from tenferro_ref import __version__
+from tenferro_ref.isolation import wire
+from tenferro_ref.program import loads
+from tenferro_ref.tensor import Array, column_major
+
+#: What a mark may say of a finding; "new" takes back earlier marks.
+STATUSES = ("new", "known", "reported", "fixed")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one stream of a campaign is to do.
+
+    Attributes
+    ----------
+    programs, minutes
+        Whichever is reached first ends the generation; None is no limit. `programs` counts those of all shards.
+    shard, shards
+        This stream takes batch b of the campaign where b mod `shards` is `shard`.
+    batch
+        Programs a batch; each input set of a program counts as one.
+    input_sets
+        Input sets of each program.
+    reduce_seconds
+        Budget for reducing one disagreement.
+    max_findings
+        Groups of disagreements reduced at most; others are counted, not reduced.
+    generate
+        What the programs may contain, as `fuzz.generate.settings.config_of` reads it.
+    """
+
+    seed: int
+    programs: int | None = None
+    minutes: Seconds | None = None
+    shard: int = 0
+    shards: int = 1
+    batch: int = 32
+    reduce_seconds: Seconds = 20.0
+    max_findings: int = 40
+    command: str = ""
+    input_sets: int = 1
+    generate: tuple[str, ...] = ()
+
+    def size(self, number: int) -> int:
+        """Programs of batch `number`; 0 or less if the campaign ends before it."""
+        return self.batch if self.programs is None else min(self.batch, self.programs - number * self.batch)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One shard of one campaign, as the store has it. `campaign` is the same for all shards; `elapsed` is in seconds."""
+
+    id: int
+    campaign: str
+    plan: Plan
+    executors: tuple[ExecutorInfo, ...]
+    environment: tuple[tuple[str, str], ...]
+    started: str
+    elapsed: float
+
+    @property
+    def available(self) -> tuple[str, ...]:
+        """Names of the executors that take part."""
+        return tuple(info.name for info in self.executors if info.available)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch that a worker holds.
+
+    Attributes
+    ----------
+    counted
+        How many of its programs were counted before: a campaign that ended with a part of the batch was given a later end.
+    claims
+        How often it was taken since it last got an answer.
+    """
+
+    stream: int
+    number: int
+    programs: int
+    counted: int
+    claims: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Disagreement:
+    """The answer to program `number` of a batch, the name of its group, and where and why it seems to arise."""
+
+    number: int
+    case: Case
+    answer: Answer
+    group: str
+    op: str
+    dtype: str
+    attribution: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Disagreements that look alike, held by a worker that reduces the smallest of them.
+
+    Attributes
+    ----------
+    programs
+        How many programs show it.
+    also
+        The executors that show it beside that of the smallest.
+    seen
+        When the first was seen, in seconds since 1970.
+    """
+
+    stream: int
+    name: str
+    smallest: Disagreement
+    programs: int
+    also: tuple[str, ...]
+    seen: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a person decided about a finding, and when (seconds since 1970)."""
+
+    status: str
+    note: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFinding:
+    """A finding with its inputs.
+
+    Attributes
+    ----------
+    found
+        When it was first written down; seconds since 1970.
+    seconds
+        From the first disagreement to the end of reduction and confirmation.
+    confirmed
+        Whether its bundle showed it in a clean interpreter; None if that was not tried.
+    afresh
+        Whether it did so in a virtual environment made for the purpose.
+    """
+
+    finding: Finding
+    inputs: bytes
+    found: float
+    seconds: float
+    confirmed: bool | None
+    afresh: bool
+
+    @property
+    def case(self) -> Case:
+        """The reduced program with its inputs."""
+        return unpack(self.finding.program_json, self.inputs)
+
+
+def campaign_key(plan: Plan, executors: Iterable[str]) -> str:
+    """What is the same for all shards of a campaign, and for nothing else."""
+    sets = [plan.input_sets] if plan.input_sets > 1 else []
+    mix = [list(plan.generate)] if plan.generate else []
+    content = json.dumps([__version__, plan.seed, plan.batch, *sets, *mix, *executors])
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def digest(cases: Iterable[Case]) -> str:
+    """Of a batch: 16 hex digits over the fingerprints."""
+    return hashlib.sha256("".join(case.fingerprint for case in cases).encode()).hexdigest()[:16]
+
+
+def pack(case: Case) -> tuple[str, bytes]:
+    """A case as program JSON and the inputs in msgpack; those of an invalid one beside the error that it must raise."""
+    inputs = [wire.pack(a) for a in case.inputs]
+    packed: bytes = msgpack.packb(inputs if case.refusal is None else [encode(case.refusal), inputs])
+    return case.program_json, packed
+
+
+def unpack(program: str, inputs: bytes) -> Case:
+    """The case that `pack` took apart."""
+    arrays, refusal = msgpack.unpackb(inputs), None
+    if arrays and isinstance(arrays[0], dict):
+        refusal, arrays = decode(Refusal, arrays[0], "findings store"), arrays[1]
+    graph = loads(program, "findings store", infer=refusal is None)
+    return Case(graph, _arrays(arrays), refusal)
+
+
+def unpack_all(rows: Iterable[tuple[str, bytes]]) -> list[Case]:
+    """The cases of consecutive rows; input sets of one program get the same program object, as when they were made."""
+    cases: list[Case] = []
+    last: Case | None = None
+    for program, inputs in rows:
+        if last is not None and last.program_json == program:
+            case = last.with_inputs(_arrays(msgpack.unpackb(inputs)))
+        else:
+            case = unpack(program, inputs)
+        if case.refusal is None:
+            last = case
+        cases.append(case)
+    return cases
+
+
+def _arrays(packed: list[Any]) -> tuple[Array, ...]:
+    return tuple(column_major(wire.unpack(a)) for a in packed)
