@@ -119,8 +119,8 @@ def compare(
     native: Sequence[Array],
 ) -> Comparison:
     """Hold the outputs of one input set to enclosures without an axis of the sets (see `Observation`)."""
-    held, finer = ([e.map(lambda a: a[..., np.newaxis]) for e in of or ()] for of in (enclosures, strict))
-    ((comparison,),) = compare_sets([Observation(held, finer if strict else None, [observed], [native])])
+    own, finer = ([e.map(lambda a: a[..., np.newaxis]) for e in model or ()] for model in (enclosures, strict))
+    ((comparison,),) = compare_sets([Observation(own, finer if strict else None, [observed], [native])])
     return comparison
 
 
@@ -129,16 +129,16 @@ def compare_sets(observations: Sequence[Observation]) -> list[list[Comparison]]:
 
     Points of the accuracy plot are those of a program's first set, and of sets with something wrong.
     """
-    found: list[list[Comparison | None]] = [[o.misfit(i) for i in range(len(o.observed))] for o in observations]
-    fitting = [(n, [i for i, c in enumerate(of) if c is None]) for n, of in enumerate(found)]
+    results: list[list[Comparison | None]] = [[o.misfit(i) for i in range(len(o.observed))] for o in observations]
+    fitting = [(n, [i for i, misfit in enumerate(sets) if misfit is None]) for n, sets in enumerate(results)]
     left = [(n, places, observations[n].of(places)) for n, places in fitting if places]
     for part in in_parts(left, lambda entry: entry[2].size()):
         with np.errstate(all="ignore"):
             counted = iter(_counted([o for _, _, o in part]))
         for n, places, o in part:
             for k, place in enumerate(places):
-                found[n][place] = o.explained(k, next(counted))
-    return [[c for c in of if c is not None] for of in found]
+                results[n][place] = o.explained(k, next(counted))
+    return [[c for c in sets if c is not None] for sets in results]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -43,8 +43,8 @@ def judge_result(executor: Executor, reference: Reference, result: Execution | T
 def judge_many(executor: Executor, references: Sequence[Reference]) -> list[Answer]:
     """`judge` for several cases, which may share a module.
 
-    What disagrees in company is asked again alone, since only that can be reduced. Wrong in company and right alone is
-    wrong all the same.
+    A case that disagrees when it shared a module with others is run again alone, since only that can be reduced. If it is right
+    alone, it is wrong all the same.
     """
     if all(executor == reference.native for reference in references):
         return _judge_results(executor, references, [reference.execution for reference in references])
@@ -144,35 +144,35 @@ def _refusal(executor: Executor, reference: Reference, due: Refusal, result: Exe
     foreign = executor.peer.family == "external"
     if error is not None and (error.kind in _UNSUPPORTED if foreign else due.late and isinstance(error, LoweringError)):
         return Answer(executor.name, Verdict.UNSUPPORTED, reason=f"{error.kind}: {error}", error=record)
-    said, way = "gives a result", "no error"
+    outcome, way = "gives a result", "no error"
     if error is not None:
         facts = error.facts()
-        said = f"raises {error_words(error.kind, facts.get('op'), facts.get('axis'))} ({error})"
+        outcome = f"raises {error_words(error.kind, facts.get('op'), facts.get('axis'))} ({error})"
         other = "op" if facts.get("op") not in (due.op, None, "") else "axis"
         way = f"error of another {other}" if error.kind == due.kind else f"{error.kind} instead"
-    reason = f"{said} where {due} is due ({due.fault})"
+    reason = f"{outcome} where {due} is due ({due.fault})"
     return Answer(executor.name, Verdict.MISMATCH, Comparison(value_class=way), reason, record)
 
 
 def _raises(error: TenferroError, due: TenferroError | Refusal) -> bool:
-    """Kind, op and axis agree (SEMANTICS 2.7), as far as a command under test says them."""
+    """Whether kind, op and axis agree (SEMANTICS 2.7); a command under test may leave out op and axis."""
     facts, wanted = error.facts(), due.facts() if isinstance(due, TenferroError) else {"op": due.op, "axis": due.axis}
 
     def agrees(fact: str) -> bool:
-        said, want = facts.get(fact), wanted.get(fact)
-        return said == want or (isinstance(error, ForeignRefusal) and (said in (None, "") or want is None))
+        own, expected = facts.get(fact), wanted.get(fact)
+        return own == expected or (isinstance(error, ForeignRefusal) and (own in (None, "") or expected is None))
 
     return error.kind == due.kind and agrees("op") and agrees("axis")
 
 
-def _compared(executor: Executor, reference: Reference, found: Comparison | TenferroError) -> Answer:
+def _compared(executor: Executor, reference: Reference, result: Comparison | TenferroError) -> Answer:
     """The verdict on outputs that were held to enclosures, unless these raised an error."""
-    if isinstance(found, Comparison):
-        return _verdict(executor.name, found)
-    if isinstance(found, UnsupportedOp) and decomposing(reference.case.program):
+    if isinstance(result, Comparison):
+        return _verdict(executor.name, result)
+    if isinstance(result, UnsupportedOp) and decomposing(reference.case.program):
         return _staged(executor, reference)
-    verdict = Verdict.UNDECIDED if isinstance(found, UnsupportedOp) else Verdict.ERROR
-    return Answer(executor.name, verdict, reason=str(found), error=found.to_json())
+    verdict = Verdict.UNDECIDED if isinstance(result, UnsupportedOp) else Verdict.ERROR
+    return Answer(executor.name, verdict, reason=str(result), error=result.to_json())
 
 
 def _staged(executor: Executor, reference: Reference) -> Answer:

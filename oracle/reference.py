@@ -130,19 +130,19 @@ def compare_all(
     dict
         For each reference, whose native answer is no error, the comparison or the error of the enclosure.
     """
-    found: dict[Reference, Comparison | TenferroError] = {}
+    results: dict[Reference, Comparison | TenferroError] = {}
     for reference, seen in outputs.items():
         if known := reference.known(model, seen):
-            found[reference] = known
+            results[reference] = known
     for held in dict.fromkeys((STRICT_MODEL, model)):
-        left = {reference: seen for reference, seen in outputs.items() if reference not in found}
+        left = {reference: seen for reference, seen in outputs.items() if reference not in results}
         for reference, result in _compared(left, held):
             right = isinstance(result, Comparison) and not result.outside
             if right and isinstance(result, Comparison):
                 reference.note(held, outputs[reference], result)
             if right or held == model or isinstance(result, TenferroError):
-                found[reference] = result
-    return found
+                results[reference] = result
+    return results
 
 
 def _compared(

@@ -43,14 +43,14 @@ def refuses(error: object) -> bool:
 
 
 def refuses_dead(error: TenferroError, case: Case) -> bool:
-    """Whether an op that no output depends on refuses its matrix in these words once it is asked for."""
+    """Whether an op that no output depends on raises this error for its matrix when its results are outputs."""
     if not refuses(error):
         return False
     kept = live(case.program).instructions
     dead = [ins for ins in decomposing(case.program) if ins not in kept]
-    asked = (Case(replace(case.program, output_slots=ins.output_slots), case.inputs) for ins in dead)
-    found = (attempt(NativeExecutor(), a) for a in asked)
-    return any(isinstance(f, TenferroError) and f.to_json() == error.to_json() for f in found)
+    cases = (Case(replace(case.program, output_slots=ins.output_slots), case.inputs) for ins in dead)
+    results = (attempt(NativeExecutor(), each) for each in cases)
+    return any(isinstance(r, TenferroError) and r.to_json() == error.to_json() for r in results)
 
 
 def judge_stages(executor: Executor, case: Case) -> Comparison:
@@ -64,26 +64,26 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
     case = Case(live(case.program), case.inputs)
     program = case.program
     ops = decomposing(program)
-    given = set(program.input_slots)
+    known = set(program.input_slots)
     made = {slot for ins in ops for slot in ins.output_slots}
-    operands = {slot for ins in ops for slot in ins.input_slots} - given - made
+    operands = {slot for ins in ops for slot in ins.input_slots} - known - made
     wanted = tuple(dict.fromkeys((*program.output_slots, *sorted(operands | made))))
-    asked = Case(replace(program, output_slots=wanted), case.inputs)
-    outputs = executor.run(asked).outputs
-    native = NativeExecutor().run(asked).outputs
+    watched = Case(replace(program, output_slots=wanted), case.inputs)
+    outputs = executor.run(watched).outputs
+    native = NativeExecutor().run(watched).outputs
     if [(a.dtype, a.shape) for a in outputs] != [(a.dtype, a.shape) for a in native]:
-        return compare_bits(native, outputs)  # says what does not fit
+        return compare_bits(native, outputs)  # which names what does not fit
     values = {**dict(zip(program.input_slots, case.inputs, strict=True)), **dict(zip(wanted, outputs, strict=True))}
-    found = []
+    stages = []
     for ins in ops:
         op = ins.op
         assert isinstance(op, Extension)
-        found.append(checks.compare(op, [values[s] for s in ins.input_slots], [values[s] for s in ins.output_slots]))
-    rest = [slot for slot in wanted if slot not in made and slot not in given]
+        stages.append(checks.compare(op, [values[s] for s in ins.input_slots], [values[s] for s in ins.output_slots]))
+    rest = [slot for slot in wanted if slot not in made and slot not in known]
     cut = _cut(case, ops, rest, values)
     observed = [values[slot] for slot in rest]
-    found.append(compare(enclose(cut.program, cut.inputs, MODELS[executor.model]), None, observed, observed))
-    return _merged(found)
+    stages.append(compare(enclose(cut.program, cut.inputs, MODELS[executor.model]), None, observed, observed))
+    return _merged(stages)
 
 
 def _cut(case: Case, ops: Sequence[Instruction], outputs: Sequence[int], values: dict[int, Array]) -> Case:
@@ -91,7 +91,7 @@ def _cut(case: Case, ops: Sequence[Instruction], outputs: Sequence[int], values:
     program = case.program
     instructions: list[Instruction] = []
     slots: list[int] = []
-    given: list[Array] = []
+    inputs: list[Array] = []
     free = program.n_slots
     for ins in program.instructions:
         if ins not in ops:
@@ -99,20 +99,20 @@ def _cut(case: Case, ops: Sequence[Instruction], outputs: Sequence[int], values:
         elif factors := _as_product(ins, values):
             instructions.append(Instruction(Multiply(), (free, free + 1), ins.output_slots))
             slots += (free, free + 1)
-            given += factors
+            inputs += factors
             free += 2
         else:
             slots += ins.output_slots
-            given += [values[slot] for slot in ins.output_slots]
+            inputs += [values[slot] for slot in ins.output_slots]
     shorter = replace(
         program,
         instructions=tuple(instructions),
         input_slots=(*program.input_slots, *slots),
-        input_types=(*program.input_types, *map(type_of, given)),
+        input_types=(*program.input_types, *map(type_of, inputs)),
         output_slots=tuple(outputs),
         n_slots=free,
     )
-    return Case(shorter, (*case.inputs, *given))
+    return Case(shorter, (*case.inputs, *inputs))
 
 
 def _as_product(ins: Instruction, values: dict[int, Array]) -> tuple[Array, Array] | None:
@@ -128,14 +128,14 @@ def _as_product(ins: Instruction, values: dict[int, Array]) -> tuple[Array, Arra
     return (b, reciprocal) if same else None
 
 
-def _merged(found: Sequence[Comparison]) -> Comparison:
+def _merged(stages: Sequence[Comparison]) -> Comparison:
     """Sums; the first that is outside speaks for all."""
-    wrong = next((c for c in found if c.outside), Comparison())
+    wrong = next((c for c in stages if c.outside), Comparison())
     return replace(
         wrong,
-        elements=sum(c.elements for c in found),
-        decided=sum(c.decided for c in found),
-        outside=sum(c.outside for c in found),
+        elements=sum(c.elements for c in stages),
+        decided=sum(c.decided for c in stages),
+        outside=sum(c.outside for c in stages),
         forgiven=0,
         worst_ulp=None,
         widths=(),

@@ -1,7 +1,7 @@
 """How far an implementation of a function is from the true value, in ULPs: what budgets are made of.
 
 `python -m tools.measure` measures NumPy against Arb (python-flint; mpmath where that is absent) over ordinary and
-hostile ranges. `measure` takes any implementation, so that a plugin can be measured by whoever can run one.
+hostile ranges. `measure` takes any implementation, so that a plugin can be measured too.
 """
 
 from __future__ import annotations

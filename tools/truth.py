@@ -1,7 +1,7 @@
 """An independent evaluation in Arb balls (python-flint): what it finds must intersect the enclosure, and may narrow it.
 
 Each result is the real op on balls of 200 bits, its radius enlarged by the budget: the ball holds every rounding, fused or
-rewritten, of every operand. Where a value may leave the finite range, or a choice stays open, Arb says nothing (None).
+rewritten, of every operand. Where a value may leave the finite range, or a choice stays open, there is no ball (None).
 Nothing is shared with the rules: elements are Python objects, and moves are those of their numbers.
 """
 
@@ -128,7 +128,7 @@ class _Arb:
 
 
 def arb_values(program: GraphProgram, inputs: Sequence[Array], model: Model) -> dict[int, Array]:
-    """What Arb finds for every slot of real floats: arrays of arb, of None where it says nothing.
+    """The balls of every slot of real floats: arrays of arb, with None where there is none.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def _known(a: _Arb, x: Array) -> Array:
 
 
 def _step(a: _Arb, program: GraphProgram, op: Op, dtype: DType, dtypes: Sequence[DType], x: Sequence[Array]) -> Array:
-    """One op; None everywhere for what Arb is not asked."""
+    """One op; None everywhere for an op that is not evaluated here."""
     if isinstance(op, ops.Constant):
         return _known(a, np.asarray(op.value))
     if isinstance(op, MOVES):
@@ -302,7 +302,7 @@ def _nothing(program: GraphProgram, op: Op, dtypes: Sequence[DType], x: Sequence
 
 
 def bounds(ball: Element, dtype: DType) -> tuple[float, float]:
-    """The least and the greatest float of the dtype in a ball; (-inf, inf) where Arb says nothing."""
+    """The least and the greatest float of the dtype in a ball; (-inf, inf) where there is none."""
     if ball is None:
         return -np.inf, np.inf
     f = FORMATS[dtype]
@@ -326,8 +326,8 @@ def narrowed(program: GraphProgram, inputs: Sequence[Array], model: Model) -> li
         if not isinstance(e, Interval) or not e.dtype.is_float:
             outputs.append(e)
             continue
-        found = [bounds(v, e.dtype) for v in values[slot].reshape(-1)]
-        low, high = (np.array([b[k] for b in found]).reshape(e.shape) for k in (0, 1))
+        ends = [bounds(v, e.dtype) for v in values[slot].reshape(-1)]
+        low, high = (np.array([b[k] for b in ends]).reshape(e.shape) for k in (0, 1))
         lo, hi = np.maximum(e.lo, low), np.minimum(e.hi, high)
         known = np.isfinite(low)
         if (known & (lo > hi)).any():

@@ -27,7 +27,7 @@ VARIABLE = "TENFERRO_MUTANT"
 LAWS: dict[str, tuple[str, ...]] = {
     "comparison": ("comparison", "sets"),
     "compiler": ("passes", "corners"),
-    "enclosure": ("intervals", "freedoms", "corners"),
+    "enclosure": ("intervals", "freedoms", "comparison", "sets", "corners"),
     "executor": ("evaluation", "corners"),
     "fusion": ("evaluation", "corners"),
     "kernels": ("corners", "evaluation"),

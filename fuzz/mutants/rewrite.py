@@ -103,7 +103,10 @@ def _logic(node: ast.AST) -> ast.AST | None:
 
 
 #: Calls whose first two arguments may change places (or, of the last, must not).
-_SYMMETRIC = frozenset({"max", "min", "same", "maximum", "minimum", "logical_and", "logical_or", "isinstance"})
+_SYMMETRIC = frozenset({
+    "max", "min", "same", "maximum", "minimum", "fmin", "fmax", "logical_and", "logical_or", "isinstance", "hull",
+    "broadcast_shapes", "suppress",
+})  # fmt: skip
 
 
 def _order(node: ast.AST) -> ast.AST | None:

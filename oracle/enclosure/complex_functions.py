@@ -50,7 +50,7 @@ def _abs(op: Op, c: Context, x: Enclosure) -> Enclosure:
 
 @COMPLEX.row(ops.Sign)
 def _sign(op: Op, c: Context, x: Enclosure) -> Enclosure:
-    """z / |z|, and 0 of 0; anything where |z| may overflow, which makes the quotient 0 in some hands."""
+    """z / |z|, and 0 of 0; anything where |z| may overflow, where some implementations give 0."""
     f = c.real.format
     z = ball(f, x)
     zero = (z.size == 0) & z.ok
@@ -228,11 +228,11 @@ def _log1p(op: Op, c: Context, x: Enclosure) -> Enclosure:
     z = ball(c.real.format, x)
     balls = []
     for w in sides(replace(z, mid=complex_of(1 + z.mid.real, z.mid.imag))):
-        found = logarithm(w)
+        log = logarithm(w)
         re, im = z.mid.real, z.mid.imag
         near = (np.abs(re) < 0.5) & (np.abs(im) < 0.5)
         accurate = np.log1p(np.where(near, re * (2 + re) + im * im, 0)) / 2
-        balls.append(replace(found, mid=complex_of(np.where(near, accurate, found.mid.real), found.mid.imag)))
+        balls.append(replace(log, mid=complex_of(np.where(near, accurate, log.mid.real), log.mid.imag)))
     return nothing(enclosed(c, c.budget("Log1p"), *balls), _undefined(x))
 
 

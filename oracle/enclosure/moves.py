@@ -76,7 +76,8 @@ def _embed_diag(op: ops.EmbedDiag, c: Context, x: Interval) -> Interval:
 @ENCLOSE.row(ops.Tril, ops.Triu)
 def _triangle(op: ops.Tril | ops.Triu, c: Context, x: Interval) -> Interval:
     rows, columns = np.ogrid[: x.shape[0], : x.shape[1]]
-    kept = rows >= columns - op.k if isinstance(op, ops.Tril) else rows <= columns - op.k
+    k = max(-x.shape[0], min(op.k, x.shape[1]))  # beyond this nothing changes, and the subtraction could wrap
+    kept = rows >= columns - k if isinstance(op, ops.Tril) else rows <= columns - k
     return _keep(x, lambda rank: kept.reshape(kept.shape + (1,) * (rank - 2)))
 
 

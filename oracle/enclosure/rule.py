@@ -56,7 +56,10 @@ class Context:
         inexact
             The result was rounded, not only selected.
         """
-        return flush.of_result(self.model, ordered(self.dtype, lo, hi, nan, pos, neg), inexact=inexact)
+        reach = flush.zero_below(self.model, FORMATS[self.dtype])
+        made = ordered(self.dtype, lo, hi, nan, pos, neg, reach)
+        # nothing is near zero, and nothing to flush, where both flags are one array
+        return made if made.pos_zero is made.neg_zero else flush.of_result(self.model, made, inexact=inexact)
 
 
 @cache

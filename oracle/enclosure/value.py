@@ -146,7 +146,8 @@ class Interval:
         # one array where all flags are down
         pos = nan if self.pos_zero is self.nan else f(self.pos_zero)
         neg = pos if self.neg_zero is self.pos_zero else f(self.neg_zero)
-        moved = Interval(self.dtype, lo, hi, nan, pos, neg, self.origin.map(f))
+        origin = self.origin if self.origin is NOWHERE else self.origin.map(f)
+        moved = Interval(self.dtype, lo, hi, nan, pos, neg, origin)
         if self._finite:  # of what is moved, and of zeros between, that stays true
             object.__setattr__(moved, "_finite", True)
             object.__setattr__(moved, "_number", self._number or None)
@@ -166,9 +167,10 @@ class Interval:
 
     def known_as(self, *, const: bool, repeated: bool) -> Interval:
         """With these facts about its origin."""
-        if const == self.const and repeated == self.repeated:
+        own = self.origin
+        if const == own.const and repeated == own.repeated:
             return self
-        return self.from_(Origin(const, repeated, self.unrounded, self.terms))
+        return self.from_(Origin(const, repeated, own.unrounded, own.terms))
 
     def reshaped(self, shape: tuple[int, ...]) -> Interval:
         return self if self.shape == shape else self.map(lambda a: spread(a, shape))
@@ -230,6 +232,8 @@ class Rectangle:
 
     def known_as(self, *, const: bool, repeated: bool) -> Rectangle:
         """With these facts about its origin."""
+        if const == self.const and repeated == self.repeated:
+            return self
         return Rectangle(*(p.known_as(const=const, repeated=repeated) for p in self.parts))
 
 
@@ -238,8 +242,11 @@ Enclosure: TypeAlias = Interval | Rectangle
 
 def rectangle(real: Interval, imag: Interval) -> Rectangle:
     """Complex numbers from their parts; what is known of both producers is kept."""
-    both = Rectangle(real, imag)
-    return both.known_as(const=real.const and imag.const, repeated=real.repeated and imag.repeated)
+    a, b = real.origin, imag.origin
+    if a is not b and (a.const != b.const or a.repeated != b.repeated):
+        const, repeated = a.const and b.const, a.repeated and b.repeated
+        real, imag = (p.known_as(const=const, repeated=repeated) for p in (real, imag))
+    return Rectangle(real, imag)
 
 
 @overload
@@ -351,7 +358,7 @@ def everything(dtype: DType, shape: tuple[int, ...]) -> Interval:
     return exact(dtype, np.full(shape, lo), np.full(shape, hi))
 
 
-def ordered(dtype: DType, lo: Array, hi: Array, nan: Array, pos: Array, neg: Array) -> Interval:
+def ordered(dtype: DType, lo: Array, hi: Array, nan: Array, pos: Array, neg: Array, reach: float = 0.0) -> Interval:
     """A float enclosure from rounded bounds: empties and flags put in order.
 
     Parameters
@@ -360,6 +367,8 @@ def ordered(dtype: DType, lo: Array, hi: Array, nan: Array, pos: Array, neg: Arr
         Bounds; a NaN in either, or `lo > hi`, says that there is no result but NaN.
     pos, neg
         Zeros that are possible if the interval contains zero at all.
+    reach
+        Where no interval comes as close to zero as this, and only there, both flags of zeros are one array.
     """
     lo, hi = np.asarray(lo), np.asarray(hi)
     is_point = lo is hi
@@ -372,10 +381,12 @@ def ordered(dtype: DType, lo: Array, hi: Array, nan: Array, pos: Array, neg: Arr
         hi = lo
     if nan.shape != lo.shape:
         nan = np.broadcast_to(nan, lo.shape)
-    zero = (lo <= 0) & (hi >= 0)
-    if not np.count_nonzero(zero):
-        return Interval(dtype, lo, hi, nan, zero, zero)
-    return Interval(dtype, lo, hi, nan, pos & zero, neg & zero)
+    near = (lo <= reach) & (hi >= -reach)
+    if not np.count_nonzero(near):
+        return Interval(dtype, lo, hi, nan, near, near)
+    zero = (lo <= 0) & (hi >= 0) if reach else near
+    # of rank 0 both would be the one False that NumPy has
+    return Interval(dtype, lo, hi, nan, np.asarray(pos & zero), np.asarray(neg & zero))
 
 
 def hull(a: Interval, b: Interval) -> Interval:

@@ -12,7 +12,7 @@ from tenferro_ref.dims import extent_kind
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument, InvalidCompiledGraph, InvalidProgram, NonStaticShape
 from tenferro_ref.ops import Op, Policy, TensorType
-from tenferro_ref.program.program import Instruction, Program, ResolvedTypes
+from tenferro_ref.program.program import Instruction, Program, ResolvedTypes, infer_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +144,27 @@ class LoweringView:
         ValidationError
             Another rule is broken there.
         """
-        if slot in self.resolved.types:
-            return self.resolved.types[slot]
-        error = self.resolved.error
-        if error is None:
+        if slot not in self.resolved.types:
+            self.check()
             raise InvalidProgram(detail=f"slot {slot} is never written")
+        return self.resolved.types[slot]
+
+    def check(self) -> None:
+        """Check that all rules hold at the view's input shapes.
+
+        Raises
+        ------
+        InvalidProgram
+            A dim expression does not evaluate at these shapes.
+        ValidationError
+            Another rule is broken, or one is broken at the declared types already.
+        """
+        error = self.resolved.error
         if isinstance(error, InvalidArgument) and error.op == "DimExpr":
+            infer_types(self.program)
             raise InvalidProgram(detail=str(error))
-        raise error
+        if error is not None:
+            raise error
 
     def static_type(self, slot: int) -> TensorType:
         """Dtype and concrete shape of a slot; errors as `InstructionView.static_output_shape`."""

@@ -20,6 +20,7 @@ from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.ops import Op, Policy, TensorType
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.kernels import bind
+from tenferro_ref.runtime.kernels.base import canonical
 from tenferro_ref.runtime.kernels.elementwise import FLOAT_UFUNCS
 from tenferro_ref.runtime.segment import Segment
 from tenferro_ref.tensor import Array
@@ -102,9 +103,8 @@ def evaluate_plan(
         Arrays of the segment's inputs by slot; not written to.
     """
     whole = dict(values)
-    spread = {
-        slot for slot, array in values.items() if array.ndim == type_.rank
-    }  # slots whose shape is that of `type_`
+    # slots whose shape is that of `type_`; a broadcast scalar stays a scalar in `whole`
+    spread = {slot for slot, array in values.items() if array.ndim == type_.rank}
     for step in plan.broadcasts:
         source = whole[step.operands[0]]
         if source.ndim or step.result in plan.outputs:
@@ -117,36 +117,81 @@ def evaluate_plan(
     shape, dtype = type_.static_shape, type_.dtype
     results = {slot: np.empty(shape if slot in spread else (), dtype.numpy, order="F") for slot in plan.outputs}
     results |= {slot: whole[slot] for slot in plan.outputs if slot in whole}
-    steps = _steps(plan, policy, dtype)
     flat = {slot: array.reshape(-1, order="F") for slot, array in whole.items() if array.ndim}
     flat_results = {slot: array.reshape(-1, order="F") for slot, array in results.items() if slot not in whole}
     scalars = {slot: array for slot, array in whole.items() if array.ndim == 0}
+    chain = _steps(plan, policy, dtype, set(flat))
     for start in range(0, max(prod(shape), 1), block):
         registers = scalars | {slot: array[start : start + block] for slot, array in flat.items()}
-        for function, operands, result, dead in steps:
-            registers[result] = function(*[registers[slot] for slot in operands])
-            for slot in dead:
+        parts = {
+            slot: array[start : start + block] if slot in spread else array for slot, array in flat_results.items()
+        }
+        for link in chain:
+            operands = [registers[slot] for slot in link.operands]
+            if link.in_block:
+                reused = None if link.reused is None else registers[link.reused]
+                value = link.function(*operands, out=parts.get(link.result, reused))
+            else:
+                value = link.function(*operands)
+            registers[link.result] = canonical(value) if link.settle else value
+            for slot in link.dead:
                 del registers[slot]
-        for slot, array in flat_results.items():
-            part = array[start : start + block] if slot in spread else array
-            part[...] = registers[slot]
+        for slot, part in parts.items():
+            if registers[slot] is not part:
+                part[...] = registers[slot]
     return results
 
 
-def _steps(
-    plan: FusionPlan, policy: Policy, dtype: DType
-) -> list[tuple[Callable[..., Any], tuple[int, ...], int, set[int]]]:
-    """For each op of the body its function, its operands, its result, and the operands that are read here last.
+#: Functions that give the correctly rounded result also where an operand and the result are one array.
+_IN_PLACE = (np.add, np.multiply, np.divide)
 
-    A NaN's bits do not matter where only float functions read it, so it is made canonical at the end of a chain of them and
-    not at every link, which would take a third of the time (benchmarks/test_native_speed.py).
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A fused op, ready to run on blocks.
+
+    Attributes
+    ----------
+    in_block
+        `function` is a ufunc and its result a whole block, so that it can be told where to write.
+    settle
+        The result's NaNs are not canonical yet, and something other than a float function sees them.
+    dead
+        Operands that no later step reads.
+    reused
+        One of `dead` that is a whole block of the plan's own: the result is written there.
+    """
+
+    function: Callable[..., Any]
+    operands: tuple[int, ...]
+    result: int
+    in_block: bool
+    settle: bool
+    dead: frozenset[int]
+    reused: int | None
+
+
+def _steps(plan: FusionPlan, policy: Policy, dtype: DType, blocks: set[int]) -> list[_Step]:
+    """The body with its kernels looked up.
+
+    Which bits a NaN has does not matter where only float functions read it, so NaNs are made canonical at the end of a chain
+    of them and not at every link. That, and writing in place, saves a third of the time (benchmarks/test_native_speed.py).
     """
     ufuncs = FLOAT_UFUNCS if dtype.is_float else {}
     seen = {slot for step in plan.body if type(step.op) not in ufuncs for slot in step.operands} | set(plan.outputs)
     last = {slot: i for i, step in enumerate(plan.body) for slot in step.operands}
+    own: set[int] = set()
     steps = []
     for i, step in enumerate(plan.body):
-        bare = ufuncs.get(type(step.op)) if step.result not in seen else None
-        dead = {slot for slot in step.operands if last[slot] == i and slot not in plan.outputs}
-        steps.append((bare or bind(step.op, policy), step.operands, step.result, dead))
+        ufunc = ufuncs.get(type(step.op))
+        in_block = ufunc is not None and not blocks.isdisjoint(step.operands)
+        dead = frozenset(slot for slot in step.operands if last[slot] == i and slot not in plan.outputs)
+        reused = min(own & dead, default=None) if ufunc in _IN_PLACE else None
+        settle = ufunc is not None and step.result in seen
+        function = ufunc or bind(step.op, policy)
+        steps.append(_Step(function, step.operands, step.result, in_block, settle, dead, reused))
+        if not blocks.isdisjoint(step.operands):
+            blocks.add(step.result)
+        if in_block:
+            own.add(step.result)
     return steps

@@ -13,7 +13,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import Internal
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, to_exec
-from tests.compiler.tiny import integers, interpret, one_dot
+from tests.build import integers, interpret, one_dot, steps
 
 
 def decompose(graph: GraphProgram) -> ExecProgram:
@@ -25,10 +25,6 @@ def decompose(graph: GraphProgram) -> ExecProgram:
         inputs = [abs(integers([int(str(e)) for e in t.shape], i)) for i, t in enumerate(graph.input_types)]
         np.testing.assert_array_equal(interpret(graph, inputs)[0], interpret(result.program, inputs)[0])
     return result.program
-
-
-def steps(program: ExecProgram) -> list[tuple[object, tuple[int, ...], int]]:
-    return [(i.op, i.input_slots, i.output_slots[0]) for i in program.instructions]
 
 
 def mul(a: int | InputDim, b: int | InputDim) -> DimOp:

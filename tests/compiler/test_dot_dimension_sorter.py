@@ -7,7 +7,7 @@ from tenferro_ref import ops
 from tenferro_ref.compiler import run_passes
 from tenferro_ref.compiler.dot_dimension_sorter import consecutive_but_unsorted, sort_pairs
 from tenferro_ref.program import to_exec
-from tests.compiler.tiny import integers, interpret, one_dot
+from tests.build import integers, interpret, one_dot
 
 
 @pytest.mark.parametrize(

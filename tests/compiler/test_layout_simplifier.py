@@ -7,9 +7,9 @@ import numpy as np
 from tenferro_ref import ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PassResult, compile_std_to_exec, run_passes
 from tenferro_ref.dims import InputDim, UpperBound
-from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, Value, to_exec
+from tenferro_ref.program import GraphBuilder, GraphProgram, Value, to_exec
 from tenferro_ref.runtime import GraphExecutor
-from tests.compiler.tiny import integers, interpret
+from tests.build import integers, interpret, steps
 
 
 def simplify(graph: GraphProgram) -> PassResult:
@@ -21,10 +21,6 @@ def simplify(graph: GraphProgram) -> PassResult:
     for got, want in zip(interpret(result.program, inputs), interpret(graph, inputs), strict=True):
         np.testing.assert_array_equal(got, want)
     return result
-
-
-def steps(program: ExecProgram) -> list[tuple[object, tuple[int, ...], int]]:
-    return [(i.op, i.input_slots, i.output_slots[0]) for i in program.instructions]
 
 
 def same_axes(value: Value) -> Value:

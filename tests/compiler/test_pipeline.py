@@ -17,7 +17,7 @@ from tenferro_ref.extensions import Family, register
 from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.tensor import Array, same_bits
-from tests.compiler.tiny import integers, interpret, one_dot
+from tests.build import integers, interpret, one_dot
 
 
 @st.composite

@@ -5,7 +5,7 @@ import numpy as np
 from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec, run_passes
 from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, to_exec
-from tests.compiler.tiny import integers, interpret
+from tests.build import integers, interpret
 
 
 def fold(graph: GraphProgram) -> ExecProgram:

@@ -13,6 +13,8 @@ from tests.conformance.run import outcomes
 from tests.libraries import module_or_skip
 from tests.plugins import plugin_or_skip
 
+pytestmark = pytest.mark.once
+
 module_or_skip("jaxlib")
 
 PROGRAMS = Path(__file__).parent / "programs"

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tenferro_ref import ops
 from tenferro_ref.dims import InputDim, UpperBound
 from tenferro_ref.dtype import DType, promote
 from tenferro_ref.errors import (
@@ -22,12 +23,12 @@ from tenferro_ref.errors import (
     UnsupportedOp,
 )
 from tenferro_ref.extensions import einsum, standard_ops_of
-from tenferro_ref.ops import BroadcastInDim, Extension, Multiply, ReduceSum, TensorType
+from tenferro_ref.ops import TensorType
 from tenferro_ref.program import GraphBuilder, LoweringView, dumps, loads, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import same_bits
-from tests.extensions.extension_helpers import program, run
+from tests.build import integers, run, traced
 
 EQUATIONS = [
     "ij,jk->ik", "abc,ba->c", "i->ii", "i->iii", "ij->iji", "ii->i", "ii->", "iii->i", "ijij->ji", "ij,ij->ij",
@@ -58,7 +59,7 @@ def lowered(p):
     (ins,) = p.instructions
     b = GraphBuilder()
     q = b.build(*standard_ops_of(ins.op)(ins.op, *(b.input(t.dtype, t.shape) for t in p.input_types)))
-    assert not any(isinstance(ins.op, Extension) for ins in q.instructions)
+    assert not any(isinstance(ins.op, ops.Extension) for ins in q.instructions)
     assert q.output_types == p.output_types
     return q
 
@@ -69,22 +70,16 @@ def check(equation, arrays):
     (native,) = run(lambda *v: einsum.einsum(equation, *v), *arrays)
     np.testing.assert_array_equal(native, want)
     assert native.dtype == want.dtype
-    q = lowered(program(lambda *v: einsum.einsum(equation, *v), *arrays))
+    q = lowered(traced(lambda *v: einsum.einsum(equation, *v), *arrays))
     (standard,) = GraphExecutor(checking=True).eval_exec_ir(to_exec(q), arrays)
     np.testing.assert_array_equal(standard, want)
     assert standard.dtype == want.dtype
     return native
 
 
-def integers(dtype, shape, seed):
-    rng = np.random.default_rng(seed)
-    values = rng.integers(-3, 4, shape)
-    return np.asarray(values + 1j * rng.integers(-3, 4, shape) if dtype.is_complex else values).astype(dtype.numpy)
-
-
 def operands(equation, sizes, dtypes):
     inputs = equation.split("->")[0].split(",")
-    return [integers(dtypes[i % len(dtypes)], [sizes[a] for a in labels], i) for i, labels in enumerate(inputs)]
+    return [integers([sizes[a] for a in labels], i, dtypes[i % len(dtypes)]) for i, labels in enumerate(inputs)]
 
 
 @pytest.mark.parametrize("dtypes", [[DType.F64], [DType.I32], [DType.C32, DType.F32, DType.F64]])
@@ -125,7 +120,7 @@ def test_chains_keep_their_value_whatever_the_path(n, seed):
     extents = rng.integers(1, 5, n + 1)
     letters = "abcdefgh"
     equation = ",".join(letters[i : i + 2] for i in range(n)) + "->" + letters[0] + letters[n]
-    arrays = [integers(DType.F64, extents[i : i + 2], i) for i in range(n)]
+    arrays = [integers(extents[i : i + 2], i) for i in range(n)]
     (got,) = run(lambda *v: einsum.einsum(equation, *v), *arrays)
     np.testing.assert_array_equal(got, np.linalg.multi_dot(arrays))
 
@@ -241,7 +236,7 @@ def test_the_path_is_the_same_in_every_process():
 
 
 def type_of(equation, *inputs):
-    (result,) = Extension.of(einsum.FAMILY, "einsum", {"equation": equation}).result_types(inputs)
+    (result,) = ops.Extension.of(einsum.FAMILY, "einsum", {"equation": equation}).result_types(inputs)
     return result
 
 
@@ -295,9 +290,9 @@ def test_more_errors():
     with pytest.raises(InvalidArgument, match="53 labels; at most 52"):
         type_of("".join(letters) + "->", t(*[1] * 53))
     with pytest.raises(UnsupportedOp, match="no such op"):
-        Extension.of(einsum.FAMILY, "contract", {}).result_types((t(2),))
+        ops.Extension.of(einsum.FAMILY, "contract", {}).result_types((t(2),))
     with pytest.raises(InvalidArgument, match="equation: 3 has the wrong type"):
-        Extension.of(einsum.FAMILY, "einsum", {"equation": 3}).result_types((t(2),))
+        ops.Extension.of(einsum.FAMILY, "einsum", {"equation": 3}).result_types((t(2),))
     with pytest.raises(InvalidArgument, match="at least one operand"):
         einsum.einsum("->")
 
@@ -313,14 +308,18 @@ def test_extents_that_only_the_run_shows_to_differ():
 
 
 def test_the_implicit_output_has_the_labels_that_occur_once():
-    x, y = integers(DType.F64, (2, 3), 0), integers(DType.F64, (3, 4), 1)
+    x, y = integers((2, 3), 0), integers((3, 4), 1)
     for equation, arrays in (("kj , ji", [x, y]), ("ba", [x]), ("ij,jk,k", [x, y, np.ones(4)])):
         (got,) = run(lambda *v, e=equation: einsum.einsum(e, *v), *arrays)
         np.testing.assert_array_equal(got, np.einsum(equation, *arrays))
 
 
 def test_programs_are_written_and_read():
-    p = program(lambda v: einsum.einsum("ij->iji", v), np.zeros((2, 3)))
+    p = traced(lambda v: einsum.einsum("ij->iji", v), np.zeros((2, 3)))
     assert loads(dumps(p)) == p
     assert p.instructions[0].op.config == '{"equation":"ij->iji"}'
-    assert {type(op) for op in ops_of("i,j->", ("I32", (2,)), ("I32", (3,)))} <= {BroadcastInDim, Multiply, ReduceSum}
+    assert {type(op) for op in ops_of("i,j->", ("I32", (2,)), ("I32", (3,)))} <= {
+        ops.BroadcastInDim,
+        ops.Multiply,
+        ops.ReduceSum,
+    }

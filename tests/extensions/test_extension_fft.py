@@ -16,7 +16,7 @@ from tenferro_ref.extensions import fft
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import GraphBuilder, dumps, loads, to_exec
 from tenferro_ref.runtime import GraphExecutor
-from tests.extensions.extension_helpers import close, program, random, run
+from tests.build import close, normal, run, traced
 
 NORMS = ["backward", "ortho", "forward"]
 
@@ -46,7 +46,7 @@ lengths = st.none() | st.integers(1, 7)
 @settings(max_examples=50, deadline=None)
 def test_transforms_are_their_definition(dtype, shape, n, norm, data):
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
-    x = random(dtype, shape)
+    x = normal(dtype, shape)
     length = n or shape[axis]
     want = by_definition(x, length, axis, norm)
     (got,) = run(lambda v: fft.fft(v, n, axis, norm), x)
@@ -67,7 +67,7 @@ def test_irfft_is_the_transform_of_the_hermitian_completion(dtype, frequencies, 
     length = 2 * (frequencies - 1) if n is None else n
     if length == 0:
         return
-    x = random(dtype, shape)
+    x = normal(dtype, shape)
     (got,) = run(lambda v: fft.irfft(v, n, axis, norm), x)
     close(got, scipy.fft.irfft(x, n, axis, norm))
     half = np.moveaxis(x, axis, -1)
@@ -83,7 +83,7 @@ def test_irfft_is_the_transform_of_the_hermitian_completion(dtype, frequencies, 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("n", [1, 4, 5])
 def test_inverses(norm, n):
-    x, y = random(DType.F32, (n, 2)), random(DType.C64, (2, n))
+    x, y = normal(DType.F32, (n, 2)), normal(DType.C64, (2, n))
     close(run(lambda v: fft.irfft(fft.rfft(v, axis=0, norm=norm), n, 0, norm), x)[0], x)
     close(run(lambda v: fft.ifft(fft.fft(v, norm=norm), norm=norm), y)[0], y)
 
@@ -97,9 +97,9 @@ def test_known_values():
 
 def test_extents_of_zero():
     for dtype in (DType.F64, DType.C32):
-        assert run(fft.fft, random(dtype, (0, 3)))[0].shape == (0, 3)
-        np.testing.assert_array_equal(run(lambda v: fft.fft(v, 2), random(dtype, (3, 0)))[0], np.zeros((3, 2)))
-    assert run(fft.irfft, random(DType.C64, (0, 3)))[0].shape == (0, 4)
+        assert run(fft.fft, normal(dtype, (0, 3)))[0].shape == (0, 3)
+        np.testing.assert_array_equal(run(lambda v: fft.fft(v, 2), normal(dtype, (3, 0)))[0], np.zeros((3, 2)))
+    assert run(fft.irfft, normal(DType.C64, (0, 3)))[0].shape == (0, 4)
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def test_one_symbolic_program_at_many_sizes():
     x = b.input("F64", ("n", 2))
     p = to_exec(b.build(fft.irfft(fft.rfft(x, axis=0), axis=0)))
     for n in (2, 4, 10):
-        data = random(DType.F64, (n, 2), n)
+        data = normal(DType.F64, (n, 2), n)
         close(GraphExecutor(checking=True).eval_exec_ir(p, [data])[0], data)
     with pytest.raises(InvalidArgument, match="implies length 0"):
         GraphExecutor().eval_exec_ir(p, [np.zeros((1, 2))])
@@ -176,5 +176,5 @@ def test_one_operand():
 
 
 def test_programs_are_written_and_read():
-    p = program(lambda v: fft.rfft(v, 5, -2, "ortho"), np.zeros((3, 3)))
+    p = traced(lambda v: fft.rfft(v, 5, -2, "ortho"), np.zeros((3, 3)))
     assert loads(dumps(p)) == p

@@ -24,7 +24,7 @@ from tenferro_ref.extensions import linalg
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import GraphBuilder, dumps, loads, to_exec
 from tenferro_ref.runtime import GraphExecutor
-from tests.extensions.extension_helpers import close, program, random, run
+from tests.build import close, normal, run, traced
 
 DTYPES = [DType.F32, DType.F64, DType.C32, DType.C64]
 BATCHES = [(), (2, 2)]
@@ -46,7 +46,7 @@ def is_unitary(q):
 
 
 def positive(dtype, n, batch=()):
-    a = random(dtype, (n, n, *batch), 1)
+    a = normal(dtype, (n, n, *batch), 1)
     out = np.empty_like(a)
     for index in np.ndindex(batch):
         m = a[(..., *index)]
@@ -55,7 +55,7 @@ def positive(dtype, n, batch=()):
 
 
 def regular(dtype, n, batch=()):
-    return random(dtype, (n, n, *batch), 2) + dtype.numpy.type(2 * n) * np.eye(n, dtype=dtype.numpy).reshape(
+    return normal(dtype, (n, n, *batch), 2) + dtype.numpy.type(2 * n) * np.eye(n, dtype=dtype.numpy).reshape(
         n, n, *[1] * len(batch)
     )
 
@@ -77,7 +77,7 @@ def test_cholesky(dtype, batch):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_lu(dtype, shape, batch):
-    a = random(dtype, (*shape, *batch), 3)
+    a = normal(dtype, (*shape, *batch), 3)
     p, lower, upper, parity = run(linalg.lu, a)
     packed, pivots, same_parity = run(linalg.lu_factor, a)
     np.testing.assert_array_equal(parity, same_parity)
@@ -100,7 +100,7 @@ def test_lu(dtype, shape, batch):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_full_piv_lu(dtype, batch):
-    a = random(dtype, (4, 4, *batch), 4)
+    a = normal(dtype, (4, 4, *batch), 4)
     p, lower, upper, q, parity = run(linalg.full_piv_lu, a)
     for m, pm, lm, um, qm in matrices(a, p, lower, upper, q):
         close(pm @ m @ qm.T, lm @ um)
@@ -121,7 +121,7 @@ def test_full_piv_lu_of_a_singular_matrix_still_reconstructs():
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_svd_and_qr(dtype, shape, batch):
-    a = random(dtype, (*shape, *batch), 5)
+    a = normal(dtype, (*shape, *batch), 5)
     u, s, vt = run(linalg.svd, a)
     (values,) = run(linalg.svdvals, a)
     q, r = run(linalg.qr, a)
@@ -158,7 +158,7 @@ def test_eigh(dtype, batch):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_eig(dtype, batch):
-    a = random(dtype, (4, 4, *batch), 6)
+    a = normal(dtype, (4, 4, *batch), 6)
     values, vectors = run(linalg.eig, a)
     (alone,) = run(linalg.eigvals, a)
     for index in np.ndindex(batch):
@@ -171,7 +171,7 @@ def test_eig(dtype, batch):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [*SHAPES, (3, 0), (0, 3), (0, 0)])
 def test_gauges(dtype, shape):
-    a = random(dtype, (*shape, 2), 9)
+    a = normal(dtype, (*shape, 2), 9)
     u, s, vt = run(lambda a: linalg.svd(a, "CanonicalPivot"), a)
     q, r = run(lambda a: linalg.qr(a, "PositiveDiagonal"), a)
     for i in range(2):
@@ -217,7 +217,7 @@ def test_eigenvalues_of_a_real_matrix_are_complex_even_where_they_are_real():
 def test_triangular_solve(dtype, batch, flags):
     left, lower, transpose, unit = (bool(flags & bit) for bit in (1, 2, 4, 8))
     a = regular(dtype, 3, batch)
-    b = random(dtype, (3, 2, *batch) if left else (2, 3, *batch), 7)
+    b = normal(dtype, (3, 2, *batch) if left else (2, 3, *batch), 7)
     options = {"left_side": left, "lower": lower, "transpose_a": transpose, "unit_diagonal": unit}
     (x,) = run(lambda a, b: linalg.triangular_solve(a, b, **options), a, b)
     for m, bm, xm in matrices(a, b, x):
@@ -231,7 +231,7 @@ def test_triangular_solve(dtype, batch, flags):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("batch", BATCHES)
 def test_solves(dtype, batch):
-    a, b = regular(dtype, 3, batch), random(dtype, (3, 2, *batch), 8)
+    a, b = regular(dtype, 3, batch), normal(dtype, (3, 2, *batch), 8)
     _, packed, pivots, _ = a, *run(linalg.lu_factor, a)
     results = {"A": run(linalg.solve, a, b)[0], "full": run(linalg.full_piv_lu_solve, a, b)[0]}
     results["full T"] = run(lambda a, b: linalg.full_piv_lu_solve(a, b, transpose_a=True), a, b)[0]
@@ -440,5 +440,5 @@ def test_one_symbolic_program_at_many_sizes():
 
 
 def test_programs_are_written_and_read():
-    p = program(lambda a, b: linalg.triangular_solve(a, b, lower=False), np.eye(2), np.eye(2))
+    p = traced(lambda a, b: linalg.triangular_solve(a, b, lower=False), np.eye(2), np.eye(2))
     assert loads(dumps(p)) == p

@@ -12,8 +12,10 @@ from tenferro_ref.extensions import einsum, fft, linalg
 from tenferro_ref.program import GraphBuilder, LoweringView, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo import lower_to_stablehlo
-from tests.extensions.extension_helpers import close, program, random
+from tests.build import close, normal, traced
 from tests.extensions.test_extension_einsum import EQUATIONS, by_loop, operands
+
+pytestmark = pytest.mark.once
 
 DTYPES = [DType.F32, DType.F64, DType.C32, DType.C64]
 
@@ -60,7 +62,7 @@ def test_einsum(run_xla):
 def test_fft(run_xla):
     c = Collected()
     for dtype in DTYPES:
-        x = c.input(random(dtype, (4, 5, 3)))
+        x = c.input(normal(dtype, (4, 5, 3)))
         for i, axis in enumerate((-1, 0, 1)):
             for j, n in enumerate((None, 3, 6)):
                 if dtype in (DType.F64, DType.C32) and i != j:
@@ -69,9 +71,9 @@ def test_fft(run_xla):
                 functions = (fft.fft, fft.ifft, fft.irfft) if dtype.is_complex else (fft.fft, fft.rfft)
                 c.outputs += [f(x, n, axis, norm) for f in functions]
     for shape, axis in (((0, 3), -1), ((3, 0), 0)):
-        c.outputs.append(fft.fft(c.input(random(DType.F32, shape)), 2, axis))
-        c.outputs.append(fft.irfft(c.input(random(DType.C64, shape)), 2, axis))
-    c.outputs.append(fft.rfft(c.input(random(DType.F64, (2, 0))), 4))  # of zeros alone
+        c.outputs.append(fft.fft(c.input(normal(DType.F32, shape)), 2, axis))
+        c.outputs.append(fft.irfft(c.input(normal(DType.C64, shape)), 2, axis))
+    c.outputs.append(fft.rfft(c.input(normal(DType.F64, (2, 0))), 4))  # of zeros alone
     agree(c, run_xla)
 
 
@@ -79,13 +81,13 @@ def test_cholesky_and_triangular_solve(run_xla):
     c = Collected()
     for dtype in DTYPES:
         for batch, every in (((), 5), ((2, 3), 1 if dtype is DType.F64 else 7)):
-            a = random(dtype, (3, 3, *batch), 1)
+            a = normal(dtype, (3, 3, *batch), 1)
             spd = np.einsum("ij...,kj...->ik...", a, a.conj()) + 3 * np.eye(3).reshape(3, 3, *[1] * len(batch))
             c.outputs.append(linalg.cholesky(c.input(spd.astype(dtype.numpy))))
             m = c.input((a + 4 * np.eye(3).reshape(3, 3, *[1] * len(batch))).astype(dtype.numpy))
             for flags in range(0, 16, every):
                 left, lower, transpose, unit = (bool(flags & bit) for bit in (1, 2, 4, 8))
-                b = c.input(random(dtype, (3, 2, *batch) if left else (2, 3, *batch), 2))
+                b = c.input(normal(dtype, (3, 2, *batch) if left else (2, 3, *batch), 2))
                 c.outputs.append(
                     linalg.triangular_solve(
                         m, b, left_side=left, lower=lower, transpose_a=transpose, unit_diagonal=unit
@@ -114,7 +116,7 @@ def test_programs_of_several_families_reach_xla(run_xla):
     factor = linalg.cholesky(kernel)
     weights = linalg.triangular_solve(factor, linalg.triangular_solve(factor, y), transpose_a=True)
     p = b.build(fft.irfft(fft.rfft(weights, 4, 0), 4, 0))
-    arrays = [random(DType.F64, (4, 2)), random(DType.F64, (4, 1)), np.eye(4)]
+    arrays = [normal(DType.F64, (4, 2)), normal(DType.F64, (4, 1)), np.eye(4)]
     (want,) = GraphExecutor(checking=True).eval_exec_ir(to_exec(p), arrays)
     close(want, np.linalg.solve(arrays[0] @ arrays[0].T + np.eye(4), arrays[1]))
     close(run_xla(p, arrays)[0], want)
@@ -124,7 +126,7 @@ def test_programs_of_several_families_reach_xla(run_xla):
 
 
 def text(build, *arrays, **options):
-    return lower_to_stablehlo(LoweringView.of(program(build, *arrays)), **options)
+    return lower_to_stablehlo(LoweringView.of(traced(build, *arrays)), **options)
 
 
 def test_forms():

@@ -83,7 +83,7 @@ def test_every_kind_that_inference_raises_is_covered() -> None:
         for name, kind in inspect.getmembers(errors, inspect.isclass)
         if issubclass(kind, errors.ValidationError) and kind is not errors.ValidationError
     }
-    assert set(kinds()) == validation - {"UnsupportedDTypeConversion"} | {"InvalidCompiledGraph", "UnsupportedOp"}
+    assert set(kinds()) == validation | {"InvalidCompiledGraph", "UnsupportedOp"}
 
 
 def test_the_simplest_invalid_program_is_small() -> None:

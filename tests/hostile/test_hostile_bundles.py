@@ -22,6 +22,8 @@ from tenferro_ref.errors import FormatError
 from tests.e2e.command import assert_one_line_error
 from tests.hostile.attacks import ATTACKS, acts, finding, program, tenferro_ref
 
+pytestmark = pytest.mark.once
+
 
 def written(folder: Path, **changes: object) -> Path:
     write_bundle(folder, finding(**changes), NativeExecutor(), program(), ())

@@ -19,6 +19,8 @@ from tenferro_ref.errors import FormatError, RankMismatch
 from tenferro_ref.isolation import wire
 from tests.hostile.attacks import ATTACKS, program
 
+pytestmark = pytest.mark.once
+
 TOKEN = "ghp_do_not_show_this"
 
 

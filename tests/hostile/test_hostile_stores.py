@@ -16,6 +16,8 @@ from fuzz.store.errors import StoreDamaged
 from tests.e2e.command import assert_one_line_error
 from tests.hostile.attacks import ATTACKS, acts, finding, store_of, tenferro_ref
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:

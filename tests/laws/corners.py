@@ -209,7 +209,8 @@ def specials() -> Iterator[Corner]:
         ):
 
             def both(x: Value, y: Value, op: Op = op) -> tuple[Value, ...]:
-                return tuple(apply(op, *p) for p in ((x, y), (exp(x), y), (exp(x), log(y)), (sin(x), exp(y))))
+                pairs = (x, y), (exp(x), y), (x, exp(y)), (exp(x), log(y)), (sin(x), exp(y))
+                return tuple(apply(op, *pair) for pair in pairs)
 
             def anywhere(x: Value, y: Value, op: Op = op) -> tuple[Value, ...]:
                 """A sum that may overflow on the way is anything."""

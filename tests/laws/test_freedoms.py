@@ -1,4 +1,4 @@
-"""What a platform may do beyond one rounding an operation (docs/enclosures.md, "Contraction", "Rewrites", "Flushing").
+"""What a platform may do beyond one rounding an operation (`oracle.enclosure.freedoms`).
 
 For each program the results that XLA's ways of evaluating it give are computed here, in fractions: all of them are in the
 enclosure, and none of its ends is further out than they are. Nothing is shared with the rules of `oracle.enclosure`.
@@ -115,6 +115,7 @@ def gatherings(kind: Any) -> Iterator[Freedom]:
     c, d, e, half = kind(1.1), kind(1.7), kind(1.3), kind(0.5)
     ways = [(x * c) * d, x * (c * d), (x * d) * c]
     yield freedom("(x c) d", lambda a: times(a, c, d), (x,), ways, 1.0)
+    yield freedom("-(x c) d", lambda a: times(-times(a, c), d), (x,), [-way for way in ways], 1.0)
     yield freedom("d (c x)", lambda a: times(const(a, d), times(const(a, c), a)), (x,), ways, 1.0)
     yield freedom(
         "(x s) t, of shared s and t", lambda a, s, t: (a * s) * t, (x, np.asarray(c), np.asarray(d)), ways, 1.0

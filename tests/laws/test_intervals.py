@@ -18,11 +18,11 @@ from oracle.peers import Execution, NativeExecutor, attempt
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError, UnsupportedOp
-from tenferro_ref.ops import Op, Policy
-from tenferro_ref.program import Instruction
+from tenferro_ref.ops import CompareDir, Op, Policy
+from tenferro_ref.program import Instruction, Value
 from tenferro_ref.runtime.kernels import run_kernel
 from tests.laws.answers import SLOW
-from tests.laws.cases import SMALL, Array, generated
+from tests.laws.cases import SMALL, Array, apply, case_of, generated
 from tests.laws.corners import corners
 
 #: Whose operands' values decide on each element alone.
@@ -84,7 +84,7 @@ def check_corners(op: Op, policy: Policy, operands: Sequence[Enclosure], result:
     except TenferroError:
         return
     assert all(np.all(result.contains(c)) for c in corner), "a value of the operands gives one that is left out"
-    fixed = np.all([np.broadcast_to((e.lo == e.hi) & ~e.nan, result.shape) for e in operands], axis=0)
+    fixed = np.all([np.broadcast_to(np.where(e.nan, e.empty, e.lo == e.hi), result.shape) for e in operands], axis=0)
     ends = np.stack(corner).astype(np.float64 if result.dtype.is_float else np.int64)
     tight = (ends.min(axis=0) == result.lo) & (ends.max(axis=0) == result.hi)
     if not result.dtype.is_float:
@@ -143,3 +143,19 @@ def test_native_results_are_right(model: Model) -> None:
     for case, values in enclosed(model):
         for slot, array in zip(case.program.output_slots, NativeExecutor().run(case).outputs, strict=True):
             assert np.all(values[slot].contains(array)), case.program
+
+
+def test_a_value_equals_itself_and_its_square_is_not_negative() -> None:
+    """Though it may be of either sign, and though of two values with these bounds neither would hold."""
+
+    def trace(x: Value) -> tuple[Value, ...]:
+        wave = apply(ops.Sin(), apply(ops.Exp(), x))  # of an angle that nobody knows
+        return (wave, wave * wave, *(apply(ops.Compare(way), wave, wave) for way in CompareDir))
+
+    case = case_of(trace, np.log(np.array([2.0**40, 2.0**41], np.float32)))
+    wave, square, *compared = enclose(case.program, case.inputs, NUMPY)
+    assert np.all((wave.lo < 0) & (wave.hi > 0))
+    assert np.all((square.lo == 0) & (square.hi == np.maximum(wave.lo**2, wave.hi**2)))
+    for way, result in zip(CompareDir, compared, strict=True):
+        holds = way in (CompareDir.Eq, CompareDir.Le, CompareDir.Ge)
+        assert np.all((result.lo == holds) & (result.hi == holds)), way

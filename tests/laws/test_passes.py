@@ -9,7 +9,7 @@ import pytest
 from fuzz.generate import DEFAULT
 from tenferro_ref import ops
 from tenferro_ref.compiler import PASSES
-from tenferro_ref.dims import equal_extents as same_extent
+from tenferro_ref.dims import equal_extents
 from tenferro_ref.ops import free_axes
 from tenferro_ref.program import ExecProgram, to_exec
 from tests.laws.cases import generated
@@ -27,7 +27,7 @@ def of_matrices(program: ExecProgram) -> None:
     for slot, op, slots in products(program):
         lhs, rhs = (program.slot_types[s].shape for s in slots)
         pairs = list(zip(op.lhs_contracting_dims, op.rhs_contracting_dims, strict=True))
-        known = all(same_extent(lhs[i], rhs[j]) is True for i, j in pairs)
+        known = all(equal_extents(lhs[i], rhs[j]) is True for i, j in pairs)
         batch = len(op.lhs_batch_dims)
         m, n = len(lhs) - batch - len(pairs), len(rhs) - batch - len(pairs)
         due = ops.DotGeneral((m,), (0,), tuple(range(m + 1, len(lhs))), tuple(range(n + 1, len(rhs))))

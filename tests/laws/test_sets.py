@@ -110,7 +110,7 @@ def test_native_answers_are_those_of_each_alone() -> None:
 class Told(NativeExecutor):
     """Gives what it is told for each case, in company and alone."""
 
-    name: str = "told"
+    name: str = "native-told"
     model: str = XLA.name
     bits: bool = False
     company: dict[int, Execution | TenferroError] = field(default_factory=dict, compare=False)

@@ -21,7 +21,7 @@ from oracle.case import Case, Refusal, live
 from oracle.enclosure import ENCLOSE, IEEE, NUMPY, XLA, enclose
 from oracle.judge import Reference, judge
 from oracle.peers import Execution, Executor, ExternalExecutor, ForeignRefusal, NativeExecutor, attempt
-from oracle.verdict import Answer, ExecutorInfo, Verdict
+from oracle.verdict import Answer, Verdict
 from tenferro_ref import errors, ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import (
@@ -63,7 +63,7 @@ class Script:
 class Variant(NativeExecutor):
     """A native variant; `bits` says whether it must keep them."""
 
-    name: str = "variant"
+    name: str = "native-scripted"
     script: Script = field(default_factory=Script)
     bits: bool = False
 
@@ -85,28 +85,14 @@ class Command(ExternalExecutor):
 
 
 @dataclass(frozen=True)
-class Plugin:
+class Plugin(Executor):
     """What is neither."""
 
     script: Script
-    name: str = "plugin"
-    model: str = XLA.name
-
-    def open(self) -> None: ...
-
-    def close(self) -> None: ...
-
-    def info(self) -> ExecutorInfo:
-        return ExecutorInfo(self.name, available=True)
+    name: str = "pjrt:scripted"
 
     def run(self, case: Case) -> Execution:
         return self.script.answer(case)
-
-    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
-        return [attempt(self, case) for case in cases]
-
-    def bit_exact(self, case: Case) -> bool:
-        return False
 
 
 Who = Callable[..., tuple[Executor, ...]]

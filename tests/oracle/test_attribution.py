@@ -9,9 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fuzz.generate import Config
-from fuzz.generate.batches import generate
-from fuzz.mutants import find
 from oracle.attribution import UNCLEAR, attribute, builds, hlo_pass, hlo_passes
 from oracle.case import Case
 from oracle.judge import Reference, judge
@@ -166,19 +163,6 @@ def test_builds_that_are_not_asked_are_said(
 def test_the_first_bad_build(verdicts: str, words: str) -> None:
     asked = [Build(f"b{i}", f"0.{i}", Verdict(v)) for i, v in enumerate(verdicts.split())]
     assert first_bad([*asked, Build("b9", reason="absent")]) == words
-
-
-def test_a_pass_of_ours() -> None:
-    mutant, right, pool = find("folding-inverse-perm"), NativeExecutor(), Pool()
-    with mutant.patch():
-        guilty = next(
-            case
-            for batch in range(40)
-            for case in generate(3, batch, config=Config(ops=(ops.Transpose, ops.DotGeneral)))
-            if judge(right, Reference(case, right)).verdict is Verdict.MISMATCH
-        )
-        assert attribute(right, guilty, pool) == "our pass: TransposeFolding"
-    assert judge(right, Reference(guilty, right)).verdict is Verdict.PASS
 
 
 def _negated_beside_dead_code() -> Case:

@@ -1,18 +1,13 @@
 """Comparison: what is outside, decided, forgiven, how far, and the words for it."""
 
-from unittest import mock
-
 import numpy as np
 import pytest
 
-from fuzz.generate.batches import generate
-from oracle.compare import SAMPLE, Observation, compare, compare_bits, compare_sets
+from oracle.compare import SAMPLE, compare, compare_bits
 from oracle.enclosure import IEEE, XLA, enclose
-from oracle.peers import NativeExecutor
 from oracle.ulp import ordinals, ulp_distance
 from oracle.verdict import Comparison
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import TenferroError
 from tenferro_ref.ops import Add, Compare, CompareDir, Convert, Exp, Log, Multiply, Negate, Sqrt
 from tenferro_ref.program import GraphBuilder
 
@@ -217,47 +212,6 @@ def test_ordinals_are_monotone(kind):
     x = kind([info.min, -1, -info.smallest_normal, -info.smallest_subnormal, 0, info.smallest_subnormal, 1, info.max])
     assert (np.diff(ordinals(x)) > 0).all()
     assert ordinals(kind([-0.0]))[0] == 0
-
-
-def bent(outputs, number):
-    """The outputs with one element changed, by a unit in the last place or by far, or with one output of another form."""
-    way, place = number % 5, number // 5 % max(1, len(outputs))
-    if not outputs or not outputs[place].size or way == 0:
-        return outputs
-    o = outputs[place].copy("F")
-    at = np.unravel_index(number % o.size, o.shape)
-    o[at] = {
-        1: np.nextafter(o[at].real, o.real.dtype.type(9)) if o.dtype.kind in "fc" else o[at],
-        2: np.nan if o.dtype.kind in "fc" else ~o[at],
-        3: o[at],
-        4: o.dtype.type(3),
-    }[way]
-    return (*outputs[:place], o.ravel() if way == 3 else o, *outputs[place + 1 :])
-
-
-def one_set(enclosures):
-    return [e.map(lambda a: a[..., np.newaxis]) for e in enclosures]
-
-
-@pytest.mark.parametrize("at_once", [1, 40, 1 << 16])
-@pytest.mark.parametrize("finer", [False, True])
-def test_many_at_once_get_the_comparisons_of_each_alone(at_once, finer):
-    """Programs of every dtype, some right, some wrong; as many in one go as `at_once` says."""
-    observations = []
-    for number, case in enumerate(generate(11, 0, 48)):
-        try:
-            native = NativeExecutor().run(case).outputs
-            own, strict = (enclose(case.program, case.inputs, model) for model in (XLA, IEEE))
-        except TenferroError:
-            continue
-        observations.append((own if finer else strict, strict if finer else None, bent(native, number), native))
-    with mock.patch("oracle.case.AT_ONCE", at_once), np.errstate(all="ignore"):
-        together = compare_sets([Observation(one_set(e), s and one_set(s), [o], [n]) for e, s, o, n in observations])
-        alone = [compare(*o) for o in observations]
-    assert together == [[one] for one in alone]
-    assert len([one for one in alone if one.outside]) > 5
-    assert len([one for one in alone if one.widths and not one.outside]) > 10
-    assert compare_sets([]) == []
 
 
 def test_a_native_answer_of_another_form_is_at_no_distance():

@@ -19,6 +19,8 @@ from tenferro_ref.errors import MissingDependency, UsageError
 from tenferro_ref.program import GraphBuilder, GraphProgram
 from tenferro_ref.tensor import save_npz
 
+pytestmark = pytest.mark.once
+
 #: `COMMAND MODE PROGRAM INPUTS OUTPUTS`
 SCRIPT = """#!/bin/sh
 here=$(dirname "$0")

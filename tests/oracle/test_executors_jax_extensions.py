@@ -21,6 +21,8 @@ from tenferro_ref.extensions.einsum import einsum
 from tenferro_ref.program import GraphBuilder, Value
 from tests.libraries import executor_or_skip
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(scope="module")
 def jax() -> Iterator[Executor]:

@@ -11,7 +11,6 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from fuzz.mutants import find
 from oracle.case import Case
 from oracle.compare import compare_sets
 from oracle.judge import Reference, first_wrong_slot, judge, judge_many, prepare
@@ -205,14 +204,6 @@ class TestNames:
                 os.environ.pop("TENFERRO_PJRT_PLUGIN")
             with pytest.raises(MissingEnv, match=f"is {state}"):
                 pool.select(["pjrt"])
-
-
-def test_native_asked_for_by_name_is_held_to_the_enclosure_too(pool: Pool, case: Case) -> None:
-    """It equals the reference's own executor without being the same object."""
-    with find("sum-without-last").patch():
-        answer = judge(pool.make("native"), Reference(case, NativeExecutor()))
-    assert answer.verdict is Verdict.MISMATCH
-    assert answer.comparison.worst_output == 1
 
 
 def test_cases_that_share_a_module_are_answered_one_by_one(pool: Pool, case: Case) -> None:

@@ -19,6 +19,8 @@ from tenferro_ref.program import GraphBuilder
 from tenferro_ref.tensor import Array
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
 
+pytestmark = pytest.mark.once
+
 DTYPES = {"F32": np.float32, "F64": np.float64, "C32": np.complex64, "C64": np.complex128}
 
 

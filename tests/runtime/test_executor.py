@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from runtime_helpers import ONES, both, chain, change, exec_of, paths, raises_on_both
 
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import (
     Internal,
@@ -17,28 +17,12 @@ from tenferro_ref.errors import (
     ResourceExhausted,
     ShapeMismatch,
 )
-from tenferro_ref.ops import (
-    Add,
-    BroadcastInDim,
-    Constant,
-    Convert,
-    Divide,
-    DotGeneral,
-    DynamicTruncate,
-    EmbedDiag,
-    Exp,
-    Multiply,
-    Negate,
-    Policy,
-    ReduceSum,
-    TensorType,
-    Transpose,
-    Tril,
-)
+from tenferro_ref.ops import Policy, TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, to_exec
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
 from tenferro_ref.runtime.backend import NumpySession
 from tenferro_ref.tensor import Tensor
+from tests.build import ONES, both, chain, change, exec_of, paths, raises_on_both
 
 X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], order="F")
 
@@ -85,7 +69,7 @@ def test_bool_bytes_other_than_one_are_true():
     b = GraphBuilder()
     x = b.input("Bool", (3,))
     given = np.array([0, 2, 255], np.uint8).view(np.bool_)
-    assert both(exec_of(b.apply(Convert(DType.I32), x)), [given])[0].tolist() == [0, 1, 1]
+    assert both(exec_of(b.apply(ops.Convert(DType.I32), x)), [given])[0].tolist() == [0, 1, 1]
     assert both(exec_of(x), [given])[0].tobytes() == b"\0\1\1"
 
 
@@ -96,7 +80,7 @@ def test_outputs_share_memory_with_nothing(checking):
     view = x.reshape(6)
     twice = x + x
     program = exec_of(
-        x, x, view, b.apply(Transpose((0, 1)), x), twice, twice, twice.reshape(3, 2), twice.astype(DType.F64)
+        x, x, view, b.apply(ops.Transpose((0, 1)), x), twice, twice, twice.reshape(3, 2), twice.astype(DType.F64)
     )
     given = X.copy(order="F")
     for path in paths(checking=checking):
@@ -114,7 +98,7 @@ def test_rank_zero_results_are_arrays():
     b = GraphBuilder()
     x = b.input("F64", ())
     c = b.constant(2.5)
-    program = exec_of(x + c, c, -x, b.apply(Exp(), x), x)
+    program = exec_of(x + c, c, -x, b.apply(ops.Exp(), x), x)
     for result in both(program, [np.array(1.0)]):
         assert type(result) is np.ndarray
         assert result.shape == ()
@@ -130,9 +114,9 @@ def test_programs_without_instructions_inputs_or_outputs():
 def test_truncated_extents_flow_on_at_run_time():
     b = GraphBuilder()
     x, n = b.input("F64", (5,)), b.input("I64", ())
-    t = b.apply(DynamicTruncate(0), x, n)
-    s = b.apply(ReduceSum((0,)), t)
-    program = exec_of(t, s, b.apply(Negate(), t))
+    t = b.apply(ops.DynamicTruncate(0), x, n)
+    s = b.apply(ops.ReduceSum((0,)), t)
+    program = exec_of(t, s, b.apply(ops.Negate(), t))
     for count in (0, 3, 9, -1):
         if count > 0:
             t_value, s_value, _ = both(program, [np.arange(5.0), np.array(count)], checking=True)
@@ -198,10 +182,10 @@ def test_the_first_error_in_program_order_is_met_on_both_paths(threshold):
 
     def program(first, second):
         types = (TensorType(DType.I32, (2,)), TensorType(DType.I32, (3,)))
-        ops = {"value": (Divide(), (0, 0)), "type": (Add(), (0, 1))}
+        chosen = {"value": (ops.Divide(), (0, 0)), "type": (ops.Add(), (0, 1))}
         instructions = [
-            Instruction(ops[first][0], ops[first][1], (2,)),
-            Instruction(ops[second][0], ops[second][1], (3,)),
+            Instruction(chosen[first][0], chosen[first][1], (2,)),
+            Instruction(chosen[second][0], chosen[second][1], (3,)),
         ]
         graph = GraphProgram(tuple(instructions), (0, 1), types, (2, 3), 4)
         bare = tuple(
@@ -218,13 +202,13 @@ def test_the_first_error_in_program_order_is_met_on_both_paths(threshold):
 def test_policy_reaches_the_kernels():
     b = GraphBuilder(policy=Policy(integer_faults="stablehlo"))
     x = b.input("I32", (2,))
-    assert both(exec_of(b.apply(Divide(), x, x)), [np.array([0, 5], np.int32)])[0].tolist() == [-1, 1]
+    assert both(exec_of(b.apply(ops.Divide(), x, x)), [np.array([0, 5], np.int32)])[0].tolist() == [-1, 1]
 
 
 def test_a_value_larger_than_memory_is_a_typed_error():
     b = GraphBuilder()
     x = b.input("F64", ())
-    program = exec_of(b.apply(Negate(), b.apply(BroadcastInDim((2**29, 2**29), ()), x)))
+    program = exec_of(b.apply(ops.Negate(), b.apply(ops.BroadcastInDim((2**29, 2**29), ()), x)))
     assert raises_on_both(ResourceExhausted, program, [np.array(1.0)]).where == "BroadcastInDim"
 
 
@@ -232,21 +216,23 @@ def test_empty_tensors_with_huge_extents():
     """They take no memory, and neither may the work on them."""
     b = GraphBuilder()
     x = b.input("F32", ())
-    wide = b.apply(BroadcastInDim((0, 2**40), ()), x)
-    program = exec_of(b.apply(Tril(1), wide), b.apply(ReduceSum((1,)), wide), b.apply(EmbedDiag(0, 1), wide))
+    wide = b.apply(ops.BroadcastInDim((0, 2**40), ()), x)
+    program = exec_of(
+        b.apply(ops.Tril(1), wide), b.apply(ops.ReduceSum((1,)), wide), b.apply(ops.EmbedDiag(0, 1), wide)
+    )
     assert [r.shape for r in both(program, [np.float32(1)])] == [(0, 2**40), (0,), (0, 0, 2**40)]
     b = GraphBuilder()
-    program = exec_of(b.apply(BroadcastInDim((0, 2**59), ()), b.input("C64", ())))
+    program = exec_of(b.apply(ops.BroadcastInDim((0, 2**59), ()), b.input("C64", ())))
     raises_on_both(ResourceExhausted, program, [np.complex128(1)])
 
 
 def test_the_largest_rank():
     b = GraphBuilder()
     x = b.input("F64", (1,) * 62 + (2, 3))
-    t = b.apply(Transpose(tuple(reversed(range(64)))), x)
-    s = b.apply(ReduceSum((0,)), b.apply(Exp(), t) + t)
-    dot = b.apply(DotGeneral(tuple(range(62)), tuple(range(2, 64)), (), ()), x, t)
-    program = exec_of(t, s, dot, b.apply(Multiply(), x, x))
+    t = b.apply(ops.Transpose(tuple(reversed(range(64)))), x)
+    s = b.apply(ops.ReduceSum((0,)), b.apply(ops.Exp(), t) + t)
+    dot = b.apply(ops.DotGeneral(tuple(range(62)), tuple(range(2, 64)), (), ()), x, t)
+    program = exec_of(t, s, dot, b.apply(ops.Multiply(), x, x))
     value = np.arange(6.0).reshape(program.input_types[0].shape)
     t_value, s_value, dot_value, _ = both(program, [value], checking=True, fusion_threshold=0)
     flat = value.reshape(2, 3)
@@ -286,8 +272,8 @@ def test_a_backend_that_breaks_an_ops_rule_is_caught():
 def test_numpy_warnings_stay_silent():
     b = GraphBuilder()
     x = b.input("F64", (2,))
-    d = b.apply(DotGeneral((0,), (0,), (), ()), x, x)
-    program = exec_of(b.apply(Exp(), x / x), d * d)
+    d = b.apply(ops.DotGeneral((0,), (0,), (), ()), x, x)
+    program = exec_of(b.apply(ops.Exp(), x / x), d * d)
     both(program, [np.array([0.0, 1e300])])  # overflow and 0/0: the test suite turns warnings into errors
 
 
@@ -305,5 +291,7 @@ def test_constants_are_uploaded_and_outputs_downloaded():
 
     b = GraphBuilder()
     x = b.input("F64", (2,))
-    GraphExecutor(Backend()).eval_exec_ir(exec_of(b.apply(Add(), x, b.apply(Constant.of(1, DType.F64)))), [np.ones(2)])
+    GraphExecutor(Backend()).eval_exec_ir(
+        exec_of(b.apply(ops.Add(), x, b.apply(ops.Constant.of(1, DType.F64)))), [np.ones(2)]
+    )
     assert seen == [("up", ()), ("down", (2,))]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from runtime_helpers import ONES, both, chain, change, exec_of, raises_on_both
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import (
-    MissingValue,
-)
+from tenferro_ref.errors import MissingValue
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
 from tenferro_ref.runtime.backend import NumpySession
+from tests.build import ONES, both, chain, change, exec_of, raises_on_both
 
 
 @pytest.mark.parametrize("checking", [False, True])

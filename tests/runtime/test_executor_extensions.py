@@ -6,18 +6,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-from runtime_helpers import both, exec_of, raises_on_both
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import (
-    Internal,
-    InvalidArgument,
-    UnsupportedOp,
-)
+from tenferro_ref.errors import Internal, InvalidArgument, UnsupportedOp
 from tenferro_ref.extensions import Family, register
 from tenferro_ref.ops import FAMILIES, TensorType
 from tenferro_ref.program import GraphBuilder
+from tests.build import both, exec_of, raises_on_both
 
 FAMILY = "tests.divmod.v1"
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from runtime_helpers import ONES, chain, exec_of
 
 from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import (
-    ShapeMismatch,
-)
+from tenferro_ref.errors import ShapeMismatch
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
 from tenferro_ref.runtime.backend import NumpySession
 from tenferro_ref.runtime.fusion import FUSIBLE, FUSIBLE_DTYPES
+from tests.build import ONES, chain, exec_of
 
 
 class Spy(NumpyBackend):

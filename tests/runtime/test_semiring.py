@@ -2,52 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from runtime_helpers import hostile
 from scipy.sparse.csgraph import floyd_warshall
 
+from fuzz.generate import Config
+from fuzz.generate.strategies import graphs
+from tenferro_ref import ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument, Unsupported, UnsupportedOp
-from tenferro_ref.ops import (
-    OPS,
-    Add,
-    Constant,
-    Convert,
-    DotGeneral,
-    EmbedDiag,
-    Exp,
-    ExtractDiag,
-    Gather,
-    Multiply,
-    Pad,
-    PadToMatch,
-    Policy,
-    ReduceProd,
-    ReduceSum,
-    Reverse,
-    Scatter,
-    Slice,
-    Tril,
-    Triu,
-)
+from tenferro_ref.ops import OPS, Policy
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import ALGEBRAS, GraphExecutor, SemiringBackend
 from tenferro_ref.runtime.semiring import SEMIRING, NumpyCore, NumpyFastPath
+from tests.build import contents, hostile
 
 TROPICAL = ["max-plus", "min-plus", "max-times"]
 NAMES = list(ALGEBRAS)
 #: Bool and integer arithmetic, and empty sums, are admitted as StableHLO admits them.
 POLICY = Policy(dtypes="stablehlo", empty_reduction="identity")
-
-
-def bits(arrays):
-    return [(a.dtype, a.shape, a.tobytes("F")) for a in arrays]
+#: Contractions of any dim lists among sums, products, reductions and moves.
+PROGRAMS = Config(
+    ops=(ops.Add, ops.Multiply, ops.ReduceSum, ops.DotGeneral, ops.Transpose, ops.Reshape, ops.Reverse, ops.Tril, ops.Triu, ops.EmbedDiag, ops.ExtractDiag, ops.Pad),
+    weights=(("DotGeneral", 6.0),), max_instructions=6, max_elements=500, usual_elements=40, symbolic=0,
+)  # fmt: skip
 
 
 def dtypes_of(name):
@@ -106,19 +90,19 @@ def test_semiring_laws(name, seed):
 def test_tropical_sums_do_not_depend_on_order_in_bits(name, seed, dtype):
     rng, plus = np.random.default_rng(seed), ALGEBRAS[name].plus
     x, y, z = (hostile(dtype, 64, rng) for _ in range(3))
-    assert bits([plus(x, y)]) == bits([plus(y, x)])
-    assert bits([plus(plus(x, y), z)]) == bits([plus(x, plus(y, z))])
-    assert bits([plus(x, x)]) == bits([plus.fold(x[np.newaxis], (0,))])
+    assert contents([plus(x, y)]) == contents([plus(y, x)])
+    assert contents([plus(plus(x, y), z)]) == contents([plus(x, plus(y, z))])
+    assert contents([plus(x, x)]) == contents([plus.fold(x[np.newaxis], (0,))])
     total = plus.fold(np.stack([x, y, z], axis=1), (1,))
-    assert bits([total]) == bits([plus(z, plus(y, x))])
+    assert contents([total]) == contents([plus(z, plus(y, x))])
 
 
 def test_extrema_of_zeros_infinities_and_nans():
     inf, nan = np.inf, np.nan
     x, y = np.array([0.0, -0.0, -0.0, nan, 1, -inf, inf]), np.array([-0.0, 0.0, -0.0, 1, nan, -3, 7])
     largest, smallest = ALGEBRAS["max-plus"].plus(x, y), ALGEBRAS["min-plus"].plus(x, y)
-    assert bits([largest]) == bits([np.array([0.0, 0.0, -0.0, nan, nan, -3, inf])])
-    assert bits([smallest]) == bits([np.array([-0.0, -0.0, -0.0, nan, nan, -inf, 7])])
+    assert contents([largest]) == contents([np.array([0.0, 0.0, -0.0, nan, nan, -3, inf])])
+    assert contents([smallest]) == contents([np.array([-0.0, -0.0, -0.0, nan, nan, -inf, 7])])
     assert ALGEBRAS["max-plus"].plus(np.array(1.0), np.array(2.0)).shape == ()
 
 
@@ -129,10 +113,10 @@ def test_both_paths_multiply_scalars(name):
     x, y = (np.asarray(v, dtype.numpy) for v in (1, 0))
     b = GraphBuilder(policy=POLICY)
     i, j = b.input(dtype, ()), b.input(dtype, ())
-    program = compile_std_to_exec(b.build(b.apply(DotGeneral((), (), (), ()), i, j)), ())
+    program = compile_std_to_exec(b.build(b.apply(ops.DotGeneral((), (), (), ()), i, j)), ())
     for backend in (SemiringBackend.of(name), SemiringBackend(NumpyCore(ALGEBRAS[name]))):
         (got,) = GraphExecutor(backend).eval_exec_ir(program, [x, y])
-        assert bits([got]) == bits([np.asarray(ALGEBRAS[name].times(x, y))])
+        assert contents([got]) == contents([np.asarray(ALGEBRAS[name].times(x, y))])
 
 
 # --- programs ---------------------------------------------------------------------------------------------------------
@@ -156,52 +140,10 @@ def run_all(name, graph, inputs, orders=((), DEFAULT_PIPELINE)):
             GraphExecutor(backend, checking=True).eval_unsegmented,
             GraphExecutor(backend, reclaim=False).eval_unsegmented,
         ):
-            results = bits(way(program, inputs))
+            results = contents(way(program, inputs))
             assert expected is None or results == expected
             expected = results
     return GraphExecutor(SemiringBackend.of(name)).eval_exec_ir(compile_std_to_exec(graph), inputs)
-
-
-@st.composite
-def semiring_programs(draw, name):
-    """Contractions of any dim lists among sums, products, reductions and moves."""
-    dtype = draw(st.sampled_from(dtypes_of(name)))
-    b = GraphBuilder(policy=POLICY)
-    extents = st.lists(st.sampled_from((0, 1, 2, 2, 3)), min_size=1, max_size=3)
-    values = [b.input(dtype, tuple(draw(extents)))]
-    for _ in range(draw(st.integers(1, 5))):
-        x = draw(st.sampled_from(values))
-        kind = draw(st.sampled_from(["dot", "dot", "add", "multiply", "scalar", "reduce", "move", "fill"]))
-        rank, shape = x.type.rank, x.shape
-        if kind == "dot":
-            axes = draw(st.permutations(range(rank)))[: draw(st.integers(0, rank))]
-            cut = draw(st.integers(0, len(axes)))
-            rhs_shape = [shape[a] for a in axes] + draw(st.lists(st.integers(1, 2), max_size=1))
-            order = draw(st.permutations(range(len(rhs_shape))))
-            place = [order.index(i) for i in range(len(axes))]
-            rhs = b.input(dtype, tuple(rhs_shape[o] for o in order))
-            x = b.apply(
-                DotGeneral(tuple(axes[:cut]), tuple(place[:cut]), tuple(axes[cut:]), tuple(place[cut:])), x, rhs
-            )
-        elif kind in ("add", "multiply"):
-            y = draw(st.sampled_from([v for v in values if v.shape == shape]))
-            x = b.apply(Add() if kind == "add" else Multiply(), x, y)
-        elif kind == "scalar":
-            operands = draw(st.permutations([x, b.input(dtype, ())]))
-            x = b.apply(Multiply(), *operands)
-        elif kind == "reduce":
-            x = b.apply(ReduceSum(tuple(draw(st.permutations(range(rank)))[: draw(st.integers(0, rank))])), x)
-        elif kind == "move":
-            x = x.transpose(draw(st.permutations(range(rank)))).reshape(*shape[::-1])
-            if rank and 0 not in shape:
-                x = b.apply(Reverse((0,)), x)
-        elif rank >= 2:
-            x = b.apply(draw(st.sampled_from([Tril(0), Triu(1), EmbedDiag(0, 2), ExtractDiag(1, 0)])), x)
-        elif rank == 1:
-            x = b.apply(Pad((1,), (-1,), (1,)), x) if shape[0] else b.apply(EmbedDiag(0, 0), x)
-        if np.prod(x.shape) < 500 and x.type.rank < 5:
-            values.append(x)
-    return b.build(values[-1], *draw(st.lists(st.sampled_from(values), max_size=2)))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -209,7 +151,9 @@ def semiring_programs(draw, name):
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1))
 def test_all_ways_to_run_a_program_agree(name, data, seed):
     """Fast and required path, passes in any order, segmented or not: the same bits."""
-    graph = data.draw(semiring_programs(name))
+    graph = data.draw(graphs(replace(PROGRAMS, dtypes=tuple(dtypes_of(name)))))
+    assume(ALGEBRAS[name].dtypes >= {t.dtype for t in graph.slot_types.values()})
+    graph = replace(graph, policy=POLICY)
     rng = np.random.default_rng(seed)
     inputs = [elements(name, t.dtype, t.shape, rng) for t in graph.input_types]
     order = data.draw(st.permutations(DEFAULT_PIPELINE))[: data.draw(st.integers(0, 4))]
@@ -217,6 +161,7 @@ def test_all_ways_to_run_a_program_agree(name, data, seed):
 
 
 # --- against other formulations ---------------------------------------------------------------------------------------
+
 
 PYTHON = {
     "standard": (lambda a, b: a + b, lambda a, b: a * b, 0.0),
@@ -243,7 +188,7 @@ def test_contractions_against_loops_over_labels(name, labels):
     natural = [c for c in left if c not in right] + [c for c in right if c not in left] + batch
     b = GraphBuilder(policy=POLICY)
     lists = [tuple(side.index(c) for c in group) for group in (contracted, batch) for side in (left, right)]
-    dot = b.apply(DotGeneral(*lists), b.input(dtype, x.shape), b.input(dtype, y.shape))
+    dot = b.apply(ops.DotGeneral(*lists), b.input(dtype, x.shape), b.input(dtype, y.shape))
     (result,) = run_all(name, b.build(dot.transpose([natural.index(c) for c in out])), [x, y])
     expected = np.full([sizes[c] for c in out], zero, x.dtype)
     labels_all = sorted(set(left + right))
@@ -260,7 +205,7 @@ def power(name, matrix, doublings):
     b = GraphBuilder(policy=POLICY)
     value = b.input(DType.of(matrix), matrix.shape)
     for _ in range(doublings):
-        value = b.apply(DotGeneral((1,), (0,), (), ()), value, value)
+        value = b.apply(ops.DotGeneral((1,), (0,), (), ()), value, value)
     (result,) = run_all(name, b.build(value), [matrix])
     return result
 
@@ -292,7 +237,7 @@ def test_a_contraction_that_keeps_no_axis_of_one_operand_needs_a_reduction():
     """`ij,jk->i`: a contraction, then a sum over k."""
     b = GraphBuilder()
     x, y = b.input("F64", (2, 3)), b.input("F64", (3, 4))
-    graph = b.build(b.apply(ReduceSum((1,)), b.apply(DotGeneral((1,), (0,), (), ()), x, y)))
+    graph = b.build(b.apply(ops.ReduceSum((1,)), b.apply(ops.DotGeneral((1,), (0,), (), ()), x, y)))
     rng = np.random.default_rng(0)
     a, c = rng.standard_normal((2, 3)), rng.standard_normal((3, 4))
     (result,) = run_all("max-plus", graph, [a, c])
@@ -305,13 +250,15 @@ def test_the_standard_algebra_is_the_standard_backend():
         b = GraphBuilder()
         x, y, s = b.input(dtype, (5, 7)), b.input(dtype, (7, 5)), b.input(dtype, ())
         graph = b.build(
-            b.apply(ReduceSum((0,)), (x @ y + s) * s),
-            b.apply(Gather((1,), (0,), (0,), 1, (1, 7)), x, b.input("I64", (2, 1))),
+            b.apply(ops.ReduceSum((0,)), (x @ y + s) * s),
+            b.apply(ops.Gather((1,), (0,), (0,), 1, (1, 7)), x, b.input("I64", (2, 1))),
         )
         inputs = [hostile(t.dtype, int(np.prod(t.shape)), rng).reshape(t.shape) for t in graph.input_types]
         program = compile_std_to_exec(graph)
         expected = GraphExecutor().eval_exec_ir(program, inputs)
-        assert bits(GraphExecutor(SemiringBackend.of("standard")).eval_exec_ir(program, inputs)) == bits(expected)
+        assert contents(GraphExecutor(SemiringBackend.of("standard")).eval_exec_ir(program, inputs)) == contents(
+            expected
+        )
 
 
 # --- which path runs --------------------------------------------------------------------------------------------------
@@ -341,8 +288,8 @@ class Spy:
 def some_program():
     b = GraphBuilder()
     x, y, s = b.input("F64", (2, 3, 4)), b.input("F64", (2, 4, 5)), b.input("F64", ())
-    dot = b.apply(DotGeneral((2,), (1,), (0,), (0,)), x, y)  # [3, 5, 2]
-    return b.build(b.apply(ReduceSum((2,)), b.apply(Multiply(), b.apply(Multiply(), dot, dot), s)))
+    dot = b.apply(ops.DotGeneral((2,), (1,), (0,), (0,)), x, y)  # [3, 5, 2]
+    return b.build(b.apply(ops.ReduceSum((2,)), b.apply(ops.Multiply(), b.apply(ops.Multiply(), dot, dot), s)))
 
 
 def test_the_required_path_is_gemm_and_reduction_only():
@@ -373,7 +320,9 @@ def test_the_required_path_is_gemm_and_reduction_only():
 def test_fills_are_the_zero_of_the_algebra():
     b = GraphBuilder()
     x = b.input("F64", (2, 2))
-    outputs = [b.apply(op, x) for op in (Tril(0), Triu(1), Pad((0, 1), (0, 0), (0, 0)), EmbedDiag(0, 1))]
+    outputs = [
+        b.apply(op, x) for op in (ops.Tril(0), ops.Triu(1), ops.Pad((0, 1), (0, 0), (0, 0)), ops.EmbedDiag(0, 1))
+    ]
     results = run_all("min-plus", b.build(*outputs), [np.array([[1.0, 2], [3, 4]])])
     inf = np.inf
     assert [r.tolist() for r in results] == [
@@ -411,16 +360,20 @@ def test_the_standard_contraction_over_nothing_is_zero():
 
 def test_sums_over_nothing():
     b = GraphBuilder(policy=POLICY)
-    graph = b.build(b.apply(ReduceSum((0,)), b.input("F32", (0, 2))))
+    graph = b.build(b.apply(ops.ReduceSum((0,)), b.input("F32", (0, 2))))
     assert run_all("max-plus", graph, [np.ones((0, 2), np.float32)])[0].tolist() == [-np.inf] * 2
 
 
-@pytest.mark.parametrize("op", [Exp(), ReduceProd((0,)), Convert(DType.F32), PadToMatch(0), Scatter((), (0,), (0,), 1)])
+@pytest.mark.parametrize(
+    "op", [ops.Exp(), ops.ReduceProd((0,)), ops.Convert(DType.F32), ops.PadToMatch(0), ops.Scatter((), (0,), (0,), 1)]
+)
 def test_ops_without_a_meaning_are_refused_before_anything_runs(op):
     b = GraphBuilder()
     x = b.input("F64", (3,))
-    operands = {PadToMatch: (x, x), Scatter: (x, b.input("I64", (1, 1)), b.input("F64", (1,)))}.get(type(op), (x,))
-    program = compile_std_to_exec(b.build(b.apply(ReduceSum((0,)), x), b.apply(op, *operands)), ())
+    operands = {ops.PadToMatch: (x, x), ops.Scatter: (x, b.input("I64", (1, 1)), b.input("F64", (1,)))}.get(
+        type(op), (x,)
+    )
+    program = compile_std_to_exec(b.build(b.apply(ops.ReduceSum((0,)), x), b.apply(op, *operands)), ())
     spy = Spy("max-plus")
     for way in (GraphExecutor(SemiringBackend(spy)).eval_exec_ir, GraphExecutor(SemiringBackend(spy)).eval_unsegmented):
         with pytest.raises(UnsupportedOp, match="semiring kernels: ") as caught:
@@ -435,9 +388,9 @@ def test_ops_without_a_meaning_are_refused_before_anything_runs(op):
 def test_dtypes_that_are_no_elements_of_the_algebra(name, dtype):
     b = GraphBuilder(policy=POLICY)
     x = b.input(dtype, (2, 2))
-    ops = {"Add": (Add(), x, x), "Multiply": (Multiply(), x, x), "ReduceSum": (ReduceSum((0,)), x),
-           "DotGeneral": (DotGeneral((1,), (0,), (), ()), x, x), "Tril": (Tril(0), x)}  # fmt: skip
-    for op, (first, *operands) in ops.items():
+    chosen = {"Add": (ops.Add(), x, x), "Multiply": (ops.Multiply(), x, x), "ReduceSum": (ops.ReduceSum((0,)), x),
+           "DotGeneral": (ops.DotGeneral((1,), (0,), (), ()), x, x), "Tril": (ops.Tril(0), x)}  # fmt: skip
+    for op, (first, *operands) in chosen.items():
         program = compile_std_to_exec(b.build(b.apply(first, *operands)))
         for backend in backends(name):
             with pytest.raises(Unsupported, match=f"{dtype} is not an element of {name}") as caught:
@@ -448,7 +401,9 @@ def test_dtypes_that_are_no_elements_of_the_algebra(name, dtype):
 def test_moves_take_any_dtype_and_constants_are_what_they_say():
     b = GraphBuilder()
     x, i = b.input("I64", (4,)), b.input("F64", (4,))
-    graph = b.build(b.apply(Slice((1,), (3,), (1,)), x), i + b.constant(2.0), b.apply(Constant.of(3, DType.I32)))
+    graph = b.build(
+        b.apply(ops.Slice((1,), (3,), (1,)), x), i + b.constant(2.0), b.apply(ops.Constant.of(3, DType.I32))
+    )
     part, total, constant = run_all("max-plus", graph, [np.arange(4), np.arange(4.0)])
     assert (part.tolist(), total.tolist(), constant.item()) == ([1, 2], [2, 2, 2, 3], 3)
 

@@ -2,81 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 
-from oracle.peers.lanes import Options, lane_options
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import PjrtCall
-from tenferro_ref.ops import ENGINE, STABLEHLO, Policy
+from tenferro_ref.ops import REDUCTIONS, STABLEHLO
 from tenferro_ref.pjrt import Client
-from tenferro_ref.program import LoweringView, to_exec
-from tenferro_ref.runtime import GraphExecutor
-from tenferro_ref.stablehlo import EMIT, Body, lower_into
+from tenferro_ref.stablehlo import EMIT
 from tenferro_ref.tensor import Array, same_bits
+from tests.build import apply
+from tests.known import Example
+from tests.op_examples import PAIRS, admitted, beyond_files, examples, moves, scatter_onto_rank_0, scatters
 from tests.plugins import CPU_PLUGINS
-from tests.stablehlo.emit_cases import (
-    Case,
-    empty_reductions,
-    moves,
-    ordinary,
-    program_of,
-    scatter_onto_rank_0,
-    scatters,
-)
+from tests.stablehlo.conftest import RunExamples
 
-Groups = Sequence[tuple[Sequence[Case], Policy]]
+pytestmark = pytest.mark.once
 
 
-def groups(dtype: DType) -> Groups:
-    """Cases for one module."""
+def edges(dtype: DType) -> list[Example]:
+    """Examples that are exact whatever the order of additions."""
+    empty = [e for op in REDUCTIONS if dtype in admitted(op) for e in examples(op, dtype) if e.operands[0].size == 0]
     clamped = [] if dtype is DType.Bool else scatters(dtype)
-    return (moves(dtype), ENGINE), (clamped, ENGINE), ([*scatters(dtype), *empty_reductions(dtype)], STABLEHLO)
+    return [*moves(dtype), *beyond_files(dtype), *clamped, *scatters(dtype, STABLEHLO), *empty]
 
 
-def xla(client: Client, given: Groups, options: Options) -> Iterator[Array]:
-    """Results of all cases, from one module."""
-    body, results, inputs = Body(), [], []
-    for cases, policy in given:
-        program, arrays = program_of(cases, policy)
-        results += lower_into(body, LoweringView.of(program))
-        inputs += arrays
-    specs = [(DType.of(x), x.shape) for x in inputs]
-    with client.compile(body.module(results), options, parameters=specs) as executable:
-        return iter(executable.run(inputs))
-
-
-def assert_same(given: Groups, results: Iterator[Array]) -> None:
-    for cases, policy in given:
-        program, arrays = program_of(cases, policy)
-        native = GraphExecutor().eval_exec_ir(to_exec(program), arrays)
-        for (op, operands), want, got in zip(cases, native, results, strict=False):
-            assert same_bits(got, want), f"{op} of {operands} under {policy} gave {got}, natively {want}"
+def assert_same(asked: Sequence[Example], results: Sequence[Array]) -> None:
+    for example, got in zip(asked, results, strict=True):
+        want = apply(example.op, *example.operands, policy=example.policy)
+        assert same_bits(got, want), f"{example} gave {got}, natively {want}"
 
 
 @pytest.mark.parametrize("dtype", list(DType))
-def test_edges_of_indexing(xla_client: Client, dtype: DType) -> None:
-    given = groups(dtype)
+def test_edges_of_indexing(run_examples: RunExamples, xla_client: Client, dtype: DType) -> None:
+    asked = edges(dtype)
     if dtype is not DType.F64:  # a third each, another one for each plugin
         plugin = CPU_PLUGINS.index(xla_client.plugin.ref.name)
-        first = (list(DType).index(dtype) + plugin) % 3
-        given = [(cases[first::3], policy) for cases, policy in given]
-    assert_same(given, xla(xla_client, given, lane_options("fast", xla_client.platform_name, xla_client.knows)))
+        asked = asked[(list(DType).index(dtype) + plugin) % 3 :: 3]
+    assert_same(asked, run_examples(asked, "fast"))
 
 
-def test_a_third_of_them_as_xla_compiles_by_default(xla_client: Client) -> None:
-    given = [(cases[::3], policy) for cases, policy in groups(DType.F32)]
-    assert_same(given, xla(xla_client, given, {}))
+def test_a_third_of_them_as_xla_compiles_by_default(run_examples: RunExamples) -> None:
+    asked = edges(DType.F32)[::3]
+    assert_same(asked, run_examples(asked, ""))
 
 
 @pytest.mark.xfail(raises=PjrtCall, reason="XLA's scatter_simplifier makes an invalid module of it")
-def test_scatter_onto_rank_0(xla_client: Client) -> None:
-    given = [([scatter_onto_rank_0(DType.F64)], ENGINE)]
-    assert_same(given, xla(xla_client, given, {}))
+def test_scatter_onto_rank_0(run_examples: RunExamples) -> None:
+    asked = [scatter_onto_rank_0(DType.F64)]
+    assert_same(asked, run_examples(asked, ""))
 
 
-def test_the_cases_have_every_emitted_op() -> None:
-    cases = [*ordinary(DType.F64), *moves(DType.F64), *scatters(DType.F64)]
-    assert {type(op) for op, _ in cases} | {ops.Extension} == set(EMIT)
+def test_the_examples_have_every_emitted_op() -> None:
+    assert ({op for op, _ in PAIRS} - {ops.DynamicTruncate}) | {ops.Extension} == set(EMIT)

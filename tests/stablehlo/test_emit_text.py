@@ -12,7 +12,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import OPS, PHASE1, STABLEHLO, CompareDir, Op
 from tenferro_ref.program import GraphBuilder, LoweringView
 from tenferro_ref.stablehlo import EMIT, Body, fingerprint, lower_into, lower_to_stablehlo
-from tests.stablehlo.emit_cases import lines, program
+from tests.build import lines, one_op
 
 
 def test_every_op_has_a_row_or_a_reason() -> None:
@@ -257,7 +257,7 @@ def test_batch_only_dot_needs_no_transpose() -> None:
 def test_two_programs_in_one_module() -> None:
     body = Body()
     results = [
-        result for op in (ops.Negate(), ops.Exp()) for result in lower_into(body, LoweringView.of(program(op, "F32 2")))
+        result for op in (ops.Negate(), ops.Exp()) for result in lower_into(body, LoweringView.of(one_op(op, "F32 2")))
     ]
     assert body.module(results).splitlines()[1:5] == [
         "  func.func @main(%arg0: tensor<2xf32>, %arg1: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {",

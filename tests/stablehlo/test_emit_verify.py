@@ -12,26 +12,15 @@ from fuzz.generate.strategies import cases
 from oracle.case import Case
 from oracle.peers.base import Executor
 from oracle.peers.registry import Pool
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import (
-    ENGINE,
-    INDEXING,
-    STABLEHLO,
-    DynamicTruncate,
-    EmbedDiag,
-    ExtractDiag,
-    Op,
-    Policy,
-    Scatter,
-    Tril,
-    Triu,
-)
+from tenferro_ref.ops import ENGINE, INDEXING, REDUCTIONS, STABLEHLO, Op, Policy
 from tenferro_ref.program import LoweringView, to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import same_bits
 from tests.libraries import module_or_skip
-from tests.stablehlo.emit_cases import empty_reductions, moves, ordinary, program_of, scatter_onto_rank_0, scatters
+from tests.op_examples import PAIRS, admitted, beyond_files, examples, moves, program_of, scatter_onto_rank_0, scatters
 
 ir = module_or_skip("jaxlib.mlir.ir")
 mlir = module_or_skip("jax.interpreters.mlir")
@@ -46,10 +35,12 @@ def interpreter() -> Iterator[Executor]:
 
 @pytest.mark.parametrize("dtype", list(DType))
 def test_every_form_verifies(dtype: DType) -> None:
-    edges = [*ordinary(dtype), *moves(dtype), *scatters(dtype), scatter_onto_rank_0(dtype)]
-    clamped = scatters(dtype) if dtype is not DType.Bool else []
-    for some, policy in ((edges, STABLEHLO), (clamped, ENGINE)):
-        text = lower_to_stablehlo(LoweringView.of(program_of(some, policy)[0]))
+    asked = [e for op, d in PAIRS if d is dtype and op is not ops.DynamicTruncate for e in examples(op, d)]
+    for policy in (ENGINE, STABLEHLO):
+        last = [scatter_onto_rank_0(dtype)] if dtype is not DType.Bool or policy is STABLEHLO else []
+        text = lower_to_stablehlo(
+            LoweringView.of(program_of([*(e for e in asked if e.policy is policy), *last], policy)[0])
+        )
         with mlir.make_ir_context():
             ir.Module.parse(text)  # raises what the verifier says
 
@@ -58,34 +49,39 @@ def test_every_form_verifies(dtype: DType) -> None:
 @pytest.mark.parametrize("policy", [ENGINE, STABLEHLO], ids=["engine", "stablehlo"])
 def test_the_interpreter_agrees(interpreter: Executor, dtype: DType, policy: Policy) -> None:
     """Also where windows are partly outside, of which it skips only the outside elements."""
-    edges = moves(dtype)
+    edges = [*moves(dtype), *beyond_files(dtype)]
     if policy is STABLEHLO:
-        edges += empty_reductions(dtype)
+        edges += [
+            e for op in REDUCTIONS if dtype in admitted(op) for e in examples(op, dtype) if e.operands[0].size == 0
+        ]
     if policy is STABLEHLO or dtype is not DType.Bool:
         edges += [*scatters(dtype), scatter_onto_rank_0(dtype)]
     program, arrays = program_of(edges, policy)
     native = GraphExecutor().eval_exec_ir(to_exec(program), arrays)
     interpreted = interpreter.run(Case.of(program, arrays)).outputs
-    for (op, operands), want, got in zip(edges, native, interpreted, strict=True):
-        assert same_bits(got, want), f"{op} of {operands} gave {got}, natively {want}"
+    for example, want, got in zip(edges, native, interpreted, strict=True):
+        assert same_bits(got, want), f"{example} gave {got}, natively {want}"
 
 
-def exact(*ops: type[Op], length: int) -> Config:
+def exact(*chosen: type[Op], length: int) -> Config:
     """No float indices, and integers, which give the same bits in any order of addition."""
     dtypes = (DType.I32, DType.I64, DType.Bool)
-    return Config(ops=ops, dtypes=dtypes, max_instructions=length, usual_elements=200, max_elements=1_000)
+    return Config(ops=chosen, dtypes=dtypes, max_instructions=length, usual_elements=200, max_elements=1_000)
 
 
-MOVES = [op for op in (*INDEXING, ExtractDiag, EmbedDiag, Tril, Triu) if op not in (Scatter, DynamicTruncate)]
+MOVES = [
+    op
+    for op in (*INDEXING, ops.ExtractDiag, ops.EmbedDiag, ops.Tril, ops.Triu)
+    if op not in (ops.Scatter, ops.DynamicTruncate)
+]
 
 
 @settings(max_examples=50)
-@given(cases(exact(*MOVES, length=8)) | cases(exact(Scatter, length=1)))
+@given(cases(exact(*MOVES, length=8)) | cases(exact(ops.Scatter, length=1)))
 def test_the_interpreter_agrees_on_generated_programs(interpreter: Executor, case: Case) -> None:
     (first, *_) = case.program.instructions
-    if isinstance(
-        first.op, Scatter
-    ):  # of jaxlib 0.10.2 the interpreter adds into the operand itself, whoever else reads it
+    # of jaxlib 0.10.2 the interpreter adds into the operand itself, whoever else reads it
+    if isinstance(first.op, ops.Scatter):
         assume(first.input_slots[0] not in (first.input_slots[2], *case.program.output_slots))
     native = GraphExecutor().eval_exec_ir(to_exec(case.program), case.inputs)
     for got, want in zip(interpreter.run(case).outputs, native, strict=True):

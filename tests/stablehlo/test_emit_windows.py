@@ -7,7 +7,7 @@ from tenferro_ref.dims import DimOp, InputDim
 from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import LoweringView
 from tenferro_ref.stablehlo import lower_to_stablehlo
-from tests.stablehlo.emit_cases import lines, program
+from tests.build import lines, one_op
 
 
 def test_extract_diag_is_a_gather() -> None:
@@ -124,7 +124,7 @@ def test_gather() -> None:
 
 def test_slice_sizes_of_a_gather_are_evaluated() -> None:
     op = ops.GatherDynamicSliceSizes((0,), (1,), (1,), 1, (DimOp("min", InputDim(2, 0), 2), 1))
-    graph = program(op, "F64 n 3", "I64 4", "Bool m")
+    graph = one_op(op, "F64 n 3", "I64 4", "Bool m")
     assert "slice_sizes = array<i64: 2, 1>" in lower_to_stablehlo(LoweringView.of(graph, ((7, 3), (4,), (5,))))
     assert "slice_sizes = array<i64: 1, 1>" in lower_to_stablehlo(LoweringView.of(graph, ((7, 3), (4,), (1,))))
 

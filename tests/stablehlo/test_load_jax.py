@@ -22,6 +22,8 @@ jnp: Any = module_or_skip("jax.numpy")
 
 from examples.jax_functions import BOUND, FUNCTIONS, demonstration  # noqa: E402 - it needs jax
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(scope="module")
 def plugin() -> Iterator[Executor]:

@@ -10,7 +10,7 @@ from tenferro_ref.program import LoweringView
 from tenferro_ref.stablehlo import load, lower_to_stablehlo
 from tenferro_ref.stablehlo.serialized import serialize
 from tests.libraries import module_or_skip
-from tests.stablehlo.emit_cases import program_of, scatters
+from tests.op_examples import program_of, scatters
 
 module_or_skip("jaxlib")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import FLOAT, DType
-from tenferro_ref.errors import InvalidProgram, UnsupportedDType, UnsupportedOp
+from tenferro_ref.errors import UnsupportedDType, UnsupportedOp
 from tenferro_ref.extensions import standard_ops_of
 from tenferro_ref.ops import PHASE1, Op, Policy, TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, LoweringView
@@ -45,20 +45,15 @@ def lower_into(
     operands
         Values that stand for the program's inputs, of their types; None makes new parameters.
     """
+    view.check()  # a broken rule is the program's error, whatever StableHLO cannot say of what comes before it
     dtypes = FLOAT if phase1_only else frozenset(DType)
     env: dict[int, SsaValue] = {}
-
-    def read(slot: int, reader: str) -> SsaValue:
-        if slot not in env:
-            raise InvalidProgram(detail=f"{reader} reads slot {slot}, which has no value there")
-        return env[slot]
-
     for i, (slot, spec) in enumerate(zip(view.input_slots, view.input_specs, strict=True)):
         if spec.dtype not in dtypes:
             raise UnsupportedDType(dtype=spec.dtype.name, context="program input")
         env[slot] = body.parameter(spec.dtype, spec.static_shape) if operands is None else operands[i]
     for ins in view.instructions():
-        op, inputs = ins.op, [read(slot, ins.op_name) for slot in ins.input_slots]
+        op, inputs = ins.op, [env[slot] for slot in ins.input_slots]
         input_types = tuple(TensorType(v.dtype, v.shape) for v in inputs)
         types = ins.static_output_types()
         standard = _standard_program(op, input_types, view.policy)
@@ -72,7 +67,7 @@ def lower_into(
                 raise UnsupportedDType(dtype=types[0].dtype.name, context=context)
             results = _emitted(op, body, types, within_policy(op, body, view.policy, inputs))
         env.update(zip(ins.output_slots, results, strict=True))
-    return [read(slot, f"output {i}") for i, slot in enumerate(view.output_slots)]
+    return [env[slot] for slot in view.output_slots]
 
 
 def _emitted(op: Op, body: Body, types: tuple[TensorType, ...], operands: Sequence[SsaValue]) -> Sequence[SsaValue]:

@@ -1,4 +1,4 @@
-"""How sound, how tight and how sharp enclosures are: `python -m tests.oracle.enclosure.enclosure_report {soundness,tightness,share,faults}`.
+"""How sound and how tight enclosures are: `python -m tests.oracle.enclosure.enclosure_report {soundness,tightness}`.
 
 `soundness --runs 100000` is the long form of test_enclosure_soundness.py; it exits 1 at an escape.
 """
@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,21 +18,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from enclosure_programs import chain, complex_program, indexed_program, random_program
 from perturbed import Perturbed
 
-from fuzz.generate.batches import generate
-from fuzz.generate.config import Config
-from oracle.case import Case
 from oracle.compare import compare
 from oracle.enclosure import MODELS, Enclosure, Model, enclose
 from oracle.ulp import spacing_at
-from tenferro_ref.dtype import DType
-from tenferro_ref.errors import TenferroError
-from tenferro_ref.ops import Op
 from tenferro_ref.program import GraphProgram, print_program
-from tools.faults import FAULTS, detect, has
 
-INEXACT_NAMES = ("F32", "F64", "C32", "C64")
-#: Programs that the generator is asked for at once.
-BATCH = 64
 Made = tuple[GraphProgram, list[np.ndarray]]
 KINDS: dict[str, Callable[[np.random.Generator], Made]] = {
     "real": partial(random_program, length=6),
@@ -122,72 +111,19 @@ def tightness(kind: str, model: Model, programs: int, runs: int = 32, seed: int 
     return result
 
 
-def share(programs: int, model: Model, seed: int) -> None:
-    """A table of how many elements of the outputs of generated programs, as campaigns draw them by default, are decided."""
-    elements: Counter[str] = Counter()
-    decided: Counter[str] = Counter()
-    refused = 0
-    for first in range(0, programs, BATCH):
-        for case in generate(seed, first // BATCH, min(BATCH, programs - first)):
-            try:
-                outputs = enclose(case.program, case.inputs, model)
-            except TenferroError:
-                refused += 1
-                continue
-            for e in outputs:
-                for name in (e.dtype.name, "all"):
-                    elements[name] += e.size
-                    decided[name] += int(e.decided.sum())
-    print(f"| {model.name}, seed {seed}: {programs} programs, {refused} without enclosure | elements | decided |")
-    print("|---|---|---|")
-    for name, count in sorted(elements.items()):
-        print(f"| {name} | {count} | {decided[name] / max(count, 1):.2%} |", flush=True)
-
-
-def cases_with(op: type[Op], programs: int, dtype: DType) -> Iterator[Case]:
-    """Generated programs of a campaign that have `op`, of a few instructions."""
-    config = Config(dtypes=(dtype, DType.I32, DType.Bool), max_instructions=6, weights=((op.__name__, 20.0),))
-    batch = 0
-    while programs > 0:
-        for case in generate(9, batch, 16, config):
-            if programs > 0 and has(case, op, dtype):
-                programs -= 1
-                yield case
-        batch += 1
-
-
-def faults(programs: int, model: Model, dtypes: Sequence[DType]) -> None:
-    """A table of the detection of every seeded fault: programs that show it, of those that have the op.
-
-    Marked are those that are seen within 200 programs with a chance of less than 99 % (`Detection.within`).
-    """
-    print(f"| {model.name}, ULP | {' | '.join(map(str, dtypes))} |\n|---|{'---|' * len(dtypes)}", flush=True)
-    for op, sizes in FAULTS.items():
-        found = [detect(cases_with(op, programs, dtype), op, dtype, sizes, model) for dtype in dtypes]
-        for ulps in sizes:
-            cells = [f"{d[ulps].seen}/{d[ulps].programs}{'' if d[ulps].within(200) >= 0.99 else ' (!)'}" for d in found]
-            print(f"| {op.__name__} {ulps} | {' | '.join(cells)} |", flush=True)
-
-
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.oracle.enclosure.enclosure_report", description=__doc__)
-    parser.add_argument("what", choices=("soundness", "tightness", "share", "faults"))
+    parser.add_argument("what", choices=("soundness", "tightness"))
     parser.add_argument("--runs", type=int, default=1200, help="soundness: hostile runs")
-    parser.add_argument("--programs", type=int, default=200, help="share: of all; tightness and faults: of each kind")
+    parser.add_argument("--programs", type=int, default=200, help="tightness: of each kind")
     parser.add_argument("--model", choices=tuple(MODELS), action="append", help="default: numpy and xla")
-    parser.add_argument("--dtype", choices=INEXACT_NAMES, action="append", help="faults: default: all")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(argv)
     if args.what == "soundness":
         return soundness(args.runs, args.seed)
     for model in (MODELS[m] for m in args.model or ("numpy", "xla")):
-        if args.what == "tightness":
-            for kind in KINDS:
-                print(f"{model.name:6} {kind:8} {tightness(kind, model, args.programs)}", flush=True)
-        elif args.what == "share":
-            share(args.programs, model, args.seed)
-        else:
-            faults(args.programs, model, [DType[d] for d in args.dtype or INEXACT_NAMES])
+        for kind in KINDS:
+            print(f"{model.name:6} {kind:8} {tightness(kind, model, args.programs)}", flush=True)
     return 0
 
 

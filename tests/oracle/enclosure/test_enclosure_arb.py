@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from enclosure_programs import chain, random_program
-from enclosure_report import with_all_slots
 from perturbed import Perturbed
 
 from oracle.enclosure import IEEE, MODELS, XLA, enclose
@@ -14,6 +13,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.extensions.einsum import einsum
 from tenferro_ref.ops import Add, Divide, Exp, Log, Multiply, Pow, Sin
 from tenferro_ref.program import GraphBuilder
+from tests.oracle.enclosure.enclosure_report import with_all_slots
 from tools.truth import arb_values, bounds, narrowed
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from enclosure_programs import chain, complex_program, random_program
-from enclosure_report import escapes, with_all_slots
 
 from oracle.enclosure import XLA, Model, enclose, freedoms
 from oracle.enclosure.value import Interval
+from tests.oracle.enclosure.enclosure_report import escapes, with_all_slots
 
 FREEDOMS = [f.name for f in fields(Model) if f.name != "name"]
 NONE = Model(XLA.name)  # the budgets of XLA, and nothing else

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from enclosure_programs import chain, complex_program, indexed_program, random_program
-from enclosure_report import escapes, main, tightness, with_all_slots
 
 from oracle.enclosure import IEEE, MODELS, XLA, enclose
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.program import GraphBuilder
+from tests.oracle.enclosure.enclosure_report import escapes, main, tightness, with_all_slots
+
+pytestmark = pytest.mark.once
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
@@ -87,3 +89,9 @@ def test_a_second_of_the_long_run(capsys):
     """`python -m tests.oracle.enclosure.enclosure_report soundness --runs 100000`, for as long as a test may take."""
     assert main(["soundness", "--runs", "48", "--seed", "1000"]) == 0
     assert "0 escapes" in capsys.readouterr().out
+
+
+def test_the_command_that_tells_how_tight_they_are(capsys):
+    assert main(["tightness", "--programs", "2", "--model", "ieee"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("elements decided") == 4

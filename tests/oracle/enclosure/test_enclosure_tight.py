@@ -11,7 +11,7 @@ from perturbed import Perturbed
 
 from oracle.case import Case
 from oracle.enclosure import IEEE, MODELS, NUMPY, XLA, enclose
-from oracle.enclosure.arithmetic import any_order
+from oracle.enclosure.bounds import any_order
 from oracle.enclosure.formats import FORMATS
 from oracle.enclosure.sums import _partial_sums
 from oracle.peers import NativeExecutor

@@ -26,6 +26,8 @@ from tools.measure import (
     true_value,
 )
 
+pytestmark = pytest.mark.once
+
 FLOATS = (DType.F32, DType.F64)
 COMPLEXES = (DType.C32, DType.C64)
 
