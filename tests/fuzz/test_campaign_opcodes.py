@@ -11,11 +11,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-<<<<<<< HEAD
-from fuzz.campaign.recorded import recorded
-=======
 from fuzz.campaign.recorded import recorded, surveys
->>>>>>> findings
 from fuzz.campaign.tally import Tally
 from fuzz.campaign.work import begin, work
 from fuzz.campaign.worksite import Worksite

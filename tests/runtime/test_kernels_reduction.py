@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tenferro_ref import ops
+from tenferro_ref.dtype import DType
 from tests.build import COMPLEXES, FLOATS, INTS, apply, arr, hostile, quiet_nans, same
 
 SHAPES = [(1,), (2,), (7,), (1, 9), (9, 1), (2, 30), (30, 2), (3, 4, 5), (1, 6, 1), (40, 3, 2)]
@@ -89,3 +90,8 @@ def test_extrema_keep_nan_wherever_it_stands(dtype, op):
         x = arr(np.arange(9.0), dtype)
         x[i] = quiet_nans(dtype)[2]
         assert apply(op((0,)), x).tobytes() == quiet_nans(dtype)[2].tobytes()
+
+
+def test_a_reduction_over_no_axis_is_a_copy_for_dtypes_without_an_order():
+    for op in (ops.ReduceMax, ops.ReduceMin, ops.ReduceProd):
+        assert apply(op(()), arr([1j], DType.C64)).tolist() == [1j]
