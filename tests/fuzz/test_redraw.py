@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fuzz.campaign.audit import audit
-from fuzz.campaign.programs import check_generator
+from fuzz.campaign.programs import cases_of, check_generator
 from fuzz.campaign.tally import Tally
 from fuzz.campaign.work import begin, work
 from fuzz.campaign.worksite import Worksite
@@ -121,7 +121,7 @@ def test_what_programs_may_contain_is_said_in_words_and_kept(tmp_path: Path) -> 
         assert stream.plan.generate == words
         assert stream.plan.command.endswith(" ".join(flags))
         assert audit(store, regenerate=2) == []
-        cases = stream.plan.cases(0)
+        cases = cases_of(stream.plan, 0)
         assert stream.campaign != campaign_key(Plan(4), ["native"])
     assert {i.op for case in cases for i in case.program.instructions} <= {ops.Exp(), ops.Add()}
     types = [t for case in cases for t in case.program.slot_types.values()]

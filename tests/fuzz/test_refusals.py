@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from fuzz.campaign.audit import audit
+from fuzz.campaign.programs import cases_of
 from fuzz.campaign.recorded import recorded
 from fuzz.campaign.vacuity import Floor, vacuous
 from fuzz.campaign.work import begin, run_campaign, work
@@ -56,7 +57,7 @@ ONLY = ("invalid=1",)
 
 
 def invalid_of(plan: Plan, batches: int) -> list[Case]:
-    return [case for number in range(batches) for case in plan.cases(number) if case.refusal]
+    return [case for number in range(batches) for case in cases_of(plan, number) if case.refusal]
 
 
 # --- which programs are invalid ---------------------------------------------------------------------------------------
@@ -81,7 +82,7 @@ def test_every_kind_and_every_fault_is_reached(seed: int) -> None:
 def test_all_other_programs_are_what_they_would_be_without(input_sets: int) -> None:
     plan = Plan(3, batch=32 * input_sets, input_sets=input_sets)
     for words, number in (("invalid=0", 0), ("invalid=1/32", input_sets), ("invalid=0.5", 16 * input_sets)):
-        cases = replace(plan, generate=(words,)).cases(1)
+        cases = cases_of(replace(plan, generate=(words,)), 1)
         usual = batch_of(3, 1, plan.batch, input_sets)
         assert sum(case.refusal is not None for case in cases) == number
         assert all(c.refusal or c.fingerprint == u.fingerprint for c, u in zip(cases, usual, strict=True))
@@ -93,13 +94,13 @@ def test_what_a_batch_has_does_not_depend_on_the_others() -> None:
     assert rates == [0, 33, 480, 1600]
     places = invalid_places(9, 7, 32, 0.3)
     again = [invalid_case(9, 7, place, turn).fingerprint for place, turn in places.items()]
-    assert again == [case.fingerprint for case in Plan(9, generate=("invalid=0.3",)).cases(7) if case.refusal]
+    assert again == [case.fingerprint for case in cases_of(Plan(9, generate=("invalid=0.3",)), 7) if case.refusal]
 
 
 @pytest.mark.parametrize("words", [["ops=Exp,Log"], ["dtypes=Bool"], ["rank=0"], ["elements=1"], ["instructions=20"]])
 def test_any_configuration_has_faults_that_raise_what_is_due(words: list[str]) -> None:
     plan = Plan(2, generate=(*words, *ONLY))
-    for case in plan.cases(0):
+    for case in cases_of(plan, 0):
         assert judge(NativeExecutor(), Reference(case, NativeExecutor())).verdict is Verdict.PASS
         assert len(case.program.instructions) <= 25
 
@@ -111,7 +112,7 @@ def test_a_rate_that_is_none(rate: str) -> None:
 
 
 def test_it_comes_back_from_a_store_as_it_was() -> None:
-    for case in (*Plan(4, generate=ONLY).cases(0), *Plan(4).cases(0)):
+    for case in (*cases_of(Plan(4, generate=ONLY), 0), *cases_of(Plan(4), 0)):
         back = unpack(*pack(case))
         assert (back.fingerprint, back.refusal, back.program) == (case.fingerprint, case.refusal, case.program)
 
@@ -347,7 +348,7 @@ def test_two_shards_and_a_resumed_one_are_the_whole(tmp_path: Path) -> None:
             stream = begin(store, replace(plan, shard=shard, shards=2), selection(ACCEPTING))
             job = store.claim(stream.id, "dies")
             assert job is not None
-            store.put_programs(job, stream.plan.cases(job.number))  # and is killed
+            store.put_programs(job, cases_of(stream.plan, job.number))  # and is killed
             store.release()
         with Store(tmp_path / str(shard)) as store:
             work(site(store), reduce_early=False)
@@ -394,8 +395,11 @@ def pool() -> Pool:
 
 def test_every_process_makes_the_same_ones() -> None:
     """Sets of dtypes and ops are in another order in each process, which must not show."""
-    made = "from fuzz.store import Plan; from fuzz.store.store import digest\n"
-    made += "plan = Plan(7, programs=10**6, generate=('invalid=1',))\nprint([digest(plan.cases(b)) for b in range(10)])"
+    made = (
+        "from fuzz.campaign.programs import cases_of; from fuzz.store import Plan, digest\n"
+        "plan = Plan(7, programs=10**6, generate=('invalid=1',))\n"
+        "print([digest(cases_of(plan, b)) for b in range(10)])"
+    )
     seen = {
         subprocess.run(
             [sys.executable, "-c", made], cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True,
