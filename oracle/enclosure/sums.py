@@ -174,26 +174,12 @@ def total(c: Context, t: Addends, *, contraction: bool = False) -> Interval:
 
     never = np.zeros(size.shape, bool)
     nan = np.logical_or.reduce(t.nan, -1) if np.count_nonzero(t.nan) else never
-    # partial sums that may overflow: those of the positive, and of the negative terms alone
     if not all_finite or np.count_nonzero(size + error < f.max / 2) != size.size:
         up, down = sizes[-1] + errors[-1], sizes[0] + errors[0]
-        if not t.merged:
+        if not t.merged:  # those of the positive, and of the negative terms alone
             down = np.add.reduce(np.maximum(-bounds[0], 0), -1) + errors[0]
             up = np.add.reduce(np.maximum(bounds[0] if one else -bounds[1], 0), -1) + errors[-1]
-        over, under = up >= f.max, down >= f.max
-        ends_at = ((t.hi, np.inf), (t.lo, np.inf), (t.lo, -np.inf), (t.hi, -np.inf))
-        inf_may, inf_must, minus_may, minus_must = (never if all_finite else (v == inf).any(-1) for v, inf in ends_at)
-        nan = nan | (inf_may & (minus_may | under)) | (minus_may & over) | (over & under)
-        least = np.where(minus_may | under, -np.inf, least)
-        greatest = np.where(inf_may | over, np.inf, greatest)
-        # an infinity among the terms stays, whatever the rest
-        least = np.where(inf_must, np.where(under, -np.inf, np.inf), least)
-        greatest = np.where(minus_must, np.where(over, np.inf, -np.inf), greatest)
-        least = np.where(inf_must & ~minus_must, np.inf, least)
-        greatest = np.where(minus_must & ~inf_must, -np.inf, greatest)
-        # certainly NaN: a term that is (empty bounds), or both infinities
-        none = (t.lo > t.hi).any(-1) | (inf_must & minus_must)
-        least, greatest = np.where(none, np.inf, least), np.where(none, -np.inf, greatest)
+        least, greatest, nan = _overflown(t, least, greatest, nan, up >= f.max, down >= f.max)
     minus = zeros.of_terms(c, t.lo, t.hi, t.neg_zero)
     if t.underflow:  # a partial sum may be flushed, or a fused product round to a zero of its own sign
         vanishing = (least < 0) & (greatest >= 0)
@@ -206,6 +192,25 @@ def total(c: Context, t: Addends, *, contraction: bool = False) -> Interval:
     quantum_of = t.quantum if t.quantum.shape == size.shape else np.broadcast_to(t.quantum, size.shape)
     memory = Terms(real[0], -real[1], size_lo, size_hi, quantum_of, t.count + 1, contraction=contraction)
     return result.remembering(terms=memory)
+
+
+def _overflown(
+    t: Addends, least: Array, greatest: Array, nan: Array, over: Array, under: Array
+) -> tuple[Array, Array, Array]:
+    """Bounds of a sum, and where it may be NaN, if partial sums may overflow (`over`, `under`) or terms be infinite or NaN."""
+    ends_at = ((t.hi, np.inf), (t.lo, np.inf), (t.lo, -np.inf), (t.hi, -np.inf))
+    inf_may, inf_must, minus_may, minus_must = ((v == inf).any(-1) for v, inf in ends_at)
+    nan = nan | (inf_may & (minus_may | under)) | (minus_may & over) | (over & under)
+    least = np.where(minus_may | under, -np.inf, least)
+    greatest = np.where(inf_may | over, np.inf, greatest)
+    # an infinity among the terms stays, whatever the rest
+    least = np.where(inf_must, np.where(under, -np.inf, np.inf), least)
+    greatest = np.where(minus_must, np.where(over, np.inf, -np.inf), greatest)
+    least = np.where(inf_must & ~minus_must, np.inf, least)
+    greatest = np.where(minus_must & ~inf_must, -np.inf, greatest)
+    # certainly NaN: a term that is (empty bounds), or both infinities
+    none = (t.lo > t.hi).any(-1) | (inf_must & minus_must)
+    return np.where(none, np.inf, least), np.where(none, -np.inf, greatest), nan
 
 
 def _partial_sums(terms: Array) -> Array:

@@ -1,8 +1,10 @@
-"""Freedoms: what a platform may do beyond one IEEE rounding an operation. One file a freedom: its bound, its proof, its code.
+"""Freedoms: what a platform may do beyond one IEEE rounding an operation. One file a freedom: its bound, its proof, its
+code.
 
-The rules of ops (`arithmetic`, `sums`, `functions`, `complexes`) are those of IEEE arithmetic. Where a freedom may act, a rule
-calls the function of that freedom, which joins to the bounds what the platform may give instead, or returns them as they are
-where the model does not permit it. Nothing outside this package asks what a model permits (`test_enclosure_freedoms.py`).
+The rules of ops (`arithmetic`, `sums`, `functions`, `complexes`) are those of IEEE arithmetic. Where a freedom may
+act, a rule calls the function of that freedom, which joins to the bounds what the platform may give instead, or
+returns them as they are where the model does not permit it. Nothing outside this package asks what a model permits
+(`test_enclosure_freedoms.py`).
 
 =============  ===================================================================================
 `flush`        denormals may be read or written as zeros

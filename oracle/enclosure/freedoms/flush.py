@@ -1,12 +1,14 @@
 """Flushing: a denormal operand or result may be read or written as the zero of its sign.
 
-*Bound.* Enclosures stay closed under flushing: beside each denormal that an input, a constant or a result may be, the zero of
-its sign is admitted at once, so that no rule has to think of denormal operands. A result that was tiny *before* rounding is
-flushed although it rounds to the smallest normal number; where rounding took place, zero is admitted beside that number too.
+*Bound.* Enclosures stay closed under flushing: beside each denormal that an input, a constant or a result may be, the
+zero of its sign is admitted at once, so that no rule has to think of denormal operands. A result that was tiny
+*before* rounding is flushed although it rounds to the smallest normal number; where rounding took place, zero is
+admitted beside that number too.
 
-*Where more is to be said.* Of two denormals, both read as zeros, an extremum may be either. One value that is read twice by a
-comparison may be read as zero once. The terms of a sum and the factors of a product that are lost on the way are an absolute
-error of a denormal's worth each (`lost_below`), which without flushing is that of underflow: the least denormal.
+*Where more is to be said.* Of two denormals, both read as zeros, an extremum may be either. One value that is read
+twice by a comparison may be read as zero once. The terms of a sum and the factors of a product that are lost on the
+way are an absolute error of a denormal's worth each (`lost_below`), which without flushing is that of underflow: the
+least denormal.
 """
 
 from __future__ import annotations

@@ -1,17 +1,18 @@
 """Gathered factors: chains of products, quotients and roots may be grouped otherwise.
 
-`(x c) d` and `(x c)(y d)` with constants or broadcast values may have these gathered; `(a / b) / c`, `a / (b / c)` and `a / sqrt(b)`
-may be one quotient or product; `sqrt(x) sqrt(x)` may be x, and `log(sqrt x)` half of `log x`.
+`(x c) d` and `(x c)(y d)` with constants or broadcast values may have these gathered; `(a / b) / c`, `a / (b / c)`
+and `a / sqrt(b)` may be one quotient or product; `sqrt(x) sqrt(x)` may be x, and `log(sqrt x)` half of `log x`.
 
-*Bound.* The real value of the whole chain, which any grouping approximates: it is off by one relative u for each rounding of that
-grouping but the last, and then rounded. Of n factors there are n - 2 roundings before the last, one more for a rounded reciprocal,
-twice the budget of Rsqrt for a root (x rsqrt(y) for x / sqrt(y): a budget of ULPs is at most twice that in units of u), and none
-for a constant power of two, with which every grouping is exact. `Unrounded` counts them (`roundings`) and keeps the real bounds
-(`real`). Where every factor and the product are exact, so is every grouping, since no part of the product has more bits than it.
+*Bound.* The real value of the whole chain, which any grouping approximates: it is off by one relative u for each
+rounding of that grouping but the last, and then rounded. Of n factors there are n - 2 roundings before the last, one
+more for a rounded reciprocal, twice the budget of Rsqrt for a root (x rsqrt(y) for x / sqrt(y): a budget of ULPs is
+at most twice that in units of u), and none for a constant power of two, with which every grouping is exact.
+`Unrounded` counts them (`roundings`) and keeps the real bounds (`real`). Where every factor and the product are
+exact, so is every grouping, since no part of the product has more bits than it.
 
-*Not admitted.* Bounds are those of *real* values: where a grouping loses an overflow, an underflow or a NaN on its way, its result
-stays outside. Constants of complex products are not gathered, but their parts may be computed otherwise, so that their zeros may
-have either sign.
+*Not admitted.* Bounds are those of *real* values: where a grouping loses an overflow, an underflow or a NaN on its
+way, its result stays outside. Constants of complex products are not gathered, but their parts may be computed
+otherwise, so that their zeros may have either sign.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Merged sums: a sum of sums may be one sum, the accumulator of a contraction may start from an addend, `x + 0` may be x.
+"""Merged sums: a sum of sums may be one sum, the accumulator of a contraction may start from an addend, `x + 0` may be
+x.
 
-*Bound.* A sum keeps its terms taken together (`Terms`): the sums of their bounds and of their magnitudes, what divides them all,
-and how many there are. A sum of sums takes the hull of the nested one and of the sum of all terms in any order, whose error is
-counted as that of any sum (`bounds.any_order`). Of k products and an addend there are k sums, of which the addend meets one
-rounding less than a product. Bounds are those of the *real* sum; where terms are not finite, or a sum may overflow, nothing is
-admitted beside the nested one.
+*Bound.* A sum keeps its terms taken together (`Terms`): the sums of their bounds and of their magnitudes, what
+divides them all, and how many there are. A sum of sums takes the hull of the nested one and of the sum of all terms
+in any order, whose error is counted as that of any sum (`bounds.any_order`). Of k products and an addend there are k
+sums, of which the addend meets one rounding less than a product. Bounds are those of the *real* sum; where terms are
+not finite, or a sum may overflow, nothing is admitted beside the nested one.
 
 *Zeros.* Where a constant zero that is added is left out, -0 stays -0.
 """

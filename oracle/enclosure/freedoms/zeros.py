@@ -1,8 +1,9 @@
 """Zeros of sums: a sum of zeros may start from -0, and is +0 or -0 then.
 
-*Bound.* A sum of zeros is +0 unless all of them are -0: then it is +0 where it starts from +0 (the engine does), and -0 where it
-starts from -0 or from its first term. Signs of zero are exact otherwise. The real part of a complex contraction that may be zero
-may be either: BLAS sums its two halves apart, and some kernels subtract them the other way round.
+*Bound.* A sum of zeros is +0 unless all of them are -0: then it is +0 where it starts from +0 (the engine does), and
+-0 where it starts from -0 or from its first term. Signs of zero are exact otherwise. The real part of a complex
+contraction that may be zero may be either: BLAS sums its two halves apart, and some kernels subtract them the other
+way round.
 """
 
 from __future__ import annotations
