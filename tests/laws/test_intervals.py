@@ -150,10 +150,12 @@ def test_a_value_equals_itself_and_its_square_is_not_negative() -> None:
 
     def trace(x: Value) -> tuple[Value, ...]:
         wave = apply(ops.Sin(), apply(ops.Exp(), x))  # of an angle that nobody knows
-        return (wave, wave * wave, *(apply(ops.Compare(way), wave, wave) for way in CompareDir))
+        below = -apply(ops.Exp(), x)
+        return (below * below, wave, wave * wave, *(apply(ops.Compare(way), wave, wave) for way in CompareDir))
 
     case = case_of(trace, np.log(np.array([2.0**40, 2.0**41], np.float32)))
-    wave, square, *compared = enclose(case.program, case.inputs, NUMPY)
+    of_negative, wave, square, *compared = enclose(case.program, case.inputs, NUMPY)
+    assert np.all(of_negative.lo > 0)
     assert np.all((wave.lo < 0) & (wave.hi > 0))
     assert np.all((square.lo == 0) & (square.hi == np.maximum(wave.lo**2, wave.hi**2)))
     for way, result in zip(CompareDir, compared, strict=True):
