@@ -35,7 +35,7 @@ def _stream(store: Store, stream: Stream, regenerate: int) -> Iterator[str]:
             yield f"batch {number} is where {plan.shard + place * plan.shards} belongs"
         # it may have less than the plan says, or more: campaigns are given other limits
         if not 0 <= counted < programs <= plan.batch:
-            yield f"batch {number} has {programs} programs, {counted} of them counted before; a whole one has {plan.batch}"
+            yield f"batch {number} has {programs} programs, {counted} counted before; a whole one has {plan.batch}"
     for number in unlike_its_seed(store, stream, regenerate):
         yield f"batch {number} was counted with other programs than its seed gives"
 
