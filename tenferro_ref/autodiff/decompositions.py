@@ -7,7 +7,7 @@ triangle of their operand, and so do their tangents.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from tenferro_ref import ops
 from tenferro_ref.autodiff.elementwise import T, X, not_linear
@@ -97,10 +97,6 @@ def _gaps(values: Value, like: Value) -> Value:
     return d / (d * d + DERIVATIVE_EPS**2)
 
 
-def _lower_solve(a: Value, b: Value, **flags: bool) -> Value:
-    return linalg.triangular_solve(a, b, **flags)
-
-
 def _part(a: Value, axis: int, start: int, end: int) -> Value:
     """Rows or columns from `start` to `end`."""
     return a[(slice(None),) * axis + (slice(start, end),)]
@@ -115,8 +111,8 @@ def _(op: ops.Extension, x: X, y: X, t: T) -> Optional:
     if t[0] is None:
         return None
     (factor,) = y
-    half = _lower_solve(factor, _hermitian(t[0]))
-    inner = _h(_lower_solve(factor, _h(half)))
+    half = linalg.triangular_solve(factor, _hermitian(t[0]))
+    inner = _h(linalg.triangular_solve(factor, _h(half)))
     return _mm(factor, _low(inner) - _on_diagonal(inner) * 0.5)
 
 
@@ -219,7 +215,7 @@ def _lu_tangents(da: Value, lower: Value, upper: Value, m: int, n: int) -> tuple
     """Tangents of L and U for that of the permuted matrix."""
     k = min(m, n)
     l1, u1 = _part(lower, 0, 0, k), _part(upper, 1, 0, k)
-    left = _lower_solve(l1, _part(_part(da, 0, 0, k), 1, 0, k), unit_diagonal=True)
+    left = linalg.triangular_solve(l1, _part(_part(da, 0, 0, k), 1, 0, k), unit_diagonal=True)
     f = linalg.triangular_solve(u1, left, left_side=False, lower=False)
     dl, du = _mm(l1, _low(f, -1)), _mm(_up(f), u1)
     concatenate = da.builder.apply
@@ -227,7 +223,7 @@ def _lu_tangents(da: Value, lower: Value, upper: Value, m: int, n: int) -> tuple
         rest = linalg.triangular_solve(u1, _part(da, 0, k, m), left_side=False, lower=False)
         dl = concatenate(ops.Concatenate(0), dl, rest - _mm(_part(lower, 0, k, m), _up(f)))
     if n > k:  # L U2 = P A2
-        rest = _lower_solve(l1, _part(da, 1, k, n), unit_diagonal=True)
+        rest = linalg.triangular_solve(l1, _part(da, 1, k, n), unit_diagonal=True)
         du = concatenate(ops.Concatenate(1), du, rest - _mm(_low(f, -1), _part(upper, 1, k, n)))
     return dl, du
 
@@ -319,5 +315,3 @@ TRANSPOSE.unsupported(
     "not a linear function",
     *_key("Cholesky", "Lu", "LuFactor", "FullPivLu", "Svd", "SvdVals", "Qr", "Eigh", "EighVals", "Eig", "EigVals"),
 )
-
-__all__: Sequence[str] = ["DERIVATIVE_EPS"]
