@@ -6,7 +6,8 @@
  * read from the text.
  *
  * FAKE_PJRT_MODE chooses the misbehaviour, "name" or "name:argument":
- *   null_table, major_version, short_table[:BYTES]       the function table (the default cuts after PJRT_Compile)
+ *   null_table, major_version, minor_version[:N], short_table[:BYTES]
+ *                                                        the function table (the default cuts after PJRT_Compile)
  *   initialize_error, client_error, compile_error, execute_error, event_error, download_error   all [:CODE]
  *   {initialize,compile,execute}_{abort,segv,hang}       the process ends, or the call never returns
  *   offset[:N]                                           results are N (1) too large
@@ -503,6 +504,8 @@ const void* GetPjrtApi(void) {
        [60] = buffer_dims, [70] = to_host, [72] = buffer_ready, [90] = output_types, [91] = output_dims}};
   if (mode("null_table")) return NULL;
   if (mode("major_version")) api.version.major = 1;
+  const char* minor = mode("minor_version");
+  if (minor) api.version.minor = (int)number(minor, 56);
   const char* bytes = mode("short_table");
   if (bytes) api.struct_size = (size_t)number(bytes, 40 + 8 * 90);
   return &api;
