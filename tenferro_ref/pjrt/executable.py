@@ -20,7 +20,7 @@ import numpy as np
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, InvalidArgument, PjrtCall, TenferroError
 from tenferro_ref.pjrt import abi, native
-from tenferro_ref.pjrt.buffer import Buffer
+from tenferro_ref.pjrt.buffer import Buffer, Event, unfinished
 from tenferro_ref.pjrt.native import Handle
 from tenferro_ref.pjrt.transfer import (
     NDArray,
@@ -117,7 +117,9 @@ class Executable(Handle):
         try:
             for upload, x in zip(self._uploads, inputs, strict=True):
                 arguments.append(upload(x))
-            outputs = self._launch(arguments, self._donate)
+            outputs, done = self._launch(arguments, self._donate)
+            if done:
+                self._api.await_event(done, _EXECUTE)
             return [self._fetch(i, raw) for i, raw in enumerate(outputs)]
         finally:
             for raw in arguments:
@@ -126,21 +128,29 @@ class Executable(Handle):
                 destroy("Buffer", raw)
 
     def execute(self, buffers: Sequence[Buffer]) -> list[Buffer]:
-        """Run the program on device buffers, which stay usable; returns when the results are there.
+        """Begin to run the program on device buffers, which stay usable; returns at once.
+
+        The results may not be there yet, and neither need the inputs be: the results of one execution can go into the next.
+        Errors that come later are raised by `wait` and `numpy` of the results, and of all that is computed from them.
 
         Raises
         ------
         InvalidArgument
             If count or type of the buffers is not the program's, or one belongs to another client.
         PjrtCall
-            As `run`; also if a buffer is closed.
+            If the plugin refuses at once, if its results are not of the announced types, or a buffer or this executable is closed.
         """
         for i, buffer in enumerate(buffers):
             if buffer.client is not self.client:
                 raise InvalidArgument(self.name, f"input {i}", "the buffer belongs to another client")
         self._check([buffer.spec for buffer in buffers])
-        outputs = self._launch([buffer.raw for buffer in buffers], self._keep)
-        made = [Buffer(self.client, raw) for raw in outputs]
+        earlier = unfinished(buffers)
+        outputs, done = self._launch([buffer.raw for buffer in buffers], self._keep)
+        executions = earlier
+        if done:
+            executions = (*earlier, Event(self._api, done, _EXECUTE))
+            self.client.adopt(executions[-1])
+        made = [Buffer(self.client, raw, executions=executions) for raw in outputs]
         try:
             for i, buffer in enumerate(made):
                 self._check_result(i, buffer.spec, buffer.spec if self.results is None else self.results[i])
@@ -173,8 +183,8 @@ class Executable(Handle):
     def _broken(self, detail: str) -> PjrtCall:
         return PjrtCall(f"PJRT_{_EXECUTE}", "", detail)
 
-    def _launch(self, arguments: list[int], options: abi.Sized) -> list[int]:
-        """Execute on raw buffers and wait; gives the raw results."""
+    def _launch(self, arguments: list[int], options: abi.Sized) -> tuple[list[int], int | None]:
+        """Begin to execute on raw buffers; gives the raw results and the raw event of its end, which the caller destroys."""
         inputs = (c_void_p * len(arguments))(*arguments)
         outputs = (c_void_p * self._count)()
         # one device, hence lists of one list
@@ -186,16 +196,13 @@ class Executable(Handle):
         args.device_complete_events = addressof(done)
         self._api.invoke(_EXECUTE, args)
         made = [raw for raw in outputs if raw]
-        try:
-            if done.value:
-                self._api.await_event(done.value, _EXECUTE)
-            if len(made) != self._count:
-                raise self._broken(f"the plugin returned {len(made)} of {self._count} results")
-        except PjrtCall:
+        if len(made) != self._count:
             for raw in made:
                 self._api.destroy("Buffer", raw)
-            raise
-        return made
+            if done.value:
+                self._api.destroy("Event", done.value)
+            raise self._broken(f"the plugin returned {len(made)} of {self._count} results")
+        return made, done.value
 
     def _fetch(self, i: int, raw: int) -> NDArray:
         spec = spec_of_buffer(self._api, raw)

@@ -94,7 +94,7 @@ class Api:
         function = self._functions.get(name) or self._bind(name)
         error = function(byref(args))
         if error:
-            raise self._exception(name, error)
+            raise self.exception(name, error)
 
     def call(self, name: str, **members: Any) -> Any:
         """Call `PJRT_<name>` with the given members of its argument struct; gives the struct with the results."""
@@ -120,12 +120,12 @@ class Api:
                     break
             self.invoke("Event_Await", _AWAIT(_AWAIT.STRUCT_SIZE, None, raw))
         except PjrtCall as error:
-            raise PjrtCall(f"PJRT_{call}", error.code, error.detail) from None
+            raise reported_as(call, error) from None
         finally:
             self.destroy("Event", raw)
 
-    def _exception(self, name: str, error: int) -> PjrtCall:
-        """The exception that says what a PJRT_Error says; the PJRT_Error is destroyed."""
+    def exception(self, name: str, error: int) -> PjrtCall:
+        """The exception that says what a PJRT_Error of `PJRT_<name>` says; the PJRT_Error is destroyed."""
         try:
             message = abi.new(abi.ARGS["Error_Message"], error=error)
             code = abi.new(abi.ARGS["Error_GetCode"], error=error)
@@ -141,6 +141,11 @@ class Api:
         finally:
             destroy = abi.new(abi.ARGS["Error_Destroy"], error=error)
             (self._functions.get("Error_Destroy") or self._bind("Error_Destroy"))(byref(destroy))
+
+
+def reported_as(call: str, error: PjrtCall) -> PjrtCall:
+    """An error that an event ended with, as one of the call that made the event; a lack of a function stays what it is."""
+    return PjrtCall(f"PJRT_{call}", error.code, error.detail) if error.code else error
 
 
 def text(pointer: int | None, size: int) -> str:
