@@ -88,6 +88,7 @@ class Executable(Handle):
             num_non_donatable_input_indices=count,
         )
         self._donate = abi.new(abi.STRUCTS["ExecuteOptions"])
+        self._lists = c_void_p * count, c_void_p * self._count
         self._template = bytes(abi.new(abi.ARGS[_EXECUTE], executable=raw, num_devices=1, num_args=count))
 
     def run(self, inputs: Sequence[NDArray]) -> list[NDArray]:
@@ -118,9 +119,12 @@ class Executable(Handle):
             for upload, x in zip(self._uploads, inputs, strict=True):
                 arguments.append(upload(x))
             outputs, done = self._launch(arguments, self._donate)
-            if done:
-                self._api.await_event(done, _EXECUTE)
-            return [self._fetch(i, raw) for i, raw in enumerate(outputs)]
+            try:
+                return [self._fetch(i, raw) for i, raw in enumerate(outputs)]
+            finally:
+                # copies wait for the execution, so that this is no further wait; its error says more than theirs
+                if done:
+                    self._api.await_event(done, _EXECUTE, looks=0)
         finally:
             for raw in arguments:
                 destroy("Buffer", raw)
@@ -185,8 +189,7 @@ class Executable(Handle):
 
     def _launch(self, arguments: list[int], options: abi.Sized) -> tuple[list[int], int | None]:
         """Begin to execute on raw buffers; gives the raw results and the raw event of its end, which the caller destroys."""
-        inputs = (c_void_p * len(arguments))(*arguments)
-        outputs = (c_void_p * self._count)()
+        inputs, outputs = self._lists[0](*arguments), self._lists[1]()
         # one device, hence lists of one list
         input_lists, output_lists, done = c_void_p(addressof(inputs)), c_void_p(addressof(outputs)), c_void_p()
         args = abi.ARGS[_EXECUTE].from_buffer_copy(self._template)
