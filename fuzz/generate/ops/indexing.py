@@ -222,7 +222,7 @@ def _(g: Growth, op: type[Any]) -> Value:
 def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, 1)
     dtypes = [d for d in (DType.I64, DType.F64, DType.F32) if d in g.config.dtypes]
-    size = g.fresh(g.choices.choose(dtypes or [DType.I32]), (), Recipe("indices", g.choices.integer(2)))
+    size = g.fresh(g.choices.choose(dtypes or [DType.I64]), (), Recipe("indices", g.choices.integer(2)))
     return g.show(op(g.choices.pick(x.type.rank)), x, size)
 
 
