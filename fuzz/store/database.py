@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -213,14 +214,14 @@ class Lock:
     StoreLocked
         Another campaign, reduction or merge is running on the store.
     OutputError
-        The lock file beside the store cannot be written.
+        The lock file beside the store cannot be written, or is a file of somebody else.
     """
 
     def __init__(self, store: str | Path) -> None:
         path = f"{store}.lock"
         try:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
-            self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         except OSError as error:
             raise OutputError(path=path, detail=error.strerror or str(error)) from None
         try:
@@ -229,6 +230,10 @@ class Lock:
             holder = os.pread(self.descriptor, 100, 0).decode("ascii", "replace")
             os.close(self.descriptor)
             raise StoreLocked(path=str(store), holder=holder or "another campaign") from None
+        if not re.fullmatch(rb"(process \d+)?", os.pread(self.descriptor, 100, 0)):
+            os.close(self.descriptor)
+            detail = "is there, and is no lock of a findings store; give the store another name"
+            raise OutputError(path=path, detail=detail)
         os.ftruncate(self.descriptor, 0)
         os.pwrite(self.descriptor, f"process {os.getpid()}".encode(), 0)
 
