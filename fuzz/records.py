@@ -140,6 +140,9 @@ class Finding:
         How many generated programs showed this signature.
     builds
         What the other builds of a plugin answer to the reduced program, oldest first; `oracle.verdict.first_bad` sums it up.
+    build
+        What the executor's library reports of itself (`Executor.build`), which the rules of known findings name; "" in
+        records from before it was asked.
     """
 
     signature: str
@@ -163,6 +166,7 @@ class Finding:
     values: tuple[ValueRow, ...]
     reason: str
     builds: tuple[Build, ...] = ()
+    build: str = ""
 
     @property
     def id(self) -> str:

@@ -60,7 +60,7 @@ def test_every_numbered_case_of_the_corpus_has_a_page() -> None:
 
 FINDING = replace(
     sample.rich().findings[0], signature="Exp > Log | F32 | expected inf, got finite | rewrite: algsimp",
-    verdict="mismatch", executor="pjrt:xla081@parity",
+    verdict="mismatch", executor="pjrt:xla081@parity", build="cpu, PJRT 0.81, StableHLO 1.13.3",
 )  # fmt: skip
 
 
@@ -80,13 +80,13 @@ def test_every_report_says_which_build_was_the_first() -> None:
 
 def test_a_record_without_builds_is_read() -> None:
     content = json.loads(to_json(FINDING))
-    del content["builds"]
-    assert from_json(Finding, json.dumps(content)) == FINDING
+    del content["builds"], content["build"]
+    assert from_json(Finding, json.dumps(content)) == replace(FINDING, build="")
 
 
 class TestRules:
     def test_a_rule_matches_by_pattern(self) -> None:
-        rule = Known("0001-x", "*Exp > Log* | * | rewrite: algsimp", ALWAYS)
+        rule = Known("0001-x", "*Exp > Log* | * | rewrite: algsimp", ALWAYS, ("*",))
         assert match(FINDING, (rule,)) == "0001-x"
 
     @pytest.mark.parametrize(
@@ -98,19 +98,27 @@ class TestRules:
         ],
     )
     def test_everything_that_a_rule_names_must_match(self, change: dict[str, str]) -> None:
-        rule = Known("0001-x", "*Exp > Log* | * | rewrite: algsimp", ALWAYS, executor="pjrt*")
+        rule = Known("0001-x", "*Exp > Log* | * | rewrite: algsimp", ALWAYS, ("*",), executor="pjrt*")
         assert match(replace(FINDING, **change), (rule,)) == ""
 
     @pytest.mark.parametrize(
         ("who", "known"), [("every lane", True), ("only jax", True), ("only jax-eager", True), ("only iree", False)]
     )
     def test_jax_has_one_lane_which_is_every_lane(self, who: str, known: bool) -> None:
-        rule = Known("0001-x", "Log1p | F64 | * | every lane", ALWAYS)
+        rule = Known("0001-x", "Log1p | F64 | * | every lane", ALWAYS, ("*",))
         finding = replace(FINDING, signature=f"Log1p | F64 | expected finite, got other finite | {who}")
         assert (match(finding, (rule,)) == "0001-x") is known
 
+    def test_a_rule_speaks_of_the_builds_that_it_names(self) -> None:
+        """By what they report: another file name changes nothing, another vendor's plugin is not excused."""
+        renamed = replace(FINDING, executor="pjrt:/tmp/some.so@parity", signature="Log | F64 | * | every lane")
+        rule = Known("0001-x", "Log | *", ALWAYS, ("cpu, PJRT 0.81, *",))
+        assert match(renamed, (rule,)) == "0001-x"
+        assert match(replace(renamed, build="npu, PJRT 0.81, StableHLO 1.13.3"), (rule,)) == ""
+        assert match(replace(renamed, build=""), (rule,)) == ""
+
     def test_a_rule_expires(self) -> None:
-        rule = Known("0001-x", "*", datetime.date(2026, 1, 31))
+        rule = Known("0001-x", "*", datetime.date(2026, 1, 31), ("*",))
         assert match(FINDING, (rule,), datetime.date(2026, 1, 31)) == "0001-x"
         assert match(FINDING, (rule,), datetime.date(2026, 2, 1)) == ""
 
@@ -120,8 +128,13 @@ class TestRules:
             ("[[known]", "declaration"),
             ("[other]", "unknown field `other`"),
             ("[[known]]\npage = 'x'\n", "missing required field `signature`"),
-            ("[[known]]\npage = 'x'\nsignature = '*'\nexpires = 'soon'\n", "expires"),
-            ("[[known]]\npage = 'x'\nsignature = '*'\nexpires = 2027-01-01\ncolour = 'red'\n", "colour"),
+            ("[[known]]\npage = 'x'\nsignature = '*'\nbuilds = []\nexpires = 'soon'\n", "expires"),
+            ("[[known]]\npage = 'x'\nsignature = '*'\nbuilds = []\nexpires = 2027-01-01\ncolour = 'red'\n", "colour"),
+            ("[[known]]\npage = 'x'\nsignature = '*'\nexpires = 2027-01-01\n", "missing required field `builds`"),
+            (
+                "[[known]]\npage = 'x'\nsignature = '*'\nexpires = 2027-01-01\nbuilds = ['b']\n",
+                "names the build 'b', which is not in the table",
+            ),
         ],
     )
     def test_the_rules_file_is_read_strictly(self, tmp_path: Path, text: str, words: str) -> None:
