@@ -273,7 +273,8 @@ def status(store: str, check: bool, as_json: bool) -> int:
 def _stream_facts(store: Store, stream: Stream) -> dict[str, Any]:
     programs, answers = store.done(stream.id)
     reduced, groups = store.group_counts(stream.id)
-    (batches,) = store.database.one("SELECT count(*) FROM batch WHERE stream = ? AND digest = ''", (stream.id,))
+    opened = "SELECT count(*) FROM batch WHERE stream = ? AND digest = ''"
+    (batches,) = store.database.row(tuple[int], opened, (stream.id,))
     counts = store.counts(stream.id)
     return {
         "campaign": stream.id,

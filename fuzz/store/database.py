@@ -13,7 +13,9 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from fuzz.store.errors import StoreDamaged, StoreLocked, StoreVersion
 from fuzz.store.schema import APPLICATION, MIGRATIONS
@@ -22,6 +24,8 @@ from tenferro_ref.errors import FormatError, OutputError, TenferroError
 #: How long a writer waits for another one; transactions take milliseconds.
 BUSY_SECONDS = 30.0
 MEMORY = ":memory:"
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
 
 
 class Database:
@@ -65,15 +69,27 @@ class Database:
     def close(self) -> None:
         self.connection.close()
 
-    def all(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        """The rows of a query."""
-        with self._lock, self.errors():
-            return self.connection.execute(sql, values).fetchall()
+    def rows(self, shape: type[Row], sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        """The rows of a query, each a tuple of the types that `shape` says.
 
-    def one(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """The first row of a query, None if there is none."""
+        Raises
+        ------
+        StoreDamaged
+            A value has another type: SQLite keeps whatever somebody wrote into a column.
+        """
         with self._lock, self.errors():
-            return self.connection.execute(sql, values).fetchone()
+            return self.typed(shape, self.connection.execute(sql, values).fetchall())
+
+    def row(self, shape: type[Row], sql: str, values: Sequence[Any] = ()) -> Row:
+        """The first row of a query that has one; else as `rows`."""
+        return self.rows(shape, sql, values)[0]
+
+    def typed(self, shape: type[Row], rows: list[Any]) -> list[Row]:
+        """Rows that a statement of the caller's gave, checked; errors as `rows`."""
+        try:
+            return msgspec.convert(rows, list[shape], builtin_types=(bytes,))  # type: ignore[valid-type]
+        except msgspec.ValidationError as error:
+            raise StoreDamaged(path=self.path, detail=str(error)) from None
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -96,7 +112,7 @@ class Database:
         StoreDamaged
             Something in the file contradicts itself.
         """
-        (verdict,) = self.one("PRAGMA quick_check(1)")
+        (verdict,) = self.row(tuple[str], "PRAGMA quick_check(1)")
         if verdict != "ok":
             raise StoreDamaged(path=self.path, detail=verdict)
 
@@ -193,7 +209,7 @@ def is_database(path: Path) -> bool:
 
 def migrate(database: Database, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> None:
     """Bring a store to the newest schema: all of the missing migrations, or none."""
-    if database.one("PRAGMA user_version")[0] == len(migrations):
+    if database.row(tuple[int], "PRAGMA user_version")[0] == len(migrations):
         return
     with database.write() as connection:
         (version,) = connection.execute("PRAGMA user_version").fetchone()  # another process may have been faster
