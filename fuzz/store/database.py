@@ -54,11 +54,9 @@ class Database:
         self.copied = False
         if self.path != MEMORY:
             self._check_file(create)
-        target = self.path if self.path == MEMORY else address(self.path, "ro" if readonly else "rwc")
+        self.readonly = readonly
         with self.errors():
-            self.connection = sqlite3.connect(
-                target, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=True
-            )
+            self.connection = self._connect(busy_seconds)
         try:
             with self.errors():
                 self._prepare(readonly)
@@ -66,7 +64,18 @@ class Database:
             self.connection.close()
             raise
 
+    def _connect(self, busy_seconds: float) -> sqlite3.Connection:
+        target = self.path if self.path == MEMORY else address(self.path, "ro" if self.readonly else "rwc")
+        if self.readonly and not os.access(Path(self.path).parent, os.W_OK) and not Path(f"{self.path}-wal").exists():
+            target += "&immutable=1"  # in WAL mode SQLite makes files beside it even to read
+        return sqlite3.connect(target, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=True)
+
     def close(self) -> None:
+        """Close the file; the last process to do so leaves it in the form that can be read from read-only media."""
+        if not self.readonly and self.path != MEMORY:
+            with contextlib.suppress(sqlite3.Error):  # another process still has it open
+                self.connection.execute("PRAGMA busy_timeout = 0")
+                self.connection.execute("PRAGMA journal_mode = DELETE")
         self.connection.close()
 
     def rows(self, shape: type[Row], sql: str, values: Sequence[Any] = ()) -> list[Row]:
