@@ -344,12 +344,11 @@ def test_serialised_executable_that_is_not_ours(fake_client: MakeClient, fake_pl
     client = fake_client()
     data = compiled(client).serialize()
     for damaged, detail in (
-        (b"", "header"),
-        (b"\x00\xff\n", "header"),
-        (b"{}\n", "header"),
-        (b"[]\n", "header"),
-        (data[:-1], "body_sha256"),
-        (data.replace(b'"version": 1', b'"version": 2'), "version is 2, expected 1"),
+        (b"", "does not begin with"),
+        (b"\x00\xff\n", "does not begin with"),
+        (b"{}\n", "does not begin with"),
+        (data.replace(b"executable 2", b"executable 1", 1), "another version"),
+        (data[:-1], "damaged"),
     ):
         with pytest.raises(FormatError, match=detail):
             client.deserialize(damaged)
