@@ -6,6 +6,7 @@ turns, and the median of the rounds counts. They are in the `extra_info` of the 
 
 from __future__ import annotations
 
+import shutil
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 
 from tenferro_ref.dtype import DType
-from tenferro_ref.pjrt import Client, TensorSpec, load_plugin
+from tenferro_ref.pjrt import Client, DiskCache, ExecutableCache, TensorSpec, load_plugin
 from tests.fake_plugin.build import build_fake_plugin
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
 
@@ -163,4 +164,49 @@ def test_host_work_while_a_chain_runs(benchmark: Any, client: Client) -> None:
     report(
         benchmark, client, in_the_background_beside_waiting=background / waiting,
         of_which_host_work=host / waiting, milliseconds_to_begin=1e3 * begun,
+    )  # fmt: skip
+
+
+# --- kept executables -------------------------------------------------------------------------------------------------
+
+STEPS = 8
+MIXED = "\n".join(
+    [
+        "func.func public @main(%v0: tensor<64x64xf32>) -> tensor<64x64xf32> {",
+        *(
+            f"  %v{i + 1} = stablehlo.{op} %v{i} : tensor<64x64xf32>"
+            for i, op in enumerate(["sine", "exponential", "negate", "tanh"] * (STEPS // 4))
+        ),
+        f"  return %v{STEPS} : tensor<64x64xf32>",
+        "}",
+    ]
+)
+MIXED_TYPE: TensorSpec = (DType.F32, (64, 64))
+
+
+def test_a_hit_beside_compiling(benchmark: Any, client: Client, tmp_path: Path) -> None:
+    """An executable of eight ops: found in memory, loaded from the disk, and compiled with and without being written there."""
+    disk = DiskCache(tmp_path / "cache")
+    options = client.encode(None)
+
+    def wanted(cache: ExecutableCache) -> None:
+        cache.compile(MIXED, options, parameters=[MIXED_TYPE])
+
+    def once(kept: DiskCache | None) -> None:
+        with ExecutableCache(client, disk=kept) as cache:
+            wanted(cache)
+
+    def written() -> None:
+        shutil.rmtree(disk.folder)
+        once(DiskCache(disk.folder))
+
+    with ExecutableCache(client) as memory:
+        wanted(memory)
+        compiling, writing, loading, keeping = in_turns(
+            lambda: once(None), written, lambda: once(disk), lambda: wanted(memory)
+        )
+        benchmark.pedantic(lambda: once(disk), rounds=5, iterations=1)
+    report(
+        benchmark, client, milliseconds_to_compile=1e3 * compiling, and_write=writing / compiling,
+        disk_beside_compiling=loading / compiling, memory_beside_compiling=keeping / compiling,
     )  # fmt: skip

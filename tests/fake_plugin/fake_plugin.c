@@ -9,7 +9,7 @@
  *   null_table, major_version, minor_version[:N], short_table[:BYTES]
  *                                                        the function table (the default cuts after PJRT_Compile)
  *   without:N                                            the table has null for its function number N
- *   initialize_error, client_error, compile_error, execute_error, event_error, download_error   all [:CODE]
+ *   initialize_error, client_error, compile_error, load_error, execute_error, event_error, download_error   all [:CODE]
  *   {initialize,compile,execute}_{abort,segv,hang}       the process ends, or the call never returns
  *   offset[:N]                                           results are N (1) too large
  *   wrong_shape, wrong_dtype, fewer_outputs              results are not what was announced
@@ -424,7 +424,8 @@ CALL(Error*, compile, Client* client; struct { size_t size; void* ext; const cha
 }
 
 CALL(Error*, deserialize, Client* client; const char* bytes; size_t size; Executable* executable) {
-  return load(a->bytes, a->size, &a->executable);
+  Error* error = asked_for("load_error");
+  return error ? error : load(a->bytes, a->size, &a->executable);
 }
 
 static void no_deleter(void* bytes) { (void)bytes; }
