@@ -111,7 +111,7 @@ class _Stopped(KeyboardInterrupt):
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
-        self.number = number
+        self.number = signal.Signals(number)
 
 
 @contextlib.contextmanager
