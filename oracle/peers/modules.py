@@ -20,7 +20,7 @@ from tenferro_ref.errors import TenferroError
 from tenferro_ref.isolation import wire
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import LoweringView
-from tenferro_ref.stablehlo import Body, SsaValue, lower_into
+from tenferro_ref.stablehlo import NONE, Body, OwnKernels, SsaValue, lower_into
 from tenferro_ref.tensor import Array
 
 
@@ -35,6 +35,11 @@ class ModuleExecutor(WorkerExecutor):
     """
 
     plain: ClassVar[bool] = False
+
+    @property
+    def own(self) -> OwnKernels:
+        """Which instructions are calls of our own kernels."""
+        return NONE
 
     def check(self, view: LoweringView) -> None:
         """Refuse what the engine is known not to do.
@@ -66,7 +71,7 @@ class ModuleExecutor(WorkerExecutor):
     ) -> None:
         """Compile the first case of each group, run all of them."""
         start = time.perf_counter()
-        module = write(self.check, self.plain, [cases[group[0]] for group in groups])
+        module = write(self.check, self.plain, [cases[group[0]] for group in groups], self.own)
         for index, error in module.refused.items():
             results.update(dict.fromkeys(groups[index], error))
         groups = [groups[index] for index in module.types]
@@ -139,7 +144,7 @@ class Module:
         }
 
 
-def write(check: Callable[[LoweringView], None], plain: bool, cases: Sequence[Case]) -> Module:
+def write(check: Callable[[LoweringView], None], plain: bool, cases: Sequence[Case], own: OwnKernels = NONE) -> Module:
     """The module of the cases' programs, without those that `check` refuses or that cannot be lowered."""
     body = _PlainBody() if plain else _Body()
     outputs: list[SsaValue] = []
@@ -152,7 +157,7 @@ def write(check: Callable[[LoweringView], None], plain: bool, cases: Sequence[Ca
             validate(case)
             view = LoweringView.of(case.program, case.shapes)
             check(view)
-            values = lower_into(body, view)
+            values = lower_into(body, view, own=own)
         except TenferroError as error:
             body.rewind(mark)
             refused[index] = error

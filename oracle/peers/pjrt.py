@@ -14,16 +14,28 @@ from oracle.peers.peer import Peer
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.isolation import wire
 from tenferro_ref.pjrt import PluginRef
+from tenferro_ref.stablehlo import OwnKernels
 
 
 @dataclass
 class PjrtExecutor(ModuleExecutor):
     """One plugin in one lane; lanes of a plugin may share a worker.
 
-    The variant "reloaded" runs what the plugin loads from its own serialised executable.
+    The variant "reloaded" runs what the plugin loads from its own serialised executable; "kernels" calls our kernels for ops that
+    StableHLO has no form for.
+
+    Attributes
+    ----------
+    replaced
+        Numbers of instructions that are calls of our kernels.
     """
 
     plugin: PluginRef = field(kw_only=True)
+    replaced: frozenset[int] = field(default=frozenset(), kw_only=True)
+
+    @property
+    def own(self) -> OwnKernels:
+        return OwnKernels(self.replaced, missing=self.peer.variant == "kernels")
 
     @property
     def lane(self) -> str:
@@ -36,7 +48,7 @@ class PjrtExecutor(ModuleExecutor):
 
     def message(self, module: Module, input_sets: list[list[Any]]) -> wire.Message:
         message = ModuleExecutor.message(self, module, input_sets)
-        return {**message, "reloaded": True} if self.peer.variant == "reloaded" else message
+        return {**message, "reloaded": self.peer.variant == "reloaded", "kernels": bool(self.own)}
 
     @property
     def options(self) -> Options:
@@ -64,11 +76,11 @@ class PjrtExecutor(ModuleExecutor):
         run of the same cases.
         """
         firsts = [cases[group[0]] for group in by_program(cases)]
-        module = write(self.check, self.plain, firsts[: self.programs_a_module])
+        module = write(self.check, self.plain, firsts[: self.programs_a_module], self.own)
         if not module.types:
             return []
         try:
-            request = {**module.message(self.options, []), "opcodes": True}
+            request = {**self.message(module, []), "opcodes": True}
             return list(self.worker.request(request, lambda answer: answer["opcodes"]))
         except TenferroError:
             return []
