@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fuzz.generate.values.inputs import random_inputs
 from fuzz.records import encode
-from oracle.attribution import builds
+from oracle.attribution import builds, instructions
 from oracle.case import Case, Refusal
 from oracle.judge import Reference, judge
 from oracle.peers import OTHERS, Executor, NativeExecutor, PjrtExecutor, Pool
@@ -43,12 +43,18 @@ LANES = ("parity", "defaults", "no-algsimp", "level0")
 @click.option(
     "--invalid", is_flag=True, help="FILES break a rule: who raises another error than the rules say disagrees."
 )
+@click.option(
+    "--bisect",
+    is_flag=True,
+    help="Where a plugin disagrees, compute its instructions by our kernels, one at a time: which of them "
+    "makes the disagreement go away?",
+)
 @transform_option
 @seed_option
 @json_option
 def check(
-    files: tuple[str, ...], inputs: str | None, executors: str, invalid: bool, transform: str | None, seed: int | None,
-    as_json: bool,
+    files: tuple[str, ...], inputs: str | None, executors: str, invalid: bool, bisect: bool, transform: str | None,
+    seed: int | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Run each of FILES on every executor and print a verdict a line."""
     chosen = draw_seed(seed)
@@ -71,14 +77,18 @@ def check(
             disagreement = disagreement or any(_disagrees(a, reference) for a in answers)
             first = _first_bad(selection.executors, answers, case, pool)
             rows = [_row(file, answer) | first.get(answer.executor, {}) for answer in answers]
+            if bisect and not invalid:
+                for row, executor, answer in zip(rows, selection.executors, answers, strict=True):
+                    row |= _bisected(executor, answer, case)
             rows += [_missing(file, info.name, info.reason) for info in selection.missing]
             if as_json:
                 for row in rows:
                     print_json(row)
             else:
                 _print_table(rows)
-                for line in dict.fromkeys(str(row["first_bad"]) for row in rows if "first_bad" in row):
-                    say(line)
+                for said in ("first_bad", "bisected"):
+                    for line in dict.fromkeys(str(row[said]) for row in rows if said in row):
+                        say(line)
     finally:
         pool.close()
     return 1 if disagreement else 0
@@ -165,6 +175,18 @@ def _first_bad(
                 by_lane[key] = {"first_bad": said, "builds": encode(asked)}
             found[executor.name] = by_lane[key]
     return found
+
+
+def _bisected(executor: Executor, answer: Answer, case: Case) -> dict[str, object]:
+    """Which instructions of a plugin that disagrees are at fault, by what our kernels make of them inside its program."""
+    if not isinstance(executor, PjrtExecutor) or not answer.verdict.is_disagreement:
+        return {}
+    numbers = instructions(executor, case)
+    named = ", ".join(f"{n} ({case.program.instructions[n].op.name})" for n in numbers) or "none alone"
+    return {
+        "instructions": list(numbers),
+        "bisected": f"{executor.name}: right when our kernel computes instruction {named}",
+    }
 
 
 def _missing(file: str, name: str, reason: str) -> dict[str, object]:
