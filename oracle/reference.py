@@ -170,7 +170,7 @@ def prepare(references: Sequence[Reference]) -> None:
     for group in by_program([reference.case for reference in references]):
         chosen = [references[i] for i in group]
         for reference, result in zip(chosen, chosen[0].native.run_many([r.case for r in chosen]), strict=True):
-            reference.__dict__["execution"] = result
+            reference.execution = result
         executed = {r: r.execution.outputs for r in chosen if isinstance(r.execution, Execution)}
         _put_together(list(executed))
         sound |= executed

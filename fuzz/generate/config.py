@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import NUMERIC, DType
-from tenferro_ref.ops import ENGINE, OPS, Op, Policy
+from tenferro_ref.ops import DEFAULT_POLICY, OPS, Op, Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Config:
 DEFAULT = Config()
 
 
-def admitted(op: type[Op], dtypes: tuple[DType, ...], policy: Policy = ENGINE) -> tuple[DType, ...]:
+def admitted(op: type[Op], dtypes: tuple[DType, ...], policy: Policy = DEFAULT_POLICY) -> tuple[DType, ...]:
     """Those of `dtypes` that the generator gives to the data operands of `op` under a policy."""
     known = NUMERIC if op is ops.Extension else op.dtypes
     if policy.dtypes == "stablehlo":
