@@ -17,7 +17,8 @@ from tenferro_ref.escape import visible
 from tenferro_ref.files import write_atomically
 
 _FAILING = ("crash", "disagree-new")
-_SKIPPED = ("disagree-known", "undecided", "refused")
+_SKIPPED = ("disagree-known", "undecided", "refused", "beside")
+_ABSENT = ("not-generated", "not-admitted")
 
 
 def write_junit(campaign: Campaign, out: str | Path) -> Path:
@@ -71,7 +72,7 @@ def _campaign_suite(root: ET.Element, campaign: Campaign) -> None:
 def _executor_suite(root: ET.Element, campaign: Campaign, grid: Matrix, executor: str) -> None:
     suite = _suite(root, executor, campaign)
     for entry in grid.entries():
-        if entry.executor == executor and entry.state.slug != "not-generated":
+        if entry.executor == executor and entry.state.slug not in _ABSENT:
             case = _case(suite, executor, f"{entry.op}[{entry.dtype}]")
             if entry.findings:
                 _judge(case, list(entry.findings))
@@ -92,7 +93,9 @@ def _mutant_suite(root: ET.Element, campaign: Campaign) -> None:
 
 
 def _counts(entry: Entry) -> str:
-    return ", ".join(f"{n} {verdict}" for verdict, n in entry.verdicts.items())
+    counts = [f"{n} {verdict}" for verdict, n in entry.verdicts.items()]
+    counts += [f"{n} {verdict} on account of another op" for verdict, n in entry.beside.items()]
+    return "; ".join([", ".join(counts), *entry.refusals])
 
 
 def _judge(case: ET.Element, findings: list[Finding]) -> None:

@@ -49,7 +49,7 @@ _SHOWN = 4
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`environment.json`: what was seen, by whom, where.
+    """`environment.json`: what was seen, by which executor, where.
 
     Attributes
     ----------
@@ -295,7 +295,7 @@ def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]
         return
     native = attempt(NativeExecutor(), case)
     if not isinstance(native, Execution):
-        yield f"The native executor refuses it with a typed error ({markdown(str(native))}); so must everybody else."
+        yield f"The native executor refuses it with a typed error ({markdown(str(native))}); so must every other executor."
         return
     if by_bits:
         yield (

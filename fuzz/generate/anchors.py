@@ -11,7 +11,7 @@ from functools import cache
 from itertools import cycle, zip_longest
 from typing import Any, NamedTuple
 
-from fuzz.generate.config import Config, admitted
+from fuzz.generate.config import Config, admitted, result_dtype
 from fuzz.generate.ops import NEEDS_AXES, usable
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
@@ -73,5 +73,4 @@ def _reads(known: tuple[DType, ...], op: type[Any], dtype: DType) -> bool:
     """Whether a reader of the dtypes `known` admits the result of `op` at `dtype`."""
     if op is ops.Convert:
         return bool(known)
-    fixed = {ops.Compare: DType.Bool, ops.ShapeOf: DType.F64}
-    return fixed.get(op, dtype.real if op is ops.Abs and dtype.is_complex else dtype) in known
+    return result_dtype(op, dtype) in known

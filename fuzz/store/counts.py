@@ -23,7 +23,8 @@ class Counts:
     ----------
     sums
         `("verdict", executor, verdict)`, `("number", executor, what)`, `("seconds", executor, phase)`,
-        `("cell", op, dtype, executor, verdict)`, `("feature", what)`, `("phase", what)`, `("opcode", executor, opcode)`,
+        `("cell", op, dtype, executor, verdict)`, `("beside", op, dtype, executor, verdict)`,
+        `("refusal", op, dtype, executor, reason)`, `("feature", what)`, `("phase", what)`, `("opcode", executor, opcode)`,
         `("fault", kind of error, what)`, `("due", kind of error, executor, verdict)`.
     peaks
         `("worst", executor)`, `("cell_ulp", op, dtype, executor)`.

@@ -19,7 +19,7 @@ from oracle.enclosure.value import Interval
 from tenferro_ref import ops
 from tenferro_ref.ops import Op
 
-#: Non-point arguments of sin and cos beyond this give [-1, 1]: extrema can no longer be told from the bounds.
+#: Non-point arguments of sin and cos beyond this give [-1, 1]: the bounds no longer show whether an extremum lies between them.
 TRIG_LIMIT = 2.0**30
 
 
