@@ -304,6 +304,7 @@ def to_finding(
         values=value_rows(suspect.executor, case),
         reason=answer.reason,
         builds=others,
+        build=_build(suspect.executor),
     )
     return replace(finding, known=match(finding, known)), case
 
@@ -333,6 +334,14 @@ def _reduced(
         return replace(suspect, attribution=NOT_REPEATED), seconds
     cause = _cause(found.executor, case, found.attribution, pool)
     return replace(found, case=case, answer=answer, attribution=cause), seconds
+
+
+def _build(executor: Executor) -> str:
+    """What its library reports of itself; "" if it does not live long enough to say so."""
+    try:
+        return executor.build
+    except TenferroError:
+        return ""
 
 
 def _answer(executor: Executor, case: Case) -> Answer:

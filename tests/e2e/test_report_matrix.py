@@ -15,7 +15,7 @@ pytestmark = pytest.mark.once
 
 ENGINE = f"""#!/bin/sh
 if grep -q '"Cos"' "$1"; then
-  echo '{json.dumps({"kind": "UnsupportedOp", "op": "Cos", "reason": "no cosine here", "message": "Cos: no"})}' >&2
+  echo '{json.dumps({"error": {"kind": "UnsupportedOp", "op": "Cos", "reason": "no cosine here"}})}' >&2
   exit 3
 fi
 exec {sys.executable} -m tenferro_ref exec "$1" --inputs "$2" --out "$3"
