@@ -75,26 +75,15 @@ class Case:
         """A case with inputs of any layout."""
         return cls(program, tuple(column_major(a) for a in inputs), refusal)
 
-    def with_inputs(self, inputs: tuple[Array, ...]) -> Case:
-        """Another input set of the same program object, whose text is not written again."""
-        case = Case(self.program, inputs, self.refusal)
-        case.__dict__.update(program_json=self.program_json, _digest=self._digest)
-        return case
-
     @cached_property
     def program_json(self) -> str:
         """The program in its JSON form."""
         return dumps(self.program)
 
     @cached_property
-    def _digest(self) -> hashlib._Hash:
-        """Digest of the program, with which those of all its input sets begin."""
-        return hashlib.sha256(self.program_json.encode())
-
-    @cached_property
     def fingerprint(self) -> str:
         """64 hex digits that identify program and input bits."""
-        digest = self._digest.copy()
+        digest = hashlib.sha256(self.program_json.encode())
         for array in self.inputs:
             digest.update(f"{DType.of(array).value}{array.shape}".encode())
             digest.update(array.tobytes("F"))

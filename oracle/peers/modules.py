@@ -20,7 +20,7 @@ from tenferro_ref.errors import TenferroError
 from tenferro_ref.isolation import wire
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import LoweringView
-from tenferro_ref.stablehlo import Body, SsaValue, lower_into
+from tenferro_ref.stablehlo import Body, SsaValue, lower_into, lower_to_stablehlo
 from tenferro_ref.tensor import Array
 
 
@@ -137,6 +137,17 @@ class Module:
             "results": [[t.dtype.name, list(t.shape)] for t in self.results],
             "input_sets": input_sets,
         }
+
+
+def module_text(case: Case) -> str:
+    """The StableHLO module of one case.
+
+    Raises
+    ------
+    TenferroError
+        The program cannot be lowered.
+    """
+    return lower_to_stablehlo(LoweringView.of(case.program, case.shapes))
 
 
 def write(check: Callable[[LoweringView], None], plain: bool, cases: Sequence[Case]) -> Module:

@@ -73,7 +73,7 @@ class Pool:
     def recorded(self, name: str, where: str) -> Executor:
         """The executor that the file `where` names: a bundle, or the record of a campaign or finding.
 
-        Whoever calls may name any command or library; a file, which may be somebody else's, only what it is allowed.
+        The command line may name any command or library; a file, which may come from elsewhere, only what `allowed` lists.
 
         Raises
         ------

@@ -25,8 +25,8 @@ from tenferro_ref.errors import (
 from tenferro_ref.ops import (
     ARITHMETIC,
     BY_NAME,
+    DEFAULT_POLICY,
     ELEMENTWISE,
-    ENGINE,
     INDEXING,
     MAX_ELEMENTS,
     MAX_RANK,
@@ -362,7 +362,7 @@ ADMITTED: list[tuple[Op, int, frozenset[DType], frozenset[DType]]] = [
     ("op", "operands", "engine", "beyond"), ADMITTED, ids=lambda v: str(v) if isinstance(v, Op) else ""
 )
 def test_dtype_policy(op: Op, operands: int, engine: frozenset[DType], beyond: frozenset[DType]) -> None:
-    for policy, admitted in ((ENGINE, engine), (STABLEHLO, engine | beyond)):
+    for policy, admitted in ((DEFAULT_POLICY, engine), (STABLEHLO, engine | beyond)):
         for dtype in DType:
             inputs = (t(dtype, 2),) * operands
             if dtype in admitted:
@@ -402,7 +402,7 @@ def test_scatter_adds_numbers_only() -> None:
 
 @pytest.mark.parametrize("op", [LT, ops.Maximum(), ops.Minimum(), ops.Clamp()])
 @pytest.mark.parametrize("dtype", sorted(COMPLEX, key=str))
-@pytest.mark.parametrize("policy", [ENGINE, STABLEHLO])
+@pytest.mark.parametrize("policy", [DEFAULT_POLICY, STABLEHLO])
 def test_complex_numbers_have_no_order(op: Op, dtype: DType, policy: Policy) -> None:
     with pytest.raises(Unsupported, match="no total order"):
         op.result_types((t(dtype, 2),) * op.arity, policy)
