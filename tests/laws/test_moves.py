@@ -1,4 +1,4 @@
-"""What only moves elements gives the one value that its rule says: the kernel, and the enclosure, which shares no code."""
+"""What moves, picks or converts elements gives the one value that its rule says: the kernel, and the enclosure, which shares no code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tenferro_ref.runtime import GraphExecutor
 from tests.known import Example
 from tests.op_examples import MOVES, PAIRS, examples, program_of, scatters
 
-MOVING = (*MOVES, ops.Transpose, ops.Reshape, ops.BroadcastInDim, ops.Select, ops.Constant, ops.Scatter)
+MOVING = (*MOVES, ops.Transpose, ops.Reshape, ops.BroadcastInDim, ops.Select, ops.Constant, ops.Convert, ops.Scatter)
 
 
 def asked(op: type[Any], dtype: DType) -> list[Example]:
@@ -34,9 +34,9 @@ def test_moved_elements_are_known(op: type[Op], dtype: DType) -> None:
         exact, wide = (enclose(program, arrays, model) for model in (IEEE, XLA))
         for example, result, e, x in zip(chosen, native, exact, wide, strict=True):
             assert e.shape == x.shape == result.shape
-            parts = (result.real, result.imag) if dtype.is_complex and e.dtype is dtype else (result,)
+            parts = (result.real, result.imag) if e.dtype.is_complex else (result,)
             for part, value in zip(e.parts, parts, strict=True):
                 nan = np.isnan(value) if part.dtype.is_float else np.zeros(e.shape, bool)
                 assert np.all(np.where(nan, part.empty, (part.lo == value) & (part.hi == value))), example
-            assert x.decided.all(), example
+            assert x.decided.all() or op is ops.Convert, example  # a denormal may be read as zero
             assert x.contains(result).all(), example

@@ -88,6 +88,10 @@ def test_partial_sums_that_may_overflow_are_not_decided():
     certain = run(apply(ops.ReduceSum((0,))), F32([big, big, big]))
     assert interval(certain) == (np.inf, np.inf)
     assert not certain.nan
+    total = apply(ops.ReduceSum((0,)))
+    merged = run(lambda b, v: total(b, b.apply(ops.ReduceSum((1,)), v)), F32([[big, -big / 2]] * 2))
+    assert merged.hi == np.inf
+    assert merged.contains(np.asarray(F32(big)))
 
 
 def test_infinities_and_nan_in_sums():
