@@ -132,7 +132,7 @@ def test_findings_are_listed_confirmed_replayed_and_marked(
     """The fake plugin gives its argument back, which is wrong for nearly every program."""
     store = tmp_path / "s.sqlite"
     monkeypatch.delenv("FAKE_PJRT_MODE", raising=False)
-    limits = ("--programs", 2, "--reduce-seconds", 1, "--workers", 1)
+    limits = ("--programs", 2, "--reduce-seconds", 1, "--workers", 1, "--no-fresh-venv")
     run = fuzz("run", store, "--seed", 2, "--executors", f"pjrt:{fake_library}", *limits, "--json")
     assert run.status == 1, run
     (row,) = run.rows

@@ -11,14 +11,12 @@ from hypothesis import given, settings
 from fuzz.generate import DEFAULT
 from fuzz.generate.strategies import cases
 from tenferro_ref import ops
-from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.program import GraphBuilder, to_exec
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
 from tenferro_ref.runtime.backend import NumpySession
 from tenferro_ref.runtime.fusion import FUSIBLE, evaluate_plan
 from tests.build import COMPLEXES, FLOATS, contents, hostile
-from tests.laws.corners import corners
 
 UNARY = [
     ops.Negate,
@@ -95,13 +93,6 @@ def inputs_of(program, seed):
 def test_programs_give_the_same_bits_in_every_way(case):
     """The same error where the program raises one."""
     check(to_exec(case.program), case.inputs)
-
-
-@pytest.mark.parametrize("about", sorted({corner.about for corner in corners()}))
-def test_corners_give_the_same_bits_in_every_way(about):
-    """Long fused runs, products of broadcasts, symbols, overlapping windows."""
-    for case in (corner.case for corner in corners() if corner.about == about):
-        check(compile_std_to_exec(case.program), case.inputs)
 
 
 @pytest.mark.parametrize("dtype", FLOATS + COMPLEXES)

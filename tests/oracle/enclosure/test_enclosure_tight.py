@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 from perturbed import Perturbed
 
 from oracle.case import Case
-from oracle.enclosure import IEEE, MODELS, NUMPY, XLA, enclose
+from oracle.enclosure import IEEE, NUMPY, XLA, enclose
 from oracle.enclosure.bounds import any_order
 from oracle.enclosure.formats import FORMATS
 from oracle.enclosure.sums import _partial_sums
 from oracle.peers import NativeExecutor
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import CompareDir
 from tenferro_ref.program import GraphBuilder
 
 F32 = np.float32
@@ -86,41 +85,6 @@ def test_products_that_underflow_are_bounded_in_every_order(factors):
             assert e.contains(np.asarray(np.multiply.reduce(np.array(order)))).all()
         for seed in range(4):
             assert e.contains(Perturbed(model, np.random.default_rng(seed)).run(program, [x])[0]).all()
-
-
-# --- one value read twice -------------------------------------------------------------------------------------------
-
-
-def undecided(b, x):
-    """x or -x, as exp(x) is less than its own value or not."""
-    true = np.exp(1.5)
-    above = F32(true) if F32(true) > true else np.nextafter(F32(true), F32(INF))
-    near = b.constant(above, DType.F32).broadcast_to((1,))
-    pred = b.apply(ops.Compare(CompareDir.Lt), b.apply(ops.Exp(), x), near)
-    return b.apply(ops.Select(), pred, x, b.apply(ops.Negate(), x))
-
-
-@pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
-def test_a_square_is_not_negative_and_a_value_equals_itself(model):
-    x = np.array([1.5], F32)
-    program = built(DType.F32, [(1,)], undecided)
-    (e,) = enclose(program, [x], model)
-    assert e.lo < 0 < e.hi
-    square = built(DType.F32, [(1,)], lambda b, v: (lambda u: b.apply(ops.Multiply(), u, u))(undecided(b, v)))
-    (e,) = enclose(square, [x], model)
-    assert e.lo >= 0
-    assert e.contains(np.array([2.25], F32)).all()
-    for relation in CompareDir:
-        same = built(
-            DType.F32, [(1,)], lambda b, v, r=relation: (lambda u: b.apply(ops.Compare(r), u, u))(b.apply(ops.Exp(), v))
-        )
-        (e,) = enclose(same, [x], model)
-        assert e.decided
-        assert bool(e.lo[0]) == (relation.value in ("Eq", "Le", "Ge"))
-        (e,) = enclose(same, [np.array([NAN], F32)], model)
-        assert not e.hi.any()
-        (e,) = enclose(same, [np.array([-88], F32)], model)  # a denormal, of which one reading may be zero
-        assert e.decided != model.flush
 
 
 # --- NaN of complex numbers -----------------------------------------------------------------------------------------
