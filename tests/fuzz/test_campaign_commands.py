@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import signal
 import sqlite3
@@ -23,19 +22,11 @@ from fuzz.store import Store
 from oracle.case import Case
 from oracle.verdict import Verdict
 from tenferro_ref import ops
-from tenferro_ref.cli import main
 from tenferro_ref.program import GraphBuilder
 from tests.e2e.command import ROOT, Run, assert_one_line_error
+from tests.e2e.command import in_this_process as tenferro_ref
 
 NATIVE = ("--executors", "native-unsegmented,native-nopasses")
-
-
-def tenferro_ref(*arguments: object) -> Run:
-    """A command in this process: a campaign's start-up is paid once, by the import."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = main([str(a) for a in arguments])
-    return Run(status, out.getvalue(), err.getvalue())
 
 
 def fuzz(*arguments: object) -> Run:
@@ -238,7 +229,7 @@ def test_seeded_faults_are_in_the_report(tmp_path: Path) -> None:
     store, lines = tmp_path / "s.sqlite", tmp_path / "mutants.jsonl"
     assert fuzz("run", store, "--programs", 2, "--workers", 1, *NATIVE).status == 0
     listed = tenferro_ref("mutants", "list", "--place", "loader", "--json")
-    run = tenferro_ref("mutants", "run", "--place", "loader", "--sample", 9, "--executors", "reloaded", "--seed", 3,
+    run = tenferro_ref("mutants", "run", "--place", "loader", "--sample", 5, "--executors", "reloaded", "--seed", 3,
                        "--programs", 40, "--json", "--out", lines)  # fmt: skip
     out = tmp_path / "report"
     assert tenferro_ref("report", store, "--mutants", lines, "--out", out).status == 0

@@ -80,18 +80,17 @@ def first_of(place: str) -> Mutant:
 def test_programs_show_faults_made_by_rule(place: str) -> None:
     if place == "loader":
         module_or_skip("jaxlib")
-    faults = [m for m in catalogue() if m.place == place and m.site and m.hunted][:6]
-    with Hunter(1, watch(place).executors, max_programs=200) as hunter:
+    faults = [m for m in catalogue() if m.place == place and m.site and m.hunted][:4]
+    with Hunter(1, watch(place).executors, max_programs=64) as hunter:
         kills = [hunter.hunt(mutant) for mutant in faults]
     assert any(kill.killed for kill in kills)
     assert all(kill.changed <= kill.entered <= kill.programs + 16 for kill in kills)
 
 
 def test_laws_show_faults_of_the_oracle() -> None:
-    site = next(s for s in sites("oracle.ulp") if s.function == "ulp_distance" and s.rule == "operator")
-    kill = hunt(find(site.name), seed=1)
+    kill = hunt(first_of("semirings"), seed=1)
     assert (kill.executor, kill.programs, kill.case) == (LAW, 0, None)
-    assert kill.reason.startswith("test_comparison.py::test_")
+    assert kill.reason.startswith("test_algebras.py::test_")
 
 
 def test_without_a_checkout_there_are_no_laws() -> None:
@@ -211,7 +210,7 @@ def test_run_in_several_processes_gives_what_one_gives() -> None:
     names = [m.name for m in catalogue() if m.place == "segmentation" and m.hunted][:2]
     found = {}
     for jobs in ("1", "2"):
-        arguments = ["--seed", "1", "--json", "--jobs", jobs, "--executors", "native"]
+        arguments = ["--seed", "1", "--json", "--jobs", jobs, "--executors", "native", "--programs", "48"]
         result = CliRunner().invoke(mutants, ["run", *names, *arguments])
         lines = [json.loads(line) for line in result.output.splitlines()]
         found[jobs] = sorted((r["name"], r["killed"], r["programs"], r["by"]) for r in lines)
