@@ -19,6 +19,9 @@ import pytest
 from tests.e2e.command import ROOT, assert_one_line_error, in_this_process, tenferro_ref
 from tests.fake_plugin.build import build_plain_library, write_text_library
 
+pytestmark = pytest.mark.once
+
+
 PROGRAM: dict[str, Any] = {
     "tenferro_program": 1,
     "kind": "graph",

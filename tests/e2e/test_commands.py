@@ -157,6 +157,7 @@ class TestShowAndEmit:
         assert (run.status, run.err) == (2, "error: dtype I32 is not supported as program input\n")
 
 
+@pytest.mark.once
 class TestCheck:
     def test_a_verdict_a_line(self, files: tuple[Path, Path]) -> None:
         plugin_or_skip("xla081")
@@ -200,6 +201,7 @@ class TestCheck:
         assert verdicts() == verdicts()
 
 
+@pytest.mark.once
 def test_plugins_lists_what_is_installed() -> None:
     plugin_or_skip("xla081")
     run = tenferro_ref("plugins", "--probe", "--json")
@@ -209,6 +211,7 @@ def test_plugins_lists_what_is_installed() -> None:
     assert found["xla081"]["facts"]["PJRT API"] == "0.81"
 
 
+@pytest.mark.once
 def test_the_main_job_writes_a_report_that_a_browser_opens(tmp_path: Path) -> None:
     """Same seed, same programs; the matrix counted from the DOM is the campaign's."""
     plugin_or_skip("xla081")
@@ -240,6 +243,7 @@ def test_the_main_job_writes_a_report_that_a_browser_opens(tmp_path: Path) -> No
     assert +counted == +recorded
 
 
+@pytest.mark.once
 def test_a_report_is_made_again_from_its_record(tmp_path: Path) -> None:
     run = tenferro_ref(
         "parity", "--programs", 3, "--seed", 1, "--executors", "native-nopasses", "--out", tmp_path / "a"

@@ -26,6 +26,9 @@ from tenferro_ref.program import GraphBuilder
 from tests.e2e.command import ROOT, Run, assert_one_line_error
 from tests.e2e.command import in_this_process as tenferro_ref
 
+pytestmark = pytest.mark.once
+
+
 NATIVE = ("--executors", "native-unsegmented,native-nopasses")
 
 

@@ -27,6 +27,8 @@ from tests.fuzz.test_campaign_commands import NATIVE, fuzz
 from tests.libraries import module_or_skip
 from tools.torture import _differences
 
+pytestmark = pytest.mark.once
+
 
 def local_cluster(workers: int = 2, *, processes: bool = True) -> Any:
     """Workers of one thread each."""

@@ -107,6 +107,7 @@ WANTED: dict[str, tuple[Callable[[GraphProgram], bool], int]] = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("wanted", "most"), WANTED.values(), ids=WANTED)
 def test_programs_shrink(wanted: Callable[[GraphProgram], bool], most: int, rng: Random) -> None:
     found = _shrunk(graphs(Config(motifs=False)), wanted, most, rng)
@@ -115,6 +116,7 @@ def test_programs_shrink(wanted: Callable[[GraphProgram], bool], most: int, rng:
     assert all(prod(e for e in t.shape if isinstance(e, int)) <= 64 for t in found.slot_types.values())
 
 
+@pytest.mark.once
 def test_programs_with_motifs_shrink_to_one_of_them(rng: Random) -> None:
     found = _shrunk(graphs(), _batched, 4, rng)
     assert len(found.instructions) <= 4, found

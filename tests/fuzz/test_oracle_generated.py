@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from fuzz.generate import Config
 from fuzz.generate.batches import generate
@@ -14,6 +15,8 @@ from oracle.peers import NativeExecutor, Pool
 from oracle.verdict import Verdict
 from tenferro_ref import ops
 from tenferro_ref.program import GraphBuilder
+
+pytestmark = pytest.mark.once
 
 
 def test_a_pass_of_ours() -> None:

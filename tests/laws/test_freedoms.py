@@ -36,6 +36,9 @@ from tests.laws.freedoms import (
     total,
 )
 
+pytestmark = pytest.mark.once
+
+
 # --- the freedoms -----------------------------------------------------------------------------------------------------
 
 

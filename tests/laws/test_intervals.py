@@ -25,6 +25,9 @@ from tests.laws.answers import SLOW
 from tests.laws.cases import SMALL, Array, apply, case_of, generated
 from tests.laws.corners import corners
 
+pytestmark = pytest.mark.once
+
+
 #: Whose operands' values decide on each element alone.
 POINTWISE = (
     ops.Abs, ops.Add, ops.Clamp, ops.Compare, ops.Cos, ops.Divide, ops.Exp, ops.Expm1, ops.Log, ops.Log1p, ops.Maximum,

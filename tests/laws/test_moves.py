@@ -16,6 +16,9 @@ from tenferro_ref.runtime import GraphExecutor
 from tests.known import Example
 from tests.op_examples import MOVES, PAIRS, examples, program_of, scatters
 
+pytestmark = pytest.mark.once
+
+
 MOVING = (*MOVES, ops.Transpose, ops.Reshape, ops.BroadcastInDim, ops.Select, ops.Constant, ops.Convert, ops.Scatter)
 
 

@@ -23,6 +23,9 @@ from tests.laws.by_element import by_bits, by_element, facts
 from tests.laws.cases import Array, apply, case_of, generated, same
 from tests.laws.corners import corners
 
+pytestmark = pytest.mark.once
+
+
 SETS = 4
 #: Another order of the sets.
 ORDER = (2, 0, 3, 1)

@@ -11,6 +11,9 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Add, Compare, CompareDir, Convert, Exp, Log, Multiply, Negate, Sqrt
 from tenferro_ref.program import GraphBuilder
 
+pytestmark = pytest.mark.once
+
+
 F32 = np.float32
 
 

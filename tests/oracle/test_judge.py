@@ -27,6 +27,8 @@ from tenferro_ref.runtime import KERNELS
 from tenferro_ref.tensor import Array
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture
 def case() -> Case:

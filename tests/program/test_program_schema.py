@@ -20,6 +20,9 @@ from tenferro_ref.program import GraphProgram, dumps, to_exec
 from tenferro_ref.program.schema import schema_text
 from tests.program.samples import every_op, programs, symbolic
 
+pytestmark = pytest.mark.once
+
+
 SCHEMA = json.loads(schema_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 CHECKED_IN = Path(__file__).parents[2] / "docs" / "program.schema.json"

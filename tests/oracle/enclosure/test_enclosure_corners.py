@@ -9,6 +9,9 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.program import GraphBuilder
 
+pytestmark = pytest.mark.once
+
+
 FLOATS = (DType.F32, DType.F64)
 
 

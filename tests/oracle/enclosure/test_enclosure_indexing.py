@@ -9,6 +9,9 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.program import GraphBuilder
 
+pytestmark = pytest.mark.once
+
+
 F32 = np.float32
 X = np.arange(12, dtype=F32).reshape(3, 4)
 ROWS = ops.Gather((1,), (0,), (0,), 1, (1, 4))

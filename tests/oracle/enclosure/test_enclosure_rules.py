@@ -10,6 +10,9 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import OPS, STABLEHLO, CompareDir, Policy
 from tenferro_ref.program import GraphBuilder
 
+pytestmark = pytest.mark.once
+
+
 F32, F64 = np.float32, np.float64
 
 

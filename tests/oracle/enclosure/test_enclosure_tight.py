@@ -18,6 +18,9 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.program import GraphBuilder
 
+pytestmark = pytest.mark.once
+
+
 F32 = np.float32
 NAN, INF = float("nan"), float("inf")
 SIGNED = st.floats(-(2.0**20), 2.0**20, width=32).filter(lambda v: abs(v) >= 2.0**-20)
