@@ -30,6 +30,12 @@ BATCHES = [(), (2, 2)]
 SHAPES = [(3, 3), (4, 2), (2, 4)]
 
 
+def matrices(*arrays):
+    """The matrices of all operands, batch element by batch element."""
+    for index in np.ndindex(arrays[0].shape[2:]):
+        yield tuple(x[(..., *index)] for x in arrays)
+
+
 def adjoint(a):
     return a.conj().T
 
