@@ -63,7 +63,7 @@ def in_mid_run(store: Path, act: Callable[[], object]) -> Iterator[None]:
     thread.join()
 
 
-WHAT = ("--seed", 4, "--programs", 64, *NATIVE)
+WHAT = ("--seed", 4, "--programs", 96, *NATIVE)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_with_a_machine_lost_on_the_way_it_is_the_same_campaign(tmp_path: Path, 
             run = fuzz("run", store, *WHAT, "--scheduler", found.scheduler_address, "--json")
     assert run.status == 0, run
     assert run.rows[0]["worker_deaths"] >= 1
-    assert sound(store).programs == 64
+    assert sound(store).programs == 96
     assert _differences(sound(store), whole) == []
 
 
@@ -97,7 +97,7 @@ def test_a_scheduler_that_goes_away_ends_the_run_and_loses_nothing(tmp_path: Pat
     with local_cluster() as found, in_mid_run(store, found.close):
         run = fuzz("run", store, *WHAT, "--scheduler", found.scheduler_address, "--json")
     assert_one_line_error(run, 3, "the scheduler is gone", "fuzz resume")
-    assert 0 < sound(store).programs < 64
+    assert 0 < sound(store).programs < 96
     assert fuzz("resume", store, "--workers", 1).status == 0
     assert _differences(sound(store), whole) == []
 
