@@ -27,7 +27,7 @@ VARIABLE = "TENFERRO_MUTANT"
 LAWS: dict[str, tuple[str, ...]] = {
     "comparison": ("comparison", "sets"),
     "compiler": ("passes", "corners"),
-    "enclosure": ("intervals", "freedoms", "comparison", "sets", "moves", "corners"),
+    "enclosure": ("intervals", "freedoms", "comparison", "sets", "specials", "moves", "corners"),
     "executor": ("evaluation", "corners"),
     "fusion": ("evaluation", "corners"),
     "kernels": ("corners", "evaluation", "moves"),
