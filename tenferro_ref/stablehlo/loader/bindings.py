@@ -22,7 +22,8 @@ from tenferro_ref.tensor import Array
 
 #: Decompositions that the bindings bring along: composites, `chlo` ops, `dot` and other ops of the past.
 _PASSES = "stablehlo-legalize-composite-to-call,chlo-legalize-to-stablehlo,stablehlo-legalize-deprecated-ops"
-_MAGIC = b"ML\xefR"
+#: With which bytecode and portable artifacts begin.
+MAGIC = b"ML\xefR"
 _PORTABLE = b"StableHLO_v"
 
 _DTYPES = {text: dtype for dtype, text in ELEMENT.items()}
@@ -79,14 +80,14 @@ def parse(source: str | bytes, where: str) -> Any:
     ir = mlir()
     from jaxlib.mlir.dialects import stablehlo
 
-    if isinstance(source, bytes) and not source.startswith(_MAGIC):
+    if isinstance(source, bytes) and not source.startswith(MAGIC):
         try:
             source = source.decode("utf-8")
         except UnicodeDecodeError:
             raise FormatError(where=where, detail="neither MLIR bytecode nor text (not UTF-8)") from None
     with context():
         try:
-            if isinstance(source, bytes) and source[len(_MAGIC) + 1 :].startswith(_PORTABLE):
+            if isinstance(source, bytes) and source[len(MAGIC) + 1 :].startswith(_PORTABLE):
                 return stablehlo.deserialize_portable_artifact(context(), source)
             return ir.Module.parse(source)
         except (ir.MLIRError, ValueError) as error:
