@@ -118,6 +118,8 @@ def judge_by_evidence(executor: Executor, evidence: Evidence) -> Answer:
 
     UNDECIDED where the interpreter or its twin cannot be asked, or all that they say is not to be relied on.
     """
+    if executor == evidence.interpreter:
+        return Answer(executor.name, Verdict.UNDECIDED, reason="no enclosure, and it is the evidence for the others")
     result = attempt_source(executor, evidence.source, evidence.arguments)
     if isinstance(result, TenferroError):
         return failed(executor.name, result)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from fuzz.generate.values.inputs import random_arrays, random_inputs
 from oracle.case import Case, Refusal
 from tenferro_ref.console import is_stablehlo, read_content, read_text_form, transformed
-from tenferro_ref.errors import FormatError, InvalidCompiledGraph, TenferroError, UsageError
+from tenferro_ref.errors import FormatError, InvalidCompiledGraph, MissingDependency, TenferroError, UsageError
 from tenferro_ref.files import read_text
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.ops import TensorType
@@ -65,14 +68,40 @@ def module_subject(code: str | bytes, where: str, inputs: Inputs, reader: Reader
     """
     source = reader.source(code, where)
     given = inputs.given()
-    arguments = random_arrays(source.arguments, inputs.seed) if given is None else tuple(map(column_major, given))
-    if given is not None:
-        _check_fit(source.arguments, arguments, inputs.file or "", where)
+    if given is None:
+        return _subject(source, random_arrays(source.arguments, inputs.seed), reader)
+    _check_fit(source.arguments, given, inputs.file or "", where)
+    return _subject(source, given, reader)
+
+
+def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader: Reader, name: str = "") -> Subject:
+    """A JAX function with the arrays to call it with, as the module that JAX makes of it.
+
+    Raises
+    ------
+    MissingDependency
+        There is no JAX.
+    TenferroError
+        As `module_subject`.
+    """
     try:
-        loaded = reader.load(source.code, where)
+        import jax
+    except ImportError:
+        remedy = "checking its functions needs it: pip install 'tenferro-ref[jax]'"
+        raise MissingDependency(name="jax", remedy=remedy) from None
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tuple(arrays))]
+    text = jax.jit(function, keep_unused=True).lower(*arrays).as_text()
+    return _subject(reader.source(text, name or getattr(function, "__name__", "function")), leaves, reader)
+
+
+def _subject(source: Source, arguments: Sequence[Array], reader: Reader) -> Subject:
+    arguments = tuple(map(column_major, arguments))
+    try:
+        loaded = reader.load(source.code, source.where)
     except TenferroError as unread:
-        return Subject(where, None, source, arguments, unread)
-    return Subject(where, Case.of(loaded.program, loaded.inputs(arguments), source=source), source, arguments)
+        return Subject(source.where, None, source, arguments, unread)
+    case = Case.of(loaded.program, loaded.inputs(arguments), source=source)
+    return Subject(source.where, case, source, arguments)
 
 
 def _check_fit(types: Sequence[TensorType], arguments: Sequence[Array], file: str, where: str) -> None:

@@ -50,6 +50,7 @@ def open(settings: Message) -> Engine:
             bindings.legalize(module, "module")
             if not request.get("as_written"):
                 own_operands(module)
+                _order_totally(module)
             _make_readable(module, dtypes)
             return module
 
@@ -71,6 +72,31 @@ def open(settings: Message) -> Engine:
     return Engine(facts, answer)
 
 
+def _order_totally(module: Any) -> None:
+    """Compare bits where a total order of floats is asked for: the interpreter compares as if none was."""
+    ir = bindings.mlir()
+    from jaxlib.mlir.dialects import stablehlo
+
+    def visit(operation: Any) -> Any:
+        op = bindings.Operation(operation)
+        if op.name == "compare" and op.enum("compare_type") == "TOTALORDER":
+            with ir.InsertionPoint(operation), ir.Location.unknown():
+                for i, x in enumerate(list(operation.operands)):
+                    shape, width = list(x.type.shape), x.type.element_type.width
+                    type_ = ir.RankedTensorType.get(shape, ir.IntegerType.get_signless(width))
+                    # negative floats count downwards: all but the sign is turned round
+                    bits, most = stablehlo.bitcast_convert(type_, x), (1 << (width - 1)) - 1
+                    integers = ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(type_.element_type, most))
+                    signs = ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(type_.element_type, width - 1))
+                    spread = stablehlo.shift_right_arithmetic(bits, stablehlo.constant(signs))
+                    turned = stablehlo.and_(spread, stablehlo.constant(integers))
+                    operation.operands[i] = stablehlo.xor(bits, turned)
+                operation.attributes["compare_type"] = ir.Attribute.parse("#stablehlo<comparison_type SIGNED>")
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit, ir.WalkOrder.POST_ORDER)
+
+
 def _bytes(x: Array) -> Array:
     return np.ascontiguousarray(x).reshape(-1).view(np.uint8)
 
@@ -78,7 +104,7 @@ def _bytes(x: Array) -> Array:
 def _bits(dtype: DType) -> np.dtype[Any] | None:
     """The integers as which results of this dtype are handed over; None for those that need none."""
     numpy = dtype.numpy
-    if numpy.name in _READABLE or numpy.name.startswith(("int", "uint")) and numpy.name[-2:] not in ("t2", "t4"):
+    if dtype.is_complex or numpy.name in _READABLE or numpy.name.startswith(("int", "uint")) and numpy.name[-2:] not in ("t2", "t4"):
         return None
     return np.dtype(f"uint{8 * numpy.itemsize}")
 

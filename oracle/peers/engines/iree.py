@@ -54,8 +54,9 @@ def open(settings: Message) -> Engine:
         """The module's function, which keeps the module alive."""
         code_object = compile_module(code)
         context = runtime.SystemContext(config=config)
-        context.add_vm_module(runtime.VmModule.copy_buffer(config.vm_instance, code_object))
-        return context.modules.module["main"]
+        module = runtime.VmModule.copy_buffer(config.vm_instance, code_object)
+        context.add_vm_module(module)
+        return context.modules[module.name]["main"]
 
     def execute(main: Any, inputs: list[Array]) -> list[Array]:
         results = main(*(np.asarray(x, order="C") for x in inputs))

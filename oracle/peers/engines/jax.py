@@ -7,6 +7,7 @@ module that jaxlib's client compiles as it is; answers as those of `tenferro_ref
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from importlib import metadata
 from typing import Any
 
@@ -26,6 +27,8 @@ from tenferro_ref.tensor import Array, column_major
 
 #: JAX keeps what it compiled, 15 MB a program where each op is compiled by itself; after so much all of it is dropped.
 _KEEP = 400
+#: Modules that are kept compiled: they are run again with other values.
+_KEPT = 16
 _COST = {"jit": 1, "eager": 20}
 
 
@@ -37,10 +40,11 @@ def open(settings: Message) -> Engine:
     library("jaxlib.lapack", "jax").prepare_lapack_call("potrf_ffi", np.float32)  # or LAPACK's custom calls find no functions
     served = 0
 
-    def compile_module(request: Message) -> Any:
-        options = compiler.get_compile_options(1, 1, env_options_overrides=request["options"])
+    @lru_cache(_KEPT)
+    def compile_module(code: str | bytes, flags: tuple[tuple[str, Any], ...]) -> Any:
+        options = compiler.get_compile_options(1, 1, env_options_overrides=dict(flags))
         client = xla_bridge.get_backend("cpu")
-        return client.compile_and_load(request["code"], client.devices()[:1], options)
+        return client.compile_and_load(code, client.devices()[:1], options)
 
     def run_module(executable: Any, inputs: list[Array]) -> list[Array]:
         return [column_major(np.array(result)) for result in executable.execute([*map(jax.device_put, inputs)])]
@@ -48,7 +52,7 @@ def open(settings: Message) -> Engine:
     def answer(request: Message) -> Message:
         try:
             if "code" in request:
-                return run_sets(request, lambda: compile_module(request), run_module)
+                return run_sets(request, lambda: compile_module(request["code"], tuple(request["options"].items())), run_module)
             return answer_program(request)
         except TenferroError:
             raise
