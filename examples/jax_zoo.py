@@ -19,6 +19,7 @@ from fuzz.checking import check
 from fuzz.checking.subject import function_subject
 from oracle.peers import Pool
 from oracle.verdict import Verdict
+from tenferro_ref.errors import TenferroError
 
 #: What is run unless others are named: the newest plugin and jaxlib's own client.
 EXECUTORS = "pjrt:lam115,jax"
@@ -41,7 +42,13 @@ def main(arguments: Sequence[str]) -> int:
         for name in names:
             function, arrays = ZOO[name]
             begin = time.perf_counter()
-            checked = check(function_subject(function, arrays, pool.reader, name=name), executors, pool)
+            count["functions"] += 1
+            try:
+                checked = check(function_subject(function, arrays, pool.reader, name=name), executors, pool)
+            except TenferroError as error:
+                print(f"{name:28} {'':18} {'refused':12} {'':12} {error}")
+                count["refused"] += 1
+                continue
             seconds = time.perf_counter() - begin
             for judged in checked.answers:
                 answer = judged.answer
@@ -53,7 +60,6 @@ def main(arguments: Sequence[str]) -> int:
                 bad = answer.verdict not in (Verdict.PASS,)
                 print(f"{name:28} {answer.executor:18} {answer.verdict.value:12} {by:12} {seconds:.2f} {answer.reason if bad else ''}")
                 count["wrong" if answer.verdict.is_disagreement else judged.evidence] += 1
-            count["functions"] += 1
     finally:
         pool.close()
     print(", ".join(f"{number} {what}" for what, number in count.items()))
