@@ -96,7 +96,7 @@ class Case:
         """64 hex digits that identify program and input bits."""
         digest = self._digest.copy()
         for array in self.inputs:
-            digest.update(f"{DType.of(array).value}{array.shape}".encode())
+            digest.update(f"{DType.of(array).value.numpy}{array.shape}".encode())
             digest.update(array.tobytes("F"))
         return digest.hexdigest()
 

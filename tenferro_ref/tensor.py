@@ -1,7 +1,7 @@
 """Tensors at the boundary of a program, and their `.npz` files (FORMATS 2).
 
 `Tensor` is the user's: its data may be a strided view (transpose, slice, reverse, broadcast). What goes into a program is
-`materialize`d: dense, column-major, one of the seven dtypes. Inside a program values are plain column-major arrays.
+`materialize`d: dense, column-major. Inside a program values are plain column-major arrays.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Array: TypeAlias = NDArray[np.generic]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Tensor:
-    """A tensor of one of the seven dtypes; `data` may have any strides and is never written to."""
+    """A tensor; `data` may have any strides and is never written to."""
 
     data: Array
 

@@ -48,7 +48,7 @@ def test_every_class_can_be_made_for_every_dtype(dtype: DType) -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_hostile_classes_hold_what_they_say(dtype: DType) -> None:
-    limits = np.finfo(dtype.value)
+    limits = dtype.finfo
     special = array("special", dtype)
     least = (limits.smallest_normal, limits.smallest_subnormal, limits.eps)
     assert set(special) >= {limits.max, -limits.max, *least, np.inf, -np.inf}
@@ -105,7 +105,7 @@ def test_exact_values_add_up_exactly_in_any_order(dtype: DType) -> None:
 
 @pytest.mark.parametrize("dtype", [DType.I32, DType.I64])
 def test_integers_reach_their_extremes(dtype: DType) -> None:
-    info = np.iinfo(dtype.value)
+    info = np.iinfo(dtype.numpy)
     special = array("special", dtype)
     assert {info.min, info.max, 0, 1, -1} <= {int(v) for v in special}
     powers = {int(v) for v in array("powers", dtype)}

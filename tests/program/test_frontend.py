@@ -156,7 +156,7 @@ def test_numpy_scalars_keep_their_dtype_on_both_sides(scalar: np.generic, dtype:
 def test_scalars_meet_values_as_numpy_2_has_it() -> None:
     """NEP 50: a Python number adapts unless that loses a fraction or a part."""
     for dtype in DType:
-        array = np.ones(2, dtype.value)
+        array = np.ones(2, dtype.numpy)
         b = GraphBuilder(policy=STABLEHLO)
         x = b.input(dtype, (2,))
         for number in (True, 2, 2.5, 1j):
@@ -286,7 +286,7 @@ _floats = st.floats(-3, 3, width=32) | st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.
     i=hnp.arrays(np.int64, (2, 2), elements=st.integers(-2, 6)),
 )
 def test_expressions_mean_what_they_mean_in_numpy(name: str, dtype: DType, x: Array, y: Array, i: Array) -> None:
-    x, y = x.astype(dtype.value), y.astype(dtype.value)
+    x, y = x.astype(dtype.numpy), y.astype(dtype.numpy)
     b = GraphBuilder()
     values = [b.input(dtype, (4, 3)), b.input(dtype, (3,)), b.input(I64, (2, 2))]
     with np.errstate(all="ignore"):

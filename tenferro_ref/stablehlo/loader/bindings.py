@@ -17,7 +17,6 @@ import numpy as np
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, MissingDependency, TenferroError, UnsupportedDType, UnsupportedOp
 from tenferro_ref.ops import TensorType
-from tenferro_ref.stablehlo.literals import ELEMENT
 from tenferro_ref.tensor import Array
 
 #: Decompositions that the bindings bring along: composites, `chlo` ops, `dot` and other ops of the past.
@@ -25,7 +24,7 @@ _PASSES = "stablehlo-legalize-composite-to-call,chlo-legalize-to-stablehlo,stabl
 _MAGIC = b"ML\xefR"
 _PORTABLE = b"StableHLO_v"
 
-_DTYPES = {text: dtype for dtype, text in ELEMENT.items()}
+_DTYPES = {dtype.value.element: dtype for dtype in DType}
 
 
 @cache
