@@ -106,7 +106,9 @@ class _Piece:
 def _beside(observed: Sequence[Array], native: Sequence[Array]) -> Array:
     """Native answers in a line; NaN, from which nothing is at a known distance, for one of another form."""
     fitting = [
-        n if (n.shape, n.dtype) == (o.shape, o.dtype) else np.full_like(o, 0 if DType.of(o).kind in ("bool", "int", "uint") else np.nan)
+        n
+        if (n.shape, n.dtype) == (o.shape, o.dtype)
+        else np.full_like(o, 0 if DType.of(o).kind in ("bool", "int", "uint") else np.nan)
         for o, n in zip(observed, native, strict=True)
     ]
     return np.stack(fitting, -1).ravel()

@@ -112,7 +112,7 @@ class DType(Enum):
     @property
     def finfo(self) -> Any:
         """Limits of a float dtype, or of the parts of a complex one: as `numpy.finfo`."""
-        return ml_dtypes.finfo(self.real.numpy)
+        return ml_dtypes.finfo(self.real.numpy)  # type: ignore[no-untyped-call]
 
     @property
     def real(self) -> DType:

@@ -99,7 +99,7 @@ def _given(
     program: GraphProgram, file: str, inputs: str, arguments: int = 0, bound: tuple[Array, ...] = ()
 ) -> list[Array]:
     """The arrays of a file, with those that the program brings along behind its arguments."""
-    arrays = load_npz(inputs, "in")
+    arrays = load_npz(inputs, "in", [t.dtype for t in program.input_types])
     arrays = [*arrays[:arguments], *bound, *arrays[arguments:]]
     try:
         program.check_inputs([type_of(a) for a in arrays])

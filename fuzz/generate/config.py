@@ -85,4 +85,10 @@ def admitted(op: type[Op], dtypes: tuple[DType, ...], policy: Policy = ENGINE) -
     if policy.dtypes == "stablehlo":
         known |= op.stablehlo_dtypes
     faults = op in (ops.Divide, ops.Pow) and policy.integer_faults == "error"
-    return tuple([d for d in dtypes if (d in known or (policy.dtypes == "stablehlo" and d.engine in known)) and not (faults and d.is_int)])
+    return tuple(
+        [
+            d
+            for d in dtypes
+            if (d in known or (policy.dtypes == "stablehlo" and d.engine in known)) and not (faults and d.is_int)
+        ]
+    )

@@ -101,8 +101,7 @@ class Format:
         if self.dtype in NARROW_FLOATS:
             return np.asarray(spacing(self.dtype, magnitude))
         magnitude = magnitude.astype(self.storage)
-        spacing: Array = np.spacing(magnitude).astype(self.wide)
-        return spacing
+        return np.asarray(np.spacing(magnitude).astype(self.wide))
 
 
 def outward(f: Format, ulps: float, ends: Array, *, single: bool) -> Array:

@@ -32,7 +32,7 @@ def literal(value: np.generic) -> str:
 
 
 def _float(value: np.generic, dtype: DType) -> str:
-    number = float(value)  # type: ignore[arg-type]
+    number = float(value)
     small = 2.0 ** (int(dtype.finfo.nmant) + 1)
     if abs(number) < small and number == int(number):  # false for NaN and infinities before `int` sees them
         return f"{'-' if np.signbit(number) else ''}{abs(int(number))}.0"

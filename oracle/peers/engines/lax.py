@@ -109,7 +109,7 @@ def _convert(lax: Any, op: ops.Convert, result: TensorType, policy: Policy, x: A
         if op.to is DType.Bool:
             return lax.ne(x, lax.full_like(x, 0))
         x = lax.real(x)
-    return lax.convert_element_type(x, op.to.value)
+    return lax.convert_element_type(x, op.to.numpy)
 
 
 @JAX.row(ops.Transpose)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from tenferro_ref import ops
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.ops import Op, Policy

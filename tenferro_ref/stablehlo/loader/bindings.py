@@ -214,8 +214,8 @@ class Operation:
             The value is not in the module (`dense_resource`).
         """
         dtype = self.result.dtype
-        if dtype.is_complex:  # the bindings know no complex elements
-            return _complex(str(self.raw), dtype, self.shape)
+        if dtype.is_complex or (dtype.bits < 8 and dtype.is_int):  # elements that the bindings do not know
+            return _spelled(str(self.raw), dtype, self.shape)
         value, ir = self.raw.attributes["value"], mlir()
         readable = isinstance(value, (ir.DenseIntElementsAttr, ir.DenseFPElementsAttr))
         if not readable or not str(value.type).startswith("tensor<"):
@@ -223,7 +223,8 @@ class Operation:
         return np.array(value, dtype.numpy).reshape(self.shape)
 
 
-def _complex(text: str, dtype: DType, shape: tuple[int, ...]) -> Array:
+def _spelled(text: str, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """The elements of a dense constant from its text."""
     found = re.search(r"dense<(.*)> : tensor<", text, re.DOTALL)
     body = found[1] if found else ""
     part = dtype.real.numpy
@@ -238,4 +239,4 @@ def _complex(text: str, dtype: DType, shape: tuple[int, ...]) -> Array:
 def _number(word: str, dtype: np.dtype[Any]) -> Any:
     if word.startswith("0x"):
         return np.array(int(word, 16), f"<u{dtype.itemsize}").view(dtype)[()]
-    return dtype.type(word)
+    return dtype.type(word if dtype.kind in "fc" else int(word))
