@@ -214,7 +214,9 @@ class Operation:
             The value is not in the module (`dense_resource`).
         """
         dtype = self.result.dtype
-        if dtype.is_complex or (dtype.bits < 8 and dtype.is_int):  # elements that the bindings do not know
+        if (
+            dtype.is_complex or dtype.numpy.kind == "V" or (dtype.bits == 8 and dtype.is_float)
+        ):  # elements that the bindings do not know
             return _spelled(str(self.raw), dtype, self.shape)
         value, ir = self.raw.attributes["value"], mlir()
         readable = isinstance(value, (ir.DenseIntElementsAttr, ir.DenseFPElementsAttr))
@@ -239,4 +241,6 @@ def _spelled(text: str, dtype: DType, shape: tuple[int, ...]) -> Array:
 def _number(word: str, dtype: np.dtype[Any]) -> Any:
     if word.startswith("0x"):
         return np.array(int(word, 16), f"<u{dtype.itemsize}").view(dtype)[()]
-    return dtype.type(word if dtype.kind in "fc" else int(word))
+    if dtype.kind == "f" and dtype.itemsize > 1:
+        return dtype.type(word)
+    return np.array(float(word) if DType.of(np.empty(0, dtype)).is_float else int(word)).astype(dtype)[()]
