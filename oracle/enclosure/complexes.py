@@ -17,7 +17,7 @@ from functools import reduce
 import numpy as np
 
 from oracle.enclosure import functions, indexing, moves, sums  # noqa: F401 - the parts need the real rows
-from oracle.enclosure.arithmetic import add, multiply
+from oracle.enclosure.arithmetic import add, multiply, negated
 from oracle.enclosure.bounds import shared
 from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.freedoms import gathering, reciprocals, zeros
@@ -114,11 +114,7 @@ def _reduce_extremum(op: Op, c: Context, x: Enclosure) -> Enclosure:
 @COMPLEX.row(ops.Conj)
 def _conj(op: Op, c: Context, x: Enclosure) -> Enclosure:
     re, im = x.parts
-    return rectangle(re, _negated(c, im))
-
-
-def _negated(c: Context, x: Interval) -> Interval:
-    return ENCLOSE[ops.Negate](ops.Negate(), c.real, x)
+    return rectangle(re, negated(im))
 
 
 @COMPLEX.row(ops.Convert)
@@ -212,10 +208,12 @@ def spoiled(f: Format, x: Enclosure, y: Enclosure) -> Array:
     return np.asarray(certain & (reach(x) * reach(y) < f.max) & np.isfinite(reach(x)) & np.isfinite(reach(y)))
 
 
-@COMPLEX.row(ops.Add)
-def _add(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+@COMPLEX.row(ops.Add, ops.Subtract)
+def _sum(op: ops.Add | ops.Subtract, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     both = isinstance(x, Rectangle) and isinstance(y, Rectangle)
     u, v = promoted(c, x).parts, promoted(c, y).parts
+    if isinstance(op, ops.Subtract):
+        v = tuple(map(negated, v))
     if simple(*u, *v) and u[0].shape == v[0].shape:
         total = rectangle(*apart(add(c.real, together(*u), together(*v))))
     else:
@@ -254,7 +252,7 @@ def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         left, right = products.map(lambda m: m[:2]), products.map(lambda m: m[2:])
         re, im = apart(add(real, left, _first_negated(right)))
     else:
-        re = add(real, multiply(real, a, p), _negated(c, multiply(real, b, q)))
+        re = add(real, multiply(real, a, p), negated(multiply(real, b, q)))
         im = add(real, multiply(real, a, q), multiply(real, b, p))
     # Annex G makes an infinity of two NaN
     wild = re.nan & im.nan if finite is True else (re.nan & im.nan) | ~finite
@@ -269,7 +267,7 @@ def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> 
     (a, b), (p, q) = ((v.plain() for v in z.parts) for z in (x, y))
     rows, first, second = (
         concatenated([v.map(lambda m: m[..., np.newaxis]) for v in pair], -1)
-        for pair in ((a, b), (p, _negated(c, q)), (q, p))
+        for pair in ((a, b), (p, negated(q)), (q, p))
     )
     r, s = len(x.shape), len(y.shape)
     wider = ops.DotGeneral(
