@@ -120,7 +120,7 @@ class Case:
             code = self.source.code
             digest.update(code.encode() if isinstance(code, str) else code)
         for array in self.inputs:
-            digest.update(f"{DType.of(array).value}{array.shape}".encode())
+            digest.update(f"{DType.of(array).value.numpy}{array.shape}".encode())
             digest.update(array.tobytes("F"))
         return digest.hexdigest()
 

@@ -52,8 +52,9 @@ class Inputs:
     seed: int
     file: str | None = None
 
-    def given(self) -> list[Array] | None:
-        return None if self.file is None else load_npz(self.file, "in")
+    def given(self, types: Sequence[TensorType]) -> list[Array] | None:
+        """The file's arrays, for inputs of these types; None where they are drawn."""
+        return None if self.file is None else load_npz(self.file, "in", [t.dtype for t in types])
 
 
 def module_subject(code: str | bytes, where: str, inputs: Inputs, reader: Reader) -> Subject:
@@ -67,7 +68,7 @@ def module_subject(code: str | bytes, where: str, inputs: Inputs, reader: Reader
         Its signature has what nobody can hand over: dynamic extents, tokens.
     """
     source = reader.source(code, where)
-    given = inputs.given()
+    given = inputs.given(source.arguments)
     if given is None:
         return _subject(source, random_arrays(source.arguments, inputs.seed), reader)
     _check_fit(source.arguments, given, inputs.file or "", where)
@@ -143,7 +144,7 @@ def file_subject(
     program = program.to_graph()
     arguments = len(program.input_slots) - len(bound)
     program = transformed(program, transform, arguments)
-    arrays = inputs.given()
+    arrays = inputs.given([*program.input_types[:arguments], *program.input_types[arguments + len(bound) :]])
     if arrays is None:
         drawn = random_inputs(program, inputs.seed)
         return Subject(where, Case.of(program, (*drawn[:arguments], *bound, *drawn[arguments + len(bound) :])))
@@ -162,7 +163,7 @@ def invalid_subject(file: str, inputs: Inputs) -> Subject:
             raise
         facts = error.facts()
         due = Refusal(f"{error.place}: {error.text()}", error.kind, facts.get("op"), facts.get("axis"))
-        arrays = inputs.given()
+        arrays = inputs.given(program.input_types)
         if arrays is None:
             return Subject(file, Case.of(program, random_inputs(program, inputs.seed), due))
         return Subject(file, Case.of(program, fitting(program, file, inputs.file or "", arrays), due))

@@ -7,7 +7,7 @@ a file a freedom.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -34,6 +34,10 @@ class Model:
         Nested sums may be merged, adding a constant zero may be left out.
     either_zero
         A sum of zeros may start from either zero.
+    excess
+        Results of narrow floats may go on unrounded, in F32.
+    functions
+        The model whose budgets it has, if not its own.
     """
 
     name: str
@@ -43,6 +47,8 @@ class Model:
     gather: bool = False
     merge: bool = False
     either_zero: bool = False
+    excess: bool = False
+    functions: str = ""
 
     @property
     def keeps_unrounded(self) -> bool:
@@ -50,8 +56,15 @@ class Model:
         return self.contract or self.gather
 
     def budget(self, op: str, dtype: DType) -> float:
-        """ULPs that a result of `op` may be away from the true value."""
-        return budgets()[self.name, op, dtype.name]
+        """ULPs that a result of `op` may be away from the true value.
+
+        A narrow float's function is that of F32, rounded: half an ULP, and what F32 is off.
+        """
+        known = budgets()
+        model = self.functions or self.name
+        if dtype.is_narrow_float:
+            return 0.5 + known[model, op, DType.F32.name] * 2.0 ** (int(dtype.finfo.nmant) - 23)
+        return known[model, op, dtype.name]
 
 
 @cache
@@ -64,4 +77,5 @@ def budgets() -> dict[tuple[str, str, str], float]:
 IEEE = Model("ieee")
 NUMPY = Model("numpy", either_zero=True)
 XLA = Model("xla", flush=True, contract=True, reciprocal=True, gather=True, merge=True, either_zero=True)
-MODELS: dict[str, Model] = {m.name: m for m in (IEEE, NUMPY, XLA)}
+IREE = replace(XLA, name="iree", excess=True, functions="xla")
+MODELS: dict[str, Model] = {m.name: m for m in (IEEE, NUMPY, XLA, IREE)}

@@ -12,6 +12,7 @@ from tenferro_ref.ops.base import (
     Op,
     Policy,
     TensorType,
+    check_admitted,
     check_size,
 )
 from tenferro_ref.ops.boundary import FAMILIES, Constant, Extension, ExtensionFamily

@@ -27,18 +27,7 @@ TensorSpec = tuple[DType, tuple[int, ...]]
 NDArray = np.ndarray[Any, Any]
 
 # PJRT names a complex type by its whole size, the engine by the size of a part
-_ELEMENT = {
-    dtype: abi.BUFFER_TYPES.index(name)
-    for dtype, name in {
-        DType.F32: "F32",
-        DType.F64: "F64",
-        DType.I32: "S32",
-        DType.I64: "S64",
-        DType.Bool: "PRED",
-        DType.C32: "C64",
-        DType.C64: "C128",
-    }.items()
-}
+_ELEMENT = {d: abi.BUFFER_TYPES.index(d.value.pjrt) for d in DType if d.value.pjrt in abi.BUFFER_TYPES}
 _DTYPE = {number: dtype for dtype, number in _ELEMENT.items()}
 
 

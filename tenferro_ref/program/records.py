@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
-from typing import Annotated, Any, Literal, TypeAlias, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
@@ -28,7 +28,10 @@ Integer = Annotated[int, Meta(ge=-INT_LIMIT, le=INT_LIMIT)]
 Slot = Annotated[int, Meta(ge=-INT_LIMIT, le=INT_LIMIT, extra_json_schema={"minimum": 0, "maximum": MAX_SLOTS - 1})]
 Count = Annotated[int, Meta(ge=-INT_LIMIT, le=INT_LIMIT, extra_json_schema={"minimum": 0, "maximum": MAX_SLOTS})]
 Slots: TypeAlias = tuple[Slot, ...]
-DTypeName: TypeAlias = Literal["F32", "F64", "I32", "I64", "Bool", "C32", "C64"]
+if TYPE_CHECKING:
+    DTypeName: TypeAlias = str
+else:
+    DTypeName = Literal[tuple(DType.__members__)]
 
 
 # --- extents ----------------------------------------------------------------------------------------------------------

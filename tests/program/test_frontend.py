@@ -17,7 +17,7 @@ from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dims import InputDim
-from tenferro_ref.dtype import DType
+from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.errors import (
     AxisOutOfBounds,
     DTypeMismatch,
@@ -34,7 +34,7 @@ from tenferro_ref.program import GraphBuilder, Value
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.tensor import Array
 
-F32, F64, I32, I64, Bool, C32, C64 = DType
+F32, F64, I32, I64, Bool, C32, C64 = ENGINE_DTYPES
 
 #: SEMANTICS 1.1, written out: row with column.
 TABLE = """
@@ -80,7 +80,7 @@ def promoting() -> dict[str, Callable[[Value, Value], Value]]:
 
 
 @pytest.mark.parametrize("name", promoting())
-@pytest.mark.parametrize(("a", "c"), list(itertools.product(DType, DType)), ids=str)
+@pytest.mark.parametrize(("a", "c"), list(itertools.product(ENGINE_DTYPES, ENGINE_DTYPES)), ids=str)
 def test_every_pair_promotes_as_the_table_says(name: str, a: DType, c: DType) -> None:
     b = GraphBuilder(policy=STABLEHLO)
     x, y = b.input(a, (2,)), b.input(c, (2,))
@@ -95,7 +95,7 @@ def test_every_pair_promotes_as_the_table_says(name: str, a: DType, c: DType) ->
     assert converts == {v.slot: common for v in (x, y) if v.dtype is not common}
 
 
-@pytest.mark.parametrize(("a", "c"), list(itertools.product(DType, DType)), ids=str)
+@pytest.mark.parametrize(("a", "c"), list(itertools.product(ENGINE_DTYPES, ENGINE_DTYPES)), ids=str)
 def test_comparisons_promote_their_operands_and_give_bool(a: DType, c: DType) -> None:
     b = GraphBuilder()
     x, y = b.input(a, (2,)), b.input(c, (2,))
@@ -144,7 +144,7 @@ def test_the_raw_builder_promotes_nothing() -> None:
 @pytest.mark.parametrize(
     "scalar", [np.float32(1.5), np.float64(1.5), np.int32(3), np.int64(3), np.bool_(True), np.complex64(1j)]
 )
-@pytest.mark.parametrize("dtype", list(DType), ids=str)
+@pytest.mark.parametrize("dtype", list(ENGINE_DTYPES), ids=str)
 def test_numpy_scalars_keep_their_dtype_on_both_sides(scalar: np.generic, dtype: DType) -> None:
     b = GraphBuilder(policy=STABLEHLO)
     x = b.input(dtype, (2,))
@@ -155,15 +155,15 @@ def test_numpy_scalars_keep_their_dtype_on_both_sides(scalar: np.generic, dtype:
 
 def test_scalars_meet_values_as_numpy_2_has_it() -> None:
     """NEP 50: a Python number adapts unless that loses a fraction or a part."""
-    for dtype in DType:
-        array = np.ones(2, dtype.value)
+    for dtype in ENGINE_DTYPES:
+        array = np.ones(2, dtype.numpy)
         b = GraphBuilder(policy=STABLEHLO)
         x = b.input(dtype, (2,))
         for number in (True, 2, 2.5, 1j):
             assert (x + number).dtype is DType.of(np.asarray(array + number)), (dtype, number)
 
 
-@pytest.mark.parametrize("wrong", ["x", None, np.ones(2), [1.0], np.float16(1), object()])
+@pytest.mark.parametrize("wrong", ["x", None, np.ones(2), [1.0], object()])
 def test_what_is_no_operand(wrong: Any) -> None:
     x = GraphBuilder().input(F64, (2,))
     for expression in (lambda: x + wrong, lambda: wrong * x, lambda: x == wrong, lambda: tn.where(x > 0, wrong, x)):
@@ -213,7 +213,7 @@ def numpy_names() -> SimpleNamespace:
         dynamic_update_slice=dynamic_update_slice,
         reshape=lambda x, *shape: x.reshape(shape, order="F"),
         reshape_c=lambda x, *shape: x.reshape(shape),
-        cast=lambda x, name: x.astype(DType[name].value),
+        cast=lambda x, name: x.astype(DType[name].numpy),
     )  # fmt: skip
 
 
@@ -286,7 +286,7 @@ _floats = st.floats(-3, 3, width=32) | st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.
     i=hnp.arrays(np.int64, (2, 2), elements=st.integers(-2, 6)),
 )
 def test_expressions_mean_what_they_mean_in_numpy(name: str, dtype: DType, x: Array, y: Array, i: Array) -> None:
-    x, y = x.astype(dtype.value), y.astype(dtype.value)
+    x, y = x.astype(dtype.numpy), y.astype(dtype.numpy)
     b = GraphBuilder()
     values = [b.input(dtype, (4, 3)), b.input(dtype, (3,)), b.input(I64, (2, 2))]
     with np.errstate(all="ignore"):
@@ -486,7 +486,7 @@ ERRORS: list[tuple[Callable[[Value], Any], type[TenferroError], dict[str, Any]]]
     (lambda x: (x > 0) & 3, DTypeMismatch, {"op": "Select"}),
     (lambda x: (x > 0) | x, DTypeMismatch, {"op": "Select"}),
     (lambda x: x & (x > 0), DTypeMismatch, {"op": "Select"}),
-    (lambda x: x.astype("F16"), UsageError, {}),
+    (lambda x: x.astype("F17"), UsageError, {}),
     (lambda x: x @ x, ShapeMismatch, {"op": "DotGeneral"}),
     (lambda x: x.astype("I32") @ x.astype("I32").T, Unsupported, {"op": "DotGeneral"}),
     (lambda x: tn.exp(x.astype("I64")), Unsupported, {"op": "Exp"}),

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 from tenferro_ref import frontend as tn
 from tenferro_ref.dims import InputDim
-from tenferro_ref.dtype import DType, promote
+from tenferro_ref.dtype import ENGINE_DTYPES, DType, promote
 from tenferro_ref.errors import (
     AxisOutOfBounds,
     DTypeMismatch,
@@ -25,7 +25,7 @@ from tenferro_ref.errors import (
 from tenferro_ref.ops import STABLEHLO, Add, BroadcastInDim, Compare, CompareDir, Constant, Convert, Exp, TensorType
 from tenferro_ref.program import GraphBuilder, Instruction, Value
 
-F32, F64, I32, I64, Bool, C32, C64 = DType
+F32, F64, I32, I64, Bool, C32, C64 = ENGINE_DTYPES
 
 
 def ops(b: GraphBuilder, *outputs: Value) -> list[str]:
@@ -176,7 +176,7 @@ def _two() -> tuple[Value, Value]:
     [
         lambda: _two()[0] + _two()[1],
         lambda: _two()[0].builder.build(_two()[1]),
-        lambda: GraphBuilder().input("F16"),
+        lambda: GraphBuilder().input("F17"),
         lambda: GraphBuilder().input("f64"),
         lambda: GraphBuilder().input(F64, ("two words",)),
         lambda: GraphBuilder().input(F64, ("",)),

@@ -107,4 +107,4 @@ def evaluate(lax: Any, program: GraphProgram, arrays: tuple[Any, ...]) -> tuple[
 
 
 def _type(x: Any) -> TensorType:
-    return TensorType(DType(str(x.dtype)), tuple(x.shape))
+    return TensorType(DType.of(x), tuple(x.shape))

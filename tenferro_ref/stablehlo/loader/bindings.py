@@ -17,7 +17,6 @@ import numpy as np
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, MissingDependency, TenferroError, UnsupportedDType, UnsupportedOp
 from tenferro_ref.ops import TensorType
-from tenferro_ref.stablehlo.literals import ELEMENT
 from tenferro_ref.tensor import Array
 
 #: Decompositions that the bindings bring along: composites, `chlo` ops, `dot` and other ops of the past.
@@ -26,7 +25,7 @@ _PASSES = "stablehlo-legalize-composite-to-call,chlo-legalize-to-stablehlo,stabl
 MAGIC = b"ML\xefR"
 _PORTABLE = b"StableHLO_v"
 
-_DTYPES = {text: dtype for dtype, text in ELEMENT.items()}
+_DTYPES = {dtype.value.element: dtype for dtype in DType}
 
 
 @cache
@@ -216,8 +215,10 @@ class Operation:
             The value is not in the module (`dense_resource`).
         """
         dtype = self.result.dtype
-        if dtype.is_complex:  # the bindings know no complex elements
-            return _complex(str(self.raw), dtype, self.shape)
+        if (
+            dtype.is_complex or dtype.numpy.kind == "V" or (dtype.bits == 8 and dtype.is_float)
+        ):  # elements that the bindings do not know
+            return _spelled(str(self.raw), dtype, self.shape)
         value, ir = self.raw.attributes["value"], mlir()
         readable = isinstance(value, (ir.DenseIntElementsAttr, ir.DenseFPElementsAttr))
         if not readable or not str(value.type).startswith("tensor<"):
@@ -225,7 +226,8 @@ class Operation:
         return np.array(value, dtype.numpy).reshape(self.shape)
 
 
-def _complex(text: str, dtype: DType, shape: tuple[int, ...]) -> Array:
+def _spelled(text: str, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """The elements of a dense constant from its text."""
     found = re.search(r"dense<(.*)> : tensor<", text, re.DOTALL)
     body = found[1] if found else ""
     part = dtype.real.numpy
@@ -240,4 +242,6 @@ def _complex(text: str, dtype: DType, shape: tuple[int, ...]) -> Array:
 def _number(word: str, dtype: np.dtype[Any]) -> Any:
     if word.startswith("0x"):
         return np.array(int(word, 16), f"<u{dtype.itemsize}").view(dtype)[()]
-    return dtype.type(word)
+    if dtype.kind == "f" and dtype.itemsize > 1:
+        return dtype.type(word)
+    return np.array(float(word) if DType.of(np.empty(0, dtype)).is_float else int(word)).astype(dtype)[()]

@@ -69,11 +69,11 @@ def _sign_bit(x: Value) -> tuple[Value, Value]:
 
 
 def _lowest(dtype: DType) -> int:
-    return int(np.iinfo(dtype.value).min)
+    return dtype.limits[0]
 
 
 def _width(dtype: DType) -> int:
-    return 8 * dtype.itemsize
+    return dtype.bits
 
 
 def _powers(x: Value) -> Value:

@@ -44,10 +44,7 @@ def _identity(name: str, dtype: DType) -> np.generic | None:
     if dtype.is_complex:
         return None
     sign = -1 if name == "maximum" else 1
-    if dtype is DType.Bool:
-        return np.bool_(sign > 0)
-    info = np.iinfo(dtype.value) if dtype.is_int else None
-    return dtype.numpy.type(sign * np.inf if info is None else info.min if sign < 0 else info.max)
+    return dtype.numpy.type(sign * np.inf if dtype.is_float else dtype.limits[sign > 0])
 
 
 def _folded(b: Tracer, op: Operation, name: str, x: Value, init: Value, axes: tuple[int, ...]) -> Value:
@@ -91,7 +88,7 @@ def _extremum_with_index(
         equal = b.apply(ops.Compare(CompareDir.Eq), value, extremum)
         return composed.logical("or", equal, value != value) if value.dtype.is_float else equal
 
-    last = full(index, np.iinfo(index.dtype.value).max)
+    last = full(index, index.dtype.limits[1])
     place = b.apply(ops.ReduceMin(axes), select(holds(x, everywhere), index, last))
     earlier = b.apply(ops.Minimum(), place, spread(first, shape))
     return best, select(holds(spread(start, shape), best), earlier, place)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tenferro_ref import ops
+from tenferro_ref.dtype import DType
 from tenferro_ref.ops import CompareDir, Op
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader import composed
@@ -91,10 +92,14 @@ def _(b: Tracer, op: Operation, x: Value) -> Value:
     return x.astype(op.result.dtype)
 
 
+def _exponent_bits(dtype: DType) -> int:
+    return dtype.bits - 1 - int(dtype.finfo.nmant)
+
+
 @ROWS.row("reduce_precision")
 def _(b: Tracer, op: Operation, x: Value) -> Value:
-    info = np.finfo(x.dtype.value)
-    if op.attribute("exponent_bits") < info.nexp or op.attribute("mantissa_bits") < info.nmant:
+    info = x.dtype.finfo
+    if op.attribute("exponent_bits") < _exponent_bits(x.dtype) or op.attribute("mantissa_bits") < info.nmant:
         raise op.refusal(f"the engine has no format narrower than {x.dtype}")
     return x
 
