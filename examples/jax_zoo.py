@@ -58,7 +58,9 @@ def main(arguments: Sequence[str]) -> int:
                 share = f"{comparison.decided / max(1, comparison.elements):.0%} proved"
                 by = share if judged.evidence in ("proved", "bits") else judged.evidence
                 bad = answer.verdict not in (Verdict.PASS,)
-                print(f"{name:28} {answer.executor:18} {answer.verdict.value:12} {by:12} {seconds:.2f} {answer.reason if bad else ''}")
+                print(
+                    f"{name:28} {answer.executor:18} {answer.verdict.value:12} {by:12} {seconds:.2f} {answer.reason if bad else ''}"
+                )
                 count["wrong" if answer.verdict.is_disagreement else judged.evidence] += 1
     finally:
         pool.close()

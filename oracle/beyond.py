@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from oracle.case import Case, live
 from oracle.enclosure import MODELS, enclose
+from oracle.enclosure.formats import Array
 from oracle.enclosure.model import IEEE, Model
-from tenferro_ref.tensor import Array
 
 #: What the freedoms of a model are called, with its fields; "functions" is less accurate functions, by its budgets alone.
 FREEDOMS: dict[str, tuple[str, ...]] = {
@@ -47,7 +48,8 @@ def beyond_ieee(case: Case, outputs: Sequence[Array], model: str) -> dict[str, i
 def _parts(model: Model) -> Iterator[tuple[str, Model]]:
     flags = {flag for flags in FREEDOMS.values() for flag in flags}
     for name, granted in FREEDOMS.items():
-        yield name, replace(model, **{flag: flag in granted and getattr(model, flag) for flag in flags})
+        kept: dict[str, Any] = {flag: flag in granted and getattr(model, flag) for flag in flags}
+        yield name, replace(model, **kept)
 
 
 def _inside(case: Case, outputs: Sequence[Array], model: Model) -> list[Array]:

@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from oracle.enclosure.formats import Array
 from oracle.judge import failed
 from oracle.peers import Executor, attempt_source
 from oracle.verdict import Answer, Comparison, Verdict
@@ -22,7 +24,6 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError, UnsupportedOp
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.stablehlo import Source
-from tenferro_ref.tensor import Array
 
 #: How many times the distance of the interpreter from its twin an answer may be off.
 SPAN = 8.0
@@ -99,10 +100,12 @@ def _bounds(expected: Array, twin: Array) -> Bounds:
     dtype = DType.of(expected)
     if not (dtype.is_float or dtype.is_complex):
         return Bounds(expected, np.asarray(expected == twin), np.zeros(expected.shape))
-    units = ml_dtypes.finfo(dtype.real.numpy)
+    units: Any = ml_dtypes.finfo(dtype.real.numpy)  # type: ignore[no-untyped-call]
     with np.errstate(all="ignore"):
         off = _distance(expected, twin)
-        if dtype.real is DType.F64:  # the twin is of F32: the same relative errors are smaller by the ratio of the units
+        if (
+            dtype.real is DType.F64
+        ):  # the twin is of F32: the same relative errors are smaller by the ratio of the units
             off = off * (float(units.eps) / float(np.finfo(np.float32).eps))
         finite = np.isfinite(expected) & np.isfinite(twin)
         alike = (np.isnan(expected) & np.isnan(twin)) | np.asarray(expected == twin)

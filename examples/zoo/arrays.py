@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 from jax import lax, ops
+
 from zoo.values import f, i, p
 
 X, N = f(4, 6), i(9, 4, 6)
@@ -27,8 +28,14 @@ ZOO = {
     "cumsum_gradient": (jax.grad(lambda x: (jnp.cumsum(x) ** 2).sum()), [f(6)]),
     "segment_sum": (lambda x, s: ops.segment_sum(x, s, 3), [f(8, 2), SEGMENTS]),
     "segment_max": (lambda x, s: ops.segment_max(x, s, 3), [f(8), SEGMENTS]),
-    "segment_softmax": (lambda x, s: (e := jnp.exp(x - ops.segment_max(x, s, 3)[s])) / ops.segment_sum(e, s, 3)[s], [f(8), SEGMENTS]),
-    "graph_convolution": (lambda x, a, b, w: jax.nn.relu(jnp.zeros((5, 3)).at[b].add((x @ w)[a])), [f(5, 4), i(5, 9), i(5, 9, seed=1), f(4, 3)]),
+    "segment_softmax": (
+        lambda x, s: (e := jnp.exp(x - ops.segment_max(x, s, 3)[s])) / ops.segment_sum(e, s, 3)[s],
+        [f(8), SEGMENTS],
+    ),
+    "graph_convolution": (
+        lambda x, a, b, w: jax.nn.relu(jnp.zeros((5, 3)).at[b].add((x @ w)[a])),
+        [f(5, 4), i(5, 9), i(5, 9, seed=1), f(4, 3)],
+    ),
     "scatter_set": (lambda x, n, u: x.at[n].set(u), [f(6), i(6, 3), f(3)]),
     "scatter_add": (lambda x, n, u: x.at[n].add(u), [f(6), i(6, 9), f(9)]),
     "scatter_min_u32": (lambda x, n, u: x.at[n].min(u), [i(99, 6, dtype="uint32"), i(6, 9), i(99, 9, dtype="uint32")]),
@@ -53,7 +60,10 @@ ZOO = {
     "triangular_masks": (lambda x: jnp.tril(x) - jnp.triu(x, 1), [f(5, 5)]),
     "pairwise_distance": (lambda a, b: jnp.sqrt(((a[:, None] - b) ** 2).sum(-1)), [f(4, 3), f(5, 3)]),
     "nearest": (lambda a, b: jnp.argmin(((a[:, None] - b) ** 2).sum(-1), 1), [f(6, 3), f(4, 3)]),
-    "nms_step": (lambda b, s: jnp.where(jnp.maximum(0, jnp.minimum(b, b[jnp.argmax(s)]) - 0.2).prod(-1) > 0.3, -1, s), [p(6, 2), p(6)]),
+    "nms_step": (
+        lambda b, s: jnp.where(jnp.maximum(0, jnp.minimum(b, b[jnp.argmax(s)]) - 0.2).prod(-1) > 0.3, -1, s),
+        [p(6, 2), p(6)],
+    ),
     "bilinear": (lambda x: jax.image.resize(x, (6, 8), "bilinear"), [f(3, 4)]),
     "running_mean_f16": (lambda x: jnp.convolve(x, jnp.ones(3, jnp.float16) / 3, "valid"), [f(12, dtype="f16")]),
     "any_all": (lambda n: (jnp.any(n > 7, 1), jnp.all(n > 0, 0), jnp.count_nonzero(n)), [N]),
@@ -61,4 +71,3 @@ ZOO = {
     "sum_f16_to_f32": (lambda x: x.sum(dtype=jnp.float32), [f(64, dtype="f16")]),
     "logical_reduce": (lambda n: jnp.bitwise_xor.reduce(n), [i(2**31, 9, dtype="uint32")]),
 }
-

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 from jax import lax, random
+
 from zoo.networks import gru
 from zoo.values import f, i, p
 
@@ -148,7 +149,10 @@ ZOO = {
     "life": (life, [i(2, 6, 6, dtype="int8")]),
     "bisection": (bisection, [p(5)]),
     "cumsum_associative": (lambda x: lax.associative_scan(jnp.add, x), [f(9)]),
-    "linear_recurrence": (lambda a, b: lax.associative_scan(lambda x, y: (x[0] * y[0], x[1] * y[0] + y[1]), (a, b)), [p(8), f(8)]),
+    "linear_recurrence": (
+        lambda a, b: lax.associative_scan(lambda x, y: (x[0] * y[0], x[1] * y[0] + y[1]), (a, b)),
+        [p(8), f(8)],
+    ),
     "vmapped_while": (jax.vmap(newton), [p(3, 2)]),
     "checkpointed": (jax.grad(jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)).sum())), [f(5)]),
     "uniform": (lambda x: x + random.uniform(random.key(KEY), (6,)), [f(6)]),
@@ -166,6 +170,9 @@ ZOO = {
     "float_bits": (lambda x: lax.bitcast_convert_type(x, jnp.uint32) >> 23, [f(6)]),
     "quantised_i8": (quantised, [f(4, 5)]),
     "int8_matmul": (int8_matmul, [i(256, 3, 4, dtype="int8"), i(256, 4, 2, dtype="int8")]),
-    "saturating_u8": (lambda a, b: jnp.clip(a.astype(jnp.int32) + b, 0, 255).astype(jnp.uint8), [i(256, 9, dtype="uint8"), i(256, 9, dtype="uint8", seed=1)]),
+    "saturating_u8": (
+        lambda a, b: jnp.clip(a.astype(jnp.int32) + b, 0, 255).astype(jnp.uint8),
+        [i(256, 9, dtype="uint8"), i(256, 9, dtype="uint8", seed=1)],
+    ),
     "beam_search_step": (beam, [f(5)]),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 from jax.scipy import linalg, signal, special, stats
+
 from zoo.values import definite, f, p
 
 
@@ -44,7 +45,9 @@ def rotation(angles):
 
 
 def quaternion(a, b):
-    return jnp.concatenate([a[:1] * b[:1] - (a[1:] * b[1:]).sum(keepdims=True), a[0] * b[1:] + b[0] * a[1:] + jnp.cross(a[1:], b[1:])])
+    return jnp.concatenate(
+        [a[:1] * b[:1] - (a[1:] * b[1:]).sum(keepdims=True), a[0] * b[1:] + b[0] * a[1:] + jnp.cross(a[1:], b[1:])]
+    )
 
 
 X = f(4, 6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 from jax import lax, nn
+
 from zoo.values import f, i, p
 
 _NHWC = ("NHWC", "HWIO", "NHWC")

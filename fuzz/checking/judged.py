@@ -72,7 +72,8 @@ def check(subject: Subject, executors: Sequence[Executor], pool: Pool, model: st
     answers = [_read(executor, reference, evidence, model) for executor in executors]
     refused = isinstance(reference.execution, ValidationError)  # what others are held to is no disagreement
     disagrees = any(
-        j.answer.verdict.is_disagreement and not (refused and j.answer.executor == reference.native.name) for j in answers
+        j.answer.verdict.is_disagreement and not (refused and j.answer.executor == reference.native.name)
+        for j in answers
     )
     asked: dict[tuple[str, str], tuple[Build, ...]] = {}
     for i, (executor, judged) in enumerate(zip(executors, answers, strict=True)):

@@ -7,7 +7,8 @@ import dataclasses
 import click
 from rich.text import Text
 
-from fuzz.checking import Judged, check as check_subject
+from fuzz.checking import Judged
+from fuzz.checking import check as check_subject
 from fuzz.checking.subject import Inputs, Subject, file_subject, invalid_subject
 from fuzz.records import encode
 from oracle.enclosure import MODELS
@@ -36,7 +37,9 @@ LANES = ("parity", "defaults", "no-algsimp", "level0")
     "--invalid", is_flag=True, help="FILES break a rule: who raises another error than the rules say disagrees."
 )
 @click.option(
-    "--written", is_flag=True, help="Give executors the program that a StableHLO module is read as, not the module itself."
+    "--written",
+    is_flag=True,
+    help="Give executors the program that a StableHLO module is read as, not the module itself.",
 )
 @click.option(
     "--model", type=click.Choice(sorted(MODELS)), help="Hold other people's executors to this arithmetic model; with `ieee` "

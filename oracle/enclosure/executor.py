@@ -48,7 +48,12 @@ def enclose(
     arguments: int | None = None,
 ) -> dict[int, Enclosure]: ...  # fmt: skip
 def enclose(
-    program: GraphProgram, inputs: Sequence[Array], model: Model, *, all_slots: bool = False, arguments: int | None = None
+    program: GraphProgram,
+    inputs: Sequence[Array],
+    model: Model,
+    *,
+    all_slots: bool = False,
+    arguments: int | None = None,
 ) -> list[Enclosure] | dict[int, Enclosure]:
     """The enclosures of a program's outputs, or of every slot, for one input set.
 

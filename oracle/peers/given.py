@@ -41,8 +41,6 @@ def types(of: Sequence[TensorType]) -> list[list[Any]]:
 
 def lacking(error: TenferroError) -> TenferroError:
     """The error of an executor that was given a module; `UnsupportedOp` with its words where it lacks what is in there."""
-    if isinstance(error, PjrtCall):
-        lacks = error.code in _LACKING_CODES or _LACKS.search(str(error))
-    else:
-        lacks = isinstance(error, EngineFault) and _LACKS.search(str(error))
+    lacks = isinstance(error, PjrtCall) and error.code in _LACKING_CODES
+    lacks = lacks or (isinstance(error, PjrtCall | EngineFault) and _LACKS.search(str(error)) is not None)
     return UnsupportedOp(op="module", reason=" ".join(str(error).split())) if lacks else error

@@ -20,7 +20,7 @@ from tenferro_ref.stablehlo.loader.signature import signature
 from tenferro_ref.stablehlo.source import Source
 
 _FLOATS = r"(f32|f16|bf16|f8\w+)"
-_TYPES = {
+_TYPES: dict[str, tuple[re.Pattern[str], str, Any]] = {
     "wide": (re.compile(_FLOATS), "f64", np.float64),
     "narrow": (re.compile("(f64)"), "f32", np.float32),
 }
@@ -47,7 +47,7 @@ def twin(source: str | bytes, where: str = "StableHLO", *, narrow: bool = False)
 
 
 class _Twin:
-    def __init__(self, floats: re.Pattern[str], to: str, numpy: type[np.floating[Any]]) -> None:
+    def __init__(self, floats: re.Pattern[str], to: str, numpy: Any) -> None:
         self.ir = bindings.mlir()
         self.floats, self.to, self.numpy = floats, to, numpy
         self.element = re.compile(rf"(?<=[<x]){floats.pattern}(?=[>,])")
@@ -133,7 +133,9 @@ class _Twin:
         raw = np.ascontiguousarray(wide).reshape(-1).view(np.uint8)
         attribute = ir.DenseElementsAttr.get(raw, type=type_)
         with ir.Location.unknown():
-            return ir.Operation.create("stablehlo.constant", results=[type_], attributes={"value": attribute}).results[0]
+            return ir.Operation.create("stablehlo.constant", results=[type_], attributes={"value": attribute}).results[
+                0
+            ]
 
 
 def _named(attributes: Any) -> Iterator[tuple[str, Any]]:

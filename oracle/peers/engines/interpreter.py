@@ -104,7 +104,11 @@ def _bytes(x: Array) -> Array:
 def _bits(dtype: DType) -> np.dtype[Any] | None:
     """The integers as which results of this dtype are handed over; None for those that need none."""
     numpy = dtype.numpy
-    if dtype.is_complex or numpy.name in _READABLE or numpy.name.startswith(("int", "uint")) and numpy.name[-2:] not in ("t2", "t4"):
+    if (
+        dtype.is_complex
+        or numpy.name in _READABLE
+        or (numpy.name.startswith(("int", "uint")) and numpy.name[-2:] not in ("t2", "t4"))
+    ):
         return None
     return np.dtype(f"uint{8 * numpy.itemsize}")
 
@@ -122,7 +126,7 @@ def _make_readable(module: Any, dtypes: list[DType]) -> None:
     ir.SymbolTable.replace_all_symbol_uses("main", given, module.operation)
     ir.SymbolTable.set_symbol_name(main.operation, given)
     with ir.Location.unknown(), ir.InsertionPoint(module.body):
-        outer = func.FuncOp("main", ir.FunctionType.get(main.type.inputs, []))
+        outer: Any = func.FuncOp("main", ir.FunctionType.get(main.type.inputs, []))
         with ir.InsertionPoint(outer.add_entry_block()):
             values = _untupled(func.CallOp(main.type.results, given, outer.entry_block.arguments).results)
             parts = []

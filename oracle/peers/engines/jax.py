@@ -37,7 +37,9 @@ def open(settings: Message) -> Engine:
     os.environ.update(JAX_PLATFORMS="cpu", JAX_ENABLE_X64="1")
     jax = library("jax", "jax")
     compiler, xla_bridge = (library(f"jax._src.{name}", "jax") for name in ("compiler", "xla_bridge"))
-    library("jaxlib.lapack", "jax").prepare_lapack_call("potrf_ffi", np.float32)  # or LAPACK's custom calls find no functions
+    library("jaxlib.lapack", "jax").prepare_lapack_call(
+        "potrf_ffi", np.float32
+    )  # or LAPACK's custom calls find no functions
     served = 0
 
     @lru_cache(_KEPT)
@@ -52,7 +54,9 @@ def open(settings: Message) -> Engine:
     def answer(request: Message) -> Message:
         try:
             if "code" in request:
-                return run_sets(request, lambda: compile_module(request["code"], tuple(request["options"].items())), run_module)
+                return run_sets(
+                    request, lambda: compile_module(request["code"], tuple(request["options"].items())), run_module
+                )
             return answer_program(request)
         except TenferroError:
             raise

@@ -10,7 +10,6 @@ from tenferro_ref.ops import TensorType
 from tenferro_ref.stablehlo.loader import bindings
 from tenferro_ref.stablehlo.source import Source
 
-
 _ELEMENT = re.compile(r"tensor<(?:[\d?]+x)*(complex<\w+>|\w+)")
 
 
@@ -98,7 +97,7 @@ def _with_main(module: Any, function: Any) -> str:
     from jaxlib.mlir.dialects import func
 
     with ir.Location.unknown(), ir.InsertionPoint(module.body):
-        main = func.FuncOp("main", function.type)
+        main: Any = func.FuncOp("main", function.type)
         with ir.InsertionPoint(main.add_entry_block()):
             call = func.CallOp(function.type.results, function.name.value, main.entry_block.arguments)
             func.ReturnOp(call.results)
