@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fuzz.checking.subject import Subject
 from oracle.attribution import builds
@@ -12,7 +13,7 @@ from oracle.case import Case
 from oracle.evidence import Evidence, judge_by_evidence
 from oracle.judge import Reference, failed, judge, judge_result
 from oracle.peers import Execution, Executor, NativeExecutor, PjrtExecutor, Pool, attempt
-from oracle.verdict import Answer, Build, Verdict, first_bad
+from oracle.verdict import Answer, Build, Comparison, Verdict, first_bad
 from tenferro_ref.errors import TenferroError, UnsupportedOp, ValidationError
 
 
@@ -55,6 +56,51 @@ class Checked:
     answers: tuple[Judged, ...]
     disagrees: bool
 
+    @classmethod
+    def together(cls, several: Sequence[Checked]) -> Checked:
+        """Answers to one program or module with several sets of inputs as one.
+
+        Of each executor the worst disagreement, else what passes; elements of answers with the same verdict and evidence are
+        counted together.
+        """
+        if len(several) == 1:
+            return several[0]
+        rows = zip(*([(c.subject, judged) for judged in c.answers] for c in several), strict=True)
+        answers = tuple(_worst(row) for row in rows)
+        return cls(several[0].subject, answers, any(c.disagrees for c in several))
+
+
+def _worst(answers: Sequence[tuple[Subject, Judged]]) -> Judged:
+    order = list(Verdict)
+
+    def badness(entry: tuple[Subject, Judged]) -> tuple[bool, int]:
+        verdict = entry[1].answer.verdict
+        return verdict.is_disagreement, order.index(verdict) if verdict.is_disagreement else -order.index(verdict)
+
+    subject, judged = max(answers, key=badness)
+    alike = [
+        j
+        for _, j in answers
+        if (j.answer.verdict, j.evidence) == (judged.answer.verdict, judged.evidence) and j is not judged
+    ]
+    answer = judged.answer
+    for other in alike:
+        answer = replace(answer, comparison=_sum(answer.comparison, other.answer.comparison))
+    if answer.verdict.is_disagreement:
+        answer = replace(answer, reason=f"{answer.reason} ({subject.inputs} inputs)")
+    beyond: Counter[str] = Counter()
+    for one in (judged, *alike):
+        beyond.update(one.beyond)
+    return replace(judged, answer=answer, beyond=dict(beyond))
+
+
+def _sum(a: Comparison, b: Comparison) -> Comparison:
+    ulps = [ulp for ulp in (a.worst_ulp, b.worst_ulp) if ulp is not None]
+    return replace(
+        a, elements=a.elements + b.elements, decided=a.decided + b.decided, outside=a.outside + b.outside,
+        forgiven=a.forgiven + b.forgiven, worst_ulp=max(ulps, default=None),
+    )  # fmt: skip
+
 
 def check(subject: Subject, executors: Sequence[Executor], pool: Pool, model: str | None = None) -> Checked:
     """The verdict of each executor.
@@ -80,7 +126,7 @@ def check(subject: Subject, executors: Sequence[Executor], pool: Pool, model: st
         if judged.answer.verdict.is_disagreement:
             written = _second_opinion(executor, subject.case)
             own = _builds(executor, subject.case, pool, asked) if judged.evidence != "interpreter" else ()
-            answers[i] = Judged(judged.answer, judged.evidence, judged.beyond, written, own)
+            answers[i] = replace(judged, written=written, builds=own)
     return Checked(subject, tuple(answers), disagrees)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fuzz.generate.values.inputs import random_arrays, random_inputs
+from fuzz.generate.values.inputs import random_arguments, random_inputs
 from oracle.case import Case, Refusal
 from tenferro_ref.console import is_stablehlo, read_content, read_text_form, transformed
 from tenferro_ref.errors import FormatError, InvalidCompiledGraph, MissingDependency, TenferroError, UsageError
@@ -17,7 +17,7 @@ from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import GraphProgram, loads
 from tenferro_ref.stablehlo import Source
-from tenferro_ref.tensor import Array, column_major, load_npz, type_of
+from tenferro_ref.tensor import Array, column_major, load_npz, same_bits, type_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +30,8 @@ class Subject:
         None for a module that cannot be read as a program, for the reason `unread`.
     source, arguments
         The module and the arguments of its `main`; None and () for what is no module.
+    inputs
+        "given", or of what kind they were drawn: "ordinary", "special".
     """
 
     name: str
@@ -37,6 +39,7 @@ class Subject:
     source: Source | None = None
     arguments: tuple[Array, ...] = ()
     unread: TenferroError | None = None
+    inputs: str = "given"
 
     @property
     def reads(self) -> str:
@@ -57,8 +60,8 @@ class Inputs:
         return None if self.file is None else load_npz(self.file, "in", [t.dtype for t in types])
 
 
-def module_subject(code: str | bytes, where: str, inputs: Inputs, reader: Reader) -> Subject:
-    """A StableHLO module as it is.
+def module_subjects(code: str | bytes, where: str, inputs: Inputs, reader: Reader) -> list[Subject]:
+    """A StableHLO module as it is: with the inputs of a file, or once with ordinary numbers and once with special ones.
 
     Raises
     ------
@@ -69,10 +72,15 @@ def module_subject(code: str | bytes, where: str, inputs: Inputs, reader: Reader
     """
     source = reader.source(code, where)
     given = inputs.given(source.arguments)
-    if given is None:
-        return _subject(source, random_arrays(source.arguments, inputs.seed), reader)
-    _check_fit(source.arguments, given, inputs.file or "", where)
-    return _subject(source, given, reader)
+    if given is not None:
+        _check_fit(source.arguments, given, inputs.file or "", where)
+        return [_subject(source, given, reader)]
+    drawn = [random_arguments(source, inputs.seed, special=special) for special in (False, True)]
+    alike = all(map(same_bits, *drawn))
+    return [
+        replace(_subject(source, arguments, reader), inputs=name)
+        for name, arguments in zip(("ordinary", "special"), drawn[: 1 if alike else 2], strict=False)
+    ]
 
 
 def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader: Reader, name: str = "") -> Subject:
@@ -115,10 +123,10 @@ def _check_fit(types: Sequence[TensorType], arguments: Sequence[Array], file: st
             raise FormatError(where=file, detail=detail)
 
 
-def file_subject(
+def file_subjects(
     file: str, inputs: Inputs, reader: Reader, *, transform: str | None = None, written: bool = False
-) -> Subject:
-    """A program or module of a file. The arrays that a module brings along follow the arguments, seeds of a derivative them.
+) -> list[Subject]:
+    """A program or module of a file, once for each set of inputs. The arrays that a module brings along follow the arguments, seeds of a derivative them.
 
     Parameters
     ----------
@@ -136,7 +144,7 @@ def file_subject(
     bound: tuple[Array, ...] = ()
     if isinstance(content, bytes) or is_stablehlo(content):
         if transform is None and not written:
-            return module_subject(content, where, inputs, reader)
+            return module_subjects(content, where, inputs, reader)
         loaded = reader.load(content, where)
         program, bound = loaded.program, loaded.bound
     else:
@@ -147,8 +155,8 @@ def file_subject(
     arrays = inputs.given([*program.input_types[:arguments], *program.input_types[arguments + len(bound) :]])
     if arrays is None:
         drawn = random_inputs(program, inputs.seed)
-        return Subject(where, Case.of(program, (*drawn[:arguments], *bound, *drawn[arguments + len(bound) :])))
-    return Subject(where, Case.of(program, fitting(program, where, inputs.file or "", arrays, arguments, bound)))
+        return [Subject(where, Case.of(program, (*drawn[:arguments], *bound, *drawn[arguments + len(bound) :])))]
+    return [Subject(where, Case.of(program, fitting(program, where, inputs.file or "", arrays, arguments, bound)))]
 
 
 def invalid_subject(file: str, inputs: Inputs) -> Subject:

@@ -7,9 +7,9 @@ import dataclasses
 import click
 from rich.text import Text
 
-from fuzz.checking import Judged
+from fuzz.checking import Checked, Judged
 from fuzz.checking import check as check_subject
-from fuzz.checking.subject import Inputs, Subject, file_subject, invalid_subject
+from fuzz.checking.subject import Inputs, Subject, file_subjects, invalid_subject
 from fuzz.records import encode
 from oracle.enclosure import MODELS
 from oracle.peers import OTHERS, Pool
@@ -63,18 +63,18 @@ def check(
     disagreement = False
     try:
         subjects = [
-            invalid_subject(file, source)
+            [invalid_subject(file, source)]
             if invalid
-            else file_subject(file, source, pool.reader, transform=transform, written=written)
+            else file_subjects(file, source, pool.reader, transform=transform, written=written)
             for file in files
         ]
         selection = pool.select(split(executors), lanes=LANES, others=OTHERS)
         if not as_json and inputs is None:
             click.echo(f"seed {source.seed}")
-        for file, subject in zip(files, subjects, strict=True):
+        for file, several in zip(files, subjects, strict=True):
             if not as_json:
-                _introduce(file, subject)
-            checked = check_subject(subject, selection.executors, pool, model)
+                _introduce(file, several[0])
+            checked = Checked.together([check_subject(s, selection.executors, pool, model) for s in several])
             disagreement = disagreement or checked.disagrees
             rows = [_row(file, judged) for judged in checked.answers]
             rows += [_missing(file, info.name, info.reason) for info in selection.missing]

@@ -38,7 +38,7 @@ class Reader:
         def read(answer: wire.Message) -> Source:
             arguments, results = (tuple(map(_type, answer[name])) for name in ("arguments", "results"))
             ops = frozenset((str(name), str(element)) for name, element in answer["ops"])
-            return Source(answer["code"], arguments, results, ops, request["where"])
+            return Source(answer["code"], arguments, results, ops, tuple(answer["demands"]), request["where"])
 
         source: Source = self._ask(request, read)
         return source

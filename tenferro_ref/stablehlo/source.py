@@ -21,6 +21,8 @@ class Source:
     ops
         Each operation in the module with each element type of its operands and results: `("add", "f32")`,
         `("custom_call:TARGET", "f64")`, `("chlo.erf", "f32")`.
+    demands
+        For each argument what drawn values must be (`loader.demands`).
     where
         What the module is called in errors.
     """
@@ -29,6 +31,7 @@ class Source:
     arguments: tuple[TensorType, ...]
     results: tuple[TensorType, ...]
     ops: frozenset[tuple[str, str]] = field(default=frozenset(), compare=False)
+    demands: tuple[str, ...] = field(default=(), compare=False)
     where: str = field(default="StableHLO", compare=False)
 
     def has(self, name: str, *elements: str) -> bool:

@@ -34,7 +34,7 @@ def open(settings: Message) -> Engine:
 
 
 def _signature(request: Message) -> Message:
-    """`{"code", "arguments", "results", "ops"}`, the fields of a `Source`."""
+    """`{"code", "arguments", "results", "ops", "demands"}`, the fields of a `Source`."""
     return _packed(signature(request["source"], request["where"]))
 
 
@@ -49,6 +49,7 @@ def _packed(source: Source) -> Message:
         "arguments": _types(source.arguments),
         "results": _types(source.results),
         "ops": sorted(source.ops),
+        "demands": list(source.demands),
     }
 
 

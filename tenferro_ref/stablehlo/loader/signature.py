@@ -8,6 +8,7 @@ from typing import Any
 from tenferro_ref.errors import FormatError
 from tenferro_ref.ops import TensorType
 from tenferro_ref.stablehlo.loader import bindings
+from tenferro_ref.stablehlo.loader.demands import demands
 from tenferro_ref.stablehlo.source import Source
 
 _ELEMENT = re.compile(r"tensor<(?:[\d?]+x)*(complex<\w+>|\w+)")
@@ -30,13 +31,13 @@ def signature(source: str | bytes, where: str = "StableHLO", entry: str = "main"
         function = entry_function(module, where, entry)
         arguments = tuple(_types(function.type.inputs, "argument"))
         results = tuple(_types(function.type.results, "result"))
-        ops = frozenset(_ops(module))
+        ops, wanted = frozenset(_ops(module)), demands(function, functions_of(module))
         code = source
         if isinstance(code, bytes) and not code.startswith(bindings.MAGIC):
             code = code.decode("utf-8")
         if function.name.value != "main":
             code = _with_main(module, function)
-    return Source(code, arguments, results, ops, where)
+    return Source(code, arguments, results, ops, wanted, where)
 
 
 def functions_of(module: Any) -> dict[str, Any]:
