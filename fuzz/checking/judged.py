@@ -14,7 +14,7 @@ from oracle.evidence import Evidence, judge_by_evidence
 from oracle.judge import Reference, failed, judge, judge_result
 from oracle.peers import Execution, Executor, NativeExecutor, PjrtExecutor, Pool, attempt
 from oracle.verdict import Answer, Build, Comparison, Verdict, first_bad
-from tenferro_ref.errors import TenferroError, UnsupportedOp, ValidationError
+from tenferro_ref.errors import Internal, LoweringError, TenferroError, UnsupportedOp, ValidationError
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +114,9 @@ def check(subject: Subject, executors: Sequence[Executor], pool: Pool, model: st
         answers = list(_unread(subject, executors, pool))
         return Checked(subject, tuple(answers), any(j.answer.verdict.is_disagreement for j in answers))
     reference = Reference(subject.case, NativeExecutor())
+    if subject.source is not None and isinstance(reference.execution, Internal | LoweringError):
+        # a kernel is missing, or has a defect: nothing can be said of the others by it
+        return check(replace(subject, case=None, unread=reference.execution), executors, pool)
     evidence = _evidence(subject, pool)
     answers = [_read(executor, reference, evidence, model) for executor in executors]
     refused = isinstance(reference.execution, ValidationError)  # what others are held to is no disagreement
@@ -142,7 +145,8 @@ def _read(executor: Executor, reference: Reference, evidence: Evidence | None, m
     result = reference.execution if own else attempt(executor, reference.case)
     foreign = executor.peer.family != "native"
     answer = judge_result(executor, reference, result, model if foreign else None)
-    if _unproved(answer) and evidence is not None and foreign and executor.peer.family != "interpreter":
+    comparable = isinstance(result, Execution) and executor.peer.family != "interpreter"
+    if _unproved(answer) and evidence is not None and foreign and comparable:
         by_interpreter = judge_by_evidence(executor, evidence)
         if by_interpreter.verdict is not Verdict.UNDECIDED:
             return Judged(by_interpreter, "interpreter")
@@ -155,9 +159,9 @@ def _read(executor: Executor, reference: Reference, evidence: Evidence | None, m
 
 
 def _unproved(answer: Answer) -> bool:
-    """Whether there were no enclosures, for want of a rule or of a decided element."""
-    error = answer.error or {}
-    return answer.verdict is Verdict.UNDECIDED and error.get("kind", UnsupportedOp.__name__) == UnsupportedOp.__name__
+    """Whether there were no enclosures, for want of a rule or of a decided element, or for a defect of a rule."""
+    kind = (answer.error or {}).get("kind", UnsupportedOp.__name__)
+    return (answer.verdict, kind) in ((Verdict.UNDECIDED, UnsupportedOp.__name__), (Verdict.ERROR, Internal.__name__))
 
 
 def _beyond(case: Case, result: Execution, model: str) -> dict[str, int]:

@@ -12,6 +12,7 @@ from tenferro_ref.isolation.process import Worker, WorkerSpec
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import loads
 from tenferro_ref.stablehlo import Loaded, Source
+from tenferro_ref.stablehlo.loader.statements import Statement, Stating
 
 
 class Reader:
@@ -33,6 +34,18 @@ class Reader:
     def twin(self, source: Source, *, narrow: bool) -> Source:
         """`stablehlo.twin.twin` of the module; errors as there, and `FormatError` as `source`."""
         return self._source({"ask": "twin", "source": source.code, "where": source.where, "narrow": narrow})
+
+    def stating(self, text: str, where: str) -> list[Stating]:
+        """The functions of a file that state results, as `stablehlo.loader.statements`."""
+
+        def read(answer: wire.Message) -> list[Stating]:
+            return [
+                Stating(f["where"], f["code"], tuple(Statement(**s) for s in f["statements"]), f["error"])
+                for f in answer["functions"]
+            ]
+
+        functions: list[Stating] = self._ask({"ask": "stating", "source": text, "where": where}, read)
+        return functions
 
     def _source(self, request: wire.Message) -> Source:
         def read(answer: wire.Message) -> Source:
