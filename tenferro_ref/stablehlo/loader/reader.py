@@ -16,7 +16,7 @@ from tenferro_ref.errors import FormatError, Internal, ShapeMismatch, TenferroEr
 from tenferro_ref.ops import CompareDir, TensorType
 from tenferro_ref.program import GraphProgram, LoweringView, Value
 from tenferro_ref.stablehlo.emit import lower_into
-from tenferro_ref.stablehlo.loader import indexing, linalg, reductions, rows  # noqa: F401 - their rows
+from tenferro_ref.stablehlo.loader import indexing, linalg, reductions, rows, special  # noqa: F401 - their rows
 from tenferro_ref.stablehlo.loader.bindings import Operation, context, legalize, parse, position, tensor_type
 from tenferro_ref.stablehlo.loader.composed import select, spread, static
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
@@ -83,7 +83,7 @@ def load(source: str | bytes, where: str = "StableHLO", entry: str = "main") -> 
         The extra `jax` is not installed.
     """
     module = parse(source, where)
-    legalize(module, where)
+    legalize(module, where, ROWS)
     return load_module(module, where, entry)
 
 
