@@ -91,9 +91,11 @@ class InputSets:
             A rule has a defect.
         """
         if model not in self._enclosures:
-            program, inputs = live(self.references[0].case.program), [r.case.inputs for r in self.references]
+            case, inputs = self.references[0].case, [r.case.inputs for r in self.references]
             with defects_in("an enclosure"):
-                self._enclosures[model] = enclose_sets(program, inputs, MODELS[model])
+                self._enclosures[model] = enclose_sets(
+                    live(case.program), inputs, MODELS[model], arguments=len(case.arguments)
+                )
         return self._enclosures[model]
 
 

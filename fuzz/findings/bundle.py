@@ -227,7 +227,7 @@ def _enclosures(case: Case, model: str) -> dict[int, Enclosure]:
     if case.refusal is not None:
         return {}
     try:
-        return enclose(case.program, case.inputs, MODELS[model], all_slots=True)
+        return enclose(case.program, case.inputs, MODELS[model], all_slots=True, arguments=len(case.arguments))
     except TenferroError:
         return {}
 

@@ -23,7 +23,8 @@ from tenferro_ref.tensor import Array
 #: Decompositions that the bindings bring along: composites, `dot` and other ops of the past; `chlo` ops.
 _PASSES = ("stablehlo-legalize-composite-to-call", "stablehlo-legalize-deprecated-ops")
 _CHLO = "chlo-legalize-to-stablehlo"
-_MAGIC = b"ML\xefR"
+#: With which bytecode and portable artifacts begin.
+MAGIC = b"ML\xefR"
 _PORTABLE = b"StableHLO_v"
 
 _DTYPES = {dtype.value.element: dtype for dtype in DType}
@@ -80,14 +81,14 @@ def parse(source: str | bytes, where: str) -> Any:
     ir = mlir()
     from jaxlib.mlir.dialects import stablehlo
 
-    if isinstance(source, bytes) and not source.startswith(_MAGIC):
+    if isinstance(source, bytes) and not source.startswith(MAGIC):
         try:
             source = source.decode("utf-8")
         except UnicodeDecodeError:
             raise FormatError(where=where, detail="neither MLIR bytecode nor text (not UTF-8)") from None
     with context():
         try:
-            if isinstance(source, bytes) and source[len(_MAGIC) + 1 :].startswith(_PORTABLE):
+            if isinstance(source, bytes) and source[len(MAGIC) + 1 :].startswith(_PORTABLE):
                 return stablehlo.deserialize_portable_artifact(context(), source)
             return ir.Module.parse(source)
         except (ir.MLIRError, ValueError) as error:

@@ -12,13 +12,14 @@ from typing import Any
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import FormatError, Internal, ShapeMismatch, TenferroError, UnsupportedDType
+from tenferro_ref.errors import Internal, ShapeMismatch, TenferroError, UnsupportedDType
 from tenferro_ref.ops import CompareDir, TensorType
 from tenferro_ref.program import GraphProgram, LoweringView, Value
 from tenferro_ref.stablehlo.emit import lower_into
 from tenferro_ref.stablehlo.loader import indexing, linalg, reductions, rows, special  # noqa: F401 - their rows
 from tenferro_ref.stablehlo.loader.bindings import Operation, context, legalize, parse, position, tensor_type
 from tenferro_ref.stablehlo.loader.composed import select, spread, static
+from tenferro_ref.stablehlo.loader.signature import entry_function, functions_of
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
 from tenferro_ref.stablehlo.writer import Body
 from tenferro_ref.tensor import Array
@@ -98,11 +99,7 @@ def lower_loaded(loaded: Loaded, *, phase1_only: bool = False) -> str:
 def load_module(module: Any, where: str, entry: str = "main") -> Loaded:
     """The program of a parsed and legalised module; errors as `load`."""
     with context():
-        functions = {op.name.value: op for op in module.body.operations if op.operation.name == "func.func"}
-        if entry not in functions and len(functions) != 1:
-            raise FormatError(where=where, detail=f"has no function @{entry}; it has {sorted(functions) or 'none'}")
-        function = functions.get(entry) or next(iter(functions.values()))
-        return _Reader(functions, where).read(function)
+        return _Reader(functions_of(module), where).read(entry_function(module, where, entry))
 
 
 class _Reader:
