@@ -15,15 +15,15 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from oracle.enclosure import integers
 from oracle.enclosure.bounds import may_be_negative, may_be_positive, may_be_zero
 from oracle.enclosure.formats import Array
 from oracle.enclosure.functions import budgeted
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import Interval, bound_type, everything, exact, real_point
+from oracle.enclosure.value import Interval, everything, exact, real_point
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
-from tenferro_ref.runtime.kernels.reference import of_words, on_bits, reduced, words
 
 #: Digits that mpmath computes with.
 PRECISION = 120
@@ -222,9 +222,25 @@ def _atan2(c: Context, y: Interval, x: Interval) -> Interval:
 @ENCLOSE.row(ops.Bits)
 def _bits(op: ops.Bits, c: Context, *operands: Interval) -> Interval:
     known = np.logical_and.reduce([np.broadcast_to(x.lo == x.hi, operands[0].shape) for x in operands])
-    values = [words(x.lo.astype(x.dtype.numpy)) for x in operands]
-    result = of_words(on_bits(op.function, c.dtype, *values), c.dtype).astype(bound_type(c.dtype))
-    return _where_known(c.dtype, known, result)
+    mask = 2**c.dtype.bits - 1
+    values = [np.asarray(x.lo.astype(object) & mask, object) for x in operands]
+    result = np.frompyfunc(lambda *v: _on_bits(op.function, c.dtype, *v), len(values), 1)(*values)
+    return _where_known(c.dtype, known, integers.modulo(c.dtype, np.asarray(result, object)))
+
+
+def _on_bits(function: str, dtype: DType, x: int, y: int = 0) -> int:
+    """An operation on integers whose bits are those of the operands, unsigned; modulo the width."""
+    width = dtype.bits
+    if function == "shift_left":
+        return x << y if y < width else 0
+    if function == "shift_right_logical":
+        return x >> y if y < width else 0
+    if function == "shift_right_arithmetic":
+        return (x - (x >> (width - 1) << width)) >> min(y, width)
+    if function == "count_leading_zeros":
+        return width - x.bit_length()
+    simple = {"and": x & y, "or": x | y, "xor": x ^ y, "not": ~x, "popcnt": x.bit_count()}
+    return simple[function]
 
 
 def _where_known(dtype: DType, known: Array, result: Array) -> Interval:
@@ -240,25 +256,33 @@ def _bitcast(op: ops.Bitcast, c: Context, x: Interval) -> Interval:
     if x.dtype.is_float:
         known = known & ~x.nan & ~(x.pos_zero & x.neg_zero)
         value = np.where(x.neg_zero & ~x.pos_zero, -0.0, np.where(x.empty, 0.0, x.lo))
-        bits = words(value.astype(x.dtype.numpy).view(f"u{x.dtype.itemsize}"))
+        bits = value.astype(x.dtype.numpy).view(f"u{x.dtype.itemsize}").astype(np.uint64)
     else:
-        bits = words(x.lo.astype(x.dtype.numpy))
+        bits = x.lo.astype(np.uint64)
     if c.dtype.is_float:
-        array = bits.astype(f"u{c.dtype.itemsize}").view(c.dtype.numpy)
+        array = (bits & np.uint64(2**c.dtype.bits - 1)).astype(f"u{c.dtype.itemsize}").view(c.dtype.numpy)
         made = real_point(array)
         if known.all():
             return made
         lo, hi = np.where(known, made.lo, -np.inf), np.where(known, made.hi, np.inf)
         return Interval(c.dtype, lo, hi, made.nan | ~known, made.pos_zero | ~known, made.neg_zero | ~known)
-    return _where_known(c.dtype, known, of_words(bits, c.dtype).astype(bound_type(c.dtype)))
+    return _where_known(c.dtype, known, integers.modulo(c.dtype, bits))
 
 
 @ENCLOSE.row(ops.ReducePrecision)
 def _reduce_precision(op: ops.ReducePrecision, c: Context, x: Interval) -> Interval:
     """Monotone, so that the bounds are rounded; a NaN stays one."""
 
+    least_exponent = 2 - 2 ** (op.exponent_bits - 1)
+    largest = np.ldexp(2 - 2.0**-op.mantissa_bits, 2 ** (op.exponent_bits - 1) - 1)
+
     def rounded(v: Array) -> Array:
-        return reduced(v.astype(c.dtype.numpy), op.exponent_bits, op.mantissa_bits, c.dtype).astype(np.float64)
+        """To nearest even; beyond the largest value an infinity, below the least normal one a zero."""
+        wide = np.where(np.isfinite(v), v, 0).astype(np.longdouble)
+        step = np.ldexp(np.longdouble(1), np.frexp(wide)[1] - 1 - op.mantissa_bits)
+        near = np.rint(wide / step) * step
+        near = np.where(np.abs(near) > largest, np.inf, np.where(np.abs(near) < 2.0**least_exponent, 0, near))
+        return np.where(np.isfinite(v), np.copysign(near, wide), v).astype(np.float64)
 
     lo = rounded(x.lo)
     hi = lo if x.is_point else rounded(x.hi)

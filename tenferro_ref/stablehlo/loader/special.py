@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from tenferro_ref import ops
@@ -72,7 +74,7 @@ def _(b: Tracer, op: Operation, x: Value, y: Value) -> Value:
     signed, unsigned = _integer(x.dtype, "int"), _integer(x.dtype, "uint")
     bits = b.apply(ops.Bitcast(signed), x)
     negative = bits < full(bits, 0)
-    away = (x < y) ^ negative
+    away = composed.logical("xor", x < y, negative)
     stepped = b.apply(ops.Bitcast(x.dtype), select(away, bits + full(bits, 1), bits + full(bits, -1)))
     sign = b.apply(ops.Bits("and"), b.apply(ops.Bitcast(unsigned), y), full(y, 2 ** (unsigned.bits - 1), unsigned))
     least = b.apply(ops.Bitcast(x.dtype), b.apply(ops.Bits("or"), sign, full(sign, 1)))
@@ -146,7 +148,30 @@ def total_order(x: Value) -> Value:
     signed = _integer(x.dtype, "int")
     bits = x.builder.apply(ops.Bitcast(signed), x)
     low = x.builder.apply(ops.Bits("xor"), bits, full(bits, signed.limits[1]))
-    return select(bits < full(bits, 0), low, bits)
+    key = select(bits < full(bits, 0), low, bits)
+    # a module that puts a constant in the place of each NaN, as JAX does, knows its sign
+    return select(x != x, full(key, signed.limits[1]), key) if _nan_is_positive(x) else key
+
+
+def _nan_is_positive(x: Value) -> bool:
+    """Whether a NaN in `x` can only be a constant of the module with a plus sign."""
+    b = cast(Tracer, x.builder)
+    op, operands = b.made.get(x.slot, (None, ()))
+    if not isinstance(op, ops.Select):
+        return False
+    source, chosen = b.made.get(operands[1].slot, (None, ()))
+    if isinstance(source, ops.BroadcastInDim):
+        source, _ = b.made.get(chosen[0].slot, (None, ()))
+    if not isinstance(source, ops.Constant):
+        return False
+    value = float(source.value)  # type: ignore[arg-type]
+    positive = value == value or not np.signbit(np.asarray(source.value).astype(np.float64))
+    rest = operands[2]
+    test, compared = b.made.get(operands[0].slot, (None, ()))
+    if isinstance(test, ops.Select):  # `x != x` is `~(x == x)`
+        test, compared = b.made.get(compared[0].slot, (None, ()))
+    of_nan = isinstance(test, ops.Compare) and test.dir is CompareDir.Eq and all(v is rest for v in compared)
+    return positive and (_nan_is_positive(rest) if value == value else of_nan)
 
 
 @ROWS.row("reduce_precision")
