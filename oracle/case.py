@@ -68,12 +68,16 @@ class Case:
     source
         The StableHLO module that the program was loaded from. Executors that take StableHLO are given this module, unchanged,
         and not the program; its arguments are the first inputs, the others are arrays in the module.
+    deciding
+        The program with other outputs: what decided, while the module was read for these inputs, which way it goes. Where
+        these are not certain the program says nothing of the module.
     """
 
     program: GraphProgram
     inputs: tuple[Array, ...]
     refusal: Refusal | None = None
     source: Source | None = None
+    deciding: GraphProgram | None = None
 
     @classmethod
     def of(

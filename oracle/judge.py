@@ -77,7 +77,9 @@ def _judge_results(
     answers = []
     for reference, result in zip(references, results, strict=True):
         start = time.perf_counter()
-        if reference in compared:
+        if reference in compared and (reason := reference.open_way(model or executor.model)):
+            answer = Answer(executor.name, Verdict.UNDECIDED, reason=reason)
+        elif reference in compared:
             answer = _compared(executor, reference, compared[reference])
         else:
             answer = _uncompared(executor, reference, result)

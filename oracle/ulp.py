@@ -26,7 +26,8 @@ def without_denormals(x: NDArray[Any]) -> NDArray[Any]:
 def spacing_at(size: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[np.float64]:
     """ULP of (the parts of) `dtype` at each positive size; that of normal numbers below them."""
     info = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
-    _, exponent = np.frexp(np.clip(np.asarray(size, np.longdouble), float(info.smallest_normal), float(info.max) / 2))
+    usual = np.clip(size, float(info.smallest_normal), float(info.max) / 2).astype(info.dtype)
+    _, exponent = np.frexp(usual.astype(np.float64))
     return np.asarray(np.ldexp(1.0, exponent - 1 - int(info.nmant)))
 
 

@@ -106,10 +106,10 @@ def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader
 def _subject(source: Source, arguments: Sequence[Array], reader: Reader) -> Subject:
     arguments = tuple(map(column_major, arguments))
     try:
-        loaded = reader.load(source.code, source.where)
+        loaded = reader.load(source.code, source.where, arguments)
     except TenferroError as unread:
         return Subject(source.where, None, source, arguments, unread)
-    case = Case.of(loaded.program, loaded.inputs(arguments), source=source)
+    case = replace(Case.of(loaded.program, loaded.inputs(arguments), source=source), deciding=loaded.deciding)
     return Subject(source.where, case, source, arguments)
 
 

@@ -20,6 +20,7 @@ from oracle.enclosure import (  # noqa: F401 - each fills its rows of a table
     functions,
     indexing,
     moves,
+    reference,
     sums,
 )
 from oracle.enclosure.freedoms import flush

@@ -72,10 +72,10 @@ def add(dtype: DType, x: Interval, y: Interval) -> Interval:
 
 
 def subtract(dtype: DType, x: Interval, y: Interval) -> Interval:
-    lo = x.lo - y.hi
     if x.is_point and y.is_point:
-        return wrapped(dtype, lo, lo)
-    return wrapped(dtype, lo, x.hi - y.lo, (x.lo.astype(float) - y.hi, x.hi.astype(float) - y.lo))
+        return wrapped(dtype, _words(x) - _words(y))
+    (a, b), (c, d) = big(x), big(y)
+    return wrapped(dtype, a - d, b - c)
 
 
 def multiply(dtype: DType, x: Interval, y: Interval) -> Interval:

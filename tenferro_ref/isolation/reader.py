@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from tenferro_ref.dtype import DType
@@ -13,6 +13,7 @@ from tenferro_ref.ops import TensorType
 from tenferro_ref.program import loads
 from tenferro_ref.stablehlo import Loaded, Source
 from tenferro_ref.stablehlo.loader.statements import Statement, Stating
+from tenferro_ref.tensor import Array
 
 
 class Reader:
@@ -56,16 +57,18 @@ class Reader:
         source: Source = self._ask(request, read)
         return source
 
-    def load(self, code: str | bytes, where: str) -> Loaded:
-        """The module as a program; errors as `stablehlo.load`, and `FormatError` as `source`."""
+    def load(self, code: str | bytes, where: str, inputs: Sequence[Array] | None = None) -> Loaded:
+        """The module as a program, as it goes for these inputs; errors as `stablehlo.load`, and `FormatError` as `source`."""
 
         def read(answer: wire.Message) -> Loaded:
             program = loads(answer["program"], where)
             if program.kind != "graph":
                 raise Internal(detail="the reader gave no graph program")
-            return Loaded(program, tuple(map(wire.unpack, answer["bound"])))
+            deciding = None if answer["deciding"] is None else loads(answer["deciding"], where)
+            return Loaded(program, tuple(map(wire.unpack, answer["bound"])), deciding)
 
-        loaded: Loaded = self._ask({"ask": "load", "source": code, "where": where}, read)
+        packed = None if inputs is None else [wire.pack(a) for a in inputs]
+        loaded: Loaded = self._ask({"ask": "load", "source": code, "where": where, "inputs": packed}, read)
         return loaded
 
     def serialized(self, source: Source, form: str) -> bytes:

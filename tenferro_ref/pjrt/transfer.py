@@ -56,7 +56,9 @@ def spec_of_array(x: NDArray) -> TensorSpec:
         If the engine has no such dtype, or the array is not in the machine's byte order.
     """
     try:
-        return DType.of(x), x.shape
+        dtype = DType.of(x)
+        _ELEMENT[dtype]  # no buffer of some dtypes
+        return dtype, x.shape
     except KeyError:
         raise UnsupportedDType(str(x.dtype), "PJRT input") from None
 

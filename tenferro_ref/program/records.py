@@ -14,7 +14,7 @@ from tenferro_ref import ops
 from tenferro_ref.dims import DIM_KINDS, DimExpr, DimOp, Extent, InputDim, Unknown, UpperBound, expr_of, is_exact
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument
-from tenferro_ref.ops import OPS, CompareDir, Op, Policy
+from tenferro_ref.ops import KNOWN, CompareDir, Op, Policy
 from tenferro_ref.program.program import MAX_SLOTS
 
 VERSION = 1
@@ -161,7 +161,7 @@ def _codecs(op: type[Op]) -> dict[str, Codec]:
     return {f.name: CODECS[config if f.name == config else str(f.type)] for f in fields(op)}
 
 
-_ATTRIBUTES = {op: _codecs(op) for op in OPS}
+_ATTRIBUTES = {op: _codecs(op) for op in KNOWN.values()}
 
 
 def write_attrs(op: Op) -> dict[str, Any]:
@@ -244,7 +244,7 @@ def _instruction_record(kind: str, base: type[Struct], op: type[Op], attributes:
     )  # fmt: skip
 
 
-_RECORDS = {op: _attributes_record(op) for op in OPS}
+_RECORDS = {op: _attributes_record(op) for op in KNOWN.values()}
 
 
 def _union(types: list[Any]) -> Any:

@@ -55,7 +55,7 @@ def strided(dtype: DType, shape: tuple[int, ...]) -> Iterator[np.ndarray]:
     yield read_only
 
 
-@pytest.mark.parametrize("dtype", DType)
+@pytest.mark.parametrize("dtype", [d for d in DType if not d.is_float or d.bits > 8], ids=str)
 def test_round_trip(client: Client, dtype: DType) -> None:
     for shape in SHAPES:
         for x in strided(dtype, shape):

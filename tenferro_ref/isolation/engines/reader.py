@@ -5,21 +5,24 @@ A request is `{"ask", "source", "where", ...}`, its answer as the function in `_
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib import metadata
 
 from tenferro_ref.errors import TenferroError
+from tenferro_ref.extensions import family_of
 from tenferro_ref.isolation import wire
 from tenferro_ref.isolation.engine import Engine
 from tenferro_ref.isolation.wire import Message
-from tenferro_ref.ops import TensorType
+from tenferro_ref.ops import Extension, Op, Policy, TensorType
 from tenferro_ref.program import dumps
+from tenferro_ref.runtime.kernels import run_kernel
 from tenferro_ref.stablehlo.loader import bindings, load, signature
 from tenferro_ref.stablehlo.loader.statements import stating
 from tenferro_ref.stablehlo.serialized import serialize
 from tenferro_ref.stablehlo.source import Source
 from tenferro_ref.stablehlo.twin import twin
+from tenferro_ref.tensor import Array
 
 
 def open(settings: Message) -> Engine:
@@ -56,9 +59,18 @@ def _packed(source: Source) -> Message:
 
 
 def _load(request: Message) -> Message:
-    """`{"program", "bound"}`: program JSON and packed arrays."""
-    loaded = load(request["source"], request["where"])
-    return {"program": dumps(loaded.program), "bound": [wire.pack(a) for a in loaded.bound]}
+    """`{"program", "bound", "deciding"}`: the fields of `Loaded`, as program JSON and packed arrays."""
+    inputs = None if request["inputs"] is None else [wire.unpack(packed) for packed in request["inputs"]]
+    loaded = load(request["source"], request["where"], evaluate=_evaluate, inputs=inputs)
+    deciding = None if loaded.deciding is None else dumps(loaded.deciding)
+    bound = [wire.pack(a) for a in loaded.bound]
+    return {"program": dumps(loaded.program), "bound": bound, "deciding": deciding}
+
+
+def _evaluate(op: Op, policy: Policy, operands: tuple[Array, ...], outputs: int) -> Sequence[Array]:
+    if isinstance(op, Extension):
+        return family_of(op).run(op, operands, outputs)
+    return run_kernel(op, policy, *operands)
 
 
 def _serialize(request: Message) -> Message:

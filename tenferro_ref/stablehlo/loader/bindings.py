@@ -8,6 +8,7 @@ in a worker process, as the commands do.
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from functools import cache
 from math import prod
 from typing import Any
@@ -19,8 +20,9 @@ from tenferro_ref.errors import FormatError, MissingDependency, TenferroError, U
 from tenferro_ref.ops import TensorType
 from tenferro_ref.tensor import Array
 
-#: Decompositions that the bindings bring along: composites, `chlo` ops, `dot` and other ops of the past.
-_PASSES = "stablehlo-legalize-composite-to-call,chlo-legalize-to-stablehlo,stablehlo-legalize-deprecated-ops"
+#: Decompositions that the bindings bring along: composites, `dot` and other ops of the past; `chlo` ops.
+_PASSES = ("stablehlo-legalize-composite-to-call", "stablehlo-legalize-deprecated-ops")
+_CHLO = "chlo-legalize-to-stablehlo"
 #: With which bytecode and portable artifacts begin.
 MAGIC = b"ML\xefR"
 _PORTABLE = b"StableHLO_v"
@@ -93,8 +95,14 @@ def parse(source: str | bytes, where: str) -> Any:
             raise _refusal(error, where) from None
 
 
-def legalize(module: Any, where: str) -> None:
+def legalize(module: Any, where: str, known: Container[str] = ()) -> None:
     """Decompose in place what the bindings can decompose.
+
+    Parameters
+    ----------
+    known
+        `chlo` ops that need not be decomposed, of real operands: an implementation may have a polynomial of its own for
+        them. If there is another, all are.
 
     Raises
     ------
@@ -105,10 +113,26 @@ def legalize(module: Any, where: str) -> None:
     from jaxlib.mlir.passmanager import PassManager
 
     with context():
+        passes = ",".join(_PASSES if _only(module, known) else (*_PASSES[:1], _CHLO, *_PASSES[1:]))
         try:
-            PassManager.parse(f"builtin.module(func.func({_PASSES}))").run(module.operation)
+            PassManager.parse(f"builtin.module(func.func({passes}))").run(module.operation)
         except ir.MLIRError as error:
             raise _refusal(error, where) from None
+
+
+def _only(module: Any, known: Container[str]) -> bool:
+    """Whether all `chlo` ops of a module are known, and have no complex operands."""
+    ir = mlir()
+    found = True
+
+    def visit(op: Any) -> Any:
+        nonlocal found
+        if op.name.startswith("chlo."):
+            found = found and op.name in known and not any("complex" in str(v.type) for v in op.operands)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
 
 
 def _refusal(error: Exception, where: str) -> FormatError:
