@@ -52,7 +52,7 @@ FAMILIES = {
     "interpreter": Family("numpy", "oracle.peers.engines.interpreter", "jax", _JAX),
     "jax": Family("xla", "oracle.peers.engines.jax", "jax", _JAX, variants=("", "eager")),
     "iree": Family(
-        "xla", "oracle.peers.engines.iree", "iree", ("iree-base-compiler", "iree-base-runtime"), programs_a_module=16
+        "iree", "oracle.peers.engines.iree", "iree", ("iree-base-compiler", "iree-base-runtime"), programs_a_module=16
     ),
     "external": Family("numpy"),
 }

@@ -61,7 +61,7 @@ BAD_PROGRAMS = {
     "wrong type": (set_at("inputs", 0, "shape", value="2x3"), "$.inputs[0].shape"),
     "bool as int": (set_at("inputs", 0, "slot", value=True), "$.inputs[0].slot"),
     "negative extent": (set_at("inputs", 0, "shape", value=[-2, 3]), "$.inputs[0].shape[0]: Expected `int` >= 0"),
-    "unknown dtype": (set_at("inputs", 0, "dtype", value="F16"), "F16"),
+    "unknown dtype": (set_at("inputs", 0, "dtype", value="F17"), "F17"),
     "forward slot": (set_at("instructions", 0, "inputs", value=[2]), "slot"),
     "cyclic slot": (set_at("instructions", 0, "inputs", value=[1]), "read before it is written"),
     "written twice": (set_at("instructions", 0, "outputs", value=[0]), "written twice"),
@@ -131,7 +131,7 @@ def _wrong_dtype(path: Path) -> None:
 
 
 def _foreign_dtype(path: Path) -> None:
-    np.savez(path, in0=np.zeros((2, 3), np.float16))
+    np.savez(path, in0=np.zeros((2, 3), ">f8"))
 
 
 def _not_npy(path: Path) -> None:

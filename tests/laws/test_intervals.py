@@ -117,7 +117,7 @@ def test_a_sum_in_any_order_is_within_as_many_roundings_of_the_sum_of_magnitudes
     for _, ins, (x, *_), result in (i for i in instructions(NUMPY) if isinstance(i[1].op, ops.ReduceSum)):
         if not x.dtype.is_float or x.nan.any() or not (np.isfinite(x.lo).all() and np.isfinite(x.hi).all()):
             continue
-        info, axes = np.finfo(x.dtype.value), ins.op.axes
+        info, axes = x.dtype.finfo, ins.op.axes
         with np.errstate(over="ignore"):
             sizes = np.maximum(np.abs(x.lo), np.abs(x.hi)).sum(axis=axes)
         if np.any(sizes > float(info.max) / 2):  # may overflow on the way
