@@ -11,6 +11,7 @@ from tenferro_ref.stablehlo.emit import (
     lower_to_stablehlo,
 )
 from tenferro_ref.stablehlo.loader import Loaded, load, lower_loaded
+from tenferro_ref.stablehlo.source import Source
 from tenferro_ref.stablehlo.writer import Body, SsaValue
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Body",
     "Loaded",
     "OwnKernels",
+    "Source",
     "SsaValue",
     "fingerprint",
     "load",
