@@ -54,5 +54,22 @@ def serialize(source: str | bytes, form: str, where: str = "emitted text") -> by
     return artifact
 
 
+def versions() -> tuple[str, ...]:
+    """The versions of portable artifacts that the bindings write, oldest first, without patches.
+
+    Raises
+    ------
+    MissingDependency
+        There is no jaxlib.
+    """
+    bindings.context()
+    from jaxlib.mlir.dialects import stablehlo
+
+    oldest, newest = _key(stablehlo.get_minimum_version()), _key(stablehlo.get_current_version())
+    # 0.20 was the last before 1.0
+    minors = [(0, minor) for minor in range(21)] + [(1, minor) for minor in range(newest[1] + 1)]
+    return tuple(f"{major}.{minor}.0" for major, minor in minors if oldest <= (major, minor, 0) <= newest)
+
+
 def _key(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))

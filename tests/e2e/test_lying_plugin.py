@@ -1,0 +1,124 @@
+"""Every error code, and every lie of the fake plugin, through the command line: one line or a verdict says it, and nothing ends with it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tenferro_ref import ops
+from tenferro_ref.pjrt.abi import ERROR_CODES
+from tenferro_ref.program import GraphBuilder, dumps
+from tests.e2e.command import assert_one_line_error, tenferro_ref
+
+FAKE = Path(__file__).parents[1] / "fake_plugin" / "fake_plugin.c"
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """What the fake plugin computes right: it copies."""
+    b = GraphBuilder()
+    x = b.input("F32", (2, 3))
+    path = tmp_path / "p.json"
+    path.write_text(dumps(b.build(b.apply(ops.Reshape((2, 3)), x))))
+    np.savez(tmp_path / "in.npz", in0=np.arange(6, dtype=np.float32).reshape(2, 3))
+    return path
+
+
+@pytest.mark.parametrize("code", range(1, len(ERROR_CODES) + 1))
+def test_every_error_code(program: Path, fake_library: Path, code: int) -> None:
+    done = tenferro_ref(
+        "compile", program, "--plugin", fake_library, "--out", program.with_suffix(".pjrt"),
+        env={"FAKE_PJRT_MODE": f"compile_error:{code}"},
+    )  # fmt: skip
+    named = ERROR_CODES[code] if code < len(ERROR_CODES) else f"code {code}"
+    assert_one_line_error(done, 3, f"PJRT_Client_Compile failed ({named})", "asked to fail")
+
+
+#: What `check` says of a plugin in each mode: the verdict and words of the reason, or an error of the whole call.
+LIES = {
+    "": ("pass", ""),
+    "row_major": ("pass", ""),
+    "no_host_layout": ("pass", ""),
+    "leak": ("pass", ""),
+    "short_table": ("pass", ""),
+    "offset": ("mismatch", "output 0[0, 0]"),
+    "wrong_shape": ("error", "result 0 is F32[2,4], expected F32[2,3]"),
+    "wrong_dtype": ("error", "result 0 is I32[2,3], expected F32[2,3]"),
+    "fewer_outputs": ("error", "returned 0 of 1 results"),
+    "announce_shape": ("error", "result 0 is F32[2,4], expected F32[2,3]"),
+    "announce_dtype": ("error", "result 0 is I32[2,3], expected F32[2,3]"),
+    "announce_fewer": ("error", "announces 0 results, the program has 1"),
+    "compile_error": ("error", "PJRT_Client_Compile failed (INTERNAL)"),
+    "execute_error": ("error", "PJRT_LoadedExecutable_Execute failed (INTERNAL)"),
+    "event_error": ("error", "PJRT_LoadedExecutable_Execute failed (INTERNAL)"),
+    "compile_abort": ("crash", "SIGABRT"),
+    "compile_segv": ("crash", "SIGSEGV"),
+    "execute_abort": ("crash", "SIGABRT"),
+    "execute_segv": ("crash", "SIGSEGV"),
+    "null_table": (3, "null function table"),
+    "major_version": (3, "PJRT API 1.81"),
+    "minor_version": (3, "PJRT API 0.56"),
+    "without:10": (3, "PJRT_Client_Create failed: the plugin's table"),
+    "initialize_error": (3, "PJRT_Plugin_Initialize failed"),
+    "initialize_abort": (3, "SIGABRT"),
+    "initialize_segv": (3, "SIGSEGV"),
+    "client_error": (3, "PJRT_Client_Create failed"),
+    "download_error": (3, "PJRT_Buffer_ToHostBuffer failed"),
+}
+#: These are waited for until a worker's time is up; `tests/pjrt` and the tests of workers see them end sooner.
+SLOW = {"initialize_hang", "compile_hang", "execute_hang", "never_ready"}
+#: Needs an executable that was serialised before.
+LATER = {"load_error"}
+
+
+def test_every_mode_is_here() -> None:
+    text = FAKE.read_text("utf-8").partition("*/")[0].partition("the misbehaviour,")[2]
+    text = re.sub(r"\{initialize,compile,execute\}_\{abort,segv,hang\}", " ".join(
+        f"{when}_{what}," for when in ("initialize", "compile", "execute") for what in ("abort", "segv", "hang")), text)  # fmt: skip
+    found = set()
+    for line in text.splitlines():
+        names = re.match(r" \*   ((?:[a-z_]+(?:\[?:[\w\[\]]+)?,? ?)+)", line)
+        if names:
+            found |= {
+                re.split(r"[\[:]", word)[0]
+                for word in re.split(r"[, ]+", names[1])
+                if "_" in word or word in ("leak[:MIB]", "offset[:N]", "without:N")
+            }
+    assert found
+    assert found - {lie.partition(":")[0] for lie in LIES} - SLOW - LATER == set()
+
+
+@pytest.mark.parametrize("mode", LIES)
+def test_every_lie(program: Path, fake_library: Path, mode: str) -> None:
+    name = f"pjrt:{fake_library}@defaults"
+    done = tenferro_ref(
+        "check",
+        program,
+        "--inputs",
+        program.with_name("in.npz"),
+        "--executors",
+        name,
+        "--json",
+        env={"FAKE_PJRT_MODE": mode},
+    )
+    verdict, words = LIES[mode]
+    if isinstance(verdict, int):
+        assert_one_line_error(done, verdict, words)
+        return
+    (row,) = [row for row in map(json.loads, done.out.splitlines()) if row["executor"] == name]
+    assert (row["verdict"], done.status) == (verdict, int(verdict != "pass")), row
+    assert words in row["reason"]
+
+
+def test_an_executable_that_the_plugin_does_not_take_back(program: Path, fake_library: Path) -> None:
+    made = program.with_suffix(".pjrt")
+    assert tenferro_ref("compile", program, "--plugin", fake_library, "--out", made).status == 0
+    done = tenferro_ref(
+        "run", made, "--plugin", fake_library, "--inputs", program.with_name("in.npz"), "--out", program.with_name("out.npz"),
+        env={"FAKE_PJRT_MODE": "load_error:15"},
+    )  # fmt: skip
+    assert_one_line_error(done, 3, "PJRT_Executable_DeserializeAndLoad failed (DATA_LOSS)")

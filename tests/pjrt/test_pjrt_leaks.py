@@ -1,0 +1,59 @@
+"""Ten thousand executions leave nothing behind, on any plugin; a plugin that leaks is seen."""
+
+from __future__ import annotations
+
+import gc
+import resource
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tenferro_ref.dtype import DType
+from tenferro_ref.pjrt import Client, TensorSpec
+from tests.pjrt.conftest import MakeClient
+from tests.pjrt.test_pjrt_contract import X, Y, compiled
+
+SPEC: TensorSpec = (DType.F32, (64,))
+DOUBLE = "func.func public @main(%a: tensor<64xf32>) -> tensor<64xf32> {%0 = stablehlo.add %a, %a : tensor<64xf32>\n return %0 : tensor<64xf32>}"
+RUNS = 10_000
+#: Bytes a run that resident memory may grow by: a leaked event or buffer takes more.
+MOST = 100
+
+
+def growth(once: Callable[[], object], runs: int) -> float:
+    """Bytes a run, after some that fill pools and caches."""
+
+    def resident() -> int:
+        gc.collect()
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+        return pages * resource.getpagesize()
+
+    for _ in range(runs // 5):
+        once()
+    before = resident()
+    for _ in range(runs):
+        once()
+    return (resident() - before) / runs
+
+
+@pytest.mark.once
+def test_ten_thousand_executions(client: Client) -> None:
+    x = np.ones(64, np.float32)
+    with client.compile(DOUBLE, parameters=[SPEC]) as executable, client.put(x) as buffer:
+        assert growth(lambda: executable.run([x]), RUNS) < MOST
+
+        def chained() -> None:
+            (first,) = executable.execute([buffer])
+            (second,) = executable.execute([first])
+            with second.ready_event() as event:
+                event.on_ready(lambda error: None)
+            second.numpy()
+
+        assert growth(chained, RUNS // 2) < MOST
+
+
+def test_a_plugin_that_leaks_is_seen(fake_client: MakeClient) -> None:
+    executable = compiled(fake_client("leak"))
+    assert growth(lambda: executable.run([X, Y]), 20) > 100 * MOST
