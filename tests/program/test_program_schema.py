@@ -87,7 +87,7 @@ def _small(op: str, **changes: Any) -> Entries:
 
 @pytest.mark.parametrize("op", [op.__name__ for op in OPS])
 def test_operand_counts_and_attributes_of_every_op(op: str) -> None:
-    kind = BY_NAME[op]
+    kind = KNOWN[op]
     assert valid(_small(op))
     if kind.arity:
         assert not valid(_small(op, inputs=[0] * (kind.arity - 1)))
