@@ -1,6 +1,6 @@
 """Rules of the functions of complex numbers, by balls: the derivative gives a radius, the budget is in ULPs of the modulus.
 
-Limits at infinity, branch cuts and powers are in docs/enclosures.md. What a ball and a rectangle are is in `complexes`.
+Limits at infinity, branch cuts and powers are in docs/explanation/enclosures.md. What a ball and a rectangle are is in `complexes`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from oracle.enclosure.complexes import (
     reach,
 )
 from oracle.enclosure.formats import Array, Format
+from oracle.enclosure.freedoms import cuts
 from oracle.enclosure.functions import budgeted
 from oracle.enclosure.rule import COMPLEX, Context
 from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part, rectangle
@@ -170,20 +171,20 @@ def _tanh(op: Op, c: Context, x: Enclosure) -> Enclosure:
     return nothing(made, _undefined(x) & x.parts[0].empty)
 
 
-def sides(z: Ball, im: Interval, *, either: bool) -> tuple[Ball, ...]:
+def sides(z: Ball, known: Array | bool, im: Interval) -> tuple[Ball, ...]:
     """A ball that touches the cut along the negative real axis as two, one on each side of it.
 
     Parameters
     ----------
+    known
+        Where the sign of a zero imaginary part decides on the side; elsewhere both are admitted.
     im
-        The imaginary part: the sign of a zero says on which side a number is.
-    either
-        Some implementations do not ask for that sign: both sides are admitted.
+        The imaginary part.
     """
     touches = (z.mid.real - z.rad <= 0) & (np.abs(z.mid.imag) <= z.rad)
     if not touches.any():
         return (z,)
-    by_sign = (z.rad == 0) & (z.mid.imag == 0) & (im.pos_zero != im.neg_zero) & (not either)
+    by_sign = (z.rad == 0) & (z.mid.imag == 0) & known
 
     def half(side: int) -> Ball:
         sign = np.where(by_sign, np.where(im.pos_zero, 1, -1), side)
@@ -222,7 +223,8 @@ def _cut(name: type[Op], f: Callable[[Ball], Ball]) -> None:
     def rule(op: Op, c: Context, x: Enclosure) -> Enclosure:
         z = ball(c.real.format, x)
         return nothing(
-            enclosed(c, c.budget(op.name), *map(f, sides(z, x.parts[1], either=c.model.either_side))), _undefined(x)
+            enclosed(c, c.budget(op.name), *map(f, sides(z, cuts.side_is_known(c, x.parts[1]), x.parts[1]))),
+            _undefined(x),
         )
 
 
@@ -237,7 +239,7 @@ def _log1p(op: Op, c: Context, x: Enclosure) -> Enclosure:
     z = ball(c.real.format, x)
     balls = []
     # in a sum with the complex number 1, which is an implementation as well, the sign of a zero is lost
-    for w in sides(replace(z, mid=complex_of(1 + z.mid.real, z.mid.imag)), x.parts[1], either=True):
+    for w in sides(replace(z, mid=complex_of(1 + z.mid.real, z.mid.imag)), False, x.parts[1]):
         log = logarithm(w)
         re, im = z.mid.real, z.mid.imag
         near = (np.abs(re) < 0.5) & (np.abs(im) < 0.5)
@@ -264,7 +266,7 @@ def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     base, exponent = ball(f, x), ball(f, y)
     lost = c.real.lost_below
     balls, growth = [], np.zeros(())
-    for z in sides(base, x.parts[1], either=c.model.either_side):
+    for z in sides(base, cuts.side_is_known(c, x.parts[1]), x.parts[1]):
         log = logarithm(z)
         mid = exponent.mid * log.mid
         rad = exponent.size * log.rad + np.abs(log.mid) * exponent.rad
