@@ -19,7 +19,7 @@ from fuzz.generate.values.recipes import Recipe, array_of
 from fuzz.generate.values.special import SPECIALS
 from tenferro_ref import ops
 from tenferro_ref.dims import DimOp, InputDim
-from tenferro_ref.dtype import DType
+from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.ops import DEFAULT_POLICY, OPS, STABLEHLO, CompareDir, Op, Policy
 from tenferro_ref.program import GraphBuilder, GraphProgram
 from tenferro_ref.table import Table
@@ -49,7 +49,7 @@ def program_of(examples: Sequence[Example], policy: Policy | None = None) -> tup
 
 def admitted(op: type[Op]) -> list[DType]:
     """Dtypes that some policy admits."""
-    return [d for d in DType if d in op.dtypes | op.stablehlo_dtypes]
+    return [d for d in ENGINE_DTYPES if d in op.dtypes | op.stablehlo_dtypes]
 
 
 def policy_for(op: type[Op], dtype: DType) -> Policy:
@@ -193,7 +193,7 @@ def _(op: type[Any], dtype: DType) -> list[Example]:
 
 @EXAMPLES.row(ops.Convert)
 def _(op: type[Any], dtype: DType) -> list[Example]:
-    return [Example(op(to), (line(dtype),)) for to in DType]
+    return [Example(op(to), (line(dtype),)) for to in ENGINE_DTYPES]
 
 
 @EXAMPLES.row(ops.Constant)

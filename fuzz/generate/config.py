@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tenferro_ref import ops
-from tenferro_ref.dtype import NUMERIC, DType
+from tenferro_ref.dtype import ENGINE_DTYPES, NUMERIC, DType
 from tenferro_ref.ops import DEFAULT_POLICY, OPS, Op, Policy
 
 
@@ -50,7 +50,7 @@ class Config:
     """
 
     ops: tuple[type[Op], ...] = OPS
-    dtypes: tuple[DType, ...] = tuple(DType)
+    dtypes: tuple[DType, ...] = ENGINE_DTYPES
     min_instructions: int = 1
     max_instructions: int = 200
     usual_instructions: int = 14
@@ -99,4 +99,10 @@ def admitted(op: type[Op], dtypes: tuple[DType, ...], policy: Policy = DEFAULT_P
     if policy.dtypes == "stablehlo":
         known |= op.stablehlo_dtypes
     faults = op in (ops.Divide, ops.Pow) and policy.integer_faults == "error"
-    return tuple([d for d in dtypes if d in known and not (faults and d.is_int)])
+    return tuple(
+        [
+            d
+            for d in dtypes
+            if (d in known or (policy.dtypes == "stablehlo" and d.engine in known)) and not (faults and d.is_int)
+        ]
+    )

@@ -26,10 +26,10 @@ VARIABLE = "TENFERRO_MUTANT"
 LAWS: dict[str, tuple[str, ...]] = {
     "comparison": ("comparison", "sets"),
     "compiler": ("passes", "corners"),
-    "enclosure": ("intervals", "freedoms", "comparison", "sets", "corners"),
+    "enclosure": ("intervals", "freedoms", "comparison", "sets", "specials", "moves", "corners"),
     "executor": ("evaluation", "corners"),
     "fusion": ("evaluation", "corners"),
-    "kernels": ("corners", "evaluation"),
+    "kernels": ("corners", "evaluation", "moves"),
     "layout": ("evaluation", "corners"),
     "program": ("evaluation", "corners"),
     "reclaim": ("evaluation", "corners"),

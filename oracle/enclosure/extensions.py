@@ -87,7 +87,7 @@ def _integer_einsum(c: Context, text: str, operands: Sequence[Enclosure], shape:
     if len(values) < len(operands):
         return everything(c.dtype, shape)
     total = np.asarray(np.einsum(text, *(x.lo for x in values)))
-    return integers.wrapped(c.dtype, total, total)
+    return integers.wrapped(c.dtype, total)
 
 
 def _contraction(c: Context, equation: einsum.Equation, operands: Sequence[Enclosure]) -> Enclosure | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.freedoms import contraction, flush, merging, zeros
 from oracle.enclosure.origin import Terms, Unrounded
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import INT_RANGE, Interval, everything, exact, hull, merged_with_origin
+from oracle.enclosure.value import Interval, everything, exact, hull, merged_with_origin
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import free_axes
@@ -238,10 +239,10 @@ def _partial_sums(terms: Array) -> Array:
 def _integer_sum(dtype: DType, x: Interval) -> Interval:
     if dtype is DType.Bool:
         return exact(dtype, _any(x.lo), _any(x.hi))
-    lo = x.lo.sum(-1)
     if x.is_point:
-        return integers.wrapped(dtype, lo, lo)
-    return integers.wrapped(dtype, lo, x.hi.sum(-1), (x.lo.astype(float).sum(-1), x.hi.astype(float).sum(-1)))
+        return integers.wrapped(dtype, x.lo.sum(-1))
+    lo, hi = integers.big(x)
+    return integers.wrapped(dtype, lo.sum(-1), hi.sum(-1))
 
 
 # --- contraction ----------------------------------------------------------------------------------------------------
@@ -310,12 +311,16 @@ def _integer_dot(dtype: DType, x: Interval, y: Interval) -> Interval:
     if dtype is DType.Bool:
         return exact(dtype, _any(x.lo & y.lo), _any(x.hi & y.hi))
     if x.is_point and y.is_point:
-        p = (x.lo * y.lo).sum(-1)
-        return integers.wrapped(dtype, p, p)
+        return integers.wrapped(dtype, (x.lo * y.lo).sum(-1))
     return everything(dtype, np.broadcast_shapes(x.shape, y.shape)[:-1])
 
 
 # --- product, extrema -----------------------------------------------------------------------------------------------
+
+
+def taken(i: int) -> Callable[[Array], Array]:
+    """Element `i` of the last axis."""
+    return lambda a: a[..., i]
 
 
 @ENCLOSE.row(ops.ReduceProd)
@@ -327,8 +332,8 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     n = x.shape[-1]
     if not c.dtype.is_float:
         return _integer_product(c.dtype, x)
-    if n == 1:
-        return x.map(lambda a: a[..., 0])
+    if n in (1, 2):  # 1 times the first factor is that factor
+        return reduce(partial(multiply, c), (x.map(taken(i)) for i in range(n)))
     f, w = c.format, c.format.wide
     none = x.empty.any(-1)
     lo = np.where(x.empty, 1.0, x.lo)
@@ -394,8 +399,7 @@ def _integer_product(dtype: DType, x: Interval) -> Interval:
         return exact(dtype, ~_any(x.lo == 0), ~_any(x.hi == 0))
     if not x.is_point:
         return everything(dtype, x.shape[:-1])
-    p = np.multiply.reduce(x.lo, -1)
-    return integers.wrapped(dtype, p, p)
+    return integers.wrapped(dtype, np.multiply.reduce(x.lo, -1))
 
 
 @ENCLOSE.row(ops.ReduceMax, ops.ReduceMin)
@@ -408,7 +412,7 @@ def _reduce_extremum(op: ops.ReduceMax | ops.ReduceMin, c: Context, x: Interval)
     was_point = x.is_point
     x = x.map(flattened(op.axes, len(x.shape)))
     if not c.dtype.is_float:
-        least, greatest = INT_RANGE[c.dtype]
+        least, greatest = c.dtype.limits
         first = least if largest else greatest
         lo = pick.reduce(x.lo, -1, initial=first)
         return exact(c.dtype, lo, lo if was_point else pick.reduce(x.hi, -1, initial=first))

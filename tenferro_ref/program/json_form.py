@@ -19,7 +19,7 @@ from tenferro_ref.dims import Extent, InputDim, expr_of, simplify
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, TenferroError
 from tenferro_ref.files import read_text
-from tenferro_ref.ops import BY_NAME, DEFAULT_POLICY, Policy, TensorType
+from tenferro_ref.ops import DEFAULT_POLICY, KNOWN, Policy, TensorType
 from tenferro_ref.program.program import Instruction, Program, to_exec
 from tenferro_ref.program.records import (
     VERSION,
@@ -195,7 +195,7 @@ def read_program(value: Any, *, infer: bool = True) -> Program:
     record = _decode(value)
     input_types, symbols = _input_types(record)
     instructions = tuple(
-        Instruction(op_of(BY_NAME[ins.__struct_config__.tag], ins.attrs), ins.inputs, ins.outputs)
+        Instruction(op_of(KNOWN[ins.__struct_config__.tag], ins.attrs), ins.inputs, ins.outputs)
         for ins in record.instructions
     )
     input_slots = tuple(i.slot for i in record.inputs)

@@ -36,6 +36,9 @@ from tenferro_ref.runtime import FUSION_THRESHOLD, KERNELS, GraphExecutor
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import same_bits, type_of
 
+pytestmark = pytest.mark.once
+
+
 #: Everything below is reached within this many programs, in batches as of a campaign.
 BATCH, PROGRAMS = 32, 2_976
 

@@ -36,6 +36,9 @@ from tests.laws.freedoms import (
     total,
 )
 
+pytestmark = pytest.mark.once
+
+
 # --- the freedoms -----------------------------------------------------------------------------------------------------
 
 
@@ -66,6 +69,8 @@ def contractions(kind: Any) -> Iterator[Freedom]:
         yield freedom(
             "x y + z, below a tie", plus(times), (*below, odd), [below[0] * below[1] + odd, fused(*below, odd)]
         )
+    big = np.array([np.finfo(kind).max], kind)
+    yield freedom("x y + z, x y overflows", plus(times), (big, 0 * big + 2, -big), [big + np.inf, big])
     wild = grid(kind, 0, -0.0, 1, -3, np.nan, np.finfo(kind).max, np.inf, -np.inf, axes=3)
     yield freedom("x y + z of special values", plus(times), wild, [wild[0] * wild[1] + wild[2], fused(*wild)])
     yield freedom("a sum of products", lambda a, b: total(a * b), (rows(x, u), rows(y, v)),
@@ -134,6 +139,8 @@ def gatherings(kind: Any) -> Iterator[Freedom]:
                   [known * (x * e), x * (known * e)], 1.0)  # fmt: skip
     yield freedom("(x c)(y d)", lambda a, b: times(a, c) * times(b, d), (x, y),
                   [(x * c) * (y * d), (x * y) * (c * d), x * (c * (y * d)), ((x * c) * y) * d], 2.0)  # fmt: skip
+    far = np.array([np.finfo(kind).max], kind)
+    yield freedom("sqrt (x x), x x overflows", lambda a: apply(ops.Sqrt(), a * a), (far,), [far * far])
     yield freedom("(x y) u", times, (x, y, u), [(x * y) * u])
     yield freedom("(x y)(x u)", lambda a, b, e: (a * b) * (a * e), (x, y, u), [(x * y) * (x * u)])
     yield freedom("(x c) y", lambda a, b: times(a, c, b), (x, y), [(x * c) * y])
@@ -159,6 +166,12 @@ def quotients(kind: Any) -> Iterator[Freedom]:
                   [x / 4 + near_by], 2.0)  # fmt: skip
     yield freedom("x / c", lambda a: over(a, c), (x,), [x / c, x * (one / c)])
     yield freedom("x / s, shared", lambda a, s: a / s, (x, np.asarray(c)), [x / c, x * (one / c)])
+    large = np.array([np.finfo(kind).max], kind)
+    yield freedom("x / c, 1 / c a denormal", lambda a: over(a, large[0]), (large,), [large / large])
+    root = np.sqrt(large)
+    yield freedom(
+        "(x / y) / z, y z overflows", over, (large, 2 * root, 2 * root), [(large / (2 * root)) / (2 * root)], 1.0
+    )
     yield freedom("x / 2 ** k", lambda a: over(a, kind(8)), (x,), [x / 8])
     yield freedom("(x / y) / z", over, (x, y, z), [(x / y) / z, x / (y * z)], 1.0)
     yield freedom("x / (y / z)", lambda a, b, e: a / (b / e), (x, y, z), [x / (y / z), (x * z) / y], 2.0)
@@ -269,6 +282,9 @@ def sums(kind: Any) -> Iterator[Freedom]:
     )
     yield freedom("a sum of sums, negated", lambda x: total(-total(x, 1)), (square,),
                   [np.asarray(-v, kind) for v in orders], slack)  # fmt: skip
+    for extra, result in ((4, np.inf), (-np.inf, np.nan)):
+        endless = np.array([[np.inf, 1, 2], [3, extra, 5]], kind, order="F")
+        yield freedom("a sum of sums, infinite", lambda x: total(total(x, 1)), (endless,), [np.asarray(result, kind)])
     far = np.full((2, 3), np.log(2.0**40), kind, order="F")  # the sine of its exponential is anywhere
     yield freedom("a sum of sums of anything", lambda x: total(-total(apply(ops.Sin(), apply(ops.Exp(), x)), 1)), (far,),
                   [np.asarray(v, kind) for v in (-6, 0, 6)], 4.0)  # fmt: skip

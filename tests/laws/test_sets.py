@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from fuzz.generate.input_sets import input_sets_of
-from oracle.case import Case
+from oracle.case import AT_ONCE, Case
 from oracle.enclosure import IEEE, NUMPY, XLA, Enclosure
 from oracle.judge import Reference, judge, judge_many, prepare
 from oracle.peers import Execution, NativeExecutor, attempt
@@ -23,6 +24,9 @@ from tests.laws.by_element import by_bits, by_element, facts
 from tests.laws.cases import Array, apply, case_of, generated, same
 from tests.laws.corners import corners
 from tests.laws.freedoms import draw, times
+
+pytestmark = pytest.mark.once
+
 
 SETS = 4
 #: Another order of the sets.
@@ -173,15 +177,20 @@ def verdict(answer: Answer) -> tuple[Verdict, tuple[object, ...]]:
     return answer.verdict, facts(answer.comparison)
 
 
-@pytest.mark.parametrize(("model", "exact"), [(XLA.name, False), (IEEE.name, False), (XLA.name, True)])
-def test_each_set_gets_the_verdict_that_it_deserves(model: str, exact: bool) -> None:
+@pytest.mark.parametrize(
+    ("model", "exact", "at_once"), [(XLA.name, False, AT_ONCE), (IEEE.name, False, 40), (XLA.name, True, 1)]
+)
+def test_each_set_gets_the_verdict_that_it_deserves(model: str, exact: bool, at_once: int) -> None:
+    """However many elements are compared in one go."""
     for sets in programs():
         references = prepared(sets)
         for shift in range(len(given(references[0]))):
             results = [given(r)[(i + shift) % len(given(r))] for i, r in enumerate(references)]
             told = Told(model=model, bits=exact)
             told.company.update({id(r.case): Execution(g) for r, g in zip(references, results, strict=True)})
-            for reference, outputs, answer in zip(references, results, judge_many(told, references), strict=True):
+            with mock.patch("oracle.case.AT_ONCE", at_once):
+                answers = judge_many(told, references)
+            for reference, outputs, answer in zip(references, results, answers, strict=True):
                 assert verdict(answer) == expected(told, reference, outputs), reference.case.program
                 assert answer.seconds["compare"] > 0
 

@@ -6,8 +6,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tenferro_ref import frontend
 from tenferro_ref.program import Value, parse, print_program
+
+pytestmark = pytest.mark.once
+
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "programs.md").read_text("utf-8")
 
