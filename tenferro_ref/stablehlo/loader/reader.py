@@ -105,7 +105,7 @@ def load(
         The extra `jax` is not installed.
     """
     module = parse(source, where)
-    legalize(module, where, ROWS)
+    legalize(module, where, frozenset(ROWS))
     return load_module(module, where, entry, evaluate=evaluate, inputs=inputs)
 
 
