@@ -13,6 +13,8 @@ from functools import cache
 from math import inf, prod
 from typing import NamedTuple
 
+import numpy as np
+
 from fuzz.generate.choices import Choices, Weighted
 from fuzz.generate.config import FOREIGN_DTYPES, Config, admitted
 from fuzz.generate.finishing import renumbered, symbolised, without_dead_code
@@ -20,6 +22,7 @@ from fuzz.generate.values.recipes import REGIMES, Recipe, Regime, array_of, draw
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dtype import ANY, ENGINE_DTYPES, FLOAT, DType
+from tenferro_ref.errors import UsageError
 from tenferro_ref.ops import DEFAULT_POLICY, STABLEHLO, Op, Policy, TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, Value
 from tenferro_ref.tensor import Array
@@ -106,8 +109,8 @@ class Growth:
         placed = Choices(header[_IN_TURN:])
         other_policy, number = placed.chance(config.policies), placed.choose(range(len(POLICIES)))
         self.policy = POLICIES[number] if other_policy else DEFAULT_POLICY
-        if ANY.isdisjoint(config.dtypes):  # nothing that the engine's policy admits
-            self.policy = STABLEHLO
+        if ANY.isdisjoint(config.dtypes):
+            raise UsageError(detail="one of the engine's own dtypes at least must be among the dtypes")
         self.config = _with_dtypes(config, self.policy, other_policy and number == _FOREIGN)
         #: Which extents of the inputs become symbols (`symbolised`); 0 for none.
         self.symbols = placed.chance(config.symbolic) * (1 + placed.integer(1))
@@ -222,7 +225,9 @@ class Growth:
     def constant(self, dtype: DType) -> Value:
         """A new constant."""
         number = draw_scalar(self.choices, dtype, self.regime)
-        return self.apply(ops.Constant.of(number, dtype), estimate=Estimate(bool(number.real > 0), 4.0))
+        with np.errstate(invalid="ignore"):  # a NaN of a narrow float
+            positive = bool(number.real > 0)
+        return self.apply(ops.Constant.of(number, dtype), estimate=Estimate(positive, 4.0))
 
     def apply(self, op: Op, *operands: Value, estimate: Estimate | None = None) -> Value:
         """Append an instruction; without an estimate the result is like the last operand."""
