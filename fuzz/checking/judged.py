@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from fuzz.checking.subject import Subject
+from fuzz.checking.subject import Subject, function_subject
 from oracle.attribution import builds
 from oracle.beyond import beyond_ieee
 from oracle.case import Case
 from oracle.evidence import Evidence, judge_by_evidence
 from oracle.judge import Reference, failed, judge, judge_result
-from oracle.peers import Execution, Executor, NativeExecutor, PjrtExecutor, Pool, attempt
+from oracle.peers import OTHERS, Execution, Executor, NativeExecutor, PjrtExecutor, Pool, attempt
 from oracle.verdict import Answer, Build, Comparison, Verdict, first_bad
 from tenferro_ref.errors import Internal, LoweringError, TenferroError, UnsupportedOp, ValidationError
 
@@ -131,6 +132,42 @@ def check(subject: Subject, executors: Sequence[Executor], pool: Pool, model: st
             own = _builds(executor, subject.case, pool, asked) if judged.evidence != "interpreter" else ()
             answers[i] = replace(judged, written=written, builds=own)
     return Checked(subject, tuple(answers), disagrees)
+
+
+def check_function(
+    function: Callable[..., Any], *arrays: Any, executors: str = "all", model: str | None = None
+) -> Checked:
+    """A JAX function checked as JAX lowers it for these arrays.
+
+    Parameters
+    ----------
+    arrays
+        Its arguments; trees of arrays, too.
+    executors
+        Names separated by commas, as `tenferro-ref check --executors`.
+    model
+        As in `check`.
+
+    Raises
+    ------
+    UsageError, EnvironmentFault
+        There is no such executor, or it does not work here.
+    TenferroError
+        What JAX makes of the function has a signature that nobody can be given.
+
+    Examples
+    --------
+    >>> from fuzz.checking import check_function
+    >>> checked = check_function(jax.nn.softmax, np.ones((4, 9), np.float32), executors="jax")
+    >>> [(j.answer.verdict.value, j.evidence) for j in checked.answers]
+    [('pass', 'proved'), ('pass', 'proved')]
+    """
+    pool = Pool()
+    try:
+        selection = pool.select(tuple(executors.split(",")), others=OTHERS)
+        return check(function_subject(function, arrays, pool.reader), selection.executors, pool, model)
+    finally:
+        pool.close()
 
 
 def _evidence(subject: Subject, pool: Pool) -> Evidence | None:

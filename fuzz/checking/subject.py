@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,23 @@ import numpy as np
 from fuzz.generate.values.inputs import random_arguments, random_inputs
 from oracle.case import Case, Refusal
 from tenferro_ref.console import is_stablehlo, read_content, read_text_form, transformed
-from tenferro_ref.errors import FormatError, InvalidCompiledGraph, MissingDependency, TenferroError, UsageError
+from tenferro_ref.errors import (
+    FormatError,
+    InvalidCompiledGraph,
+    MissingDependency,
+    TenferroError,
+    UsageError,
+    WorkerDied,
+)
 from tenferro_ref.files import read_text
+from tenferro_ref.isolation import Worker, WorkerSpec, wire
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import GraphProgram, loads
 from tenferro_ref.stablehlo import Source
 from tenferro_ref.tensor import Array, column_major, load_npz, same_bits, type_of
+
+_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +95,30 @@ def module_subjects(code: str | bytes, where: str, inputs: Inputs, reader: Reade
     ]
 
 
+def named_function_subject(name: str, inputs: Inputs, reader: Reader) -> Subject:
+    """The JAX function `package.module:function`, called with the arrays of a file.
+
+    Raises
+    ------
+    UsageError
+        No inputs are given, or there is no such function.
+    FormatError
+        JAX cannot trace the function for these inputs.
+    MissingDependency
+        There is no JAX.
+    """
+    if inputs.file is None:
+        raise UsageError(detail=f"{name}: a JAX function needs --inputs NPZ: in0, in1, ... are its arguments")
+    arrays = load_npz(inputs.file, "in")
+    with Worker("JAX", WorkerSpec("tenferro_ref.isolation.engines.lowering")) as worker:
+        worker.facts  # noqa: B018 - starts it, so that what is missing is not blamed on the function
+        try:
+            answer = worker.request({"function": name, "inputs": [wire.pack(a) for a in arrays]})
+        except WorkerDied as died:
+            raise FormatError(where=name, detail=f"JAX cannot trace it for these inputs: {died}") from None
+    return _subject(reader.source(answer["code"], name), arrays, reader)
+
+
 def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader: Reader, name: str = "") -> Subject:
     """A JAX function with the arrays to call it with, as the module that JAX makes of it.
 
@@ -126,7 +162,7 @@ def _check_fit(types: Sequence[TensorType], arguments: Sequence[Array], file: st
 def file_subjects(
     file: str, inputs: Inputs, reader: Reader, *, transform: str | None = None, written: bool = False
 ) -> list[Subject]:
-    """A program or module of a file, once for each set of inputs. The arrays that a module brings along follow the arguments, seeds of a derivative them.
+    """A program or module of a file, or a JAX function `package.module:function`, once for each set of inputs. The arrays that a module brings along follow the arguments, seeds of a derivative them.
 
     Parameters
     ----------
@@ -140,6 +176,12 @@ def file_subjects(
     TenferroError
         The file cannot be read, or its inputs do not fit.
     """
+    if _FUNCTION.fullmatch(file) and not Path(file).exists():
+        if transform is not None or written:
+            raise UsageError(
+                detail=f"{file}: a JAX function is run as JAX lowers it; write its StableHLO to a file first"
+            )
+        return [named_function_subject(file, inputs, reader)]
     content, where = read_content(file)
     bound: tuple[Array, ...] = ()
     if isinstance(content, bytes) or is_stablehlo(content):

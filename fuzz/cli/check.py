@@ -54,7 +54,8 @@ def check(
 ) -> int:  # fmt: skip
     """Run each of FILES on every executor and print a verdict a line.
 
-    A StableHLO module is given unchanged to those that take StableHLO.
+    A StableHLO module is given unchanged to those that take StableHLO. A file may also be a JAX function,
+    `package.module:function`, with --inputs.
     """
     if invalid and transform is not None:
         raise UsageError(detail="--invalid and --transform do not go together: what breaks a rule has no derivative")
