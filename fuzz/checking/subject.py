@@ -86,11 +86,11 @@ def module_subjects(code: str | bytes, where: str, inputs: Inputs, reader: Reade
     given = inputs.given(source.arguments)
     if given is not None:
         _check_fit(source.arguments, given, inputs.file or "", where)
-        return [_subject(source, given, reader)]
+        return [given_subject(source, given, reader)]
     drawn = [random_arguments(source, inputs.seed, special=special) for special in (False, True)]
     alike = all(map(same_bits, *drawn))
     return [
-        replace(_subject(source, arguments, reader), inputs=name)
+        replace(given_subject(source, arguments, reader), inputs=name)
         for name, arguments in zip(("ordinary", "special"), drawn[: 1 if alike else 2], strict=False)
     ]
 
@@ -116,7 +116,7 @@ def named_function_subject(name: str, inputs: Inputs, reader: Reader) -> Subject
             answer = worker.request({"function": name, "inputs": [wire.pack(a) for a in arrays]})
         except WorkerDied as died:
             raise FormatError(where=name, detail=f"JAX cannot trace it for these inputs: {died}") from None
-    return _subject(reader.source(answer["code"], name), arrays, reader)
+    return given_subject(reader.source(answer["code"], name), arrays, reader)
 
 
 def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader: Reader, name: str = "") -> Subject:
@@ -136,10 +136,11 @@ def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader
         raise MissingDependency(name="jax", remedy=remedy) from None
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tuple(arrays))]
     text = jax.jit(function, keep_unused=True).lower(*arrays).as_text()
-    return _subject(reader.source(text, name or getattr(function, "__name__", "function")), leaves, reader)
+    return given_subject(reader.source(text, name or getattr(function, "__name__", "function")), leaves, reader)
 
 
-def _subject(source: Source, arguments: Sequence[Array], reader: Reader) -> Subject:
+def given_subject(source: Source, arguments: Sequence[Array], reader: Reader) -> Subject:
+    """A module with its arguments; it is read as a program if it can be."""
     arguments = tuple(map(column_major, arguments))
     try:
         loaded = reader.load(source.code, source.where, arguments)

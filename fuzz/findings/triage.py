@@ -391,7 +391,9 @@ def value_rows(executor: Executor, case: Case) -> tuple[ValueRow, ...]:
 
 
 def module_text(case: Case) -> str:
-    """StableHLO of a case, or a comment that says why there is none."""
+    """StableHLO of a case, the module that it came with if there is one; or a comment that says why there is none."""
+    if case.source is not None:
+        return case.source.text or "// MLIR bytecode\n"
     try:
         return lower_to_stablehlo(LoweringView.of(case.program, case.shapes))
     except TenferroError as error:

@@ -20,6 +20,7 @@ from tenferro_ref.runtime.kernels import run_kernel
 from tenferro_ref.stablehlo.loader import bindings, load, signature
 from tenferro_ref.stablehlo.loader.statements import stating
 from tenferro_ref.stablehlo.serialized import serialize
+from tenferro_ref.stablehlo.smaller import smaller
 from tenferro_ref.stablehlo.source import Source
 from tenferro_ref.stablehlo.twin import twin
 from tenferro_ref.tensor import Array
@@ -83,6 +84,11 @@ def _stating(request: Message) -> Message:
     return {"functions": [asdict(function) for function in stating(request["source"], request["where"])]}
 
 
+def _smaller(request: Message) -> Message:
+    """`{"modules"}`: the fields of each `Smaller`."""
+    return {"modules": [asdict(module) for module in smaller(request["source"], request["where"])]}
+
+
 def _types(types: tuple[TensorType, ...]) -> list[list[object]]:
     return [[t.dtype.name, list(t.shape)] for t in types]
 
@@ -93,4 +99,5 @@ _ASKED: dict[str, Callable[[Message], Message]] = {
     "serialize": _serialize,
     "twin": _twin,
     "stating": _stating,
+    "smaller": _smaller,
 }
