@@ -100,26 +100,15 @@ class Case:
         """The case without its module: executors get the program, written as StableHLO."""
         return self if self.source is None else replace(self, source=None)
 
-    def with_inputs(self, inputs: tuple[Array, ...]) -> Case:
-        """Another input set of the same program object, whose text is not written again."""
-        case = replace(self, inputs=inputs)
-        case.__dict__.update(program_json=self.program_json, _digest=self._digest)
-        return case
-
     @cached_property
     def program_json(self) -> str:
         """The program in its JSON form."""
         return dumps(self.program)
 
     @cached_property
-    def _digest(self) -> hashlib._Hash:
-        """Digest of the program, with which those of all its input sets begin."""
-        return hashlib.sha256(self.program_json.encode())
-
-    @cached_property
     def fingerprint(self) -> str:
         """64 hex digits that identify program and input bits."""
-        digest = self._digest.copy()
+        digest = hashlib.sha256(self.program_json.encode())
         if self.source is not None:
             code = self.source.code
             digest.update(code.encode() if isinstance(code, str) else code)

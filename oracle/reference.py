@@ -18,7 +18,7 @@ from oracle.verdict import Comparison
 from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp
 from tenferro_ref.tensor import Array, same_bits
 
-#: Inside this model is right for everybody; outside it but inside the executor's own is forgiven, and counted.
+#: An answer inside this model is right for every executor; one that is only inside the executor's own model is counted as forgiven.
 STRICT_MODEL = "ieee"
 
 
@@ -80,7 +80,7 @@ class Reference:
         return self._ways[model]
 
     def known(self, model: str, outputs: tuple[Array, ...]) -> Comparison | None:
-        """The comparison of the same bits, if they were inside the strictest model or inside this one."""
+        """The comparison of these outputs, if the same bits were found inside the strictest model or inside `model` before."""
         for held, right, comparison in self._right:
             if held in (STRICT_MODEL, model) and len(right) == len(outputs) and all(map(same_bits, right, outputs)):
                 return comparison
@@ -190,7 +190,7 @@ def prepare(references: Sequence[Reference]) -> None:
     for group in by_program([reference.case for reference in references]):
         chosen = [references[i] for i in group]
         for reference, result in zip(chosen, chosen[0].native.run_many([r.case for r in chosen]), strict=True):
-            reference.__dict__["execution"] = result
+            reference.execution = result
         executed = {r: r.execution.outputs for r in chosen if isinstance(r.execution, Execution)}
         _put_together(list(executed))
         sound |= executed

@@ -52,7 +52,7 @@ _SHOWN = 4
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`environment.json`: what was seen, by whom, where.
+    """`environment.json`: what was seen, by which executor, where.
 
     Attributes
     ----------
@@ -305,7 +305,7 @@ def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]
         return
     native = attempt(NativeExecutor(), case)
     if not isinstance(native, Execution):
-        yield f"The native executor refuses it with a typed error ({markdown(str(native))}); so must everybody else."
+        yield f"The native executor refuses it with a typed error ({markdown(str(native))}); so must every other executor."
         return
     if by_bits:
         yield (
@@ -318,11 +318,11 @@ def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]
             "The factors of a decomposition are not unique, so nothing that is computed from them is known by itself. The executor was "
             "asked for the operands and results of each decomposition beside the outputs: the op is held to its backward-error "
             "bound on those operands, and everything else to the set of all values that a correct implementation may have "
-            "where the executor's own factors are given (docs/enclosures.md). What is quoted above is outside one of the two."
+            "where the executor's own factors are given (docs/explanation/enclosures.md). What is quoted above is outside one of the two."
         )
         return
     if not steps:
-        yield "What is quoted above is outside the set of all values that a correct implementation may have (docs/enclosures.md)."
+        yield "What is quoted above is outside the set of all values that a correct implementation may have (docs/explanation/enclosures.md)."
         return
     yield (
         f"No tolerance is involved. The table follows the program one instruction at a time under the arithmetic model "

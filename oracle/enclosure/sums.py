@@ -26,7 +26,7 @@ from oracle.enclosure.bounds import (
     nan_of_product,
     product_bounds,
 )
-from oracle.enclosure.formats import Array, quantum
+from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.freedoms import contraction, flush, merging, zeros
 from oracle.enclosure.origin import Terms, Unrounded
 from oracle.enclosure.rule import ENCLOSE, Context
@@ -340,25 +340,21 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     hi = lo if x.is_point else np.where(x.empty, 1.0, x.hi)
     zero = may_be_zero(x).any(-1)
     infinite = may_be_infinite(x).any(-1)
-    large, small = (
-        np.maximum(np.abs(lo), np.abs(hi)),
-        np.where((lo <= 0) & (hi >= 0), 0, np.minimum(np.abs(lo), np.abs(hi))),
-    )
-    with np.errstate(divide="ignore"):
-        log_large, log_small = np.log2(large), np.log2(small)
-    # partial products reach at most the product of the factors above 1, at least that of those below
-    over = np.maximum(log_large, 0).sum(-1) >= np.log2(f.max) - 1
-    under = np.minimum(log_small, 0).sum(-1) <= np.log2(f.min_normal) + 1
+    large = np.maximum(np.abs(lo), np.abs(hi))
+    small = np.where((lo <= 0) & (hi >= 0), 0, np.minimum(np.abs(lo), np.abs(hi)))
+    over, under = _out_of_range(f, large, small)
     low = high = np.ones(lo.shape[:-1], w)
     for i in range(n):
         a = lo[..., i].astype(w)
         low, high = extreme_products(low, high, a, a if hi is lo else hi[..., i].astype(w))
-    roundings = max(n - 1, 0)  # over no element it is 1
-    relative = roundings * f.unit / (1 - roundings * f.unit) + 4 * n * f.wide_unit
+
+    def product_error(roundings: int) -> float:
+        return roundings * f.unit / (1 - roundings * f.unit) + 4 * n * f.wide_unit
+
     # small integers over a power of two: every partial product is exact
     grain = np.minimum(quantum(lo), 1).prod(-1)
     fine = ((lo == hi) & np.isfinite(lo)).all(-1) & (np.maximum(large, 1).prod(-1) * f.unit < grain)
-    error = np.where(fine & (grain > f.min_normal), 0, relative)
+    error = np.where(fine & (grain > f.min_normal), 0, product_error(max(n - 1, 0)))  # over no element it is 1
     # what underflows is off by a denormal, or vanishes; later factors enlarge that
     vanished = 2 * n * c.lost_below * np.maximum(large, 1).prod(-1)
     lost = np.where(under & ~over, vanished, 0.0).astype(w)
@@ -382,12 +378,20 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     if not c.model.keeps_unrounded:
         return result
     # fused with an addition that follows, the last of the products is not rounded
-    relative = (n - 2) * f.unit / (1 - (n - 2) * f.unit) + 4 * n * f.wide_unit
-    before = np.where(error == 0, 0, relative)
+    before = np.where(error == 0, 0, product_error(n - 2))
     fixed = wild | certain_zero | none
     raw_low = np.where(fixed, least, low - before * np.abs(low) - lost)
     raw_high = np.where(fixed, greatest, high + before * np.abs(high) + lost)
     return result.remembering(Unrounded("product", raw_low, raw_high))
+
+
+def _out_of_range(f: Format, large: Array, small: Array) -> tuple[Array, Array]:
+    """Whether a partial product of factors of these magnitudes may overflow, and whether one may underflow."""
+    with np.errstate(divide="ignore"):
+        log_large, log_small = np.log2(large), np.log2(small)
+    # partial products reach at most the product of the factors above 1, at least that of those below
+    over = np.maximum(log_large, 0).sum(-1) >= np.log2(f.max) - 1
+    return over, np.minimum(log_small, 0).sum(-1) <= np.log2(f.min_normal) + 1
 
 
 def _integer_product(dtype: DType, x: Interval) -> Interval:

@@ -66,7 +66,7 @@ class Executor:
 
     @property
     def peer(self) -> Peer:
-        """Who it is."""
+        """Its identity."""
         return Peer.parse(self.name)
 
     @property
@@ -134,7 +134,7 @@ class Executor:
         Raises
         ------
         LoweringError, ValidationError
-            A typed refusal: this executor does not do such programs, or nobody should.
+            A typed refusal: this executor does not run such programs, or no executor should.
         WorkerDied
             Native code ended, hung, or was killed.
         TenferroError

@@ -21,7 +21,7 @@ from tenferro_ref.errors import Internal, TenferroError
 from tenferro_ref.isolation import wire
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import LoweringView
-from tenferro_ref.stablehlo import Body, Source, SsaValue, lower_into
+from tenferro_ref.stablehlo import Body, Source, SsaValue, lower_into, lower_to_stablehlo
 from tenferro_ref.tensor import Array
 
 
@@ -45,6 +45,10 @@ class ModuleExecutor(WorkerExecutor):
         LoweringError
             The op, and what is missing.
         """
+
+    def message(self, module: Module, input_sets: list[list[Any]]) -> wire.Message:
+        """The request that runs a module on packed arrays."""
+        return module.message(self.options, input_sets)
 
     def check_source(self, source: Source) -> None:
         """Refuse what the engine is known not to do in a module that it is given as it is; errors as `check`."""
@@ -125,7 +129,7 @@ class ModuleExecutor(WorkerExecutor):
         input_sets = [[wire.pack(a) for a in arrays] for arrays in sent]
         lowered = time.perf_counter()
         try:
-            output_sets, seconds = self.worker.request(module.message(self.options, input_sets), wire.output_sets)
+            output_sets, seconds = self.worker.request(self.message(module, input_sets), wire.output_sets)
         except TenferroError as error:
             if len(groups) > 1:  # half of the programs each
                 half = len(groups) // 2
@@ -182,6 +186,17 @@ class Module:
             "results": given.types(self.results),
             "input_sets": input_sets,
         }
+
+
+def module_text(case: Case) -> str:
+    """The StableHLO module of one case.
+
+    Raises
+    ------
+    TenferroError
+        The program cannot be lowered.
+    """
+    return lower_to_stablehlo(LoweringView.of(case.program, case.shapes))
 
 
 def write(check: Callable[[LoweringView], None], plain: bool, cases: Sequence[Case]) -> Module:

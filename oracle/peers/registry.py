@@ -24,7 +24,7 @@ from tenferro_ref.pjrt import PluginRef, discover, plugin_from_env, resolve
 ANY = "any command"
 _SYNTAX = (
     "native, native-unsegmented, native-nopasses, native-fused, native-drawn, native-without:PASS, "
-    f"native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], {', '.join(OTHERS)}, external:COMMAND, all"
+    f"native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], pjrt-reloaded:PATH_OR_PACKAGE[@LANE], {', '.join(OTHERS)}, external:COMMAND, all"
 )
 _CLASSES = {"jax": JaxExecutor, "interpreter": InterpreterExecutor, "iree": IreeExecutor}
 
@@ -77,7 +77,7 @@ class Pool:
     def recorded(self, name: str, where: str) -> Executor:
         """The executor that the file `where` names: a bundle, or the record of a campaign or finding.
 
-        Whoever calls may name any command or library; a file, which may be somebody else's, only what it is allowed.
+        The command line may name any command or library; a file, which may come from elsewhere, only what `allowed` lists.
 
         Raises
         ------

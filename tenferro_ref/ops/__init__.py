@@ -4,7 +4,7 @@
 """
 
 from tenferro_ref.ops.base import (
-    ENGINE,
+    DEFAULT_POLICY,
     MAX_ELEMENTS,
     MAX_RANK,
     STABLEHLO,

@@ -48,7 +48,7 @@ class Policy:
     dtypes: Literal["engine", "stablehlo"] = "engine"
 
 
-ENGINE = Policy()
+DEFAULT_POLICY = Policy()
 #: What imported StableHLO programs run under.
 STABLEHLO = Policy("skip", "stablehlo", "identity", "stablehlo")
 
@@ -133,7 +133,7 @@ class Op:
         """Result type, or one type an output."""
         raise Internal(detail=f"{self.name} declares no rule")
 
-    def result_types(self, inputs: tuple[TensorType, ...], policy: Policy = ENGINE) -> tuple[TensorType, ...]:
+    def result_types(self, inputs: tuple[TensorType, ...], policy: Policy = DEFAULT_POLICY) -> tuple[TensorType, ...]:
         """Types of the outputs for operands of the given types.
 
         Raises

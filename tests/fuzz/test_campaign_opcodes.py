@@ -32,6 +32,9 @@ from tenferro_ref.program import GraphBuilder
 from tests.plugins import plugin_or_skip
 from tools.opcodes import Rare, Seen, main, rarest, to_words
 
+pytestmark = pytest.mark.once
+
+
 PLAN = Plan(seed=5, programs=6, batch=2, max_findings=0)
 
 

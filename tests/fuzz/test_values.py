@@ -19,6 +19,9 @@ from fuzz.generate.values.recipes import FULL, Recipe, Regime, array_of, draw_re
 from fuzz.generate.values.special import SPECIALS
 from tenferro_ref.dtype import ENGINE_DTYPES, DType
 
+pytestmark = pytest.mark.once
+
+
 FLOATS = (DType.F32, DType.F64)
 dtypes = st.sampled_from(ENGINE_DTYPES)
 shapes = st.lists(st.integers(0, 4), max_size=3).map(tuple)

@@ -15,7 +15,7 @@ from oracle.enclosure.value import Interval, bound_type, exact
 from tenferro_ref import ops
 from tenferro_ref.dtype import ANY, DType
 from tenferro_ref.errors import Unsupported
-from tenferro_ref.ops import ENGINE, STABLEHLO
+from tenferro_ref.ops import DEFAULT_POLICY, STABLEHLO
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime.kernels import run_kernel
 
@@ -106,7 +106,7 @@ def test_integers_beyond_the_digits_of_a_float_are_rounded_once() -> None:
 
 @pytest.mark.parametrize("dtype", [d for d in DType if d not in ANY], ids=str)
 def test_the_engines_policy_keeps_to_its_seven(dtype: DType) -> None:
-    builder = GraphBuilder(policy=ENGINE)
+    builder = GraphBuilder(policy=DEFAULT_POLICY)
     x = builder.input(DType.F32, (2,))
     with pytest.raises(Unsupported, match=f"dtype {dtype} "):
         x.astype(dtype)

@@ -12,6 +12,9 @@ from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.errors import PjrtCall
 from tenferro_ref.pjrt import Client, TensorSpec
 
+pytestmark = pytest.mark.once
+
+
 MLIR = {
     "F32": "f32",
     "F64": "f64",

@@ -42,11 +42,6 @@ def unrounded_product(f: Format, x: Interval, y: Interval, exact_low: Array, exa
     return exact_low, exact_high
 
 
-def last_product(c: Context, low: Array, high: Array) -> Origin:
-    """The origin of a product of many factors, given bounds of it before its last rounding."""
-    return Origin(unrounded=Unrounded("product", low, high)) if c.model.contract else NOWHERE
-
-
 def picked(*values: Interval, pick: Callable[[Sequence[Array], bool], Array]) -> Origin:
     """The unrounded products of values that are picked from, if there are any; a value without one stands for itself.
 
