@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import click
 from rich.text import Text
@@ -17,7 +18,6 @@ from oracle.peers import OTHERS, Pool
 from tenferro_ref.console import (
     draw_seed,
     json_option,
-    out_directory,
     print_json,
     print_table,
     say,
@@ -84,8 +84,9 @@ def check(
             if not as_json:
                 _introduce(file, several[0])
             answers = [check_subject(s, selection.executors, pool, model) for s in several]
-            for one in answers if bundle is not None else ():
-                for folder in write_bundles(out_directory(bundle or ""), one, selection.executors, pool):
+            first = next((one for one in answers if one.disagrees), None)
+            if bundle is not None and first is not None:
+                for folder in write_bundles(Path(bundle), first, selection.executors, pool):
                     click.echo(f"bundle: {line(str(folder))}", err=True)
             checked = Checked.together(answers)
             disagreement = disagreement or checked.disagrees

@@ -127,7 +127,8 @@ def _bypass(module: Any, k: int) -> None:
     """An operand of the same type in the place of the result."""
     op = _op(module, k)
     (result,) = op.results
-    result.replace_all_uses_with(next(x for x in op.operands if x.type == result.type))
+    alike = [x for x in op.operands if x.type == result.type]
+    result.replace_all_uses_with(alike[0])
 
 
 def _as_constant(module: Any, k: int) -> None:
