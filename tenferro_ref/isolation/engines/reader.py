@@ -62,13 +62,14 @@ def _packed(source: Source) -> Message:
 def _load(request: Message) -> Message:
     """`{"program", "bound", "deciding"}`: the fields of `Loaded`, as program JSON and packed arrays."""
     inputs = None if request["inputs"] is None else [wire.unpack(packed) for packed in request["inputs"]]
-    loaded = load(request["source"], request["where"], evaluate=_evaluate, inputs=inputs)
+    loaded = load(request["source"], request["where"], evaluate=evaluate, inputs=inputs)
     deciding = None if loaded.deciding is None else dumps(loaded.deciding)
     bound = [wire.pack(a) for a in loaded.bound]
     return {"program": dumps(loaded.program), "bound": bound, "deciding": deciding}
 
 
-def _evaluate(op: Op, policy: Policy, operands: tuple[Array, ...], outputs: int) -> Sequence[Array]:
+def evaluate(op: Op, policy: Policy, operands: tuple[Array, ...], outputs: int) -> Sequence[Array]:
+    """The results of an op, by its kernel or the runtime of its family."""
     if isinstance(op, Extension):
         return family_of(op).run(op, operands, outputs)
     return run_kernel(op, policy, *operands)
