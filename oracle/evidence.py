@@ -1,13 +1,15 @@
 """Fallback evidence: what jaxlib's StableHLO interpreter gives for a module that has no enclosures.
 
-The module runs on the interpreter twice: as it is, and as its *twin*, in which floats have another width (`stablehlo.twin`).
-How far the two are apart tells how much of the result rounding decides. An answer may be off by `SPAN` times that, and by
-`ULPS` units in the last place, or flushed; integers and truth values must have the same bits, where the two agree. This proves nothing: it is
+The module runs on the interpreter as it is, and as its *twins*, in which floats have another width (`stablehlo.twin`): F64 in
+place of the narrower ones, F32 in place of F64. How far they are apart tells how much of the result rounding decides (by a
+twin of F32, in proportion to the units of the two). An answer may be off by `SPAN` times that, and by
+`ULPS` units in the last place, or flushed; integers and truth values must have the same bits, where they agree. This proves nothing: it is
 reported as `evidence: interpreter`, and counted as decided nowhere.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +20,7 @@ import numpy as np
 
 from oracle.enclosure.formats import Array
 from oracle.judge import failed
-from oracle.peers import Executor, attempt_source
+from oracle.peers import Execution, Executor, attempt_source
 from oracle.verdict import Answer, Comparison, Verdict
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError, UnsupportedOp
@@ -29,6 +31,10 @@ from tenferro_ref.stablehlo import Source
 SPAN = 8.0
 #: And how many units in the last place beside that.
 ULPS = 4.0
+#: A unit in the last place of F64 in those of F32.
+_F64_OF_F32 = float(np.finfo(np.float64).eps / np.finfo(np.float32).eps)
+_WIDEST = ("f64", "complex<f64>")
+_FLOAT = re.compile(r"b?f\d|complex")
 #: Operations whose results are not defined by the module, or that the interpreter gets wrong.
 _UNUSABLE = ("rng", "infeed", "outfeed", "send", "recv", "create_token", "after_all", "partition_id", "replica_id")
 
@@ -51,16 +57,25 @@ class Evidence:
         expected = attempt_source(self.interpreter, self.source, self.arguments)
         if isinstance(expected, TenferroError):
             return expected
-        wide = any(dtype is DType.F64 or dtype is DType.C64 for dtype in map(DType.of, expected.outputs))
+        outputs: list[tuple[tuple[Array, ...], float]] = []
+        for narrow, ratio in ((False, 1.0), (True, _F64_OF_F32)):
+            if not any((element in _WIDEST) == narrow for _, element in self.source.ops if _FLOAT.match(element)):
+                continue
+            other = self._twin(narrow)
+            if isinstance(other, TenferroError):
+                return other
+            outputs.append((other.outputs, ratio))
+        return [_bounds(x, [(twin[i], ratio) for twin, ratio in outputs]) for i, x in enumerate(expected.outputs)]
+
+    def _twin(self, narrow: bool) -> Execution | TenferroError:
         try:
-            twin = self.reader.twin(self.source, narrow=wide)
+            twin = self.reader.twin(self.source, narrow=narrow)
         except TenferroError as error:
             return error
-        arguments = [np.asarray(a, t.dtype.numpy) for a, t in zip(self.arguments, twin.arguments, strict=True)]
-        other = attempt_source(self.interpreter, twin, arguments)
-        if isinstance(other, TenferroError):
-            return other
-        return [_bounds(x, y) for x, y in zip(expected.outputs, other.outputs, strict=True)]
+        with np.errstate(all="ignore"):
+            pairs = zip(self.arguments, twin.arguments, strict=True)
+            arguments = [np.asarray(a).astype(t.dtype.numpy) for a, t in pairs]
+        return attempt_source(self.interpreter, twin, arguments)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,24 +111,27 @@ def _distance(x: Array, y: Array) -> Array:
     return np.abs(x.astype(np.longdouble) - y.astype(np.longdouble))
 
 
-def _bounds(expected: Array, twin: Array) -> Bounds:
+def _bounds(expected: Array, twins: Sequence[tuple[Array, float]]) -> Bounds:
+    """What is permitted given the interpreter's result, those of its twins, and what part of their distance counts."""
     dtype = DType.of(expected)
+    known = np.ones(expected.shape, bool)
     if not (dtype.is_float or dtype.is_complex):
-        return Bounds(expected, np.asarray(expected == twin), np.zeros(expected.shape))
+        for twin, _ in twins:
+            known &= np.asarray(expected == twin)
+        return Bounds(expected, known, np.zeros(expected.shape))
     units: Any = ml_dtypes.finfo(dtype.real.numpy)  # type: ignore[no-untyped-call]
+    finite, off = np.isfinite(expected), np.zeros(expected.shape, np.longdouble)
     with np.errstate(all="ignore"):
-        off = _distance(expected, twin)
-        if (
-            dtype.real is DType.F64
-        ):  # the twin is of F32: the same relative errors are smaller by the ratio of the units
-            off = off * (float(units.eps) / float(np.finfo(np.float32).eps))
-        finite = np.isfinite(expected) & np.isfinite(twin)
-        alike = (np.isnan(expected) & np.isnan(twin)) | np.asarray(expected == twin)
+        for twin, ratio in twins:
+            both = np.isfinite(expected) & np.isfinite(twin)
+            known &= both | (np.isnan(expected) & np.isnan(twin)) | np.asarray(expected == twin)
+            finite &= both
+            off = np.fmax(off, _distance(expected, twin) * ratio)
         # a sum that cancels to the same digits by chance says nothing of its error: what the others of the result show
         typical = float(np.median(off[finite])) if finite.any() else 0.0
         ulps = ULPS * float(units.eps) * _distance(expected, np.zeros_like(expected)) + float(units.smallest_normal)
         allowance = SPAN * np.maximum(off, typical) + ulps
-    return Bounds(expected, finite | alike, np.where(finite, allowance, 0))
+    return Bounds(expected, known, np.where(finite, allowance, 0))
 
 
 def judge_by_evidence(executor: Executor, evidence: Evidence) -> Answer:

@@ -43,7 +43,10 @@ ZOO = {
     "take_along_axis": (lambda x, n: jnp.take_along_axis(x, n, 1), [X, i(6, 4, 2)]),
     "gather_nd": (lambda x, a, b: x[a, b], [X, i(4, 5), i(6, 5)]),
     "dynamic_slice": (lambda x, n: lax.dynamic_slice(x, (n, n), (2, 3)), [X, i(4)]),
-    "dynamic_update": (lambda x, n: lax.dynamic_update_slice(x, jnp.ones((2, 2)), (n, 1)), [X, i(4)]),
+    "dynamic_update": (
+        lambda x, n: lax.dynamic_update_slice(x, jnp.ones((2, 2), x.dtype), (n, jnp.int32(1))),
+        [X, i(4)],
+    ),
     "masked_fill": (lambda x, n: jnp.where(n % 2 == 0, x, -jnp.inf).max(1), [X, N]),
     "argmax_argmin": (lambda x: (jnp.argmax(x, 1), jnp.argmin(x, 0)), [X]),
     "argmax_i8": (lambda x: jnp.argmax(x, 1), [i(100, 4, 6, dtype="int8")]),

@@ -18,7 +18,7 @@ from tenferro_ref.tensor import Array
 _LACKS = re.compile(
     r"unregistered (operation|dialect)|No registered implementation for|No FFI handler registered|[Ff]ailed to parse"
     r"|can't be translated to XLA HLO|failed to legalize operation|[Uu]nsupported|[Nn]ot implemented|UNIMPLEMENTED"
-    r"|undefined symbol"
+    r"|undefined symbol|Invalid XLA PrimitiveType"
 )
 _LACKING_CODES = ("UNIMPLEMENTED", "NOT_FOUND")
 

@@ -46,6 +46,10 @@ class ModuleExecutor(WorkerExecutor):
             The op, and what is missing.
         """
 
+    def message(self, module: Module, input_sets: list[list[Any]]) -> wire.Message:
+        """The request that runs a module on packed arrays."""
+        return module.message(self.options, input_sets)
+
     def check_source(self, source: Source) -> None:
         """Refuse what the engine is known not to do in a module that it is given as it is; errors as `check`."""
 
@@ -65,10 +69,6 @@ class ModuleExecutor(WorkerExecutor):
         except TenferroError as error:
             raise given.lacking(error) from None
         return output_sets
-
-    def message(self, module: Module, input_sets: list[list[Any]]) -> wire.Message:
-        """The request that runs a module on packed arrays."""
-        return module.message(self.options, input_sets)
 
     def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
         """Run cases, `programs_a_module` programs in a module; cases with the same program object are its input sets.

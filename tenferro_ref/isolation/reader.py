@@ -12,6 +12,8 @@ from tenferro_ref.isolation.process import Worker, WorkerSpec
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import loads
 from tenferro_ref.stablehlo import Loaded, Source
+from tenferro_ref.stablehlo.loader.statements import Statement, Stating
+from tenferro_ref.stablehlo.smaller import Smaller
 from tenferro_ref.tensor import Array
 
 
@@ -34,6 +36,27 @@ class Reader:
     def twin(self, source: Source, *, narrow: bool) -> Source:
         """`stablehlo.twin.twin` of the module; errors as there, and `FormatError` as `source`."""
         return self._source({"ask": "twin", "source": source.code, "where": source.where, "narrow": narrow})
+
+    def stating(self, text: str, where: str) -> list[Stating]:
+        """The functions of a file that state results, as `stablehlo.loader.statements`."""
+
+        def read(answer: wire.Message) -> list[Stating]:
+            return [
+                Stating(f["where"], f["code"], tuple(Statement(**s) for s in f["statements"]), f["error"])
+                for f in answer["functions"]
+            ]
+
+        functions: list[Stating] = self._ask({"ask": "stating", "source": text, "where": where}, read)
+        return functions
+
+    def smaller(self, source: Source) -> list[Smaller]:
+        """The modules that are smaller by one step, as `stablehlo.smaller`."""
+
+        def read(answer: wire.Message) -> list[Smaller]:
+            return [Smaller(m["step"], m["code"], tuple(m["arguments"])) for m in answer["modules"]]
+
+        modules: list[Smaller] = self._ask({"ask": "smaller", "source": source.code, "where": source.where}, read)
+        return modules
 
     def _source(self, request: wire.Message) -> Source:
         def read(answer: wire.Message) -> Source:

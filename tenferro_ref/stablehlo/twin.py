@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.stablehlo.loader import bindings
 from tenferro_ref.stablehlo.loader.signature import signature
 from tenferro_ref.stablehlo.source import Source
@@ -36,7 +35,7 @@ def twin(source: str | bytes, where: str = "StableHLO", *, narrow: bool = False)
     Raises
     ------
     UnsupportedOp
-        An operation whose twin has no meaning: quantised types, floats in other types.
+        A constant that is not in the module.
     FormatError
         No StableHLO, or the twin does not verify.
     """
@@ -62,8 +61,6 @@ class _Twin:
     def type(self, type_: Any) -> Any:
         """The twin's type for one of the module."""
         text = str(type_)
-        if "quant" in text:
-            raise UnsupportedOp(op="module", reason="quantised types have no twin of another width")
         other = self.element.sub(self.to, text)
         return type_ if other == text else self.ir.Type.parse(other)
 

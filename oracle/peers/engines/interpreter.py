@@ -14,6 +14,7 @@ import numpy as np
 
 from oracle.peers.errors import EngineFault
 from tenferro_ref.dtype import DType
+from tenferro_ref.errors import FormatError
 from tenferro_ref.isolation.engine import Engine, library, run_sets
 from tenferro_ref.isolation.wire import Message
 from tenferro_ref.stablehlo.loader import bindings
@@ -65,7 +66,7 @@ def open(settings: Message) -> Engine:
         with context:
             try:
                 return run_sets(request, parse, execute)
-            except (ir.MLIRError, ValueError) as error:
+            except (ir.MLIRError, ValueError, FormatError) as error:
                 raise EngineFault(engine="interpreter", detail=str(error)) from None
 
     facts = {"jaxlib": metadata.version("jaxlib"), "StableHLO": stablehlo.get_current_version()}

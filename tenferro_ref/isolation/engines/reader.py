@@ -6,6 +6,7 @@ A request is `{"ask", "source", "where", ...}`, its answer as the function in `_
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from importlib import metadata
 
 from tenferro_ref.errors import TenferroError
@@ -17,7 +18,9 @@ from tenferro_ref.ops import Extension, Op, Policy, TensorType
 from tenferro_ref.program import dumps
 from tenferro_ref.runtime.kernels import run_kernel
 from tenferro_ref.stablehlo.loader import bindings, load, signature
+from tenferro_ref.stablehlo.loader.statements import stating
 from tenferro_ref.stablehlo.serialized import serialize
+from tenferro_ref.stablehlo.smaller import smaller
 from tenferro_ref.stablehlo.source import Source
 from tenferro_ref.stablehlo.twin import twin
 from tenferro_ref.tensor import Array
@@ -77,6 +80,16 @@ def _serialize(request: Message) -> Message:
     return {"code": serialize(request["source"], request["form"], request["where"])}
 
 
+def _stating(request: Message) -> Message:
+    """`{"functions"}`: the fields of each `Stating`."""
+    return {"functions": [asdict(function) for function in stating(request["source"], request["where"])]}
+
+
+def _smaller(request: Message) -> Message:
+    """`{"modules"}`: the fields of each `Smaller`."""
+    return {"modules": [asdict(module) for module in smaller(request["source"], request["where"])]}
+
+
 def _types(types: tuple[TensorType, ...]) -> list[list[object]]:
     return [[t.dtype.name, list(t.shape)] for t in types]
 
@@ -86,4 +99,6 @@ _ASKED: dict[str, Callable[[Message], Message]] = {
     "load": _load,
     "serialize": _serialize,
     "twin": _twin,
+    "stating": _stating,
+    "smaller": _smaller,
 }
