@@ -16,7 +16,7 @@ from fuzz.findings.reduce.draft import concrete_types
 from fuzz.generate import DEFAULT, Config
 from fuzz.generate.anchors import anchors
 from fuzz.generate.batches import _anchor, _length, generate
-from fuzz.generate.config import admitted
+from fuzz.generate.config import FOREIGN_DTYPES, admitted
 from fuzz.generate.describe import describe
 from fuzz.generate.growth import BIG
 from fuzz.generate.ops import STRATEGY
