@@ -49,7 +49,7 @@ def program_of(examples: Sequence[Example], policy: Policy | None = None) -> tup
 
 def admitted(op: type[Op]) -> list[DType]:
     """Dtypes that some policy admits."""
-    return [d for d in ENGINE_DTYPES if d in op.dtypes | op.stablehlo_dtypes]
+    return [d for d in DType if d in op.dtypes | op.stablehlo_dtypes]
 
 
 def policy_for(op: type[Op], dtype: DType) -> Policy:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from fuzz.checking.subject import Subject
+from fuzz.checking.subject import Subject, function_subject
 from oracle.attribution import builds
 from oracle.beyond import beyond_ieee
 from oracle.case import Case
 from oracle.evidence import Evidence, judge_by_evidence
 from oracle.judge import Reference, failed, judge, judge_result
-from oracle.peers import Execution, Executor, NativeExecutor, PjrtExecutor, Pool, attempt
+from oracle.peers import OTHERS, Execution, Executor, NativeExecutor, PjrtExecutor, Pool, attempt
 from oracle.verdict import Answer, Build, Comparison, Verdict, first_bad
 from tenferro_ref.errors import Internal, LoweringError, TenferroError, UnsupportedOp, ValidationError
 
@@ -110,27 +111,65 @@ def check(subject: Subject, executors: Sequence[Executor], pool: Pool, model: st
     model
         Arithmetic model that foreign executors are held to, instead of their own.
     """
+    answers = answers_to(subject, executors, pool, model)
+    own, case = NativeExecutor().name, subject.case
+    # values that the reference itself refuses are what others are held to, and no disagreement
+    refused = case is not None and isinstance(attempt(NativeExecutor(), case), ValidationError)
+    disagrees = any(j.answer.verdict.is_disagreement and not (refused and j.answer.executor == own) for j in answers)
+    asked: dict[tuple[str, str], tuple[Build, ...]] = {}
+    for i, (executor, judged) in enumerate(zip(executors, answers, strict=True)):
+        if judged.answer.verdict.is_disagreement and case is not None and judged.evidence != "interpreter":
+            written = _second_opinion(executor, case)
+            answers[i] = replace(judged, written=written, builds=_builds(executor, case, pool, asked))
+    return Checked(subject, tuple(answers), disagrees)
+
+
+def answers_to(subject: Subject, executors: Sequence[Executor], pool: Pool, model: str | None = None) -> list[Judged]:
+    """The answers alone, without second opinions and other builds."""
     if subject.case is None:
-        answers = list(_unread(subject, executors, pool))
-        return Checked(subject, tuple(answers), any(j.answer.verdict.is_disagreement for j in answers))
+        return list(_unread(subject, executors, pool))
     reference = Reference(subject.case, NativeExecutor())
     if subject.source is not None and isinstance(reference.execution, Internal | LoweringError):
         # a kernel is missing, or has a defect: nothing can be said of the others by it
-        return check(replace(subject, case=None, unread=reference.execution), executors, pool)
+        return list(_unread(replace(subject, case=None, unread=reference.execution), executors, pool))
     evidence = _evidence(subject, pool)
-    answers = [_read(executor, reference, evidence, model) for executor in executors]
-    refused = isinstance(reference.execution, ValidationError)  # what others are held to is no disagreement
-    disagrees = any(
-        j.answer.verdict.is_disagreement and not (refused and j.answer.executor == reference.native.name)
-        for j in answers
-    )
-    asked: dict[tuple[str, str], tuple[Build, ...]] = {}
-    for i, (executor, judged) in enumerate(zip(executors, answers, strict=True)):
-        if judged.answer.verdict.is_disagreement:
-            written = _second_opinion(executor, subject.case)
-            own = _builds(executor, subject.case, pool, asked) if judged.evidence != "interpreter" else ()
-            answers[i] = replace(judged, written=written, builds=own)
-    return Checked(subject, tuple(answers), disagrees)
+    return [_read(executor, reference, evidence, model) for executor in executors]
+
+
+def check_function(
+    function: Callable[..., Any], *arrays: Any, executors: str = "all", model: str | None = None
+) -> Checked:
+    """A JAX function checked as JAX lowers it for these arrays.
+
+    Parameters
+    ----------
+    arrays
+        Its arguments; trees of arrays, too.
+    executors
+        Names separated by commas, as `tenferro-ref check --executors`.
+    model
+        As in `check`.
+
+    Raises
+    ------
+    UsageError, EnvironmentFault
+        There is no such executor, or it does not work here.
+    TenferroError
+        What JAX makes of the function has a signature that nobody can be given.
+
+    Examples
+    --------
+    >>> from fuzz.checking import check_function
+    >>> checked = check_function(jax.nn.softmax, np.ones((4, 9), np.float32), executors="jax")
+    >>> [(j.answer.verdict.value, j.evidence) for j in checked.answers]
+    [('pass', 'proved'), ('pass', 'proved')]
+    """
+    pool = Pool()
+    try:
+        selection = pool.select(tuple(executors.split(",")), others=OTHERS)
+        return check(function_subject(function, arrays, pool.reader), selection.executors, pool, model)
+    finally:
+        pool.close()
 
 
 def _evidence(subject: Subject, pool: Pool) -> Evidence | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,23 @@ import numpy as np
 from fuzz.generate.values.inputs import random_arguments, random_inputs
 from oracle.case import Case, Refusal
 from tenferro_ref.console import is_stablehlo, read_content, read_text_form, transformed
-from tenferro_ref.errors import FormatError, InvalidCompiledGraph, MissingDependency, TenferroError, UsageError
+from tenferro_ref.errors import (
+    FormatError,
+    InvalidCompiledGraph,
+    MissingDependency,
+    TenferroError,
+    UsageError,
+    WorkerDied,
+)
 from tenferro_ref.files import read_text
+from tenferro_ref.isolation import Worker, WorkerSpec, wire
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import GraphProgram, loads
 from tenferro_ref.stablehlo import Source
 from tenferro_ref.tensor import Array, column_major, load_npz, same_bits, type_of
+
+_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +86,37 @@ def module_subjects(code: str | bytes, where: str, inputs: Inputs, reader: Reade
     given = inputs.given(source.arguments)
     if given is not None:
         _check_fit(source.arguments, given, inputs.file or "", where)
-        return [_subject(source, given, reader)]
+        return [given_subject(source, given, reader)]
     drawn = [random_arguments(source, inputs.seed, special=special) for special in (False, True)]
     alike = all(map(same_bits, *drawn))
     return [
-        replace(_subject(source, arguments, reader), inputs=name)
+        replace(given_subject(source, arguments, reader), inputs=name)
         for name, arguments in zip(("ordinary", "special"), drawn[: 1 if alike else 2], strict=False)
     ]
+
+
+def named_function_subject(name: str, inputs: Inputs, reader: Reader) -> Subject:
+    """The JAX function `package.module:function`, called with the arrays of a file.
+
+    Raises
+    ------
+    UsageError
+        No inputs are given, or there is no such function.
+    FormatError
+        JAX cannot trace the function for these inputs.
+    MissingDependency
+        There is no JAX.
+    """
+    if inputs.file is None:
+        raise UsageError(detail=f"{name}: a JAX function needs --inputs NPZ: in0, in1, ... are its arguments")
+    arrays = load_npz(inputs.file, "in")
+    with Worker("JAX", WorkerSpec("tenferro_ref.isolation.engines.lowering")) as worker:
+        worker.facts  # noqa: B018 - starts it, so that what is missing is not blamed on the function
+        try:
+            answer = worker.request({"function": name, "inputs": [wire.pack(a) for a in arrays]})
+        except WorkerDied as died:
+            raise FormatError(where=name, detail=f"JAX cannot trace it for these inputs: {died}") from None
+    return given_subject(reader.source(answer["code"], name), arrays, reader)
 
 
 def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader: Reader, name: str = "") -> Subject:
@@ -100,10 +136,11 @@ def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader
         raise MissingDependency(name="jax", remedy=remedy) from None
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tuple(arrays))]
     text = jax.jit(function, keep_unused=True).lower(*arrays).as_text()
-    return _subject(reader.source(text, name or getattr(function, "__name__", "function")), leaves, reader)
+    return given_subject(reader.source(text, name or getattr(function, "__name__", "function")), leaves, reader)
 
 
-def _subject(source: Source, arguments: Sequence[Array], reader: Reader) -> Subject:
+def given_subject(source: Source, arguments: Sequence[Array], reader: Reader) -> Subject:
+    """A module with its arguments; it is read as a program if it can be."""
     arguments = tuple(map(column_major, arguments))
     try:
         loaded = reader.load(source.code, source.where, arguments)
@@ -126,7 +163,7 @@ def _check_fit(types: Sequence[TensorType], arguments: Sequence[Array], file: st
 def file_subjects(
     file: str, inputs: Inputs, reader: Reader, *, transform: str | None = None, written: bool = False
 ) -> list[Subject]:
-    """A program or module of a file, once for each set of inputs. The arrays that a module brings along follow the arguments, seeds of a derivative them.
+    """A program or module of a file, or a JAX function `package.module:function`, once for each set of inputs. The arrays that a module brings along follow the arguments, seeds of a derivative them.
 
     Parameters
     ----------
@@ -140,6 +177,12 @@ def file_subjects(
     TenferroError
         The file cannot be read, or its inputs do not fit.
     """
+    if _FUNCTION.fullmatch(file) and not Path(file).exists():
+        if transform is not None or written:
+            raise UsageError(
+                detail=f"{file}: a JAX function is run as JAX lowers it; write its StableHLO to a file first"
+            )
+        return [named_function_subject(file, inputs, reader)]
     content, where = read_content(file)
     bound: tuple[Array, ...] = ()
     if isinstance(content, bytes) or is_stablehlo(content):

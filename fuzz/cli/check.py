@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import click
 from rich.text import Text
 
 from fuzz.checking import Checked, Judged
 from fuzz.checking import check as check_subject
+from fuzz.checking.bundles import write_bundles
 from fuzz.checking.subject import Inputs, Subject, file_subjects, invalid_subject
 from fuzz.records import encode
 from oracle.attribution import instructions
@@ -25,6 +27,7 @@ from tenferro_ref.console import (
     transform_option,
 )
 from tenferro_ref.errors import UsageError
+from tenferro_ref.escape import line
 
 #: Lanes of each plugin that `all` takes: a disagreement that is in one and not in another says already what makes it.
 LANES = ("parity", "defaults", "no-algsimp", "level0")
@@ -52,16 +55,22 @@ LANES = ("parity", "defaults", "no-algsimp", "level0")
     "--model", type=click.Choice(sorted(MODELS)), help="Hold other people's executors to this arithmetic model; with `ieee` "
     "one that flushes, contracts or rewrites is wrong. Default: each has its own."
 )  # fmt: skip
+@click.option(
+    "--bundle",
+    metavar="DIR",
+    help="Reduce each StableHLO module that an executor gets wrong, and write it as a bundle there.",
+)
 @transform_option
 @seed_option
 @json_option
 def check(
     files: tuple[str, ...], inputs: str | None, executors: str, invalid: bool, bisect: bool, written: bool,
-    model: str | None, transform: str | None, seed: int | None, as_json: bool,
+    model: str | None, bundle: str | None, transform: str | None, seed: int | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Run each of FILES on every executor and print a verdict a line.
 
-    A StableHLO module is given unchanged to those that take StableHLO.
+    A StableHLO module is given unchanged to those that take StableHLO. A file may also be a JAX function,
+    `package.module:function`, with --inputs.
     """
     if invalid and transform is not None:
         raise UsageError(detail="--invalid and --transform do not go together: what breaks a rule has no derivative")
@@ -81,7 +90,12 @@ def check(
         for file, several in zip(files, subjects, strict=True):
             if not as_json:
                 _introduce(file, several[0])
-            checked = Checked.together([check_subject(s, selection.executors, pool, model) for s in several])
+            answers = [check_subject(s, selection.executors, pool, model) for s in several]
+            first = next((one for one in answers if one.disagrees), None)
+            if bundle is not None and first is not None:
+                for folder in write_bundles(Path(bundle), first, selection.executors, pool):
+                    click.echo(f"bundle: {line(str(folder))}", err=True)
+            checked = Checked.together(answers)
             disagreement = disagreement or checked.disagrees
             rows = [_row(file, judged) for judged in checked.answers]
             if bisect and not invalid:
@@ -95,8 +109,8 @@ def check(
             else:
                 _print_table(rows)
                 for said in ("first_bad", "bisected"):
-                    for line in dict.fromkeys(str(row[said]) for row in rows if said in row):
-                        say(line)
+                    for words in dict.fromkeys(str(row[said]) for row in rows if said in row):
+                        say(words)
     finally:
         pool.close()
     return 1 if disagreement else 0

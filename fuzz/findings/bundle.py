@@ -32,13 +32,16 @@ from tenferro_ref import children
 from tenferro_ref.errors import FormatError, TenferroError
 from tenferro_ref.escape import code, code_block, line, markdown
 from tenferro_ref.files import read_bytes, read_text, write_atomically
+from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.program import loads
 from tenferro_ref.tensor import load_npz, same_bits, save_npz, type_of
 
-#: Version 1 knows no `Facts.builds`, version 2 no `Facts.refusal`; until version 3 `reproduce.py` had the data in it. All are
-#: still read; no such script is run.
-VERSION = 4
-_READABLE = (1, 2, 3, VERSION)
+#: Version 1 knows no `Facts.builds`, version 2 no `Facts.refusal`; until version 3 `reproduce.py` had the data in it; version 4
+#: knows no `Facts.given`. All are still read; no script of versions 1 to 3 is run.
+VERSION = 5
+_READABLE = (1, 2, 3, 4, VERSION)
+#: From this version on all bundles have the same script.
+_ONE_SCRIPT = 4
 #: The script of every bundle.
 SCRIPT = Path(__file__).with_name("reproduce.py").read_bytes()
 #: A script that takes longer than this hangs.
@@ -63,6 +66,8 @@ class Facts:
         As in `Finding`.
     refusal
         The error that the program must raise, if it is invalid.
+    given
+        `module.mlir` is what was handed in, and what executors of StableHLO are given; else it is written from the program.
     """
 
     tenferro_bundle: int
@@ -78,6 +83,7 @@ class Facts:
     requirements: tuple[str, ...]
     builds: tuple[Build, ...] = ()
     refusal: Refusal | None = None
+    given: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +120,7 @@ def write_bundle(
     facts = Facts(
         VERSION, finding.signature, finding.verdict, finding.value_class, finding.reason, finding.attribution,
         executor.portable_name, executor.model, executor.info().facts, tuple(environment),
-        executor.requirements(), finding.builds, case.refusal,
+        executor.requirements(), finding.builds, case.refusal, case.source is not None,
     )  # fmt: skip
     write_atomically(folder / "program.txt", finding.program_text)
     write_atomically(folder / "program.json", finding.program_json)
@@ -148,7 +154,11 @@ def read_bundle(folder: Path) -> tuple[Facts, Case]:
         graph.check_inputs([type_of(a) for a in inputs])
     except TenferroError as error:
         raise FormatError(where=str(folder / "inputs.npz"), detail=f"does not fit program.json: {error}") from None
-    return facts, Case.of(graph, inputs, facts.refusal)
+    source = None
+    if facts.given:
+        with Reader() as reader:
+            source = reader.source(read_text(folder / "module.mlir"), str(folder / "module.mlir"))
+    return facts, Case.of(graph, inputs, facts.refusal, source)
 
 
 def replay(folder: Path, pool: Pool, executor: str = "") -> Replay:
@@ -202,7 +212,7 @@ def confirm(folder: Path, environments: FreshEnvironments | None = None, *, allo
         Such an environment cannot be made: no network, or a package that is not to be had.
     """
     facts, _ = read_bundle(folder)
-    if facts.tenferro_bundle == VERSION and read_bytes(folder / "reproduce.py") != SCRIPT:
+    if facts.tenferro_bundle >= _ONE_SCRIPT and read_bytes(folder / "reproduce.py") != SCRIPT:
         raise FormatError(where=str(folder / "reproduce.py"), detail="not the script of a bundle; it is not run")
     Pool(allowed=allowed).permit(facts.executor, str(folder / "environment.json"))
     if environments is None:

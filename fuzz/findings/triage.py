@@ -400,7 +400,9 @@ def value_rows(executor: Executor, case: Case) -> tuple[ValueRow, ...]:
 
 
 def stablehlo_or_reason(case: Case) -> str:
-    """The module of a case, or a comment that says why there is none."""
+    """The module that a case came with, or that is written from it; or a comment that says why there is none."""
+    if case.source is not None:
+        return case.source.text or "// MLIR bytecode\n"
     try:
         return module_text(case)
     except TenferroError as error:

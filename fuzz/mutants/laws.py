@@ -26,7 +26,17 @@ VARIABLE = "TENFERRO_MUTANT"
 LAWS: dict[str, tuple[str, ...]] = {
     "comparison": ("comparison", "sets"),
     "compiler": ("passes", "corners"),
-    "enclosure": ("intervals", "freedoms", "comparison", "sets", "specials", "moves", "corners"),
+    "enclosure": (
+        "intervals",
+        "freedoms",
+        "comparison",
+        "sets",
+        "specials",
+        "moves",
+        "integer_widths",
+        "narrow_floats",
+        "corners",
+    ),
     "executor": ("evaluation", "corners"),
     "fusion": ("evaluation", "corners"),
     "kernels": ("corners", "evaluation", "moves"),

@@ -13,6 +13,7 @@ from tenferro_ref.ops import TensorType
 from tenferro_ref.program import loads
 from tenferro_ref.stablehlo import Loaded, Source
 from tenferro_ref.stablehlo.loader.statements import Statement, Stating
+from tenferro_ref.stablehlo.smaller import Smaller
 from tenferro_ref.tensor import Array
 
 
@@ -47,6 +48,15 @@ class Reader:
 
         functions: list[Stating] = self._ask({"ask": "stating", "source": text, "where": where}, read)
         return functions
+
+    def smaller(self, source: Source) -> list[Smaller]:
+        """The modules that are smaller by one step, as `stablehlo.smaller`."""
+
+        def read(answer: wire.Message) -> list[Smaller]:
+            return [Smaller(m["step"], m["code"], tuple(m["arguments"])) for m in answer["modules"]]
+
+        modules: list[Smaller] = self._ask({"ask": "smaller", "source": source.code, "where": source.where}, read)
+        return modules
 
     def _source(self, request: wire.Message) -> Source:
         def read(answer: wire.Message) -> Source:

@@ -10,7 +10,7 @@ import pytest
 
 from oracle.peers import Executor, NativeExecutor, Pool
 from tenferro_ref.compiler import compile_std_to_exec
-from tenferro_ref.errors import LoweringError
+from tenferro_ref.ops import ReferenceOp
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo.loader import load, lower_loaded
 from tenferro_ref.tensor import Array
@@ -94,19 +94,9 @@ def test_small_functions_agree_with_jax(name: str) -> None:
         text = jax.jit(function).lower(argument).as_text()
         expected = [np.asarray(a) for a in jax.tree.leaves(jax.jit(function)(argument))]
     loaded = load(text, "f")
-    for again in (loaded, load(lower_loaded(loaded), "again")):
+    alone = any(isinstance(ins.op, ReferenceOp) for ins in loaded.program.instructions)
+    for again in (loaded,) if alone else (loaded, load(lower_loaded(loaded), "again")):
         got = GraphExecutor(checking=True).eval_exec_ir(compile_std_to_exec(again.program), again.inputs([argument]))
         for a, b in zip(got, expected, strict=True):
             assert (a.dtype, a.shape) == (b.dtype, b.shape)
             np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-13)
-
-
-@pytest.mark.parametrize(
-    "function", [lambda x: jnp.sort(x), lambda x: jnp.mod(x, 2.0), lambda x: x.astype(jnp.bfloat16)]
-)
-def test_what_has_no_counterpart_is_refused_with_its_place(function: Callable[..., Any]) -> None:
-    with jax.enable_x64(True):
-        text = jax.jit(function).lower(X).as_text()
-    with pytest.raises(LoweringError) as caught:
-        load(text, "f")
-    assert caught.value.place.startswith("f:")

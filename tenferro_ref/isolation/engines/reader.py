@@ -20,6 +20,7 @@ from tenferro_ref.runtime.kernels import run_kernel
 from tenferro_ref.stablehlo.loader import bindings, load, signature
 from tenferro_ref.stablehlo.loader.statements import stating
 from tenferro_ref.stablehlo.serialized import serialize
+from tenferro_ref.stablehlo.smaller import smaller
 from tenferro_ref.stablehlo.source import Source
 from tenferro_ref.stablehlo.twin import twin
 from tenferro_ref.tensor import Array
@@ -61,13 +62,14 @@ def _packed(source: Source) -> Message:
 def _load(request: Message) -> Message:
     """`{"program", "bound", "deciding"}`: the fields of `Loaded`, as program JSON and packed arrays."""
     inputs = None if request["inputs"] is None else [wire.unpack(packed) for packed in request["inputs"]]
-    loaded = load(request["source"], request["where"], evaluate=_evaluate, inputs=inputs)
+    loaded = load(request["source"], request["where"], evaluate=evaluate, inputs=inputs)
     deciding = None if loaded.deciding is None else dumps(loaded.deciding)
     bound = [wire.pack(a) for a in loaded.bound]
     return {"program": dumps(loaded.program), "bound": bound, "deciding": deciding}
 
 
-def _evaluate(op: Op, policy: Policy, operands: tuple[Array, ...], outputs: int) -> Sequence[Array]:
+def evaluate(op: Op, policy: Policy, operands: tuple[Array, ...], outputs: int) -> Sequence[Array]:
+    """The results of an op, by its kernel or the runtime of its family."""
     if isinstance(op, Extension):
         return family_of(op).run(op, operands, outputs)
     return run_kernel(op, policy, *operands)
@@ -83,6 +85,11 @@ def _stating(request: Message) -> Message:
     return {"functions": [asdict(function) for function in stating(request["source"], request["where"])]}
 
 
+def _smaller(request: Message) -> Message:
+    """`{"modules"}`: the fields of each `Smaller`."""
+    return {"modules": [asdict(module) for module in smaller(request["source"], request["where"])]}
+
+
 def _types(types: tuple[TensorType, ...]) -> list[list[object]]:
     return [[t.dtype.name, list(t.shape)] for t in types]
 
@@ -93,4 +100,5 @@ _ASKED: dict[str, Callable[[Message], Message]] = {
     "serialize": _serialize,
     "twin": _twin,
     "stating": _stating,
+    "smaller": _smaller,
 }

@@ -56,7 +56,7 @@ def cast(x: Values, to: DType) -> Values:
     if of.is_complex and not to.is_complex:
         x, of = x.real, of.real
     if to.is_narrow_float:
-        return np.asfortranarray(narrowed(to, sticky(x) if of.is_int else x.astype(np.float64)))
+        return narrowed(to, sticky(x) if of.is_int else x.astype(np.float64))
     if of.is_narrow_float:
         x = x.astype(np.float64)
     elif of.is_int and of.bits < 8:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tenferro_ref import ops
 from tenferro_ref.program import Value
@@ -29,7 +30,7 @@ def in_rounds(
         Several updates meet one element, and the body rounds.
     """
     shape = static(operands[0])
-    targets = _targets(op, shape, static(updates[0]), indices.astype(np.int64))
+    targets: NDArray[np.int64] = _targets(op, shape, static(updates[0]), indices.astype(np.int64))
     kept = np.flatnonzero(targets >= 0)
     table = grouped_places(targets[kept], kept, prod(shape))
     flat = [b.reshape(x, (prod(shape),)) for x in operands]
@@ -53,7 +54,7 @@ def in_rounds(
     return [b.reshape(v, shape) for v in current]
 
 
-def _targets(op: Operation, shape: tuple[int, ...], updates: tuple[int, ...], indices: Array) -> Array:
+def _targets(op: Operation, shape: tuple[int, ...], updates: tuple[int, ...], indices: Array) -> NDArray[np.int64]:
     """The flat number of the element that each update meets; -1 for a window that is partly outside."""
     dims = op.fields("scatter_dimension_numbers")
     window = dims.get("update_window_dims", [])

@@ -164,7 +164,7 @@ def _nan_is_positive(x: Value) -> bool:
         source, _ = b.made.get(chosen[0].slot, (None, ()))
     if not isinstance(source, ops.Constant):
         return False
-    value = float(source.value)  # type: ignore[arg-type]
+    value = float(source.value)
     positive = value == value or not np.signbit(np.asarray(source.value).astype(np.float64))
     rest = operands[2]
     test, compared = b.made.get(operands[0].slot, (None, ()))

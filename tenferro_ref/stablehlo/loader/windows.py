@@ -16,6 +16,7 @@ from tenferro_ref.stablehlo.loader.composed import full, pad, select, spread, st
 from tenferro_ref.stablehlo.loader.reductions import reduced
 from tenferro_ref.stablehlo.loader.regions import apply_body, grouped_places, taken
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
+from tenferro_ref.tensor import Array
 
 #: The most elements that the windows of an array may have together: they are laid out side by side.
 _MOST = 2**28
@@ -123,7 +124,8 @@ def _(b: Tracer, op: Operation, x: Value, source: Value, init: Value) -> Value:
     for axis in range(rank):
         start = np.arange(static(source)[axis]) * strides[axis] - low[axis]
         lines.append(start[:, np.newaxis] + np.arange(sizes[axis]))
-    inside, place = np.ones((), bool), np.zeros((), np.int64)
+    inside: Array = np.ones((), bool)
+    place: Array = np.zeros((), np.int64)
     for axis, line in enumerate(lines):
         at = line.reshape(
             [e for a in range(rank) for e in ((line.shape[0],) if a == axis else (1,))]

@@ -1,0 +1,62 @@
+"""Bundles of disagreements on StableHLO modules: each is reduced as a module, and written with what it takes to see it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from fuzz.checking.judged import Checked, Judged, answers_to
+from fuzz.checking.subject import Subject, given_subject
+from fuzz.findings.bundle import write_bundle
+from fuzz.findings.reduce_module import reduce_module
+from fuzz.findings.triage import inspect, to_finding, value_class
+from oracle.peers import Executor, Pool
+from tenferro_ref.stablehlo import Source
+from tenferro_ref.tensor import Array
+
+
+def write_bundles(
+    folder: Path, checked: Checked, executors: Sequence[Executor], pool: Pool, budget_seconds: float = 60.0
+) -> Iterator[Path]:
+    """Write one bundle for each plugin or library that gets a module wrong, whatever the lane; gives their folders.
+
+    Only what was judged by enclosures is bundled: a bundle says why the expected value is right.
+
+    Raises
+    ------
+    OutputError
+        Something cannot be written.
+    """
+    seen: set[tuple[str, str]] = set()
+    for executor, judged in zip(executors, checked.answers, strict=True):
+        key = (executor.peer.kind, executor.peer.build)
+        subject = checked.subject
+        if subject.source is None or key in seen or executor.peer.family == "native":
+            continue
+        if judged.answer.verdict.is_disagreement and judged.evidence != "interpreter":
+            seen.add(key)
+            yield from _bundle(folder, subject, executor, judged, pool, budget_seconds)
+
+
+def _bundle(
+    folder: Path, subject: Subject, executor: Executor, judged: Judged, pool: Pool, budget_seconds: float
+) -> Iterator[Path]:
+    if subject.source is None:
+        return
+
+    def shows(source: Source, arguments: tuple[Array, ...]) -> bool:
+        smaller = given_subject(source, arguments, pool.reader)
+        (now,) = answers_to(smaller, [executor], pool)
+        words = [value_class(j.answer.comparison.value_class) for j in (now, judged)]
+        return (now.answer.verdict, now.evidence) == (judged.answer.verdict, judged.evidence) and words[0] == words[1]
+
+    reduced = reduce_module(subject.source, subject.arguments, shows, pool.reader, budget_seconds=budget_seconds)
+    smallest = given_subject(reduced.source, reduced.arguments, pool.reader)
+    if smallest.case is None:
+        return
+    (answer,) = answers_to(smallest, [executor], pool)
+    suspect = inspect(executor, smallest.case, answer.answer, pool)
+    finding, case = to_finding(suspect, pool, (), programs=1, also=(), budget_seconds=0)
+    environment = tuple(fact for fact in executor.info().facts)
+    write_bundle(folder / finding.id, finding, executor, case, environment)
+    yield folder / finding.id

@@ -1,0 +1,66 @@
+"""Reduction of a StableHLO module that an executor gets wrong, as it is: the smallest that it still gets wrong alike."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tenferro_ref.errors import TenferroError
+from tenferro_ref.isolation.reader import Reader
+from tenferro_ref.stablehlo import Source
+from tenferro_ref.tensor import Array, column_major
+
+#: Whether a module with these arguments still shows what is looked for.
+Shows = Callable[[Source, tuple[Array, ...]], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedModule:
+    """What became of a module; `steps` are those that were taken, in order."""
+
+    source: Source
+    arguments: tuple[Array, ...]
+    steps: tuple[str, ...]
+
+
+def reduce_module(
+    source: Source, arguments: Sequence[Array], shows: Shows, reader: Reader, *, budget_seconds: float = 60.0
+) -> ReducedModule:
+    """Take steps (`stablehlo.smaller`) as long as one keeps what is looked for, each from the module that the last one gave.
+
+    Parameters
+    ----------
+    budget_seconds
+        Wall time after which no further step is tried.
+    """
+    deadline = time.monotonic() + budget_seconds
+    current = ReducedModule(source, tuple(arguments), ())
+    while (taken := _one_step(current, shows, reader, deadline)) is not current:
+        current = taken
+    return current
+
+
+def _one_step(current: ReducedModule, shows: Shows, reader: Reader, deadline: float) -> ReducedModule:
+    """The first smaller module that keeps what is looked for; the same one if there is none."""
+    try:
+        candidates = reader.smaller(current.source)
+    except TenferroError:  # MLIR does not survive a step: the module stays as it is
+        return current
+    for candidate in candidates:
+        if time.monotonic() > deadline:
+            break
+        try:
+            source = reader.source(candidate.code, current.source.where)
+            kept = [current.arguments[i] for i in candidate.arguments]
+            arguments = tuple(_cut(a, t.static_shape) for a, t in zip(kept, source.arguments, strict=True))
+        except TenferroError:
+            continue
+        if shows(source, arguments):
+            return ReducedModule(source, arguments, (*current.steps, candidate.step))
+    return current
+
+
+def _cut(array: Array, shape: tuple[int, ...]) -> Array:
+    """The first elements of each axis."""
+    return column_major(array[tuple(slice(n) for n in shape)])

@@ -1,0 +1,37 @@
+"""JAX functions lowered in a worker of their own, since importing and tracing them runs their authors' code.
+
+A request is `{"function", "inputs"}` ("package.module:function", packed arrays), its answer `{"code"}`: StableHLO text. What the
+function raises ends the worker.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+from tenferro_ref.errors import UsageError
+from tenferro_ref.isolation import wire
+from tenferro_ref.isolation.engine import Engine, library
+from tenferro_ref.isolation.wire import Message
+
+
+def open(settings: Message) -> Engine:
+    """Load JAX for the CPU; modules are looked for in the current folder, too."""
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    os.environ["JAX_TRACEBACK_FILTERING"] = "off"  # or the last words of a worker are JAX's about its filter
+    jax = library("jax", "jax")
+    sys.path.insert(0, os.getcwd())
+
+    def answer(request: Message) -> Message:
+        module, _, name = request["function"].partition(":")
+        try:
+            function = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            raise UsageError(detail=f"{request['function']}: {error}") from None
+        arrays = [wire.unpack(a) for a in request["inputs"]]
+        # only arrays of 64 bits need JAX's switch, which changes what functions mean
+        jax.config.update("jax_enable_x64", any(a.dtype.itemsize == 8 and a.dtype.kind in "fiu" for a in arrays))
+        return {"code": jax.jit(function, keep_unused=True).lower(*arrays).as_text()}
+
+    return Engine({"jax": jax.__version__}, answer)

@@ -1,0 +1,212 @@
+"""Smaller modules: one step each on the way to the smallest that still shows a disagreement.
+
+A step returns one value of `main` alone, puts an operand or a constant in the place of an operation's result, leaves an
+argument out, inlines calls, or makes an extent smaller. What no result depends on goes with it. Whether a step keeps what is
+looked for does not live here (`fuzz.findings.reduce_module`). Needs the extra `jax`; MLIR may end the process.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from tenferro_ref.errors import TenferroError
+from tenferro_ref.stablehlo.loader import bindings
+from tenferro_ref.stablehlo.loader.signature import functions_of
+
+#: Operations of `main` beyond which steps are no longer tried one by one.
+_MOST_OPS = 400
+
+
+@dataclass(frozen=True)
+class Smaller:
+    """A module that is smaller than another by one step.
+
+    Attributes
+    ----------
+    arguments
+        Which arguments of the other it has; their values are cut to its shapes.
+    """
+
+    step: str
+    code: str
+    arguments: tuple[int, ...]
+
+
+def smaller(code: str | bytes, where: str = "StableHLO") -> Iterator[Smaller]:
+    """The modules that are smaller than `code` by one step and verify, the boldest steps first.
+
+    Raises
+    ------
+    FormatError
+        `code` is no module.
+    """
+    first = bindings.parse(code, where)
+    with bindings.context():
+        text = str(first)
+        main = functions_of(first)["main"]
+        count, results = len(list(_block(main).operations)) - 1, len(main.type.results)
+        calls = "call @" in text
+        if isinstance(code, bytes):
+            yield Smaller("as text", text, tuple(range(len(main.type.inputs))))
+        numbers = range(min(count, _MOST_OPS))
+        # the less a module has before the value it returns, the smaller it is
+        steps: list[tuple[str, Callable[[Any], None]]] = []
+        if results > 1:
+            steps += [(f"result {i} alone", partial(_return_result, number=i)) for i in range(results)]
+        steps += [("calls inlined", _inline)] if calls else []
+        steps += [(f"value {k} as the result", partial(_return_op, k=k)) for k in numbers[:-1]]
+        steps += [(f"operation {k} left out", partial(_bypass, k=k)) for k in reversed(numbers)]
+        steps += [(f"operation {k} as a constant", partial(_as_constant, k=k)) for k in reversed(numbers)]
+        for name, step in (*steps, ("what is not used", lambda m: None)):
+            yield from _stepped(name, step, text, text)
+    for name, changed in _extents(text):
+        yield from _stepped(name, lambda m: None, changed, text)
+
+
+def _stepped(name: str, step: Callable[[Any], None], start: str, text: str) -> Iterator[Smaller]:
+    """The module after a step from `start`, if the step is possible, leaves a sound module, and that is not `text`."""
+    try:
+        module = bindings.parse(start, "a smaller module")
+        with bindings.context():
+            step(module)
+            _drop_dead(module)
+            kept = _drop_arguments(module)
+            code = str(module)
+            if code != text and module.operation.verify():
+                yield Smaller(name, code, kept)
+    except (TenferroError, LookupError, ValueError, bindings.mlir().MLIRError):
+        return
+
+
+def _block(function: Any) -> Any:
+    return function.operation.regions[0].blocks[0]
+
+
+def _main(module: Any) -> Any:
+    return functions_of(module)["main"]
+
+
+def _last(module: Any) -> Any:
+    return list(_block(_main(module)).operations)[-1].operation
+
+
+def _op(module: Any, k: int) -> Any:
+    return list(_block(_main(module)).operations)[k].operation
+
+
+def _return(module: Any, value: Any) -> None:
+    """Make `value` the one result."""
+    ir = bindings.mlir()
+    from jaxlib.mlir.dialects import func
+
+    main = _main(module)
+    _last(module).erase()
+    with ir.Location.unknown(), ir.InsertionPoint(_block(main)):
+        func.ReturnOp([value])
+    main.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(main.type.inputs, [value.type]))
+    if "res_attrs" in main.attributes:
+        del main.attributes["res_attrs"]
+
+
+def _return_result(module: Any, number: int) -> None:
+    _return(module, list(_last(module).operands)[number])
+
+
+def _return_op(module: Any, k: int) -> None:
+    op = _op(module, k)
+    if op.name == "stablehlo.constant" or len(op.results) != 1:
+        raise LookupError
+    _return(module, op.results[0])
+
+
+def _bypass(module: Any, k: int) -> None:
+    """An operand of the same type in the place of the result."""
+    op = _op(module, k)
+    (result,) = op.results
+    alike = [x for x in op.operands if x.type == result.type]
+    result.replace_all_uses_with(alike[0])
+
+
+def _as_constant(module: Any, k: int) -> None:
+    """Ones in the place of the result."""
+    ir, op = bindings.mlir(), _op(module, k)
+    if op.name == "stablehlo.constant":
+        raise LookupError
+    for result in list(op.results):
+        element = ir.RankedTensorType(result.type).element_type
+        text = str(element)
+        one = "true" if text == "i1" else "(1.0, 0.0)" if text.startswith("complex") else "1" if "i" in text else "1.0"
+        value = ir.Attribute.parse(f"dense<{one}> : {result.type}")
+        with ir.Location.unknown(), ir.InsertionPoint(op):
+            made = ir.Operation.create("stablehlo.constant", results=[result.type], attributes={"value": value})
+        result.replace_all_uses_with(made.results[0])
+
+
+def _inline(module: Any) -> None:
+    """The operations of functions in the place of their calls in `main`; the bindings' own pass knows no calls."""
+    functions = functions_of(module)
+    for call in [o.operation for o in _block(_main(module)).operations]:
+        if call.name == "func.call":
+            callee = _block(functions[call.attributes["callee"].value])
+            known = dict(zip(callee.arguments, call.operands, strict=True))
+            with bindings.mlir().InsertionPoint(call):
+                for op in callee.operations:
+                    if op.operation.name == "func.return":
+                        for result, value in zip(list(call.results), op.operation.operands, strict=True):
+                            result.replace_all_uses_with(known[value])
+                    else:
+                        made = op.operation.clone()
+                        _use(made, known)
+                        known.update(zip(op.operation.results, made.results, strict=True))
+
+
+def _use(operation: Any, known: dict[Any, Any]) -> None:
+    """Replace operands, also of operations inside, by what is known for them."""
+
+    def visit(inner: Any) -> Any:
+        for i, value in enumerate(list(inner.operands)):
+            if value in known:
+                inner.operands[i] = known[value]
+        return bindings.mlir().WalkResult.ADVANCE
+
+    operation.walk(visit)
+
+
+def _drop_dead(module: Any) -> None:
+    """Leave out operations of `main` whose results nobody uses, and functions that nobody calls."""
+    for op in reversed([o.operation for o in _block(_main(module)).operations][:-1]):
+        if not any(True for result in op.results for _ in result.uses):
+            op.erase()
+    text = str(module)
+    for name, function in functions_of(module).items():
+        if name != "main" and len(re.findall(rf"@{re.escape(name)}\b", text)) == 1:
+            function.operation.erase()
+
+
+def _drop_arguments(module: Any) -> tuple[int, ...]:
+    """Leave out the arguments that nobody uses; the numbers of the others."""
+    ir, main = bindings.mlir(), _main(module)
+    arguments = list(_block(main).arguments)
+    kept = tuple(i for i, a in enumerate(arguments) if any(True for _ in a.uses))
+    types = [arguments[i].type for i in kept]
+    for i in reversed(range(len(arguments))):
+        if i not in kept:
+            _block(main).erase_argument(i)
+    main.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, main.type.results))
+    if "arg_attrs" in main.attributes and len(kept) < len(arguments):
+        del main.attributes["arg_attrs"]
+    return kept
+
+
+def _extents(text: str) -> Iterator[tuple[str, str]]:
+    """The text with one extent made smaller wherever it occurs as such; most of these verify only where axes match."""
+    extents = sorted({int(n) for n in re.findall(r"(?<=[<x])(\d+)(?=x)", text) if int(n) > 1}, reverse=True)
+    for extent in extents:
+        for less in dict.fromkeys((1, 2, extent // 2, extent - 1)):
+            if 0 < less < extent:
+                number = rf"(?<=[<x]){extent}(?=x)|(?<=[:, \[]){extent}(?=[\],>:])"
+                yield f"extent {extent} as {less}", re.sub(number, str(less), text)

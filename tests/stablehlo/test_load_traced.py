@@ -1,0 +1,99 @@
+"""JAX functions of narrow dtypes, loops, sorts, scatters and special functions: read as they go, they hold what JAX gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oracle.case import Case
+from oracle.judge import Reference, judge
+from oracle.peers import NativeExecutor
+from oracle.reference import compare_all
+from oracle.verdict import Comparison, Verdict
+from tenferro_ref.isolation.engines.reader import evaluate
+from tenferro_ref.stablehlo.loader import load
+from tests.libraries import module_or_skip
+
+jax = module_or_skip("jax")
+jnp: Any = module_or_skip("jax.numpy")
+lax: Any = module_or_skip("jax.lax")
+
+pytestmark = pytest.mark.once
+RNG = np.random.default_rng(5)
+V = RNG.standard_normal(12).astype(np.float32)
+X = RNG.standard_normal((6, 5)).astype(np.float32)
+P = np.abs(V) + np.float32(0.1)
+I = RNG.integers(-9, 9, 12).astype(np.int32)
+U = RNG.integers(0, 255, 12).astype(np.uint8)
+H = V.astype("bfloat16" if "bfloat16" in np.sctypeDict else np.float16)
+KEY = np.array([1, 2], np.uint32)
+IMAGE = RNG.standard_normal((2, 8, 8, 4)).astype(np.float32)
+KERNEL = RNG.standard_normal((3, 3, 2, 6)).astype(np.float32)
+NHWC = ("NHWC", "HWIO", "NHWC")
+
+FUNCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
+    "sort": (lambda x: (jnp.sort(x, axis=0), jnp.argsort(x, axis=1)), (X,)),
+    "sort of integers": (lambda i, u: (jnp.sort(i), jnp.sort(u)), (I, U)),
+    "the largest": (lambda x: lax.top_k(x, 3), (X,)),
+    "argmax of unsigned": (lambda u: (jnp.argmax(u), jnp.argmin(u)), (U,)),
+    "a loop that counts": (lambda x: lax.fori_loop(0, 7, lambda i, c: c + x[i], jnp.float32(0)), (V,)),
+    "a loop on floats": (lambda x: lax.while_loop(lambda c: jnp.sum(c) < 50.0, lambda c: c * 1.5 + 1, x), (P,)),
+    "a scan": (lambda x: lax.scan(lambda c, a: (c * 0.5 + a, c), jnp.zeros(5, jnp.float32), x), (X,)),
+    "branches": (lambda x, i: lax.switch(i[0] % 3, [jnp.sin, jnp.cos, jnp.exp], x), (V, I)),
+    "repeated scatters": (lambda x, i: (x.at[i % 6].max(1.0), x.at[i % 6, 0].mul(1.5), x.at[i % 6].set(2.0)), (X, I)),
+    "pooling": (jax.grad(lambda x: jnp.sum(
+        lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME") ** 2)), (IMAGE,)),
+    "groups of features": (jax.grad(lambda k, x: jnp.sum(lax.conv_general_dilated(
+        x, k, (2, 2), "SAME", rhs_dilation=(2, 1), dimension_numbers=NHWC, feature_group_count=2) ** 2)), (KERNEL, IMAGE)),
+    "random numbers": (lambda k: (jax.random.uniform(k, (8,)), jax.random.normal(k, (8,)), jax.random.split(k)), (KEY,)),
+    "bits": (lambda i, u: (i >> 2, i << 3, lax.shift_right_logical(i, jnp.int32(3)), lax.clz(i), ~i, i ^ 5, i & 3,
+        lax.population_count(u), lax.bitcast_convert_type(i, jnp.uint8)), (I, U)),
+    "special functions": (lambda x, p: (lax.erf(x), lax.erf_inv(jnp.tanh(x)), lax.lgamma(p), lax.digamma(p), jnp.cbrt(x),
+        jnp.arctan2(x, p), jnp.sinh(x), lax.bessel_i1e(x), lax.polygamma(jnp.ones_like(p), p)), (V, P)),
+    "neighbours": (lambda x: (jnp.nextafter(x, x + 1), lax.reduce_precision(x, 5, 10), jnp.round(x)), (V,)),
+    "a half": (lambda h: (jnp.tanh(h * 2 + 1) @ jnp.ones(12, h.dtype), jax.nn.softmax(h), jnp.sort(h)), (H,)),
+    "bytes": (lambda u: (jnp.dot(u.astype(jnp.int8), u.astype(jnp.int8), preferred_element_type=jnp.int32), u // 7,
+        u.astype(jnp.int8) * 3, jnp.cumsum(u, dtype=u.dtype)), (U,)),
+}  # fmt: skip
+
+
+def case_of(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Case:
+    text = jax.jit(function, keep_unused=True).lower(*arguments).as_text()
+    loaded = load(text, "f", evaluate=evaluate, inputs=arguments)
+    return replace(Case.of(loaded.program, loaded.inputs(arguments)), deciding=loaded.deciding)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_is_read_holds_what_jax_gives(name: str) -> None:
+    function, arguments = FUNCTIONS[name]
+    reference = Reference(case_of(function, arguments), NativeExecutor())
+    assert judge(reference.native, reference).verdict is Verdict.PASS
+    given = tuple(np.asarray(a).copy("F") for a in jax.tree.leaves(jax.jit(function)(*arguments)))
+    comparison = compare_all({reference: given}, "xla")[reference]
+    assert isinstance(comparison, Comparison)
+    assert (comparison.outside, comparison.decided) == (0, comparison.elements)
+    assert reference.open_way("xla") == ""
+
+
+def test_a_wrong_result_is_seen() -> None:
+    function, arguments = FUNCTIONS["sort of integers"]
+    reference = Reference(case_of(function, arguments), NativeExecutor())
+    given = [np.asarray(a).copy("F") for a in jax.tree.leaves(jax.jit(function)(*arguments))]
+    given[1][0] += 1
+    comparison = compare_all({reference: tuple(given)}, "xla")[reference]
+    assert isinstance(comparison, Comparison)
+    assert comparison.outside == 1
+
+
+def test_a_condition_that_platforms_may_decide_differently_leaves_the_verdict_open() -> None:
+    """The threshold is what one exponential function gives, and within the budget of another."""
+    x = np.array([0.1], np.float32)
+    threshold = np.exp(x[0])
+    case = case_of(lambda x: lax.cond(jnp.exp(x)[0] >= threshold, jnp.sin, jnp.cos, x), (x,))
+    assert case.deciding is not None
+    reference = Reference(case, NativeExecutor())
+    assert "not decided" in reference.open_way("xla")

@@ -1,0 +1,73 @@
+"""Steps to smaller modules, and the reduction that takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from fuzz.findings.reduce_module import reduce_module
+from tenferro_ref.isolation.reader import Reader
+from tenferro_ref.stablehlo import Source
+from tenferro_ref.tensor import Array
+from tests.libraries import module_or_skip
+
+module_or_skip("jaxlib")
+
+BIG = """module {
+  func.func @main(%a: tensor<6x4xf32>, %b: tensor<6x4xf32>, %n: tensor<3xi32>) -> (tensor<6x4xf32>, tensor<3xi32>, tensor<6x4xf32>) {
+    %0 = call @f(%a) : (tensor<6x4xf32>) -> tensor<6x4xf32>
+    %1 = stablehlo.add %0, %b : tensor<6x4xf32>
+    %2 = stablehlo.atan2 %1, %b : tensor<6x4xf32>
+    %3 = stablehlo.multiply %2, %1 : tensor<6x4xf32>
+    %4 = stablehlo.add %n, %n : tensor<3xi32>
+    %5 = stablehlo.sine %3 : tensor<6x4xf32>
+    return %3, %4, %5 : tensor<6x4xf32>, tensor<3xi32>, tensor<6x4xf32>
+  }
+  func.func private @f(%a: tensor<6x4xf32>) -> tensor<6x4xf32> {
+    %0 = stablehlo.exponential %a : tensor<6x4xf32>
+    return %0 : tensor<6x4xf32>
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[Reader]:
+    with Reader() as made:
+        yield made
+
+
+def test_every_step_gives_a_module_that_is_read_and_smaller(reader: Reader) -> None:
+    source = reader.source(BIG, "big")
+    modules = reader.smaller(source)
+    assert {m.step.partition(" ")[0] for m in modules} == {"result", "calls", "value", "operation", "extent"}
+    for module in modules:
+        smaller = reader.source(module.code, "smaller")
+        assert len(smaller.arguments) == len(module.arguments)
+
+
+def test_only_what_is_looked_for_is_left(reader: Reader) -> None:
+    def shows(source: Source, arguments: tuple[Array, ...]) -> bool:
+        return source.has("atan2") and all(
+            a.shape == t.static_shape for a, t in zip(arguments, source.arguments, strict=True)
+        )
+
+    arguments = (np.ones((6, 4), np.float32), np.zeros((6, 4), np.float32), np.arange(3, dtype=np.int32))
+    reduced = reduce_module(reader.source(BIG, "big"), arguments, shows, reader)
+    assert {name for name, _ in reduced.source.ops} == {"atan2", "func.return"}
+    assert all(t.static_shape == (1, 1) for t in (*reduced.source.arguments, *reduced.source.results))
+    assert "calls inlined" in reduced.steps
+
+
+def test_a_module_without_what_is_looked_for_stays(reader: Reader) -> None:
+    source = reader.source(BIG, "big")
+    reduced = reduce_module(
+        source,
+        (np.ones((6, 4), np.float32), np.ones((6, 4), np.float32), np.arange(3, dtype=np.int32)),
+        lambda source, arguments: False,
+        reader,
+        budget_seconds=5,
+    )
+    assert (reduced.source, reduced.steps) == (source, ())
