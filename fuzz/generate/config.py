@@ -84,5 +84,5 @@ def admitted(op: type[Op], dtypes: tuple[DType, ...], policy: Policy = ENGINE) -
     known = NUMERIC if op is ops.Extension else op.dtypes
     if policy.dtypes == "stablehlo":
         known |= op.stablehlo_dtypes
-    faults = op in (ops.Divide, ops.Pow) and policy.integer_faults == "error"
+    faults = op in ops.INTEGER_FAULTS and policy.integer_faults == "error"
     return tuple([d for d in dtypes if d in known and not (faults and d.is_int)])

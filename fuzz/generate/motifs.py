@@ -225,6 +225,7 @@ _REWRITTEN: tuple[tuple[type[Op], ...], ...] = tuple(
         "Exp Multiply", "Negate Maximum", "Abs Minimum", "Sqrt Multiply", "Log Multiply Exp", "Multiply Add",
         "Multiply Multiply", "Add Divide", "Exp Exp", "Tanh Multiply Negate", "Sqrt Pow",
         "Subtract", "Negate Subtract", "Multiply Subtract", "Add Subtract", "Subtract Subtract",
+        "Remainder", "Multiply Remainder", "Remainder Remainder", "Abs Remainder",
     )
 )  # fmt: skip
 
@@ -236,7 +237,7 @@ def rewritten(g: Growth) -> None:
     if not any(d.is_float for d in g.config.dtypes):  # complex numbers alone
         chain = (ops.Exp, ops.Log)
     # complex numbers have no order, and their modulus is real
-    x = value = _real_float(g) if {ops.Maximum, ops.Minimum, ops.Abs} & {*chain} else _inexact(g)
+    x = value = _real_float(g) if {ops.Maximum, ops.Minimum, ops.Remainder, ops.Abs} & {*chain} else _inexact(g)
     for op in chain:
         value = g.apply(op(), x, value) if op.arity == 2 else g.apply(op(), value)
 
@@ -250,7 +251,8 @@ def with_constant(g: Growth) -> None:
     other = g.adapt(constant, shape_of(x)) if g.choices.chance(40) and g.has(ops.BroadcastInDim) else constant
     other = constant if other is None else other
     operands = (x, other) if not g.choices.chance(30) else (other, x)
-    g.apply(g.choices.choose(ARITHMETIC)(), *operands, estimate=g.estimates[x.slot])
+    fitting = [op for op in ARITHMETIC if x.dtype in op.dtypes]
+    g.apply(g.choices.choose(fitting)(), *operands, estimate=g.estimates[x.slot])
 
 
 @_motif(5, 2, ops.Constant, ops.Add, ops.Multiply, ops.BroadcastInDim)

@@ -115,6 +115,18 @@ def _truncate(dtype: DType, a: Array, b: Array) -> Array:
     return np.where(b == 0, -1, np.where(overflow, least, quotient))
 
 
+def remainder(dtype: DType, x: Interval, y: Interval) -> Interval:
+    """Sign of the dividend; x rem 0 = x and MIN rem -1 = 0 (the engine raises for a zero divisor and gives no value)."""
+    if x.is_point and y.is_point:
+        safe = np.where((y.lo == 0) | (y.lo == -1), 1, y.lo)
+        return exact(dtype, np.where(y.lo == 0, x.lo, np.fmod(x.lo, safe)))
+    # negative magnitudes, of which MIN has one
+    size_x, size_y = (np.minimum(np.minimum(v.lo, -v.hi), np.minimum(-v.lo, v.hi)) for v in (x, y))
+    least = np.where((y.lo <= 0) & (y.hi >= 0), size_x, np.maximum(size_x, size_y + 1))
+    greatest = np.where(least == INT_RANGE[dtype][0], INT_RANGE[dtype][1], -least)
+    return exact(dtype, np.where(x.lo < 0, least, 0), np.where(x.hi > 0, greatest, 0))
+
+
 def power(dtype: DType, x: Interval, y: Interval) -> Interval:
     """By squaring, wrapping; a negative exponent has no value that all agree on."""
     shape = np.broadcast_shapes(x.shape, y.shape)

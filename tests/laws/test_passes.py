@@ -30,11 +30,12 @@ def of_matrices(program: ExecProgram) -> None:
         known = all(equal_extents(lhs[i], rhs[j]) is True for i, j in pairs)
         batch = len(op.lhs_batch_dims)
         m, n = len(lhs) - batch - len(pairs), len(rhs) - batch - len(pairs)
-        due = ops.DotGeneral((m,), (0,), tuple(range(m + 1, len(lhs))), tuple(range(n + 1, len(rhs))))
+        due = (m,), (0,), tuple(range(m + 1, len(lhs))), tuple(range(n + 1, len(rhs)))
         if pairs and (len(pairs) == 1 or known):
             assert m <= 1, slot
             assert n <= 1, slot
-            assert op == due, slot
+            lists = op.lhs_contracting_dims, op.rhs_contracting_dims, op.lhs_batch_dims, op.rhs_batch_dims
+            assert lists == due, slot
 
 
 def untransposed(program: ExecProgram) -> None:

@@ -15,7 +15,7 @@ from fuzz.generate.batches import generate
 from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import FormatError, LoweringError, MissingDependency, ShapeMismatch, TenferroError
+from tenferro_ref.errors import FormatError, LoweringError, MissingDependency, ShapeMismatch, TenferroError, Unsupported
 from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import LoweringView
 from tenferro_ref.runtime import GraphExecutor
@@ -210,6 +210,18 @@ def test_bits_of_integers(xy: Array) -> None:
         assert apply("popcnt", x).tolist() == [int(v).bit_count() for v in unsigned]
 
 
+def test_complex_numbers_have_no_remainder() -> None:
+    text = body("%r = stablehlo.remainder %x, %x : tensor<4xcomplex<f64>>", *["tensor<4xcomplex<f64>>"] * 2)
+    with pytest.raises(Unsupported, match="no total order"):
+        load(text)
+
+
+def test_float_remainder_is_exact() -> None:
+    x, y = np.array([5.5, -5.5, -0.0, 1.0, 1e300, np.inf]), np.array([2.0, 2.0, 3.0, 0.0, 0.1, 1.0])
+    with np.errstate(all="ignore"):
+        assert np.array_equal(apply("remainder", x, y), np.fmod(x, y), equal_nan=True)
+
+
 @settings(max_examples=40, deadline=None)
 @given(xy=pairs)
 @example(np.array([[7, -(2**31), -7, 5], [0, -1, 2, -3]], np.int32))
@@ -279,7 +291,6 @@ REFUSED = {
         "    %r = stablehlo.convert %h : (tensor<4xbf16>) -> tensor<4xf64>"), "m:3:10", "bf16"),
     "a dynamic extent": (body("%r = stablehlo.negate %x : tensor<?xf64>", *["tensor<?xf64>"] * 2), "m:2:3", "?"),
     "an op": (body("%r = stablehlo.cbrt %x : tensor<4xf64>"), "m:3:10", "stablehlo.cbrt"),
-    "the remainder of floats": (body("%r = stablehlo.remainder %x, %x : tensor<4xf64>"), "m:3:10", "remainder"),
     "a total order": (body("%r = stablehlo.compare LT, %x, %x, TOTALORDER : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xi1>",
         result="tensor<4xi1>"), "m:3:10", "total order"),
     "a custom call": (body('%r = stablehlo.custom_call @foo(%x) : (tensor<4xf64>) -> tensor<4xf64>'), "m:3:10", "'foo'"),

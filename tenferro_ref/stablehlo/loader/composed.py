@@ -137,11 +137,6 @@ def shift_right_logical(x: Value, by: Value) -> Value:
     return select(inside, low / power + select(negative, back, full(x, 0)), full(x, 0))
 
 
-def remainder(x: Value, y: Value) -> Value:
-    """Integer remainder with the sign of the dividend; x for a zero divisor, since x / 0 is -1 under StableHLO's policy."""
-    return select(y == full(y, 0), x, x - y * (x / y))
-
-
 # --- floats -----------------------------------------------------------------------------------------------------------
 
 
