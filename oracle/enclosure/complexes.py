@@ -12,7 +12,7 @@ stay real: wherever one may be, every result is possible.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from oracle.enclosure.value import (
     Rectangle,
     each_part,
     exact,
+    hull,
     merged,
     point,
     real_point,
@@ -417,14 +418,21 @@ def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
 
 @COMPLEX.row(ops.ReduceProd)
 def _reduce_prod(op: ops.ReduceProd, c: Context, x: Enclosure) -> Enclosure:
-    """Any order: each product is off by at most PRODUCT units, unless one may leave the normal range."""
+    """Any order: each product is off by at most PRODUCT units, unless one may leave the normal range.
+
+    A fold begins with 1, whose product with an infinity has a NaN, and which changes signs of zero; a tree does without.
+    """
     if not op.axes:
         return x
     f = c.real.format
     x = x.map(sums.flattened(op.axes, len(x.shape)))
     n = x.shape[-1]
-    if n == 1:  # a product may still be fused with what follows
-        return x.map(lambda a: a[..., 0])
+    if n in (1, 2):
+        first, *rest = (x.map(sums.taken(i)) for i in range(n))
+        one = point(np.ones(first.shape, c.dtype.numpy))
+        tree, fold = (reduce(partial(_multiply, op, c), rest, start) for start in (first, _multiply(op, c, one, first)))
+        # a product may still be fused with what follows
+        return each_part(lambda p, q: hull(p, q).from_(p.origin), tree, fold)
     factors = ball(f, x.plain())
     ok = factors.ok.all(-1)
     mid, rad = np.ones(ok.shape, factors.mid.dtype), np.zeros(ok.shape, f.wide)
