@@ -82,6 +82,20 @@ def transposed_reshaped_dot(g: Growth) -> None:
     contract(g, g.apply(ops.Reshape(regroup(g, shape_of(turned))), turned))
 
 
+@_motif(5, 2, ops.Conj, ops.Transpose, ops.Add, ops.DotGeneral)
+def conjugated_dot(g: Growth) -> None:
+    """A contraction of conjugates: of a sum, where Conj sinks, of a transpose, and perhaps of a double Conj."""
+    dtypes = [d for d in g.dtypes_of(ops.DotGeneral) if d.is_complex]
+    x = g.operand(dtypes or g.dtypes_of(ops.DotGeneral), lambda v: v.type.rank >= 1)
+    value = g.apply(ops.Conj(), g.apply(ops.Add(), x, x) if g.choices.chance(40) else x)
+    mode = g.choices.pick(3)
+    if mode == 1:
+        value = g.apply(ops.Transpose(permutation(g, value.type.rank)), value)
+    elif mode == 2:
+        value = g.apply(ops.Conj(), value)
+    contract(g, value)
+
+
 #: Axes of both operands: a, b are batch, k, l contracted, the others free.
 DOTS = (
     "mk,kn", "km,kn", "mk,nk", "bmk,bkn", "mkb,knb", "mkl,lkn", "mkl,kln", "mpk,kn", "abmkl,abkln", "bmpk,bkn",
