@@ -114,16 +114,6 @@ def test_passes_that_do_not_reassociate_keep_bits(
             assert same_bits(got, want)
 
 
-@settings(max_examples=60, deadline=None)
-@given(dot_programs())
-def test_passes_are_idempotent(case: tuple[GraphProgram, list[Array]]) -> None:
-    """But for the layout simplifier, which makes one sweep, and the sorter: where lhs is sorted and rhs is not, rhs drives, and then lhs would (SEMANTICS 4.1)."""
-    for name in PASSES.keys() - {"DotDimensionSorter", "AlgebraicLayoutSimplifier"}:
-        first, second = run_passes(to_exec(case[0]), [name, name])
-        assert second.program is first.program
-        assert second.changes == ()
-
-
 def test_default_pipeline_is_the_seeds_order() -> None:
     front = ("ConjSinking", "DotDimensionSorter")
     assert pipeline(algebraic_layout_simplifier=False) == (

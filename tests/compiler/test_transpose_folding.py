@@ -26,14 +26,6 @@ def test_a_transposed_lhs_is_read_through() -> None:
     assert [i.op.name for i in program.instructions] == ["Transpose", "DotGeneral"]  # dead code is another pass's job
 
 
-def test_both_operands_and_chains_fold() -> None:
-    b = GraphBuilder()
-    x, y = b.input("F64", (2, 3)), b.input("F64", (4, 3))
-    program = fold(b.build(b.apply(ops.DotGeneral((1,), (0,), (), ()), x.T.T, y.T)))
-    assert program.instructions[-1].op == ops.DotGeneral((1,), (1,), (), ())
-    assert program.instructions[-1].input_slots == (0, 1)
-
-
 def test_a_three_cycle_is_mapped_forwards() -> None:
     """The inverse permutation would give other axes: [1, 2, 0] is no involution."""
     b = GraphBuilder()

@@ -17,6 +17,8 @@ from tenferro_ref.program import GraphBuilder
 from tenferro_ref.tensor import Array
 from tests.op_examples import admitted, policy_for
 
+pytestmark = pytest.mark.once
+
 REDUCTIONS = (ops.ReduceSum, ops.ReduceProd, ops.ReduceMax, ops.ReduceMin)
 
 

@@ -116,11 +116,13 @@ def _check_divisor(op: Op, policy: Policy, x: Values, zero: Values) -> None:
 @KERNELS.row(ops.Divide)
 @PerPolicy
 def _divide(op: Op, policy: Policy, x: Values, y: Values) -> Values:
-    if x.dtype.kind != "i":
+    if x.dtype.kind not in "iu":
         return canonical(np.divide(x, y))
     zero = y == 0
     _check_divisor(op, policy, x, zero)
     # divisors 0 and -1 are kept from the hardware, which traps on 0 and on MIN / -1
+    if x.dtype.kind == "u":
+        return np.where(zero, np.iinfo(x.dtype).max, np.floor_divide(x, np.where(zero, y.dtype.type(1), y)))
     divisor = np.where(zero | (y == -1), y.dtype.type(1), y)
     quotient = np.floor_divide(x, divisor)
     remainder = x - quotient * divisor
@@ -131,18 +133,19 @@ def _divide(op: Op, policy: Policy, x: Values, y: Values) -> Values:
 @KERNELS.row(ops.Remainder)
 @PerPolicy
 def _remainder(op: Op, policy: Policy, x: Values, y: Values) -> Values:
-    if x.dtype.kind != "i":
+    if x.dtype.kind not in "iu":
         return canonical(np.fmod(x, y))
     zero = y == 0
     _check_divisor(op, policy, x, zero)
     # as in `_divide`; anything rem -1 is 0
-    return np.where(zero, x, np.fmod(x, np.where(zero | (y == -1), y.dtype.type(1), y)))
+    trapping = zero if x.dtype.kind == "u" else zero | (y == -1)
+    return np.where(zero, x, np.fmod(x, np.where(trapping, y.dtype.type(1), y)))
 
 
 @KERNELS.row(ops.Pow)
 @PerPolicy
 def _pow(op: Op, policy: Policy, x: Values, y: Values) -> Values:
-    if x.dtype.kind == "i":
+    if x.dtype.kind in "iu":
         return _integer_pow(op, policy, x, y)
     shape = y.shape if x.ndim == 0 else x.shape
     if y.ndim < x.ndim or y.size == 1:
