@@ -106,7 +106,7 @@ def _attribute_native(executor: NativeExecutor, case: Case) -> str:
             expected = Reference(case, reference)
             return any(judge(one, expected).verdict.is_disagreement for one in (alike, configured))
 
-        return differs(alike) or (not _reassociates(case, passes) and differs(NativeExecutor(passes=())))
+        return differs(alike) or (not _inexact(case, passes) and differs(NativeExecutor(passes=())))
 
     if not wrong(()):
         for passes in (executor.passes, DEFAULT_PIPELINE):
@@ -115,8 +115,8 @@ def _attribute_native(executor: NativeExecutor, case: Case) -> str:
     return "native"
 
 
-def _reassociates(case: Case, passes: tuple[str, ...]) -> bool:
-    return any(result.reassociates for result in run_passes(to_exec(case.program), passes))
+def _inexact(case: Case, passes: tuple[str, ...]) -> bool:
+    return any(result.inexact for result in run_passes(to_exec(case.program), passes))
 
 
 def _fewest(passes: tuple[str, ...], wrong: Callable[[tuple[str, ...]], bool]) -> tuple[str, ...]:

@@ -7,11 +7,13 @@ import sys
 from difflib import unified_diff
 
 import click
+import numpy as np
 
 from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec, run_passes
 from tenferro_ref.console import (
     json_option,
     parse_passes,
+    parse_sizes,
     print_json,
     print_table,
     read_graph,
@@ -28,15 +30,15 @@ from tenferro_ref.program import Program, print_program, to_exec
 from tenferro_ref.runtime import ALGEBRAS, GraphExecutor, SemiringBackend, segment_exec_program
 from tenferro_ref.stablehlo.loader import Loaded, lower_loaded
 from tenferro_ref.stablehlo.serialized import serialize
-from tenferro_ref.tensor import load_npz, save_npz
+from tenferro_ref.tensor import load_npz, save_npz, type_of
 
 
 @click.command("exec")
 @click.argument("file")
 @click.argument("inputs_npz", required=False)
 @click.argument("out_npz", required=False)
-@click.option("--inputs", metavar="NPZ", help="Inputs in0, in1, ...")
-@click.option("--out", metavar="NPZ", help="Where the outputs out0, out1, ... go.")
+@click.option("--inputs", metavar="NPZ", help="Inputs in0, in1, ...; not needed by a program without inputs.")
+@click.option("--out", metavar="NPZ", help="Where the outputs out0, out1, ... go; without it they are printed.")
 @click.option("--path", "route", type=click.Choice(["segmented", "unsegmented"]), default="segmented")
 @click.option("--passes", default=None, metavar="all|none|A,B", help="Default: all for graph, none for exec programs.")
 @click.option(
@@ -52,8 +54,8 @@ def exec_(
     3 and one JSON line on standard error.
     """
     if out_npz is None:
-        if inputs is None or out is None or inputs_npz is not None:
-            raise UsageError(detail="exec needs --inputs NPZ and --out NPZ (or FILE INPUTS.npz OUTPUTS.npz)")
+        if inputs_npz is not None:
+            raise UsageError(detail="exec: give FILE INPUTS.npz OUTPUTS.npz, or FILE with --inputs NPZ and --out NPZ")
         _execute(file, inputs, out, route, passes, algebra)
         return 0
     if inputs is not None or out is not None or inputs_npz is None:
@@ -66,13 +68,23 @@ def exec_(
     return 0
 
 
-def _execute(file: str, inputs: str, out: str, route: str, passes: str | None, algebra: str | None) -> None:
+def _execute(
+    file: str, inputs: str | None, out: str | None, route: str, passes: str | None, algebra: str | None
+) -> None:
     program, bound = read_source(file)
     exec_program = _compiled(program, passes)
     executor = GraphExecutor(None if algebra is None else SemiringBackend.of(algebra), checking=True)
     run = executor.eval_exec_ir if route == "segmented" else executor.eval_unsegmented
-    outputs = run(exec_program, [*load_npz(inputs, "in", [t.dtype for t in exec_program.input_types]), *bound])
-    save_npz(out, {f"out{i}": a for i, a in enumerate(outputs)})
+    given = [] if inputs is None else load_npz(inputs, "in", [t.dtype for t in exec_program.input_types])
+    if inputs is None and len(program.input_slots) > len(bound):
+        raise UsageError(detail=f"{file} has {len(program.input_slots) - len(bound)} inputs: exec needs --inputs NPZ")
+    outputs = run(exec_program, [*given, *bound])
+    if out is not None:
+        save_npz(out, {f"out{i}": a for i, a in enumerate(outputs)})
+        return
+    for i, array in enumerate(outputs):
+        click.echo(f"out{i}: {type_of(array)}")
+        click.echo(np.array2string(array, floatmode="unique"))
 
 
 def _compiled(program: Program, passes: str | None) -> Program:
@@ -91,9 +103,13 @@ def _after(program: Program, passes: tuple[str, ...]) -> Program:
 @click.argument("file")
 @click.option("--format", "form", default="text", metavar="text|bytecode|portable[=VERSION]")
 @click.option("--phase1-only", is_flag=True, help="Only the engine's present subset; refuse the rest as it does.")
-def emit(file: str, form: str, phase1_only: bool) -> None:
+@click.option("--sizes", metavar="NAME=SIZE,...", help="Sizes of the symbolic extents, such as n=10,m=3.")
+def emit(file: str, form: str, phase1_only: bool, sizes: str | None) -> None:
     """Print FILE as StableHLO."""
-    text = lower_loaded(Loaded(*read_graph(file)), phase1_only=phase1_only)
+    program, bound = read_graph(file)
+    if sizes is not None:
+        program = program.at_sizes(parse_sizes(sizes))
+    text = lower_loaded(Loaded(program, bound), phase1_only=phase1_only)
     content = text if form == "text" else serialize(text, form)
     if isinstance(content, bytes) and sys.stdout.isatty():
         raise UsageError(detail=f"--format {form}: bytes are not for a terminal; redirect them to a file")

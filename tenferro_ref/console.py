@@ -145,6 +145,23 @@ def parse_passes(text: str, default: tuple[str, ...]) -> tuple[str, ...]:
     return () if text == "none" else split(text)
 
 
+def parse_sizes(text: str) -> dict[str, int]:
+    """Sizes by name, of `n=10,m=3`.
+
+    Raises
+    ------
+    UsageError
+        An entry is no name with a size.
+    """
+    sizes: dict[str, int] = {}
+    for entry in split(text):
+        name, _, size = entry.partition("=")
+        if not name or not size.isdecimal():
+            raise UsageError(detail=f"--sizes {text!r}: expected NAME=SIZE, separated by commas, as in n=10,m=3")
+        sizes[name] = int(size)
+    return sizes
+
+
 def split(text: str) -> tuple[str, ...]:
     """Names separated by commas.
 

@@ -140,6 +140,16 @@ class Unsupported(ValidationError):
     template: ClassVar[str] = "{op}: {detail}"
 
 
+@dataclass(eq=False)
+class NumericalFailure(TenferroError):
+    """Values for which an op has no result, such as a zero divisor of integers (SEMANTICS A.2)."""
+
+    op: str
+    dtype: str
+    cause: str
+    template: ClassVar[str] = '{op}: {cause} ({dtype}); policy integer_faults="stablehlo" gives it a value'
+
+
 # --- programs as a whole, and their execution ------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -20,7 +21,7 @@ from fuzz.generate.values.special import SPECIALS
 from tenferro_ref import ops
 from tenferro_ref.dims import DimOp, InputDim
 from tenferro_ref.dtype import ENGINE_DTYPES, DType
-from tenferro_ref.ops import DEFAULT_POLICY, OPS, STABLEHLO, CompareDir, Op, Policy
+from tenferro_ref.ops import DEFAULT_POLICY, OPS, REDUCTIONS, STABLEHLO, CompareDir, Op, Policy
 from tenferro_ref.program import GraphBuilder, GraphProgram
 from tenferro_ref.table import Table
 from tenferro_ref.tensor import Array
@@ -110,7 +111,7 @@ def _(op: type[Any], dtype: DType) -> list[Example]:
     return examples
 
 
-@EXAMPLES.row(ops.Divide)
+@EXAMPLES.row(ops.Divide, ops.Remainder)
 def _(op: type[Any], dtype: DType) -> list[Example]:
     x, y = pairs(dtype)
     if not dtype.is_int:
@@ -204,7 +205,7 @@ def _(op: type[Any], dtype: DType) -> list[Example]:
 # --- reductions and contraction ---------------------------------------------------------------------------------------
 
 
-@EXAMPLES.row(ops.ReduceSum, ops.ReduceProd, ops.ReduceMax, ops.ReduceMin)
+@EXAMPLES.row(*REDUCTIONS)
 def _(op: type[Any], dtype: DType) -> list[Example]:
     policy = policy_for(op, dtype)
     plain = generated(dtype, (3, 4, 2), 1, "small" if dtype.is_int else "simple" if dtype is DType.Bool else "ordinary")
@@ -215,6 +216,16 @@ def _(op: type[Any], dtype: DType) -> list[Example]:
     if not dtype.is_complex and dtype.is_float:
         examples += [Example(op((0,)), (np.array(v, dtype.numpy),)) for v in ([-0.0, -0.0], [-0.0, 0.0], [0.0, -0.0])]
     return examples
+
+
+@EXAMPLES.row(ops.DotGeneralWithConj)
+def _(op: type[Any], dtype: DType) -> list[Example]:
+    """Those of DotGeneral, with each pair of flags in turn."""
+    flags = [(True, False), (False, True), (True, True), (False, False)]
+    return [
+        replace(e, op=op(*(getattr(e.op, f.name) for f in fields(ops.DotGeneral)), *flags[i % 4]))
+        for i, e in enumerate(EXAMPLES[ops.DotGeneral](ops.DotGeneral, dtype))
+    ]
 
 
 @EXAMPLES.row(ops.DotGeneral)

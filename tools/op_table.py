@@ -10,7 +10,7 @@ from fuzz.generate.ops import STRATEGY
 from oracle.enclosure import ENCLOSE
 from oracle.peers.engines.lax import JAX
 from tenferro_ref.autodiff import JVP, TRANSPOSE
-from tenferro_ref.ops import ELEMENTWISE, INDEXING, REDUCTIONS, STRUCTURAL, Constant, DotGeneral, Extension, Op
+from tenferro_ref.ops import CONTRACTIONS, ELEMENTWISE, INDEXING, REDUCTIONS, STRUCTURAL, Constant, Extension, Op
 from tenferro_ref.runtime import KERNELS
 from tenferro_ref.stablehlo.emit import EMIT
 from tenferro_ref.table import Table
@@ -22,7 +22,7 @@ GROUPS: dict[str, tuple[type[Op], ...]] = {
     "structural": (*STRUCTURAL, Constant),
     "reduction": REDUCTIONS,
     "indexing": INDEXING,
-    "contraction": (DotGeneral,),
+    "contraction": CONTRACTIONS,
     "extension": (Extension,),
 }
 LAYERS: dict[str, Table[Any]] = {

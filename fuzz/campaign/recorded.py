@@ -20,7 +20,7 @@ _GROUPS = {
         ("structural", (*ops.STRUCTURAL, ops.Constant)),
         ("reduction", ops.REDUCTIONS),
         ("indexing", ops.INDEXING),
-        ("contraction", (ops.DotGeneral,)),
+        ("contraction", ops.CONTRACTIONS),
         ("extension", (ops.Extension,)),
     )
     for op in members

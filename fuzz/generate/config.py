@@ -100,7 +100,7 @@ def admitted(op: type[Op], dtypes: tuple[DType, ...], policy: Policy = DEFAULT_P
     known = NUMERIC if op is ops.Extension else op.dtypes
     if policy.dtypes == "stablehlo":
         known |= op.stablehlo_dtypes
-    faults = op in (ops.Divide, ops.Pow) and policy.integer_faults == "error"
+    faults = op in ops.INTEGER_FAULTS and policy.integer_faults == "error"
     return tuple(
         [
             d

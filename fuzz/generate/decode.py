@@ -41,7 +41,7 @@ _MOTIF_FACTOR = 1.5
 _EXACT = frozenset({
     ops.Add, ops.Subtract, ops.Multiply, ops.Negate, ops.Abs, ops.Sign, ops.Maximum, ops.Minimum, ops.Clamp, ops.Compare, ops.Select,
     ops.Convert, ops.Constant, ops.Transpose, ops.Reshape, ops.BroadcastInDim, ops.ReduceSum, ops.ReduceMax, ops.ReduceMin,
-    ops.DotGeneral,
+    ops.DotGeneral, ops.DotGeneralWithConj, ops.ReduceSumSquares, ops.Remainder,
 })  # fmt: skip
 _INEXACT_FACTOR = 0.1
 

@@ -82,6 +82,20 @@ def transposed_reshaped_dot(g: Growth) -> None:
     contract(g, g.apply(ops.Reshape(regroup(g, shape_of(turned))), turned))
 
 
+@_motif(5, 2, ops.Conj, ops.Transpose, ops.Add, ops.DotGeneral)
+def conjugated_dot(g: Growth) -> None:
+    """A contraction of conjugates: of a sum, where Conj sinks, of a transpose, and perhaps of a double Conj."""
+    dtypes = [d for d in g.dtypes_of(ops.DotGeneral) if d.is_complex]
+    x = g.operand(dtypes or g.dtypes_of(ops.DotGeneral), lambda v: v.type.rank >= 1)
+    value = g.apply(ops.Conj(), g.apply(ops.Add(), x, x) if g.choices.chance(40) else x)
+    mode = g.choices.pick(3)
+    if mode == 1:
+        value = g.apply(ops.Transpose(permutation(g, value.type.rank)), value)
+    elif mode == 2:
+        value = g.apply(ops.Conj(), value)
+    contract(g, value)
+
+
 #: Axes of both operands: a, b are batch, k, l contracted, the others free.
 DOTS = (
     "mk,kn", "km,kn", "mk,nk", "bmk,bkn", "mkb,knb", "mkl,lkn", "mkl,kln", "mpk,kn", "abmkl,abkln", "bmpk,bkn",
@@ -226,6 +240,7 @@ _REWRITTEN: tuple[tuple[type[Op], ...], ...] = tuple(
         "Exp Multiply", "Negate Maximum", "Abs Minimum", "Sqrt Multiply", "Log Multiply Exp", "Multiply Add",
         "Multiply Multiply", "Add Divide", "Exp Exp", "Tanh Multiply Negate", "Sqrt Pow",
         "Subtract", "Negate Subtract", "Multiply Subtract", "Add Subtract", "Subtract Subtract",
+        "Remainder", "Multiply Remainder", "Remainder Remainder", "Abs Remainder",
     )
 )  # fmt: skip
 
@@ -237,7 +252,7 @@ def rewritten(g: Growth) -> None:
     if not any(d.is_float for d in g.config.dtypes):  # complex numbers alone
         chain = (ops.Exp, ops.Log)
     # complex numbers have no order, and their modulus is real
-    x = value = _real_float(g) if {ops.Maximum, ops.Minimum, ops.Abs} & {*chain} else _inexact(g)
+    x = value = _real_float(g) if {ops.Maximum, ops.Minimum, ops.Remainder, ops.Abs} & {*chain} else _inexact(g)
     for op in chain:
         value = g.apply(op(), x, value) if op.arity == 2 else g.apply(op(), value)
 
@@ -251,7 +266,8 @@ def with_constant(g: Growth) -> None:
     other = g.adapt(constant, shape_of(x)) if g.choices.chance(40) and g.has(ops.BroadcastInDim) else constant
     other = constant if other is None else other
     operands = (x, other) if not g.choices.chance(30) else (other, x)
-    g.apply(g.choices.choose(ARITHMETIC)(), *operands, estimate=g.estimates[x.slot])
+    fitting = [op for op in ARITHMETIC if x.dtype in op.dtypes]
+    g.apply(g.choices.choose(fitting)(), *operands, estimate=g.estimates[x.slot])
 
 
 @_motif(5, 2, ops.Constant, ops.Add, ops.Multiply, ops.BroadcastInDim)

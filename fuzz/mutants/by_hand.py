@@ -83,8 +83,8 @@ def _sort_one_list(right: Any) -> Any:
 
 
 def _no_output_reshape(right: Any) -> Any:
-    def wrong(self: Any, lhs: decomposer.Side, rhs: decomposer.Side, out: int) -> None:
-        right(self, lhs, rhs, out)
+    def wrong(self: Any, op: ops.DotGeneral, lhs: decomposer.Side, rhs: decomposer.Side, out: int) -> None:
+        right(self, op, lhs, rhs, out)
         if isinstance(self.instructions[-1].op, ops.Reshape) and len(self.instructions) > 1:
             product = self.instructions[-2]
             if isinstance(product.op, ops.DotGeneral):

@@ -21,7 +21,7 @@ from oracle.case import Case
 from oracle.peers import Execution, Executor, NativeExecutor, attempt, native_variants
 from oracle.peers.modules import module_text
 from tenferro_ref import ops
-from tenferro_ref.compiler import DEFAULT_PIPELINE
+from tenferro_ref.compiler import DECOMPOSED
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import MissingDependency, TenferroError
 from tenferro_ref.program import dumps
@@ -101,8 +101,8 @@ def can_read_back() -> bool:
 
 # --- looks ------------------------------------------------------------------------------------------------------------
 
-#: With a pass that no default pipeline has.
-SIMPLIFIED = NativeExecutor("native-simplified", passes=("AlgebraicLayoutSimplifier", *DEFAULT_PIPELINE))
+#: With every pass, and the decomposer before folding.
+SIMPLIFIED = NativeExecutor("native-simplified", passes=("DotDecomposer", *DECOMPOSED))
 #: Executors that are made here; a plugin's are made by name.
 OWN: dict[str, Executor] = {e.name: e for e in (*native_variants(), SIMPLIFIED, Reloaded())}
 #: With segments and without, with passes and without.

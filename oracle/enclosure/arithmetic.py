@@ -5,6 +5,7 @@ Rounding to nearest is monotone, so that the bounds of the rounded results are t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,8 @@ from oracle.enclosure import integers
 from oracle.enclosure.bounds import (
     Quotient,
     is_zero,
+    may_be_negative,
+    may_be_positive,
     may_be_zero,
     nan_of_product,
     on_common_shape,
@@ -105,6 +108,30 @@ def divide(c: Context, x: Interval, y: Interval) -> Interval:
     low, high = reciprocals.quotient(c, q, low, high, is_shared)
     low, high, origin = gathering.quotient(c, q, low, high, is_shared)
     return c.build(low, high, q.nan, *zero_signs(x, y)).from_(origin)
+
+
+@ENCLOSE.row(ops.Remainder)
+def _remainder(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
+    """Exact, so that one quotient over the whole of both intervals gives the ends; else smaller than either operand."""
+    if not c.dtype.is_float:
+        return integers.remainder(c.dtype, x, y)
+    x, y = on_common_shape(x, y)
+    sizes = [(np.where(v.lo > 0, v.lo, np.where(v.hi < 0, -v.hi, 0.0)), np.maximum(-v.lo, v.hi)) for v in (x, y)]
+    (small_x, large_x), (small_y, large_y) = sizes
+    corners = [np.fmod(a, b) for a in (small_x, large_x) for b in (small_y, large_y)]
+    quotients = [np.rint((a - r) / b) for (a, b), r in zip(itertools.product(*sizes), corners, strict=True)]
+    one_sign = (x.lo > 0) | (x.hi < 0)
+    same = one_sign & (small_y > 0) & (large_x < np.inf) & (quotients[1] == quotients[2]) & (quotients[2] < 2.0**50)
+    reach = np.minimum(large_x, large_y)
+    low = np.where(same, np.minimum.reduce(corners), 0.0)
+    high = np.where(same, np.maximum.reduce(corners), reach)
+    lo = np.where(x.lo < 0, -high, low)
+    hi = np.where(x.hi > 0, high, -low)
+    infinite = (np.abs(x.lo) == np.inf) | (np.abs(x.hi) == np.inf)
+    nan = x.nan | y.nan | infinite | may_be_zero(y)
+    none = x.empty | y.empty | is_zero(y) | ((x.lo == x.hi) & infinite)
+    lo, hi = np.where(none, np.nan, lo), np.where(none, np.nan, hi)
+    return c.build(lo, hi, nan, may_be_positive(x) | x.pos_zero, may_be_negative(x) | x.neg_zero, inexact=False)
 
 
 # --- sign, extrema, comparison, choice ------------------------------------------------------------------------------

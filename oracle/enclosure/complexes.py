@@ -114,6 +114,11 @@ def _reduce_extremum(op: Op, c: Context, x: Enclosure) -> Enclosure:
 
 @COMPLEX.row(ops.Conj)
 def _conj(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    return conj(x)
+
+
+def conj(x: Enclosure) -> Enclosure:
+    """The complex conjugate."""
     re, im = x.parts
     return rectangle(re, negated(im))
 
@@ -259,6 +264,11 @@ def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     wild = re.nan & im.nan if finite is True else (re.nan & im.nan) | ~finite
     made = anything(rectangle(re, im), wild, signs=stays_real or gathering.either_zero(c))
     return nothing(made, spoiled(real.format, x, y))
+
+
+@COMPLEX.row(ops.DotGeneralWithConj)
+def _dot_general_with_conj(op: ops.DotGeneralWithConj, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    return _dot_general(op.plain, c, *op.conjugated(conj, x, y))
 
 
 @COMPLEX.row(ops.DotGeneral)

@@ -77,4 +77,5 @@ ComplexRule: TypeAlias = Callable[Concatenate[Any, Context, ...], Enclosure]
 
 ENCLOSE: Table[Rule] = Table("enclosure")
 COMPLEX: Table[ComplexRule] = Table("enclosure of complex numbers")
-COMPLEX.unsupported("complex numbers have no order", ops.Maximum, ops.Minimum, ops.Clamp)
+COMPLEX.unsupported("complex numbers have no order", ops.Maximum, ops.Minimum, ops.Clamp, ops.Remainder)
+COMPLEX.unsupported("the op takes no complex numbers", ops.ReduceSumSquares)

@@ -19,7 +19,7 @@ from oracle.enclosure.value import Enclosure, Interval, Mixed, each_part, exact,
 from tenferro_ref import ops
 from tenferro_ref.dims import evaluate, expr_of
 from tenferro_ref.errors import UnsupportedOp
-from tenferro_ref.ops import Op, TensorType
+from tenferro_ref.ops import CONTRACTIONS, Op, TensorType
 from tenferro_ref.program import GraphProgram, infer_types
 
 #: Enclosed set by set: the extents or places of all that they give depend on values, or the rule looks at all of an operand.
@@ -89,8 +89,11 @@ _WIDENED: dict[type[Op], Callable[..., Op]] = {
     ops.Pad: lambda op, n, rank: ops.Pad(
         (*op.edge_padding_low, 0), (*op.edge_padding_high, 0), (*op.interior_padding, 0)
     ),
-    ops.DotGeneral: lambda op, n, left, right: ops.DotGeneral(
-        op.lhs_contracting_dims, op.rhs_contracting_dims, (*op.lhs_batch_dims, left), (*op.rhs_batch_dims, right)
+    **dict.fromkeys(
+        CONTRACTIONS,
+        lambda op, n, left, right: replace(
+            op, lhs_batch_dims=(*op.lhs_batch_dims, left), rhs_batch_dims=(*op.rhs_batch_dims, right)
+        ),
     ),
 }
 

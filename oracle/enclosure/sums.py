@@ -86,6 +86,12 @@ def _reduce_sum(op: ops.ReduceSum, c: Context, x: Interval) -> Interval:
     return sum_of(c, x.map(flattened(op.axes, len(x.shape))))
 
 
+@ENCLOSE.row(ops.ReduceSumSquares)
+def _reduce_sum_squares(op: ops.ReduceSumSquares, c: Context, x: Interval) -> Interval:
+    squares = multiply(c, x, x)
+    return sum_of(c, squares.map(flattened(op.axes, len(x.shape)))) if op.axes else squares
+
+
 def sum_of(c: Context, x: Interval) -> Interval:
     """The sum over the last axis, in any order."""
     if not c.dtype.is_float:
@@ -248,7 +254,7 @@ def _integer_sum(dtype: DType, x: Interval) -> Interval:
 # --- contraction ----------------------------------------------------------------------------------------------------
 
 
-@ENCLOSE.row(ops.DotGeneral)
+@ENCLOSE.row(ops.DotGeneral, ops.DotGeneralWithConj)
 def _dot_general(op: ops.DotGeneral, c: Context, x: Interval, y: Interval) -> Interval:
     """Result axes: lhs free, rhs free, batch."""
     x_free = free_axes(len(x.shape), op.lhs_contracting_dims, op.lhs_batch_dims)

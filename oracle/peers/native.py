@@ -18,7 +18,7 @@ from oracle.case import Case, by_program
 from oracle.peers.base import Execution, Executor, attempt, defects_in
 from oracle.peers.peer import Peer
 from tenferro_ref import __version__
-from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
+from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
 from tenferro_ref.errors import TenferroError, UsageError
 from tenferro_ref.program import GraphProgram, to_exec
 from tenferro_ref.runtime import FUSION_THRESHOLD, GraphExecutor
@@ -93,11 +93,11 @@ class NativeExecutor(Executor):
         return [results[i] for i in range(len(cases))]
 
     def bit_exact(self, case: Case) -> bool:
-        """Whether no pass of this pipeline or the default one reassociates a contraction of the program."""
+        """Whether no pass of this pipeline or the default one inexact a contraction of the program."""
         if self.passes == DEFAULT_PIPELINE:
             return True
         pipelines = (run_passes(to_exec(case.program), names) for names in (self.passes, DEFAULT_PIPELINE))
-        return not any(result.reassociates for results in pipelines for result in results)
+        return not any(result.inexact for results in pipelines for result in results)
 
 
 class DrawnExecutor(NativeExecutor):
@@ -105,7 +105,7 @@ class DrawnExecutor(NativeExecutor):
 
     def settled(self, case: Case) -> NativeExecutor:
         b = bytes.fromhex(case.fingerprint)
-        order = sorted(enumerate(PASSES), key=lambda entry: b[entry[0]])
+        order = sorted(enumerate(PASSES), key=lambda entry: b[13 + entry[0]])
         passes = tuple(name for i, name in order if b[5] >> i & 1) if b[6] >= 64 else DEFAULT_PIPELINE
         return configured(
             passes=passes if b[7] >= 32 else passes * 2, segmented=b[8] >= 64,
@@ -186,7 +186,8 @@ def from_peer(peer: Peer) -> NativeExecutor:
 def native_variants() -> tuple[NativeExecutor, ...]:
     """The native executors that have a name of their own.
 
-    `native`; `native-unsegmented`; `native-nopasses`; `native-fused`, which fuses tensors of any size; `native-drawn`, whose
+    `native`; `native-unsegmented`; `native-nopasses`; `native-fused`, which fuses tensors of any size; `native-decomposed`, with
+    every pass, which decomposes contractions; `native-drawn`, whose
     configuration is drawn with the program; `native-without:PASS`.
     """
     return (
@@ -194,6 +195,7 @@ def native_variants() -> tuple[NativeExecutor, ...]:
         NativeExecutor("native-unsegmented", segmented=False),
         NativeExecutor("native-nopasses", passes=()),
         NativeExecutor("native-fused", fusion_threshold=0),
+        NativeExecutor("native-decomposed", passes=DECOMPOSED),
         DrawnExecutor("native-drawn"),
         *(
             NativeExecutor(f"native-without:{name}", passes=tuple(p for p in DEFAULT_PIPELINE if p != name))

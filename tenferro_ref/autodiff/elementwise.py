@@ -143,8 +143,9 @@ def _(op: ops.Convert, x: X, y: X, t: T) -> Optional:
     return None if t[0] is None or op.to not in INEXACT else t[0].astype(op.to)
 
 
-@JVP.row(ops.Sign, ops.Compare, ops.ShapeOf, ops.Constant)
+@JVP.row(ops.Sign, ops.Compare, ops.Remainder, ops.ShapeOf, ops.Constant)
 def _(op: ops.Op, x: X, y: X, t: T) -> Optional:
+    """Nothing depends on the operands smoothly; the engine says so of Remainder as well (SEMANTICS A.1)."""
     return None
 
 
@@ -213,6 +214,7 @@ TRANSPOSE.unsupported(
     "not a linear function",
     *(
         ops.Pow,
+        ops.Remainder,
         ops.Abs,
         ops.Sign,
         ops.Maximum,

@@ -31,6 +31,15 @@ def _(op: ops.Op, x: X, y: X, t: T) -> Optional:
     return None if t[0] is None else t[0].builder.apply(op, t[0], *x[1:])
 
 
+@JVP.row(ops.ReduceSumSquares)
+def _(op: ops.ReduceSumSquares, x: X, y: X, t: T) -> Optional:
+    """The sum of 2 x t, the 2 as a sum (SEMANTICS A.1)."""
+    if t[0] is None:
+        return None
+    product = x[0] * t[0]
+    return (product + product).sum(op.axes)
+
+
 @JVP.row(ops.ReduceProd)
 def _(op: ops.ReduceProd, x: X, y: X, t: T) -> Optional:
     return None if t[0] is None else (t[0] * _others(op, x[0])).sum(op.axes)
@@ -61,6 +70,14 @@ def _(op: ops.DotGeneral, x: X, y: X, t: T) -> Optional:
         None if t[0] is None else apply(op, t[0], x[1]),
         None if t[1] is None else apply(op, x[0], t[1]),
     )
+
+
+@JVP.row(ops.DotGeneralWithConj)
+def _(op: ops.DotGeneralWithConj, x: X, y: X, t: T) -> Optional:
+    """That of the plain contraction, of conjugated operands and tangents."""
+    tangents = op.conjugated(lambda v: None if v is None else conj(v), *t)
+    result: Optional = JVP[ops.DotGeneral](op.plain, op.conjugated(conj, *x), y, tangents)
+    return result
 
 
 # --- transposes -------------------------------------------------------------------------------------------------------
@@ -141,4 +158,11 @@ def _ordered(value: Value, axes: tuple[int, ...]) -> Value:
     return value if axes == tuple(range(len(axes))) else value.transpose([axes.index(i) for i in range(len(axes))])
 
 
-TRANSPOSE.unsupported("not a linear function", ops.ReduceProd, ops.ReduceMax, ops.ReduceMin)
+@TRANSPOSE.row(ops.DotGeneralWithConj)
+def _(op: ops.DotGeneralWithConj, x: tuple[Operand, ...], g: Value) -> Cotangents:
+    """Conjugation is its own adjoint."""
+    operands = op.conjugated(lambda v: conj(v) if isinstance(v, Value) else v, *x)
+    return op.conjugated(lambda v: None if v is None else conj(v), *TRANSPOSE[ops.DotGeneral](op.plain, operands, g))
+
+
+TRANSPOSE.unsupported("not a linear function", ops.ReduceSumSquares, ops.ReduceProd, ops.ReduceMax, ops.ReduceMin)

@@ -9,7 +9,7 @@ assume of linearisation cancels out: that Reshape is column-major only shows in 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tenferro_ref import ops
 from tenferro_ref.compiler.rewrite import PassResult, rebuild, recorded_type
@@ -50,7 +50,7 @@ class Side:
 
 
 def _is_canonical(op: ops.DotGeneral, lhs: Side, rhs: Side) -> bool:
-    return len(lhs.free) <= 1 and len(rhs.free) <= 1 and op == _canonical(lhs, rhs)
+    return len(lhs.free) <= 1 and len(rhs.free) <= 1 and op == _canonical(op, lhs, rhs)
 
 
 def _mergeable(lhs: Side, rhs: Side) -> bool:
@@ -59,8 +59,15 @@ def _mergeable(lhs: Side, rhs: Side) -> bool:
     return len(pairs) == 1 or all(equal_extents(lhs.shape[a], rhs.shape[b]) for a, b in pairs)
 
 
-def _canonical(lhs: Side, rhs: Side) -> ops.DotGeneral:
-    return ops.DotGeneral((lhs.has_free,), (0,), lhs.canonical_batch, rhs.canonical_batch)
+def _canonical(op: ops.DotGeneral, lhs: Side, rhs: Side) -> ops.DotGeneral:
+    """`op` with the canonical axes; what it conjugates stays."""
+    return replace(
+        op,
+        lhs_contracting_dims=(lhs.has_free,),
+        rhs_contracting_dims=(0,),
+        lhs_batch_dims=lhs.canonical_batch,
+        rhs_batch_dims=rhs.canonical_batch,
+    )
 
 
 def _sides(program: ExecProgram, op: ops.DotGeneral, slots: Sequence[int]) -> tuple[Side, Side]:
@@ -114,14 +121,14 @@ class _Decomposition:
             slot = self.append(ops.Reshape(tuple(_merged(shape, span) for span in spans if span)), slot)
         return slot
 
-    def dot(self, lhs: Side, rhs: Side, out: int) -> None:
+    def dot(self, op: ops.DotGeneral, lhs: Side, rhs: Side, out: int) -> None:
         """The canonical product of two sides, with its free axes given back, in slot `out`."""
         left = self.operand(lhs, lhs.free, lhs.contracting)
         right = self.operand(rhs, rhs.contracting, rhs.free)
         if len(lhs.free) <= 1 and len(rhs.free) <= 1:
-            self.append(_canonical(lhs, rhs), left, right, out=out)
+            self.append(_canonical(op, lhs, rhs), left, right, out=out)
             return
-        product = self.append(_canonical(lhs, rhs), left, right)
+        product = self.append(_canonical(op, lhs, rhs), left, right)
         original = [InputDim(1, a) for a in lhs.free] + [InputDim(2, a) for a in rhs.free]
         original += [InputDim(1, a) for a in lhs.batch]
         self.append(ops.Reshape(tuple(original)), product, lhs.slot, rhs.slot, out=out)
@@ -145,11 +152,11 @@ def dot_decomposer(program: ExecProgram) -> PassResult:
             lhs, rhs = _sides(program, ins.op, ins.input_slots)
             if not _is_canonical(ins.op, lhs, rhs) and _mergeable(lhs, rhs):
                 new = _Decomposition(next_slot)
-                new.dot(lhs, rhs, ins.output_slots[0])
+                new.dot(ins.op, lhs, rhs, ins.output_slots[0])
                 next_slot = new.next_slot
                 instructions += new.instructions
                 names = ", ".join(i.op.name for i in new.instructions)
-                changes.append(f"slot {ins.output_slots[0]}: DotGeneral becomes {names}")
+                changes.append(f"slot {ins.output_slots[0]}: {ins.op.name} becomes {names}")
                 continue
         instructions.append(ins)
     return PassResult(rebuild(program, instructions, next_slot), tuple(changes)) if changes else PassResult(program)

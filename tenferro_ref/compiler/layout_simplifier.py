@@ -1,6 +1,6 @@
 """AlgebraicLayoutSimplifier: transposes and reshapes that do nothing go, adjacent transposes become one (SEMANTICS 4.5).
 
-Not in the default pipeline. It is the one pass that may make a program output another slot than before, even an input.
+It is, with ConjSinking, a pass that may make a program output another slot than before, even an input.
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ from tenferro_ref.compiler.rewrite import PassResult, rebuild, recorded_type
 from tenferro_ref.dims import InputDim
 from tenferro_ref.program import ExecProgram, Instruction
 
-#: Slot and permutation of the Transpose that wrote a slot.
-Written = tuple[int, tuple[int, ...]]
-
 
 def is_identity(program: ExecProgram, ins: Instruction) -> bool:
     """A Transpose that keeps the order, or a Reshape to the extents of its operand's own axes, each by name.
@@ -27,46 +24,40 @@ def is_identity(program: ExecProgram, ins: Instruction) -> bool:
             return perm == tuple(range(len(perm)))
         case ops.Reshape(shape):
             rank = recorded_type(program, ins.input_slots[0]).rank
-            return shape == tuple(InputDim(0, axis) for axis in range(rank))
+            return rank > 0 and shape == tuple(InputDim(0, axis) for axis in range(rank))
     return False
 
 
 def layout_simplifier(program: ExecProgram) -> PassResult:
-    """Drop identity Transposes and Reshapes, and make one of two Transposes where nothing else reads the first."""
-    changes: list[str] = []
-    while lines := (step := _scan(program))[1]:
-        program = step[0]
-        changes += lines
-    return PassResult(program, tuple(changes))
+    """Drop identity Transposes and Reshapes, and read through a Transpose that nothing else reads.
 
-
-def _scan(program: ExecProgram) -> tuple[ExecProgram, list[str]]:
+    One sweep, on the program as it was before: what becomes possible by it is for the next time, and a Transpose that nobody
+    reads any more is for dead code elimination (SEMANTICS A.2).
+    """
     uses = Counter(slot for ins in program.instructions for slot in ins.input_slots)
     uses.update(program.output_slots)
-    transposes: dict[int, Written] = {}
-    merged: set[int] = set()
+    transposes = {
+        ins.output_slots[0]: (ins.input_slots[0], ins.op.perm)
+        for ins in program.instructions
+        if isinstance(ins.op, ops.Transpose)
+    }
     alias: dict[int, int] = {}
     instructions: list[Instruction] = []
     changes: list[str] = []
     for ins in program.instructions:
-        op, slots = ins.op, tuple(alias.get(slot, slot) for slot in ins.input_slots)
-        if is_identity(program, ins):
-            (out,), source = ins.output_slots, slots[0]
-            alias[out] = source
-            uses[source] += uses[out] - 1
-            changes.append(f"slot {out}: identity {op.name} removed, slot {source} is read instead")
-            continue
-        if isinstance(op, ops.Transpose):
-            (out,), middle = ins.output_slots, slots[0]
-            if middle in transposes and uses[middle] == 1:
-                source, first = transposes[middle]
-                merged.add(middle)
+        op, slots = ins.op, ins.input_slots
+        if uses[ins.output_slots[0]] if ins.output_slots else 0:
+            (out, *_) = ins.output_slots
+            if is_identity(program, ins):
+                alias[out] = source = alias.get(slots[0], slots[0])
+                changes.append(f"slot {out}: identity {op.name} removed, slot {source} is read instead")
+                continue
+            if isinstance(op, ops.Transpose) and slots[0] in transposes and uses[slots[0]] == 1:
+                middle, (source, first) = slots[0], transposes[slots[0]]
                 op, slots = ops.Transpose(tuple(first[axis] for axis in op.perm)), (source,)
-                changes.append(f"slot {out}: reads slot {source}, not its transpose in {middle}")
-            transposes[out] = slots[0], op.perm
-        instructions.append(Instruction(op, slots, ins.output_slots))
+                changes.append(f"slot {out}: reads slot {alias.get(source, source)}, not its transpose in {middle}")
+        instructions.append(Instruction(op, tuple(alias.get(slot, slot) for slot in slots), ins.output_slots))
     if not changes:
-        return program, changes
+        return PassResult(program)
     outputs = tuple(alias.get(slot, slot) for slot in program.output_slots)
-    kept = [ins for ins in instructions if merged.isdisjoint(ins.output_slots)]
-    return rebuild(replace(program, output_slots=outputs), kept), changes
+    return PassResult(rebuild(replace(program, output_slots=outputs), instructions), tuple(changes))

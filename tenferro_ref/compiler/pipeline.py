@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tenferro_ref.compiler.conj_sinking import conj_sinking
 from tenferro_ref.compiler.dead_code_elimination import dead_code_elimination
+from tenferro_ref.compiler.dot_conj_folding import dot_conj_folding
 from tenferro_ref.compiler.dot_decomposer import dot_decomposer
 from tenferro_ref.compiler.dot_dimension_sorter import dot_dimension_sorter
 from tenferro_ref.compiler.layout_simplifier import layout_simplifier
@@ -17,19 +19,29 @@ from tenferro_ref.errors import UsageError
 from tenferro_ref.program import ExecProgram, GraphProgram, to_exec
 
 PASSES: dict[str, Pass] = {
+    "ConjSinking": conj_sinking,
     "DotDimensionSorter": dot_dimension_sorter,
+    "AlgebraicLayoutSimplifier": layout_simplifier,
     "TransposeFolding": transpose_folding,
+    "DotConjFolding": dot_conj_folding,
     "DotDecomposer": dot_decomposer,
     "DeadCodeElimination": dead_code_elimination,
-    "AlgebraicLayoutSimplifier": layout_simplifier,
 }
-#: The seeds' passes in the seeds' order. The layout simplifier is an option upstream, and one here.
-DEFAULT_PIPELINE: tuple[str, ...] = (
-    "DotDimensionSorter",
-    "TransposeFolding",
-    "DotDecomposer",
-    "DeadCodeElimination",
-)
+
+
+def pipeline(*, algebraic_layout_simplifier: bool = True, dot_decomposer: bool = False) -> tuple[str, ...]:
+    """The engine's passes in its order, under its two options (SEMANTICS A.2)."""
+    simplify = ("AlgebraicLayoutSimplifier",) if algebraic_layout_simplifier else ()
+    decompose = ("DotDecomposer", *simplify) if dot_decomposer else ()
+    return (
+        *("ConjSinking", "DotDimensionSorter", *simplify, "TransposeFolding", "DotConjFolding"),
+        *(*decompose, "DeadCodeElimination"),
+    )
+
+
+DEFAULT_PIPELINE: tuple[str, ...] = pipeline()
+#: With every pass: contractions come out as batched matrix products.
+DECOMPOSED: tuple[str, ...] = pipeline(dot_decomposer=True)
 
 
 def run_passes(program: ExecProgram, names: Sequence[str], *, verify: bool = False) -> list[PassResult]:

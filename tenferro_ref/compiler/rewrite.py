@@ -23,13 +23,13 @@ class PassResult:
     ----------
     changes
         One line per change, "slot 5: ...", in program order; empty if the pass found nothing to do.
-    reassociates
-        The order of summation of a contraction changed: equal in exact arithmetic, not bit for bit.
+    inexact
+        Bits of the results may change: the order of summation of a contraction, or signs of zeros and NaN.
     """
 
     program: ExecProgram
     changes: tuple[str, ...] = ()
-    reassociates: bool = False
+    inexact: bool = False
 
 
 Pass: TypeAlias = Callable[[ExecProgram], PassResult]

@@ -8,7 +8,7 @@ left alone. Only a direct Transpose folds; the Transpose itself stays, for dead 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tenferro_ref import ops
@@ -65,6 +65,12 @@ def transpose_folding(program: ExecProgram) -> PassResult:
         for side, before, after in (("lhs", slots[0], lhs.slot), ("rhs", slots[1], rhs.slot)):
             if before != after:
                 changes.append(f"slot {ins.output_slots[0]}: {side} reads slot {after}, not its transpose in {before}")
-        folded = ops.DotGeneral(lhs.contracting, rhs.contracting, lhs.batch, rhs.batch)
+        folded = replace(
+            op,
+            lhs_contracting_dims=lhs.contracting,
+            rhs_contracting_dims=rhs.contracting,
+            lhs_batch_dims=lhs.batch,
+            rhs_batch_dims=rhs.batch,
+        )
         instructions.append(Instruction(folded, (lhs.slot, rhs.slot), ins.output_slots))
     return PassResult(rebuild(program, instructions), tuple(changes)) if changes else PassResult(program)

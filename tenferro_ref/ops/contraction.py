@@ -1,14 +1,17 @@
-"""DotGeneral (SEMANTICS 2.5)."""
+"""DotGeneral, and the form of it that conjugates its operands (SEMANTICS 2.5, A.1)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from tenferro_ref.dims import equal_extents
 from tenferro_ref.dtype import INEXACT, INT, DType
 from tenferro_ref.errors import AxisRoleConflict, DuplicateAxis, InvalidArgument, ShapeMismatch
 from tenferro_ref.ops.base import Category, Op, Policy, TensorType, check_axis
+
+T = TypeVar("T")
 
 
 def free_axes(rank: int, *taken: tuple[int, ...]) -> tuple[int, ...]:
@@ -72,3 +75,25 @@ class DotGeneral(Op):
             + [rhs.shape[a] for a in rhs_free]
             + [lhs.shape[a] for a in self.lhs_batch_dims]
         )
+
+
+@dataclass(frozen=True, slots=True)
+class DotGeneralWithConj(DotGeneral):
+    """The DotGeneral of operands that are conjugated where flagged; the flags mean nothing for real dtypes.
+
+    Made by `DotConjFolding`; the engine's traced programs do not have it.
+    """
+
+    lhs_conj: bool = False
+    rhs_conj: bool = False
+
+    @property
+    def plain(self) -> DotGeneral:
+        """The same contraction of the operands as they are."""
+        return DotGeneral(
+            self.lhs_contracting_dims, self.rhs_contracting_dims, self.lhs_batch_dims, self.rhs_batch_dims
+        )
+
+    def conjugated(self, conj: Callable[[T], T], lhs: T, rhs: T) -> tuple[T, T]:
+        """The operands, the flagged ones passed through `conj`."""
+        return conj(lhs) if self.lhs_conj else lhs, conj(rhs) if self.rhs_conj else rhs

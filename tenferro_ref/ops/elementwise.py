@@ -96,6 +96,18 @@ class Divide(_Arithmetic):
 
 
 @dataclass(frozen=True, slots=True)
+class Remainder(_Arithmetic):
+    """`x - y * trunc(x / y)`, exact, with the sign of `x` (C's `fmod`); NaN for an infinite `x` or a zero `y` (SEMANTICS A.1).
+
+    Of integers, a zero divisor is an error unless the policy says otherwise (then it is `x`), and MIN rem -1 is 0.
+    """
+
+    dtypes: ClassVar = REAL
+    mixes_complex: ClassVar = False
+    reject_dtype = _reject_order
+
+
+@dataclass(frozen=True, slots=True)
 class Pow(_Arithmetic):
     """C's `pow`; a negative integer exponent is an error unless the policy says otherwise."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tenferro_ref.dtype import NUMERIC, REAL, DType
+from tenferro_ref.dtype import FLOAT, NUMERIC, REAL, DType
 from tenferro_ref.errors import InvalidArgument
 from tenferro_ref.ops.base import Op, Policy, TensorType, check_axes
 
@@ -38,6 +38,15 @@ class ReduceSum(_Reduction):
     """Sum over `axes`; reduced axes disappear."""
 
     dtypes: ClassVar = NUMERIC
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceSumSquares(_Reduction):
+    """Sum of `x * x` over `axes`, each square rounded; over no axis the squares themselves (SEMANTICS A.1)."""
+
+    dtypes: ClassVar = FLOAT
+    stablehlo_dtypes: ClassVar = frozenset()
+    check_dtypes = Op.check_dtypes  # over no axis, too
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from tenferro_ref.dims import InputDim, evaluate, expr_of
-from tenferro_ref.errors import InvalidCompiledGraph, ShapeMismatch, TenferroError
+from tenferro_ref.errors import InvalidCompiledGraph, ShapeMismatch, TenferroError, UsageError
 from tenferro_ref.ops import DEFAULT_POLICY, Extension, Op, Policy, TensorType, check_admitted, check_size
 
 #: The most slots a program may have: an executor keeps a table of them.
@@ -166,6 +166,26 @@ class Program:
                     detail=f"{ins.op.name} -> slot {ins.output_slots[0]}: last_use is {list(ins.last_use)}, "
                     f"liveness gives {list(expected)}"
                 )
+
+    def at_sizes(self, sizes: Mapping[str, int]) -> Program:
+        """The graph whose symbolic extents have these sizes.
+
+        Raises
+        ------
+        UsageError
+            A symbol without a size, or a size for no symbol.
+        """
+        names = dict(self.symbols)
+        if names.keys() and set(names.values()) == sizes.keys():
+            known = {extent: sizes[name] for extent, name in names.items()}
+            types = (
+                t.with_shape(known.get(e, e) if isinstance(e, InputDim) else e for e in t.shape)
+                for t in self.input_types
+            )
+            return replace(self, input_types=tuple(types), symbols=())
+        what = f"its symbols are {', '.join(names.values())}" if names else "it has no symbols"
+        given = ", ".join(sizes) or "none"
+        raise UsageError(detail=f"sizes of {given} do not fit the program: {what}")
 
     def to_graph(self) -> Program:
         """The same computation without the execution metadata; itself if it is a graph."""

@@ -144,6 +144,7 @@ def _config(value: Any) -> str:
 #: By the annotation of the op's field, so that a new op needs nothing here; "config" is that of an extension.
 CODECS: dict[str, Codec] = {
     "int": Codec(Integer),
+    "bool": Codec(bool),
     "str": Codec(str),
     "bytes": Codec(Annotated[str, Meta(pattern=r"^([0-9a-f]{2})*$(?!\n)")], bytes.fromhex, bytes.hex),
     "DType": Codec(DTypeName, DType.__getitem__, lambda v: v.name),

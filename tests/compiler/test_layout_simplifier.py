@@ -16,7 +16,7 @@ def simplify(graph: GraphProgram) -> PassResult:
     before = to_exec(graph)
     (result,) = run_passes(before, ["AlgebraicLayoutSimplifier"], verify=True)
     assert bool(result.changes) == (result.program != before)
-    assert not result.reassociates
+    assert not result.inexact
     inputs = [integers([e if isinstance(e, int) else 3 for e in t.shape], i) for i, t in enumerate(graph.input_types)]
     for got, want in zip(interpret(result.program, inputs), interpret(graph, inputs), strict=True):
         np.testing.assert_array_equal(got, want)
@@ -43,13 +43,18 @@ def test_identity_transposes_and_reshapes_go() -> None:
 def test_nothing_may_be_left_but_an_output_that_is_an_input() -> None:
     b = GraphBuilder()
     x = b.input("F64", (2, 3))
-    program = simplify(b.build(same_axes(x), x.T.T, b.input("F64", ()).reshape())).program
+    program = simplify(b.build(same_axes(x), x.transpose((0, 1)))).program
     assert program.instructions == ()
-    assert program.output_slots == (0, 0, 4)
+    assert program.output_slots == (0, 0)
     given = integers((2, 3))
-    first, second, _ = GraphExecutor(checking=True).eval_exec_ir(program, [given, np.array(1.0)])
+    first, second = GraphExecutor(checking=True).eval_exec_ir(program, [given])
     assert not np.shares_memory(first, second)
     np.testing.assert_array_equal(second, given)
+
+
+def test_a_reshape_of_rank_0_is_no_identity() -> None:
+    b = GraphBuilder()
+    assert simplify(b.build(b.input("F64", ()).reshape())).changes == ()
 
 
 def test_a_reshape_that_drops_an_axis_is_no_identity() -> None:
@@ -83,8 +88,26 @@ def test_adjacent_transposes_are_composed() -> None:
     x = b.input("F64", (2, 3, 4))
     first, second = (1, 2, 0), (0, 2, 1)
     result = simplify(b.build(x.transpose(first).transpose(second)))
-    assert steps(result.program) == [(ops.Transpose((1, 0, 2)), (x.slot,), 2)]
+    assert steps(result.program) == [(ops.Transpose(first), (x.slot,), 1), (ops.Transpose((1, 0, 2)), (x.slot,), 2)]
     assert result.changes == ("slot 2: reads slot 0, not its transpose in 1",)
+
+
+def test_one_sweep_composes_pairs_as_they_were() -> None:
+    """The second reads the input, the third the first: nobody reads the second any more, which is for dead code elimination."""
+    b = GraphBuilder()
+    x = b.input("F64", (2, 3, 4))
+    cycle, square = (1, 2, 0), (2, 0, 1)
+    result = simplify(b.build(-x.transpose(cycle).transpose(cycle).transpose(cycle)))
+    turned = [(i.op.perm, i.input_slots) for i in result.program.instructions if isinstance(i.op, ops.Transpose)]
+    assert turned == [(cycle, (0,)), (square, (0,)), (square, (1,))]
+    assert len(result.changes) == 2
+
+
+def test_what_nobody_reads_is_left() -> None:
+    b = GraphBuilder()
+    x = b.input("F64", (2, 3))
+    same_axes(x)
+    assert simplify(b.build(-x)).changes == ()
 
 
 def test_a_transpose_that_somebody_else_reads_stays() -> None:
@@ -100,21 +123,11 @@ def test_a_transpose_that_somebody_else_reads_stays() -> None:
     assert simplify(b.build(first.T, first.T)).changes == ()
 
 
-def test_readers_of_a_removed_identity_count_as_readers_of_its_source() -> None:
-    b = GraphBuilder()
-    x = b.input("F64", (2, 3, 4))
-    first = x.transpose((1, 2, 0))
-    again = b.apply(ops.Transpose((0, 1, 2)), first)
-    result = simplify(b.build(again.transpose((1, 2, 0)), -again))
-    assert [i.op.name for i in result.program.instructions] == ["Transpose", "Transpose", "Negate"]
-    assert len(result.changes) == 1
-
-
 def test_bounds_stay_bounds() -> None:
     b = GraphBuilder()
     x, size = b.input("F64", (3, 4)), b.input("F64", ())
     short = b.apply(ops.DynamicTruncate(0), x, size)
-    graph = b.build(same_axes(short.T.T))
+    graph = b.build(same_axes(short.transpose((0, 1))))
     before = to_exec(graph)
     (result,) = run_passes(before, ["AlgebraicLayoutSimplifier"], verify=True)
     assert [i.op.name for i in result.program.instructions] == ["DynamicTruncate"]

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.once
 
 
 DRAWN = DrawnExecutor("native-drawn")
-SIMPLIFIER = "AlgebraicLayoutSimplifier"
+OPTIONAL = "DotDecomposer"
 
 
 def negated(seed: int) -> Case:
@@ -74,10 +74,10 @@ def test_the_drawn_executor_is_among_the_variants_and_settles() -> None:
 
 def test_configurations_become_as_simple_as_can_be() -> None:
     def fails(executor: NativeExecutor) -> bool:
-        return "DotDecomposer" in executor.passes and executor.fusion_threshold == 1
+        return "TransposeFolding" in executor.passes and executor.fusion_threshold == 1
 
     start = configured(
-        passes=(SIMPLIFIER, "DotDecomposer", SIMPLIFIER),
+        passes=(OPTIONAL, "TransposeFolding", OPTIONAL),
         segmented=False,
         fusion_threshold=1,
         reclaim=False,
@@ -88,7 +88,7 @@ def test_configurations_become_as_simple_as_can_be() -> None:
     def fails_alone(executor: NativeExecutor) -> bool:
         return fails(executor) and executor.passes != DEFAULT_PIPELINE
 
-    assert simplify_configuration(start, fails_alone) == configured(passes=("DotDecomposer",), fusion_threshold=1)
+    assert simplify_configuration(start, fails_alone) == configured(passes=("TransposeFolding",), fusion_threshold=1)
 
 
 def test_a_finding_keeps_the_configuration_and_simplifies_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,13 +96,13 @@ def test_a_finding_keeps_the_configuration_and_simplifies_it(monkeypatch: pytest
         bad = (replace(ins, op=ops.Abs()) if isinstance(ins.op, ops.Negate) else ins for ins in program.instructions)
         return PassResult(replace(program, instructions=tuple(bad)))
 
-    case = next(c for c in map(negated, range(100)) if SIMPLIFIER in DRAWN.settled(c).passes)
-    monkeypatch.setitem(PASSES, SIMPLIFIER, wrong)
+    case = next(c for c in map(negated, range(100)) if OPTIONAL in DRAWN.settled(c).passes)
+    monkeypatch.setitem(PASSES, OPTIONAL, wrong)
     pool = Pool()
     answer = judge(DRAWN, Reference(case, NativeExecutor()))
     assert (answer.executor, answer.verdict) == ("native-drawn", Verdict.MISMATCH)
     suspect = inspect(DRAWN, case, answer, pool)
     assert suspect.executor == DRAWN.settled(case)
     finding, small = to_finding(suspect, pool, (), programs=1, also=())
-    assert finding.executor == f"native:passes={SIMPLIFIER}"
+    assert finding.executor == f"native:passes={OPTIONAL}"
     assert judge(pool.make(finding.executor), Reference(small, NativeExecutor())).verdict is Verdict.MISMATCH

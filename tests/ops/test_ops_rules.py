@@ -15,6 +15,7 @@ from tenferro_ref.errors import (
 from tenferro_ref.ops import (
     ARITHMETIC,
     BY_NAME,
+    CONTRACTIONS,
     DEFAULT_POLICY,
     ELEMENTWISE,
     INDEXING,
@@ -90,7 +91,7 @@ RULES: list[tuple[Op, tuple[TensorType, ...], TensorType]] = [
     # reductions
     *((op((2, 0)), (x(2, 3, 4),), x(3)) for op in REDUCTIONS),
     *((op((0, 1)), (x(2, 3),), x()) for op in REDUCTIONS),
-    *((op(()), (t(d, 0, 3),), t(d, 0, 3)) for op in REDUCTIONS for d in ENGINE_DTYPES),
+    *((op(()), (t(d, 0, 3),), t(d, 0, 3)) for op in REDUCTIONS for d in ENGINE_DTYPES if op is not ops.ReduceSumSquares),
     *((op((1,)), (x(0, 3),), x(0)) for op in REDUCTIONS),
     # indexing
     (GATHER_ROWS, (x(5, 3), t(I64, 4, 1)), x(4, 3)),
@@ -115,7 +116,7 @@ RULES: list[tuple[Op, tuple[TensorType, ...], TensorType]] = [
     (ops.PadToMatch(0), (t(I32, 2, 3), t(C64, 5, 9)), t(I32, 5, 3)),
     (ops.PadToMatch(1), (x(2, 3), x(2, 1)), x(2, 3)),
     # contraction
-    (ops.DotGeneral((1,), (0,), (), ()), (x(2, 3), x(3, 4)), x(2, 4)),
+    *((op((1,), (0,), (), ()), (x(2, 3), x(3, 4)), x(2, 4)) for op in CONTRACTIONS),
     (ops.DotGeneral((2,), (1,), (0,), (0,)), (x(7, 3, 4), x(7, 4, 5)), x(3, 5, 7)),
     (ops.DotGeneral((), (), (1, 0), (0, 1)), (x(2, 3), x(3, 2, 5)), x(5, 3, 2)),
     (ops.DotGeneral((), (), (), ()), (x(2), x(3)), x(2, 3)),
@@ -143,6 +144,7 @@ BOOL = frozenset({Bool})
 ADMITTED: list[tuple[Op, int, frozenset[DType], frozenset[DType]]] = [
     *((op(), 2, NUMERIC, BOOL) for op in (ops.Add, ops.Multiply)),
     *((op(), 2, NUMERIC, frozenset()) for op in (ops.Subtract, ops.Divide, ops.Pow)),
+    (ops.Remainder(), 2, REAL, frozenset()),
     *((op(), 2, REAL, BOOL) for op in (ops.Maximum, ops.Minimum)),
     *((op(), 1, NUMERIC, frozenset()) for op in (ops.Negate, ops.Abs, ops.Sign)),
     *((op(), 1, INEXACT, frozenset()) for op in (ops.Conj, ops.Exp, ops.Log, ops.Sin, ops.Cos, ops.Tanh, ops.Sqrt, ops.Rsqrt, ops.Expm1, ops.Log1p)),
@@ -151,7 +153,8 @@ ADMITTED: list[tuple[Op, int, frozenset[DType], frozenset[DType]]] = [
     (ops.Clamp(), 3, FLOAT, INT),
     *((op((0,)), 1, NUMERIC, BOOL) for op in (ops.ReduceSum, ops.ReduceProd)),
     *((op((0,)), 1, REAL, BOOL) for op in (ops.ReduceMax, ops.ReduceMin)),
-    (ops.DotGeneral((0,), (0,), (), ()), 2, INEXACT, INT | BOOL),
+    *((ops.ReduceSumSquares(axes), 1, FLOAT, frozenset()) for axes in ((0,), ())),
+    *((op((0,), (0,), (), ()), 2, INEXACT, INT | BOOL) for op in CONTRACTIONS),
     *((op, 1, ANY, frozenset()) for op in (
         ops.Transpose((0,)), ops.Reshape((2,)), ops.BroadcastInDim((2,), (0,)), ops.EmbedDiag(0, 0), ops.Slice((0,), (1,), (1,)),
         ops.Pad((1,), (1,), (0,)), ops.Concatenate(0), ops.Reverse((0,)), ops.ShapeOf(0), ops.Convert(F32),
@@ -201,7 +204,7 @@ def test_scatter_adds_numbers_only() -> None:
             assert scatter.result_types(inputs) == (t(dtype, 5, 3),)
 
 
-@pytest.mark.parametrize("op", [LT, ops.Maximum(), ops.Minimum(), ops.Clamp()])
+@pytest.mark.parametrize("op", [LT, ops.Maximum(), ops.Minimum(), ops.Clamp(), ops.Remainder()])
 @pytest.mark.parametrize("dtype", sorted(COMPLEX, key=str))
 @pytest.mark.parametrize("policy", [DEFAULT_POLICY, STABLEHLO])
 def test_complex_numbers_have_no_order(op: Op, dtype: DType, policy: Policy) -> None:
@@ -289,13 +292,13 @@ def test_vocabulary() -> None:
     assert len(OPS) == len(set(OPS)) == len(BY_NAME)
     assert set(PHASE1) < set(OPS)
     assert all(BY_NAME[op.__name__] is op for op in OPS)
-    assert {*ELEMENTWISE, *STRUCTURAL, *REDUCTIONS, *INDEXING, ops.DotGeneral, ops.Extension, ops.Constant} == set(OPS)
+    assert {*ELEMENTWISE, *STRUCTURAL, *REDUCTIONS, *INDEXING, *CONTRACTIONS, ops.Extension, ops.Constant} == set(OPS)
     assert all(op.__doc__ for op in OPS)
 
 
 def test_categories_are_those_of_segmentation() -> None:
     host = {ops.ShapeOf, ops.DynamicTruncate, ops.PadToMatch, ops.Constant}
-    ffi = {ops.DotGeneral, ops.Extension}
+    ffi = {*CONTRACTIONS, ops.Extension}
     for op in OPS:
         expected = Category.HOST if op in host else Category.FFI if op in ffi else Category.BACKEND
         assert op.category is expected

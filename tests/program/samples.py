@@ -56,6 +56,7 @@ def every_op() -> GraphProgram:
     out.append(b.apply(ops.PadToMatch(0), x, y))
     out.append(b.apply(ops.DotGeneral((1,), (0,), (), ()), x, y))
     out.append(b.apply(ops.DotGeneral((), (), (0, 1), (0, 1)), z, z))
+    out.append(b.apply(ops.DotGeneralWithConj((1,), (0,), (), (), lhs_conj=True), z, z))
     out += [b.apply(ops.Constant.of(1, d)) for d in ENGINE_DTYPES]
     out.append(b.apply(ops.Constant(DType.F32, bytes.fromhex("010080ff"))))
     out += b.apply_many(

@@ -84,6 +84,7 @@ _json = st.recursive(
 #: A strategy for each type of attribute that there is.
 _ATTRIBUTES = {
     "int": _numbers,
+    "bool": st.booleans(),
     "str": st.text(max_size=8),
     "bytes": st.binary(max_size=16),
     "DType": st.sampled_from(ENGINE_DTYPES),

@@ -14,6 +14,7 @@ from tenferro_ref.errors import (
     InvalidArgument,
     InvalidCompiledGraph,
     MissingValue,
+    NumericalFailure,
     ResourceExhausted,
     ShapeMismatch,
 )
@@ -126,7 +127,7 @@ def test_the_first_error_in_program_order_is_met_on_both_paths(threshold):
         return replace(graph, instructions=bare, kind="exec")
 
     inputs = [np.zeros(2, np.int32), np.zeros(3, np.int32)]
-    raises_on_both(InvalidArgument, program("value", "type"), inputs, "zero", fusion_threshold=threshold)
+    raises_on_both(NumericalFailure, program("value", "type"), inputs, "Zero", fusion_threshold=threshold)
     raises_on_both(ShapeMismatch, program("type", "value"), inputs, fusion_threshold=threshold)
 
 

@@ -15,7 +15,7 @@ from fuzz.generate.batches import generate
 from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import FormatError, LoweringError, MissingDependency, ShapeMismatch, TenferroError
+from tenferro_ref.errors import FormatError, LoweringError, MissingDependency, ShapeMismatch, TenferroError, Unsupported
 from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import LoweringView
 from tenferro_ref.runtime import GraphExecutor
@@ -210,6 +210,18 @@ def test_bits_of_integers(xy: Array) -> None:
         assert apply("popcnt", x).tolist() == [int(v).bit_count() for v in unsigned]
 
 
+def test_complex_numbers_have_no_remainder() -> None:
+    text = body("%r = stablehlo.remainder %x, %x : tensor<4xcomplex<f64>>", *["tensor<4xcomplex<f64>>"] * 2)
+    with pytest.raises(Unsupported, match="no total order"):
+        load(text)
+
+
+def test_float_remainder_is_exact() -> None:
+    x, y = np.array([5.5, -5.5, -0.0, 1.0, 1e300, np.inf]), np.array([2.0, 2.0, 3.0, 0.0, 0.1, 1.0])
+    with np.errstate(all="ignore"):
+        assert np.array_equal(apply("remainder", x, y), np.fmod(x, y), equal_nan=True)
+
+
 @settings(max_examples=40, deadline=None)
 @given(xy=pairs)
 @example(np.array([[7, -(2**31), -7, 5], [0, -1, 2, -3]], np.int32))
@@ -283,7 +295,6 @@ REFUSED = {
         "%s = stablehlo.reshape %z : (tensor<1xf64>) -> tensor<f64>\n"
         "%c = stablehlo.compare LT, %s, %s : (tensor<f64>, tensor<f64>) -> tensor<i1>\nstablehlo.return %c : tensor<i1>\n"
         "} do {\nstablehlo.return %i : tensor<4xf64>\n}"), "m:3:10", "inputs that are not known"),
-    "the remainder of floats": (body("%r = stablehlo.remainder %x, %x : tensor<4xf64>"), "m:3:10", "remainder"),
     "a custom call": (body('%r = stablehlo.custom_call @foo(%x) : (tensor<4xf64>) -> tensor<4xf64>'), "m:3:10", "'foo'"),
     "a function without end": (body("%r = call @main(%x) : (tensor<4xf64>) -> tensor<4xf64>"), "m:3:10", "recursive"),
     "a body that rounds": (body("%z = stablehlo.constant dense<0.0> : tensor<f64>\n"

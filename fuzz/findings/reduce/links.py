@@ -12,7 +12,7 @@ from math import prod
 from typing import Any, TypeAlias
 
 from tenferro_ref import ops
-from tenferro_ref.ops import ELEMENTWISE, REDUCTIONS, Op, free_axes
+from tenferro_ref.ops import CONTRACTIONS, ELEMENTWISE, REDUCTIONS, Op, free_axes
 from tenferro_ref.table import Table
 
 Shape: TypeAlias = tuple[int, ...]
@@ -89,7 +89,7 @@ def _(op: Any, ins: Sequence[Shape], out: Shape) -> Links:
     return _kept((a, b) for b, a in enumerate(free_axes(len(ins[0]), op.axes)))
 
 
-@LINKS.row(ops.DotGeneral)
+@LINKS.row(*CONTRACTIONS)
 def _(op: ops.DotGeneral, ins: Sequence[Shape], out: Shape) -> Links:
     paired = zip(op.lhs_contracting_dims + op.lhs_batch_dims, op.rhs_contracting_dims + op.rhs_batch_dims, strict=True)
     lhs = free_axes(len(ins[0]), op.lhs_contracting_dims, op.lhs_batch_dims)

@@ -10,7 +10,7 @@ from typing import Any
 from fuzz.findings.reduce.draft import Draft, Input
 from oracle.case import Case
 from tenferro_ref import ops
-from tenferro_ref.ops import ELEMENTWISE, REDUCTIONS, Op
+from tenferro_ref.ops import CONTRACTIONS, ELEMENTWISE, REDUCTIONS, Op
 from tenferro_ref.table import Table
 from tenferro_ref.tensor import column_major
 
@@ -87,14 +87,15 @@ def _(op: Any, ins: Sequence[Gone], out: Gone) -> Op:
     return result
 
 
-@WITHOUT.row(ops.DotGeneral)
+@WITHOUT.row(*CONTRACTIONS)
 def _(op: ops.DotGeneral, ins: Sequence[Gone], out: Gone) -> Op:
     lhs, rhs = ins
-    return ops.DotGeneral(
-        _renumber(op.lhs_contracting_dims, lhs),
-        _renumber(op.rhs_contracting_dims, rhs),
-        _renumber(op.lhs_batch_dims, lhs),
-        _renumber(op.rhs_batch_dims, rhs),
+    return replace(
+        op,
+        lhs_contracting_dims=_renumber(op.lhs_contracting_dims, lhs),
+        rhs_contracting_dims=_renumber(op.rhs_contracting_dims, rhs),
+        lhs_batch_dims=_renumber(op.lhs_batch_dims, lhs),
+        rhs_batch_dims=_renumber(op.rhs_batch_dims, rhs),
     )
 
 

@@ -10,12 +10,12 @@ from fuzz.generate.growth import Growth, shape_of
 from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, DimOp, InputDim
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import MAX_ELEMENTS, MAX_RANK, REDUCTIONS
+from tenferro_ref.ops import CONTRACTIONS, MAX_ELEMENTS, MAX_RANK, REDUCTIONS
 
 FAULTS = Faults()
 
 
-@FAULTS.instruction("InvalidArgument", ops.DotGeneral)
+@FAULTS.instruction("InvalidArgument", *CONTRACTIONS)
 def axes_without_partner(g: Growth, op: type[Any]) -> Faulty:
     x = operand(g, op, 1)
     axis = (any_axis(g, x),)
@@ -87,7 +87,7 @@ def family_that_nobody_registered(g: Growth, op: type[Any]) -> Faulty:
 # --- values that only a run shows -------------------------------------------------------------------------------------
 
 
-@FAULTS.instruction("InvalidArgument", ops.Divide, late=True)
+@FAULTS.instruction("NumericalFailure", ops.Divide, ops.Remainder, late=True)
 def integer_zero_divisor(g: Growth, op: type[Any]) -> Faulty:
     x = of_rank(g, [DType.I64, DType.I32], 0)
     return Faulty(op(), (x, full(g, 0, x.dtype, g.choices.choose((shape_of(x), ())))))

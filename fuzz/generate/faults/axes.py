@@ -7,7 +7,7 @@ from typing import Any
 from fuzz.generate.faults.fault import Faults, Faulty, any_axis, inserted, operand, outside
 from fuzz.generate.growth import Growth, shape_of
 from tenferro_ref import ops
-from tenferro_ref.ops import REDUCTIONS
+from tenferro_ref.ops import CONTRACTIONS, REDUCTIONS
 
 FAULTS = Faults()
 
@@ -42,7 +42,7 @@ def reduced_axis_out_of_range(g: Growth, op: type[Any]) -> Faulty:
     return Faulty(op(inserted(g, tuple(range(g.choices.pick(x.type.rank + 1))), axis)), (x,), axis)
 
 
-@FAULTS.instruction("AxisOutOfBounds", ops.DotGeneral)
+@FAULTS.instruction("AxisOutOfBounds", *CONTRACTIONS)
 def dot_axis_out_of_range(g: Growth, op: type[Any]) -> Faulty:
     x = operand(g, op, 1)
     axis = outside(g, x.type.rank)
@@ -66,7 +66,7 @@ def reduced_axis_twice(g: Growth, op: type[Any]) -> Faulty:
     return Faulty(op((*order, order[-1])), (x,), order[-1])
 
 
-@FAULTS.instruction("DuplicateAxis", ops.DotGeneral)
+@FAULTS.instruction("DuplicateAxis", *CONTRACTIONS)
 def dot_axis_twice(g: Growth, op: type[Any]) -> Faulty:
     x = operand(g, op, 1)
     axis = any_axis(g, x)
@@ -76,7 +76,7 @@ def dot_axis_twice(g: Growth, op: type[Any]) -> Faulty:
     return Faulty(op(*lists), (x, x), axis)
 
 
-@FAULTS.instruction("AxisRoleConflict", ops.DotGeneral)
+@FAULTS.instruction("AxisRoleConflict", *CONTRACTIONS)
 def axis_contracted_and_batch(g: Growth, op: type[Any]) -> Faulty:
     x = operand(g, op, 1)
     axis = any_axis(g, x)

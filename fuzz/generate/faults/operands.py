@@ -9,7 +9,7 @@ from fuzz.generate.faults.fault import Faults, Faulty, another_dtype, any_axis, 
 from fuzz.generate.growth import Growth, Shape, shape_of
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import ARITHMETIC, REDUCTIONS, CompareDir, Op
+from tenferro_ref.ops import ARITHMETIC, CONTRACTIONS, REDUCTIONS, CompareDir, Op
 
 FAULTS = Faults()
 
@@ -21,7 +21,7 @@ def _plain(op: type[Any]) -> Op:
     """The op with the simplest attributes."""
     attributes: dict[type[Any], tuple[Any, ...]] = {
         ops.Compare: (CompareDir.Lt,),
-        ops.DotGeneral: ((), (), (), ()),
+        **dict.fromkeys(CONTRACTIONS, ((), (), (), ())),
         **dict.fromkeys(REDUCTIONS, ((0,),)),
     }
     result: Op = op(*attributes.get(op, ()))
@@ -72,7 +72,7 @@ def extent_that_does_not_stretch(g: Growth, op: type[Any]) -> Faulty:
     return Faulty(op((*target, 5), tuple(range(len(shape)))), (x,))
 
 
-@FAULTS.instruction("ShapeMismatch", ops.DotGeneral)
+@FAULTS.instruction("ShapeMismatch", *CONTRACTIONS)
 def paired_extents_differ(g: Growth, op: type[Any]) -> Faulty:
     x = operand(g, op, 1)
     axis = any_axis(g, x)
@@ -81,7 +81,7 @@ def paired_extents_differ(g: Growth, op: type[Any]) -> Faulty:
     return Faulty(op((), (), (axis,), (1,)) if batch else op((axis,), (1,), (), ()), (x, y))
 
 
-@FAULTS.instruction("DTypeMismatch", *_BINARY, ops.DotGeneral)
+@FAULTS.instruction("DTypeMismatch", *_BINARY, *CONTRACTIONS)
 def other_dtype(g: Growth, op: type[Any]) -> Faulty:
     x = operand(g, op)
     y = g.fresh(another_dtype(x.dtype), shape_of(x))
@@ -98,7 +98,7 @@ def other_dtype_of_three(g: Growth, op: type[Any]) -> Faulty:
 
 
 @FAULTS.instruction(
-    "Unsupported", *_BINARY, ops.Negate, ops.Abs, ops.Sign, *_UNARY, ops.Clamp, ops.DotGeneral, *REDUCTIONS
+    "Unsupported", *_BINARY, ops.Negate, ops.Abs, ops.Sign, *_UNARY, ops.Clamp, *CONTRACTIONS, *REDUCTIONS
 )
 def dtype_that_the_op_lacks(g: Growth, op: type[Any]) -> Faulty:
     refused = [d for d in (DType.Bool, DType.I32, DType.C64) if d not in op.dtypes] or [DType.Bool, DType.C32]

@@ -21,6 +21,6 @@ def faults(config: Config = DEFAULT, kind: str | None = None, *, late: bool = Fa
     return tuple(f for f in FAULTS if f.op in known and kind in (None, f.kind) and late >= f.late)
 
 
-def kinds() -> tuple[str, ...]:
-    """Kinds of error that invalid programs raise."""
-    return tuple(dict.fromkeys(fault.kind for fault in FAULTS))
+def kinds(*, late: bool = False) -> tuple[str, ...]:
+    """Kinds of error that invalid programs raise, with those that only values show if `late`."""
+    return tuple(dict.fromkeys(fault.kind for fault in FAULTS if late >= fault.late))

@@ -11,7 +11,7 @@ from fuzz.generate.ops.elementwise import below
 from fuzz.generate.table import STRATEGY
 from tenferro_ref import ops
 from tenferro_ref.dtype import ANY
-from tenferro_ref.ops import REDUCTIONS
+from tenferro_ref.ops import CONTRACTIONS, REDUCTIONS
 from tenferro_ref.program import Value
 
 
@@ -29,16 +29,22 @@ def reduce(g: Growth, op: type[Any], x: Value) -> Value:
     elements, before = prod(shape[a] for a in axes), g.estimates[x.slot]
     if not elements and op is not ops.ReduceSum:
         before = Estimate(False, inf)
-    sizes = {ops.ReduceSum: before.size + log2(max(1, elements)), ops.ReduceProd: before.size * elements}
-    return g.apply(op(axes), x, estimate=Estimate(before.positive, sizes.get(op, before.size)))
+    terms = log2(max(1, elements))
+    sizes = {
+        ops.ReduceSum: before.size + terms,
+        ops.ReduceSumSquares: 2 * before.size + terms,
+        ops.ReduceProd: before.size * elements,
+    }
+    positive = before.positive or op is ops.ReduceSumSquares
+    return g.apply(op(axes), x, estimate=Estimate(positive, sizes.get(op, before.size)))
 
 
 @STRATEGY.row(*REDUCTIONS)
 def _(g: Growth, op: type[Any]) -> Value:
     dtypes = g.dtypes_of(op)
-    admitted = ANY if g.choices.chance(3) else dtypes
+    admitted = ANY if g.choices.chance(3) and op is not ops.ReduceSumSquares else dtypes
     x = g.operand(admitted, (lambda v: v.type.rank >= 1) if not g.choices.chance(6) else None, below(60))
-    if x.dtype not in dtypes:  # over no axis a reduction copies any dtype
+    if x.dtype not in dtypes and op is not ops.ReduceSumSquares:  # over no axis a reduction copies any dtype
         return g.apply(op(()), x)
     return reduce(g, op, x)
 
@@ -49,7 +55,7 @@ _MAX_WORK = 2**18
 _Pairs = list[tuple[int, int]]
 
 
-def contract(g: Growth, lhs: Value, rhs: Value | None = None) -> Value:
+def contract(g: Growth, lhs: Value, rhs: Value | None = None, op: type[Any] = ops.DotGeneral) -> Value:
     """A DotGeneral of `lhs` with `rhs` as far as their extents pair up, else with an operand made to fit."""
     choices, left = g.choices, shape_of(lhs)
     order = choices.permutation(len(left))
@@ -66,7 +72,8 @@ def contract(g: Growth, lhs: Value, rhs: Value | None = None) -> Value:
     terms = prod(left[axis] for axis, _ in contracted)
     (lc, rc), (lb, rb) = (tuple(zip(*pairs, strict=True)) or ((), ()) for pairs in (contracted, batch))
     estimate = Estimate(a.positive and b.positive, a.size + b.size + log2(max(1, terms)))
-    return g.apply(ops.DotGeneral(lc, rc, lb, rb), lhs, rhs, estimate=estimate)
+    flags = (choices.chance(60), choices.chance(60)) if op is ops.DotGeneralWithConj else ()
+    return g.apply(op(lc, rc, lb, rb, *flags), lhs, rhs, estimate=estimate)
 
 
 def _pair_up(g: Growth, left: Shape, right: Shape, roles: list[tuple[int, str]]) -> tuple[_Pairs, _Pairs] | None:
@@ -100,7 +107,7 @@ def _fitting(g: Growth, lhs: Value, roles: list[tuple[int, str]]) -> tuple[Value
     return g.typed(lhs.dtype, tuple(extents[i] for i in order)), (pairs["contract"], pairs["batch"])
 
 
-@STRATEGY.row(ops.DotGeneral)
+@STRATEGY.row(*CONTRACTIONS)
 def _(g: Growth, op: type[Any]) -> Value:
     rank = None if g.choices.chance(8) else lambda v: v.type.rank >= 1
-    return contract(g, g.operand(g.dtypes_of(op), rank, below(50)))
+    return contract(g, g.operand(g.dtypes_of(op), rank, below(50)), op=op)

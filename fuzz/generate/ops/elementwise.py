@@ -60,6 +60,7 @@ _SIZE: dict[type[Op], Callable[[float, float], float]] = {
     ops.Multiply: lambda a, b: a + b,
     ops.Divide: lambda a, b: a + b + 4,
     ops.Pow: lambda a, b: 4 * a + 4,
+    ops.Remainder: min,
 }
 
 

@@ -18,7 +18,7 @@ from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, evaluate
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
-from tenferro_ref.ops import Op, Policy, TensorType
+from tenferro_ref.ops import INTEGER_FAULTS, Op, Policy, TensorType
 from tenferro_ref.table import Table
 
 Row: TypeAlias = Callable[..., Any]
@@ -44,14 +44,15 @@ for _op, _name in {
 
 _ARITHMETIC: dict[type[Op], str] = {
     ops.Add: "add", ops.Subtract: "sub", ops.Multiply: "mul", ops.Divide: "div", ops.Pow: "pow",
+    ops.Remainder: "rem",
 }  # fmt: skip
 
 
 @JAX.row(*_ARITHMETIC)
 def _arithmetic(lax: Any, op: Op, result: TensorType, policy: Policy, x: Any, y: Any) -> Any:
     integer = result.dtype.is_int
-    if integer and isinstance(op, (ops.Divide, ops.Pow)) and policy.integer_faults == "error":
-        what = "a zero divisor" if isinstance(op, ops.Divide) else "a negative exponent"
+    what = INTEGER_FAULTS.get(type(op))
+    if integer and what is not None and policy.integer_faults == "error":
         raise UnsupportedOp(op=op.name, reason=f'{what} must be an error under integer_faults="error"; XLA has none')
     x, y = (_to(lax, v, result) for v in (x, y))
     if result.dtype is DType.Bool:
@@ -173,6 +174,18 @@ _REDUCE: dict[type[Op], tuple[str, str]] = {
 def _reduce(lax: Any, op: ops.ReduceSum, result: TensorType, policy: Policy, x: Any) -> Any:
     numeric, logical = _REDUCE[type(op)]
     return getattr(lax, logical if result.dtype is DType.Bool else numeric)(x, op.axes) if op.axes else x
+
+
+@JAX.row(ops.ReduceSumSquares)
+def _sum_of_squares(lax: Any, op: ops.ReduceSumSquares, result: TensorType, policy: Policy, x: Any) -> Any:
+    squares = lax.mul(x, x)
+    return lax.reduce_sum(squares, op.axes) if op.axes else squares
+
+
+@JAX.row(ops.DotGeneralWithConj)
+def _dot_with_conj(lax: Any, op: ops.DotGeneralWithConj, result: TensorType, policy: Policy, x: Any, y: Any) -> Any:
+    operands = op.conjugated(lax.conj, x, y) if result.dtype.is_complex else (x, y)
+    return _dot_general(lax, op.plain, result, policy, *operands)
 
 
 @JAX.row(ops.DotGeneral)

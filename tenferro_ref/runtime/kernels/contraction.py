@@ -13,7 +13,6 @@ from tenferro_ref.ops import free_axes
 from tenferro_ref.runtime.kernels.base import KERNELS, Values, canonical
 
 
-@KERNELS.row(ops.DotGeneral)
 def _dot_general(op: ops.DotGeneral, lhs: Values, rhs: Values) -> Values:
     """Both operands are brought to one form, so that the bits depend on values and on the order of the pairs alone.
 
@@ -28,6 +27,18 @@ def _dot_general(op: ops.DotGeneral, lhs: Values, rhs: Values) -> Values:
     if np.may_share_memory(left, right):
         right = right.copy()  # matmul calls another BLAS routine (syrk) for a matrix times its own transpose
     return canonical(np.matmul(right, left)).ravel().reshape(form.shape, order="F")
+
+
+KERNELS[ops.DotGeneral] = _dot_general
+
+
+@KERNELS.row(ops.DotGeneralWithConj)
+def _dot_general_with_conj(op: ops.DotGeneralWithConj, lhs: Values, rhs: Values) -> Values:
+    return _dot_general(op.plain, *op.conjugated(_conj, lhs, rhs))
+
+
+def _conj(x: Values) -> Values:
+    return np.asarray(np.conjugate(x)) if x.dtype.kind == "c" else x
 
 
 class MatrixForm(NamedTuple):

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from tenferro_ref import ops
-from tenferro_ref.errors import InvalidArgument
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import InvalidArgument, NumericalFailure
 from tenferro_ref.ops import CompareDir, Op, Policy
 from tenferro_ref.runtime.kernels.base import KERNELS, PerPolicy, Values, canonical
 
@@ -107,8 +108,9 @@ def multiply(x: Values, y: Values, shape: tuple[int, ...]) -> Values:
     return canonical(result)
 
 
-def _fault(op: Op, detail: str) -> InvalidArgument:
-    return InvalidArgument(op=op.name, argument="rhs", detail=detail + '; policy integer_faults="stablehlo" admits it')
+def _check_divisor(op: Op, policy: Policy, x: Values, zero: Values) -> None:
+    if policy.integer_faults == "error" and x.size and np.any(zero):
+        raise NumericalFailure(op=op.name, dtype=DType.of(x).name, cause="DivisionByZero")
 
 
 @KERNELS.row(ops.Divide)
@@ -117,8 +119,7 @@ def _divide(op: Op, policy: Policy, x: Values, y: Values) -> Values:
     if x.dtype.kind not in "iu":
         return canonical(np.divide(x, y))
     zero = y == 0
-    if policy.integer_faults == "error" and x.size and np.any(zero):
-        raise _fault(op, "integer division by zero")
+    _check_divisor(op, policy, x, zero)
     # divisors 0 and -1 are kept from the hardware, which traps on 0 and on MIN / -1
     if x.dtype.kind == "u":
         return np.where(zero, np.iinfo(x.dtype).max, np.floor_divide(x, np.where(zero, y.dtype.type(1), y)))
@@ -127,6 +128,18 @@ def _divide(op: Op, policy: Policy, x: Values, y: Values) -> Values:
     remainder = x - quotient * divisor
     quotient = quotient + ((remainder != 0) & ((x < 0) != (divisor < 0)))  # from floor to truncation
     return np.where(zero, x.dtype.type(-1), np.where(y == -1, np.negative(x), quotient))
+
+
+@KERNELS.row(ops.Remainder)
+@PerPolicy
+def _remainder(op: Op, policy: Policy, x: Values, y: Values) -> Values:
+    if x.dtype.kind not in "iu":
+        return canonical(np.fmod(x, y))
+    zero = y == 0
+    _check_divisor(op, policy, x, zero)
+    # as in `_divide`; anything rem -1 is 0
+    trapping = zero if x.dtype.kind == "u" else zero | (y == -1)
+    return np.where(zero, x, np.fmod(x, np.where(trapping, y.dtype.type(1), y)))
 
 
 @KERNELS.row(ops.Pow)
@@ -148,7 +161,8 @@ def _integer_pow(op: Op, policy: Policy, x: Values, y: Values) -> Values:
     if policy.integer_faults == "error":
         if x.size == 0:
             return np.asarray(np.power(x, np.abs(y)))
-        raise _fault(op, "negative integer exponent")
+        detail = 'negative integer exponent; policy integer_faults="stablehlo" admits it'
+        raise InvalidArgument(op=op.name, argument="rhs", detail=detail)
     # 1 / x**-y in integers: nonzero for 1 and -1 only
     unit = np.where(x == 1, x, np.where(x == -1, np.where(y % 2 == 0, -x, x), x.dtype.type(0)))
     return np.where(negative, unit, np.power(x, np.where(negative, y.dtype.type(0), y)))
@@ -158,6 +172,7 @@ def _integer_pow(op: Op, policy: Policy, x: Values, y: Values) -> Values:
 FLOAT_UFUNCS: dict[type[Op], np.ufunc] = {op: row for op in KERNELS if isinstance(row := KERNELS[op], np.ufunc)} | {
     ops.Multiply: np.multiply,
     ops.Divide: np.divide,
+    ops.Remainder: np.fmod,
 }
 
 

@@ -34,7 +34,6 @@ def _fold(function: np.ufunc, identity: int, x: Values, axis: int) -> Values:
     return column_major(function.reduce(slabs, axis=-1, dtype=x.dtype, initial=start))
 
 
-@KERNELS.row(ops.ReduceSum, ops.ReduceProd)
 def _sum_or_product(op: ops.ReduceSum | ops.ReduceProd, x: Values) -> Values:
     product = isinstance(op, ops.ReduceProd)
     if not op.axes:
@@ -47,6 +46,14 @@ def _sum_or_product(op: ops.ReduceSum | ops.ReduceProd, x: Values) -> Values:
     for axis in sorted(op.axes, reverse=True):
         x = _fold(function, identity, x, axis)
     return canonical(x)
+
+
+KERNELS[ops.ReduceSum] = KERNELS[ops.ReduceProd] = _sum_or_product
+
+
+@KERNELS.row(ops.ReduceSumSquares)
+def _sum_of_squares(op: ops.ReduceSumSquares, x: Values) -> Values:
+    return _sum_or_product(ops.ReduceSum(op.axes), canonical(np.multiply(x, x)))
 
 
 @KERNELS.row(ops.ReduceMax, ops.ReduceMin)

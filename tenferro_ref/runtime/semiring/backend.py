@@ -101,6 +101,17 @@ def _reduce_sum(semiring: Semiring, op: ops.ReduceSum, x: Values) -> Values:
     return semiring.reduce_sum(x, op.axes)
 
 
+@SEMIRING.row(ops.ReduceSumSquares)
+def _reduce_sum_squares(semiring: Semiring, op: ops.ReduceSumSquares, x: Values) -> Values:
+    semiring.core.algebra.admit(op, x)
+    return semiring.reduce_sum(semiring.multiply(x, x), op.axes)
+
+
+@SEMIRING.row(ops.DotGeneralWithConj)
+def _dot_general_with_conj(semiring: Semiring, op: ops.DotGeneralWithConj, lhs: Values, rhs: Values) -> Values:
+    return _dot_general(semiring, op.plain, *op.conjugated(np.conjugate, lhs, rhs))
+
+
 @SEMIRING.row(ops.DotGeneral)
 def _dot_general(semiring: Semiring, op: ops.DotGeneral, lhs: Values, rhs: Values) -> Values:
     semiring.core.algebra.admit(op, lhs, rhs)

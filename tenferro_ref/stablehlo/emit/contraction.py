@@ -8,6 +8,7 @@ import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
+from tenferro_ref.stablehlo.emit.elementwise import conj
 from tenferro_ref.stablehlo.emit.table import EMIT, Row
 from tenferro_ref.stablehlo.literals import Shape, type_text
 from tenferro_ref.stablehlo.writer import Body, SsaValue
@@ -33,14 +34,15 @@ def _highest(dtype: DType) -> np.generic:
     return dtype.numpy.type(np.inf if dtype.is_float else dtype.limits[1])
 
 
-EMIT[ops.ReduceSum] = _reduction("add", lambda dtype: dtype.numpy.type(0))
+_sum = _reduction("add", lambda dtype: dtype.numpy.type(0))
+EMIT[ops.ReduceSum] = _sum
+EMIT[ops.ReduceSumSquares] = lambda op, body, shape, x: _sum(op, body, shape, body.same("multiply", x, x))
 EMIT[ops.ReduceProd] = _reduction("multiply", lambda dtype: dtype.numpy.type(1))
 EMIT[ops.ReduceMax] = _reduction("maximum", _lowest)
 EMIT[ops.ReduceMin] = _reduction("minimum", _highest)
 
 
-@EMIT.row(ops.DotGeneral)
-def _(op: ops.DotGeneral, body: Body, shape: Shape, lhs: SsaValue, rhs: SsaValue) -> SsaValue:
+def _dot_general(op: ops.DotGeneral, body: Body, shape: Shape, lhs: SsaValue, rhs: SsaValue) -> SsaValue:
     batches = len(op.lhs_batch_dims)
     frees = len(shape) - batches
     batching = f", batching_dims = {list(op.lhs_batch_dims)} x {list(op.rhs_batch_dims)}" if batches else ""
@@ -49,3 +51,11 @@ def _(op: ops.DotGeneral, body: Body, shape: Shape, lhs: SsaValue, rhs: SsaValue
     product = body.call("dot_general", [lhs, rhs], lhs.dtype, shape[frees:] + shape[:frees], attrs)
     # StableHLO gives batch axes first. Equal extents do not make this the identity; lacking one of the groups does
     return body.transpose(product, [*range(batches, len(shape)), *range(batches)]) if batches and frees else product
+
+
+EMIT[ops.DotGeneral] = _dot_general
+
+
+@EMIT.row(ops.DotGeneralWithConj)
+def _(op: ops.DotGeneralWithConj, body: Body, shape: Shape, lhs: SsaValue, rhs: SsaValue) -> SsaValue:
+    return _dot_general(op.plain, body, shape, *op.conjugated(lambda x: conj(body, x), lhs, rhs))

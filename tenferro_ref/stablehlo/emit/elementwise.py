@@ -38,6 +38,7 @@ def _beside(body: Body, x: SsaValue, dtype: DType, shape: Shape) -> SsaValue:
 
 for _arithmetic, _name in {
     ops.Add: "add", ops.Subtract: "subtract", ops.Multiply: "multiply", ops.Divide: "divide", ops.Pow: "power",
+    ops.Remainder: "remainder",
 }.items():  # fmt: skip
     EMIT[_arithmetic] = _binary(_name)
 
@@ -54,10 +55,15 @@ def _(op: Op, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
 
 @EMIT.row(ops.Conj)
 def _(op: Op, body: Body, shape: Shape, x: SsaValue) -> SsaValue:
+    return conj(body, x)
+
+
+def conj(body: Body, x: SsaValue) -> SsaValue:
+    """The complex conjugate; a real value itself."""
     if not x.dtype.is_complex:
         return x
-    imag = body.same("negate", body.call("imag", [x], x.dtype.real, shape))
-    return body.call("complex", [body.real(x), imag], x.dtype, shape)
+    imag = body.same("negate", body.call("imag", [x], x.dtype.real, x.shape))
+    return body.call("complex", [body.real(x), imag], x.dtype, x.shape)
 
 
 @EMIT.row(ops.Sign)

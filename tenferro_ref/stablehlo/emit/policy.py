@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tenferro_ref import ops
 from tenferro_ref.errors import UnsupportedOp
-from tenferro_ref.ops import Op, Policy
+from tenferro_ref.ops import INTEGER_FAULTS, Op, Policy
 from tenferro_ref.stablehlo.writer import Body, SsaValue
 
 #: Which operand of an op holds indices.
@@ -27,8 +27,8 @@ def within_policy(op: Op, body: Body, policy: Policy, operands: Sequence[SsaValu
     UnsupportedOp
         The policy demands an error that depends on values.
     """
-    if isinstance(op, (ops.Divide, ops.Pow)) and operands[0].dtype.is_int and policy.integer_faults == "error":
-        what = "a zero divisor" if isinstance(op, ops.Divide) else "a negative exponent"
+    what = INTEGER_FAULTS.get(type(op))
+    if what is not None and operands[0].dtype.is_int and policy.integer_faults == "error":
         raise UnsupportedOp(op=op.name, reason=f'{what} must be an error under integer_faults="error"; XLA has none')
     position = _INDICES.get(type(op))
     if position is not None and operands[position].dtype.is_float:

@@ -62,11 +62,6 @@ def logical(name: str, *operands: Value) -> Value:
     return select(x, y, x) if name == "and" else select(x, x, y)
 
 
-def remainder(x: Value, y: Value) -> Value:
-    """Integer remainder with the sign of the dividend; x for a zero divisor, since x / 0 is -1 under StableHLO's policy."""
-    return select(y == full(y, 0), x, x - y * (x / y))
-
-
 # --- floats -----------------------------------------------------------------------------------------------------------
 
 

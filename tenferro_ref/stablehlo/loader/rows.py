@@ -24,7 +24,7 @@ from tenferro_ref.stablehlo.loader.tracer import ROWS, Row, Tracer
 _SAME: dict[str, Op] = {
     "abs": ops.Abs(), "add": ops.Add(), "cosine": ops.Cos(), "divide": ops.Divide(), "exponential": ops.Exp(),
     "exponential_minus_one": ops.Expm1(), "log": ops.Log(), "log_plus_one": ops.Log1p(), "maximum": ops.Maximum(), "minimum": ops.Minimum(),
-    "multiply": ops.Multiply(), "negate": ops.Negate(), "power": ops.Pow(), "rsqrt": ops.Rsqrt(), "sine": ops.Sin(), "sqrt": ops.Sqrt(),
+    "multiply": ops.Multiply(), "negate": ops.Negate(), "power": ops.Pow(), "remainder": ops.Remainder(), "rsqrt": ops.Rsqrt(), "sine": ops.Sin(), "sqrt": ops.Sqrt(),
     "subtract": ops.Subtract(), "tanh": ops.Tanh(),
 }  # fmt: skip
 _COMPOSED: dict[str, Callable[..., Value]] = {
@@ -52,13 +52,6 @@ for _name, _function in _COMPOSED.items():
 @ROWS.row("round_nearest_even", "round_nearest_afz")
 def _(b: Tracer, op: Operation, x: Value) -> Value:
     return composed.round_nearest(x, op.name.endswith("even"))
-
-
-@ROWS.row("remainder")
-def _(b: Tracer, op: Operation, x: Value, y: Value) -> Value:
-    if not x.dtype.is_int:
-        raise op.refusal(f"the exact remainder of {x.dtype} is no composition of the engine's ops")
-    return composed.remainder(x, y)
 
 
 @ROWS.row("compare")
