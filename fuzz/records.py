@@ -140,6 +140,10 @@ class Finding:
         How many generated programs showed this signature.
     builds
         What the other builds of a plugin answer to the reduced program, oldest first; `oracle.verdict.first_bad` sums it up.
+    derivation
+        Of which transforms the program was a derivative when it was found: "vjp", "vjp of jvp"; "" for none.
+    primal_text
+        The program that it is a derivative of, where the derivative itself is wrong and that program was reduced.
     """
 
     signature: str
@@ -163,6 +167,8 @@ class Finding:
     values: tuple[ValueRow, ...]
     reason: str
     builds: tuple[Build, ...] = ()
+    derivation: str = ""
+    primal_text: str = ""
 
     @property
     def id(self) -> str:

@@ -56,6 +56,25 @@ def error_words(kind: str, op: object, axis: object) -> str:
     return f"{kind}{f' of {op}' if op else ''}{'' if axis is None else f', axis {axis}'}"
 
 
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """How a program was derived from another one (`oracle.derivation`).
+
+    Attributes
+    ----------
+    primal
+        The program that was differentiated; its inputs are the first ones of the derivative.
+    transforms
+        "jvp" and "vjp", in the order in which they were applied.
+    """
+
+    primal: GraphProgram
+    transforms: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " of ".join(reversed(self.transforms))
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """A program and the values of its inputs (column-major, in program input order).
@@ -64,20 +83,29 @@ class Case:
     ----------
     refusal
         The error that the program must raise, known by construction; None for a valid program.
+    derivation
+        What the program is a derivative of, if it was made as one.
     """
 
     program: GraphProgram
     inputs: tuple[Array, ...]
     refusal: Refusal | None = None
+    derivation: Derivation | None = None
 
     @classmethod
-    def of(cls, program: GraphProgram, inputs: Sequence[Array], refusal: Refusal | None = None) -> Case:
+    def of(
+        cls,
+        program: GraphProgram,
+        inputs: Sequence[Array],
+        refusal: Refusal | None = None,
+        derivation: Derivation | None = None,
+    ) -> Case:
         """A case with inputs of any layout."""
-        return cls(program, tuple(column_major(a) for a in inputs), refusal)
+        return cls(program, tuple(column_major(a) for a in inputs), refusal, derivation)
 
     def with_inputs(self, inputs: tuple[Array, ...]) -> Case:
         """Another input set of the same program object, whose text is not written again."""
-        case = Case(self.program, inputs, self.refusal)
+        case = Case(self.program, inputs, self.refusal, self.derivation)
         case.__dict__.update(program_json=self.program_json, _digest=self._digest)
         return case
 

@@ -22,6 +22,7 @@ from fuzz.findings.triage import evaluate_all, value_class
 from fuzz.records import Finding, encode, from_json
 from oracle.case import Case, Refusal
 from oracle.compare import interval_words
+from oracle.derivation import derivation_of
 from oracle.enclosure import MODELS, Enclosure, enclose
 from oracle.enclosure.files import save_enclosures
 from oracle.judge import Reference, judge_result
@@ -32,13 +33,13 @@ from tenferro_ref import children
 from tenferro_ref.errors import FormatError, TenferroError
 from tenferro_ref.escape import code, code_block, line, markdown
 from tenferro_ref.files import read_bytes, read_text, write_atomically
-from tenferro_ref.program import loads
+from tenferro_ref.program import dumps, loads
 from tenferro_ref.tensor import load_npz, same_bits, save_npz, type_of
 
 #: Version 1 knows no `Facts.builds`, version 2 no `Facts.refusal`; until version 3 `reproduce.py` had the data in it. All are
-#: still read; no such script is run.
-VERSION = 4
-_READABLE = (1, 2, 3, VERSION)
+#: still read; no such script is run. Until version 4 no program was known as a derivative.
+VERSION = 5
+_READABLE = (1, 2, 3, 4, VERSION)
 #: The script of every bundle.
 SCRIPT = Path(__file__).with_name("reproduce.py").read_bytes()
 #: A script that takes longer than this hangs.
@@ -63,6 +64,8 @@ class Facts:
         As in `Finding`.
     refusal
         The error that the program must raise, if it is invalid.
+    transforms
+        Those by which the program was derived from that of `primal.json`; empty if it was not.
     """
 
     tenferro_bundle: int
@@ -78,6 +81,7 @@ class Facts:
     requirements: tuple[str, ...]
     builds: tuple[Build, ...] = ()
     refusal: Refusal | None = None
+    transforms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +118,10 @@ def write_bundle(
     facts = Facts(
         VERSION, finding.signature, finding.verdict, finding.value_class, finding.reason, finding.attribution,
         executor.portable_name, executor.model, executor.info().facts, tuple(environment),
-        executor.requirements(), finding.builds, case.refusal,
+        executor.requirements(), finding.builds, case.refusal, case.derivation.transforms if case.derivation else (),
     )  # fmt: skip
+    if case.derivation is not None:
+        write_atomically(folder / "primal.json", dumps(case.derivation.primal))
     write_atomically(folder / "program.txt", finding.program_text)
     write_atomically(folder / "program.json", finding.program_json)
     write_atomically(folder / "module.mlir", finding.stablehlo)
@@ -148,7 +154,11 @@ def read_bundle(folder: Path) -> tuple[Facts, Case]:
         graph.check_inputs([type_of(a) for a in inputs])
     except TenferroError as error:
         raise FormatError(where=str(folder / "inputs.npz"), detail=f"does not fit program.json: {error}") from None
-    return facts, Case.of(graph, inputs, facts.refusal)
+    derivation = None
+    if facts.transforms:
+        primal = folder / "primal.json"
+        derivation = derivation_of(read_text(primal), facts.transforms, str(primal))
+    return facts, Case.of(graph, inputs, facts.refusal, derivation)
 
 
 def replay(folder: Path, pool: Pool, executor: str = "") -> Replay:
@@ -249,6 +259,11 @@ def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosu
     yield f"* reduced from {finding.original_instructions} to {finding.instructions} instructions"
     yield ""
     yield from (code_block(finding.program_text), "")
+    if finding.derivation:
+        yield f"Found as {markdown(finding.derivation)} of a generated program."
+        yield ""
+    if finding.primal_text:
+        yield from ("That program, reduced:", "", code_block(finding.primal_text), "")
     for name, value in finding.inputs:
         yield f"    {line(name)} = {' '.join(line(value).split())}"
     yield ""
@@ -309,6 +324,12 @@ def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]
             "asked for the operands and results of each decomposition beside the outputs: the op is held to its backward-error "
             "bound on those operands, and everything else to the set of all values that a correct implementation may have "
             "where the executor's own factors are given (docs/enclosures.md). What is quoted above is outside one of the two."
+        )
+        return
+    if finding.primal_text:
+        yield (
+            f"`{facts.executor}` differentiates the reduced program in another way. Both ways are equal over the real numbers, and each was "
+            "enclosed in real arithmetic: the two enclosures of the element quoted above have no value in common (docs/enclosures.md)."
         )
         return
     if not steps:

@@ -15,10 +15,11 @@ import msgpack
 
 from fuzz.records import Finding, Seconds, decode, encode
 from oracle.case import Case, Refusal
+from oracle.derivation import derivation_of
 from oracle.verdict import Answer, ExecutorInfo
 from tenferro_ref import __version__
 from tenferro_ref.isolation import wire
-from tenferro_ref.program import loads
+from tenferro_ref.program import dumps, loads
 from tenferro_ref.tensor import Array, column_major
 
 #: What a mark may say of a finding; "new" takes back earlier marks.
@@ -188,32 +189,46 @@ def digest(cases: Iterable[Case]) -> str:
 
 
 def pack(case: Case) -> tuple[str, bytes]:
-    """A case as program JSON and the inputs in msgpack; those of an invalid one beside the error that it must raise."""
-    inputs = [wire.pack(a) for a in case.inputs]
-    packed: bytes = msgpack.packb(inputs if case.refusal is None else [encode(case.refusal), inputs])
+    """A case as program JSON and the inputs in msgpack; beside them the error that an invalid one must raise, or what a
+    derivative is one of."""
+    inputs: list[Any] = [wire.pack(a) for a in case.inputs]
+    if case.refusal is not None:
+        inputs = [encode(case.refusal), inputs]
+    elif case.derivation is not None:
+        inputs = [{"primal": dumps(case.derivation.primal), "transforms": list(case.derivation.transforms)}, inputs]
+    packed: bytes = msgpack.packb(inputs)
     return case.program_json, packed
 
 
 def unpack(program: str, inputs: bytes) -> Case:
     """The case that `pack` took apart."""
-    arrays, refusal = msgpack.unpackb(inputs), None
-    if arrays and isinstance(arrays[0], dict):
-        refusal, arrays = decode(Refusal, arrays[0], "findings store"), arrays[1]
+    about, arrays = _apart(inputs)
+    derivation = derivation_of(about["primal"], about["transforms"], "findings store") if "primal" in about else None
+    refusal = decode(Refusal, about, "findings store") if about and derivation is None else None
     graph = loads(program, "findings store", infer=refusal is None)
-    return Case(graph, _arrays(arrays), refusal)
+    return Case(graph, _arrays(arrays), refusal, derivation)
+
+
+def _apart(inputs: bytes) -> tuple[dict[str, Any], list[Any]]:
+    """What is beside the packed arrays, and these."""
+    packed = msgpack.unpackb(inputs)
+    about, arrays = packed if packed and isinstance(packed[0], dict) and isinstance(packed[1], list) else ({}, packed)
+    return about, arrays
 
 
 def unpack_all(rows: Iterable[tuple[str, bytes]]) -> list[Case]:
     """The cases of consecutive rows; input sets of one program get the same program object, as when they were made."""
     cases: list[Case] = []
     last: Case | None = None
+    beside: dict[str, Any] = {}
     for program, inputs in rows:
-        if last is not None and last.program_json == program:
-            case = last.with_inputs(_arrays(msgpack.unpackb(inputs)))
+        about, arrays = _apart(inputs)
+        if last is not None and last.program_json == program and about == beside:
+            case = last.with_inputs(_arrays(arrays))
         else:
             case = unpack(program, inputs)
         if case.refusal is None:
-            last = case
+            last, beside = case, about
         cases.append(case)
     return cases
 

@@ -34,6 +34,8 @@ class Model:
         Nested sums may be merged, adding a constant zero may be left out.
     either_zero
         A sum of zeros may start from either zero.
+    real
+        An operation may give the number that it rounds otherwise.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Model:
     gather: bool = False
     merge: bool = False
     either_zero: bool = False
+    real: bool = False
 
     @property
     def keeps_unrounded(self) -> bool:
@@ -64,4 +67,6 @@ def budgets() -> dict[tuple[str, str, str], float]:
 IEEE = Model("ieee")
 NUMPY = Model("numpy", either_zero=True)
 XLA = Model("xla", flush=True, contract=True, reciprocal=True, gather=True, merge=True, either_zero=True)
+#: No platform's: what two programs that are equal over the real numbers are compared by.
+REAL = Model("ieee", either_zero=True, real=True)
 MODELS: dict[str, Model] = {m.name: m for m in (IEEE, NUMPY, XLA)}

@@ -109,6 +109,11 @@ def expanded(x: Value, axes: Sequence[int], type_: TensorType, like: Sequence[Va
     return x.builder.apply(ops.BroadcastInDim(exprs, kept), x, *providers)
 
 
+def part(x: Value, axis: int, start: int, end: int) -> Value:
+    """`x` from `start` to `end` along one axis."""
+    return x[(slice(None),) * axis + (slice(start, end),)]
+
+
 def constant_extents(op: ops.Op, type_: TensorType) -> tuple[int, ...]:
     """The extents of a type as integers.
 
@@ -141,6 +146,7 @@ __all__ = [
     "linear",
     "narrowed",
     "or_zeros",
+    "part",
     "summed",
     "total",
     "widened",

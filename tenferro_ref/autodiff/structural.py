@@ -12,7 +12,9 @@ from tenferro_ref.autodiff.rules import (
     Operand,
     Optional,
     conj,
+    constant_extent,
     expanded,
+    part,
     summed,
     total,
     zeros,
@@ -33,16 +35,34 @@ def _(op: ops.Op, x: X, y: X, t: T) -> Optional:
 
 @JVP.row(ops.ReduceProd)
 def _(op: ops.ReduceProd, x: X, y: X, t: T) -> Optional:
-    return None if t[0] is None else (t[0] * _others(op, x[0])).sum(op.axes)
+    """`d(ab) = da b + a db`, for the two halves of each axis, their halves, and so on.
+
+    For each element that is the product of the others, also where some are zero, and so are the derivatives of this one.
+    """
+    if t[0] is None:
+        return None
+    value, tangent = x[0], t[0]
+    for axis in op.axes:
+        value, tangent = _halved(op, value, tangent, axis)
+    return tangent.reshape(y[0].shape)
 
 
-def _others(op: ops.ReduceProd, x: Value) -> Value:
-    """For each element the product of the others of its group: zeros are counted, since a quotient would be NaN there."""
-    zero = x == 0.0
-    count = expanded(zero.astype(x.dtype.real).sum(op.axes), op.axes, x.type, [x])
-    product = expanded(tn.where(zero, 1.0, x).prod(op.axes), op.axes, x.type, [x])
-    alone = tn.where((count == 1.0) & zero, product, 0.0)
-    return tn.where(count == 0.0, product / x, alone)
+def _halved(op: ops.ReduceProd, value: Value, tangent: Value, axis: int) -> tuple[Value, Value]:
+    """A product along an axis and its tangent; the axis stays, with extent 1."""
+    extent = constant_extent(op, value.shape[axis])
+    if extent == 0:
+        type_ = value.type.with_shape(1 if i == axis else e for i, e in enumerate(value.shape))
+        return zeros(value.builder, type_) + 1.0, zeros(value.builder, type_)
+    while extent > 1:
+        half = extent // 2
+        (a, b), (da, db) = ((part(v, axis, 0, half), part(v, axis, half, 2 * half)) for v in (value, tangent))
+        product, slope = a * b, da * b + a * db
+        if extent % 2:
+            join = ops.Concatenate(axis)
+            product = value.builder.apply(join, product, part(value, axis, extent - 1, extent))
+            slope = value.builder.apply(join, slope, part(tangent, axis, extent - 1, extent))
+        value, tangent, extent = product, slope, half + extent % 2
+    return value, tangent
 
 
 @JVP.row(ops.ReduceMax, ops.ReduceMin)

@@ -13,6 +13,7 @@ returns them as they are where the model does not permit it. Nothing outside thi
 `gathering`    factors of chains of products, quotients and roots may be grouped otherwise
 `merging`      nested sums may be one sum, and a contraction may start from an addend
 `zeros`        a sum of zeros may start from -0
+`real`         a result may be what it is before rounding
 =============  ===================================================================================
 
 A rewrite that loses an overflow, an underflow or a NaN is none of these: its result stays outside, and is a finding.

@@ -19,12 +19,13 @@ from tenferro_ref.stablehlo.loader import bindings, load
 def open(settings: Message) -> Engine:
     """Make the bindings' context."""
     bindings.context()
+    return Engine({"jaxlib": metadata.version("jaxlib")}, lambda request: read(request["source"], request["where"]))
 
-    def answer(request: Message) -> Message:
-        try:
-            loaded = load(request["source"], request["where"])
-        except TenferroError as error:
-            return {"refusal": wire.pack_error(error), "place": error.place}
-        return {"program": dumps(loaded.program), "bound": [wire.pack(a) for a in loaded.bound]}
 
-    return Engine({"jaxlib": metadata.version("jaxlib")}, answer)
+def read(source: str | bytes, where: str) -> Message:
+    """The answer for one module."""
+    try:
+        loaded = load(source, where)
+    except TenferroError as error:
+        return {"refusal": wire.pack_error(error), "place": error.place}
+    return {"program": dumps(loaded.program), "bound": [wire.pack(a) for a in loaded.bound]}
