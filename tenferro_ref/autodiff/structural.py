@@ -5,6 +5,7 @@ from __future__ import annotations
 from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.autodiff.elementwise import T, X, not_linear
+from tenferro_ref.autodiff.errors import UnsupportedMetadata
 from tenferro_ref.autodiff.rules import (
     JVP,
     TRANSPOSE,
@@ -19,6 +20,7 @@ from tenferro_ref.autodiff.rules import (
     total,
     zeros,
 )
+from tenferro_ref.dims import equal_extents
 from tenferro_ref.ops.contraction import free_axes
 from tenferro_ref.program import Value
 
@@ -105,6 +107,9 @@ def _(op: ops.Reshape, x: tuple[Operand, ...], g: Value) -> Cotangents:
 def _(op: ops.BroadcastInDim, x: tuple[Operand, ...], g: Value) -> Cotangents:
     """Sum over the axes that were added or stretched, then the operand's order and shape."""
     type_ = x[0].type
+    for extent, dim in zip(type_.shape, op.dims, strict=True):
+        if not isinstance(extent, int) and equal_extents(extent, g.shape[dim]) is not True:
+            raise UnsupportedMetadata(op=op.name, detail=f"{extent} may be 1, and stretched to {g.shape[dim]}")
     kept = [dim for axis, dim in enumerate(op.dims) if not (type_.shape[axis] == 1 and g.shape[dim] != 1)]
     value = summed(g, [axis for axis in range(g.ndim) if axis not in kept])
     order = [sorted(kept).index(dim) for dim in kept]
