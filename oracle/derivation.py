@@ -84,8 +84,11 @@ def plain_seed(number: int, dtype: DType, shape: tuple[int, ...]) -> Array:
     def eighths() -> Array:
         return np.asarray(rng.integers(1, 17, shape) * rng.choice((-0.125, 0.125), shape))
 
-    values = eighths() + 1j * eighths() if dtype.is_complex else eighths()
-    return np.asarray(values.astype(dtype.numpy), order="F")
+    values = np.empty(shape, dtype.numpy, order="F")
+    values.real = eighths()
+    if dtype.is_complex:
+        values.imag = eighths()
+    return values
 
 
 def kept_seeds(case: Case) -> Seeds:

@@ -20,6 +20,7 @@ from tenferro_ref.autodiff.rules import (
     Optional,
     constant_extent,
     constant_extents,
+    expanded,
     linear,
     or_zeros,
     zeros,
@@ -114,8 +115,7 @@ def _(op: ops.Scatter, x: tuple[Operand, ...], g: Value) -> Cotangents:
         limits = _last_starts(op, operand.type, static_sizes, op.scatter_dims_to_operand_dims)
         for start, limit in zip(_components(op, indices), limits, strict=True):
             inside = (start >= 0) & (start <= limit)
-            kept = tuple(axis for axis in range(value.ndim) if axis not in op.update_window_dims)
-            value = tn.where(value.builder.apply(ops.BroadcastInDim(value.shape, kept), inside), value, 0.0)
+            value = tn.where(expanded(inside, op.update_window_dims, value.type, [value]), value, 0.0)
     return g if linear(operand) else None, None, value
 
 
