@@ -20,7 +20,7 @@ import msgspec
 
 from oracle.verdict import Build, ExecutorInfo, Verdict
 from tenferro_ref.errors import FormatError
-from tenferro_ref.files import read_text, write_atomically
+from tenferro_ref.files import read_text
 
 #: Version 1 wrote Infinity and NaN as bare words, which is no JSON; version 2 knows no `Finding.builds`, version 3 no
 #: `Campaign.surveys`, version 4 no `Campaign.errors` and `Totals.due`; until version 5 there was `Finding.reproducer`, a
@@ -140,6 +140,9 @@ class Finding:
         How many generated programs showed this signature.
     builds
         What the other builds of a plugin answer to the reduced program, oldest first; `oracle.verdict.first_bad` sums it up.
+    build
+        What the executor's library reports of itself (`Executor.build`), which the rules of known findings name; "" in
+        records from before it was asked.
     derivation
         Of which transforms the program was a derivative when it was found: "vjp", "vjp of jvp"; "" for none.
     primal_text
@@ -167,6 +170,7 @@ class Finding:
     values: tuple[ValueRow, ...]
     reason: str
     builds: tuple[Build, ...] = ()
+    build: str = ""
     derivation: str = ""
     primal_text: str = ""
 
@@ -244,16 +248,9 @@ class Campaign:
         return 0 < self.programs == sum(error.programs for error in self.errors)
 
 
-def save(campaign: Campaign, path: str | Path) -> None:
-    """Write the campaign as JSON.
-
-    Raises
-    ------
-    OutputError
-        The file cannot be written.
-    """
-    content = {"tenferro_campaign": VERSION, **encode(campaign)}
-    write_atomically(path, json.dumps(content, indent=1, allow_nan=False))
+def dumps(campaign: Campaign) -> str:
+    """The campaign as JSON."""
+    return json.dumps({"tenferro_campaign": VERSION, **encode(campaign)}, indent=1, allow_nan=False)
 
 
 def load(path: str | Path) -> Campaign:

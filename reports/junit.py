@@ -6,7 +6,6 @@ skipped with the name of its page, as an expected failure is elsewhere; only wha
 
 from __future__ import annotations
 
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from fuzz.records import Campaign, Finding
@@ -14,22 +13,16 @@ from fuzz.summary import ExecutorRow, executor_rows, outcome, unexplained
 from reports.matrix import Entry, Matrix, blames, matrix
 from reports.text import shorten
 from tenferro_ref.escape import visible
-from tenferro_ref.files import write_atomically
 
 _FAILING = ("crash", "disagree-new")
 _SKIPPED = ("disagree-known", "undecided", "refused")
 
 
-def write_junit(campaign: Campaign, out: str | Path) -> Path:
-    """Write `junit.xml` into the folder `out`.
+def junit_xml(campaign: Campaign) -> bytes:
+    """The campaign as `junit.xml`.
 
     Suites: `campaign` (`vacuity` fails if the run proves too little; each executor took part and has no disagreement without
     a finding), one a matrix column, `findings` for those that no cell shows, and `mutants` for seeded faults.
-
-    Raises
-    ------
-    OutputError
-        The file cannot be written.
     """
     root = ET.Element("testsuites", name="tenferro-ref", time=f"{campaign.seconds.get('total', 0.0):.3f}")
     grid = matrix(campaign)
@@ -49,9 +42,8 @@ def write_junit(campaign: Campaign, out: str | Path) -> Path:
     for total in ("tests", "failures", "skipped"):
         root.set(total, str(sum(int(suite.get(total, "0")) for suite in root)))
     ET.indent(root)
-    path = Path(out) / "junit.xml"
-    write_atomically(path, ET.tostring(root, encoding="utf-8", xml_declaration=True))
-    return path
+    document: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return document
 
 
 def _campaign_suite(root: ET.Element, campaign: Campaign) -> None:

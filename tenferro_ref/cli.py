@@ -3,8 +3,8 @@
 Each package brings its own commands as entry points of the group `tenferro_ref.commands` (`pyproject.toml`), which are
 imported when they are asked for. So no package imports the packages above it, and other distributions can add commands.
 
-Exit status: 0 all agree, 1 a disagreement, 2 the input or the call is wrong, 3 the environment lacks something. Every error
-is one line on standard error; there is no traceback.
+Exit status: 0 all agree, 1 a disagreement, 2 the input or the call is wrong, 3 the environment lacks something, 70 a defect
+of this program, 130 interrupted. Every error is one line on standard error; there is no traceback.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
@@ -25,6 +26,8 @@ from tenferro_ref.errors import TenferroError
 from tenferro_ref.escape import visible
 
 GROUP = "tenferro_ref.commands"
+#: Exit status of a defect of this program, as EX_SOFTWARE in sysexits.h.
+DEFECT = 70
 
 
 class _Commands(click.Group):
@@ -66,6 +69,7 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status."""
+    _open_standard_streams()
     try:
         result = cli.main(args=arguments, prog_name="tenferro-ref", standalone_mode=False)
         sys.stdout.flush()
@@ -85,7 +89,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         _drop_output()
         return _fail(f"{error.filename or 'output'}: {error.strerror or error}", 3)
+    except Exception as error:  # noqa: BLE001 - the one last net: whatever is not typed by here is ours to mend
+        return _fail(_defect(error), DEFECT)
     return result if isinstance(result, int) else 0
+
+
+def _open_standard_streams() -> None:
+    """Standard streams that the caller has closed become /dev/null: else the next file, a store say, would take their place."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor, which is this one
+    sys.stdin, sys.stdout, sys.stderr = (
+        stream or open(descriptor, "r" if descriptor == 0 else "w", closefd=False)  # noqa: SIM115
+        for descriptor, stream in enumerate((sys.stdin, sys.stdout, sys.stderr))
+    )
+
+
+def _defect(error: Exception) -> str:
+    """What is said of an exception that nobody foresaw; with TENFERRO_TRACEBACK set, after its traceback."""
+    if os.environ.get("TENFERRO_TRACEBACK"):
+        traceback.print_exception(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return (
+        f"a defect of tenferro-ref: {type(error).__name__}: {error}{place}; "
+        "please report it with the command and its input (TENFERRO_TRACEBACK=1 shows where it is)"
+    )
 
 
 def _drop_output() -> None:

@@ -160,7 +160,7 @@ def _slots(slots: tuple[int, ...]) -> str:
 @click.option("--probe", is_flag=True, help="Load each plugin in a worker process and ask it for its facts.")
 @json_option
 def plugins(probe: bool, as_json: bool) -> int:
-    """List the PJRT plugins found: packages, TENFERRO_PJRT_PLUGIN_DIR, TENFERRO_PJRT_PLUGIN."""
+    """List the PJRT plugins found: in packages, in the folder of plugins, and by TENFERRO_PJRT_[GPU_]PLUGIN."""
     rows = []
     for ref in discover():
         row: dict[str, object] = {

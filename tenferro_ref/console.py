@@ -6,11 +6,11 @@ import json
 import re
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import click
 from rich.console import Console
@@ -165,20 +165,6 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]]) ->
     console.print(table)
 
 
-def out_directory(path: str) -> Path:
-    """A folder for results, made if it is not there.
-
-    Raises
-    ------
-    UsageError
-        It is there and no folder.
-    """
-    folder = Path(path)
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(detail=f"{path}: not a folder")
-    return folder
-
-
 @contextmanager
 def progress_bar(title: str, total: int | None) -> Iterator[Any]:
     """A bar on standard error if that is a terminal; yields `update(done, total, note)`."""
@@ -193,8 +179,18 @@ def progress_bar(title: str, total: int | None) -> Iterator[Any]:
         yield update
 
 
-def report_writer() -> Callable[[Any, Path], Path]:
-    """The function that writes a campaign's report into a folder and gives its page.
+class ReportSite(Protocol):
+    """What writes a campaign's report; `reports.site` is one."""
+
+    def check(self, folder: Path) -> None:
+        """Fail if a report could not be written into `folder`."""
+
+    def write(self, campaign: Any, folder: Path) -> Path:
+        """Write the report; gives its page."""
+
+
+def report_site(folder: Path) -> ReportSite:
+    """The writer of reports, after it has looked whether it can write into `folder`.
 
     It is found by an entry point: the packages that run campaigns do not import the one that shows them.
 
@@ -202,8 +198,11 @@ def report_writer() -> Callable[[Any, Path], Path]:
     ------
     MissingDependency
         No installed package brings one.
+    UsageError, OutputError
+        The report could not be written there.
     """
     for entry in entry_points(group="tenferro_ref.report", name="site"):
-        writer: Callable[[Any, Path], Path] = entry.load()
-        return writer
+        site: ReportSite = entry.load()
+        site.check(folder)
+        return site
     raise MissingDependency(name="a writer of reports", remedy="install this package again: pip install .")

@@ -101,7 +101,7 @@ def _(op: type[Any], dtype: DType) -> list[Example]:
     return [Example(op(), (a,), policy_for(op, dtype)) for a in (x, x[0])]
 
 
-@EXAMPLES.row(ops.Add, ops.Multiply)
+@EXAMPLES.row(ops.Add, ops.Subtract, ops.Multiply)
 def _(op: type[Any], dtype: DType) -> list[Example]:
     x, y = pairs(dtype)
     examples = [Example(op(), (x, y), policy_for(op, dtype)), Example(op(), (x, y[3]), policy_for(op, dtype))]

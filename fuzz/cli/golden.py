@@ -116,8 +116,7 @@ def write_golden(folder: Path, seed: int, programs: int, model: str = "numpy") -
     OutputError
         Something cannot be written.
     """
-    if folder.exists() and not (folder / "index.json").is_file() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(detail=f"{folder}: is there and holds no golden set")
+    _check_replaceable(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.", suffix=".tmp") as scratch:
@@ -136,6 +135,25 @@ def write_golden(folder: Path, seed: int, programs: int, model: str = "numpy") -
     except OSError as error:
         raise OutputError(path=str(folder), detail=error.strerror or str(error)) from None
     return index
+
+
+def _check_replaceable(folder: Path) -> None:
+    """Only an empty folder, or a golden set and nothing beside it, is replaced."""
+    if not os.path.lexists(folder):
+        return
+    if folder.is_symlink() or not folder.is_dir():
+        raise UsageError(detail=f"{folder}: is there and no folder; give another --out")
+    present = {path.name for path in folder.iterdir()}
+    if not present:
+        return
+    try:
+        index = read_index(folder)
+    except FormatError:
+        raise UsageError(detail=f"{folder}: is there and holds no golden set; give another --out") from None
+    strangers = sorted(present - {"index.json"} - {entry.folder for entry in index.cases})
+    if strangers:
+        detail = f"holds {strangers[0]}, which is no part of a golden set; give another --out"
+        raise UsageError(detail=f"{folder}: {detail}")
 
 
 def _versions() -> tuple[tuple[str, str], ...]:

@@ -1,7 +1,8 @@
 """What is known: rules that recognise a finding as one of the pages in docs/findings/.
 
-The rules are in `known_findings.toml`; a finding is known if every field of a rule matches (shell patterns). A rule past its
-`expires` date no longer matches: its page has to be looked at again.
+The rules are in `known_findings.toml`; a finding is known if every field of a rule matches (shell patterns). A rule speaks
+only of the builds that it names, by what they report of themselves, so that a file's name changes nothing. A rule past
+its `expires` date no longer matches: its page has to be looked at again.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 
 from fuzz.records import Finding
 from tenferro_ref.errors import FormatError
@@ -30,16 +32,20 @@ class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Name of the page in docs/findings/, without `.md`.
     signature
         Pattern of `Finding.signature`.
+    builds
+        Patterns of `Finding.build`; in a file, names of its table `builds`.
     """
 
     page: str
     signature: str
     expires: datetime.date
+    builds: tuple[str, ...]
     verdict: str = "mismatch"
     executor: str = "*"
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
+    builds: dict[str, str] = {}
     known: tuple[Known, ...] = ()
 
 
@@ -56,6 +62,7 @@ def match(finding: Finding, rules: tuple[Known, ...], today: datetime.date | Non
             and any(fnmatchcase(signature, rule.signature) for signature in signatures)
             and fnmatchcase(finding.verdict, rule.verdict)
             and fnmatchcase(finding.executor, rule.executor)
+            and any(fnmatchcase(finding.build, build) for build in rule.builds)
         ):
             return rule.page
     return ""
@@ -68,9 +75,15 @@ def load_known(path: Path = DEFAULT_RULES) -> tuple[Known, ...]:
     Raises
     ------
     FormatError
-        Unreadable, not TOML, unknown or missing keys, a wrong type.
+        Unreadable, not TOML, unknown or missing keys, a wrong type, a build that is not in the table.
     """
     try:
-        return msgspec.toml.decode(read_bytes(path), type=_File).known
+        file = msgspec.toml.decode(read_bytes(path), type=_File)
     except msgspec.MsgspecError as error:
         raise FormatError(where=str(path), detail=f"no file of rules: {error}") from None
+    for rule in file.known:
+        for name in rule.builds:
+            if name not in file.builds:
+                detail = f"the rule of {rule.page} names the build {name!r}, which is not in the table `builds`"
+                raise FormatError(where=str(path), detail=detail)
+    return tuple(structs.replace(rule, builds=tuple(file.builds[name] for name in rule.builds)) for rule in file.known)

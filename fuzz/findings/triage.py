@@ -347,10 +347,19 @@ def to_finding(
         values=value_rows(suspect.executor, case),
         reason=answer.reason,
         builds=others,
+        build=_build(suspect.executor),
         derivation="" if derivation is None else str(derivation),
         primal_text="" if case.derivation is None else print_program(case.derivation.primal),
     )
     return replace(finding, known=match(finding, known)), case
+
+
+def _build(executor: Executor) -> str:
+    """What its library reports of itself; "" if it does not live long enough to say so."""
+    try:
+        return executor.build
+    except TenferroError:
+        return ""
 
 
 def _answer(executor: Executor, case: Case) -> Answer:

@@ -39,7 +39,7 @@ _CHANCES: dict[type[Op], float] = {
 _MOTIF_FACTOR = 1.5
 #: Ops that round nowhere while values are small integers and powers of two; others are rare in exact programs.
 _EXACT = frozenset({
-    ops.Add, ops.Multiply, ops.Negate, ops.Abs, ops.Sign, ops.Maximum, ops.Minimum, ops.Clamp, ops.Compare, ops.Select,
+    ops.Add, ops.Subtract, ops.Multiply, ops.Negate, ops.Abs, ops.Sign, ops.Maximum, ops.Minimum, ops.Clamp, ops.Compare, ops.Select,
     ops.Convert, ops.Constant, ops.Transpose, ops.Reshape, ops.BroadcastInDim, ops.ReduceSum, ops.ReduceMax, ops.ReduceMin,
     ops.DotGeneral,
 })  # fmt: skip

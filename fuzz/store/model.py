@@ -9,21 +9,30 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
 
 import msgpack
+import msgspec
 
 from fuzz.records import Finding, Seconds, decode, encode
-from oracle.case import Case, Refusal
+from oracle.case import Case, Derivation, Refusal
 from oracle.derivation import derivation_of
 from oracle.verdict import Answer, ExecutorInfo
 from tenferro_ref import __version__
+from tenferro_ref.errors import FormatError
 from tenferro_ref.isolation import wire
 from tenferro_ref.program import dumps, loads
 from tenferro_ref.tensor import Array, column_major
 
 #: What a mark may say of a finding; "new" takes back earlier marks.
-STATUSES = ("new", "known", "reported", "fixed")
+Status = Literal["new", "known", "reported", "fixed"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+#: What errors of its rows name.
+_WHERE = "findings store"
+_Seed = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
+_Positive = Annotated[int, msgspec.Meta(ge=1, lt=2**32)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +57,16 @@ class Plan:
         What the programs may contain, as `fuzz.generate.settings.config_of` reads it.
     """
 
-    seed: int
-    programs: int | None = None
+    seed: _Seed
+    programs: _Count | None = None
     minutes: Seconds | None = None
-    shard: int = 0
-    shards: int = 1
-    batch: int = 32
+    shard: _Count = 0
+    shards: _Positive = 1
+    batch: _Positive = 32
     reduce_seconds: Seconds = 20.0
-    max_findings: int = 40
+    max_findings: _Count = 40
     command: str = ""
-    input_sets: int = 1
+    input_sets: _Positive = 1
     generate: tuple[str, ...] = ()
 
     def size(self, number: int) -> int:
@@ -141,7 +150,7 @@ class Group:
 class Mark:
     """What a person decided about a finding, and when (seconds since 1970)."""
 
-    status: str
+    status: Status
     note: str
     at: float
 
@@ -195,25 +204,20 @@ def pack(case: Case) -> tuple[str, bytes]:
     if case.refusal is not None:
         inputs = [encode(case.refusal), inputs]
     elif case.derivation is not None:
-        inputs = [{"primal": dumps(case.derivation.primal), "transforms": list(case.derivation.transforms)}, inputs]
+        inputs = [encode(_Derivation(dumps(case.derivation.primal), case.derivation.transforms)), inputs]
     packed: bytes = msgpack.packb(inputs)
     return case.program_json, packed
 
 
 def unpack(program: str, inputs: bytes) -> Case:
-    """The case that `pack` took apart."""
-    about, arrays = _apart(inputs)
-    derivation = derivation_of(about["primal"], about["transforms"], "findings store") if "primal" in about else None
-    refusal = decode(Refusal, about, "findings store") if about and derivation is None else None
-    graph = loads(program, "findings store", infer=refusal is None)
-    return Case(graph, _arrays(arrays), refusal, derivation)
+    """The case that `pack` took apart.
 
-
-def _apart(inputs: bytes) -> tuple[dict[str, Any], list[Any]]:
-    """What is beside the packed arrays, and these."""
-    packed = msgpack.unpackb(inputs)
-    about, arrays = packed if packed and isinstance(packed[0], dict) and isinstance(packed[1], list) else ({}, packed)
-    return about, arrays
+    Raises
+    ------
+    FormatError
+        It is none.
+    """
+    return _case(program, *_unpack_inputs(inputs))
 
 
 def unpack_all(rows: Iterable[tuple[str, bytes]]) -> list[Case]:
@@ -222,16 +226,44 @@ def unpack_all(rows: Iterable[tuple[str, bytes]]) -> list[Case]:
     last: Case | None = None
     beside: dict[str, Any] = {}
     for program, inputs in rows:
-        about, arrays = _apart(inputs)
+        about, arrays = _unpack_inputs(inputs)
         if last is not None and last.program_json == program and about == beside:
-            case = last.with_inputs(_arrays(arrays))
+            case = last.with_inputs(arrays)
         else:
-            case = unpack(program, inputs)
+            case = _case(program, about, arrays)
         if case.refusal is None:
             last, beside = case, about
         cases.append(case)
     return cases
 
 
-def _arrays(packed: list[Any]) -> tuple[Array, ...]:
-    return tuple(column_major(wire.unpack(a)) for a in packed)
+def _case(program: str, about: dict[str, Any], arrays: tuple[Array, ...]) -> Case:
+    derivation = None
+    if "primal" in about:
+        derivation = decode(_Derivation, about, _WHERE).read()
+    refusal = decode(Refusal, about, _WHERE) if about and derivation is None else None
+    return Case(loads(program, _WHERE, infer=refusal is None), arrays, refusal, derivation)
+
+
+@dataclass(frozen=True)
+class _Derivation:
+    """What a program is a derivative of, as it is kept."""
+
+    primal: str
+    transforms: tuple[str, ...]
+
+    def read(self) -> Derivation:
+        return derivation_of(self.primal, self.transforms, _WHERE)
+
+
+def _unpack_inputs(packed: bytes) -> tuple[dict[str, Any], tuple[Array, ...]]:
+    """What is beside the arrays, and these."""
+    about: dict[str, Any] = {}
+    try:
+        content = msgspec.msgpack.decode(packed)
+        if isinstance(content, list) and content and isinstance(content[0], dict):
+            about, content = content
+        arrays = msgspec.convert(content, list[tuple[str, tuple[int, ...], bytes]])
+        return about, tuple(column_major(wire.unpack(list(array))) for array in arrays)
+    except (msgspec.DecodeError, KeyError, ValueError) as error:
+        raise FormatError(where=_WHERE, detail=f"inputs of a program: {error}") from None

@@ -59,6 +59,13 @@ def add(dtype: DType, x: Interval, y: Interval) -> Interval:
     return wrapped(dtype, lo, x.hi + y.hi, (x.lo.astype(float) + y.lo, x.hi.astype(float) + y.hi))
 
 
+def subtract(dtype: DType, x: Interval, y: Interval) -> Interval:
+    lo = x.lo - y.hi
+    if x.is_point and y.is_point:
+        return wrapped(dtype, lo, lo)
+    return wrapped(dtype, lo, x.hi - y.lo, (x.lo.astype(float) - y.hi, x.hi.astype(float) - y.lo))
+
+
 def multiply(dtype: DType, x: Interval, y: Interval) -> Interval:
     if dtype is DType.Bool:
         return monotone(dtype, np.minimum, x, y)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 
 import numpy as np
 
@@ -318,6 +319,11 @@ def _integer_dot(dtype: DType, x: Interval, y: Interval) -> Interval:
 # --- product, extrema -----------------------------------------------------------------------------------------------
 
 
+def taken(i: int) -> Callable[[Array], Array]:
+    """Element `i` of the last axis."""
+    return lambda a: a[..., i]
+
+
 @ENCLOSE.row(ops.ReduceProd)
 def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     """Any order: relative error, an absolute one where a partial product may underflow; none where one may overflow."""
@@ -327,8 +333,8 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     n = x.shape[-1]
     if not c.dtype.is_float:
         return _integer_product(c.dtype, x)
-    if n == 1:
-        return x.map(lambda a: a[..., 0])
+    if n in (1, 2):  # 1 times the first factor is that factor
+        return reduce(partial(multiply, c), (x.map(taken(i)) for i in range(n)))
     f, w = c.format, c.format.wide
     none = x.empty.any(-1)
     lo = np.where(x.empty, 1.0, x.lo)

@@ -112,6 +112,17 @@ class Executor:
             return ExecutorInfo(self.name, available=False, reason=str(error), facts=tuple(facts))
         return ExecutorInfo(self.name, available=True, facts=tuple(facts))
 
+    @property
+    def build(self) -> str:
+        """What its library reports of itself: `cpu, PJRT 0.81, StableHLO 1.13.3`, `jaxlib==0.10.2`; "" for our own code.
+
+        Raises
+        ------
+        TenferroError
+            It cannot be asked.
+        """
+        return next(reversed(self.requirements()), "")
+
     def requirements(self) -> tuple[str, ...]:
         """What it needs beside this package in a fresh environment, as for pip."""
         return tuple(f"{package}=={metadata.version(package)}" for package in self.peer.about.packages)

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from tenferro_ref.errors import UsageError
 
-Options = dict[str, str | int | bool | float]
+Option = str | int | bool | float
+Options = dict[str, Option]
 
 #: XLA's defaults, but maximum(1, NaN) = NaN: through the C API `fast_min_max` is on, in jaxlib it is off.
 _PARITY: Options = {"xla_cpu_enable_fast_min_max": False}
@@ -28,21 +29,22 @@ LANES: dict[str, Options] = {
 }
 DEFAULT_LANE = "parity"
 
-#: Flags that newer builds do not have; to disable the fusion passes there instead gives wrong transposes (35 of 600 programs).
-_REMOVED = frozenset({"xla_cpu_use_fusion_emitters"})
-
 #: How many programs share a module, one in other lanes: only in this lane does it pay (40 -> 9-19 ms for a program at 32 on the
 #: older two builds); in the others each fusion kernel costs as much as before, and on some builds more in a large module.
 PROGRAMS_A_MODULE = {"fast": 32}
 
 
-def lane_options(lane: str, platform: str, knows: Callable[[str], bool]) -> Options:
-    """Compile options of `lane` for a client.
+def lane_options(lane: str, platform: str, knows: Callable[[str, Option], bool]) -> Options:
+    """Compile options of `lane` for a client, without those that it does not take.
+
+    Newer builds lack `xla_cpu_use_fusion_emitters`; to disable the fusion passes there instead gives wrong transposes (35 of
+    600 programs).
 
     Parameters
     ----------
     platform, knows
-        As the client says (`Client.platform_name`, `Client.knows`), since a file's name says neither.
+        As the client says (`Client.platform_name`, `Client.knows`), since a file's name says neither. What does not call
+        itself "cpu" is sent no option of XLA:CPU.
 
     Raises
     ------
@@ -51,6 +53,5 @@ def lane_options(lane: str, platform: str, knows: Callable[[str], bool]) -> Opti
     """
     if lane not in LANES:
         raise UsageError(detail=f"unknown lane {lane!r}; known: {', '.join(LANES)}")
-    if platform != "cpu":
-        return {flag: value for flag, value in LANES[lane].items() if not flag.startswith("xla_cpu_")}
-    return {flag: value for flag, value in LANES[lane].items() if flag not in _REMOVED or knows(flag)}
+    wanted = {o: v for o, v in LANES[lane].items() if platform == "cpu" or not o.startswith("xla_cpu_")}
+    return {option: value for option, value in wanted.items() if knows(option, value)}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from oracle.case import Case, by_program
-from oracle.peers.lanes import DEFAULT_LANE, Options, lane_options
+from oracle.peers.lanes import DEFAULT_LANE, LANES, Option, Options, lane_options
 from oracle.peers.modules import ModuleExecutor, write
 from oracle.peers.peer import Peer
 from tenferro_ref.errors import TenferroError
@@ -31,14 +31,19 @@ class PjrtExecutor(ModuleExecutor):
 
     @property
     def options(self) -> Options:
-        return {**self._lane_options, **self.overrides}
+        return {**self.plugin.compile_options, **self._lane_options, **self.overrides}
 
     @cached_property
     def _lane_options(self) -> Options:
-        def knows(flag: str) -> bool:
-            return bool(self.worker.request({"knows": flag}, lambda answer: answer["knows"]))
+        def knows(option: str, value: Option) -> bool:
+            return bool(self.worker.request({"knows": [option, value]}, lambda answer: answer["knows"]))
 
         return lane_options(self.lane, self.worker.facts["platform"], knows)
+
+    @property
+    def build(self) -> str:
+        facts = self.worker.facts
+        return f"{facts['platform']}, PJRT {facts['PJRT API']}, StableHLO {facts.get('stablehlo_current_version', '?')}"
 
     def requirements(self) -> tuple[str, ...]:
         return tuple(filter(None, [self.plugin.requirement]))
@@ -65,3 +70,5 @@ class PjrtExecutor(ModuleExecutor):
         yield from ModuleExecutor.facts(self)
         options = ", ".join(f"{k}={v}" for k, v in self.options.items())
         yield "lane", f"{self.lane} ({options or 'no overrides'})"
+        if left_out := [o for o in LANES[self.lane] if o not in self._lane_options]:
+            yield "options left out", f"{', '.join(left_out)} (tried once: the plugin does not take them)"

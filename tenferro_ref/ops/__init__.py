@@ -39,6 +39,7 @@ from tenferro_ref.ops.elementwise import (
     Sign,
     Sin,
     Sqrt,
+    Subtract,
     Tanh,
 )
 from tenferro_ref.ops.indexing import (
@@ -60,8 +61,10 @@ from tenferro_ref.ops.structural import BroadcastInDim, Convert, EmbedDiag, Extr
 
 ELEMENTWISE: tuple[type[Op], ...] = (
     Add, Multiply, Negate, Conj, Divide, Abs, Sign, Maximum, Minimum, Compare, Select, Clamp,
-    Exp, Log, Sin, Cos, Tanh, Sqrt, Rsqrt, Pow, Expm1, Log1p,
+    Exp, Log, Sin, Cos, Tanh, Sqrt, Rsqrt, Pow, Expm1, Log1p, Subtract,
 )  # fmt: skip
+#: Two operands of one shape, or one of rank 0 beside the other.
+ARITHMETIC: tuple[type[Op], ...] = (Add, Subtract, Multiply, Divide, Pow)
 STRUCTURAL: tuple[type[Op], ...] = (
     Transpose, Reshape, BroadcastInDim, Convert, ExtractDiag, EmbedDiag, Tril, Triu,
 )  # fmt: skip

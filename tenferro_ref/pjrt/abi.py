@@ -1,8 +1,9 @@
 """The PJRT C ABI as ctypes sees it: the structs that this client uses, the function table, the enumerations.
 
-Lives here: layout only, as in `pjrt_c_api.h` of API 0.81; a test compiles that header and compares every size and offset.
-Does not live here: any call. A plugin of another minor version has a shorter or a longer table; which functions it has
-follows from its `struct_size` (see `native.Api`).
+Lives here: layout only, as in `pjrt_c_api.h`. A test compares every offset with the oldest supported header (0.81, which a
+plugin's package ships) and with the newest (0.114, `tests/pjrt/layout_0_114.txt`). Does not live here: any call. A plugin of
+another minor version has a shorter or a longer table; which functions it has follows from its `struct_size` (see `native.Api`).
+A struct of ours may end before the header's: plugins take a shorter one for one of an older caller.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from ctypes import Structure, Union, c_bool, c_char_p, c_float, c_int, c_int64, 
 from typing import Any, ClassVar, TypeVar
 
 API_MAJOR = 0
-API_MINOR = 81
+#: The newest minor version whose header this file was compared with.
+API_MINOR = 114
+#: The first minor version with today's order of functions in the table: 0.57 rearranged it.
+OLDEST_MINOR = 57
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -51,7 +55,13 @@ FUNCTIONS = _words(
     AsyncHostToDeviceTransferManager_BufferSize AsyncHostToDeviceTransferManager_SetBufferError
     AsyncHostToDeviceTransferManager_AddMetadata Client_DmaMap Client_DmaUnmap Client_CreateUninitializedBuffer
     Client_UpdateGlobalProcessInfo TopologyDescription_Deserialize Client_CreateAliasBuffer
-    Client_FulfillAliasBuffer LoadedExecutable_GetDeviceAssignment
+    Client_FulfillAliasBuffer LoadedExecutable_GetDeviceAssignment Client_CreateErrorBuffer
+    AsyncHostToDeviceTransferManager_TransferLiteral Buffer_CopyRawToHostFuture Device_PoisonExecution
+    Device_CreateAsyncTrackingEvent AsyncTrackingEvent_Destroy Executable_GetCompileOptions
+    Buffer_DonateWithControlDependency Event_Create Event_Set Device_GetAttributes Client_Load
+    LoadedExecutable_AddressableDeviceLogicalIds Buffer_Bitcast Error_ForEachPayload TopologyDescription_Fingerprint
+    Executable_ParameterMemoryKinds Device_ClearMemoryStats TopologyDescription_MakeCanonicalShapeForMemorySpace
+    TopologyDescription_GetMemorySpaceKindIds
     """
 )
 
@@ -136,7 +146,9 @@ ARGS = {
         "Plugin_Attributes": "attributes num_attributes:size",
         "Event_Destroy": "event",
         "Event_IsReady": "event is_ready:bool",
+        "Event_Error": "event",
         "Event_Await": "event",
+        "Event_OnReady": "event callback user_arg",
         "Client_Create": (
             "create_options num_options:size kv_get_callback kv_get_user_arg kv_put_callback kv_put_user_arg client "
             "kv_try_get_callback kv_try_get_user_arg"
@@ -197,14 +209,15 @@ ERROR_CODES = _words(
 BUFFER_TYPES = _words(
     """
     INVALID PRED S8 S16 S32 S64 U8 U16 U32 U64 F16 F32 F64 BF16 C64 C128 F8E5M2 F8E4M3FN F8E4M3B11FNUZ F8E5M2FNUZ
-    F8E4M3FNUZ S4 U4 TOKEN S2 U2 F8E4M3 F8E3M4 F8E8M0FNU F4E2M1FN
+    F8E4M3FNUZ S4 U4 TOKEN S2 U2 F8E4M3 F8E3M4 F8E8M0FNU F4E2M1FN S1 U1 F6E2M3FN F6E3M2FN
     """
 )
 NAMED_VALUE_TYPES = ("kString", "kInt64", "kInt64List", "kFloat", "kBool")
 EXTENSION_TYPES = _words(
     """
     Gpu_Custom_Call Profiler Custom_Partitioner Stream Layouts FFI MemoryDescriptions Triton RawBuffer PhaseCompile
-    Example Unknown CrossHostTransfers ExecutableMetadata Callback HostAllocator
+    Example Unknown CrossHostTransfers ExecutableMetadata Callback HostAllocator TpuTopology TpuExecutable Megascale
+    Shardings AbiVersion Collectives MultiSlice HostMemoryAllocator XlaTransform
     """
 )
 IMMUTABLE_ONLY_DURING_CALL = 0

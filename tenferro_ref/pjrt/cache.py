@@ -11,7 +11,6 @@ from tenferro_ref.pjrt.client import Client
 from tenferro_ref.pjrt.discovery import Option
 from tenferro_ref.pjrt.executable import Executable
 from tenferro_ref.pjrt.native import HandleState
-from tenferro_ref.pjrt.options import encode_compile_options
 from tenferro_ref.pjrt.transfer import TensorSpec
 
 
@@ -51,7 +50,7 @@ class ExecutableCache:
         InvalidArgument, UnsupportedDType, PjrtCall
             As `Client.compile`.
         """
-        encoded = options if isinstance(options, bytes) else encode_compile_options(options)
+        encoded = options if isinstance(options, bytes) else self.client.encode(options)
         key = code, encoded, tuple(parameters), None if results is None else tuple(results)
         executable = self._kept.pop(key, None)
         if executable is None or executable.state is HandleState.CLOSED:

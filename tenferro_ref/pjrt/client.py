@@ -54,7 +54,7 @@ class Client(Owner):
         args = plugin.api.call("Client_Create", create_options=addressof(values), num_options=len(options))
         del keep  # the plugin has read them
         super().__init__(plugin, args.client)
-        self._flags: dict[str, bool] = {}
+        self._known: dict[tuple[str, Option], bool] = {}
 
     @cached_property
     def platform_name(self) -> str:
@@ -98,17 +98,27 @@ class Client(Owner):
             )
         return tuple(devices)
 
-    def knows(self, flag: str) -> bool:
-        """Whether the plugin has this boolean XLA flag; tried once, on a module that does nothing."""
-        if flag not in self._flags:
+    def knows(self, option: str, value: Option = False) -> bool:
+        """Whether the plugin takes this compile option; tried once, on a module that does nothing."""
+        if (option, value) not in self._known:
             try:
-                self.compile(_NOTHING, {flag: False}).close()
-                self._flags[flag] = True
+                self.compile(_NOTHING, {option: value}).close()
+                self._known[option, value] = True
             except PjrtCall as error:
                 if error.code != "INVALID_ARGUMENT":
                     raise
-                self._flags[flag] = False
-        return self._flags[flag]
+                self._known[option, value] = False
+        return self._known[option, value]
+
+    def encode(self, options: Mapping[str, Option] | None) -> bytes:
+        """A serialised CompileOptionsProto of XLA flags, those that go with the plugin among them.
+
+        Raises
+        ------
+        InvalidArgument
+            As `encode_compile_options`.
+        """
+        return encode_compile_options({**self.plugin.ref.compile_options, **(options or {})})
 
     def compile(
         self,
@@ -125,7 +135,7 @@ class Client(Owner):
         code
             MLIR text or bytecode, or a portable artifact (PJRT program format "mlir").
         options
-            XLA flags for this program, or a serialised CompileOptionsProto (`encode_compile_options`).
+            XLA flags for this program (those that go with the plugin are added), or a serialised CompileOptionsProto.
         parameters
             Types of the arguments of `main`: the C API does not tell them, and plugins do not check arguments against
             them. Without them the program can be compiled but not run.
@@ -141,7 +151,7 @@ class Client(Owner):
         PjrtCall
             If the plugin rejects the program, its results are not the expected, or this client is closed.
         """
-        encoded = options if isinstance(options, bytes) else encode_compile_options(options)
+        encoded = options if isinstance(options, bytes) else self.encode(options)
         if not encoded:
             raise InvalidArgument("compile options", "options", "empty bytes, on which plugins abort the process")
         source = code.encode() if isinstance(code, str) else code

@@ -1,14 +1,16 @@
-"""Finding PJRT plugins: on PyPI packages, in a folder, through an environment variable.
+"""Finding PJRT plugins: installed packages, a folder, environment variables, a path.
 
-Lives here: where plugin files are and what options go with each. Does not live here: opening one (`plugin`); nothing
+Lives here: where plugin files are and what settings go with each. Does not live here: opening one (`plugin`); nothing
 here loads a library or imports a package.
 
-A folder of plugins holds files `NAME.so`, each with an optional `NAME.toml` beside it::
+Beside any plugin file `NAME.so` there may be a `NAME.toml`, which holds however the plugin is found::
 
     platform = "cpu"             # what it is for; free text
     priority = 10                # higher is listed first; default 0
     [client_options]             # passed to PJRT_Client_Create: strings, integers, booleans, floats
     cpu_device_count = 1
+    [compile_options]            # XLA flags for every executable, unless the caller sets them
+    xla_cpu_enable_fast_min_max = false
     [environment]                # set before the plugin is loaded
     SOME_VARIABLE = "1"
 """
@@ -16,13 +18,15 @@ A folder of plugins holds files `NAME.so`, each with an optional `NAME.toml` bes
 from __future__ import annotations
 
 import hashlib
+import mmap
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -30,7 +34,12 @@ import msgspec
 from tenferro_ref.errors import FormatError, MissingEnv, PjrtPluginNotLoaded, PluginLoad
 
 PLUGIN_VARIABLE = "TENFERRO_PJRT_PLUGIN"
+GPU_VARIABLE = "TENFERRO_PJRT_GPU_PLUGIN"
 DIRECTORY_VARIABLE = "TENFERRO_PJRT_PLUGIN_DIR"
+#: The plugin that GPU_VARIABLE names, whatever its file is called: the executor `pjrt:gpu`.
+GPU = "gpu"
+#: Where JAX looks for plugins: the name of a namespace package, and of a group of entry points.
+JAX_PLUGINS = "jax_plugins"
 
 Option = str | int | bool | float
 
@@ -46,13 +55,16 @@ class PluginRef:
     path
         The file; it need not exist (loading says so).
     source
-        Where it was found: "package xla-cpu-pjrt 0.0.1", "directory", "environment TENFERRO_PJRT_PLUGIN", "path".
+        Where it was found: "package xla-cpu-pjrt 0.0.1", "jax_plugins", "directory", "environment TENFERRO_PJRT_PLUGIN",
+        "path".
     package
         Name of the PyPI package, or "".
     platform
         What it runs on ("cpu", "cuda", ...), "" if unknown; the client knows better (`Client.platform_name`).
     create_options
         Options for PJRT_Client_Create.
+    compile_options
+        XLA flags for every executable, unless the caller sets them.
     environment
         Environment variables that it needs before it is loaded.
     priority
@@ -65,6 +77,7 @@ class PluginRef:
     package: str = ""
     platform: str = ""
     create_options: Mapping[str, Option] = field(default_factory=dict, hash=False)
+    compile_options: Mapping[str, Option] = field(default_factory=dict, hash=False)
     environment: Mapping[str, str] = field(default_factory=dict, hash=False)
     priority: int = 0
 
@@ -89,29 +102,40 @@ def _sha256(path: str, mtime_ns: int, size: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-_CPU = {"cpu_device_count": 1}  # else XLA:CPU makes four devices
+#: Packages that are asked for by a short name, and that bundles may install: nothing but names, files and what they need to
+#: be loaded. How a plugin behaves is asked of it.
 _KNOWN = tuple(
-    PluginRef(name, path, "package", package, platform, options, environment)
-    for name, package, path, platform, options, environment in (
-        ("xla081", "xla-cpu-pjrt", "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so", "cpu", _CPU, {}),
-        ("fas106", "fastatomstruct-xla-cpu", "fastatomstruct_xla_cpu/libpjrt_cpu.so", "cpu", _CPU, {}),
-        ("lam115", "lammps-jax-pjrt-cpu", "lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so", "cpu", _CPU, {}),
-        ("cuda12", "jax-cuda12-pjrt", "jax_plugins/xla_cuda12/xla_cuda_plugin.so", "cuda", {}, {}),
-        ("cuda13", "jax-cuda13-pjrt", "jax_plugins/xla_cuda13/xla_cuda_plugin.so", "cuda", {}, {}),
-        ("rocm7", "jax-rocm7-pjrt", "jax_plugins/xla_rocm7/xla_rocm_plugin.so", "rocm", {}, {}),
+    PluginRef(name, path, "package", package, platform, environment=environment)
+    for name, package, path, platform, environment in (
+        ("xla081", "xla-cpu-pjrt", "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so", "cpu", {}),
+        ("fas106", "fastatomstruct-xla-cpu", "fastatomstruct_xla_cpu/libpjrt_cpu.so", "cpu", {}),
+        ("lam115", "lammps-jax-pjrt-cpu", "lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so", "cpu", {}),
+        ("cuda12", "jax-cuda12-pjrt", "jax_plugins/xla_cuda12/xla_cuda_plugin.so", "cuda", {}),
+        ("cuda13", "jax-cuda13-pjrt", "jax_plugins/xla_cuda13/xla_cuda_plugin.so", "cuda", {}),
+        ("rocm7", "jax-rocm7-pjrt", "jax_plugins/xla_rocm7/xla_rocm_plugin.so", "rocm", {}),
         # without the variable its initialisation asks a cloud metadata server for minutes
-        ("tpu", "libtpu", "libtpu/libtpu.so", "tpu", {}, {"TPU_SKIP_MDS_QUERY": "1"}),
+        ("tpu", "libtpu", "libtpu/libtpu.so", "tpu", {"TPU_SKIP_MDS_QUERY": "1"}),
     )
 )
 
 
 def ref_of_path(path: str | os.PathLike[str], source: str = "path") -> PluginRef:
-    """The plugin at `path`; a file that belongs to a known package gets that package's name and options."""
+    """The plugin at `path`, as the `NAME.toml` beside it describes it.
+
+    A file that lies where a known package puts it gets that package's name.
+
+    Raises
+    ------
+    FormatError
+        If the `NAME.toml` is not what this module's description says.
+    """
     where = os.fspath(path)
+    ref = PluginRef(Path(where).stem, where, source)
     for known in _KNOWN:
         if Path(where).as_posix().endswith("/" + known.path):
-            return replace(known, path=where, source=source)
-    return PluginRef(Path(where).stem, where, source)
+            ref = replace(known, path=where, source=source)
+    side = Path(where).with_suffix(".toml")
+    return _with_side_file(ref, side) if side.is_file() else ref
 
 
 def plugin_from_env(var: str = PLUGIN_VARIABLE) -> PluginRef:
@@ -121,18 +145,28 @@ def plugin_from_env(var: str = PLUGIN_VARIABLE) -> PluginRef:
     ------
     MissingEnv
         If the variable is unset, or empty.
+    FormatError
+        As `ref_of_path`.
     """
     value = os.environ.get(var)
     if not value:
         raise MissingEnv(var, "unset" if value is None else "empty")
-    return ref_of_path(value, f"environment {var}")
+    ref = ref_of_path(value, f"environment {var}")
+    return replace(ref, name=GPU) if var == GPU_VARIABLE else ref
+
+
+def default_directory() -> Path:
+    """The folder of plugins where TENFERRO_PJRT_PLUGIN_DIR names none: `tenferro/pjrt_plugins` of the user's data."""
+    data = os.environ.get("XDG_DATA_HOME")
+    return (Path(data) if data else Path.home() / ".local" / "share") / "tenferro" / "pjrt_plugins"
 
 
 def discover() -> list[PluginRef]:
     """The plugins on this machine, higher priority first.
 
-    Those of installed packages, then those in the folder that TENFERRO_PJRT_PLUGIN_DIR names, then the one that
-    TENFERRO_PJRT_PLUGIN names; a file is listed once.
+    Those of installed packages (of a known name, or that JAX would find), then those in the folder that
+    TENFERRO_PJRT_PLUGIN_DIR names (else `default_directory`), then those that TENFERRO_PJRT_PLUGIN and
+    TENFERRO_PJRT_GPU_PLUGIN name; a file is listed once.
 
     Raises
     ------
@@ -142,7 +176,7 @@ def discover() -> list[PluginRef]:
         If TENFERRO_PJRT_PLUGIN_DIR names something that is not a folder.
     """
     refs: dict[str, PluginRef] = {}
-    for ref in (*_packages(), *_directory(), *_environment()):
+    for ref in (*_packages(), *_jax_plugins(), *_directory(), *_environment()):
         refs.setdefault(os.path.realpath(ref.path), ref)
     return sorted(refs.values(), key=lambda ref: -ref.priority)
 
@@ -160,10 +194,16 @@ def resolve(name_or_path: str | os.PathLike[str]) -> PluginRef:
     ------
     PjrtPluginNotLoaded
         If it is not a path and no plugin has the name; says what is here and what could be installed.
+    MissingEnv
+        If it is `gpu`, and TENFERRO_PJRT_GPU_PLUGIN is unset or empty.
+    FormatError
+        As `ref_of_path`.
     """
     given = os.fspath(name_or_path)
     if is_path(given) or not isinstance(name_or_path, str):
         return ref_of_path(given)
+    if given == GPU:
+        return plugin_from_env(GPU_VARIABLE)
     here = discover()
     for ref in here:
         if given == ref.name or (ref.package and _normal(given) == ref.package):
@@ -200,21 +240,47 @@ def _packages() -> Iterator[PluginRef]:
             yield replace(known, path=str(path), source=f"package {known.package} {installed.version}")
 
 
-def _directory() -> Iterator[PluginRef]:
-    folder = os.environ.get(DIRECTORY_VARIABLE)
-    if not folder:
-        return
-    if not Path(folder).is_dir():
-        raise PluginLoad(folder, f"{DIRECTORY_VARIABLE} does not name a folder")
-    for path in sorted(Path(folder).glob("*.so")):
-        ref = ref_of_path(path, "directory")
-        side = path.with_suffix(".toml")
-        yield _with_side_file(ref, side) if side.exists() else ref
+def _jax_plugins() -> Iterator[PluginRef]:
+    """What JAX would find, without running it: libraries with `GetPjrtApi` in its namespace and of its entry points."""
+    for path, source in _jax_files():
+        if _is_plugin(path):
+            yield replace(ref_of_path(path), name=path.parent.name, source=source)
+
+
+def _jax_files() -> Iterator[tuple[Path, str]]:
+    """Shared libraries of the packages that JAX asks for plugins."""
+    spec = find_spec(JAX_PLUGINS)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        yield from ((path, JAX_PLUGINS) for path in sorted(Path(folder).rglob("*.so")))
+    for entry in metadata.entry_points(group=JAX_PLUGINS):
+        distribution = entry.dist
+        for file in (distribution.files or ()) if distribution else ():
+            if distribution and file.suffix == ".so":
+                source = f"package {_normal(distribution.name)} {distribution.version}"
+                yield Path(str(distribution.locate_file(file))), source
+
+
+def _is_plugin(path: Path) -> bool:
+    """Whether a file has the name of the one symbol that every plugin exports."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(b"\0GetPjrtApi\0") >= 0
+    except (OSError, ValueError):  # unreadable, or empty
+        return False
+
+
+def _directory() -> Iterable[PluginRef]:
+    named = os.environ.get(DIRECTORY_VARIABLE)
+    folder = Path(named) if named else default_directory()
+    if named and not folder.is_dir():
+        raise PluginLoad(named, f"{DIRECTORY_VARIABLE} does not name a folder")
+    return [ref_of_path(path, "directory") for path in sorted(folder.glob("*.so"))]
 
 
 def _environment() -> Iterator[PluginRef]:
-    if os.environ.get(PLUGIN_VARIABLE):
-        yield plugin_from_env()
+    for variable in (PLUGIN_VARIABLE, GPU_VARIABLE):
+        if os.environ.get(variable):
+            yield plugin_from_env(variable)
 
 
 class _SideFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -223,6 +289,7 @@ class _SideFile(msgspec.Struct, forbid_unknown_fields=True):
     platform: str = ""
     priority: int = 0
     client_options: dict[str, Option] = {}
+    compile_options: dict[str, Option] = {}
     environment: dict[str, str] = {}
 
 

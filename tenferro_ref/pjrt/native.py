@@ -39,7 +39,7 @@ class Api:
     Raises
     ------
     PjrtCall
-        If the table is too short to hold its version, or has another major version.
+        If the table is too short to hold its version, or has another major version, or is older than 0.57.
     """
 
     def __init__(self, address: int) -> None:
@@ -52,12 +52,12 @@ class Api:
             )
         version = abi.STRUCTS["Api_Version"].from_address(address + table.pjrt_api_version.offset)
         self.version: tuple[int, int] = (version.major_version, version.minor_version)
-        if self.version[0] != abi.API_MAJOR:
+        if self.version[0] != abi.API_MAJOR or self.version[1] < abi.OLDEST_MINOR:
             raise PjrtCall(
                 "GetPjrtApi",
                 "",
-                f"the plugin speaks PJRT API {self.version[0]}.{self.version[1]}, this client {abi.API_MAJOR}.x: "
-                "use a plugin with that major version",
+                f"the plugin speaks PJRT API {self.version[0]}.{self.version[1]}, this client {abi.API_MAJOR}.x "
+                f"from {abi.API_MAJOR}.{abi.OLDEST_MINOR} on: use a plugin of such a version",
             )
         self._functions: dict[str, _Function] = {}
 

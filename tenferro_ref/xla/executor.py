@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidProgram
 from tenferro_ref.ops import TensorType
-from tenferro_ref.pjrt import Client, ExecutableCache, encode_compile_options
+from tenferro_ref.pjrt import Client, ExecutableCache
 from tenferro_ref.program import LoweringView, Program
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import Array, Tensor
@@ -41,7 +41,7 @@ class XlaExecutor(ExecutableCache):
         size: int = 64,
     ) -> None:
         super().__init__(client, size)
-        self.options = options if isinstance(options, bytes) else encode_compile_options(options)
+        self.options = options if isinstance(options, bytes) else client.encode(options)
         self.phase1_only = phase1_only
 
     def run_with_inputs(self, program: Program, inputs: Sequence[Array | Tensor]) -> Array:

@@ -35,7 +35,8 @@ def tenferro_ref(
     **options: Any,
 ) -> Run:
     """`tenferro-ref ARGUMENTS...`; a None in `env` unsets the variable; with `stdout` what is printed goes to that file."""
-    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    variables = {**os.environ, "PYTHONPATH": path}
     for name, value in (env or {}).items():
         if value is None:
             variables.pop(name, None)

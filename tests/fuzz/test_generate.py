@@ -290,8 +290,11 @@ def test_configs_are_heeded(config: Config) -> None:
         assert program.policy == ENGINE or config.policies
         symbolic += not program.is_static
         assert all(type(ins.op) in config.ops for ins in program.instructions)
-        # Bool for predicates, I32 for index tensors if the config has no integers
-        assert {t.dtype for t in program.input_types} <= {*config.dtypes, DType.Bool, DType.I32}
+        # Bool for predicates; if the config has no integers, I32 for index tensors and I64 for the size of a DynamicTruncate
+        assert {t.dtype for t in program.input_types} <= {*config.dtypes, DType.Bool, DType.I32, DType.I64}
+        sizes = [ins.input_slots[1] for ins in program.instructions if isinstance(ins.op, ops.DynamicTruncate)]
+        for slot, type_ in zip(program.input_slots, program.input_types, strict=True):
+            assert type_.dtype is not DType.I64 or DType.I64 in config.dtypes or slot in sizes
         for type_ in concrete_types(case).values():
             assert type_.rank <= config.max_rank
             assert prod(map(int, type_.shape)) <= config.max_elements

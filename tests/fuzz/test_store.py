@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -143,8 +144,8 @@ class TestTheFile:
         monkeypatch.setattr(database_module, "MIGRATIONS", later)
         monkeypatch.setattr(database_module.migrate, "__defaults__", (later,))
         with Store(path) as store:
-            assert store.database.one("PRAGMA user_version") == (len(later),)
-            assert store.database.all("SELECT who FROM mark") == []
+            assert store.database.row(tuple[Any, ...], "PRAGMA user_version") == (len(later),)
+            assert store.database.rows(tuple[Any, ...], "SELECT who FROM mark") == []
             assert len(store.streams()) == 1
 
     def test_a_migration_that_fails_leaves_the_old_schema(self, path: Path) -> None:
@@ -152,8 +153,8 @@ class TestTheFile:
             broken = (*MIGRATIONS, ("CREATE TABLE half (x)", "CREATE TABLE half (x)"))
             with pytest.raises(StoreDamaged, match="already exists"):
                 database_module.migrate(store.database, broken)
-            assert store.database.one("PRAGMA user_version") == (len(MIGRATIONS),)
-            assert store.database.one("SELECT count(*) FROM sqlite_master WHERE name = 'half'") == (0,)
+            assert store.database.row(tuple[Any, ...], "PRAGMA user_version") == (len(MIGRATIONS),)
+            assert store.database.row(tuple[Any, ...], "SELECT count(*) FROM sqlite_master WHERE name = 'half'") == (0,)
 
     def test_damage_in_the_middle(self, path: Path) -> None:
         with Store(path, create=True) as store:
@@ -172,8 +173,8 @@ class TestTheFile:
             stream = begin(store)
             run_batch(store, stream)
             before = store.counts(stream.id)
-            (pages,) = store.database.one("PRAGMA page_count")
-            store.database.one(f"PRAGMA max_page_count = {pages}")
+            (pages,) = store.database.row(tuple[Any, ...], "PRAGMA page_count")
+            store.database.row(tuple[Any, ...], f"PRAGMA max_page_count = {pages}")
             with pytest.raises(OutputError, match="disk is full; nothing is lost") as caught:
                 run_all(store, stream, bad=(0, 1, 2, 3))
             assert caught.value.exit_status == 3
@@ -468,7 +469,8 @@ class TestFindings:
             stream = begin(store)
             run_batch(store, stream, bad=(0,))
             known = "ReduceMax | F32 | expected NaN, got inf | option: xla_cpu_enable_fast_min_max"
-            settle(store, stream, signature=known, executor="pjrt:xla081@defaults")
+            build = "cpu, PJRT 0.81, StableHLO 1.13.3"
+            settle(store, stream, signature=known, executor="pjrt:xla081@defaults", build=build)
             (row,) = listed(store)
             assert (row.status, row.why) == ("known", "0001-fast-min-max-drops-nan")
             assert row.record.known == row.why

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,7 +86,7 @@ def test_its_schema_is_not_trusted(path: Path) -> None:
     store_of(path)
     for readonly in (True, False):
         with Store(path, readonly=readonly) as store:
-            assert store.database.one("PRAGMA trusted_schema") == (0,)
+            assert store.database.row(tuple[Any, ...], "PRAGMA trusted_schema") == (0,)
 
 
 @pytest.mark.parametrize("call", ["status", "findings", "report"])

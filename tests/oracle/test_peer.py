@@ -81,13 +81,13 @@ def test_code_that_a_name_runs(name: str, code: str) -> None:
 
 def test_flags_of_a_lane_are_those_that_the_client_has() -> None:
     flag = "xla_cpu_use_fusion_emitters"
-    assert lane_options("fast", "cpu", lambda name: True) == LANES["fast"]
-    without = lane_options("fast", "cpu", lambda name: name != flag)
+    assert lane_options("fast", "cpu", lambda name, value: True) == LANES["fast"]
+    without = lane_options("fast", "cpu", lambda name, value: name != flag)
     assert without == {k: v for k, v in LANES["fast"].items() if k != flag}
     for platform in ("", "cuda", "fake"):  # a plugin that does not say "cpu" is not XLA's for the CPU
-        assert lane_options("fast", platform, lambda name: True) == {"xla_backend_optimization_level": 0}
+        assert lane_options("fast", platform, lambda name, value: True) == {"xla_backend_optimization_level": 0}
     with pytest.raises(UsageError, match="unknown lane"):
-        lane_options("fats", "cpu", lambda name: True)
+        lane_options("fats", "cpu", lambda name, value: True)
 
 
 @pytest.mark.parametrize("name", CPU_PLUGINS)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -123,11 +125,11 @@ def test_variable_with_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_names_of_an_installed_package(name: str) -> None:
     ref = plugin_or_skip(name)
     assert ref.source.startswith(f"package {ref.package} ")
-    assert ref.create_options == {"cpu_device_count": 1}
     assert resolve(ref.package) == resolve(ref.package.upper().replace("-", "_")) == ref
     assert ref in discover()
     by_path = resolve(ref.path)
-    assert (by_path.name, by_path.create_options, by_path.source) == (name, ref.create_options, "path")
+    assert (by_path.name, by_path.source) == (name, "path")
+    assert ref.create_options == ref.compile_options == {}  # nothing depends on a plugin's name
 
 
 def test_name_that_nothing_has() -> None:
@@ -148,6 +150,7 @@ def test_folder_of_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         (tmp_path / name).touch()
     (tmp_path / "b.toml").write_text(
         'platform = "npu"\npriority = 5\n[client_options]\nn = 1\ns = "x"\nf = 0.5\nb = true\n[environment]\nV = "1"\n'
+        "[compile_options]\nxla_flag = true\n"
     )
     found = [ref for ref in discover() if ref.source == "directory"]
     assert [ref.name for ref in found] == ["b", "a"]
@@ -159,6 +162,7 @@ def test_folder_of_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         platform="npu",
         priority=5,
         create_options={"n": 1, "s": "x", "f": 0.5, "b": True},
+        compile_options={"xla_flag": True},
         environment={"V": "1"},
     )
     assert discover()[0].name == "b"
@@ -195,6 +199,46 @@ def test_a_file_is_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("TENFERRO_PJRT_PLUGIN_DIR", str(tmp_path))
     monkeypatch.setenv("TENFERRO_PJRT_PLUGIN", str(tmp_path / "." / "a.so"))
     assert [ref.source for ref in discover() if ref.name == "a"] == ["directory"]
+
+
+def test_a_file_means_the_same_however_it_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The `NAME.toml` beside a file holds for a path and a variable too; the GPU's variable names the executor `pjrt:gpu`."""
+    (tmp_path / "a.so").touch()
+    (tmp_path / "a.toml").write_text('platform = "npu"\n[client_options]\nn = 1\n')
+    by_path = resolve(str(tmp_path / "a.so"))
+    assert (by_path.name, by_path.platform, by_path.create_options) == ("a", "npu", {"n": 1})
+    monkeypatch.setenv("TENFERRO_PJRT_GPU_PLUGIN", by_path.path)
+    gpu = replace(by_path, name="gpu", source="environment TENFERRO_PJRT_GPU_PLUGIN")
+    assert resolve("gpu") == gpu
+    assert gpu in discover()
+
+
+def test_the_default_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TENFERRO_PJRT_PLUGIN_DIR", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    folder = tmp_path / "tenferro" / "pjrt_plugins"
+    folder.mkdir(parents=True)
+    (folder / "mine.so").touch()
+    assert resolve("mine").path == str(folder / "mine.so")
+
+
+def test_what_jax_would_find(tmp_path: Path, fake_library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packages of the namespace `jax_plugins`, and distributions with an entry point of that name; none is imported."""
+    spaced = tmp_path / "jax_plugins" / "my_npu"
+    declared = tmp_path / "vendor" / "lib"
+    for folder in (spaced, declared):
+        folder.mkdir(parents=True)
+        shutil.copy(fake_library, folder / "pjrt.so")
+        (folder / "helper.so").write_text("a library, but no plugin")
+        (folder / "__init__.py").write_text("raise AssertionError('imported')")
+    info = tmp_path / "Vendor_Pjrt-1.5.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: Vendor_Pjrt\nVersion: 1.5\n")
+    (info / "entry_points.txt").write_text("[jax_plugins]\nvendor = vendor.lib\n")
+    (info / "RECORD").write_text("vendor/lib/pjrt.so,,\nvendor/lib/helper.so,,\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = {ref.name: ref.source for ref in discover() if ref.path.startswith(str(tmp_path))}
+    assert found == {"my_npu": "jax_plugins", "lib": "package vendor-pjrt 1.5"}
 
 
 def test_hash_follows_the_file(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def _operators(x: Value, y: Value) -> list[tuple[Value, str]]:
         (x * y, "Multiply"),
         (x / y, "Divide"),
         (x**y, "Pow"),
-        (x - y, "Add"),
+        (x - y, "Subtract"),
         (-x, "Negate"),
         (x < y, "Compare"),
         (x <= y, "Compare"),
@@ -122,7 +122,7 @@ def _operators(x: Value, y: Value) -> list[tuple[Value, str]]:
         (x.reshape(4), "Reshape"),
         (x.sum(), "ReduceSum"),
         (x.astype(F32), "Convert"),
-        (1.0 - x, "Add"),
+        (1.0 - x, "Subtract"),
         (1.0 / x, "Divide"),
     ]
 

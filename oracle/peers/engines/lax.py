@@ -42,7 +42,9 @@ for _op, _name in {
     JAX[_op] = _named(_name)
 
 
-_ARITHMETIC: dict[type[Op], str] = {ops.Add: "add", ops.Multiply: "mul", ops.Divide: "div", ops.Pow: "pow"}
+_ARITHMETIC: dict[type[Op], str] = {
+    ops.Add: "add", ops.Subtract: "sub", ops.Multiply: "mul", ops.Divide: "div", ops.Pow: "pow",
+}  # fmt: skip
 
 
 @JAX.row(*_ARITHMETIC)

@@ -2,7 +2,7 @@
 
 Requests are `{"code", "options", "parameters", "results", "input_sets"}`, answers `{"output_sets", "seconds"}`; with
 `"opcodes": True` also what is left after optimisation, each once: "dot f64", "fusion f32 kLoop", ... A request
-`{"knows": FLAG}` is answered with `{"knows": BOOL}`, see `Client.knows`.
+`{"knows": [OPTION, VALUE]}` is answered with `{"knows": BOOL}`, see `Client.knows`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def open(settings: Message) -> Engine:
 
     def answer(request: Message) -> Message:
         if "knows" in request:
-            return {"knows": client.knows(request["knows"])}
+            return {"knows": client.knows(*request["knows"])}
 
         def compile() -> Executable:
             parameters, results = (

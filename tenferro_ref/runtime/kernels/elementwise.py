@@ -84,6 +84,7 @@ def _conj(op: Op, x: Values) -> Values:
 
 
 KERNELS[ops.Add] = np.add
+KERNELS[ops.Subtract] = np.subtract
 
 
 @KERNELS.row(ops.Multiply)

@@ -47,11 +47,6 @@ def select(pred: Value, on_true: Value, on_false: Value) -> Value:
     return pred.builder.apply(ops.Select(), pred, on_true, on_false)
 
 
-def subtract(x: Value, y: Value) -> Value:
-    """`x - y` is `x + -y` in IEEE and in wrapping arithmetic."""
-    return x + -y
-
-
 # --- logic and bits ---------------------------------------------------------------------------------------------------
 
 
@@ -93,7 +88,7 @@ def bits(x: Value) -> Value:
     # without its sign bit, divided by the lowest integer is 0
     quotient = low / b.apply(ops.BroadcastInDim(shape, (x.ndim,)), _powers(x))
     two = full(quotient, 2)
-    odd = subtract(quotient, two * (quotient / two)) == full(quotient, 1)
+    odd = quotient - two * (quotient / two) == full(quotient, 1)
     last = tracer(x).array(np.broadcast_to(np.arange(width) == width - 1, shape))
     return select(last, negative, odd)
 
@@ -138,13 +133,13 @@ def shift_right_logical(x: Value, by: Value) -> Value:
     width = _width(x.dtype)
     inside, power = _amount(x, by, width)
     negative, low = _sign_bit(x)
-    back = _power(x, subtract(full(by, width - 1), by))
+    back = _power(x, full(by, width - 1) - by)
     return select(inside, low / power + select(negative, back, full(x, 0)), full(x, 0))
 
 
 def remainder(x: Value, y: Value) -> Value:
     """Integer remainder with the sign of the dividend; x for a zero divisor, since x / 0 is -1 under StableHLO's policy."""
-    return select(y == full(y, 0), x, subtract(x, y * (x / y)))
+    return select(y == full(y, 0), x, x - y * (x / y))
 
 
 # --- floats -----------------------------------------------------------------------------------------------------------
@@ -184,7 +179,7 @@ def ceil(x: Value) -> Value:
 def round_nearest(x: Value, ties_to_even: bool) -> Value:
     size = abs(x)
     whole = _truncate(size)
-    rest, half = subtract(size, whole), full(x, 0.5)
+    rest, half = size - whole, full(x, 0.5)
     up = rest >= half
     if ties_to_even:
         odd = _truncate(whole * half) * full(x, 2) < whole

@@ -23,14 +23,14 @@ _SAME: dict[str, Op] = {
     "abs": ops.Abs(), "add": ops.Add(), "cosine": ops.Cos(), "divide": ops.Divide(), "exponential": ops.Exp(),
     "exponential_minus_one": ops.Expm1(), "log": ops.Log(), "log_plus_one": ops.Log1p(), "maximum": ops.Maximum(), "minimum": ops.Minimum(),
     "multiply": ops.Multiply(), "negate": ops.Negate(), "power": ops.Pow(), "rsqrt": ops.Rsqrt(), "sine": ops.Sin(), "sqrt": ops.Sqrt(),
-    "tanh": ops.Tanh(),
+    "subtract": ops.Subtract(), "tanh": ops.Tanh(),
 }  # fmt: skip
 _COMPOSED: dict[str, Callable[..., Value]] = {
     "atan2": composed.atan2, "ceil": composed.ceil, "complex": composed.complex_, "floor": composed.floor,
     "imag": composed.imag, "is_finite": composed.is_finite, "logistic": composed.logistic, "popcnt": composed.popcnt,
     "real": composed.real, "shift_left": composed.shift_left,
     "shift_right_arithmetic": composed.shift_right_arithmetic, "shift_right_logical": composed.shift_right_logical,
-    "sign": composed.sign, "subtract": composed.subtract, "tan": composed.tan,
+    "sign": composed.sign, "tan": composed.tan,
 }  # fmt: skip
 
 
