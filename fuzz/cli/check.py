@@ -11,9 +11,9 @@ from rich.text import Text
 from fuzz.generate.values.inputs import random_inputs
 from fuzz.records import encode
 from oracle.attribution import builds
-from oracle.case import Case, Refusal
+from oracle.case import Case, Derivation, Refusal
 from oracle.judge import Reference, judge
-from oracle.peers import OTHERS, Executor, NativeExecutor, PjrtExecutor, Pool
+from oracle.peers import DERIVATIVES, OTHERS, Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.verdict import Answer, first_bad
 from tenferro_ref.console import (
     draw_seed,
@@ -60,7 +60,8 @@ def check(
     pool = Pool()
     disagreement = False
     try:
-        selection = pool.select(split(executors), lanes=LANES, others=OTHERS)
+        others = OTHERS if transform is None else (*OTHERS, *DERIVATIVES)
+        selection = pool.select(split(executors), lanes=LANES, others=others)
         if not as_json and inputs is None:
             click.echo(f"seed {chosen}")
         for file, case in zip(files, cases, strict=True):
@@ -88,11 +89,15 @@ def _case(file: str, inputs: str | None, seed: int, transform: str | None) -> Ca
     """A case of a file; the arrays that a StableHLO module brings along follow the arguments, seeds of a derivative them."""
     program, bound = read_graph(file)
     arguments = len(program.input_slots) - len(bound)
+    # where arrays are bound, only the arguments are differentiated: nothing else is known of such a derivative
+    derivation = Derivation(program, (transform,)) if transform and not bound else None
     program = transformed(program, transform, arguments)
     if inputs is None:
         drawn = random_inputs(program, seed)
-        return Case.of(program, (*drawn[:arguments], *bound, *drawn[arguments + len(bound) :]))
-    return Case.of(program, _given(program, file, inputs, arguments, bound))
+        arrays = [*drawn[:arguments], *bound, *drawn[arguments + len(bound) :]]
+    else:
+        arrays = _given(program, file, inputs, arguments, bound)
+    return Case.of(program, arrays, derivation=derivation)
 
 
 def _given(
