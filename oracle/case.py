@@ -109,6 +109,11 @@ class Case:
         case.__dict__.update(program_json=self.program_json, _digest=self._digest)
         return case
 
+    @property
+    def primal(self) -> GraphProgram:
+        """The program that it is a derivative of; its own if it is none."""
+        return self.program if self.derivation is None else self.derivation.primal
+
     @cached_property
     def program_json(self) -> str:
         """The program in its JSON form."""

@@ -26,7 +26,7 @@ from oracle.peers.jax import JaxExecutor
 from oracle.verdict import Answer, Build, Verdict
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.escape import line
-from tenferro_ref.program import GraphProgram, LoweringView, dumps, print_program
+from tenferro_ref.program import LoweringView, dumps, print_program
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import Array
 
@@ -272,8 +272,7 @@ def signature(case: Case, suspect: Suspect, answer: Answer) -> str:
     """ "ops | dtype | value class | attribution" of a reduced case; "fault | kind due | what came instead | ..." of an invalid one."""
     if case.refusal is not None:
         return f"{case.refusal.fault} | {case.refusal.kind} | {_how(answer)} | {suspect.attribution}"
-    blamed = _blamed(case)
-    ops = " > ".join(i.op.name for i in blamed.instructions) or "no instruction"
+    ops = " > ".join(i.op.name for i in case.primal.instructions) or "no instruction"
     ops = f"{case.derivation} of {ops}" if case.derivation else ops
     dtype = case.program.output_types[0].dtype.name if case.program.output_slots else "none"
     return f"{ops} | {dtype} | {_how(answer)} | {suspect.attribution}"
@@ -334,8 +333,8 @@ def to_finding(
         attribution=suspect.attribution,
         known="",
         programs=programs,
-        instructions=len(_blamed(case).instructions),
-        original_instructions=len(_blamed(original.case).instructions),
+        instructions=len(case.primal.instructions),
+        original_instructions=len(original.case.primal.instructions),
         reduce_seconds=seconds,
         program_text=print_program(case.program),
         program_json=dumps(case.program),
@@ -386,13 +385,8 @@ def _simplest(suspect: Suspect, case: Case, pool: Pool) -> Executor:
 def _subject(case: Case) -> str:
     if case.refusal is not None:
         return case.refusal.fault
-    last = [ins.op.name for ins in _blamed(case).instructions][-3:]
+    last = [ins.op.name for ins in case.primal.instructions][-3:]
     return " of ".join([*([str(case.derivation)] if case.derivation else []), *reversed(last)])
-
-
-def _blamed(case: Case) -> GraphProgram:
-    """What was reduced: the program, or the one that it is a derivative of."""
-    return case.program if case.derivation is None else case.derivation.primal
 
 
 def _what(answer: Answer) -> str:

@@ -18,6 +18,8 @@ from tenferro_ref.tensor import Array
 
 #: In the order in which they are tried from the one that is drawn on.
 _TRANSFORMS = (("jvp",), ("vjp",), ("jvp", "vjp"))
+#: Instructions of a derivative, of which a program has at most so many.
+_LONGEST = 200
 #: Bytes that decide on one program, and on one seed of it.
 _BYTES = 4
 
@@ -38,6 +40,6 @@ def differentiated(case: Case, config: Config, seed: int, batch: int, number: in
 
     for transforms in (*_TRANSFORMS[first:], *_TRANSFORMS[:first]):
         made = derived(case, transforms, drawn)
-        if made is not None and 0 < len(made.program.instructions) <= config.max_instructions:
+        if made is not None and 0 < len(made.program.instructions) <= _LONGEST:
             return made
     return case
