@@ -27,6 +27,7 @@ VARIABLE = "TENFERRO_MUTANT"
 LAWS: dict[str, tuple[str, ...]] = {
     "comparison": ("comparison", "sets"),
     "compiler": ("passes", "corners"),
+    "derivatives": ("derivatives",),
     "enclosure": ("intervals", "freedoms", "comparison", "sets", "corners"),
     "executor": ("evaluation", "corners"),
     "fusion": ("evaluation", "corners"),

@@ -69,11 +69,12 @@ def _halved(op: ops.ReduceProd, value: Value, tangent: Value, axis: int) -> tupl
 
 @JVP.row(ops.ReduceMax, ops.ReduceMin)
 def _(op: ops.ReduceMax | ops.ReduceMin, x: X, y: X, t: T) -> Optional:
-    """The mean of the tangents of the elements that equal the result; 0/0 where that is NaN."""
-    if t[0] is None:
-        return None
-    ties = x[0] == expanded(y[0], op.axes, x[0].type, [x[0]])
-    return tn.where(ties, t[0], 0.0).sum(op.axes) / ties.astype(x[0].dtype).sum(op.axes)
+    """The mean of the tangents of the elements that equal the result; 0/0 where that is NaN. Over no axis a copy."""
+    if t[0] is None or not op.axes:
+        return t[0]
+    ties = (x[0] == expanded(y[0], op.axes, x[0].type, [x[0]])).astype(x[0].dtype)
+    count = expanded(ties.sum(op.axes), op.axes, x[0].type, [x[0]])
+    return (ties / count * t[0]).sum(op.axes)
 
 
 @JVP.row(ops.DotGeneral)
