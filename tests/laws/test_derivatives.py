@@ -16,6 +16,8 @@ import pytest
 from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.autodiff import jvp, vjp
+from tenferro_ref.autodiff.errors import UnsupportedMetadata
+from tenferro_ref.extensions import fft
 from tenferro_ref.ops import ENGINE, Policy
 from tenferro_ref.program import GraphBuilder, Program, Value
 from tests.autodiff.products import run
@@ -44,6 +46,12 @@ def pow_(x: Value, y: Value) -> Value:
     return x**y
 
 
+def real_spectrum(n: int, length: int) -> np.ndarray:
+    """What ones for the real parts of an rfft of `n` are worth in terms of a signal of some length."""
+    k, j = np.arange(n // 2 + 1)[:, np.newaxis], np.arange(length)
+    return np.where(j < n, np.cos(2 * np.pi * j * k / n).sum(0), 0.0)
+
+
 I = np.array
 TABLE: dict[str, Entry] = {
     "abs at 0": Entry(abs, [I([0.0, -0.0, -2.0])], [[0.0, 0.0, -1.0]]),
@@ -60,6 +68,12 @@ TABLE: dict[str, Entry] = {
     "product with one zero": Entry(lambda x: x.prod(), [I([0.0, 3.0, 4.0])], [[12.0, 0.0, 0.0]]),
     "product with two zeros": Entry(lambda x: x.prod(), [I([0.0, 0.0, 4.0])], [[0.0, 0.0, 0.0]]),
     "product of five": Entry(lambda x: x.prod(), [I([1.0, 2.0, 3.0, 4.0, 5.0])], [[120.0, 60.0, 40.0, 30.0, 24.0]]),
+    "product of none": Entry(lambda x: x.prod(1), [np.ones((2, 0))], [None], Policy(empty_reduction="identity")),
+    "filled to a length": Entry(lambda x, y: tn.pad_to_match(x, y) * y, [I([1.0]), I([2.0, 3.0])], [[2.0], [1.0, 0.0]]),
+    "real spectrum": Entry(lambda x: fft.rfft(x).astype("F64"), [np.arange(4.0)], [real_spectrum(4, 4)]),
+    "real spectrum, filled": Entry(lambda x: fft.rfft(x, n=5).astype("F64"), [np.arange(3.0)], [real_spectrum(5, 3)]),
+    "real spectrum, cropped": Entry(lambda x: fft.rfft(x, n=2).astype("F64"), [np.arange(3.0)], [real_spectrum(2, 3)]),
+    "real signal": Entry(lambda x: fft.irfft(x, n=4), [I([1 + 0j, 2 + 1j, 3 + 0j])], [[1 + 0j, 0j, 0j]]),
     "root at 0": Entry(tn.sqrt, [I([0.0, 4.0])], [[inf, 0.25]]),
     "reciprocal root at 0": Entry(tn.rsqrt, [I([0.0, 4.0])], [[-inf, -1 / 16]]),
     "log at 0": Entry(tn.log, [I([0.0, 4.0])], [[inf, 0.25]]),
@@ -98,7 +112,7 @@ def built(entry: Entry) -> tuple[Program, list[np.ndarray]]:
 
 
 def same(seen: np.ndarray, due: object) -> None:
-    np.testing.assert_allclose(seen, np.asarray(due), rtol=1e-15, atol=0, equal_nan=True)
+    np.testing.assert_allclose(seen, np.asarray(due), rtol=1e-15, atol=1e-15, equal_nan=True)
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -134,3 +148,21 @@ def test_tangents_are_those_of_the_contract(name: str) -> None:
                 with np.errstate(all="ignore"):
                     (seen,) = run(forward.program, [*arrays, tangent])
                 same(np.real(seen.sum()), np.real(np.conj(unit) * slopes[index]))
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_symbolic_extents_have_the_same_derivatives(n: int) -> None:
+    b = GraphBuilder()
+    x, y = b.input("F64", ("n",)), b.input("F64", ("n", 2))
+    z = b.input("F64", ("m",))
+    backward = vjp(b.build((y.reshape(-1) * 3.0).sum() + (x * x).sum() + tn.pad_to_match(x, z).sum()))
+    xs, zs = np.arange(1.0, n + 1), np.array([5.0, 6.0, 7.0])
+    results = run(backward.program, [xs, np.ones((n, 2)), zs, np.array(1.0)])
+    assert results[0].tolist() == (2 * xs + 1).tolist()
+    assert (results[1] == 3.0).all()
+
+
+def test_an_extent_that_only_a_run_knows_is_refused() -> None:
+    b = GraphBuilder()
+    with pytest.raises(UnsupportedMetadata, match="only a run knows"):
+        vjp(b.build(tn.truncate(b.input("F64", (3,)), 2, 0).sum()))
