@@ -4,16 +4,19 @@ Each package brings its own commands as entry points of the group `tenferro_ref.
 imported when they are asked for. So no package imports the packages above it, and other distributions can add commands.
 
 Exit status: 0 all agree, 1 a disagreement, 2 the input or the call is wrong, 3 the environment lacks something, 70 a defect
-of this program, 130 interrupted. Every error is one line on standard error; there is no traceback.
+of this program, 130, 143 or 129 stopped by SIGINT, SIGTERM or SIGHUP. Every error is one line on standard error; there is no traceback.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -28,6 +31,12 @@ from tenferro_ref.escape import visible
 GROUP = "tenferro_ref.commands"
 #: Exit status of a defect of this program, as EX_SOFTWARE in sysexits.h.
 DEFECT = 70
+#: What is said of the signals that end a command; its exit status is 128 and their number, as a shell has it.
+_STOPS = {
+    signal.SIGINT: "interrupted",
+    signal.SIGTERM: "terminated (SIGTERM)",
+    signal.SIGHUP: "the terminal is gone (SIGHUP)",
+}
 
 
 class _Commands(click.Group):
@@ -71,10 +80,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status."""
     _open_standard_streams()
     try:
-        result = cli.main(args=arguments, prog_name="tenferro-ref", standalone_mode=False)
-        sys.stdout.flush()
-    except click.Abort:
-        return _fail("interrupted", 130)
+        with _stoppable():
+            result = cli.main(args=arguments, prog_name="tenferro-ref", standalone_mode=False)
+            sys.stdout.flush()
+    except click.Abort as abort:
+        stopped = abort.__cause__
+        number = stopped.number if isinstance(stopped, _Stopped) else signal.SIGINT
+        return _fail(_STOPS[number], 128 + number)
     except click.ClickException as error:
         return _fail(error.format_message(), 2)
     except TenferroError as error:
@@ -92,6 +104,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - the one last net: whatever is not typed by here is ours to mend
         return _fail(_defect(error), DEFECT)
     return result if isinstance(result, int) else 0
+
+
+class _Stopped(KeyboardInterrupt):
+    """A signal that asks this process to end; handled as Ctrl-C is, so that nothing is left half-done."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = signal.Signals(number)
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[None]:
+    """Within the block, SIGTERM and SIGHUP raise `_Stopped`; only the main thread can ask for that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _: object) -> None:
+        raise _Stopped(number)
+
+    # whoever ignores a signal, as nohup does, goes on ignoring it
+    numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _open_standard_streams() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, get_args
 
 import msgpack
@@ -223,16 +223,14 @@ def unpack(program: str, inputs: bytes) -> Case:
 def unpack_all(rows: Iterable[tuple[str, bytes]]) -> list[Case]:
     """The cases of consecutive rows; input sets of one program get the same program object, as when they were made."""
     cases: list[Case] = []
-    last: Case | None = None
-    beside: dict[str, Any] = {}
+    text, beside, last = "", dict[str, Any](), None
     for program, inputs in rows:
         about, arrays = _unpack_inputs(inputs)
-        if last is not None and last.program_json == program and about == beside:
-            case = last.with_inputs(arrays)
-        else:
-            case = _case(program, about, arrays)
-        if case.refusal is None:
-            last, beside = case, about
+        if last is not None and program == text and about == beside:
+            cases.append(replace(last, inputs=arrays))
+            continue
+        case = _case(program, about, arrays)
+        text, beside, last = program, about, case if case.refusal is None else None
         cases.append(case)
     return cases
 
@@ -242,7 +240,7 @@ def _case(program: str, about: dict[str, Any], arrays: tuple[Array, ...]) -> Cas
     if "primal" in about:
         derivation = decode(_Derivation, about, _WHERE).read()
     refusal = decode(Refusal, about, _WHERE) if about and derivation is None else None
-    return Case(loads(program, _WHERE, infer=refusal is None), arrays, refusal, derivation)
+    return Case(loads(program, _WHERE, infer=refusal is None), arrays, refusal, derivation=derivation)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from oracle.peers.portable import InterpreterExecutor, IreeExecutor
 from oracle.verdict import ExecutorInfo
 from tenferro_ref.errors import MissingDependency, UsageError
 from tenferro_ref.isolation import Worker, WorkerSpec
+from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.pjrt import PluginRef, discover, plugin_from_env, resolve
 
 #: In `Pool.allowed`: whatever a file names. No pattern, and no name of an executor.
@@ -26,7 +27,8 @@ ANY = "any command"
 DERIVATIVES = tuple(str(Peer("derivative", variant)) for variant in FAMILIES["derivative"].variants)
 _SYNTAX = (
     "native, native-unsegmented, native-nopasses, native-fused, native-drawn, native-without:PASS, "
-    f"native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], {', '.join((*OTHERS, *DERIVATIVES))}, external:COMMAND, all"
+    "native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], pjrt-reloaded:..., pjrt-kernels:..., "
+    f"{', '.join((*OTHERS, *DERIVATIVES))}, external:COMMAND, all"
 )
 _JAX_DERIVATIVES = "oracle.peers.engines.jax_derivative"
 _CLASSES = {"jax": JaxExecutor, "interpreter": InterpreterExecutor, "iree": IreeExecutor}
@@ -43,11 +45,14 @@ class Pool:
     allowed
         Names of executors; a file may have the commands run and the libraries loaded that they do (`recorded`). `ANY`
         for all there are.
+    reader
+        Of StableHLO modules.
     """
 
     preload: str = ""
     request_seconds: float = 60.0
     allowed: Collection[str] = ()
+    reader: Reader = field(default_factory=Reader)
     _workers: dict[str, Worker] = field(default_factory=dict)
 
     def make(self, name: str) -> Executor:
@@ -79,7 +84,7 @@ class Pool:
     def recorded(self, name: str, where: str) -> Executor:
         """The executor that the file `where` names: a bundle, or the record of a campaign or finding.
 
-        Whoever calls may name any command or library; a file, which may be somebody else's, only what it is allowed.
+        The command line may name any command or library; a file, which may come from elsewhere, only what `allowed` lists.
 
         Raises
         ------
@@ -109,7 +114,7 @@ class Pool:
     def _pjrt(self, plugin: PluginRef, peer: Peer) -> PjrtExecutor:
         if peer.lane and peer.lane not in LANES:
             raise UsageError(detail=f"unknown lane {peer.lane!r}; known: {', '.join(LANES)}")
-        return PjrtExecutor(str(peer), self._worker(plugin.path, plugin), plugin=plugin)
+        return PjrtExecutor(str(peer), self._worker(plugin.path, plugin), plugin=plugin, reader=self.reader)
 
     def _worker(self, key: str, serves: PluginRef | str) -> Worker:
         """The one worker of a plugin or engine."""
@@ -120,6 +125,7 @@ class Pool:
 
     def close(self) -> None:
         """End all workers."""
+        self.reader.close()
         for worker in self._workers.values():
             worker.close()
         self._workers.clear()

@@ -41,7 +41,7 @@ def _(op: ops.ReduceProd, x: X, y: X, t: T) -> Optional:
 
     For each element that is the product of the others, also where some are zero, and so are the derivatives of this one.
     """
-    if t[0] is None:
+    if t[0] is None or any(x[0].shape[axis] == 0 for axis in op.axes):  # of nothing it is 1
         return None
     value, tangent = x[0], t[0]
     for axis in op.axes:
@@ -52,9 +52,6 @@ def _(op: ops.ReduceProd, x: X, y: X, t: T) -> Optional:
 def _halved(op: ops.ReduceProd, value: Value, tangent: Value, axis: int) -> tuple[Value, Value]:
     """A product along an axis and its tangent; the axis stays, with extent 1."""
     extent = constant_extent(op, value.shape[axis])
-    if extent == 0:
-        type_ = value.type.with_shape(1 if i == axis else e for i, e in enumerate(value.shape))
-        return zeros(value.builder, type_) + 1.0, zeros(value.builder, type_)
     while extent > 1:
         half = extent // 2
         (a, b), (da, db) = ((part(v, axis, 0, half), part(v, axis, half, 2 * half)) for v in (value, tangent))

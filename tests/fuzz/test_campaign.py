@@ -35,6 +35,9 @@ from tenferro_ref.errors import OutputError, TenferroError, UsageError, WorkerDi
 from tests.reports import sample
 from tools.torture import EXECUTORS, torture
 
+pytestmark = pytest.mark.once
+
+
 PLAN = Plan(seed=5, programs=12, batch=4, reduce_seconds=0.2)
 NATIVES = native_variants()[:3]
 

@@ -14,6 +14,8 @@ from oracle.verdict import Answer, Comparison, Verdict
 from tenferro_ref.errors import FormatError
 from tests.reports import sample
 
+pytestmark = pytest.mark.once
+
 
 def odd() -> Campaign:
     """A campaign with the floats that JSON has no numbers for."""

@@ -19,6 +19,9 @@ from tenferro_ref.errors import FormatError
 from tests.reports import sample
 from tools import finding_pages
 
+pytestmark = pytest.mark.once
+
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {path.stem: path.read_text("utf-8") for path in sorted((ROOT / "docs" / "findings").glob("[0-9]*.md"))}
 CORPUS = {path.stem for path in (ROOT / "tests" / "corpus").glob("[0-9]*.toml")}

@@ -22,6 +22,9 @@ from tests.fuzz.test_campaign import Odd
 from tests.fuzz.test_campaign import selection as odd_selection
 from tools.torture import _differences
 
+pytestmark = pytest.mark.once
+
+
 ME = "somebody"
 NATIVE = ("native-unsegmented", "native-nopasses")
 

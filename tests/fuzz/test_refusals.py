@@ -51,6 +51,9 @@ from tenferro_ref.isolation import Worker
 from tests.e2e.command import ROOT
 from tools.torture import _differences
 
+pytestmark = pytest.mark.once
+
+
 #: Programs of a campaign with the usual share of invalid ones by which every kind of error, and every fault, was due.
 KINDS_REACHED, FAULTS_REACHED = 320, 4736
 ONLY = ("invalid=1",)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from fuzz.store import Store
-from tests.hostile.attacks import finding, store_of, tenferro_ref
+from tests.e2e.command import in_this_process as tenferro_ref
+from tests.hostile.attacks import finding, store_of
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.store import Store
-from tests.hostile.attacks import finding, store_of, tenferro_ref
+from tests.e2e.command import in_this_process as tenferro_ref
+from tests.hostile.attacks import finding, store_of
 
 pytestmark = pytest.mark.once
 

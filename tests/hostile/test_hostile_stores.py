@@ -15,7 +15,8 @@ from fuzz.records import load, to_json
 from fuzz.store import Store
 from fuzz.store.errors import StoreDamaged
 from tests.e2e.command import assert_one_line_error
-from tests.hostile.attacks import ATTACKS, acts, finding, store_of, tenferro_ref
+from tests.e2e.command import in_this_process as tenferro_ref
+from tests.hostile.attacks import ATTACKS, acts, finding, store_of
 
 pytestmark = pytest.mark.once
 

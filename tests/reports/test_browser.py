@@ -16,6 +16,9 @@ from tests.browser import Browser, chromium_or_skip
 from tests.e2e.command import tenferro_ref
 from tests.reports import sample
 
+pytestmark = pytest.mark.once
+
+
 CELLS = """return [...document.querySelectorAll("#support .c")].map(c => c.dataset).map(
     d => [d.op, d.executor, d.dtype, d.verdict, Number(d.programs)])"""
 SHOWN = "return [...document.querySelectorAll(arguments[0])].filter(e => e.checkVisibility()).length"

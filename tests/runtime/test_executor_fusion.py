@@ -165,22 +165,6 @@ def test_a_multiply_of_broadcasts_needs_no_broadcast_in_memory():
     assert "broadcast multiply" not in calls_of(program, inputs)
 
 
-def test_multiply_of_a_broadcast_by_itself_and_by_a_scalar():
-    for build in (lambda b, w, s: b.apply(ops.Multiply(), w, w), lambda b, w, s: b.apply(ops.Multiply(), s, w)):
-        b = GraphBuilder()
-        y, s = b.input("F32", (3,)), b.input("F32", ())
-        program = exec_of(build(b, b.apply(ops.BroadcastInDim((3, 2), (0,)), y), s))
-        inputs = [np.array([1, 2, 3], np.float32), np.array(2, np.float32)]
-        assert calls_of(program, inputs) == ["broadcast multiply"]
-
-
-def test_real_scalar_beside_a_complex_broadcast():
-    b = GraphBuilder()
-    y, s = b.input("C32", (3,)), b.input("F32", ())
-    program = exec_of(b.apply(ops.Multiply(), s, b.apply(ops.BroadcastInDim((3, 2), (0,)), y)))
-    calls_of(program, [np.array([1, 2j, 3], np.complex64), np.array(2, np.float32)])
-
-
 def test_a_program_that_runs_again_is_not_planned_again():
     program, other = chain(), chain()
     executor = GraphExecutor()

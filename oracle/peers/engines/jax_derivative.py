@@ -51,7 +51,7 @@ def open(settings: Message) -> Engine:
             raise
         except (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError) as error:  # what JAX raises
             raise EngineFault(engine="jax", detail=f"{type(error).__name__}: {error}") from None
-        return read(text, "JAX's derivative")
+        return read({"ask": "load", "source": text, "where": "JAX's derivative", "inputs": None})
 
     return Engine({"jax": jax.__version__, "jaxlib": metadata.version("jaxlib")}, answer)
 
