@@ -18,7 +18,7 @@ from tenferro_ref import ops
 from tenferro_ref.autodiff import jvp, vjp
 from tenferro_ref.autodiff.errors import UnsupportedMetadata
 from tenferro_ref.extensions import fft
-from tenferro_ref.ops import ENGINE, Policy
+from tenferro_ref.ops import Policy
 from tenferro_ref.program import GraphBuilder, Program, Value
 from tests.autodiff.products import run
 
@@ -31,7 +31,7 @@ class Entry(NamedTuple):
     function: Callable[..., Value]
     inputs: Sequence[object]
     due: Sequence[object]
-    policy: Policy = ENGINE
+    policy: Policy = Policy()
 
 
 def gather(x: Value, i: Value) -> Value:
