@@ -156,6 +156,10 @@ class Finding:
     build
         What the executor's library reports of itself (`Executor.build`), which the rules of known findings name; "" in
         records from before it was asked.
+    derivation
+        Of which transforms the program was a derivative when it was found: "vjp", "vjp of jvp"; "" for none.
+    primal_text
+        The program that it is a derivative of, where the derivative itself is wrong and that program was reduced.
     """
 
     signature: str
@@ -180,6 +184,8 @@ class Finding:
     reason: str
     builds: tuple[Build, ...] = ()
     build: str = ""
+    derivation: str = ""
+    primal_text: str = ""
 
     @property
     def id(self) -> str:

@@ -57,6 +57,25 @@ def error_words(kind: str, op: object, axis: object) -> str:
     return f"{kind}{f' of {op}' if op else ''}{'' if axis is None else f', axis {axis}'}"
 
 
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """How a program was derived from another one (`oracle.derivation`).
+
+    Attributes
+    ----------
+    primal
+        The program that was differentiated; its inputs are the first ones of the derivative.
+    transforms
+        "jvp" and "vjp", in the order in which they were applied.
+    """
+
+    primal: GraphProgram
+    transforms: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " of ".join(reversed(self.transforms))
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """A program and the values of its inputs (column-major, in program input order).
@@ -71,6 +90,8 @@ class Case:
     deciding
         The program with other outputs: what decided, while the module was read for these inputs, which way it goes. Where
         these are not certain the program says nothing of the module.
+    derivation
+        What the program is a derivative of, if it was made as one.
     """
 
     program: GraphProgram
@@ -78,6 +99,7 @@ class Case:
     refusal: Refusal | None = None
     source: Source | None = None
     deciding: GraphProgram | None = None
+    derivation: Derivation | None = None
 
     @classmethod
     def of(
@@ -86,9 +108,10 @@ class Case:
         inputs: Sequence[Array],
         refusal: Refusal | None = None,
         source: Source | None = None,
+        derivation: Derivation | None = None,
     ) -> Case:
         """A case with inputs of any layout."""
-        return cls(program, tuple(column_major(a) for a in inputs), refusal, source)
+        return cls(program, tuple(column_major(a) for a in inputs), refusal, source, derivation=derivation)
 
     @property
     def arguments(self) -> tuple[Array, ...]:
@@ -99,6 +122,11 @@ class Case:
     def written(self) -> Case:
         """The case without its module: executors get the program, written as StableHLO."""
         return self if self.source is None else replace(self, source=None)
+
+    @property
+    def primal(self) -> GraphProgram:
+        """The program that it is a derivative of; its own if it is none."""
+        return self.program if self.derivation is None else self.derivation.primal
 
     @cached_property
     def program_json(self) -> str:

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 from oracle.case import Case, Refusal, error_words
 from oracle.compare import compare, compare_bits
-from oracle.peers import Execution, Executor, ForeignRefusal, NativeExecutor, attempt
+from oracle.identities import compare_sides
+from oracle.peers import DerivativeExecutor, Execution, Executor, ForeignRefusal, NativeExecutor, attempt, defects_in
 from oracle.reference import Reference, compare_all, prepare
 from oracle.staged import decomposing, judge_stages, refuses, refuses_dead
 from oracle.verdict import Answer, Comparison, Verdict
@@ -24,6 +25,7 @@ from tenferro_ref.errors import (
     TenferroError,
     UnsupportedDType,
     UnsupportedOp,
+    ValidationError,
     WorkerDied,
 )
 
@@ -66,6 +68,8 @@ def _judge_results(
     model: str | None = None,
 ) -> list[Answer]:
     """The verdicts on what an executor gave, whose elements are compared together."""
+    if isinstance(executor, DerivativeExecutor):
+        return [_judge_derivative(executor, reference.case) for reference in references]
     start = time.perf_counter()
     enclosed = {
         reference: result.outputs
@@ -185,6 +189,22 @@ def _compared(executor: Executor, reference: Reference, result: Comparison | Ten
         return _staged(executor, reference)
     verdict = Verdict.UNDECIDED if isinstance(result, UnsupportedOp) else Verdict.ERROR
     return Answer(executor.name, verdict, reason=str(result), error=result.to_json())
+
+
+def _judge_derivative(executor: DerivativeExecutor, case: Case) -> Answer:
+    """The verdict on the rules by which a derivative program was made."""
+    if case.derivation is None:
+        error: TenferroError = UnsupportedOp(op="program", reason=f"{executor.name} is about derivative programs")
+        return Answer(executor.name, Verdict.UNSUPPORTED, reason=str(error), error=error.to_json())
+    start = time.perf_counter()
+    try:
+        with defects_in("a derivative rule"):
+            answer = _verdict(executor.name, compare_sides(*executor.sides(case)))
+    except (LoweringError, ValidationError) as error:  # no enclosure, no rule of JAX's, or a value that is refused
+        return Answer(executor.name, Verdict.UNDECIDED, reason=str(error), error=error.to_json())
+    except TenferroError as error:
+        return Answer(executor.name, Verdict.ERROR, reason=f"{error.kind}: {error}", error=error.to_json())
+    return dataclasses.replace(answer, seconds={"compare": time.perf_counter() - start})
 
 
 def _staged(executor: Executor, reference: Reference) -> Answer:

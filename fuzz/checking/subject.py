@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.generate.values.inputs import random_arguments, random_inputs
-from oracle.case import Case, Refusal
+from oracle.case import Case, Derivation, Refusal
 from tenferro_ref.console import is_stablehlo, read_content, read_text_form, transformed
 from tenferro_ref.errors import (
     FormatError,
@@ -194,12 +194,16 @@ def file_subjects(
         program = read_text_form(content, where)
     program = program.to_graph()
     arguments = len(program.input_slots) - len(bound)
+    # where arrays are bound, only the arguments are differentiated: nothing else is known of such a derivative
+    derivation = Derivation(program, (transform,)) if transform and not bound else None
     program = transformed(program, transform, arguments)
     arrays = inputs.given([*program.input_types[:arguments], *program.input_types[arguments + len(bound) :]])
     if arrays is None:
         drawn = random_inputs(program, inputs.seed)
-        return [Subject(where, Case.of(program, (*drawn[:arguments], *bound, *drawn[arguments + len(bound) :])))]
-    return [Subject(where, Case.of(program, fitting(program, where, inputs.file or "", arrays, arguments, bound)))]
+        chosen = [*drawn[:arguments], *bound, *drawn[arguments + len(bound) :]]
+    else:
+        chosen = fitting(program, where, inputs.file or "", arrays, arguments, bound)
+    return [Subject(where, Case.of(program, chosen, derivation=derivation))]
 
 
 def invalid_subject(file: str, inputs: Inputs) -> Subject:

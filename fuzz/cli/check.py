@@ -15,7 +15,7 @@ from fuzz.checking.subject import Inputs, Subject, file_subjects, invalid_subjec
 from fuzz.records import encode
 from oracle.attribution import instructions
 from oracle.enclosure import MODELS
-from oracle.peers import DEFAULT_LANE, OTHERS, Executor, Peer, PjrtExecutor, Pool
+from oracle.peers import DEFAULT_LANE, DERIVATIVES, OTHERS, Executor, Peer, PjrtExecutor, Pool
 from tenferro_ref.console import (
     draw_seed,
     json_option,
@@ -84,7 +84,8 @@ def check(
             else file_subjects(file, source, pool.reader, transform=transform, written=written)
             for file in files
         ]
-        selection = pool.select(split(executors), lanes=LANES, others=OTHERS)
+        others = OTHERS if transform is None else (*OTHERS, *DERIVATIVES)
+        selection = pool.select(split(executors), lanes=LANES, others=others)
         if not as_json and inputs is None:
             click.echo(f"seed {source.seed}")
         for file, several in zip(files, subjects, strict=True):

@@ -22,6 +22,7 @@ from fuzz.findings.triage import evaluate_all, value_class
 from fuzz.records import Finding, encode, from_json
 from oracle.case import Case, Refusal
 from oracle.compare import interval_words
+from oracle.derivation import derivation_of
 from oracle.enclosure import MODELS, Enclosure, enclose
 from oracle.enclosure.files import save_enclosures
 from oracle.judge import Reference, judge_result
@@ -33,11 +34,11 @@ from tenferro_ref.errors import FormatError, TenferroError
 from tenferro_ref.escape import code, code_block, line, markdown
 from tenferro_ref.files import read_bytes, read_text, write_atomically
 from tenferro_ref.isolation.reader import Reader
-from tenferro_ref.program import loads
+from tenferro_ref.program import dumps, loads
 from tenferro_ref.tensor import load_npz, same_bits, save_npz, type_of
 
 #: Version 1 knows no `Facts.builds`, version 2 no `Facts.refusal`; until version 3 `reproduce.py` had the data in it; version 4
-#: knows no `Facts.given`. All are still read; no script of versions 1 to 3 is run.
+#: knows no `Facts.given` and no derivatives. All are still read; no script of versions 1 to 3 is run.
 VERSION = 5
 _READABLE = (1, 2, 3, 4, VERSION)
 #: From this version on all bundles have the same script.
@@ -68,6 +69,8 @@ class Facts:
         The error that the program must raise, if it is invalid.
     given
         `module.mlir` is what was handed in, and what executors of StableHLO are given; else it is written from the program.
+    transforms
+        Those by which the program was derived from that of `primal.json`; empty if it was not.
     """
 
     tenferro_bundle: int
@@ -84,6 +87,7 @@ class Facts:
     builds: tuple[Build, ...] = ()
     refusal: Refusal | None = None
     given: bool = False
+    transforms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,10 @@ def write_bundle(
         VERSION, finding.signature, finding.verdict, finding.value_class, finding.reason, finding.attribution,
         executor.portable_name, executor.model, executor.info().facts, tuple(environment),
         executor.requirements(), finding.builds, case.refusal, case.source is not None,
+        case.derivation.transforms if case.derivation else (),
     )  # fmt: skip
+    if case.derivation is not None:
+        write_atomically(folder / "primal.json", dumps(case.derivation.primal))
     write_atomically(folder / "program.txt", finding.program_text)
     write_atomically(folder / "program.json", finding.program_json)
     write_atomically(folder / "module.mlir", finding.stablehlo)
@@ -158,7 +165,11 @@ def read_bundle(folder: Path) -> tuple[Facts, Case]:
     if facts.given:
         with Reader() as reader:
             source = reader.source(read_text(folder / "module.mlir"), str(folder / "module.mlir"))
-    return facts, Case.of(graph, inputs, facts.refusal, source)
+    derivation = None
+    if facts.transforms:
+        primal = folder / "primal.json"
+        derivation = derivation_of(read_text(primal), facts.transforms, str(primal))
+    return facts, Case.of(graph, inputs, facts.refusal, source, derivation)
 
 
 def replay(folder: Path, pool: Pool, executor: str = "") -> Replay:
@@ -259,6 +270,11 @@ def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosu
     yield f"* reduced from {finding.original_instructions} to {finding.instructions} instructions"
     yield ""
     yield from (code_block(finding.program_text), "")
+    if finding.derivation:
+        yield f"Found as {markdown(finding.derivation)} of a generated program."
+        yield ""
+    if finding.primal_text:
+        yield from ("That program, reduced:", "", code_block(finding.primal_text), "")
     for name, value in finding.inputs:
         yield f"    {line(name)} = {' '.join(line(value).split())}"
     yield ""
@@ -319,6 +335,12 @@ def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]
             "asked for the operands and results of each decomposition beside the outputs: the op is held to its backward-error "
             "bound on those operands, and everything else to the set of all values that a correct implementation may have "
             "where the executor's own factors are given (docs/explanation/enclosures.md). What is quoted above is outside one of the two."
+        )
+        return
+    if finding.primal_text:
+        yield (
+            f"`{facts.executor}` differentiates the reduced program in another way. Both ways are equal over the real numbers, and each was "
+            "enclosed in real arithmetic: the two enclosures of the element quoted above have no value in common (docs/enclosures.md)."
         )
         return
     if not steps:

@@ -18,9 +18,10 @@ from fuzz.records import Finding, ValueRow
 from oracle.attribution import UNCLEAR, attribute, builds, hlo_pass
 from oracle.case import Case, live
 from oracle.compare import interval_words
+from oracle.derivation import derived, kept_seeds
 from oracle.enclosure import MODELS, enclose
 from oracle.judge import Reference, all_slots, first_wrong_slot, judge, judge_many
-from oracle.peers import Executor, NativeExecutor, Pool
+from oracle.peers import DerivativeExecutor, Executor, NativeExecutor, Pool
 from oracle.peers.modules import module_text
 from oracle.verdict import Answer, Build, Verdict
 from tenferro_ref.errors import TenferroError
@@ -88,6 +89,9 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
     whole = Suspect(executor, case, answer, "", "", attribute(executor, case, pool))
     if case.refusal is not None:  # the answer to one fault is wrong, wherever that fault is
         return replace(whole, op=case.refusal.op or "", how=f"{case.refusal.fault}: {_how(answer)}")
+    if isinstance(executor, DerivativeExecutor):
+        core = _rule_alone(whole, pool)
+        return replace(whole, op=_subject(whole.case if core is None else core.case))
     if answer.verdict is Verdict.MISMATCH:
         slot = _first_wrong(executor, case)
         core = None if slot is None else _alone(whole, slot, pool)
@@ -160,6 +164,20 @@ def _first_failing(suspect: Suspect, pool: Pool) -> tuple[int | None, Suspect | 
     return None, None
 
 
+def _rule_alone(suspect: Suspect, pool: Pool) -> Suspect | None:
+    """The derivative of the first instruction of the primal program that is wrong alone."""
+    derivation = suspect.case.derivation
+    assert derivation is not None
+    primal = Case(derivation.primal, suspect.case.inputs[: len(derivation.primal.input_slots)])
+    seeds, values = kept_seeds(suspect.case), evaluate_all(primal)
+    for ins in primal.program.instructions:
+        small = cut_out(primal, ins.output_slots[0], lambda _: values)
+        made = small and derived(small, derivation.transforms, seeds)
+        if core := made and _with_case(suspect, made, pool):
+            return core
+    return None
+
+
 def _alone(suspect: Suspect, slot: int, pool: Pool) -> Suspect | None:
     """The instruction that makes `slot` alone, on the operands that it should get, if it disagrees for the same cause.
 
@@ -185,6 +203,8 @@ def _start(suspect: Suspect, pool: Pool) -> Suspect:
     """
     if suspect.case.refusal is not None:
         return suspect
+    if isinstance(suspect.executor, DerivativeExecutor):
+        return _rule_alone(suspect, pool) or suspect
     program = suspect.case.program
     guilty = [
         ins.output_slots[0]
@@ -251,7 +271,8 @@ def signature(case: Case, suspect: Suspect, answer: Answer) -> str:
     """ "ops | dtype | value class | attribution" of a reduced case; "fault | kind due | what came instead | ..." of an invalid one."""
     if case.refusal is not None:
         return f"{case.refusal.fault} | {case.refusal.kind} | {_how(answer)} | {suspect.attribution}"
-    ops = " > ".join(i.op.name for i in case.program.instructions) or "no instruction"
+    ops = " > ".join(i.op.name for i in case.primal.instructions) or "no instruction"
+    ops = f"{case.derivation} of {ops}" if case.derivation else ops
     dtype = case.program.output_types[0].dtype.name if case.program.output_slots else "none"
     return f"{ops} | {dtype} | {_how(answer)} | {suspect.attribution}"
 
@@ -273,7 +294,10 @@ def to_finding(
     budget_seconds
         For reducing it; running the other builds of a plugin may take as long again.
     """
-    size = len(suspect.case.program.instructions)
+    derivation = suspect.case.derivation
+    if not isinstance(suspect.executor, DerivativeExecutor):  # it is wrong about a program, whatever that was made of
+        suspect = replace(suspect, case=replace(suspect.case, derivation=None))
+    size = len(suspect.case.primal.instructions)
     suspect, seconds = _reduced(suspect, pool, budget_seconds, progress)
     case, answer = suspect.case, suspect.answer
     others: tuple[Build, ...] = ()
@@ -291,7 +315,7 @@ def to_finding(
         attribution=suspect.attribution,
         known="",
         programs=programs,
-        instructions=len(case.program.instructions),
+        instructions=len(case.primal.instructions),
         original_instructions=size,
         reduce_seconds=seconds,
         program_text=print_program(case.program),
@@ -305,6 +329,8 @@ def to_finding(
         reason=answer.reason,
         builds=others,
         build=_build(suspect.executor),
+        derivation="" if derivation is None else str(derivation),
+        primal_text="" if case.derivation is None else print_program(case.derivation.primal),
     )
     return replace(finding, known=match(finding, known)), case
 
@@ -368,7 +394,8 @@ def _simplest(suspect: Suspect, case: Case, pool: Pool) -> Executor:
 def _subject(case: Case) -> str:
     if case.refusal is not None:
         return case.refusal.fault
-    return " of ".join(reversed([ins.op.name for ins in case.program.instructions][-3:]))
+    last = [ins.op.name for ins in case.primal.instructions][-3:]
+    return " of ".join([*([str(case.derivation)] if case.derivation else []), *reversed(last)])
 
 
 def _what(answer: Answer) -> str:

@@ -14,6 +14,7 @@ from itertools import islice
 from fuzz.generate.anchors import anchors
 from fuzz.generate.config import DEFAULT, Config
 from fuzz.generate.decode import GENE, decode
+from fuzz.generate.derivatives import differentiated
 from fuzz.generate.growth import HEADER, LINALG_BYTES, anchored
 from fuzz.generate.settings import config_of
 from oracle.case import Case
@@ -66,7 +67,8 @@ def decode_number(seed: int, batch: int, number: int, config: Config) -> Case:
     data = stream.digest(start + GENE * length)
     linalg = hashlib.sha256(f"later {seed} {batch} {number}".encode()).digest()[:LINALG_BYTES]
     header = anchored(data[_LENGTH:start] + linalg, _anchor(seed, batch, number, config))
-    return decode(config, header, [data[start + GENE * i :][:GENE] for i in range(length)])
+    case = decode(config, header, [data[start + GENE * i :][:GENE] for i in range(length)])
+    return differentiated(case, config, seed, batch, number)
 
 
 def _length(config: Config, kind: int, share: int) -> int:

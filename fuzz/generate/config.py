@@ -45,6 +45,8 @@ class Config:
         Factors on the chance of an op or motif, by name.
     rare
         Pairs of an op and a dtype with which a fifth of the anchors begin.
+    derivatives
+        Share of the programs that are replaced by a derivative of theirs (`fuzz.generate.derivatives`).
     invalid
         Share of the programs of a campaign that are replaced by invalid ones (`fuzz.generate.faults.batches`).
     """
@@ -67,6 +69,7 @@ class Config:
     policies: float = 5
     weights: tuple[tuple[str, float], ...] = ()
     rare: tuple[tuple[type[Op], DType], ...] = ()
+    derivatives: float = 0
     invalid: float = 1 / 32
 
     @property

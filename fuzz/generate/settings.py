@@ -61,12 +61,15 @@ def _rare(text: str) -> dict[str, Any]:
     return {"rare": tuple(dict.fromkeys((BY_NAME[op], DType[dtype]) for op, _, dtype in pairs))}
 
 
-def _share(text: str) -> dict[str, Any]:
-    number = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)(?:/([1-9]\d{0,8}))?", text, re.ASCII)
-    share = float(number[1]) / int(number[2] or 1) if number else 2.0
-    if share > 1:
-        raise ValueError("a share, 0 to 1, like 0.05 or 1/32")
-    return {"invalid": share}
+def _share(field: str) -> Callable[[str], dict[str, Any]]:
+    def read(text: str) -> dict[str, Any]:
+        number = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)(?:/([1-9]\d{0,8}))?", text, re.ASCII)
+        share = float(number[1]) / int(number[2] or 1) if number else 2.0
+        if share > 1:
+            raise ValueError("a share, 0 to 1, like 0.05 or 1/32")
+        return {field: share}
+
+    return read
 
 
 #: How the value of each key is read.
@@ -78,7 +81,7 @@ _READ: dict[str, Callable[[str], dict[str, Any]]] = {
     "dtypes": _names("dtypes", DType.__members__),
     "rare": _rare,
     **{field: _percentage(field) for field in ("symbolic", "linalg", "policies")},
-    "invalid": _share,
+    **{field: _share(field) for field in ("derivatives", "invalid")},
 }
 
 
@@ -87,7 +90,7 @@ def config_of(settings: Sequence[str]) -> Config:
 
     `instructions=10` or `instructions=5-20`, `elements=64`, `rank=2` (the most), `ops=Exp,Log`, `dtypes=F32,C64`, `symbolic=0`,
     `linalg=50`, `policies=0` (percentages of the programs), `rare=Reverse:I32,Add:Bool` (`python -m tools.opcodes` lists
-    such pairs), `invalid=0` or `invalid=1/8` (the share of invalid programs).
+    such pairs), `derivatives=1/4` (the share of derivative programs), `invalid=0` or `invalid=1/8` (the share of invalid ones).
 
     Raises
     ------

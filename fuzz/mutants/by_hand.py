@@ -7,8 +7,6 @@ active by default. Those whose fault is in the plugin's worker process (`in_work
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 from unittest import mock
@@ -19,24 +17,13 @@ import tenferro_ref.compiler.dot_decomposer as decomposer
 import tenferro_ref.compiler.dot_dimension_sorter as sorter
 import tenferro_ref.compiler.transpose_folding as folding
 import tenferro_ref.stablehlo.writer as writer
-from fuzz.mutants.mutant import Mutant
+from fuzz.mutants.derivatives import DERIVATIVES
+from fuzz.mutants.mutant import Mutant, member, row
 from tenferro_ref import ops
-from tenferro_ref.ops import Op
 from tenferro_ref.pjrt import Client, TensorSpec
 from tenferro_ref.program import Program, program
 from tenferro_ref.runtime.kernels import KERNELS
 from tenferro_ref.stablehlo.emit import EMIT
-from tenferro_ref.table import Table
-
-
-def _row(table: Table[Any], op: type[Op], wrap: Callable[[Any], Any]) -> Callable[[], AbstractContextManager[Any]]:
-    """Patch that replaces the row of `op` by `wrap(right row)`."""
-    return lambda: mock.patch.dict(table._rows, {op: wrap(table[op])})
-
-
-def _member(target: object, name: str, wrap: Callable[[Any], Any]) -> Callable[[], AbstractContextManager[Any]]:
-    """Patch that replaces a function by `wrap(right function)`."""
-    return lambda: mock.patch.object(target, name, wrap(getattr(target, name)))
 
 
 def _reshape_row_major(right: Any) -> Any:
@@ -145,40 +132,41 @@ def _maximum_ignoring_nan(right: Any) -> Any:
 BY_HAND: tuple[Mutant, ...] = (
     Mutant(
         "reshape-row-major", "emitter", "a Reshape becomes a bare stablehlo.reshape, which is row-major",
-        _row(EMIT, ops.Reshape, _reshape_row_major),
+        row(EMIT, ops.Reshape, _reshape_row_major),
     ),
     Mutant(
         "dot-without-transpose", "emitter", "the result of a batched dot_general keeps StableHLO's axis order",
-        _row(EMIT, ops.DotGeneral, _dot_without_transpose),
+        row(EMIT, ops.DotGeneral, _dot_without_transpose),
     ),
     Mutant(
         "nine-digit-constants", "emitter", "f64 constants are printed with nine digits",
-        _member(writer, "literal", _nine_digits),
+        member(writer, "literal", _nine_digits),
     ),
     Mutant(
         "folding-inverse-perm", "compiler", "TransposeFolding maps axes by the inverse permutation",
-        _member(folding, "fold", _inverse_permutation),
+        member(folding, "fold", _inverse_permutation),
     ),
     Mutant(
         "sorter-one-list", "compiler", "DotDimensionSorter sorts one of the two contracting lists",
-        _member(sorter, "sort_pairs", _sort_one_list),
+        member(sorter, "sort_pairs", _sort_one_list),
     ),
     Mutant(
         "decomposer-no-reshape", "compiler", "DotDecomposer leaves out the output reshape",
-        _member(decomposer._Decomposition, "dot", _no_output_reshape),
+        member(decomposer._Decomposition, "dot", _no_output_reshape),
     ),
     Mutant(
         "last-use-early", "compiler", "last_use is flagged one reader too soon",
-        _member(program, "last_use", _early_last_use),
+        member(program, "last_use", _early_last_use),
     ),
     Mutant(
         "download-row-major", "transfer", "downloaded bytes are taken to be row-major",
-        _member(Client, "download", _row_major_download), in_worker=True,
+        member(Client, "download", _row_major_download), in_worker=True,
     ),
     Mutant(
-        "sum-without-last", "kernels", "ReduceSum skips the last element", _row(KERNELS, ops.ReduceSum, _sum_without_last),
+        "sum-without-last", "kernels", "ReduceSum skips the last element", row(KERNELS, ops.ReduceSum, _sum_without_last),
     ),
     Mutant(
-        "maximum-ignores-nan", "kernels", "Maximum ignores a NaN operand", _row(KERNELS, ops.Maximum, _maximum_ignoring_nan),
+        "maximum-ignores-nan", "kernels", "Maximum ignores a NaN operand", row(KERNELS, ops.Maximum, _maximum_ignoring_nan),
     ),
+    *DERIVATIVES,
 )  # fmt: skip

@@ -155,7 +155,7 @@ class Hunter:
                     reason = evidence(name, item.case) if item.number in loud.get(name, {item.number}) else ""
                     if not reason:
                         continue
-                    case, size = item.case, len(item.case.program.instructions)
+                    case, size = item.case, len(item.case.primal.instructions)
                     if reduce_seconds:
                         still = lambda smaller, name=name: bool(evidence(name, smaller))  # noqa: E731
                         case = reduce_case(case, still, evaluate=evaluate_all, budget_seconds=reduce_seconds).case
@@ -177,7 +177,7 @@ def _reason(pool: Pool, name: str, case: Case) -> str:
     """What an executor has to say against a case, "" for nothing."""
     case = fresh(case)
     try:
-        with limited(_PATIENCE if Peer.parse(name).family == "pjrt" else SECONDS):
+        with limited(_PATIENCE if Peer.parse(name).family in ("pjrt", "derivative") else SECONDS):
             answer = judge(_executor(pool, name), Reference(case, NativeExecutor()))
     except CRASHES as error:  # what no typed error foresees is a disagreement too
         return f"{name} raises {type(error).__name__}: {error}"

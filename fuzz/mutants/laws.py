@@ -26,6 +26,7 @@ VARIABLE = "TENFERRO_MUTANT"
 LAWS: dict[str, tuple[str, ...]] = {
     "comparison": ("comparison", "sets"),
     "compiler": ("passes", "corners"),
+    "derivatives": ("derivatives",),
     "enclosure": (
         "intervals",
         "freedoms",

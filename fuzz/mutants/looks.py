@@ -18,7 +18,8 @@ from typing import Any
 from fuzz.generate import DEFAULT, Config
 from fuzz.generate.config import DEFAULT as CONFIG
 from oracle.case import Case
-from oracle.peers import Execution, Executor, NativeExecutor, attempt, native_variants
+from oracle.derivation import derive
+from oracle.peers import DERIVATIVES, Execution, Executor, NativeExecutor, attempt, native_variants
 from oracle.peers.modules import module_text
 from tenferro_ref import ops
 from tenferro_ref.compiler import DECOMPOSED
@@ -137,6 +138,11 @@ def _loaded(case: Case) -> Hashable:
     return dumps(loaded.program), _bits(Execution(loaded.bound))
 
 
+def _derivative(case: Case) -> Hashable:
+    derivation = case.derivation
+    return None if derivation is None else dumps(derive(derivation.primal, derivation.transforms))
+
+
 @dataclass(frozen=True)
 class Watch:
     """How the faults of a place are looked for with programs.
@@ -147,10 +153,18 @@ class Watch:
         What they change first; None if that is in another process.
     executors
         Names of the executors that are asked when the look has changed, the cheapest first.
+    derivatives
+        The programs are derivatives, of short programs.
     """
 
     look: Look | None
     executors: tuple[str, ...]
+    derivatives: bool = False
+
+    def config(self, number: int) -> Config:
+        """What the programs of a chunk are like."""
+        config = configs()[number % len(configs())]
+        return replace(config, derivatives=1, min_instructions=1, max_instructions=6) if self.derivatives else config
 
 
 _PLUGIN = "pjrt:xla081@fast"
@@ -168,6 +182,8 @@ def watch(place: str) -> Watch:
         return Watch(None, (_PLUGIN,))
     if place == "loader":
         return Watch(_loaded, reloaded)
+    if place == "derivatives":
+        return Watch(_derivative, DERIVATIVES, derivatives=True)
     if place == "extensions":
         return Watch(_text_and_outputs, ("native", _PLUGIN, *reloaded))
     return Watch(_by_passes, PASSES) if place == "compiler" else Watch(_by_ways, WAYS)

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 from fuzz.mutants.rewrite import Site
+from tenferro_ref.ops import Op
+from tenferro_ref.table import Table
 
 
 @dataclass(frozen=True)
@@ -43,3 +46,13 @@ class Mutant:
     def hunted(self) -> bool:
         """It has to be killed; others are hunted only by name."""
         return not (self.equivalent or self.unsettled)
+
+
+def row(table: Table[Any], op: type[Op], wrap: Callable[[Any], Any]) -> Callable[[], AbstractContextManager[Any]]:
+    """Patch that replaces the row of `op` by `wrap(right row)`."""
+    return lambda: mock.patch.dict(table._rows, {op: wrap(table[op])})
+
+
+def member(target: object, name: str, wrap: Callable[[Any], Any]) -> Callable[[], AbstractContextManager[Any]]:
+    """Patch that replaces a function by `wrap(right function)`."""
+    return lambda: mock.patch.object(target, name, wrap(getattr(target, name)))

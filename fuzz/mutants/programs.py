@@ -14,7 +14,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from fuzz.generate.batches import generate
-from fuzz.mutants.looks import Watch, configs, look, watch
+from fuzz.mutants.looks import Watch, look, watch
 from fuzz.mutants.rewrite import lru_caches
 from oracle.case import Case
 from tenferro_ref import ops
@@ -76,7 +76,7 @@ class Programs:
         """The next programs; no fault may be there while they are made."""
         while len(self._chunks) <= number:
             batch = len(self._chunks)
-            config = configs()[batch % len(configs())]
+            config = self.watch.config(batch)
             cases = generate(self.seed, batch, CHUNK, config)
             if config.ops is None:
                 cases[1::2] = [under_stablehlo(case) for case in cases[1::2]]

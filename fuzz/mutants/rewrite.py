@@ -173,7 +173,8 @@ def sites(module: str) -> list[Site]:
 def functions(tree: ast.Module) -> dict[str, ast.FunctionDef]:
     """Functions and methods of a module by name; rows of tables, which are all called `_`, by what their decorators say.
 
-    What a function defines inside belongs to it.
+    The first row of an op is called `_(OP)`, one of another table in the same module `TABLE(OP)`. What a function defines
+    inside belongs to it.
     """
 
     def walk(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -185,7 +186,12 @@ def functions(tree: ast.Module) -> dict[str, ast.FunctionDef]:
                 label = f"_({', '.join(rows)})" if node.name == "_" else node.name
                 yield prefix + re.sub(r"\bops\.", "", label), node
 
-    return dict(walk(tree.body, ""))
+    found: dict[str, ast.FunctionDef] = {}
+    for label, node in walk(tree.body, ""):
+        if node.name == "_" and label in found:
+            label = label.replace("_(", ast.unparse(node.decorator_list[0]).partition(".")[0] + "(", 1)
+        found[label] = node
+    return found
 
 
 def _parsed(module: str) -> ast.Module:

@@ -9,18 +9,19 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgpack
 import msgspec
 
 from fuzz.records import Finding, Seconds, decode, encode
-from oracle.case import Case, Refusal
+from oracle.case import Case, Derivation, Refusal
+from oracle.derivation import derivation_of
 from oracle.verdict import Answer, ExecutorInfo
 from tenferro_ref import __version__
 from tenferro_ref.errors import FormatError
 from tenferro_ref.isolation import wire
-from tenferro_ref.program import loads
+from tenferro_ref.program import dumps, loads
 from tenferro_ref.tensor import Array, column_major
 
 #: What a mark may say of a finding; "new" takes back earlier marks.
@@ -197,9 +198,14 @@ def digest(cases: Iterable[Case]) -> str:
 
 
 def pack(case: Case) -> tuple[str, bytes]:
-    """A case as program JSON and the inputs in msgpack; those of an invalid one beside the error that it must raise."""
-    inputs = [wire.pack(a) for a in case.inputs]
-    packed: bytes = msgpack.packb(inputs if case.refusal is None else [encode(case.refusal), inputs])
+    """A case as program JSON and the inputs in msgpack; beside them the error that an invalid one must raise, or what a
+    derivative is one of."""
+    inputs: list[Any] = [wire.pack(a) for a in case.inputs]
+    if case.refusal is not None:
+        inputs = [encode(case.refusal), inputs]
+    elif case.derivation is not None:
+        inputs = [encode(_Derivation(dumps(case.derivation.primal), case.derivation.transforms)), inputs]
+    packed: bytes = msgpack.packb(inputs)
     return case.program_json, packed
 
 
@@ -211,31 +217,51 @@ def unpack(program: str, inputs: bytes) -> Case:
     FormatError
         It is none.
     """
-    refusal, arrays = _unpack_inputs(inputs)
-    return Case(loads(program, _WHERE, infer=refusal is None), arrays, refusal)
+    return _case(program, *_unpack_inputs(inputs))
 
 
 def unpack_all(rows: Iterable[tuple[str, bytes]]) -> list[Case]:
     """The cases of consecutive rows; input sets of one program get the same program object, as when they were made."""
     cases: list[Case] = []
-    text, last = "", None
+    text, beside, last = "", dict[str, Any](), None
     for program, inputs in rows:
-        if last is not None and program == text:
-            cases.append(replace(last, inputs=_unpack_inputs(inputs)[1]))
+        about, arrays = _unpack_inputs(inputs)
+        if last is not None and program == text and about == beside:
+            cases.append(replace(last, inputs=arrays))
             continue
-        case = unpack(program, inputs)
-        text, last = program, case if case.refusal is None else None
+        case = _case(program, about, arrays)
+        text, beside, last = program, about, case if case.refusal is None else None
         cases.append(case)
     return cases
 
 
-def _unpack_inputs(packed: bytes) -> tuple[Refusal | None, tuple[Array, ...]]:
+def _case(program: str, about: dict[str, Any], arrays: tuple[Array, ...]) -> Case:
+    derivation = None
+    if "primal" in about:
+        derivation = decode(_Derivation, about, _WHERE).read()
+    refusal = decode(Refusal, about, _WHERE) if about and derivation is None else None
+    return Case(loads(program, _WHERE, infer=refusal is None), arrays, refusal, derivation=derivation)
+
+
+@dataclass(frozen=True)
+class _Derivation:
+    """What a program is a derivative of, as it is kept."""
+
+    primal: str
+    transforms: tuple[str, ...]
+
+    def read(self) -> Derivation:
+        return derivation_of(self.primal, self.transforms, _WHERE)
+
+
+def _unpack_inputs(packed: bytes) -> tuple[dict[str, Any], tuple[Array, ...]]:
+    """What is beside the arrays, and these."""
+    about: dict[str, Any] = {}
     try:
-        content, refusal = msgspec.msgpack.decode(packed), None
+        content = msgspec.msgpack.decode(packed)
         if isinstance(content, list) and content and isinstance(content[0], dict):
-            described, content = content
-            refusal = decode(Refusal, described, _WHERE)
+            about, content = content
         arrays = msgspec.convert(content, list[tuple[str, tuple[int, ...], bytes]])
-        return refusal, tuple(column_major(wire.unpack(list(array))) for array in arrays)
+        return about, tuple(column_major(wire.unpack(list(array))) for array in arrays)
     except (msgspec.DecodeError, KeyError, ValueError) as error:
         raise FormatError(where=_WHERE, detail=f"inputs of a program: {error}") from None

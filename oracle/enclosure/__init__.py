@@ -4,7 +4,7 @@
 """
 
 from oracle.enclosure.executor import enclose, enclose_sets, of_set, some_sets
-from oracle.enclosure.model import IEEE, MODELS, NUMPY, XLA, Model
+from oracle.enclosure.model import IEEE, MODELS, NUMPY, REAL, XLA, Model
 from oracle.enclosure.rule import COMPLEX, ENCLOSE
 from oracle.enclosure.sets import sets_at_once
 from oracle.enclosure.value import Enclosure, Interval, Rectangle, joined
@@ -15,6 +15,7 @@ __all__ = [
     "IEEE",
     "MODELS",
     "NUMPY",
+    "REAL",
     "XLA",
     "Enclosure",
     "Interval",

@@ -23,7 +23,7 @@ from oracle.enclosure import (  # noqa: F401 - each fills its rows of a table
     reference,
     sums,
 )
-from oracle.enclosure.freedoms import flush
+from oracle.enclosure.freedoms import flush, real
 from oracle.enclosure.model import Model
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule, contexts_of
 from oracle.enclosure.sets import ALONE, one_by_one, repeated, widened
@@ -132,6 +132,7 @@ def _slots(
             c = contexts[types[slot].dtype]
             rules = _rules(c, operands)
             result = rules[type(ins.op)](ins.op, c, *operands) if n == 1 else _of_sets(rules, ins.op, c, operands, n)
+            result = real.of_result(model, ins.op, result, tuple(operands))
             values[slot] = derived(result, model, operands)
     return values
 

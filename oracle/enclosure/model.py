@@ -38,6 +38,8 @@ class Model:
         The sign of a zero imaginary part need not say on which side of a branch cut a number is.
     excess
         Results of narrow floats may go on unrounded, in F32.
+    real
+        An operation may give the number that it rounds otherwise.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Model:
     either_zero: bool = False
     either_side: bool = False
     excess: bool = False
+    real: bool = False
 
     @property
     def keeps_unrounded(self) -> bool:
@@ -81,4 +84,6 @@ XLA = Model(
     "xla", flush=True, contract=True, reciprocal=True, gather=True, merge=True, either_zero=True, either_side=True
 )
 IREE = replace(XLA, name="iree", excess=True)
+#: No platform's: what two programs that are equal over the real numbers are compared by.
+REAL = Model("ieee", either_zero=True, real=True)
 MODELS: dict[str, Model] = {m.name: m for m in (IEEE, NUMPY, XLA, IREE)}

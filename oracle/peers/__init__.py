@@ -1,6 +1,7 @@
 """Executors: the ways of running a program whose answers are compared."""
 
 from oracle.peers.base import Execution, Executor, attempt, attempt_source, defects_in
+from oracle.peers.derivative import DerivativeExecutor
 from oracle.peers.external import ExternalExecutor, ForeignRefusal
 from oracle.peers.jax import JaxExecutor
 from oracle.peers.lanes import DEFAULT_LANE, LANES, lane_options
@@ -9,13 +10,15 @@ from oracle.peers.native import DrawnExecutor, NativeExecutor, configured, nativ
 from oracle.peers.peer import OTHERS, Peer
 from oracle.peers.pjrt import PjrtExecutor
 from oracle.peers.portable import InterpreterExecutor, IreeExecutor
-from oracle.peers.registry import ANY, Pool, Selection
+from oracle.peers.registry import ANY, DERIVATIVES, Pool, Selection
 
 __all__ = [
     "ANY",
     "DEFAULT_LANE",
+    "DERIVATIVES",
     "LANES",
     "OTHERS",
+    "DerivativeExecutor",
     "DrawnExecutor",
     "Execution",
     "Executor",

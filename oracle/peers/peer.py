@@ -55,6 +55,7 @@ FAMILIES = {
         "iree", "oracle.peers.engines.iree", "iree", ("iree-base-compiler", "iree-base-runtime"), programs_a_module=16
     ),
     "external": Family("numpy"),
+    "derivative": Family(extra="jax", packages=_JAX, variants=("adjoint", "jax")),
 }
 
 

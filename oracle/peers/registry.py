@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from oracle.peers.base import Executor
+from oracle.peers.derivative import AdjointExecutor, JaxDerivativeExecutor
 from oracle.peers.errors import CommandRefused
 from oracle.peers.external import ExternalExecutor
 from oracle.peers.jax import JaxExecutor
@@ -22,10 +23,14 @@ from tenferro_ref.pjrt import PluginRef, discover, plugin_from_env, resolve
 
 #: In `Pool.allowed`: whatever a file names. No pattern, and no name of an executor.
 ANY = "any command"
+#: Names of the checks of derivative rules.
+DERIVATIVES = tuple(str(Peer("derivative", variant)) for variant in FAMILIES["derivative"].variants)
 _SYNTAX = (
     "native, native-unsegmented, native-nopasses, native-fused, native-drawn, native-without:PASS, "
-    f"native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], pjrt-reloaded:..., pjrt-kernels:..., {', '.join(OTHERS)}, external:COMMAND, all"
+    "native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], pjrt-reloaded:..., pjrt-kernels:..., "
+    f"{', '.join((*OTHERS, *DERIVATIVES))}, external:COMMAND, all"
 )
+_JAX_DERIVATIVES = "oracle.peers.engines.jax_derivative"
 _CLASSES = {"jax": JaxExecutor, "interpreter": InterpreterExecutor, "iree": IreeExecutor}
 
 
@@ -70,6 +75,8 @@ class Pool:
                 return self._pjrt(resolve(peer.build) if peer.build else plugin_from_env(), peer)
             case "external":
                 return ExternalExecutor(peer.build, self.request_seconds)
+        if not peer.build and peer.family == "derivative":
+            return self._derivative(peer)
         if peer.build:
             raise UsageError(detail=f"unknown executor {name!r}; known: {_SYNTAX}")
         return _CLASSES[peer.family](name, self._worker(peer.family, peer.about.engine))
@@ -98,6 +105,11 @@ class Pool:
     def pjrt(self, plugin: PluginRef, lane: str) -> PjrtExecutor:
         """The executor of `plugin` in `lane`."""
         return self._pjrt(plugin, Peer("pjrt", build=plugin.name, lane=lane))
+
+    def _derivative(self, peer: Peer) -> Executor:
+        if peer.variant == "adjoint":
+            return AdjointExecutor(str(peer))
+        return JaxDerivativeExecutor(str(peer), self._worker("JAX's derivatives", _JAX_DERIVATIVES))
 
     def _pjrt(self, plugin: PluginRef, peer: Peer) -> PjrtExecutor:
         if peer.lane and peer.lane not in LANES:

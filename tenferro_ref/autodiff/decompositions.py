@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from tenferro_ref import ops
 from tenferro_ref.autodiff.elementwise import T, X, not_linear
-from tenferro_ref.autodiff.rules import JVP, TRANSPOSE, Cotangents, Operand, Optional, constant_extent, total
+from tenferro_ref.autodiff.rules import JVP, TRANSPOSE, Cotangents, Operand, Optional, constant_extent, part, total
 from tenferro_ref.autodiff.rules import conj as conjugate
 from tenferro_ref.extensions import linalg
 from tenferro_ref.program import Value
@@ -95,11 +95,6 @@ def _gaps(values: Value, like: Value) -> Value:
     """`d / (d^2 + eps^2)` for `d = value_j - value_i`: the reciprocal of the gaps, 0 on the diagonal."""
     d = _columns(values, like) - _rows(values, like)
     return d / (d * d + DERIVATIVE_EPS**2)
-
-
-def _part(a: Value, axis: int, start: int, end: int) -> Value:
-    """Rows or columns from `start` to `end`."""
-    return a[(slice(None),) * axis + (slice(start, end),)]
 
 
 # --- Cholesky, solves -------------------------------------------------------------------------------------------------
@@ -214,17 +209,17 @@ def _(op: ops.Extension, x: X, y: X, t: T) -> tuple[Optional, ...]:
 def _lu_tangents(da: Value, lower: Value, upper: Value, m: int, n: int) -> tuple[Value, Value]:
     """Tangents of L and U for that of the permuted matrix."""
     k = min(m, n)
-    l1, u1 = _part(lower, 0, 0, k), _part(upper, 1, 0, k)
-    left = linalg.triangular_solve(l1, _part(_part(da, 0, 0, k), 1, 0, k), unit_diagonal=True)
+    l1, u1 = part(lower, 0, 0, k), part(upper, 1, 0, k)
+    left = linalg.triangular_solve(l1, part(part(da, 0, 0, k), 1, 0, k), unit_diagonal=True)
     f = linalg.triangular_solve(u1, left, left_side=False, lower=False)
     dl, du = _mm(l1, _low(f, -1)), _mm(_up(f), u1)
     concatenate = da.builder.apply
     if m > k:  # L2 U = P2 A
-        rest = linalg.triangular_solve(u1, _part(da, 0, k, m), left_side=False, lower=False)
-        dl = concatenate(ops.Concatenate(0), dl, rest - _mm(_part(lower, 0, k, m), _up(f)))
+        rest = linalg.triangular_solve(u1, part(da, 0, k, m), left_side=False, lower=False)
+        dl = concatenate(ops.Concatenate(0), dl, rest - _mm(part(lower, 0, k, m), _up(f)))
     if n > k:  # L U2 = P A2
-        rest = linalg.triangular_solve(l1, _part(da, 1, k, n), unit_diagonal=True)
-        du = concatenate(ops.Concatenate(1), du, rest - _mm(_low(f, -1), _part(upper, 1, k, n)))
+        rest = linalg.triangular_solve(l1, part(da, 1, k, n), unit_diagonal=True)
+        du = concatenate(ops.Concatenate(1), du, rest - _mm(_low(f, -1), part(upper, 1, k, n)))
     return dl, du
 
 
@@ -243,7 +238,7 @@ def _(op: ops.Extension, x: X, y: X, t: T) -> tuple[Optional, ...]:
         return quotient - _mm(q, y_), _mm(y_, r)
     # X = Q^H dA1 R1^-1; W = T - T^H, T = tril-(X) + i Im diag X / 2; dQ = Q W; dR = Q^H dA - W R
     turned = _mm(_h(q), t[0])
-    inner = linalg.triangular_solve(_part(r, 1, 0, m), _part(turned, 1, 0, m), left_side=False, lower=False)
+    inner = linalg.triangular_solve(part(r, 1, 0, m), part(turned, 1, 0, m), left_side=False, lower=False)
     skew = _low(inner, -1) + _on_diagonal(_imaginary(inner)) * 0.5
     w = skew - _h(skew)
     return _mm(q, w), turned - _mm(w, r)

@@ -60,9 +60,10 @@ def _(op: ops.Negate | ops.Conj, x: X, y: X, t: T) -> Optional:
 
 @JVP.row(ops.Abs)
 def _(op: ops.Abs, x: X, y: X, t: T) -> Optional:
-    if t[0] is None:
-        return None
-    return (conj(tn.sign(x[0])) * t[0]).astype(y[0].dtype)
+    """`sign(x) t`; of complex numbers `Re(conj(x) t) / |x|`, since their sign changes with them. 0 at 0."""
+    if t[0] is None or not x[0].dtype.is_complex:
+        return None if t[0] is None else tn.sign(x[0]) * t[0]
+    return (conj(x[0]) * t[0]).astype(y[0].dtype) / tn.where(y[0] == 0.0, 1.0, y[0])
 
 
 @JVP.row(ops.Maximum, ops.Minimum)

@@ -1,7 +1,8 @@
 """Derivative rules of ops that index, cut and pad (SEMANTICS B.2).
 
-They hold for starts inside the bounds: where a start is clamped, or a window skipped, the derivative is that of the
-program as it runs, but cotangents pass back to the place that the index names.
+They hold for all starts, as the program runs: a start outside the bounds is clamped, and so is that of the transpose; under
+the policy "skip", where a Scatter leaves such a window out, the transpose of a Gather clamps the indices itself, and that of
+a Scatter gives zeros for the window.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from tenferro_ref.autodiff.rules import (
     Optional,
     constant_extent,
     constant_extents,
+    expanded,
     linear,
     or_zeros,
     zeros,
 )
 from tenferro_ref.dims import DimExpr, InputDim, expr_of, inputs_of, substitute
+from tenferro_ref.ops import TensorType
 from tenferro_ref.program import Value
 from tenferro_ref.program.value import dim_exprs
 
@@ -57,8 +60,31 @@ def _(op: ops.Gather | ops.GatherDynamicSliceSizes, x: tuple[Operand, ...], g: V
     if not isinstance(x[1], Value):
         raise not_linear(op)
     scatter = ops.Scatter(op.offset_dims, op.collapsed_slice_dims, op.start_index_map, op.index_vector_dim)
-    value = g.builder.apply(scatter, zeros(g.builder, x[0].type), x[1], g)
+    indices = x[1]
+    if g.builder.policy.scatter_bounds == "skip":
+        limits = _last_starts(op, x[0].type, constant_sizes(op), op.start_index_map)
+        starts = [tn.clip(c, 0, limit) for c, limit in zip(_components(op, indices), limits, strict=True)]
+        indices = starts[0] if op.index_vector_dim == indices.ndim else tn.stack(starts, op.index_vector_dim)
+    value = g.builder.apply(scatter, zeros(g.builder, x[0].type), indices, g)
     return (value, *[None] * (len(x) - 1))
+
+
+def constant_sizes(op: ops.Gather | ops.GatherDynamicSliceSizes) -> tuple[int, ...]:
+    """The extents of the windows of a Gather; errors as `constant_extents`."""
+    return tuple(constant_extent(op, size) for size in op.slice_sizes)
+
+
+def _last_starts(op: ops.Op, operand: TensorType, sizes: Sequence[int], axes: Sequence[int]) -> list[int]:
+    """For each component of an index vector the last start at which a window fits."""
+    return [constant_extent(op, operand.shape[axis]) - sizes[axis] for axis in axes]
+
+
+def _components(op: ops.Gather | ops.GatherDynamicSliceSizes | ops.Scatter, indices: Value) -> list[Value]:
+    """The components of the index vectors, each with the axes that the vectors are arranged along."""
+    at = op.index_vector_dim
+    if at == indices.ndim:
+        return [indices]
+    return [indices[(slice(None),) * at + (k,)] for k in range(constant_extent(op, indices.shape[at]))]
 
 
 @TRANSPOSE.row(ops.DynamicSlice)
@@ -84,6 +110,12 @@ def _(op: ops.Scatter, x: tuple[Operand, ...], g: Value) -> Cotangents:
     else:
         exprs, providers = dim_exprs(op.name, g, sizes, ())
         value = g.builder.apply(ops.GatherDynamicSliceSizes(*dims, _behind_indices(exprs)), g, indices, *providers)
+    if g.builder.policy.scatter_bounds == "skip":
+        static_sizes = [constant_extent(op, size) for size in sizes]
+        limits = _last_starts(op, operand.type, static_sizes, op.scatter_dims_to_operand_dims)
+        for start, limit in zip(_components(op, indices), limits, strict=True):
+            inside = (start >= 0) & (start <= limit)
+            value = tn.where(expanded(inside, op.update_window_dims, value.type, [value]), value, 0.0)
     return g if linear(operand) else None, None, value
 
 

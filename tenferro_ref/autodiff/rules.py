@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from tenferro_ref import ops
 from tenferro_ref.autodiff.errors import UnsupportedMetadata
-from tenferro_ref.dims import Extent
+from tenferro_ref.dims import Extent, is_exact
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import Value
 from tenferro_ref.program.value import dim_exprs
@@ -105,8 +105,15 @@ def expanded(x: Value, axes: Sequence[int], type_: TensorType, like: Sequence[Va
         Values whose running shape gives extents that are only bounded.
     """
     kept = tuple(axis for axis in range(type_.rank) if axis not in axes)
+    if not like and not all(map(is_exact, type_.shape)):
+        raise UnsupportedMetadata(op="BroadcastInDim", detail=f"{type_} has an extent that only a run knows")
     exprs, providers = dim_exprs("BroadcastInDim", x, type_.shape, like)
     return x.builder.apply(ops.BroadcastInDim(exprs, kept), x, *providers)
+
+
+def part(x: Value, axis: int, start: int, end: int) -> Value:
+    """`x` from `start` to `end` along one axis."""
+    return x[(slice(None),) * axis + (slice(start, end),)]
 
 
 def constant_extents(op: ops.Op, type_: TensorType) -> tuple[int, ...]:
@@ -141,6 +148,7 @@ __all__ = [
     "linear",
     "narrowed",
     "or_zeros",
+    "part",
     "summed",
     "total",
     "widened",

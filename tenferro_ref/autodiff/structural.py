@@ -5,6 +5,7 @@ from __future__ import annotations
 from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.autodiff.elementwise import T, X, not_linear
+from tenferro_ref.autodiff.errors import UnsupportedMetadata
 from tenferro_ref.autodiff.rules import (
     JVP,
     TRANSPOSE,
@@ -12,11 +13,14 @@ from tenferro_ref.autodiff.rules import (
     Operand,
     Optional,
     conj,
+    constant_extent,
     expanded,
+    part,
     summed,
     total,
     zeros,
 )
+from tenferro_ref.dims import equal_extents
 from tenferro_ref.ops.contraction import free_axes
 from tenferro_ref.program import Value
 
@@ -42,25 +46,41 @@ def _(op: ops.ReduceSumSquares, x: X, y: X, t: T) -> Optional:
 
 @JVP.row(ops.ReduceProd)
 def _(op: ops.ReduceProd, x: X, y: X, t: T) -> Optional:
-    return None if t[0] is None else (t[0] * _others(op, x[0])).sum(op.axes)
+    """`d(ab) = da b + a db`, for the two halves of each axis, their halves, and so on.
+
+    For each element that is the product of the others, also where some are zero, and so are the derivatives of this one.
+    """
+    if t[0] is None or any(x[0].shape[axis] == 0 for axis in op.axes):  # of nothing it is 1
+        return None
+    value, tangent = x[0], t[0]
+    for axis in op.axes:
+        value, tangent = _halved(op, value, tangent, axis)
+    return tangent.reshape(y[0].shape)
 
 
-def _others(op: ops.ReduceProd, x: Value) -> Value:
-    """For each element the product of the others of its group: zeros are counted, since a quotient would be NaN there."""
-    zero = x == 0.0
-    count = expanded(zero.astype(x.dtype.real).sum(op.axes), op.axes, x.type, [x])
-    product = expanded(tn.where(zero, 1.0, x).prod(op.axes), op.axes, x.type, [x])
-    alone = tn.where((count == 1.0) & zero, product, 0.0)
-    return tn.where(count == 0.0, product / x, alone)
+def _halved(op: ops.ReduceProd, value: Value, tangent: Value, axis: int) -> tuple[Value, Value]:
+    """A product along an axis and its tangent; the axis stays, with extent 1."""
+    extent = constant_extent(op, value.shape[axis])
+    while extent > 1:
+        half = extent // 2
+        (a, b), (da, db) = ((part(v, axis, 0, half), part(v, axis, half, 2 * half)) for v in (value, tangent))
+        product, slope = a * b, da * b + a * db
+        if extent % 2:
+            join = ops.Concatenate(axis)
+            product = value.builder.apply(join, product, part(value, axis, extent - 1, extent))
+            slope = value.builder.apply(join, slope, part(tangent, axis, extent - 1, extent))
+        value, tangent, extent = product, slope, half + extent % 2
+    return value, tangent
 
 
 @JVP.row(ops.ReduceMax, ops.ReduceMin)
 def _(op: ops.ReduceMax | ops.ReduceMin, x: X, y: X, t: T) -> Optional:
-    """The mean of the tangents of the elements that equal the result; 0/0 where that is NaN."""
-    if t[0] is None:
-        return None
-    ties = x[0] == expanded(y[0], op.axes, x[0].type, [x[0]])
-    return tn.where(ties, t[0], 0.0).sum(op.axes) / ties.astype(x[0].dtype).sum(op.axes)
+    """The mean of the tangents of the elements that equal the result; 0/0 where that is NaN. Over no axis a copy."""
+    if t[0] is None or not op.axes:
+        return t[0]
+    ties = (x[0] == expanded(y[0], op.axes, x[0].type, [x[0]])).astype(x[0].dtype)
+    count = expanded(ties.sum(op.axes), op.axes, x[0].type, [x[0]])
+    return (ties / count * t[0]).sum(op.axes)
 
 
 @JVP.row(ops.DotGeneral)
@@ -102,6 +122,9 @@ def _(op: ops.Reshape, x: tuple[Operand, ...], g: Value) -> Cotangents:
 def _(op: ops.BroadcastInDim, x: tuple[Operand, ...], g: Value) -> Cotangents:
     """Sum over the axes that were added or stretched, then the operand's order and shape."""
     type_ = x[0].type
+    for extent, dim in zip(type_.shape, op.dims, strict=True):
+        if not isinstance(extent, int) and equal_extents(extent, g.shape[dim]) is not True:
+            raise UnsupportedMetadata(op=op.name, detail=f"{extent} may be 1, and stretched to {g.shape[dim]}")
     kept = [dim for axis, dim in enumerate(op.dims) if not (type_.shape[axis] == 1 and g.shape[dim] != 1)]
     value = summed(g, [axis for axis in range(g.ndim) if axis not in kept])
     order = [sorted(kept).index(dim) for dim in kept]

@@ -14,7 +14,7 @@ from typing import Any
 from tenferro_ref import ops
 from tenferro_ref.autodiff.errors import ActivityArity, NonScalarGrad, UnsupportedAdRule, UnsupportedMetadata
 from tenferro_ref.autodiff.rules import JVP, TRANSPOSE, Linear, Operand, Optional, narrowed, total, widened, zeros
-from tenferro_ref.dims import DimExpr, Extent, InputDim, expr_of, inputs_of, is_exact, rewrap, substitute
+from tenferro_ref.dims import DimExpr, Extent, InputDim, expr_of, inputs_of, rewrap, substitute
 from tenferro_ref.dtype import INEXACT
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.ops import TensorType
@@ -229,8 +229,9 @@ def _transposed(
         if type_.dtype not in INEXACT:
             seeds.append(None)
             continue
-        if not all(map(is_exact, type_.shape)):
-            raise UnsupportedMetadata(op="program output", detail=f"{type_} has an extent that only a run knows")
+        if not all(isinstance(extent, int | InputDim) for extent in type_.shape):
+            detail = f"{type_} has an extent that is computed, and the cotangent, which is an input, only a symbol"
+            raise UnsupportedMetadata(op="program output", detail=detail)
         seeds.append(len(builder.inputs))
         seed = builder.typed_input(_moved(type_, places))
         if result is not None and program.output_slots[result] in dependent:

@@ -16,7 +16,7 @@ from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, DimOp, Extent, InputDim, Unknown, UpperBound, combine, expr_of, product
 from tenferro_ref.dtype import INEXACT, DType, promote
 from tenferro_ref.errors import DTypeMismatch, InvalidArgument, ShapeMismatch, UsageError
-from tenferro_ref.ops import CompareDir, Op, TensorType
+from tenferro_ref.ops import CompareDir, Op, Policy, TensorType
 from tenferro_ref.program.slicing import as_integer, index_steps
 
 #: A number beside a value: a Python number adapts to its dtype, a NumPy scalar keeps its own (NEP 50).
@@ -29,6 +29,7 @@ class Builder(Protocol):
     """What a value needs of the program that it belongs to, a `GraphBuilder`."""
 
     division: Literal["integer", "float"]
+    policy: Policy
     inputs: list[Value]
 
     def apply(self, op: Op, *operands: Value) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -36,9 +37,13 @@ def test_a_derivative_is_checked_on_inputs_and_seeds(
 ) -> None:
     inputs = str(tmp_path / "in.npz")
     np.savez(inputs, in0=np.array([1.0, 2.0]), in1=np.array([0.5, 1.0]))
-    command = ["check", file, "--transform", "vjp", "--executors", "native-unsegmented", "--inputs", inputs]
+    executors = "native-unsegmented,derivative-adjoint"
+    command = ["check", file, "--transform", "vjp", "--executors", executors, "--inputs", inputs, "--json"]
     assert main(command) == 0
-    assert "pass" in capsys.readouterr().out
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {row["executor"]: row["verdict"] for row in rows} == {
+        "native": "pass", "native-unsegmented": "pass", "derivative-adjoint": "pass",
+    }  # fmt: skip
 
 
 def test_what_breaks_a_rule_has_no_derivative(file: str, capsys: pytest.CaptureFixture[str]) -> None:

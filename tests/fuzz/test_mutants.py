@@ -38,7 +38,7 @@ def test_every_mutant_is_killed_and_its_evidence_is_small(mutant: Mutant) -> Non
     kill = hunt(mutant, executors, seed=SEED, max_programs=2000, reduce_seconds=30)
     assert kill.killed, f"{mutant.name} survived {kill.programs} programs"
     assert kill.case is not None
-    assert len(kill.case.program.instructions) <= 4, kill.case.program
+    assert len(kill.case.primal.instructions) <= 4, kill.case.primal
     # the fault is gone with the hunt
     native = NativeExecutor()
     assert judge(native, Reference(kill.case, native)).verdict.value == "pass"

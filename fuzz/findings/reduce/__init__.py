@@ -5,7 +5,8 @@ candidates are ever tested. Steps run in the order of `STEPS`, big cuts first, a
 expensive (a compile), making a candidate is not.
 
 `search` holds the current case and the budget, `draft` a case being changed. The steps are in `structure`, `extents` (with
-`links` and `rank`, tables by op) and `values` (with `weights`); `invalid` reduces invalid cases, `configuration` executors.
+`links` and `rank`, tables by op) and `values` (with `weights`); `invalid` reduces invalid cases, `primal` derivatives,
+`configuration` executors.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from fuzz.findings.reduce.configuration import simplify_configuration
 from fuzz.findings.reduce.extents import drop_unit_axes, narrowed, shrink_extents, simplify_attributes
 from fuzz.findings.reduce.invalid import reduce_invalid
+from fuzz.findings.reduce.primal import reduce_primal
 from fuzz.findings.reduce.search import BudgetSpent, Evaluate, Reduction, Search, Size, Step, size
 from fuzz.findings.reduce.structure import (
     adopt_dead_code,
@@ -55,7 +57,8 @@ def reduce_case(
 ) -> Reduction:
     """Shrink `case` as long as `still_fails` holds.
 
-    Of an invalid case a few simpler ones with the same fault are tried (`invalid`).
+    Of an invalid case a few simpler ones with the same fault are tried (`invalid`); of a derivative its primal program is
+    shrunk, and differentiated again for each test (`primal`).
 
     Deterministic for a deterministic `still_fails`, unless the seconds run out.
 
@@ -74,6 +77,19 @@ def reduce_case(
     """
     if case.refusal is not None:
         return reduce_invalid(case, still_fails)
+    if case.derivation is not None:
+        return reduce_primal(
+            case,
+            still_fails,
+            lambda primal, fails: reduce_case(
+                primal,
+                fails,
+                evaluate=evaluate,
+                budget_seconds=budget_seconds,
+                max_tests=max_tests,
+                progress=progress,
+            ),
+        )
     search = Search(case, still_fails, evaluate, budget_seconds, max_tests, progress)
     reproduced = complete = False
     try:

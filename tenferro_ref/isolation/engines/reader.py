@@ -29,14 +29,15 @@ from tenferro_ref.tensor import Array
 def open(settings: Message) -> Engine:
     """Make the bindings' context."""
     bindings.context()
+    return Engine({"jaxlib": metadata.version("jaxlib")}, read)
 
-    def answer(request: Message) -> Message:
-        try:
-            return _ASKED[request["ask"]](request)
-        except TenferroError as error:
-            return {"refusal": wire.pack_error(error), "place": error.place}
 
-    return Engine({"jaxlib": metadata.version("jaxlib")}, answer)
+def read(request: Message) -> Message:
+    """The answer to a request."""
+    try:
+        return _ASKED[request["ask"]](request)
+    except TenferroError as error:
+        return {"refusal": wire.pack_error(error), "place": error.place}
 
 
 def _signature(request: Message) -> Message:

@@ -1,0 +1,104 @@
+"""Real arithmetic: an operation may give the number that it rounds otherwise.
+
+*Bound.* The number before rounding is between the neighbours of the rounded one, so that both bounds move out by one
+step. Where the result is known to be exact nothing moves: comparisons with such results stay decided.
+
+No platform computes so. Two programs that are equal over the real numbers have a value in common under this freedom, however
+each of them rounds: that is how derivatives are held to identities (`oracle.identities`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oracle.enclosure.bounds import is_zero
+from oracle.enclosure.formats import FORMATS, Array, Format, quantum
+from oracle.enclosure.model import Model
+from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part
+from tenferro_ref import ops
+from tenferro_ref.ops import Op
+
+#: Ops that round; the others move, choose or compare.
+_ROUNDING = (
+    *(ops.Add, ops.Multiply, ops.Divide, ops.Pow, ops.Convert, ops.Scatter, ops.Extension),
+    *(ops.Exp, ops.Expm1, ops.Log, ops.Log1p, ops.Sin, ops.Cos, ops.Tanh, ops.Sqrt, ops.Rsqrt),
+    *(ops.ReduceSum, ops.ReduceProd, ops.DotGeneral),
+)
+
+
+def of_result(model: Model, op: Op, x: Enclosure, operands: tuple[Enclosure, ...]) -> Enclosure:
+    """The result of an op, with what it is before rounding."""
+    if not model.real or not (x.dtype.is_float or x.dtype.is_complex):
+        return x
+    rounds = isinstance(op, _ROUNDING) or (isinstance(op, ops.Abs | ops.Sign) and isinstance(operands[0], Rectangle))
+    if not rounds:
+        return x
+    exact = np.broadcast_to(_exact(op, FORMATS[x.dtype.real], operands), x.shape)
+    finite = all(part.finite for operand in operands for part in operand.parts)
+    return each_part(lambda part: _widened(part, exact, finite), x)
+
+
+def _widened(x: Interval, exact: Array, finite: bool) -> Interval:
+    """Bounds one step further out; an infinity that comes from finite numbers stands for large ones."""
+    storage = FORMATS[x.dtype].storage
+    move = ~(exact | x.empty) & (finite | np.isfinite(x.lo) & np.isfinite(x.hi))
+    lo, hi = (np.nextafter(v.astype(storage), storage(end)) for v, end in ((x.lo, -np.inf), (x.hi, np.inf)))
+    lo, hi = np.where(move, lo.astype(np.float64), x.lo), np.where(move, hi.astype(np.float64), x.hi)
+    zero = move & (lo <= 0) & (hi >= 0)
+    return Interval(x.dtype, lo, hi, x.nan, x.pos_zero | zero, x.neg_zero | zero)
+
+
+def _exact(op: Op, f: Format, operands: tuple[Enclosure, ...]) -> Any:
+    """Where the result is known to be exact: all is a multiple of one quantum, and less than so many of it."""
+    match op:
+        case ops.Add():
+            sizes, quanta = zip(*map(_measured, operands), strict=True)
+            return sizes[0] + sizes[1] <= np.minimum(*quanta) / f.unit
+        case ops.Multiply():
+            (a, p), (b, q) = map(_measured, operands)
+            return (a == 0) & np.isfinite(b) | (b == 0) & np.isfinite(a) | _holds(f, a * b, p * q)
+        case ops.Divide():
+            return _exact_quotient(f, *operands)
+        case ops.ReduceSum():
+            size, q = _measured(operands[0])
+            return size.sum(op.axes) <= q.min(op.axes, initial=np.inf) / f.unit
+        case ops.DotGeneral():
+            (a, p), (b, q) = map(_measured, operands)
+            if not a.any() or not b.any():
+                return np.isfinite(a).all() and np.isfinite(b).all()
+            return _holds(f, a.sum() * b.max(), p.min() * q.min())
+        case ops.Scatter():
+            (a, p), (b, q) = _measured(operands[0]), _measured(operands[2])
+            least = min(p.min(initial=np.inf), q.min(initial=np.inf))
+            return a.max(initial=0.0) + b.sum() <= least / f.unit
+        case ops.Convert():
+            size, q = _measured(operands[0])
+            return (size <= q / f.unit) & (q >= f.least_denormal)
+    return False
+
+
+def _measured(x: Enclosure) -> tuple[Array, Array]:
+    """Magnitude of each element and what divides it: 0 where it is not known. Of complex numbers, of both parts together."""
+    sizes, quanta = [], []
+    for part in x.parts:
+        known = part.lo == part.hi
+        values = part.lo.astype(np.float64)
+        sizes.append(np.abs(values))
+        quanta.append(np.where(known & ~part.nan, quantum(np.where(known, values, 0.0)), 0.0))
+    return np.sum(sizes, axis=0), np.minimum.reduce(quanta)
+
+
+def _holds(f: Format, size: Any, q: Any) -> Any:
+    """Whether multiples of `q` up to `size` are numbers of the format."""
+    return np.isfinite(size) & (size <= q / f.unit) & (q >= f.least_denormal)
+
+
+def _exact_quotient(f: Format, x: Enclosure, y: Enclosure) -> Any:
+    """A quotient by a power of two, or of zero."""
+    if isinstance(x, Rectangle) or isinstance(y, Rectangle):
+        return False
+    (size, _), (divisor, q) = _measured(x), _measured(y)
+    power = (divisor == q) & (divisor > 0) & (x.lo == x.hi) & (size / divisor >= f.min_normal) & np.isfinite(size)
+    return power | is_zero(x) & (y.lo == y.hi) & (divisor > 0)

@@ -1,0 +1,91 @@
+"""Derivative programs in campaigns: drawn reproducibly, kept in stores and bundles, wrong rules found and shrunk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from fuzz.campaign.work import run_campaign
+from fuzz.findings.bundle import read_bundle, replay
+from fuzz.generate.batches import generate
+from fuzz.generate.describe import describe
+from fuzz.generate.input_sets import input_sets_of
+from fuzz.generate.settings import config_of
+from fuzz.store import Plan
+from fuzz.store.model import pack, unpack, unpack_all
+from oracle.derivation import derive
+from oracle.peers import Pool
+from tenferro_ref import ops
+from tenferro_ref.autodiff import TRANSPOSE
+from tenferro_ref.autodiff.rules import Cotangents, Operand
+from tenferro_ref.errors import UsageError
+from tenferro_ref.program import Value, dumps
+from tenferro_ref.tensor import type_of
+
+HALF, ALL = config_of(("derivatives=1/2",)), config_of(("derivatives=1",))
+
+
+def test_they_are_drawn_from_seed_batch_and_number_alone() -> None:
+    some, again, none = generate(3, 1, 64, HALF), generate(3, 1, 64, HALF), generate(3, 1, 64)
+    assert [c.fingerprint for c in some] == [c.fingerprint for c in again]
+    drawn = [c for c in some if c.derivation]
+    assert 15 < len(drawn) < 45
+    assert {c.derivation.transforms for c in drawn if c.derivation} == {("jvp",), ("vjp",), ("jvp", "vjp")}
+    # the others are those of a campaign without derivatives
+    assert {c.fingerprint for c in some if not c.derivation} < {c.fingerprint for c in none}
+
+
+def test_each_is_the_derivative_that_it_says() -> None:
+    for case in generate(4, 0, 48, ALL):
+        if case.derivation is None:
+            continue
+        assert dumps(derive(case.derivation.primal, case.derivation.transforms)) == case.program_json
+        assert f"derivative: {case.derivation}" in describe(case)
+        case.program.check_inputs([type_of(array) for array in case.inputs])
+
+
+def test_what_they_are_derived_from_is_kept_in_a_store() -> None:
+    case = next(c for c in generate(4, 0, 48, ALL) if c.derivation and len(c.inputs) > 1)
+    back = unpack(*pack(case))
+    assert back.fingerprint == case.fingerprint
+    assert back.derivation == case.derivation
+    sets = input_sets_of(case, 3)
+    assert {c.derivation for c in sets} == {case.derivation}
+    assert [c.derivation for c in unpack_all(pack(c) for c in sets)] == [case.derivation] * len(sets)
+
+
+@pytest.mark.parametrize("text", ["2", "x", "1/0"])
+def test_a_rate_is_a_share(text: str) -> None:
+    with pytest.raises(UsageError, match="a share"):
+        config_of((f"derivatives={text}",))
+
+
+def test_a_wrong_rule_is_found_and_the_primal_program_reduced(tmp_path: Path) -> None:
+    """The cotangent of a product with the other factor's conjugate lost."""
+
+    def wrong(op: ops.Multiply, x: tuple[Operand, ...], g: Value) -> Cotangents:
+        a, b = x
+        if isinstance(b, Value):
+            return g * b, None
+        return None, g * a if isinstance(a, Value) else None
+
+    plan = Plan(
+        seed=5, programs=64, batch=32, generate=("derivatives=1", "invalid=0", "dtypes=C64", "linalg=0", "policies=0"), max_findings=1,
+        reduce_seconds=20.0,
+    )  # fmt: skip
+    pool = Pool()
+    with mock.patch.dict(TRANSPOSE._rows, {ops.Multiply: wrong}):
+        campaign = run_campaign(plan, pool.select(["derivative-adjoint"]), pool, bundles=tmp_path)
+        (finding,) = campaign.findings
+        assert finding.executor == "derivative-adjoint"
+        assert finding.derivation.startswith("vjp")
+        assert "Multiply" in finding.primal_text
+        assert finding.instructions <= 2
+        assert finding.signature.startswith(finding.derivation)
+        folder = tmp_path / finding.id
+        assert replay(folder, pool).outcome == "still fails"
+    assert replay(folder, pool).outcome == "gone"
+    _, case = read_bundle(folder)
+    assert case.derivation is not None

@@ -1,0 +1,128 @@
+"""The checks of derivative rules: what they hold true, what they refuse, and what they do not claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from oracle.case import Case
+from oracle.derivation import derived, plain_seed
+from oracle.enclosure import IEEE, REAL, enclose
+from oracle.judge import Reference, judge
+from oracle.peers import Executor, NativeExecutor, Pool
+from oracle.verdict import Answer, Verdict
+from tenferro_ref import frontend as tn
+from tenferro_ref import ops
+from tenferro_ref.autodiff import JVP
+from tenferro_ref.program import GraphBuilder, Value
+from tests.libraries import module_or_skip
+
+TRANSFORMS = (("jvp",), ("vjp",), ("jvp", "vjp"))
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    pool = Pool()
+    yield pool
+    pool.close()
+
+
+def case_of(function: Callable[..., Value], *inputs: np.ndarray) -> Case:
+    b = GraphBuilder()
+    return Case.of(b.build(function(*(b.input(_dtype(a), a.shape) for a in inputs))), inputs)
+
+
+def _dtype(array: np.ndarray) -> str:
+    return {"f": "F64", "c": "C64", "i": "I64"}[array.dtype.kind]
+
+
+def verdict(executor: Executor, case: Case | None) -> Answer:
+    assert case is not None
+    return judge(executor, Reference(case, NativeExecutor()))
+
+
+X = np.array([0.3, -1.25, 2.0, 0.7])
+Z = X * (0.5 + 1.5j)
+PROGRAMS: dict[str, Case] = {
+    "product": case_of(lambda x, y: x * y, X, X[::-1].copy()),
+    "complex": case_of(lambda x, y: tn.exp(x * y) / y, Z, Z[::-1].copy()),
+    "modulus": case_of(lambda z: abs(z), Z),
+    "matrix": case_of(lambda x, y: tn.tanh(x.reshape(2, 2) @ y.reshape(2, 2)).sum(0), X, X),
+    "product with zeros": case_of(lambda x: x.prod(), np.array([0.0, 3.0, 0.0, 4.0, 2.0])),
+    "repeated indices": case_of(lambda x, i: tn.take(x, i) * 3.0, X, np.array([1, 1, 0])),
+    "mixed": case_of(lambda x, i: x * i.astype("F64"), X, np.arange(4)),
+}
+
+
+@pytest.mark.parametrize("transforms", TRANSFORMS, ids=" of ".join)
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("check", ["derivative-adjoint", "derivative-jax"])
+def test_right_rules_pass_and_are_decided(check: str, name: str, transforms: tuple[str, ...], pool: Pool) -> None:
+    if check.endswith("jax"):
+        module_or_skip("jax")
+    answer = verdict(pool.make(check), derived(PROGRAMS[name], transforms, plain_seed))
+    assert answer.verdict is Verdict.PASS, answer.reason
+    assert answer.comparison.decided == answer.comparison.elements > 0
+
+
+def test_both_sides_are_narrow() -> None:
+    """What shows nothing because it is wide would pass, too."""
+    case = derived(PROGRAMS["complex"], ("jvp", "vjp"), plain_seed)
+    assert case is not None
+    for one, other in zip(*Pool().make("derivative-adjoint").sides(case), strict=True):  # type: ignore[attr-defined]
+        assert max(one.hi - one.lo, other.hi - other.lo) < 1e-9 * abs(one.lo)
+
+
+def test_a_wrong_tangent_is_seen_by_jax_alone(pool: Pool) -> None:
+    module_or_skip("jax")
+    case = derived(case_of(tn.sin, X), ("vjp",), plain_seed)
+    with mock.patch.dict(JVP._rows, {ops.Sin: lambda op, x, y, t: t[0] * tn.sin(x[0])}):
+        assert verdict(pool.make("derivative-jax"), case).verdict is Verdict.MISMATCH
+        # the vjp is the transpose of a wrong jvp: the two agree
+        assert verdict(pool.make("derivative-adjoint"), case).verdict is Verdict.PASS
+    assert verdict(pool.make("derivative-jax"), case).verdict is Verdict.PASS
+
+
+def test_a_derivative_that_is_left_out_must_be_zero(pool: Pool) -> None:
+    module_or_skip("jax")
+    case = derived(case_of(lambda x, y: x * y, X, X), ("vjp",), plain_seed)
+    with mock.patch.dict(JVP._rows, {ops.Multiply: lambda op, x, y, t: t[0] * x[1]}):
+        answer = verdict(pool.make("derivative-jax"), case)
+    assert answer.verdict is Verdict.MISMATCH
+    assert answer.comparison.worst_output == 1
+
+
+def test_at_a_kink_the_derivative_is_that_of_the_contract(pool: Pool) -> None:
+    """JAX takes 1 for the derivative of abs at 0, the contract 0 (SEMANTICS B.2)."""
+    module_or_skip("jax")
+    for transforms in TRANSFORMS[:2]:
+        case = derived(case_of(abs, np.array([0.0, -0.0, -1.0])), transforms, plain_seed)
+        assert verdict(pool.make("derivative-jax"), case).verdict is Verdict.PASS
+
+
+def test_where_a_value_is_infinite_nothing_is_claimed(pool: Pool) -> None:
+    case = derived(case_of(tn.log, np.array([0.0])), ("vjp",), plain_seed)
+    answer = verdict(pool.make("derivative-adjoint"), case)
+    assert (answer.verdict, answer.comparison.decided) == (Verdict.UNDECIDED, 0)
+
+
+def test_other_programs_are_not_their_concern(pool: Pool) -> None:
+    assert verdict(pool.make("derivative-adjoint"), case_of(tn.sin, X)).verdict is Verdict.UNSUPPORTED
+
+
+def test_real_arithmetic_has_the_number_and_what_it_is_rounded_to() -> None:
+    b = GraphBuilder()
+    x, y = b.input("F32", (3,)), b.input("F32", (3,))
+    program = b.build(x * y, x + y, x / y)
+    inputs = [np.float32([1 / 3, 2.0, 0.1]), np.float32([3.0, 0.5, 0.2])]
+    exact = [f(*(a.astype(np.float64) for a in inputs)) for f in (np.multiply, np.add, np.divide)]
+    for true, rounded, real in zip(exact, enclose(program, inputs, IEEE), enclose(program, inputs, REAL), strict=True):
+        assert (real.lo <= true).all()
+        assert (true <= real.hi).all()
+        assert ((real.lo <= rounded.lo) & (rounded.hi <= real.hi)).all()
+        # what is exact stays one value
+        assert real.lo[1] == real.hi[1]
+        assert real.lo[0] < real.hi[0]
