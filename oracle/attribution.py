@@ -50,7 +50,7 @@ def attribute(executor: Executor, case: Case, pool: Pool) -> str:
     Returns
     -------
     str
-        "option: ...", "rewrite: algsimp", an optimisation level, "our pass: NAME", "every lane", `UNCLEAR`, "native", or "only NAME" for
+        "option: ...", "rewrite: algsimp", an optimisation level, "serialisation", "our pass: NAME", "every lane", `UNCLEAR`, "native", or "only NAME" for
         an executor that has nothing to switch off, and where an error is due.
     """
     executor = executor.settled(case)
@@ -78,6 +78,9 @@ def _attribute_refusal(executor: Executor, case: Case) -> str:
 
 def _attribute_lane(executor: PjrtExecutor, case: Case, pool: Pool) -> str:
     reference, wrong = Reference(case, NativeExecutor()), set()
+    compiled = pool.pjrt(executor.plugin, executor.lane)
+    if executor.peer.variant == "reloaded" and judge(compiled, reference).verdict is Verdict.PASS:
+        return "serialisation"
     for lane, meaning in _CAUSES.items():
         if lane == executor.lane:
             continue

@@ -31,7 +31,7 @@ from reports.opcodes import opcode_table
 from reports.plots import accuracy_plots
 from tenferro_ref.escape import visible
 
-PHASES = ("generate", "lower", "compile", "execute", "compare", "check", "reduce", "report")
+PHASES = ("generate", "lower", "compile", "load", "execute", "compare", "check", "reduce", "report")
 #: Rows of a finding's value table that are shown.
 MAX_VALUES = 48
 

@@ -23,7 +23,7 @@ _SEED = "TENFERRO_TEST_SEED"
 
 profiles.register()
 #: What tells the fake plugin, in processes that are given few variables, how to misbehave.
-os.environ[EXTRA_VARIABLE] = "FAKE_PJRT_MODE,FAKE_PJRT_ONCE,FAKE_PJRT_TRIGGER"
+os.environ[EXTRA_VARIABLE] = "FAKE_PJRT_DELAY,FAKE_PJRT_MODE,FAKE_PJRT_ONCE,FAKE_PJRT_TRIGGER"
 
 
 def _run_seed(config: pytest.Config) -> str:

@@ -45,6 +45,10 @@ class ModuleExecutor(WorkerExecutor):
             The op, and what is missing.
         """
 
+    def message(self, module: Module, input_sets: list[list[Any]]) -> wire.Message:
+        """The request that runs a module on packed arrays."""
+        return module.message(self.options, input_sets)
+
     def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
         """Run cases, `programs_a_module` programs in a module; cases with the same program object are its input sets.
 
@@ -76,7 +80,7 @@ class ModuleExecutor(WorkerExecutor):
         input_sets = [[wire.pack(a) for a in arrays] for arrays in sent]
         lowered = time.perf_counter()
         try:
-            output_sets, seconds = self.worker.request(module.message(self.options, input_sets), wire.output_sets)
+            output_sets, seconds = self.worker.request(self.message(module, input_sets), wire.output_sets)
         except TenferroError as error:
             if len(groups) > 1:  # half of the programs each
                 half = len(groups) // 2

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from oracle.case import Case, by_program
 from oracle.peers.lanes import DEFAULT_LANE, LANES, Option, Options, lane_options
-from oracle.peers.modules import ModuleExecutor, write
+from oracle.peers.modules import Module, ModuleExecutor, write
 from oracle.peers.peer import Peer
 from tenferro_ref.errors import TenferroError
+from tenferro_ref.isolation import wire
 from tenferro_ref.pjrt import PluginRef
 
 
 @dataclass
 class PjrtExecutor(ModuleExecutor):
-    """One plugin in one lane; lanes of a plugin may share a worker."""
+    """One plugin in one lane; lanes of a plugin may share a worker.
+
+    The variant "reloaded" runs what the plugin loads from its own serialised executable.
+    """
 
     plugin: PluginRef = field(kw_only=True)
 
@@ -27,7 +32,11 @@ class PjrtExecutor(ModuleExecutor):
 
     @property
     def portable_name(self) -> str:
-        return str(Peer("pjrt", build=self.plugin.package or self.plugin.path, lane=self.lane))
+        return str(Peer("pjrt", self.peer.variant, self.plugin.package or self.plugin.path, self.lane))
+
+    def message(self, module: Module, input_sets: list[list[Any]]) -> wire.Message:
+        message = ModuleExecutor.message(self, module, input_sets)
+        return {**message, "reloaded": True} if self.peer.variant == "reloaded" else message
 
     @property
     def options(self) -> Options:

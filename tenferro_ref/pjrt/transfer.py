@@ -25,6 +25,7 @@ from tenferro_ref.pjrt.plugin import Plugin
 
 TensorSpec = tuple[DType, tuple[int, ...]]
 NDArray = np.ndarray[Any, Any]
+_ELEMENT_TYPE, _DIMENSIONS = abi.ARGS["Buffer_ElementType"], abi.ARGS["Buffer_Dimensions"]
 
 # PJRT names a complex type by its whole size, the engine by the size of a part
 _ELEMENT = {
@@ -74,9 +75,9 @@ def spec_of_array(x: NDArray) -> TensorSpec:
 
 def spec_of_buffer(api: Api, raw: int) -> TensorSpec:
     """Dtype and shape that the plugin says a buffer has."""
-    element = abi.new(abi.ARGS["Buffer_ElementType"], buffer=raw)
+    element = _ELEMENT_TYPE(_ELEMENT_TYPE.STRUCT_SIZE, None, raw)
     api.invoke("Buffer_ElementType", element)
-    dims = abi.new(abi.ARGS["Buffer_Dimensions"], buffer=raw)
+    dims = _DIMENSIONS(_DIMENSIONS.STRUCT_SIZE, None, raw)
     api.invoke("Buffer_Dimensions", dims)
     return dtype_of_element(element.type), native.int64s(dims.dims, dims.num_dims) if dims.num_dims else ()
 
