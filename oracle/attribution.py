@@ -56,14 +56,15 @@ def attribute(executor: Executor, case: Case, pool: Pool) -> str:
     executor = executor.settled(case)
     if case.refusal is not None:
         return _attribute_refusal(executor, case)
-    if isinstance(executor, PjrtExecutor):
-        return _attribute_lane(executor, case, pool)
-    if isinstance(executor, NativeExecutor):
-        return _attribute_native(executor, case)
-    if isinstance(executor, JaxExecutor) and executor.jit:
-        other = executor.with_options({"xla_disable_hlo_passes": "algsimp"})
-        if not judge(other, Reference(case, NativeExecutor())).verdict.is_disagreement:
-            return _CAUSES["no-algsimp"]
+    match executor:
+        case PjrtExecutor():
+            return _attribute_lane(executor, case, pool)
+        case NativeExecutor():
+            return _attribute_native(executor, case)
+        case JaxExecutor(jit=True):
+            other = executor.with_options({"xla_disable_hlo_passes": "algsimp"})
+            if not judge(other, Reference(case, NativeExecutor())).verdict.is_disagreement:
+                return _CAUSES["no-algsimp"]
     return f"only {executor.peer.kind}"
 
 
@@ -138,8 +139,10 @@ def hlo_passes(executor: WorkerExecutor, case: Case) -> tuple[str, ...]:
     return tuple(dict.fromkeys(m[1] for m in names if m and m[1] not in _NEEDED))
 
 
-def hlo_pass(executor: WorkerExecutor, case: Case) -> str:
-    """The one HLO pass without which the disagreement goes away; "" if there is none, or the plugin cannot be asked."""
+def hlo_pass(executor: Executor, case: Case) -> str:
+    """The one HLO pass without which the disagreement goes away; "" if there is none, or the executor has no such passes."""
+    if not isinstance(executor, PjrtExecutor | JaxExecutor):
+        return ""
     reference = Reference(case, NativeExecutor())
     try:
         disabled = str(executor.options.get("xla_disable_hlo_passes", ""))
@@ -152,14 +155,32 @@ def hlo_pass(executor: WorkerExecutor, case: Case) -> str:
     return ""
 
 
-def builds(executor: PjrtExecutor, case: Case, pool: Pool, seconds: float = math.inf) -> tuple[Build, ...]:
-    """The verdict on each build of the executor's platform in the same lane, oldest API first; then the builds without one.
+def instructions(executor: PjrtExecutor, case: Case) -> tuple[int, ...]:
+    """Instructions any one of which, computed by our kernel inside the plugin's program, makes the disagreement go away.
+
+    None if there is no such instruction, or the plugin takes no custom calls. An instruction can be among them because what it
+    is fused with is no longer rewritten: several are a rewrite of them, one is a kernel. A case that came with a module is asked
+    for as the program that it is read as.
+    """
+    case = replace(case, source=None)
+    reference = Reference(case, NativeExecutor())
+    numbers = range(len(case.program.instructions))
+    replaced = {n: judge(replace(executor, replaced=frozenset([n])), reference).verdict for n in numbers}
+    return tuple(n for n, verdict in replaced.items() if verdict is Verdict.PASS)
+
+
+def builds(executor: Executor, case: Case, pool: Pool, seconds: float = math.inf) -> tuple[Build, ...]:
+    """The verdict on each build of a plugin's platform in the same lane, oldest API first; then the builds without one.
+
+    None for an executor that is no plugin.
 
     Parameters
     ----------
     seconds
         Wall time after which no further build is run.
     """
+    if not isinstance(executor, PjrtExecutor):
+        return ()
     deadline = time.monotonic() + seconds
     reference = Reference(case, NativeExecutor())
     platform = executor.plugin.platform

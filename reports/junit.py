@@ -15,7 +15,8 @@ from reports.text import shorten
 from tenferro_ref.escape import visible
 
 _FAILING = ("crash", "disagree-new")
-_SKIPPED = ("disagree-known", "undecided", "refused")
+_SKIPPED = ("disagree-known", "undecided", "refused", "beside")
+_ABSENT = ("not-generated", "not-admitted")
 
 
 def junit_xml(campaign: Campaign) -> bytes:
@@ -63,7 +64,7 @@ def _campaign_suite(root: ET.Element, campaign: Campaign) -> None:
 def _executor_suite(root: ET.Element, campaign: Campaign, grid: Matrix, executor: str) -> None:
     suite = _suite(root, executor, campaign)
     for entry in grid.entries():
-        if entry.executor == executor and entry.state.slug != "not-generated":
+        if entry.executor == executor and entry.state.slug not in _ABSENT:
             case = _case(suite, executor, f"{entry.op}[{entry.dtype}]")
             if entry.findings:
                 _judge(case, list(entry.findings))
@@ -84,7 +85,9 @@ def _mutant_suite(root: ET.Element, campaign: Campaign) -> None:
 
 
 def _counts(entry: Entry) -> str:
-    return ", ".join(f"{n} {verdict}" for verdict, n in entry.verdicts.items())
+    counts = [f"{n} {verdict}" for verdict, n in entry.verdicts.items()]
+    counts += [f"{n} {verdict} on account of another op" for verdict, n in entry.beside.items()]
+    return "; ".join([", ".join(counts), *entry.refusals])
 
 
 def _judge(case: ET.Element, findings: list[Finding]) -> None:

@@ -19,10 +19,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tenferro_ref.autodiff import jvp, vjp
-from tenferro_ref.errors import FormatError, Internal, MissingDependency, UsageError, WorkerDied
+from tenferro_ref.errors import FormatError, MissingDependency, UsageError
 from tenferro_ref.escape import line
 from tenferro_ref.files import decode, read_bytes
-from tenferro_ref.isolation import Worker, WorkerSpec, wire
+from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.program import Program, loads, parse
 from tenferro_ref.tensor import Array
 
@@ -50,6 +50,17 @@ def draw_seed(seed: int | None) -> int:
     return secrets.randbits(32) if seed is None else seed
 
 
+def read_content(path: str) -> tuple[str | bytes, str]:
+    """A file's content, bytes only of MLIR's binary forms, and what to call it in errors; "-" is standard input."""
+    data, where = (sys.stdin.buffer.read(), "standard input") if path == "-" else (read_bytes(path), path)
+    return (data if data.startswith(_BINARY) else decode(data, where)), where
+
+
+def is_stablehlo(content: str | bytes) -> bool:
+    """Whether this is a StableHLO module, by how it starts."""
+    return isinstance(content, bytes) or _start(content).startswith(_MODULE)
+
+
 def read_source(path: str) -> tuple[Program, tuple[Array, ...]]:
     """A program file in JSON or text form, or a StableHLO module, told apart by content.
 
@@ -62,38 +73,39 @@ def read_source(path: str) -> tuple[Program, tuple[Array, ...]]:
     TenferroError
         What `tenferro_ref.stablehlo.load` raises.
     """
-    data, path = (sys.stdin.buffer.read(), "standard input") if path == "-" else (read_bytes(path), path)
-    if data.startswith(b"ML\xefR"):
-        return _read_stablehlo(data, path)
-    text = decode(data, path)
-    start = re.sub(r"\A(\s|//.*)*", "", text)
+    content, where = read_content(path)
+    if isinstance(content, bytes) or is_stablehlo(content):
+        with Reader() as reader:
+            loaded = reader.load(content, where)
+        return loaded.program, loaded.bound
+    return read_text_form(content, where), ()
+
+
+def read_text_form(text: str, where: str) -> Program:
+    """A program in JSON or text form.
+
+    Raises
+    ------
+    FormatError
+        It is neither, or not well formed.
+    """
+    start = _start(text)
     if start.startswith("{"):
-        return loads(text, path), ()
-    if start.startswith(("module", "func.func", "builtin.module", "#", "!", '"')):
-        return _read_stablehlo(data, path)
+        return loads(text, where)
     if start.startswith(("graph", "exec")):
-        return parse(text, path), ()
+        return parse(text, where)
     raise FormatError(
-        where=path, detail="neither program JSON nor the text form (graph ... / exec ...) nor StableHLO (module ...)"
+        where=where, detail="neither program JSON nor the text form (graph ... / exec ...) nor StableHLO (module ...)"
     )
 
 
-def _read_stablehlo(data: bytes, path: str) -> tuple[Program, tuple[Array, ...]]:
-    """Read in a worker: some hostile modules end the process that parses them."""
-    with Worker("StableHLO reader", WorkerSpec("tenferro_ref.isolation.engines.reader")) as worker:
-        worker.facts  # noqa: B018 - starts it, so that what is missing is not blamed on the file
-        try:
-            answer = worker.request({"source": data, "where": path})
-        except WorkerDied as died:
-            raise FormatError(where=path, detail=f"MLIR's parser does not survive this module ({died.how})") from None
-    if "refusal" in answer:
-        error = wire.unpack_error(answer["refusal"])
-        error.place = answer["place"]
-        raise error
-    program = loads(answer["program"], path)
-    if program.kind != "graph":
-        raise Internal(detail="the reader gave no graph program")
-    return program, tuple(map(wire.unpack, answer["bound"]))
+_BINARY = b"ML\xefR"
+_MODULE = ("module", "func.func", "builtin.module", "#", "!", '"')
+
+
+def _start(text: str) -> str:
+    """The text without the comments and blanks that it begins with."""
+    return re.sub(r"\A(\s|//.*)*", "", text)
 
 
 def read_program(path: str) -> Program:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import ENGINE, STABLEHLO, CompareDir, Op, Policy
+from tenferro_ref.ops import DEFAULT_POLICY, STABLEHLO, CompareDir, Op, Policy
 from tenferro_ref.tensor import Array, type_of
 from tests.build import COMPLEXES, FLOATS, INF, INTS, NAN, arr
 
@@ -34,7 +34,7 @@ class Example:
 
     op: Op
     operands: tuple[Array, ...]
-    policy: Policy = ENGINE
+    policy: Policy = DEFAULT_POLICY
     result: Array | None = None
     error: str = ""
     without: dict[str, str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Known:
     dtypes: Sequence[DType]
     operands: tuple[Any, ...]
     result: Any
-    policy: Policy = ENGINE
+    policy: Policy = DEFAULT_POLICY
     error: str = ""
     without: dict[str, str] = field(default_factory=dict)
 

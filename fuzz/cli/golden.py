@@ -2,7 +2,7 @@
 
 A set is a folder: `index.json`, and a folder a case with `program.json`, `program.txt`, `inputs.npz` (`in0`, ...) and, if
 the program has a result, `outputs.npz` (`out0`, ...) and `enclosure.npz` (`lo0`, `hi0`, `nan0`, `pos_zero0`,
-`neg_zero0`, ...). What the index says of an expected error is its kind and facts. docs/programs.md describes it all.
+`neg_zero0`, ...). What the index says of an expected error is its kind and facts. docs/reference/programs.md describes it all.
 """
 
 from __future__ import annotations

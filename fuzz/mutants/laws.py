@@ -1,7 +1,6 @@
 """Hunting with laws: the properties in `tests/laws` are run while a fault is switched on, and one of them has to fail.
 
-The oracle's own parts are judged by nobody, so that no program shows a fault in them; what they promise is said a second
-time by the laws. They run in a process of their own, where this module is a plugin of pytest that switches the fault on.
+No executor's answer shows a fault in the oracle itself; the laws state a second time what its parts promise. They run in a process of their own, where this module is a plugin of pytest that switches the fault on.
 Only a source checkout has them.
 """
 

@@ -18,11 +18,11 @@ Key = tuple[str, ...]
 
 #: Words that follow the kind in a key; those of `_VERDICTS` end with a verdict.
 _WORDS = {
-    "verdict": 2, "number": 2, "seconds": 2, "cell": 4, "feature": 1, "phase": 1, "opcode": 2, "fault": 2, "due": 3,
-    "worst": 1, "cell_ulp": 3,
+    "verdict": 2, "number": 2, "seconds": 2, "cell": 4, "beside": 4, "refusal": 4, "feature": 1, "phase": 1, "opcode": 2,
+    "fault": 2, "due": 3, "worst": 1, "cell_ulp": 3,
 }  # fmt: skip
 _VERDICT_WORDS = frozenset(verdict.value for verdict in Verdict)
-_VERDICTS = frozenset({"verdict", "cell", "due"})
+_VERDICTS = frozenset({"verdict", "cell", "beside", "due"})
 _PEAKS = frozenset({"worst", "cell_ulp"})
 #: Kinds whose values need not be whole.
 _REAL = frozenset({"seconds", "phase", *_PEAKS})
@@ -36,7 +36,8 @@ class Counts:
     ----------
     sums
         `("verdict", executor, verdict)`, `("number", executor, what)`, `("seconds", executor, phase)`,
-        `("cell", op, dtype, executor, verdict)`, `("feature", what)`, `("phase", what)`, `("opcode", executor, opcode)`,
+        `("cell", op, dtype, executor, verdict)`, `("beside", op, dtype, executor, verdict)`,
+        `("refusal", op, dtype, executor, reason)`, `("feature", what)`, `("phase", what)`, `("opcode", executor, opcode)`,
         `("fault", kind of error, what)`, `("due", kind of error, executor, verdict)`.
     peaks
         `("worst", executor)`, `("cell_ulp", op, dtype, executor)`.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal, get_args
 
 import msgpack
@@ -218,14 +218,13 @@ def unpack(program: str, inputs: bytes) -> Case:
 def unpack_all(rows: Iterable[tuple[str, bytes]]) -> list[Case]:
     """The cases of consecutive rows; input sets of one program get the same program object, as when they were made."""
     cases: list[Case] = []
-    last: Case | None = None
+    text, last = "", None
     for program, inputs in rows:
-        if last is not None and last.program_json == program:
-            case = last.with_inputs(_unpack_inputs(inputs)[1])
-        else:
-            case = unpack(program, inputs)
-        if case.refusal is None:
-            last = case
+        if last is not None and program == text:
+            cases.append(replace(last, inputs=_unpack_inputs(inputs)[1]))
+            continue
+        case = unpack(program, inputs)
+        text, last = program, case if case.refusal is None else None
         cases.append(case)
     return cases
 

@@ -42,7 +42,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Op
 
 #: Units of rounding that a product is off relative to its modulus (Brent, Percival and Zimmermann 2007; FMA or not), a
-#: quotient (docs/enclosures.md), and a product with the rounded reciprocal of a divisor.
+#: quotient (docs/explanation/enclosures.md), and a product with the rounded reciprocal of a divisor.
 PRODUCT = 5**0.5
 QUOTIENT = 5 + 2**0.5
 RECIPROCAL = QUOTIENT + PRODUCT

@@ -4,7 +4,7 @@
 """
 
 from tenferro_ref.ops.base import (
-    ENGINE,
+    DEFAULT_POLICY,
     MAX_ELEMENTS,
     MAX_RANK,
     STABLEHLO,
@@ -12,6 +12,7 @@ from tenferro_ref.ops.base import (
     Op,
     Policy,
     TensorType,
+    check_admitted,
     check_size,
 )
 from tenferro_ref.ops.boundary import FAMILIES, Constant, Extension, ExtensionFamily
@@ -57,6 +58,7 @@ from tenferro_ref.ops.indexing import (
     Slice,
 )
 from tenferro_ref.ops.reduction import ReduceMax, ReduceMin, ReduceProd, ReduceSum
+from tenferro_ref.ops.reference import REFERENCE, Bitcast, Bits, ReducePrecision, ReferenceOp, Special, Special2
 from tenferro_ref.ops.structural import BroadcastInDim, Convert, EmbedDiag, ExtractDiag, Reshape, Transpose, Tril, Triu
 
 ELEMENTWISE: tuple[type[Op], ...] = (
@@ -75,6 +77,8 @@ INDEXING: tuple[type[Op], ...] = (
 )  # fmt: skip
 OPS: tuple[type[Op], ...] = (*ELEMENTWISE, *STRUCTURAL, *REDUCTIONS, *INDEXING, DotGeneral, Extension, Constant)
 BY_NAME: dict[str, type[Op]] = {op.__name__: op for op in OPS}
+#: All that a program may have: those of the reference alone, too.
+KNOWN: dict[str, type[Op]] = BY_NAME | {op.__name__: op for op in REFERENCE}
 #: What the engine's XLA path supports at present.
 PHASE1: tuple[type[Op], ...] = (
     Constant, Add, Multiply, Negate, Divide, Abs, Exp, Log, Sin, Cos, Tanh, Sqrt, Rsqrt, Pow, Expm1, Log1p, Convert,

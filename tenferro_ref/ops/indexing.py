@@ -32,7 +32,7 @@ INDEX = INT | FLOAT
 
 
 def _check_index(dtype: DType) -> None:
-    if dtype not in INDEX:
+    if dtype.engine not in INDEX:
         raise InvalidArgument(op="index_tensor", argument="dtype", detail=f"{dtype} cannot index")
 
 

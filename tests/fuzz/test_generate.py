@@ -30,7 +30,7 @@ from tenferro_ref.dims import evaluate, expr_of
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import LoweringError
 from tenferro_ref.extensions import linalg
-from tenferro_ref.ops import ENGINE, OPS, STABLEHLO
+from tenferro_ref.ops import DEFAULT_POLICY, OPS, STABLEHLO
 from tenferro_ref.program import LoweringView, dumps, loads, to_exec
 from tenferro_ref.runtime import FUSION_THRESHOLD, KERNELS, GraphExecutor
 from tenferro_ref.stablehlo import lower_to_stablehlo
@@ -290,7 +290,7 @@ def test_configs_are_heeded(config: Config) -> None:
         program = case.program
         assert config.min_instructions <= len(program.instructions) <= config.max_instructions
         assert 1 <= len(program.output_slots) <= config.max_outputs
-        assert program.policy == ENGINE or config.policies
+        assert program.policy == DEFAULT_POLICY or config.policies
         symbolic += not program.is_static
         assert all(type(ins.op) in config.ops for ins in program.instructions)
         # Bool for predicates; if the config has no integers, I32 for index tensors and I64 for the size of a DynamicTruncate

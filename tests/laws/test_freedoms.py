@@ -90,6 +90,8 @@ def moved_products(kind: Any) -> Iterator[Freedom]:
     yield freedom("a product that has moved", plus(lambda a, b: (a * b).reshape(*shape).transpose(1, 0)),
                   (x, y, np.asfortranarray(turned(z))), [turned(r) for r in both], ulps)  # fmt: skip
     yield freedom("x times one of two", lambda a, b, c: times(a, either(b, c)), (x, y, u), [x * y, x * u])
+    yield freedom("0 times one of two, an infinity", lambda a, b, c: times(either(a, b), c),
+                  (np.abs(x), np.full_like(x, np.inf), x - x), [x - x, np.full_like(x, np.nan)])  # fmt: skip
     yield freedom("one of two times x", lambda a, b, c: times(either(b, c), a), (x, y, u), [x * y, x * u])
     yield freedom("either of two products", plus(lambda a, b, c, d: either(a * b, c * d)), (x, y, u, v, z),
                   [*both, u * v + z, fused(u, v, z)], ulps)  # fmt: skip
@@ -121,6 +123,8 @@ def gatherings(kind: Any) -> Iterator[Freedom]:
     ways = [(x * c) * d, x * (c * d), (x * d) * c]
     yield freedom("(x c) d", lambda a: times(a, c, d), (x,), ways, 1.0)
     yield freedom("-(x c) d", lambda a: times(-times(a, c), d), (x,), [-way for way in ways], 1.0)
+    again = [(x * c * d) * e, (x * c) * (d * e), x * (c * d * e), (x * e) * (c * d)]
+    yield freedom("-((x c) d) e", lambda a: times(-times(a, c, d), e), (x,), [-way for way in again], 3.0)
     yield freedom("d (c x)", lambda a: times(const(a, d), times(const(a, c), a)), (x,), ways, 1.0)
     yield freedom(
         "(x s) t, of shared s and t", lambda a, s, t: (a * s) * t, (x, np.asarray(c), np.asarray(d)), ways, 1.0
@@ -154,6 +158,12 @@ def quotients(kind: Any) -> Iterator[Freedom]:
     x, y, z = (draw(kind, seed) for seed in range(20, 23))
     c, d, one = kind(1.1), kind(3), kind(1)
     yield freedom("x / y", over, (x, y), [x / y])
+    yield freedom("x / one of two", lambda a, b: a / either(b, times(b, d)), (x, y), [x / y, x / (y * d)], 1.0)
+    many = draw(kind, 24, 5000)
+    yield freedom("x / c, of many", lambda a: over(a, c), (many,), [many / c, many * (one / c)])
+    near_by = -(x / 4) * kind(1 + 2.0**-8)
+    yield freedom("x / (2 2) + y", lambda a, b: over(a, const(a, kind(2)) * const(a, kind(2))) + b, (x, near_by),
+                  [x / 4 + near_by], 2.0)  # fmt: skip
     yield freedom("x / c", lambda a: over(a, c), (x,), [x / c, x * (one / c)])
     yield freedom("x / s, shared", lambda a, s: a / s, (x, np.asarray(c)), [x / c, x * (one / c)])
     large = np.array([np.finfo(kind).max], kind)

@@ -18,12 +18,13 @@ from oracle.peers import Execution, NativeExecutor, attempt
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError, UnsupportedOp
-from tenferro_ref.ops import ELEMENTWISE, CompareDir, Op, Policy
+from tenferro_ref.ops import ELEMENTWISE, STABLEHLO, CompareDir, Op, Policy
 from tenferro_ref.program import Instruction, Value
 from tenferro_ref.runtime.kernels import run_kernel
 from tests.laws.answers import SLOW
 from tests.laws.cases import SMALL, Array, apply, case_of, generated
 from tests.laws.corners import corners
+from tests.laws.freedoms import contraction, either
 
 pytestmark = pytest.mark.once
 
@@ -116,7 +117,7 @@ def test_a_sum_in_any_order_is_within_as_many_roundings_of_the_sum_of_magnitudes
     for _, ins, (x, *_), result in (i for i in instructions(NUMPY) if isinstance(i[1].op, ops.ReduceSum)):
         if not x.dtype.is_float or x.nan.any() or not (np.isfinite(x.lo).all() and np.isfinite(x.hi).all()):
             continue
-        info, axes = np.finfo(x.dtype.value), ins.op.axes
+        info, axes = x.dtype.finfo, ins.op.axes
         with np.errstate(over="ignore"):
             sizes = np.maximum(np.abs(x.lo), np.abs(x.hi)).sum(axis=axes)
         if np.any(sizes > float(info.max) / 2):  # may overflow on the way
@@ -145,6 +146,19 @@ def test_native_results_are_right(model: Model) -> None:
     for case, values in enclosed(model):
         for slot, array in zip(case.program.output_slots, NativeExecutor().run(case).outputs, strict=True):
             assert np.all(values[slot].contains(array)), case.program
+
+
+def test_integers_of_which_one_is_unknown_may_wrap_to_anything() -> None:
+    """One of two integers, and what many of them come to."""
+    x, y = np.array([3, 5, -7], np.int32), np.array([2**30, -9, 1], np.int32)
+    for many in (lambda a: apply(ops.ReduceProd((0,)), a), lambda a: contraction(a, a)):
+        case = case_of(lambda a, b, many=many: many(either(a, b)), x, y, policy=STABLEHLO)
+        (found,) = enclose(case.program, case.inputs, XLA)
+        for picks in itertools.product(*zip(x, y, strict=True)):
+            (given,) = (
+                NativeExecutor().run(case_of(lambda a, many=many: many(a), np.array(picks), policy=STABLEHLO)).outputs
+            )
+            assert np.all(found.contains(given))
 
 
 @pytest.mark.parametrize("model", [IEEE, NUMPY, XLA], ids=lambda m: m.name)

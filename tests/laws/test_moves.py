@@ -10,7 +10,7 @@ import pytest
 from oracle.enclosure import IEEE, XLA, enclose
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import ENGINE, STABLEHLO, Op
+from tenferro_ref.ops import DEFAULT_POLICY, STABLEHLO, Op
 from tenferro_ref.program import to_exec
 from tenferro_ref.runtime import GraphExecutor
 from tests.known import Example
@@ -24,7 +24,7 @@ MOVING = (*MOVES, ops.Transpose, ops.Reshape, ops.BroadcastInDim, ops.Select, op
 
 def asked(op: type[Any], dtype: DType) -> list[Example]:
     """The examples of an op; of Scatter those in which any order of additions gives the same bits."""
-    policies = (STABLEHLO,) if dtype is DType.Bool else (ENGINE, STABLEHLO)
+    policies = (STABLEHLO,) if dtype is DType.Bool else (DEFAULT_POLICY, STABLEHLO)
     return [e for policy in policies for e in scatters(dtype, policy)] if op is ops.Scatter else examples(op, dtype)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from unittest import mock
 
@@ -18,10 +18,12 @@ from oracle.peers import Execution, NativeExecutor, attempt
 from oracle.verdict import Answer, Verdict
 from tenferro_ref import ops
 from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp, WorkerDied
+from tenferro_ref.program import Value
 from tests.laws.answers import SLOW, end, wrong_elements, wrong_forms
 from tests.laws.by_element import by_bits, by_element, facts
 from tests.laws.cases import Array, apply, case_of, generated, same
 from tests.laws.corners import corners
+from tests.laws.freedoms import draw, times
 
 pytestmark = pytest.mark.once
 
@@ -54,7 +56,7 @@ def programs() -> list[list[Case]]:
         except UnsupportedOp:
             continue
         if sets and max(sizes) <= SLOW:
-            found.append([s.with_inputs(s.inputs) for s in (sets * SETS)[:SETS]])
+            found.append([replace(s) for s in (sets * SETS)[:SETS]])
     assert len(found) > 30
     return found
 
@@ -84,7 +86,7 @@ def meet(a: Enclosure, b: Enclosure) -> bool:
 def test_a_set_beside_copies_of_itself_has_the_enclosure_that_it_has_alone(model: str) -> None:
     for case, *_ in programs():
         own = bits(alone(case).enclosures(model))
-        for reference in prepared([case.with_inputs(case.inputs) for _ in range(SETS)]):
+        for reference in prepared([replace(case) for _ in range(SETS)]):
             assert bits(reference.enclosures(model)) == own, case.program
 
 
@@ -97,6 +99,19 @@ def test_beside_others_it_meets_that_and_their_order_does_not_show(model: str) -
             assert all(map(meet, reference.enclosures(model), own)), case.program
         for i, reference in zip(ORDER, mixed, strict=True):
             assert bits(reference.enclosures(model)) == bits(together[i].enclosures(model)), reference.case.program
+
+
+def test_what_is_enclosed_set_by_set_keeps_its_origin() -> None:
+    """A product of which only the first elements are kept, as many as an input says: further constants are gathered with it."""
+
+    def trace(x: Value, size: Value) -> Value:
+        kept = apply(ops.DynamicTruncate(0), times(x, 1.1, 1.7), size)
+        return times(kept, 1.3)
+
+    case = case_of(trace, draw(np.float64, 7), np.int64(5))
+    sets = [replace(case, inputs=(draw(np.float64, seed), case.inputs[1])) for seed in range(SETS)]
+    for reference, own in zip(prepared(sets), map(alone, sets), strict=True):
+        assert bits(reference.enclosures(XLA.name)) == bits(own.enclosures(XLA.name))
 
 
 def test_native_answers_are_those_of_each_alone() -> None:
@@ -194,7 +209,7 @@ def test_what_is_wrong_in_company_is_asked_again_alone() -> None:
 
 def test_sets_that_are_refused_and_other_programs_do_not_disturb() -> None:
     quotient = case_of(lambda x, y: apply(ops.Divide(), x, y), *(np.array(v, np.int32) for v in ([6, 4], [0, 1])))
-    others = [quotient.with_inputs((quotient.inputs[0], np.array(v, np.int32))) for v in ([6, 3], [2, -1])]
+    others = [replace(quotient, inputs=(quotient.inputs[0], np.array(v, np.int32))) for v in ([6, 3], [2, -1])]
     single = case_of(lambda x: x + x, np.array([0.1, 1e-310]))
     died = WorkerDied(worker="w", how="signal 11", stderr_tail="")
     for sets in programs()[::4]:

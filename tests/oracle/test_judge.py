@@ -289,7 +289,7 @@ class Bent(NativeExecutor):
 def sets_of(case: Case, count: int) -> list[Case]:
     rng = np.random.default_rng(1)
     return [
-        case.with_inputs(tuple(np.asfortranarray(rng.standard_normal(a.shape)) for a in case.inputs))
+        replace(case, inputs=tuple(np.asfortranarray(rng.standard_normal(a.shape)) for a in case.inputs))
         for _ in range(count)
     ]
 
@@ -316,7 +316,7 @@ def test_a_set_without_an_enclosure_leaves_the_others_theirs() -> None:
     program = b.build(b.apply(ops.DynamicTruncate(0), x, b.apply(ops.Exp(), n)).sum(0))
     sets = [(np.arange(4.0), np.array(v)) for v in (0.0, np.log(0.5))]
     case = Case.of(program, sets[0])
-    references = [Reference(one, NativeExecutor()) for one in (case, case.with_inputs(sets[1]))]
+    references = [Reference(one, NativeExecutor()) for one in (case, replace(case, inputs=sets[1]))]
     prepare(references)
     answers = judge_many(Bent("bent", model="xla", wrong=0), references)
     assert [a.verdict for a in answers] == [Verdict.PASS, Verdict.UNDECIDED]

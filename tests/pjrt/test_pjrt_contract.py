@@ -240,7 +240,7 @@ def test_inputs_that_do_not_fit(fake_client: MakeClient, inputs: list[np.ndarray
         executable.run(inputs)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "uint8", "S3", "O", ">f4"])
+@pytest.mark.parametrize("dtype", ["longdouble", "S3", "O", ">f4"])
 def test_dtypes_that_the_engine_has_not(fake_client: MakeClient, dtype: str) -> None:
     client = fake_client()
     x = np.zeros((2, 3), dtype)

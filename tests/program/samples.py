@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tenferro_ref import ops
 from tenferro_ref.dims import DimOp, InputDim
-from tenferro_ref.dtype import DType
+from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.extensions import Family, register
 from tenferro_ref.ops import ARITHMETIC, ELEMENTWISE, REDUCTIONS, CompareDir, Policy
 from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value
@@ -33,7 +33,7 @@ def every_op() -> GraphProgram:
         b.apply(ops.Reshape((6, 1)), x),
         b.apply(ops.BroadcastInDim((2, 4, 3), (0, 2)), x),
     ]
-    out += [b.apply(ops.Convert(d), x) for d in DType]
+    out += [b.apply(ops.Convert(d), x) for d in ENGINE_DTYPES]
     out += [
         b.apply(ops.ExtractDiag(1, 0), x),
         b.apply(ops.EmbedDiag(0, 2), x),
@@ -56,7 +56,7 @@ def every_op() -> GraphProgram:
     out.append(b.apply(ops.PadToMatch(0), x, y))
     out.append(b.apply(ops.DotGeneral((1,), (0,), (), ()), x, y))
     out.append(b.apply(ops.DotGeneral((), (), (0, 1), (0, 1)), z, z))
-    out += [b.apply(ops.Constant.of(1, d)) for d in DType]
+    out += [b.apply(ops.Constant.of(1, d)) for d in ENGINE_DTYPES]
     out.append(b.apply(ops.Constant(DType.F32, bytes.fromhex("010080ff"))))
     out += b.apply_many(
         ops.Extension.of("tests.split.v1", "Split", {"a } : b": [1, 2.5, None], "é": {"deep": True}}), x

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from tenferro_ref import frontend as tn
 from tenferro_ref.dims import InputDim
-from tenferro_ref.dtype import DType
+from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.errors import (
     DTypeMismatch,
     InvalidArgument,
@@ -22,7 +22,7 @@ from tenferro_ref.errors import (
 from tenferro_ref.ops import Add, BroadcastInDim, Constant, Exp, TensorType
 from tenferro_ref.program import GraphBuilder, Instruction, Value
 
-F32, F64, I32, I64, Bool, C32, C64 = DType
+F32, F64, I32, I64, Bool, C32, C64 = ENGINE_DTYPES
 
 
 def ops(b: GraphBuilder, *outputs: Value) -> list[str]:
@@ -78,7 +78,7 @@ def _two() -> tuple[Value, Value]:
     [
         lambda: _two()[0] + _two()[1],
         lambda: _two()[0].builder.build(_two()[1]),
-        lambda: GraphBuilder().input("F16"),
+        lambda: GraphBuilder().input("F17"),
         lambda: GraphBuilder().input("f64"),
         lambda: GraphBuilder().input(F64, ("two words",)),
         lambda: GraphBuilder().input(F64, ("",)),

@@ -75,7 +75,7 @@ def test_inputs_that_do_not_fit():
     raises_on_both(InvalidCompiledGraph, program, [X, X], "expected 1 inputs, got 2")
     raises_on_both(InvalidCompiledGraph, program, [X.astype(np.float32)], "declares F64")
     raises_on_both(ShapeMismatch, program, [X.T])
-    raises_on_both(InvalidArgument, program, [X.astype(np.float16)], "float16")
+    raises_on_both(InvalidCompiledGraph, program, [X.astype(np.float16)], "F16")
     raises_on_both(InvalidArgument, program, [X.astype(">f8")])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tenferro_ref import ops
-from tenferro_ref.dtype import DType
+from tenferro_ref.dtype import ENGINE_DTYPES
 from tenferro_ref.errors import MissingValue
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
@@ -46,7 +46,7 @@ def test_an_output_slot_flagged_dead_is_missing():
     assert raises_on_both(MissingValue, program, [ONES]).slot == 1
 
 
-@pytest.mark.parametrize("dtype", list(DType))
+@pytest.mark.parametrize("dtype", list(ENGINE_DTYPES))
 def test_checking_overwrites_what_is_reclaimed(dtype):
     """A backend that remembers the buffers it made sees them poisoned, and the results are right all the same."""
     made = []
