@@ -56,13 +56,6 @@ BAD_PROGRAMS = {
     ),
     "unknown key": (set_at("colour", value="red"), "colour"),
     "wrong type": (set_at("inputs", 0, "shape", value="2x3"), "$.inputs[0].shape"),
-<<<<<<< HEAD
-=======
-    "bool as int": (set_at("inputs", 0, "slot", value=True), "$.inputs[0].slot"),
-    "negative extent": (set_at("inputs", 0, "shape", value=[-2, 3]), "$.inputs[0].shape[0]: Expected `int` >= 0"),
-    "unknown dtype": (set_at("inputs", 0, "dtype", value="F17"), "F17"),
-    "forward slot": (set_at("instructions", 0, "inputs", value=[2]), "slot"),
->>>>>>> wave
     "cyclic slot": (set_at("instructions", 0, "inputs", value=[1]), "read before it is written"),
     "huge rank": (set_at("inputs", 0, "shape", value=[1] * 100), "100 axes"),
     "deep nesting": ('{"tenferro_program": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
