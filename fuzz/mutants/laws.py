@@ -29,7 +29,7 @@ LAWS: dict[str, tuple[str, ...]] = {
     "enclosure": ("intervals", "freedoms", "comparison", "sets", "specials", "moves", "corners"),
     "executor": ("evaluation", "corners"),
     "fusion": ("evaluation", "corners"),
-    "kernels": ("corners", "evaluation", "moves"),
+    "kernels": ("corners", "evaluation", "moves", "integer_widths"),
     "layout": ("evaluation", "corners"),
     "program": ("evaluation", "corners"),
     "reclaim": ("evaluation", "corners"),
