@@ -17,6 +17,9 @@ from tenferro_ref.errors import MissingEnv, UsageError
 from tests import profiles
 from tests.e2e.command import ROOT
 
+pytestmark = pytest.mark.once
+
+
 #: What a failure shrinks to, and nobody draws by chance.
 RARE = 987_654_321
 

@@ -40,7 +40,7 @@ LAWS: dict[str, tuple[str, ...]] = {
     ),
     "executor": ("evaluation", "corners"),
     "fusion": ("evaluation", "corners"),
-    "kernels": ("corners", "evaluation", "moves"),
+    "kernels": ("corners", "evaluation", "moves", "integer_widths"),
     "layout": ("evaluation", "corners"),
     "program": ("evaluation", "corners"),
     "reclaim": ("evaluation", "corners"),

@@ -12,6 +12,8 @@ from tenferro_ref.program import GraphBuilder, dumps
 from tests.e2e.command import assert_one_line_error, tenferro_ref
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:

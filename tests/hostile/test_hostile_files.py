@@ -9,6 +9,8 @@ import pytest
 
 from tests.e2e.command import assert_one_line_error, tenferro_ref
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> Path:

@@ -13,6 +13,9 @@ from reports.html import MAX_VALUES, render
 from tests.reports import sample
 from tests.reports.dom import Page, parse
 
+pytestmark = pytest.mark.once
+
+
 ALL = ("rich", "clean", "known_only", "short", "empty", "hostile", "many")
 
 

@@ -12,6 +12,9 @@ from reports import site
 from tenferro_ref.errors import OutputError, UsageError
 from tests.reports import sample
 
+pytestmark = pytest.mark.once
+
+
 FILES = ["campaign.json", "index.html", "junit.xml", "summary.md"]
 
 

@@ -29,18 +29,13 @@ def test_signed_zeros_and_nans_hold_at_every_length(dtype):
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize(("x", "y", "expected"), POWERS)
-@pytest.mark.parametrize("form", ["rank 0", "one element", "tensors", "scalar exponent", "scalar base"])
-def test_pow_is_the_pow_of_c_in_every_form(dtype, x, y, expected, form):
-    base, exponent = {
-        "rank 0": (x, y),
-        "one element": ([x], [y]),
-        "tensors": ([[x] * 9] * 3, [[y] * 9] * 3),
-        "scalar exponent": ([x] * 17, y),
-        "scalar base": (x, [y] * 17),
-    }[form]
-    result = apply(ops.Pow(), arr(base, dtype), arr(exponent, dtype))
-    assert same(result, np.full(result.shape, expected, dtype.numpy))
+def test_pow_is_the_pow_of_c_in_every_form(dtype):
+    """Rank 0, one element, tensors, a scalar exponent, a scalar base."""
+    for x, y, expected in POWERS:
+        forms = (x, y), ([x], [y]), ([[x] * 9] * 3, [[y] * 9] * 3), ([x] * 17, y), (x, [y] * 17)
+        for base, exponent in forms:
+            result = apply(ops.Pow(), arr(base, dtype), arr(exponent, dtype))
+            assert same(result, np.full(result.shape, expected, dtype.numpy)), (base, exponent)
 
 
 @pytest.mark.parametrize("dtype", list(ENGINE_DTYPES))

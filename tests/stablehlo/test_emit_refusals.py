@@ -17,14 +17,13 @@ from tenferro_ref.errors import (
     NonStaticShape,
     ShapeMismatch,
     UnsupportedDType,
-    UnsupportedOp,
 )
 from tenferro_ref.extensions import Family, register
-from tenferro_ref.ops import OPS, PHASE1, STABLEHLO, TensorType
+from tenferro_ref.ops import OPS, PHASE1, TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, LoweringView, to_exec
 from tenferro_ref.stablehlo import Body, SsaValue, lower_into, lower_to_stablehlo
 from tenferro_ref.stablehlo.emit import EMIT_EXTENSION
-from tests.build import lines, one_op
+from tests.build import one_op
 from tests.op_examples import PAIRS, examples, program_of
 
 # --- extensions -------------------------------------------------------------------------------------------------------
@@ -123,28 +122,6 @@ def refusal(graph: GraphProgram, *, phase1_only: bool = False) -> LoweringError:
     with pytest.raises(LoweringError) as error:
         lower_to_stablehlo(LoweringView.of(graph), phase1_only=phase1_only)
     return error.value
-
-
-def test_integer_faults_cannot_be_said() -> None:
-    for op in (ops.Divide(), ops.Pow()):
-        error = refusal(one_op(op, "I32 2", "I32 2"))
-        assert isinstance(error, UnsupportedOp)
-        assert (error.op, "integer_faults" in error.reason) == (op.name, True)
-    assert lines(ops.Divide(), "I32", "I32", policy=STABLEHLO) == ["%0 = stablehlo.divide %arg0, %arg1 : tensor<i32>"]
-    assert lines(ops.Pow(), "I64", "I64", policy=STABLEHLO) == ["%0 = stablehlo.power %arg0, %arg1 : tensor<i64>"]
-
-
-def test_float_indices_cannot_be_said() -> None:
-    for op, operands in [
-        (ops.Gather((), (0,), (0,), 1, (1,)), ["F64 4", "F32 2"]),
-        (ops.GatherDynamicSliceSizes((), (0,), (0,), 1, (1,)), ["F64 4", "F64 2"]),
-        (ops.Scatter((), (0,), (0,), 1), ["F64 4", "F64 2", "F64 2"]),
-        (ops.DynamicSlice((2,)), ["I32 4", "F64 1"]),
-        (ops.DynamicUpdateSlice(), ["I32 4", "I32 2", "F32 1"]),
-    ]:
-        error = refusal(one_op(op, *operands))
-        assert isinstance(error, UnsupportedOp)
-        assert (error.op, "float index" in error.reason) == (op.name, True)
 
 
 def test_bounded_extents() -> None:

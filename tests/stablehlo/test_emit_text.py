@@ -53,6 +53,19 @@ def test_constant() -> None:
     assert lines(ops.Constant(DType.Bool, b"\x07")) == ["%0 = stablehlo.constant dense<true> : tensor<i1>"]
 
 
+def test_convert() -> None:
+    assert lines(ops.Convert(DType.I32), "F64 2") == ["%0 = stablehlo.convert %arg0 : (tensor<2xf64>) -> tensor<2xi32>"]
+    assert lines(ops.Convert(DType.C64), "C32") == [
+        "%0 = stablehlo.convert %arg0 : (tensor<complex<f32>>) -> tensor<complex<f64>>"
+    ]
+    assert lines(ops.Convert(DType.F64), "C64") == ["%0 = stablehlo.real %arg0 : (tensor<complex<f64>>) -> tensor<f64>"]
+    assert lines(ops.Convert(DType.I32), "C64")[1] == "%1 = stablehlo.convert %0 : (tensor<f64>) -> tensor<i32>"
+    assert lines(ops.Convert(DType.Bool), "C64") == [
+        "%0 = stablehlo.constant dense<(0.0, 0.0)> : tensor<complex<f64>>",
+        "%1 = stablehlo.compare NE, %arg0, %0, FLOAT : (tensor<complex<f64>>, tensor<complex<f64>>) -> tensor<i1>",
+    ]
+
+
 def test_reshape_reverses_reshapes_reverses() -> None:
     assert lines(ops.Reshape((3, 2)), "F64 2 3") == [
         "%0 = stablehlo.transpose %arg0, dims = [1, 0] : (tensor<2x3xf64>) -> tensor<3x2xf64>",

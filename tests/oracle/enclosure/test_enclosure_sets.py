@@ -5,22 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oracle.enclosure import MODELS, Interval, enclose_sets, sets_at_once
+from oracle.enclosure import Interval, sets_at_once
 from oracle.enclosure.value import Mixed, Unrounded, merged_with_origin, real_point
-from tenferro_ref.dtype import DType
 from tenferro_ref.program import GraphBuilder
 
 pytestmark = pytest.mark.once
-
-
-def test_what_is_constant_is_the_same_for_all_sets() -> None:
-    b = GraphBuilder()
-    x = b.input("F32", (2,))
-    program = b.build(b.constant(1.5, DType.F32), x)
-    together = enclose_sets(program, [[np.full(2, v, np.float32)] for v in (1, 2, 3)], MODELS["xla"])
-    assert [e.shape for e in together] == [(3,), (2, 3)]
-    assert together[0].lo.tolist() == together[0].hi.tolist() == [1.5] * 3
-    assert together[1].lo.tolist() == [[1, 2, 3]] * 2
 
 
 def test_many_terms_are_not_stacked() -> None:
