@@ -1,0 +1,60 @@
+"""The engine of conformance: a plugin in a worker process, and the probes by name.
+
+A request is `{"probe": NAME}`, its answer `{"outcome": "holds" | "fails" | "skipped", "detail": TEXT}`. Loading the plugin is the
+business of the first probe, so that a plugin that cannot be loaded is a result, too; `{"facts": True}` is answered with what it
+says of itself.
+"""
+
+from __future__ import annotations
+
+from fuzz.conform.probes import PROBES, Fails, Lacks, Session
+from tenferro_ref.errors import PjrtCall, TenferroError
+from tenferro_ref.isolation.engine import Engine
+from tenferro_ref.isolation.wire import Message
+from tenferro_ref.pjrt import PluginRef
+
+#: What a status says if the plugin has not got something, rather than doing it wrong.
+LACKING = ("UNIMPLEMENTED",)
+
+
+def open(settings: Message) -> Engine:
+    """Prepare to load the plugin (`settings` are the fields of a PluginRef)."""
+    session = Session(PluginRef(**settings))
+
+    def answer(request: Message) -> Message:
+        if "facts" in request:
+            return {"facts": _facts(session)}
+        outcome, detail = "holds", ""
+        try:
+            PROBES[request["probe"]](session)
+        except Fails as error:
+            outcome, detail = "fails", str(error)
+        except Lacks as error:
+            outcome, detail = "skipped", str(error)
+        except PjrtCall as error:
+            outcome = "skipped" if error.code in LACKING else "fails"
+            detail = str(error)
+        except TenferroError as error:
+            outcome, detail = "fails", str(error)
+        return {"outcome": outcome, "detail": detail}
+
+    return Engine({}, answer)
+
+
+def _facts(session: Session) -> dict[str, str]:
+    """What the plugin says of itself, and of its client.
+
+    Raises
+    ------
+    PluginLoad, PjrtCall
+        It cannot be loaded, or makes no client.
+    """
+    plugin = session.plugin
+    facts = {"PJRT API": ".".join(map(str, plugin.api_version)), "table": f"{session.api.struct_size} bytes"}
+    facts["extensions"] = ", ".join(plugin.extensions)
+    for name, value in sorted(plugin.attributes.items()):
+        facts[name] = ".".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    facts["platform"] = session.client.platform_name
+    facts["platform version"] = session.client.platform_version
+    facts["devices"] = ", ".join(f"{device.id} {device.kind}" for device in session.client.devices)
+    return facts

@@ -1,0 +1,166 @@
+"""The record of a plugin's conformance: what was looked at, and how it came out. What `conform.json` holds.
+
+Known is not passed: a check that fails as a page of docs/findings/ describes has the outcome `known`, and counts as failed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from fuzz.records import from_json, to_json
+from tenferro_ref.errors import FormatError
+from tenferro_ref.files import read_text, write_atomically
+
+VERSION = 1
+
+#: "known": fails, and a page of docs/findings/ describes it. "skipped": the plugin or this machine has not got it.
+Outcome: TypeAlias = Literal["holds", "fails", "crashes", "hangs", "known", "skipped"]
+#: Worst first.
+OUTCOMES: tuple[Outcome, ...] = ("crashes", "hangs", "fails", "known", "skipped", "holds")
+#: Those that make a plugin non-conforming.
+WRONG = frozenset({"crashes", "hangs", "fails", "known"})
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes
+    ----------
+    name
+        Unique in its section: "F32, zero extents", "Exp F32 special".
+    detail
+        Why it does not hold, or was skipped.
+    page
+        Name of the page in docs/findings/ that describes it.
+    op, dtype, values
+        Of a cell: op, dtype and class of values; "" for other checks.
+    programs
+        How many programs with their inputs a cell stands for.
+    """
+
+    name: str
+    outcome: Outcome
+    detail: str = ""
+    page: str = ""
+    op: str = ""
+    dtype: str = ""
+    values: str = ""
+    programs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Checks of one kind, with the wall time that they took."""
+
+    name: str
+    title: str
+    checks: tuple[Check, ...]
+    seconds: float
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst."""
+        return min((c.outcome for c in self.checks), key=OUTCOMES.index, default="skipped")
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Checks by outcome, worst first."""
+        counted = Counter(c.outcome for c in self.checks)
+        return {o: counted[o] for o in OUTCOMES if counted[o]}
+
+
+@dataclass(frozen=True, slots=True)
+class Conformance:
+    """How a plugin came out.
+
+    Attributes
+    ----------
+    plugin
+        As it was named.
+    no_client
+        Why the plugin makes no client here, so that nothing but its loading was tested; "" if it makes one.
+    facts
+        Where it is from and what it says of itself.
+    """
+
+    plugin: str
+    started: str
+    seconds: float
+    no_client: str
+    facts: tuple[tuple[str, str], ...]
+    sections: tuple[Section, ...]
+    tenferro_conform: int = field(default=VERSION)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Checks by outcome, worst first."""
+        counted = Counter(c.outcome for section in self.sections for c in section.checks)
+        return {o: counted[o] for o in OUTCOMES if counted[o]}
+
+    @property
+    def wrong(self) -> int:
+        """Checks that do not hold, known ones among them."""
+        return sum(n for outcome, n in self.counts.items() if outcome in WRONG)
+
+    @property
+    def verdict(self) -> str:
+        """In a word or two: what the badge says."""
+        if self.no_client:
+            return "no client"
+        return "conforms" if not self.wrong and self.counts.get("holds") else "does not conform"
+
+    def checks(self) -> Iterator[tuple[str, Check]]:
+        """All checks, by "section: name"."""
+        return ((f"{s.name}: {c.name}", c) for s in self.sections for c in s.checks)
+
+
+def save(conformance: Conformance, path: Path) -> None:
+    """Write a record as JSON.
+
+    Raises
+    ------
+    OutputError
+        It cannot be written.
+    """
+    write_atomically(path, to_json(conformance) + "\n")
+
+
+def load(path: Path) -> Conformance:
+    """Read a record.
+
+    Raises
+    ------
+    FormatError
+        Not what `save` writes, or of another version.
+    """
+    record = from_json(Conformance, read_text(path), str(path))
+    if record.tenferro_conform != VERSION:
+        raise FormatError(str(path), f"a record of version {record.tenferro_conform}; this reads {VERSION}")
+    return record
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A check that came out otherwise in another build; an outcome is "" where it was not looked at."""
+
+    name: str
+    before: str
+    after: str
+    detail: str
+
+
+def changes(before: Conformance, after: Conformance) -> list[Change]:
+    """What is different, worst first."""
+    old, new = dict(before.checks()), dict(after.checks())
+    found = []
+    for name in dict.fromkeys((*old, *new)):
+        was, now = (side[name].outcome if name in side else "" for side in (old, new))
+        if was != now:
+            found.append(Change(name, was, now, new[name].detail if name in new else ""))
+    order = ("", *OUTCOMES)
+    return sorted(found, key=lambda c: (order.index(c.after) or len(order), c.name))
