@@ -193,8 +193,8 @@ def progress_bar(title: str, total: int | None) -> Iterator[Any]:
         yield update
 
 
-def report_writer() -> Callable[[Any, Path], Path]:
-    """The function that writes a campaign's report into a folder and gives its page.
+def report_writer(name: str = "site") -> Callable[..., Path]:
+    """The function that writes a report into a folder and gives its page: of a campaign, or of what else has the name.
 
     It is found by an entry point: the packages that run campaigns do not import the one that shows them.
 
@@ -203,7 +203,7 @@ def report_writer() -> Callable[[Any, Path], Path]:
     MissingDependency
         No installed package brings one.
     """
-    for entry in entry_points(group="tenferro_ref.report", name="site"):
-        writer: Callable[[Any, Path], Path] = entry.load()
+    for entry in entry_points(group="tenferro_ref.report", name=name):
+        writer: Callable[..., Path] = entry.load()
         return writer
     raise MissingDependency(name="a writer of reports", remedy="install this package again: pip install .")

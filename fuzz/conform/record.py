@@ -6,8 +6,8 @@ Known is not passed: a check that fails as a page of docs/findings/ describes ha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -119,6 +119,11 @@ class Conformance:
         return ((f"{s.name}: {c.name}", c) for s in self.sections for c in s.checks)
 
 
+def wrong(section: Section) -> list[Check]:
+    """What does not hold, worst first."""
+    return sorted((c for c in section.checks if c.outcome in WRONG), key=lambda c: OUTCOMES.index(c.outcome))
+
+
 def save(conformance: Conformance, path: Path) -> None:
     """Write a record as JSON.
 
@@ -142,6 +147,11 @@ def load(path: Path) -> Conformance:
     if record.tenferro_conform != VERSION:
         raise FormatError(str(path), f"a record of version {record.tenferro_conform}; this reads {VERSION}")
     return record
+
+
+def only(conformance: Conformance, sections: Collection[str]) -> Conformance:
+    """The record without other sections."""
+    return replace(conformance, sections=tuple(s for s in conformance.sections if s.name in sections))
 
 
 @dataclass(frozen=True, slots=True)

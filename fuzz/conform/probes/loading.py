@@ -10,15 +10,14 @@ from tenferro_ref.errors import PjrtCall
 from tenferro_ref.pjrt import Client, abi
 
 #: Without these there is nothing to do: find an error's words, make a client, compile, move data, execute.
-NEEDED = tuple(
-    """
-    Error_Destroy Error_Message Error_GetCode Event_Destroy Event_IsReady Event_Await Client_Create Client_Destroy
-    Client_PlatformName Client_PlatformVersion Client_AddressableDevices Client_Compile Client_BufferFromHostBuffer
-    Device_GetDescription DeviceDescription_Id DeviceDescription_Kind Executable_Destroy Executable_Name
-    Executable_NumOutputs LoadedExecutable_Destroy LoadedExecutable_GetExecutable LoadedExecutable_Execute
-    Buffer_Destroy Buffer_ElementType Buffer_Dimensions Buffer_ToHostBuffer
-    """.split()
-)
+NEEDED = (
+    "Error_Destroy", "Error_Message", "Error_GetCode", "Event_Destroy", "Event_IsReady", "Event_Await", "Client_Create",
+    "Client_Destroy", "Client_PlatformName", "Client_PlatformVersion", "Client_AddressableDevices", "Client_Compile",
+    "Client_BufferFromHostBuffer", "Device_GetDescription", "DeviceDescription_Id", "DeviceDescription_Kind",
+    "Executable_Destroy", "Executable_Name", "Executable_NumOutputs", "LoadedExecutable_Destroy",
+    "LoadedExecutable_GetExecutable", "LoadedExecutable_Execute", "Buffer_Destroy", "Buffer_ElementType", "Buffer_Dimensions",
+    "Buffer_ToHostBuffer",
+)  # fmt: skip
 
 
 @probe("loading", "the file loads and GetPjrtApi gives a table")

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ _BITS = {"PRED": 1, "S4": 4, "U4": 4, "S2": 2, "U2": 2, "F4E2M1FN": 4}
 _EXTENTS = (2, 3, 2, 1, 2, 3)
 
 
-def numpy_dtype(element: str) -> np.dtype[np.generic]:
+def numpy_dtype(element: str) -> Any:
     """The dtype of an array of this element type.
 
     Raises
@@ -48,13 +49,13 @@ def values(element: str, *shape: int) -> NDArray:
     """Different bit patterns, none of them a NaN, C-contiguous."""
     dtype, count = numpy_dtype(element), prod(shape)
     if element in _BITS:
-        numbers = np.arange(count) % 2 ** (_BITS[element] - (element[0] == "S"))
-        return numbers.astype(np.uint8).view(dtype).reshape(shape)
-    if dtype.kind in "iufc":
-        return (np.arange(1, count + 1) % 120).astype(dtype).reshape(shape)
-    return (
-        (np.arange(count) % 100 + 1).astype(np.uint16 if dtype.itemsize == 2 else np.uint8).view(dtype).reshape(shape)
-    )
+        bits = np.arange(count) % 2 ** (_BITS[element] - (element[0] == "S"))
+    elif dtype.kind in "iufc":
+        return np.array(np.arange(1, count + 1) % 120, dtype).reshape(shape)
+    else:
+        bits = np.arange(count) % 100 + 1
+    pattern: NDArray = np.array(bits, np.uint16 if dtype.itemsize == 2 else np.uint8)
+    return pattern.view(dtype).reshape(shape)
 
 
 def _round(s: Session, element: str, x: NDArray, what: str, **upload: object) -> None:
