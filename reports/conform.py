@@ -20,7 +20,7 @@ LOOKS = {
     "skipped": State("refused", "⊘", "skipped", "the plugin or this machine has not got it, with the reason"),
     "known": State("disagree-known", "◆", "known", "does not hold, and docs/findings/ describes it: not passed"),
     "fails": State("disagree-new", "✖", "fails", "does not hold"),
-    "hangs": State("crash", "⧗", "hangs", "no answer in time; the process was ended"),
+    "hangs": State("crash", "∞", "hangs", "no answer in time; the process was ended"),
     "crashes": State("crash", "‡", "crashes", "the process of the plugin ended"),
 }
 _VERDICT = {"conforms": "agree", "does not conform": "new", "no client": "vacuous"}

@@ -54,9 +54,7 @@ def conform(plugin: str, out: str, against: str | None, sections: str | None, se
             for change in changed:
                 say(f"  {change.name}: {change.before or 'not there'} -> {change.after or 'not there'} {change.detail}")
         say(f"{result.plugin} {result.verdict}: {_counts(result.counts)}, in {result.seconds:.0f} s; {page}")
-    if result.wrong:
-        return 1
-    return 3 if result.no_client else 0 if result.counts.get("holds") else 1
+    return {"conforms": 0, "does not conform": 1, "no client": 3}[result.verdict]
 
 
 def _sections(text: str | None) -> tuple[str, ...]:

@@ -64,8 +64,9 @@ class Section:
 
     @property
     def outcome(self) -> Outcome:
-        """The worst."""
-        return min((c.outcome for c in self.checks), key=OUTCOMES.index, default="skipped")
+        """The worst; "skipped" only if nothing holds."""
+        asked = [c.outcome for c in self.checks if c.outcome != "skipped"]
+        return min(asked, key=OUTCOMES.index, default="skipped")
 
     @property
     def counts(self) -> dict[str, int]:
@@ -110,9 +111,9 @@ class Conformance:
     @property
     def verdict(self) -> str:
         """In a word or two: what the badge says."""
-        if self.no_client:
-            return "no client"
-        return "conforms" if not self.wrong and self.counts.get("holds") else "does not conform"
+        if self.wrong or not (self.no_client or self.counts.get("holds")):
+            return "does not conform"
+        return "no client" if self.no_client else "conforms"
 
     def checks(self) -> Iterator[tuple[str, Check]]:
         """All checks, by "section: name"."""

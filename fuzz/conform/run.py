@@ -24,7 +24,7 @@ from oracle.peers import NativeExecutor, PjrtExecutor, Pool
 from oracle.peers.pjrt import build_of
 from oracle.verdict import Answer, Verdict
 from tenferro_ref.errors import TenferroError, WorkerDied
-from tenferro_ref.isolation import Worker, WorkerSpec
+from tenferro_ref.isolation import Worker, WorkerSpec, wire
 from tenferro_ref.pjrt import PluginRef
 
 #: Sections in the order of the report, with what is looked at in them.
@@ -73,6 +73,9 @@ class Run:
     request_seconds: float = _SECONDS
     progress: Progress = lambda done, total, section: None
     _done: int = field(default=0, init=False)
+    _facts: dict[str, str] = field(default_factory=dict, init=False)
+    _loaded: bool = field(default=True, init=False)
+    _no_client: str = field(default="", init=False)
     _build: str = field(default="", init=False)
 
     @cached_property
@@ -87,36 +90,43 @@ class Run:
     def conformance(self) -> Conformance:
         """Ask everything; never raises for what the plugin does."""
         started, begin = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), time.perf_counter()
-        facts, no_client, client = self._client()
-        self._build = build_of(facts) if client.outcome == "holds" else ""
+        client = self._client()
         sections = []
         for name in (name for name in SECTIONS if name in self.sections):
             since = time.perf_counter()
-            if (no_client or client.outcome not in ("holds", "skipped")) and name not in _WITHOUT_CLIENT:
-                reason = no_client or client.detail
-                checks = [Check("everything", "skipped", f"no client: {reason}")] if name != "devices" else [client]
+            if self._no_client and name not in _WITHOUT_CLIENT:
+                checks = [
+                    client if name == "devices" else Check("everything", "skipped", f"no client: {self._no_client}")
+                ]
             elif name in ("operations", "constants"):
                 checks = self._cells(name)
             else:
                 checks = [client] * (name == "devices") + self._probes(name)
             sections.append(Section(name, SECTIONS[name], tuple(checks), time.perf_counter() - since))
+        facts = {"file": self.plugin.path, "source": self.plugin.source}
         with contextlib.suppress(TenferroError):
-            facts = {"sha256": self.plugin.sha256(), **facts}
-        facts = {"file": self.plugin.path, "source": self.plugin.source, **facts}
+            facts["sha256"] = self.plugin.sha256()
+        facts |= self._facts
         self._worker.close()
         seconds = time.perf_counter() - begin
-        return Conformance(self.given, started, seconds, no_client, tuple(facts.items()), tuple(sections))
+        return Conformance(self.given, started, seconds, self._no_client, tuple(facts.items()), tuple(sections))
 
-    def _client(self) -> tuple[dict[str, str], str, Check]:
-        """What the plugin says of itself, why it makes no client, and the check that it makes one."""
+    def _client(self) -> Check:
+        """The check that the plugin makes a client; what it says of itself is kept."""
         name = "a client is made, and says what it is"
+
+        def read(answer: wire.Message) -> tuple[dict[str, str], bool, str]:
+            return dict(answer["facts"]), bool(answer["loaded"]), str(answer["no_client"])
+
         try:
-            facts: dict[str, str] = self._worker.request({"facts": True}, lambda answer: dict(answer["facts"]))
+            self._facts, self._loaded, self._no_client = self._worker.request({"facts": True}, read)
         except WorkerDied as error:
-            return {}, "", Check(name, _death(error), _last_words(error))
-        except TenferroError as error:
-            return {}, str(error), Check(name, "skipped", f"no client: {error}")
-        return facts, "", Check(name, "holds")
+            self._no_client = _last_words(error)
+            return Check(name, _death(error), self._no_client)
+        if self._no_client:
+            return Check(name, "skipped", f"no client: {self._no_client}")
+        self._build = build_of(self._facts)
+        return Check(name, "holds")
 
     # --- the C API ---
 
@@ -125,6 +135,9 @@ class Run:
         for key in PROBES:
             where, _, name = key.partition(": ")
             if where != section:
+                continue
+            if not self._loaded and (checks or section != "loading"):
+                checks.append(Check(name, "skipped", "the file does not load"))
                 continue
             if sum(c.outcome == "hangs" for c in checks) >= _HANGS:
                 checks.append(Check(name, "skipped", f"{_HANGS} calls before it hung"))

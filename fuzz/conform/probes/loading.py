@@ -34,8 +34,10 @@ def _(s: Session) -> None:
 
 @probe("loading", "a struct_size that is too small is refused")
 def _(s: Session) -> None:
+    client = s.client.raw
+
     def call() -> None:
-        args = abi.new(abi.ARGS["Client_PlatformName"], client=s.client.raw)
+        args = abi.new(abi.ARGS["Client_PlatformName"], client=client)
         args.struct_size = 8
         s.api.invoke("Client_PlatformName", args)
 

@@ -45,8 +45,17 @@ class Session:
 
     @cached_property
     def client(self) -> Client:
-        """The client."""
-        return Client(self.plugin)
+        """The client.
+
+        Raises
+        ------
+        Lacks
+            The plugin makes none here, for instance without its hardware.
+        """
+        try:
+            return Client(self.plugin)
+        except PjrtCall as error:
+            raise Lacks(f"no client: {error}") from None
 
     @property
     def api(self) -> native.Api:

@@ -51,11 +51,12 @@ def values(element: str, *shape: int) -> NDArray:
     if element in _BITS:
         bits = np.arange(count) % 2 ** (_BITS[element] - (element[0] == "S"))
     elif dtype.kind in "iufc":
-        return np.array(np.arange(1, count + 1) % 120, dtype).reshape(shape)
+        return (np.arange(1, count + 1) % 120).reshape(shape).astype(dtype)
     else:
         bits = np.arange(count) % 100 + 1
-    pattern: NDArray = np.array(bits, np.uint16 if dtype.itemsize == 2 else np.uint8)
-    return pattern.view(dtype).reshape(shape)
+    pattern = bits.reshape(shape).astype(np.uint16 if dtype.itemsize == 2 else np.uint8)
+    array: NDArray = np.ndarray(shape, dtype, pattern.tobytes())
+    return array
 
 
 def _round(s: Session, element: str, x: NDArray, what: str, **upload: object) -> None:
