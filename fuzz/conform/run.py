@@ -33,6 +33,7 @@ SECTIONS = {
     "attributes": "Attributes",
     "devices": "Client and devices",
     "transfers": "Upload and download",
+    "programs": "Programs and what is announced of them",
     "operations": "Operations by dtype and class of values",
     "constants": "Constants: the same programs with their inputs folded",
     "errors": "Wrong programs and wrong calls",

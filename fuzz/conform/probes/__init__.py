@@ -6,6 +6,7 @@ from fuzz.conform.probes import (  # the order of a report
     events,
     loading,
     memory,
+    programs,
     serialisation,
     transfers,
     versions,

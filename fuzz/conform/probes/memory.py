@@ -11,6 +11,8 @@ from fuzz.conform.probes.table import probe
 
 #: Resident memory may grow by so much in the second half of a series: allocators keep some.
 _ALLOWED = 4 << 20
+#: By so much it may never grow.
+_FAR = 256 << 20
 
 
 def _resident() -> int:
@@ -22,11 +24,13 @@ def _resident() -> int:
 
 
 def _grows(step: Callable[[], object], count: int) -> None:
-    """Run `step` `count` times; memory must not grow in the second half."""
-    before = 0
+    """Run `step` `count` times; memory must not grow in the second half, nor much in the first."""
+    start = before = _resident()
     for i in range(count):
         if i == count // 2:
             before = _resident()
+        elif i % 64 == 0 and (grown := _resident() - start) > _FAR:
+            raise Fails(f"{grown >> 20:,} MiB more after {i:,} of {count:,}")
         step()
     grown = _resident() - before
     if grown > _ALLOWED:

@@ -88,7 +88,7 @@ class Session:
     def execute(
         self, executable: Executable, arguments: Sequence[int], *, keep: Sequence[int] = ()
     ) -> tuple[list[int], int]:
-        """Execute on raw buffers, unchecked: raw results, and the raw event of the execution (0 for none).
+        """Execute a program of one result on raw buffers, unchecked: raw results, and the execution's raw event (0 for none).
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class Session:
             Positions of arguments that must not be donated.
         """
         inputs = (c_void_p * len(arguments))(*arguments)
-        outputs = (c_void_p * (1 if executable.results is None else len(executable.results)))()
+        outputs = (c_void_p * 1)()
         lists, results, done = c_void_p(addressof(inputs)), c_void_p(addressof(outputs)), c_void_p()
         kept = (c_int64 * len(keep))(*keep)
         options = abi.new(
@@ -114,6 +114,8 @@ class Session:
             output_lists=addressof(results),
             device_complete_events=addressof(done),
         )
+        if not outputs[0]:
+            raise Fails("an execution without an error gives no result")
         return [raw or 0 for raw in outputs], done.value or 0
 
     def results(self, executable: Executable, *arguments: Buffer, keep: Sequence[int] = ()) -> list[NDArray]:
