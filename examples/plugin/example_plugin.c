@@ -268,7 +268,7 @@ static void blank(Reader* r) {
 static bool take(Reader* r, const char* word) {
   blank(r);
   size_t n = strlen(word);
-  if (strncmp(r->at, word, n) || (isalnum((unsigned char)word[n - 1]) && (isalnum((unsigned char)r->at[n]) || r->at[n] == '_')))
+  if (strncmp(r->at, word, n) || (isalpha((unsigned char)word[0]) && isalnum((unsigned char)word[n - 1]) && (isalnum((unsigned char)r->at[n]) || r->at[n] == '_')))
     return false;
   r->at += n;
   return true;
