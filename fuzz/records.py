@@ -20,13 +20,13 @@ import msgspec
 
 from oracle.verdict import Build, ExecutorInfo, Verdict
 from tenferro_ref.errors import FormatError
-from tenferro_ref.files import read_text, write_atomically
+from tenferro_ref.files import read_text
 
 #: Version 1 wrote Infinity and NaN as bare words, which is no JSON; version 2 knows no `Finding.builds`, version 3 no
 #: `Campaign.surveys`, version 4 no `Campaign.errors` and `Totals.due`; until version 5 there was `Finding.reproducer`, a
-#: script, which is dropped. All are still read.
-VERSION = 6
-_READABLE = (1, 2, 3, 4, 5, VERSION)
+#: script, which is dropped; until version 6 a refused program counted as refused for all of its ops. All are still read.
+VERSION = 7
+_READABLE = (1, 2, 3, 4, 5, 6, VERSION)
 
 #: Made once: a store writes a line for every answer.
 _LINE = json.JSONEncoder(allow_nan=False)
@@ -38,10 +38,21 @@ Seconds = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Tally of one (op, dtype, executor): over the programs that contain the op at that dtype, by verdict name.
+    """Tally of one (op, dtype of its result, executor), over the programs that contain it.
 
-    `worst_ulp` is over the programs whose *output* that op instance is, None where nothing finite was compared. `group` is
-    the heading that the op stands under in a report's matrix ("elementwise", "reduction", ...).
+    Attributes
+    ----------
+    verdicts
+        Programs by verdict name, as far as the verdict is about this op: it passed with the whole program, triage located the
+        disagreement in it, or the refusal names it.
+    worst_ulp
+        Over the programs of which it is the only instruction; None where nothing finite was compared.
+    group
+        The heading that the op stands under in a report's matrix ("elementwise", "reduction", ...).
+    beside
+        Programs that got another verdict than `pass` on account of another op, or of one that was not located.
+    refusals
+        Reasons of the refusals in `verdicts`, by how many programs had them.
     """
 
     op: str
@@ -50,6 +61,8 @@ class Cell:
     verdicts: dict[str, int]
     worst_ulp: float | None = None
     group: str = ""
+    beside: dict[str, int] = field(default_factory=dict)
+    refusals: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +224,15 @@ class Campaign:
     environment
         Name and value pairs: Python, NumPy, machine, versions.
     vacuous
-        Why the run proves less than was asked of it; empty if it does not, or if nobody asked.
+        Why the run proves less than its options require; empty if it does not, or if they require nothing.
     mutants
         Seeded faults that were hunted beside the campaign.
     surveys
         One for each executor that tells what it makes of a program.
     errors
         One for each kind of error that invalid programs of this campaign may raise, reached or not.
+    admitted
+        For each op in `cells`, the dtypes that its result can have; empty in records of versions before 7.
     """
 
     seed: int
@@ -235,6 +250,7 @@ class Campaign:
     mutants: tuple[SeededFault, ...] = ()
     surveys: tuple[Survey, ...] = ()
     errors: tuple[ErrorKind, ...] = ()
+    admitted: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def only_errors(self) -> bool:
@@ -242,16 +258,9 @@ class Campaign:
         return 0 < self.programs == sum(error.programs for error in self.errors)
 
 
-def save(campaign: Campaign, path: str | Path) -> None:
-    """Write the campaign as JSON.
-
-    Raises
-    ------
-    OutputError
-        The file cannot be written.
-    """
-    content = {"tenferro_campaign": VERSION, **encode(campaign)}
-    write_atomically(path, json.dumps(content, indent=1, allow_nan=False))
+def dumps(campaign: Campaign) -> str:
+    """The campaign as JSON."""
+    return json.dumps({"tenferro_campaign": VERSION, **encode(campaign)}, indent=1, allow_nan=False)
 
 
 def load(path: str | Path) -> Campaign:

@@ -132,7 +132,7 @@ def is_variant(executor: str) -> bool:
 
 
 def peers_first(executors: Iterable[str]) -> tuple[str, ...]:
-    """The native executor, then everybody else, then the native one's other configurations; else in the given order."""
+    """The native executor, then all others, then the native one's other configurations; else in the given order."""
     return tuple(sorted(executors, key=lambda name: (name != "native", is_variant(name))))
 
 
@@ -160,8 +160,8 @@ def unexplained(campaign: Campaign, executor: str) -> int:
     left = 0
     for totals in (t for t in campaign.totals if t.executor == executor):
         if totals.unexplained is None:
-            told = sum(f.programs for f in campaign.findings if executor in (f.executor, *f.also))
-            left += max(0, disagreements(totals.verdicts) - told)
+            explained = sum(f.programs for f in campaign.findings if executor in (f.executor, *f.also))
+            left += max(0, disagreements(totals.verdicts) - explained)
         else:
             left += totals.unexplained
     return left

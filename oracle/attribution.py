@@ -50,20 +50,21 @@ def attribute(executor: Executor, case: Case, pool: Pool) -> str:
     Returns
     -------
     str
-        "option: ...", "rewrite: algsimp", an optimisation level, "our pass: NAME", "every lane", `UNCLEAR`, "native", or "only NAME" for
+        "option: ...", "rewrite: algsimp", an optimisation level, "serialisation", "our pass: NAME", "every lane", `UNCLEAR`, "native", or "only NAME" for
         an executor that has nothing to switch off, and where an error is due.
     """
     executor = executor.settled(case)
     if case.refusal is not None:
         return _attribute_refusal(executor, case)
-    if isinstance(executor, PjrtExecutor):
-        return _attribute_lane(executor, case, pool)
-    if isinstance(executor, NativeExecutor):
-        return _attribute_native(executor, case)
-    if isinstance(executor, JaxExecutor) and executor.jit:
-        other = executor.with_options({"xla_disable_hlo_passes": "algsimp"})
-        if not judge(other, Reference(case, NativeExecutor())).verdict.is_disagreement:
-            return _CAUSES["no-algsimp"]
+    match executor:
+        case PjrtExecutor():
+            return _attribute_lane(executor, case, pool)
+        case NativeExecutor():
+            return _attribute_native(executor, case)
+        case JaxExecutor(jit=True):
+            other = executor.with_options({"xla_disable_hlo_passes": "algsimp"})
+            if not judge(other, Reference(case, NativeExecutor())).verdict.is_disagreement:
+                return _CAUSES["no-algsimp"]
     return f"only {executor.peer.kind}"
 
 
@@ -78,6 +79,9 @@ def _attribute_refusal(executor: Executor, case: Case) -> str:
 
 def _attribute_lane(executor: PjrtExecutor, case: Case, pool: Pool) -> str:
     reference, wrong = Reference(case, NativeExecutor()), set()
+    compiled = pool.pjrt(executor.plugin, executor.lane)
+    if executor.peer.variant == "reloaded" and judge(compiled, reference).verdict is Verdict.PASS:
+        return "serialisation"
     for lane, meaning in _CAUSES.items():
         if lane == executor.lane:
             continue
@@ -135,8 +139,10 @@ def hlo_passes(executor: WorkerExecutor, case: Case) -> tuple[str, ...]:
     return tuple(dict.fromkeys(m[1] for m in names if m and m[1] not in _NEEDED))
 
 
-def hlo_pass(executor: WorkerExecutor, case: Case) -> str:
-    """The one HLO pass without which the disagreement goes away; "" if there is none, or the plugin cannot be asked."""
+def hlo_pass(executor: Executor, case: Case) -> str:
+    """The one HLO pass without which the disagreement goes away; "" if there is none, or the executor has no such passes."""
+    if not isinstance(executor, PjrtExecutor | JaxExecutor):
+        return ""
     reference = Reference(case, NativeExecutor())
     try:
         disabled = str(executor.options.get("xla_disable_hlo_passes", ""))
@@ -149,14 +155,18 @@ def hlo_pass(executor: WorkerExecutor, case: Case) -> str:
     return ""
 
 
-def builds(executor: PjrtExecutor, case: Case, pool: Pool, seconds: float = math.inf) -> tuple[Build, ...]:
-    """The verdict on each build of the executor's platform in the same lane, oldest API first; then the builds without one.
+def builds(executor: Executor, case: Case, pool: Pool, seconds: float = math.inf) -> tuple[Build, ...]:
+    """The verdict on each build of a plugin's platform in the same lane, oldest API first; then the builds without one.
+
+    None for an executor that is no plugin.
 
     Parameters
     ----------
     seconds
         Wall time after which no further build is run.
     """
+    if not isinstance(executor, PjrtExecutor):
+        return ()
     deadline = time.monotonic() + seconds
     reference = Reference(case, NativeExecutor())
     platform = executor.plugin.platform

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from tenferro_ref.dtype import DType
 from tenferro_ref.program import GraphProgram, dumps
+from tenferro_ref.stablehlo import Source
 from tenferro_ref.tensor import Array, column_major
 
 #: Elements of many cases that are computed at once: more are no faster, and take memory.
@@ -64,22 +65,40 @@ class Case:
     ----------
     refusal
         The error that the program must raise, known by construction; None for a valid program.
+    source
+        The StableHLO module that the program was loaded from. Executors that take StableHLO are given this module, unchanged,
+        and not the program; its arguments are the first inputs, the others are arrays in the module.
+    deciding
+        The program with other outputs: what decided, while the module was read for these inputs, which way it goes. Where
+        these are not certain the program says nothing of the module.
     """
 
     program: GraphProgram
     inputs: tuple[Array, ...]
     refusal: Refusal | None = None
+    source: Source | None = None
+    deciding: GraphProgram | None = None
 
     @classmethod
-    def of(cls, program: GraphProgram, inputs: Sequence[Array], refusal: Refusal | None = None) -> Case:
+    def of(
+        cls,
+        program: GraphProgram,
+        inputs: Sequence[Array],
+        refusal: Refusal | None = None,
+        source: Source | None = None,
+    ) -> Case:
         """A case with inputs of any layout."""
-        return cls(program, tuple(column_major(a) for a in inputs), refusal)
+        return cls(program, tuple(column_major(a) for a in inputs), refusal, source)
 
-    def with_inputs(self, inputs: tuple[Array, ...]) -> Case:
-        """Another input set of the same program object, whose text is not written again."""
-        case = Case(self.program, inputs, self.refusal)
-        case.__dict__.update(program_json=self.program_json, _digest=self._digest)
-        return case
+    @property
+    def arguments(self) -> tuple[Array, ...]:
+        """The inputs without those that the module brings along."""
+        return self.inputs if self.source is None else self.inputs[: len(self.source.arguments)]
+
+    @property
+    def written(self) -> Case:
+        """The case without its module: executors get the program, written as StableHLO."""
+        return self if self.source is None else replace(self, source=None)
 
     @cached_property
     def program_json(self) -> str:
@@ -87,16 +106,14 @@ class Case:
         return dumps(self.program)
 
     @cached_property
-    def _digest(self) -> hashlib._Hash:
-        """Digest of the program, with which those of all its input sets begin."""
-        return hashlib.sha256(self.program_json.encode())
-
-    @cached_property
     def fingerprint(self) -> str:
         """64 hex digits that identify program and input bits."""
-        digest = self._digest.copy()
+        digest = hashlib.sha256(self.program_json.encode())
+        if self.source is not None:
+            code = self.source.code
+            digest.update(code.encode() if isinstance(code, str) else code)
         for array in self.inputs:
-            digest.update(f"{DType.of(array).value}{array.shape}".encode())
+            digest.update(f"{DType.of(array).value.numpy}{array.shape}".encode())
             digest.update(array.tobytes("F"))
         return digest.hexdigest()
 
@@ -108,9 +125,9 @@ class Case:
 
 def by_program(cases: Sequence[Case]) -> list[list[int]]:
     """Indices of the cases, grouped by program object and input shapes: each group is the input sets of one program."""
-    groups: dict[tuple[int, object], list[int]] = {}
+    groups: dict[tuple[int, int, object], list[int]] = {}
     for i, case in enumerate(cases):
-        groups.setdefault((id(case.program), case.shapes), []).append(i)
+        groups.setdefault((id(case.program), id(case.source), case.shapes), []).append(i)
     return list(groups.values())
 
 

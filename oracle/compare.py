@@ -106,7 +106,9 @@ class _Piece:
 def _beside(observed: Sequence[Array], native: Sequence[Array]) -> Array:
     """Native answers in a line; NaN, from which nothing is at a known distance, for one of another form."""
     fitting = [
-        n if (n.shape, n.dtype) == (o.shape, o.dtype) else np.full_like(o, np.nan if o.dtype.kind in "fc" else 0)
+        n
+        if (n.shape, n.dtype) == (o.shape, o.dtype)
+        else np.full_like(o, 0 if DType.of(o).kind in ("bool", "int", "uint") else np.nan)
         for o, n in zip(observed, native, strict=True)
     ]
     return np.stack(fitting, -1).ravel()
@@ -314,7 +316,7 @@ def interval_words(e: Enclosure, index: tuple[int, ...]) -> str:
         return "NaN"
 
     def shown(v: float) -> str:
-        return str(np.float32(v) if e.dtype is DType.F32 else v)
+        return str(v if e.dtype is DType.F64 else np.float64(v).astype(e.dtype.numpy))
 
     pos, neg = bool(e.pos_zero[index]), bool(e.neg_zero[index])
     if lo == hi == 0:
@@ -350,14 +352,14 @@ def compare_bits(a: Sequence[Array], b: Sequence[Array]) -> Comparison:
         if x.shape != y.shape:
             return _misfit(elements, i, str(list(x.shape)), str(list(y.shape)), "shape")
         if x.tobytes() == y.tobytes():
-            if x.dtype.kind == "f" and np.isfinite(x).any():
+            if DType.of(x).is_float and np.isfinite(x).any():
                 worst = worst or 0.0
             continue
         differs = _other_bits(x, y)
         outside += int(np.count_nonzero(differs))
         if first is None:
             first = i, tuple(int(k) for k in np.argwhere(differs)[0])
-        if x.dtype.kind == "f":
+        if DType.of(x).is_float:
             distance = ulp_distance(x, y)
             known = distance[~np.isnan(distance)]
             if known.size:
@@ -381,8 +383,8 @@ def _other_bits(x: Array, y: Array) -> Array:
 def _bit_kind(value: Any) -> str:
     if isinstance(value, np.bool_):
         return str(bool(value)).lower()
-    if isinstance(value, np.integer):
-        return "integer"
     if isinstance(value, np.complexfloating):
         return "complex"
+    if DType.of(np.asarray(value)).is_int:
+        return "integer"
     return _kind(float(value))

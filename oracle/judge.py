@@ -34,9 +34,11 @@ def judge(executor: Executor, reference: Reference) -> Answer:
     return judge_result(executor, reference, reference.execution if own else attempt(executor, reference.case))
 
 
-def judge_result(executor: Executor, reference: Reference, result: Execution | TenferroError) -> Answer:
-    """The verdict on what an executor gave for one case."""
-    (answer,) = _judge_results(executor, [reference], [result])
+def judge_result(
+    executor: Executor, reference: Reference, result: Execution | TenferroError, model: str | None = None
+) -> Answer:
+    """The verdict on what an executor gave for one case; held to `model` instead of its own if that is not None."""
+    (answer,) = _judge_results(executor, [reference], [result], model)
     return answer
 
 
@@ -58,7 +60,10 @@ def judge_many(executor: Executor, references: Sequence[Reference]) -> list[Answ
 
 
 def _judge_results(
-    executor: Executor, references: Sequence[Reference], results: Sequence[Execution | TenferroError]
+    executor: Executor,
+    references: Sequence[Reference],
+    results: Sequence[Execution | TenferroError],
+    model: str | None = None,
 ) -> list[Answer]:
     """The verdicts on what an executor gave, whose elements are compared together."""
     start = time.perf_counter()
@@ -67,12 +72,14 @@ def _judge_results(
         for reference, result in zip(references, results, strict=True)
         if _comparable(reference, result) and isinstance(result, Execution) and not _by_bits(executor, reference)
     }
-    compared = compare_all(enclosed, executor.model)
+    compared = compare_all(enclosed, model or executor.model)
     share = (time.perf_counter() - start) / max(1, len(references))
     answers = []
     for reference, result in zip(references, results, strict=True):
         start = time.perf_counter()
-        if reference in compared:
+        if reference in compared and (reason := reference.open_way(model or executor.model)):
+            answer = Answer(executor.name, Verdict.UNDECIDED, reason=reason)
+        elif reference in compared:
             answer = _compared(executor, reference, compared[reference])
         else:
             answer = _uncompared(executor, reference, result)
@@ -120,13 +127,18 @@ def _failed(executor: Executor, error: TenferroError, reference: Reference) -> A
     if error is not expected and refuses_dead(error, reference.case):
         # a refusal is no effect that the passes keep: removing what nothing reads is right, and so is running it
         return Answer(executor.name, Verdict.PASS, reason=f"refuses what no output depends on: {error}", error=record)
+    return failed(executor.name, error)
+
+
+def failed(name: str, error: TenferroError) -> Answer:
+    """The verdict on an executor that gave this error for something sound."""
     if isinstance(error, WorkerDied):
         verdict = Verdict.TIMEOUT if error.how.startswith("timeout") else Verdict.CRASH
     elif isinstance(error, LoweringError) or (isinstance(error, PjrtCall) and error.code == "UNIMPLEMENTED"):
         verdict = Verdict.UNSUPPORTED
     else:
         verdict = Verdict.ERROR
-    return Answer(executor.name, verdict, reason=f"{error.kind}: {error}", error=record)
+    return Answer(name, verdict, reason=f"{error.kind}: {error}", error=error.to_json())
 
 
 #: What a command under test may say instead: that it does not do such programs at all.
@@ -229,6 +241,7 @@ def first_wrong_slot(executor: Executor, case: Case) -> int | None:
 __all__ = [
     "Reference",
     "all_slots",
+    "failed",
     "first_wrong_slot",
     "judge",
     "judge_many",

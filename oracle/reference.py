@@ -12,13 +12,13 @@ from functools import cached_property
 
 from oracle.case import Case, by_program, live
 from oracle.compare import Observation, compare_sets
-from oracle.enclosure import MODELS, Enclosure, enclose_sets, of_set, sets_at_once, some_sets
+from oracle.enclosure import MODELS, Enclosure, enclose, enclose_sets, of_set, sets_at_once, some_sets
 from oracle.peers import Execution, NativeExecutor, attempt, defects_in
 from oracle.verdict import Comparison
 from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp
 from tenferro_ref.tensor import Array, same_bits
 
-#: Inside this model is right for everybody; outside it but inside the executor's own is forgiven, and counted.
+#: An answer inside this model is right for every executor; one that is only inside the executor's own model is counted as forgiven.
 STRICT_MODEL = "ieee"
 
 
@@ -37,6 +37,9 @@ class Reference:
     sets: InputSets = field(init=False)
     #: Outputs that were inside a model, by its name.
     _right: list[tuple[str, tuple[Array, ...], Comparison]] = field(default_factory=list, init=False)
+
+    #: By model, why the way through the module is open.
+    _ways: dict[str, str] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.sets = InputSets((self,))
@@ -61,8 +64,23 @@ class Reference:
             raise held
         return [of_set(e, sets.references.index(self)) for e in held[0]]
 
+    def open_way(self, model: str) -> str:
+        """Why it is not certain under a model which way the module goes; "" if it is, or goes one way only."""
+        deciding = self.case.deciding
+        if deciding is None:
+            return ""
+        if model not in self._ways:
+            with defects_in("an enclosure"):
+                try:
+                    certain = all(e.decided.all() for e in enclose(deciding, self.case.inputs, MODELS[model]))
+                    reason = "" if certain else "a condition on which the module branches or loops is not decided"
+                except UnsupportedOp as error:
+                    reason = f"a condition on which the module branches or loops has no enclosure: {error}"
+            self._ways[model] = reason
+        return self._ways[model]
+
     def known(self, model: str, outputs: tuple[Array, ...]) -> Comparison | None:
-        """The comparison of the same bits, if they were inside the strictest model or inside this one."""
+        """The comparison of these outputs, if the same bits were found inside the strictest model or inside `model` before."""
         for held, right, comparison in self._right:
             if held in (STRICT_MODEL, model) and len(right) == len(outputs) and all(map(same_bits, right, outputs)):
                 return comparison
@@ -91,9 +109,11 @@ class InputSets:
             A rule has a defect.
         """
         if model not in self._enclosures:
-            program, inputs = live(self.references[0].case.program), [r.case.inputs for r in self.references]
+            case, inputs = self.references[0].case, [r.case.inputs for r in self.references]
             with defects_in("an enclosure"):
-                self._enclosures[model] = enclose_sets(program, inputs, MODELS[model])
+                self._enclosures[model] = enclose_sets(
+                    live(case.program), inputs, MODELS[model], arguments=len(case.arguments)
+                )
         return self._enclosures[model]
 
 
@@ -170,7 +190,7 @@ def prepare(references: Sequence[Reference]) -> None:
     for group in by_program([reference.case for reference in references]):
         chosen = [references[i] for i in group]
         for reference, result in zip(chosen, chosen[0].native.run_many([r.case for r in chosen]), strict=True):
-            reference.__dict__["execution"] = result
+            reference.execution = result
         executed = {r: r.execution.outputs for r in chosen if isinstance(r.execution, Execution)}
         _put_together(list(executed))
         sound |= executed

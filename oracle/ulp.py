@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from tenferro_ref.dtype import DType
+
 
 def ordinals(x: NDArray[Any]) -> NDArray[np.int64]:
-    """Position of each finite element on the line of its float32 or float64 values; both zeros are 0."""
-    bits = np.ascontiguousarray(x).view(np.int32 if x.dtype.itemsize == 4 else np.int64).astype(np.int64)
-    sign = -(2**31) if x.dtype.itemsize == 4 else -(2**63)
+    """Position of each finite element on the line of the values of its float dtype; both zeros are 0."""
+    bits = np.ascontiguousarray(x).view(f"i{x.dtype.itemsize}").astype(np.int64)
+    sign = -(2 ** (DType.of(x).bits - 1))
     return np.where(bits < 0, sign - bits, bits).reshape(x.shape)
 
 
 def without_denormals(x: NDArray[Any]) -> NDArray[Any]:
     """Denormals as zeros."""
-    return np.where(np.abs(x) < np.finfo(x.dtype).smallest_normal, x.dtype.type(0), x)
+    return np.where(np.abs(x) < DType.of(x).finfo.smallest_normal, x.dtype.type(0), x)
 
 
 def spacing_at(size: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[np.float64]:
     """ULP of (the parts of) `dtype` at each positive size; that of normal numbers below them."""
-    info = np.finfo(dtype)
+    info = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     usual = np.clip(size, float(info.smallest_normal), float(info.max) / 2).astype(info.dtype)
-    return np.asarray(np.spacing(usual).astype(np.float64))
+    _, exponent = np.frexp(usual.astype(np.float64))
+    return np.asarray(np.ldexp(1.0, exponent - 1 - int(info.nmant)))
 
 
 def ulp_distance(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
@@ -40,7 +44,7 @@ def ulp_distance(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
             size = np.maximum(np.abs(x), np.abs(y))
             return np.where(known, (np.abs(x - y) / spacing_at(size, a.dtype)).astype(np.float64), np.nan)
     finite = np.isfinite(a) & np.isfinite(b)
-    skipped = ordinals(np.asarray(np.finfo(a.dtype).smallest_normal)) - 1
+    skipped = ordinals(np.asarray(DType.of(a).finfo.smallest_normal, a.dtype)) - 1
 
     def position(x: NDArray[Any]) -> NDArray[np.int64]:
         place = ordinals(without_denormals(np.where(finite, x, x.dtype.type(0))))

@@ -77,7 +77,7 @@ class Answer:
     error
         `TenferroError.to_json()` of a refusal or failure, else None.
     seconds
-        Wall time by phase ("lower", "compile", "execute", "compare"); phases that did not happen are absent.
+        Wall time by phase ("lower", "compile", "load", "execute", "compare"); phases that did not happen are absent.
     """
 
     executor: str

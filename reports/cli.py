@@ -12,10 +12,7 @@ from fuzz import records
 from fuzz.campaign.recorded import recorded
 from fuzz.cli.floor import floor_options, with_vacuity
 from fuzz.store import Store, is_database
-from reports.html import write_html
-from reports.junit import write_junit
-from reports.markdown import write_markdown
-from tenferro_ref.console import out_directory
+from reports import site
 from tenferro_ref.errors import UsageError
 
 
@@ -36,7 +33,7 @@ def report(store: str, out: str, campaign: int | None, mutants: str | None, **li
     record = with_vacuity(_read(path, campaign), limits)
     if mutants:
         record = dataclasses.replace(record, mutants=records.load_mutants(mutants))
-    click.echo(str(write_report(record, out_directory(out))))
+    click.echo(str(site.write(record, Path(out))))
     return 1 if record.vacuous else 0
 
 
@@ -47,10 +44,3 @@ def _read(path: Path, campaign: int | None) -> records.Campaign:
     if campaign is not None:
         raise UsageError(detail=f"{path}: one campaign, no findings store: leave out --campaign")
     return records.load(path / "campaign.json" if path.is_dir() else path)
-
-
-def write_report(campaign: records.Campaign, folder: Path) -> Path:
-    """All formats of the report into one folder; gives the page."""
-    write_junit(campaign, folder)
-    write_markdown(campaign, folder)
-    return write_html(campaign, folder)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from fuzz.conform.record import OUTCOMES, Check, Conformance, Section, changes, save, wrong
+from fuzz.conform.record import OUTCOMES, Check, Report, Section, changes, dumps, wrong
 from reports.html import assets, environment
 from reports.matrix import BY_SLUG, State
-from tenferro_ref.files import write_atomically
+from tenferro_ref.files import Product, check_products, write_products
 
 #: How an outcome looks: never by colour alone. Slugs are those of the style sheet.
 LOOKS = {
@@ -48,28 +48,28 @@ def grid(section: Section) -> Grid | None:
     return Grid(dtypes, tuple((op, tuple(tuple(by_place.get((op, d), ())) for d in dtypes)) for op in names))
 
 
-def write_conformance(result: Conformance, folder: Path, other: Conformance | None = None) -> Path:
-    """Write `index.html`, `conform.json` and `badge.svg`; gives the page.
+def check(folder: Path) -> None:
+    """Fail now if a report could not be written into `folder` later; errors as `write_products`."""
+    check_products(folder, [product for product, _ in _WRITERS])
 
-    Parameters
-    ----------
-    other
-        What to show the changes from.
+
+def write(report: Report, folder: Path) -> Path:
+    """Write page, record and badge into `folder`, or none of them; gives the page.
 
     Raises
     ------
+    UsageError
+        A file of that name is there that is no report's.
     OutputError
         Something cannot be written.
     """
-    save(result, folder / "conform.json")
-    write_atomically(folder / "badge.svg", _badge(result))
-    index = folder / "index.html"
-    write_atomically(index, render(result, other))
-    return index
+    write_products(folder, [Product(p.name, p.mark, form(report)) for p, form in _WRITERS])
+    return folder / "index.html"
 
 
-def render(result: Conformance, other: Conformance | None = None, findings_url: str = "../docs/findings/") -> str:
+def render(report: Report, findings_url: str = "../docs/findings/") -> str:
     """The report as one HTML document."""
+    result, other = report.result, report.other
     return environment().get_template("conform.html.j2").render(
         result=result,
         kind=_VERDICT[result.verdict],
@@ -85,9 +85,18 @@ def render(result: Conformance, other: Conformance | None = None, findings_url: 
     )  # fmt: skip
 
 
-def _badge(result: Conformance) -> str:
+def badge(report: Report) -> str:
+    """The verdict as a small picture, SVG."""
+    result = report.result
     total = sum(result.counts.values())
     words = result.verdict if result.verdict != "does not conform" else f"{result.wrong:,} of {total:,} do not hold"
     return environment().get_template("badge.svg.j2").render(
         label="PJRT", words=words, colour=_COLOURS[result.verdict], width=20 + 7 * len(words)
     )  # fmt: skip
+
+
+_WRITERS = (
+    (Product("index.html", '<meta name="generator" content="tenferro-ref conform">'), render),
+    (Product("conform.json", '"tenferro_conform"'), lambda report: dumps(report.result)),
+    (Product("badge.svg", 'aria-label="PJRT: '), badge),
+)

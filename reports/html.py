@@ -13,14 +13,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from fuzz.records import Campaign, Finding, ValueRow, save
+from fuzz.records import Campaign, Finding, ValueRow
 from fuzz.summary import blamed, disagreements, executor_rows, in_agreement, is_variant, outcome, plural, split
 from oracle.verdict import Verdict, first_bad
 from reports import text
@@ -31,9 +30,8 @@ from reports.mutants import mutant_rows
 from reports.opcodes import opcode_table
 from reports.plots import accuracy_plots
 from tenferro_ref.escape import visible
-from tenferro_ref.files import write_atomically
 
-PHASES = ("generate", "lower", "compile", "execute", "compare", "check", "reduce", "report")
+PHASES = ("generate", "lower", "compile", "load", "execute", "compare", "check", "reduce", "report")
 #: Rows of a finding's value table that are shown.
 MAX_VALUES = 48
 
@@ -68,33 +66,14 @@ class Card:
     builds: str
 
 
-def write_html(campaign: Campaign, out: str | Path, findings_url: str = "../docs/findings/") -> Path:
-    """Write `index.html`, the whole report in one file, and `campaign.json` beside it.
+def render(campaign: Campaign, findings_url: str = "../docs/findings/") -> str:
+    """The report as one HTML document. Equal campaigns give equal documents.
 
     Parameters
     ----------
-    out
-        Folder, made if it is missing.
     findings_url
         Where the pages of known findings are, seen from the report.
-
-    Returns
-    -------
-    Path of `index.html`. Equal campaigns give equal bytes.
-
-    Raises
-    ------
-    OutputError
-        Something cannot be written.
     """
-    index = Path(out) / "index.html"
-    save(campaign, index.with_name("campaign.json"))
-    write_atomically(index, render(campaign, findings_url))
-    return index
-
-
-def render(campaign: Campaign, findings_url: str = "../docs/findings/") -> str:
-    """The report as one HTML document."""
     new, known = split(campaign.findings)
     cards = _cards((*new, *known), findings_url)
     grid = matrix(campaign)

@@ -6,7 +6,6 @@ skipped with the name of its page, as an expected failure is elsewhere; only wha
 
 from __future__ import annotations
 
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from fuzz.records import Campaign, Finding
@@ -14,22 +13,17 @@ from fuzz.summary import ExecutorRow, executor_rows, outcome, unexplained
 from reports.matrix import Entry, Matrix, blames, matrix
 from reports.text import shorten
 from tenferro_ref.escape import visible
-from tenferro_ref.files import write_atomically
 
 _FAILING = ("crash", "disagree-new")
-_SKIPPED = ("disagree-known", "undecided", "refused")
+_SKIPPED = ("disagree-known", "undecided", "refused", "beside")
+_ABSENT = ("not-generated", "not-admitted")
 
 
-def write_junit(campaign: Campaign, out: str | Path) -> Path:
-    """Write `junit.xml` into the folder `out`.
+def junit_xml(campaign: Campaign) -> bytes:
+    """The campaign as `junit.xml`.
 
     Suites: `campaign` (`vacuity` fails if the run proves too little; each executor took part and has no disagreement without
     a finding), one a matrix column, `findings` for those that no cell shows, and `mutants` for seeded faults.
-
-    Raises
-    ------
-    OutputError
-        The file cannot be written.
     """
     root = ET.Element("testsuites", name="tenferro-ref", time=f"{campaign.seconds.get('total', 0.0):.3f}")
     grid = matrix(campaign)
@@ -49,9 +43,8 @@ def write_junit(campaign: Campaign, out: str | Path) -> Path:
     for total in ("tests", "failures", "skipped"):
         root.set(total, str(sum(int(suite.get(total, "0")) for suite in root)))
     ET.indent(root)
-    path = Path(out) / "junit.xml"
-    write_atomically(path, ET.tostring(root, encoding="utf-8", xml_declaration=True))
-    return path
+    document: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return document
 
 
 def _campaign_suite(root: ET.Element, campaign: Campaign) -> None:
@@ -71,7 +64,7 @@ def _campaign_suite(root: ET.Element, campaign: Campaign) -> None:
 def _executor_suite(root: ET.Element, campaign: Campaign, grid: Matrix, executor: str) -> None:
     suite = _suite(root, executor, campaign)
     for entry in grid.entries():
-        if entry.executor == executor and entry.state.slug != "not-generated":
+        if entry.executor == executor and entry.state.slug not in _ABSENT:
             case = _case(suite, executor, f"{entry.op}[{entry.dtype}]")
             if entry.findings:
                 _judge(case, list(entry.findings))
@@ -92,7 +85,9 @@ def _mutant_suite(root: ET.Element, campaign: Campaign) -> None:
 
 
 def _counts(entry: Entry) -> str:
-    return ", ".join(f"{n} {verdict}" for verdict, n in entry.verdicts.items())
+    counts = [f"{n} {verdict}" for verdict, n in entry.verdicts.items()]
+    counts += [f"{n} {verdict} on account of another op" for verdict, n in entry.beside.items()]
+    return "; ".join([", ".join(counts), *entry.refusals])
 
 
 def _judge(case: ET.Element, findings: list[Finding]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from fuzz.records import Campaign, Finding
 from fuzz.summary import (
     Blame,
@@ -21,7 +19,6 @@ from reports import text
 from reports.errors import error_rows
 from reports.mutants import mutant_rows
 from tenferro_ref.escape import code, markdown
-from tenferro_ref.files import write_atomically
 
 #: Findings listed; CI services cut a job summary at about a megabyte.
 MAX_FINDINGS = 50
@@ -29,17 +26,15 @@ _SIGNS = {"agree": "✅", "known": "🔶", "new": "❌", "vacuous": "⛔"}
 _HEADS = ("Executor", "Programs", "Agree", "Disagree", "Undecided", "Refused", "Decided", "Worst ULP", "Time")
 
 
-def write_markdown(campaign: Campaign, out: str | Path) -> Path:
-    """Write `summary.md` into the folder `out`.
+#: Begins the page; not shown.
+MARK = "<!-- tenferro-ref report -->"
 
-    Raises
-    ------
-    OutputError
-        The file cannot be written.
-    """
+
+def summary(campaign: Campaign) -> str:
+    """The campaign as `summary.md`."""
     verdict = outcome(campaign)
     new, known = split(campaign.findings)
-    lines = [f"# {_SIGNS[verdict.kind]} {markdown(verdict.sentence)}", ""]
+    lines = [MARK, f"# {_SIGNS[verdict.kind]} {markdown(verdict.sentence)}", ""]
     if verdict.vacuous:
         lines += ["**This run proves nothing. It is not a pass:**", ""]
         lines += [*(f"- {markdown(text.clip(reason, 300))}" for reason in verdict.vacuous), ""]
@@ -63,9 +58,7 @@ def write_markdown(campaign: Campaign, out: str | Path) -> Path:
             lines.append("")
     if campaign.mutants:
         lines += ["## Seeded faults", "", *_mutants(campaign)]
-    path = Path(out) / "summary.md"
-    write_atomically(path, "\n".join(lines).rstrip("\n") + "\n")
-    return path
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def _table(rows: tuple[ExecutorRow, ...]) -> list[str]:

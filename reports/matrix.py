@@ -1,14 +1,14 @@
 """The op x executor x dtype matrix: one clear state a cell.
 
-A program holds several ops, so a disagreement is counted in the cells of all of them. The cell that a finding blames
-shows it; the others say in words that programs with them disagreed on account of something else.
+A cell says only what is known of its op: what programs with it gave that passed, and the disagreements and refusals that are
+on account of the op itself. Programs that disagreed or were refused on account of another op are mentioned beside that.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fuzz.records import Campaign, Cell, Finding
 from fuzz.summary import disagreements, executor_names, peers_first, unexplained
@@ -33,7 +33,9 @@ STATES: tuple[State, ...] = (
     State("agree", "✓", "agrees", "every element that its reference decides agrees"),
     State("undecided", "?", "undecided", "ran, but nothing was decided: no evidence either way"),
     State("refused", "⊘", "refused", "the executor refuses the op at this dtype with a typed reason"),
+    State("beside", "~", "beside", "every program with it was refused, or disagreed, on account of another op"),
     State("not-generated", "·", "not generated", "no program of this campaign has the op at this dtype"),
+    State("not-admitted", "∅", "not admitted", "no result of the op has this dtype"),
 )
 BY_SLUG = {s.slug: s for s in STATES}
 _RANK = {s.slug: i for i, s in enumerate(STATES)}
@@ -51,10 +53,16 @@ class Entry:
     ----------
     programs, verdicts
         How many programs, and how many by verdict name.
+    worst_ulp
+        Over the programs of this op alone.
     wrong, elsewhere
-        Programs among them that disagreed: if the state says so, and on account of another op if it does not.
+        Programs that disagreed: on account of the op, and of another one.
     findings
         The findings that blame this entry.
+    beside
+        Programs that were refused or disagreed on account of another op, by verdict name.
+    refusals
+        Why the executor refuses the op.
     """
 
     op: str
@@ -67,6 +75,8 @@ class Entry:
     wrong: int
     elsewhere: int
     findings: tuple[Finding, ...]
+    beside: dict[str, int]
+    refusals: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +126,8 @@ def matrix(campaign: Campaign) -> Matrix:
         row = []
         for executor in executors:
             keys = [(op, executor, dtype) for dtype in dtypes]
-            row.append(
-                _summary(executor, [_entry(k, cells.get(k), blamed.get(k, []), executor in loose) for k in keys])
-            )
+            entries = [_entry(k, cells.get(k), blamed.get(k, []), executor in loose) for k in keys]
+            row.append(_summary(executor, [_admitted(entry, campaign.admitted.get(op)) for entry in entries]))
         groups.setdefault(group or "operations", []).append(Row(op, tuple(row)))
     return Matrix(executors, dtypes, tuple((name, tuple(groups[name])) for name in _sorted(groups, _GROUPS)))
 
@@ -151,11 +160,25 @@ def _entry(key: tuple[str, str, str], cell: Cell | None, findings: list[Finding]
         slug = "agree"
     elif verdicts.get(Verdict.UNDECIDED.value) or wrong:
         slug = "undecided"
+    elif verdicts:
+        slug = "refused"
     else:
-        slug = "refused" if verdicts else "not-generated"
+        slug = "beside" if cell and cell.beside else "not-generated"
     here, elsewhere = (0, wrong) if slug in ("agree", "undecided") else (wrong, 0)
     worst = cell.worst_ulp if cell else None
-    return Entry(*key, BY_SLUG[slug], sum(verdicts.values()), verdicts, worst, here, elsewhere, tuple(findings))
+    beside = cell.beside if cell else {}
+    refusals = tuple(sorted(cell.refusals, key=lambda reason: -cell.refusals[reason])) if cell else ()
+    return Entry(
+        *key, BY_SLUG[slug], sum(verdicts.values()), verdicts, worst, here, elsewhere + disagreements(beside),
+        tuple(findings), beside, refusals,
+    )  # fmt: skip
+
+
+def _admitted(entry: Entry, dtypes: tuple[str, ...] | None) -> Entry:
+    """An entry without programs, as one that there cannot be where the op gives no result of the dtype."""
+    if entry.state.slug == "not-generated" and dtypes is not None and entry.dtype not in dtypes:
+        return replace(entry, state=BY_SLUG["not-admitted"])
+    return entry
 
 
 def _summary(executor: str, entries: list[Entry]) -> Summary:

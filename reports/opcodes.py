@@ -42,7 +42,7 @@ class OpcodeTable:
 
 
 def opcode_table(surveys: Sequence[Survey]) -> OpcodeTable:
-    """One row an executor, and one an opcode with what is told apart of it: "fusion kLoop", "custom-call TopK"."""
+    """One row an executor, and one an opcode, with its kind where it has one: "fusion kLoop", "custom-call TopK"."""
     counts: Counter[tuple[str, str]] = Counter()
     on: dict[str, set[str]] = {}
     executors = []

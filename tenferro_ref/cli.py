@@ -3,16 +3,20 @@
 Each package brings its own commands as entry points of the group `tenferro_ref.commands` (`pyproject.toml`), which are
 imported when they are asked for. So no package imports the packages above it, and other distributions can add commands.
 
-Exit status: 0 all agree, 1 a disagreement, 2 the input or the call is wrong, 3 the environment lacks something. Every error
-is one line on standard error; there is no traceback.
+Exit status: 0 all agree, 1 a disagreement, 2 the input or the call is wrong, 3 the environment lacks something, 70 a defect
+of this program, 130, 143 or 129 stopped by SIGINT, SIGTERM or SIGHUP. Every error is one line on standard error; there is no traceback.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+import traceback
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -25,6 +29,14 @@ from tenferro_ref.errors import TenferroError
 from tenferro_ref.escape import visible
 
 GROUP = "tenferro_ref.commands"
+#: Exit status of a defect of this program, as EX_SOFTWARE in sysexits.h.
+DEFECT = 70
+#: What is said of the signals that end a command; its exit status is 128 and their number, as a shell has it.
+_STOPS = {
+    signal.SIGINT: "interrupted",
+    signal.SIGTERM: "terminated (SIGTERM)",
+    signal.SIGHUP: "the terminal is gone (SIGHUP)",
+}
 
 
 class _Commands(click.Group):
@@ -66,11 +78,15 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status."""
+    _open_standard_streams()
     try:
-        result = cli.main(args=arguments, prog_name="tenferro-ref", standalone_mode=False)
-        sys.stdout.flush()
-    except click.Abort:
-        return _fail("interrupted", 130)
+        with _stoppable():
+            result = cli.main(args=arguments, prog_name="tenferro-ref", standalone_mode=False)
+            sys.stdout.flush()
+    except click.Abort as abort:
+        stopped = abort.__cause__
+        number = stopped.number if isinstance(stopped, _Stopped) else signal.SIGINT
+        return _fail(_STOPS[number], 128 + number)
     except click.ClickException as error:
         return _fail(error.format_message(), 2)
     except TenferroError as error:
@@ -85,7 +101,62 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         _drop_output()
         return _fail(f"{error.filename or 'output'}: {error.strerror or error}", 3)
+    except Exception as error:  # noqa: BLE001 - the one last net: whatever is not typed by here is ours to mend
+        return _fail(_defect(error), DEFECT)
     return result if isinstance(result, int) else 0
+
+
+class _Stopped(KeyboardInterrupt):
+    """A signal that asks this process to end; handled as Ctrl-C is, so that nothing is left half-done."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = signal.Signals(number)
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[None]:
+    """Within the block, SIGTERM and SIGHUP raise `_Stopped`; only the main thread can ask for that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _: object) -> None:
+        raise _Stopped(number)
+
+    # whoever ignores a signal, as nohup does, goes on ignoring it
+    numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _open_standard_streams() -> None:
+    """Standard streams that the caller has closed become /dev/null: else the next file, a store say, would take their place."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor, which is this one
+    sys.stdin, sys.stdout, sys.stderr = (
+        stream or open(descriptor, "r" if descriptor == 0 else "w", closefd=False)  # noqa: SIM115
+        for descriptor, stream in enumerate((sys.stdin, sys.stdout, sys.stderr))
+    )
+
+
+def _defect(error: Exception) -> str:
+    """What is said of an exception that nobody foresaw; with TENFERRO_TRACEBACK set, after its traceback."""
+    if os.environ.get("TENFERRO_TRACEBACK"):
+        traceback.print_exception(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return (
+        f"a defect of tenferro-ref: {type(error).__name__}: {error}{place}; "
+        "please report it with the command and its input (TENFERRO_TRACEBACK=1 shows where it is)"
+    )
 
 
 def _drop_output() -> None:

@@ -71,7 +71,7 @@ def _execute(file: str, inputs: str, out: str, route: str, passes: str | None, a
     exec_program = _compiled(program, passes)
     executor = GraphExecutor(None if algebra is None else SemiringBackend.of(algebra), checking=True)
     run = executor.eval_exec_ir if route == "segmented" else executor.eval_unsegmented
-    outputs = run(exec_program, [*load_npz(inputs, "in"), *bound])
+    outputs = run(exec_program, [*load_npz(inputs, "in", [t.dtype for t in exec_program.input_types]), *bound])
     save_npz(out, {f"out{i}": a for i, a in enumerate(outputs)})
 
 

@@ -6,11 +6,11 @@ import json
 import re
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import click
 from rich.console import Console
@@ -19,10 +19,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tenferro_ref.autodiff import jvp, vjp
-from tenferro_ref.errors import FormatError, Internal, MissingDependency, UsageError, WorkerDied
+from tenferro_ref.errors import FormatError, MissingDependency, UsageError
 from tenferro_ref.escape import line
 from tenferro_ref.files import decode, read_bytes
-from tenferro_ref.isolation import Worker, WorkerSpec, wire
+from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.program import Program, loads, parse
 from tenferro_ref.tensor import Array
 
@@ -50,6 +50,17 @@ def draw_seed(seed: int | None) -> int:
     return secrets.randbits(32) if seed is None else seed
 
 
+def read_content(path: str) -> tuple[str | bytes, str]:
+    """A file's content, bytes only of MLIR's binary forms, and what to call it in errors; "-" is standard input."""
+    data, where = (sys.stdin.buffer.read(), "standard input") if path == "-" else (read_bytes(path), path)
+    return (data if data.startswith(_BINARY) else decode(data, where)), where
+
+
+def is_stablehlo(content: str | bytes) -> bool:
+    """Whether this is a StableHLO module, by how it starts."""
+    return isinstance(content, bytes) or _start(content).startswith(_MODULE)
+
+
 def read_source(path: str) -> tuple[Program, tuple[Array, ...]]:
     """A program file in JSON or text form, or a StableHLO module, told apart by content.
 
@@ -62,38 +73,39 @@ def read_source(path: str) -> tuple[Program, tuple[Array, ...]]:
     TenferroError
         What `tenferro_ref.stablehlo.load` raises.
     """
-    data, path = (sys.stdin.buffer.read(), "standard input") if path == "-" else (read_bytes(path), path)
-    if data.startswith(b"ML\xefR"):
-        return _read_stablehlo(data, path)
-    text = decode(data, path)
-    start = re.sub(r"\A(\s|//.*)*", "", text)
+    content, where = read_content(path)
+    if isinstance(content, bytes) or is_stablehlo(content):
+        with Reader() as reader:
+            loaded = reader.load(content, where)
+        return loaded.program, loaded.bound
+    return read_text_form(content, where), ()
+
+
+def read_text_form(text: str, where: str) -> Program:
+    """A program in JSON or text form.
+
+    Raises
+    ------
+    FormatError
+        It is neither, or not well formed.
+    """
+    start = _start(text)
     if start.startswith("{"):
-        return loads(text, path), ()
-    if start.startswith(("module", "func.func", "builtin.module", "#", "!", '"')):
-        return _read_stablehlo(data, path)
+        return loads(text, where)
     if start.startswith(("graph", "exec")):
-        return parse(text, path), ()
+        return parse(text, where)
     raise FormatError(
-        where=path, detail="neither program JSON nor the text form (graph ... / exec ...) nor StableHLO (module ...)"
+        where=where, detail="neither program JSON nor the text form (graph ... / exec ...) nor StableHLO (module ...)"
     )
 
 
-def _read_stablehlo(data: bytes, path: str) -> tuple[Program, tuple[Array, ...]]:
-    """Read in a worker: some hostile modules end the process that parses them."""
-    with Worker("StableHLO reader", WorkerSpec("tenferro_ref.isolation.engines.reader")) as worker:
-        worker.facts  # noqa: B018 - starts it, so that what is missing is not blamed on the file
-        try:
-            answer = worker.request({"source": data, "where": path})
-        except WorkerDied as died:
-            raise FormatError(where=path, detail=f"MLIR's parser does not survive this module ({died.how})") from None
-    if "refusal" in answer:
-        error = wire.unpack_error(answer["refusal"])
-        error.place = answer["place"]
-        raise error
-    program = loads(answer["program"], path)
-    if program.kind != "graph":
-        raise Internal(detail="the reader gave no graph program")
-    return program, tuple(map(wire.unpack, answer["bound"]))
+_BINARY = b"ML\xefR"
+_MODULE = ("module", "func.func", "builtin.module", "#", "!", '"')
+
+
+def _start(text: str) -> str:
+    """The text without the comments and blanks that it begins with."""
+    return re.sub(r"\A(\s|//.*)*", "", text)
 
 
 def read_program(path: str) -> Program:
@@ -165,20 +177,6 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]]) ->
     console.print(table)
 
 
-def out_directory(path: str) -> Path:
-    """A folder for results, made if it is not there.
-
-    Raises
-    ------
-    UsageError
-        It is there and no folder.
-    """
-    folder = Path(path)
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(detail=f"{path}: not a folder")
-    return folder
-
-
 @contextmanager
 def progress_bar(title: str, total: int | None) -> Iterator[Any]:
     """A bar on standard error if that is a terminal; yields `update(done, total, note)`."""
@@ -193,8 +191,18 @@ def progress_bar(title: str, total: int | None) -> Iterator[Any]:
         yield update
 
 
-def report_writer(name: str = "site") -> Callable[..., Path]:
-    """The function that writes a report into a folder and gives its page: of a campaign, or of what else has the name.
+class ReportSite(Protocol):
+    """What writes the report of a record; `reports.site` is one, for campaigns."""
+
+    def check(self, folder: Path) -> None:
+        """Fail if a report could not be written into `folder`."""
+
+    def write(self, record: Any, folder: Path) -> Path:
+        """Write the report; gives its page."""
+
+
+def report_site(folder: Path, name: str = "site") -> ReportSite:
+    """The writer of reports, after it has looked whether it can write into `folder`.
 
     It is found by an entry point: the packages that run campaigns do not import the one that shows them.
 
@@ -202,8 +210,11 @@ def report_writer(name: str = "site") -> Callable[..., Path]:
     ------
     MissingDependency
         No installed package brings one.
+    UsageError, OutputError
+        The report could not be written there.
     """
     for entry in entry_points(group="tenferro_ref.report", name=name):
-        writer: Callable[..., Path] = entry.load()
-        return writer
+        site: ReportSite = entry.load()
+        site.check(folder)
+        return site
     raise MissingDependency(name="a writer of reports", remedy="install this package again: pip install .")

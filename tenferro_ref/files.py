@@ -4,9 +4,34 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
-from tenferro_ref.errors import FormatError, OutputError
+from tenferro_ref.errors import FormatError, OutputError, UsageError
+
+#: How far into a file its mark may be.
+_HEAD = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A file that this program writes into a folder that somebody else named.
+
+    Attributes
+    ----------
+    name
+        Of the file in its folder.
+    mark
+        What the first 4 KiB of every such file contain. A file of that name without it is somebody else's.
+    content
+        Empty where only the name and the mark matter.
+    """
+
+    name: str
+    mark: str
+    content: str | bytes = ""
 
 
 def read_text(path: str | Path) -> str:
@@ -59,22 +84,82 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
         Anything on the way failed; no temporary file stays behind.
     """
     target = Path(path)
-    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+    _write_together(target.parent, [(target, content)])
+
+
+def write_products(folder: Path, products: Iterable[Product]) -> None:
+    """Write all files or none: all under temporary names first, so that a full disk leaves the earlier files as they were.
+
+    Raises
+    ------
+    UsageError
+        One of them would replace a file that this program has not written; see `check_products`.
+    OutputError
+        Anything on the way failed.
+    """
+    listed = list(products)
+    check_products(folder, listed)
+    _write_together(folder, [(folder / product.name, product.content) for product in listed])
+
+
+def check_products(folder: Path, products: Iterable[Product]) -> None:
+    """Refuse to write where a file of somebody else would be replaced, or where nothing can be written.
+
+    Raises
+    ------
+    UsageError
+        A file of that name is there without the mark of this program, or is no regular file, or the folder is none.
+    OutputError
+        The folder cannot be made or written into.
+    """
+    if "\0" not in str(folder) and folder.exists() and not folder.is_dir():
+        raise UsageError(detail=f"{folder}: not a folder")
+    for product in products:
+        path = folder / product.name
+        if not os.path.lexists(path):
+            continue
+        if path.is_symlink() or not path.is_file() or product.mark.encode() not in _head(path):
+            detail = "is there, and tenferro-ref has not written it; give another folder"
+            raise UsageError(detail=f"{path}: {detail}")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-            os.chmod(name, 0o666 & ~_umask())
-            os.replace(name, target)
-        except BaseException:  # Ctrl-C too leaves nothing behind
-            Path(name).unlink(missing_ok=True)
-            raise
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OutputError(path=str(folder), detail=error.strerror or str(error)) from None
+    except ValueError as error:  # a NUL in the path
+        raise OutputError(path=repr(str(folder)), detail=str(error)) from None
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_HEAD)
     except OSError as error:
         raise OutputError(path=str(path), detail=error.strerror or str(error)) from None
+
+
+def _write_together(folder: Path, files: list[tuple[Path, str | bytes]]) -> None:
+    """Write every file under a temporary name, then rename them all; none stays behind if one cannot be written."""
+    where = files[0][0]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as temporary:
+            names = []
+            for where, content in files:
+                data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+                descriptor, name = tempfile.mkstemp(dir=folder, prefix=f".{where.name}.", suffix=".tmp")
+                temporary.callback(Path(name).unlink, missing_ok=True)  # Ctrl-C too leaves nothing behind
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(data)
+                os.chmod(name, 0o666 & ~_umask())
+                names.append((name, where))
+            for name, where in names:
+                os.replace(name, where)
+    except OSError as error:
+        raise OutputError(path=str(where), detail=error.strerror or str(error)) from None
     except ValueError as error:  # a NUL in the path
-        raise OutputError(path=repr(str(path)), detail=str(error)) from None
+        raise OutputError(path=repr(str(where)), detail=str(error)) from None
 
 
 def _umask() -> int:

@@ -75,7 +75,11 @@ class Table(Generic[Row]):
 
     def reason(self, key: Key) -> str | None:
         """Why `key` has no row; None if it has one."""
-        return None if key in self._rows else self._unsupported.get(key, "no row and no reason declared")
+        if key in self._rows:
+            return None
+        if getattr(key, "reference_only", False):
+            return "the op exists for the reference alone; executors take the StableHLO module as it was handed in"
+        return self._unsupported.get(key, "no row and no reason declared")
 
     def holes(self, keys: Iterable[Key]) -> list[Key]:
         """Those of `keys` with neither a row nor a declared reason: a complete table has none."""

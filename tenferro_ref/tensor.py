@@ -1,7 +1,7 @@
 """Tensors at the boundary of a program, and their `.npz` files (FORMATS 2).
 
 `Tensor` is the user's: its data may be a strided view (transpose, slice, reverse, broadcast). What goes into a program is
-`materialize`d: dense, column-major, one of the seven dtypes. Inside a program values are plain column-major arrays.
+`materialize`d: dense, column-major. Inside a program values are plain column-major arrays.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Array: TypeAlias = NDArray[np.generic]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Tensor:
-    """A tensor of one of the seven dtypes; `data` may have any strides and is never written to."""
+    """A tensor; `data` may have any strides and is never written to."""
 
     data: Array
 
@@ -130,6 +130,9 @@ _DAMAGE = (
 )
 
 
+_KNOWN = frozenset(dtype.numpy for dtype in DType)
+
+
 def _memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
@@ -172,13 +175,20 @@ def load_arrays(path: str | Path) -> dict[str, Array]:
     except MemoryError:
         raise FormatError(where=str(path), detail="declares more data than fits in memory") from None
     for name, array in sorted(arrays.items()):
-        if array.dtype not in [d.numpy for d in DType]:
+        # NumPy writes what only `ml_dtypes` knows as plain bytes: the reader must know the dtype
+        if array.dtype not in _KNOWN and array.dtype.str not in ("|V1", "|V2"):
             raise FormatError(where=f"{path}: {name}", detail=f"dtype {array.dtype} is none of the dtypes")
     return {name: column_major(array) for name, array in arrays.items()}
 
 
-def load_npz(path: str | Path, prefix: str) -> list[Array]:
+def load_npz(path: str | Path, prefix: str, dtypes: Sequence[DType] = ()) -> list[Array]:
     """Arrays `{prefix}0`, `{prefix}1`, ... of a `.npz` file, column-major.
+
+    Parameters
+    ----------
+    dtypes
+        What dtypes they are declared to have, as far as known: a `.npz` keeps BF16 and other dtypes that NumPy lacks as
+        plain bytes.
 
     Raises
     ------
@@ -189,7 +199,14 @@ def load_npz(path: str | Path, prefix: str) -> list[Array]:
     expected = [f"{prefix}{i}" for i in range(len(arrays))]
     if set(arrays) != set(expected):
         raise FormatError(where=str(path), detail=f"has {sorted(arrays)}, expected the names {expected}")
-    return [arrays[name] for name in expected]
+    listed = [arrays[name] for name in expected]
+    for i, (array, dtype) in enumerate(zip(listed, dtypes, strict=False)):
+        if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:
+            listed[i] = array.view(dtype.numpy)
+    for name, array in zip(expected, listed, strict=True):
+        if array.dtype not in _KNOWN:
+            raise FormatError(where=f"{path}: {name}", detail=f"dtype {array.dtype} is none of the dtypes")
+    return listed
 
 
 def save_npz(path: str | Path, arrays: Mapping[str, Array]) -> None:

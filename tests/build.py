@@ -14,7 +14,7 @@ from tenferro_ref import ops
 from tenferro_ref.dims import UpperBound, evaluate
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.ops import ENGINE, Op, Policy, free_axes
+from tenferro_ref.ops import DEFAULT_POLICY, Op, Policy, free_axes
 from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram, LoweringView, Value, to_exec
 from tenferro_ref.runtime import GraphExecutor, run_kernel
 from tenferro_ref.stablehlo import lower_to_stablehlo
@@ -116,14 +116,14 @@ def close(got: Array, want: Array, dtype: DType | None = None) -> None:
 # --- programs ---------------------------------------------------------------------------------------------------------
 
 
-def one_op(op: Op, *operands: str, policy: Policy = ENGINE) -> GraphProgram:
+def one_op(op: Op, *operands: str, policy: Policy = DEFAULT_POLICY) -> GraphProgram:
     """A program of one op on inputs that are written as `F64 2 n`."""
     b = GraphBuilder(policy=policy)
     values = [b.input(o.split()[0], [int(e) if e.isdigit() else e for e in o.split()[1:]]) for o in operands]
     return b.build(*b.apply_many(op, *values))
 
 
-def lines(op: Op, *operands: str, policy: Policy = ENGINE) -> list[str]:
+def lines(op: Op, *operands: str, policy: Policy = DEFAULT_POLICY) -> list[str]:
     """The body of the StableHLO function that `one_op` is lowered to."""
     text = lower_to_stablehlo(LoweringView.of(one_op(op, *operands, policy=policy)))
     return [line.strip() for line in text.splitlines()[2:-3]]
@@ -167,7 +167,7 @@ def steps(program: ExecProgram) -> list[tuple[object, tuple[int, ...], int]]:
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
-def apply(op: Op, *arrays: Array, policy: Policy = ENGINE) -> Array:
+def apply(op: Op, *arrays: Array, policy: Policy = DEFAULT_POLICY) -> Array:
     """The op's one result; checked: its type is what the rule says, it is column-major, operands are untouched."""
     expected = op.result_types(tuple(map(type_of, arrays)), policy)
     before = contents(arrays)

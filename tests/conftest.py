@@ -23,21 +23,7 @@ _SEED = "TENFERRO_TEST_SEED"
 
 profiles.register()
 #: What tells the fake plugin, in processes that are given few variables, how to misbehave.
-os.environ[EXTRA_VARIABLE] = "FAKE_PJRT_MODE,FAKE_PJRT_ONCE,FAKE_PJRT_TRIGGER"
-
-
-#: Of the files without that mark of their own: those that `-m "not once"` leaves out (see `markers` in pyproject.toml).
-_ONCE = (
-    "e2e", "fuzz/test_bundle", "fuzz/test_campaign", "fuzz/test_cluster", "fuzz/test_corpus", "fuzz/test_mutants",
-    "pjrt/test_pjrt_plugins", "reports/test_browser",
-)  # fmt: skip
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    root = Path(__file__).parent
-    for item in items:
-        if str(item.path.relative_to(root)).startswith(_ONCE):
-            item.add_marker(pytest.mark.once)
+os.environ[EXTRA_VARIABLE] = "FAKE_PJRT_DELAY,FAKE_PJRT_MODE,FAKE_PJRT_ONCE,FAKE_PJRT_TRIGGER"
 
 
 def _run_seed(config: pytest.Config) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import ENGINE, STABLEHLO, CompareDir, Op, Policy
+from tenferro_ref.ops import DEFAULT_POLICY, STABLEHLO, CompareDir, Op, Policy
 from tenferro_ref.tensor import Array, type_of
 from tests.build import COMPLEXES, FLOATS, INF, INTS, NAN, arr
 
@@ -34,7 +34,7 @@ class Example:
 
     op: Op
     operands: tuple[Array, ...]
-    policy: Policy = ENGINE
+    policy: Policy = DEFAULT_POLICY
     result: Array | None = None
     error: str = ""
     without: dict[str, str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Known:
     dtypes: Sequence[DType]
     operands: tuple[Any, ...]
     result: Any
-    policy: Policy = ENGINE
+    policy: Policy = DEFAULT_POLICY
     error: str = ""
     without: dict[str, str] = field(default_factory=dict)
 
@@ -130,6 +130,9 @@ KNOWN = (
     Known(ops.Maximum(), FLOATS, ([-0.0, 0.0, NAN, 1, NAN, 1, 9], [0.0, -0.0, 1, NAN, NAN, 2, 9]), [-0.0, 0.0, NAN, NAN, NAN, 2, 9]),
     Known(ops.Minimum(), FLOATS, ([-0.0, 0.0, NAN, 1, NAN, 1, 9], [0.0, -0.0, 1, NAN, NAN, 2, 9]), [-0.0, 0.0, NAN, NAN, NAN, 1, 9]),
     Known(ops.Add(), FLOATS, ([0.0, -0.0], [-0.0, -0.0]), [0.0, -0.0]),
+    Known(ops.Subtract(), FLOATS, ([0.0, -0.0, 0.0, 5, INF, 1], [0.0, 0.0, -0.0, 5, INF, NAN]), [0.0, -0.0, 0.0, 0.0, NAN, NAN]),
+    Known(ops.Subtract(), INTS, (["min", 7, 0], [1, -3, "min"]), ["max", 10, "min"]),
+    Known(ops.Subtract(), COMPLEXES, (_real_two, [1 + 2j, 3 - 1j]), [1 - 2j, -1 + 1j]),
     Known(ops.Sqrt(), FLOATS, ([-0.0, -1],), [-0.0, NAN]), Known(ops.Rsqrt(), FLOATS, ([0.0, -0.0],), [INF, -INF]),
     # a lower bound above the upper one gives the upper one
     Known(ops.Clamp(), FLOATS, ([-0.0, -5, 5, 0.5, 0, 0, NAN, 0, 0], [-1, 0, 0, 0, 3, 2, 0, NAN, 0], [1, 1, 1, 1, 2, 1, 1, 1, NAN]),

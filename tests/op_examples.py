@@ -19,8 +19,8 @@ from fuzz.generate.values.recipes import Recipe, array_of
 from fuzz.generate.values.special import SPECIALS
 from tenferro_ref import ops
 from tenferro_ref.dims import DimOp, InputDim
-from tenferro_ref.dtype import DType
-from tenferro_ref.ops import ENGINE, OPS, STABLEHLO, CompareDir, Op, Policy
+from tenferro_ref.dtype import ENGINE_DTYPES, DType
+from tenferro_ref.ops import DEFAULT_POLICY, OPS, STABLEHLO, CompareDir, Op, Policy
 from tenferro_ref.program import GraphBuilder, GraphProgram
 from tenferro_ref.table import Table
 from tenferro_ref.tensor import Array
@@ -49,12 +49,12 @@ def program_of(examples: Sequence[Example], policy: Policy | None = None) -> tup
 
 def admitted(op: type[Op]) -> list[DType]:
     """Dtypes that some policy admits."""
-    return [d for d in DType if d in op.dtypes | op.stablehlo_dtypes]
+    return [d for d in ENGINE_DTYPES if d in op.dtypes | op.stablehlo_dtypes]
 
 
 def policy_for(op: type[Op], dtype: DType) -> Policy:
     """The engine's, where that admits the dtype."""
-    return ENGINE if dtype in op.dtypes else STABLEHLO
+    return DEFAULT_POLICY if dtype in op.dtypes else STABLEHLO
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def _(op: type[Any], dtype: DType) -> list[Example]:
     return [Example(op(), (a,), policy_for(op, dtype)) for a in (x, x[0])]
 
 
-@EXAMPLES.row(ops.Add, ops.Multiply)
+@EXAMPLES.row(ops.Add, ops.Subtract, ops.Multiply)
 def _(op: type[Any], dtype: DType) -> list[Example]:
     x, y = pairs(dtype)
     examples = [Example(op(), (x, y), policy_for(op, dtype)), Example(op(), (x, y[3]), policy_for(op, dtype))]
@@ -139,7 +139,7 @@ def _(op: type[Any], dtype: DType) -> list[Example]:
 
 @EXAMPLES.row(ops.Compare)
 def _(op: type[Any], dtype: DType) -> list[Example]:
-    policy = STABLEHLO if dtype is DType.Bool else ENGINE
+    policy = STABLEHLO if dtype is DType.Bool else DEFAULT_POLICY
     directions = [CompareDir.Eq] if dtype.is_complex else list(CompareDir)
     return [Example(op(d), pairs(dtype), policy) for d in directions]
 
@@ -193,7 +193,7 @@ def _(op: type[Any], dtype: DType) -> list[Example]:
 
 @EXAMPLES.row(ops.Convert)
 def _(op: type[Any], dtype: DType) -> list[Example]:
-    return [Example(op(to), (line(dtype),)) for to in DType]
+    return [Example(op(to), (line(dtype),)) for to in ENGINE_DTYPES]
 
 
 @EXAMPLES.row(ops.Constant)
@@ -354,7 +354,7 @@ def _without(op: Op) -> dict[str, str]:
 
 
 @cache
-def scatters(dtype: DType, policy: Policy = ENGINE) -> list[Example]:
+def scatters(dtype: DType, policy: Policy = DEFAULT_POLICY) -> list[Example]:
     """Additions of small integers, any order of which gives the same bits; of false and true for Bool."""
 
     def values(*shape: int) -> Array:
@@ -387,7 +387,7 @@ def scatters(dtype: DType, policy: Policy = ENGINE) -> list[Example]:
     return [Example(op, operands, policy) for op, operands in cases]
 
 
-def scatter_onto_rank_0(dtype: DType, policy: Policy = ENGINE) -> Example:
+def scatter_onto_rank_0(dtype: DType, policy: Policy = DEFAULT_POLICY) -> Example:
     """Three index vectors of length 0."""
     ones = np.ones(3, dtype.numpy)
     return Example(ops.Scatter((), (), (), 1), (np.array(ones[0]), np.zeros((3, 0), np.int64), ones), policy)
@@ -409,7 +409,7 @@ def _(op: type[Any], dtype: DType) -> list[Example]:
     plain = "small" if dtype.is_int else "simple" if dtype is DType.Bool else "ordinary"
     x, updates = generated(dtype, (4, 3), 1, plain), generated(dtype, (4, 3), 2, plain)
     rows = np.array([[2], [-1], [2], [7]], I64)
-    policies = (ENGINE, STABLEHLO) if dtype in op.dtypes else (STABLEHLO,)
+    policies = (DEFAULT_POLICY, STABLEHLO) if dtype in op.dtypes else (STABLEHLO,)
     rounded = (
         (op((1,), (0,), (0,), 1), (x, rows, updates)),
         (op((0, 1), (), (0, 1), 0), (x, np.array([3, 2], I32), updates[:2, :2])),

@@ -10,6 +10,9 @@ import pytest
 
 from tools import command_reference, op_table
 
+pytestmark = pytest.mark.once
+
+
 ROOT = Path(__file__).resolve().parents[1]
 SEMANTICS = (ROOT / "docs/reference/semantics.md").read_text("utf-8")
 NEWER = (ROOT / "docs/reference/semantics-0.7.md").read_text("utf-8")

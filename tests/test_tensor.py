@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tenferro_ref.dtype import DType
+from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.errors import FormatError, InvalidArgument, OutputError
 from tenferro_ref.ops import TensorType
 from tenferro_ref.tensor import Tensor, column_major, load_npz, same_bits, save_npz, type_of
@@ -24,7 +24,7 @@ from tenferro_ref.tensor import Tensor, column_major, load_npz, same_bits, save_
 # --- tensors ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", list(DType))
+@pytest.mark.parametrize("dtype", list(ENGINE_DTYPES))
 def test_a_tensor_knows_its_type(dtype: DType) -> None:
     tensor = Tensor.of(np.zeros((2, 0, 3), dtype.numpy))
     assert tensor.type == TensorType(dtype, (2, 0, 3))
@@ -40,7 +40,7 @@ def test_of_takes_what_numpy_takes() -> None:
     assert Tensor.of([1, 2], DType.C32).dtype is DType.C32
 
 
-@pytest.mark.parametrize("foreign", ["float16", "uint8", "object", "U1", ">f8"])
+@pytest.mark.parametrize("foreign", ["longdouble", "object", "U1", ">f8"])
 def test_foreign_dtypes_are_refused(foreign: str) -> None:
     with pytest.raises(InvalidArgument, match="none of the dtypes") as caught:
         Tensor.of(np.zeros(1, foreign))
@@ -90,7 +90,7 @@ def test_type_of() -> None:
 # --- npz --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", list(DType))
+@pytest.mark.parametrize("dtype", list(ENGINE_DTYPES))
 @pytest.mark.parametrize("shape", [(), (3,), (0, 2), (2, 3), (2, 1, 4)])
 def test_round_trip(tmp_path: Path, dtype: DType, shape: tuple[int, ...]) -> None:
     array = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype.numpy)
@@ -181,8 +181,7 @@ MALFORMED: dict[str, tuple[bytes, str]] = {
     "positional names": (_saved(arr_0=np.zeros(1)), "expected the names"),
     "a gap in the names": (_saved(in0=np.zeros(1), in2=np.zeros(1)), "expected the names"),
     "outputs": (_saved(out0=np.zeros(1)), "expected the names"),
-    "float16": (_saved(in0=np.zeros(1, np.float16)), "dtype float16 is none"),
-    "unsigned": (_saved(in0=np.zeros(1, np.uint8)), "dtype uint8 is none"),
+    "bytes of an unknown dtype": (_saved(in0=np.zeros(1, "V2")), "is none of the dtypes"),
     "strings": (_saved(in0=np.array(["a"])), "is none of the dtypes"),
     "structured": (_saved(in0=np.zeros(1, "f8,i4")), "is none of the dtypes"),
     "big-endian": (_saved(in0=np.zeros(2, ">f8")), "dtype >f8 is none"),

@@ -28,7 +28,9 @@ FAULTS: Mapping[type[Op], tuple[int, ...]] = {
     **dict.fromkeys(
         (ops.Exp, ops.Expm1, ops.Log, ops.Log1p, ops.Sin, ops.Cos, ops.Tanh, ops.Rsqrt, ops.Pow), FUNCTION_ULPS
     ),
-    **dict.fromkeys((ops.Add, ops.Multiply, ops.Divide, ops.Sqrt, ops.ReduceSum, ops.ReduceProd, ops.DotGeneral), (1,)),
+    **dict.fromkeys(
+        (ops.Add, ops.Subtract, ops.Multiply, ops.Divide, ops.Sqrt, ops.ReduceSum, ops.ReduceProd, ops.DotGeneral), (1,)
+    ),
 }
 
 

@@ -108,7 +108,9 @@ def _check_copy(path: Path, target: Path) -> list[str]:
 
 
 def _left(store: Store, stream: Stream) -> list[str]:
-    (open_batches,) = store.database.one("SELECT count(*) FROM batch WHERE digest = '' AND stream = ?", (stream.id,))
+    (open_batches,) = store.database.row(
+        tuple[int], "SELECT count(*) FROM batch WHERE digest = '' AND stream = ?", (stream.id,)
+    )
     return [f"{open_batches} batches were never finished"] if open_batches else []
 
 

@@ -76,6 +76,7 @@ class _Arb:
         name = op.name
         exact: dict[str, Callable[[], Element]] = {
             "Add": lambda: x[0] + x[1],
+            "Subtract": lambda: x[0] - x[1],
             "Multiply": lambda: x[0] * x[1],
             "Divide": lambda: x[0] / x[1],
             "Pow": lambda: x[0] ** x[1] if x[0] > 0 else None,
@@ -83,7 +84,7 @@ class _Arb:
             "Rsqrt": lambda: x[0].rsqrt() if x[0] > 0 else None,
         }
         value = exact[name]() if name in exact else getattr(x[0], name.lower())()
-        ulps = 0.5 if name in ("Add", "Multiply", "Divide", "Sqrt") else self.model.budget(name, dtype)
+        ulps = 0.5 if name in ("Add", "Subtract", "Multiply", "Divide", "Sqrt") else self.model.budget(name, dtype)
         # of a root, its argument's rounding may be missing as well
         extra = REWRITTEN if self.model.gather and name in ("Multiply", "Divide", "Sqrt") else 0
         return self.rounded(value, dtype, ulps + extra)
@@ -196,6 +197,7 @@ def _step(a: _Arb, program: GraphProgram, op: Op, dtype: DType, dtypes: Sequence
     if isinstance(
         op,
         ops.Add
+        | ops.Subtract
         | ops.Multiply
         | ops.Divide
         | ops.Pow

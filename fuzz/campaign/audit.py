@@ -28,8 +28,12 @@ def audit(store: Store, *, regenerate: int = 0) -> list[str]:
 
 
 def _stream(store: Store, stream: Stream, regenerate: int) -> Iterator[str]:
-    plan, rows, key = stream.plan, store.database.all, (stream.id,)
-    batches = rows("SELECT number, programs, counted, digest FROM batch WHERE stream = ? ORDER BY number", key)
+    plan, rows, key = stream.plan, store.database.rows, (stream.id,)
+    batches = rows(
+        tuple[int, int, int, str],
+        "SELECT number, programs, counted, digest FROM batch WHERE stream = ? ORDER BY number",
+        key,
+    )
     for place, (number, programs, counted, _) in enumerate(batches):
         if number != plan.shard + place * plan.shards:
             yield f"batch {number} is where {plan.shard + place * plan.shards} belongs"
@@ -47,17 +51,19 @@ def _stream(store: Store, stream: Stream, regenerate: int) -> Iterator[str]:
         if sum(verdicts.values()) != checked:
             yield f"{executor}: {sum(verdicts.values())} verdicts on {checked} programs"
         disagreements[executor] = sum(n for v, n in verdicts.items() if Verdict(v).is_disagreement)
-    kept = Counter(dict(rows("SELECT executor, count(*) FROM suspect WHERE stream = ? GROUP BY 1", key)))
+    by_executor = "SELECT executor, count(*) FROM suspect WHERE stream = ? GROUP BY 1"
+    kept = Counter(dict(rows(tuple[str, int], by_executor, key)))
     if +kept != +disagreements:
         yield f"disagreements counted {dict(+disagreements)}, kept {dict(kept)}"
 
     opened = {number for number, _, _, mark in batches if not mark}
     for table in ("program", "answer", "strike"):
         sql = f"SELECT DISTINCT batch FROM {table} WHERE stream = ?"  # noqa: S608
-        if stale := {number for (number,) in rows(sql, key)} - opened:
+        if stale := {number for (number,) in rows(tuple[int], sql, key)} - opened:
             yield f"rows of {table} are left of batches {sorted(stale)}"
-    if lost := rows("SELECT kin FROM suspect WHERE stream = ? EXCEPT SELECT name FROM kin WHERE stream = ?", key * 2):
+    unlisted = "SELECT kin FROM suspect WHERE stream = ? EXCEPT SELECT name FROM kin WHERE stream = ?"
+    if lost := rows(tuple[str], unlisted, key * 2):
         yield f"{len(lost)} groups of disagreements are not listed"
     named = "SELECT signature FROM kin WHERE stream = ? AND signature <> '' EXCEPT SELECT signature FROM finding"
-    if lost := rows(named, key):
+    if lost := rows(tuple[str], named, key):
         yield f"{len(lost)} signatures have no finding"

@@ -276,7 +276,7 @@ def work_on(part: bytes, version: str, with_bundles: int) -> tuple[str, bytes, l
         try:
             with Lock(path) as lock, Store(path) as store:
                 found, stream = bundles if with_bundles else None, store.stream(1)
-                # whoever hands out parts can have this process run anything, and has been asked before
+                # `fuzz run` was given these executors by the user, so that their commands are allowed here, too
                 allowed = stream.available
                 deaths = run_workers(path, stream, 1, lock=lock, bundles=found, threads=1, allowed=allowed)
                 content = store.database.connection.serialize()

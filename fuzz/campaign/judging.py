@@ -130,7 +130,7 @@ def seal(site: Worksite, batch: OpenBatch) -> None:
             if answer.verdict.is_disagreement:
                 suspect = _located(site, executor, reference.case, answer)
                 if reference.case.refusal is None:
-                    tally.blame(suspect.op, suspect.dtype, executor.name, answer.verdict)
+                    tally.blame(reference.case, suspect.op, suspect.dtype, answer)
                 where = suspect.op, suspect.dtype, suspect.attribution
                 disagreements.append(Disagreement(number, reference.case, answer, json.dumps(suspect.group), *where))
     for name, opcodes in batch.opcodes:

@@ -30,7 +30,8 @@ def faults_of(plan: Plan) -> dict[str, list[str]]:
 
 def unlike_its_seed(store: Store, stream: Stream, limit: int) -> list[int]:
     """Those of the first `limit` sealed batches whose programs are not what this version generates."""
-    rows = store.database.all(
+    rows = store.database.rows(
+        tuple[int, int, str],
         "SELECT number, programs, digest FROM batch WHERE stream = ? AND digest <> '' ORDER BY number LIMIT ?",
         (stream.id, limit),
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fuzz.campaign.programs import faults_of
 from fuzz.findings.listed import listed
+from fuzz.generate.config import result_dtypes
 from fuzz.records import Campaign, Cell, ErrorKind, Survey, Totals
 from fuzz.store import Counts, Plan, Store, Stream
 from fuzz.store.counts import WIDTHS
@@ -35,6 +36,7 @@ def recorded(store: Store, streams: Sequence[Stream]) -> Campaign:
     phases, first = counts.part("phase"), streams[0]
     order = sorted(phases, key=lambda phase: _PHASES.index(phase) if phase in _PHASES else len(_PHASES))
     unexplained = store.unexplained([s.id for s in streams])
+    cells = _cells(counts)
     return Campaign(
         seed=first.plan.seed,
         started=first.started,
@@ -46,12 +48,13 @@ def recorded(store: Store, streams: Sequence[Stream]) -> Campaign:
         },
         executors=tuple({info.name: info for s in streams for info in s.executors}.values()),
         totals=tuple(_totals(counts, name, unexplained.get(name, 0)) for name in first.available),
-        cells=_cells(counts),
+        cells=cells,
         findings=tuple(row.record for row in listed(store, streams)),
         generator=counts.part("feature"),
         environment=first.environment,
         surveys=surveys(counts, first.available),
         errors=_errors(counts, first.plan),
+        admitted=_admitted(cells),
     )
 
 
@@ -72,15 +75,27 @@ def _totals(counts: Counts, name: str, unexplained: int) -> Totals:
 
 
 def _cells(counts: Counts) -> tuple[Cell, ...]:
-    cells: dict[tuple[str, str, str], dict[str, int]] = {}
+    tallies: dict[tuple[str, str, str], dict[str, dict[str, int]]] = {}
     for key, count in sorted(counts.sums.items()):
-        if key[0] == "cell":
-            _, op, dtype, executor, verdict = key
-            cells.setdefault((op, dtype, executor), {})[verdict] = count
+        if key[0] in ("cell", "beside", "refusal"):
+            kind, op, dtype, executor, word = key
+            tallies.setdefault((op, dtype, executor), {}).setdefault(kind, {})[word] = count
     return tuple(
-        Cell(*key, verdicts, counts.peaks.get(("cell_ulp", *key)), _GROUPS.get(key[0], ""))
-        for key, verdicts in cells.items()
+        Cell(
+            *key,
+            tally.get("cell", {}),
+            counts.peaks.get(("cell_ulp", *key)),
+            _GROUPS.get(key[0], ""),
+            tally.get("beside", {}),
+            tally.get("refusal", {}),
+        )
+        for key, tally in sorted(tallies.items())
     )
+
+
+def _admitted(cells: Iterable[Cell]) -> dict[str, tuple[str, ...]]:
+    present = {cell.op for cell in cells}
+    return {op.__name__: tuple(d.name for d in result_dtypes(op)) for op in ops.OPS if op.__name__ in present}
 
 
 def surveys(counts: Counts, executors: Sequence[str]) -> tuple[Survey, ...]:

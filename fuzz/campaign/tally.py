@@ -10,10 +10,14 @@ from fuzz.generate.describe import of_inputs, of_program
 from fuzz.store.counts import Counts, Key
 from oracle.case import Case, by_program
 from oracle.verdict import Answer, Verdict
+from tenferro_ref import ops
 from tenferro_ref.program import GraphProgram
 
 #: A program, its features, and its ops with the dtypes of their results.
-_Described: TypeAlias = tuple[GraphProgram, set[Key], set[tuple[str, str]]]
+_Cell: TypeAlias = tuple[str, str]
+_Described: TypeAlias = tuple[GraphProgram, set[Key], set[_Cell]]
+#: Characters of a refusal's reason that are kept.
+_REASON = 200
 
 
 @dataclass
@@ -42,7 +46,7 @@ class Tally(Counts):
         return self._last
 
     def add_answer(self, case: Case, answer: Answer) -> None:
-        """Count the answer of an executor. The cell of a disagreement is counted by `blame`."""
+        """Count the answer of an executor. The cells of a disagreement are counted by `blame`."""
         name, comparison, verdict = answer.executor, answer.comparison, answer.verdict
         self.sums["verdict", name, verdict.value] += 1
         for what in ("elements", "decided", "forgiven"):
@@ -59,17 +63,36 @@ class Tally(Counts):
             self.raise_peak(("worst", name), ulp)
         if verdict.is_disagreement:
             return
-        types = case.program.slot_types
-        instructions = case.program.instructions
-        for op, dtype in self._describe(case.program)[2]:
+        cells = self._describe(case.program)[2]
+        if verdict is Verdict.UNSUPPORTED:
+            self._refused(cells, answer)
+            return
+        for op, dtype in cells:
             self.sums["cell", op, dtype, name, verdict.value] += 1
-        if instructions and ulp is not None:
-            last = instructions[-1]
-            self.raise_peak(("cell_ulp", last.op.name, types[last.output_slots[0]].dtype.name, name), ulp)
+        computed = [i for i in case.program.instructions if not isinstance(i.op, ops.Constant)]
+        if len(computed) == 1 and ulp is not None:
+            (only,) = computed
+            dtype = case.program.slot_types[only.output_slots[0]].dtype.name
+            self.raise_peak(("cell_ulp", only.op.name, dtype, name), ulp)
 
-    def blame(self, op: str, dtype: str, executor: str, verdict: Verdict) -> None:
-        """Count a disagreement where triage located it."""
-        self.sums["cell", op.partition("(")[0] or "(none)", dtype, executor, verdict.value] += 1
+    def _refused(self, cells: set[_Cell], answer: Answer) -> None:
+        """Count a refusal for the op that it names, or the only one that there is; the others were beside it."""
+        named = (answer.error or {}).get("op")
+        chosen = {cell for cell in cells if cell[0] == named} or cells
+        guilty = chosen if len(chosen) == 1 else set()
+        for cell in cells:
+            kind = "cell" if cell in guilty else "beside"
+            self.sums[kind, *cell, answer.executor, answer.verdict.value] += 1
+        reason = str((answer.error or {}).get("reason") or answer.reason)
+        for cell in guilty:
+            self.sums["refusal", *cell, answer.executor, reason[:_REASON]] += 1
+
+    def blame(self, case: Case, op: str, dtype: str, answer: Answer) -> None:
+        """Count a disagreement for the op in which triage located it; the others of the program were beside it."""
+        guilty = op.partition("(")[0] or "(none)", dtype
+        self.sums["cell", *guilty, answer.executor, answer.verdict.value] += 1
+        for cell in self._describe(case.program)[2] - {guilty}:
+            self.sums["beside", *cell, answer.executor, answer.verdict.value] += 1
 
     def add_opcodes(self, executor: str, opcodes: Sequence[str]) -> None:
         """Count what is left of one module after optimisation; nothing if the executor does not tell."""

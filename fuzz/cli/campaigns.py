@@ -30,15 +30,15 @@ from fuzz.summary import outcome
 from oracle.peers import Pool
 from oracle.peers.errors import CommandRefused
 from tenferro_ref.console import (
+    ReportSite,
     allow_option,
     draw_seed,
     generate_option,
     json_option,
-    out_directory,
     print_json,
     print_table,
     progress_bar,
-    report_writer,
+    report_site,
     say,
     seed_option,
     split,
@@ -97,7 +97,7 @@ def run(
     scheduler: str | None, seed: int | None, as_json: bool, **limits: Any,
 ) -> int:  # fmt: skip
     """Begin a campaign; exit status 1 on a new disagreement, or if the campaign proves nothing."""
-    chosen, (index, count), folder = draw_seed(seed), _shard(shard), _report_folder(limits)
+    chosen, (index, count), site = draw_seed(seed), _shard(shard), _report_site(limits)
     if limits["programs"] is None and limits["minutes"] is None:
         limits["programs"] = DEFAULT_PROGRAMS
     options = {
@@ -122,7 +122,7 @@ def run(
         # an executor that was asked for by name must take part
         named = [name for name in split(executors) if name != "all"]
         allowed = [executor.name for executor in selection.executors]
-        return _work(opened, stream, crew, lock, allowed, named, folder, as_json, limits)
+        return _work(opened, stream, crew, lock, allowed, named, site, as_json, limits)
 
 
 @click.command()
@@ -138,7 +138,7 @@ def resume(
     **limits: Any,
 ) -> int:  # fmt: skip
     """Go on with a campaign that was ended or killed, or with other limits than it had."""
-    folder = _report_folder(limits)
+    site = _report_site(limits)
     with _crew(workers, scheduler) as crew, Store(store) as opened, Lock(store) as lock:
         stream = opened.stream(campaign if campaign is not None else opened.shards()[-1].id)
         allowed = allowed_names(allow_commands)
@@ -147,12 +147,12 @@ def resume(
         plan = _with_limits(stream.plan, limits)
         if plan != stream.plan:
             opened.extend(stream.id, plan)
-        return _work(opened, opened.stream(stream.id), crew, lock, allowed, [], folder, as_json, limits)
+        return _work(opened, opened.stream(stream.id), crew, lock, allowed, [], site, as_json, limits)
 
 
-def _report_folder(limits: dict[str, Any]) -> Path | None:
-    """Where the report goes; what is wrong with that is an error before any work."""
-    return out_directory(limits["out"]) if limits["out"] else None
+def _report_site(limits: dict[str, Any]) -> ReportSite | None:
+    """The writer of the report that `--out` asks for; what is wrong with its folder is an error before any work."""
+    return report_site(Path(limits["out"])) if limits["out"] else None
 
 
 @contextlib.contextmanager
@@ -174,7 +174,7 @@ def _work(
     lock: Lock,
     allowed: Sequence[str],
     named: list[str],
-    folder: Path | None,
+    site: ReportSite | None,
     as_json: bool,
     limits: dict[str, Any],
 ) -> int:
@@ -195,7 +195,7 @@ def _work(
     streams = [store.stream(stream.id)]
     unproved = _confirm_afresh(store, streams, bundles, allowed) if limits["fresh_venv"] else ""
     campaign = with_vacuity(recorded(store, streams), limits, named)
-    page = report_writer()(campaign, folder) if folder else None
+    page = site.write(campaign, Path(limits["out"])) if site else None
     findings = listed(store, streams)
     if as_json:
         print_json(
@@ -273,7 +273,8 @@ def status(store: str, check: bool, as_json: bool) -> int:
 def _stream_facts(store: Store, stream: Stream) -> dict[str, Any]:
     programs, answers = store.done(stream.id)
     reduced, groups = store.group_counts(stream.id)
-    (batches,) = store.database.one("SELECT count(*) FROM batch WHERE stream = ? AND digest = ''", (stream.id,))
+    opened = "SELECT count(*) FROM batch WHERE stream = ? AND digest = ''"
+    (batches,) = store.database.row(tuple[int], opened, (stream.id,))
     counts = store.counts(stream.id)
     return {
         "campaign": stream.id,

@@ -11,11 +11,10 @@ from fuzz.conform.run import SECTIONS, Run
 from fuzz.records import encode
 from tenferro_ref.console import (
     json_option,
-    out_directory,
     print_json,
     print_table,
     progress_bar,
-    report_writer,
+    report_site,
     say,
     split,
 )
@@ -40,11 +39,11 @@ def conform(plugin: str, out: str, against: str | None, sections: str | None, se
     does not hold either), 3 if the plugin makes no client here.
     """
     chosen = _sections(sections)
-    ref = _named(plugin)
+    ref, site = _named(plugin), report_site(Path(out), "conform")
     other = None if against is None else _other(against, chosen, seconds)
     result = _ask(ref, plugin, chosen, seconds)
     changed = [] if other is None else record.changes(other, result)
-    page = report_writer("conformance")(result, out_directory(out), other)
+    page = site.write(record.Report(result, other), Path(out))
     if as_json:
         print_json(encode(result) | {"verdict": result.verdict, "changes": encode(changed)})
     else:

@@ -2,7 +2,7 @@
 
 A set is a folder: `index.json`, and a folder a case with `program.json`, `program.txt`, `inputs.npz` (`in0`, ...) and, if
 the program has a result, `outputs.npz` (`out0`, ...) and `enclosure.npz` (`lo0`, `hi0`, `nan0`, `pos_zero0`,
-`neg_zero0`, ...). What the index says of an expected error is its kind and facts. docs/programs.md describes it all.
+`neg_zero0`, ...). What the index says of an expected error is its kind and facts. docs/reference/programs.md describes it all.
 """
 
 from __future__ import annotations
@@ -116,8 +116,7 @@ def write_golden(folder: Path, seed: int, programs: int, model: str = "numpy") -
     OutputError
         Something cannot be written.
     """
-    if folder.exists() and not (folder / "index.json").is_file() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(detail=f"{folder}: is there and holds no golden set")
+    _check_replaceable(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.", suffix=".tmp") as scratch:
@@ -136,6 +135,25 @@ def write_golden(folder: Path, seed: int, programs: int, model: str = "numpy") -
     except OSError as error:
         raise OutputError(path=str(folder), detail=error.strerror or str(error)) from None
     return index
+
+
+def _check_replaceable(folder: Path) -> None:
+    """Only an empty folder, or a golden set and nothing beside it, is replaced."""
+    if not os.path.lexists(folder):
+        return
+    if folder.is_symlink() or not folder.is_dir():
+        raise UsageError(detail=f"{folder}: is there and no folder; give another --out")
+    present = {path.name for path in folder.iterdir()}
+    if not present:
+        return
+    try:
+        index = read_index(folder)
+    except FormatError:
+        raise UsageError(detail=f"{folder}: is there and holds no golden set; give another --out") from None
+    strangers = sorted(present - {"index.json"} - {entry.folder for entry in index.cases})
+    if strangers:
+        detail = f"holds {strangers[0]}, which is no part of a golden set; give another --out"
+        raise UsageError(detail=f"{folder}: {detail}")
 
 
 def _versions() -> tuple[tuple[str, str], ...]:

@@ -47,7 +47,7 @@ def list_(places: tuple[str, ...], as_json: bool) -> None:
 @_place_option
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Only so many of them, drawn by the seed.")
 @click.option("--executors", default="", metavar="LIST",
-              help="Who is asked, and no law; by the faults' places if left out.")  # fmt: skip
+              help="Judge with these executors, and no law; chosen by the faults' places if left out.")  # fmt: skip
 @click.option("--programs", type=click.IntRange(1), default=500, show_default=True,
               help="Programs to look at before the laws are asked.")  # fmt: skip
 @click.option("--reduce", "reduce_seconds", type=click.FloatRange(0), default=0.0, metavar="SECONDS",
@@ -62,7 +62,7 @@ def run(
 ) -> int:  # fmt: skip
     """Switch each fault on alone and hunt it; exit status 1 if one survives.
 
-    Changes of which nobody knows a meaning are left out unless they are named. Faults of the oracle itself are hunted with
+    Changes that are listed as equivalent or unsettled are left out unless they are named. Faults of the oracle itself are hunted with
     the laws in tests/laws, which only a source checkout has.
     """
     chosen = draw_seed(seed)

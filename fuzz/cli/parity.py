@@ -18,10 +18,9 @@ from tenferro_ref.console import (
     draw_seed,
     generate_option,
     json_option,
-    out_directory,
     print_json,
     progress_bar,
-    report_writer,
+    report_site,
     say,
     seed_option,
     split,
@@ -45,7 +44,8 @@ def parity(
     seed: int | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Generate programs, run them on every executor, shrink what disagrees, write the report."""
-    folder = out_directory(out)
+    folder = Path(out)
+    site = report_site(folder)
     chosen = draw_seed(seed)
     count = programs if programs is not None or minutes is not None else DEFAULT_PROGRAMS
     command = f"tenferro-ref parity --seed {chosen} --executors {executors}"
@@ -75,7 +75,7 @@ def parity(
             )
     finally:
         pool.close()
-    page = report_writer()(campaign, folder)
+    page = site.write(campaign, folder)
     if as_json:
         print_json(_summary(campaign, page))
     else:

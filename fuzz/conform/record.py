@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from fuzz.records import from_json, to_json
 from tenferro_ref.errors import FormatError
-from tenferro_ref.files import read_text, write_atomically
+from tenferro_ref.files import read_text
 
 VERSION = 1
 
@@ -125,15 +125,9 @@ def wrong(section: Section) -> list[Check]:
     return sorted((c for c in section.checks if c.outcome in WRONG), key=lambda c: OUTCOMES.index(c.outcome))
 
 
-def save(conformance: Conformance, path: Path) -> None:
-    """Write a record as JSON.
-
-    Raises
-    ------
-    OutputError
-        It cannot be written.
-    """
-    write_atomically(path, to_json(conformance) + "\n")
+def dumps(conformance: Conformance) -> str:
+    """A record as JSON."""
+    return to_json(conformance) + "\n"
 
 
 def load(path: Path) -> Conformance:
@@ -142,7 +136,7 @@ def load(path: Path) -> Conformance:
     Raises
     ------
     FormatError
-        Not what `save` writes, or of another version.
+        Not what `dumps` writes, or of another version.
     """
     record = from_json(Conformance, read_text(path), str(path))
     if record.tenferro_conform != VERSION:
@@ -175,3 +169,11 @@ def changes(before: Conformance, after: Conformance) -> list[Change]:
             found.append(Change(name, was, now, new[name].detail if name in new else ""))
     order = ("", *OUTCOMES)
     return sorted(found, key=lambda c: (order.index(c.after) or len(order), c.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a report shows: a record, and the one that it is compared with."""
+
+    result: Conformance
+    other: Conformance | None = None

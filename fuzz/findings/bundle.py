@@ -49,7 +49,7 @@ _SHOWN = 4
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`environment.json`: what was seen, by whom, where.
+    """`environment.json`: what was seen, by which executor, where.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ def read_bundle(folder: Path) -> tuple[Facts, Case]:
         raise FormatError(where=str(path), detail=f"a bundle of version {facts.tenferro_bundle}; this reads {VERSION}")
     program = loads(read_text(folder / "program.json"), str(folder / "program.json"), infer=facts.refusal is None)
     graph = program.to_graph()
-    inputs = load_npz(folder / "inputs.npz", "in")
+    inputs = load_npz(folder / "inputs.npz", "in", [t.dtype for t in graph.input_types])
     try:
         graph.check_inputs([type_of(a) for a in inputs])
     except TenferroError as error:
@@ -227,7 +227,7 @@ def _enclosures(case: Case, model: str) -> dict[int, Enclosure]:
     if case.refusal is not None:
         return {}
     try:
-        return enclose(case.program, case.inputs, MODELS[model], all_slots=True)
+        return enclose(case.program, case.inputs, MODELS[model], all_slots=True, arguments=len(case.arguments))
     except TenferroError:
         return {}
 
@@ -295,7 +295,7 @@ def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]
         return
     native = attempt(NativeExecutor(), case)
     if not isinstance(native, Execution):
-        yield f"The native executor refuses it with a typed error ({markdown(str(native))}); so must everybody else."
+        yield f"The native executor refuses it with a typed error ({markdown(str(native))}); so must every other executor."
         return
     if by_bits:
         yield (
@@ -308,11 +308,11 @@ def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure]
             "The factors of a decomposition are not unique, so nothing that is computed from them is known by itself. The executor was "
             "asked for the operands and results of each decomposition beside the outputs: the op is held to its backward-error "
             "bound on those operands, and everything else to the set of all values that a correct implementation may have "
-            "where the executor's own factors are given (docs/enclosures.md). What is quoted above is outside one of the two."
+            "where the executor's own factors are given (docs/explanation/enclosures.md). What is quoted above is outside one of the two."
         )
         return
     if not steps:
-        yield "What is quoted above is outside the set of all values that a correct implementation may have (docs/enclosures.md)."
+        yield "What is quoted above is outside the set of all values that a correct implementation may have (docs/explanation/enclosures.md)."
         return
     yield (
         f"No tolerance is involved. The table follows the program one instruction at a time under the arithmetic model "

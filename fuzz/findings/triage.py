@@ -20,17 +20,18 @@ from oracle.case import Case, live
 from oracle.compare import interval_words
 from oracle.enclosure import MODELS, enclose
 from oracle.judge import Reference, all_slots, first_wrong_slot, judge, judge_many
-from oracle.peers import Executor, NativeExecutor, PjrtExecutor, Pool
-from oracle.peers.jax import JaxExecutor
+from oracle.peers import Executor, NativeExecutor, Pool
+from oracle.peers.modules import module_text
 from oracle.verdict import Answer, Build, Verdict
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.escape import line
-from tenferro_ref.program import LoweringView, dumps, print_program
-from tenferro_ref.stablehlo import lower_to_stablehlo
+from tenferro_ref.program import dumps, print_program
 from tenferro_ref.tensor import Array
 
 #: Elements of each output shown in a finding.
 _ROWS = 64
+#: The attribution of a disagreement that was not seen again.
+NOT_REPEATED = "does not repeat"
 #: How often a case that does not disagree again is run: an arbitrary value may be right by chance.
 _ATTEMPTS = 4
 #: In a program of up to so many instructions that fails, each is run alone.
@@ -214,9 +215,7 @@ def _cause(executor: Executor, case: Case, coarse: str, pool: Pool) -> str:
         return coarse
     if coarse == UNCLEAR:
         coarse = attribute(executor, case, pool)
-    if not isinstance(executor, (PjrtExecutor, JaxExecutor)) or coarse.startswith(("option", "rewrite")):
-        return coarse
-    name = hlo_pass(executor, case)
+    name = "" if coarse.startswith(("option", "rewrite")) else hlo_pass(executor, case)
     return f"HLO pass: {name}" if name else coarse
 
 
@@ -274,31 +273,14 @@ def to_finding(
     budget_seconds
         For reducing it; running the other builds of a plugin may take as long again.
     """
-    original, seconds = suspect, 0.0
-    for start, times in ((_start(suspect, pool) if budget_seconds else suspect, 1), (original, _ATTEMPTS)):
-        reduction = reduce_case(
-            start.case,
-            still_disagrees(start, pool, times),
-            evaluate=evaluate_all,
-            budget_seconds=budget_seconds,
-            progress=progress,
-        )
-        case, seconds = reduction.case, seconds + reduction.seconds
-        suspect = replace(start, executor=_simplest(start, case, pool)) if reduction.reproduced else original
-        answer = _answer(suspect.executor, case)
-        if answer.verdict.is_disagreement and (reduction.reproduced or not budget_seconds):
-            break
+    size = len(suspect.case.program.instructions)
+    suspect, seconds = _reduced(suspect, pool, budget_seconds, progress)
+    case, answer = suspect.case, suspect.answer
     others: tuple[Build, ...] = ()
-    if not answer.verdict.is_disagreement:  # it does not repeat: the program is shown as it was found
-        suspect = replace(original, attribution="does not repeat")
-        case, answer = suspect.case, suspect.answer
-    else:
-        suspect = replace(suspect, attribution=_cause(suspect.executor, case, suspect.attribution, pool))
-        if isinstance(suspect.executor, PjrtExecutor) and case.refusal is None:
-            others = builds(suspect.executor, case, pool, budget_seconds)
-    key = signature(case, suspect, answer)
+    if suspect.attribution != NOT_REPEATED and case.refusal is None:
+        others = builds(suspect.executor, case, pool, budget_seconds)
     finding = Finding(
-        signature=key,
+        signature=signature(case, suspect, answer),
         title=f"{_subject(case)}: {_what(answer)}",
         verdict=answer.verdict.value,
         executor=suspect.executor.name,
@@ -310,11 +292,11 @@ def to_finding(
         known="",
         programs=programs,
         instructions=len(case.program.instructions),
-        original_instructions=len(original.case.program.instructions),
+        original_instructions=size,
         reduce_seconds=seconds,
         program_text=print_program(case.program),
         program_json=dumps(case.program),
-        stablehlo=module_text(case),
+        stablehlo=stablehlo_or_reason(case),
         inputs=tuple(
             (f"in{i}: {type_}", np.array2string(a, threshold=_ROWS, separator=", ", floatmode="unique"))
             for i, (type_, a) in enumerate(zip(case.program.input_types, case.inputs, strict=True))
@@ -325,6 +307,33 @@ def to_finding(
         build=_build(suspect.executor),
     )
     return replace(finding, known=match(finding, known)), case
+
+
+def _reduced(
+    suspect: Suspect, pool: Pool, budget_seconds: float, progress: Callable[[int, Size], None] | None
+) -> tuple[Suspect, float]:
+    """The suspect with its reduced case, the answer to that and the final attribution, and the seconds that it took.
+
+    A disagreement that does not repeat is given back as it was found, with the attribution `NOT_REPEATED`.
+    """
+    seconds = 0.0
+    for start, times in ((_start(suspect, pool) if budget_seconds else suspect, 1), (suspect, _ATTEMPTS)):
+        reduction = reduce_case(
+            start.case,
+            still_disagrees(start, pool, times),
+            evaluate=evaluate_all,
+            budget_seconds=budget_seconds,
+            progress=progress,
+        )
+        case, seconds = reduction.case, seconds + reduction.seconds
+        found = replace(start, executor=_simplest(start, case, pool)) if reduction.reproduced else suspect
+        answer = _answer(found.executor, case)
+        if answer.verdict.is_disagreement and (reduction.reproduced or not budget_seconds):
+            break
+    if not answer.verdict.is_disagreement:
+        return replace(suspect, attribution=NOT_REPEATED), seconds
+    cause = _cause(found.executor, case, found.attribution, pool)
+    return replace(found, case=case, answer=answer, attribution=cause), seconds
 
 
 def _build(executor: Executor) -> str:
@@ -390,9 +399,9 @@ def value_rows(executor: Executor, case: Case) -> tuple[ValueRow, ...]:
     return tuple(rows)
 
 
-def module_text(case: Case) -> str:
-    """StableHLO of a case, or a comment that says why there is none."""
+def stablehlo_or_reason(case: Case) -> str:
+    """The module of a case, or a comment that says why there is none."""
     try:
-        return lower_to_stablehlo(LoweringView.of(case.program, case.shapes))
+        return module_text(case)
     except TenferroError as error:
         return f"// cannot be lowered: {line(str(error))}\n"

@@ -11,11 +11,11 @@ from functools import cache
 from itertools import cycle, zip_longest
 from typing import Any, NamedTuple
 
-from fuzz.generate.config import Config, admitted
+from fuzz.generate.config import Config, admitted, result_dtype
 from fuzz.generate.ops import NEEDS_AXES, usable
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import ENGINE, REDUCTIONS, Policy
+from tenferro_ref.ops import DEFAULT_POLICY, REDUCTIONS, Policy
 
 
 class Anchor(NamedTuple):
@@ -32,7 +32,7 @@ class Anchor(NamedTuple):
 
 
 @cache
-def anchors(config: Config, policy: Policy = ENGINE) -> tuple[Anchor, ...]:
+def anchors(config: Config, policy: Policy = DEFAULT_POLICY) -> tuple[Anchor, ...]:
     """All of them in the order of batches: each pair of ops at one dtype, then at another, and so on.
 
     Under another policy than the engine's only those whose first op behaves otherwise there. After every fourth comes one of
@@ -62,7 +62,7 @@ def _shuffled(entry: tuple[Any, ...]) -> bytes:
 def _touches(policy: Policy, op: type[Any], dtype: DType) -> bool:
     """Whether the policy makes a difference to an op at a dtype."""
     return (
-        policy == ENGINE
+        policy == DEFAULT_POLICY
         or dtype not in admitted(op, (dtype,))
         or (op is ops.Scatter and policy.scatter_bounds == "skip")
         or (op in REDUCTIONS and policy.empty_reduction == "identity")
@@ -73,5 +73,4 @@ def _reads(known: tuple[DType, ...], op: type[Any], dtype: DType) -> bool:
     """Whether a reader of the dtypes `known` admits the result of `op` at `dtype`."""
     if op is ops.Convert:
         return bool(known)
-    fixed = {ops.Compare: DType.Bool, ops.ShapeOf: DType.F64}
-    return fixed.get(op, dtype.real if op is ops.Abs and dtype.is_complex else dtype) in known
+    return result_dtype(op, dtype) in known

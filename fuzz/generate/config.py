@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tenferro_ref import ops
-from tenferro_ref.dtype import NUMERIC, DType
-from tenferro_ref.ops import ENGINE, OPS, Op, Policy
+from tenferro_ref.dtype import ENGINE_DTYPES, NUMERIC, DType
+from tenferro_ref.ops import DEFAULT_POLICY, OPS, Op, Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Config:
     """
 
     ops: tuple[type[Op], ...] = OPS
-    dtypes: tuple[DType, ...] = tuple(DType)
+    dtypes: tuple[DType, ...] = ENGINE_DTYPES
     min_instructions: int = 1
     max_instructions: int = 200
     usual_instructions: int = 14
@@ -79,10 +79,30 @@ class Config:
 DEFAULT = Config()
 
 
-def admitted(op: type[Op], dtypes: tuple[DType, ...], policy: Policy = ENGINE) -> tuple[DType, ...]:
+def result_dtype(op: type[Op], dtype: DType) -> DType:
+    """The dtype of the result for data operands of `dtype`; Convert gives every one."""
+    fixed = {ops.Compare: DType.Bool, ops.ShapeOf: DType.F64}
+    return fixed.get(op, dtype.real if op is ops.Abs and dtype.is_complex else dtype)
+
+
+def result_dtypes(op: type[Op]) -> tuple[DType, ...]:
+    """Every dtype that a result of `op` can have under some policy."""
+    if op in (ops.Convert, ops.Extension):
+        return tuple(DType)
+    known = {result_dtype(op, d) for d in op.dtypes | op.stablehlo_dtypes}
+    return tuple([d for d in DType if d in known])
+
+
+def admitted(op: type[Op], dtypes: tuple[DType, ...], policy: Policy = DEFAULT_POLICY) -> tuple[DType, ...]:
     """Those of `dtypes` that the generator gives to the data operands of `op` under a policy."""
     known = NUMERIC if op is ops.Extension else op.dtypes
     if policy.dtypes == "stablehlo":
         known |= op.stablehlo_dtypes
     faults = op in (ops.Divide, ops.Pow) and policy.integer_faults == "error"
-    return tuple([d for d in dtypes if d in known and not (faults and d.is_int)])
+    return tuple(
+        [
+            d
+            for d in dtypes
+            if (d in known or (policy.dtypes == "stablehlo" and d.engine in known)) and not (faults and d.is_int)
+        ]
+    )

@@ -17,7 +17,7 @@ from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dtype import NUMERIC
 from tenferro_ref.errors import UsageError
-from tenferro_ref.ops import ENGINE, OPS, Op
+from tenferro_ref.ops import DEFAULT_POLICY, OPS, Op
 
 #: Bytes of one gene; decisions beyond the end are the simplest.
 GENE = 32
@@ -39,7 +39,7 @@ _CHANCES: dict[type[Op], float] = {
 _MOTIF_FACTOR = 1.5
 #: Ops that round nowhere while values are small integers and powers of two; others are rare in exact programs.
 _EXACT = frozenset({
-    ops.Add, ops.Multiply, ops.Negate, ops.Abs, ops.Sign, ops.Maximum, ops.Minimum, ops.Clamp, ops.Compare, ops.Select,
+    ops.Add, ops.Subtract, ops.Multiply, ops.Negate, ops.Abs, ops.Sign, ops.Maximum, ops.Minimum, ops.Clamp, ops.Compare, ops.Select,
     ops.Convert, ops.Constant, ops.Transpose, ops.Reshape, ops.BroadcastInDim, ops.ReduceSum, ops.ReduceMax, ops.ReduceMin,
     ops.DotGeneral,
 })  # fmt: skip
@@ -111,7 +111,7 @@ def _anchored_genes(g: Growth, genes: int) -> dict[int, tuple[Anchor, bool]]:
     """The genes that grow part of an anchor in place of what their bytes say: which, and whether it is the reader."""
     number, place = g.anchor
     known = anchors(g.config, g.policy) if number else ()
-    if not known or (g.policy == ENGINE and number > len(known)):
+    if not known or (g.policy == DEFAULT_POLICY and number > len(known)):
         return {}
     count = min(_ANCHORS, 1 + genes // 8)
     stretch, anchored = max(1, genes // count), {}

@@ -17,7 +17,7 @@ from oracle.case import Case, in_parts
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.extensions import einsum
-from tenferro_ref.ops import ENGINE, INDEXING, REDUCTIONS, Op, TensorType
+from tenferro_ref.ops import DEFAULT_POLICY, INDEXING, REDUCTIONS, Op, TensorType
 from tenferro_ref.program import GraphProgram, Instruction
 
 _LENGTHS = ((2, "1-2"), (5, "3-5"), (9, "6-9"), (14, "10-14"), (50, "15-50"))
@@ -42,8 +42,8 @@ def of_program(program: GraphProgram) -> Iterator[str]:
     yield "instructions: " + next((label for most, label in _LENGTHS if n <= most), "51 or more")
     if program.symbols:
         yield f"symbols: {len(program.symbols)}"
-    for flag in fields(ENGINE):
-        if getattr(program.policy, flag.name) != getattr(ENGINE, flag.name):
+    for flag in fields(DEFAULT_POLICY):
+        if getattr(program.policy, flag.name) != getattr(DEFAULT_POLICY, flag.name):
             yield f"policy: {flag.name}={getattr(program.policy, flag.name)}"
     yield from _tensors(program)
     yield from _graph(program)

@@ -19,7 +19,7 @@ from fuzz.generate.values.recipes import REGIMES, Recipe, Regime, array_of, draw
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dtype import FLOAT, DType
-from tenferro_ref.ops import ENGINE, STABLEHLO, Op, Policy, TensorType
+from tenferro_ref.ops import DEFAULT_POLICY, STABLEHLO, Op, Policy, TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, Value
 from tenferro_ref.tensor import Array
 
@@ -88,7 +88,7 @@ class Growth:
         self._header = head = Choices(header[:_IN_TURN])
         placed = Choices(header[_IN_TURN:])
         other_policy, policy = placed.chance(config.policies), placed.choose(POLICIES)
-        self.policy = policy if other_policy else ENGINE
+        self.policy = policy if other_policy else DEFAULT_POLICY
         #: Which extents of the inputs become symbols (`symbolised`); 0 for none.
         self.symbols = placed.chance(config.symbolic) * (1 + placed.integer(1))
         #: Number of the program's first anchor, and where in its stretch of genes it comes, in 256ths.
@@ -125,7 +125,7 @@ class Growth:
 
     def _draw_main(self, head: Choices) -> DType:
         """The dtype of most values: a float as a rule; under another policy, which concerns integers and Bool, one of those."""
-        dtypes, engine = self.config.dtypes, self.policy is ENGINE
+        dtypes, engine = self.config.dtypes, self.policy is DEFAULT_POLICY
         integers = [d for d in dtypes if d.is_int]
         exact = [*integers, *(d for d in dtypes if d is DType.Bool and self.policy.dtypes == "stablehlo")]
         floats, spectra = [d for d in dtypes if d.is_float], [d for d in dtypes if d.is_complex]

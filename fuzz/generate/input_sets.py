@@ -6,6 +6,7 @@ The values of a generated case stay what they are for: what indexes, divides or 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 from numpy.random import PCG64, Generator
@@ -50,7 +51,7 @@ def input_sets_of(case: Case, count: int) -> list[Case]:
     seed = int.from_bytes(hashlib.sha256(case.fingerprint.encode()).digest()[:8], "big")
     rng = Generator(PCG64(seed))
     columns = [_redrawn(array, count - 1, rng) for array in case.inputs]
-    return [case] + [case.with_inputs(tuple(column[i] for column in columns)) for i in range(count - 1)]
+    return [case] + [replace(case, inputs=tuple(column[i] for column in columns)) for i in range(count - 1)]
 
 
 def _redrawn(array: Array, count: int, rng: Generator) -> list[Array]:

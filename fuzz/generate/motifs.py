@@ -19,7 +19,7 @@ from fuzz.generate.values.recipes import Recipe
 from tenferro_ref import ops
 from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.extensions import linalg
-from tenferro_ref.ops import BY_NAME, Op
+from tenferro_ref.ops import ARITHMETIC, BY_NAME, Op
 from tenferro_ref.program import Value
 
 
@@ -224,9 +224,9 @@ _REWRITTEN: tuple[tuple[type[Op], ...], ...] = tuple(
         "Add Negate", "Divide", "Expm1 Log1p", "Log1p Expm1", "Abs Abs", "Negate Abs", "Abs Sqrt", "Exp Divide",
         "Exp Multiply", "Negate Maximum", "Abs Minimum", "Sqrt Multiply", "Log Multiply Exp", "Multiply Add",
         "Multiply Multiply", "Add Divide", "Exp Exp", "Tanh Multiply Negate", "Sqrt Pow",
+        "Subtract", "Negate Subtract", "Multiply Subtract", "Add Subtract", "Subtract Subtract",
     )
 )  # fmt: skip
-_BINARY = frozenset({ops.Add, ops.Multiply, ops.Divide, ops.Pow, ops.Maximum, ops.Minimum})
 
 
 @_motif(3, 5, *(op for chain in _REWRITTEN for op in chain))
@@ -238,10 +238,10 @@ def rewritten(g: Growth) -> None:
     # complex numbers have no order, and their modulus is real
     x = value = _real_float(g) if {ops.Maximum, ops.Minimum, ops.Abs} & {*chain} else _inexact(g)
     for op in chain:
-        value = g.apply(op(), x, value) if op in _BINARY else g.apply(op(), value)
+        value = g.apply(op(), x, value) if op.arity == 2 else g.apply(op(), value)
 
 
-@_motif(2, 4, ops.Constant, ops.Add, ops.Multiply, ops.Divide, ops.Pow)
+@_motif(2, 4, ops.Constant, *ARITHMETIC)
 def with_constant(g: Growth) -> None:
     """x + 0, x * 0, x / c, x ** 2, ... with the constant on either side, and perhaps broadcast."""
     x = _inexact(g)
@@ -250,7 +250,7 @@ def with_constant(g: Growth) -> None:
     other = g.adapt(constant, shape_of(x)) if g.choices.chance(40) and g.has(ops.BroadcastInDim) else constant
     other = constant if other is None else other
     operands = (x, other) if not g.choices.chance(30) else (other, x)
-    g.apply(g.choices.choose((ops.Add, ops.Multiply, ops.Divide, ops.Pow))(), *operands, estimate=g.estimates[x.slot])
+    g.apply(g.choices.choose(ARITHMETIC)(), *operands, estimate=g.estimates[x.slot])
 
 
 @_motif(5, 2, ops.Constant, ops.Add, ops.Multiply, ops.BroadcastInDim)

@@ -19,7 +19,7 @@ from tenferro_ref.errors import FormatError, UsageError
 from tenferro_ref.files import read_text
 
 EQUIVALENTS = Path(__file__).with_name("equivalents.toml")
-#: What the reason begins with where nobody knows whether the change has a meaning.
+#: Beginning of the reason of a change that nothing has shown to have a meaning, and nothing to have none.
 UNSETTLED = "unsettled: "
 
 #: Modules that take part: the place that a fault in them breaks, and how many of a hundred of their sites are taken.

@@ -26,7 +26,7 @@ from oracle.verdict import Verdict
 _ALONE = 8
 #: Seconds for a plugin, whose process may have to start first.
 _PATIENCE = 60.0
-#: Who has seen a fault that no program showed.
+#: Recorded as the executor of a fault that no program showed and a law did.
 LAW = "law"
 
 
@@ -68,7 +68,7 @@ def activate(name: str) -> None:
     _ACTIVE.append(patch)
 
 
-#: A patch that nobody holds ends.
+#: Patches end when they are garbage-collected.
 _ACTIVE: list[AbstractContextManager[Any]] = []
 
 
@@ -78,7 +78,7 @@ class Hunter:
     Parameters
     ----------
     executors
-        Who is asked, and no law; empty for those that `looks.watch` names for the mutant's place, and then the laws.
+        Executors that judge, and no law; empty for those that `looks.watch` names for the mutant's place, and then the laws.
     """
 
     def __init__(self, seed: int, executors: Sequence[str] = (), *, max_programs: int = 2000) -> None:

@@ -1,7 +1,6 @@
 """Hunting with laws: the properties in `tests/laws` are run while a fault is switched on, and one of them has to fail.
 
-The oracle's own parts are judged by nobody, so that no program shows a fault in them; what they promise is said a second
-time by the laws. They run in a process of their own, where this module is a plugin of pytest that switches the fault on.
+No executor's answer shows a fault in the oracle itself; the laws state a second time what its parts promise. They run in a process of their own, where this module is a plugin of pytest that switches the fault on.
 Only a source checkout has them.
 """
 
@@ -27,10 +26,10 @@ VARIABLE = "TENFERRO_MUTANT"
 LAWS: dict[str, tuple[str, ...]] = {
     "comparison": ("comparison", "sets"),
     "compiler": ("passes", "corners"),
-    "enclosure": ("intervals", "freedoms", "comparison", "sets", "corners"),
+    "enclosure": ("intervals", "freedoms", "comparison", "sets", "specials", "moves", "corners"),
     "executor": ("evaluation", "corners"),
     "fusion": ("evaluation", "corners"),
-    "kernels": ("corners", "evaluation"),
+    "kernels": ("corners", "evaluation", "moves"),
     "layout": ("evaluation", "corners"),
     "program": ("evaluation", "corners"),
     "reclaim": ("evaluation", "corners"),

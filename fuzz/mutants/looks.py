@@ -19,13 +19,13 @@ from fuzz.generate import DEFAULT, Config
 from fuzz.generate.config import DEFAULT as CONFIG
 from oracle.case import Case
 from oracle.peers import Execution, Executor, NativeExecutor, attempt, native_variants
+from oracle.peers.modules import module_text
 from tenferro_ref import ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import MissingDependency, TenferroError
-from tenferro_ref.program import LoweringView, dumps
+from tenferro_ref.program import dumps
 from tenferro_ref.runtime.fusion import FUSIBLE
-from tenferro_ref.stablehlo import lower_to_stablehlo
 
 #: Seconds after which a program that does not end is given up.
 SECONDS = 10.0
@@ -72,11 +72,6 @@ class Reloaded(NativeExecutor):
 
     def bit_exact(self, case: Case) -> bool:
         return False
-
-
-def module_text(case: Case) -> str:
-    """The program's module."""
-    return lower_to_stablehlo(LoweringView.of(case.program, case.shapes))
 
 
 def read_back(text: str) -> Any:

@@ -25,7 +25,7 @@ class Mutant:
     equivalent
         Why it changes no meaning, and so cannot be killed; "" for a fault.
     unsettled
-        Why nobody knows whether it changes a meaning, though nothing has shown one so far; "" for a fault.
+        Why it is open whether it changes a meaning; "" for a fault.
     site
         Where it is, if it was made by rule.
     """

@@ -8,11 +8,24 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from fuzz.store.database import Database
+from fuzz.store.errors import StoreDamaged
+from oracle.verdict import Verdict
 
 #: Points of the accuracy plot kept for each executor.
 WIDTHS = 4000
 
 Key = tuple[str, ...]
+
+#: Words that follow the kind in a key; those of `_VERDICTS` end with a verdict.
+_WORDS = {
+    "verdict": 2, "number": 2, "seconds": 2, "cell": 4, "beside": 4, "refusal": 4, "feature": 1, "phase": 1, "opcode": 2,
+    "fault": 2, "due": 3, "worst": 1, "cell_ulp": 3,
+}  # fmt: skip
+_VERDICT_WORDS = frozenset(verdict.value for verdict in Verdict)
+_VERDICTS = frozenset({"verdict", "cell", "beside", "due"})
+_PEAKS = frozenset({"worst", "cell_ulp"})
+#: Kinds whose values need not be whole.
+_REAL = frozenset({"seconds", "phase", *_PEAKS})
 
 
 @dataclass
@@ -23,7 +36,8 @@ class Counts:
     ----------
     sums
         `("verdict", executor, verdict)`, `("number", executor, what)`, `("seconds", executor, phase)`,
-        `("cell", op, dtype, executor, verdict)`, `("feature", what)`, `("phase", what)`, `("opcode", executor, opcode)`,
+        `("cell", op, dtype, executor, verdict)`, `("beside", op, dtype, executor, verdict)`,
+        `("refusal", op, dtype, executor, reason)`, `("feature", what)`, `("phase", what)`, `("opcode", executor, opcode)`,
         `("fault", kind of error, what)`, `("due", kind of error, executor, verdict)`.
     peaks
         `("worst", executor)`, `("cell_ulp", op, dtype, executor)`.
@@ -57,10 +71,14 @@ class Counts:
     def of(cls, database: Database, stream: int) -> Counts:
         """The counts of a stream."""
         counts = cls()
-        for kind, key, value in database.all("SELECT kind, key, value FROM tally WHERE stream = ?", (stream,)):
-            (counts.peaks if kind in ("worst", "cell_ulp") else counts.sums)[kind, *json.loads(key)] = value
+        sql = "SELECT kind, key, value FROM tally WHERE stream = ?"
+        for kind, key, value in database.rows(tuple[str, str, float | int], sql, (stream,)):
+            words = _words(key)
+            if not _is_key(kind, words) or (kind not in _REAL and not isinstance(value, int)):
+                raise StoreDamaged(path=database.path, detail=f"the count {kind} {key} is {value}")
+            (counts.peaks if kind in _PEAKS else counts.sums)[kind, *words] = value  # type: ignore[assignment]
         sql = "SELECT executor, width, distance FROM width WHERE stream = ? ORDER BY rowid"
-        for executor, width, distance in database.all(sql, (stream,)):
+        for executor, width, distance in database.rows(tuple[str, float, float], sql, (stream,)):
             counts.widths[executor].append((width, distance))
         return counts
 
@@ -76,3 +94,16 @@ class Counts:
             (have,) = write.execute(sql, (stream, executor)).fetchone()
             rows = [(stream, executor, *point) for point in points[: max(WIDTHS - have, 0)]]
             write.executemany("INSERT INTO main.width VALUES (?, ?, ?, ?)", rows)
+
+
+def _words(key: str) -> Key:
+    """The words of a key; none if it is no list of words."""
+    try:
+        words = json.loads(key)
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(words) if isinstance(words, list) and all(isinstance(word, str) for word in words) else ()
+
+
+def _is_key(kind: str, words: Key) -> bool:
+    return _WORDS.get(kind) == len(words) and (kind not in _VERDICTS or words[-1] in _VERDICT_WORDS)

@@ -8,11 +8,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from fuzz.store.errors import StoreDamaged, StoreLocked, StoreVersion
 from fuzz.store.schema import APPLICATION, MIGRATIONS
@@ -21,6 +24,8 @@ from tenferro_ref.errors import FormatError, OutputError, TenferroError
 #: How long a writer waits for another one; transactions take milliseconds.
 BUSY_SECONDS = 30.0
 MEMORY = ":memory:"
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
 
 
 class Database:
@@ -49,11 +54,9 @@ class Database:
         self.copied = False
         if self.path != MEMORY:
             self._check_file(create)
-        target = self.path if self.path == MEMORY else address(self.path, "ro" if readonly else "rwc")
+        self.readonly = readonly
         with self.errors():
-            self.connection = sqlite3.connect(
-                target, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=True
-            )
+            self.connection = self._connect(busy_seconds)
         try:
             with self.errors():
                 self._prepare(readonly)
@@ -61,18 +64,41 @@ class Database:
             self.connection.close()
             raise
 
+    def _connect(self, busy_seconds: float) -> sqlite3.Connection:
+        target = self.path if self.path == MEMORY else address(self.path, "ro" if self.readonly else "rwc")
+        if self.readonly and not os.access(Path(self.path).parent, os.W_OK) and not Path(f"{self.path}-wal").exists():
+            target += "&immutable=1"  # in WAL mode SQLite makes files beside it even to read
+        return sqlite3.connect(target, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=True)
+
     def close(self) -> None:
+        """Close the file; the last process to do so leaves it in the form that can be read from read-only media."""
+        if not self.readonly and self.path != MEMORY:
+            with contextlib.suppress(sqlite3.Error):  # another process still has it open
+                self.connection.execute("PRAGMA busy_timeout = 0")
+                self.connection.execute("PRAGMA journal_mode = DELETE")
         self.connection.close()
 
-    def all(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        """The rows of a query."""
-        with self._lock, self.errors():
-            return self.connection.execute(sql, values).fetchall()
+    def rows(self, shape: type[Row], sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        """The rows of a query, each a tuple of the types that `shape` says.
 
-    def one(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """The first row of a query, None if there is none."""
+        Raises
+        ------
+        StoreDamaged
+            A value has another type: SQLite keeps whatever somebody wrote into a column.
+        """
         with self._lock, self.errors():
-            return self.connection.execute(sql, values).fetchone()
+            return self.typed(shape, self.connection.execute(sql, values).fetchall())
+
+    def row(self, shape: type[Row], sql: str, values: Sequence[Any] = ()) -> Row:
+        """The first row of a query that has one; else as `rows`."""
+        return self.rows(shape, sql, values)[0]
+
+    def typed(self, shape: type[Row], rows: list[Any]) -> list[Row]:
+        """Rows that a statement of the caller's gave, checked; errors as `rows`."""
+        try:
+            return msgspec.convert(rows, list[shape], builtin_types=(bytes,))  # type: ignore[valid-type]
+        except msgspec.ValidationError as error:
+            raise StoreDamaged(path=self.path, detail=str(error)) from None
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -95,7 +121,7 @@ class Database:
         StoreDamaged
             Something in the file contradicts itself.
         """
-        (verdict,) = self.one("PRAGMA quick_check(1)")
+        (verdict,) = self.row(tuple[str], "PRAGMA quick_check(1)")
         if verdict != "ok":
             raise StoreDamaged(path=self.path, detail=verdict)
 
@@ -192,7 +218,7 @@ def is_database(path: Path) -> bool:
 
 def migrate(database: Database, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> None:
     """Bring a store to the newest schema: all of the missing migrations, or none."""
-    if database.one("PRAGMA user_version")[0] == len(migrations):
+    if database.row(tuple[int], "PRAGMA user_version")[0] == len(migrations):
         return
     with database.write() as connection:
         (version,) = connection.execute("PRAGMA user_version").fetchone()  # another process may have been faster
@@ -213,14 +239,14 @@ class Lock:
     StoreLocked
         Another campaign, reduction or merge is running on the store.
     OutputError
-        The lock file beside the store cannot be written.
+        The lock file beside the store cannot be written, or is a file of somebody else.
     """
 
     def __init__(self, store: str | Path) -> None:
         path = f"{store}.lock"
         try:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
-            self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         except OSError as error:
             raise OutputError(path=path, detail=error.strerror or str(error)) from None
         try:
@@ -229,6 +255,10 @@ class Lock:
             holder = os.pread(self.descriptor, 100, 0).decode("ascii", "replace")
             os.close(self.descriptor)
             raise StoreLocked(path=str(store), holder=holder or "another campaign") from None
+        if not re.fullmatch(rb"(process \d+)?", os.pread(self.descriptor, 100, 0)):
+            os.close(self.descriptor)
+            detail = "is there, and is no lock of a findings store; give the store another name"
+            raise OutputError(path=path, detail=detail)
         os.ftruncate(self.descriptor, 0)
         os.pwrite(self.descriptor, f"process {os.getpid()}".encode(), 0)
 

@@ -8,21 +8,30 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, get_args
 
 import msgpack
+import msgspec
 
 from fuzz.records import Finding, Seconds, decode, encode
 from oracle.case import Case, Refusal
 from oracle.verdict import Answer, ExecutorInfo
 from tenferro_ref import __version__
+from tenferro_ref.errors import FormatError
 from tenferro_ref.isolation import wire
 from tenferro_ref.program import loads
 from tenferro_ref.tensor import Array, column_major
 
 #: What a mark may say of a finding; "new" takes back earlier marks.
-STATUSES = ("new", "known", "reported", "fixed")
+Status = Literal["new", "known", "reported", "fixed"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+#: What errors of its rows name.
+_WHERE = "findings store"
+_Seed = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
+_Positive = Annotated[int, msgspec.Meta(ge=1, lt=2**32)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +56,16 @@ class Plan:
         What the programs may contain, as `fuzz.generate.settings.config_of` reads it.
     """
 
-    seed: int
-    programs: int | None = None
+    seed: _Seed
+    programs: _Count | None = None
     minutes: Seconds | None = None
-    shard: int = 0
-    shards: int = 1
-    batch: int = 32
+    shard: _Count = 0
+    shards: _Positive = 1
+    batch: _Positive = 32
     reduce_seconds: Seconds = 20.0
-    max_findings: int = 40
+    max_findings: _Count = 40
     command: str = ""
-    input_sets: int = 1
+    input_sets: _Positive = 1
     generate: tuple[str, ...] = ()
 
     def size(self, number: int) -> int:
@@ -140,7 +149,7 @@ class Group:
 class Mark:
     """What a person decided about a finding, and when (seconds since 1970)."""
 
-    status: str
+    status: Status
     note: str
     at: float
 
@@ -195,28 +204,38 @@ def pack(case: Case) -> tuple[str, bytes]:
 
 
 def unpack(program: str, inputs: bytes) -> Case:
-    """The case that `pack` took apart."""
-    arrays, refusal = msgpack.unpackb(inputs), None
-    if arrays and isinstance(arrays[0], dict):
-        refusal, arrays = decode(Refusal, arrays[0], "findings store"), arrays[1]
-    graph = loads(program, "findings store", infer=refusal is None)
-    return Case(graph, _arrays(arrays), refusal)
+    """The case that `pack` took apart.
+
+    Raises
+    ------
+    FormatError
+        It is none.
+    """
+    refusal, arrays = _unpack_inputs(inputs)
+    return Case(loads(program, _WHERE, infer=refusal is None), arrays, refusal)
 
 
 def unpack_all(rows: Iterable[tuple[str, bytes]]) -> list[Case]:
     """The cases of consecutive rows; input sets of one program get the same program object, as when they were made."""
     cases: list[Case] = []
-    last: Case | None = None
+    text, last = "", None
     for program, inputs in rows:
-        if last is not None and last.program_json == program:
-            case = last.with_inputs(_arrays(msgpack.unpackb(inputs)))
-        else:
-            case = unpack(program, inputs)
-        if case.refusal is None:
-            last = case
+        if last is not None and program == text:
+            cases.append(replace(last, inputs=_unpack_inputs(inputs)[1]))
+            continue
+        case = unpack(program, inputs)
+        text, last = program, case if case.refusal is None else None
         cases.append(case)
     return cases
 
 
-def _arrays(packed: list[Any]) -> tuple[Array, ...]:
-    return tuple(column_major(wire.unpack(a)) for a in packed)
+def _unpack_inputs(packed: bytes) -> tuple[Refusal | None, tuple[Array, ...]]:
+    try:
+        content, refusal = msgspec.msgpack.decode(packed), None
+        if isinstance(content, list) and content and isinstance(content[0], dict):
+            described, content = content
+            refusal = decode(Refusal, described, _WHERE)
+        arrays = msgspec.convert(content, list[tuple[str, tuple[int, ...], bytes]])
+        return refusal, tuple(column_major(wire.unpack(list(array))) for array in arrays)
+    except (msgspec.DecodeError, KeyError, ValueError) as error:
+        raise FormatError(where=_WHERE, detail=f"inputs of a program: {error}") from None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from fuzz.store.database import MEMORY
 from fuzz.store.merge import attached, copy_stream, merge_findings
@@ -87,7 +88,8 @@ def _part(stream: Stream, plan: Plan) -> Store:
 
 def _copy(store: Store, part: Store, table: str, which: str, values: Sequence[object]) -> None:
     """Copy rows, whose first column is the stream."""
-    rows = [(_ID, *row[1:]) for row in store.database.all(f"SELECT * FROM {table} WHERE {which}", values)]  # noqa: S608
+    sql = f"SELECT * FROM {table} WHERE {which}"  # noqa: S608
+    rows = [(_ID, *row[1:]) for row in store.database.rows(tuple[Any, ...], sql, values)]
     if rows:
         with part.database.write() as write:
             write.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)  # noqa: S608

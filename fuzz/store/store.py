@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from fuzz.records import Finding, from_json, to_json
+from fuzz.records import Finding, Seconds, from_json, to_json
 from fuzz.store.counts import Counts
 from fuzz.store.database import BUSY_SECONDS, MEMORY, Database
 from fuzz.store.model import (
@@ -20,6 +20,7 @@ from fuzz.store.model import (
     Group,
     Mark,
     Plan,
+    Status,
     StoredFinding,
     Stream,
     campaign_key,
@@ -115,8 +116,9 @@ class Store:
 
     def streams(self) -> list[Stream]:
         """All streams, the latest last."""
-        rows = self.database.all(
-            "SELECT id, campaign, plan, executors, environment, started, elapsed FROM stream ORDER BY started, id"
+        rows = self.database.rows(
+            tuple[int, str, str, str, str, str, Seconds],
+            "SELECT id, campaign, plan, executors, environment, started, elapsed FROM stream ORDER BY started, id",
         )
         return [
             Stream(
@@ -149,7 +151,7 @@ class Store:
         UsageError
             More programs were begun than the new limit allows.
         """
-        (last,) = self.database.one("SELECT max(number) FROM batch WHERE stream = ?", (stream,))
+        (last,) = self.database.row(tuple[int | None], "SELECT max(number) FROM batch WHERE stream = ?", (stream,))
         if last is not None and plan.size(last) <= 0:
             detail = (
                 f"--programs {plan.programs}: the campaign is past that ({self.done(stream)[0]} programs are checked)"
@@ -219,7 +221,8 @@ class Store:
     def programs(self, batch: Batch) -> list[Case]:
         """The programs of a batch that was begun before; none if it was not."""
         return unpack_all(
-            self.database.all(
+            self.database.rows(
+                tuple[str, bytes],
                 "SELECT program, inputs FROM program WHERE stream = ? AND batch = ? ORDER BY number",
                 (batch.stream, batch.number),
             )
@@ -235,8 +238,10 @@ class Store:
 
     def answers(self, batch: Batch) -> dict[tuple[int, str], Answer]:
         """The answers so far, by program number and executor."""
-        rows = self.database.all(
-            "SELECT number, executor, answer FROM answer WHERE stream = ? AND batch = ?", (batch.stream, batch.number)
+        rows = self.database.rows(
+            tuple[int, str, str],
+            "SELECT number, executor, answer FROM answer WHERE stream = ? AND batch = ?",
+            (batch.stream, batch.number),
         )
         return {(number, executor): from_json(Answer, text, self.path) for number, executor, text in rows}
 
@@ -301,14 +306,15 @@ class Store:
     def done(self, stream: int) -> tuple[int, int]:
         """Programs that were counted, and answers to programs of open batches."""
         counted = "SELECT ifnull(sum(iif(digest = '', counted, programs)), 0) FROM batch WHERE stream = ?"
-        return self.database.one(counted, (stream,))[0], self._count("answer", stream)
+        return self.database.row(tuple[int], counted, (stream,))[0], self._count("answer", stream)
 
     def disagreements(self, stream: int) -> int:
         """How many disagreements there are."""
         return self._count("suspect", stream)
 
     def _count(self, table: str, stream: int) -> int:
-        return int(self.database.one(f"SELECT count(*) FROM {table} WHERE stream = ?", (stream,))[0])  # noqa: S608
+        sql = f"SELECT count(*) FROM {table} WHERE stream = ?"  # noqa: S608
+        return self.database.row(tuple[int], sql, (stream,))[0]
 
     # --- groups of disagreements -------------------------------------------------------------------------------------
 
@@ -328,18 +334,18 @@ class Store:
             ).fetchone()
             if row is None:
                 return None
-            name, programs, seen = row
+            ((name, programs, seen),) = self.database.typed(tuple[str, int, float], [row])
             write.execute(
                 "UPDATE kin SET owner = ?, claims = claims + 1 WHERE stream = ? AND name = ?", (owner, stream, name)
             )
-            number, program, inputs, text, *where = write.execute(
+            number, program, inputs, text, *where = self.database.row(
+                tuple[int, str, bytes, str, str, str, str],
                 "SELECT number, program, inputs, answer, op, dtype, attribution FROM suspect"
                 " WHERE stream = ? AND kin = ? ORDER BY instructions, batch, number, rowid LIMIT 1",
                 (stream, name),
-            ).fetchone()
-            executors = write.execute(
-                "SELECT DISTINCT executor FROM suspect WHERE stream = ? AND kin = ? ORDER BY 1", (stream, name)
-            ).fetchall()
+            )
+            names = "SELECT DISTINCT executor FROM suspect WHERE stream = ? AND kin = ? ORDER BY 1"
+            executors = self.database.rows(tuple[str], names, (stream, name))
         answer = from_json(Answer, text, self.path)
         smallest = Disagreement(number, unpack(program, inputs), answer, name, *where)
         return Group(stream, name, smallest, programs, tuple(e for (e,) in executors if e != answer.executor), seen)
@@ -347,8 +353,7 @@ class Store:
     def longest_waiting(self, stream: int) -> float | None:
         """When the first disagreement was seen of the groups that no worker has begun to reduce; seconds since 1970."""
         sql = f"SELECT min(seen) FROM {_GROUPS_WITH_SUSPECTS} WHERE {_CLAIMABLE}"  # noqa: S608
-        (seen,) = self.database.one(sql, (stream,))
-        return None if seen is None else float(seen)
+        return self.database.row(tuple[float | None], sql, (stream,))[0]
 
     def retry_groups(self, stream: int) -> None:
         """Let those be reduced again whose reduction never ended."""
@@ -358,8 +363,7 @@ class Store:
     def group_counts(self, stream: int) -> tuple[int, int]:
         """Groups that led to a finding, and all of them."""
         sql = "SELECT count(nullif(signature, '')), count(*) FROM kin WHERE stream = ?"
-        reduced, everything = self.database.one(sql, (stream,))
-        return reduced, everything
+        return self.database.row(tuple[int, int], sql, (stream,))
 
     def settle(self, group: Group, finding: Finding, case: Case, confirmed: bool | None) -> None:
         """Write down what a group came to; of two findings of one signature the smaller is kept."""
@@ -387,7 +391,10 @@ class Store:
 
     def findings(self) -> list[StoredFinding]:
         """All findings, the oldest first."""
-        rows = self.database.all("SELECT record, inputs, found, seconds, confirmed FROM finding ORDER BY found, rowid")
+        rows = self.database.rows(
+            tuple[str, bytes, Seconds, Seconds, int | None],
+            "SELECT record, inputs, found, seconds, confirmed FROM finding ORDER BY found, rowid",
+        )
         return [
             StoredFinding(
                 from_json(Finding, record, self.path), inputs, found, seconds,
@@ -401,17 +408,18 @@ class Store:
         within, ids = _within(streams)
         sql = f"FROM {_GROUPS_WITH_SUSPECTS} WHERE signature <> '' {within}"
         executors: dict[str, list[str]] = {}
-        for signature, executor in self.database.all(f"SELECT DISTINCT signature, executor {sql} ORDER BY 2", ids):
+        pairs = f"SELECT DISTINCT signature, executor {sql} ORDER BY 2"
+        for signature, executor in self.database.rows(tuple[str, str], pairs, ids):
             executors.setdefault(signature, []).append(executor)
         columns = "signature, count(DISTINCT fingerprint), min(seen), max(seen)"
-        rows = self.database.all(f"SELECT {columns} {sql} GROUP BY 1", ids)
-        return {signature: (*numbers, tuple(executors[signature])) for signature, *numbers in rows}
+        rows = self.database.rows(tuple[str, int, Seconds, Seconds], f"SELECT {columns} {sql} GROUP BY 1", ids)
+        return {name: (programs, first, last, tuple(executors[name])) for name, programs, first, last in rows}
 
     def unexplained(self, streams: Sequence[int]) -> dict[str, int]:
         """By executor: disagreements whose group led to no finding."""
         within, ids = _within(streams)
         sql = f"SELECT executor, count(*) FROM {_GROUPS_WITH_SUSPECTS} WHERE signature = '' {within} GROUP BY 1"  # noqa: S608
-        return dict(self.database.all(sql, ids))
+        return dict(self.database.rows(tuple[str, int], sql, ids))
 
     def confirm(self, signature: str, shown: bool) -> None:
         """Write down whether a finding's bundle showed it in a virtual environment made for the purpose."""
@@ -428,8 +436,9 @@ class Store:
     def marks(self) -> dict[str, list[Mark]]:
         """The marks by signature, oldest first."""
         marks: dict[str, list[Mark]] = {}
-        for signature, *rest in self.database.all("SELECT signature, status, note, at FROM mark ORDER BY at, rowid"):
-            marks.setdefault(signature, []).append(Mark(*rest))
+        sql = "SELECT signature, status, note, at FROM mark ORDER BY at, rowid"
+        for signature, status, note, at in self.database.rows(tuple[str, Status, str, Seconds], sql):
+            marks.setdefault(signature, []).append(Mark(status, note, at))
         return marks
 
 

@@ -1,6 +1,6 @@
 """Enclosures: for each element of each value, the set of results that a correct implementation may produce.
 
-`docs/enclosures.md` has the mathematics. Nothing here shares code with the kernels or the emitter that it judges.
+`docs/explanation/enclosures.md` has the mathematics. Nothing here shares code with the kernels or the emitter that it judges.
 """
 
 from oracle.enclosure.executor import enclose, enclose_sets, of_set, some_sets

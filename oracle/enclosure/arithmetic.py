@@ -57,6 +57,16 @@ def add(c: Context, x: Interval, y: Interval) -> Interval:
     return merging.addition(c, contraction.addition(c, result, x, y), x, y)
 
 
+@ENCLOSE.row(ops.Subtract)
+def _subtract(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
+    return subtract(c, x, y) if c.dtype.is_float else integers.subtract(c.dtype, x, y)
+
+
+def subtract(c: Context, x: Interval, y: Interval) -> Interval:
+    """`x - y` is `x + -y`, signs of zeros included."""
+    return add(c, x, negated(y))
+
+
 # --- product --------------------------------------------------------------------------------------------------------
 
 
@@ -104,6 +114,11 @@ def divide(c: Context, x: Interval, y: Interval) -> Interval:
 def _negate(op: Op, c: Context, x: Interval) -> Interval:
     if not c.dtype.is_float:
         return integers.negate(c.dtype, x)
+    return negated(x)
+
+
+def negated(x: Interval) -> Interval:
+    """`-x` of floats."""
     lo = -x.hi
     hi = lo if x.is_point else -x.lo
     return Interval(x.dtype, lo, hi, x.nan, x.neg_zero, x.pos_zero, -x.origin)

@@ -1,6 +1,6 @@
 """Rules of the functions of complex numbers, by balls: the derivative gives a radius, the budget is in ULPs of the modulus.
 
-Limits at infinity, branch cuts and powers are in docs/enclosures.md. What a ball and a rectangle are is in `complexes`.
+Limits at infinity, branch cuts and powers are in docs/explanation/enclosures.md. What a ball and a rectangle are is in `complexes`.
 """
 
 from __future__ import annotations

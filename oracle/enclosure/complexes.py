@@ -12,12 +12,12 @@ stay real: wherever one may be, every result is possible.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
 from oracle.enclosure import functions, indexing, moves, sums  # noqa: F401 - the parts need the real rows
-from oracle.enclosure.arithmetic import add, multiply
+from oracle.enclosure.arithmetic import add, multiply, negated
 from oracle.enclosure.bounds import shared
 from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.freedoms import gathering, reciprocals, zeros
@@ -30,6 +30,7 @@ from oracle.enclosure.value import (
     Rectangle,
     each_part,
     exact,
+    hull,
     merged,
     point,
     real_point,
@@ -41,7 +42,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Op
 
 #: Units of rounding that a product is off relative to its modulus (Brent, Percival and Zimmermann 2007; FMA or not), a
-#: quotient (docs/enclosures.md), and a product with the rounded reciprocal of a divisor.
+#: quotient (docs/explanation/enclosures.md), and a product with the rounded reciprocal of a divisor.
 PRODUCT = 5**0.5
 QUOTIENT = 5 + 2**0.5
 RECIPROCAL = QUOTIENT + PRODUCT
@@ -114,11 +115,7 @@ def _reduce_extremum(op: Op, c: Context, x: Enclosure) -> Enclosure:
 @COMPLEX.row(ops.Conj)
 def _conj(op: Op, c: Context, x: Enclosure) -> Enclosure:
     re, im = x.parts
-    return rectangle(re, _negated(c, im))
-
-
-def _negated(c: Context, x: Interval) -> Interval:
-    return ENCLOSE[ops.Negate](ops.Negate(), c.real, x)
+    return rectangle(re, negated(im))
 
 
 @COMPLEX.row(ops.Convert)
@@ -212,10 +209,12 @@ def spoiled(f: Format, x: Enclosure, y: Enclosure) -> Array:
     return np.asarray(certain & (reach(x) * reach(y) < f.max) & np.isfinite(reach(x)) & np.isfinite(reach(y)))
 
 
-@COMPLEX.row(ops.Add)
-def _add(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+@COMPLEX.row(ops.Add, ops.Subtract)
+def _sum(op: ops.Add | ops.Subtract, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     both = isinstance(x, Rectangle) and isinstance(y, Rectangle)
     u, v = promoted(c, x).parts, promoted(c, y).parts
+    if isinstance(op, ops.Subtract):
+        v = tuple(map(negated, v))
     if simple(*u, *v) and u[0].shape == v[0].shape:
         total = rectangle(*apart(add(c.real, together(*u), together(*v))))
     else:
@@ -254,7 +253,7 @@ def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         left, right = products.map(lambda m: m[:2]), products.map(lambda m: m[2:])
         re, im = apart(add(real, left, _first_negated(right)))
     else:
-        re = add(real, multiply(real, a, p), _negated(c, multiply(real, b, q)))
+        re = add(real, multiply(real, a, p), negated(multiply(real, b, q)))
         im = add(real, multiply(real, a, q), multiply(real, b, p))
     # Annex G makes an infinity of two NaN
     wild = re.nan & im.nan if finite is True else (re.nan & im.nan) | ~finite
@@ -269,7 +268,7 @@ def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> 
     (a, b), (p, q) = ((v.plain() for v in z.parts) for z in (x, y))
     rows, first, second = (
         concatenated([v.map(lambda m: m[..., np.newaxis]) for v in pair], -1)
-        for pair in ((a, b), (p, _negated(c, q)), (q, p))
+        for pair in ((a, b), (p, negated(q)), (q, p))
     )
     r, s = len(x.shape), len(y.shape)
     wider = ops.DotGeneral(
@@ -409,14 +408,21 @@ def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
 
 @COMPLEX.row(ops.ReduceProd)
 def _reduce_prod(op: ops.ReduceProd, c: Context, x: Enclosure) -> Enclosure:
-    """Any order: each product is off by at most PRODUCT units, unless one may leave the normal range."""
+    """Any order: each product is off by at most PRODUCT units, unless one may leave the normal range.
+
+    A fold begins with 1, whose product with an infinity has a NaN, and which changes signs of zero; a tree does without.
+    """
     if not op.axes:
         return x
     f = c.real.format
     x = x.map(sums.flattened(op.axes, len(x.shape)))
     n = x.shape[-1]
-    if n == 1:  # a product may still be fused with what follows
-        return x.map(lambda a: a[..., 0])
+    if n in (1, 2):
+        first, *rest = (x.map(sums.taken(i)) for i in range(n))
+        one = point(np.ones(first.shape, c.dtype.numpy))
+        tree, fold = (reduce(partial(_multiply, op, c), rest, start) for start in (first, _multiply(op, c, one, first)))
+        # a product may still be fused with what follows
+        return each_part(lambda p, q: hull(p, q).from_(p.origin), tree, fold)
     factors = ball(f, x.plain())
     ok = factors.ok.all(-1)
     mid, rad = np.ones(ok.shape, factors.mid.dtype), np.zeros(ok.shape, f.wide)

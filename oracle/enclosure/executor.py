@@ -20,6 +20,7 @@ from oracle.enclosure import (  # noqa: F401 - each fills its rows of a table
     functions,
     indexing,
     moves,
+    reference,
     sums,
 )
 from oracle.enclosure.freedoms import flush
@@ -39,14 +40,21 @@ Rules: TypeAlias = Table[Rule] | Table[ComplexRule]
 
 @overload
 def enclose(
-    program: GraphProgram, inputs: Sequence[Array], model: Model, *, all_slots: Literal[False] = False
-) -> list[Enclosure]: ...
+    program: GraphProgram, inputs: Sequence[Array], model: Model, *, all_slots: Literal[False] = False,
+    arguments: int | None = None,
+) -> list[Enclosure]: ...  # fmt: skip
 @overload
 def enclose(
-    program: GraphProgram, inputs: Sequence[Array], model: Model, *, all_slots: Literal[True]
-) -> dict[int, Enclosure]: ...
+    program: GraphProgram, inputs: Sequence[Array], model: Model, *, all_slots: Literal[True],
+    arguments: int | None = None,
+) -> dict[int, Enclosure]: ...  # fmt: skip
 def enclose(
-    program: GraphProgram, inputs: Sequence[Array], model: Model, *, all_slots: bool = False
+    program: GraphProgram,
+    inputs: Sequence[Array],
+    model: Model,
+    *,
+    all_slots: bool = False,
+    arguments: int | None = None,
 ) -> list[Enclosure] | dict[int, Enclosure]:
     """The enclosures of a program's outputs, or of every slot, for one input set.
 
@@ -56,6 +64,9 @@ def enclose(
         Known values, one array a program input.
     model
         What the platform may do.
+    arguments
+        How many inputs are arguments of what an executor runs; None for all. The others are constants in it, which a
+        compiler may fold.
 
     Returns
     -------
@@ -67,19 +78,26 @@ def enclose(
     UnsupportedOp
         An op for which there is no rule, or an extent that is not decided.
     """
-    values = _slots(program, [inputs], model)
+    values = _slots(program, [inputs], model, arguments)
     return values if all_slots else [values[s].plain() for s in program.output_slots]
 
 
-def enclose_sets(program: GraphProgram, input_sets: Sequence[Sequence[Array]], model: Model) -> list[Enclosure]:
+def enclose_sets(
+    program: GraphProgram, input_sets: Sequence[Sequence[Array]], model: Model, *, arguments: int | None = None
+) -> list[Enclosure]:
     """The enclosures of a program's outputs for input sets of the same shapes, with the sets along a last axis.
+
+    Parameters
+    ----------
+    arguments
+        As in `enclose`.
 
     Raises
     ------
     UnsupportedOp
         As `enclose` does for one of the sets; or the sets cannot be enclosed at once, and each has to be for itself.
     """
-    values = _slots(program, input_sets, model)
+    values = _slots(program, input_sets, model, arguments)
     outputs = [values[s].plain() for s in program.output_slots]
     return [repeated(e, 1) for e in outputs] if len(input_sets) == 1 else outputs
 
@@ -94,7 +112,9 @@ def some_sets(x: Enclosure, places: Sequence[int]) -> Enclosure:
     return x if len(places) == x.shape[-1] else x.map(lambda a: a[..., places])
 
 
-def _slots(program: GraphProgram, input_sets: Sequence[Sequence[Array]], model: Model) -> dict[int, Enclosure]:
+def _slots(
+    program: GraphProgram, input_sets: Sequence[Sequence[Array]], model: Model, arguments: int | None = None
+) -> dict[int, Enclosure]:
     """The enclosure of each slot; of several input sets along the last axis."""
     types, contexts = program.slot_types, contexts_of(model, program.policy)
     n = len(input_sets)
@@ -104,6 +124,8 @@ def _slots(program: GraphProgram, input_sets: Sequence[Sequence[Array]], model: 
             # column-major, as the arrays are
             known = point(arrays[0] if n == 1 else np.stack([a.T for a in arrays]).T)
             values[slot] = flush.of_known(model, known)
+        for slot in program.input_slots[arguments:] if arguments is not None else ():
+            values[slot] = values[slot].known_as(const=True, repeated=False)
         for ins in program.instructions:
             slot = ins.output_slots[0]  # an op with several has no rule
             operands = [values[s] for s in ins.input_slots]

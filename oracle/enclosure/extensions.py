@@ -87,7 +87,7 @@ def _integer_einsum(c: Context, text: str, operands: Sequence[Enclosure], shape:
     if len(values) < len(operands):
         return everything(c.dtype, shape)
     total = np.asarray(np.einsum(text, *(x.lo for x in values)))
-    return integers.wrapped(c.dtype, total, total)
+    return integers.wrapped(c.dtype, total)
 
 
 def _contraction(c: Context, equation: einsum.Equation, operands: Sequence[Enclosure]) -> Enclosure | None:
@@ -220,7 +220,7 @@ _TWIDDLE = PRODUCT + WEIGHT
 def relative_error(n: int, real: bool = False) -> float:
     """Units of rounding that an element of a transform of length n may be off, relative to the 2-norm of all of them.
 
-    For transforms of mixed radix, and Bluestein's where a prime factor is larger than 11; docs/enclosures.md has the proof.
+    For transforms of mixed radix, and Bluestein's where a prime factor is larger than 11; docs/explanation/enclosures.md has the proof.
     A real one may be a complex one of half the length.
     """
     halves = 2**0.5 * relative_error(n // 2) + 3 + _TWIDDLE if real and n % 2 == 0 else 0.0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from oracle.enclosure.value import Enclosure, Interval, rectangle
+from oracle.enclosure.value import Enclosure, Interval, bound_type, rectangle
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError
 from tenferro_ref.tensor import Array, load_arrays, save_npz
@@ -53,7 +53,7 @@ def load_enclosures(path: str | Path, outputs: Sequence[Array]) -> list[Enclosur
         raise FormatError(where=str(path), detail=f"has {sorted(arrays)}, expected {sorted(names)}")
     enclosures = []
     for i, (output, dtype) in enumerate(zip(outputs, dtypes, strict=True)):
-        bounds = np.int64 if dtype.is_int or dtype is DType.Bool else np.float64
+        bounds = bound_type(dtype) if dtype.is_int or dtype is DType.Bool else np.float64
         sides = []
         for side in SIDES[: 1 + dtype.is_complex]:
             parts = [arrays[f"{side}{part}{i}"] for part in PARTS]

@@ -1,8 +1,8 @@
-"""The two float formats, and rounding to them: to nearest, inward, outward. No op is known here.
+"""The float formats, and rounding to them: to nearest, inward, outward. No op is known here.
 
 Bounds are kept in float64 whatever the dtype, and every finite bound is a value of its format. What must be known more
 finely than the format (a product before it is rounded, a logarithm) is computed in the format's *wide* type: float64 for
-F32; for F64 x87's 80-bit type where NumPy has it, else float64 itself with a slack that covers its error.
+F32 and the narrower formats; for F64 x87's 80-bit type where NumPy has it, else float64 itself with a slack that covers its error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tenferro_ref.dtype import DType
+from tenferro_ref.dtype import NARROW_FLOATS, DType
+from tenferro_ref.narrow import spacing, sticky, to_nearest
 
 Array: TypeAlias = NDArray[Any]
 
@@ -58,19 +59,31 @@ class Format:
     def nearest(self, v: Array) -> Array:
         """Round to nearest even, in float64."""
         v = np.asarray(v)
+        if self.dtype in NARROW_FLOATS:
+            return to_nearest(self.dtype, v)
         if self.dtype is DType.F32:
             return np.asarray(v.astype(np.float32).astype(np.float64))
         return v if v.dtype == np.float64 else np.asarray(v.astype(np.float64))
 
+    def of_integers(self, v: Array) -> Array:
+        """Integers rounded once, in float64."""
+        if self.dtype in NARROW_FLOATS:
+            return to_nearest(self.dtype, sticky(v))
+        return np.asarray(v.astype(self.storage).astype(np.float64))
+
     def least_at_or_above(self, v: Array) -> Array:
         """The smallest result >= v; what rounds to an infinity is one, and nothing else is."""
-        near = np.asarray(v).astype(self.storage)
-        y = near.astype(np.float64)
+        y = self.nearest(v)
         # what is beyond `max` and rounds to it has no larger result
         below = (y < v) & (np.abs(v) <= self.max)
         if not np.count_nonzero(below):
             return y
-        return np.where(below, np.nextafter(near, self.storage(np.inf)).astype(np.float64), y)
+        if self.dtype in NARROW_FLOATS:
+            # a negative power of two has closer neighbours towards zero than away from it
+            step = spacing(self.dtype, y)
+            step = np.where((y < 0) & (spacing(self.dtype, y + step / 2) < step), step / 2, step)
+            return np.where(below, np.where(y + step == 0, -0.0, y + step), y)
+        return np.where(below, np.nextafter(y.astype(self.storage), self.storage(np.inf)).astype(np.float64), y)
 
     def greatest_at_or_below(self, v: Array) -> Array:
         """The greatest result <= v; what rounds to an infinity is one, and nothing else is."""
@@ -84,9 +97,11 @@ class Format:
     def ulp(self, v: Array) -> Array:
         """Spacing of the format at the magnitude of `v`; that of `max` beyond."""
         # capped at the power of two below `max`: NumPy's spacing of `max` itself is infinite
-        magnitude = np.fmin(np.abs(v), self.top_binade).astype(self.storage)
-        spacing: Array = np.spacing(magnitude).astype(self.wide)
-        return spacing
+        magnitude = np.fmin(np.abs(v), self.top_binade)
+        if self.dtype in NARROW_FLOATS:
+            return np.asarray(spacing(self.dtype, magnitude))
+        magnitude = magnitude.astype(self.storage)
+        return np.asarray(np.spacing(magnitude).astype(self.wide))
 
 
 def outward(f: Format, ulps: float, ends: Array, *, single: bool) -> Array:
@@ -118,11 +133,11 @@ def _next_power(v: Array) -> Array:
 
 
 def _format(dtype: DType) -> Format:
-    info: Any = np.finfo(dtype.numpy.name)
+    info: Any = dtype.finfo
     largest = float(info.max)
-    wide: Any = np.float64 if dtype is DType.F32 or not HAS_WIDER else np.longdouble
+    wide: Any = np.float64 if dtype is not DType.F64 or not HAS_WIDER else np.longdouble
     widens = np.finfo(wide).nmant > info.nmant
-    half = wide(2) ** (info.maxexp - info.nmant - 2)
+    half = wide(2) ** (int(info.maxexp) - int(info.nmant) - 2)
     return Format(
         dtype,
         dtype.numpy.type,
@@ -131,14 +146,14 @@ def _format(dtype: DType) -> Format:
         2.0 ** (int(info.maxexp) - 1),
         float(info.smallest_normal),
         float(info.smallest_subnormal),
-        float(info.eps) / 2,
+        2.0 ** -(int(info.nmant) + 1),
         wide(largest) + half if widens else wide(np.inf),
         2.0**-7 if widens else 2.0,
         float(np.finfo(wide).eps) / 2,
     )
 
 
-FORMATS: dict[DType, Format] = {d: _format(d) for d in (DType.F32, DType.F64)}
+FORMATS: dict[DType, Format] = {d: _format(d) for d in DType if d.is_float}
 
 
 def quantum(x: Array) -> Array:

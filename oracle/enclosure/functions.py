@@ -6,7 +6,7 @@ range ([-1, 1] for tanh, ...), and exactness where the true value is 0, 1 of a p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from oracle.enclosure.value import Interval
 from tenferro_ref import ops
 from tenferro_ref.ops import Op
 
-#: Non-point arguments of sin and cos beyond this give [-1, 1]: extrema can no longer be told from the bounds.
+#: Non-point arguments of sin and cos beyond this give [-1, 1]: the bounds no longer show whether an extremum lies between them.
 TRIG_LIMIT = 2.0**30
 
 
@@ -223,33 +223,22 @@ def _pow(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
 
     low, high = np.full(shape, np.nan, w), np.full(shape, np.nan, w)
     minus = np.zeros(shape, bool)  # some result carries a minus sign
-    plus = np.zeros(shape, bool)
     nan = x.nan | y.nan
 
-    positive = ((x.hi > 0) | x.pos_zero) & some
+    positive = plus = ((x.hi > 0) | x.pos_zero) & some
     if positive.any():
         l, h = corners(np.abs(np.where(positive, np.maximum(x.lo, 0.0), 1.0)), np.where(positive, np.abs(x.hi), 1.0))
         low, high = np.where(positive, l, np.nan), np.where(positive, h, np.nan)
-        plus = positive
 
     negative = may_be_negative(x) & some
     if negative.any():
         near, far = np.abs(np.minimum(x.hi, 0.0)), np.abs(np.minimum(x.lo, 0.0))
-        l, h = corners(np.where(negative, near, 1.0), np.where(negative, far, 1.0))
+        size = corners(np.where(negative, near, 1.0), np.where(negative, far, 1.0))
         whole = np.floor(yl) == yl
-        odd = whole & (np.abs(np.fmod(np.where(np.isfinite(yl), yl, 0.0), 2.0)) == 1)
-        both = negative & ~exponent_known
-        up, down = negative & exponent_known & whole & ~odd, negative & exponent_known & odd
-        # of a fractional power only -0 and -inf have a value
-        for use, value in (
-            (negative & exponent_known & ~whole & x.neg_zero, np.power(w(0), np.where(whole, 1, yl))),
-            (negative & exponent_known & ~whole & (x.lo == -np.inf), np.power(w(np.inf), yl)),
-        ):
-            low, high = np.where(use, np.fmin(low, value), low), np.where(use, np.fmax(high, value), high)
-            plus = plus | use
-        for use, a, b in ((up, l, h), (down, -h, -l), (both, -h, h)):
+        for use, a, b, up, down in _powers_of_negative(x, yl, exponent_known, whole, size):
+            use = use & negative
             low, high = np.where(use, np.fmin(low, a), low), np.where(use, np.fmax(high, b), high)
-        minus, plus = down | both, plus | up | both
+            plus, minus = plus | (use & up), minus | (use & down)
         finite_negative = (x.lo < 0) & (x.hi > -np.inf)
         nan = nan | (finite_negative & negative & ~(exponent_known & whole))
 
@@ -266,6 +255,25 @@ def _pow(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
     none = low > high
     lo, hi = np.where(none, np.inf, lo), np.where(none, -np.inf, hi)
     return c.build(lo, hi, nan, plus, minus)
+
+
+def _powers_of_negative(
+    x: Interval, exponent: Array, known: Array, whole: Array, size: Bounds
+) -> Iterator[tuple[Array, Array, Array, bool, bool]]:
+    """Powers of the part of `x` with a minus sign: where, least and greatest, whether one has a plus or a minus sign.
+
+    `size` are bounds of the powers of its magnitude, `known` and `whole` say where the exponent is one number and an integer.
+    """
+    least, greatest = size
+    # of a fractional power only -0 and -inf have a value
+    wide, fraction = exponent.dtype.type, known & ~whole
+    of_zero, of_infinity = np.power(wide(0), np.where(whole, 1, exponent)), np.power(wide(np.inf), exponent)
+    yield fraction & x.neg_zero, of_zero, of_zero, True, False
+    yield fraction & (x.lo == -np.inf), of_infinity, of_infinity, True, False
+    odd = whole & (np.abs(np.fmod(np.where(np.isfinite(exponent), exponent, 0.0), 2.0)) == 1)
+    yield known & whole & ~odd, least, greatest, True, False
+    yield known & odd, -greatest, -least, False, True
+    yield ~known, -greatest, greatest, True, True
 
 
 def is_value(x: Interval, value: float) -> Array:

@@ -19,7 +19,7 @@ from oracle.enclosure.formats import Array
 from oracle.enclosure.moves import concatenated
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.sums import sum_of
-from oracle.enclosure.value import INT_RANGE, Interval, hull, spread
+from oracle.enclosure.value import Interval, hull, spread
 from tenferro_ref import ops
 from tenferro_ref.dims import evaluate
 from tenferro_ref.dtype import DType
@@ -44,6 +44,8 @@ def starts_between(indices: Interval, last: Array) -> Starts:
             if not indices.number:
                 v = np.where(indices.nan, unknown, v)
             v = np.minimum(np.maximum(np.trunc(v), -limit), limit).astype(np.int64)
+        elif v.dtype == np.uint64:
+            v = np.minimum(v, np.uint64(limit)).astype(np.int64)
         return np.minimum(np.maximum(v, 0), last)
 
     least = start(indices.lo, -limit)
@@ -284,7 +286,7 @@ def _rounded(value: float | int) -> int:
     if isinstance(value, int):
         return value
     if math.isinf(value):
-        return INT_RANGE[DType.I64][value > 0]
+        return DType.I64.limits[value > 0]
     whole = math.trunc(value)
     # adding a half first would round 0.49999999999999994 up
     return whole + (1 if value > 0 else -1) * (abs(value - whole) >= 0.5)

@@ -1,6 +1,7 @@
-"""Exact rules of integers and Bool: two's-complement wrap, truncating division.
+"""Exact rules of integers and Bool: wrapping arithmetic, truncating division.
 
-Bounds are int64. An interval that crosses a wrap becomes everything; single I64 values wrap as NumPy's do.
+Known values are computed modulo 2**64, of which every narrower arithmetic is a part. Bounds that differ are computed with
+Python's integers: they are rare, and whether they cross a wrap must be known exactly. One that does becomes everything.
 """
 
 from __future__ import annotations
@@ -10,38 +11,49 @@ from collections.abc import Callable
 import numpy as np
 
 from oracle.enclosure.formats import Array
-from oracle.enclosure.value import INT_RANGE, Interval, everything, exact
+from oracle.enclosure.value import Interval, bound_type, everything, exact
 from tenferro_ref.dtype import DType
 
 
-def wrapped(dtype: DType, lo: Array, hi: Array, approximate: tuple[Array, Array] | None = None) -> Interval:
+def modulo(dtype: DType, v: Array) -> Array:
+    """Integers (uint64, int64 or Python's, of any size) taken into the range of the dtype."""
+    if v.dtype == object:
+        v = np.asarray(v & (2**64 - 1), object).astype(np.uint64)
+    bits, v = np.uint64(dtype.bits), v.astype(np.uint64)
+    if dtype.bits < 64:
+        v = v & np.uint64(2**dtype.bits - 1)
+    if dtype.kind == "int" and dtype.bits < 64:
+        sign = np.uint64(1) << (bits - np.uint64(1))
+        return np.asarray((v ^ sign).view(np.int64) - sign.view(np.int64))
+    return np.asarray(v.view(bound_type(dtype)))
+
+
+def wrapped(dtype: DType, lo: Array, hi: Array | None = None) -> Interval:
     """Bounds taken modulo the dtype.
 
     Parameters
     ----------
     lo, hi
-        Exact for I32 (the results of one operation fit in 64 bits), modulo 2**64 for I64; one array for known values.
-    approximate
-        For I64 intervals: the bounds in float64, which tell whether they wrapped.
+        True bounds, as Python's integers; or `lo` alone, known values modulo 2**64.
     """
-    one = lo is hi
-    if dtype is DType.I32:
-        low = _wrap32(lo)
-        high = low if one else _wrap32(hi)
-        crossed = False if one else (hi - lo >= 2**32) | (low > high)
-    else:
-        low, high = lo, hi
-        crossed = False
-        if not one and approximate is not None:
-            crossed = (np.abs(approximate[0]) >= 2.0**62) | (np.abs(approximate[1]) >= 2.0**62)
-    if one:
-        return exact(dtype, low)
-    least, greatest = INT_RANGE[dtype]
-    return exact(dtype, np.where(crossed, least, low), np.where(crossed, greatest, high))
+    if hi is None:
+        return exact(dtype, modulo(dtype, np.asarray(lo)))
+    least, greatest = dtype.limits
+    lo, hi = np.asarray(lo, object), np.asarray(hi, object)
+    crossed = np.asarray((lo - least) >> dtype.bits != (hi - least) >> dtype.bits).astype(bool)
+    low, high = modulo(dtype, lo), modulo(dtype, hi)
+    kind = low.dtype.type
+    return exact(dtype, np.where(crossed, kind(least), low), np.where(crossed, kind(greatest), high))
 
 
-def _wrap32(v: Array) -> Array:
-    return ((v + 2**31) & 0xFFFFFFFF) - 2**31
+def big(x: Interval) -> tuple[Array, Array]:
+    """The bounds as Python's integers."""
+    return x.lo.astype(object), x.hi.astype(object)
+
+
+def _words(x: Interval) -> Array:
+    """Known values modulo 2**64."""
+    return np.asarray(x.lo.astype(np.uint64))
 
 
 def monotone(dtype: DType, f: Callable[[Array, Array], Array], x: Interval, y: Interval) -> Interval:
@@ -53,54 +65,65 @@ def monotone(dtype: DType, f: Callable[[Array, Array], Array], x: Interval, y: I
 def add(dtype: DType, x: Interval, y: Interval) -> Interval:
     if dtype is DType.Bool:
         return monotone(dtype, np.maximum, x, y)
-    lo = x.lo + y.lo
     if x.is_point and y.is_point:
-        return wrapped(dtype, lo, lo)
-    return wrapped(dtype, lo, x.hi + y.hi, (x.lo.astype(float) + y.lo, x.hi.astype(float) + y.hi))
+        return wrapped(dtype, _words(x) + _words(y))
+    (a, b), (c, d) = big(x), big(y)
+    return wrapped(dtype, a + c, b + d)
+
+
+def subtract(dtype: DType, x: Interval, y: Interval) -> Interval:
+    if x.is_point and y.is_point:
+        return wrapped(dtype, _words(x) - _words(y))
+    (a, b), (c, d) = big(x), big(y)
+    return wrapped(dtype, a - d, b - c)
 
 
 def multiply(dtype: DType, x: Interval, y: Interval) -> Interval:
     if dtype is DType.Bool:
         return monotone(dtype, np.minimum, x, y)
     if x.is_point and y.is_point:
-        p = x.lo * y.lo
-        return wrapped(dtype, p, p)
-    pairs = [(a, b) for a in (x.lo, x.hi) for b in (y.lo, y.hi)]
-    corners = np.stack(np.broadcast_arrays(*(a * b for a, b in pairs)))
-    floats = np.stack(np.broadcast_arrays(*(a.astype(float) * b for a, b in pairs)))
-    return wrapped(dtype, corners.min(0), corners.max(0), (floats.min(0), floats.max(0)))
+        return wrapped(dtype, _words(x) * _words(y))
+    corners = np.stack(np.broadcast_arrays(*(a * b for a in big(x) for b in big(y))))
+    return wrapped(dtype, corners.min(0), corners.max(0))
 
 
 def negate(dtype: DType, x: Interval) -> Interval:
-    lo = -x.hi
-    return wrapped(dtype, lo, lo if x.is_point else -x.lo, (-x.hi.astype(float), -x.lo.astype(float)))
+    if x.is_point:
+        return wrapped(dtype, -_words(x))
+    lo, hi = big(x)
+    return wrapped(dtype, -hi, -lo)
 
 
 def absolute(dtype: DType, x: Interval) -> Interval:
+    if dtype.is_unsigned:
+        return x
     if x.is_point:
-        lo = np.abs(x.lo)
-        return wrapped(dtype, lo, lo)
-    least = INT_RANGE[dtype][0]
+        return wrapped(dtype, np.abs(x.lo))
+    least, greatest = dtype.limits
     lo = np.where((x.lo <= 0) & (x.hi >= 0), 0, np.minimum(np.abs(x.lo), np.abs(x.hi)))
     hi = np.maximum(np.abs(x.lo), np.abs(x.hi))
     minimum_inside = x.lo == least  # |MIN| = MIN
-    return exact(dtype, np.where(minimum_inside, least, lo), np.where(minimum_inside, INT_RANGE[dtype][1], hi))
+    return exact(dtype, np.where(minimum_inside, least, lo), np.where(minimum_inside, greatest, hi))
 
 
 def divide(dtype: DType, x: Interval, y: Interval) -> Interval:
-    """Truncating; x / 0 = -1 and MIN / -1 = MIN (the engine raises for a zero divisor and gives no value)."""
+    """Truncating; x / 0 has all bits set and MIN / -1 = MIN (the engine raises for a zero divisor and gives no value)."""
     if x.is_point and y.is_point:
         return exact(dtype, _truncate(dtype, x.lo, y.lo))
     corners = [_truncate(dtype, a, b) for a in (x.lo, x.hi) for b in (y.lo, y.hi)]
     stacked = np.stack(np.broadcast_arrays(*corners))
-    least, greatest = INT_RANGE[dtype]
+    least, greatest = dtype.limits
     # monotone in each operand while the divisor keeps one sign and MIN / -1 stays out
-    wild = ((y.lo <= 0) & (y.hi >= 0)) | ((x.lo == least) & (y.hi < 0))
-    return exact(dtype, np.where(wild, least, stacked.min(0)), np.where(wild, greatest, stacked.max(0)))
+    wild = ((y.lo <= 0) & (y.hi >= 0)) | ((x.lo == least) & (y.hi < 0) & (least < 0))
+    kind = stacked.dtype.type
+    return exact(dtype, np.where(wild, kind(least), stacked.min(0)), np.where(wild, kind(greatest), stacked.max(0)))
 
 
 def _truncate(dtype: DType, a: Array, b: Array) -> Array:
-    least = INT_RANGE[dtype][0]
+    kind = a.dtype.type
+    if dtype.is_unsigned:
+        return np.where(b == 0, kind(dtype.limits[1]), a // np.where(b == 0, kind(1), b))
+    least = dtype.limits[0]
     overflow = (a == least) & (b == -1)
     safe = np.where((b == 0) | overflow, 1, b)
     quotient = a // safe
@@ -113,16 +136,17 @@ def power(dtype: DType, x: Interval, y: Interval) -> Interval:
     shape = np.broadcast_shapes(x.shape, y.shape)
     if not (x.is_point and y.is_point):
         return everything(dtype, shape)
-    base, exponent = (np.broadcast_to(a, shape) for a in (x.lo, y.lo))
-    result = np.ones(shape, np.int64)
-    left = np.maximum(exponent, 0)
+    base, exponent = np.broadcast_to(_words(x), shape), np.broadcast_to(y.lo, shape)
+    one = np.uint64(1)
+    result = np.ones(shape, np.uint64)
+    left = np.maximum(exponent, 0).astype(np.uint64)
     square = base
     while (left > 0).any():
-        result = np.where(left & 1, result * square, result)
+        result = np.where(left & one, result * square, result)
         square = square * square
-        left = left >> 1
-    value = wrapped(dtype, result, result)
+        left = left >> one
+    value = wrapped(dtype, result)
     if not (exponent < 0).any():
         return value
-    least, greatest = INT_RANGE[dtype]
+    least, greatest = dtype.limits
     return exact(dtype, np.where(exponent < 0, least, value.lo), np.where(exponent < 0, greatest, value.hi))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.freedoms import contraction
 from oracle.enclosure.origin import Origin
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import INT_RANGE, Interval, exact, merged, real_point, spread, three_valued
+from oracle.enclosure.value import Interval, bound_type, exact, merged, real_point, spread, three_valued
 from tenferro_ref import ops
 from tenferro_ref.dims import evaluate
 from tenferro_ref.dtype import DType
@@ -184,39 +183,30 @@ def _to_float(c: Context, x: Interval) -> Interval:
         hi = lo if x.is_point else f.nearest(x.hi)
         pos, neg = x.pos_zero | (x.hi > 0), x.neg_zero | (x.lo < 0)
         return c.build(lo, hi, x.nan, pos, neg)
-    # straight from the integer: F64 and then F32 would round twice
-    lo = x.lo.astype(f.storage).astype(np.float64)
-    hi = lo if x.is_point else x.hi.astype(f.storage).astype(np.float64)
+    lo = f.of_integers(x.lo)
+    hi = lo if x.is_point else f.of_integers(x.hi)
     never = np.zeros(lo.shape, bool)
     return c.build(lo, hi, never, ~never, never)
 
 
 def _float_to_int(to: DType, x: Interval) -> Interval:
-    least, greatest = INT_RANGE[to]
+    least, greatest = to.limits
+    kind = bound_type(to)
 
     def saturated(v: Array) -> Array:
-        inside = np.where(np.abs(v) < 2.0**62, np.trunc(v), 0.0).astype(np.int64)
-        large = np.where(np.isfinite(v) & (np.abs(v) < 2.0**63), v, 0.0).astype(np.int64)
-        whole = np.where(np.abs(v) < 2.0**62, inside, large)
-        whole = np.where(
-            v >= 2.0**63, INT_RANGE[DType.I64][1], np.where(v <= -(2.0**63), INT_RANGE[DType.I64][0], whole)
-        )
-        return np.clip(whole, least, greatest)
+        # one beyond the greatest is a power of two, as the least is: both are floats
+        above, below = v >= float(greatest + 1), v <= float(least)
+        inside = np.trunc(np.where(above | below | np.isnan(v), 0.0, v)).astype(kind)
+        return np.where(above, kind(greatest), np.where(below, kind(least), inside))
 
     lo = saturated(x.lo)
     hi = lo if x.is_point else saturated(x.hi)
     if not x.nan.any():
         return exact(to, lo, hi)
-    lo, hi = np.where(x.empty, 0, lo), np.where(x.empty, 0, hi)
-    return exact(to, np.where(x.nan, np.minimum(lo, 0), lo), np.where(x.nan, np.maximum(hi, 0), hi))
+    zero = kind(0)
+    lo, hi = np.where(x.empty, zero, lo), np.where(x.empty, zero, hi)
+    return exact(to, np.where(x.nan, np.minimum(lo, zero), lo), np.where(x.nan, np.maximum(hi, zero), hi))
 
 
 def _int_to_int(to: DType, x: Interval) -> Interval:
-    if to is DType.I64 or x.dtype is DType.Bool:
-        return replace(x, dtype=to)
-    wide = x.hi.astype(float) - x.lo >= 2.0**32  # the difference itself may wrap
-    least, greatest = INT_RANGE[to]
-    narrow = integers.wrapped(to, x.lo, x.lo if x.is_point else x.hi)
-    if x.is_point:
-        return narrow
-    return exact(to, np.where(wide, least, narrow.lo), np.where(wide, greatest, narrow.hi))
+    return integers.wrapped(to, x.lo) if x.is_point else integers.wrapped(to, *integers.big(x))

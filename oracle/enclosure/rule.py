@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Concatenate, TypeAlias
 
 from oracle.enclosure.formats import FORMATS, Array, Format
-from oracle.enclosure.freedoms import flush
+from oracle.enclosure.freedoms import excess, flush
 from oracle.enclosure.model import Model
 from oracle.enclosure.value import Enclosure, Interval, ordered
 from tenferro_ref import ops
@@ -59,7 +59,9 @@ class Context:
         reach = flush.zero_below(self.model, FORMATS[self.dtype])
         made = ordered(self.dtype, lo, hi, nan, pos, neg, reach)
         # nothing is near zero, and nothing to flush, where both flags are one array
-        return made if made.pos_zero is made.neg_zero else flush.of_result(self.model, made, inexact=inexact)
+        if made.pos_zero is not made.neg_zero:
+            made = flush.of_result(self.model, made, inexact=inexact)
+        return excess.of_result(self.model, made) if inexact else made
 
 
 @cache

@@ -15,7 +15,7 @@ import numpy as np
 
 from oracle.enclosure.moves import concatenated
 from oracle.enclosure.sums import SORTED
-from oracle.enclosure.value import Enclosure, Interval, Mixed, each_part, merged_with_origin, real_point
+from oracle.enclosure.value import Enclosure, Interval, Mixed, each_part, exact, merged_with_origin, real_point
 from tenferro_ref import ops
 from tenferro_ref.dims import evaluate, expr_of
 from tenferro_ref.errors import UnsupportedOp
@@ -107,7 +107,8 @@ def _numbered(op: Indexed, operands: Sequence[Enclosure], n: int) -> tuple[Op, S
         indices, op = indices.map(lambda a: a[..., np.newaxis]), replace(op, index_vector_dim=rank + 1)
     shape = [1 if k == op.index_vector_dim else e for k, e in enumerate(indices.shape)]
     numbers = np.arange(n).reshape([n if k == rank else 1 for k in range(len(shape))])
-    place = real_point(np.broadcast_to(numbers, shape).astype(indices.dtype.numpy))
+    numbers = np.broadcast_to(numbers, shape)
+    place = real_point(numbers.astype(float)) if indices.dtype.is_float else exact(indices.dtype, numbers)
     wider: Op
     if isinstance(op, ops.Scatter):
         dropped, mapped = (*op.inserted_window_dims, axis), (*op.scatter_dims_to_operand_dims, axis)

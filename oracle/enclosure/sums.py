@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 
 import numpy as np
 
@@ -25,11 +26,11 @@ from oracle.enclosure.bounds import (
     nan_of_product,
     product_bounds,
 )
-from oracle.enclosure.formats import Array, quantum
+from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.freedoms import contraction, flush, merging, zeros
 from oracle.enclosure.origin import Terms, Unrounded
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import INT_RANGE, Interval, everything, exact, hull, merged_with_origin
+from oracle.enclosure.value import Interval, everything, exact, hull, merged_with_origin
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import free_axes
@@ -238,10 +239,10 @@ def _partial_sums(terms: Array) -> Array:
 def _integer_sum(dtype: DType, x: Interval) -> Interval:
     if dtype is DType.Bool:
         return exact(dtype, _any(x.lo), _any(x.hi))
-    lo = x.lo.sum(-1)
     if x.is_point:
-        return integers.wrapped(dtype, lo, lo)
-    return integers.wrapped(dtype, lo, x.hi.sum(-1), (x.lo.astype(float).sum(-1), x.hi.astype(float).sum(-1)))
+        return integers.wrapped(dtype, x.lo.sum(-1))
+    lo, hi = integers.big(x)
+    return integers.wrapped(dtype, lo.sum(-1), hi.sum(-1))
 
 
 # --- contraction ----------------------------------------------------------------------------------------------------
@@ -310,12 +311,16 @@ def _integer_dot(dtype: DType, x: Interval, y: Interval) -> Interval:
     if dtype is DType.Bool:
         return exact(dtype, _any(x.lo & y.lo), _any(x.hi & y.hi))
     if x.is_point and y.is_point:
-        p = (x.lo * y.lo).sum(-1)
-        return integers.wrapped(dtype, p, p)
+        return integers.wrapped(dtype, (x.lo * y.lo).sum(-1))
     return everything(dtype, np.broadcast_shapes(x.shape, y.shape)[:-1])
 
 
 # --- product, extrema -----------------------------------------------------------------------------------------------
+
+
+def taken(i: int) -> Callable[[Array], Array]:
+    """Element `i` of the last axis."""
+    return lambda a: a[..., i]
 
 
 @ENCLOSE.row(ops.ReduceProd)
@@ -327,33 +332,29 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     n = x.shape[-1]
     if not c.dtype.is_float:
         return _integer_product(c.dtype, x)
-    if n == 1:
-        return x.map(lambda a: a[..., 0])
+    if n in (1, 2):  # 1 times the first factor is that factor
+        return reduce(partial(multiply, c), (x.map(taken(i)) for i in range(n)))
     f, w = c.format, c.format.wide
     none = x.empty.any(-1)
     lo = np.where(x.empty, 1.0, x.lo)
     hi = lo if x.is_point else np.where(x.empty, 1.0, x.hi)
     zero = may_be_zero(x).any(-1)
     infinite = may_be_infinite(x).any(-1)
-    large, small = (
-        np.maximum(np.abs(lo), np.abs(hi)),
-        np.where((lo <= 0) & (hi >= 0), 0, np.minimum(np.abs(lo), np.abs(hi))),
-    )
-    with np.errstate(divide="ignore"):
-        log_large, log_small = np.log2(large), np.log2(small)
-    # partial products reach at most the product of the factors above 1, at least that of those below
-    over = np.maximum(log_large, 0).sum(-1) >= np.log2(f.max) - 1
-    under = np.minimum(log_small, 0).sum(-1) <= np.log2(f.min_normal) + 1
+    large = np.maximum(np.abs(lo), np.abs(hi))
+    small = np.where((lo <= 0) & (hi >= 0), 0, np.minimum(np.abs(lo), np.abs(hi)))
+    over, under = _out_of_range(f, large, small)
     low = high = np.ones(lo.shape[:-1], w)
     for i in range(n):
         a = lo[..., i].astype(w)
         low, high = extreme_products(low, high, a, a if hi is lo else hi[..., i].astype(w))
-    roundings = max(n - 1, 0)  # over no element it is 1
-    relative = roundings * f.unit / (1 - roundings * f.unit) + 4 * n * f.wide_unit
+
+    def product_error(roundings: int) -> float:
+        return roundings * f.unit / (1 - roundings * f.unit) + 4 * n * f.wide_unit
+
     # small integers over a power of two: every partial product is exact
     grain = np.minimum(quantum(lo), 1).prod(-1)
     fine = ((lo == hi) & np.isfinite(lo)).all(-1) & (np.maximum(large, 1).prod(-1) * f.unit < grain)
-    error = np.where(fine & (grain > f.min_normal), 0, relative)
+    error = np.where(fine & (grain > f.min_normal), 0, product_error(max(n - 1, 0)))  # over no element it is 1
     # what underflows is off by a denormal, or vanishes; later factors enlarge that
     vanished = 2 * n * c.lost_below * np.maximum(large, 1).prod(-1)
     lost = np.where(under & ~over, vanished, 0.0).astype(w)
@@ -377,12 +378,20 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     if not c.model.keeps_unrounded:
         return result
     # fused with an addition that follows, the last of the products is not rounded
-    relative = (n - 2) * f.unit / (1 - (n - 2) * f.unit) + 4 * n * f.wide_unit
-    before = np.where(error == 0, 0, relative)
+    before = np.where(error == 0, 0, product_error(n - 2))
     fixed = wild | certain_zero | none
     raw_low = np.where(fixed, least, low - before * np.abs(low) - lost)
     raw_high = np.where(fixed, greatest, high + before * np.abs(high) + lost)
     return result.remembering(Unrounded("product", raw_low, raw_high))
+
+
+def _out_of_range(f: Format, large: Array, small: Array) -> tuple[Array, Array]:
+    """Whether a partial product of factors of these magnitudes may overflow, and whether one may underflow."""
+    with np.errstate(divide="ignore"):
+        log_large, log_small = np.log2(large), np.log2(small)
+    # partial products reach at most the product of the factors above 1, at least that of those below
+    over = np.maximum(log_large, 0).sum(-1) >= np.log2(f.max) - 1
+    return over, np.minimum(log_small, 0).sum(-1) <= np.log2(f.min_normal) + 1
 
 
 def _integer_product(dtype: DType, x: Interval) -> Interval:
@@ -390,8 +399,7 @@ def _integer_product(dtype: DType, x: Interval) -> Interval:
         return exact(dtype, ~_any(x.lo == 0), ~_any(x.hi == 0))
     if not x.is_point:
         return everything(dtype, x.shape[:-1])
-    p = np.multiply.reduce(x.lo, -1)
-    return integers.wrapped(dtype, p, p)
+    return integers.wrapped(dtype, np.multiply.reduce(x.lo, -1))
 
 
 @ENCLOSE.row(ops.ReduceMax, ops.ReduceMin)
@@ -404,7 +412,7 @@ def _reduce_extremum(op: ops.ReduceMax | ops.ReduceMin, c: Context, x: Interval)
     was_point = x.is_point
     x = x.map(flattened(op.axes, len(x.shape)))
     if not c.dtype.is_float:
-        least, greatest = INT_RANGE[c.dtype]
+        least, greatest = c.dtype.limits
         first = least if largest else greatest
         lo = pick.reduce(x.lo, -1, initial=first)
         return exact(c.dtype, lo, lo if was_point else pick.reduce(x.hi, -1, initial=first))

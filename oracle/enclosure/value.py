@@ -17,12 +17,10 @@ from oracle.enclosure.formats import Array
 from oracle.enclosure.origin import NOWHERE, Origin, Terms, Unrounded, record
 from tenferro_ref.dtype import DType
 
-#: Smallest and largest value of the exact dtypes; Bool is an integer of 0 and 1 here.
-INT_RANGE: dict[DType, tuple[int, int]] = {
-    DType.Bool: (0, 1),
-    DType.I32: (-(2**31), 2**31 - 1),
-    DType.I64: (-(2**63), 2**63 - 1),
-}
+
+def bound_type(dtype: DType) -> type[np.integer[Any]]:
+    """What the bounds of integers and Bool (0 and 1) are kept in."""
+    return np.uint64 if dtype is DType.U64 else np.int64
 
 
 # --- the value ------------------------------------------------------------------------------------------------------
@@ -36,7 +34,7 @@ class Interval:
     ----------
     lo, hi
         Closed interval of the results that are not NaN: float64 for floats (finite bounds are values of `dtype`), int64 for
-        integers and Bool. Empty, (+inf, -inf), where the result is certainly NaN. One array for both where all are known.
+        integers and Bool (uint64 for U64). Empty, (+inf, -inf), where the result is certainly NaN. One array for both where all are known.
     nan
         NaN is possible.
     pos_zero, neg_zero
@@ -131,7 +129,7 @@ class Interval:
     def contains(self, x: Array) -> Array:
         """Which elements of `x`, an array of this dtype and shape, are in the set."""
         if not self.dtype.is_float:
-            whole = x.astype(np.int64)
+            whole = x.astype(bound_type(self.dtype))
             return np.asarray((self.lo <= whole) & (whole <= self.hi))
         v = x.astype(np.float64)
         inside = (self.lo <= v) & (v <= self.hi)
@@ -328,7 +326,7 @@ def real_point(array: Array, *, const: bool = False) -> Interval:
     """The enclosure of known values that are not complex."""
     dtype = DType.of(array)
     if not dtype.is_float:
-        return exact(dtype, array.astype(np.int64)).known_as(const=const, repeated=False)
+        return exact(dtype, array.astype(bound_type(dtype))).known_as(const=const, repeated=False)
     v = array.astype(np.float64)
     nan = np.isnan(v)
     some = bool(np.count_nonzero(nan))
@@ -342,9 +340,10 @@ def real_point(array: Array, *, const: bool = False) -> Interval:
 
 def exact(dtype: DType, lo: Array, hi: Array | None = None) -> Interval:
     """An enclosure of integers or Bool; one array for known values."""
-    lo = np.asarray(lo, np.int64)
+    kind = bound_type(dtype)
+    lo = np.asarray(lo, kind)
     never = np.zeros(lo.shape, bool)
-    return Interval(dtype, lo, lo if hi is None else np.asarray(hi, np.int64), never, never, never)
+    return Interval(dtype, lo, lo if hi is None else np.asarray(hi, kind), never, never, never)
 
 
 def three_valued(can_true: Array, can_false: Array) -> Interval:
@@ -354,8 +353,8 @@ def three_valued(can_true: Array, can_false: Array) -> Interval:
 
 def everything(dtype: DType, shape: tuple[int, ...]) -> Interval:
     """Any integer of the dtype."""
-    lo, hi = INT_RANGE[dtype]
-    return exact(dtype, np.full(shape, lo), np.full(shape, hi))
+    lo, hi = dtype.limits
+    return exact(dtype, np.full(shape, lo, bound_type(dtype)), np.full(shape, hi, bound_type(dtype)))
 
 
 def ordered(dtype: DType, lo: Array, hi: Array, nan: Array, pos: Array, neg: Array, reach: float = 0.0) -> Interval:

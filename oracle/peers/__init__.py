@@ -1,6 +1,6 @@
 """Executors: the ways of running a program whose answers are compared."""
 
-from oracle.peers.base import Execution, Executor, attempt, defects_in
+from oracle.peers.base import Execution, Executor, attempt, attempt_source, defects_in
 from oracle.peers.external import ExternalExecutor, ForeignRefusal
 from oracle.peers.jax import JaxExecutor
 from oracle.peers.lanes import DEFAULT_LANE, LANES, lane_options
@@ -31,6 +31,7 @@ __all__ = [
     "Pool",
     "Selection",
     "attempt",
+    "attempt_source",
     "configured",
     "defects_in",
     "lane_options",

@@ -12,8 +12,9 @@ from oracle.case import Case
 from oracle.peers.lanes import Options
 from oracle.peers.peer import Peer
 from oracle.verdict import ExecutorInfo
-from tenferro_ref.errors import Internal, TenferroError
+from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp
 from tenferro_ref.isolation import Worker
+from tenferro_ref.stablehlo import Source
 from tenferro_ref.tensor import Array, type_of
 
 #: What Python and NumPy raise where code has a defect: a finding about this project that must not end a campaign.
@@ -65,7 +66,7 @@ class Executor:
 
     @property
     def peer(self) -> Peer:
-        """Who it is."""
+        """Its identity."""
         return Peer.parse(self.name)
 
     @property
@@ -133,7 +134,7 @@ class Executor:
         Raises
         ------
         LoweringError, ValidationError
-            A typed refusal: this executor does not do such programs, or nobody should.
+            A typed refusal: this executor does not run such programs, or no executor should.
         WorkerDied
             Native code ended, hung, or was killed.
         TenferroError
@@ -147,6 +148,10 @@ class Executor:
     def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
         """Run several cases, in one module if this executor can; one result or error for each case."""
         return [attempt(self, case) for case in cases]
+
+    def run_source(self, source: Source, inputs: Sequence[Array]) -> Execution:
+        """Run a StableHLO module as it is; errors as `run`."""
+        raise UnsupportedOp(op="module", reason="this executor takes programs, not StableHLO modules")
 
     def opcodes(self, cases: Sequence[Case]) -> list[str]:
         """What its compiler leaves of the first module of cases after optimisation; empty where it does not tell."""
@@ -220,5 +225,13 @@ def attempt(executor: Executor, case: Case) -> Execution | TenferroError:
     """The result of running a case, with an error as a value."""
     try:
         return executor.run(case)
+    except TenferroError as error:
+        return error
+
+
+def attempt_source(executor: Executor, source: Source, inputs: Sequence[Array]) -> Execution | TenferroError:
+    """What a module gives for these arguments, with an error as a value."""
+    try:
+        return executor.run_source(source, inputs)
     except TenferroError as error:
         return error

@@ -19,12 +19,12 @@ class EngineFault(EnvironmentFault):
 
 @dataclass(eq=False)
 class CommandRefused(TenferroError):
-    """A file names a command to run or a library to load, and nobody has allowed it; nothing was run."""
+    """A file names a command to run or a library to load that the user has not allowed; nothing was run."""
 
     where: str
     wants: str
     executor: str
     template: ClassVar[str] = (
-        "{where}: wants to {wants}, which only whoever calls may ask for: look at it, then allow it with --allow-commands, "
-        "or name this executor on the call"
+        "{where}: wants to {wants}; a file may not do that by itself: look at it, then allow it with --allow-commands, "
+        "or name this executor on the command line"
     )

@@ -8,12 +8,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import shlex
 import shutil
-import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,7 +21,7 @@ from oracle.case import Case
 from oracle.peers.base import Execution, Executor
 from oracle.peers.errors import EngineFault
 from oracle.peers.peer import Peer
-from tenferro_ref import children
+from tenferro_ref import children, keeper
 from tenferro_ref.errors import FormatError, LoweringError, MissingDependency, TenferroError, UsageError, WorkerDied
 from tenferro_ref.escape import is_identifier
 from tenferro_ref.isolation import wire
@@ -101,7 +98,7 @@ class ExternalExecutor(Executor):
 
     def run(self, case: Case) -> Execution:
         start = time.perf_counter()
-        with tempfile.TemporaryDirectory(prefix="tenferro-") as folder:
+        with keeper.folder("tenferro-") as folder:
             program, inputs, outputs = (f"{folder}/{name}" for name in ("program.json", "inputs.npz", "outputs.npz"))
             Path(program).write_text(dumps(case.program), "utf-8")
             save_npz(inputs, {f"in{i}": a for i, a in enumerate(case.inputs)})
@@ -120,8 +117,8 @@ class ExternalExecutor(Executor):
         """Exit status and standard error of the command; what it started ends with it when it is stopped."""
         with open(log, "wb+") as stderr:  # a file, since a pipe may be kept open by what the command has started
             try:
-                process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, start_new_session=True,
+                process = keeper.start(
+                    command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr,
                     env=children.environment(),
                 )  # fmt: skip
             except OSError as error:
@@ -129,13 +126,11 @@ class ExternalExecutor(Executor):
             try:
                 stopped = self._watch(process, stderr, Path(command[-1]))
             finally:
-                if process.returncode is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
+                status = keeper.stop(process)
             words = children.tail(stderr, _STDERR_READ)
         if stopped:
             raise self._died(stopped, words)
-        return process.returncode, words
+        return status, words
 
     def _watch(self, process: subprocess.Popen[bytes], stderr: IO[bytes], outputs: Path) -> str:
         """Wait for the command; why it has to be stopped, "" if it has ended by itself."""

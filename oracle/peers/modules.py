@@ -1,4 +1,4 @@
-"""Executors that compile emitted StableHLO in a worker process.
+"""Executors that compile StableHLO in a worker process: the module that a case came with, or one written from its program.
 
 The harness lowers, so that refusals come before any process starts; the worker compiles and runs.
 """
@@ -13,14 +13,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from oracle.case import Case, by_program
+from oracle.peers import given
 from oracle.peers.base import Execution, WorkerExecutor, validate
 from oracle.peers.lanes import Options
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import TenferroError
+from tenferro_ref.errors import Internal, TenferroError
 from tenferro_ref.isolation import wire
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import LoweringView
-from tenferro_ref.stablehlo import Body, SsaValue, lower_into
+from tenferro_ref.stablehlo import Body, Source, SsaValue, lower_into, lower_to_stablehlo
 from tenferro_ref.tensor import Array
 
 
@@ -45,17 +46,69 @@ class ModuleExecutor(WorkerExecutor):
             The op, and what is missing.
         """
 
+    def message(self, module: Module, input_sets: list[list[Any]]) -> wire.Message:
+        """The request that runs a module on packed arrays."""
+        return module.message(self.options, input_sets)
+
+    def check_source(self, source: Source) -> None:
+        """Refuse what the engine is known not to do in a module that it is given as it is; errors as `check`."""
+
+    def run_source(self, source: Source, inputs: Sequence[Array]) -> Execution:
+        self.check_source(source)
+        (outputs,), seconds = self.request_source(source, [inputs])
+        return Execution(tuple(outputs), seconds)
+
+    def request_source(
+        self, source: Source, input_sets: Sequence[Sequence[Array]]
+    ) -> tuple[list[list[Array]], dict[str, float]]:
+        """What the worker gives for a module and the arguments of its `main`."""
+        try:
+            output_sets: tuple[list[list[Array]], dict[str, float]] = self.worker.request(
+                given.message(source, self.options, input_sets), wire.output_sets
+            )
+        except TenferroError as error:
+            raise given.lacking(error) from None
+        return output_sets
+
     def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
         """Run cases, `programs_a_module` programs in a module; cases with the same program object are its input sets.
 
         A case that cannot be lowered is left out. If the module fails or ends the worker, it is split until the failing
-        cases are alone.
+        cases are alone. A case that came with a module has it run, by itself.
         """
         results: dict[int, Execution | TenferroError] = {}
-        groups = by_program(cases)
-        for start in range(0, len(groups), self.programs_a_module):
-            self._run_module(cases, groups[start : start + self.programs_a_module], results)
+        written = []
+        for group in by_program(cases):
+            if cases[group[0]].source is None:
+                written.append(group)
+            else:
+                self._run_given([cases[i] for i in group], group, results)
+        for start in range(0, len(written), self.programs_a_module):
+            self._run_module(cases, written[start : start + self.programs_a_module], results)
         return [results[i] for i in range(len(cases))]
+
+    def _run_given(
+        self, cases: Sequence[Case], places: Sequence[int], results: dict[int, Execution | TenferroError]
+    ) -> None:
+        """Run the module of cases that differ in their inputs alone."""
+        source = cases[0].source
+        try:
+            if source is None:
+                raise Internal(detail="a case without a module")
+            for case in cases:
+                validate(case)
+            self.check_source(source)
+            output_sets, seconds = self.request_source(source, [case.arguments for case in cases])
+        except TenferroError as error:
+            half = len(cases) // 2
+            for part in (slice(half), slice(half, None)) if half else ():
+                self._run_given(cases[part], places[part], results)
+            if not half:
+                results[places[0]] = error
+            return
+        share = {phase: s / len(cases) for phase, s in seconds.items()}
+        for i, outputs in zip(places, output_sets, strict=True):
+            results[i] = Execution(tuple(outputs), share)
 
     def _run_module(
         self, cases: Sequence[Case], groups: Sequence[list[int]], results: dict[int, Execution | TenferroError]
@@ -76,7 +129,7 @@ class ModuleExecutor(WorkerExecutor):
         input_sets = [[wire.pack(a) for a in arrays] for arrays in sent]
         lowered = time.perf_counter()
         try:
-            output_sets, seconds = self.worker.request(module.message(self.options, input_sets), wire.output_sets)
+            output_sets, seconds = self.worker.request(self.message(module, input_sets), wire.output_sets)
         except TenferroError as error:
             if len(groups) > 1:  # half of the programs each
                 half = len(groups) // 2
@@ -129,10 +182,21 @@ class Module:
         return {
             "code": self.code,
             "options": options,
-            "parameters": [[t.dtype.name, list(t.shape)] for t in self.parameters],
-            "results": [[t.dtype.name, list(t.shape)] for t in self.results],
+            "parameters": given.types(self.parameters),
+            "results": given.types(self.results),
             "input_sets": input_sets,
         }
+
+
+def module_text(case: Case) -> str:
+    """The StableHLO module of one case.
+
+    Raises
+    ------
+    TenferroError
+        The program cannot be lowered.
+    """
+    return lower_to_stablehlo(LoweringView.of(case.program, case.shapes))
 
 
 def write(check: Callable[[LoweringView], None], plain: bool, cases: Sequence[Case]) -> Module:

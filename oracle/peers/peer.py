@@ -1,4 +1,4 @@
-"""Who an executor is: its name taken apart, and what is known of its family.
+"""The identity of an executor: the parts of its name, and the facts about its family.
 
 A name is `FAMILY[-VARIANT][:BUILD]`, for a plugin also `[@LANE]` at its end: `native`, `native-without:TransposeFolding`,
 `pjrt:xla081@parity`, `jax-eager`, `external:COMMAND`. Names are what the command line takes and what stores keep; this is the
@@ -46,12 +46,13 @@ _JAX = ("jax", "jaxlib")
 #: Families of executors, cheapest first.
 FAMILIES = {
     "native": Family("numpy", variants=("", "unsegmented", "nopasses", "fused", "drawn", "without")),
-    "pjrt": Family("xla"),
+    # "reloaded" serialises what it has compiled, loads that, and runs it
+    "pjrt": Family("xla", variants=("", "reloaded")),
     # its functions are those of the C library and it keeps subnormals, as the native executor does
     "interpreter": Family("numpy", "oracle.peers.engines.interpreter", "jax", _JAX),
     "jax": Family("xla", "oracle.peers.engines.jax", "jax", _JAX, variants=("", "eager")),
     "iree": Family(
-        "xla", "oracle.peers.engines.iree", "iree", ("iree-base-compiler", "iree-base-runtime"), programs_a_module=16
+        "iree", "oracle.peers.engines.iree", "iree", ("iree-base-compiler", "iree-base-runtime"), programs_a_module=16
     ),
     "external": Family("numpy"),
 }
@@ -82,7 +83,7 @@ class Peer:
     def parse(cls, name: str) -> Peer:
         """The peer of that name; `str` gives the name back."""
         lane = ""
-        if "@" in name and re.match("pjrt[:@]", name):
+        if "@" in name and re.match("pjrt(-reloaded)?[:@]", name):
             name, _, lane = name.rpartition("@")  # a path may have an @, too
         head, _, build = name.partition(":")
         family, _, variant = head.partition("-")
@@ -100,14 +101,14 @@ class Peer:
 
     @property
     def code(self) -> str:
-        """What it has run that is not found by the name of a package, in words; "" for nothing."""
+        """The command or library file that it runs, in words; "" for executors that come with a package."""
         if self.family == "external":
             return f"run the command {self.build!r}"
         return f"load the library {self.build!r}" if self.family == "pjrt" and is_path(self.build) else ""
 
     @property
     def about(self) -> Family:
-        """What is known of its family."""
+        """The facts about its family."""
         return FAMILIES.get(self.family, Family())
 
     @property

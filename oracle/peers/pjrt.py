@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from oracle.case import Case, by_program
+from oracle.peers import given
 from oracle.peers.lanes import DEFAULT_LANE, LANES, Option, Options, lane_options
-from oracle.peers.modules import ModuleExecutor, write
+from oracle.peers.modules import Module, ModuleExecutor, write
 from oracle.peers.peer import Peer
-from tenferro_ref.errors import TenferroError
+from tenferro_ref.errors import TenferroError, UnsupportedOp
+from tenferro_ref.isolation import wire
+from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.pjrt import PluginRef
+from tenferro_ref.stablehlo import Source
+from tenferro_ref.tensor import Array
 
 
 @dataclass
 class PjrtExecutor(ModuleExecutor):
-    """One plugin in one lane; lanes of a plugin may share a worker."""
+    """One plugin in one lane; lanes of a plugin may share a worker.
+
+    The variant "reloaded" runs what the plugin loads from its own serialised executable.
+    """
 
     plugin: PluginRef = field(kw_only=True)
+    reader: Reader = field(kw_only=True)
 
     @property
     def lane(self) -> str:
@@ -27,7 +37,11 @@ class PjrtExecutor(ModuleExecutor):
 
     @property
     def portable_name(self) -> str:
-        return str(Peer("pjrt", build=self.plugin.package or self.plugin.path, lane=self.lane))
+        return str(Peer("pjrt", self.peer.variant, self.plugin.package or self.plugin.path, self.lane))
+
+    def message(self, module: Module, input_sets: list[list[Any]]) -> wire.Message:
+        message = ModuleExecutor.message(self, module, input_sets)
+        return {**message, "reloaded": True} if self.peer.variant == "reloaded" else message
 
     @property
     def options(self) -> Options:
@@ -39,6 +53,20 @@ class PjrtExecutor(ModuleExecutor):
             return bool(self.worker.request({"knows": [option, value]}, lambda answer: answer["knows"]))
 
         return lane_options(self.lane, self.worker.facts["platform"], knows)
+
+    def request_source(
+        self, source: Source, input_sets: Sequence[Sequence[Array]]
+    ) -> tuple[list[list[Array]], dict[str, float]]:
+        """As `ModuleExecutor`; where the plugin does not know the module's text, a portable artifact of its own version is tried."""
+        try:
+            return ModuleExecutor.request_source(self, source, input_sets)
+        except UnsupportedOp as unknown:
+            version = self.worker.facts.get("stablehlo_current_version", "")
+            try:
+                portable = replace(source, code=self.reader.serialized(source, f"portable={version}"))
+                return ModuleExecutor.request_source(self, portable, input_sets)
+            except TenferroError:  # neither: what is said of the module itself is nearer to the matter
+                raise unknown from None
 
     @property
     def build(self) -> str:
@@ -54,11 +82,16 @@ class PjrtExecutor(ModuleExecutor):
         run of the same cases.
         """
         firsts = [cases[group[0]] for group in by_program(cases)]
-        module = write(self.check, self.plain, firsts[: self.programs_a_module])
-        if not module.types:
-            return []
+        source = firsts[0].source if firsts else None
         try:
-            request = {**module.message(self.options, []), "opcodes": True}
+            if source is not None:
+                message = given.message(source, self.options, [])
+            else:
+                module = write(self.check, self.plain, firsts[: self.programs_a_module])
+                if not module.types:
+                    return []
+                message = module.message(self.options, [])
+            request = {**message, "opcodes": True}
             return list(self.worker.request(request, lambda answer: answer["opcodes"]))
         except TenferroError:
             return []

@@ -11,12 +11,24 @@ from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import standard_ops_of
 from tenferro_ref.ops import Op
 from tenferro_ref.program import LoweringView
+from tenferro_ref.stablehlo import Source
 
 #: Ops that IREE computes with sine, cosine, hyperbolic tangent or atan2.
 _UNLINKED: dict[DType, tuple[type[Op], ...]] = {
     DType.F64: (ops.Sin, ops.Cos, ops.Tanh),
     DType.C64: (ops.Sin, ops.Cos, ops.Tanh, ops.Exp, ops.Expm1, ops.Log, ops.Log1p, ops.Sqrt, ops.Rsqrt, ops.Pow),
 }
+_NO_DOUBLES = "IREE has no double-precision sine, cosine, atan2 and tanh to link"
+#: The same as StableHLO's names, by element type.
+_UNLINKED_NAMES = {
+    "f64": ("sine", "cosine", "tan", "tanh", "atan2"),
+    "complex<f64>": (
+        "sine", "cosine", "tan", "tanh", "atan2", "exponential", "exponential_minus_one", "log", "log_plus_one",
+        "sqrt", "rsqrt", "power",
+    ),
+}  # fmt: skip
+#: Operations that the interpreter lacks.
+_UNINTERPRETED = ("cholesky", "triangular_solve")
 
 
 class InterpreterExecutor(ModuleExecutor):
@@ -25,8 +37,6 @@ class InterpreterExecutor(ModuleExecutor):
     Its functions are those of the C library (tanh is off by more than an ULP now and then), so it is held to the model of the
     native executor, which keeps subnormals and calls such functions, too.
     """
-
-    plain: ClassVar[bool] = True
 
     def check(self, view: LoweringView) -> None:
         """Refuse what the interpreter aborts on: a contraction over no element, transforms, decompositions."""
@@ -40,6 +50,14 @@ class InterpreterExecutor(ModuleExecutor):
                         op=ins.op_name, reason="the interpreter aborts on a contraction over no element"
                     )
 
+    def check_source(self, source: Source) -> None:
+        """Refuse what the interpreter aborts on: custom calls, decompositions, transforms of complex<f32>."""
+        for name, element in sorted(source.ops):
+            if name.startswith("custom_call:") or name in _UNINTERPRETED:
+                raise UnsupportedOp(op=name, reason="the interpreter does not have it, and aborts on it")
+            if name == "fft" and element == "complex<f32>":
+                raise UnsupportedOp(op=name, reason="the interpreter aborts on a transform of complex<f32>")
+
 
 class IreeExecutor(ModuleExecutor):
     """IREE, compiled for the host's CPU."""
@@ -52,6 +70,10 @@ class IreeExecutor(ModuleExecutor):
             if isinstance(ins.op, ops.Extension) and standard_ops_of(ins.op) is None:
                 raise UnsupportedOp(op=ins.op_name, reason=f"IREE has no {ins.op.op}")
             if isinstance(ins.op, _UNLINKED.get(ins.dtype, ())):
-                raise UnsupportedOp(
-                    op=ins.op_name, reason="IREE has no double-precision sine, cosine, atan2 and tanh to link"
-                )
+                raise UnsupportedOp(op=ins.op_name, reason=_NO_DOUBLES)
+
+    def check_source(self, source: Source) -> None:
+        """Refuse what needs double-precision functions that IREE's library lacks."""
+        for name, element in sorted(source.ops):
+            if name in _UNLINKED_NAMES.get(element, ()):
+                raise UnsupportedOp(op=name, reason=_NO_DOUBLES)

@@ -17,13 +17,14 @@ from oracle.peers.portable import InterpreterExecutor, IreeExecutor
 from oracle.verdict import ExecutorInfo
 from tenferro_ref.errors import MissingDependency, UsageError
 from tenferro_ref.isolation import Worker, WorkerSpec
+from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.pjrt import PluginRef, discover, plugin_from_env, resolve
 
 #: In `Pool.allowed`: whatever a file names. No pattern, and no name of an executor.
 ANY = "any command"
 _SYNTAX = (
     "native, native-unsegmented, native-nopasses, native-fused, native-drawn, native-without:PASS, "
-    f"native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], {', '.join(OTHERS)}, external:COMMAND, all"
+    f"native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], pjrt-reloaded:PATH_OR_PACKAGE[@LANE], {', '.join(OTHERS)}, external:COMMAND, all"
 )
 _CLASSES = {"jax": JaxExecutor, "interpreter": InterpreterExecutor, "iree": IreeExecutor}
 
@@ -39,11 +40,14 @@ class Pool:
     allowed
         Names of executors; a file may have the commands run and the libraries loaded that they do (`recorded`). `ANY`
         for all there are.
+    reader
+        Of StableHLO modules.
     """
 
     preload: str = ""
     request_seconds: float = 60.0
     allowed: Collection[str] = ()
+    reader: Reader = field(default_factory=Reader)
     _workers: dict[str, Worker] = field(default_factory=dict)
 
     def make(self, name: str) -> Executor:
@@ -73,7 +77,7 @@ class Pool:
     def recorded(self, name: str, where: str) -> Executor:
         """The executor that the file `where` names: a bundle, or the record of a campaign or finding.
 
-        Whoever calls may name any command or library; a file, which may be somebody else's, only what it is allowed.
+        The command line may name any command or library; a file, which may come from elsewhere, only what `allowed` lists.
 
         Raises
         ------
@@ -98,7 +102,7 @@ class Pool:
     def _pjrt(self, plugin: PluginRef, peer: Peer) -> PjrtExecutor:
         if peer.lane and peer.lane not in LANES:
             raise UsageError(detail=f"unknown lane {peer.lane!r}; known: {', '.join(LANES)}")
-        return PjrtExecutor(str(peer), self._worker(plugin.path, plugin), plugin=plugin)
+        return PjrtExecutor(str(peer), self._worker(plugin.path, plugin), plugin=plugin, reader=self.reader)
 
     def _worker(self, key: str, serves: PluginRef | str) -> Worker:
         """The one worker of a plugin or engine."""
@@ -109,6 +113,7 @@ class Pool:
 
     def close(self) -> None:
         """End all workers."""
+        self.reader.close()
         for worker in self._workers.values():
             worker.close()
         self._workers.clear()

@@ -25,6 +25,13 @@ def _(op: ops.Add, x: X, y: X, t: T) -> Optional:
     return total(*t)
 
 
+@JVP.row(ops.Subtract)
+def _(op: ops.Subtract, x: X, y: X, t: T) -> Optional:
+    if t[0] is None or t[1] is None:
+        return t[0] if t[1] is None else -t[1]
+    return t[0] - t[1]
+
+
 @JVP.row(ops.Multiply)
 def _(op: ops.Multiply, x: X, y: X, t: T) -> Optional:
     return total(t[0] if t[0] is None else t[0] * x[1], t[1] if t[1] is None else t[1] * x[0])
@@ -154,6 +161,13 @@ def _(op: ops.Add, x: tuple[Operand, ...], g: Value) -> Cotangents:
     if not (linear(x[0]) and linear(x[1])):
         raise not_linear(op)
     return g, g
+
+
+@TRANSPOSE.row(ops.Subtract)
+def _(op: ops.Subtract, x: tuple[Operand, ...], g: Value) -> Cotangents:
+    if not (linear(x[0]) and linear(x[1])):
+        raise not_linear(op)
+    return g, -g
 
 
 @TRANSPOSE.row(ops.Multiply)

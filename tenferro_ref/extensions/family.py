@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, cast
 
-from tenferro_ref.dtype import DType
+from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.errors import Internal, InvalidArgument, InvalidCompiledGraph, Unsupported, UnsupportedOp
 from tenferro_ref.ops import FAMILIES, Extension, Op, TensorType
 from tenferro_ref.program import Value
@@ -147,5 +147,5 @@ def check_count(op: Extension, inputs: Sequence[TensorType], expected: int) -> N
 def check_dtype(op: Extension, dtype: DType, admitted: Collection[DType]) -> None:
     """Raise `Unsupported` for a dtype that is not in `admitted`."""
     if dtype not in admitted:
-        known = ", ".join(d.name for d in DType if d in admitted)
+        known = ", ".join(d.name for d in ENGINE_DTYPES if d in admitted)
         raise Unsupported(op=op.op, detail=f"dtype {dtype} is not supported; supported: {known}")

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from tenferro_ref import children
+from tenferro_ref import children, keeper
 from tenferro_ref.errors import FormatError, TenferroError, WorkerDied
 from tenferro_ref.isolation import wire
 from tenferro_ref.pjrt import PluginRef
@@ -124,8 +124,7 @@ class Worker:
         if self._channel is not None:
             self._channel.close()
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+            keeper.stop(self._process)
         if self._stderr is not None:
             self._stderr.close()
         self._process = self._channel = self._stderr = None
@@ -142,7 +141,7 @@ class Worker:
         ours, theirs = socket.socketpair()
         # XLA writes pages to standard error; what matters is its end, when the process dies
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        self._process = subprocess.Popen(
+        self._process = keeper.start(
             [sys.executable, "-m", "tenferro_ref.isolation.worker", str(theirs.fileno()), self.spec.preload],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
@@ -212,8 +211,7 @@ class Worker:
             if not how:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     how = children.ending(process.wait(_END_SECONDS))
-            process.kill()
-            process.wait()
+            keeper.stop(process)
         if stderr is not None:
             tail = children.tail(stderr, _STDERR_TAIL).decode("utf-8", "replace")
         self.deaths += 1

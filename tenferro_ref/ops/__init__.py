@@ -4,7 +4,7 @@
 """
 
 from tenferro_ref.ops.base import (
-    ENGINE,
+    DEFAULT_POLICY,
     MAX_ELEMENTS,
     MAX_RANK,
     STABLEHLO,
@@ -12,6 +12,7 @@ from tenferro_ref.ops.base import (
     Op,
     Policy,
     TensorType,
+    check_admitted,
     check_size,
 )
 from tenferro_ref.ops.boundary import FAMILIES, Constant, Extension, ExtensionFamily
@@ -39,6 +40,7 @@ from tenferro_ref.ops.elementwise import (
     Sign,
     Sin,
     Sqrt,
+    Subtract,
     Tanh,
 )
 from tenferro_ref.ops.indexing import (
@@ -56,12 +58,15 @@ from tenferro_ref.ops.indexing import (
     Slice,
 )
 from tenferro_ref.ops.reduction import ReduceMax, ReduceMin, ReduceProd, ReduceSum
+from tenferro_ref.ops.reference import REFERENCE, Bitcast, Bits, ReducePrecision, ReferenceOp, Special, Special2
 from tenferro_ref.ops.structural import BroadcastInDim, Convert, EmbedDiag, ExtractDiag, Reshape, Transpose, Tril, Triu
 
 ELEMENTWISE: tuple[type[Op], ...] = (
     Add, Multiply, Negate, Conj, Divide, Abs, Sign, Maximum, Minimum, Compare, Select, Clamp,
-    Exp, Log, Sin, Cos, Tanh, Sqrt, Rsqrt, Pow, Expm1, Log1p,
+    Exp, Log, Sin, Cos, Tanh, Sqrt, Rsqrt, Pow, Expm1, Log1p, Subtract,
 )  # fmt: skip
+#: Two operands of one shape, or one of rank 0 beside the other.
+ARITHMETIC: tuple[type[Op], ...] = (Add, Subtract, Multiply, Divide, Pow)
 STRUCTURAL: tuple[type[Op], ...] = (
     Transpose, Reshape, BroadcastInDim, Convert, ExtractDiag, EmbedDiag, Tril, Triu,
 )  # fmt: skip
@@ -72,6 +77,8 @@ INDEXING: tuple[type[Op], ...] = (
 )  # fmt: skip
 OPS: tuple[type[Op], ...] = (*ELEMENTWISE, *STRUCTURAL, *REDUCTIONS, *INDEXING, DotGeneral, Extension, Constant)
 BY_NAME: dict[str, type[Op]] = {op.__name__: op for op in OPS}
+#: All that a program may have: those of the reference alone, too.
+KNOWN: dict[str, type[Op]] = BY_NAME | {op.__name__: op for op in REFERENCE}
 #: What the engine's XLA path supports at present.
 PHASE1: tuple[type[Op], ...] = (
     Constant, Add, Multiply, Negate, Divide, Abs, Exp, Log, Sin, Cos, Tanh, Sqrt, Rsqrt, Pow, Expm1, Log1p, Convert,

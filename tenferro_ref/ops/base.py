@@ -48,7 +48,7 @@ class Policy:
     dtypes: Literal["engine", "stablehlo"] = "engine"
 
 
-ENGINE = Policy()
+DEFAULT_POLICY = Policy()
 #: What imported StableHLO programs run under.
 STABLEHLO = Policy("skip", "stablehlo", "identity", "stablehlo")
 
@@ -120,7 +120,8 @@ class Op:
     #: How many leading operands must share one dtype that the dtype policy admits.
     same_dtype: ClassVar[int] = 1
     dtypes: ClassVar[frozenset[DType]] = ANY
-    #: What StableHLO admits beyond `dtypes`; used under `Policy(dtypes="stablehlo")`.
+    #: What StableHLO admits beyond `dtypes`; used under `Policy(dtypes="stablehlo")`, where a dtype that the engine lacks is
+    #: admitted where the engine's of its kind is.
     stablehlo_dtypes: ClassVar[frozenset[DType]] = frozenset()
 
     @property
@@ -132,7 +133,7 @@ class Op:
         """Result type, or one type an output."""
         raise Internal(detail=f"{self.name} declares no rule")
 
-    def result_types(self, inputs: tuple[TensorType, ...], policy: Policy = ENGINE) -> tuple[TensorType, ...]:
+    def result_types(self, inputs: tuple[TensorType, ...], policy: Policy = DEFAULT_POLICY) -> tuple[TensorType, ...]:
         """Types of the outputs for operands of the given types.
 
         Raises
@@ -168,13 +169,24 @@ class Op:
         for other in data[1:]:
             if other is not data[0]:
                 raise DTypeMismatch(op=self.name, lhs=data[0].name, rhs=other.name)
-        admitted = self.dtypes | self.stablehlo_dtypes if policy.dtypes == "stablehlo" else self.dtypes
-        if data and data[0] not in admitted:
+        if not data:
+            return
+        if policy.dtypes == "engine":
+            admitted = data[0] in self.dtypes
+        else:
+            admitted = data[0].engine in self.dtypes or data[0].engine in self.stablehlo_dtypes
+        if not admitted:
             self.reject_dtype(data[0], policy)
 
     def reject_dtype(self, dtype: DType, policy: Policy) -> NoReturn:
         """Raise what says that the op does not admit `dtype`."""
         raise Unsupported(op=self.name, detail=f"dtype {dtype} is not supported under dtypes={policy.dtypes!r}")
+
+
+def check_admitted(op: str, dtype: DType, policy: Policy) -> None:
+    """Check that a program under `policy` may have values of this dtype; Unsupported if not."""
+    if policy.dtypes == "engine" and dtype not in ANY:
+        raise Unsupported(op=op, detail=f"dtype {dtype} is not supported under dtypes={policy.dtypes!r}")
 
 
 def check_size(op: str, type_: TensorType) -> None:

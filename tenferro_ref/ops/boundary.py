@@ -11,7 +11,7 @@ import numpy as np
 
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument, UnsupportedOp
-from tenferro_ref.ops.base import Category, Op, Policy, TensorType
+from tenferro_ref.ops.base import Category, Op, Policy, TensorType, check_admitted
 from tenferro_ref.table import Table
 
 
@@ -26,6 +26,7 @@ class Constant(Op):
     same_dtype: ClassVar = 0
 
     def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
+        check_admitted(self.name, self.dtype, policy)
         if len(self.data) != self.dtype.itemsize:
             raise InvalidArgument(
                 op=self.name,
@@ -47,8 +48,8 @@ class Constant(Op):
         if isinstance(number, complex) and not dtype.is_complex and dtype is not DType.Bool:
             raise InvalidArgument(op=cls.__name__, argument="value", detail=f"{number} is complex, {dtype} is not")
         if dtype.is_int:
-            end = 2 ** (8 * dtype.itemsize - 1)
-            if not -end <= number < end or number != int(number):
+            least, greatest = dtype.limits
+            if not least <= number <= greatest or number != int(number):
                 raise InvalidArgument(op=cls.__name__, argument="value", detail=f"{number} is no {dtype}")
         with np.errstate(all="ignore"):  # beyond the range of F32 the nearest is infinity
             return cls(dtype, np.asarray(value).astype(dtype.numpy).tobytes())

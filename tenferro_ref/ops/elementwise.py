@@ -44,9 +44,10 @@ def _scalar_beside(op: Op, x: TensorType, y: TensorType) -> TensorType:
 class _Arithmetic(Op):
     arity: ClassVar = 2
     same_dtype: ClassVar = 2
+    #: A real operand of rank 0 may stand beside a complex one of its precision (SEMANTICS 1.1).
+    mixes_complex: ClassVar = True
 
     def check_dtypes(self, inputs: tuple[TensorType, ...], policy: Policy) -> None:  # type: ignore[override]
-        # SEMANTICS 1.1: the one exception to "no promotion" is a rank-0 real scalar beside a complex tensor
         if not _real_scalar_beside_complex(self, *inputs):
             # not super(): dataclass(slots=True) makes a new class, which zero-argument super() does not see
             Op.check_dtypes(self, inputs, policy)
@@ -57,8 +58,8 @@ class _Arithmetic(Op):
         return _scalar_beside(self, x, y).with_dtype(wide.dtype)
 
 
-def _real_scalar_beside_complex(op: Op, x: TensorType, y: TensorType) -> bool:
-    if isinstance(op, Pow) or x.dtype is y.dtype:
+def _real_scalar_beside_complex(op: _Arithmetic, x: TensorType, y: TensorType) -> bool:
+    if not op.mixes_complex or x.dtype is y.dtype:
         return False
     scalar, tensor = (x, y) if x.dtype.is_float else (y, x)
     return scalar.rank == 0 and scalar.dtype.is_float and tensor.dtype.is_complex and tensor.dtype.real is scalar.dtype
@@ -70,6 +71,13 @@ class Add(_Arithmetic):
 
     dtypes: ClassVar = NUMERIC
     stablehlo_dtypes: ClassVar = _BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Subtract(_Arithmetic):
+    """`x - y`; integers wrap. `x - x` is +0 for every finite x (SEMANTICS A.1)."""
+
+    dtypes: ClassVar = NUMERIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +100,7 @@ class Pow(_Arithmetic):
     """C's `pow`; a negative integer exponent is an error unless the policy says otherwise."""
 
     dtypes: ClassVar = NUMERIC
+    mixes_complex: ClassVar = False
 
 
 # --- two operands of strictly one shape -------------------------------------------------------------------------------

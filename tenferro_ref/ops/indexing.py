@@ -32,7 +32,7 @@ INDEX = INT | FLOAT
 
 
 def _check_index(dtype: DType) -> None:
-    if dtype not in INDEX:
+    if dtype.engine not in INDEX:
         raise InvalidArgument(op="index_tensor", argument="dtype", detail=f"{dtype} cannot index")
 
 
@@ -264,7 +264,9 @@ class Pad(Op):
             return result
         spread: Extent = extent
         if interior:
-            spread = combine("add", combine("mul", combine("sub", extent, 1), interior + 1), 1)
+            # (n - 1) (interior + 1) + 1, and 0 of no element
+            wide = combine("mul", extent, interior + 1)
+            spread = combine("sub", combine("max", wide, interior), interior)
         return combine("add", spread, edges) if edges >= 0 else combine("sub", spread, -edges)
 
 

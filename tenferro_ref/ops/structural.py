@@ -8,7 +8,7 @@ from typing import ClassVar
 from tenferro_ref.dims import DimExpr, Extent, combine, equal_extents, product, substitute
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import AxisOutOfBounds, DuplicateAxis, InvalidArgument, RankMismatch, ShapeMismatch
-from tenferro_ref.ops.base import Op, Policy, TensorType, check_axes, check_axis, check_length
+from tenferro_ref.ops.base import Op, Policy, TensorType, check_admitted, check_axes, check_axis, check_length
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,7 @@ class Convert(Op):
     to: DType
 
     def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
+        check_admitted(self.name, self.to, policy)
         return inputs[0].with_dtype(self.to)
 
 

@@ -10,21 +10,25 @@ Everything is in process, see `client`. All errors are those of `tenferro_ref.er
 """
 
 from tenferro_ref.pjrt.buffer import Buffer, Event
-from tenferro_ref.pjrt.cache import ExecutableCache
+from tenferro_ref.pjrt.cache import CacheKey, ExecutableCache
 from tenferro_ref.pjrt.client import Client, Device
 from tenferro_ref.pjrt.discovery import PluginRef, discover, is_path, known_packages, missing, plugin_from_env, resolve
+from tenferro_ref.pjrt.disk import DiskCache
 from tenferro_ref.pjrt.executable import Executable
 from tenferro_ref.pjrt.hlo import HloInstruction
 from tenferro_ref.pjrt.hlo import instructions as hlo_instructions
 from tenferro_ref.pjrt.native import HandleState
 from tenferro_ref.pjrt.options import encode_compile_options
 from tenferro_ref.pjrt.plugin import Plugin, load_plugin
+from tenferro_ref.pjrt.serialized import header_of
 from tenferro_ref.pjrt.transfer import TensorSpec
 
 __all__ = [
     "Buffer",
+    "CacheKey",
     "Client",
     "Device",
+    "DiskCache",
     "Event",
     "Executable",
     "ExecutableCache",
@@ -35,6 +39,7 @@ __all__ = [
     "TensorSpec",
     "discover",
     "encode_compile_options",
+    "header_of",
     "hlo_instructions",
     "is_path",
     "known_packages",

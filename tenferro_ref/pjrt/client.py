@@ -16,10 +16,11 @@ from tenferro_ref.errors import InvalidArgument, PjrtCall
 from tenferro_ref.pjrt import abi, native
 from tenferro_ref.pjrt.buffer import Buffer
 from tenferro_ref.pjrt.discovery import Option
-from tenferro_ref.pjrt.executable import Executable, parse_serialized
+from tenferro_ref.pjrt.executable import Executable
 from tenferro_ref.pjrt.native import Attribute
 from tenferro_ref.pjrt.options import encode_compile_options, named_values
 from tenferro_ref.pjrt.plugin import Plugin
+from tenferro_ref.pjrt.serialized import unpack
 from tenferro_ref.pjrt.transfer import NDArray, Owner, TensorSpec, spec_of_array
 
 
@@ -49,11 +50,12 @@ class Client(Owner):
     """
 
     def __init__(self, plugin: Plugin, create_options: Mapping[str, Option] | None = None) -> None:
-        options = plugin.ref.create_options if create_options is None else create_options
+        options = dict(plugin.ref.create_options if create_options is None else create_options)
         values, keep = named_values(options)
         args = plugin.api.call("Client_Create", create_options=addressof(values), num_options=len(options))
         del keep  # the plugin has read them
         super().__init__(plugin, args.client)
+        self.create_options = options
         self._known: dict[tuple[str, Option], bool] = {}
 
     @cached_property
@@ -174,15 +176,17 @@ class Client(Owner):
     def deserialize(self, data: bytes) -> Executable:
         """Load what `Executable.serialize` gave; its parameter and result types come with it.
 
+        The bytes are code: load only what you, or somebody whom you trust, serialised.
+
         Raises
         ------
         FormatError
-            If the bytes are not that, are damaged, or were made with another plugin file.
+            If the bytes are not that, are damaged, or were made with another plugin file or for another processor.
         PjrtCall
             If the plugin rejects them, or this client is closed.
         """
         raw = self.raw
-        body, parameters, results = parse_serialized(self, data)
+        body, parameters, results = unpack(self, data)
         name = "Executable_DeserializeAndLoad"
         args = self._api.call(
             name, client=raw, serialized_executable=abi.address(body), serialized_executable_size=len(body)

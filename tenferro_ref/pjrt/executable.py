@@ -9,19 +9,17 @@ announced.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from ctypes import CFUNCTYPE, addressof, c_int, c_int64, c_size_t, c_void_p, create_string_buffer, string_at
 from typing import ClassVar
 
 import numpy as np
 
-from tenferro_ref.dtype import DType
-from tenferro_ref.errors import FormatError, InvalidArgument, PjrtCall, TenferroError
+from tenferro_ref.errors import InvalidArgument, PjrtCall, TenferroError
 from tenferro_ref.pjrt import abi, native
-from tenferro_ref.pjrt.buffer import Buffer
+from tenferro_ref.pjrt.buffer import Buffer, Event, unfinished
 from tenferro_ref.pjrt.native import Handle
+from tenferro_ref.pjrt.serialized import pack
 from tenferro_ref.pjrt.transfer import (
     NDArray,
     Owner,
@@ -33,6 +31,7 @@ from tenferro_ref.pjrt.transfer import (
 )
 
 _EXECUTE = "LoadedExecutable_Execute"
+_EXECUTE_ARGS = abi.ARGS[_EXECUTE]
 #: The longest optimised program that is fetched; a protobuf message has at most so many bytes.
 _MOST_BYTES = 2**31 - 1
 
@@ -88,6 +87,7 @@ class Executable(Handle):
             num_non_donatable_input_indices=count,
         )
         self._donate = abi.new(abi.STRUCTS["ExecuteOptions"])
+        self._cells = c_void_p * (3 + count + self._count)
         self._template = bytes(abi.new(abi.ARGS[_EXECUTE], executable=raw, num_devices=1, num_args=count))
 
     def run(self, inputs: Sequence[NDArray]) -> list[NDArray]:
@@ -117,8 +117,13 @@ class Executable(Handle):
         try:
             for upload, x in zip(self._uploads, inputs, strict=True):
                 arguments.append(upload(x))
-            outputs = self._launch(arguments, self._donate)
-            return [self._fetch(i, raw) for i, raw in enumerate(outputs)]
+            outputs, done = self._launch(arguments, self._donate)
+            try:
+                return [self._fetch(i, raw) for i, raw in enumerate(outputs)]
+            finally:
+                # copies wait for the execution, so that this is no further wait; its error says more than theirs
+                if done:
+                    self._api.await_event(done, _EXECUTE, looks=0)
         finally:
             for raw in arguments:
                 destroy("Buffer", raw)
@@ -126,21 +131,29 @@ class Executable(Handle):
                 destroy("Buffer", raw)
 
     def execute(self, buffers: Sequence[Buffer]) -> list[Buffer]:
-        """Run the program on device buffers, which stay usable; returns when the results are there.
+        """Begin to run the program on device buffers, which stay usable; returns at once.
+
+        The results may not be there yet, and neither need the inputs be: the results of one execution can go into the next.
+        Errors that come later are raised by `wait` and `numpy` of the results, and of all that is computed from them.
 
         Raises
         ------
         InvalidArgument
             If count or type of the buffers is not the program's, or one belongs to another client.
         PjrtCall
-            As `run`; also if a buffer is closed.
+            If the plugin refuses at once, if its results are not of the announced types, or a buffer or this executable is closed.
         """
         for i, buffer in enumerate(buffers):
             if buffer.client is not self.client:
                 raise InvalidArgument(self.name, f"input {i}", "the buffer belongs to another client")
         self._check([buffer.spec for buffer in buffers])
-        outputs = self._launch([buffer.raw for buffer in buffers], self._keep)
-        made = [Buffer(self.client, raw) for raw in outputs]
+        earlier = unfinished(buffers)
+        outputs, done = self._launch([buffer.raw for buffer in buffers], self._keep)
+        executions = earlier
+        if done:
+            executions = (*earlier, Event(self._api, done, _EXECUTE))
+            self.client.adopt(executions[-1])
+        made = [Buffer(self.client, raw, executions=executions) for raw in outputs]
         try:
             for i, buffer in enumerate(made):
                 self._check_result(i, buffer.spec, buffer.spec if self.results is None else self.results[i])
@@ -173,29 +186,28 @@ class Executable(Handle):
     def _broken(self, detail: str) -> PjrtCall:
         return PjrtCall(f"PJRT_{_EXECUTE}", "", detail)
 
-    def _launch(self, arguments: list[int], options: abi.Sized) -> list[int]:
-        """Execute on raw buffers and wait; gives the raw results."""
-        inputs = (c_void_p * len(arguments))(*arguments)
-        outputs = (c_void_p * self._count)()
-        # one device, hence lists of one list
-        input_lists, output_lists, done = c_void_p(addressof(inputs)), c_void_p(addressof(outputs)), c_void_p()
-        args = abi.ARGS[_EXECUTE].from_buffer_copy(self._template)
+    def _launch(self, arguments: list[int], options: abi.Sized) -> tuple[list[int], int | None]:
+        """Begin to execute on raw buffers; gives the raw results and the raw event of its end, which the caller destroys."""
+        # one device, hence lists of one list: a pointer to each list, the event, the inputs, the outputs
+        count = len(arguments)
+        cells = self._cells(None, None, None, *arguments)
+        start = addressof(cells)
+        cells[0], cells[1] = start + 24, start + 24 + 8 * count
+        args = _EXECUTE_ARGS.from_buffer_copy(self._template)
         args.options = addressof(options)
-        args.argument_lists = addressof(input_lists)
-        args.output_lists = addressof(output_lists)
-        args.device_complete_events = addressof(done)
+        args.argument_lists = start
+        args.output_lists = start + 8
+        args.device_complete_events = start + 16
         self._api.invoke(_EXECUTE, args)
+        done, outputs = cells[2], cells[3 + count :]
         made = [raw for raw in outputs if raw]
-        try:
-            if done.value:
-                self._api.await_event(done.value, _EXECUTE)
-            if len(made) != self._count:
-                raise self._broken(f"the plugin returned {len(made)} of {self._count} results")
-        except PjrtCall:
+        if len(made) != self._count:
             for raw in made:
                 self._api.destroy("Buffer", raw)
-            raise
-        return made
+            if done:
+                self._api.destroy("Event", done)
+            raise self._broken(f"the plugin returned {len(made)} of {self._count} results")
+        return made, done
 
     def _fetch(self, i: int, raw: int) -> NDArray:
         spec = spec_of_buffer(self._api, raw)
@@ -231,9 +243,14 @@ class Executable(Handle):
             self._api.destroy("Executable", inner)
 
     def serialize(self) -> bytes:
-        """The compiled program as bytes for `Client.deserialize` with the same plugin file on a like machine.
+        """The compiled program as bytes for `Client.deserialize` with the same plugin file on a like processor.
 
         A header goes before the plugin's own bytes: a plugin may load what another build wrote and return garbage.
+
+        Raises
+        ------
+        PjrtCall
+            If the plugin cannot, or this executable is closed.
         """
         inner = self._api.call("LoadedExecutable_GetExecutable", loaded_executable=self.raw).executable
         try:
@@ -242,48 +259,7 @@ class Executable(Handle):
             CFUNCTYPE(None, c_void_p)(args.serialized_executable_deleter)(args.serialized_executable)
         finally:
             self._api.destroy("Executable", inner)
-        header = _header(self.client, body) | {"parameters": _plain(self.parameters), "results": _plain(self.results)}
-        return json.dumps(header).encode() + b"\n" + body
-
-
-def parse_serialized(
-    client: Owner, data: bytes
-) -> tuple[bytes, tuple[TensorSpec, ...] | None, tuple[TensorSpec, ...] | None]:
-    """The plugin's own bytes, parameter types and result types in what `Executable.serialize` gave.
-
-    Raises
-    ------
-    FormatError
-        If the bytes are not that, are damaged, or come from another plugin file.
-    """
-    where = "serialised executable"
-    line, _, body = data.partition(b"\n")
-    try:
-        header = json.loads(line)
-        parameters, results = _unplain(header["parameters"]), _unplain(header["results"])
-    except (ValueError, KeyError, TypeError):
-        raise FormatError(where, "it does not begin with the header of a serialised executable") from None
-    for key, value in _header(client, body).items():
-        if header.get(key) != value:
-            raise FormatError(where, f"{key} is {header.get(key)!r}, expected {value!r}: compile the program again")
-    return body, parameters, results
-
-
-def _header(client: Owner, body: bytes) -> dict[str, str | int]:
-    return {
-        "format": "tenferro-pjrt-executable",
-        "version": 1,
-        "plugin_sha256": client.plugin.ref.sha256(),
-        "body_sha256": hashlib.sha256(body).hexdigest(),
-    }
-
-
-def _plain(specs: tuple[TensorSpec, ...] | None) -> list[tuple[str, tuple[int, ...]]] | None:
-    return None if specs is None else [(dtype.name, shape) for dtype, shape in specs]
-
-
-def _unplain(specs: list[tuple[str, list[int]]] | None) -> tuple[TensorSpec, ...] | None:
-    return None if specs is None else tuple((DType[name], tuple(shape)) for name, shape in specs)
+        return pack(self.client, self.parameters, self.results, body)
 
 
 def _specs(specs: Sequence[TensorSpec] | None) -> tuple[TensorSpec, ...] | None:

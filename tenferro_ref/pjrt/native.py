@@ -24,8 +24,24 @@ _Function = Callable[[Any], "int | None"]
 
 _AWAIT, _IS_READY = abi.ARGS["Event_Await"], abi.ARGS["Event_IsReady"]
 _LOOKS = 32
+_DESTROY = {
+    name.removesuffix("_Destroy"): (name, args, args.STRUCT_SIZE)
+    for name, args in abi.ARGS.items()
+    if name.endswith("_Destroy")
+}
 
 Attribute = str | int | float | bool | tuple[int, ...]
+
+
+class _Functions(dict[str, _Function]):
+    """Functions of a table by name, each bound when it is first asked for."""
+
+    def __init__(self, bind: Callable[[str], _Function]) -> None:
+        self._bind = bind
+
+    def __missing__(self, name: str) -> _Function:
+        function = self[name] = self._bind(name)
+        return function
 
 
 class Api:
@@ -59,7 +75,7 @@ class Api:
                 f"the plugin speaks PJRT API {self.version[0]}.{self.version[1]}, this client {abi.API_MAJOR}.x "
                 f"from {abi.API_MAJOR}.{abi.OLDEST_MINOR} on: use a plugin of such a version",
             )
-        self._functions: dict[str, _Function] = {}
+        self._functions = _Functions(self._bind)
 
     def has(self, name: str) -> bool:
         """Whether the table has the function `name` (without "PJRT_")."""
@@ -80,8 +96,7 @@ class Api:
                 "",
                 f"the plugin's table (API {major}.{minor}, {self.struct_size} bytes) does not have this function",
             )
-        function = self._functions[name] = _PROTOTYPE(where)
-        return function
+        return _PROTOTYPE(where)
 
     def invoke(self, name: str, args: abi.Sized) -> None:
         """Call `PJRT_<name>` with `args`.
@@ -91,10 +106,9 @@ class Api:
         PjrtCall
             If the call returns an error, or the table does not have the function.
         """
-        function = self._functions.get(name) or self._bind(name)
-        error = function(byref(args))
+        error = self._functions[name](byref(args))
         if error:
-            raise self._exception(name, error)
+            raise self.exception(name, error)
 
     def call(self, name: str, **members: Any) -> Any:
         """Call `PJRT_<name>` with the given members of its argument struct; gives the struct with the results."""
@@ -104,33 +118,35 @@ class Api:
 
     def destroy(self, kind: str, raw: int) -> None:
         """Call `PJRT_<kind>_Destroy` on a native object."""
-        name = kind + "_Destroy"
-        args = abi.ARGS[name]
-        self.invoke(name, args(args.STRUCT_SIZE, None, raw))
+        name, args, size = _DESTROY[kind]
+        error = self._functions[name](byref(args(size, None, raw)))
+        if error:
+            raise self.exception(name, error)
 
-    def await_event(self, raw: int, call: str) -> None:
+    def await_event(self, raw: int, call: str, looks: int = _LOOKS) -> None:
         """Block until an event is ready and destroy it; its error is reported as that of `call`."""
         try:
             # a plugin ends small copies on another thread within microseconds, and being put to sleep and woken costs
             # more than that: look a few times before waiting
-            look = _IS_READY(_IS_READY.STRUCT_SIZE, None, raw)
-            for _ in range(_LOOKS):
-                self.invoke("Event_IsReady", look)
-                if look.is_ready:
-                    break
+            if looks:
+                look = _IS_READY(_IS_READY.STRUCT_SIZE, None, raw)
+                for _ in range(looks):
+                    self.invoke("Event_IsReady", look)
+                    if look.is_ready:
+                        break
             self.invoke("Event_Await", _AWAIT(_AWAIT.STRUCT_SIZE, None, raw))
         except PjrtCall as error:
-            raise PjrtCall(f"PJRT_{call}", error.code, error.detail) from None
+            raise reported_as(call, error) from None
         finally:
             self.destroy("Event", raw)
 
-    def _exception(self, name: str, error: int) -> PjrtCall:
-        """The exception that says what a PJRT_Error says; the PJRT_Error is destroyed."""
+    def exception(self, name: str, error: int) -> PjrtCall:
+        """The exception that says what a PJRT_Error of `PJRT_<name>` says; the PJRT_Error is destroyed."""
         try:
             message = abi.new(abi.ARGS["Error_Message"], error=error)
             code = abi.new(abi.ARGS["Error_GetCode"], error=error)
             for function, args in (("Error_Message", message), ("Error_GetCode", code)):
-                (self._functions.get(function) or self._bind(function))(byref(args))
+                self._functions[function](byref(args))
             number = code.code
             known = 0 <= number < len(abi.ERROR_CODES)
             return PjrtCall(
@@ -140,7 +156,12 @@ class Api:
             )
         finally:
             destroy = abi.new(abi.ARGS["Error_Destroy"], error=error)
-            (self._functions.get("Error_Destroy") or self._bind("Error_Destroy"))(byref(destroy))
+            self._functions["Error_Destroy"](byref(destroy))
+
+
+def reported_as(call: str, error: PjrtCall) -> PjrtCall:
+    """An error that an event ended with, as one of the call that made the event; a lack of a function stays what it is."""
+    return PjrtCall(f"PJRT_{call}", error.code, error.detail) if error.code else error
 
 
 def text(pointer: int | None, size: int) -> str:

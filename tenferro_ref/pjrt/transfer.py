@@ -25,20 +25,10 @@ from tenferro_ref.pjrt.plugin import Plugin
 
 TensorSpec = tuple[DType, tuple[int, ...]]
 NDArray = np.ndarray[Any, Any]
+_ELEMENT_TYPE, _DIMENSIONS = abi.ARGS["Buffer_ElementType"], abi.ARGS["Buffer_Dimensions"]
 
 # PJRT names a complex type by its whole size, the engine by the size of a part
-_ELEMENT = {
-    dtype: abi.BUFFER_TYPES.index(name)
-    for dtype, name in {
-        DType.F32: "F32",
-        DType.F64: "F64",
-        DType.I32: "S32",
-        DType.I64: "S64",
-        DType.Bool: "PRED",
-        DType.C32: "C64",
-        DType.C64: "C128",
-    }.items()
-}
+_ELEMENT = {d: abi.BUFFER_TYPES.index(d.value.pjrt) for d in DType if d.value.pjrt in abi.BUFFER_TYPES}
 _DTYPE = {number: dtype for dtype, number in _ELEMENT.items()}
 
 
@@ -67,16 +57,18 @@ def spec_of_array(x: NDArray) -> TensorSpec:
         If the engine has no such dtype, or the array is not in the machine's byte order.
     """
     try:
-        return DType.of(x), x.shape
+        dtype = DType.of(x)
+        _ELEMENT[dtype]  # no buffer of some dtypes
+        return dtype, x.shape
     except KeyError:
         raise UnsupportedDType(str(x.dtype), "PJRT input") from None
 
 
 def spec_of_buffer(api: Api, raw: int) -> TensorSpec:
     """Dtype and shape that the plugin says a buffer has."""
-    element = abi.new(abi.ARGS["Buffer_ElementType"], buffer=raw)
+    element = _ELEMENT_TYPE(_ELEMENT_TYPE.STRUCT_SIZE, None, raw)
     api.invoke("Buffer_ElementType", element)
-    dims = abi.new(abi.ARGS["Buffer_Dimensions"], buffer=raw)
+    dims = _DIMENSIONS(_DIMENSIONS.STRUCT_SIZE, None, raw)
     api.invoke("Buffer_Dimensions", dims)
     return dtype_of_element(element.type), native.int64s(dims.dims, dims.num_dims) if dims.num_dims else ()
 

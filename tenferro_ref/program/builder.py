@@ -15,7 +15,7 @@ from tenferro_ref import ops
 from tenferro_ref.dims import Extent, InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UsageError
-from tenferro_ref.ops import ENGINE, Op, Policy, TensorType, check_size
+from tenferro_ref.ops import DEFAULT_POLICY, Op, Policy, TensorType, check_size
 from tenferro_ref.program.program import Instruction, Program
 from tenferro_ref.program.value import Value, as_dtype
 
@@ -41,7 +41,7 @@ class GraphBuilder:
     def __init__(
         self,
         name: str = "",
-        policy: Policy = ENGINE,
+        policy: Policy = DEFAULT_POLICY,
         *,
         division: Literal["integer", "float"] = "integer",
         symbols: Sequence[tuple[InputDim, str]] = (),

@@ -19,7 +19,7 @@ from tenferro_ref.dims import Extent, InputDim, expr_of, simplify
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, TenferroError
 from tenferro_ref.files import read_text
-from tenferro_ref.ops import BY_NAME, ENGINE, Policy, TensorType
+from tenferro_ref.ops import DEFAULT_POLICY, KNOWN, Policy, TensorType
 from tenferro_ref.program.program import Instruction, Program, to_exec
 from tenferro_ref.program.records import (
     VERSION,
@@ -52,7 +52,7 @@ def shown(value: Any) -> str:
 def write_policy(policy: Policy) -> dict[str, str]:
     """The flags that differ from the engine's defaults."""
     flags = {name: getattr(policy, name) for name in Policy.__slots__}
-    return {name: value for name, value in flags.items() if value != getattr(ENGINE, name)}
+    return {name: value for name, value in flags.items() if value != getattr(DEFAULT_POLICY, name)}
 
 
 def write_program(program: Program) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def write_program(program: Program) -> dict[str, Any]:
         "tenferro_program": VERSION,
         "kind": program.kind,
         **({"name": program.name} if program.name else {}),
-        **({"policy": write_policy(program.policy)} if program.policy != ENGINE else {}),
+        **({"policy": write_policy(program.policy)} if program.policy != DEFAULT_POLICY else {}),
         "n_slots": program.n_slots,
         "inputs": [
             {"slot": slot, "dtype": t.dtype.name, "shape": [input_extent(e) for e in t.shape]}
@@ -195,7 +195,7 @@ def read_program(value: Any, *, infer: bool = True) -> Program:
     record = _decode(value)
     input_types, symbols = _input_types(record)
     instructions = tuple(
-        Instruction(op_of(BY_NAME[ins.__struct_config__.tag], ins.attrs), ins.inputs, ins.outputs)
+        Instruction(op_of(KNOWN[ins.__struct_config__.tag], ins.attrs), ins.inputs, ins.outputs)
         for ins in record.instructions
     )
     input_slots = tuple(i.slot for i in record.inputs)

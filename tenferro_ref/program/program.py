@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from tenferro_ref.dims import InputDim, evaluate, expr_of
 from tenferro_ref.errors import InvalidCompiledGraph, ShapeMismatch, TenferroError
-from tenferro_ref.ops import ENGINE, Extension, Op, Policy, TensorType, check_size
+from tenferro_ref.ops import DEFAULT_POLICY, Extension, Op, Policy, TensorType, check_admitted, check_size
 
 #: The most slots a program may have: an executor keeps a table of them.
 MAX_SLOTS = 2**24
@@ -65,7 +65,7 @@ class Program:
     input_types: tuple[TensorType, ...]
     output_slots: tuple[int, ...]
     n_slots: int
-    policy: Policy = ENGINE
+    policy: Policy = DEFAULT_POLICY
     name: str = ""
     symbols: tuple[tuple[InputDim, str], ...] = field(default=(), compare=False)
     kind: Literal["graph", "exec"] = "graph"
@@ -234,6 +234,7 @@ def check_form(program: Program) -> None:
         for i, (slot, type_) in enumerate(zip(program.input_slots, program.input_types, strict=True)):
             place = f"$.inputs[{i}]"
             check_size(f"program input {i}", type_)
+            check_admitted(f"program input {i}", type_.dtype, program.policy)
             write([slot], f"input {i}")
         for i, ins in enumerate(program.instructions):
             place, what = f"$.instructions[{i}]", f"instruction {i} ({ins.op.name})"

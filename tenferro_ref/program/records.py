@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
-from typing import Annotated, Any, Literal, TypeAlias, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
@@ -14,7 +14,7 @@ from tenferro_ref import ops
 from tenferro_ref.dims import DIM_KINDS, DimExpr, DimOp, Extent, InputDim, Unknown, UpperBound, expr_of, is_exact
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument
-from tenferro_ref.ops import OPS, CompareDir, Op, Policy
+from tenferro_ref.ops import KNOWN, CompareDir, Op, Policy
 from tenferro_ref.program.program import MAX_SLOTS
 
 VERSION = 1
@@ -28,7 +28,10 @@ Integer = Annotated[int, Meta(ge=-INT_LIMIT, le=INT_LIMIT)]
 Slot = Annotated[int, Meta(ge=-INT_LIMIT, le=INT_LIMIT, extra_json_schema={"minimum": 0, "maximum": MAX_SLOTS - 1})]
 Count = Annotated[int, Meta(ge=-INT_LIMIT, le=INT_LIMIT, extra_json_schema={"minimum": 0, "maximum": MAX_SLOTS})]
 Slots: TypeAlias = tuple[Slot, ...]
-DTypeName: TypeAlias = Literal["F32", "F64", "I32", "I64", "Bool", "C32", "C64"]
+if TYPE_CHECKING:
+    DTypeName: TypeAlias = str
+else:
+    DTypeName = Literal[tuple(DType.__members__)]
 
 
 # --- extents ----------------------------------------------------------------------------------------------------------
@@ -158,7 +161,7 @@ def _codecs(op: type[Op]) -> dict[str, Codec]:
     return {f.name: CODECS[config if f.name == config else str(f.type)] for f in fields(op)}
 
 
-_ATTRIBUTES = {op: _codecs(op) for op in OPS}
+_ATTRIBUTES = {op: _codecs(op) for op in KNOWN.values()}
 
 
 def write_attrs(op: Op) -> dict[str, Any]:
@@ -241,7 +244,7 @@ def _instruction_record(kind: str, base: type[Struct], op: type[Op], attributes:
     )  # fmt: skip
 
 
-_RECORDS = {op: _attributes_record(op) for op in OPS}
+_RECORDS = {op: _attributes_record(op) for op in KNOWN.values()}
 
 
 def _union(types: list[Any]) -> Any:

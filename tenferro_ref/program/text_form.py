@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from tenferro_ref.dims import Extent, InputDim
 from tenferro_ref.errors import FormatError, TenferroError
-from tenferro_ref.ops import ENGINE, TensorType
+from tenferro_ref.ops import DEFAULT_POLICY, TensorType
 from tenferro_ref.program import json_form, records
 from tenferro_ref.program.program import Instruction, Program
 
@@ -35,7 +35,7 @@ def print_program(program: Program) -> str:
     head: list[str] = [program.kind]
     if program.name:
         head.append("@" + json.dumps(program.name))
-    if program.policy != ENGINE:
+    if program.policy != DEFAULT_POLICY:
         head.append("policy " + json.dumps(json_form.write_policy(program.policy)))
     inputs = ", ".join(f"%{s}: {type_text(t)}" for s, t in zip(program.input_slots, program.input_types, strict=True))
     head.append(f"({inputs}) -> ({_slots(program.output_slots)}) slots {program.n_slots} {{")

@@ -91,17 +91,12 @@ class Value:
     # --- elementwise ---
 
     __add__, __radd__ = _binary(ops.Add()), _reflected(ops.Add())
+    __sub__, __rsub__ = _binary(ops.Subtract()), _reflected(ops.Subtract())
     __mul__, __rmul__ = _binary(ops.Multiply()), _reflected(ops.Multiply())
     __truediv__, __rtruediv__ = _binary(ops.Divide()), _reflected(ops.Divide())
     __pow__, __rpow__ = _binary(ops.Pow()), _reflected(ops.Pow())
     __lt__, __le__ = _binary(ops.Compare(CompareDir.Lt)), _binary(ops.Compare(CompareDir.Le))
     __gt__, __ge__ = _binary(ops.Compare(CompareDir.Gt)), _binary(ops.Compare(CompareDir.Ge))
-
-    def __sub__(self, other: Operand) -> Value:
-        return _difference(self, other)
-
-    def __rsub__(self, other: Scalar) -> Value:
-        return _difference(other, self)
 
     def __neg__(self) -> Value:
         return self.builder.apply(ops.Negate(), self)
@@ -414,12 +409,6 @@ def _truth(operand: Operand) -> Operand:
     if dtype not in ("Bool", "bool"):
         raise DTypeMismatch(op="Select", lhs=DType.Bool.name, rhs=dtype)
     return operand
-
-
-def _difference(x: Operand, y: Operand) -> Value:
-    """`x + -y`; promoted first, for the smallest I32 has a negative as I64 only."""
-    x, y = promoted(builder_of(x, y), x, y)
-    return x + -y
 
 
 def _reduce(

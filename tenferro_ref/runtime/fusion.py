@@ -17,7 +17,7 @@ import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import INEXACT, DType
-from tenferro_ref.ops import Op, Policy, TensorType
+from tenferro_ref.ops import ELEMENTWISE, Op, Policy, TensorType
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.kernels import bind
 from tenferro_ref.runtime.kernels.base import canonical
@@ -25,11 +25,8 @@ from tenferro_ref.runtime.kernels.elementwise import FLOAT_UFUNCS
 from tenferro_ref.runtime.segment import Segment
 from tenferro_ref.tensor import Array
 
-#: Ops that fuse. Not Sign, Compare, Select and Convert.
-FUSIBLE: frozenset[type[Op]] = frozenset({
-    ops.Add, ops.Multiply, ops.Negate, ops.Conj, ops.Divide, ops.Abs, ops.Maximum, ops.Minimum, ops.Clamp, ops.Exp, ops.Log, ops.Sin, ops.Cos, ops.Tanh, ops.Sqrt, ops.Rsqrt, ops.Pow, ops.Expm1,
-    ops.Log1p,
-})  # fmt: skip
+#: Ops that fuse.
+FUSIBLE: frozenset[type[Op]] = frozenset(ELEMENTWISE) - {ops.Sign, ops.Compare, ops.Select}
 FUSIBLE_DTYPES = INEXACT
 #: Elements a block: a few operands of it fit a core's second-level cache.
 BLOCK = 16384
@@ -143,7 +140,7 @@ def evaluate_plan(
 
 
 #: Functions that give the correctly rounded result also where an operand and the result are one array.
-_IN_PLACE = (np.add, np.multiply, np.divide)
+_IN_PLACE = (np.add, np.subtract, np.multiply, np.divide)
 
 
 @dataclass(frozen=True, slots=True)

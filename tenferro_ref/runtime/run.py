@@ -314,8 +314,8 @@ def _own(array: Array, operands: Sequence[Array], foreign: bool) -> Array:
 
 
 def _poison(array: Array) -> None:
-    kind = array.dtype.kind
-    if kind == "b":
+    dtype = DType.of(array)
+    if dtype is DType.Bool:
         np.logical_not(array, out=array)
     else:
-        array[...] = np.iinfo(DType.of(array).value).min if kind == "i" else np.nan
+        array[...] = dtype.limits[dtype.is_unsigned] if dtype.is_int else np.nan

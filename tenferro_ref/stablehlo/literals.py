@@ -12,25 +12,13 @@ import numpy as np
 
 from tenferro_ref.dtype import DType
 
-#: Element types.
-ELEMENT = {
-    DType.F32: "f32",
-    DType.F64: "f64",
-    DType.I32: "i32",
-    DType.I64: "i64",
-    DType.Bool: "i1",
-    DType.C32: "complex<f32>",
-    DType.C64: "complex<f64>",
-}
-
-
 Shape = tuple[int, ...]
 
 
 @lru_cache(maxsize=4096)
 def type_text(dtype: DType, shape: Shape) -> str:
     """`tensor<2x3xf64>`."""
-    return f"tensor<{'x'.join([*map(str, shape), ELEMENT[dtype]])}>"
+    return f"tensor<{'x'.join([*map(str, shape), dtype.value.element])}>"
 
 
 def literal(value: np.generic) -> str:
@@ -38,13 +26,15 @@ def literal(value: np.generic) -> str:
     if isinstance(value, np.bool_):
         return "true" if value else "false"
     if isinstance(value, np.complexfloating):
-        return f"({_float(value.real)}, {_float(value.imag)})"
-    return _float(value) if isinstance(value, np.floating) else str(value)
+        return f"({literal(value.real)}, {literal(value.imag)})"
+    dtype = DType.of(np.asarray(value))
+    return _float(value, dtype) if dtype.is_float else str(int(value))
 
 
-def _float(value: np.floating) -> str:
-    small = 2**24 if value.itemsize == 4 else 2**53
-    if abs(value) < small and value == int(value):  # false for NaN and infinities before `int` sees them
-        return f"{'-' if np.signbit(value) else ''}{abs(int(value))}.0"
-    bits = value.view(np.uint32 if value.itemsize == 4 else np.uint64)
-    return f"0x{int(bits):0{2 * value.itemsize}X}"
+def _float(value: np.generic, dtype: DType) -> str:
+    number = float(value)
+    small = 2.0 ** (int(dtype.finfo.nmant) + 1)
+    if abs(number) < small and number == int(number):  # false for NaN and infinities before `int` sees them
+        return f"{'-' if np.signbit(number) else ''}{abs(int(number))}.0"
+    bits = int(np.asarray(value).view(f"u{dtype.itemsize}"))
+    return f"0x{bits:0{2 * dtype.itemsize}X}"

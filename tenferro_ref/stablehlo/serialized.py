@@ -1,4 +1,4 @@
-"""Emitted text as bytes: MLIR bytecode, and StableHLO's portable artifacts. Needs the extra `jax`."""
+"""Modules as bytes: MLIR bytecode, and StableHLO's portable artifacts. Needs the extra `jax`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenferro_ref.errors import UnsupportedOp, UsageError
 from tenferro_ref.stablehlo.loader import bindings
 
 
-def serialize(text: str, form: str) -> bytes:
+def serialize(source: str | bytes, form: str, where: str = "emitted text") -> bytes:
     """A module in the form `bytecode`, `portable` (of the bindings' own version) or `portable=VERSION`.
 
     Raises
@@ -25,7 +25,7 @@ def serialize(text: str, form: str) -> bytes:
     kind, _, version = form.partition("=")
     if kind not in ("bytecode", "portable") or (kind == "bytecode" and form != kind):
         raise UsageError(detail=f"--format {form}: must be text, bytecode, portable or portable=VERSION")
-    module = bindings.parse(text, "emitted text")
+    module = bindings.parse(source, where)
     from jaxlib.mlir.dialects import stablehlo
 
     oldest, newest = stablehlo.get_minimum_version(), stablehlo.get_current_version()

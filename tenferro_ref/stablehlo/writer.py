@@ -109,7 +109,7 @@ class Body:
 
     def compare(self, direction: str, x: SsaValue, y: SsaValue) -> SsaValue:
         """`direction` is EQ, NE, LT, LE, GT or GE."""
-        kind = "SIGNED" if x.dtype.is_int else "UNSIGNED" if x.dtype is DType.Bool else "FLOAT"
+        kind = {"int": "SIGNED", "uint": "UNSIGNED", "bool": "UNSIGNED"}.get(x.dtype.kind, "FLOAT")
         types = f"({x.type}, {y.type}) -> {type_text(DType.Bool, x.shape)}"
         return self.line(f"compare {direction}, {x.name}, {y.name}, {kind} : {types}", DType.Bool, x.shape)
 

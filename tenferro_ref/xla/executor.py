@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidProgram
 from tenferro_ref.ops import TensorType
-from tenferro_ref.pjrt import Client, ExecutableCache
+from tenferro_ref.pjrt import Client, DiskCache, ExecutableCache
 from tenferro_ref.program import LoweringView, Program
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import Array, Tensor
@@ -30,6 +30,8 @@ class XlaExecutor(ExecutableCache):
         Refuse what the engine's own XLA path refuses.
     size
         How many compiled programs to keep.
+    disk
+        Where to keep them beyond this process (`DiskCache.from_environment`), None for nowhere.
     """
 
     def __init__(
@@ -39,9 +41,10 @@ class XlaExecutor(ExecutableCache):
         *,
         phase1_only: bool = False,
         size: int = 64,
+        disk: DiskCache | None = None,
     ) -> None:
-        super().__init__(client, size)
-        self.options = options if isinstance(options, bytes) else client.encode(options)
+        super().__init__(client, size, disk)
+        self.options = options
         self.phase1_only = phase1_only
 
     def run_with_inputs(self, program: Program, inputs: Sequence[Array | Tensor]) -> Array:

@@ -18,7 +18,7 @@ from oracle.enclosure import MODELS, enclose
 from oracle.peers import Executor, NativeExecutor, Pool
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import ENGINE, OPS, Op, Policy
+from tenferro_ref.ops import DEFAULT_POLICY, OPS, Op, Policy
 from tenferro_ref.tensor import Array, same_bits
 from tests.agreement.differences import DIFFERENCES, Difference, denormal
 from tests.known import Example
@@ -94,7 +94,7 @@ def check_truncation(examples: Sequence[Example]) -> None:
     for example in examples:
         x, size = example.operands
         exact = int(size) if size.dtype.kind == "i" else math.floor(abs(float(size)) + 0.5) * (1 if size >= 0 else -1)
-        (got,) = NativeExecutor().run(case_of([example], ENGINE)).outputs
+        (got,) = NativeExecutor().run(case_of([example], DEFAULT_POLICY)).outputs
         assert same_bits(got, x[:, : min(max(exact, 0), x.shape[1])]), float(size)
 
 
@@ -125,7 +125,7 @@ def test_every_declared_difference_is_there(executors: dict[str, Executor], row:
     op, operands = row.example
     example = Example(op, operands)
     assert any(row.concerns(op, DType.of(a), name) for a in operands for name in row.executors)
-    case = case_of([example], ENGINE)
+    case = case_of([example], DEFAULT_POLICY)
     for name in row.executors:
         assert disagreements(executors[name], case, [example], ()) != [], f"{name} agrees: take it off the row"
         assert disagreements(executors[name], case, [example], [row]) == []

@@ -97,19 +97,6 @@ def test_e_a_bounded_extent_stays_a_bound_when_merged() -> None:
     assert [t.shape for t in restore.types] == [(UpperBound(5), 3, 2)]
 
 
-def test_f_a_chain_of_two() -> None:
-    b = GraphBuilder()
-    x, y, z = b.input("F64", (6, 3, 4, 8)), b.input("F64", (6, 8, 5)), b.input("F64", (6, 5, 7))
-    first = b.apply(ops.DotGeneral((3,), (1,), (0,), (0,)), x, y)
-    second = b.apply(ops.DotGeneral((2,), (1,), (3,), (0,)), first, z)
-    program = decompose(b.build(second))
-    assert program.slot_types[first.slot].shape == (3, 4, 5, 6)
-    assert program.slot_types[second.slot].shape == (3, 4, 7, 6)
-    dots = [i.op for i in program.instructions if isinstance(i.op, ops.DotGeneral)]
-    assert dots == [ops.DotGeneral((1,), (0,), (2,), (2,))] * 2
-    assert any(first.slot in i.input_slots for i in program.instructions)
-
-
 def test_symbolic_extents_are_read_from_the_operands() -> None:
     program = decompose(one_dot(("n", 3, 4), (4, "m"), (2,), (0,), (), ()))
     assert program.instructions[0].op == ops.Reshape((mul(InputDim(0, 0), 3), 4))
@@ -124,13 +111,6 @@ def test_merging_never_hides_a_mismatch_of_contracted_extents() -> None:
     assert decompose(graph) == to_exec(graph)
     same_symbols = one_dot(("a", "b", 2), ("a", "b"), (0, 1), (0, 1), (), ())
     assert len(decompose(same_symbols).instructions) > 1
-
-
-def test_free_axes_only_on_the_right_and_none_at_all() -> None:
-    program = decompose(one_dot((2, 3), (4, 3, 2), (0, 1), (2, 1), (), ()))
-    assert steps(program)[-1] == (ops.DotGeneral((0,), (0,), (), ()), (3, 5), 2)
-    program = decompose(one_dot((2, 3), (3, 2), (0, 1), (1, 0), (), ()))
-    assert program.output_types[0].shape == ()
 
 
 def test_malformed_programs_are_internal_errors() -> None:

@@ -11,6 +11,9 @@ import pytest
 
 from tests.libraries import module_or_skip
 
+pytestmark = pytest.mark.once
+
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 

@@ -8,6 +8,9 @@ import pytest
 
 from tests.e2e.command import Run, tenferro_ref
 
+pytestmark = pytest.mark.once
+
+
 #: What the plugin gives back is its argument.
 PLAN = (
     "--programs", 2, "--workers", 1, "--seed", 3, "--reduce-seconds", 1, "--max-findings", 1,
@@ -25,7 +28,6 @@ def listed(store: Path) -> set[tuple[bool, bool]]:
     return {(row["confirmed"], row["confirmed_in_fresh_venv"]) for row in rows}
 
 
-@pytest.mark.once
 def test_a_new_finding_is_shown_in_a_virtual_environment_of_its_own(fake_library: Path, tmp_path: Path) -> None:
     store = tmp_path / "s.sqlite"
     run = campaign(store, fake_library, "--no-fresh-venv", **NO_PACKAGES)

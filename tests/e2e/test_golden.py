@@ -17,6 +17,9 @@ from tenferro_ref.errors import TenferroError
 from tenferro_ref.tensor import load_npz, save_npz
 from tests.e2e.command import assert_one_line_error, tenferro_ref
 
+pytestmark = pytest.mark.once
+
+
 SEED, PROGRAMS = 11, 12
 
 

@@ -13,6 +13,9 @@ from tests.e2e.command import assert_one_line_error, tenferro_ref
 from tests.libraries import module_or_skip
 from tests.plugins import plugin_or_skip
 
+pytestmark = pytest.mark.once
+
+
 module_or_skip("jaxlib")
 
 TEXT = """// two rows are added to the argument

@@ -80,21 +80,6 @@ def test_irfft_is_the_transform_of_the_hermitian_completion(dtype, frequencies, 
     close(np.moveaxis(got, axis, -1), want.real)
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("n", [1, 4, 5])
-def test_inverses(norm, n):
-    x, y = normal(DType.F32, (n, 2)), normal(DType.C64, (2, n))
-    close(run(lambda v: fft.irfft(fft.rfft(v, axis=0, norm=norm), n, 0, norm), x)[0], x)
-    close(run(lambda v: fft.ifft(fft.fft(v, norm=norm), norm=norm), y)[0], y)
-
-
-def test_known_values():
-    (got,) = run(fft.fft, np.array([1.0, 2.0, 3.0, 4.0]))
-    np.testing.assert_array_equal(got, [10, -2 + 2j, -2, -2 - 2j])
-    assert run(lambda v: fft.rfft(v, 2), np.array([1.0, 2.0, 9.0], np.float32))[0].tolist() == [3, -1]
-    assert run(lambda v: fft.irfft(v, 2), np.array([3, -1 + 5j]))[0].tolist() == [1, 2]  # the last one's imaginary part
-
-
 def test_extents_of_zero():
     for dtype in (DType.F64, DType.C32):
         assert run(fft.fft, normal(dtype, (0, 3)))[0].shape == (0, 3)

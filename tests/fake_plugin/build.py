@@ -1,6 +1,6 @@
 """Building the fake plugin, and libraries that are no plugins, with whatever C compiler is here.
 
-`FAKE_PJRT_MODE`, `FAKE_PJRT_TRIGGER` and `FAKE_PJRT_ONCE` choose how the plugin misbehaves: `fake_plugin.c` lists the modes.
+`FAKE_PJRT_MODE`, `FAKE_PJRT_DELAY`, `FAKE_PJRT_TRIGGER` and `FAKE_PJRT_ONCE` choose how the plugin misbehaves: `fake_plugin.c` lists the modes.
 """
 
 from __future__ import annotations
@@ -41,5 +41,5 @@ def _build(source: Path, target: Path) -> Path:
     compiler = c_compiler()
     if compiler is None:
         raise FileNotFoundError("no C compiler (cc, gcc, clang) on this machine")
-    subprocess.run([compiler, "-std=gnu11", "-O1", "-shared", "-fPIC", "-o", target, source], check=True)
+    subprocess.run([compiler, "-std=gnu11", "-O1", "-shared", "-fPIC", "-pthread", "-o", target, source], check=True)
     return target

@@ -6,8 +6,10 @@
  * read from the text.
  *
  * FAKE_PJRT_MODE chooses the misbehaviour, "name" or "name:argument":
- *   null_table, major_version, short_table[:BYTES]       the function table (the default cuts after PJRT_Compile)
- *   initialize_error, client_error, compile_error, execute_error, event_error, download_error   all [:CODE]
+ *   null_table, major_version, minor_version[:N], short_table[:BYTES]
+ *                                                        the function table (the default cuts after PJRT_Compile)
+ *   without:N                                            the table has null for its function number N
+ *   initialize_error, client_error, compile_error, load_error, execute_error, event_error, download_error   all [:CODE]
  *   {initialize,compile,execute}_{abort,segv,hang}       the process ends, or the call never returns
  *   offset[:N]                                           results are N (1) too large
  *   wrong_shape, wrong_dtype, fewer_outputs              results are not what was announced
@@ -15,14 +17,17 @@
  *   row_major, no_host_layout                            a host_layout is ignored, or refused
  *   never_ready                                          execution and ready events never end
  *   leak[:MIB]                                           every execution leaks that much (1)
+ * With FAKE_PJRT_DELAY set, executions, and the buffers that come from them, are ready so many milliseconds later.
  * With FAKE_PJRT_TRIGGER set, what concerns programs happens only to programs that contain that text; with FAKE_PJRT_ONCE
  * set, a process ends or hangs only while the file of that name exists, which it removes.
  */
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { PRED = 1, S32 = 4, S64 = 5, U8 = 6, F32 = 11, F64 = 12, C64 = 14, C128 = 15 };
@@ -34,9 +39,9 @@ enum { MAX_RANK = 8, MAX_OUTPUTS = 512, FUNCTIONS = 118 };
   static result name(name##_args* a)
 
 typedef struct { int code; char text[200]; } Error;
-typedef struct { bool never; int code; } Event;
+typedef struct { bool never; int code; double due; } Event;
 typedef struct { int type; size_t rank; int64_t dims[MAX_RANK]; } Type;
-typedef struct { Type type; char* data; } Buffer;
+typedef struct { Type type; char* data; double due; } Buffer;
 typedef struct { char* text; size_t count; Type types[MAX_OUTPUTS]; bool triggered; } Executable;
 typedef struct { char version[400]; } Client;
 
@@ -131,11 +136,31 @@ CALL(Error*, attributes, const NamedValue* values; size_t count) {
   return NULL;
 }
 
-static Event* event(int code, bool may_hang) {
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+
+static double due(void) {
+  const char* delay = getenv("FAKE_PJRT_DELAY");
+  return delay ? now() + 1e-3 * strtod(delay, NULL) : 0;
+}
+
+static void wait_until(double when) {
+  while (now() < when) usleep(200);
+}
+
+static Event* event(int code, bool may_hang, double due) {
   Event* made = make(sizeof *made);
   made->code = code;
   made->never = may_hang && mode("never_ready");
+  made->due = due;
   return made;
+}
+
+static Error* ending(const Event* event) {
+  return event->code ? fail(event->code, "the fake plugin was asked to fail later") : NULL;
 }
 
 CALL(Error*, event_destroy, Event* event) {
@@ -144,13 +169,35 @@ CALL(Error*, event_destroy, Event* event) {
 }
 
 CALL(Error*, event_is_ready, Event* event; bool ready) {
-  a->ready = !a->event->never;
+  a->ready = !a->event->never && now() >= a->event->due;
   return NULL;
 }
 
+CALL(Error*, event_error, Event* event) { return ending(a->event); }
+
 CALL(Error*, event_await, Event* event) {
   while (a->event->never) pause();
-  return a->event->code ? fail(a->event->code, "the fake plugin was asked to fail later") : NULL;
+  wait_until(a->event->due);
+  return ending(a->event);
+}
+
+typedef struct { Event event; void (*callback)(Error*, void*); void* user; } Call;
+
+static void* call_later(void* given) {
+  Call* call = given;
+  wait_until(call->event.due);
+  call->callback(ending(&call->event), call->user);
+  free(call);
+  return NULL;
+}
+
+CALL(Error*, event_on_ready, Event* event; void (*callback)(Error*, void*); void* user) {
+  if (a->event->never) return NULL;
+  Call* call = malloc(sizeof *call);
+  *call = (Call){*a->event, a->callback, a->user};
+  pthread_t thread;
+  if (!pthread_create(&thread, NULL, call_later, call)) pthread_detach(thread);
+  return NULL;
 }
 
 /* --- client: one device with one memory; the client stands for all three --- */
@@ -253,7 +300,7 @@ CALL(Error*, from_host, Client* client; char* data; int type; const int64_t* dim
   memcpy(type.dims, a->dims, a->rank * sizeof *a->dims);
   a->buffer = buffer(&type);
   strided(a->buffer->data, a->data, &type, a->strides, true);
-  a->done = event(0, false);
+  a->done = event(0, false, 0);
   return NULL;
 }
 
@@ -273,7 +320,7 @@ CALL(Error*, to_host, Buffer* src;
     stride *= type->dims[axis];
   }
   strided(a->src->data, a->dst, type, strides, false);
-  a->event = event(0, false);
+  a->event = event(0, false, a->src->due);
   return NULL;
 }
 
@@ -295,7 +342,7 @@ CALL(Error*, buffer_dims, Buffer* buffer; const int64_t* dims; size_t rank) {
 }
 
 CALL(Error*, buffer_ready, Buffer* buffer; Event* event) {
-  a->event = event(0, true);
+  a->event = event(0, true, a->buffer->due);
   return NULL;
 }
 
@@ -377,7 +424,8 @@ CALL(Error*, compile, Client* client; struct { size_t size; void* ext; const cha
 }
 
 CALL(Error*, deserialize, Client* client; const char* bytes; size_t size; Executable* executable) {
-  return load(a->bytes, a->size, &a->executable);
+  Error* error = asked_for("load_error");
+  return error ? error : load(a->bytes, a->size, &a->executable);
 }
 
 static void no_deleter(void* bytes) { (void)bytes; }
@@ -465,18 +513,22 @@ CALL(Error*, execute, Executable* e; void* options; Buffer*** inputs; size_t dev
     memset(malloc(size), 1, size);
   }
   size_t count = e->count - (bad && mode("fewer_outputs") && e->count);
+  double when = due();
+  for (size_t i = 0; i < a->num_args; i++)
+    if (a->inputs[0][i]->due > now()) when += a->inputs[0][i]->due - now();
   for (size_t i = 0; i < count; i++) {
     Type type = e->types[i];
     Buffer* from = a->num_args ? a->inputs[0][i < a->num_args ? i : a->num_args - 1] : NULL;
     if (bad && mode("wrong_shape")) twist_shape(&type);
     if (bad && mode("wrong_dtype")) twist_dtype(&type);
     Buffer* made = a->outputs[0][i] = buffer(&type);
+    made->due = when;
     if (from && same(&from->type, &type)) memcpy(made->data, from->data, elements(&type) * width(type.type));
     if (bad && (argument = mode("offset"))) add(made, number(argument, 1));
   }
   if (a->done) {
     argument = bad ? mode("event_error") : NULL;
-    a->done[0] = event(argument ? (int)number(argument, 13) : 0, bad);
+    a->done[0] = event(argument ? (int)number(argument, 13) : 0, bad, when);
   }
   return NULL;
 }
@@ -494,7 +546,8 @@ const void* GetPjrtApi(void) {
   static Api api = {
       sizeof api, &extension, {24, NULL, 0, 81},
       {[0] = error_destroy, [1] = error_message, [2] = error_get_code, [3] = initialize, [4] = attributes,
-       [5] = event_destroy, [6] = event_is_ready, [8] = event_await, [10] = client_create, [11] = client_destroy,
+       [5] = event_destroy, [6] = event_is_ready, [7] = event_error, [8] = event_await, [9] = event_on_ready,
+       [10] = client_create, [11] = client_destroy,
        [12] = platform_name, [14] = platform_version, [16] = one_child /* AddressableDevices */, [20] = compile,
        [22] = from_host, [23] = device_id, [26] = platform_name /* DeviceDescription_Kind */, [29] = description,
        [32] = one_child /* Device_AddressableMemories */, [36] = platform_name /* Memory_Kind */,
@@ -503,6 +556,10 @@ const void* GetPjrtApi(void) {
        [60] = buffer_dims, [70] = to_host, [72] = buffer_ready, [90] = output_types, [91] = output_dims}};
   if (mode("null_table")) return NULL;
   if (mode("major_version")) api.version.major = 1;
+  const char* minor = mode("minor_version");
+  if (minor) api.version.minor = (int)number(minor, 56);
+  const char* missing = mode("without");
+  if (missing) api.functions[number(missing, 0)] = NULL;
   const char* bytes = mode("short_table");
   if (bytes) api.struct_size = (size_t)number(bytes, 40 + 8 * 90);
   return &api;

@@ -28,6 +28,9 @@ from tenferro_ref.extensions import linalg
 from tenferro_ref.program import GraphBuilder, dumps
 from tenferro_ref.tensor import load_npz
 
+pytestmark = pytest.mark.once
+
+
 FILES = {
     "program.txt", "program.json", "module.mlir", "inputs.npz", "observed.npz", "enclosure.npz", "environment.json",
     "reproduce.py", "README.md",

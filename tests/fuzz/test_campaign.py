@@ -35,6 +35,9 @@ from tenferro_ref.errors import OutputError, TenferroError, UsageError, WorkerDi
 from tests.reports import sample
 from tools.torture import EXECUTORS, torture
 
+pytestmark = pytest.mark.once
+
+
 PLAN = Plan(seed=5, programs=12, batch=4, reduce_seconds=0.2)
 NATIVES = native_variants()[:3]
 
@@ -141,11 +144,11 @@ class TestOneProcess:
     def test_a_full_disk_ends_it_and_more_room_lets_it_go_on(self, tmp_path: Path) -> None:
         with Store(tmp_path / "s", create=True) as store:
             stream = begin(store, FULL, selection(Odd()))
-            (pages,) = store.database.one("PRAGMA page_count")
-            store.database.one(f"PRAGMA max_page_count = {pages + 6}")
+            (pages,) = store.database.row(tuple[Any, ...], "PRAGMA page_count")
+            store.database.row(tuple[Any, ...], f"PRAGMA max_page_count = {pages + 6}")
             with pytest.raises(OutputError, match="disk is full"):
                 work(Worksite(store, stream, (*NATIVES, Odd()), Pool()), reduce_early=False)
-            store.database.one("PRAGMA max_page_count = 100000")
+            store.database.row(tuple[Any, ...], "PRAGMA max_page_count = 100000")
             store.release()
             work(Worksite(store, stream, (*NATIVES, Odd()), Pool()), reduce_early=False)
             assert audit(store, regenerate=9) == []
@@ -200,7 +203,7 @@ class TestDeath:
         with Store(path) as store:
             assert audit(store, regenerate=9) == []
             campaign = recorded(store, [stream])
-            ((fingerprint, text),) = store.database.all("SELECT fingerprint, answer FROM suspect")
+            ((fingerprint, text),) = store.database.rows(tuple[Any, ...], "SELECT fingerprint, answer FROM suspect")
         assert {t.executor: t.verdicts for t in campaign.totals}["odd"] == {"pass": 11, "crash": 1}
         assert fingerprint == generate(PLAN.seed, 1, PLAN.batch)[1].fingerprint
         assert "ended 1 times" in text

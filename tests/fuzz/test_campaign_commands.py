@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import signal
 import sqlite3
@@ -23,19 +22,14 @@ from fuzz.store import Store
 from oracle.case import Case
 from oracle.verdict import Verdict
 from tenferro_ref import ops
-from tenferro_ref.cli import main
 from tenferro_ref.program import GraphBuilder
 from tests.e2e.command import ROOT, Run, assert_one_line_error
+from tests.e2e.command import in_this_process as tenferro_ref
+
+pytestmark = pytest.mark.once
+
 
 NATIVE = ("--executors", "native-unsegmented,native-nopasses")
-
-
-def tenferro_ref(*arguments: object) -> Run:
-    """A command in this process: a campaign's start-up is paid once, by the import."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = main([str(a) for a in arguments])
-    return Run(status, out.getvalue(), err.getvalue())
 
 
 def fuzz(*arguments: object) -> Run:
@@ -103,11 +97,11 @@ def test_killed_and_resumed_it_is_as_if_nothing_had_been(tmp_path: Path) -> None
 def test_with_a_later_end_it_is_the_longer_campaign(tmp_path: Path) -> None:
     """A batch that the first end cut short is completed; an end that is past is refused."""
     store, whole = tmp_path / "s.sqlite", tmp_path / "whole.sqlite"
-    assert fuzz("run", store, "--seed", 4, "--programs", 40, "--workers", 1, *NATIVE).status == 0
-    assert fuzz("resume", store, "--programs", 70, "--workers", 1).status == 0
-    assert fuzz("run", whole, "--seed", 4, "--programs", 70, "--workers", 1, *NATIVE).status == 0
+    assert fuzz("run", store, "--seed", 4, "--programs", 8, "--workers", 1, *NATIVE).status == 0
+    assert fuzz("resume", store, "--programs", 40, "--workers", 1).status == 0
+    assert fuzz("run", whole, "--seed", 4, "--programs", 40, "--workers", 1, *NATIVE).status == 0
     assert facts(store) == facts(whole)
-    assert_one_line_error(fuzz("resume", store, "--programs", 33), 2, "past that (70 programs are checked)")
+    assert_one_line_error(fuzz("resume", store, "--programs", 31), 2, "past that (40 programs are checked)")
     assert "sound" in fuzz("status", store, "--check").out
 
 
@@ -132,7 +126,7 @@ def test_findings_are_listed_confirmed_replayed_and_marked(
     """The fake plugin gives its argument back, which is wrong for nearly every program."""
     store = tmp_path / "s.sqlite"
     monkeypatch.delenv("FAKE_PJRT_MODE", raising=False)
-    limits = ("--programs", 2, "--reduce-seconds", 1, "--workers", 1)
+    limits = ("--programs", 2, "--reduce-seconds", 1, "--workers", 1, "--no-fresh-venv")
     run = fuzz("run", store, "--seed", 2, "--executors", f"pjrt:{fake_library}", *limits, "--json")
     assert run.status == 1, run
     (row,) = run.rows
@@ -238,7 +232,7 @@ def test_seeded_faults_are_in_the_report(tmp_path: Path) -> None:
     store, lines = tmp_path / "s.sqlite", tmp_path / "mutants.jsonl"
     assert fuzz("run", store, "--programs", 2, "--workers", 1, *NATIVE).status == 0
     listed = tenferro_ref("mutants", "list", "--place", "loader", "--json")
-    run = tenferro_ref("mutants", "run", "--place", "loader", "--sample", 9, "--executors", "reloaded", "--seed", 3,
+    run = tenferro_ref("mutants", "run", "--place", "loader", "--sample", 5, "--executors", "reloaded", "--seed", 3,
                        "--programs", 40, "--json", "--out", lines)  # fmt: skip
     out = tmp_path / "report"
     assert tenferro_ref("report", store, "--mutants", lines, "--out", out).status == 0

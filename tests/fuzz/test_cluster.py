@@ -27,6 +27,8 @@ from tests.fuzz.test_campaign_commands import NATIVE, fuzz
 from tests.libraries import module_or_skip
 from tools.torture import _differences
 
+pytestmark = pytest.mark.once
+
 
 def local_cluster(workers: int = 2, *, processes: bool = True) -> Any:
     """Workers of one thread each."""
@@ -103,7 +105,7 @@ def test_a_scheduler_that_goes_away_ends_the_run_and_loses_nothing(tmp_path: Pat
 def test_findings_come_with_their_bundles(tmp_path: Path, fake_library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FAKE_PJRT_MODE", raising=False)
     store = tmp_path / "s.sqlite"
-    limits = ("--programs", 2, "--reduce-seconds", 1, "--max-findings", 1)
+    limits = ("--programs", 2, "--reduce-seconds", 1, "--max-findings", 1, "--no-fresh-venv")
     with local_cluster() as found:
         at = ("--scheduler", found.scheduler_address)
         run = fuzz("run", store, "--seed", 2, "--executors", f"pjrt:{fake_library}", *limits, *at, "--json")

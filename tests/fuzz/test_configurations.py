@@ -19,6 +19,9 @@ from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, PassResult
 from tenferro_ref.errors import UsageError
 from tenferro_ref.program import ExecProgram, GraphBuilder
 
+pytestmark = pytest.mark.once
+
+
 DRAWN = DrawnExecutor("native-drawn")
 SIMPLIFIER = "AlgebraicLayoutSimplifier"
 

@@ -13,6 +13,9 @@ from oracle.peers import Pool
 from tenferro_ref.errors import FormatError
 from tests.libraries import peer_or_skip
 
+pytestmark = pytest.mark.once
+
+
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 PATHS = sorted(CORPUS.glob("*.toml"))
 ENTRIES = [load(path) for path in PATHS]

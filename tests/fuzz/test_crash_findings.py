@@ -16,6 +16,8 @@ from oracle.verdict import Verdict
 from tenferro_ref import ops
 from tenferro_ref.program import GraphBuilder
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture
 def pool() -> Iterator[Pool]:

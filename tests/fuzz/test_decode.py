@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from math import prod
 from random import Random
@@ -11,26 +10,18 @@ import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
-from fuzz.findings.reduce.draft import concrete_types
 from fuzz.generate import DEFAULT, Config
 from fuzz.generate.choices import Choices, Weighted
 from fuzz.generate.decode import GENE, decode, steps
 from fuzz.generate.growth import HEADER
 from fuzz.generate.motifs import MOTIFS
 from fuzz.generate.ops import STRATEGY
-from fuzz.generate.strategies import cases, graphs
-from oracle.case import Case
-from oracle.peers import NativeExecutor, attempt
-from oracle.staged import refuses
+from fuzz.generate.strategies import graphs
 from tenferro_ref import ops
-from tenferro_ref.compiler import compile_std_to_exec
-from tenferro_ref.dims import UpperBound
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import InvalidArgument, UsageError
+from tenferro_ref.errors import UsageError
 from tenferro_ref.ops import OPS, Op
 from tenferro_ref.program import GraphProgram
-from tenferro_ref.runtime import GraphExecutor
-from tenferro_ref.tensor import same_bits
 
 SHRINK = settings(
     max_examples=3_000, database=None, phases=[Phase.generate, Phase.shrink], suppress_health_check=list(HealthCheck)
@@ -42,25 +33,6 @@ def instructions(program: GraphProgram, kind: type[Op]) -> list[Op]:
 
 
 # --- validity ---------------------------------------------------------------------------------------------------------
-
-
-@given(cases())
-def test_cases_type_check_and_run_alike_segmented_and_not(case: Case) -> None:
-    program = compile_std_to_exec(case.program, verify=True)
-    executor = GraphExecutor()
-    refused = attempt(NativeExecutor(), case)
-    if refuses(refused):  # a hostile matrix
-        with pytest.raises(InvalidArgument, match=re.escape(str(refused))):
-            executor.eval_unsegmented(program, case.inputs)
-        return
-    outputs = executor.eval_exec_ir(program, case.inputs)
-    types = concrete_types(case)
-    for output, slot in zip(outputs, case.program.output_slots, strict=True):
-        declared = case.program.slot_types[slot].shape
-        for got, said, extent in zip(output.shape, types[slot].shape, declared, strict=True):
-            assert got <= said if isinstance(extent, UpperBound) else got == said  # DynamicTruncate: as values say
-    unsegmented = executor.eval_unsegmented(program, case.inputs)
-    assert all(same_bits(a, b) for a, b in zip(outputs, unsegmented, strict=True))
 
 
 @given(st.binary(max_size=HEADER), st.lists(st.binary(max_size=2 * GENE), max_size=20))
@@ -135,6 +107,7 @@ WANTED: dict[str, tuple[Callable[[GraphProgram], bool], int]] = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("wanted", "most"), WANTED.values(), ids=WANTED)
 def test_programs_shrink(wanted: Callable[[GraphProgram], bool], most: int, rng: Random) -> None:
     found = _shrunk(graphs(Config(motifs=False)), wanted, most, rng)
@@ -143,6 +116,7 @@ def test_programs_shrink(wanted: Callable[[GraphProgram], bool], most: int, rng:
     assert all(prod(e for e in t.shape if isinstance(e, int)) <= 64 for t in found.slot_types.values())
 
 
+@pytest.mark.once
 def test_programs_with_motifs_shrink_to_one_of_them(rng: Random) -> None:
     found = _shrunk(graphs(), _batched, 4, rng)
     assert len(found.instructions) <= 4, found

@@ -11,6 +11,9 @@ from tenferro_ref.program import GraphBuilder
 from tests.fuzz.enclosure_report import cases_with
 from tools.faults import FAULTS, Detection, detect, moved, off_by
 
+pytestmark = pytest.mark.once
+
+
 SAMPLE = 8
 EXACT = [op for op, sizes in FAULTS.items() if sizes == (1,)]
 

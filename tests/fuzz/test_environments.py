@@ -16,6 +16,8 @@ from oracle.peers import Pool
 from tenferro_ref.errors import MissingDependency
 from tests.libraries import module_or_skip
 
+pytestmark = pytest.mark.once
+
 
 def test_what_is_installed_can_be_installed_elsewhere(tmp_path: Path) -> None:
     """A fresh environment gets the code that runs here, also where there is no checkout of it."""

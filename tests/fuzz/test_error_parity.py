@@ -38,6 +38,8 @@ from tenferro_ref.xla import XlaExecutor
 from tests.libraries import executor_or_skip
 from tests.plugins import CPU_PLUGINS
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:

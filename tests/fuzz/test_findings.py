@@ -13,11 +13,14 @@ from fuzz.findings.corpus import load
 from fuzz.findings.known import DEFAULT_RULES, Known, load_known, match
 from fuzz.records import Campaign, Finding, from_json, to_json
 from oracle.verdict import Build, Verdict
-from reports.html import write_html
-from reports.markdown import write_markdown
+from reports.html import render
+from reports.markdown import summary
 from tenferro_ref.errors import FormatError
 from tests.reports import sample
 from tools import finding_pages
+
+pytestmark = pytest.mark.once
+
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {path.stem: path.read_text("utf-8") for path in sorted((ROOT / "docs" / "findings").glob("[0-9]*.md"))}
@@ -64,7 +67,7 @@ FINDING = replace(
 )  # fmt: skip
 
 
-def test_every_report_says_which_build_was_the_first(tmp_path: Path) -> None:
+def test_every_report_says_which_build_was_the_first() -> None:
     asked = (
         Build("old", "0.81", Verdict.PASS),
         Build("new", "0.115", Verdict.MISMATCH),
@@ -72,12 +75,10 @@ def test_every_report_says_which_build_was_the_first(tmp_path: Path) -> None:
     )
     campaign = replace(sample.rich(), findings=(replace(FINDING, builds=asked),))
     assert from_json(Campaign, to_json(campaign)) == campaign
-    html = write_html(campaign, tmp_path).read_text("utf-8")
+    html = render(campaign)
     assert "new (PJRT API 0.115), not yet in old" in html
     assert "old pass, new mismatch, gone (absent: pip install gone)" in html
-    assert "first bad build new (PJRT API 0.115), not yet in old" in write_markdown(campaign, tmp_path).read_text(
-        "utf-8"
-    )
+    assert "first bad build new (PJRT API 0.115), not yet in old" in summary(campaign)
 
 
 def test_a_record_without_builds_is_read() -> None:

@@ -30,11 +30,14 @@ from tenferro_ref.dims import evaluate, expr_of
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import LoweringError
 from tenferro_ref.extensions import linalg
-from tenferro_ref.ops import ENGINE, OPS, STABLEHLO
+from tenferro_ref.ops import DEFAULT_POLICY, OPS, STABLEHLO
 from tenferro_ref.program import LoweringView, dumps, loads, to_exec
 from tenferro_ref.runtime import FUSION_THRESHOLD, KERNELS, GraphExecutor
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import same_bits, type_of
+
+pytestmark = pytest.mark.once
+
 
 #: Everything below is reached within this many programs, in batches as of a campaign.
 BATCH, PROGRAMS = 32, 2_976
@@ -287,11 +290,14 @@ def test_configs_are_heeded(config: Config) -> None:
         program = case.program
         assert config.min_instructions <= len(program.instructions) <= config.max_instructions
         assert 1 <= len(program.output_slots) <= config.max_outputs
-        assert program.policy == ENGINE or config.policies
+        assert program.policy == DEFAULT_POLICY or config.policies
         symbolic += not program.is_static
         assert all(type(ins.op) in config.ops for ins in program.instructions)
-        # Bool for predicates, I32 for index tensors if the config has no integers
-        assert {t.dtype for t in program.input_types} <= {*config.dtypes, DType.Bool, DType.I32}
+        # Bool for predicates; if the config has no integers, I32 for index tensors and I64 for the size of a DynamicTruncate
+        assert {t.dtype for t in program.input_types} <= {*config.dtypes, DType.Bool, DType.I32, DType.I64}
+        sizes = [ins.input_slots[1] for ins in program.instructions if isinstance(ins.op, ops.DynamicTruncate)]
+        for slot, type_ in zip(program.input_slots, program.input_types, strict=True):
+            assert type_.dtype is not DType.I64 or DType.I64 in config.dtypes or slot in sizes
         for type_ in concrete_types(case).values():
             assert type_.rank <= config.max_rank
             assert prod(map(int, type_.shape)) <= config.max_elements

@@ -21,6 +21,9 @@ from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.program import dumps, loads
 
+pytestmark = pytest.mark.once
+
+
 #: Every fault is reached within this many programs.
 PROGRAMS = 2_500
 

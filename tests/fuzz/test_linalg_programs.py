@@ -30,6 +30,9 @@ from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.extensions import linalg
 
+pytestmark = pytest.mark.once
+
+
 LINALG = Config(linalg=100)
 #: Within this many programs of a config that has the family in all of them.
 PROGRAMS = 288

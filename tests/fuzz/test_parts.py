@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,9 @@ from tenferro_ref.errors import Internal
 from tests.fuzz.test_campaign import Odd
 from tests.fuzz.test_campaign import selection as odd_selection
 from tools.torture import _differences
+
+pytestmark = pytest.mark.once
+
 
 ME = "somebody"
 NATIVE = ("native-unsegmented", "native-nopasses")
@@ -132,7 +136,7 @@ def test_a_reduction_that_never_ends_is_not_begun_for_ever(tmp_path: Path) -> No
         stream = begin(store, Plan(5, programs=4, batch=4, max_findings=9), chosen)
         part = cut_batches(store, stream, claimed(store, stream, 1))
         absorb(store, stream, do(part, tmp_path / "part.sqlite", chosen), ME)
-        (kinds,) = store.database.one("SELECT count(*) FROM kin")
+        (kinds,) = store.database.row(tuple[Any, ...], "SELECT count(*) FROM kin")
         for attempt in range(3 * kinds):
             group = store.claim_group(stream.id, ME, 9)
             assert group is not None, attempt

@@ -27,6 +27,8 @@ from tenferro_ref.cli import main
 from tenferro_ref.dtype import DType
 from tenferro_ref.program import GraphBuilder
 
+pytestmark = pytest.mark.once
+
 
 def test_one_input_set_is_what_the_generator_makes() -> None:
     assert [c.fingerprint for c in batch_of(1, 2, 8)] == [c.fingerprint for c in generate(1, 2, 8)]

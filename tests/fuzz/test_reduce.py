@@ -20,6 +20,8 @@ from tenferro_ref.tensor import Array
 from tests.fuzz.reductions import first_failing, has, ops_of, random_case, reduced, run, wrong_with
 from tests.program.samples import every_op
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize(
     "names",

@@ -15,6 +15,8 @@ from tenferro_ref.tensor import Array
 from tests.fuzz.reductions import has, ops_of, outputs, reduced, run, wrong_with
 from tests.program.samples import symbolic
 
+pytestmark = pytest.mark.once
+
 
 def test_a_failure_that_needs_a_shape_keeps_it_and_shrinks_what_can() -> None:
     """A transposed matrix that is not square: [m, n] with m != n, and nothing smaller than that."""

@@ -16,6 +16,8 @@ from tenferro_ref.ops import (
 from tenferro_ref.program import GraphBuilder
 from tests.fuzz.reductions import first_failing, has, outputs, random_case, run
 
+pytestmark = pytest.mark.once
+
 
 def test_same_case_same_reduction() -> None:
     fails = has("Transpose", "DotGeneral")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from fuzz.findings.reduce.draft import Draft
 from oracle.case import Case
@@ -11,6 +12,8 @@ from tenferro_ref.dims import InputDim
 from tenferro_ref.ops import Policy
 from tenferro_ref.program import GraphBuilder
 from tests.fuzz.reductions import has, ops_of, reduced
+
+pytestmark = pytest.mark.once
 
 
 def test_repeated_and_aliasing_outputs_stay_only_where_needed() -> None:

@@ -12,6 +12,8 @@ from tenferro_ref import ops
 from tenferro_ref.program import GraphBuilder
 from tests.fuzz.reductions import first_failing, ops_of, reduced, run
 
+pytestmark = pytest.mark.once
+
 
 def test_a_value_that_the_failure_needs_stays_and_the_rest_becomes_zero() -> None:
     """NaN at a Maximum operand, whatever made the NaN."""

@@ -26,7 +26,7 @@ from fuzz.generate.faults import faults, kinds, simplest_of
 from fuzz.generate.faults.batches import in_turn, invalid_case, invalid_places
 from fuzz.generate.input_sets import batch_of
 from fuzz.generate.settings import config_of
-from fuzz.records import Campaign, load, save
+from fuzz.records import Campaign, dumps, load
 from fuzz.store import Plan, Store
 from fuzz.store.merge import merge
 from fuzz.store.store import pack, unpack
@@ -50,6 +50,9 @@ from tenferro_ref.errors import AxisOutOfBounds, InvalidArgument, TenferroError,
 from tenferro_ref.isolation import Worker
 from tests.e2e.command import ROOT
 from tools.torture import _differences
+
+pytestmark = pytest.mark.once
+
 
 #: Programs of a campaign with the usual share of invalid ones by which every kind of error, and every fault, was due.
 KINDS_REACHED, FAULTS_REACHED = 320, 4736
@@ -289,7 +292,7 @@ def test_they_count_as_programs_and_decide_nothing(campaign: Campaign, tmp_path:
     assert sum(error.programs for error in campaign.errors) == campaign.programs == 160
     assert {error.kind for error in campaign.errors} == {*kinds()}
     assert all(all(error.faults.values()) for error in campaign.errors)
-    save(campaign, tmp_path / "campaign.json")
+    (tmp_path / "campaign.json").write_text(dumps(campaign))
     assert load(tmp_path / "campaign.json") == campaign
 
 

@@ -1,31 +1,24 @@
-"""The findings store: its errors are typed, its transactions whole, its marks last, and it merges."""
+"""The findings store: its errors are typed, its transactions are whole, and batches are the campaign."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from fuzz.campaign.audit import audit
-from fuzz.campaign.recorded import recorded
 from fuzz.campaign.tally import Tally
-from fuzz.findings.listed import listed
 from fuzz.generate.batches import generate
-from fuzz.records import Finding
-from fuzz.store import MEMORY, Batch, Counts, Disagreement, Lock, Plan, Store, Stream, digest, is_database
+from fuzz.store import MEMORY, Counts, Lock, Store, digest, is_database
 from fuzz.store import database as database_module
-from fuzz.store.counts import WIDTHS
 from fuzz.store.errors import StoreDamaged, StoreLocked, StoreVersion
-from fuzz.store.merge import merge
 from fuzz.store.model import campaign_key, pack, unpack
 from fuzz.store.schema import MIGRATIONS
-from oracle.case import Case
-from oracle.verdict import Answer, Comparison, ExecutorInfo, Verdict
 from tenferro_ref.errors import (
     FormatError,
     Internal,
@@ -33,56 +26,7 @@ from tenferro_ref.errors import (
     TenferroError,
     UsageError,
 )
-from tests.reports import sample
-
-PLAN = Plan(seed=7, programs=10, batch=4, max_findings=5)
-INFOS = (ExecutorInfo("native", True), ExecutorInfo("other", True), ExecutorInfo("gone", False, "not here"))
-
-
-def begin(store: Store, plan: Plan = PLAN) -> Stream:
-    return store.begin(plan, INFOS, (("Python", "3"),), "2026-11-21T00:00:00+00:00")
-
-
-def cases_of(plan: Plan, job: Batch) -> list[Case]:
-    return generate(plan.seed, job.number, plan.batch)[: job.programs]
-
-
-def answer(executor: str, verdict: Verdict = Verdict.PASS) -> Answer:
-    comparison = Comparison(elements=4, decided=3, worst_ulp=float("inf"), widths=((1.0, float("inf")),))
-    return Answer(executor, verdict, comparison, seconds={"execute": 0.5})
-
-
-def run_batch(store: Store, stream: Stream, bad: tuple[int, ...] = (), owner: str = "w") -> Batch | None:
-    """One batch from claim to seal; `other` disagrees on the programs numbered `bad`."""
-    job = store.claim(stream.id, owner)
-    if job is None:
-        return None
-    cases = store.programs(job) or cases_of(stream.plan, job)
-    if not store.programs(job):
-        store.put_programs(job, cases)
-    tally, disagreements = Tally(), []
-    for number, case in list(enumerate(cases))[job.counted :]:
-        tally.add_cases([case])
-        for name in stream.available:
-            verdict = Verdict.MISMATCH if name == "other" and number in bad else Verdict.PASS
-            tally.add_answer(case, answer(name, verdict))
-            if verdict is Verdict.MISMATCH:
-                disagreements.append(Disagreement(number, case, answer(name, verdict), "kin", "Add", "F32", "native"))
-    store.seal(job, owner, cases, tally, disagreements)
-    return job
-
-
-def run_all(store: Store, stream: Stream, bad: tuple[int, ...] = ()) -> None:
-    while run_batch(store, stream, bad):
-        pass
-
-
-def settle(store: Store, stream: Stream, **changes: object) -> Finding:
-    group = store.claim_group(stream.id, "w", PLAN.max_findings)
-    assert group is not None
-    finding = sample.finding(known="", **changes)
-    store.settle(group, finding, group.smallest.case, None)
-    return finding
+from tests.fuzz.stores import PLAN, answer, begin, cases_of, run_all, run_batch
 
 
 @pytest.fixture
@@ -143,8 +87,8 @@ class TestTheFile:
         monkeypatch.setattr(database_module, "MIGRATIONS", later)
         monkeypatch.setattr(database_module.migrate, "__defaults__", (later,))
         with Store(path) as store:
-            assert store.database.one("PRAGMA user_version") == (len(later),)
-            assert store.database.all("SELECT who FROM mark") == []
+            assert store.database.row(tuple[Any, ...], "PRAGMA user_version") == (len(later),)
+            assert store.database.rows(tuple[Any, ...], "SELECT who FROM mark") == []
             assert len(store.streams()) == 1
 
     def test_a_migration_that_fails_leaves_the_old_schema(self, path: Path) -> None:
@@ -152,8 +96,8 @@ class TestTheFile:
             broken = (*MIGRATIONS, ("CREATE TABLE half (x)", "CREATE TABLE half (x)"))
             with pytest.raises(StoreDamaged, match="already exists"):
                 database_module.migrate(store.database, broken)
-            assert store.database.one("PRAGMA user_version") == (len(MIGRATIONS),)
-            assert store.database.one("SELECT count(*) FROM sqlite_master WHERE name = 'half'") == (0,)
+            assert store.database.row(tuple[Any, ...], "PRAGMA user_version") == (len(MIGRATIONS),)
+            assert store.database.row(tuple[Any, ...], "SELECT count(*) FROM sqlite_master WHERE name = 'half'") == (0,)
 
     def test_damage_in_the_middle(self, path: Path) -> None:
         with Store(path, create=True) as store:
@@ -172,8 +116,8 @@ class TestTheFile:
             stream = begin(store)
             run_batch(store, stream)
             before = store.counts(stream.id)
-            (pages,) = store.database.one("PRAGMA page_count")
-            store.database.one(f"PRAGMA max_page_count = {pages}")
+            (pages,) = store.database.row(tuple[Any, ...], "PRAGMA page_count")
+            store.database.row(tuple[Any, ...], f"PRAGMA max_page_count = {pages}")
             with pytest.raises(OutputError, match="disk is full; nothing is lost") as caught:
                 run_all(store, stream, bad=(0, 1, 2, 3))
             assert caught.value.exit_status == 3
@@ -355,188 +299,6 @@ class TestBatches:
             "UPDATE kin SET signature = 'nowhere'": "have no finding",
         }.items():
             assert any(words in problem for problem in broken(sql)), sql
-
-
-class TestTally:
-    def test_batches_add_up(self) -> None:
-        with Store() as store:
-            stream = begin(store, replace(PLAN, programs=None))
-            whole = Tally()
-            for number in range(3):
-                part = Tally()
-                for case in generate(PLAN.seed, number, 4):
-                    part.add_cases([case])
-                    part.add_answer(case, answer("native"))
-                part.blame("Add(Multiply)", "F32", "native", Verdict.CRASH)
-                job = store.claim(stream.id, "w")
-                assert job
-                store.seal(job, "w", generate(PLAN.seed, number, 4), part, [])
-                whole.update(part)
-            assert store.counts(stream.id) == Counts(whole.sums, whole.peaks, whole.widths)
-            assert whole.sums["cell", "Add", "F32", "native", "crash"] == 3
-            assert whole.peaks["worst", "native"] == float("inf")
-
-    def test_points_of_the_plot_are_a_sample(self) -> None:
-        with Store() as store:
-            stream = begin(store, replace(PLAN, programs=None))
-            for _ in range(3):
-                tally = Tally()
-                tally.widths["native"] = [(float(i), 0.0) for i in range(WIDTHS // 2 + 10)]
-                job = store.claim(stream.id, "w")
-                assert job
-                store.seal(job, "w", [], tally, [])
-            assert len(store.counts(stream.id).widths["native"]) == WIDTHS
-
-
-class TestFindings:
-    def test_the_smallest_suspect_is_reduced(self) -> None:
-        with Store() as store:
-            stream = begin(store)
-            run_batch(store, stream, bad=(0, 1, 2, 3))
-            group = store.claim_group(stream.id, "w", 5)
-            assert group
-            sizes = [len(c.program.instructions) for c in generate(PLAN.seed, 0, 4)]
-            assert len(group.smallest.case.program.instructions) == min(sizes)
-            assert (group.programs, group.also) == (4, ())
-            assert store.claim_group(stream.id, "v", 5) is None
-            store.release("w")
-            assert store.claim_group(stream.id, "v", 0) is None
-            assert store.claim_group(stream.id, "v", 1) is not None
-
-    def test_unreduced_disagreements_are_counted(self) -> None:
-        with Store() as store:
-            stream = begin(store)
-            run_batch(store, stream, bad=(0, 2))
-            assert {t.executor: t.unexplained for t in recorded(store, [stream]).totals} == {"native": 0, "other": 2}
-            settle(store, stream)
-            campaign = recorded(store, [stream])
-            assert {t.executor: t.unexplained for t in campaign.totals} == {"native": 0, "other": 0}
-            (finding,) = campaign.findings
-            assert finding.programs == 2
-
-    def test_of_one_signature_the_smaller_program_stays(self) -> None:
-        with Store() as store:
-            stream = begin(store)
-            run_batch(store, stream, bad=(0,))
-            settle(store, stream, instructions=3)
-            other = begin(store, replace(PLAN, seed=8))
-            run_batch(store, other, bad=(0, 1))
-            settle(store, other, instructions=2)
-            third = begin(store, replace(PLAN, seed=9))
-            run_batch(store, third, bad=(0,))
-            settle(store, third, instructions=4)
-            (row,) = listed(store)
-            assert (row.record.instructions, row.programs) == (2, 4)
-            assert [r.programs for r in listed(store, [other])] == [2]
-
-    def test_a_mark_lasts_through_later_campaigns(self) -> None:
-        with Store() as store:
-            stream = begin(store)
-            run_batch(store, stream, bad=(0,))
-            signature = settle(store, stream, signature="new | one").signature
-            assert listed(store)[0].is_new
-            store.mark(signature, "reported", "issue 12")
-            other = begin(store, replace(PLAN, seed=8))
-            run_batch(store, other, bad=(0,))
-            settle(store, other, signature="new | one")
-            (row,) = listed(store, [other])
-            assert (row.status, row.why) == ("reported", "issue 12")
-            assert row.record.known.startswith("reported 20")
-            store.mark(signature, "new")
-            assert listed(store)[0].is_new
-            assert [m.status for m in listed(store)[0].marks] == ["reported", "new"]
-            with pytest.raises(UsageError):
-                store.mark(signature, "ignored")
-
-    def test_what_was_fixed_and_is_seen_again_has_regressed(self) -> None:
-        with Store() as store:
-            stream = begin(store)
-            run_batch(store, stream, bad=(0,))
-            signature = settle(store, stream, signature="new | one").signature
-            store.mark(signature, "fixed")
-            assert listed(store)[0].status == "fixed"
-            other = begin(store, replace(PLAN, seed=8))
-            run_batch(store, other, bad=(0,))
-            settle(store, other, signature="new | one")
-            (row,) = listed(store)
-            assert row.status == "regressed"
-            assert row.is_new
-            assert row.record.known == ""
-
-    def test_the_rules_of_known_findings_hold(self) -> None:
-        with Store() as store:
-            stream = begin(store)
-            run_batch(store, stream, bad=(0,))
-            known = "ReduceMax | F32 | expected NaN, got inf | option: xla_cpu_enable_fast_min_max"
-            settle(store, stream, signature=known, executor="pjrt:xla081@defaults")
-            (row,) = listed(store)
-            assert (row.status, row.why) == ("known", "0001-fast-min-max-drops-nan")
-            assert row.record.known == row.why
-
-
-class TestMerge:
-    def shard(self, path: Path, index: int, bad: tuple[int, ...], batches: int = 9, **changes: object) -> Path:
-        with Store(path, create=True) as store:
-            stream = begin(store, replace(PLAN, shard=index, shards=2, programs=24))
-            for _ in range(batches):
-                run_batch(store, stream, bad)
-            if bad:
-                settle(store, stream, signature="new | one", **changes)
-        return path
-
-    def test_two_shards_are_the_whole_campaign(self, tmp_path: Path) -> None:
-        a = self.shard(tmp_path / "a", 0, (0,), instructions=3)
-        b = self.shard(tmp_path / "b", 1, (0, 1), instructions=2)
-        with Store() as whole:
-            stream = begin(whole, replace(PLAN, programs=24))
-            for number in range(6):
-                run_batch(whole, stream, (0, 1) if number % 2 else (0,))
-            expected = recorded(whole, [stream])
-        with Store(tmp_path / "all", create=True) as store:
-            merge(store, a)
-            merge(store, b)
-            assert audit(store, regenerate=9) == []
-            campaign = recorded(store, store.shards())
-            (row,) = listed(store)
-        assert (campaign.programs, campaign.generator, campaign.cells) == (24, expected.generator, expected.cells)
-        assert [t.verdicts for t in campaign.totals] == [t.verdicts for t in expected.totals]
-        assert (row.record.instructions, row.programs) == (2, 9)
-
-    def test_merging_again_changes_nothing(self, tmp_path: Path) -> None:
-        a, b = self.shard(tmp_path / "a", 0, (0,)), self.shard(tmp_path / "b", 1, (0,))
-        with Store(b) as store:
-            store.mark("new | one", "reported", "issue 12")
-        with Store(a) as store:
-            merge(store, b)
-            once = list(store.database.connection.iterdump())
-            merge(store, b)
-            assert list(store.database.connection.iterdump()) == once
-            assert listed(store)[0].status == "reported"
-
-    def test_of_one_shard_the_state_that_is_further_on_stays(self, tmp_path: Path) -> None:
-        early, late = self.shard(tmp_path / "a", 0, (), 1), self.shard(tmp_path / "b", 0, (0,), 2)
-        for ours, theirs in ((early, late), (late, early)):
-            copy = tmp_path / f"copy-{ours.name}"
-            shutil.copy(ours, copy)
-            with Store(copy) as store:
-                merge(store, theirs)
-                assert store.done(1) == (8, 0)
-                assert audit(store, regenerate=9) == []
-                assert len(listed(store)) == 1
-
-    def test_overlapping_shards_are_refused_and_nothing_is_half_done(self, tmp_path: Path) -> None:
-        a = self.shard(tmp_path / "a", 0, (0,))
-        with Store(tmp_path / "b", create=True) as store:
-            begin(store, replace(PLAN, seed=99))
-            begin(store, replace(PLAN, shards=3))
-            with pytest.raises(UsageError, match="overlap"):
-                merge(store, a)
-            assert len(store.streams()) == 2
-            assert listed(store) == []
-
-    def test_a_source_that_is_none(self, tmp_path: Path) -> None:
-        with Store() as store, pytest.raises(FormatError):
-            merge(store, tmp_path / "absent")
 
 
 def test_cases_keep_their_bits() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +12,7 @@ from fuzz.store import Plan, Store, Stream
 from fuzz.store.model import pack
 from oracle.case import Case
 from oracle.verdict import ExecutorInfo
-from tenferro_ref.cli import main
 from tenferro_ref.program import GraphBuilder
-from tests.e2e.command import Run
 from tests.reports import sample
 
 #: Ends a docstring or a string; drives a terminal; forges a line; is markup.
@@ -52,14 +48,6 @@ def store_of(path: Path, *findings: Finding, executors: tuple[str, ...] = ("nati
                 row = (found.signature, to_json(found), pack(program())[1])
                 write.execute("INSERT INTO finding VALUES (?, ?, ?, 0, 0, 1)", row)
     return stream
-
-
-def tenferro_ref(*arguments: object) -> Run:
-    """A command in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = main([str(a) for a in arguments])
-    return Run(status, out.getvalue(), err.getvalue())
 
 
 def acts(text: str) -> set[str]:

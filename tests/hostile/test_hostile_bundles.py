@@ -20,7 +20,8 @@ from oracle.peers.errors import CommandRefused
 from tenferro_ref import children
 from tenferro_ref.errors import FormatError
 from tests.e2e.command import assert_one_line_error
-from tests.hostile.attacks import ATTACKS, acts, finding, program, tenferro_ref
+from tests.e2e.command import in_this_process as tenferro_ref
+from tests.hostile.attacks import ATTACKS, acts, finding, program
 
 pytestmark = pytest.mark.once
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tenferro_ref import console as common
 from tenferro_ref.escape import code, code_block, is_identifier, line, markdown, visible
-from tests.hostile.attacks import ATTACKS, acts, tenferro_ref
+from tests.e2e.command import in_this_process as tenferro_ref
+from tests.hostile.attacks import ATTACKS, acts
 
 _ANY = st.one_of(st.text(), st.text(st.sampled_from("`|[]()@#:/w.\\<>\n\r\t\x1b\x00\u2028a")))
 

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,8 @@ from fuzz.records import load, to_json
 from fuzz.store import Store
 from fuzz.store.errors import StoreDamaged
 from tests.e2e.command import assert_one_line_error
-from tests.hostile.attacks import ATTACKS, acts, finding, store_of, tenferro_ref
+from tests.e2e.command import in_this_process as tenferro_ref
+from tests.hostile.attacks import ATTACKS, acts, finding, store_of
 
 pytestmark = pytest.mark.once
 
@@ -85,7 +87,7 @@ def test_its_schema_is_not_trusted(path: Path) -> None:
     store_of(path)
     for readonly in (True, False):
         with Store(path, readonly=readonly) as store:
-            assert store.database.one("PRAGMA trusted_schema") == (0,)
+            assert store.database.row(tuple[Any, ...], "PRAGMA trusted_schema") == (0,)
 
 
 @pytest.mark.parametrize("call", ["status", "findings", "report"])

@@ -13,7 +13,7 @@ from fuzz.generate.batches import generate
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import ENGINE, Policy
+from tenferro_ref.ops import DEFAULT_POLICY, Policy
 from tenferro_ref.program import GraphBuilder, Value
 
 Array = np.ndarray[Any, Any]
@@ -26,7 +26,7 @@ def case_of(
     trace: Trace,
     *inputs: object,
     shapes: tuple[tuple[int | str, ...], ...] | None = None,
-    policy: Policy = ENGINE,
+    policy: Policy = DEFAULT_POLICY,
 ) -> Case:
     """The program that `trace` builds from its inputs, which are symbolic where `shapes` says so."""
     arrays = [np.asarray(x) for x in inputs]

@@ -18,7 +18,7 @@ from tenferro_ref import ops
 from tenferro_ref.dims import DimOp, InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.extensions.einsum import einsum
-from tenferro_ref.ops import ENGINE, STABLEHLO, CompareDir, Op
+from tenferro_ref.ops import DEFAULT_POLICY, STABLEHLO, CompareDir, Op
 from tenferro_ref.program import Value
 from tests.laws.cases import apply, case_of, numbers, spread
 
@@ -78,7 +78,7 @@ def ones() -> Iterator[Corner]:
         )
     places = np.array([[[0], [3]], [[1], [5]], [[3], [0]]])
     for policy, (axis, shape) in itertools.product(
-        (ENGINE, STABLEHLO), ((2, (3, 2, 6)), (0, (6, 3, 2)), (1, (3, 6, 2)))
+        (DEFAULT_POLICY, STABLEHLO), ((2, (3, 2, 6)), (0, (6, 3, 2)), (1, (3, 6, 2)))
     ):
         scatter = ops.Scatter((axis,), (0,), (0,), 2)
         about = "a scatter of rows, one beyond the end"

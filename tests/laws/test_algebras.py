@@ -26,6 +26,9 @@ from tenferro_ref.runtime.semiring import ALGEBRAS, SEMIRING, NumpyCore
 from tenferro_ref.tensor import column_major
 from tests.laws.cases import Array, generated
 
+pytestmark = pytest.mark.once
+
+
 #: Addition, multiplication and zero of each.
 DEFINITIONS: dict[str, tuple[np.ufunc, np.ufunc, Any]] = {
     "max-plus": (np.maximum, np.add, -np.inf),

@@ -24,6 +24,8 @@ from tests.laws.by_element import by_bits, by_element, distance, facts
 from tests.laws.cases import Array, generated
 from tests.laws.corners import corners
 
+pytestmark = pytest.mark.once
+
 
 @cache
 def compared() -> list[tuple[Case, tuple[Array, ...], list[Enclosure], list[Enclosure]]]:

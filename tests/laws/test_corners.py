@@ -14,6 +14,9 @@ from tests.laws.corners import corners
 from tests.libraries import module_or_skip
 from tests.plugins import plugin_or_skip
 
+pytestmark = pytest.mark.once
+
+
 SOUND = [c for c in corners() if not c.error]
 
 

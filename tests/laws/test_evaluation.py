@@ -32,6 +32,9 @@ from tests.laws.cases import generated, same
 from tests.laws.corners import corners
 from tests.laws.strides import others, views
 
+pytestmark = pytest.mark.once
+
+
 #: Chains of elementwise operations, which are fused.
 CHAINS = Config(
     ops=tuple(op for op in CONFIG.ops if op in FUSIBLE or op is ops.BroadcastInDim),

@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from tests.laws.exact import fused, near, real
 
+pytestmark = pytest.mark.once
+
+
 numbers = st.floats(-(2.0**60), 2.0**60, width=32).map(np.float32)
 
 

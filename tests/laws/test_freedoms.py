@@ -36,6 +36,9 @@ from tests.laws.freedoms import (
     total,
 )
 
+pytestmark = pytest.mark.once
+
+
 # --- the freedoms -----------------------------------------------------------------------------------------------------
 
 
@@ -66,6 +69,8 @@ def contractions(kind: Any) -> Iterator[Freedom]:
         yield freedom(
             "x y + z, below a tie", plus(times), (*below, odd), [below[0] * below[1] + odd, fused(*below, odd)]
         )
+    big = np.array([np.finfo(kind).max], kind)
+    yield freedom("x y + z, x y overflows", plus(times), (big, 0 * big + 2, -big), [big + np.inf, big])
     wild = grid(kind, 0, -0.0, 1, -3, np.nan, np.finfo(kind).max, np.inf, -np.inf, axes=3)
     yield freedom("x y + z of special values", plus(times), wild, [wild[0] * wild[1] + wild[2], fused(*wild)])
     yield freedom("a sum of products", lambda a, b: total(a * b), (rows(x, u), rows(y, v)),
@@ -85,6 +90,8 @@ def moved_products(kind: Any) -> Iterator[Freedom]:
     yield freedom("a product that has moved", plus(lambda a, b: (a * b).reshape(*shape).transpose(1, 0)),
                   (x, y, np.asfortranarray(turned(z))), [turned(r) for r in both], ulps)  # fmt: skip
     yield freedom("x times one of two", lambda a, b, c: times(a, either(b, c)), (x, y, u), [x * y, x * u])
+    yield freedom("0 times one of two, an infinity", lambda a, b, c: times(either(a, b), c),
+                  (np.abs(x), np.full_like(x, np.inf), x - x), [x - x, np.full_like(x, np.nan)])  # fmt: skip
     yield freedom("one of two times x", lambda a, b, c: times(either(b, c), a), (x, y, u), [x * y, x * u])
     yield freedom("either of two products", plus(lambda a, b, c, d: either(a * b, c * d)), (x, y, u, v, z),
                   [*both, u * v + z, fused(u, v, z)], ulps)  # fmt: skip
@@ -116,6 +123,8 @@ def gatherings(kind: Any) -> Iterator[Freedom]:
     ways = [(x * c) * d, x * (c * d), (x * d) * c]
     yield freedom("(x c) d", lambda a: times(a, c, d), (x,), ways, 1.0)
     yield freedom("-(x c) d", lambda a: times(-times(a, c), d), (x,), [-way for way in ways], 1.0)
+    again = [(x * c * d) * e, (x * c) * (d * e), x * (c * d * e), (x * e) * (c * d)]
+    yield freedom("-((x c) d) e", lambda a: times(-times(a, c, d), e), (x,), [-way for way in again], 3.0)
     yield freedom("d (c x)", lambda a: times(const(a, d), times(const(a, c), a)), (x,), ways, 1.0)
     yield freedom(
         "(x s) t, of shared s and t", lambda a, s, t: (a * s) * t, (x, np.asarray(c), np.asarray(d)), ways, 1.0
@@ -130,6 +139,8 @@ def gatherings(kind: Any) -> Iterator[Freedom]:
                   [known * (x * e), x * (known * e)], 1.0)  # fmt: skip
     yield freedom("(x c)(y d)", lambda a, b: times(a, c) * times(b, d), (x, y),
                   [(x * c) * (y * d), (x * y) * (c * d), x * (c * (y * d)), ((x * c) * y) * d], 2.0)  # fmt: skip
+    far = np.array([np.finfo(kind).max], kind)
+    yield freedom("sqrt (x x), x x overflows", lambda a: apply(ops.Sqrt(), a * a), (far,), [far * far])
     yield freedom("(x y) u", times, (x, y, u), [(x * y) * u])
     yield freedom("(x y)(x u)", lambda a, b, e: (a * b) * (a * e), (x, y, u), [(x * y) * (x * u)])
     yield freedom("(x c) y", lambda a, b: times(a, c, b), (x, y), [(x * c) * y])
@@ -147,8 +158,20 @@ def quotients(kind: Any) -> Iterator[Freedom]:
     x, y, z = (draw(kind, seed) for seed in range(20, 23))
     c, d, one = kind(1.1), kind(3), kind(1)
     yield freedom("x / y", over, (x, y), [x / y])
+    yield freedom("x / one of two", lambda a, b: a / either(b, times(b, d)), (x, y), [x / y, x / (y * d)], 1.0)
+    many = draw(kind, 24, 5000)
+    yield freedom("x / c, of many", lambda a: over(a, c), (many,), [many / c, many * (one / c)])
+    near_by = -(x / 4) * kind(1 + 2.0**-8)
+    yield freedom("x / (2 2) + y", lambda a, b: over(a, const(a, kind(2)) * const(a, kind(2))) + b, (x, near_by),
+                  [x / 4 + near_by], 2.0)  # fmt: skip
     yield freedom("x / c", lambda a: over(a, c), (x,), [x / c, x * (one / c)])
     yield freedom("x / s, shared", lambda a, s: a / s, (x, np.asarray(c)), [x / c, x * (one / c)])
+    large = np.array([np.finfo(kind).max], kind)
+    yield freedom("x / c, 1 / c a denormal", lambda a: over(a, large[0]), (large,), [large / large])
+    root = np.sqrt(large)
+    yield freedom(
+        "(x / y) / z, y z overflows", over, (large, 2 * root, 2 * root), [(large / (2 * root)) / (2 * root)], 1.0
+    )
     yield freedom("x / 2 ** k", lambda a: over(a, kind(8)), (x,), [x / 8])
     yield freedom("(x / y) / z", over, (x, y, z), [(x / y) / z, x / (y * z)], 1.0)
     yield freedom("x / (y / z)", lambda a, b, e: a / (b / e), (x, y, z), [x / (y / z), (x * z) / y], 2.0)
@@ -259,6 +282,9 @@ def sums(kind: Any) -> Iterator[Freedom]:
     )
     yield freedom("a sum of sums, negated", lambda x: total(-total(x, 1)), (square,),
                   [np.asarray(-v, kind) for v in orders], slack)  # fmt: skip
+    for extra, result in ((4, np.inf), (-np.inf, np.nan)):
+        endless = np.array([[np.inf, 1, 2], [3, extra, 5]], kind, order="F")
+        yield freedom("a sum of sums, infinite", lambda x: total(total(x, 1)), (endless,), [np.asarray(result, kind)])
     far = np.full((2, 3), np.log(2.0**40), kind, order="F")  # the sine of its exponential is anywhere
     yield freedom("a sum of sums of anything", lambda x: total(-total(apply(ops.Sin(), apply(ops.Exp(), x)), 1)), (far,),
                   [np.asarray(v, kind) for v in (-6, 0, 6)], 4.0)  # fmt: skip

@@ -15,6 +15,8 @@ from tenferro_ref.program import ExecProgram, to_exec
 from tests.laws.cases import generated
 from tests.laws.corners import corners
 
+pytestmark = pytest.mark.once
+
 
 def products(program: ExecProgram) -> Iterator[tuple[int, ops.DotGeneral, Sequence[int]]]:
     for ins in program.instructions:

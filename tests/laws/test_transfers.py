@@ -19,6 +19,9 @@ from tenferro_ref.pjrt.transfer import Download, Upload, dtype_of_element, spec_
 from tests.laws.cases import Array, generated, same
 from tests.laws.strides import views
 
+pytestmark = pytest.mark.once
+
+
 #: Any handle will do, and none is zero.
 CLIENT, DEVICE, BUFFER, EVENT = 11, 12, 13, 14
 

@@ -41,6 +41,9 @@ from tests.laws.by_element import by_bits, by_element, facts
 from tests.laws.cases import Array, apply, case_of, generated
 from tests.laws.corners import corners
 
+pytestmark = pytest.mark.once
+
+
 # --- executors that answer what they are told to ----------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""Every op's shape and dtype rule, and every error it can give, on concrete shapes (SEMANTICS 1.2, 1.3, 2)."""
+"""Every op's shape and dtype rule on concrete shapes (SEMANTICS 1.2, 1.3, 2); what they refuse is in test_ops_faults.py."""
 
 from __future__ import annotations
 
@@ -7,25 +7,16 @@ import pytest
 
 from tenferro_ref import ops
 from tenferro_ref.dims import DimOp, InputDim
-from tenferro_ref.dtype import ANY, COMPLEX, FLOAT, INEXACT, INT, NUMERIC, REAL, DType
+from tenferro_ref.dtype import ANY, COMPLEX, ENGINE_DTYPES, FLOAT, INEXACT, INT, NUMERIC, REAL, DType
 from tenferro_ref.errors import (
-    AxisOutOfBounds,
-    AxisRoleConflict,
-    DTypeMismatch,
-    DuplicateAxis,
     InvalidArgument,
-    InvalidCompiledGraph,
-    RankMismatch,
-    ShapeMismatch,
-    TenferroError,
     Unsupported,
-    UnsupportedOp,
-    ValidationError,
 )
 from tenferro_ref.ops import (
+    ARITHMETIC,
     BY_NAME,
+    DEFAULT_POLICY,
     ELEMENTWISE,
-    ENGINE,
     INDEXING,
     MAX_ELEMENTS,
     MAX_RANK,
@@ -41,7 +32,7 @@ from tenferro_ref.ops import (
     TensorType,
 )
 
-F32, F64, I32, I64, Bool, C32, C64 = DType
+F32, F64, I32, I64, Bool, C32, C64 = ENGINE_DTYPES
 
 
 def t(dtype: DType, *shape: int) -> TensorType:
@@ -55,17 +46,19 @@ def x(*shape: int) -> TensorType:
 # --- what comes out ---------------------------------------------------------------------------------------------------
 
 LT = ops.Compare(CompareDir.Lt)
+#: Those that take a real scalar beside a complex tensor.
+MIXED = (ops.Add, ops.Subtract, ops.Multiply, ops.Divide)
 D = InputDim
 GATHER_ROWS = ops.Gather((1,), (0,), (0,), 1, (1, 3))
 RULES: list[tuple[Op, tuple[TensorType, ...], TensorType]] = [
     # elementwise, with the scalar exceptions
-    *((op(), (x(2, 0), x(2, 0)), x(2, 0)) for op in (ops.Add, ops.Multiply, ops.Divide, ops.Pow, ops.Maximum, ops.Minimum)),
-    *((op(), (x(), x(2, 3)), x(2, 3)) for op in (ops.Add, ops.Multiply, ops.Divide, ops.Pow)),
-    *((op(), (x(2, 3), x()), x(2, 3)) for op in (ops.Add, ops.Multiply, ops.Divide, ops.Pow)),
-    *((op(), (t(F32), t(C32, 4)), t(C32, 4)) for op in (ops.Add, ops.Multiply, ops.Divide)),
-    *((op(), (t(C64, 4), t(F64)), t(C64, 4)) for op in (ops.Add, ops.Multiply, ops.Divide)),
-    *((op(), (t(C64), t(F64)), t(C64)) for op in (ops.Add, ops.Multiply, ops.Divide)),
-    *((op(), (x(2, 3),), x(2, 3)) for op in (ops.Negate, ops.Conj, ops.Abs, ops.Sign, ops.Exp, ops.Log, ops.Sin, ops.Cos, ops.Tanh, ops.Sqrt, ops.Rsqrt, ops.Expm1, ops.Log1p)),
+    *((op(), (x(2, 0), x(2, 0)), x(2, 0)) for op in (*ARITHMETIC, ops.Maximum, ops.Minimum)),
+    *((op(), (x(), x(2, 3)), x(2, 3)) for op in ARITHMETIC),
+    *((op(), (x(2, 3), x()), x(2, 3)) for op in ARITHMETIC),
+    *((op(), (t(F32), t(C32, 4)), t(C32, 4)) for op in MIXED),
+    *((op(), (t(C64, 4), t(F64)), t(C64, 4)) for op in MIXED),
+    *((op(), (t(C64), t(F64)), t(C64)) for op in MIXED),
+    *((op(), (x(2, 3),), x(2, 3)) for op in ELEMENTWISE if op.arity == 1),
     (ops.Abs(), (t(C32, 2),), t(F32, 2)),
     (ops.Abs(), (t(C64, 2),), t(F64, 2)),
     (LT, (x(2), x(2)), t(Bool, 2)),
@@ -84,7 +77,7 @@ RULES: list[tuple[Op, tuple[TensorType, ...], TensorType]] = [
     (ops.BroadcastInDim((5, 2), (0, 1)), (x(1, 2),), x(5, 2)),
     (ops.BroadcastInDim((0, 2), (0,)), (x(1),), x(0, 2)),
     (ops.BroadcastInDim((D(1, 0), 2), (1,)), (x(2), x(9)), x(9, 2)),
-    *((ops.Convert(d), (t(I32, 2),), t(d, 2)) for d in DType),
+    *((ops.Convert(d), (t(I32, 2),), t(d, 2)) for d in ENGINE_DTYPES),
     (ops.ExtractDiag(0, 1), (x(3, 5),), x(3)),
     (ops.ExtractDiag(1, 0), (x(5, 3, 7),), x(3, 7)),
     (ops.ExtractDiag(2, 0), (x(5, 3, 4),), x(3, 4)),
@@ -97,7 +90,7 @@ RULES: list[tuple[Op, tuple[TensorType, ...], TensorType]] = [
     # reductions
     *((op((2, 0)), (x(2, 3, 4),), x(3)) for op in REDUCTIONS),
     *((op((0, 1)), (x(2, 3),), x()) for op in REDUCTIONS),
-    *((op(()), (t(d, 0, 3),), t(d, 0, 3)) for op in REDUCTIONS for d in DType),
+    *((op(()), (t(d, 0, 3),), t(d, 0, 3)) for op in REDUCTIONS for d in ENGINE_DTYPES),
     *((op((1,)), (x(0, 3),), x(0)) for op in REDUCTIONS),
     # indexing
     (GATHER_ROWS, (x(5, 3), t(I64, 4, 1)), x(4, 3)),
@@ -143,202 +136,13 @@ def test_every_op_has_a_rule_here_or_in_the_symbolic_tests() -> None:
     assert {type(op) for op, _, _ in RULES} | elsewhere == set(OPS)
 
 
-# --- what is refused: op, operands, kind, and the axis or argument that the error names -------------------------------
-
-ROWS, UPDATES = t(I64, 4, 1), x(4, 3)
-FAULTS: list[tuple[Op, tuple[TensorType, ...], type[TenferroError], object]] = [
-    # operand counts
-    (ops.Add(), (x(),), InvalidCompiledGraph, None),
-    (ops.Negate(), (x(), x()), InvalidCompiledGraph, None),
-    (ops.Select(), (t(Bool), x()), InvalidCompiledGraph, None),
-    (ops.Concatenate(0), (), InvalidCompiledGraph, None),
-    (ops.Reshape(()), (), InvalidCompiledGraph, None),
-    (ops.BroadcastInDim((), ()), (), InvalidCompiledGraph, None),
-    (ops.GatherDynamicSliceSizes((), (), (), 0, ()), (x(),), InvalidCompiledGraph, None),
-    (ops.Constant(F64, bytes(8)), (x(),), InvalidCompiledGraph, None),
-    # shapes of elementwise ops
-    *((op(), (x(2), x(3)), ShapeMismatch, None) for op in (ops.Add, ops.Multiply, ops.Divide, ops.Pow, ops.Maximum, ops.Minimum)),
-    *((op(), (x(2), x(1, 2)), ShapeMismatch, None) for op in (ops.Add, ops.Multiply, ops.Divide, ops.Pow, ops.Maximum, ops.Minimum)),
-    *((op(), (x(1), x(3)), ShapeMismatch, None) for op in (ops.Add, ops.Multiply, ops.Divide, ops.Pow)),
-    *((op(), (x(), x(3)), ShapeMismatch, None) for op in (ops.Maximum, ops.Minimum)),
-    (LT, (x(), x(3)), ShapeMismatch, None),
-    (ops.Select(), (t(Bool), x(3), x(3)), ShapeMismatch, None),
-    (ops.Select(), (t(Bool, 3), x(3), x(2)), ShapeMismatch, None),
-    (ops.Clamp(), (x(3), x(), x()), ShapeMismatch, None),
-    # dtypes of operands among each other
-    *((op(), (t(F32), t(F64)), DTypeMismatch, None) for op in (ops.Add, ops.Multiply, ops.Divide, ops.Pow, ops.Maximum, ops.Minimum)),
-    *((op(), (t(I32, 2), t(F64, 2)), DTypeMismatch, None) for op in (ops.Add, ops.Multiply, ops.Divide, ops.Pow)),
-    *((op(), (t(F32), t(C64, 2)), DTypeMismatch, None) for op in (ops.Add, ops.Multiply, ops.Divide)),
-    *((op(), (t(F64, 2), t(C64, 2)), DTypeMismatch, None) for op in (ops.Add, ops.Multiply, ops.Divide)),
-    *((op(), (t(F64, 2), t(C64)), DTypeMismatch, None) for op in (ops.Add, ops.Multiply, ops.Divide)),
-    *((op(), (t(I64), t(C64, 2)), DTypeMismatch, None) for op in (ops.Add, ops.Multiply, ops.Divide)),
-    (ops.Pow(), (t(F64), t(C64, 2)), DTypeMismatch, None),
-    (LT, (t(I32), t(I64)), DTypeMismatch, None),
-    (ops.Select(), (t(F64), x(), x()), DTypeMismatch, None),
-    (ops.Select(), (t(Bool), t(F32), x()), DTypeMismatch, None),
-    (ops.Clamp(), (x(), x(), t(F32)), DTypeMismatch, None),
-    (ops.Concatenate(0), (x(1), t(F32, 1)), DTypeMismatch, None),
-    (ops.DotGeneral((), (), (), ()), (x(), t(F32)), DTypeMismatch, None),
-    (ops.DynamicUpdateSlice(), (x(1), t(F32, 1), t(I64, 1)), DTypeMismatch, None),
-    (ops.Scatter((1,), (0,), (0,), 1), (x(5, 3), ROWS, t(F32, 4, 3)), DTypeMismatch, None),
-    # structural
-    (ops.Transpose((0,)), (x(2, 3),), RankMismatch, None),
-    (ops.Transpose((0, 2)), (x(2, 3),), AxisOutOfBounds, 2),
-    (ops.Transpose((-1, 0)), (x(2, 3),), AxisOutOfBounds, -1),
-    (ops.Transpose((1, 1)), (x(2, 3),), DuplicateAxis, (1, "perm")),
-    (ops.Reshape((5,)), (x(2, 3),), ShapeMismatch, None),
-    (ops.Reshape((0,)), (x(),), ShapeMismatch, None),
-    (ops.Reshape((-1,)), (x(2, 3),), InvalidArgument, "shape"),
-    (ops.Reshape((D(1, 0),)), (x(2),), InvalidArgument, "InputOutOfBounds"),
-    (ops.Reshape((D(0, 1),)), (x(2),), InvalidArgument, "AxisOutOfBounds"),
-    (ops.Reshape((DimOp("sub", 1, D(0, 0)),)), (x(2),), InvalidArgument, "SubUnderflow"),
-    (ops.Reshape((2**40, 2**40)), (x(2),), InvalidArgument, "MulOverflow"),
-    (ops.BroadcastInDim((2, 3), (0,)), (x(2, 3),), RankMismatch, None),
-    (ops.BroadcastInDim((2, 3), (2,)), (x(2),), AxisOutOfBounds, 2),
-    (ops.BroadcastInDim((2, 3), (1, 1)), (x(1, 3),), DuplicateAxis, (1, "dims")),
-    (ops.BroadcastInDim((2, 3), (0,)), (x(3),), ShapeMismatch, None),
-    (ops.BroadcastInDim((2, 0), (1,)), (x(2),), ShapeMismatch, None),
-    (ops.BroadcastInDim((-2,), ()), (x(),), InvalidArgument, "shape"),
-    (ops.ExtractDiag(0, 0), (x(2, 2),), DuplicateAxis, (0, "axis_b")),
-    (ops.ExtractDiag(2, 0), (x(2, 2),), AxisOutOfBounds, 2),
-    (ops.ExtractDiag(0, 2), (x(2, 2),), AxisOutOfBounds, 2),
-    (ops.EmbedDiag(1, 0), (x(2),), AxisOutOfBounds, 1),
-    (ops.EmbedDiag(0, 2), (x(2),), AxisOutOfBounds, 2),
-    (ops.EmbedDiag(0, -1), (x(2),), AxisOutOfBounds, -1),
-    *((op(0), (x(3),), RankMismatch, None) for op in (ops.Tril, ops.Triu)),
-    # reductions
-    *((op((2,)), (x(2, 3),), AxisOutOfBounds, 2) for op in REDUCTIONS),
-    *((op((1, 1)), (x(2, 3),), DuplicateAxis, (1, "axes")) for op in REDUCTIONS),
-    *((op((0,)), (x(0, 3),), InvalidArgument, "axes") for op in REDUCTIONS),
-    *((op((5,)), (x(0, 3),), AxisOutOfBounds, 5) for op in REDUCTIONS),
-    # gather
-    (ops.Gather((1,), (0,), (0,), 1, (1,)), (x(5, 3), ROWS), RankMismatch, None),
-    (ops.Gather((1,), (2,), (0,), 1, (1, 3)), (x(5, 3), ROWS), AxisOutOfBounds, 2),
-    (ops.Gather((1,), (0, 0), (0,), 1, (1, 3)), (x(5, 3), ROWS), DuplicateAxis, (0, "collapsed_slice_dims")),
-    (ops.Gather((1,), (0,), (2,), 1, (1, 3)), (x(5, 3), ROWS), AxisOutOfBounds, 2),
-    (ops.Gather((1,), (0,), (1, 1), 1, (1, 3)), (x(5, 3), t(I64, 4, 2)), DuplicateAxis, (1, "start_index_map")),
-    (ops.Gather((1, 0), (), (0,), 1, (1, 3)), (x(5, 3), ROWS), InvalidArgument, "offset_dims"),
-    (ops.Gather((), (1, 0), (0,), 1, (1, 1)), (x(5, 3), ROWS), InvalidArgument, "collapsed_slice_dims"),
-    (ops.Gather((1,), (0,), (0,), 3, (1, 3)), (x(5, 3), ROWS), AxisOutOfBounds, 3),
-    (ops.Gather((1,), (0,), (0,), -1, (1, 3)), (x(5, 3), ROWS), AxisOutOfBounds, -1),
-    (ops.Gather((1,), (0,), (0, 1), 1, (1, 3)), (x(5, 3), ROWS), InvalidArgument, "start_index_map"),
-    (ops.Gather((1,), (0,), (0,), 1, (1, 4)), (x(5, 3), ROWS), InvalidArgument, "slice_sizes"),
-    (ops.Gather((1,), (0,), (0,), 1, (1, -1)), (x(5, 3), ROWS), InvalidArgument, "slice_sizes"),
-    (ops.Gather((1,), (0,), (0,), 1, (2, 3)), (x(5, 3), ROWS), InvalidArgument, "slice_sizes"),
-    (ops.Gather((0, 1), (0,), (0,), 1, (1, 3)), (x(5, 3), ROWS), RankMismatch, None),
-    (ops.Gather((2,), (0,), (0,), 1, (1, 3)), (x(5, 3), ROWS), AxisOutOfBounds, 2),
-    (ops.Gather((1, 1), (), (0,), 1, (1, 3)), (x(5, 3), ROWS), DuplicateAxis, (1, "offset_dims")),
-    (GATHER_ROWS, (x(5, 3), t(Bool, 4, 1)), InvalidArgument, "dtype"),
-    (GATHER_ROWS, (x(5, 3), t(C64, 4, 1)), InvalidArgument, "dtype"),
-    (ops.GatherDynamicSliceSizes((1,), (0,), (0,), 1, (1, D(2, 0))), (x(5, 3), ROWS), InvalidArgument, "InputOutOfBounds"),
-    # scatter
-    (ops.Scatter((2,), (0,), (0,), 1), (x(5, 3), ROWS, UPDATES), AxisOutOfBounds, 2),
-    (ops.Scatter((1,), (2,), (0,), 1), (x(5, 3), ROWS, UPDATES), AxisOutOfBounds, 2),
-    (ops.Scatter((1,), (0,), (7,), 1), (x(5, 3), ROWS, UPDATES), AxisOutOfBounds, 7),
-    (ops.Scatter((1, 1), (0,), (0,), 1), (x(5, 3), ROWS, UPDATES), DuplicateAxis, (1, "update_window_dims")),
-    (ops.Scatter((1, 0), (), (0,), 1), (x(5, 3), ROWS, UPDATES), InvalidArgument, "update_window_dims"),
-    (ops.Scatter((1,), (0,), (0,), 5), (x(5, 3), ROWS, UPDATES), AxisOutOfBounds, 5),
-    (ops.Scatter((1,), (0,), (0, 1), 1), (x(5, 3), ROWS, UPDATES), InvalidArgument, "start_index_map"),
-    (ops.Scatter((1,), (), (0,), 1), (x(5, 3), ROWS, UPDATES), RankMismatch, None),
-    (ops.Scatter((0,), (0,), (0,), 1), (x(5, 3), ROWS, x(3)), RankMismatch, None),
-    (ops.Scatter((1,), (0,), (0,), 1), (x(5, 3), ROWS, x(2, 3)), ShapeMismatch, None),
-    (ops.Scatter((1,), (0,), (0,), 1), (x(5, 3), ROWS, x(4, 9)), InvalidArgument, "updates"),
-    (ops.Scatter((1,), (0,), (0,), 1), (x(5, 3), t(Bool, 4, 1), UPDATES), InvalidArgument, "dtype"),
-    # slices
-    (ops.Slice((0,), (1, 1), (1, 1)), (x(2, 3),), RankMismatch, None),
-    (ops.Slice((0, 0), (1,), (1, 1)), (x(2, 3),), RankMismatch, None),
-    (ops.Slice((0, 0), (1, 1), (1,)), (x(2, 3),), RankMismatch, None),
-    (ops.Slice((0, 0), (2, 4), (1, 1)), (x(2, 3),), AxisOutOfBounds, 1),
-    (ops.Slice((0, 2), (2, 1), (1, 1)), (x(2, 3),), InvalidArgument, "starts"),
-    (ops.Slice((0, -1), (2, 1), (1, 1)), (x(2, 3),), InvalidArgument, "starts"),
-    (ops.Slice((0, 0), (2, -1), (1, 1)), (x(2, 3),), InvalidArgument, "starts"),
-    (ops.Slice((0, 0), (2, 3), (1, 0)), (x(2, 3),), InvalidArgument, "strides"),
-    (ops.Slice((0, 0), (2, 3), (-1, 1)), (x(2, 3),), InvalidArgument, "strides"),
-    (ops.DynamicSlice((1,)), (x(2, 3), t(I64, 2)), RankMismatch, None),
-    (ops.DynamicSlice((1, 4)), (x(2, 3), t(I64, 2)), InvalidArgument, "slice_sizes"),
-    (ops.DynamicSlice((1, -1)), (x(2, 3), t(I64, 2)), InvalidArgument, "slice_sizes"),
-    (ops.DynamicSlice((1, 1)), (x(2, 3), t(I64, 3)), ShapeMismatch, None),
-    (ops.DynamicSlice((1, 1)), (x(2, 3), t(I64)), RankMismatch, None),
-    (ops.DynamicSlice((1, 1)), (x(2, 3), t(Bool, 2)), InvalidArgument, "dtype"),
-    (ops.DynamicUpdateSlice(), (x(2, 3), x(2), t(I64, 2)), RankMismatch, None),
-    (ops.DynamicUpdateSlice(), (x(2, 3), x(3, 3), t(I64, 2)), InvalidArgument, "update"),
-    (ops.DynamicUpdateSlice(), (x(2, 3), x(1, 1), t(I64, 1)), ShapeMismatch, None),
-    (ops.DynamicUpdateSlice(), (x(2, 3), x(1, 1), t(C32, 2)), InvalidArgument, "dtype"),
-    (ops.Pad((0,), (0, 0), (0, 0)), (x(2, 3),), RankMismatch, None),
-    (ops.Pad((0, 0), (0,), (0, 0)), (x(2, 3),), RankMismatch, None),
-    (ops.Pad((0, 0), (0, 0), (0,)), (x(2, 3),), RankMismatch, None),
-    (ops.Pad((0,), (0,), (-1,)), (x(3),), InvalidArgument, "interior_padding"),
-    (ops.Pad((-2,), (-2,), (0,)), (x(3),), InvalidArgument, "edge_padding"),
-    (ops.Pad((-1,), (0,), (5,)), (x(0),), InvalidArgument, "edge_padding"),
-    (ops.Pad((2**62,), (0,), (0,)), (x(3),), InvalidArgument, "shape"),
-    (ops.Concatenate(2), (x(2, 3),), AxisOutOfBounds, 2),
-    (ops.Concatenate(0), (x(),), AxisOutOfBounds, 0),
-    (ops.Concatenate(0), (x(2, 3), x(2)), RankMismatch, None),
-    (ops.Concatenate(0), (x(2, 3), x(2, 4)), ShapeMismatch, None),
-    (ops.Reverse((2,)), (x(2, 3),), AxisOutOfBounds, 2),
-    (ops.Reverse((0, 0)), (x(2, 3),), DuplicateAxis, (0, "axes")),
-    (ops.ShapeOf(0), (x(),), AxisOutOfBounds, 0),
-    (ops.DynamicTruncate(1), (x(2), t(I64)), AxisOutOfBounds, 1),
-    *((ops.DynamicTruncate(0), (x(2), t(d)), Unsupported, None) for d in (I32, Bool, C32, C64)),
-    (ops.DynamicTruncate(0), (x(2), t(I64, 1)), RankMismatch, None),
-    (ops.PadToMatch(1), (x(2), x(2)), AxisOutOfBounds, 1),
-    (ops.PadToMatch(0), (x(2), x(2, 3)), RankMismatch, None),
-    # contraction, in the order of SEMANTICS 2.5
-    (ops.DotGeneral((2,), (0,), (), ()), (x(2, 3), x(3, 4)), AxisOutOfBounds, 2),
-    (ops.DotGeneral((1,), (-1,), (), ()), (x(2, 3), x(3, 4)), AxisOutOfBounds, -1),
-    (ops.DotGeneral((1,), (0,), (0,), (2,)), (x(2, 3), x(3, 4)), AxisOutOfBounds, 2),
-    (ops.DotGeneral((1, 1), (0, 1), (), ()), (x(2, 3), x(3, 3)), DuplicateAxis, (1, "lhs_contracting_dims")),
-    (ops.DotGeneral((0, 1), (0, 0), (), ()), (x(2, 3), x(3, 3)), DuplicateAxis, (0, "rhs_contracting_dims")),
-    (ops.DotGeneral((), (), (0, 0), (0, 1)), (x(2, 3), x(2, 2)), DuplicateAxis, (0, "lhs_batch_dims")),
-    (ops.DotGeneral((), (), (0, 1), (1, 1)), (x(2, 3), x(2, 2)), DuplicateAxis, (1, "rhs_batch_dims")),
-    (ops.DotGeneral((0,), (0,), (0,), (1,)), (x(2, 3), x(2, 2)), AxisRoleConflict, 0),
-    (ops.DotGeneral((0,), (1,), (1,), (1,)), (x(2, 3), x(2, 2)), AxisRoleConflict, 1),
-    (ops.DotGeneral((1,), (), (), ()), (x(2, 3), x(3, 4)), InvalidArgument, "contracting_dims"),
-    (ops.DotGeneral((), (), (0,), ()), (x(2, 3), x(3, 4)), InvalidArgument, "batch_dims"),
-    (ops.DotGeneral((0,), (0,), (), ()), (x(2, 3), x(3, 4)), ShapeMismatch, None),
-    (ops.DotGeneral((), (), (0,), (0,)), (x(2, 3), x(3, 4)), ShapeMismatch, None),
-    # constants and extensions
-    (ops.Constant(F64, bytes(4)), (), InvalidArgument, "data"),
-    (ops.Constant(Bool, b""), (), InvalidArgument, "data"),
-    (ops.Extension("no.such.family.v1", "Op"), (x(),), UnsupportedOp, None),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("op", "inputs", "kind", "named"), FAULTS)
-def test_fault(op: Op, inputs: tuple[TensorType, ...], kind: type[TenferroError], named: object) -> None:
-    with pytest.raises(TenferroError) as caught:
-        op.result_types(inputs)
-    error = caught.value
-    assert type(error) is kind
-    assert len(str(error).splitlines()) == 1
-    assert isinstance(error, ValidationError | InvalidCompiledGraph | UnsupportedOp)
-    if isinstance(error, DuplicateAxis):
-        assert (error.axis, error.role) == named
-    elif isinstance(error, AxisOutOfBounds | AxisRoleConflict):
-        assert error.axis == named
-    elif isinstance(error, InvalidArgument):
-        assert error.argument == named
-    if isinstance(error, ValidationError):
-        expected = {"dtype": "index_tensor"}.get(str(named), op.name)
-        assert error.op == ("DimExpr" if str(named)[0].isupper() and named is not None else expected)
-
-
-def test_range_is_checked_before_repeats_and_overlap() -> None:
-    with pytest.raises(AxisOutOfBounds):
-        ops.DotGeneral((1, 1), (0, 9), (1,), ()).result_types((x(2, 3), x(3, 4)))
-    with pytest.raises(DuplicateAxis):
-        ops.DotGeneral((1, 1), (0,), (1,), ()).result_types((x(2, 3), x(3, 4)))
-    with pytest.raises(AxisOutOfBounds):
-        ops.Transpose((5, 5)).result_types((x(2, 3),))
-
-
 # --- dtypes -----------------------------------------------------------------------------------------------------------
 
 BOOL = frozenset({Bool})
 #: What each op does with its data operand's dtype: admitted by the engine, admitted beyond that under StableHLO.
 ADMITTED: list[tuple[Op, int, frozenset[DType], frozenset[DType]]] = [
     *((op(), 2, NUMERIC, BOOL) for op in (ops.Add, ops.Multiply)),
-    *((op(), 2, NUMERIC, frozenset()) for op in (ops.Divide, ops.Pow)),
+    *((op(), 2, NUMERIC, frozenset()) for op in (ops.Subtract, ops.Divide, ops.Pow)),
     *((op(), 2, REAL, BOOL) for op in (ops.Maximum, ops.Minimum)),
     *((op(), 1, NUMERIC, frozenset()) for op in (ops.Negate, ops.Abs, ops.Sign)),
     *((op(), 1, INEXACT, frozenset()) for op in (ops.Conj, ops.Exp, ops.Log, ops.Sin, ops.Cos, ops.Tanh, ops.Sqrt, ops.Rsqrt, ops.Expm1, ops.Log1p)),
@@ -359,8 +163,8 @@ ADMITTED: list[tuple[Op, int, frozenset[DType], frozenset[DType]]] = [
     ("op", "operands", "engine", "beyond"), ADMITTED, ids=lambda v: str(v) if isinstance(v, Op) else ""
 )
 def test_dtype_policy(op: Op, operands: int, engine: frozenset[DType], beyond: frozenset[DType]) -> None:
-    for policy, admitted in ((ENGINE, engine), (STABLEHLO, engine | beyond)):
-        for dtype in DType:
+    for policy, admitted in ((DEFAULT_POLICY, engine), (STABLEHLO, engine | beyond)):
+        for dtype in ENGINE_DTYPES:
             inputs = (t(dtype, 2),) * operands
             if dtype in admitted:
                 op.result_types(inputs, policy)
@@ -372,7 +176,7 @@ def test_dtype_policy(op: Op, operands: int, engine: frozenset[DType], beyond: f
 
 
 def test_any_dtype_passes_the_ops_with_index_operands() -> None:
-    for dtype in DType:
+    for dtype in ENGINE_DTYPES:
         for index in FLOAT | INT:
             assert GATHER_ROWS.result_types((t(dtype, 5, 3), t(index, 4, 1)))[0].dtype is dtype
             assert ops.DynamicSlice((1,)).result_types((t(dtype, 5), t(index, 1)))[0].dtype is dtype
@@ -381,14 +185,14 @@ def test_any_dtype_passes_the_ops_with_index_operands() -> None:
             assert op.result_types((t(dtype, 2, 2),))[0].dtype is dtype
         for size in (F32, F64, I64):
             assert ops.DynamicTruncate(0).result_types((t(dtype, 5), t(size)))[0].dtype is dtype
-        for other in DType:  # only the reference's shape is read
+        for other in ENGINE_DTYPES:  # only the reference's shape is read
             assert ops.PadToMatch(0).result_types((t(dtype, 5), t(other, 6)))[0].dtype is dtype
 
 
 def test_scatter_adds_numbers_only() -> None:
     scatter = ops.Scatter((1,), (0,), (0,), 1)
-    for dtype in DType:
-        inputs = (t(dtype, 5, 3), ROWS, t(dtype, 4, 3))
+    for dtype in ENGINE_DTYPES:
+        inputs = (t(dtype, 5, 3), t(I64, 4, 1), t(dtype, 4, 3))
         if dtype is Bool:
             with pytest.raises(Unsupported):
                 scatter.result_types(inputs)
@@ -399,7 +203,7 @@ def test_scatter_adds_numbers_only() -> None:
 
 @pytest.mark.parametrize("op", [LT, ops.Maximum(), ops.Minimum(), ops.Clamp()])
 @pytest.mark.parametrize("dtype", sorted(COMPLEX, key=str))
-@pytest.mark.parametrize("policy", [ENGINE, STABLEHLO])
+@pytest.mark.parametrize("policy", [DEFAULT_POLICY, STABLEHLO])
 def test_complex_numbers_have_no_order(op: Op, dtype: DType, policy: Policy) -> None:
     with pytest.raises(Unsupported, match="no total order"):
         op.result_types((t(dtype, 2),) * op.arity, policy)
@@ -438,7 +242,7 @@ def test_the_same_attributes_of_another_op_are_another_op() -> None:
     assert ops.ReduceSum((0,)).result_types((t(C64, 2),)) == (t(C64),)
 
 
-@pytest.mark.parametrize("dtype", list(DType))
+@pytest.mark.parametrize("dtype", list(ENGINE_DTYPES))
 def test_constants_hold_little_endian_bytes(dtype: DType) -> None:
     constant = ops.Constant.of(1, dtype)
     assert len(constant.data) == dtype.itemsize
@@ -482,7 +286,7 @@ def test_extension_configurations_are_canonical() -> None:
 
 
 def test_vocabulary() -> None:
-    assert len(OPS) == len(set(OPS)) == len(BY_NAME) == 49
+    assert len(OPS) == len(set(OPS)) == len(BY_NAME)
     assert set(PHASE1) < set(OPS)
     assert all(BY_NAME[op.__name__] is op for op in OPS)
     assert {*ELEMENTWISE, *STRUCTURAL, *REDUCTIONS, *INDEXING, ops.DotGeneral, ops.Extension, ops.Constant} == set(OPS)

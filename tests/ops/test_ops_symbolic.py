@@ -53,7 +53,7 @@ RULES: list[tuple[Op, tuple[TensorType, ...], TensorType]] = [
     (ops.Pad((1,), (2,), (0,)), (t(N),), t(op("add", N, 3))),
     (ops.Pad((1,), (-3,), (0,)), (t(N),), t(op("sub", N, 2))),
     (ops.Pad((0,), (0,), (0,)), (t(UpperBound(N)),), t(UpperBound(op("add", N, 0)))),
-    (ops.Pad((1,), (0,), (2,)), (t(N),), t(op("add", op("add", op("mul", op("sub", N, 1), 3), 1), 1))),
+    (ops.Pad((1,), (0,), (2,)), (t(N),), t(op("add", op("sub", op("max", op("mul", N, 3), 2), 2), 1))),
     (ops.Pad((-1,), (0,), (0,)), (t(UpperBound(5)),), t(Unknown(4))),
     # Concatenate sums
     (ops.Concatenate(0), (t(N), t(M), t(2)), t(op("add", op("add", N, M), 2))),

@@ -22,6 +22,8 @@ from tenferro_ref.program import ExecProgram, GraphBuilder
 from tests.libraries import executor_or_skip
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:

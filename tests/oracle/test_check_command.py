@@ -21,6 +21,9 @@ from tenferro_ref.tensor import save_npz
 from tests.libraries import module_or_skip
 from tests.plugins import plugin_or_skip
 
+pytestmark = pytest.mark.once
+
+
 Inputs: TypeAlias = Mapping[str, Any]
 Check: TypeAlias = Callable[..., tuple[int, list[str], str]]
 

@@ -11,6 +11,9 @@ from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import linalg
 from tenferro_ref.extensions.linalg import LINALG
 
+pytestmark = pytest.mark.once
+
+
 DTYPES = [DType.F32, DType.F64, DType.C32, DType.C64]
 RECTANGULAR = ("Lu", "LuFactor", "Svd", "SvdVals", "Qr")
 SQUARE = ("Cholesky", "FullPivLu", "Eigh", "EighVals", "Eig", "EigVals")

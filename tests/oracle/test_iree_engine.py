@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from oracle.case import Case
 from oracle.peers import Pool
 from tenferro_ref import ops
 from tenferro_ref.program import GraphBuilder
 from tests.libraries import executor_or_skip
+
+pytestmark = pytest.mark.once
 
 
 def test_a_module_is_compiled_once_whatever_the_values() -> None:

@@ -18,7 +18,7 @@ from oracle.judge import Reference, judge
 from oracle.peers import NativeExecutor, PjrtExecutor
 from oracle.verdict import Verdict
 from tenferro_ref import ops
-from tenferro_ref.dtype import DType
+from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.errors import PjrtCall, PluginLoad, ShapeMismatch, WorkerDied
 from tenferro_ref.isolation import Worker, WorkerSpec, wire
 from tenferro_ref.pjrt import PluginRef
@@ -99,11 +99,11 @@ def test_a_hang_ends_at_the_time_limit(worker: MakeWorker, mode: str) -> None:
     [
         ("initialize_abort", "signal SIGABRT"),
         ("initialize_segv", "signal SIGSEGV"),
-        ("initialize_hang", "timeout after 12 s"),
+        ("initialize_hang", "timeout after 6 s"),
     ],
 )
 def test_a_plugin_that_does_not_survive_its_loading(worker: MakeWorker, mode: str, how: str) -> None:
-    w = worker(mode, start_seconds=12.0 if "hang" in mode else 60.0)
+    w = worker(mode, start_seconds=6.0 if "hang" in mode else 60.0)
     with pytest.raises(WorkerDied) as caught:
         w.request(request())
     assert caught.value.how == how
@@ -142,7 +142,7 @@ def test_a_typed_error_keeps_the_worker_alive(worker: MakeWorker) -> None:
 @pytest.fixture
 def odd() -> Iterator[Worker]:
     """A worker that serves `tests.oracle.odd_engine`."""
-    with Worker("odd", WorkerSpec("tests.oracle.odd_engine", request_seconds=5.0)) as made:
+    with Worker("odd", WorkerSpec("tests.oracle.odd_engine", request_seconds=2.0)) as made:
         yield made
 
 
@@ -152,17 +152,17 @@ def test_a_stopped_worker_that_reads_nothing_ends_at_the_time_limit(odd: Worker)
     assert odd.pid is not None
     os.kill(odd.pid, signal.SIGSTOP)
     start = time.monotonic()
-    with pytest.raises(WorkerDied, match=r"timeout after 5 s"):
+    with pytest.raises(WorkerDied, match=r"timeout after 2 s"):
         odd.request({"then": "answer", "data": data})
-    assert 4 < time.monotonic() - start < 15
+    assert 1.5 < time.monotonic() - start < 15
     assert odd.request({"then": "answer"}) == {"size": 0}
 
 
 @pytest.mark.parametrize(
     ("written", "then", "how"),
     [
-        (b"\0\0\0", "hang", "timeout after 2 s"),  # a part of the length
-        (struct.pack(">Q", 100) + b"abc", "hang", "timeout after 2 s"),  # a part of the message
+        (b"\0\0\0", "hang", "timeout after 1 s"),  # a part of the length
+        (struct.pack(">Q", 100) + b"abc", "hang", "timeout after 1 s"),  # a part of the message
         (struct.pack(">Q", 100) + b"abc", "hide", "its socket closed"),
         (b"WARNING: something", "hang", "its length is"),
         (struct.pack(">Q", 3) + b"\xc1\xc1\xc1", "hang", "not msgpack"),
@@ -176,7 +176,7 @@ def test_what_is_no_message_is_a_dead_worker(
     odd: Worker, monkeypatch: pytest.MonkeyPatch, written: bytes, then: str, how: str
 ) -> None:
     monkeypatch.setattr("tenferro_ref.isolation.process._END_SECONDS", 0.5)
-    odd.spec = replace(odd.spec, request_seconds=2.0)
+    odd.spec = replace(odd.spec, request_seconds=1.0)
     with pytest.raises(WorkerDied, match=how):
         odd.request({"then": then, "write": written}, wire.output_sets)
     assert odd.deaths == 1
@@ -239,7 +239,7 @@ VERDICTS = {
 }
 
 
-@pytest.mark.parametrize("dtype", list(DType))
+@pytest.mark.parametrize("dtype", list(ENGINE_DTYPES))
 @pytest.mark.parametrize("shape", [(), (0, 2), (2, 3)])
 def test_arrays_travel_unchanged(dtype: DType, shape: tuple[int, ...]) -> None:
     x = np.asfortranarray(np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype.numpy))

@@ -18,7 +18,7 @@ from oracle.peers import Execution, Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.verdict import Verdict
 from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
-from tenferro_ref.errors import MissingEnv, PjrtCall, TenferroError, UnsupportedOp, UsageError, WorkerDied
+from tenferro_ref.errors import MissingEnv, TenferroError, UsageError
 from tenferro_ref.extensions.linalg import cholesky
 from tenferro_ref.ops import Policy
 from tenferro_ref.pjrt import PluginRef
@@ -26,6 +26,8 @@ from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import KERNELS
 from tenferro_ref.tensor import Array
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
+
+pytestmark = pytest.mark.once
 
 
 @pytest.fixture
@@ -89,31 +91,6 @@ def test_one_flipped_bit_is_a_mismatch_of_a_bit_exact_executor(case: Case) -> No
     assert judge(Scripted(tuple(outputs)), Reference(case, NativeExecutor())).verdict is Verdict.PASS
 
 
-def test_a_wrong_value_is_outside_its_enclosure(case: Case) -> None:
-    outputs = [a.copy("F") for a in native_outputs(case)]
-    outputs[1][2] += 1e-12
-    answer = judge(Scripted(tuple(outputs)), Reference(case, NativeExecutor()))
-    assert answer.verdict is Verdict.MISMATCH
-    assert answer.comparison.value_class == "expected finite, got other finite"
-
-
-@pytest.mark.parametrize(
-    ("error", "verdict"),
-    [
-        (UnsupportedOp(op="Exp", reason="no"), Verdict.UNSUPPORTED),
-        (PjrtCall(call="Compile", code="UNIMPLEMENTED", detail="no"), Verdict.UNSUPPORTED),
-        (PjrtCall(call="Compile", code="INTERNAL", detail="no"), Verdict.ERROR),
-        (WorkerDied(worker="w", how="signal SIGSEGV", stderr_tail=""), Verdict.CRASH),
-        (WorkerDied(worker="w", how="timeout after 60 s", stderr_tail=""), Verdict.TIMEOUT),
-    ],
-)
-def test_errors_become_verdicts(case: Case, error: TenferroError, verdict: Verdict) -> None:
-    answer = judge(Scripted(error), Reference(case, NativeExecutor()))
-    assert answer.verdict is verdict
-    assert answer.error is not None
-    assert answer.error["kind"] == error.kind
-
-
 def test_a_native_executor_that_is_wrong_is_caught_by_the_enclosure(case: Case) -> None:
     class Wrong(NativeExecutor):
         def run(self, case: Case) -> Execution:
@@ -133,17 +110,6 @@ def test_a_defect_of_a_kernel_is_an_error_of_the_native_executor(case: Case) -> 
     assert answer.verdict is Verdict.ERROR
     assert "Internal" in answer.reason
     assert "TypeError in the native executor" in answer.reason
-
-
-def test_a_result_where_the_native_executor_refuses_is_a_mismatch() -> None:
-    b = GraphBuilder()
-    x, y = b.input("I32", (2,)), b.input("I32", (2,))
-    case = Case.of(b.build(x / y), [np.array([1, 2], np.int32), np.array([0, 1], np.int32)])
-    reference = Reference(case, NativeExecutor())
-    answer = judge(Scripted((np.array([-1, 2], np.int32),)), reference)
-    assert answer.verdict is Verdict.MISMATCH
-    assert isinstance(reference.execution, TenferroError)
-    assert judge(NativeExecutor("native-unsegmented", segmented=False), reference).verdict is Verdict.PASS
 
 
 def test_what_decides_nothing_is_undecided() -> None:
@@ -251,18 +217,6 @@ def test_what_is_inside_the_strictest_model_is_not_held_to_another(case: Case) -
     assert (first.executor, second.executor) == ("first", "second")
 
 
-def test_what_only_the_platforms_model_admits_is_forgiven_and_counted() -> None:
-    """A denormal that was flushed, beside one that was not."""
-    b = GraphBuilder()
-    case = Case.of(b.build(b.input("F64", (3,)) * 0.5), [np.array([3e-308, 4e-308, 1.0])])
-    reference = Reference(case, NativeExecutor())
-    answer = judge(Scripted((np.array([0.0, 2e-308, 0.5]),)), reference)
-    assert answer.verdict is Verdict.PASS
-    assert answer.comparison.forgiven == 1
-    assert judge(Scripted((np.array([0.0, 2e-308, 0.5]),), model="numpy"), reference).verdict is Verdict.MISMATCH
-    assert judge(Scripted((np.array([0.0, 2e-308, 0.6]),)), reference).verdict is Verdict.MISMATCH
-
-
 def test_what_no_output_depends_on_is_not_enclosed() -> None:
     """An op without an enclosure leaves the rest undecided, but not where nobody looks."""
     b = GraphBuilder()
@@ -335,7 +289,7 @@ class Bent(NativeExecutor):
 def sets_of(case: Case, count: int) -> list[Case]:
     rng = np.random.default_rng(1)
     return [
-        case.with_inputs(tuple(np.asfortranarray(rng.standard_normal(a.shape)) for a in case.inputs))
+        replace(case, inputs=tuple(np.asfortranarray(rng.standard_normal(a.shape)) for a in case.inputs))
         for _ in range(count)
     ]
 
@@ -355,55 +309,6 @@ def test_input_sets_are_compiled_once_and_judged_as_each_alone(case: Case) -> No
         assert [e.lo.tolist() for e in reference.enclosures("xla")] == [e.lo.tolist() for e in alone.enclosures("xla")]
 
 
-@pytest.mark.parametrize(("by", "verdict"), [(1 + 1e-6, Verdict.MISMATCH), (1 + 2**-52, Verdict.PASS)])
-def test_one_wrong_input_set_is_found_among_the_others(case: Case, by: float, verdict: Verdict) -> None:
-    """The first output is exp(x @ y), of which a unit in the last place is allowed."""
-    references = [Reference(one, NativeExecutor()) for one in sets_of(case, 5)]
-    prepare(references)
-    answers = judge_many(Bent("bent", model="xla", wrong=3, by=by), references)
-    assert [a.verdict for a in answers] == [verdict if i == 3 else Verdict.PASS for i in range(5)]
-    if verdict is Verdict.MISMATCH:
-        assert answers[3].comparison.worst_output == 0
-        assert answers[3].comparison.outside == 4
-    else:
-        assert answers[3].comparison.worst_ulp == pytest.approx(1, abs=1)
-    assert all(a.seconds["compare"] > 0 for a in answers)
-
-
-def test_results_of_another_shape_are_wrong_for_the_set_that_has_them(case: Case) -> None:
-    references = [Reference(one, NativeExecutor()) for one in sets_of(case, 3)]
-    prepare(references)
-    executor = Bent("bent", model="xla", wrong=1)
-    results = executor.run_many([r.case for r in references])
-    assert isinstance(results[1], Execution)
-    results[1] = Execution((results[1].outputs[0][:1], *results[1].outputs[1:]))
-    with mock.patch.object(Bent, "run_many", return_value=results):
-        assert [a.verdict.value for a in judge_many(executor, references)] == ["pass", "mismatch", "pass"]
-
-
-def test_what_only_the_own_model_allows_is_forgiven_in_each_set() -> None:
-    """A denormal sum: `xla` may flush it."""
-    b = GraphBuilder()
-    x = b.input("F32", (3,))
-    case = Case.of(b.build(x + x), [np.full(3, 2.0**-140, np.float32)])
-    references = [Reference(one, NativeExecutor()) for one in (case, case.with_inputs(case.inputs))]
-    prepare(references)
-    answers = judge_many(Bent("bent", model="xla", wrong=1, by=0.0), references)
-    assert [(a.verdict.value, a.comparison.forgiven) for a in answers] == [("pass", 0), ("pass", 3)]
-
-
-@pytest.mark.parametrize("together", [False, True])
-def test_a_defect_of_an_enclosure_is_an_error_of_that_program_and_no_end(case: Case, together: bool) -> None:
-    references = [Reference(one, NativeExecutor()) for one in (sets_of(case, 3) if together else [case])]
-    with mock.patch("oracle.reference.enclose_sets", side_effect=ValueError("zero-size array")):
-        prepare(references)
-        (first, *_) = judge_many(NativeExecutor(), references)
-        other = judge_many(Bent("bent", model="xla", wrong=0), references)[0]
-    for answer in (first, other):
-        assert answer.verdict is Verdict.ERROR
-        assert "ValueError in an enclosure: zero-size array" in answer.reason
-
-
 def test_a_set_without_an_enclosure_leaves_the_others_theirs() -> None:
     """How much is left of an axis is decided by one set, and undecided by the other."""
     b = GraphBuilder()
@@ -411,17 +316,10 @@ def test_a_set_without_an_enclosure_leaves_the_others_theirs() -> None:
     program = b.build(b.apply(ops.DynamicTruncate(0), x, b.apply(ops.Exp(), n)).sum(0))
     sets = [(np.arange(4.0), np.array(v)) for v in (0.0, np.log(0.5))]
     case = Case.of(program, sets[0])
-    references = [Reference(one, NativeExecutor()) for one in (case, case.with_inputs(sets[1]))]
+    references = [Reference(one, NativeExecutor()) for one in (case, replace(case, inputs=sets[1]))]
     prepare(references)
     answers = judge_many(Bent("bent", model="xla", wrong=0), references)
     assert [a.verdict for a in answers] == [Verdict.PASS, Verdict.UNDECIDED]
-
-
-def test_programs_that_the_native_executor_refuses_are_prepared_too() -> None:
-    references = [Reference(one, NativeExecutor()) for one in (integers(0), integers(3), integers(0))]
-    prepare(references)
-    assert [isinstance(r.execution, TenferroError) for r in references] == [True, False, True]
-    assert [a.verdict.value for a in judge_many(native_variants()[1], references)] == ["pass"] * 3
 
 
 def integers(divisor: int) -> Case:

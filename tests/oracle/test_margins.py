@@ -9,6 +9,8 @@ from oracle.peers import NativeExecutor
 from tenferro_ref.dtype import DType
 from tools import margins
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize("dtype", [DType.F32, DType.C64], ids=str)
 @pytest.mark.parametrize("name", margins.OPERANDS)

@@ -13,6 +13,8 @@ from oracle.peers.peer import FAMILIES
 from tenferro_ref.errors import UsageError
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
 
+pytestmark = pytest.mark.once
+
 
 @st.composite
 def peers(draw: st.DrawFn) -> Peer:

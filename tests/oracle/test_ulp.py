@@ -34,8 +34,8 @@ def test_the_whole_line_is_measured(dtype: type[np.floating]) -> None:
 
 @pytest.mark.parametrize("dtype", [DType.F32, DType.F64])
 def test_the_width_of_an_enclosure_is_counted_in_steps(dtype: DType) -> None:
-    one = np.ones(1, dtype.value)
-    high = one + 5 * np.finfo(dtype.value).eps
+    one = np.ones(1, dtype.numpy)
+    high = one + 5 * dtype.finfo.eps
     never = np.zeros(1, bool)
     enclosure = Interval(dtype, one.astype(np.float64), high.astype(np.float64), never, never, never)
     assert compare([enclosure], None, [one], [high]).widths == ((round(float(np.log2(5)), 3), 5.0),)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from queue import SimpleQueue
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ import pytest
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, InvalidArgument, PjrtCall, UnsupportedDType
 from tenferro_ref.pjrt import Client, Executable, ExecutableCache, HandleState, TensorSpec, load_plugin
-from tenferro_ref.pjrt.abi import ERROR_CODES
+from tenferro_ref.pjrt.abi import ARGS, ERROR_CODES, FUNCTIONS
 from tests.pjrt.conftest import MakeClient, MakePlugin
 
 TYPE = "tensor<2x3xf32>"
@@ -76,6 +77,46 @@ def test_short_table_runs_without_announced_types(fake_client: MakeClient) -> No
     assert compiled(client).results == (SPEC, SPEC)
 
 
+def use_everything(client: Client) -> None:
+    """Calls every function of the table that this client ever calls, but those of errors and the one that the fake lacks."""
+    assert (client.platform_name, client.platform_version, client.devices[0].kind) == ("fake", "fake", "fake")
+    with compiled(client) as executable, client.put(X) as x, client.put(Y) as y:
+        executable.run([X, Y])
+        (result, _) = executable.execute([x, y])
+        with result.ready_event() as event:
+            assert event.ready()
+            assert event.failure() is None
+            ended = SimpleQueue[object]()
+            event.on_ready(ended.put)
+            assert ended.get(timeout=60) is None
+        assert result.spec == SPEC
+        np.testing.assert_array_equal(result.numpy(), X)
+        with client.deserialize(executable.serialize()) as again:
+            again.run([X, Y])
+    client.attributes  # noqa: B018
+    client.close()
+
+
+#: Without them less is known: what a program's results are, what a plugin says of itself, and it needs no initialisation.
+OPTIONAL = {"Plugin_Initialize", "Plugin_Attributes", "Executable_OutputElementTypes", "Executable_OutputDimensions"}
+
+
+USED = [name for name in FUNCTIONS if name in ARGS and not name.startswith("Error")]
+USED.remove("Executable_OptimizedProgram")
+
+
+@pytest.mark.parametrize("name", USED)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_function_that_is_missing_is_a_typed_error(fake_client: MakeClient, name: str) -> None:
+    mode = f"without:{FUNCTIONS.index(name)}"
+    if name in OPTIONAL:
+        use_everything(fake_client(mode))
+        return
+    with pytest.raises(PjrtCall, match="does not have this function") as caught:
+        use_everything(fake_client(mode))
+    assert caught.value.call == f"PJRT_{name}"
+
+
 # --- errors of the plugin --------------------------------------------------------------------------------------------
 
 
@@ -130,7 +171,7 @@ def test_nothing_is_left_after_a_failure(fake_client: MakeClient, mode: str) -> 
         with pytest.raises(PjrtCall):
             executable.run([X, Y])
         with pytest.raises(PjrtCall):
-            executable.execute(buffers)
+            executable.execute(buffers)[0].numpy()
         gc.collect()
     assert live(client) == before
 
@@ -199,7 +240,7 @@ def test_inputs_that_do_not_fit(fake_client: MakeClient, inputs: list[np.ndarray
         executable.run(inputs)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "uint8", "S3", "O", ">f4"])
+@pytest.mark.parametrize("dtype", ["longdouble", "S3", "O", ">f4"])
 def test_dtypes_that_the_engine_has_not(fake_client: MakeClient, dtype: str) -> None:
     client = fake_client()
     x = np.zeros((2, 3), dtype)
@@ -303,12 +344,11 @@ def test_serialised_executable_that_is_not_ours(fake_client: MakeClient, fake_pl
     client = fake_client()
     data = compiled(client).serialize()
     for damaged, detail in (
-        (b"", "header"),
-        (b"\x00\xff\n", "header"),
-        (b"{}\n", "header"),
-        (b"[]\n", "header"),
-        (data[:-1], "body_sha256"),
-        (data.replace(b'"version": 1', b'"version": 2'), "version is 2, expected 1"),
+        (b"", "does not begin with"),
+        (b"\x00\xff\n", "does not begin with"),
+        (b"{}\n", "does not begin with"),
+        (data.replace(b"executable 2", b"executable 1", 1), "another version"),
+        (data[:-1], "damaged"),
     ):
         with pytest.raises(FormatError, match=detail):
             client.deserialize(damaged)

@@ -53,7 +53,8 @@ def test_library_without_the_symbol(tmp_path: Path) -> None:
     [
         ("null_table", "GetPjrtApi", "", "null function table"),
         ("short_table:20", "GetPjrtApi", "", "20 bytes"),
-        ("major_version", "GetPjrtApi", "", r"PJRT API 1\.81, this client 0\.x"),
+        ("major_version", "GetPjrtApi", "", r"PJRT API 1\.81, this client 0\.x from 0\.57 on"),
+        ("minor_version", "GetPjrtApi", "", r"PJRT API 0\.56, this client 0\.x from 0\.57 on"),
         ("initialize_error:14", "PJRT_Plugin_Initialize", "UNAVAILABLE", "asked to fail"),
     ],
 )

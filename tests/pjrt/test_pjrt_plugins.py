@@ -8,9 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from tenferro_ref.dtype import DType
+from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.errors import PjrtCall
 from tenferro_ref.pjrt import Client, TensorSpec
+
+pytestmark = pytest.mark.once
+
 
 MLIR = {
     "F32": "f32",
@@ -55,7 +58,7 @@ def strided(dtype: DType, shape: tuple[int, ...]) -> Iterator[np.ndarray]:
     yield read_only
 
 
-@pytest.mark.parametrize("dtype", DType)
+@pytest.mark.parametrize("dtype", [d for d in DType if not d.is_float or d.bits > 8], ids=str)
 def test_round_trip(client: Client, dtype: DType) -> None:
     for shape in SHAPES:
         for x in strided(dtype, shape):
@@ -74,7 +77,7 @@ def test_upload_is_done_when_the_call_returns(client: Client) -> None:
 
 
 def test_all_dtypes_through_a_program(client: Client) -> None:
-    specs: list[TensorSpec] = [(dtype, (2, 3, 4)) for dtype in DType] + [(DType.F32, ()), (DType.I64, (0, 5))]
+    specs: list[TensorSpec] = [(dtype, (2, 3, 4)) for dtype in ENGINE_DTYPES] + [(DType.F32, ()), (DType.I64, (0, 5))]
     results = [(dtype, shape[::-1]) for dtype, shape in specs]
     arguments = ", ".join(f"%a{i}: {mlir(spec)}" for i, spec in enumerate(specs))
     body = [

@@ -187,7 +187,7 @@ MALFORMED: list[tuple[Callable[[Entries], None], str]] = [
     (at(INS, 2, "attrs", "data", value="000000000000f0 3f"), "$.instructions[2].attrs.data"),
     (at(INS, 2, "attrs", "data", value="\u0660" * 16), "$.instructions[2].attrs.data"),
     (at(INS, 2, "attrs", "data", value=0), "$.instructions[2].attrs.data"),
-    (at(INS, 2, "attrs", "dtype", value="F16"), "$.instructions[2].attrs.dtype"),
+    (at(INS, 2, "attrs", "dtype", value="F17"), "$.instructions[2].attrs.dtype"),
     # references
     (at("n_slots", value=-1), "$"),
     (at("n_slots", value=3), "$.instructions[1]"),
@@ -331,7 +331,7 @@ TEXT = print_program(small())
         ("%0: F64[n, 3]", "%0: F64[², 3]", None),
         ("%0: F64[n, 3]", f"%0: F64[{'1' * 5000}, 3]", 1),
         ("%0: F64[n, 3]", f"%{'1' * 5000}: F64[n, 3]", 1),
-        ("%0: F64[n, 3]", "%0: F16[n, 3]", None),
+        ("%0: F64[n, 3]", "%0: F17[n, 3]", None),
         ("-> (%2, %3, %4)", "-> (%2 and %3, %4)", 1),
         ("-> (%2, %3, %4)", "-> (%2, %3, %7)", None),
         ('@"small"', '@"sm\\xall"', 1),

@@ -8,10 +8,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from hypothesis import given, settings
-from test_program_malformed import MALFORMED, Entries, edited, refused
+from test_program_malformed import MALFORMED, Entries, edited, refused, small
 
 from fuzz.generate.batches import generate
 from tenferro_ref.errors import FormatError
@@ -20,13 +20,19 @@ from tenferro_ref.program import GraphProgram, dumps, to_exec
 from tenferro_ref.program.schema import schema_text
 from tests.program.samples import every_op, programs, symbolic
 
+pytestmark = pytest.mark.once
+
+
 SCHEMA = json.loads(schema_text())
-VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+VALIDATOR = jsonschema_rs.Draft202012Validator(SCHEMA)
 CHECKED_IN = Path(__file__).parents[2] / "docs" / "program.schema.json"
 
 
 def valid(entries: Any) -> bool:
-    return VALIDATOR.is_valid(entries)
+    try:
+        return bool(VALIDATOR.is_valid(entries))
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
 
 
 def test_the_file_is_current() -> None:
@@ -35,7 +41,7 @@ def test_the_file_is_current() -> None:
 
 
 def test_it_is_a_schema_and_knows_every_op_and_flag() -> None:
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema_rs.meta.validate(SCHEMA)
     for kind in ("graph", "exec"):
         assert {name.removeprefix(kind) for name in SCHEMA["$defs"] if name.startswith(kind)} == set(BY_NAME)
     assert set(SCHEMA["$defs"]["Policy"]["properties"]) == {f.name for f in fields(Policy)}
@@ -99,9 +105,8 @@ def test_operand_counts_and_attributes_of_every_op(op: str) -> None:
 def test_symbols_and_metadata_belong_to_one_kind_each() -> None:
     entries = json.loads(dumps(symbolic()))
     assert not valid({**entries, "kind": "exec"})
-    entries = json.loads(dumps(to_exec(every_op())))
-    assert not valid({**entries, "kind": "graph"})
-    assert not valid({**entries, "kind": "module"})
+    assert not valid({**json.loads(dumps(to_exec(small()))), "kind": "graph"})
+    assert not valid({**json.loads(dumps(small())), "kind": "module"})
 
 
 def test_constants_have_the_bytes_of_their_dtype() -> None:

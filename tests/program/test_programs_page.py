@@ -1,4 +1,4 @@
-"""docs/programs.md: its code runs, what it prints is what is printed, and what it names is there."""
+"""docs/reference/programs.md: its code runs, what it prints is what is printed, and what it names is there."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tenferro_ref import frontend
 from tenferro_ref.program import Value, parse, print_program
 
-PAGE = (Path(__file__).parents[2] / "docs" / "programs.md").read_text("utf-8")
+pytestmark = pytest.mark.once
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "programs.md").read_text("utf-8")
 
 
 def blocks(language: str) -> list[str]:

@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 
-from reports.html import write_html
+from reports import site
 from reports.matrix import matrix
 from tests.browser import Browser, chromium_or_skip
 from tests.e2e.command import tenferro_ref
 from tests.reports import sample
+
+pytestmark = pytest.mark.once
+
 
 CELLS = """return [...document.querySelectorAll("#support .c")].map(c => c.dataset).map(
     d => [d.op, d.executor, d.dtype, d.verdict, Number(d.programs)])"""
@@ -57,7 +60,7 @@ def chromium() -> Iterator[Browser]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     for name in ("rich", "known_only", "short", "hostile", "empty"):
-        write_html(getattr(sample, name)(), folder / name)
+        site.write(getattr(sample, name)(), folder / name)
     return folder
 
 

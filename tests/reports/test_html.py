@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from fuzz.records import Campaign, load
-from reports.html import MAX_VALUES, render, write_html
-from tenferro_ref.errors import OutputError
+from fuzz.records import Campaign
+from reports.html import MAX_VALUES, render
 from tests.reports import sample
 from tests.reports.dom import Page, parse
 
@@ -228,25 +226,6 @@ def test_anchors_outlive_the_campaign() -> None:
 def test_200_findings(pages: dict[str, Page]) -> None:
     cards = pages["many"].select("details", data_finding=None)
     assert Counter(c.attrs["data-finding"] for c in cards) == {"disagree-new": 100, "disagree-known": 100}
-
-
-def test_equal_campaigns_give_equal_bytes(tmp_path: Path) -> None:
-    one, two = (write_html(sample.rich(), tmp_path / name).read_bytes() for name in ("a", "b"))
-    assert one == two
-    assert str(tmp_path).encode() not in one
-
-
-def test_the_campaign_lies_beside_the_report(tmp_path: Path) -> None:
-    page = write_html(sample.rich(), tmp_path / "deep" / "er")
-    assert page == tmp_path / "deep" / "er" / "index.html"
-    assert load(page.with_name("campaign.json")) == sample.rich()
-    assert sorted(p.name for p in page.parent.iterdir()) == ["campaign.json", "index.html"]
-
-
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError):
-        write_html(sample.empty(), tmp_path / "file")
 
 
 def test_what_lanes_of_a_plugin_share_is_said_once(pages: dict[str, Page]) -> None:

@@ -8,23 +8,21 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from reports.junit import _FAILING, write_junit
-from reports.markdown import write_markdown
+from reports.junit import _FAILING, junit_xml
+from reports.markdown import MARK, summary
 from reports.matrix import matrix
 from tests.reports import sample
 
 ALL = ("rich", "clean", "known_only", "short", "empty", "hostile", "many")
 
 
-def junit(name: str, folder: Path) -> ET.Element:
-    path = write_junit(getattr(sample, name)(), folder)
-    assert path == folder / "junit.xml"
-    return ET.fromstring(path.read_bytes())
+def junit(name: str) -> ET.Element:
+    return ET.fromstring(junit_xml(getattr(sample, name)()))
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_counts_add_up(name: str, tmp_path: Path) -> None:
-    root = junit(name, tmp_path)
+    root = junit(name)
     for tag, total in (("testcase", "tests"), ("failure", "failures"), ("skipped", "skipped")):
         assert int(root.attrib[total]) == len(list(root.iter(tag)))
         for suite in root:
@@ -32,7 +30,7 @@ def test_counts_add_up(name: str, tmp_path: Path) -> None:
 
 
 def test_new_disagreements_fail_and_known_ones_are_skipped(tmp_path: Path) -> None:
-    root = junit("rich", tmp_path)
+    root = junit("rich")
     failed = {(c.attrib["classname"], c.attrib["name"]) for c in root.iter("testcase") if c.find("failure") is not None}
     assert failed == {
         (f"{sample.OLD}@parity", "Log[F32]"),
@@ -46,7 +44,7 @@ def test_new_disagreements_fail_and_known_ones_are_skipped(tmp_path: Path) -> No
 
 
 def test_one_test_a_generated_cell(tmp_path: Path) -> None:
-    root = junit("rich", tmp_path)
+    root = junit("rich")
     generated = [e for e in matrix(sample.rich()).entries() if e.state.slug != "not-generated"]
     cells = [c for suite in root if suite.attrib["name"] != "campaign" for c in suite]
     assert len(cells) == len(generated)
@@ -54,14 +52,14 @@ def test_one_test_a_generated_cell(tmp_path: Path) -> None:
 
 
 def test_failures_carry_the_program(tmp_path: Path) -> None:
-    failure = next(junit("rich", tmp_path).iter("failure"))
+    failure = next(junit("rich").iter("failure"))
     assert failure.text is not None
     assert "%2 = Log(%1)" in failure.text
     assert "algsimp" in failure.text
 
 
 def test_an_empty_campaign_fails(tmp_path: Path) -> None:
-    root = junit("empty", tmp_path)
+    root = junit("empty")
     assert root.attrib["failures"] == "1"
     assert "no program was generated" in next(root.iter("failure")).attrib["message"]
 
@@ -72,23 +70,23 @@ def failures(root: ET.Element) -> dict[tuple[str | None, str | None], ET.Element
 
 
 def test_a_run_that_proves_too_little_is_a_failing_test_of_its_own(tmp_path: Path) -> None:
-    vacuity = failures(junit("short", tmp_path))["campaign", "vacuity"]
+    vacuity = failures(junit("short"))["campaign", "vacuity"]
     assert vacuity.attrib["message"] == f"this run proves nothing: {sample.SHORT}"
     assert vacuity.text == f"{sample.SHORT}\n{sample.ABSENT}"
-    names = [case.get("name") for case in junit("clean", tmp_path).iter("testcase")]
+    names = [case.get("name") for case in junit("clean").iter("testcase")]
     assert "vacuity" in names
-    assert not failures(junit("clean", tmp_path))
+    assert not failures(junit("clean"))
 
 
 def test_a_seeded_fault_that_survives_fails(tmp_path: Path) -> None:
-    root = junit("short", tmp_path)
+    root = junit("short")
     (suite,) = (s for s in root if s.attrib["name"] == "mutants")
     assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["skipped"]) == ("5", "1", "1")
     assert failures(root)["mutants.reclaim", "no-fold"].attrib["message"] == "survived 2000 programs"
 
 
 def test_a_finding_that_no_cell_shows_fails_all_the_same(tmp_path: Path) -> None:
-    root = junit("hostile", tmp_path)
+    root = junit("hostile")
     (suite,) = (s for s in root if s.attrib["name"] == "findings")
     assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["skipped"]) == ("3", "2", "1")
 
@@ -103,14 +101,12 @@ def test_a_finding_that_no_cell_shows_fails_all_the_same(tmp_path: Path) -> None
         ("empty", "# ⛔ Nothing was tested: no program was generated."),
     ],
 )
-def test_markdown_begins_with_the_verdict(name: str, first: str, tmp_path: Path) -> None:
-    path = write_markdown(getattr(sample, name)(), tmp_path)
-    assert path == tmp_path / "summary.md"
-    assert path.read_text("utf-8").splitlines()[0] == first
+def test_markdown_begins_with_the_verdict(name: str, first: str) -> None:
+    assert summary(getattr(sample, name)()).splitlines()[:2] == [MARK, first]
 
 
-def test_markdown_lists_executors_and_findings(tmp_path: Path) -> None:
-    page = write_markdown(sample.rich(), tmp_path).read_text("utf-8")
+def test_markdown_lists_executors_and_findings() -> None:
+    page = summary(sample.rich())
     rows = [line for line in page.splitlines() if line.startswith("| ")]
     assert len(rows) == 2 + 9
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {10}
@@ -123,14 +119,14 @@ def test_markdown_lists_executors_and_findings(tmp_path: Path) -> None:
     )
 
 
-def test_markdown_says_why_a_run_proves_nothing(tmp_path: Path) -> None:
-    page = write_markdown(sample.short(), tmp_path).read_text("utf-8")
+def test_markdown_says_why_a_run_proves_nothing() -> None:
+    page = summary(sample.short())
     assert f"- {sample.SHORT}\n" in page
-    assert "This run proves nothing" not in write_markdown(sample.clean(), tmp_path).read_text("utf-8")
+    assert "This run proves nothing" not in summary(sample.clean())
 
 
-def test_markdown_shows_the_seeded_faults_by_place(tmp_path: Path) -> None:
-    page = write_markdown(sample.short(), tmp_path).read_text("utf-8")
+def test_markdown_shows_the_seeded_faults_by_place() -> None:
+    page = summary(sample.short())
     rows = page[page.index("## Seeded faults") :].splitlines()[2:]
     assert rows[2:] == [
         "| emitter | 1 | 0 | 0 | 12 | 12 | loader 1 |",
@@ -140,15 +136,15 @@ def test_markdown_shows_the_seeded_faults_by_place(tmp_path: Path) -> None:
     assert "1 seeded fault survived: a fault like no-fold would not be noticed" in page
 
 
-def test_markdown_lets_no_markup_through(tmp_path: Path) -> None:
-    page = write_markdown(sample.hostile(), tmp_path).read_text("utf-8")
+def test_markdown_lets_no_markup_through() -> None:
+    page = summary(sample.hostile()).removeprefix(MARK)
     prose = "\n".join(line for line in page.splitlines() if not line.startswith("Seed"))  # that one has a code span
     assert not re.findall(r"(?<!\\)<", prose)
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in prose.splitlines() if line.startswith("| ")} == {8, 10}
     assert len(page) < 20_000
 
 
-def test_markdown_of_many_findings_stays_short(tmp_path: Path) -> None:
-    page = write_markdown(sample.many(), tmp_path).read_text("utf-8")
+def test_markdown_of_many_findings_stays_short() -> None:
+    page = summary(sample.many())
     assert page.count("- **Finding number") == 100
     assert page.count("and 50 more in the report") == 2

@@ -56,6 +56,23 @@ def test_a_disagreement_that_another_op_caused_is_counted_not_blamed() -> None:
     assert (masked.state.slug, masked.elsewhere) == ("undecided", 2)
 
 
+def test_what_is_on_account_of_another_op_stands_beside() -> None:
+    cell = Cell("Maximum", "F32", "xla", {}, None, "elementwise", {"unsupported": 3, "mismatch": 1})
+    refused = replace(cell, verdicts={"unsupported": 2}, refusals={"no maximum": 2})
+    for found, state in ((cell, "beside"), (refused, "refused"), (replace(refused, verdicts={"pass": 1}), "agree")):
+        (entry,) = matrix(replace(campaign({}), cells=(found,))).entries()
+        assert (entry.state.slug, entry.elsewhere, entry.wrong) == (state, 1, 0)
+        assert (entry.programs, entry.refusals) == (sum(found.verdicts.values()), tuple(found.refusals))
+
+
+def test_a_dtype_that_the_op_does_not_give_is_not_admitted() -> None:
+    cells = (Cell("Maximum", "F32", "xla", {"pass": 1}), Cell("Abs", "F64", "xla", {"pass": 1}))
+    grid = matrix(replace(campaign({}), cells=cells, admitted={"Maximum": ("F32",)}))
+    states = {(e.op, e.dtype): e.state.slug for e in grid.entries()}
+    assert states["Maximum", "F64"] == "not-admitted"
+    assert states["Abs", "F32"] == "not-generated"  # nothing is known of it
+
+
 @pytest.mark.parametrize(
     ("changes", "blamed"),
     [

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from xml.etree import ElementTree as ET
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzz.records import Totals
 from reports.plots import accuracy_plots
+
+pytestmark = pytest.mark.once
+
 
 NUMBERS = st.floats() | st.floats(-4, 30)
 

@@ -17,40 +17,16 @@ from tenferro_ref.errors import (
     ResourceExhausted,
     ShapeMismatch,
 )
-from tenferro_ref.ops import Policy, TensorType
+from tenferro_ref.ops import TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, to_exec
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
 from tenferro_ref.runtime.backend import NumpySession
-from tenferro_ref.tensor import Tensor
-from tests.build import ONES, both, chain, change, exec_of, paths, raises_on_both
+from tests.build import ONES, both, chain, change, exec_of, raises_on_both
 
 X = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], order="F")
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_whole_program():
-    b = GraphBuilder()
-    x, w = b.input("F64", (2, 3)), b.input("F64", (3, 4))
-    program = exec_of((x @ w + 1.0).sum([0]))
-    w_value = np.arange(12.0).reshape(3, 4)
-    (result,) = both(program, [X, w_value])
-    assert np.array_equal(result, (X @ w_value + 1).sum(0))
-
-
-def test_inputs_may_have_any_strides_and_are_not_touched():
-    b = GraphBuilder()
-    x = b.input("F64", (3, 2))
-    program = exec_of(-(x * x), x.reshape(6))
-    base = np.arange(24.0).reshape(4, 6)
-    given = Tensor.of(base).transpose((1, 0))[::2, ::-2]
-    before = base.tobytes()
-    for checking in (False, True):
-        square, flat = both(program, [given], checking=checking)
-        assert base.tobytes() == before
-        assert np.array_equal(square, -(given.data**2))
-        assert flat.tolist() == given.data.ravel("F").tolist()
 
 
 def test_read_only_and_unaligned_inputs():
@@ -73,27 +49,6 @@ def test_bool_bytes_other_than_one_are_true():
     assert both(exec_of(x), [given])[0].tobytes() == b"\0\1\1"
 
 
-@pytest.mark.parametrize("checking", [False, True])
-def test_outputs_share_memory_with_nothing(checking):
-    b = GraphBuilder()
-    x = b.input("F64", (2, 3))
-    view = x.reshape(6)
-    twice = x + x
-    program = exec_of(
-        x, x, view, b.apply(ops.Transpose((0, 1)), x), twice, twice, twice.reshape(3, 2), twice.astype(DType.F64)
-    )
-    given = X.copy(order="F")
-    for path in paths(checking=checking):
-        results = path(program, [given])
-        for i, a in enumerate(results):
-            assert a.flags.f_contiguous
-            assert a.flags.writeable
-            assert not np.shares_memory(a, given)
-            assert not any(np.shares_memory(a, c) for c in results[:i])
-        results[0][...] = 7
-        assert np.array_equal(given, X)
-
-
 def test_rank_zero_results_are_arrays():
     b = GraphBuilder()
     x = b.input("F64", ())
@@ -111,30 +66,6 @@ def test_programs_without_instructions_inputs_or_outputs():
     assert both(to_exec(b.build()), []) == []
 
 
-def test_truncated_extents_flow_on_at_run_time():
-    b = GraphBuilder()
-    x, n = b.input("F64", (5,)), b.input("I64", ())
-    t = b.apply(ops.DynamicTruncate(0), x, n)
-    s = b.apply(ops.ReduceSum((0,)), t)
-    program = exec_of(t, s, b.apply(ops.Negate(), t))
-    for count in (0, 3, 9, -1):
-        if count > 0:
-            t_value, s_value, _ = both(program, [np.arange(5.0), np.array(count)], checking=True)
-            assert t_value.shape == (min(count, 5),)
-            assert s_value == sum(range(min(count, 5)))
-        else:
-            error = raises_on_both(InvalidArgument, program, [np.arange(5.0), np.array(count)])
-            assert error.op == "ReduceSum"
-
-
-def test_symbolic_programs():
-    b = GraphBuilder()
-    x, y = b.input("F64", ("n", 2)), b.input("F64", ("n",))
-    program = exec_of(x + x, y)
-    assert both(program, [np.ones((4, 2)), np.ones(4)])[0].shape == (4, 2)
-    raises_on_both(ShapeMismatch, program, [np.ones((4, 2)), np.ones(5)])
-
-
 # --- inputs and validation --------------------------------------------------------------------------------------------
 
 
@@ -144,7 +75,7 @@ def test_inputs_that_do_not_fit():
     raises_on_both(InvalidCompiledGraph, program, [X, X], "expected 1 inputs, got 2")
     raises_on_both(InvalidCompiledGraph, program, [X.astype(np.float32)], "declares F64")
     raises_on_both(ShapeMismatch, program, [X.T])
-    raises_on_both(InvalidArgument, program, [X.astype(np.float16)], "float16")
+    raises_on_both(InvalidCompiledGraph, program, [X.astype(np.float16)], "F16")
     raises_on_both(InvalidArgument, program, [X.astype(">f8")])
 
 
@@ -197,12 +128,6 @@ def test_the_first_error_in_program_order_is_met_on_both_paths(threshold):
     inputs = [np.zeros(2, np.int32), np.zeros(3, np.int32)]
     raises_on_both(InvalidArgument, program("value", "type"), inputs, "zero", fusion_threshold=threshold)
     raises_on_both(ShapeMismatch, program("type", "value"), inputs, fusion_threshold=threshold)
-
-
-def test_policy_reaches_the_kernels():
-    b = GraphBuilder(policy=Policy(integer_faults="stablehlo"))
-    x = b.input("I32", (2,))
-    assert both(exec_of(b.apply(ops.Divide(), x, x)), [np.array([0, 5], np.int32)])[0].tolist() == [-1, 1]
 
 
 def test_a_value_larger_than_memory_is_a_typed_error():

@@ -8,26 +8,7 @@ import numpy as np
 import pytest
 
 from tenferro_ref import ops
-from tests.build import COMPLEXES, FLOATS, apply, arr, dot, integers
-
-CASES = [
-    ((2, 3), (3, 4), ops.DotGeneral((1,), (0,), (), ())),
-    ((3, 2), (4, 3), ops.DotGeneral((0,), (1,), (), ())),
-    ((2, 3), (4,), ops.DotGeneral((), (), (), ())),
-    ((5,), (5,), ops.DotGeneral((0,), (0,), (), ())),
-    ((2, 3, 7, 4, 5), (2, 3, 4, 5, 11), ops.DotGeneral((3, 4), (2, 3), (0, 1), (0, 1))),
-    ((3, 2, 4), (4, 3, 2), ops.DotGeneral((2,), (0,), (0, 1), (1, 2))),
-    ((4, 3, 2), (3, 4, 2), ops.DotGeneral((1, 0), (0, 1), (2,), (2,))),
-    ((2, 2), (2, 2), ops.DotGeneral((0,), (0,), (1,), (1,))),
-    ((1, 3), (3, 1), ops.DotGeneral((1,), (0,), (), ())),
-]
-
-
-@pytest.mark.parametrize("dtype", FLOATS + COMPLEXES)
-@pytest.mark.parametrize(("left", "right", "op"), CASES)
-def test_against_the_explicit_sum(dtype, left, right, op):
-    x, y = (arr(integers(shape, 0, dtype), dtype) for shape in (left, right))
-    assert np.array_equal(apply(op, x, y), dot(op, x, y))
+from tests.build import COMPLEXES, FLOATS, apply, arr
 
 
 @pytest.mark.parametrize("dtype", FLOATS + COMPLEXES)

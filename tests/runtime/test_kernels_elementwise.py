@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import cmath
-import math
 from itertools import product
 
-import mpmath
 import numpy as np
 import pytest
 
 from tenferro_ref import ops
-from tenferro_ref.dtype import DType
+from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tests.build import COMPLEXES, FLOATS, INF, NAN, apply, arr, hostile, quiet_nans, same
 from tests.known import POWERS
 
@@ -45,7 +43,7 @@ def test_pow_is_the_pow_of_c_in_every_form(dtype, x, y, expected, form):
     assert same(result, np.full(result.shape, expected, dtype.numpy))
 
 
-@pytest.mark.parametrize("dtype", list(DType))
+@pytest.mark.parametrize("dtype", list(ENGINE_DTYPES))
 def test_select_is_a_pure_pick(dtype):
     rng = np.random.default_rng(0)
     a, b, pred = hostile(dtype, 40, rng), hostile(dtype, 40, rng), rng.random(40) < 0.5
@@ -79,27 +77,6 @@ def test_complex_sign_and_modulus(dtype):
     assert np.isfinite(apply(ops.Abs(), arr([complex(big, big)], dtype))[0])
 
 
-COMPLEX_FUNCTIONS = {
-    ops.Exp: mpmath.exp, ops.Log: mpmath.log, ops.Sin: mpmath.sin, ops.Cos: mpmath.cos, ops.Tanh: mpmath.tanh, ops.Sqrt: mpmath.sqrt,
-    ops.Rsqrt: lambda z: 1 / mpmath.sqrt(z), ops.Expm1: lambda z: mpmath.exp(z) - 1, ops.Log1p: lambda z: mpmath.log(1 + z),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("dtype", COMPLEXES)
-@pytest.mark.parametrize("op", list(COMPLEX_FUNCTIONS), ids=lambda op: op.__name__)
-def test_complex_functions_are_accurate(dtype, op):
-    """Each result is within a few ULP of its modulus, near 0 too."""
-    rng = np.random.default_rng(7)
-    scale = 10.0 ** rng.uniform(-9, 0.7, 60)
-    z = arr(scale * np.exp(1j * rng.uniform(-3.1, 3.1, 60)), dtype)
-    got = apply(op(), z)
-    ulp = np.finfo(dtype.real.numpy).eps
-    with mpmath.workprec(200):
-        for zi, wi in zip(z.tolist(), got.tolist(), strict=True):
-            exact = COMPLEX_FUNCTIONS[op](mpmath.mpc(zi))
-            assert abs(mpmath.mpc(wi) - exact) <= 16 * ulp * abs(exact), (zi, wi)
-
-
 def test_complex_exp_family_at_infinity():
     z = np.array([complex(-INF, 0), complex(INF, 0), complex(700, 1), complex(-800, 2)])
     w = apply(ops.Expm1(), z)
@@ -110,28 +87,7 @@ def test_complex_exp_family_at_infinity():
     assert apply(ops.Log1p(), np.array([-1 + 0j]))[0].real == -INF
 
 
-# --- agreement with plain formulas ------------------------------------------------------------------------------------
-
-FORMULAS = {
-    ops.Exp: math.exp, ops.Log: math.log, ops.Sin: math.sin, ops.Cos: math.cos, ops.Tanh: math.tanh, ops.Sqrt: math.sqrt,
-    ops.Rsqrt: lambda x: 1 / math.sqrt(x), ops.Expm1: math.expm1, ops.Log1p: math.log1p, ops.Abs: abs, ops.Negate: lambda x: -x,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("op", list(FORMULAS), ids=lambda op: op.__name__)
-def test_functions_agree_with_libm(dtype, op):
-    rng = np.random.default_rng(3)
-    x = arr(np.abs(rng.standard_normal(200)) * 10.0 ** rng.uniform(-6, 1, 200), dtype)
-    expected = np.array([FORMULAS[op](v) for v in x.tolist()])
-    np.testing.assert_allclose(apply(op(), x), expected, rtol=8 * np.finfo(dtype.numpy).eps)
-
-
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_arithmetic_agrees_with_that_of_single_elements(dtype):
-    rng = np.random.default_rng(5)
-    x, y = hostile(dtype, 300, rng), hostile(dtype, 300, rng)
-    with np.errstate(all="ignore"):
-        for op, reference in ((ops.Add(), np.add), (ops.Multiply(), np.multiply), (ops.Divide(), np.divide)):
-            single = np.array([reference(a, b) for a, b in zip(x, y, strict=True)], dtype.numpy)
-            assert same(apply(op, x, y), single)
+def test_a_constant_keeps_a_nan_payload_and_takes_any_nonzero_byte_as_true():
+    data = bytes.fromhex("450600000000fcff")
+    assert apply(ops.Constant(DType.F64, data)).tobytes() == data
+    assert apply(ops.Constant(DType.Bool, b"\x02")).tobytes() == b"\x01"

@@ -9,7 +9,7 @@ import pytest
 
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.ops import ENGINE, OPS, Op
+from tenferro_ref.ops import DEFAULT_POLICY, OPS, Op
 from tenferro_ref.runtime import KERNELS
 from tests.build import apply, same
 from tests.op_examples import PAIRS, examples
@@ -26,7 +26,7 @@ def test_kernels_give_what_is_due(op: type[Op], dtype: DType) -> None:
                 apply(example.op, *operands)
             assert re.match(example.error, f"{caught.value.kind}: {caught.value}")
             assert caught.value.facts()["op"] == op.__name__
-        elif example.result is not None and example.policy is not ENGINE:
+        elif example.result is not None and example.policy is not DEFAULT_POLICY:
             assert same(apply(example.op, *operands), example.result)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import given, settings
 from fuzz.generate import DEFAULT
 from fuzz.generate.strategies import cases
 from tenferro_ref import ops
-from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.program import GraphBuilder, to_exec
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
@@ -113,31 +111,3 @@ def test_large_tensors_give_the_same_bits_fused_and_unfused(dtype):
     (segment,) = GraphExecutor().segments(program)
     assert segment.kind == "fused"
     check(program, inputs_of(program, 5), thresholds=(16384,), blocks=(8191,))
-
-
-@pytest.mark.parametrize("dtype", FLOATS + COMPLEXES)
-def test_intermediates_that_are_read_again_keep_their_values(dtype):
-    """Fused chains share scratch memory: what is still to be read must not be written over."""
-    b = GraphBuilder()
-    x, y = b.input(dtype, (61,)), b.input(dtype, (61,))
-    values = [x * y, x + y]
-    for op, i, j in product((ops.Add(), ops.Multiply()), range(2), range(3)):
-        values.append(b.apply(op, values[-1 - i], values[-1 - j]))
-        values.append(b.apply(ops.Exp() if i == j else ops.Negate(), values[-2]))
-    program = to_exec(b.build(b.apply(ops.Add(), values[-1], values[0]), values[5]))
-    assert len(GraphExecutor().segments(program)) == 1
-    check(program, inputs_of(program, 11), thresholds=(0,), blocks=(1, 7, 61))
-    tame = [(np.random.default_rng(12).standard_normal(61) / 8).astype(dtype.numpy)] * 2
-    check(program, tame, thresholds=(0,), blocks=(1, 7, 61))
-
-
-@pytest.mark.parametrize("dtype", [*FLOATS, *COMPLEXES, DType.I64])
-def test_products_of_broadcasts_give_the_same_bits_without_the_broadcasts(dtype):
-    b = GraphBuilder()
-    x, y, z = b.input(dtype, (67,)), b.input(dtype, (31,)), b.input(dtype, (67, 31))
-    bx, by = b.apply(ops.BroadcastInDim((67, 31), (0,)), x), b.apply(ops.BroadcastInDim((67, 31), (1,)), y)
-    triplet = b.apply(ops.Multiply(), bx, by)
-    pair = b.apply(ops.Multiply(), z, b.apply(ops.BroadcastInDim((67, 31), (1,)), y))
-    program = to_exec(b.build(triplet, pair))
-    assert [s.kind for s in GraphExecutor().segments(program)] == ["triplet", "pair"]
-    check(program, inputs_of(program, 9))

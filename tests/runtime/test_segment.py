@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given, settings
@@ -19,48 +18,11 @@ def kinds(program, **options):
     return [(s.kind, s.instructions) for s in segment_exec_program(program, **options)]
 
 
-def test_a_run_of_backend_instructions_is_one_segment():
-    b = GraphBuilder()
-    x, y = b.input("F64", (3,)), b.input("F64", (3,))
-    program = exec_of(b.apply(ops.ReduceSum((0,)), -(x + y)))
-    (segment,) = segment_exec_program(program)
-    assert segment == Segment("fused", (0, 1, 2), (0, 1), (4,), (True, True))
-
-
-def test_host_and_ffi_instructions_stand_alone():
-    b = GraphBuilder()
-    x = b.input("F64", (3, 3))
-    n = b.apply(ops.ShapeOf(0), x)
-    t = b.apply(ops.DynamicTruncate(0), x, n)
-    p = b.apply(ops.PadToMatch(0), t, x)
-    d = b.apply(ops.DotGeneral((1,), (0,), (), ()), -p, p)
-    c = b.constant(1.0)
-    program = exec_of(-(d + c))
-    assert kinds(program) == [
-        ("host", (0,)), ("host", (1,)), ("host", (2,)), ("fused", (3,)), ("ffi", (4,)), ("host", (5,)), ("fused", (6, 7, 8)),
-    ]  # fmt: skip
-
-
 def test_extension_is_an_ffi_segment_with_several_outputs():
     op = ops.Extension("f.g.v1", "Pair")
     ins = Instruction(op, (0,), (1, 2), (), (True,))
     program = ExecProgram((ins,), (0,), (), (2,), 3, kind="exec")
     assert segment_exec_program(program) == (Segment("ffi", (0,), (0,), (2,), (True,)),)
-
-
-def test_inputs_are_in_first_seen_order_and_outputs_are_what_others_need():
-    b = GraphBuilder()
-    x, y, z = (b.input("F64", (3,)) for _ in range(3))
-    s = z + x  # 3
-    m = y * s  # 4
-    k = -m  # 5: needed by the dot below
-    d = b.apply(ops.DotGeneral((0,), (0,), (), ()), k, z)
-    program = exec_of(d, s)
-    first, dot = segment_exec_program(program)
-    assert first.inputs == (2, 0, 1)
-    assert first.outputs == (3, 5)  # an output of the program, and one that is read later
-    assert first.last_use == (False, True, True)
-    assert (dot.kind, dot.inputs, dot.outputs, dot.last_use) == ("ffi", (5, 2), (6,), (True, True))
 
 
 def outer():
@@ -81,16 +43,6 @@ def test_triplet_needs_the_operands_in_order():
     m = b.apply(ops.Multiply(), by, bx)
     # but the second broadcast and the product are a pair
     assert kinds(exec_of(m)) == [("fused", (0,)), ("pair", (1, 2))]
-
-
-def test_triplet_flushes_the_open_run():
-    b = GraphBuilder()
-    x, y = b.input("F64", (3,)), b.input("F64", (4,))
-    n = -x
-    m = b.apply(
-        ops.Multiply(), b.apply(ops.BroadcastInDim((3, 4), (0,)), n), b.apply(ops.BroadcastInDim((3, 4), (1,)), y)
-    )
-    assert kinds(exec_of(m)) == [("fused", (0,)), ("triplet", (1, 2, 3))]
 
 
 def test_newer_rule_declines_what_is_read_later():
@@ -129,23 +81,6 @@ def test_pair_declines_by_the_newer_rule():
     assert kinds(program, decline_reused=False) == [("pair", (0, 1)), ("fused", (2,))]
 
 
-def test_no_pair_without_a_read_of_the_broadcast():
-    b = GraphBuilder()
-    x, y = b.input("F64", (3, 4)), b.input("F64", (3,))
-    w = b.apply(ops.BroadcastInDim((3, 4), (0,)), y)
-    m = b.apply(ops.Multiply(), x, x)
-    assert kinds(exec_of(m, w)) == [("fused", (0, 1))]
-
-
-def test_segment_last_use_follows_the_instructions_flags():
-    b = GraphBuilder()
-    x = b.input("F64", (3,))
-    program = exec_of(-x, x * x)
-    flagged = replace(program.instructions[0], last_use=(True,))
-    (segment,) = segment_exec_program(replace(program, instructions=(flagged, program.instructions[1])))
-    assert segment.last_use == (True,)
-
-
 def test_a_declined_triplet_joins_the_run_before_it():
     b = GraphBuilder()
     x, y = b.input("F64", (3,)), b.input("F64", (4,))
@@ -156,15 +91,6 @@ def test_a_declined_triplet_joins_the_run_before_it():
     program = exec_of(b.apply(ops.DotGeneral((0,), (0,), (), ()), m, m))
     assert kinds(program) == [("fused", (0, 1, 2, 3)), ("ffi", (4,))]
     assert kinds(program, decline_reused=False) == [("fused", (0,)), ("triplet", (1, 2, 3)), ("ffi", (4,))]
-
-
-def test_a_host_or_ffi_instruction_between_breaks_a_pattern():
-    b = GraphBuilder()
-    x, y = b.input("F64", (3,)), b.input("F64", (4,))
-    bx = b.apply(ops.BroadcastInDim((3, 4), (0,)), x)
-    b.apply(ops.ShapeOf(0), x)
-    m = b.apply(ops.Multiply(), bx, b.apply(ops.BroadcastInDim((3, 4), (1,)), y))
-    assert kinds(exec_of(m)) == [("fused", (0,)), ("host", (1,)), ("pair", (2, 3))]
 
 
 @st.composite

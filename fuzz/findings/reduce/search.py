@@ -18,7 +18,7 @@ from fuzz.findings.reduce.draft import Draft, concrete_types
 from fuzz.findings.reduce.weights import numbers, weight
 from oracle.case import Case
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.ops import ENGINE
+from tenferro_ref.ops import DEFAULT_POLICY
 from tenferro_ref.tensor import Array
 
 Evaluate: TypeAlias = Callable[[Case], Mapping[int, Array]]
@@ -52,7 +52,9 @@ def size(case: Case) -> Size:
     """Size of a case; every accepted step of a reduction makes it smaller."""
     program = case.program
     types = concrete_types(case)
-    flags = sum(getattr(program.policy, f.name) != getattr(ENGINE, f.name) for f in dataclasses.fields(ENGINE))
+    flags = sum(
+        getattr(program.policy, f.name) != getattr(DEFAULT_POLICY, f.name) for f in dataclasses.fields(DEFAULT_POLICY)
+    )
     details = (
         sum(1 + e for t in types.values() for e in t.static_shape)
         + sum(not isinstance(e, int) for t in program.input_types for e in t.shape)

@@ -11,7 +11,7 @@ from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dims import evaluate
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.ops import ENGINE, Op, TensorType
+from tenferro_ref.ops import DEFAULT_POLICY, Op, TensorType
 from tenferro_ref.program import Instruction
 from tenferro_ref.tensor import same_bits, type_of
 
@@ -163,6 +163,6 @@ def _merges(search: Search, alike: bool) -> Iterator[Draft]:
 def drop_details(search: Search) -> None:
     """No name, and the engine's own policy, if they do not matter."""
     search.attempt(replace(search.draft, name=""), "drop the name")
-    for flag in fields(ENGINE):
-        policy = replace(search.draft.policy, **{flag.name: getattr(ENGINE, flag.name)})
+    for flag in fields(DEFAULT_POLICY):
+        policy = replace(search.draft.policy, **{flag.name: getattr(DEFAULT_POLICY, flag.name)})
         search.attempt(replace(search.draft, policy=policy), "drop a policy flag")

@@ -9,12 +9,11 @@ from fuzz.generate.faults.fault import Faults, Faulty, another_dtype, any_axis, 
 from fuzz.generate.growth import Growth, Shape, shape_of
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import REDUCTIONS, CompareDir, Op
+from tenferro_ref.ops import ARITHMETIC, REDUCTIONS, CompareDir, Op
 
 FAULTS = Faults()
 
-_SCALAR_BESIDE = (ops.Add, ops.Multiply, ops.Divide, ops.Pow)
-_BINARY = (*_SCALAR_BESIDE, ops.Maximum, ops.Minimum, ops.Compare)
+_BINARY = (*ARITHMETIC, ops.Maximum, ops.Minimum, ops.Compare)
 _UNARY = (ops.Exp, ops.Log, ops.Sin, ops.Cos, ops.Tanh, ops.Sqrt, ops.Rsqrt, ops.Expm1, ops.Log1p)
 
 
@@ -42,7 +41,7 @@ def _other_shape(g: Growth, shape: Shape, scalar: bool) -> Shape:
 
 @FAULTS.instruction("ShapeMismatch", *_BINARY)
 def other_shape(g: Growth, op: type[Any]) -> Faulty:
-    strict = op not in _SCALAR_BESIDE
+    strict = op not in ARITHMETIC
     x = operand(g, op, 0 if strict else 1)
     y = g.fresh(x.dtype, _other_shape(g, shape_of(x), scalar=strict))
     return Faulty(_plain(op), (x, y) if g.choices.pick(2) else (y, x))

@@ -56,6 +56,7 @@ def _(g: Growth, op: type[Any]) -> Value:
 #: Size of the result of a binary op, from the sizes of its operands.
 _SIZE: dict[type[Op], Callable[[float, float], float]] = {
     ops.Add: lambda a, b: max(a, b) + 1,
+    ops.Subtract: lambda a, b: max(a, b) + 1,
     ops.Multiply: lambda a, b: a + b,
     ops.Divide: lambda a, b: a + b + 4,
     ops.Pow: lambda a, b: 4 * a + 4,
@@ -72,7 +73,7 @@ def _(g: Growth, op: type[Any]) -> Value:
     if mode == 7:
         x, y = y, x
     a, b = g.estimates[x.slot], g.estimates[y.slot]
-    positive = (a.positive and b.positive) or (op is ops.Multiply and x is y)
+    positive = (a.positive and b.positive and op is not ops.Subtract) or (op is ops.Multiply and x is y)
     return g.apply(op(), x, y, estimate=Estimate(positive, _SIZE[op](a.size, b.size)))
 
 

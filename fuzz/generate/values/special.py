@@ -30,19 +30,22 @@ _KNEES_F32 = (
 
 
 def limits(dtype: DType) -> Any:
-    """NumPy's `finfo` of a dtype, of its parts if it is complex."""
-    return np.finfo(np.dtype(dtype.value))
+    """The `finfo` of a dtype, of its parts if it is complex."""
+    return dtype.finfo
 
 
 def nan(dtype: DType, payload: int) -> Array:
     """A quiet NaN with a payload, of shape ()."""
-    quiet, integer = (0x7FC00000, "<u4") if dtype is DType.F32 else (0x7FF8000000000000, "<u8")
-    return np.array(quiet | payload, integer).view(dtype.numpy)
+    integer = f"<u{dtype.itemsize}"
+    quiet = np.array(np.nan, dtype.numpy).view(integer)
+    fits = payload if payload < 2 ** (int(dtype.finfo.nmant) - 1) else 1
+    return np.asarray(quiet | np.array(fits, integer)).view(dtype.numpy)
 
 
 def _knees(dtype: DType) -> Array:
-    middle = np.array(_KNEES + (_KNEES_F32 if dtype is DType.F32 else _KNEES_F64), dtype.numpy)
-    inf = middle.dtype.type(np.inf)
+    with np.errstate(over="ignore"):
+        middle = np.array(_KNEES + (_KNEES_F64 if dtype is DType.F64 else _KNEES_F32)).astype(dtype.numpy)
+    inf = np.array(np.inf, dtype.numpy)
     return np.concatenate([middle, -middle, np.nextafter(middle, inf), np.nextafter(middle, -inf)])
 
 
@@ -50,11 +53,10 @@ def _specials(dtype: DType) -> Array:
     if dtype is DType.Bool:
         return np.array([False, True])
     if dtype.is_int:
-        info: Any = np.iinfo(np.dtype(dtype.value))
-        top, bottom = info.max, info.min
+        bottom, top = dtype.limits
         near = [0, 1, -1, 2, top, bottom, top - 1, bottom + 1, 2**24 + 1, 2**16, -(2**16), 46341, 7]
-        wide = [2**53 + 1, 2**31, -(2**31) - 1, 2**32, 3037000500] if dtype is DType.I64 else []
-        return np.array(near + wide, dtype.numpy)
+        wide = [2**53 + 1, 2**31, -(2**31) - 1, 2**32, 3037000500, 2**63 + 1] if dtype.bits == 64 else []
+        return np.array([v for v in near + wide if bottom <= v <= top], dtype.numpy)
     info = limits(dtype)
     largest, tiny, least = float(info.max), float(info.smallest_normal), float(info.smallest_subnormal)
     if dtype.is_complex:

@@ -12,6 +12,7 @@ returns them as they are where the model does not permit it. Nothing outside thi
 `reciprocals`  a quotient may be a product with the rounded reciprocal of its divisor
 `gathering`    factors of chains of products, quotients and roots may be grouped otherwise
 `merging`      nested sums may be one sum, and a contraction may start from an addend
+`excess`       results of narrow floats may go on unrounded, in F32
 `zeros`        a sum of zeros may start from -0
 =============  ===================================================================================
 

@@ -21,6 +21,7 @@ from oracle.enclosure.formats import Array, Format, sum_outward
 from oracle.enclosure.origin import NOWHERE, Origin, Unrounded
 from oracle.enclosure.rule import Context
 from oracle.enclosure.value import Interval
+from tenferro_ref.dtype import DType
 
 
 def unrounded_product(f: Format, x: Interval, y: Interval, exact_low: Array, exact_high: Array) -> Bounds:
@@ -28,7 +29,7 @@ def unrounded_product(f: Format, x: Interval, y: Interval, exact_low: Array, exa
     if f.wide is not np.float64:
         exact_low, exact_high = product_bounds(f.wide, x, y)
     # F32 products are exact in float64; those of F64 are exact in the wide type when few enough bits are set
-    if f.dtype.itemsize == 8:
+    if f.dtype is DType.F64:
         fits = magnitude(exact_low, exact_high) * f.wide_unit <= least_bits(x) * least_bits(y)
         # where the wide type has the range of all products, zeros and infinities come of zeros and infinities alone
         ranged = f.wide is not np.float64
@@ -39,11 +40,6 @@ def unrounded_product(f: Format, x: Interval, y: Interval, exact_low: Array, exa
     none = np.isnan(exact_low) | np.isnan(exact_high)
     exact_low, exact_high = np.where(none, np.inf, exact_low), np.where(none, -np.inf, exact_high)
     return exact_low, exact_high
-
-
-def last_product(c: Context, low: Array, high: Array) -> Origin:
-    """The origin of a product of many factors, given bounds of it before its last rounding."""
-    return Origin(unrounded=Unrounded("product", low, high)) if c.model.contract else NOWHERE
 
 
 def picked(*values: Interval, pick: Callable[[Sequence[Array], bool], Array]) -> Origin:

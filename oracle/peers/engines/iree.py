@@ -1,6 +1,6 @@
 """IREE: compiled by `iree-base-compiler` for the host's CPU, run by `iree-base-runtime`.
 
-Requests and answers as those of `tenferro_ref.isolation.engines.pjrt`; arrays are of real numbers, as for the interpreter.
+Requests and answers as those of `tenferro_ref.isolation.engines.pjrt`.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ def open(settings: Message) -> Engine:
     runtime, compiler = (library(name, "iree") for name in ("iree.runtime", "iree.compiler.api"))
     config = runtime.Config("local-sync")
 
-    def compile_module(code: str) -> bytes:
+    def compile_module(code: str | bytes) -> bytes:
         with closing(compiler.Session()) as session, closing(session.invocation()) as invocation:
             session.set_flags(*FLAGS)
-            source = compiler.Source.wrap_buffer(session, code.encode() + b"\0")
+            content = code.encode() if isinstance(code, str) else code
+            source = compiler.Source.wrap_buffer(session, content + b"\0")
             with _diagnostics() as lines:
                 done = invocation.parse_source(source) and invocation.execute()
             if not done:
@@ -49,12 +50,13 @@ def open(settings: Message) -> Engine:
                 return bytes(output.map_memory())
 
     @lru_cache(_KEPT)
-    def function(code: str) -> Any:
+    def function(code: str | bytes) -> Any:
         """The module's function, which keeps the module alive."""
         code_object = compile_module(code)
         context = runtime.SystemContext(config=config)
-        context.add_vm_module(runtime.VmModule.copy_buffer(config.vm_instance, code_object))
-        return context.modules.module["main"]
+        module = runtime.VmModule.copy_buffer(config.vm_instance, code_object)
+        context.add_vm_module(module)
+        return context.modules[module.name]["main"]
 
     def execute(main: Any, inputs: list[Array]) -> list[Array]:
         results = main(*(np.asarray(x, order="C") for x in inputs))

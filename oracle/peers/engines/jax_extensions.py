@@ -44,7 +44,7 @@ def _lapack() -> Any:
 def _fft(op: ops.Extension, types: Types, x: Any) -> Sequence[Any]:
     jnp, (type_,) = _jnp(), types
     if 0 in type_.shape:  # XLA's transform takes no empty operand
-        return [jnp.zeros(type_.shape, type_.dtype.value)]
+        return [jnp.zeros(type_.shape, type_.dtype.numpy)]
     spec = fft.transform(op, x.ndim)
     return [getattr(jnp.fft, op.op)(x, n=spec.n, axis=spec.axis, norm=spec.norm.lower())]
 
@@ -55,7 +55,7 @@ def _einsum(op: ops.Extension, types: Types, *operands: Any) -> Sequence[Any]:
     jnp, (type_,) = _jnp(), types
     equation = einsum.parse(op)
     text = f"{','.join(equation.inputs)}->{equation.kept}"
-    result = jnp.einsum(text, *(x.astype(type_.dtype.value) for x in operands), precision="highest")
+    result = jnp.einsum(text, *(x.astype(type_.dtype.numpy) for x in operands), precision="highest")
     if equation.output == equation.kept:
         return [result]
     index = np.indices(result.shape, sparse=True)

@@ -42,7 +42,9 @@ for _op, _name in {
     JAX[_op] = _named(_name)
 
 
-_ARITHMETIC: dict[type[Op], str] = {ops.Add: "add", ops.Multiply: "mul", ops.Divide: "div", ops.Pow: "pow"}
+_ARITHMETIC: dict[type[Op], str] = {
+    ops.Add: "add", ops.Subtract: "sub", ops.Multiply: "mul", ops.Divide: "div", ops.Pow: "pow",
+}  # fmt: skip
 
 
 @JAX.row(*_ARITHMETIC)
@@ -61,7 +63,7 @@ def _arithmetic(lax: Any, op: Op, result: TensorType, policy: Policy, x: Any, y:
 
 def _to(lax: Any, x: Any, type_: TensorType) -> Any:
     """A rank-0 operand with the dtype and shape of the one beside it."""
-    x = lax.convert_element_type(x, type_.dtype.value)
+    x = lax.convert_element_type(x, type_.dtype.numpy)
     return lax.broadcast_in_dim(x, type_.shape, ()) if x.ndim < type_.rank else x
 
 
@@ -100,7 +102,7 @@ def _clamp(lax: Any, op: Op, result: TensorType, policy: Policy, x: Any, lower: 
 
 @JAX.row(ops.Constant)
 def _constant(lax: Any, op: ops.Constant, result: TensorType, policy: Policy) -> Any:
-    return lax.full((), op.value, op.dtype.value)
+    return lax.full((), op.value, op.dtype.numpy)
 
 
 @JAX.row(ops.Convert)
@@ -109,7 +111,7 @@ def _convert(lax: Any, op: ops.Convert, result: TensorType, policy: Policy, x: A
         if op.to is DType.Bool:
             return lax.ne(x, lax.full_like(x, 0))
         x = lax.real(x)
-    return lax.convert_element_type(x, op.to.value)
+    return lax.convert_element_type(x, op.to.numpy)
 
 
 @JAX.row(ops.Transpose)

@@ -1,8 +1,13 @@
 """XLA through a PJRT plugin, by this package's own client.
 
 Requests are `{"code", "options", "parameters", "results", "input_sets"}`, answers `{"output_sets", "seconds"}`; with
-`"opcodes": True` also what is left after optimisation, each once: "dot f64", "fusion f32 kLoop", ... A request
-`{"knows": [OPTION, VALUE]}` is answered with `{"knows": BOOL}`, see `Client.knows`.
+`"opcodes": True` also what is left after optimisation, each once: "dot f64", "fusion f32 kLoop", ... With `"reloaded": True` the
+executable is serialised, loaded and then run; with `"serialize": True` its bytes are in the answer as `"executable"`, and a request may have
+these in place of code, options and types. A request `{"knows": [OPTION, VALUE]}` is answered with `{"knows": BOOL}`, see
+`Client.knows`.
+
+Executables are kept in memory, and in the folder that TENFERRO_PJRT_CACHE names. The phase of one that comes from there is "load", not
+"compile".
 """
 
 from __future__ import annotations
@@ -10,7 +15,7 @@ from __future__ import annotations
 from tenferro_ref.dtype import DType
 from tenferro_ref.isolation.engine import Engine, run_sets
 from tenferro_ref.isolation.wire import Message
-from tenferro_ref.pjrt import Client, Executable, ExecutableCache, PluginRef, hlo_instructions, load_plugin
+from tenferro_ref.pjrt import Client, DiskCache, Executable, ExecutableCache, PluginRef, hlo_instructions, load_plugin
 
 #: Executables that are kept: triage asks again for what it asked a moment ago.
 _KEPT = 16
@@ -27,19 +32,32 @@ def open(settings: Message) -> Engine:
         **{name: _words(value) for name, value in sorted(client.attributes.items())},
         "honours host_layout": "yes" if client.host_layout else "no (C-order download)",
     }
-    cache = ExecutableCache(client, _KEPT)
+    disk = DiskCache.from_environment()
+    if disk is not None:
+        facts["executable cache"] = "{}: {} executables, {} bytes of at most {}".format(
+            disk.folder, *disk.usage(), disk.limit
+        )
+    cache = ExecutableCache(client, _KEPT, disk)
 
     def answer(request: Message) -> Message:
         if "knows" in request:
             return {"knows": client.knows(*request["knows"])}
 
         def compile() -> Executable:
+            if "executable" in request:
+                return client.deserialize(request["executable"])
             parameters, results = (
                 [(DType[dtype], tuple(shape)) for dtype, shape in request[name]] for name in ("parameters", "results")
             )
-            return cache.compile(request["code"], request["options"], parameters=parameters, results=results)
+            made = cache.compile(request["code"], request["options"], parameters=parameters, results=results)
+            return client.deserialize(made.serialize()) if request.get("reloaded") else made
 
+        loaded = cache.statistics["loaded"]
         answered = run_sets(request, compile, Executable.run)
+        if cache.statistics["loaded"] > loaded:
+            answered["seconds"]["load"] = answered["seconds"].pop("compile")
+        if request.get("serialize"):
+            answered["executable"] = compile().serialize()
         if request.get("opcodes"):
             instructions = hlo_instructions(*compile().optimized_program())
             answered["opcodes"] = sorted({" ".join(filter(None, instruction)) for instruction in instructions})

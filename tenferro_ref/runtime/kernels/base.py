@@ -16,6 +16,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tenferro_ref import ops
+from tenferro_ref.dtype import ANY, DType
+from tenferro_ref.narrow import narrowed
 from tenferro_ref.ops import Op, Policy
 from tenferro_ref.table import Table
 from tenferro_ref.tensor import Array
@@ -46,8 +49,41 @@ def bind(op: Op, policy: Policy) -> Callable[..., Values]:
     """
     row = KERNELS[type(op)]
     if isinstance(row, np.ufunc):
-        return lambda *arrays: canonical(row(*arrays))
-    return partial(row.function, op, policy) if isinstance(row, PerPolicy) else partial(row, op)
+        function: Callable[..., Values] = partial(_settled_ufunc, row)
+    else:
+        function = partial(row.function, op, policy) if isinstance(row, PerPolicy) else partial(row, op)
+    if policy.dtypes == "engine" or not _computes(op):
+        return function
+    return partial(_widened, op, function)
+
+
+def _settled_ufunc(ufunc: np.ufunc, *arrays: Values) -> Values:
+    return canonical(ufunc(*arrays))
+
+
+def _computes(op: Op) -> bool:
+    """Whether the op makes new values of its operands', and does not only move them."""
+    own = (ops.Bits, ops.Bitcast, ops.ReducePrecision)  # of the bits of the operand as it is
+    return (op.dtypes is not ANY or isinstance(op, ops.Compare)) and not isinstance(op, own)
+
+
+def _widened(op: Op, function: Callable[..., Values], *arrays: Values) -> Values:
+    """`function` on dtypes that NumPy has no exact arithmetic of: in float64, rounded once, or in int64, modulo the width."""
+    dtype = DType.of(arrays[-1])
+    if dtype.is_narrow_float:
+        wide: Any = np.float64
+    elif dtype.is_int and dtype.bits < 8:
+        wide = np.int64
+    else:
+        return function(*arrays)
+    result = function(*(a.astype(wide) if DType.of(a) is dtype else a for a in arrays))
+    if result.dtype != wide:
+        return result
+    if dtype.is_int:
+        if isinstance(op, ops.ReduceMax | ops.ReduceMin):  # over no element they give the limits of the wide dtype
+            result = np.clip(result, *dtype.limits)
+        return np.asarray(result.astype(dtype.numpy))
+    return narrowed(dtype, result)
 
 
 def run_kernel(op: Op, policy: Policy, *arrays: Array) -> tuple[Array, ...]:

@@ -84,6 +84,7 @@ def _conj(op: Op, x: Values) -> Values:
 
 
 KERNELS[ops.Add] = np.add
+KERNELS[ops.Subtract] = np.subtract
 
 
 @KERNELS.row(ops.Multiply)
@@ -113,12 +114,14 @@ def _fault(op: Op, detail: str) -> InvalidArgument:
 @KERNELS.row(ops.Divide)
 @PerPolicy
 def _divide(op: Op, policy: Policy, x: Values, y: Values) -> Values:
-    if x.dtype.kind != "i":
+    if x.dtype.kind not in "iu":
         return canonical(np.divide(x, y))
     zero = y == 0
     if policy.integer_faults == "error" and x.size and np.any(zero):
         raise _fault(op, "integer division by zero")
     # divisors 0 and -1 are kept from the hardware, which traps on 0 and on MIN / -1
+    if x.dtype.kind == "u":
+        return np.where(zero, np.iinfo(x.dtype).max, np.floor_divide(x, np.where(zero, y.dtype.type(1), y)))
     divisor = np.where(zero | (y == -1), y.dtype.type(1), y)
     quotient = np.floor_divide(x, divisor)
     remainder = x - quotient * divisor
@@ -129,7 +132,7 @@ def _divide(op: Op, policy: Policy, x: Values, y: Values) -> Values:
 @KERNELS.row(ops.Pow)
 @PerPolicy
 def _pow(op: Op, policy: Policy, x: Values, y: Values) -> Values:
-    if x.dtype.kind == "i":
+    if x.dtype.kind in "iu":
         return _integer_pow(op, policy, x, y)
     shape = y.shape if x.ndim == 0 else x.shape
     if y.ndim < x.ndim or y.size == 1:

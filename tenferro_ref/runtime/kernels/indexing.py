@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from tenferro_ref import ops
+from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument
 from tenferro_ref.ops import Op, Policy
 from tenferro_ref.runtime.kernels.base import KERNELS, PerPolicy, Values, canonical
@@ -75,12 +76,15 @@ def index_values(indices: Values) -> Values:
     InvalidArgument
         A float that is not finite, not an integer, or too large to be exact in its dtype (op label `index_tensor`).
     """
-    if indices.dtype.kind == "f":
-        limit = 2.0 ** (24 if indices.dtype.itemsize == 4 else 53)
+    dtype = DType.of(indices)
+    if dtype.is_float:
+        indices, limit = indices.astype(np.float64), 2.0 ** (int(dtype.finfo.nmant) + 1)
         if not np.all((np.abs(indices) <= limit) & (np.trunc(indices) == indices)):
             raise InvalidArgument(
                 op="index_tensor", argument="values", detail=f"float indices must be integers of at most {limit:.0f}"
             )
+    if dtype is DType.U64:
+        indices = np.minimum(indices, np.uint64(2**63 - 1))
     return indices.astype(np.int64)
 
 
@@ -224,7 +228,7 @@ def _dynamic_truncate(op: ops.DynamicTruncate, x: Values, size: Values) -> Value
 
 def _rounded(op: Op, size: Values) -> int:
     """Half away from zero; exact for every I64 and float."""
-    if size.dtype.kind == "i":
+    if DType.of(size).is_int:
         return int(size)
     value = float(size)
     if not math.isfinite(value):

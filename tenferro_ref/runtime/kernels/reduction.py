@@ -42,7 +42,7 @@ def _sum_or_product(op: ops.ReduceSum | ops.ReduceProd, x: Values) -> Values:
     if x.dtype.kind == "b":
         return _bool(np.logical_and if product else np.logical_or, op.axes, x)
     function, identity = (np.multiply, 1) if product else (np.add, 0)
-    if x.dtype.kind == "i":  # wrapping arithmetic is associative
+    if x.dtype.kind in "iu":  # wrapping arithmetic is associative
         return column_major(np.asarray(function.reduce(x, axis=op.axes, dtype=x.dtype)))
     for axis in sorted(op.axes, reverse=True):
         x = _fold(function, identity, x, axis)

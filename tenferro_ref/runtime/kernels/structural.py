@@ -7,6 +7,7 @@ import numpy as np
 from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, evaluate
 from tenferro_ref.dtype import DType
+from tenferro_ref.narrow import narrowed, sticky
 from tenferro_ref.runtime.kernels.base import KERNELS, Values
 from tenferro_ref.tensor import column_major
 
@@ -47,21 +48,29 @@ def _broadcast_in_dim(op: ops.BroadcastInDim, *arrays: Values) -> Values:
 
 def cast(x: Values, to: DType) -> Values:
     """The lossy cast: saturating with NaN -> 0 to integers, "nonzero" to Bool, the real part of complex to real."""
-    if DType.of(x) is to:
+    of = DType.of(x)
+    if of is to:
         return x
     if to is DType.Bool:
         return np.asarray(x != 0)
-    if x.dtype.kind == "c" and not to.is_complex:
-        x = x.real
-    if x.dtype.kind != "f" or not to.is_int:
+    if of.is_complex and not to.is_complex:
+        x, of = x.real, of.real
+    if to.is_narrow_float:
+        return np.asfortranarray(narrowed(to, sticky(x) if of.is_int else x.astype(np.float64)))
+    if of.is_narrow_float:
+        x = x.astype(np.float64)
+    elif of.is_int and of.bits < 8:
+        x = x.astype(np.int64)
+    if not (of.is_float and to.is_int):
         return np.asarray(x.astype(to.numpy, order="F"))
-    # NumPy leaves out-of-range conversions to C, where they are undefined. MIN and -MIN are powers of two, hence exact in
-    # every float dtype; MAX is not. astype truncates toward zero.
-    info = np.iinfo(to.value)
-    high, low = x >= -float(info.min), x <= float(info.min)
-    result = np.where(high | low | np.isnan(x), x.dtype.type(0), x).astype(to.numpy, order="F")
-    result[high] = info.max
-    result[low] = info.min
+    # NumPy leaves out-of-range conversions to C, where they are undefined. The least integer and the one behind the
+    # greatest are zero or powers of two, hence exact in every float dtype; the greatest is not. astype truncates toward zero.
+    least, greatest = to.limits
+    high, low = x >= float(greatest + 1), x <= float(least)
+    inside = np.where(high | low | np.isnan(x), x.dtype.type(0), x)
+    result = (inside.astype(np.int64) if to.bits < 8 else inside).astype(to.numpy, order="F")
+    result[high] = greatest
+    result[low] = least
     return result
 
 

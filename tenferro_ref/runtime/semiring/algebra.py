@@ -19,7 +19,7 @@ import numpy as np
 from tenferro_ref import ops
 from tenferro_ref.dtype import FLOAT, NUMERIC, DType
 from tenferro_ref.errors import Unsupported
-from tenferro_ref.ops import ENGINE, Op
+from tenferro_ref.ops import DEFAULT_POLICY, Op
 from tenferro_ref.runtime.kernels import run_kernel
 from tenferro_ref.runtime.kernels.base import Values, canonical
 from tenferro_ref.runtime.kernels.elementwise import multiply
@@ -91,7 +91,7 @@ class _Sum:
         return _add(x, y)
 
     def fold(self, x: Values, axes: tuple[int, ...]) -> Values:
-        return run_kernel(ops.ReduceSum(axes), ENGINE, x)[0]
+        return run_kernel(ops.ReduceSum(axes), DEFAULT_POLICY, x)[0]
 
 
 class _Or:

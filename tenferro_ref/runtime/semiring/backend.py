@@ -14,7 +14,7 @@ import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.errors import InvalidArgument
-from tenferro_ref.ops import ENGINE, OPS, Op, Policy, TensorType
+from tenferro_ref.ops import DEFAULT_POLICY, OPS, Op, Policy, TensorType
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.backend import NumpyBackend, NumpySession
 from tenferro_ref.runtime.fusion import FusionPlan
@@ -33,7 +33,7 @@ class Semiring:
 
     core: SemiringCore
     fast: SemiringFastPath | None
-    policy: Policy = ENGINE
+    policy: Policy = DEFAULT_POLICY
 
     def contract(self, op: ops.DotGeneral, lhs: Values, rhs: Values) -> Values:
         """DotGeneral by the fast path, else by Transpose, Reshape and one batched matrix product."""

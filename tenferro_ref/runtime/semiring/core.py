@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from tenferro_ref import ops
-from tenferro_ref.ops import ENGINE, free_axes
+from tenferro_ref.ops import DEFAULT_POLICY, free_axes
 from tenferro_ref.runtime.kernels import run_kernel
 from tenferro_ref.runtime.kernels.base import Values
 from tenferro_ref.runtime.semiring.algebra import ALGEBRAS, Algebra
@@ -55,7 +55,7 @@ class NumpyCore:
 
     def batched_gemm(self, lhs: Values, rhs: Values) -> Values:
         if self.algebra is ALGEBRAS["standard"]:
-            return run_kernel(ops.DotGeneral((1,), (0,), (2,), (2,)), ENGINE, lhs, rhs)[0]
+            return run_kernel(ops.DotGeneral((1,), (0,), (2,), (2,)), DEFAULT_POLICY, lhs, rhs)[0]
         result = np.empty((lhs.shape[0], rhs.shape[1], lhs.shape[2]), lhs.dtype, order="F")
         for column in range(rhs.shape[1]):
             result[:, column, :] = self.algebra.plus.fold(self.algebra.times(lhs, rhs[:, column, :]), (1,))
@@ -73,7 +73,7 @@ class NumpyFastPath:
 
     def contract(self, op: ops.DotGeneral, lhs: Values, rhs: Values) -> Values | None:
         if self.algebra is ALGEBRAS["standard"]:
-            return run_kernel(op, ENGINE, lhs, rhs)[0]
+            return run_kernel(op, DEFAULT_POLICY, lhs, rhs)[0]
         left = free_axes(lhs.ndim, op.lhs_contracting_dims, op.lhs_batch_dims)
         right = free_axes(rhs.ndim, op.rhs_contracting_dims, op.rhs_batch_dims)
         extents = [lhs.shape[axis] for axis in op.lhs_contracting_dims]

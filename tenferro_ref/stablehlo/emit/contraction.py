@@ -26,11 +26,11 @@ def _reduction(name: str, identity: Callable[[DType], np.generic]) -> Row:
 
 
 def _lowest(dtype: DType) -> np.generic:
-    return dtype.numpy.type(-np.inf if dtype.is_float else np.iinfo(dtype.value).min if dtype.is_int else False)
+    return dtype.numpy.type(-np.inf if dtype.is_float else dtype.limits[0])
 
 
 def _highest(dtype: DType) -> np.generic:
-    return dtype.numpy.type(np.inf if dtype.is_float else np.iinfo(dtype.value).max if dtype.is_int else True)
+    return dtype.numpy.type(np.inf if dtype.is_float else dtype.limits[1])
 
 
 EMIT[ops.ReduceSum] = _reduction("add", lambda dtype: dtype.numpy.type(0))

@@ -36,10 +36,10 @@ def _beside(body: Body, x: SsaValue, dtype: DType, shape: Shape) -> SsaValue:
     return body.broadcast(x, shape) if x.rank < len(shape) else x
 
 
-EMIT[ops.Add] = _binary("add")
-EMIT[ops.Multiply] = _binary("multiply")
-EMIT[ops.Divide] = _binary("divide")
-EMIT[ops.Pow] = _binary("power")
+for _arithmetic, _name in {
+    ops.Add: "add", ops.Subtract: "subtract", ops.Multiply: "multiply", ops.Divide: "divide", ops.Pow: "power",
+}.items():  # fmt: skip
+    EMIT[_arithmetic] = _binary(_name)
 
 
 @EMIT.row(ops.Maximum, ops.Minimum)

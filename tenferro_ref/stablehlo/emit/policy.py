@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from tenferro_ref import ops
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.ops import Op, Policy
@@ -59,7 +57,7 @@ def _window_starts(
 
     def by_component(values: Sequence[int]) -> SsaValue:
         """`values`, one a component of the index vectors, in the shape of the indices."""
-        largest = int(np.iinfo(indices.dtype.value).max)
+        largest = indices.dtype.limits[1]
         fitting = [min(value, largest) for value in values]
         if len(set(values)) == 1:
             return body.filled(fitting[0], indices.dtype, indices.shape)

@@ -6,5 +6,6 @@ operation and its place.
 """
 
 from tenferro_ref.stablehlo.loader.reader import Loaded, load, load_module, lower_loaded
+from tenferro_ref.stablehlo.loader.signature import signature
 
-__all__ = ["Loaded", "load", "load_module", "lower_loaded"]
+__all__ = ["Loaded", "load", "load_module", "lower_loaded", "signature"]

@@ -8,6 +8,7 @@ in a worker process, as the commands do.
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from functools import cache
 from math import prod
 from typing import Any
@@ -17,15 +18,16 @@ import numpy as np
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, MissingDependency, TenferroError, UnsupportedDType, UnsupportedOp
 from tenferro_ref.ops import TensorType
-from tenferro_ref.stablehlo.literals import ELEMENT
 from tenferro_ref.tensor import Array
 
-#: Decompositions that the bindings bring along: composites, `chlo` ops, `dot` and other ops of the past.
-_PASSES = "stablehlo-legalize-composite-to-call,chlo-legalize-to-stablehlo,stablehlo-legalize-deprecated-ops"
-_MAGIC = b"ML\xefR"
+#: Decompositions that the bindings bring along: composites, `dot` and other ops of the past; `chlo` ops.
+_PASSES = ("stablehlo-legalize-composite-to-call", "stablehlo-legalize-deprecated-ops")
+_CHLO = "chlo-legalize-to-stablehlo"
+#: With which bytecode and portable artifacts begin.
+MAGIC = b"ML\xefR"
 _PORTABLE = b"StableHLO_v"
 
-_DTYPES = {text: dtype for dtype, text in ELEMENT.items()}
+_DTYPES = {dtype.value.element: dtype for dtype in DType}
 
 
 @cache
@@ -79,22 +81,28 @@ def parse(source: str | bytes, where: str) -> Any:
     ir = mlir()
     from jaxlib.mlir.dialects import stablehlo
 
-    if isinstance(source, bytes) and not source.startswith(_MAGIC):
+    if isinstance(source, bytes) and not source.startswith(MAGIC):
         try:
             source = source.decode("utf-8")
         except UnicodeDecodeError:
             raise FormatError(where=where, detail="neither MLIR bytecode nor text (not UTF-8)") from None
     with context():
         try:
-            if isinstance(source, bytes) and source[len(_MAGIC) + 1 :].startswith(_PORTABLE):
+            if isinstance(source, bytes) and source[len(MAGIC) + 1 :].startswith(_PORTABLE):
                 return stablehlo.deserialize_portable_artifact(context(), source)
             return ir.Module.parse(source)
         except (ir.MLIRError, ValueError) as error:
             raise _refusal(error, where) from None
 
 
-def legalize(module: Any, where: str) -> None:
+def legalize(module: Any, where: str, known: Container[str] = ()) -> None:
     """Decompose in place what the bindings can decompose.
+
+    Parameters
+    ----------
+    known
+        `chlo` ops that need not be decomposed, of real operands: an implementation may have a polynomial of its own for
+        them. If there is another, all are.
 
     Raises
     ------
@@ -105,10 +113,26 @@ def legalize(module: Any, where: str) -> None:
     from jaxlib.mlir.passmanager import PassManager
 
     with context():
+        passes = ",".join(_PASSES if _only(module, known) else (*_PASSES[:1], _CHLO, *_PASSES[1:]))
         try:
-            PassManager.parse(f"builtin.module(func.func({_PASSES}))").run(module.operation)
+            PassManager.parse(f"builtin.module(func.func({passes}))").run(module.operation)
         except ir.MLIRError as error:
             raise _refusal(error, where) from None
+
+
+def _only(module: Any, known: Container[str]) -> bool:
+    """Whether all `chlo` ops of a module are known, and have no complex operands."""
+    ir = mlir()
+    found = True
+
+    def visit(op: Any) -> Any:
+        nonlocal found
+        if op.name.startswith("chlo."):
+            found = found and op.name in known and not any("complex" in str(v.type) for v in op.operands)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
 
 
 def _refusal(error: Exception, where: str) -> FormatError:
@@ -215,8 +239,10 @@ class Operation:
             The value is not in the module (`dense_resource`).
         """
         dtype = self.result.dtype
-        if dtype.is_complex:  # the bindings know no complex elements
-            return _complex(str(self.raw), dtype, self.shape)
+        if (
+            dtype.is_complex or dtype.numpy.kind == "V" or (dtype.bits == 8 and dtype.is_float)
+        ):  # elements that the bindings do not know
+            return _spelled(str(self.raw), dtype, self.shape)
         value, ir = self.raw.attributes["value"], mlir()
         readable = isinstance(value, (ir.DenseIntElementsAttr, ir.DenseFPElementsAttr))
         if not readable or not str(value.type).startswith("tensor<"):
@@ -224,7 +250,8 @@ class Operation:
         return np.array(value, dtype.numpy).reshape(self.shape)
 
 
-def _complex(text: str, dtype: DType, shape: tuple[int, ...]) -> Array:
+def _spelled(text: str, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """The elements of a dense constant from its text."""
     found = re.search(r"dense<(.*)> : tensor<", text, re.DOTALL)
     body = found[1] if found else ""
     part = dtype.real.numpy
@@ -239,4 +266,6 @@ def _complex(text: str, dtype: DType, shape: tuple[int, ...]) -> Array:
 def _number(word: str, dtype: np.dtype[Any]) -> Any:
     if word.startswith("0x"):
         return np.array(int(word, 16), f"<u{dtype.itemsize}").view(dtype)[()]
-    return dtype.type(word)
+    if dtype.kind == "f" and dtype.itemsize > 1:
+        return dtype.type(word)
+    return np.array(float(word) if DType.of(np.empty(0, dtype)).is_float else int(word)).astype(dtype)[()]

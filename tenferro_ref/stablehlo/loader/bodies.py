@@ -28,10 +28,11 @@ def _node(name: str, *operands: Expression) -> Expression:
     return (name, *(sorted(operands, key=repr) if name in _COMMUTATIVE else operands))
 
 
-def results(op: Operation) -> list[Expression] | None:
+def results(op: Operation, region: int = 0) -> list[Expression] | None:
     """The expression of each value that the body of `op` returns; None if an op in it has regions of its own."""
-    known: dict[Any, Expression] = {v: argument(i) for i, v in enumerate(op.body.arguments)}
-    for inner in map(Operation, op.body.operations):
+    (block,) = op.raw.operation.regions[region].blocks
+    known: dict[Any, Expression] = {v: argument(i) for i, v in enumerate(block.arguments)}
+    for inner in map(Operation, block.operations):
         raw, name = inner.raw.operation, inner.name
         if list(raw.regions) or any(v not in known for v in raw.operands):
             return None

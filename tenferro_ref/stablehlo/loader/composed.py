@@ -47,11 +47,6 @@ def select(pred: Value, on_true: Value, on_false: Value) -> Value:
     return pred.builder.apply(ops.Select(), pred, on_true, on_false)
 
 
-def subtract(x: Value, y: Value) -> Value:
-    """`x - y` is `x + -y` in IEEE and in wrapping arithmetic."""
-    return x + -y
-
-
 # --- logic and bits ---------------------------------------------------------------------------------------------------
 
 
@@ -59,7 +54,7 @@ def logical(name: str, *operands: Value) -> Value:
     """and, or, xor, not: of truth values by Select, of integers bit by bit."""
     x, y = operands[0], operands[-1]
     if x.dtype is not DType.Bool:
-        return -x + full(x, -1) if name == "not" else from_bits(logical(name, bits(x), bits(y)), x.dtype)
+        return x.builder.apply(ops.Bits(name), *operands)
     if name == "not":
         return ~x
     if name == "xor":
@@ -67,84 +62,9 @@ def logical(name: str, *operands: Value) -> Value:
     return select(x, y, x) if name == "and" else select(x, x, y)
 
 
-def _sign_bit(x: Value) -> tuple[Value, Value]:
-    """Whether `x` is negative, and `x` without its sign bit."""
-    negative = x < full(x, 0)
-    return negative, select(negative, x + full(x, _lowest(x.dtype)), x)
-
-
-def _lowest(dtype: DType) -> int:
-    return int(np.iinfo(dtype.value).min)
-
-
-def _width(dtype: DType) -> int:
-    return 8 * dtype.itemsize
-
-
-def _powers(x: Value) -> Value:
-    """2^0 ... 2^(width - 1), the last one being the sign bit, as an array of the integer dtype of `x`."""
-    return tracer(x).array(np.left_shift(1, np.arange(_width(x.dtype)), dtype=np.int64).astype(x.dtype.numpy))
-
-
-def bits(x: Value) -> Value:
-    """Truth values along a new last axis: the bits of an integer in two's complement, lowest first."""
-    b, shape, width = x.builder, (*static(x), _width(x.dtype)), _width(x.dtype)
-    negative, low = (b.apply(ops.BroadcastInDim(shape, tuple(range(x.ndim))), v) for v in _sign_bit(x))
-    # without its sign bit, divided by the lowest integer is 0
-    quotient = low / b.apply(ops.BroadcastInDim(shape, (x.ndim,)), _powers(x))
-    two = full(quotient, 2)
-    odd = subtract(quotient, two * (quotient / two)) == full(quotient, 1)
-    last = tracer(x).array(np.broadcast_to(np.arange(width) == width - 1, shape))
-    return select(last, negative, odd)
-
-
-def from_bits(x: Value, dtype: DType) -> Value:
-    """The integer with these bits."""
-    zero = full(x, 0, dtype)
-    weights = x.builder.apply(ops.BroadcastInDim(static(x), (x.ndim - 1,)), _powers(zero))
-    return x.builder.apply(ops.ReduceSum((x.ndim - 1,)), select(x, weights, zero))
-
-
-def popcnt(x: Value) -> Value:
-    b = x.builder
-    return b.apply(ops.ReduceSum((x.ndim,)), b.apply(ops.Convert(x.dtype), bits(x)))
-
-
-def _amount(x: Value, by: Value, limit: int) -> tuple[Value, Value]:
-    """Whether `by` is in 0 ... limit - 1, and 2 to that power."""
-    inside = (by >= full(by, 0)) & (by < full(by, limit))
-    return inside, _power(x, by)
-
-
-def _power(x: Value, exponent: Value) -> Value:
-    """2 to that power, looked up: XLA takes a quotient by an integer power for a product with its reciprocal."""
-    return x.builder.apply(ops.Gather((), (0,), (0,), x.ndim, (1,)), _powers(x), exponent)
-
-
-def shift_left(x: Value, by: Value) -> Value:
-    inside, power = _amount(x, by, _width(x.dtype))
-    return select(inside, x * power, full(x, 0))
-
-
-def shift_right_arithmetic(x: Value, by: Value) -> Value:
-    """Division that rounds down; a shift past the width leaves the sign."""
-    inside, power = _amount(x, by, _width(x.dtype) - 1)
-    negative = x < full(x, 0)
-    quotient = select(inside, select(negative, logical("not", x), x) / power, full(x, 0))
-    return select(negative, logical("not", quotient), quotient)
-
-
-def shift_right_logical(x: Value, by: Value) -> Value:
-    width = _width(x.dtype)
-    inside, power = _amount(x, by, width)
-    negative, low = _sign_bit(x)
-    back = _power(x, subtract(full(by, width - 1), by))
-    return select(inside, low / power + select(negative, back, full(x, 0)), full(x, 0))
-
-
 def remainder(x: Value, y: Value) -> Value:
     """Integer remainder with the sign of the dividend; x for a zero divisor, since x / 0 is -1 under StableHLO's policy."""
-    return select(y == full(y, 0), x, subtract(x, y * (x / y)))
+    return select(y == full(y, 0), x, x - y * (x / y))
 
 
 # --- floats -----------------------------------------------------------------------------------------------------------
@@ -162,7 +82,7 @@ def sign(x: Value) -> Value:
 
 def _truncate(x: Value) -> Value:
     """Toward zero, but for the sign of a zero; from 2^mantissa on every float is an integer."""
-    whole_from, dtype = (2.0**23, DType.I32) if x.dtype is DType.F32 else (2.0**52, DType.I64)
+    whole_from, dtype = 2.0 ** int(x.dtype.finfo.nmant), DType.I64 if x.dtype is DType.F64 else DType.I32
     return select(abs(x) < full(x, whole_from), x.astype(dtype).astype(x.dtype), x)
 
 
@@ -184,7 +104,7 @@ def ceil(x: Value) -> Value:
 def round_nearest(x: Value, ties_to_even: bool) -> Value:
     size = abs(x)
     whole = _truncate(size)
-    rest, half = subtract(size, whole), full(x, 0.5)
+    rest, half = size - whole, full(x, 0.5)
     up = rest >= half
     if ties_to_even:
         odd = _truncate(whole * half) * full(x, 2) < whole
@@ -205,32 +125,6 @@ def tan(x: Value) -> Value:
         t, h = tan(real(x)), b.apply(ops.Tanh(), imag(x))
         return complex_(t, h) / complex_(full(t, 1), -(t * h))
     return b.apply(ops.Sin(), x) / b.apply(ops.Cos(), x)
-
-
-def atan2(y: Value, x: Value) -> Value:
-    """The imaginary part of `log(x + i y)`, at a point of the same direction whose logarithm is finite."""
-    zero, one = full(x, 0), full(x, 1)
-
-    def unit(v: Value, infinite: Value) -> Value:
-        """An infinity becomes 1, what is beside one 0, both with their signs."""
-        size = select(abs(v) == full(v, np.inf), one, zero)
-        return select(infinite, copysign(size, v), v)
-
-    infinite = (abs(x) == full(x, np.inf)) | (abs(y) == full(y, np.inf))
-    across, up = unit(x, infinite), unit(y, infinite)
-    origin = (across == zero) & (up == zero)
-    point = complex_(select(origin, copysign(one, across), across), up)
-    return select((x != x) | (y != y), x + y, imag(x.builder.apply(ops.Log(), point)))
-
-
-def negative_bit(x: Value) -> Value:
-    """Whether the sign bit is set, of a zero too (false for NaN)."""
-    zero = full(x, 0)
-    return select(x == zero, full(x, 1) / x, x) < zero
-
-
-def copysign(size: Value, x: Value) -> Value:
-    return select(negative_bit(x), -size, size)
 
 
 # --- complex numbers --------------------------------------------------------------------------------------------------

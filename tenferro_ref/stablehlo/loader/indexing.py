@@ -14,6 +14,7 @@ from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader import bodies, composed
 from tenferro_ref.stablehlo.loader.bindings import Operation
 from tenferro_ref.stablehlo.loader.composed import full, select, spread, static
+from tenferro_ref.stablehlo.loader.scattering import in_rounds
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
 
 
@@ -62,14 +63,17 @@ def _(b: Tracer, op: Operation, x: Value, indices: Value) -> Value:
 
 
 @ROWS.row("scatter")
-def _(b: Tracer, op: Operation, *operands: Value) -> Value:
-    """The engine's Scatter adds. What else a body does is done once an element, to the sum of its one update."""
+def _(b: Tracer, op: Operation, *operands: Value) -> Value | Sequence[Value]:
+    """The engine's Scatter adds. What else a body does is done, where the indices are known, update after update; else once
+    an element, to the sum of its one update."""
     found = bodies.results(op)
     body = bodies.fold(found[0], 0, 1) if found is not None and len(operands) == 3 else None
+    count = len(operands) // 2
+    places = None if body == "add" else b.computed(operands[count])
+    if places is not None:
+        return in_rounds(b, op, operands[:count], places, operands[count + 1 :])
     if body not in (*bodies.FOLDS, "right"):
-        raise op.refusal(
-            "only one operand and a body of add, multiply, maximum, minimum or the update itself can be read"
-        )
+        raise op.refusal("its indices are not known, and its body is none of add, multiply, maximum, minimum, update")
     x, indices, updates = operands
     dims = op.fields("scatter_dimension_numbers")
     batch, dim = dims.get("input_batching_dims", []), dims.get("index_vector_dim", 0)

@@ -7,24 +7,31 @@ its row in `ROWS` says, and the `Tracer` builds the program.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import FormatError, Internal, ShapeMismatch, TenferroError, UnsupportedDType
+from tenferro_ref.errors import Internal, ShapeMismatch, TenferroError, UnsupportedDType
 from tenferro_ref.ops import CompareDir, TensorType
 from tenferro_ref.program import GraphProgram, LoweringView, Value
 from tenferro_ref.stablehlo.emit import lower_into
-from tenferro_ref.stablehlo.loader import indexing, linalg, reductions, rows  # noqa: F401 - their rows
+from tenferro_ref.stablehlo.loader import indexing, linalg, reductions, rows, sorting, special, windows  # noqa: F401 - their rows
 from tenferro_ref.stablehlo.loader.bindings import Operation, context, legalize, parse, position, tensor_type
 from tenferro_ref.stablehlo.loader.composed import select, spread, static
-from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
+from tenferro_ref.stablehlo.loader.regions import apply_body
+from tenferro_ref.stablehlo.loader.signature import entry_function, functions_of
+from tenferro_ref.stablehlo.loader.tracer import ROWS, Evaluate, Tracer
 from tenferro_ref.stablehlo.writer import Body
 from tenferro_ref.tensor import Array
 
 #: The most operations that are read, calls counted as often as they are made.
 _MOST_OPS = 2**20
+#: Operations that only several devices, a host or a queue give a meaning.
+_DISTRIBUTED = frozenset({
+    "after_all", "all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "create_token",
+    "infeed", "outfeed", "partition_id", "recv", "reduce_scatter", "replica_id", "send",
+})  # fmt: skip
 #: The deepest nesting of calls and branches.
 _DEEPEST = 200
 
@@ -40,10 +47,15 @@ class Loaded:
         along (constants that are no single repeated value, iotas).
     bound
         The values of these last inputs.
+    deciding
+        The program, with other outputs: what it was decided by which way the module goes for the given inputs, as far as
+        that depends on floats (the condition of a `while`, the index of a `case`). The program is the module's only where
+        these are certain. None if there is nothing of the kind.
     """
 
     program: GraphProgram
     bound: tuple[Array, ...] = ()
+    deciding: GraphProgram | None = None
 
     @property
     def arguments(self) -> tuple[TensorType, ...]:
@@ -63,11 +75,21 @@ class Loaded:
         return (*arguments, *self.bound)
 
 
-def load(source: str | bytes, where: str = "StableHLO", entry: str = "main") -> Loaded:
+def load(
+    source: str | bytes,
+    where: str = "StableHLO",
+    entry: str = "main",
+    *,
+    evaluate: Evaluate | None = None,
+    inputs: Sequence[Array] | None = None,
+) -> Loaded:
     """Read a module: text, MLIR bytecode or a portable artifact.
 
     Parameters
     ----------
+    evaluate, inputs
+        With a function that computes ops, and values of the arguments, the module is read as it goes for these: loops are
+        unrolled, branches taken. Without the inputs, as far as it goes the same for all.
     where
         What the module is called in errors (a path).
     entry
@@ -83,8 +105,8 @@ def load(source: str | bytes, where: str = "StableHLO", entry: str = "main") -> 
         The extra `jax` is not installed.
     """
     module = parse(source, where)
-    legalize(module, where)
-    return load_module(module, where, entry)
+    legalize(module, where, ROWS)
+    return load_module(module, where, entry, evaluate=evaluate, inputs=inputs)
 
 
 def lower_loaded(loaded: Loaded, *, phase1_only: bool = False) -> str:
@@ -95,27 +117,30 @@ def lower_loaded(loaded: Loaded, *, phase1_only: bool = False) -> str:
     return body.module(lower_into(body, LoweringView.of(loaded.program), operands, phase1_only=phase1_only))
 
 
-def load_module(module: Any, where: str, entry: str = "main") -> Loaded:
+def load_module(
+    module: Any,
+    where: str,
+    entry: str = "main",
+    *,
+    evaluate: Evaluate | None = None,
+    inputs: Sequence[Array] | None = None,
+) -> Loaded:
     """The program of a parsed and legalised module; errors as `load`."""
     with context():
-        functions = {op.name.value: op for op in module.body.operations if op.operation.name == "func.func"}
-        if entry not in functions and len(functions) != 1:
-            raise FormatError(where=where, detail=f"has no function @{entry}; it has {sorted(functions) or 'none'}")
-        function = functions.get(entry) or next(iter(functions.values()))
-        return _Reader(functions, where).read(function)
+        return _Reader(functions_of(module), where, evaluate).read(entry_function(module, where, entry), inputs)
 
 
 class _Reader:
     """The walk through the functions of one module."""
 
-    def __init__(self, functions: dict[str, Any], where: str) -> None:
+    def __init__(self, functions: dict[str, Any], where: str, evaluate: Evaluate | None) -> None:
         self.functions = functions
         self.where = where
-        self.tracer = Tracer("")
+        self.tracer = Tracer("", evaluate)
         self.left = _MOST_OPS
         self.depth = 0
 
-    def read(self, function: Any) -> Loaded:
+    def read(self, function: Any, inputs: Sequence[Array] | None) -> Loaded:
         self.tracer.name = function.name.value
         try:
             types = [tensor_type(t, f"argument {i}") for i, t in enumerate(function.type.inputs)]
@@ -123,8 +148,14 @@ class _Reader:
             error.place = position(function.location, self.where)
             raise
         arguments = [self.tracer.input(t.dtype, t.static_shape) for t in types]
+        for value, array in zip(arguments, inputs or (), strict=False):
+            self.tracer.given(value, array)
         outputs = self.call(function, arguments)
-        return Loaded(*self.tracer.finish(len(arguments), outputs))
+        program, bound = self.tracer.finish(len(arguments), outputs)
+        cut = len(outputs)
+        results, decisions = program.output_slots[:cut], program.output_slots[cut:]
+        deciding = replace(program, output_slots=decisions) if decisions else None
+        return Loaded(replace(program, output_slots=results), bound, deciding)
 
     def call(self, function: Any, arguments: Sequence[Value]) -> list[Value]:
         if function.is_external:
@@ -171,13 +202,36 @@ class _Reader:
             return self.call(self.functions[op.attribute("callee")], operands)
         if op.name in ("if", "case"):
             return self._branches(op, operands[0], env)
+        if op.name == "while":
+            return self._loop(op, operands, env)
+        if op.name == "map":
+            return apply_body(self.tracer, op, operands)
+        if op.name in _DISTRIBUTED:
+            raise op.refusal("it is about several devices, tokens or I/O, of which a reference of one device has none")
         if op.name not in ROWS:
             raise op.refusal("it has no counterpart among the engine's ops, and no composition of them is known")
         made = ROWS[op.name](self.tracer, op, *operands)
         return (made,) if isinstance(made, Value) else made
 
+    def _loop(self, op: Operation, values: Sequence[Value], env: dict[Any, Value]) -> Sequence[Value]:
+        """A `while`, unrolled as far as it runs."""
+        condition, body = op.raw.operation.regions
+        while True:
+            (test,) = self.region(condition, values, env)
+            again = self.tracer.decided(test)
+            if again is None:
+                raise op.refusal("how often it runs depends on inputs that are not known where the module is read")
+            if not again:
+                return values
+            values = self.region(body, values, env)
+
     def _branches(self, op: Operation, chosen: Value, env: dict[Any, Value]) -> list[Value]:
-        """All branches are computed, one result is selected: nothing in them has an effect."""
+        """The branch that is taken; where the inputs are not known all are computed, and one result is selected."""
+        index = self.tracer.decided(chosen)
+        if index is not None:
+            regions = op.raw.operation.regions
+            place = int(not index) if chosen.dtype is DType.Bool else int(index)
+            return self.region(regions[place if 0 <= place < len(regions) else -1], [], env)
         branches = [self.region(region, [], env) for region in op.raw.operation.regions]
         if chosen.dtype is not DType.Bool:  # an index out of range is the last branch
             b = self.tracer

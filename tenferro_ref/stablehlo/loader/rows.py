@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tenferro_ref import ops
+from tenferro_ref.dtype import DType
 from tenferro_ref.ops import CompareDir, Op
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader import composed
 from tenferro_ref.stablehlo.loader.bindings import Operation
 from tenferro_ref.stablehlo.loader.composed import select, spread, static
+from tenferro_ref.stablehlo.loader.special import total_order
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Row, Tracer
 
 # --- elementwise ------------------------------------------------------------------------------------------------------
@@ -23,14 +25,13 @@ _SAME: dict[str, Op] = {
     "abs": ops.Abs(), "add": ops.Add(), "cosine": ops.Cos(), "divide": ops.Divide(), "exponential": ops.Exp(),
     "exponential_minus_one": ops.Expm1(), "log": ops.Log(), "log_plus_one": ops.Log1p(), "maximum": ops.Maximum(), "minimum": ops.Minimum(),
     "multiply": ops.Multiply(), "negate": ops.Negate(), "power": ops.Pow(), "rsqrt": ops.Rsqrt(), "sine": ops.Sin(), "sqrt": ops.Sqrt(),
-    "tanh": ops.Tanh(),
+    "subtract": ops.Subtract(), "tanh": ops.Tanh(),
 }  # fmt: skip
 _COMPOSED: dict[str, Callable[..., Value]] = {
-    "atan2": composed.atan2, "ceil": composed.ceil, "complex": composed.complex_, "floor": composed.floor,
-    "imag": composed.imag, "is_finite": composed.is_finite, "logistic": composed.logistic, "popcnt": composed.popcnt,
-    "real": composed.real, "shift_left": composed.shift_left,
-    "shift_right_arithmetic": composed.shift_right_arithmetic, "shift_right_logical": composed.shift_right_logical,
-    "sign": composed.sign, "subtract": composed.subtract, "tan": composed.tan,
+    "ceil": composed.ceil, "complex": composed.complex_, "floor": composed.floor,
+    "imag": composed.imag, "is_finite": composed.is_finite, "logistic": composed.logistic, "real": composed.real,
+
+    "sign": composed.sign,
 }  # fmt: skip
 
 
@@ -48,11 +49,6 @@ for _name, _function in _COMPOSED.items():
     ROWS[_name] = _called(_function)
 
 
-@ROWS.row("and", "or", "xor", "not")
-def _(b: Tracer, op: Operation, *operands: Value) -> Value:
-    return composed.logical(op.name, *operands)
-
-
 @ROWS.row("round_nearest_even", "round_nearest_afz")
 def _(b: Tracer, op: Operation, x: Value) -> Value:
     return composed.round_nearest(x, op.name.endswith("even"))
@@ -68,7 +64,7 @@ def _(b: Tracer, op: Operation, x: Value, y: Value) -> Value:
 @ROWS.row("compare")
 def _(b: Tracer, op: Operation, x: Value, y: Value) -> Value:
     if x.dtype.is_float and op.enum("compare_type") == "TOTALORDER":
-        raise op.refusal("the engine has no total order of floats")
+        x, y = total_order(x), total_order(y)
     direction = op.enum("comparison_direction")
     if direction == "NE":
         return ~b.apply(ops.Compare(CompareDir.Eq), x, y)
@@ -88,15 +84,8 @@ def _(b: Tracer, op: Operation, lower: Value, x: Value, upper: Value) -> Value:
 
 @ROWS.row("convert")
 def _(b: Tracer, op: Operation, x: Value) -> Value:
-    return x.astype(op.result.dtype)
-
-
-@ROWS.row("reduce_precision")
-def _(b: Tracer, op: Operation, x: Value) -> Value:
-    info = np.finfo(x.dtype.value)
-    if op.attribute("exponent_bits") < info.nexp or op.attribute("mantissa_bits") < info.nmant:
-        raise op.refusal(f"the engine has no format narrower than {x.dtype}")
-    return x
+    to = op.result.dtype
+    return (composed.real(x) if to is DType.Bool else x).astype(to)
 
 
 @ROWS.row("optimization_barrier")

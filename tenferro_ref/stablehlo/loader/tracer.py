@@ -11,10 +11,13 @@ import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import STABLEHLO, Op
+from tenferro_ref.ops import STABLEHLO, Op, Policy
 from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value
 from tenferro_ref.table import Table
 from tenferro_ref.tensor import Array, column_major
+
+#: `evaluate(op, policy, operands, number of results) -> results`.
+Evaluate: TypeAlias = Callable[[Op, Policy, tuple[Array, ...], int], Sequence[Array]]
 
 
 class Tracer(GraphBuilder):
@@ -28,10 +31,19 @@ class Tracer(GraphBuilder):
         By slot of an imaginary part: the complex value.
     parts
         By slot of a complex value: the real and imaginary part that it was made of.
+    evaluate
+        Computes the results of an op: what the module does next may depend on them. None: nothing is computed.
+    decisions
+        Values that were computed while reading and that depend on floats, whose arithmetic platforms differ in: what the
+        program is depends on them.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, evaluate: Evaluate | None = None) -> None:
         super().__init__(name, STABLEHLO)
+        self.evaluate = evaluate
+        self.decisions: list[Value] = []
+        self._values: dict[int, Array] = {}
+        self._rounded: set[int] = set()
         self.made: dict[int, tuple[Op, tuple[Value, ...]]] = {}
         self.imaginary: dict[int, Value] = {}
         self.parts: dict[int, tuple[Value, Value]] = {}
@@ -43,7 +55,44 @@ class Tracer(GraphBuilder):
         if key not in self._known:
             self._known[key] = results = super().apply_many(op, *operands)
             self.made[results[0].slot] = (op, operands)
+            inexact = any(v.dtype.is_float or v.dtype.is_complex for v in (*operands, *results))
+            if inexact or any(v.slot in self._rounded for v in operands):
+                self._rounded.update(v.slot for v in results)
         return self._known[key]
+
+    def given(self, x: Value, array: Array) -> None:
+        """Note the value of an input."""
+        self._values[x.slot] = array
+
+    def decided(self, x: Value) -> Array | None:
+        """The value of `x`, which becomes a decision if it depends on floats; None if it cannot be computed."""
+        array = self.computed(x)
+        if array is not None and x.slot in self._rounded and all(v is not x for v in self.decisions):
+            self.decisions.append(x)
+        return array
+
+    def computed(self, x: Value) -> Array | None:
+        """The value of `x`; None if an input that it depends on is not known, or nothing is computed here."""
+        if self.evaluate is None:
+            return None
+        stack = [x]
+        while stack:
+            top = stack[-1]
+            if top.slot in self._values:
+                stack.pop()
+                continue
+            if top.slot not in self.made:
+                return None
+            op, operands = self.made[top.slot]
+            missing = [v for v in operands if v.slot not in self._values]
+            if missing:
+                stack += missing
+                continue
+            results = self._known[op, tuple(v.slot for v in operands)]
+            arrays = self.evaluate(op, STABLEHLO, tuple(self._values[v.slot] for v in operands), len(results))
+            for value, array in zip(results, arrays, strict=True):
+                self._values[value.slot] = array
+        return self._values[x.slot]
 
     def transpose(self, x: Value, perm: Sequence[int]) -> Value:
         """Two transposes in a row are one, or none."""
@@ -75,14 +124,16 @@ class Tracer(GraphBuilder):
         key = (dtype, array.shape, raw)
         if key not in self._bound:
             self._bound[key] = self.input(dtype, array.shape)
+            self._values[self._bound[key].slot] = column_major(array)
         return self._bound[key]
 
     def finish(self, parameters: int, outputs: Sequence[Value]) -> tuple[GraphProgram, tuple[Array, ...]]:
-        """The program that computes `outputs`, and the values of its bound inputs, which follow the first `parameters` ones.
+        """The program that computes `outputs`, then the decisions, and the values of its bound inputs, which follow the first
+        `parameters` ones.
 
         Instructions and bound inputs that no output depends on are left out.
         """
-        program = self.build(*outputs)
+        program = self.build(*outputs, *self.decisions)
         used = set(program.output_slots)
         kept: list[Instruction] = []
         for ins in reversed(program.instructions):

@@ -24,7 +24,7 @@ UNARY = (
     ops.Log1p,
     ops.Sign,
 )
-BINARY = (ops.Add, ops.Multiply, ops.Divide, ops.Add, ops.Multiply, ops.Pow, ops.Maximum, ops.Minimum)
+BINARY = (ops.Add, ops.Multiply, ops.Divide, ops.Subtract, ops.Multiply, ops.Pow, ops.Maximum, ops.Minimum)
 SHAPES = ((), (3,), (2, 2), (2, 3), (3, 2), (1, 3), (8,))
 
 
@@ -183,7 +183,7 @@ def chain(rng: np.random.Generator) -> tuple[GraphProgram, list[np.ndarray]]:
         elif kind == 5:
             made = b.apply(ops.Negate(), b.apply(ops.Multiply(), x, x))
         elif kind == 6:
-            made = b.apply(ops.Add(), x, y)
+            made = b.apply((ops.Add(), ops.Subtract())[len(pool) % 2], x, y)
         else:
             wide = b.apply(ops.BroadcastInDim((*x.shape, 2), tuple(range(len(x.shape)))), b.apply(ops.Multiply(), x, y))
             made = b.apply(ops.ReduceSum((len(x.shape),)), wide)
@@ -240,7 +240,7 @@ def complex_program(rng: np.random.Generator, length: int) -> tuple[GraphProgram
         if choice < 4:
             result = b.apply(COMPLEX_UNARY[rng.integers(len(COMPLEX_UNARY))](), x)
         elif choice < 8:
-            op = (ops.Add(), ops.Multiply(), ops.Multiply(), ops.Divide(), ops.Pow())[rng.integers(5)]
+            op = (ops.Add(), ops.Subtract(), ops.Multiply(), ops.Divide(), ops.Pow())[rng.integers(5)]
             scalar = rng.random() < 0.2 and not isinstance(op, ops.Pow)
             result = b.apply(op, x, b.constant(rng.choice(hostile(dtype.real)), dtype.real) if scalar else y)
         elif choice == 8 and rank:

@@ -71,6 +71,11 @@ def soundness(runs: int, seed: int) -> int:
     return 1 if found else 0
 
 
+def _median(values: list[float]) -> float:
+    """NaN where nothing was seen."""
+    return float(np.median(values)) if values else float("nan")
+
+
 @dataclass
 class Tightness:
     """Of enclosures beside hostile runs: widths over the observed spread, widths in ULPs, shares of what is decided."""
@@ -97,7 +102,7 @@ class Tightness:
     def __str__(self) -> str:
         return (
             f"{self.decided} of {self.elements} elements decided ({self.decided / max(self.elements, 1):.1%}), "
-            f"median width {np.median(self.ulps):.1f} ULP, {np.median(self.ratios):.2f} times the observed spread"
+            f"median width {_median(self.ulps):.1f} ULP, {_median(self.ratios):.2f} times the observed spread"
         )
 
 

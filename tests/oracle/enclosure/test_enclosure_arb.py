@@ -16,6 +16,8 @@ from tenferro_ref.program import GraphBuilder
 from tests.oracle.enclosure.enclosure_report import with_all_slots
 from tools.truth import arb_values, bounds, narrowed
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
 @pytest.mark.parametrize("make", [lambda rng: random_program(rng, 5), chain], ids=["programs", "chains"])

@@ -12,6 +12,9 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import CompareDir
 from tenferro_ref.program import GraphBuilder
 
+pytestmark = pytest.mark.once
+
+
 C64 = np.complex128
 Z = C64([1 + 2j, -3 + 0.5j, 2j, -4])
 

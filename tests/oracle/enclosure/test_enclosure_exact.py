@@ -11,6 +11,9 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.program import GraphBuilder
 
+pytestmark = pytest.mark.once
+
+
 MATMUL = ops.DotGeneral((1,), (0,), (), ())
 
 

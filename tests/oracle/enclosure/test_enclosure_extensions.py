@@ -16,6 +16,9 @@ from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import einsum, fft, linalg
 from tenferro_ref.program import GraphBuilder
 
+pytestmark = pytest.mark.once
+
+
 REAL = (DType.F32, DType.F64)
 
 

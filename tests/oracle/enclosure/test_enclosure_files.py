@@ -10,6 +10,8 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError
 from tenferro_ref.program import GraphBuilder
 
+pytestmark = pytest.mark.once
+
 
 def test_real_and_complex_enclosures_return(tmp_path):
     z = np.array([1 + 2j, 0, 1000, np.nan])

@@ -14,6 +14,9 @@ from oracle.enclosure import XLA, Model, enclose, freedoms
 from oracle.enclosure.value import Interval
 from tests.oracle.enclosure.enclosure_report import escapes, with_all_slots
 
+pytestmark = pytest.mark.once
+
+
 FREEDOMS = [f.name for f in fields(Model) if f.name != "name"]
 NONE = Model(XLA.name)  # the budgets of XLA, and nothing else
 MAKERS = {

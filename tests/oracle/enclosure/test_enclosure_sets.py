@@ -10,6 +10,8 @@ from oracle.enclosure.value import Mixed, Unrounded, merged_with_origin, real_po
 from tenferro_ref.dtype import DType
 from tenferro_ref.program import GraphBuilder
 
+pytestmark = pytest.mark.once
+
 
 def test_what_is_constant_is_the_same_for_all_sets() -> None:
     b = GraphBuilder()

@@ -92,6 +92,6 @@ def test_a_second_of_the_long_run(capsys):
 
 
 def test_the_command_that_tells_how_tight_they_are(capsys):
-    assert main(["tightness", "--programs", "2", "--model", "ieee"]) == 0
+    assert main(["tightness", "--programs", "4", "--model", "ieee"]) == 0
     out = capsys.readouterr().out
     assert out.count("elements decided") == 4

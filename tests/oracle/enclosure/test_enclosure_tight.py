@@ -1,29 +1,29 @@
 """What enclosures are narrower by than the plainest sound bound: each must still hold every evaluation that is allowed."""
 
 import itertools
-from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from perturbed import Perturbed
 
 from oracle.case import Case
-from oracle.enclosure import IEEE, MODELS, NUMPY, XLA, enclose
+from oracle.enclosure import IEEE, NUMPY, XLA, enclose
 from oracle.enclosure.bounds import any_order
 from oracle.enclosure.formats import FORMATS
 from oracle.enclosure.sums import _partial_sums
 from oracle.peers import NativeExecutor
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import CompareDir
 from tenferro_ref.program import GraphBuilder
+
+pytestmark = pytest.mark.once
+
 
 F32 = np.float32
 NAN, INF = float("nan"), float("inf")
-plain = st.floats(2.0**-20, 2.0**20, width=32)
-signed = st.one_of(plain, plain.map(lambda v: -v))
+SIGNED = st.floats(-(2.0**20), 2.0**20, width=32).filter(lambda v: abs(v) >= 2.0**-20)
 
 
 def built(dtype, shapes, make):
@@ -31,59 +31,7 @@ def built(dtype, shapes, make):
     return b.build(make(b, *(b.input(dtype, s) for s in shapes)))
 
 
-def ulps(e):
-    return float(((e.hi - e.lo) / np.spacing(np.abs(e.hi).astype(F32))).max())
-
-
 # --- chains ---------------------------------------------------------------------------------------------------------
-
-
-@settings(max_examples=50, deadline=None)
-@given(signed, signed, signed)
-def test_gathered_constants_are_all_inside_and_nothing_far_away(x, c, d):
-    x, c, d = F32(x), F32(c), F32(d)
-    program = built(
-        DType.F32,
-        [()],
-        lambda b, v: b.apply(
-            ops.Multiply(), b.apply(ops.Multiply(), v, b.constant(c, DType.F32)), b.constant(d, DType.F32)
-        ),
-    )
-    (e,) = enclose(program, [np.asarray(x)], XLA)
-    for result in ((x * c) * d, x * (c * d), (x * d) * c):
-        assert e.contains(np.asarray(result)).all()
-    assert ulps(e) <= 4
-
-
-@settings(max_examples=50, deadline=None)
-@given(signed, signed, signed)
-@example(0.05078125, float(F32(0.05)), float(F32(0.05)))  # a quotient that is a power of two by chance
-def test_chains_of_divisions_are_all_inside_and_nothing_far_away(x, y, z):
-    x, y, z = F32(x), F32(y), F32(z)
-    arrays = [np.asarray(v) for v in (x, y, z)]
-    left = built(DType.F32, [()] * 3, lambda b, u, v, w: b.apply(ops.Divide(), b.apply(ops.Divide(), u, v), w))
-    right = built(DType.F32, [()] * 3, lambda b, u, v, w: b.apply(ops.Divide(), u, b.apply(ops.Divide(), v, w)))
-    (e,), (g,) = enclose(left, arrays, XLA), enclose(right, arrays, XLA)
-    for inside, result in ((e, (x / y) / z), (e, x / (y * z)), (g, x / (y / z)), (g, (x * z) / y)):
-        assert inside.contains(np.asarray(result)).all()
-    assert max(ulps(e), ulps(g)) <= 4
-
-
-@settings(max_examples=20, deadline=None)
-@given(signed, st.integers(0, 2**32))
-def test_powers_of_two_cost_no_rounding_in_a_chain(x, seed):
-    program = built(
-        DType.F32,
-        [()],
-        lambda b, v: b.apply(
-            ops.Divide(), b.apply(ops.Multiply(), b.apply(ops.Multiply(), v, b.constant(2.0, DType.F32)), b.constant(0.1, DType.F32)),
-            b.constant(4.0, DType.F32),
-        ),
-    )  # fmt: skip
-    inputs = [np.asarray(F32(x))]
-    (e,) = enclose(program, inputs, XLA)
-    assert ulps(e) <= 2
-    assert e.contains(Perturbed(XLA, np.random.default_rng(seed)).run(program, inputs)[0]).all()
 
 
 def test_a_chain_goes_on_in_a_contraction_of_one_term():
@@ -106,31 +54,8 @@ def test_the_quotient_of_two_zeros_is_nan_however_the_root_is_taken():
 # --- sums -----------------------------------------------------------------------------------------------------------
 
 
-def trees(terms):
-    """The results of every tree over the terms."""
-    if len(terms) == 1:
-        return {terms[0]}
-    found = set()
-    first, rest = terms[0], terms[1:]
-    for k in range(len(rest)):
-        for taken in itertools.combinations(range(len(rest)), k):
-            left = [first, *(rest[i] for i in taken)]
-            right = [rest[i] for i in range(len(rest)) if i not in taken]
-            found |= {F32(a + b) for a in trees(left) for b in trees(right)}
-    return found
-
-
 @settings(max_examples=40, deadline=None)
-@given(st.lists(signed, min_size=3, max_size=5))
-def test_every_tree_is_inside(terms):
-    x = np.array(terms, F32)
-    (e,) = enclose(built(DType.F32, [x.shape], lambda b, v: b.apply(ops.ReduceSum((0,)), v)), [x], IEEE)
-    for result in trees(list(x)):
-        assert e.contains(np.asarray(result)).all()
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.lists(signed, min_size=3, max_size=30))
+@given(st.lists(SIGNED, min_size=3, max_size=30))
 def test_the_bound_is_within_that_of_jeannerod_and_rump(terms):
     f, x = FORMATS[DType.F32], np.array(terms, np.float64)
     n, size = len(terms), np.abs(x).sum()
@@ -138,46 +63,6 @@ def test_the_bound_is_within_that_of_jeannerod_and_rump(terms):
     assert error <= (n - 1) * f.unit * size * (1 + 2 * n * f.unit + 2.0**-18)
     assert error <= any_order(f, np.abs(x.sum()), size, n - 1, False) * (1 + 2.0**-18)
     assert error >= f.unit * np.abs(x.sum())
-
-
-def test_an_infinite_term_of_a_sum_of_sums_stays():
-    x = np.array([[INF, 1, 2], [3, 4, 5]], F32, order="F")
-    nested = built(DType.F32, [x.shape], lambda b, v: b.apply(ops.ReduceSum((0,)), b.apply(ops.ReduceSum((1,)), v)))
-    (e,) = enclose(nested, [x], XLA)
-    assert e.lo == e.hi == INF
-    assert not e.nan
-    x[1, 1] = -INF
-    (e,) = enclose(nested, [x], XLA)
-    assert e.empty
-
-
-def fused_sum(x, y, z, model):
-    p = built(DType.F64, [x.shape] * 3, lambda b, x, y, z: b.apply(ops.Add(), b.apply(ops.Multiply(), x, y), z))
-    return enclose(p, [x, y, z], model)[0]
-
-
-@pytest.mark.parametrize("model", MODELS.values(), ids=list(MODELS))
-def test_an_infinite_product_less_an_infinity_is_nan(model):
-    x, z = np.array([INF, -INF, -3.0, 1.0]), np.array([-INF, INF, INF, -INF])
-    e = fused_sum(x, np.array([1.0, 2.0, INF, INF]), z, model)
-    assert e.nan.all()
-    assert e.empty.all()
-
-
-@given(x=plain, y=plain, tiny=st.booleans())
-@settings(max_examples=40)
-def test_what_is_left_of_a_product_is_no_zero_of_the_other_sign(x, y, tiny):
-    """Products whose last bits may be flushed (of 2^-500 times 2^-510) have both."""
-    shift = 2.0**-500 if tiny else 1.0
-    a, b = np.array([x * (1 + 2.0**-50)]) * shift, np.array([y * (1 + 2.0**-51)]) * shift * (2.0**-10 if tiny else 1.0)
-    z = -(a * b)
-    e = fused_sum(a, b, z, XLA)
-    left = Fraction(a.item()) * Fraction(b.item()) + Fraction(z.item())
-    assert e.contains(np.array([float(left)])).all()
-    assert e.pos_zero.all()
-    flushed = 0 < abs(left) < Fraction(float(np.finfo(float).smallest_normal))
-    assert e.neg_zero.all() or not (flushed and left < 0)
-    assert tiny or not e.neg_zero.any()
 
 
 def test_the_addend_of_a_contraction_is_rounded_once_for_each_sum():
@@ -189,13 +74,6 @@ def test_the_addend_of_a_contraction_is_rounded_once_for_each_sum():
     z = F32(1.5 * 2.0**30)
     (e,) = enclose(p, [np.array([1.1, 1.3], F32), np.ones(2, F32), np.asarray(z)], XLA)
     assert (e.lo, e.hi) == (np.nextafter(z, -F32(INF)), np.nextafter(z, F32(INF)))
-
-
-def test_a_nan_of_a_contraction_stays_when_something_is_added():
-    dot = ops.DotGeneral((0,), (0,), (), ())
-    program = built(DType.F32, [(3,), (3,), ()], lambda b, x, y, z: b.apply(ops.Add(), b.apply(dot, x, y), z))
-    (e,) = enclose(program, [np.array([NAN, 1, 2], F32), np.ones(3, F32), np.asarray(F32(7))], XLA)
-    assert e.empty
 
 
 @settings(max_examples=40, deadline=None)
@@ -210,41 +88,6 @@ def test_products_that_underflow_are_bounded_in_every_order(factors):
             assert e.contains(np.asarray(np.multiply.reduce(np.array(order)))).all()
         for seed in range(4):
             assert e.contains(Perturbed(model, np.random.default_rng(seed)).run(program, [x])[0]).all()
-
-
-# --- one value read twice -------------------------------------------------------------------------------------------
-
-
-def undecided(b, x):
-    """x or -x, as exp(x) is less than its own value or not."""
-    true = np.exp(1.5)
-    above = F32(true) if F32(true) > true else np.nextafter(F32(true), F32(INF))
-    near = b.constant(above, DType.F32).broadcast_to((1,))
-    pred = b.apply(ops.Compare(CompareDir.Lt), b.apply(ops.Exp(), x), near)
-    return b.apply(ops.Select(), pred, x, b.apply(ops.Negate(), x))
-
-
-@pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
-def test_a_square_is_not_negative_and_a_value_equals_itself(model):
-    x = np.array([1.5], F32)
-    program = built(DType.F32, [(1,)], undecided)
-    (e,) = enclose(program, [x], model)
-    assert e.lo < 0 < e.hi
-    square = built(DType.F32, [(1,)], lambda b, v: (lambda u: b.apply(ops.Multiply(), u, u))(undecided(b, v)))
-    (e,) = enclose(square, [x], model)
-    assert e.lo >= 0
-    assert e.contains(np.array([2.25], F32)).all()
-    for relation in CompareDir:
-        same = built(
-            DType.F32, [(1,)], lambda b, v, r=relation: (lambda u: b.apply(ops.Compare(r), u, u))(b.apply(ops.Exp(), v))
-        )
-        (e,) = enclose(same, [x], model)
-        assert e.decided
-        assert bool(e.lo[0]) == (relation.value in ("Eq", "Le", "Ge"))
-        (e,) = enclose(same, [np.array([NAN], F32)], model)
-        assert not e.hi.any()
-        (e,) = enclose(same, [np.array([-88], F32)], model)  # a denormal, of which one reading may be zero
-        assert e.decided != model.flush
 
 
 # --- NaN of complex numbers -----------------------------------------------------------------------------------------

@@ -1,0 +1,204 @@
+"""The verdicts on one subject: by enclosures, else by the interpreter, with what else is worth knowing of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from fuzz.checking.subject import Subject
+from oracle.attribution import builds
+from oracle.beyond import beyond_ieee
+from oracle.case import Case
+from oracle.evidence import Evidence, judge_by_evidence
+from oracle.judge import Reference, failed, judge, judge_result
+from oracle.peers import Execution, Executor, NativeExecutor, PjrtExecutor, Pool, attempt
+from oracle.verdict import Answer, Build, Comparison, Verdict, first_bad
+from tenferro_ref.errors import Internal, LoweringError, TenferroError, UnsupportedOp, ValidationError
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One executor's answer to a subject.
+
+    Attributes
+    ----------
+    evidence
+        "proved" (enclosures), "bits" (equal by contract), "interpreter", or "none" where nothing was compared.
+    beyond
+        How many elements are outside IEEE arithmetic but inside the executor's model, by freedom (`oracle.beyond`).
+    written
+        Of a disagreement on a module: what became of the same program written by us, in words; else "".
+    builds
+        Of a disagreement of a plugin: the verdict on each of its builds in the same lane.
+    """
+
+    answer: Answer
+    evidence: str = "none"
+    beyond: dict[str, int] = field(default_factory=dict)
+    written: str = ""
+    builds: tuple[Build, ...] = ()
+
+    @property
+    def first_bad(self) -> str:
+        """Which build began, in words; "" where builds were not asked."""
+        if not self.builds:
+            return ""
+        bad = f"first bad build {first_bad(self.builds) or 'none'}"
+        return f"{bad}: {', '.join(map(str, self.builds))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """All answers to a subject; `disagrees` if one of them says that an executor is wrong."""
+
+    subject: Subject
+    answers: tuple[Judged, ...]
+    disagrees: bool
+
+    @classmethod
+    def together(cls, several: Sequence[Checked]) -> Checked:
+        """Answers to one program or module with several sets of inputs as one.
+
+        Of each executor the worst disagreement, else what passes; elements of answers with the same verdict and evidence are
+        counted together.
+        """
+        if len(several) == 1:
+            return several[0]
+        rows = zip(*([(c.subject, judged) for judged in c.answers] for c in several), strict=True)
+        answers = tuple(_worst(row) for row in rows)
+        return cls(several[0].subject, answers, any(c.disagrees for c in several))
+
+
+def _worst(answers: Sequence[tuple[Subject, Judged]]) -> Judged:
+    order = list(Verdict)
+
+    def badness(entry: tuple[Subject, Judged]) -> tuple[bool, int]:
+        verdict = entry[1].answer.verdict
+        return verdict.is_disagreement, order.index(verdict) if verdict.is_disagreement else -order.index(verdict)
+
+    subject, judged = max(answers, key=badness)
+    alike = [
+        j
+        for _, j in answers
+        if (j.answer.verdict, j.evidence) == (judged.answer.verdict, judged.evidence) and j is not judged
+    ]
+    answer = judged.answer
+    for other in alike:
+        answer = replace(answer, comparison=_sum(answer.comparison, other.answer.comparison))
+    if answer.verdict.is_disagreement:
+        answer = replace(answer, reason=f"{answer.reason} ({subject.inputs} inputs)")
+    beyond: Counter[str] = Counter()
+    for one in (judged, *alike):
+        beyond.update(one.beyond)
+    return replace(judged, answer=answer, beyond=dict(beyond))
+
+
+def _sum(a: Comparison, b: Comparison) -> Comparison:
+    ulps = [ulp for ulp in (a.worst_ulp, b.worst_ulp) if ulp is not None]
+    return replace(
+        a, elements=a.elements + b.elements, decided=a.decided + b.decided, outside=a.outside + b.outside,
+        forgiven=a.forgiven + b.forgiven, worst_ulp=max(ulps, default=None),
+    )  # fmt: skip
+
+
+def check(subject: Subject, executors: Sequence[Executor], pool: Pool, model: str | None = None) -> Checked:
+    """The verdict of each executor.
+
+    Parameters
+    ----------
+    model
+        Arithmetic model that foreign executors are held to, instead of their own.
+    """
+    if subject.case is None:
+        answers = list(_unread(subject, executors, pool))
+        return Checked(subject, tuple(answers), any(j.answer.verdict.is_disagreement for j in answers))
+    reference = Reference(subject.case, NativeExecutor())
+    if subject.source is not None and isinstance(reference.execution, Internal | LoweringError):
+        # a kernel is missing, or has a defect: nothing can be said of the others by it
+        return check(replace(subject, case=None, unread=reference.execution), executors, pool)
+    evidence = _evidence(subject, pool)
+    answers = [_read(executor, reference, evidence, model) for executor in executors]
+    refused = isinstance(reference.execution, ValidationError)  # what others are held to is no disagreement
+    disagrees = any(
+        j.answer.verdict.is_disagreement and not (refused and j.answer.executor == reference.native.name)
+        for j in answers
+    )
+    asked: dict[tuple[str, str], tuple[Build, ...]] = {}
+    for i, (executor, judged) in enumerate(zip(executors, answers, strict=True)):
+        if judged.answer.verdict.is_disagreement:
+            written = _second_opinion(executor, subject.case)
+            own = _builds(executor, subject.case, pool, asked) if judged.evidence != "interpreter" else ()
+            answers[i] = replace(judged, written=written, builds=own)
+    return Checked(subject, tuple(answers), disagrees)
+
+
+def _evidence(subject: Subject, pool: Pool) -> Evidence | None:
+    if subject.source is None:
+        return None
+    return Evidence(subject.source, subject.arguments, pool.make("interpreter"), pool.reader)
+
+
+def _read(executor: Executor, reference: Reference, evidence: Evidence | None, model: str | None) -> Judged:
+    """The verdict on a case."""
+    own = executor == reference.native
+    result = reference.execution if own else attempt(executor, reference.case)
+    foreign = executor.peer.family != "native"
+    answer = judge_result(executor, reference, result, model if foreign else None)
+    comparable = isinstance(result, Execution) and executor.peer.family != "interpreter"
+    if _unproved(answer) and evidence is not None and foreign and comparable:
+        by_interpreter = judge_by_evidence(executor, evidence)
+        if by_interpreter.verdict is not Verdict.UNDECIDED:
+            return Judged(by_interpreter, "interpreter")
+    beyond = {}
+    if answer.comparison.forgiven and isinstance(result, Execution):
+        beyond = _beyond(reference.case, result, model or executor.model)
+    bits = not own and reference.case.refusal is None and executor.bit_exact(reference.case)
+    compared = answer.comparison.elements and (answer.comparison.decided or answer.comparison.outside)
+    return Judged(answer, "none" if not compared else "bits" if bits else "proved", beyond)
+
+
+def _unproved(answer: Answer) -> bool:
+    """Whether there were no enclosures, for want of a rule or of a decided element, or for a defect of a rule."""
+    kind = (answer.error or {}).get("kind", UnsupportedOp.__name__)
+    return (answer.verdict, kind) in ((Verdict.UNDECIDED, UnsupportedOp.__name__), (Verdict.ERROR, Internal.__name__))
+
+
+def _beyond(case: Case, result: Execution, model: str) -> dict[str, int]:
+    try:
+        return beyond_ieee(case, result.outputs, model)
+    except TenferroError:  # judged by stages, which have no enclosure of the whole
+        return {}
+
+
+def _unread(subject: Subject, executors: Sequence[Executor], pool: Pool) -> Iterator[Judged]:
+    """The verdicts on a module that is no program here: those of executors that take modules."""
+    evidence = _evidence(subject, pool)
+    for executor in executors:
+        if executor.peer.family == "native" and subject.unread is not None:
+            yield Judged(failed(executor.name, subject.unread))
+        elif evidence is not None:
+            answer = judge_by_evidence(executor, evidence)
+            yield Judged(answer, "interpreter" if answer.comparison.elements else "none")
+
+
+def _second_opinion(executor: Executor, case: Case) -> str:
+    """What the same executor makes of the program as we write it, where it disagrees on the module."""
+    if case.source is None or executor.peer.family == "native":
+        return ""
+    answer = judge(executor, Reference(case.written, NativeExecutor()))
+    if answer.verdict.is_disagreement:
+        return "as given and as written are both wrong"
+    return f"only as given (as written: {answer.verdict.value})"
+
+
+def _builds(
+    executor: Executor, case: Case, pool: Pool, asked: dict[tuple[str, str], tuple[Build, ...]]
+) -> tuple[Build, ...]:
+    """The verdicts on all builds of a plugin; each lane is asked once."""
+    if not isinstance(executor, PjrtExecutor):
+        return ()
+    key = (executor.plugin.platform or executor.name, executor.lane)
+    if key not in asked:
+        asked[key] = builds(executor, case, pool)
+    return asked[key]

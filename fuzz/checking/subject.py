@@ -1,0 +1,192 @@
+"""What is checked: a case, or a StableHLO module that cannot be read as a program, with its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fuzz.generate.values.inputs import random_arguments, random_inputs
+from oracle.case import Case, Refusal
+from tenferro_ref.console import is_stablehlo, read_content, read_text_form, transformed
+from tenferro_ref.errors import FormatError, InvalidCompiledGraph, MissingDependency, TenferroError, UsageError
+from tenferro_ref.files import read_text
+from tenferro_ref.isolation.reader import Reader
+from tenferro_ref.ops import TensorType
+from tenferro_ref.program import GraphProgram, loads
+from tenferro_ref.stablehlo import Source
+from tenferro_ref.tensor import Array, column_major, load_npz, same_bits, type_of
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """One thing to check, with one set of inputs.
+
+    Attributes
+    ----------
+    case
+        None for a module that cannot be read as a program, for the reason `unread`.
+    source, arguments
+        The module and the arguments of its `main`; None and () for what is no module.
+    inputs
+        "given", or of what kind they were drawn: "ordinary", "special".
+    """
+
+    name: str
+    case: Case | None
+    source: Source | None = None
+    arguments: tuple[Array, ...] = ()
+    unread: TenferroError | None = None
+    inputs: str = "given"
+
+    @property
+    def reads(self) -> str:
+        """Dtypes and shapes of the inputs, in words."""
+        arrays = self.arguments if self.case is None else self.case.arguments
+        return ", ".join(str(type_of(a)) for a in arrays)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Where the inputs of a subject come from: a file (in0, in1, ...) or, if that is None, a seed."""
+
+    seed: int
+    file: str | None = None
+
+    def given(self, types: Sequence[TensorType]) -> list[Array] | None:
+        """The file's arrays, for inputs of these types; None where they are drawn."""
+        return None if self.file is None else load_npz(self.file, "in", [t.dtype for t in types])
+
+
+def module_subjects(code: str | bytes, where: str, inputs: Inputs, reader: Reader) -> list[Subject]:
+    """A StableHLO module as it is: with the inputs of a file, or once with ordinary numbers and once with special ones.
+
+    Raises
+    ------
+    FormatError
+        No module, or inputs that do not fit it.
+    UnsupportedDType
+        Its signature has what nobody can hand over: dynamic extents, tokens.
+    """
+    source = reader.source(code, where)
+    given = inputs.given(source.arguments)
+    if given is not None:
+        _check_fit(source.arguments, given, inputs.file or "", where)
+        return [_subject(source, given, reader)]
+    drawn = [random_arguments(source, inputs.seed, special=special) for special in (False, True)]
+    alike = all(map(same_bits, *drawn))
+    return [
+        replace(_subject(source, arguments, reader), inputs=name)
+        for name, arguments in zip(("ordinary", "special"), drawn[: 1 if alike else 2], strict=False)
+    ]
+
+
+def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader: Reader, name: str = "") -> Subject:
+    """A JAX function with the arrays to call it with, as the module that JAX makes of it.
+
+    Raises
+    ------
+    MissingDependency
+        There is no JAX.
+    TenferroError
+        As `module_subject`.
+    """
+    try:
+        import jax
+    except ImportError:
+        remedy = "checking its functions needs it: pip install 'tenferro-ref[jax]'"
+        raise MissingDependency(name="jax", remedy=remedy) from None
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tuple(arrays))]
+    text = jax.jit(function, keep_unused=True).lower(*arrays).as_text()
+    return _subject(reader.source(text, name or getattr(function, "__name__", "function")), leaves, reader)
+
+
+def _subject(source: Source, arguments: Sequence[Array], reader: Reader) -> Subject:
+    arguments = tuple(map(column_major, arguments))
+    try:
+        loaded = reader.load(source.code, source.where, arguments)
+    except TenferroError as unread:
+        return Subject(source.where, None, source, arguments, unread)
+    case = replace(Case.of(loaded.program, loaded.inputs(arguments), source=source), deciding=loaded.deciding)
+    return Subject(source.where, case, source, arguments)
+
+
+def _check_fit(types: Sequence[TensorType], arguments: Sequence[Array], file: str, where: str) -> None:
+    if len(types) != len(arguments):
+        detail = f"does not fit {where}: {len(arguments)} arrays for {len(types)} arguments"
+        raise FormatError(where=file, detail=detail)
+    for i, (type_, array) in enumerate(zip(types, arguments, strict=True)):
+        if type_of(array) != type_:
+            detail = f"does not fit {where}: in{i} is {type_of(array)}, argument {i} is {type_}"
+            raise FormatError(where=file, detail=detail)
+
+
+def file_subjects(
+    file: str, inputs: Inputs, reader: Reader, *, transform: str | None = None, written: bool = False
+) -> list[Subject]:
+    """A program or module of a file, once for each set of inputs. The arrays that a module brings along follow the arguments, seeds of a derivative them.
+
+    Parameters
+    ----------
+    transform
+        "jvp" or "vjp": the program's derivative instead, which no module has.
+    written
+        A module is read as a program, which executors are given instead.
+
+    Raises
+    ------
+    TenferroError
+        The file cannot be read, or its inputs do not fit.
+    """
+    content, where = read_content(file)
+    bound: tuple[Array, ...] = ()
+    if isinstance(content, bytes) or is_stablehlo(content):
+        if transform is None and not written:
+            return module_subjects(content, where, inputs, reader)
+        loaded = reader.load(content, where)
+        program, bound = loaded.program, loaded.bound
+    else:
+        program = read_text_form(content, where)
+    program = program.to_graph()
+    arguments = len(program.input_slots) - len(bound)
+    program = transformed(program, transform, arguments)
+    arrays = inputs.given([*program.input_types[:arguments], *program.input_types[arguments + len(bound) :]])
+    if arrays is None:
+        drawn = random_inputs(program, inputs.seed)
+        return [Subject(where, Case.of(program, (*drawn[:arguments], *bound, *drawn[arguments + len(bound) :])))]
+    return [Subject(where, Case.of(program, fitting(program, where, inputs.file or "", arrays, arguments, bound)))]
+
+
+def invalid_subject(file: str, inputs: Inputs) -> Subject:
+    """A program that breaks a rule; it has no text form and no StableHLO, and what it declares must be sound."""
+    program = loads(read_text(file), file, infer=False)
+    if program.kind != "graph":
+        raise UsageError(detail=f"{file}: only graph programs can be invalid")
+    try:
+        program.slot_types  # noqa: B018 - infers
+    except TenferroError as error:
+        if error.place.startswith("$.inputs"):
+            raise
+        facts = error.facts()
+        due = Refusal(f"{error.place}: {error.text()}", error.kind, facts.get("op"), facts.get("axis"))
+        arrays = inputs.given(program.input_types)
+        if arrays is None:
+            return Subject(file, Case.of(program, random_inputs(program, inputs.seed), due))
+        return Subject(file, Case.of(program, fitting(program, file, inputs.file or "", arrays), due))
+    raise UsageError(detail=f"{file}: breaks no rule; without --invalid its results are compared")
+
+
+def fitting(
+    program: GraphProgram, file: str, inputs: str, arrays: list[Array], arguments: int = 0, bound: Sequence[Array] = ()
+) -> list[Array]:
+    """The arrays of a file, with those that the program brings along behind its arguments."""
+    arrays = [*arrays[:arguments], *bound, *arrays[arguments:]]
+    try:
+        program.check_inputs([type_of(a) for a in arrays])
+    except InvalidCompiledGraph as error:
+        raise FormatError(where=inputs, detail=f"does not fit {file}: {error.detail}") from None
+    except TenferroError as error:
+        raise FormatError(where=inputs, detail=f"does not fit {file}: {error}") from None
+    return arrays

@@ -1,0 +1,290 @@
+"""Rules of the ops of the reference alone (`tenferro_ref.ops.reference`).
+
+Functions: the true value by mpmath, taken outward by the function's budget. Operations on bits know single values only: of an
+interval, or of a NaN, whose bits nobody promises, any value is possible.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from oracle.enclosure import integers
+from oracle.enclosure.bounds import may_be_negative, may_be_positive, may_be_zero
+from oracle.enclosure.formats import Array
+from oracle.enclosure.functions import budgeted
+from oracle.enclosure.rule import ENCLOSE, Context
+from oracle.enclosure.value import Interval, everything, exact, real_point
+from tenferro_ref import ops
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import UnsupportedOp
+
+#: Digits that mpmath computes with.
+PRECISION = 120
+#: The most different arguments of one function: mpmath takes tens of microseconds each.
+MOST = 2**16
+
+
+@cache
+def budgets() -> dict[str, dict[str, float]]:
+    """`special.toml`: by function, ULPs by dtype, and `floor`, the magnitude below which an error is absolute."""
+    return tomllib.loads(Path(__file__).with_name("special.toml").read_text())
+
+
+def budget(c: Context, function: str) -> float:
+    """ULPs that a platform's function may be away; of a narrow float, that of F32, rounded."""
+    known = budgets()[function]
+    if c.dtype.is_narrow_float:
+        return 0.5 + known["F32"] * 2.0 ** (int(c.dtype.finfo.nmant) - 23)
+    return known[c.dtype.name]
+
+
+# --- true values ------------------------------------------------------------------------------------------------------
+
+
+def _log_gamma(x: Any) -> Any:
+    return mpmath.inf if x <= 0 and x == mpmath.floor(x) else mpmath.re(mpmath.loggamma(x))
+
+
+def _digamma(x: Any) -> Any:
+    return mpmath.nan if x <= 0 and x == mpmath.floor(x) else mpmath.digamma(x)
+
+
+def _within(least: float, greatest: float, f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: f(x) if least <= x <= greatest else mpmath.nan
+
+
+_TRUTH: dict[str, Callable[[Any], Any]] = {
+    "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
+    "tan": mpmath.tan,
+    "asin": _within(-1, 1, mpmath.asin),
+    "acos": _within(-1, 1, mpmath.acos),
+    "atan": mpmath.atan,
+    "sinh": mpmath.sinh,
+    "cosh": mpmath.cosh,
+    "asinh": mpmath.asinh,
+    "acosh": _within(1, np.inf, mpmath.acosh),
+    "atanh": _within(-1, 1, lambda x: mpmath.sign(x) * mpmath.inf if abs(x) == 1 else mpmath.atanh(x)),
+    "erf": mpmath.erf,
+    "erfc": mpmath.erfc,
+    "erf_inv": _within(-1, 1, lambda x: mpmath.sign(x) * mpmath.inf if abs(x) == 1 else mpmath.erfinv(x)),
+    "lgamma": _log_gamma,
+    "digamma": _digamma,
+    "bessel_i1e": lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)),
+}
+#: Limits at minus and plus infinity.
+_AT_INFINITY: dict[str, tuple[float, float]] = {
+    "cbrt": (-np.inf, np.inf), "tan": (np.nan, np.nan), "asin": (np.nan, np.nan), "acos": (np.nan, np.nan),
+    "atan": (-np.pi / 2, np.pi / 2), "sinh": (-np.inf, np.inf), "cosh": (np.inf, np.inf), "asinh": (-np.inf, np.inf),
+    "acosh": (np.nan, np.inf), "atanh": (np.nan, np.nan), "erf": (-1.0, 1.0), "erfc": (2.0, 0.0),
+    "erf_inv": (np.nan, np.nan), "lgamma": (np.inf, np.inf), "digamma": (np.nan, np.inf), "bessel_i1e": (0.0, 0.0),
+}  # fmt: skip
+#: Where each function is monotone (from, to, whether it falls); elsewhere only single arguments are bounded.
+_MONOTONE: dict[str, tuple[float, float, bool]] = {
+    "cbrt": (-np.inf, np.inf, False), "atan": (-np.inf, np.inf, False), "sinh": (-np.inf, np.inf, False),
+    "asinh": (-np.inf, np.inf, False), "erf": (-np.inf, np.inf, False), "erfc": (-np.inf, np.inf, True),
+    "asin": (-1.0, 1.0, False), "acos": (-1.0, 1.0, True), "atanh": (-1.0, 1.0, False), "erf_inv": (-1.0, 1.0, False),
+    "acosh": (1.0, np.inf, False), "cosh": (0.0, np.inf, False), "lgamma": (1.4616321449683625, np.inf, False),
+    "digamma": (2.0**-1000, np.inf, False), "tan": (-1.5, 1.5, False), "bessel_i1e": (-1.5, 1.5, False),
+}  # fmt: skip
+#: Bounds of the results.
+_RANGE: dict[str, tuple[float, float]] = {
+    "erf": (-1.0, 1.0), "erfc": (0.0, 2.0), "cosh": (1.0, np.inf), "acosh": (0.0, np.inf),
+}  # fmt: skip
+
+
+def true_values(function: str, x: Array, wide: Any) -> Array:
+    """The function at each element, rounded to the wide type.
+
+    Raises
+    ------
+    UnsupportedOp
+        More than `MOST` different arguments.
+    """
+    arguments, places = np.unique(x, return_inverse=True)
+    if arguments.size > MOST:
+        raise UnsupportedOp(op=function, reason=f"enclosure: more than {MOST} different arguments")
+    values = np.empty(arguments.shape, wide)
+    with mpmath.workprec(PRECISION):
+        for i, a in enumerate(arguments.tolist()):
+            if not np.isfinite(a):
+                values[i] = np.nan if a != a else _AT_INFINITY[function][a > 0]
+            else:
+                values[i] = _rounded(_TRUTH[function](mpmath.mpf(a)), wide)
+    return values[places].reshape(x.shape)
+
+
+def _rounded(value: Any, wide: Any) -> Any:
+    """A number of mpmath in a wide type."""
+    high = float(value)
+    if not np.isfinite(high) or wide is np.float64:
+        return wide(high)
+    return wide(high) + wide(float(value - mpmath.mpf(high)))
+
+
+def _bounded(c: Context, function: str, x: Interval, low: Array, high: Array, nan: Array) -> Interval:
+    """The enclosure of true values between `low` and `high` (NaN: none), within the budget."""
+    ulps, floor = budget(c, function), budgets()[function].get("floor", 0.0)
+    none = np.isnan(low) | np.isnan(high)
+    low, high = np.where(none, np.inf, low), np.where(none, -np.inf, high)
+    lo, hi = budgeted(c.format, ulps, low, high, *_RANGE.get(function, (-np.inf, np.inf)))
+    if floor:  # near a root of the function a result is off by ULPs of `floor`
+        off = ulps * float(c.format.ulp(np.asarray(floor, c.format.wide)))
+        lo = np.where(none, np.inf, np.fmin(lo, c.format.greatest_at_or_below(low - off)))
+        hi = np.where(none, -np.inf, np.fmax(hi, c.format.least_at_or_above(high + off)))
+    limit = np.isinf(low) & (low == high)
+    lo, hi = np.where(limit, low, lo).astype(float), np.where(limit, high, hi).astype(float)
+    odd = function not in ("acos", "erfc", "cosh", "acosh", "lgamma", "digamma")
+    pos = (high > 0) | (x.pos_zero if odd else low <= 0)
+    neg = (low < 0) | (x.neg_zero if odd else np.zeros(x.shape, bool))
+    return c.build(lo, hi, nan | x.nan | (none & ~x.empty), pos, neg)
+
+
+@ENCLOSE.row(ops.Special)
+def _special(op: ops.Special, c: Context, x: Interval) -> Interval:
+    wide = c.format.wide
+    if x.is_point or not (x.lo < x.hi).any():
+        low = true_values(op.function, np.where(x.empty, np.nan, x.lo), wide)
+        return _bounded(c, op.function, x, low, low, np.zeros(x.shape, bool))
+    start, end, _ = _MONOTONE[op.function]
+    inside = (x.lo >= start) & (x.hi <= end) & ~x.empty
+    single = (x.lo == x.hi) & ~x.empty
+    known = inside | single
+    at_low = true_values(op.function, np.where(known, x.lo, np.nan), wide)
+    at_high = true_values(op.function, np.where(known, x.hi, np.nan), wide)
+    low, high = np.fmin(at_low, at_high), np.fmax(at_low, at_high)
+    anything = ~known & ~x.empty
+    least, greatest = _RANGE.get(op.function, (-np.inf, np.inf))
+    made = _bounded(c, op.function, x, np.where(known, low, np.nan), np.where(known, high, np.nan), x.nan)
+    return Interval(
+        c.dtype,
+        np.where(anything, least, made.lo),
+        np.where(anything, greatest, made.hi),
+        made.nan | anything,
+        made.pos_zero | anything,
+        made.neg_zero | anything,
+    )
+
+
+@ENCLOSE.row(ops.Special2)
+def _special2(op: ops.Special2, c: Context, x: Interval, y: Interval) -> Interval:
+    if op.function == "atan2":
+        return _atan2(c, x, y)
+    if not (x.is_point and y.is_point):
+        raise UnsupportedOp(op=op.function, reason="enclosure: the arguments are not known exactly")
+    values = np.empty(x.shape, c.format.wide)
+    with mpmath.workprec(PRECISION):
+        for index in np.ndindex(x.shape):
+            values[index] = _rounded(_of_two(op.function, float(x.lo[index]), float(y.lo[index])), c.format.wide)
+    return _bounded(c, op.function, x, values, values, y.nan)
+
+
+def _of_two(function: str, a: float, b: float) -> Any:
+    if not (np.isfinite(a) and np.isfinite(b)):
+        return mpmath.nan
+    if function == "polygamma":
+        return mpmath.polygamma(int(a), b) if a >= 0 and a == int(a) else mpmath.nan
+    return mpmath.zeta(a, b) if a > 1 and (b > 0 or b != int(b)) else mpmath.nan if a < 1 else mpmath.inf
+
+
+def _atan2(c: Context, y: Interval, x: Interval) -> Interval:
+    """The angle of a point; of a box that holds neither the origin nor the cut, its corners have the extreme angles."""
+    wide, f = c.format.wide, c.format
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    low, high = np.full(shape, np.inf, wide), np.full(shape, -np.inf, wide)
+    for ys, yz in ((y.lo, y.neg_zero & ~y.pos_zero), (y.hi, y.neg_zero & ~y.pos_zero)):
+        for xs, xz in ((x.lo, x.neg_zero & ~x.pos_zero), (x.hi, x.neg_zero & ~x.pos_zero)):
+            a = np.where((ys == 0) & yz, -0.0, ys).astype(wide)
+            b = np.where((xs == 0) & xz, -0.0, xs).astype(wide)
+            angle = np.arctan2(a, b)
+            low, high = np.fmin(low, angle), np.fmax(high, angle)
+    # more than one sign of a zero, or the cut along negative x, leaves both sides open
+    crossing = (y.lo <= 0) & (y.hi >= 0) & may_be_negative(x)
+    wild = crossing & (may_be_negative(y) & may_be_positive(y))
+    wild |= may_be_zero(y) & may_be_zero(x) & ~((y.lo == y.hi) & (x.lo == x.hi) & ~(x.pos_zero & x.neg_zero))
+    low, high = np.where(wild, -np.pi, low), np.where(wild, np.pi, high)
+    none = x.empty | y.empty
+    low, high = np.where(none, np.inf, low), np.where(none, -np.inf, high)
+    lo, hi = budgeted(f, budget(c, "atan2"), low, high)
+    pos, neg = (high > 0) | y.pos_zero, (low < 0) | y.neg_zero
+    return c.build(lo, hi, x.nan | y.nan, pos, neg)
+
+
+# --- bits -------------------------------------------------------------------------------------------------------------
+
+
+@ENCLOSE.row(ops.Bits)
+def _bits(op: ops.Bits, c: Context, *operands: Interval) -> Interval:
+    known = np.logical_and.reduce([np.broadcast_to(x.lo == x.hi, operands[0].shape) for x in operands])
+    mask = 2**c.dtype.bits - 1
+    values = [np.asarray(x.lo.astype(object) & mask, object) for x in operands]
+    result = np.frompyfunc(lambda *v: _on_bits(op.function, c.dtype, *v), len(values), 1)(*values)
+    return _where_known(c.dtype, known, integers.modulo(c.dtype, np.asarray(result, object)))
+
+
+def _on_bits(function: str, dtype: DType, x: int, y: int = 0) -> int:
+    """An operation on integers whose bits are those of the operands, unsigned; modulo the width."""
+    width = dtype.bits
+    if function == "shift_left":
+        return x << y if y < width else 0
+    if function == "shift_right_logical":
+        return x >> y if y < width else 0
+    if function == "shift_right_arithmetic":
+        return (x - (x >> (width - 1) << width)) >> min(y, width)
+    if function == "count_leading_zeros":
+        return width - x.bit_length()
+    simple = {"and": x & y, "or": x | y, "xor": x ^ y, "not": ~x, "popcnt": x.bit_count()}
+    return simple[function]
+
+
+def _where_known(dtype: DType, known: Array, result: Array) -> Interval:
+    if known.all():
+        return exact(dtype, result)
+    anything = everything(dtype, result.shape)
+    return exact(dtype, np.where(known, result, anything.lo), np.where(known, result, anything.hi))
+
+
+@ENCLOSE.row(ops.Bitcast)
+def _bitcast(op: ops.Bitcast, c: Context, x: Interval) -> Interval:
+    known = np.asarray(x.lo == x.hi)
+    if x.dtype.is_float:
+        known = known & ~x.nan & ~(x.pos_zero & x.neg_zero)
+        value = np.where(x.neg_zero & ~x.pos_zero, -0.0, np.where(x.empty, 0.0, x.lo))
+        bits = value.astype(x.dtype.numpy).view(f"u{x.dtype.itemsize}").astype(np.uint64)
+    else:
+        bits = x.lo.astype(np.uint64)
+    if c.dtype.is_float:
+        array = (bits & np.uint64(2**c.dtype.bits - 1)).astype(f"u{c.dtype.itemsize}").view(c.dtype.numpy)
+        made = real_point(array)
+        if known.all():
+            return made
+        lo, hi = np.where(known, made.lo, -np.inf), np.where(known, made.hi, np.inf)
+        return Interval(c.dtype, lo, hi, made.nan | ~known, made.pos_zero | ~known, made.neg_zero | ~known)
+    return _where_known(c.dtype, known, integers.modulo(c.dtype, bits))
+
+
+@ENCLOSE.row(ops.ReducePrecision)
+def _reduce_precision(op: ops.ReducePrecision, c: Context, x: Interval) -> Interval:
+    """Monotone, so that the bounds are rounded; a NaN stays one."""
+
+    least_exponent = 2 - 2 ** (op.exponent_bits - 1)
+    largest = np.ldexp(2 - 2.0**-op.mantissa_bits, 2 ** (op.exponent_bits - 1) - 1)
+
+    def rounded(v: Array) -> Array:
+        """To nearest even; beyond the largest value an infinity, below the least normal one a zero."""
+        wide = np.where(np.isfinite(v), v, 0).astype(np.longdouble)
+        step = np.ldexp(np.longdouble(1), np.frexp(wide)[1] - 1 - op.mantissa_bits)
+        near = np.rint(wide / step) * step
+        near = np.where(np.abs(near) > largest, np.inf, np.where(np.abs(near) < 2.0**least_exponent, 0, near))
+        return np.where(np.isfinite(v), np.copysign(near, wide), v).astype(np.float64)
+
+    lo = rounded(x.lo)
+    hi = lo if x.is_point else rounded(x.hi)
+    pos, neg = x.pos_zero | ((lo == 0) & (x.hi > 0)) | (x.hi > 0), x.neg_zero | (x.lo < 0)
+    return c.build(lo, hi, x.nan, pos, neg)

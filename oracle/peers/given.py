@@ -1,0 +1,46 @@
+"""Modules that are run as they were handed in: the request for a worker, and what an executor says where it lacks something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from oracle.peers.errors import EngineFault
+from oracle.peers.lanes import Options
+from tenferro_ref.errors import PjrtCall, TenferroError, UnsupportedOp
+from tenferro_ref.isolation import wire
+from tenferro_ref.ops import TensorType
+from tenferro_ref.stablehlo import Source
+from tenferro_ref.tensor import Array
+
+#: With these words compilers say that they do not know an operation, a dialect, or the target of a custom call.
+_LACKS = re.compile(
+    r"unregistered (operation|dialect)|No registered implementation for|No FFI handler registered|[Ff]ailed to parse"
+    r"|can't be translated to XLA HLO|failed to legalize operation|[Uu]nsupported|[Nn]ot implemented|UNIMPLEMENTED"
+    r"|undefined symbol|Invalid XLA PrimitiveType"
+)
+_LACKING_CODES = ("UNIMPLEMENTED", "NOT_FOUND")
+
+
+def message(source: Source, options: Options, input_sets: Sequence[Sequence[Array]]) -> wire.Message:
+    """The request that runs `main` of a module; the arrays are its arguments."""
+    return {
+        "code": source.code,
+        "options": options,
+        "parameters": types(source.arguments),
+        "results": types(source.results),
+        "input_sets": [[wire.pack(a) for a in arrays] for arrays in input_sets],
+    }
+
+
+def types(of: Sequence[TensorType]) -> list[list[Any]]:
+    """Types as they travel."""
+    return [[t.dtype.name, list(t.shape)] for t in of]
+
+
+def lacking(error: TenferroError) -> TenferroError:
+    """The error of an executor that was given a module; `UnsupportedOp` with its words where it lacks what is in there."""
+    lacks = isinstance(error, PjrtCall) and error.code in _LACKING_CODES
+    lacks = lacks or (isinstance(error, PjrtCall | EngineFault) and _LACKS.search(str(error)) is not None)
+    return UnsupportedOp(op="module", reason=" ".join(str(error).split())) if lacks else error

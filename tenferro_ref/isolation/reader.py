@@ -1,0 +1,109 @@
+"""`Reader`: StableHLO read in a worker process, which is replaced when MLIR ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import FormatError, Internal, WorkerDied
+from tenferro_ref.isolation import wire
+from tenferro_ref.isolation.process import Worker, WorkerSpec
+from tenferro_ref.ops import TensorType
+from tenferro_ref.program import loads
+from tenferro_ref.stablehlo import Loaded, Source
+from tenferro_ref.stablehlo.loader.statements import Statement, Stating
+from tenferro_ref.tensor import Array
+
+
+class Reader:
+    """Reads modules of unknown origin; one process serves all of them, until one of them ends it."""
+
+    def __init__(self) -> None:
+        self.worker = Worker("StableHLO reader", WorkerSpec("tenferro_ref.isolation.engines.reader"))
+
+    def source(self, code: str | bytes, where: str) -> Source:
+        """The module with its signature; errors as `stablehlo.loader.signature`.
+
+        Raises
+        ------
+        FormatError
+            Also where MLIR does not survive the module, or takes too long.
+        """
+        return self._source({"ask": "signature", "source": code, "where": where})
+
+    def twin(self, source: Source, *, narrow: bool) -> Source:
+        """`stablehlo.twin.twin` of the module; errors as there, and `FormatError` as `source`."""
+        return self._source({"ask": "twin", "source": source.code, "where": source.where, "narrow": narrow})
+
+    def stating(self, text: str, where: str) -> list[Stating]:
+        """The functions of a file that state results, as `stablehlo.loader.statements`."""
+
+        def read(answer: wire.Message) -> list[Stating]:
+            return [
+                Stating(f["where"], f["code"], tuple(Statement(**s) for s in f["statements"]), f["error"])
+                for f in answer["functions"]
+            ]
+
+        functions: list[Stating] = self._ask({"ask": "stating", "source": text, "where": where}, read)
+        return functions
+
+    def _source(self, request: wire.Message) -> Source:
+        def read(answer: wire.Message) -> Source:
+            arguments, results = (tuple(map(_type, answer[name])) for name in ("arguments", "results"))
+            ops = frozenset((str(name), str(element)) for name, element in answer["ops"])
+            return Source(answer["code"], arguments, results, ops, tuple(answer["demands"]), request["where"])
+
+        source: Source = self._ask(request, read)
+        return source
+
+    def load(self, code: str | bytes, where: str, inputs: Sequence[Array] | None = None) -> Loaded:
+        """The module as a program, as it goes for these inputs; errors as `stablehlo.load`, and `FormatError` as `source`."""
+
+        def read(answer: wire.Message) -> Loaded:
+            program = loads(answer["program"], where)
+            if program.kind != "graph":
+                raise Internal(detail="the reader gave no graph program")
+            deciding = None if answer["deciding"] is None else loads(answer["deciding"], where)
+            return Loaded(program, tuple(map(wire.unpack, answer["bound"])), deciding)
+
+        packed = None if inputs is None else [wire.pack(a) for a in inputs]
+        loaded: Loaded = self._ask({"ask": "load", "source": code, "where": where, "inputs": packed}, read)
+        return loaded
+
+    def serialized(self, source: Source, form: str) -> bytes:
+        """The module as `stablehlo.serialized.serialize` writes it; errors as there."""
+        request = {"ask": "serialize", "source": source.code, "where": source.where, "form": form}
+        code: bytes = self._ask(request, lambda answer: answer["code"])
+        return code
+
+    def _ask(self, request: wire.Message, read: Callable[[wire.Message], Any]) -> Any:
+        self.worker.facts  # noqa: B018 - starts it, so that what is missing is not blamed on the module
+        try:
+            answer = self.worker.request(request)
+        except WorkerDied as died:
+            detail = f"MLIR's parser does not survive this module ({died.how})"
+            raise FormatError(where=request["where"], detail=detail) from None
+        if "refusal" in answer:
+            error = wire.unpack_error(answer["refusal"])
+            error.place = answer["place"]
+            raise error
+        return read(answer)
+
+    def close(self) -> None:
+        """End the process; a later call starts another."""
+        self.worker.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _type(packed: Any) -> TensorType:
+    name, shape = packed
+    return TensorType(DType[name], tuple(shape))
+
+
+__all__ = ["Reader"]

@@ -1,0 +1,97 @@
+"""Ops of the reference alone: StableHLO has them, the engine does not (ADR 0018).
+
+The loader writes them into programs; each has a kernel and an enclosure, and nothing else: no generator draws them, they are
+not emitted, differentiated or put into JAX's calls. An executor gets the module that was handed in, not these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tenferro_ref.dtype import FLOAT, INT, DType
+from tenferro_ref.errors import InvalidArgument
+from tenferro_ref.ops.base import Op, Policy, TensorType, check_same_shape
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceOp(Op):
+    """An op that no layer but kernels and enclosures needs to know."""
+
+    reference_only: ClassVar = True
+
+
+@dataclass(frozen=True, slots=True)
+class Special(ReferenceOp):
+    """A real function of one argument, by its name in StableHLO or CHLO: `erf`, `lgamma`, `cbrt`, `asin`, ..."""
+
+    function: str
+    dtypes: ClassVar = FLOAT
+
+    def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
+        return inputs[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Special2(ReferenceOp):
+    """A real function of two arguments: `atan2`, `next_after`, `zeta`, `polygamma`."""
+
+    function: str
+    arity: ClassVar = 2
+    same_dtype: ClassVar = 2
+    dtypes: ClassVar = FLOAT
+
+    def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
+        check_same_shape(self, *inputs)
+        return inputs[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Bits(ReferenceOp):
+    """An operation on the bits of integers, by its name in StableHLO: `and`, `shift_left`, `popcnt`, ...
+
+    A shift by the width or more (the amount read as unsigned) gives 0, or the sign where the shift is arithmetic.
+    """
+
+    function: str
+    arity: ClassVar = 1
+    variadic: ClassVar = True
+    dtypes: ClassVar = INT
+
+    def check_dtypes(self, inputs: tuple[TensorType, ...], policy: Policy) -> None:  # type: ignore[override]
+        for operand in inputs:
+            Op.check_dtypes(self, (operand,), policy)
+
+    def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
+        check_same_shape(self, *inputs)
+        return inputs[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Bitcast(ReferenceOp):
+    """The bits of each element as an element of another dtype of the same width."""
+
+    to: DType
+
+    def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
+        (x,) = inputs
+        if x.dtype.bits != self.to.bits:
+            raise InvalidArgument(
+                op=self.name, argument="to", detail=f"{x.dtype} and {self.to} have elements of different widths"
+            )
+        return x.with_dtype(self.to)
+
+
+@dataclass(frozen=True, slots=True)
+class ReducePrecision(ReferenceOp):
+    """Rounding to a format of fewer bits, the result in the operand's dtype."""
+
+    exponent_bits: int
+    mantissa_bits: int
+    dtypes: ClassVar = FLOAT
+
+    def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
+        return inputs[0]
+
+
+REFERENCE: tuple[type[ReferenceOp], ...] = (Special, Special2, Bits, Bitcast, ReducePrecision)

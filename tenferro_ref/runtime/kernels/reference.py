@@ -1,0 +1,141 @@
+"""Kernels of the ops of the reference alone (`tenferro_ref.ops.reference`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from tenferro_ref import ops
+from tenferro_ref.dtype import DType
+from tenferro_ref.runtime.kernels.base import KERNELS, Values, canonical
+
+# --- functions --------------------------------------------------------------------------------------------------------
+
+_SPECIAL: dict[str, Callable[[Values], Any]] = {
+    "cbrt": np.cbrt, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh,
+    "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "erf": scipy.special.erf,
+    "erfc": scipy.special.erfc, "erf_inv": scipy.special.erfinv, "lgamma": scipy.special.gammaln,
+    "digamma": lambda x: _digamma(x), "bessel_i1e": scipy.special.i1e,
+}  # fmt: skip
+_SPECIAL2: dict[str, Callable[[Values, Values], Any]] = {
+    "atan2": np.arctan2,
+    "zeta": scipy.special.zeta,
+    "polygamma": lambda n, x: np.where(n == 0, scipy.special.psi(x), _polygamma(n, x)),
+}
+
+
+def _digamma(x: Values) -> Any:
+    """SciPy's loses digits near the poles, where the reflection has them."""
+    turn = x - np.round(x)
+    return np.where(x < 0, scipy.special.psi(1 - x) - np.pi / np.tan(np.pi * turn), scipy.special.psi(x))
+
+
+def _polygamma(n: Values, x: Values) -> Any:
+    return (-1.0) ** (n + 1) * scipy.special.gamma(n + 1) * scipy.special.zeta(n + 1, x)
+
+
+@KERNELS.row(ops.Special)
+def _special(op: ops.Special, x: Values) -> Values:
+    return canonical(np.asarray(_SPECIAL[op.function](x)).astype(x.dtype))
+
+
+@KERNELS.row(ops.Special2)
+def _special2(op: ops.Special2, x: Values, y: Values) -> Values:
+    return canonical(np.asarray(_SPECIAL2[op.function](x, y)).astype(x.dtype))
+
+
+# --- bits -------------------------------------------------------------------------------------------------------------
+
+
+def words(x: Values) -> Values:
+    """The bits of integers, in uint64."""
+    dtype = DType.of(x)
+    wide = x.astype(np.int64) if dtype.kind == "int" else x.astype(np.uint64)
+    return np.asarray(wide.view(np.uint64) & np.uint64(2**dtype.bits - 1))
+
+
+def of_words(x: Values, dtype: DType) -> Values:
+    """The integers of a dtype with these bits, modulo its width."""
+    x = x & np.uint64(2**dtype.bits - 1)
+    if dtype.kind == "int" and dtype.bits < 64:
+        sign = np.uint64(2 ** (dtype.bits - 1))
+        return np.asarray(((x ^ sign).view(np.int64) - np.int64(sign)).astype(dtype.numpy))
+    return np.asarray(x.view(np.int64) if dtype.kind == "int" else x).astype(dtype.numpy)
+
+
+def _length(x: Values) -> Values:
+    """How many bits an unsigned integer needs."""
+    high, low = (x >> np.uint64(32)).astype(np.float64), (x & np.uint64(2**32 - 1)).astype(np.float64)
+    return np.where(high > 0, 32 + np.frexp(high)[1], np.frexp(low)[1]).astype(np.uint64)
+
+
+def on_bits(function: str, dtype: DType, x: Values, y: Values | None = None) -> Values:
+    """An operation on the bits of integers of a dtype, given and returned as words."""
+    width = np.uint64(dtype.bits)
+    if y is None:
+        one_operand: dict[str, Callable[[], Any]] = {
+            "not": lambda: ~x,
+            "popcnt": lambda: np.bitwise_count(x).astype(np.uint64),
+            "count_leading_zeros": lambda: width - _length(x),
+        }
+        return np.asarray(one_operand[function]())
+    if function in ("and", "or", "xor"):
+        return np.asarray({"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[function](x, y))
+    inside = y < width
+    by = np.where(inside, y, np.uint64(0))
+    if function == "shift_left":
+        return np.where(inside, x << by, np.uint64(0))
+    moved = np.where(inside, x >> by, np.uint64(0))
+    if function == "shift_right_logical":
+        return moved
+    negative = (x >> (width - np.uint64(1))) & np.uint64(1) == 1
+    ones = np.uint64(2**64 - 1)
+    kept = np.where(inside, width - by, np.uint64(0))
+    # shifting by 64 is undefined: what is kept of 64 bits fills nothing
+    filled = np.where(kept >= 64, np.uint64(0), ones << np.where(kept >= 64, np.uint64(0), kept))
+    return np.where(negative, moved | filled, moved)
+
+
+@KERNELS.row(ops.Bits)
+def _bits(op: ops.Bits, *operands: Values) -> Values:
+    dtype = DType.of(operands[0])
+    return of_words(on_bits(op.function, dtype, *map(words, operands)), dtype)
+
+
+@KERNELS.row(ops.Bitcast)
+def _bitcast(op: ops.Bitcast, x: Values) -> Values:
+    dtype = DType.of(x)
+    if dtype.bits < 8 and dtype.is_int and op.to.is_int:
+        return of_words(words(x), op.to)
+    return np.asarray(x.view(op.to.numpy))
+
+
+# --- narrower formats -------------------------------------------------------------------------------------------------
+
+
+def reduced(x: Values, exponent_bits: int, mantissa_bits: int, own: DType) -> Values:
+    """Floats rounded to nearest even in a format of fewer bits, denormals of that format as zeros, in their own dtype."""
+    info = own.finfo
+    bits = x.view(f"u{x.dtype.itemsize}").astype(np.uint64)
+    dropped = int(info.nmant) - mantissa_bits
+    sign = bits & np.uint64(1 << (own.bits - 1))
+    if dropped > 0:
+        last = (bits >> np.uint64(dropped)) & np.uint64(1)
+        bits = (bits + np.uint64((1 << (dropped - 1)) - 1) + last) & ~np.uint64((1 << dropped) - 1)
+    own_exponent = own.bits - 1 - int(info.nmant)
+    if exponent_bits < own_exponent:
+        exponent = (bits >> np.uint64(int(info.nmant))) & np.uint64((1 << own_exponent) - 1)
+        bias, reach = (1 << (own_exponent - 1)) - 1, (1 << (exponent_bits - 1)) - 1
+        infinity = np.uint64(((1 << own_exponent) - 1) << int(info.nmant))
+        bits = np.where(exponent > bias + reach, sign | infinity, bits)
+        bits = np.where(exponent <= bias - reach, sign, bits)
+    result = bits.astype(f"u{x.dtype.itemsize}").view(x.dtype)
+    return np.where(np.isnan(x), x, result)
+
+
+@KERNELS.row(ops.ReducePrecision)
+def _reduce_precision(op: ops.ReducePrecision, x: Values) -> Values:
+    return reduced(x, op.exponent_bits, op.mantissa_bits, DType.of(x))

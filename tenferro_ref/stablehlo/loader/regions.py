@@ -1,0 +1,108 @@
+"""Bodies of reductions, sorts and scatters, applied to whole arrays: what a body says of scalars holds for each element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tenferro_ref import ops
+from tenferro_ref.program import Value
+from tenferro_ref.stablehlo.loader.bindings import Operation
+from tenferro_ref.stablehlo.loader.composed import spread, static
+from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
+
+#: Ops of a body on floats that pick or move values: in whatever order a body is applied, they give the same.
+_EXACT = ("abs", "and", "compare", "constant", "maximum", "minimum", "negate", "not", "or", "return", "select", "xor")
+
+
+def apply_body(b: Tracer, op: Operation, arguments: Sequence[Value], region: int = 0) -> list[Value]:
+    """What the body of `op` gives for arrays of one shape in place of its scalars.
+
+    Raises
+    ------
+    UnsupportedOp
+        The body has an op with regions, or one without a row.
+    """
+    (block,) = op.raw.operation.regions[region].blocks
+    env: dict[Any, Value] = dict(zip(block.arguments, arguments, strict=True))
+    shape = max((static(v) for v in arguments), key=len)
+    for inner in map(Operation, block.operations):
+        raw = inner.raw.operation
+        if any(v not in env for v in raw.operands) or list(raw.regions) or inner.name not in (*ROWS, "return"):
+            raise op.refusal(f"its body has {raw.name}, which is not applied element by element")
+        operands = [env[v] for v in raw.operands]
+        if inner.name == "return":
+            return [spread(v, shape) if v.ndim < len(shape) else v for v in operands]
+        if any(v.ndim for v in operands):
+            operands = [spread(v, shape) if v.ndim < len(shape) else v for v in operands]
+        made = ROWS[inner.name](b, inner, *operands)
+        env.update(zip(raw.results, (made,) if isinstance(made, Value) else made, strict=True))
+    raise op.refusal("its body returns nothing")
+
+
+def is_exact(op: Operation, region: int = 0) -> bool:
+    """Whether the body rounds nothing, so that the order in which it is applied does not matter."""
+    (block,) = op.raw.operation.regions[region].blocks
+    for inner in map(Operation, block.operations):
+        inexact = any("f" in str(v.type).partition("<")[2] for v in inner.raw.operation.results)
+        if inexact and inner.name not in _EXACT:
+            return False
+    return True
+
+
+def fold_tree(
+    b: Tracer, op: Operation, arrays: Sequence[Value], inits: Sequence[Value], region: int = 0
+) -> list[Value]:
+    """The body of `op` folded over the last axis of the arrays, neighbours first; then, once, with the initial values.
+
+    Raises
+    ------
+    UnsupportedOp
+        The body rounds floats, so that the order matters; or cannot be applied to arrays.
+    """
+    count = static(arrays[0])[-1]
+    if not is_exact(op, region) and count > 1:
+        raise op.refusal("its body rounds: in which order it is applied is not said")
+    current, axis = list(arrays), arrays[0].ndim - 1
+    while (count := static(current[0])[-1]) > 1:
+        even, odd = ([_every_second(v, axis, start, count // 2) for v in current] for start in (0, 1))
+        joined = apply_body(b, op, [*even, *odd], region)
+        if count % 2:
+            rest = [_every_second(v, axis, count - 1, 1) for v in current]
+            joined = [b.apply(ops.Concatenate(axis), *pair) for pair in zip(joined, rest, strict=True)]
+        current = joined
+    shape = static(arrays[0])[:-1]
+    starts = [spread(v, shape) for v in inits]
+    if count == 0:
+        return starts
+    return apply_body(b, op, [*starts, *(b.reshape(v, shape) for v in current)], region)
+
+
+def _every_second(x: Value, axis: int, start: int, count: int) -> Value:
+    shape = static(x)
+    starts, limits = [0] * len(shape), list(shape)
+    starts[axis], limits[axis] = start, start + 2 * count - 1
+    return x.builder.apply(ops.Slice(tuple(starts), tuple(limits), (*(1,) * axis, 2)), x)
+
+
+def taken(b: Tracer, x: Value, places: np.ndarray, fill: Value | None = None) -> Value:
+    """The elements of a vector at known places, in the shape of these; `fill`, a scalar, where a place is negative."""
+    if fill is not None:
+        x = b.apply(ops.Concatenate(0), x, spread(fill, (1,)))
+        places = np.where(places < 0, static(x)[0] - 1, places)
+    index = b.array(places.astype(np.int64))
+    return b.apply(ops.Gather((), (0,), (0,), places.ndim, (1,)), x, index)
+
+
+def grouped_places(targets: np.ndarray, numbers: np.ndarray, size: int) -> np.ndarray:
+    """For each target in 0 ... size - 1 its numbers in their order, a line each, filled with -1."""
+    order = np.argsort(targets, kind="stable")
+    targets, numbers = targets[order], numbers[order]
+    counts = np.bincount(targets, minlength=size)
+    width = max(1, int(counts.max(initial=0)))
+    table = np.full((size, width), -1, np.int64)
+    within = np.arange(targets.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    table[targets, within] = numbers
+    return table

@@ -1,0 +1,105 @@
+"""What must be known of a module to run it unchanged: its function, the types of arguments and results, and its operations."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tenferro_ref.errors import FormatError
+from tenferro_ref.ops import TensorType
+from tenferro_ref.stablehlo.loader import bindings
+from tenferro_ref.stablehlo.loader.demands import demands
+from tenferro_ref.stablehlo.source import Source
+
+_ELEMENT = re.compile(r"tensor<(?:[\d?]+x)*(complex<\w+>|\w+)")
+
+
+def signature(source: str | bytes, where: str = "StableHLO", entry: str = "main") -> Source:
+    """The module with its signature. What its operations do is not looked at: it need not be one that `load` can read.
+
+    Raises
+    ------
+    FormatError
+        No StableHLO, or it does not verify; no function `entry` among several.
+    UnsupportedDType
+        A function of this type cannot be run by itself: an extent is dynamic, or an argument is no tensor.
+    MissingDependency
+        The extra `jax` is not installed.
+    """
+    module = bindings.parse(source, where)
+    with bindings.context():
+        function = entry_function(module, where, entry)
+        arguments = tuple(_types(function.type.inputs, "argument"))
+        results = tuple(_types(function.type.results, "result"))
+        ops, wanted = frozenset(_ops(module)), demands(function, functions_of(module))
+        code = source
+        if isinstance(code, bytes) and not code.startswith(bindings.MAGIC):
+            code = code.decode("utf-8")
+        if function.name.value != "main":
+            code = _with_main(module, function)
+    return Source(code, arguments, results, ops, wanted, where)
+
+
+def functions_of(module: Any) -> dict[str, Any]:
+    """The functions of a module by name."""
+    return {op.name.value: op for op in module.body.operations if op.operation.name == "func.func"}
+
+
+def entry_function(module: Any, where: str, entry: str) -> Any:
+    """The function called `entry`; else the only one there is, or the only one that is not private.
+
+    Raises
+    ------
+    FormatError
+        There is none, or it is not clear which.
+    """
+    functions = functions_of(module)
+    if entry in functions:
+        return functions[entry]
+    public = [f for f in functions.values() if bindings.Operation(f).attribute("sym_visibility") != "private"]
+    for candidates in (list(functions.values()), public):
+        if len(candidates) == 1:
+            return candidates[0]
+    raise FormatError(where=where, detail=f"has no function @{entry}; it has {sorted(functions) or 'none'}")
+
+
+def _types(types: Any, what: str) -> list[TensorType]:
+    """The types, each element of a tuple by itself, as every client hands tuples over."""
+    flat: list[TensorType] = []
+    for i, type_ in enumerate(types):
+        found = re.fullmatch(r"tuple<(.*)>", str(type_))
+        if found is None or "tuple<" in found[1] or what == "argument":
+            flat.append(bindings.tensor_type(type_, f"{what} {i}"))
+        else:
+            elements = re.findall(r"tensor<[^<>]*(?:<[^<>]*>)?[^<>]*>", found[1])
+            flat += [bindings.tensor_type(element, f"{what} {i}") for element in elements]
+    return flat
+
+
+def _ops(module: Any) -> set[tuple[str, str]]:
+    """Names and element types of all operations but functions and what ends a region."""
+    found: set[tuple[str, str]] = set()
+
+    def visit(operation: Any) -> Any:
+        name = operation.name.removeprefix("stablehlo.")
+        if name == "custom_call":
+            name += f":{bindings.Operation(operation).attribute('call_target_name')}"
+        types = {str(value.type) for value in (*operation.operands, *operation.results)} or {""}
+        found.update((name, element[1] if (element := _ELEMENT.search(text)) else "") for text in types)
+        return bindings.mlir().WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return {(name, element) for name, element in found if name not in ("builtin.module", "func.func")}
+
+
+def _with_main(module: Any, function: Any) -> str:
+    """The module's text with a function `main` that calls `function`."""
+    ir = bindings.mlir()
+    from jaxlib.mlir.dialects import func
+
+    with ir.Location.unknown(), ir.InsertionPoint(module.body):
+        main: Any = func.FuncOp("main", function.type)
+        with ir.InsertionPoint(main.add_entry_block()):
+            call = func.CallOp(function.type.results, function.name.value, main.entry_block.arguments)
+            func.ReturnOp(call.results)
+    return str(module)

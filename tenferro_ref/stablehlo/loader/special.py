@@ -1,0 +1,179 @@
+"""Rows of functions and of operations on bits, which are ops of the reference alone (`tenferro_ref.ops.reference`)."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from tenferro_ref import ops
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import CompareDir
+from tenferro_ref.program import Value
+from tenferro_ref.stablehlo.loader import composed
+from tenferro_ref.stablehlo.loader.bindings import Operation
+from tenferro_ref.stablehlo.loader.composed import full, select, static
+from tenferro_ref.stablehlo.loader.tracer import ROWS, Row, Tracer
+
+# --- functions --------------------------------------------------------------------------------------------------------
+
+#: By the name of the operation; those of CHLO have the name of their dialect.
+_FUNCTIONS = {
+    f"chlo.{name}": name
+    for name in (
+        "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "cosh", "digamma", "erf", "erf_inv", "erfc",
+        "lgamma", "sinh",
+    )
+}  # fmt: skip
+
+
+def _function(name: str) -> Row:
+    return lambda b, _, x: b.apply(ops.Special(name), x)
+
+
+for _name, _function_name in {**_FUNCTIONS, "cbrt": "cbrt"}.items():
+    ROWS[_name] = _function(_function_name)
+
+
+@ROWS.row("tan", "chlo.tan")
+def _(b: Tracer, op: Operation, x: Value) -> Value:
+    return composed.tan(x) if x.dtype.is_complex else b.apply(ops.Special("tan"), x)
+
+
+@ROWS.row("chlo.polygamma", "chlo.zeta")
+def _(b: Tracer, op: Operation, x: Value, y: Value) -> Value:
+    return b.apply(ops.Special2(op.name.removeprefix("chlo.")), x, y)
+
+
+@ROWS.row("atan2")
+def _(b: Tracer, op: Operation, y: Value, x: Value) -> Value:
+    if x.dtype.is_complex:
+        raise op.refusal("the angle of two complex numbers has no rule")
+    return b.apply(ops.Special2("atan2"), y, x)
+
+
+@ROWS.row("chlo.square")
+def _(b: Tracer, op: Operation, x: Value) -> Value:
+    return x * x
+
+
+@ROWS.row("chlo.conj")
+def _(b: Tracer, op: Operation, x: Value) -> Value:
+    return b.apply(ops.Conj(), x)
+
+
+@ROWS.row("chlo.is_inf", "chlo.is_pos_inf", "chlo.is_neg_inf")
+def _(b: Tracer, op: Operation, x: Value) -> Value:
+    size = abs(x) if op.name == "chlo.is_inf" else x
+    return b.apply(ops.Compare(CompareDir.Eq), size, full(x, -np.inf if op.name == "chlo.is_neg_inf" else np.inf))
+
+
+@ROWS.row("chlo.next_after")
+def _(b: Tracer, op: Operation, x: Value, y: Value) -> Value:
+    """One step on the line of ordinals; of a zero, the least denormal with the sign of `y`."""
+    signed, unsigned = _integer(x.dtype, "int"), _integer(x.dtype, "uint")
+    bits = b.apply(ops.Bitcast(signed), x)
+    negative = bits < full(bits, 0)
+    away = composed.logical("xor", x < y, negative)
+    stepped = b.apply(ops.Bitcast(x.dtype), select(away, bits + full(bits, 1), bits + full(bits, -1)))
+    sign = b.apply(ops.Bits("and"), b.apply(ops.Bitcast(unsigned), y), full(y, 2 ** (unsigned.bits - 1), unsigned))
+    least = b.apply(ops.Bitcast(x.dtype), b.apply(ops.Bits("or"), sign, full(sign, 1)))
+    moved = select(x == full(x, 0), least, stepped)
+    return select((x != x) | (y != y), x + y, select(x == y, y, moved))
+
+
+# --- bits -------------------------------------------------------------------------------------------------------------
+
+
+def _integer(dtype: DType, kind: str) -> DType:
+    """The integer dtype of the same width."""
+    return next(d for d in DType if d.kind == kind and d.bits == dtype.bits)
+
+
+@ROWS.row("and", "or", "xor", "not")
+def _(b: Tracer, op: Operation, *operands: Value) -> Value:
+    return composed.logical(op.name, *operands)
+
+
+@ROWS.row("shift_left", "shift_right_arithmetic", "shift_right_logical", "popcnt", "count_leading_zeros")
+def _(b: Tracer, op: Operation, *operands: Value) -> Value:
+    return b.apply(ops.Bits(op.name), *operands)
+
+
+@ROWS.row("chlo.mulhi")
+def _(b: Tracer, op: Operation, x: Value, y: Value) -> Value:
+    return high_product(x, y)
+
+
+def high_product(x: Value, y: Value) -> Value:
+    """The upper half of the product of integers of at most 32 bits."""
+    b, dtype = x.builder, x.dtype
+    wide = DType.I64 if dtype.kind == "int" else DType.U64
+    product = x.astype(wide) * y.astype(wide)
+    shift = "shift_right_arithmetic" if dtype.kind == "int" else "shift_right_logical"
+    return b.apply(ops.Bits(shift), product, full(product, dtype.bits)).astype(dtype)
+
+
+@ROWS.row("bitcast_convert")
+def _(b: Tracer, op: Operation, x: Value) -> Value:
+    """Between widths, elements are cut into a new last axis, or put together along it, the lowest bits first."""
+    to, of = op.result.dtype, x.dtype
+    if to.bits == of.bits or to is of:
+        return b.apply(ops.Bitcast(to), x)
+    if to.is_complex or of.is_complex or DType.Bool in (to, of):
+        raise op.refusal(f"the bits of {of} as {to} have no rule")
+    source, target = _integer(of, "uint"), _integer(to, "uint")
+    words = b.apply(ops.Bitcast(source), x)
+    if to.bits < of.bits:
+        count = of.bits // to.bits
+        shape = (*static(x), count)
+        spread_out = b.apply(ops.BroadcastInDim(shape, tuple(range(x.ndim))), words)
+        amounts = _places(b, shape, source, to.bits)
+        pieces = b.apply(ops.Bits("shift_right_logical"), spread_out, amounts).astype(target)
+    else:
+        amounts = _places(b, static(x), target, of.bits)
+        parts = b.apply(ops.Bits("shift_left"), words.astype(target), amounts)
+        pieces = b.apply(ops.ReduceSum((x.ndim - 1,)), parts)
+    return b.apply(ops.Bitcast(to), pieces)
+
+
+def _places(b: Tracer, shape: tuple[int, ...], dtype: DType, width: int) -> Value:
+    """Multiples of a width along the last axis."""
+    line = b.array((np.arange(shape[-1]) * width).astype(dtype.numpy))
+    return b.apply(ops.BroadcastInDim(shape, (len(shape) - 1,)), line)
+
+
+def total_order(x: Value) -> Value:
+    """Integers in the total order of floats: -NaN, -inf, ..., -0, +0, ..., inf, NaN."""
+    signed = _integer(x.dtype, "int")
+    bits = x.builder.apply(ops.Bitcast(signed), x)
+    low = x.builder.apply(ops.Bits("xor"), bits, full(bits, signed.limits[1]))
+    key = select(bits < full(bits, 0), low, bits)
+    # a module that puts a constant in the place of each NaN, as JAX does, knows its sign
+    return select(x != x, full(key, signed.limits[1]), key) if _nan_is_positive(x) else key
+
+
+def _nan_is_positive(x: Value) -> bool:
+    """Whether a NaN in `x` can only be a constant of the module with a plus sign."""
+    b = cast(Tracer, x.builder)
+    op, operands = b.made.get(x.slot, (None, ()))
+    if not isinstance(op, ops.Select):
+        return False
+    source, chosen = b.made.get(operands[1].slot, (None, ()))
+    if isinstance(source, ops.BroadcastInDim):
+        source, _ = b.made.get(chosen[0].slot, (None, ()))
+    if not isinstance(source, ops.Constant):
+        return False
+    value = float(source.value)  # type: ignore[arg-type]
+    positive = value == value or not np.signbit(np.asarray(source.value).astype(np.float64))
+    rest = operands[2]
+    test, compared = b.made.get(operands[0].slot, (None, ()))
+    if isinstance(test, ops.Select):  # `x != x` is `~(x == x)`
+        test, compared = b.made.get(compared[0].slot, (None, ()))
+    of_nan = isinstance(test, ops.Compare) and test.dir is CompareDir.Eq and all(v is rest for v in compared)
+    return positive and (_nan_is_positive(rest) if value == value else of_nan)
+
+
+@ROWS.row("reduce_precision")
+def _(b: Tracer, op: Operation, x: Value) -> Value:
+    return b.apply(ops.ReducePrecision(op.attribute("exponent_bits"), op.attribute("mantissa_bits")), x)

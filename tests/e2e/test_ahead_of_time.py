@@ -1,0 +1,97 @@
+"""`compile` and `run`, the executor `pjrt-reloaded`, and the folder of executables, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tenferro_ref.program import GraphBuilder, dumps
+from tests.e2e.command import assert_one_line_error, tenferro_ref
+from tests.plugins import CPU_PLUGINS, plugin_or_skip
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """A program, and inputs for it."""
+    b = GraphBuilder()
+    x, w = b.input("F64", (2, 3)), b.input("F64", (3, 4))
+    (tmp_path / "p.json").write_text(dumps(b.build(x @ w + 1.0, x.sum([0]))))
+    np.savez(tmp_path / "in.npz", in0=np.arange(6.0).reshape(2, 3), in1=np.ones((3, 4)))
+    return tmp_path / "p.json", tmp_path / "in.npz"
+
+
+@pytest.mark.parametrize("plugin", CPU_PLUGINS)
+def test_a_program_is_compiled_and_run_later(files: tuple[Path, Path], tmp_path: Path, plugin: str) -> None:
+    ref = plugin_or_skip(plugin)
+    program, inputs = files
+    made, out = tmp_path / "p.pjrt", tmp_path / "out.npz"
+    done = tenferro_ref(
+        "compile", program, "--plugin", plugin, "--out", made, "--option", "xla_cpu_enable_fast_min_max=false"
+    )
+    assert (done.status, done.out, done.err) == (0, "", "")
+    for how in ((), ("--plugin", ref.path)):
+        done = tenferro_ref("run", made, "--inputs", inputs, "--out", out, *how)
+        assert (done.status, done.out, done.err) == (0, "", "")
+        with np.load(out) as got:
+            np.testing.assert_array_equal(got["out0"], np.arange(6.0).reshape(2, 3) @ np.ones((3, 4)) + 1)
+            np.testing.assert_array_equal(got["out1"], [3.0, 5.0, 7.0])
+
+
+def test_what_cannot_be_run(files: tuple[Path, Path], tmp_path: Path, fake_library: Path) -> None:
+    program, inputs = files
+    made, out = tmp_path / "p.pjrt", tmp_path / "out.npz"
+    call = ("run", made, "--inputs", inputs, "--out", out)
+    assert_one_line_error(tenferro_ref(*call), 2, "cannot be read")
+    made.write_text("tenferro?")
+    assert_one_line_error(tenferro_ref(*call), 2, str(made), "does not begin with")
+    assert tenferro_ref("compile", program, "--plugin", fake_library, "--out", made).status == 0
+    # a file says which plugin it is for, never where one is
+    assert_one_line_error(tenferro_ref(*call), 3, "no plugin found here has the SHA-256", "--plugin")
+    assert_one_line_error(tenferro_ref(*call, "--plugin", plugin_or_skip("xla081").path), 2, "plugin_sha256 is")
+    np.savez(inputs, in0=np.zeros((3, 2)), in1=np.ones((3, 4)))
+    assert_one_line_error(tenferro_ref(*call, "--plugin", fake_library), 2, "input 0: expected F64[2,3], got F64[3,2]")
+    made.write_bytes(made.read_bytes()[:-1])
+    assert_one_line_error(tenferro_ref(*call, "--plugin", fake_library), 2, "damaged")
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "words"), [("flag", "expected NAME=VALUE"), ("xla_no_such_flag=1.5", "xla_no_such_flag")]
+)
+def test_options_that_cannot_be(files: tuple[Path, Path], tmp_path: Path, option: str, words: str) -> None:
+    plugin_or_skip("xla081")
+    done = tenferro_ref("compile", files[0], "--plugin", "xla081", "--out", tmp_path / "x", "--option", option)
+    assert_one_line_error(done, 2 if option == "flag" else 3, words)
+
+
+@pytest.mark.parametrize("plugin", CPU_PLUGINS)
+def test_what_is_reloaded_gives_what_was_compiled(files: tuple[Path, Path], plugin: str) -> None:
+    plugin_or_skip(plugin)
+    program, inputs = files
+    names = f"pjrt:{plugin}@parity,pjrt-reloaded:{plugin}@parity"
+    done = tenferro_ref("check", program, "--inputs", inputs, "--executors", names, "--json")
+    assert done.status == 0, done
+    assert f"pjrt-reloaded:{plugin}@parity" in done.out
+
+
+def test_executables_are_kept_in_the_folder_of_the_variable(files: tuple[Path, Path], tmp_path: Path) -> None:
+    plugin_or_skip("xla081")
+    program, inputs = files
+    folder = tmp_path / "kept"
+    phases = []
+    for _ in range(2):
+        done = tenferro_ref(
+            "check", program, "--inputs", inputs, "--executors", "pjrt:xla081", "--json",
+            env={"TENFERRO_PJRT_CACHE": str(folder)},
+        )  # fmt: skip
+        assert done.status == 0, done
+        phases.append(json.dumps(json.loads(done.out)) if done.out.startswith("{\n") else done.out)
+    assert '"compile"' in phases[0]
+    assert '"load"' in phases[1]
+    assert len([*folder.iterdir()]) == 1
+    folder.chmod(0o777)
+    done = tenferro_ref("plugins", "--probe", env={"TENFERRO_PJRT_CACHE": str(folder)})
+    assert "others may write into it" in done.out

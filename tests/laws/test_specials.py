@@ -1,0 +1,108 @@
+"""What the kernels make of special values is in the enclosures: every tuple of them, for every op and dtype that takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from oracle.case import Case
+from oracle.enclosure import MODELS, Enclosure, enclose
+from oracle.peers import Execution, NativeExecutor, attempt
+from tenferro_ref import ops
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import CompareDir, Op
+from tenferro_ref.program import GraphBuilder
+from tenferro_ref.tensor import Array
+from tests.op_examples import admitted, policy_for
+
+pytestmark = pytest.mark.once
+
+REDUCTIONS = (ops.ReduceSum, ops.ReduceProd, ops.ReduceMax, ops.ReduceMin)
+
+
+def floats(dtype: DType, *, few: bool) -> Array:
+    limits = np.finfo(dtype.numpy)
+    largest, least, normal = float(limits.max), float(limits.smallest_subnormal), float(limits.tiny)
+    chosen = [0.0, -0.0, 1, -1, 0.5, -2.5, least, -normal, largest, -largest, np.inf, -np.inf, np.nan]
+    more = [2, -2, -0.5, 3, -3, 1.5, 2.5, -least, normal, 1e4, -1e4, largest / 2, np.pi / 2, np.sqrt(largest)]
+    return np.array(chosen if few else chosen + more, dtype.numpy)
+
+
+def specials(dtype: DType, operands: int) -> Array:
+    """Fewer where there are more operands."""
+    if dtype.is_complex:
+        parts = floats(dtype.real, few=True)
+        pairs = np.empty((parts.size, parts.size), dtype.numpy)
+        pairs.real, pairs.imag = parts[:, None], parts
+        return pairs.ravel()
+    if dtype.is_float:
+        return floats(dtype, few=operands > 2)
+    if dtype is DType.Bool:
+        return np.array([False, True])
+    limits = np.iinfo(dtype.numpy)
+    near = [limits.max, limits.min, limits.max - 1, limits.min + 1]
+    return np.array([0, 1, -1, 2, -2, 3, 7, 46341, *near], dtype.numpy)
+
+
+def tuples(values: Array, count: int) -> list[Array]:
+    """All tuples of `count` of the values, one array an operand."""
+    return [np.ravel(a) for a in np.meshgrid(*[values] * count)]
+
+
+def applied(op: Op, operands: Sequence[Array], dtype: DType) -> tuple[Array, Enclosure]:
+    b = GraphBuilder(policy=policy_for(type(op), dtype))
+    case = Case.of(b.build(b.apply(op, *(b.input(DType.of(a), a.shape) for a in operands))), list(operands))
+    result = attempt(NativeExecutor(), case)
+    assert isinstance(result, Execution), result
+    (enclosure,) = enclose(case.program, case.inputs, MODELS[NativeExecutor().model])
+    return result.outputs[0], enclosure
+
+
+def assert_admitted(op: Op, operands: Sequence[Array], dtype: DType) -> None:
+    got, enclosure = applied(op, operands, dtype)
+    outside = np.flatnonzero(~enclosure.contains(got))
+    shown = [(*(a[i].tolist() for a in operands), got[i].tolist()) for i in outside[:5]]
+    assert not shown, f"{op} of {dtype.name}: {outside.size} outside, as {shown}"
+
+
+def instances(op: type[Op], dtype: DType) -> Iterator[Op]:
+    if op is ops.Convert:
+        yield from map(ops.Convert, DType)
+    elif op is ops.Compare:
+        ordered = dtype.is_int or dtype.is_float
+        yield from map(ops.Compare, CompareDir if ordered else [CompareDir.Eq])
+    else:
+        yield op()
+
+
+@pytest.mark.parametrize("op", ops.ELEMENTWISE, ids=lambda op: op.__name__)
+def test_elementwise(op: type[Op]) -> None:
+    for dtype in admitted(op):
+        values = specials(dtype, op.arity)
+        if op is ops.Select:
+            operands = [np.ravel(a) for a in np.meshgrid([False, True], values, values)]
+        else:
+            operands = tuples(values, op.arity)
+        if dtype.is_int and op.__name__ in ("Pow", "Divide", "Remainder"):  # what has an error is no value
+            kept = operands[1] >= 0 if op is ops.Pow else operands[1] != 0
+            operands = [a[kept] for a in operands]
+        for instance in instances(op, dtype):
+            assert_admitted(instance, operands, dtype)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("op", REDUCTIONS, ids=lambda op: op.__name__)
+def test_reductions(op: type[Op], count: int) -> None:
+    for dtype in admitted(op):
+        rows = np.stack(tuples(specials(dtype, count), count), -1)
+        assert_admitted(op((1,)), [rows], dtype)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("dtype", [d for d in DType if not d.is_complex], ids=lambda d: d.name)
+def test_a_real_product_of_two_factors_is_decided(dtype: DType) -> None:
+    rows = np.stack(tuples(specials(dtype, 2), 2), -1)
+    if dtype in admitted(ops.ReduceProd):
+        _, enclosure = applied(ops.ReduceProd((1,)), [rows], dtype)
+        assert enclosure.decided.all()

@@ -1,0 +1,116 @@
+"""Evidence of the interpreter: sees what is wrong, allows what rounding may do, and claims nothing where it knows nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from oracle.evidence import Evidence, judge_by_evidence
+from oracle.peers import Execution, Executor, Pool
+from oracle.verdict import Answer, Verdict
+from tenferro_ref.stablehlo import Source
+from tenferro_ref.tensor import Array
+from tests.libraries import module_or_skip
+
+pytestmark = pytest.mark.once
+
+module_or_skip("jaxlib")
+
+SUM = """func.func @main(%a: tensor<64xf32>) -> (tensor<f32>, tensor<64xi32>, tensor<64xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<64xf32>, tensor<f32>) -> tensor<f32>
+  %1 = stablehlo.convert %a : (tensor<64xf32>) -> tensor<64xi32>
+  return %0, %1, %a : tensor<f32>, tensor<64xi32>, tensor<64xf32>
+}
+"""
+INPUT = np.random.default_rng(0).standard_normal(64).astype(np.float32) * 10
+
+
+@dataclass
+class Said(Executor):
+    """An executor that gives these outputs."""
+
+    outputs: tuple[Array, ...]
+    name: str = "pjrt:told"
+
+    def run_source(self, source: Source, inputs: object) -> Execution:
+        return Execution(self.outputs)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    made = Pool()
+    yield made
+    made.close()
+
+
+def evidence(pool: Pool, text: str, *inputs: Array) -> Evidence:
+    return Evidence(pool.reader.source(text, "m"), inputs, pool.make("interpreter"), pool.reader)
+
+
+def judged(pool: Pool, change: int | None = None, by: float = 0.0) -> Answer:
+    """The answer of an executor that gives what the interpreter does, but for one result that is off."""
+    held = evidence(pool, SUM, INPUT)
+    outputs = [a.copy() for a in held.interpreter.run_source(held.source, [INPUT]).outputs]
+    if change is not None:
+        outputs[change][...] = outputs[change] + np.array(by, outputs[change].dtype)
+    return judge_by_evidence(Said(tuple(outputs)), held)
+
+
+def test_the_same_values_pass_and_nothing_counts_as_decided(pool: Pool) -> None:
+    answer = judged(pool)
+    assert (answer.verdict, answer.reason) == (Verdict.PASS, "as the interpreter")
+    assert answer.comparison.elements == 129
+    assert answer.comparison.decided == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "by", "passes"),
+    [(0, 1e-6, True), (0, 1e-2, False), (0, np.nan, False), (1, 1, False), (2, 1e-9, True), (2, 1e-3, False)],
+)
+def test_rounding_passes_and_more_does_not(pool: Pool, change: int, by: float, passes: bool) -> None:
+    answer = judged(pool, change, by)
+    assert answer.verdict is (Verdict.PASS if passes else Verdict.MISMATCH)
+    assert passes or answer.comparison.worst_output == change
+
+
+def test_results_of_another_shape_are_wrong(pool: Pool) -> None:
+    assert judge_by_evidence(Said((np.zeros(3, np.float32),)), evidence(pool, SUM, INPUT)).verdict is Verdict.MISMATCH
+
+
+def test_an_overflow_that_the_twin_has_not_is_left_open(pool: Pool) -> None:
+    text = "func.func @main(%a: tensor<f32>) -> tensor<f32> { %0 = stablehlo.exponential %a : tensor<f32> return %0 : tensor<f32> }"
+    held = evidence(pool, text, np.float32(100))
+    answer = judge_by_evidence(Said((np.array(3e38, np.float32),)), held)
+    assert (answer.verdict, answer.reason) == (Verdict.UNDECIDED, "the interpreter and its twin agree on no element")
+
+
+def test_random_numbers_have_no_evidence(pool: Pool) -> None:
+    text = """func.func @main(%a: tensor<f32>, %b: tensor<f32>) -> tensor<2xf32> {
+      %s = stablehlo.constant dense<2> : tensor<1xi64>
+      %0 = stablehlo.rng %a, %b, %s, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<2xf32>
+      return %0 : tensor<2xf32> }"""
+    answer = judge_by_evidence(Said((np.zeros(2, np.float32),)), evidence(pool, text, np.float32(0), np.float32(1)))
+    assert answer.verdict is Verdict.UNDECIDED
+    assert "not determined" in answer.reason
+
+
+def test_the_interpreter_is_no_evidence_for_itself(pool: Pool) -> None:
+    held = evidence(pool, SUM, INPUT)
+    assert judge_by_evidence(held.interpreter, held).verdict is Verdict.UNDECIDED
+
+
+def test_narrow_floats_inside_a_module_of_f64_count(pool: Pool) -> None:
+    text = """func.func @main(%a: tensor<4xf64>) -> tensor<4xf64> {
+      %0 = stablehlo.convert %a : (tensor<4xf64>) -> tensor<4xf32>
+      %1 = stablehlo.sine %0 : tensor<4xf32>
+      %2 = stablehlo.convert %1 : (tensor<4xf32>) -> tensor<4xf64>
+      return %2 : tensor<4xf64> }"""
+    a = np.array([0.1, 0.7, 1.3, 2.9])
+    answer = judge_by_evidence(
+        Said((np.sin(a.astype(np.float32)).astype(np.float64) * (1 + 1e-7),)), evidence(pool, text, a)
+    )
+    assert answer.verdict is Verdict.PASS

@@ -1,0 +1,172 @@
+"""Modules that executors are given unchanged: every client runs the very module, and says in its words what it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from oracle.case import Case
+from oracle.judge import Reference, judge
+from oracle.peers import Execution, Executor, NativeExecutor, Pool, attempt_source
+from oracle.verdict import Verdict
+from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.stablehlo import Source
+from tests.libraries import module_or_skip
+from tests.plugins import plugin_or_skip
+
+pytestmark = pytest.mark.once
+
+module_or_skip("jax")
+module_or_skip("iree.compiler")
+
+EXECUTORS = ("pjrt:xla081", "pjrt:lam115", "jax", "interpreter", "iree")
+
+SEVERAL = """module @of_some_name {
+  func.func private @double(%a: tensor<1x3xf32>) -> tensor<1x3xf32> {
+    %0 = stablehlo.add %a, %a : tensor<1x3xf32>
+    return %0 : tensor<1x3xf32>
+  }
+  func.func public @main(%a: tensor<1x3xf32>, %b: tensor<2xcomplex<f32>>, %c: tensor<2xi1>, %d: tensor<3xui8>, %e: tensor<2xbf16>)
+      -> (tensor<1x3xf32>, tensor<2xcomplex<f32>>, tensor<2xi1>, tensor<3xui8>, tensor<2xbf16>, tensor<1xi1>) {
+    %k = stablehlo.constant dense<[[0.5, 2.0, 4.0]]> : tensor<1x3xf32>
+    %0 = func.call @double(%a) : (tensor<1x3xf32>) -> tensor<1x3xf32>
+    %1 = stablehlo.multiply %0, %k : tensor<1x3xf32>
+    %2 = stablehlo.add %b, %b : tensor<2xcomplex<f32>>
+    %3 = stablehlo.not %c : tensor<2xi1>
+    %4 = stablehlo.add %d, %d : tensor<3xui8>
+    %5 = stablehlo.add %e, %e : tensor<2xbf16>
+    %6 = stablehlo.slice %3 [0:1] : (tensor<2xi1>) -> tensor<1xi1>
+    return %1, %2, %3, %4, %5, %6 : tensor<1x3xf32>, tensor<2xcomplex<f32>>, tensor<2xi1>, tensor<3xui8>, tensor<2xbf16>, tensor<1xi1>
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    plugin_or_skip("xla081")
+    plugin_or_skip("lam115")
+    made = Pool()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=EXECUTORS)
+def executor(request: pytest.FixtureRequest, pool: Pool) -> Executor:
+    return pool.make(request.param)
+
+
+def test_each_client_takes_and_gives_all_these_types(executor: Executor, pool: Pool) -> None:
+    source = pool.reader.source(SEVERAL, "several")
+    assert source.code == SEVERAL
+    inputs = [
+        np.array([[1, 2, 3]], np.float32), np.array([1 + 2j, -3j], np.complex64), np.array([True, False]),
+        np.array([1, 255, 3], np.uint8), np.array([1.5, 2], source.arguments[4].dtype.numpy),
+    ]  # fmt: skip
+    result = attempt_source(executor, source, inputs)
+    assert isinstance(result, Execution), result
+    values = [a.astype(complex).tolist() for a in result.outputs]
+    assert values == [[[1, 8, 24]], [2 + 4j, -6j], [0, 1], [2, 254, 6], [3, 4], [0]]
+    assert [a.dtype for a in result.outputs] == [t.dtype.numpy for t in source.results]
+
+
+TUPLE = """func.func @pair(%a: tensor<2xf32>) -> tuple<tensor<2xf32>, tensor<2xi32>> {
+  %0 = stablehlo.convert %a : (tensor<2xf32>) -> tensor<2xi32>
+  %1 = stablehlo.tuple %a, %0 : tuple<tensor<2xf32>, tensor<2xi32>>
+  return %1 : tuple<tensor<2xf32>, tensor<2xi32>>
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["pjrt:xla081", "pjrt:lam115", "interpreter"])
+def test_a_tuple_from_a_function_of_another_name_is_several_results(name: str, pool: Pool) -> None:
+    source = pool.reader.source(TUPLE, "pair")
+    result = pool.make(name).run_source(source, [np.array([1.5, -2], np.float32)])
+    assert [a.tolist() for a in result.outputs] == [[1.5, -2], [1, -2]]
+
+
+def module(body: str) -> str:
+    return f"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {{ {body} return %0 : tensor<2xf32> }}"
+
+
+def test_what_a_client_lacks_is_unsupported_in_its_words(executor: Executor, pool: Pool) -> None:
+    source = pool.reader.source(
+        module("%0 = stablehlo.custom_call @nobody_has_it(%a) : (tensor<2xf32>) -> tensor<2xf32>"), "m"
+    )
+    result = attempt_source(executor, source, [np.ones(2, np.float32)])
+    assert isinstance(result, UnsupportedOp)
+    assert "custom" in str(result)
+
+
+def test_a_portable_artifact_is_tried_where_the_text_is_not_known(pool: Pool) -> None:
+    executor = pool.make("pjrt:xla081")
+    source = pool.reader.source(module("%0 = stablehlo.add %a, %a : tensor<2xf32>"), "m")
+    unknown = replace(source, code=source.code.replace("stablehlo.add", "stablehlo.not_yet"))  # type: ignore[union-attr]
+
+    # as if this plugin's parser was older than the module
+    class Older:
+        def serialized(self, given: Source, form: str) -> bytes:
+            assert given is unknown
+            assert form == "portable=1.13.3"
+            return pool.reader.serialized(source, form)
+
+    older = replace(executor, reader=Older())  # type: ignore[type-var]
+    assert older.run_source(unknown, [np.ones(2, np.float32)]).outputs[0].tolist() == [2, 2]
+    with pytest.raises(UnsupportedOp, match=r"custom op 'stablehlo.not_yet' is unknown"):
+        executor.run_source(unknown, [np.ones(2, np.float32)])
+
+
+@pytest.mark.parametrize("form", ["bytecode", "portable"])
+def test_bytes_are_run_as_they_are(form: str, pool: Pool) -> None:
+    text = pool.reader.source(module("%0 = stablehlo.add %a, %a : tensor<2xf32>"), "m")
+    source = pool.reader.source(pool.reader.serialized(text, form), "m")
+    assert isinstance(source.code, bytes)
+    for name in ("pjrt:xla081", "jax", "interpreter"):
+        assert pool.make(name).run_source(source, [np.ones(2, np.float32)]).outputs[0].tolist() == [2, 2]
+
+
+def test_arrays_of_the_module_are_constants_to_the_enclosure(pool: Pool) -> None:
+    """XLA divides by constants through their reciprocals, which is no rounding of IEEE arithmetic."""
+    text = module(
+        "%k = stablehlo.constant dense<[3.0, 7.0]> : tensor<2xf32> %0 = stablehlo.divide %a, %k : tensor<2xf32>"
+    )
+    source = pool.reader.source(text, "m")
+    loaded = pool.reader.load(source.code, "m")
+    executor, found = pool.make("pjrt:lam115"), 0
+    for value in (5.0, 11.0, 13.0, 17.0, 19.0):
+        case = Case.of(loaded.program, loaded.inputs([np.full(2, value, np.float32)]), source=source)
+        answer = judge(executor, Reference(case, NativeExecutor()))
+        assert answer.verdict is Verdict.PASS, answer.reason
+        found += answer.comparison.forgiven
+    assert found
+
+
+TOTAL = """func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xi1> {
+  %0 = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  return %0 : tensor<4xi1>
+}
+"""
+
+
+def test_total_order_is_kept_by_the_interpreter_too(executor: Executor, pool: Pool) -> None:
+    a = np.array([-0.0, np.inf, np.nan, -1], np.float32)
+    b = np.array([0.0, np.nan, np.inf, -2], np.float32)
+    result = attempt_source(executor, pool.reader.source(TOTAL, "m"), [a, b])
+    assert isinstance(result, Execution), result
+    expected = [True, True, False, False]
+    assert result.outputs[0].tolist() == expected
+
+
+def test_memory_of_a_donated_argument_may_be_reused(pool: Pool) -> None:
+    text = (
+        "func.func public @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {"
+        " %0 = stablehlo.add %a, %a : tensor<4xf32> return %0 : tensor<4xf32> }"
+    )
+    source = pool.reader.source(text, "m")
+    for name in ("pjrt:xla081", "pjrt:lam115", "jax"):
+        for _ in range(2):
+            result = pool.make(name).run_source(source, [np.arange(4, dtype=np.float32)])
+            assert result.outputs[0].tolist() == [0, 2, 4, 6]

@@ -1,0 +1,86 @@
+"""What is read of a module that is run as it is: arguments, results, operations, what inputs must be."""
+
+from __future__ import annotations
+
+import pytest
+
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import FormatError, UnsupportedDType
+from tenferro_ref.ops import TensorType
+from tenferro_ref.stablehlo.loader import load, signature
+from tests.libraries import module_or_skip
+
+module_or_skip("jaxlib")
+
+SIMPLE = "func.func @{name}(%a: tensor<2x1xf32>) -> tensor<2x1xf32> {{ return %a : tensor<2x1xf32> }}"
+
+
+def test_a_module_with_main_is_kept_as_it_is() -> None:
+    text = SIMPLE.format(name="main") + " // a comment"
+    source = signature(text)
+    assert source.code == text
+    assert source.arguments == source.results == (TensorType(DType.F32, (2, 1)),)
+
+
+def test_a_function_of_another_name_is_called_by_main() -> None:
+    source = signature(SIMPLE.format(name="f"))
+    assert isinstance(source.code, str)
+    assert "call @f" in source.code
+    assert load(source.code).program.input_types == source.arguments
+
+
+def test_the_one_public_function_is_meant() -> None:
+    private = "func.func private @g(%a: tensor<f32>) -> tensor<f32> { return %a : tensor<f32> }"
+    assert signature(f"module {{ {private} {SIMPLE.format(name='f')} }}").arguments == (TensorType(DType.F32, (2, 1)),)
+
+
+def test_several_functions_and_no_main_are_refused() -> None:
+    with pytest.raises(FormatError, match="has no function @main"):
+        signature(f"module {{ {SIMPLE.format(name='f')} {SIMPLE.format(name='g')} }}")
+
+
+def test_elements_of_a_tuple_are_results_of_their_own() -> None:
+    text = (
+        "func.func @main(%a: tensor<2xf32>, %b: tensor<i1>) -> tuple<tensor<2xf32>, tensor<i1>> {"
+        " %0 = stablehlo.tuple %a, %b : tuple<tensor<2xf32>, tensor<i1>>"
+        " return %0 : tuple<tensor<2xf32>, tensor<i1>> }"
+    )
+    assert signature(text).results == (TensorType(DType.F32, (2,)), TensorType(DType.Bool, ()))
+
+
+def test_dynamic_extents_are_refused() -> None:
+    with pytest.raises(UnsupportedDType):
+        signature("func.func @main(%a: tensor<?xf32>) -> tensor<?xf32> { return %a : tensor<?xf32> }")
+
+
+def test_operations_are_listed_with_their_element_types() -> None:
+    text = (
+        "func.func @main(%a: tensor<2xcomplex<f32>>) -> tensor<2xf32> {"
+        " %0 = stablehlo.real %a : (tensor<2xcomplex<f32>>) -> tensor<2xf32>"
+        " %1 = stablehlo.custom_call @there(%0) : (tensor<2xf32>) -> tensor<2xf32>"
+        " return %1 : tensor<2xf32> }"
+    )
+    source = signature(text)
+    assert {("real", "complex<f32>"), ("real", "f32"), ("custom_call:there", "f32")} <= source.ops
+    assert source.has("real")
+    assert source.has("real", "f32")
+    assert not source.has("real", "f64")
+
+
+def test_indices_and_definite_matrices_are_demanded_through_calls_and_conversions() -> None:
+    text = """module {
+  func.func @main(%x: tensor<5x2xf32>, %i: tensor<3xi64>, %m: tensor<4x4xf32>) -> (tensor<3x2xf32>, tensor<4x4xf32>) {
+    %0 = call @narrow(%i) : (tensor<3xi64>) -> tensor<3x1xi32>
+    %1 = "stablehlo.gather"(%x, %0) {dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
+      start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 2>} : (tensor<5x2xf32>, tensor<3x1xi32>) -> tensor<3x2xf32>
+    %2 = stablehlo.cholesky %m, lower = true : tensor<4x4xf32>
+    return %1, %2 : tensor<3x2xf32>, tensor<4x4xf32>
+  }
+  func.func private @narrow(%i: tensor<3xi64>) -> tensor<3x1xi32> {
+    %0 = stablehlo.convert %i : (tensor<3xi64>) -> tensor<3xi32>
+    %1 = stablehlo.reshape %0 : (tensor<3xi32>) -> tensor<3x1xi32>
+    return %1 : tensor<3x1xi32>
+  }
+}"""
+    source = signature(text)
+    assert source.demands == ("", "index:5", "definite")
