@@ -59,10 +59,8 @@ def _config(op: type[Any], dtype: DType) -> Config | None:
     stablehlo = dtype in op.stablehlo_dtypes or dtype in op.dtypes
     if not ours and not stablehlo:
         return None
-    # beside a dtype that only another policy admits stands one of the engine's, so that there is something to draw
-    others = (
-        tuple(d for d in DType if d is not dtype) if op is ops.Convert else () if ours else admitted(op, tuple(DType))
-    )
+    # a Convert has somewhere to go; beside a dtype that only another policy admits stands one of the engine's, to draw from
+    others = () if ours and op is not ops.Convert else tuple(d for d in admitted(op, tuple(DType)) if d is not dtype)
     return Config(
         ops=(op,), dtypes=(dtype, *others), max_instructions=1, max_elements=96, usual_elements=96, dim_exprs=False,
         motifs=False, anchors=False, symbolic=0, linalg=50 if op is ops.Extension else 0, policies=0 if ours else 100,
@@ -113,5 +111,4 @@ def _cells(name: str, dtype: DType, g: Growth, program: GraphProgram) -> list[Ce
         ]
         case = Case.of(program, inputs)
         cells.setdefault(case.fingerprint, Cell(name, dtype, kind, case))
-    first, *rest = cells.values()
-    return [first, *(Cell(c.op, c.dtype, c.values, first.case.with_inputs(c.case.inputs)) for c in rest)]
+    return list(cells.values())

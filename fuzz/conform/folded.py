@@ -67,4 +67,4 @@ class FoldedPool(Pool):
     """A pool whose plugins fold."""
 
     def _pjrt(self, plugin: PluginRef, peer: Peer) -> PjrtExecutor:
-        return FoldedExecutor(str(peer), self._worker(plugin.path, plugin), plugin=plugin)
+        return FoldedExecutor(str(peer), self._worker(plugin.path, plugin), plugin=plugin, reader=self.reader)

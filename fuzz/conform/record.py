@@ -167,8 +167,8 @@ def changes(before: Conformance, after: Conformance) -> list[Change]:
         was, now = (side[name].outcome if name in side else "" for side in (old, new))
         if was != now:
             found.append(Change(name, was, now, new[name].detail if name in new else ""))
-    order = ("", *OUTCOMES)
-    return sorted(found, key=lambda c: (order.index(c.after) or len(order), c.name))
+    order = (*OUTCOMES, "")
+    return sorted(found, key=lambda c: (order.index(c.after), c.name))
 
 
 @dataclass(frozen=True, slots=True)
