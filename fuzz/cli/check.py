@@ -13,7 +13,7 @@ from fuzz.checking.subject import Inputs, Subject, file_subjects, invalid_subjec
 from fuzz.records import encode
 from oracle.attribution import instructions
 from oracle.enclosure import MODELS
-from oracle.peers import OTHERS, Executor, PjrtExecutor, Pool
+from oracle.peers import DEFAULT_LANE, OTHERS, Executor, Peer, PjrtExecutor, Pool
 from tenferro_ref.console import (
     draw_seed,
     json_option,
@@ -131,7 +131,7 @@ def _row(file: str, judged: Judged) -> dict[str, object]:
     if judged.written:
         row["written"] = judged.written
     if judged.builds:
-        lane = answer.executor.rpartition("@")[2]
+        lane = Peer.parse(answer.executor).lane or DEFAULT_LANE
         row |= {"first_bad": f"lane {lane}: {judged.first_bad}", "builds": encode(judged.builds)}
     return row
 
