@@ -82,7 +82,7 @@ def render(campaign: Campaign, findings_url: str = "../docs/findings/") -> str:
         for key in blames(card.finding):
             anchors.setdefault(key, card.anchor)
     plots = accuracy_plots(campaign.totals)
-    page = _environment().get_template("index.html.j2")
+    page = environment().get_template("index.html.j2")
     return page.render(
         campaign=campaign,
         outcome=outcome(campaign),
@@ -104,7 +104,7 @@ def render(campaign: Campaign, findings_url: str = "../docs/findings/") -> str:
         opcodes=opcode_table(campaign.surveys),
         mutants=mutant_rows(campaign.mutants) if campaign.mutants else (),
         survivors=[m for m in campaign.mutants if not (m.killed or m.equivalent)],
-        **_assets(),
+        **assets(),
     )
 
 
@@ -175,7 +175,7 @@ def _verdict_counts(verdicts: dict[str, int]) -> str:
 
 
 @cache
-def _assets() -> dict[str, Any]:
+def assets() -> dict[str, Any]:
     """Style sheet and script of this package, and the hash under which the page lets the script run."""
     static = resources.files("reports") / "static"
     css, js = (static.joinpath(name).read_text("utf-8") for name in ("report.css", "report.js"))
@@ -184,7 +184,7 @@ def _assets() -> dict[str, Any]:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("reports"),
         autoescape=True,

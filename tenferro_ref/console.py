@@ -264,16 +264,16 @@ class Pace:
 
 
 class ReportSite(Protocol):
-    """What writes a campaign's report; `reports.site` is one."""
+    """What writes the report of a record; `reports.site` is one, for campaigns."""
 
     def check(self, folder: Path) -> None:
         """Fail if a report could not be written into `folder`."""
 
-    def write(self, campaign: Any, folder: Path) -> Path:
+    def write(self, record: Any, folder: Path) -> Path:
         """Write the report; gives its page."""
 
 
-def report_site(folder: Path) -> ReportSite:
+def report_site(folder: Path, name: str = "site") -> ReportSite:
     """The writer of reports, after it has looked whether it can write into `folder`.
 
     It is found by an entry point: the packages that run campaigns do not import the one that shows them.
@@ -285,7 +285,7 @@ def report_site(folder: Path) -> ReportSite:
     UsageError, OutputError
         The report could not be written there.
     """
-    for entry in entry_points(group="tenferro_ref.report", name="site"):
+    for entry in entry_points(group="tenferro_ref.report", name=name):
         site: ReportSite = entry.load()
         site.check(folder)
         return site

@@ -50,19 +50,31 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def match(finding: Finding, rules: tuple[Known, ...], today: datetime.date | None = None) -> str:
-    """The page that describes `finding`, "" if none does.
+    """The page that describes `finding`, "" if none does."""
+    return page_of(finding.signature, finding.verdict, finding.executor, finding.build, rules, today)
+
+
+def page_of(
+    signature: str,
+    verdict: str,
+    executor: str,
+    build: str,
+    rules: tuple[Known, ...],
+    today: datetime.date | None = None,
+) -> str:
+    """The page that describes a disagreement, given as the fields of a `Finding`; "" if none does.
 
     JAX has no lanes: its findings are matched as if a plugin showed them in every lane as well.
     """
     day = today or datetime.date.today()
-    signatures = {finding.signature, re.sub(r"only jax(-eager)?$", "every lane", finding.signature)}
+    signatures = {signature, re.sub(r"only jax(-eager)?$", "every lane", signature)}
     for rule in rules:
         if (
             day <= rule.expires
             and any(fnmatchcase(signature, rule.signature) for signature in signatures)
-            and fnmatchcase(finding.verdict, rule.verdict)
-            and fnmatchcase(finding.executor, rule.executor)
-            and any(fnmatchcase(finding.build, build) for build in rule.builds)
+            and fnmatchcase(verdict, rule.verdict)
+            and fnmatchcase(executor, rule.executor)
+            and any(fnmatchcase(build, pattern) for pattern in rule.builds)
         ):
             return rule.page
     return ""

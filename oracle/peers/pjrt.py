@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -80,8 +80,7 @@ class PjrtExecutor(ModuleExecutor):
 
     @property
     def build(self) -> str:
-        facts = self.worker.facts
-        return f"{facts['platform']}, PJRT {facts['PJRT API']}, StableHLO {facts.get('stablehlo_current_version', '?')}"
+        return build_of(self.worker.facts)
 
     def requirements(self) -> tuple[str, ...]:
         return tuple(filter(None, [self.plugin.requirement]))
@@ -115,3 +114,8 @@ class PjrtExecutor(ModuleExecutor):
         yield "lane", f"{self.lane} ({options or 'no overrides'})"
         if left_out := [o for o in LANES[self.lane] if o not in self._lane_options]:
             yield "options left out", f"{', '.join(left_out)} (tried once: the plugin does not take them)"
+
+
+def build_of(facts: Mapping[str, str]) -> str:
+    """What the rules of known findings call a plugin, from what it says of itself."""
+    return f"{facts['platform']}, PJRT {facts['PJRT API']}, StableHLO {facts.get('stablehlo_current_version', '?')}"

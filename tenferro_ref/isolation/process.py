@@ -36,6 +36,8 @@ class WorkerSpec:
     ----------
     serves
         A PJRT plugin, or the full name of another engine's module (see `tenferro_ref.isolation.engine`).
+    engine
+        The engine's module that gets the plugin, where there is one.
     start_seconds, request_seconds
         Wall time for loading it and for one request; past it the worker is killed.
     memory_bytes
@@ -45,16 +47,17 @@ class WorkerSpec:
     """
 
     serves: PluginRef | str
+    engine: str = "tenferro_ref.isolation.engines.pjrt"
     start_seconds: float = 60.0
     request_seconds: float = 60.0
     memory_bytes: int = 8 << 30
     preload: str = ""
 
 
-def _opening(serves: PluginRef | str) -> wire.Message:
-    if isinstance(serves, str):
-        return {"engine": serves, "settings": {}}
-    return {"engine": "tenferro_ref.isolation.engines.pjrt", "settings": asdict(serves)}
+def _opening(spec: WorkerSpec) -> wire.Message:
+    if isinstance(spec.serves, str):
+        return {"engine": spec.serves, "settings": {}}
+    return {"engine": spec.engine, "settings": asdict(spec.serves)}
 
 
 class Worker:
@@ -150,7 +153,7 @@ class Worker:
         ours.settimeout(_POLL)
         self._channel = channel = wire.Channel(ours)
         try:
-            opening = _opening(self.spec.serves)
+            opening = _opening(self.spec)
             self._facts = self._exchange(
                 channel, opening, self.spec.start_seconds, lambda answer: dict(answer["facts"])
             )

@@ -186,7 +186,10 @@ ARGS = {
             "executable options argument_lists num_devices:size num_args:size output_lists device_complete_events "
             "execute_device"
         ),
+        "LoadedExecutable_Delete": "executable",
         "Buffer_Destroy": "buffer",
+        "Buffer_Delete": "buffer",
+        "Buffer_IsDeleted": "buffer is_deleted:bool",
         "Buffer_ElementType": "buffer type:int",
         "Buffer_Dimensions": "buffer dims num_dims:size",
         "Buffer_ReadyEvent": "buffer event",

@@ -97,6 +97,7 @@ class Body:
         """A constant of any shape, bit for bit."""
         dtype = DType.of(array)
         bits = str(array.tolist()).lower() if dtype is DType.Bool else f'"0x{array.tobytes("C").hex().upper()}"'
+        bits = bits if array.size else ""  # nested empty lists are of another shape
         return self.line(f"constant dense<{bits}> : {type_text(dtype, array.shape)}", dtype, array.shape)
 
     def filled(self, value: complex, dtype: DType, shape: Shape) -> SsaValue:

@@ -1,0 +1,101 @@
+"""`conform`: does a PJRT plugin do what the C API and StableHLO say?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fuzz.conform import record
+from fuzz.conform.run import SECTIONS, Run
+from fuzz.records import encode
+from tenferro_ref.console import (
+    json_option,
+    print_json,
+    print_table,
+    progress_bar,
+    report_site,
+    say,
+    split,
+)
+from tenferro_ref.errors import UsageError
+from tenferro_ref.pjrt import PluginRef, is_path, resolve
+
+#: Checks that a terminal is shown of a section; the report has all.
+_SHOWN = 12
+
+
+@click.command()
+@click.argument("plugin")
+@click.option("--out", default="conform-report", show_default=True, metavar="DIR", help="For page, summary and badge.")
+@click.option("--against", metavar="OTHER", help="A `conform.json`, or another plugin: print what changed from it.")
+@click.option("--sections", metavar="LIST", help=f"Only these, of: {', '.join(SECTIONS)}.")
+@click.option("--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="For one call.")
+@json_option
+def conform(plugin: str, out: str, against: str | None, sections: str | None, seconds: float, as_json: bool) -> int:
+    """Test a PJRT plugin, by name or path, and write a report, a JSON summary and a badge.
+
+    Exit status 0 if all that was tested holds, 1 if something does not (what docs/findings/ describes is shown as known, and
+    does not hold either), 3 if the plugin makes no client here.
+    """
+    chosen = _sections(sections)
+    ref, site = _named(plugin), report_site(Path(out), "conform")
+    other = None if against is None else _other(against, chosen, seconds)
+    result = _ask(ref, plugin, chosen, seconds)
+    changed = [] if other is None else record.changes(other, result)
+    page = site.write(record.Report(result, other), Path(out))
+    if as_json:
+        print_json(encode(result) | {"verdict": result.verdict, "changes": encode(changed)})
+    else:
+        _print(result)
+        if other is not None:
+            say(f"against {other.plugin}: {len(changed)} changed")
+            for change in changed:
+                say(f"  {change.name}: {change.before or 'not there'} -> {change.after or 'not there'} {change.detail}")
+        say(f"{result.plugin} {result.verdict}: {_counts(result.counts)}, in {result.seconds:.0f} s; {page}")
+    return {"conforms": 0, "does not conform": 1, "no client": 3}[result.verdict]
+
+
+def _sections(text: str | None) -> tuple[str, ...]:
+    names = tuple(SECTIONS) if text is None else split(text)
+    if unknown := [name for name in names if name not in SECTIONS]:
+        raise UsageError(detail=f"unknown section {unknown[0]!r}; known: {', '.join(SECTIONS)}")
+    return names
+
+
+def _named(plugin: str) -> PluginRef:
+    """The plugin; a path that does not exist is a wrong call, not a plugin that fails."""
+    if is_path(plugin) and not Path(plugin).is_file():
+        raise UsageError(detail=f"{plugin}: no such file")
+    return resolve(plugin)
+
+
+def _other(against: str, sections: tuple[str, ...], seconds: float) -> record.Conformance:
+    """What to compare with: a summary from before, or another plugin that is asked now."""
+    if not against.endswith(".json"):
+        return _ask(_named(against), against, sections, seconds)
+    whole = record.load(Path(against))
+    return record.only(whole, sections)
+
+
+def _ask(ref: PluginRef, plugin: str, sections: tuple[str, ...], seconds: float) -> record.Conformance:
+    with progress_bar(f"conform {ref.name}", None) as update:
+        return Run(ref, plugin, sections, seconds, update).conformance()
+
+
+def _print(result: record.Conformance) -> None:
+    print_table(
+        ("section", "outcome", "checks", "s"),
+        [(s.title, s.outcome, _counts(s.counts), f"{s.seconds:.1f}") for s in result.sections],
+    )
+    for section in result.sections:
+        wrong = record.wrong(section)
+        for check in wrong[:_SHOWN]:
+            page = f" [docs/findings/{check.page}.md]" if check.page else ""
+            say(f"{section.name}: {check.name}: {check.outcome}{page}: {check.detail}")
+        if len(wrong) > _SHOWN:
+            say(f"{section.name}: and {len(wrong) - _SHOWN} more")
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{n:,} {outcome}" for outcome, n in counts.items()) or "nothing"
