@@ -90,7 +90,7 @@ class ExecutableCache:
 
     def compile(
         self,
-        code: str,
+        code: str | bytes,
         options: Mapping[str, Option] | bytes | None = None,
         *,
         parameters: Sequence[TensorSpec],
@@ -116,13 +116,13 @@ class ExecutableCache:
         return executable
 
     def key(
-        self, code: str, options: bytes, parameters: Sequence[TensorSpec], results: Sequence[TensorSpec] | None
+        self, code: str | bytes, options: bytes, parameters: Sequence[TensorSpec], results: Sequence[TensorSpec] | None
     ) -> CacheKey:
         """What an executable of that module and those options is known by."""
         client = self.client
         created = sorted(client.create_options.items())
         return CacheKey(
-            module=sha256(code.encode()).hexdigest(),
+            module=sha256(code.encode() if isinstance(code, str) else code).hexdigest(),
             plugin=client.plugin.ref.sha256(),
             platform=f"{client.platform_name} {client.platform_version} {created}",
             options=sha256(options).hexdigest(),
@@ -146,7 +146,7 @@ class ExecutableCache:
     def _compiled(
         self,
         key: CacheKey,
-        code: str,
+        code: str | bytes,
         options: bytes,
         parameters: Sequence[TensorSpec],
         results: Sequence[TensorSpec] | None,
