@@ -155,7 +155,7 @@ class Bench:
                 generate=MIXES[mix],
             )  # fmt: skip
             stream = begin(store, plan, self.selection)
-            work(Worksite(store, stream, self.selection.executors, self.pool, threads=2), reduce_early=False)
+            work(Worksite(store, stream, self.selection.executors, self.pool, threads=2), alone=True)
             assert store.done(stream.id)[0] == programs
         return suspects
 

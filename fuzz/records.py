@@ -231,6 +231,8 @@ class Campaign:
         One for each executor that tells what it makes of a program.
     errors
         One for each kind of error that invalid programs of this campaign may raise, reached or not.
+    interrupted
+        The campaign did not come to its end.
     admitted
         For each op in `cells`, the dtypes that its result can have; empty in records of versions before 7.
     """
@@ -251,6 +253,7 @@ class Campaign:
     surveys: tuple[Survey, ...] = ()
     errors: tuple[ErrorKind, ...] = ()
     admitted: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    interrupted: bool = False
 
     @property
     def only_errors(self) -> bool:

@@ -84,6 +84,8 @@ def _nothing(campaign: Campaign) -> str:
 
 def _warnings(campaign: Campaign, loose: dict[str, int]) -> Iterable[str]:
     totals = {t.executor: t for t in campaign.totals}
+    if campaign.interrupted:
+        yield "the run was interrupted: programs after these were not checked, and not every disagreement is reduced"
     for info in campaign.executors:
         if not info.available:
             yield f"{info.name} did not take part: {info.reason or 'no reason given'}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
@@ -23,6 +24,8 @@ _PIP = re.compile(r"PIP_\w+|XDG_CONFIG_HOME|(?i:(https?|no|all|ftp)_proxy)|SSL_C
 _ROOT = str(Path(__file__).resolve().parents[1])
 #: Bytes of a child's log that are kept on the disk, about.
 LOG_BYTES = 64 << 20
+#: Set while this process is being interrupted: whatever waits for a child gives up and ends it, in every thread.
+interrupted = threading.Event()
 
 
 def environment(

@@ -6,6 +6,8 @@ import json
 import re
 import secrets
 import sys
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import entry_points
@@ -14,7 +16,7 @@ from typing import Any, Protocol
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -25,6 +27,9 @@ from tenferro_ref.files import decode, read_bytes
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.program import Program, loads, parse
 from tenferro_ref.tensor import Array
+
+#: Seconds between two lines of progress where there is no terminal.
+LINE_SECONDS = 10.0
 
 seed_option = click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed; drawn and printed if left out.")
 generate_option = click.option(
@@ -175,20 +180,70 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]]) ->
     for row in rows:
         table.add_row(*(Text(line(cell)) if isinstance(cell, str) else cell for cell in row))
     console.print(table)
+    sys.stdout.flush()  # a reader at the other end of a pipe sees each table when it is there
 
 
 @contextmanager
 def progress_bar(title: str, total: int | None) -> Iterator[Any]:
-    """A bar on standard error if that is a terminal; yields `update(done, total, note)`."""
+    """Progress on standard error; yields `update(done, total, note)`.
+
+    A bar with rate and time left on a terminal; elsewhere a line every `LINE_SECONDS`.
+    """
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(), TimeRemainingColumn(),
+    )  # fmt: skip
+    shown, ended = Pace(title, total), threading.Event()
+
+    def lines() -> None:
+        while not ended.wait(LINE_SECONDS):
+            print(line(str(shown)), file=sys.stderr, flush=True)
+
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        task = progress.add_task(title, total=total)
+        task = progress.add_task(title, total=total, rate="")
 
         def update(done: int, whole: int | None, note: str) -> None:
-            progress.update(task, completed=done, total=whole, description=note)
+            shown.update(done, whole, note)
+            progress.update(task, completed=done, total=whole, description=note, rate=shown.rate)
 
-        yield update
+        if not console.is_terminal:
+            threading.Thread(target=lines, daemon=True).start()
+        try:
+            yield update
+        finally:
+            ended.set()
+
+
+class Pace:
+    """How far something is, and how fast it goes since its total was last another one; `str` says it in a line."""
+
+    def __init__(self, note: str, total: int | None) -> None:
+        self.note, self.total, self.done = note, total, 0
+        self.began: tuple[int, float] | None = None
+
+    def update(self, done: int, total: int | None, note: str) -> None:
+        """Note the state now."""
+        if self.began is None or total != self.total:
+            self.began = done, time.monotonic()
+        self.done, self.total, self.note = done, total, note
+
+    @property
+    def _each(self) -> float:
+        """Seconds for one, 0 where that is not known yet."""
+        first, began = self.began or (0, 0.0)
+        return (time.monotonic() - began) / (self.done - first) if self.done > first else 0.0
+
+    @property
+    def rate(self) -> str:
+        return f"{1 / self._each:.1f}/s" if self._each else ""
+
+    def __str__(self) -> str:
+        """For instance "checking programs: 64 of 200, 3.2/s, about 42 s left"."""
+        words = [f"{self.done}" if self.total is None else f"{self.done} of {self.total}", self.rate]
+        if self._each and self.total is not None:
+            words.append(f"about {self._each * (self.total - self.done):.0f} s left")
+        return f"{self.note}: {', '.join(filter(None, words))}"
 
 
 class ReportSite(Protocol):

@@ -206,6 +206,15 @@ class UsageError(TenferroError):
     template: ClassVar[str] = "{detail}"
 
 
+@dataclass(eq=False)
+class Interrupted(TenferroError):
+    """The user ended the command early; `detail` says what there is, and how to go on."""
+
+    detail: str
+    template: ClassVar[str] = "interrupted {detail}"
+    exit_status: ClassVar[int] = 130
+
+
 # --- lowering to StableHLO (SEMANTICS 7.3): always before any PJRT call ----------------------------------------------
 
 

@@ -89,7 +89,7 @@ def torture(
             left = _left(store, stream)
         with Store() as store:
             stream = begin(store, plan, selection)
-            work(Worksite(store, stream, selection.executors, pool), reduce_early=True)
+            work(Worksite(store, stream, selection.executors, pool), alone=False)
             undisturbed = recorded(store, [store.stream(stream.id)])
     finally:
         pool.close()

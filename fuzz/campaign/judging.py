@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fuzz.campaign.programs import cases_of
 from fuzz.campaign.tally import Tally
@@ -15,6 +15,7 @@ from oracle.case import Case
 from oracle.judge import Reference, judge, judge_many, prepare
 from oracle.peers import Executor, NativeExecutor
 from oracle.verdict import Answer, Verdict
+from tenferro_ref import children
 from tenferro_ref.errors import WorkerDied
 
 #: A program that was begun so often, alone, without an answer has ended this process each time.
@@ -83,9 +84,13 @@ def judge_group(site: Worksite, group: Sequence[Executor], batch: OpenBatch) -> 
         answers: list[tuple[int, Answer]] = []
         for executor in group:
             todo = [n for n in chunk if (n, executor.name) not in batch.answers]
-            answers += zip(todo, judge_many(executor, [batch.references[n] for n in todo]), strict=True)
+            judged = judge_many(executor, [batch.references[n] for n in todo])
+            if children.interrupted.is_set():  # the answers may be of processes that were ended
+                return
+            answers += zip(todo, judged, strict=True)
         if answers:
             _keep(site, batch, answers)
+            site.report_answers()
         if not start // size % _SURVEYED:
             _survey(group, batch, chunk)
 
@@ -136,6 +141,25 @@ def seal(site: Worksite, batch: OpenBatch) -> None:
     for name, opcodes in batch.opcodes:
         tally.add_opcodes(name, opcodes)
     site.store.seal(batch.held, site.owner, batch.cases, tally, disagreements)
+
+
+def seal_answered(site: Worksite, batch: OpenBatch) -> None:
+    """Count the answers that there are; what disagrees is not located, and the rest of the batch is left out."""
+    answers = dict(sorted(batch.answers.items()))
+    numbers = sorted({number for number, _ in answers if number in batch.references})
+    tally, disagreements = Tally(), []
+    tally.add_cases([batch.cases[number] for number in numbers])
+    for (number, executor), answer in answers.items():
+        if number not in batch.references:
+            continue
+        case = batch.cases[number]
+        tally.add_answer(case, answer)
+        if answer.verdict.is_disagreement:
+            if case.refusal is None:
+                tally.blame(case, "", "", answer)
+            disagreements.append(Disagreement(number, case, answer, json.dumps(["interrupted", executor]), "", "", ""))
+    kept = replace(batch.held, programs=batch.held.counted + len(numbers))
+    site.store.seal(kept, site.owner, batch.cases[: kept.programs], tally, disagreements)
 
 
 def _located(site: Worksite, executor: Executor, case: Case, answer: Answer) -> Suspect:

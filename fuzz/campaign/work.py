@@ -13,9 +13,11 @@ import datetime
 import gc
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -27,7 +29,7 @@ from fuzz.campaign.worksite import Report, Worksite
 from fuzz.records import Campaign
 from fuzz.store import Plan, Store, Stream
 from oracle.peers import Pool, Selection
-from tenferro_ref import __version__
+from tenferro_ref import __version__, children
 
 #: A batch that was taken so often without one answer is run a program at a time.
 _CLAIMS = 2
@@ -37,18 +39,20 @@ _AHEAD = 2
 _ALLOCATIONS = 100_000
 #: Priority of a campaign beside the workers of its plugins.
 _NICE = 10
+#: A batch, and who is at work on it.
+_Pending: TypeAlias = tuple[OpenBatch, list[Future[None]]]
 
 
 def run_campaign(
     plan: Plan,
     selection: Selection,
     pool: Pool,
-    progress: Report = lambda _: None,
+    progress: Report | None = None,
     *,
     threads: int = 1,
     bundles: Path | None = None,
 ) -> Campaign:
-    """Run a campaign to its end, in this process.
+    """Run a campaign to its end, or until a KeyboardInterrupt, in this process.
 
     Parameters
     ----------
@@ -60,7 +64,7 @@ def run_campaign(
     Returns
     -------
     Campaign
-        What a report shows; the programs depend on `plan.seed` alone.
+        What a report shows, `interrupted` if it did not come to its end; the programs depend on `plan.seed` alone.
     """
     with Store() as store:
         stream = begin(store, plan, selection)
@@ -74,8 +78,12 @@ def run_campaign(
             confirms=False,
             progress=progress,
         )
-        work(site, reduce_early=False)
-        return recorded(store, [store.stream(stream.id)])
+        interrupted = False
+        try:
+            work(site, alone=True)
+        except KeyboardInterrupt:
+            interrupted = True
+        return replace(recorded(store, [store.stream(stream.id)]), interrupted=interrupted)
 
 
 def begin(store: Store, plan: Plan, selection: Selection) -> Stream:
@@ -85,29 +93,56 @@ def begin(store: Store, plan: Plan, selection: Selection) -> Stream:
     return store.begin(plan, infos, environment(), started)
 
 
-def work(site: Worksite, *, reduce_early: bool) -> None:
-    """Take batches until there are none, and reduce what disagrees: at once, or when all is checked."""
+def work(site: Worksite, *, alone: bool) -> None:
+    """Take batches until there are none, and reduce what disagrees.
+
+    Parameters
+    ----------
+    alone
+        This process is the whole campaign and nobody resumes it: disagreements are reduced when all is checked, and when it
+        is interrupted, the answers that there are are counted. Else disagreements are reduced at once.
+    """
     for executor in site.executors:
         executor.open()  # in this thread: the kernel ends a worker process with the thread that started it
-    with _one_of_many(), ThreadPoolExecutor(max_workers=max(1, min(site.threads, len(site.groups)))) as threads:
-        pending: list[tuple[OpenBatch, list[Future[None]]]] = []
-        for batch in _batches(site):
-            if batch.held.claims > _CLAIMS:
-                while pending:  # if this process ends now, it must be because of this batch
-                    _finish(site, *pending.pop(0))
-                judging.judge_alone(site, batch)
-                _finish(site, batch, [])
-                continue
-            judging.prepare_references(site, batch)
-            pending.append((batch, [threads.submit(judging.judge_group, site, group, batch) for group in site.groups]))
-            if len(pending) > _AHEAD:
-                _finish(site, *pending.pop(0))
-                if reduce_early:
-                    reducing.reduce_some(site)
-        for entry in pending:
-            _finish(site, *entry)
-        reducing.reduce_all(site)
-    site.flush()
+    with _one_of_many(), _threads(site) as threads:
+        pending: list[_Pending] = []
+        try:
+            for batch in _batches(site):
+                if batch.held.claims > _CLAIMS:
+                    _finish_all(site, pending)  # if this process ends now, it must be because of this batch
+                    judging.judge_alone(site, batch)
+                    _finish(site, [(batch, [])])
+                    continue
+                judging.prepare_references(site, batch)
+                submitted = [threads.submit(judging.judge_group, site, group, batch) for group in site.groups]
+                pending.append((batch, submitted))
+                if len(pending) > _AHEAD:
+                    _finish(site, pending)
+                    if not alone:
+                        reducing.reduce_some(site)
+            _finish_all(site, pending)
+            reducing.reduce_all(site)
+        except KeyboardInterrupt:
+            if alone:
+                for batch, _ in pending:
+                    judging.seal_answered(site, batch)
+            raise
+        finally:
+            site.lap("check")
+            site.flush()
+
+
+@contextlib.contextmanager
+def _threads(site: Worksite) -> Iterator[ThreadPoolExecutor]:
+    """Threads for the groups of executors; an interruption ends what they wait for."""
+    with ThreadPoolExecutor(max_workers=max(1, min(site.threads, len(site.groups)))) as threads:
+        try:
+            yield threads
+        except KeyboardInterrupt:
+            children.interrupted.set()
+            threads.shutdown(cancel_futures=True)
+            children.interrupted.clear()
+            raise
 
 
 def reduce_rest(site: Worksite) -> None:
@@ -127,11 +162,18 @@ def _batches(site: Worksite) -> Iterator[OpenBatch]:
         yield batch
 
 
-def _finish(site: Worksite, batch: OpenBatch, answers: Sequence[Future[None]]) -> None:
-    """Wait for the answers, count them, locate what disagrees, seal the batch."""
+def _finish_all(site: Worksite, pending: list[_Pending]) -> None:
+    while pending:
+        _finish(site, pending)
+
+
+def _finish(site: Worksite, pending: list[_Pending]) -> None:
+    """Wait for the answers to the first batch, count them, locate what disagrees, seal the batch."""
+    batch, answers = pending[0]
     for future in answers:
         future.result()
     judging.seal(site, batch)
+    del pending[0]
     site.lap("check")
     site.flush()
     site.report("check")

@@ -174,7 +174,7 @@ def main(path: str, stream_id: str, owner: str, parent: str, threads: str, bundl
                 store, stream, executors, pool, owner=owner, threads=int(threads),
                 bundles=Path(bundles) if bundles else None, keeps_time=False,
             )  # fmt: skip
-            work(site, reduce_early=True)
+            work(site, alone=False)
     except TenferroError as error:
         print(json.dumps(wire.pack_error(error)), file=sys.stderr)
         return _TYPED

@@ -12,10 +12,16 @@ from pathlib import Path
 from fuzz.store import Store, Stream
 from oracle.peers import Executor, Pool
 
+#: Seconds between two reports of progress.
+_OFTEN = 0.2
+
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a campaign is; `phase` is "check" or "reduce"."""
+    """How far a campaign is; `phase` is "check" or "reduce".
+
+    `done` counts programs, those of which some answers are there in part.
+    """
 
     phase: str
     done: int
@@ -25,7 +31,8 @@ class Progress:
     @classmethod
     def of(cls, store: Store, stream: Stream, phase: str = "check") -> Progress:
         if phase == "check":
-            done, total = store.done(stream.id)[0], stream.plan.programs
+            counted, answers = store.done(stream.id)
+            done, total = counted + answers // max(len(stream.available), 1), stream.plan.programs
         else:
             done, total = store.group_counts(stream.id)
         return cls(phase, done, total, store.disagreements(stream.id))
@@ -61,10 +68,11 @@ class Worksite:
     bundles: Path | None = None
     confirms: bool = True
     keeps_time: bool = True
-    progress: Report = lambda _: None
+    progress: Report | None = None
     seconds: Counter[str] = field(default_factory=Counter)
     spent: Counter[str] = field(default_factory=Counter)
     _lap: float = field(default_factory=time.perf_counter)
+    _reported: float = field(default_factory=time.perf_counter)
 
     @cached_property
     def groups(self) -> list[list[Executor]]:
@@ -93,4 +101,12 @@ class Worksite:
         self.seconds.clear()
 
     def report(self, phase: str) -> None:
-        self.progress(Progress.of(self.store, self.stream, phase))
+        """Report how far the campaign is."""
+        if self.progress is not None:
+            self._reported = time.perf_counter()
+            self.progress(Progress.of(self.store, self.stream, phase))
+
+    def report_answers(self) -> None:
+        """Report how far checking is, unless that was done a moment ago."""
+        if time.perf_counter() - self._reported >= _OFTEN:
+            self.report("check")

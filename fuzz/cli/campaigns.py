@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import os
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ from tenferro_ref.console import (
     seed_option,
     split,
 )
-from tenferro_ref.errors import FormatError, MissingDependency, UsageError
+from tenferro_ref.errors import FormatError, Interrupted, MissingDependency, UsageError
 
 DEFAULT_PROGRAMS = 1000
 #: What `all` is here: every plugin in these lanes, and those of other people's executors that keep up.
@@ -188,10 +189,14 @@ def _work(
             note = f"checking programs ({progress.disagreements} disagreements, {tick.slots} workers)"
             update(progress.done, progress.total, note)
 
-        if isinstance(crew, Cluster):
-            deaths = run_on_cluster(store.path, stream, crew, bundles=bundles, tick=show)
-        else:
-            deaths = run_workers(store.path, stream, crew, lock=lock, bundles=bundles, tick=show, allowed=allowed)
+        try:
+            if isinstance(crew, Cluster):
+                deaths = run_on_cluster(store.path, stream, crew, bundles=bundles, tick=show)
+            else:
+                deaths = run_workers(store.path, stream, crew, lock=lock, bundles=bundles, tick=show, allowed=allowed)
+        except KeyboardInterrupt:
+            done, words = store.done(stream.id)[0], f"`tenferro-ref fuzz resume {shlex.quote(str(store.path))}` goes on"
+            raise Interrupted(detail=f"after {done} programs: {words}") from None
     streams = [store.stream(stream.id)]
     unproved = _confirm_afresh(store, streams, bundles, allowed) if limits["fresh_venv"] else ""
     campaign = with_vacuity(recorded(store, streams), limits, named)

@@ -25,7 +25,7 @@ from tenferro_ref.console import (
     seed_option,
     split,
 )
-from tenferro_ref.errors import MissingDependency
+from tenferro_ref.errors import Interrupted, MissingDependency
 
 DEFAULT_PROGRAMS = 200
 
@@ -80,6 +80,9 @@ def parity(
         print_json(_summary(campaign, page))
     else:
         _print_summary(campaign, page)
+    if campaign.interrupted:
+        again = f"`{command}` runs it whole; `tenferro-ref fuzz run STORE` keeps what it has, and `fuzz resume STORE` goes on"
+        raise Interrupted(detail=f"after {campaign.programs} programs; {again}")
     return 0 if outcome(campaign).kind in ("agree", "known") else 1
 
 

@@ -267,9 +267,9 @@ class Store:
         key, now = (batch.stream, batch.number), time.time()
         with self.database.write() as write:
             sealed = write.execute(
-                "UPDATE batch SET digest = ?, owner = '', counted = 0"
+                "UPDATE batch SET digest = ?, owner = '', counted = 0, programs = ?"
                 " WHERE stream = ? AND number = ? AND digest = '' AND owner = ?",
-                (digest(cases), *key, owner),
+                (digest(cases), batch.programs, *key, owner),
             )
             if sealed.rowcount != 1:
                 raise Internal(detail=f"batch {batch.number} is not held by {owner}")

@@ -142,6 +142,8 @@ class ExternalExecutor(Executor):
                 return f"outputs beyond {_OUTPUT_BYTES >> 20} MiB"
             if process.returncode is not None:
                 return ""
+            if children.interrupted.is_set():
+                return "interrupted"
             if time.monotonic() >= deadline:
                 return f"timeout after {self.request_seconds:g} s"
             children.keep_short(stderr)

@@ -167,6 +167,8 @@ class Worker:
 
         def watch() -> None:
             nonlocal next_look
+            if children.interrupted.is_set():
+                raise self._died("interrupted")
             if (now := time.monotonic()) > deadline:
                 raise self._died(f"timeout after {seconds:g} s")
             if now > next_look:

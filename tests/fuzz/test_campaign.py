@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from threadpoolctl import threadpool_info
 
-from fuzz.campaign import judging, reducing
+from fuzz.campaign import judging, reducing, worksite
 from fuzz.campaign.audit import audit
 from fuzz.campaign.programs import check_generator
 from fuzz.campaign.recorded import recorded
@@ -79,7 +79,9 @@ class TestOneProcess:
         assert campaign.programs == 12
         assert [t.verdicts for t in campaign.totals] == [{"pass": 12}] * 3
         assert [i.name for i in campaign.executors] == [*(e.name for e in NATIVES), "gone"]
-        assert [(p.phase, p.done, p.total) for p in told] == [("check", n, 12) for n in (4, 8, 12)]
+        assert all((p.phase, p.total) == ("check", 12) and p.done <= 12 for p in told)
+        assert len(told) >= 3  # a batch each, and programs of those that are not finished
+        assert told[-1].done == 12
         assert {"generate", "check", "total"} <= campaign.seconds.keys()
         assert campaign.seconds["total"] >= campaign.seconds["generate"]
 
@@ -127,14 +129,14 @@ class TestOneProcess:
     def test_a_store_and_memory_give_the_same(self, tmp_path: Path) -> None:
         with Store(tmp_path / "s", create=True) as store:
             stream = begin(store, FULL, selection(Odd()))
-            work(Worksite(store, stream, (*NATIVES, Odd()), Pool()), reduce_early=False)
+            work(Worksite(store, stream, (*NATIVES, Odd()), Pool()), alone=True)
             assert audit(store, regenerate=9) == []
             assert facts(recorded(store, [stream])) == facts(run_campaign(FULL, selection(Odd()), Pool()))
 
     def test_another_generator_is_refused(self) -> None:
         with Store() as store:
             stream = begin(store, PLAN, selection())
-            work(Worksite(store, stream, NATIVES, Pool()), reduce_early=False)
+            work(Worksite(store, stream, NATIVES, Pool()), alone=True)
             check_generator(store, stream)
             with store.database.write() as write:
                 write.execute("UPDATE batch SET digest = 'other'")
@@ -147,10 +149,10 @@ class TestOneProcess:
             (pages,) = store.database.row(tuple[Any, ...], "PRAGMA page_count")
             store.database.row(tuple[Any, ...], f"PRAGMA max_page_count = {pages + 6}")
             with pytest.raises(OutputError, match="disk is full"):
-                work(Worksite(store, stream, (*NATIVES, Odd()), Pool()), reduce_early=False)
+                work(Worksite(store, stream, (*NATIVES, Odd()), Pool()), alone=True)
             store.database.row(tuple[Any, ...], "PRAGMA max_page_count = 100000")
             store.release()
-            work(Worksite(store, stream, (*NATIVES, Odd()), Pool()), reduce_early=False)
+            work(Worksite(store, stream, (*NATIVES, Odd()), Pool()), alone=True)
             assert audit(store, regenerate=9) == []
             assert facts(recorded(store, [stream])) == facts(run_campaign(FULL, selection(Odd()), Pool()))
 
@@ -179,7 +181,7 @@ class Deadly(Odd):
 
 with Store(sys.argv[1]) as store:
     store.release()
-    work(Worksite(store, store.stream(1), (*NATIVES, Deadly()), Pool(), owner=str(os.getpid())), reduce_early=True)
+    work(Worksite(store, store.stream(1), (*NATIVES, Deadly()), Pool(), owner=str(os.getpid())), alone=False)
 """
 
 
@@ -276,13 +278,14 @@ def test_kinds_that_wait_are_reduced_before_more_is_checked(
     """One kind a batch; more where one has waited for too long and reducing has not had its share of the time."""
     monkeypatch.setattr(reducing, "_WAIT", wait)
     monkeypatch.setattr(reducing, "_SHARE", share)
+    monkeypatch.setattr(worksite, "_OFTEN", 3600.0)  # a report a batch
     phases: list[str] = []
     executors = (NATIVES[0], Odd(limit=0))
     plan = replace(PLAN, programs=20, batch=5, reduce_seconds=0.05)
     with Store() as store:
         stream = begin(store, plan, Selection(executors, ()))
         site = Worksite(store, stream, executors, Pool(), progress=lambda p: phases.append(p.phase))
-        work(site, reduce_early=True)
+        work(site, alone=False)
         assert store.longest_waiting(stream.id) is None
     assert phases.count("check") == 4
     early = "".join(p[0] for p in phases)

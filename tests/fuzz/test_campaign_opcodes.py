@@ -59,7 +59,7 @@ def run(path: Path, plan: Plan, pool: Pool, *executors: PjrtExecutor) -> Campaig
     with Store(path, create=True) as store:
         selection = Selection((NativeExecutor(), *executors), ())
         stream = begin(store, plan, selection)
-        work(Worksite(store, stream, selection.executors, pool), reduce_early=False)
+        work(Worksite(store, stream, selection.executors, pool), alone=True)
         return recorded(store, [stream])
 
 

@@ -43,7 +43,7 @@ def do(part: bytes, path: Path, selection: Selection) -> Path:
     """Work on a part to its end, as a machine elsewhere does."""
     path.write_bytes(part)
     with Store(path) as store:
-        work(Worksite(store, store.stream(1), selection.executors, Pool()), reduce_early=True)
+        work(Worksite(store, store.stream(1), selection.executors, Pool()), alone=False)
     return path
 
 
@@ -57,7 +57,7 @@ def test_in_parts_and_out_of_order_it_is_the_same_campaign(tmp_path: Path, selec
             absorb(store, stream, do(parts[i], tmp_path / f"{i}.sqlite", selection), ME)
             assert audit(store, regenerate=10) == []
         one = begin(whole, plan, selection)
-        work(Worksite(whole, one, selection.executors, Pool()), reduce_early=True)
+        work(Worksite(whole, one, selection.executors, Pool()), alone=False)
         assert _differences(recorded(store, [stream]), recorded(whole, [one])) == []
         assert store.done(stream.id) == (70, 0)
 

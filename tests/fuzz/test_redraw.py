@@ -89,7 +89,7 @@ def test_a_campaign_with_input_sets_is_counted_and_made_again(tmp_path: Path) ->
     pool = Pool()
     with Store(path, create=True) as store:
         stream = begin(store, plan, Selection(native_variants()[:2], ()))
-        work(Worksite(store, stream, native_variants()[:2], pool), reduce_early=False)
+        work(Worksite(store, stream, native_variants()[:2], pool), alone=True)
         assert store.done(stream.id) == (40, 0)
         assert audit(store, regenerate=9) == []
         check_generator(store, store.stream(stream.id))

@@ -343,7 +343,7 @@ def test_two_shards_and_a_resumed_one_are_the_whole(tmp_path: Path) -> None:
     plan = replace(PLAN, programs=96, generate=("invalid=1/4", "instructions=1-3"), max_findings=1)
     with Store(tmp_path / "whole", create=True) as store:
         begin(store, plan, selection(ACCEPTING))
-        work(site(store), reduce_early=False)
+        work(site(store), alone=True)
         assert audit(store, regenerate=9) == []
         whole = recorded(store, store.shards())
     for shard in (0, 1):
@@ -354,7 +354,7 @@ def test_two_shards_and_a_resumed_one_are_the_whole(tmp_path: Path) -> None:
             store.put_programs(job, cases_of(stream.plan, job.number))  # and is killed
             store.release()
         with Store(tmp_path / str(shard)) as store:
-            work(site(store), reduce_early=False)
+            work(site(store), alone=True)
     with Store(tmp_path / "merged", create=True) as store:
         for shard in (0, 1):
             merge(store, tmp_path / str(shard))
@@ -376,7 +376,7 @@ def test_a_bundle_says_what_is_due_and_is_confirmed(tmp_path: Path) -> None:
     (finding,) = campaign.findings
     with Store() as store:
         begin(store, plan, Selection((command,), ()))
-        work(Worksite(store, store.stream(1), (command,), pool), reduce_early=True)
+        work(Worksite(store, store.stream(1), (command,), pool), alone=False)
         (found,) = store.findings()
         case = found.case
     folder = tmp_path / "bundle"
