@@ -76,6 +76,8 @@ class Config:
         return self.usual_instructions if least <= self.usual_instructions <= most else most
 
 
+#: Dtypes that the engine lacks and that campaigns draw, under StableHLO's policy.
+FOREIGN_DTYPES = (DType.I8, DType.I16, DType.U8, DType.U16, DType.U32, DType.U64, DType.F16, DType.BF16)
 DEFAULT = Config()
 
 
@@ -103,6 +105,7 @@ def admitted(op: type[Op], dtypes: tuple[DType, ...], policy: Policy = DEFAULT_P
         [
             d
             for d in dtypes
-            if (d in known or (policy.dtypes == "stablehlo" and d.engine in known)) and not (faults and d.is_int)
+            if (d in known or (policy.dtypes == "stablehlo" and op is not ops.Extension and d.engine in known))
+            and not (faults and d.is_int)
         ]
     )

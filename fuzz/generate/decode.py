@@ -79,7 +79,7 @@ def decode(config: Config, header: bytes, genes: Sequence[bytes]) -> Case:
 def grow(config: Config, header: bytes, genes: Sequence[bytes]) -> Growth:
     """The program before its outputs are chosen: at least one instruction, at least one a gene while there is room."""
     g = Growth(config, header, min(config.max_instructions, max(config.usual, len(genes))))
-    table = steps(config, g.regime == "exact")
+    table = steps(g.config, g.regime == "exact")
     simplest = table(Choices(b""))
     anchored = _anchored_genes(g, len(genes))
     count, place = g.linalg

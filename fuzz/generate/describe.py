@@ -217,9 +217,10 @@ def of_inputs(cases: Sequence[Case]) -> dict[str, int]:
 
 def _values(numbers: NDArray[Any]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     """The kinds of hostile values, and which of the numbers are such."""
-    if numbers.dtype.kind == "i":
-        info = np.iinfo(numbers.dtype)
-        yield "extreme integer", (numbers == info.min) | (numbers == info.max)
+    dtype = DType.of(numbers)
+    if dtype.is_int:
+        least, greatest = dtype.limits
+        yield "extreme integer", (numbers == least) | (numbers == greatest)
         return
     bits, sign = numbers.view(f"u{numbers.itemsize}"), np.array(-0.0, numbers.dtype).view(f"u{numbers.itemsize}")[()]
     classes = np.searchsorted(_LEAST_BITS[numbers.dtype], bits & ~sign, "right")
@@ -233,13 +234,13 @@ def _values(numbers: NDArray[Any]) -> Iterator[tuple[str, NDArray[np.bool_]]]:
 _MAGNITUDES = ("", "subnormal", "smallest normal", "", "huge", "largest", "inf", "nan")
 
 
-def _least_bits(real: np.dtype[Any]) -> NDArray[Any]:
+def _least_bits(dtype: DType) -> NDArray[Any]:
     """The bits of the least magnitude of each class but the first; as integers they are in the order of the magnitudes."""
-    limits = np.finfo(real)
-    tiny, top = limits.smallest_normal, limits.max
-    least = [limits.smallest_subnormal, tiny, np.nextafter(tiny, top), np.nextafter(top / 16, top), top, np.inf]
-    bits = np.array(least, real).view(f"u{real.itemsize}")
-    return np.append(bits, bits[-1] + 1)
+    limits = dtype.finfo
+    tiny, huge, top = (float(v) for v in (limits.smallest_normal, limits.max / 16, limits.max))
+    least = np.array([float(limits.smallest_subnormal), tiny, tiny, huge, top, np.inf]).astype(dtype.numpy)
+    bits = least.view(f"u{dtype.itemsize}")
+    return np.append(bits + np.array([0, 0, 1, 1, 0, 0], bits.dtype), bits[-1] + 1)  # the next ones of two of them
 
 
-_LEAST_BITS = {np.dtype(real): _least_bits(np.dtype(real)) for real in (np.float32, np.float64)}
+_LEAST_BITS = {d.numpy: _least_bits(d) for d in (DType.F32, DType.F64, DType.F16, DType.BF16)}

@@ -8,17 +8,21 @@ that no draw is wasted.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import cache
 from math import inf, prod
 from typing import NamedTuple
 
+import numpy as np
+
 from fuzz.generate.choices import Choices, Weighted
-from fuzz.generate.config import Config, admitted
+from fuzz.generate.config import FOREIGN_DTYPES, Config, admitted
 from fuzz.generate.finishing import renumbered, symbolised, without_dead_code
 from fuzz.generate.values.recipes import REGIMES, Recipe, Regime, array_of, draw_recipe, draw_scalar
 from oracle.case import Case
 from tenferro_ref import ops
-from tenferro_ref.dtype import FLOAT, DType
+from tenferro_ref.dtype import ANY, ENGINE_DTYPES, FLOAT, DType
+from tenferro_ref.errors import UsageError
 from tenferro_ref.ops import DEFAULT_POLICY, STABLEHLO, Op, Policy, TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, Value
 from tenferro_ref.tensor import Array
@@ -41,6 +45,8 @@ POLICIES: tuple[Policy, ...] = (
     STABLEHLO, STABLEHLO, Policy(integer_faults="stablehlo"), Policy(scatter_bounds="skip"),
     Policy(empty_reduction="identity"), Policy(dtypes="stablehlo"),
 )  # fmt: skip
+#: The place among `POLICIES` of programs that have dtypes which the engine lacks.
+_FOREIGN = 1
 
 #: Bytes of a header: decisions read in turn, as far as they go; then policy, symbols and anchor, each at a place of its own; then
 #: the linalg family, which `fuzz.generate.batches` draws apart, so that programs without it stay what they were before it came.
@@ -69,6 +75,21 @@ def _mix(main: DType, dtypes: tuple[DType, ...]) -> Weighted[DType]:
     return Weighted([(main, 70.0), *((d, 30.0 / len(dtypes)) for d in dtypes)])
 
 
+def _with_dtypes(config: Config, policy: Policy, foreign: bool) -> Config:
+    """The config with the dtypes that a policy admits; `foreign`: those that the engine lacks, too, unless others are asked for."""
+    if policy.dtypes == "engine":
+        return (
+            config
+            if ANY.issuperset(config.dtypes)
+            else replace(config, dtypes=tuple([d for d in config.dtypes if d in ANY]))
+        )
+    return (
+        replace(config, dtypes=(*config.dtypes, *FOREIGN_DTYPES))
+        if foreign and config.dtypes == ENGINE_DTYPES
+        else config
+    )
+
+
 class Growth:
     """One program in the making.
 
@@ -81,14 +102,16 @@ class Growth:
     """
 
     def __init__(self, config: Config, header: bytes, max_instructions: int) -> None:
-        self.config = config
         self.max_instructions = max_instructions
         #: Long programs have nothing that StableHLO lacks: one such op would keep all the others from being compiled.
         self.portable = max_instructions > config.usual
         self._header = head = Choices(header[:_IN_TURN])
         placed = Choices(header[_IN_TURN:])
-        other_policy, policy = placed.chance(config.policies), placed.choose(POLICIES)
-        self.policy = policy if other_policy else DEFAULT_POLICY
+        other_policy, number = placed.chance(config.policies), placed.choose(range(len(POLICIES)))
+        self.policy = POLICIES[number] if other_policy else DEFAULT_POLICY
+        if ANY.isdisjoint(config.dtypes):
+            raise UsageError(detail="one of the engine's own dtypes at least must be among the dtypes")
+        self.config = _with_dtypes(config, self.policy, other_policy and number == _FOREIGN)
         #: Which extents of the inputs become symbols (`symbolised`); 0 for none.
         self.symbols = placed.chance(config.symbolic) * (1 + placed.integer(1))
         #: Number of the program's first anchor, and where in its stretch of genes it comes, in 256ths.
@@ -115,7 +138,7 @@ class Growth:
         self._shown: list[Value] = []
         self.regime: Regime = REGIMES(head)
         self.main = self._draw_main(head)
-        self._dtypes = _mix(self.main, config.dtypes)
+        self._dtypes = _mix(self.main, self.config.dtypes)
         self.max_rank = config.max_rank if head.chance(10) else min(config.usual_rank, config.max_rank)
         #: One of `_OUTPUT_STYLES`.
         self.output_style = head.choose(_OUTPUT_STYLES)
@@ -202,7 +225,9 @@ class Growth:
     def constant(self, dtype: DType) -> Value:
         """A new constant."""
         number = draw_scalar(self.choices, dtype, self.regime)
-        return self.apply(ops.Constant.of(number, dtype), estimate=Estimate(bool(number.real > 0), 4.0))
+        with np.errstate(invalid="ignore"):  # a NaN of a narrow float
+            positive = bool(number.real > 0)
+        return self.apply(ops.Constant.of(number, dtype), estimate=Estimate(positive, 4.0))
 
     def apply(self, op: Op, *operands: Value, estimate: Estimate | None = None) -> Value:
         """Append an instruction; without an estimate the result is like the last operand."""

@@ -199,9 +199,10 @@ _LINALG: tuple[tuple[str, bool], ...] = (
 def decomposed(g: Growth) -> None:
     """A matrix that can be factored whatever the draw: X X^H + n I, and what is solved with it."""
     choices = g.choices
-    if g.max_rank < 3:
+    factored = [d for d in g.config.dtypes if d in INEXACT]
+    if g.max_rank < 3 or not factored:
         return
-    dtype = g.dtype([d for d in g.config.dtypes if d.is_float or d.is_complex])
+    dtype = g.dtype(factored)
     n, batch = 1 + choices.pick(4), choices.choose(((), (), (2,), (1,)))
     x = g.fresh(dtype, (n, 1 + choices.pick(4), *batch), Recipe("unit", choices.integer(2)))
     axes = tuple(range(2, 2 + len(batch)))

@@ -39,7 +39,7 @@ def wrapped(dtype: DType, lo: Array, hi: Array | None = None) -> Interval:
     if hi is None:
         return exact(dtype, modulo(dtype, np.asarray(lo)))
     least, greatest = dtype.limits
-    lo, hi = np.asarray(lo, object), np.asarray(hi, object)
+    lo, hi = (np.asarray(v).astype(object) for v in (lo, hi))  # of rank 0 they are no arrays any more
     crossed = np.asarray((lo - least) >> dtype.bits != (hi - least) >> dtype.bits).astype(bool)
     low, high = modulo(dtype, lo), modulo(dtype, hi)
     kind = low.dtype.type
@@ -83,7 +83,8 @@ def multiply(dtype: DType, x: Interval, y: Interval) -> Interval:
         return monotone(dtype, np.minimum, x, y)
     if x.is_point and y.is_point:
         return wrapped(dtype, _words(x) * _words(y))
-    corners = np.stack(np.broadcast_arrays(*(a * b for a in big(x) for b in big(y))))
+    products = (np.asarray(a * b).astype(object) for a in big(x) for b in big(y))
+    corners = np.stack(np.broadcast_arrays(*products))
     return wrapped(dtype, corners.min(0), corners.max(0))
 
 

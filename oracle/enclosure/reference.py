@@ -29,6 +29,8 @@ from tenferro_ref.errors import UnsupportedOp
 PRECISION = 120
 #: The most different arguments of one function: mpmath takes tens of microseconds each.
 MOST = 2**16
+#: How many times what is lost by an underflow within a function may be in its result.
+LOST = 256.0
 
 
 @cache
@@ -138,6 +140,14 @@ def _bounded(c: Context, function: str, x: Interval, low: Array, high: Array, na
         off = ulps * float(c.format.ulp(np.asarray(floor, c.format.wide)))
         lo = np.where(none, np.inf, np.fmin(lo, c.format.greatest_at_or_below(low - off)))
         hi = np.where(none, -np.inf, np.fmax(hi, c.format.least_at_or_above(high + off)))
+    # what underflows, or is flushed, between the terms of a polynomial is divided by its coefficients; the sign stays
+    lost = LOST * c.lost_below
+    near = ~none & (low < lost * 2.0**30) & (high > -lost * 2.0**30)
+    if np.count_nonzero(near):
+        least = np.where(low >= 0, np.maximum(low - lost, 0), low - lost)
+        greatest = np.where(high <= 0, np.minimum(high + lost, 0), high + lost)
+        lo = np.where(near, np.fmin(lo, c.format.greatest_at_or_below(least)), lo)
+        hi = np.where(near, np.fmax(hi, c.format.least_at_or_above(greatest)), hi)
     limit = np.isinf(low) & (low == high)
     lo, hi = np.where(limit, low, lo).astype(float), np.where(limit, high, hi).astype(float)
     odd = function not in ("acos", "erfc", "cosh", "acosh", "lgamma", "digamma")

@@ -30,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PRED = 1, S32 = 4, S64 = 5, U8 = 6, F32 = 11, F64 = 12, C64 = 14, C128 = 15 };
+enum { PRED = 1, S32 = 4, S64 = 5, U8 = 6, F32 = 11, F64 = 12, C64 = 14, C128 = 15, TOKEN = 23 };
 enum { MAX_RANK = 8, MAX_OUTPUTS = 512, FUNCTIONS = 118 };
 
 /* A function of the table: its result, its name, and the members of its arguments `a` after the usual two. */
@@ -258,7 +258,7 @@ CALL(Error*, device_id, void* description; int id) {
 
 static size_t width(int type) {
   switch (type) {
-    case PRED: case U8: return 1;
+    case PRED: case U8: case TOKEN: return 1;
     case S32: case F32: return 4;
     case C128: return 16;
     default: return 8;
@@ -351,7 +351,7 @@ CALL(Error*, buffer_ready, Buffer* buffer; Event* event) {
 /* Reads "tensor<2x3xf32>" at *p and moves *p behind it. */
 static bool parse_type(const char** p, Type* type) {
   static const struct { const char* name; int type; } names[] = {
-      {"i1>", PRED}, {"i32>", S32}, {"i64>", S64}, {"ui8>", U8}, {"f32>", F32}, {"f64>", F64},
+      {"i1>", PRED}, {"i32>", S32}, {"i64>", S64}, {"ui8>", U8}, {"token>", TOKEN}, {"f32>", F32}, {"f64>", F64},
       {"complex<f32>>", C64}, {"complex<f64>>", C128}};
   *p += strlen("tensor<");
   for (type->rank = 0; **p >= '0' && **p <= '9'; (*p)++) {

@@ -16,7 +16,7 @@ from fuzz.findings.reduce.draft import concrete_types
 from fuzz.generate import DEFAULT, Config
 from fuzz.generate.anchors import anchors
 from fuzz.generate.batches import _anchor, _length, generate
-from fuzz.generate.config import admitted
+from fuzz.generate.config import FOREIGN_DTYPES, admitted
 from fuzz.generate.describe import describe
 from fuzz.generate.growth import BIG
 from fuzz.generate.ops import STRATEGY
@@ -294,7 +294,8 @@ def test_configs_are_heeded(config: Config) -> None:
         symbolic += not program.is_static
         assert all(type(ins.op) in config.ops for ins in program.instructions)
         # Bool for predicates; if the config has no integers, I32 for index tensors and I64 for the size of a DynamicTruncate
-        assert {t.dtype for t in program.input_types} <= {*config.dtypes, DType.Bool, DType.I32, DType.I64}
+        foreign = FOREIGN_DTYPES if program.policy == STABLEHLO and config.dtypes == DEFAULT.dtypes else ()
+        assert {t.dtype for t in program.input_types} <= {*config.dtypes, *foreign, DType.Bool, DType.I32, DType.I64}
         sizes = [ins.input_slots[1] for ins in program.instructions if isinstance(ins.op, ops.DynamicTruncate)]
         for slot, type_ in zip(program.input_slots, program.input_types, strict=True):
             assert type_.dtype is not DType.I64 or DType.I64 in config.dtypes or slot in sizes

@@ -191,8 +191,8 @@ def test_trigger_limits_misbehaviour(fake_client: MakeClient, monkeypatch: pytes
 def test_result_of_a_dtype_that_the_engine_has_not(fake_client: MakeClient) -> None:
     client = fake_client()
     before = live(client)
-    with pytest.raises(UnsupportedDType, match="U8 is not supported as PJRT output"):
-        client.compile("func.func @main() -> tensor<2xui8> {}", parameters=[])
+    with pytest.raises(UnsupportedDType, match="TOKEN is not supported as PJRT output"):
+        client.compile("func.func @main() -> tensor<2xtoken> {}", parameters=[])
     assert live(client) == before
 
 

@@ -113,4 +113,4 @@ def draw_scalar(choices: Choices, dtype: DType, regime: Regime) -> Any:
     if regime == "hostile" and dtype is not DType.Bool:
         return array_of(draw_recipe(choices, dtype, regime), dtype, (1,))[0]
     plain = _ROUND if regime == "exact" or not (dtype.is_float or dtype.is_complex) else _PLAIN
-    return np.array(choices.choose(plain), dtype.numpy)[()]
+    return np.array(choices.choose(plain)).astype(dtype.numpy)[()]  # a negative number wraps where there is none
