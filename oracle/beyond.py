@@ -18,7 +18,8 @@ FREEDOMS: dict[str, tuple[str, ...]] = {
     "functions": (),
     "flush": ("flush",),
     "FMA": ("contract",),
-    "rewrite": ("reciprocal", "gather", "merge", "either_zero"),
+    "excess": ("excess",),
+    "rewrite": ("reciprocal", "gather", "merge", "either_zero", "either_side"),
 }
 #: Where no freedom alone is enough.
 TOGETHER = "several together"
