@@ -91,6 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(error.format_message(), 2)
     except TenferroError as error:
         return _fail(str(error), error.exit_status)
+    except ModuleNotFoundError as error:
+        return _fail(f"{error.name} is not installed: in a clone of tenferro-ref, python -m pip install .", 3)
     except MemoryError:
         return _fail("out of memory: this machine cannot hold the program's tensors", 3)
     except RecursionError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -36,9 +37,9 @@ from tenferro_ref.program import loads
 from tenferro_ref.tensor import load_npz, same_bits, save_npz, type_of
 
 #: Version 1 knows no `Facts.builds`, version 2 no `Facts.refusal`; until version 3 `reproduce.py` had the data in it. All are
-#: still read; no such script is run.
-VERSION = 4
-_READABLE = (1, 2, 3, VERSION)
+#: still read; no script of an earlier version is run. Until version 4 the script ended with status 1 where it could not run.
+VERSION = 5
+_READABLE = (1, 2, 3, 4, VERSION)
 #: The script of every bundle.
 SCRIPT = Path(__file__).with_name("reproduce.py").read_bytes()
 #: A script that takes longer than this hangs.
@@ -267,14 +268,14 @@ def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosu
     yield ""
     yield "## Reproduce"
     yield ""
-    yield "    python reproduce.py          # exit status 1 while the disagreement is there, 0 when it is gone"
+    yield "    python reproduce.py          # exit status 1 while the disagreement is there, 0 when it is gone, 3: not installed"
     yield "    tenferro-ref fuzz replay .   # the same, and whether the values are those of observed.npz"
     if wants := Peer.parse(facts.executor).code:
         yield ""
         yield f"Both {markdown(wants)}, and so need `--allow-commands`: look at it first."
-    needs = markdown(", ".join(("tenferro-ref", *facts.requirements)))
+    packages = " ".join((".", *map(shlex.quote, facts.requirements)))
     yield ""
-    yield f"Needs {needs}. Versions and the machine on which it was found are in `environment.json`."
+    yield f"Needs tenferro-ref, from a clone of it: {code(f'python -m pip install {packages}')}. Versions and the machine on which it was found are in `environment.json`."
 
 
 def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure], by_bits: bool) -> Iterable[str]:
