@@ -10,8 +10,9 @@ from pathlib import Path
 try:
     from tenferro_ref.cli import main
 except ImportError as error:
+    name = str(error.name).partition(".")[0]
     print(
-        f"error: {error.name} is not installed, so this cannot be asked; README.md says what it needs: from a clone of "
+        f"error: {name} is not installed, so this cannot be asked; README.md says what it needs: from a clone of "
         "tenferro-ref, `python -m pip install .`",
         file=sys.stderr,
     )
