@@ -155,6 +155,20 @@ def hlo_pass(executor: Executor, case: Case) -> str:
     return ""
 
 
+def instructions(executor: PjrtExecutor, case: Case) -> tuple[int, ...]:
+    """Instructions any one of which, computed by our kernel inside the plugin's program, makes the disagreement go away.
+
+    None if there is no such instruction, or the plugin takes no custom calls. An instruction can be among them because what it
+    is fused with is no longer rewritten: several are a rewrite of them, one is a kernel. A case that came with a module is asked
+    for as the program that it is read as.
+    """
+    case = replace(case, source=None)
+    reference = Reference(case, NativeExecutor())
+    numbers = range(len(case.program.instructions))
+    replaced = {n: judge(replace(executor, replaced=frozenset([n])), reference).verdict for n in numbers}
+    return tuple(n for n, verdict in replaced.items() if verdict is Verdict.PASS)
+
+
 def builds(executor: Executor, case: Case, pool: Pool, seconds: float = math.inf) -> tuple[Build, ...]:
     """The verdict on each build of a plugin's platform in the same lane, oldest API first; then the builds without one.
 

@@ -325,6 +325,8 @@ def interval_words(e: Enclosure, index: tuple[int, ...]) -> str:
         text = shown(lo)
     else:
         text = f"[{shown(lo)}, {shown(hi)}]"
+        if e.gap is not None and (below := e.gap[0][index]) < (above := e.gap[1][index]):
+            text = f"[{shown(lo)}, {shown(below)}] or [{shown(above)}, {shown(hi)}]"
         if lo <= 0 <= hi and pos != neg:
             text += " (no -0)" if pos else " (no +0)"
         elif lo <= 0 <= hi and not pos:

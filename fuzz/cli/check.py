@@ -11,8 +11,9 @@ from fuzz.checking import Checked, Judged
 from fuzz.checking import check as check_subject
 from fuzz.checking.subject import Inputs, Subject, file_subjects, invalid_subject
 from fuzz.records import encode
+from oracle.attribution import instructions
 from oracle.enclosure import MODELS
-from oracle.peers import OTHERS, Pool
+from oracle.peers import DEFAULT_LANE, OTHERS, Executor, Peer, PjrtExecutor, Pool
 from tenferro_ref.console import (
     draw_seed,
     json_option,
@@ -37,6 +38,12 @@ LANES = ("parity", "defaults", "no-algsimp", "level0")
     "--invalid", is_flag=True, help="FILES break a rule: who raises another error than the rules say disagrees."
 )
 @click.option(
+    "--bisect",
+    is_flag=True,
+    help="Where a plugin disagrees, compute its instructions by our kernels, one at a time: which of them "
+    "makes the disagreement go away?",
+)
+@click.option(
     "--written",
     is_flag=True,
     help="Give executors the program that a StableHLO module is read as, not the module itself.",
@@ -49,8 +56,8 @@ LANES = ("parity", "defaults", "no-algsimp", "level0")
 @seed_option
 @json_option
 def check(
-    files: tuple[str, ...], inputs: str | None, executors: str, invalid: bool, written: bool, model: str | None,
-    transform: str | None, seed: int | None, as_json: bool,
+    files: tuple[str, ...], inputs: str | None, executors: str, invalid: bool, bisect: bool, written: bool,
+    model: str | None, transform: str | None, seed: int | None, as_json: bool,
 ) -> int:  # fmt: skip
     """Run each of FILES on every executor and print a verdict a line.
 
@@ -77,14 +84,19 @@ def check(
             checked = Checked.together([check_subject(s, selection.executors, pool, model) for s in several])
             disagreement = disagreement or checked.disagrees
             rows = [_row(file, judged) for judged in checked.answers]
+            if bisect and not invalid:
+                named = {executor.name: executor for executor in selection.executors}
+                for row, judged in zip(rows, checked.answers, strict=True):
+                    row |= _bisected(named.get(judged.answer.executor), judged, checked.subject)
             rows += [_missing(file, info.name, info.reason) for info in selection.missing]
             if as_json:
                 for row in rows:
                     print_json(row)
             else:
                 _print_table(rows)
-                for line in dict.fromkeys(str(row["first_bad"]) for row in rows if "first_bad" in row):
-                    say(line)
+                for said in ("first_bad", "bisected"):
+                    for line in dict.fromkeys(str(row[said]) for row in rows if said in row):
+                        say(line)
     finally:
         pool.close()
     return 1 if disagreement else 0
@@ -119,9 +131,22 @@ def _row(file: str, judged: Judged) -> dict[str, object]:
     if judged.written:
         row["written"] = judged.written
     if judged.builds:
-        lane = answer.executor.rpartition("@")[2]
+        lane = Peer.parse(answer.executor).lane or DEFAULT_LANE
         row |= {"first_bad": f"lane {lane}: {judged.first_bad}", "builds": encode(judged.builds)}
     return row
+
+
+def _bisected(executor: Executor | None, judged: Judged, subject: Subject) -> dict[str, object]:
+    """Which instructions of a plugin that disagrees are at fault, by what our kernels make of them inside its program."""
+    case = subject.case
+    if case is None or not isinstance(executor, PjrtExecutor) or not judged.answer.verdict.is_disagreement:
+        return {}
+    numbers, ops = instructions(executor, case), case.program.instructions
+    named = ", ".join(f"{n} ({ops[n].op.name})" for n in numbers) or "none alone"
+    return {
+        "instructions": list(numbers),
+        "bisected": f"{executor.name}: right when our kernel computes instruction {named}",
+    }
 
 
 def _missing(file: str, name: str, reason: str) -> dict[str, object]:

@@ -21,6 +21,7 @@ from oracle.enclosure.complexes import (
     reach,
 )
 from oracle.enclosure.formats import Array, Format
+from oracle.enclosure.freedoms import cuts
 from oracle.enclosure.functions import budgeted
 from oracle.enclosure.rule import COMPLEX, Context
 from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part, rectangle
@@ -170,20 +171,27 @@ def _tanh(op: Op, c: Context, x: Enclosure) -> Enclosure:
     return nothing(made, _undefined(x) & x.parts[0].empty)
 
 
-def sides(z: Ball) -> tuple[Ball, ...]:
+def sides(z: Ball, known: Array | bool, im: Interval) -> tuple[Ball, ...]:
     """A ball that touches the cut along the negative real axis as two, one on each side of it.
 
-    Which side a zero imaginary part is on is its sign's to say, which not every implementation asks: both are admitted.
+    Parameters
+    ----------
+    known
+        Where the sign of a zero imaginary part decides on the side; elsewhere both are admitted.
+    im
+        The imaginary part.
     """
     touches = (z.mid.real - z.rad <= 0) & (np.abs(z.mid.imag) <= z.rad)
     if not touches.any():
         return (z,)
-    up, down = (
-        complex_of(z.mid.real, np.where(touches, np.copysign(np.maximum(side * z.mid.imag, 0), side), z.mid.imag))
-        for side in (1, -1)
-    )
-    rad = np.where(touches, 2 * z.rad, z.rad)
-    return Ball(up, rad, z.ok), Ball(down, rad, z.ok)
+    by_sign = (z.rad == 0) & (z.mid.imag == 0) & known
+
+    def half(side: int) -> Ball:
+        sign = np.where(by_sign, np.where(im.pos_zero, 1, -1), side)
+        imag = np.where(touches, np.copysign(np.maximum(sign * z.mid.imag, 0), sign), z.mid.imag)
+        return Ball(complex_of(z.mid.real, imag), np.where(touches, 2 * z.rad, z.rad), z.ok)
+
+    return half(1), half(-1)
 
 
 def _beside_zero(z: Ball) -> tuple[Array, Array]:
@@ -214,7 +222,10 @@ def _cut(name: type[Op], f: Callable[[Ball], Ball]) -> None:
     @COMPLEX.row(name)
     def rule(op: Op, c: Context, x: Enclosure) -> Enclosure:
         z = ball(c.real.format, x)
-        return nothing(enclosed(c, c.budget(op.name), *map(f, sides(z))), _undefined(x))
+        return nothing(
+            enclosed(c, c.budget(op.name), *map(f, sides(z, cuts.side_is_known(c, x.parts[1]), x.parts[1]))),
+            _undefined(x),
+        )
 
 
 _cut(ops.Log, logarithm)
@@ -227,7 +238,8 @@ def _log1p(op: Op, c: Context, x: Enclosure) -> Enclosure:
     """ln(1 + z), by ln |1 + z|^2 / 2 = log1p(x (2 + x) + y^2) / 2 near 0."""
     z = ball(c.real.format, x)
     balls = []
-    for w in sides(replace(z, mid=complex_of(1 + z.mid.real, z.mid.imag))):
+    # in a sum with the complex number 1, which is an implementation as well, the sign of a zero is lost
+    for w in sides(replace(z, mid=complex_of(1 + z.mid.real, z.mid.imag)), False, x.parts[1]):
         log = logarithm(w)
         re, im = z.mid.real, z.mid.imag
         near = (np.abs(re) < 0.5) & (np.abs(im) < 0.5)
@@ -254,7 +266,7 @@ def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     base, exponent = ball(f, x), ball(f, y)
     lost = c.real.lost_below
     balls, growth = [], np.zeros(())
-    for z in sides(base):
+    for z in sides(base, cuts.side_is_known(c, x.parts[1]), x.parts[1]):
         log = logarithm(z)
         mid = exponent.mid * log.mid
         rad = exponent.size * log.rad + np.abs(log.mid) * exponent.rad
@@ -279,5 +291,5 @@ def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     zero = (base.size == 0) & base.ok & (re.lo > 0) & ~re.nan & (im.lo == 0) & (im.hi == 0) & ~im.nan
     if not zero.any():
         return result
-    return rectangle(*(replace(p, lo=np.where(zero, 0.0, p.lo), hi=np.where(zero, 0.0, p.hi), nan=p.nan & ~zero)
+    return rectangle(*(replace(p, lo=np.where(zero, 0.0, p.lo), hi=np.where(zero, 0.0, p.hi), nan=p.nan & ~zero, gap=None)
                        for p in result.parts))  # fmt: skip

@@ -169,7 +169,7 @@ def anything(x: Rectangle, mask: Array, *, signs: bool = False) -> Rectangle:
         lo, hi = (np.where(mask, -np.inf, p.lo), np.where(mask, np.inf, p.hi)) if some else (p.lo, p.hi)
         zero = (lo <= 0) & (hi >= 0) if signs else mask
         return replace(
-            p.plain(), lo=lo, hi=hi, nan=p.nan | mask, pos_zero=p.pos_zero | zero, neg_zero=p.neg_zero | zero
+            p.plain(), lo=lo, hi=hi, nan=p.nan | mask, pos_zero=p.pos_zero | zero, neg_zero=p.neg_zero | zero, gap=None
         )
 
     return each_part(opened, x)
@@ -376,7 +376,16 @@ def enclosed(
     low, high = f.widened(low, high)
     every = np.ones(low.shape, bool)
     nan = ~every if every_ok else np.broadcast_to(~ok, low.shape)
-    return rectangle(*apart(real.build(low, high, nan, every, every)))
+    made = apart(real.build(low, high, nan, every, every))
+    if len(balls) == 1:
+        return rectangle(*made)
+    # of two balls that are apart in a part, what is between them is no result
+    ends = [f.widened(m - e, m + e) for m, e in zip(centres, errors, strict=True)]
+    below = reduce(np.minimum, (high for _, high in ends))
+    above = reduce(np.maximum, (low for low, _ in ends))
+    between = ok & (below < above)
+    gaps = np.where(between, below, np.inf), np.where(between, above, -np.inf)
+    return rectangle(*(replace(p, gap=(gaps[0][k], gaps[1][k])) for k, p in enumerate(made)))
 
 
 @COMPLEX.row(ops.Divide)

@@ -34,6 +34,8 @@ class Model:
         Nested sums may be merged, adding a constant zero may be left out.
     either_zero
         A sum of zeros may start from either zero.
+    either_side
+        The sign of a zero imaginary part need not say on which side of a branch cut a number is.
     excess
         Results of narrow floats may go on unrounded, in F32.
     """
@@ -45,6 +47,7 @@ class Model:
     gather: bool = False
     merge: bool = False
     either_zero: bool = False
+    either_side: bool = False
     excess: bool = False
 
     @property
@@ -74,6 +77,8 @@ def budgets() -> dict[tuple[str, str, str], float]:
 
 IEEE = Model("ieee")
 NUMPY = Model("numpy", either_zero=True)
-XLA = Model("xla", flush=True, contract=True, reciprocal=True, gather=True, merge=True, either_zero=True)
+XLA = Model(
+    "xla", flush=True, contract=True, reciprocal=True, gather=True, merge=True, either_zero=True, either_side=True
+)
 IREE = replace(XLA, name="iree", excess=True)
 MODELS: dict[str, Model] = {m.name: m for m in (IEEE, NUMPY, XLA, IREE)}

@@ -41,6 +41,9 @@ class Interval:
         +0 and -0 are possible (floats only).
     origin
         How the value came about.
+    gap
+        Ends of an open interval inside `[lo, hi]` whose numbers are not possible, (+inf, -inf) for none: where a function
+        has one of two values. It is moved with the elements; every rule that computes forgets it.
     """
 
     dtype: DType
@@ -50,6 +53,7 @@ class Interval:
     pos_zero: Array
     neg_zero: Array
     origin: Origin = NOWHERE
+    gap: tuple[Array, Array] | None = None
     _finite: bool | None = field(default=None, init=False, repr=False)
     _number: bool | None = field(default=None, init=False, repr=False)
 
@@ -133,6 +137,8 @@ class Interval:
             return np.asarray((self.lo <= whole) & (whole <= self.hi))
         v = x.astype(np.float64)
         inside = (self.lo <= v) & (v <= self.hi)
+        if self.gap is not None:
+            inside &= (v <= self.gap[0]) | (v >= self.gap[1])
         signed = np.where(np.signbit(v), self.neg_zero, self.pos_zero)
         return np.where(np.isnan(v), self.nan, inside & ((v != 0) | signed))
 
@@ -145,7 +151,8 @@ class Interval:
         pos = nan if self.pos_zero is self.nan else f(self.pos_zero)
         neg = pos if self.neg_zero is self.pos_zero else f(self.neg_zero)
         origin = self.origin if self.origin is NOWHERE else self.origin.map(f)
-        moved = Interval(self.dtype, lo, hi, nan, pos, neg, origin)
+        gap = None if self.gap is None else (f(self.gap[0]), f(self.gap[1]))
+        moved = Interval(self.dtype, lo, hi, nan, pos, neg, origin, gap)
         if self._finite:  # of what is moved, and of zeros between, that stays true
             object.__setattr__(moved, "_finite", True)
             object.__setattr__(moved, "_number", self._number or None)
@@ -153,7 +160,7 @@ class Interval:
 
     def from_(self, origin: Origin) -> Interval:
         """The same sets with another origin."""
-        return Interval(self.dtype, self.lo, self.hi, self.nan, self.pos_zero, self.neg_zero, origin)
+        return Interval(self.dtype, self.lo, self.hi, self.nan, self.pos_zero, self.neg_zero, origin, self.gap)
 
     def plain(self) -> Interval:
         """Without the arrays of its origin."""
@@ -278,7 +285,12 @@ def merged(f: Callable[[Sequence[Array]], Array], values: Sequence[Interval]) ->
     lo = f([v.lo for v in values])
     hi = lo if all(v.is_point for v in values) else f([v.hi for v in values])
     nan, pos, neg = (f(flags) for flags in zip(*((v.nan, v.pos_zero, v.neg_zero) for v in values), strict=True))
-    return Interval(values[0].dtype, lo, hi, nan, pos, neg)
+    gap = None
+    if any(v.gap is not None for v in values):
+        gaps = [v.gap or (np.full(v.shape, np.inf), np.full(v.shape, -np.inf)) for v in values]
+        below, above = zip(*gaps, strict=True)
+        gap = f(below), f(above)
+    return Interval(values[0].dtype, lo, hi, nan, pos, neg, gap=gap)
 
 
 def merged_with_origin(f: Callable[[Sequence[Array]], Array], values: Sequence[Interval]) -> Interval:

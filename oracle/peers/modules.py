@@ -21,7 +21,7 @@ from tenferro_ref.errors import Internal, TenferroError
 from tenferro_ref.isolation import wire
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import LoweringView
-from tenferro_ref.stablehlo import Body, Source, SsaValue, lower_into, lower_to_stablehlo
+from tenferro_ref.stablehlo import NONE, Body, OwnKernels, Source, SsaValue, lower_into, lower_to_stablehlo
 from tenferro_ref.tensor import Array
 
 
@@ -37,6 +37,11 @@ class ModuleExecutor(WorkerExecutor):
 
     plain: ClassVar[bool] = False
 
+    @property
+    def own(self) -> OwnKernels:
+        """Which instructions are calls of our own kernels."""
+        return NONE
+
     def check(self, view: LoweringView) -> None:
         """Refuse what the engine is known not to do.
 
@@ -46,9 +51,10 @@ class ModuleExecutor(WorkerExecutor):
             The op, and what is missing.
         """
 
-    def message(self, module: Module, input_sets: list[list[Any]]) -> wire.Message:
-        """The request that runs a module on packed arrays."""
-        return module.message(self.options, input_sets)
+    @property
+    def wishes(self) -> wire.Message:
+        """What requests ask of the engine beside running the module."""
+        return {}
 
     def check_source(self, source: Source) -> None:
         """Refuse what the engine is known not to do in a module that it is given as it is; errors as `check`."""
@@ -64,7 +70,7 @@ class ModuleExecutor(WorkerExecutor):
         """What the worker gives for a module and the arguments of its `main`."""
         try:
             output_sets: tuple[list[list[Array]], dict[str, float]] = self.worker.request(
-                given.message(source, self.options, input_sets), wire.output_sets
+                {**given.message(source, self.options, input_sets), **self.wishes}, wire.output_sets
             )
         except TenferroError as error:
             raise given.lacking(error) from None
@@ -115,7 +121,7 @@ class ModuleExecutor(WorkerExecutor):
     ) -> None:
         """Compile the first case of each group, run all of them."""
         start = time.perf_counter()
-        module = write(self.check, self.plain, [cases[group[0]] for group in groups])
+        module = write(self.check, self.plain, [cases[group[0]] for group in groups], self.own)
         for index, error in module.refused.items():
             results.update(dict.fromkeys(groups[index], error))
         groups = [groups[index] for index in module.types]
@@ -129,7 +135,9 @@ class ModuleExecutor(WorkerExecutor):
         input_sets = [[wire.pack(a) for a in arrays] for arrays in sent]
         lowered = time.perf_counter()
         try:
-            output_sets, seconds = self.worker.request(self.message(module, input_sets), wire.output_sets)
+            output_sets, seconds = self.worker.request(
+                {**module.message(self.options, input_sets), **self.wishes}, wire.output_sets
+            )
         except TenferroError as error:
             if len(groups) > 1:  # half of the programs each
                 half = len(groups) // 2
@@ -199,7 +207,7 @@ def module_text(case: Case) -> str:
     return lower_to_stablehlo(LoweringView.of(case.program, case.shapes))
 
 
-def write(check: Callable[[LoweringView], None], plain: bool, cases: Sequence[Case]) -> Module:
+def write(check: Callable[[LoweringView], None], plain: bool, cases: Sequence[Case], own: OwnKernels = NONE) -> Module:
     """The module of the cases' programs, without those that `check` refuses or that cannot be lowered."""
     body = _PlainBody() if plain else _Body()
     outputs: list[SsaValue] = []
@@ -212,7 +220,7 @@ def write(check: Callable[[LoweringView], None], plain: bool, cases: Sequence[Ca
             validate(case)
             view = LoweringView.of(case.program, case.shapes)
             check(view)
-            values = lower_into(body, view)
+            values = lower_into(body, view, own=own)
         except TenferroError as error:
             body.rewind(mark)
             refused[index] = error

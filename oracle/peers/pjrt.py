@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from oracle.case import Case, by_program
 from oracle.peers import given
 from oracle.peers.lanes import DEFAULT_LANE, LANES, Option, Options, lane_options
-from oracle.peers.modules import Module, ModuleExecutor, write
+from oracle.peers.modules import ModuleExecutor, write
 from oracle.peers.peer import Peer
 from tenferro_ref.errors import TenferroError, UnsupportedOp
 from tenferro_ref.isolation import wire
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.pjrt import PluginRef
-from tenferro_ref.stablehlo import Source
+from tenferro_ref.stablehlo import OwnKernels, Source
 from tenferro_ref.tensor import Array
 
 
@@ -24,11 +23,22 @@ from tenferro_ref.tensor import Array
 class PjrtExecutor(ModuleExecutor):
     """One plugin in one lane; lanes of a plugin may share a worker.
 
-    The variant "reloaded" runs what the plugin loads from its own serialised executable.
+    The variant "reloaded" runs what the plugin loads from its own serialised executable; "kernels" calls our kernels for ops that
+    StableHLO has no form for.
+
+    Attributes
+    ----------
+    replaced
+        Numbers of instructions that are calls of our kernels.
     """
 
     plugin: PluginRef = field(kw_only=True)
     reader: Reader = field(kw_only=True)
+    replaced: frozenset[int] = field(default=frozenset(), kw_only=True)
+
+    @property
+    def own(self) -> OwnKernels:
+        return OwnKernels(self.replaced, missing=self.peer.variant == "kernels")
 
     @property
     def lane(self) -> str:
@@ -39,9 +49,9 @@ class PjrtExecutor(ModuleExecutor):
     def portable_name(self) -> str:
         return str(Peer("pjrt", self.peer.variant, self.plugin.package or self.plugin.path, self.lane))
 
-    def message(self, module: Module, input_sets: list[list[Any]]) -> wire.Message:
-        message = ModuleExecutor.message(self, module, input_sets)
-        return {**message, "reloaded": True} if self.peer.variant == "reloaded" else message
+    @property
+    def wishes(self) -> wire.Message:
+        return {"reloaded": self.peer.variant == "reloaded", "kernels": bool(self.own)}
 
     @property
     def options(self) -> Options:
@@ -88,11 +98,11 @@ class PjrtExecutor(ModuleExecutor):
             if source is not None:
                 message = given.message(source, self.options, [])
             else:
-                module = write(self.check, self.plain, firsts[: self.programs_a_module])
+                module = write(self.check, self.plain, firsts[: self.programs_a_module], self.own)
                 if not module.types:
                     return []
                 message = module.message(self.options, [])
-            request = {**message, "opcodes": True}
+            request = {**message, **self.wishes, "opcodes": True}
             return list(self.worker.request(request, lambda answer: answer["opcodes"]))
         except TenferroError:
             return []

@@ -24,7 +24,7 @@ from tenferro_ref.pjrt import PluginRef, discover, plugin_from_env, resolve
 ANY = "any command"
 _SYNTAX = (
     "native, native-unsegmented, native-nopasses, native-fused, native-drawn, native-without:PASS, "
-    f"native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], pjrt-reloaded:PATH_OR_PACKAGE[@LANE], {', '.join(OTHERS)}, external:COMMAND, all"
+    f"native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], pjrt-reloaded:..., pjrt-kernels:..., {', '.join(OTHERS)}, external:COMMAND, all"
 )
 _CLASSES = {"jax": JaxExecutor, "interpreter": InterpreterExecutor, "iree": IreeExecutor}
 

@@ -19,7 +19,7 @@ from tenferro_ref.pjrt import abi
 
 # every function of the table takes one pointer to its arguments and returns a PJRT_Error* or nothing; CFUNCTYPE lets
 # other Python threads run during the call
-_PROTOTYPE = CFUNCTYPE(c_void_p, c_void_p)
+PROTOTYPE = CFUNCTYPE(c_void_p, c_void_p)
 _Function = Callable[[Any], "int | None"]
 
 _AWAIT, _IS_READY = abi.ARGS["Event_Await"], abi.ARGS["Event_IsReady"]
@@ -96,7 +96,7 @@ class Api:
                 "",
                 f"the plugin's table (API {major}.{minor}, {self.struct_size} bytes) does not have this function",
             )
-        return _PROTOTYPE(where)
+        return PROTOTYPE(where)
 
     def invoke(self, name: str, args: abi.Sized) -> None:
         """Call `PJRT_<name>` with `args`.

@@ -48,17 +48,26 @@ class Plugin:
         return native.attributes(args.attributes, args.num_attributes)
 
     @cached_property
-    def extensions(self) -> tuple[str, ...]:
-        """Names of the API extensions in the plugin's chain (`type N` for those newer than our header)."""
-        names: list[str] = []
+    def _chain(self) -> tuple[tuple[str, int], ...]:
+        """Name and address of each link of the chain of extensions."""
+        links: list[tuple[str, int]] = []
         link = abi.Sized.from_address(self.api.address).extension_start
         # a chain that never ends would hang us; no plugin has a tenth of this
-        while link and len(names) < 256:
+        while link and len(links) < 256:
             base = abi.ExtensionBase.from_address(link)
             known = 0 <= base.type < len(abi.EXTENSION_TYPES)
-            names.append(abi.EXTENSION_TYPES[base.type] if known else f"type {base.type}")
+            links.append((abi.EXTENSION_TYPES[base.type] if known else f"type {base.type}", link))
             link = base.next
-        return tuple(names)
+        return tuple(links)
+
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        """Names of the API extensions in the plugin's chain (`type N` for those newer than our header)."""
+        return tuple(name for name, _ in self._chain)
+
+    def extension(self, name: str) -> int | None:
+        """Where the extension of that name is, None if the plugin has none."""
+        return dict(self._chain).get(name)
 
     def __repr__(self) -> str:
         return f"Plugin({self.ref.name!r}, API {self.api_version[0]}.{self.api_version[1]})"

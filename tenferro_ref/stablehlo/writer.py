@@ -74,6 +74,15 @@ class Body:
         inner = f" ({{\n{region}    }})" if region else ""
         return self._append(f'"stablehlo.{op}"({_names(operands)}) <{{{attrs}}}>{inner} : {types}', dtype, shape)
 
+    def several(
+        self, op: str, operands: Sequence[SsaValue], attrs: str, results: Sequence[tuple[DType, Shape]]
+    ) -> list[SsaValue]:
+        """As `generic`, with any number of results."""
+        types = f"({', '.join(v.type for v in operands)}) -> ({', '.join(type_text(*r) for r in results)})"
+        name = f"%{len(self._lines)}"
+        self._lines.append(f'{name}:{len(results)} = "stablehlo.{op}"({_names(operands)}) <{{{attrs}}}> : {types}')
+        return [SsaValue(f"{name}#{i}", dtype, shape) for i, (dtype, shape) in enumerate(results)]
+
     def constant(self, value: np.generic, dtype: DType) -> SsaValue:
         """A rank-0 constant."""
         return self.line(f"constant dense<{literal(value)}> : {type_text(dtype, ())}", dtype, ())

@@ -39,7 +39,7 @@ class TestTally:
                 for case in generate(PLAN.seed, number, 4):
                     part.add_cases([case])
                     part.add_answer(case, answer("native"))
-                part.blame("Add(Multiply)", "F32", "native", Verdict.CRASH)
+                part.blame(case, "Add(Multiply)", "F32", replace(answer("native"), verdict=Verdict.CRASH))
                 job = store.claim(stream.id, "w")
                 assert job
                 store.seal(job, "w", generate(PLAN.seed, number, 4), part, [])

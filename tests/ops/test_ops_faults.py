@@ -6,7 +6,7 @@ import pytest
 
 from tenferro_ref import ops
 from tenferro_ref.dims import DimOp, InputDim
-from tenferro_ref.dtype import DType
+from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.errors import (
     AxisOutOfBounds,
     AxisRoleConflict,
@@ -29,7 +29,7 @@ from tenferro_ref.ops import (
     TensorType,
 )
 
-F32, F64, I32, I64, Bool, C32, C64 = DType
+F32, F64, I32, I64, Bool, C32, C64 = ENGINE_DTYPES
 
 
 def t(dtype: DType, *shape: int) -> TensorType:

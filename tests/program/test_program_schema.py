@@ -15,7 +15,7 @@ from test_program_malformed import MALFORMED, Entries, edited, refused, small
 
 from fuzz.generate.batches import generate
 from tenferro_ref.errors import FormatError
-from tenferro_ref.ops import BY_NAME, OPS, Policy
+from tenferro_ref.ops import KNOWN, OPS, Policy
 from tenferro_ref.program import GraphProgram, dumps, to_exec
 from tenferro_ref.program.schema import schema_text
 from tests.program.samples import every_op, programs, symbolic
@@ -43,7 +43,7 @@ def test_the_file_is_current() -> None:
 def test_it_is_a_schema_and_knows_every_op_and_flag() -> None:
     jsonschema_rs.meta.validate(SCHEMA)
     for kind in ("graph", "exec"):
-        assert {name.removeprefix(kind) for name in SCHEMA["$defs"] if name.startswith(kind)} == set(BY_NAME)
+        assert {name.removeprefix(kind) for name in SCHEMA["$defs"] if name.startswith(kind)} == set(KNOWN)
     assert set(SCHEMA["$defs"]["Policy"]["properties"]) == {f.name for f in fields(Policy)}
 
 
@@ -87,7 +87,7 @@ def _small(op: str, **changes: Any) -> Entries:
 
 @pytest.mark.parametrize("op", [op.__name__ for op in OPS])
 def test_operand_counts_and_attributes_of_every_op(op: str) -> None:
-    kind = BY_NAME[op]
+    kind = KNOWN[op]
     assert valid(_small(op))
     if kind.arity:
         assert not valid(_small(op, inputs=[0] * (kind.arity - 1)))

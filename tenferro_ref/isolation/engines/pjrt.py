@@ -3,7 +3,7 @@
 Requests are `{"code", "options", "parameters", "results", "input_sets"}`, answers `{"output_sets", "seconds"}`; with
 `"opcodes": True` also what is left after optimisation, each once: "dot f64", "fusion f32 kLoop", ... With `"reloaded": True` the
 executable is serialised, loaded and then run; with `"serialize": True` its bytes are in the answer as `"executable"`, and a request may have
-these in place of code, options and types. A request `{"knows": [OPTION, VALUE]}` is answered with `{"knows": BOOL}`, see
+these in place of code, options and types. With `"kernels": True` the program may call our kernels. A request `{"knows": [OPTION, VALUE]}` is answered with `{"knows": BOOL}`, see
 `Client.knows`.
 
 Executables are kept in memory, and in the folder that TENFERRO_PJRT_CACHE names. The phase of one that comes from there is "load", not
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from tenferro_ref.dtype import DType
 from tenferro_ref.isolation.engine import Engine, run_sets
+from tenferro_ref.isolation.engines import kernels
 from tenferro_ref.isolation.wire import Message
 from tenferro_ref.pjrt import Client, DiskCache, Executable, ExecutableCache, PluginRef, hlo_instructions, load_plugin
 
@@ -42,6 +43,9 @@ def open(settings: Message) -> Engine:
     def answer(request: Message) -> Message:
         if "knows" in request:
             return {"knows": client.knows(*request["knows"])}
+
+        if request.get("kernels"):
+            kernels.register(client)
 
         def compile() -> Executable:
             if "executable" in request:

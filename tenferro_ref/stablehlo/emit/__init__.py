@@ -5,7 +5,18 @@ StableHLO's meaning of an op. How lines are written is in `tenferro_ref.stablehl
 """
 
 from tenferro_ref.stablehlo.emit import contraction, elementwise, extension, indexing, structural
+from tenferro_ref.stablehlo.emit.kernel_call import ATTRIBUTE, NONE, TARGET, OwnKernels
 from tenferro_ref.stablehlo.emit.lower import fingerprint, lower_into, lower_to_stablehlo
 from tenferro_ref.stablehlo.emit.table import EMIT, EMIT_EXTENSION
 
-__all__ = ["EMIT", "EMIT_EXTENSION", "fingerprint", "lower_into", "lower_to_stablehlo"]
+__all__ = [
+    "ATTRIBUTE",
+    "EMIT",
+    "EMIT_EXTENSION",
+    "NONE",
+    "TARGET",
+    "OwnKernels",
+    "fingerprint",
+    "lower_into",
+    "lower_to_stablehlo",
+]

@@ -11,6 +11,7 @@ from tenferro_ref.errors import UnsupportedDType, UnsupportedOp
 from tenferro_ref.extensions import standard_ops_of
 from tenferro_ref.ops import PHASE1, Op, Policy, TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, LoweringView
+from tenferro_ref.stablehlo.emit.kernel_call import NONE, OwnKernels, kernel_call
 from tenferro_ref.stablehlo.emit.policy import within_policy
 from tenferro_ref.stablehlo.emit.table import EMIT
 from tenferro_ref.stablehlo.writer import Body, SsaValue
@@ -36,7 +37,12 @@ def lower_to_stablehlo(view: LoweringView, *, phase1_only: bool = False) -> str:
 
 
 def lower_into(
-    body: Body, view: LoweringView, operands: Sequence[SsaValue] | None = None, *, phase1_only: bool = False
+    body: Body,
+    view: LoweringView,
+    operands: Sequence[SsaValue] | None = None,
+    *,
+    phase1_only: bool = False,
+    own: OwnKernels = NONE,
 ) -> list[SsaValue]:
     """Write a program to `body`; the program's outputs. Errors as `lower_to_stablehlo`.
 
@@ -44,6 +50,8 @@ def lower_into(
     ----------
     operands
         Values that stand for the program's inputs, of their types; None makes new parameters.
+    own
+        Instructions that are calls of our own kernels instead.
     """
     view.check()  # a broken rule is the program's error, whatever StableHLO cannot say of what comes before it
     dtypes = FLOAT if phase1_only else frozenset(DType)
@@ -52,20 +60,28 @@ def lower_into(
         if spec.dtype not in dtypes:
             raise UnsupportedDType(dtype=spec.dtype.name, context="program input")
         env[slot] = body.parameter(spec.dtype, spec.static_shape) if operands is None else operands[i]
-    for ins in view.instructions():
+    for number, ins in enumerate(view.instructions()):
         op, inputs = ins.op, [env[slot] for slot in ins.input_slots]
         input_types = tuple(TensorType(v.dtype, v.shape) for v in inputs)
         types = ins.static_output_types()
         standard = _standard_program(op, input_types, view.policy)
-        if standard is not None:
-            results: Sequence[SsaValue] = lower_into(body, LoweringView.of(standard), inputs, phase1_only=phase1_only)
+        results: Sequence[SsaValue]
+        if number in own.instructions:
+            results = kernel_call(body, op, view.policy, inputs, types)
+        elif standard is not None:
+            results = lower_into(body, LoweringView.of(standard), inputs, phase1_only=phase1_only)
         else:
             if phase1_only and type(op) not in PHASE1:
                 raise UnsupportedOp(op=op.name, reason="outside Phase 1")
             if types[0].dtype not in dtypes:
                 context = _CONTEXTS.get(type(op), "instruction output")
                 raise UnsupportedDType(dtype=types[0].dtype.name, context=context)
-            results = _emitted(op, body, types, within_policy(op, body, view.policy, inputs))
+            try:
+                results = _emitted(op, body, types, within_policy(op, body, view.policy, inputs))
+            except UnsupportedOp:  # what its row has written by then, nothing reads
+                if not own.missing:
+                    raise
+                results = kernel_call(body, op, view.policy, inputs, types)
         env.update(zip(ins.output_slots, results, strict=True))
     return [env[slot] for slot in view.output_slots]
 

@@ -1,0 +1,36 @@
+"""`check --bisect`: which instruction of a plugin's program is at fault."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from tenferro_ref import ops
+from tenferro_ref.program import GraphBuilder, dumps
+from tests.e2e.command import tenferro_ref
+from tests.plugins import plugin_or_skip
+
+
+def test_a_plugin_that_disagrees_is_bisected(tmp_path: Path) -> None:
+    plugin_or_skip("xla081")
+    b = GraphBuilder()
+    x, y = b.input("F32", (2,)), b.input("F32", (2,))
+    (tmp_path / "p.json").write_text(dumps(b.build(b.apply(ops.Negate(), b.apply(ops.Maximum(), x, y)))))
+    np.savez(tmp_path / "in.npz", in0=np.array([1, 2], np.float32), in1=np.array([np.nan, 1], np.float32))
+    call = (
+        "check",
+        tmp_path / "p.json",
+        "--inputs",
+        tmp_path / "in.npz",
+        "--executors",
+        "pjrt:xla081@defaults",
+        "--bisect",
+    )
+    done = tenferro_ref(*call)
+    assert done.status == 1
+    assert "pjrt:xla081@defaults: right when our kernel computes instruction 0 (Maximum)" in done.out
+    rows = {row["executor"]: row for row in map(json.loads, tenferro_ref(*call, "--json").out.splitlines())}
+    assert rows["pjrt:xla081@defaults"]["instructions"] == [0]
+    assert "instructions" not in rows["native"]
