@@ -252,6 +252,7 @@ def test_its_script_without_what_it_needs_is_no_disagreement(bundle: Path, tmp_p
             capture_output=True, text=True, env=children.environment(PYTHONPATH=path),
         )  # fmt: skip
         assert done.returncode == 3, done
-        assert done.stderr.startswith(f"error: {missing} is not installed")
-        assert len(done.stderr.splitlines()) == 1
-        assert "pip install ." in done.stderr
+        *_, last = done.stderr.splitlines()  # a library may write lines of its own when NumPy is not there
+        assert last.startswith("error: ")
+        assert missing in last
+        assert "pip install ." in last
