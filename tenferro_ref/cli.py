@@ -29,6 +29,8 @@ from tenferro_ref.errors import TenferroError
 from tenferro_ref.escape import visible
 
 GROUP = "tenferro_ref.commands"
+#: Packages whose failing imports are defects, not something that is not installed.
+_OWN = frozenset({"tenferro_ref", "oracle", "fuzz", "reports"})
 #: Exit status of a defect of this program, as EX_SOFTWARE in sysexits.h.
 DEFECT = 70
 #: What is said of the signals that end a command; its exit status is 128 and their number, as a shell has it.
@@ -91,6 +93,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(error.format_message(), 2)
     except TenferroError as error:
         return _fail(str(error), error.exit_status)
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] in _OWN:
+            return _fail(_defect(error), DEFECT)
+        what = f"{error.name} is not installed" if error.name else f"a library cannot be imported ({error})"
+        return _fail(f"{what}: in a clone of tenferro-ref, python -m pip install . brings all that is needed", 3)
     except MemoryError:
         return _fail("out of memory: this machine cannot hold the program's tensors", 3)
     except RecursionError:

@@ -332,6 +332,12 @@ class MissingDependency(EnvironmentFault):
     remedy: str
     template: ClassVar[str] = "{name} is not installed: {remedy}"
 
+    @classmethod
+    def of_extra(cls, name: str, extra: str, detail: object = "") -> MissingDependency:
+        """A package that an extra of this one brings, with the command that works from a clone: no index has this package."""
+        words = f" ({detail})" if detail else ""
+        return cls(name, f"the extra tenferro-ref[{extra}] brings it, from a clone: pip install '.[{extra}]'{words}")
+
 
 @dataclass(eq=False)
 class WorkerDied(EnvironmentFault):

@@ -69,7 +69,7 @@ def connected(address: str) -> Iterator[Cluster]:
     try:
         distributed = importlib.import_module("distributed")
     except ImportError as error:
-        raise MissingDependency(name="dask", remedy=f'pip install "tenferro-ref[dask]" ({error})') from None
+        raise MissingDependency.of_extra("dask", "dask", error) from None
     with _quiet("distributed", "distributed.client"):
         try:
             client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, name="tenferro-ref")

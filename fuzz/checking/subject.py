@@ -132,8 +132,7 @@ def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader
     try:
         import jax
     except ImportError:
-        remedy = "checking its functions needs it: pip install 'tenferro-ref[jax]'"
-        raise MissingDependency(name="jax", remedy=remedy) from None
+        raise MissingDependency.of_extra("jax", "jax", "it runs the function") from None
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tuple(arrays))]
     text = jax.jit(function, keep_unused=True).lower(*arrays).as_text()
     return given_subject(reader.source(text, name or getattr(function, "__name__", "function")), leaves, reader)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -37,12 +38,11 @@ from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.program import dumps, loads
 from tenferro_ref.tensor import load_npz, same_bits, save_npz, type_of
 
-#: Version 1 knows no `Facts.builds`, version 2 no `Facts.refusal`; until version 3 `reproduce.py` had the data in it; version 4
-#: knows no `Facts.given` and no derivatives. All are still read; no script of versions 1 to 3 is run.
+#: Version 1 knows no `Facts.builds`, version 2 no `Facts.refusal`; until version 3 `reproduce.py` had the data in it; version 4 knows
+#: no `Facts.given` and no derivatives, and its script ended with status 1 where it could not run. All are still read; no
+#: script of an earlier version is run.
 VERSION = 5
 _READABLE = (1, 2, 3, 4, VERSION)
-#: From this version on all bundles have the same script.
-_ONE_SCRIPT = 4
 #: The script of every bundle.
 SCRIPT = Path(__file__).with_name("reproduce.py").read_bytes()
 #: A script that takes longer than this hangs.
@@ -223,7 +223,7 @@ def confirm(folder: Path, environments: FreshEnvironments | None = None, *, allo
         Such an environment cannot be made: no network, or a package that is not to be had.
     """
     facts, _ = read_bundle(folder)
-    if facts.tenferro_bundle >= _ONE_SCRIPT and read_bytes(folder / "reproduce.py") != SCRIPT:
+    if facts.tenferro_bundle == VERSION and read_bytes(folder / "reproduce.py") != SCRIPT:
         raise FormatError(where=str(folder / "reproduce.py"), detail="not the script of a bundle; it is not run")
     Pool(allowed=allowed).permit(facts.executor, str(folder / "environment.json"))
     if environments is None:
@@ -293,14 +293,14 @@ def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosu
     yield ""
     yield "## Reproduce"
     yield ""
-    yield "    python reproduce.py          # exit status 1 while the disagreement is there, 0 when it is gone"
+    yield "    python reproduce.py          # exit status 1 while the disagreement is there, 0 when it is gone, 3: not installed"
     yield "    tenferro-ref fuzz replay .   # the same, and whether the values are those of observed.npz"
     if wants := Peer.parse(facts.executor).code:
         yield ""
         yield f"Both {markdown(wants)}, and so need `--allow-commands`: look at it first."
-    needs = markdown(", ".join(("tenferro-ref", *facts.requirements)))
+    packages = " ".join((".", *map(shlex.quote, facts.requirements)))
     yield ""
-    yield f"Needs {needs}. Versions and the machine on which it was found are in `environment.json`."
+    yield f"Needs tenferro-ref, from a clone of it: {code(f'python -m pip install {packages}')}. Versions and the machine on which it was found are in `environment.json`."
 
 
 def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure], by_bits: bool) -> Iterable[str]:

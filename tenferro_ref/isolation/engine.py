@@ -62,4 +62,4 @@ def library(module: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         name = module.partition(".")[0]
-        raise MissingDependency(name=name, remedy=f'pip install "tenferro-ref[{extra}]" ({error})') from None
+        raise MissingDependency.of_extra(name, extra, error) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -237,3 +238,21 @@ def test_the_readme_says_how_decompositions_were_judged(tmp_path: Path, pool: Po
     text = (bundle_of(tmp_path, _Off(exact=exact), case, pool) / "README.md").read_text()
     assert words in text
     assert ("agree bit for bit" in text) is exact
+
+
+def test_its_script_without_what_it_needs_is_no_disagreement(bundle: Path, tmp_path: Path) -> None:
+    """Status 1 is for "the disagreement is there": in a bare environment it ends with 3, one line, and what to do."""
+    for missing in ("tenferro_ref", "numpy"):
+        folder = tmp_path / missing
+        folder.mkdir()
+        (folder / "sitecustomize.py").write_text(f"import sys\nsys.modules[{missing!r}] = None\n")
+        path = os.pathsep.join((str(folder), str(ROOT)))
+        done = subprocess.run(
+            [sys.executable, str(bundle / "reproduce.py")],
+            capture_output=True, text=True, env=children.environment(PYTHONPATH=path),
+        )  # fmt: skip
+        assert done.returncode == 3, done
+        *_, last = done.stderr.splitlines()  # a library may write lines of its own when NumPy is not there
+        assert last.startswith("error: ")
+        assert missing in last
+        assert "pip install ." in last

@@ -43,9 +43,7 @@ def mlir() -> Any:
         from jaxlib.mlir import ir
         from jaxlib.mlir.dialects import stablehlo
     except ImportError:
-        raise MissingDependency(
-            name="jaxlib", remedy="reading StableHLO needs it: pip install 'tenferro-ref[jax]'"
-        ) from None
+        raise MissingDependency.of_extra("jaxlib", "jax", "it reads StableHLO") from None
     stablehlo.register_stablehlo_passes()
     return ir
 
