@@ -22,9 +22,9 @@ from tenferro_ref.ops import Op
 
 #: Ops that round; the others move, choose or compare.
 _ROUNDING = (
-    *(ops.Add, ops.Multiply, ops.Divide, ops.Pow, ops.Convert, ops.Scatter, ops.Extension),
+    *(ops.Add, ops.Subtract, ops.Multiply, ops.Divide, ops.Pow, ops.Convert, ops.Scatter, ops.Extension),
     *(ops.Exp, ops.Expm1, ops.Log, ops.Log1p, ops.Sin, ops.Cos, ops.Tanh, ops.Sqrt, ops.Rsqrt),
-    *(ops.ReduceSum, ops.ReduceProd, ops.DotGeneral),
+    *(ops.ReduceSum, ops.ReduceSumSquares, ops.ReduceProd, ops.DotGeneral),
 )
 
 
@@ -53,7 +53,7 @@ def _widened(x: Interval, exact: Array, finite: bool) -> Interval:
 def _exact(op: Op, f: Format, operands: tuple[Enclosure, ...]) -> Any:
     """Where the result is known to be exact: all is a multiple of one quantum, and less than so many of it."""
     match op:
-        case ops.Add():
+        case ops.Add() | ops.Subtract():
             sizes, quanta = zip(*map(_measured, operands), strict=True)
             return sizes[0] + sizes[1] <= np.minimum(*quanta) / f.unit
         case ops.Multiply():
