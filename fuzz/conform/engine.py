@@ -1,8 +1,8 @@
 """The engine of conformance: a plugin in a worker process, and the probes by name.
 
-A request is `{"probe": NAME}`, its answer `{"outcome": "holds" | "fails" | "skipped", "detail": TEXT}`. A request `{"facts": True}` is
-answered with what the plugin says of itself, whether it was loaded, and why it makes no client ("" if it makes one): both are
-results, too.
+A request is `{"probe": NAME, "patience": SECONDS}`, its answer `{"outcome": "holds" | "fails" | "skipped", "detail": TEXT}`. A
+request `{"facts": True}` is answered with what the plugin says of itself, whether it was loaded, and why it makes no client ("" if
+it makes one): both are results, too.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ def open(settings: Message) -> Engine:
             return _facts(session)
         outcome, detail = "holds", ""
         try:
+            session.patience = request["patience"]
             PROBES[request["probe"]](session)
         except Fails as error:
             outcome, detail = "fails", str(error)

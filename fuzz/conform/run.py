@@ -51,6 +51,8 @@ _LANE = "defaults"
 #: Calls that hang before the rest of a section is left out.
 _HANGS = 2
 _SECONDS = 60.0
+#: The share of a call's time after which an event that is not ready never will be: several are waited for in one call.
+_PATIENCE = 1 / 6
 _ENGINE = "fuzz.conform.engine"
 #: Told after each check or program: how many, of how many, in which section.
 Progress = Callable[[int, int, str], None]
@@ -149,7 +151,8 @@ class Run:
 
     def _probe(self, key: str, name: str) -> Check:
         try:
-            answer = self._worker.request({"probe": key}, lambda a: (_OUTCOMES[a["outcome"]], str(a["detail"])))
+            request = {"probe": key, "patience": self.request_seconds * _PATIENCE}
+            answer = self._worker.request(request, lambda a: (_OUTCOMES[a["outcome"]], str(a["detail"])))
         except WorkerDied as error:
             return Check(name, _death(error), _last_words(error))
         except TenferroError as error:

@@ -295,7 +295,8 @@ def to_finding(
         For reducing it; running the other builds of a plugin may take as long again.
     """
     derivation = suspect.case.derivation
-    if not isinstance(suspect.executor, DerivativeExecutor):  # it is wrong about a program, whatever that was made of
+    if derivation is not None and not isinstance(suspect.executor, DerivativeExecutor):
+        # it is wrong about a program, whatever that was made of
         suspect = replace(suspect, case=replace(suspect.case, derivation=None))
     size = len(suspect.case.primal.instructions)
     suspect, seconds = _reduced(suspect, pool, budget_seconds, progress)

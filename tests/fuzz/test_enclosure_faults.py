@@ -9,13 +9,14 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.program import GraphBuilder
 from tests.fuzz.enclosure_report import cases_with
-from tools.faults import FAULTS, Detection, detect, moved, off_by
+from tools.faults import FAULTS, Detection, detect, has, moved, off_by
 
 pytestmark = pytest.mark.once
 
 
 SAMPLE = 8
 EXACT = [op for op, sizes in FAULTS.items() if sizes == (1,)]
+FUNCTIONS = [op for op in FAULTS if op not in EXACT]
 
 
 @pytest.mark.parametrize("op", FAULTS, ids=lambda op: op.__name__)
@@ -30,10 +31,11 @@ def test_the_largest_fault_of_each_op_is_seen_within_200_programs(op):
 
 def test_no_fault_is_seen_where_there_is_none():
     for op in FAULTS:
-        assert (
-            detect(cases_with(op, 4, DType.F32), op, DType.F32, [0], IEEE if op in EXACT else MODELS["numpy"])[0].seen
-            == 0
-        )
+        cases, model = list(cases_with(op, 6, DType.F32)), MODELS["numpy"]
+        if op in EXACT:  # IEEE's model admits an ULP for functions, and some kernels are off by more
+            cases, model = [case for case in cases if not any(has(case, f, DType.F32) for f in FUNCTIONS)], IEEE
+        (found,) = detect(cases, op, DType.F32, [0], model).values()
+        assert (found.programs > 0, found.seen) == (True, 0), op
 
 
 def test_one_rounding_shows_in_every_element_of_a_product():

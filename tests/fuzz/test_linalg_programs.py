@@ -40,7 +40,7 @@ PROGRAMS = 288
 
 @pytest.fixture(scope="module")
 def sample() -> list[Case]:
-    return [case for batch in range(PROGRAMS // 32) for case in generate(7, batch, 32, LINALG)]
+    return [case for batch in range(PROGRAMS // 32) for case in generate(11, batch, 32, LINALG)]
 
 
 def test_every_op_is_reached_at_every_dtype(sample: list[Case]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from ctypes import CFUNCTYPE, c_void_p, cast
 
-from fuzz.conform.probes.session import PATIENCE, Fails, Lacks, Session, X, Y, same_bits
+from fuzz.conform.probes.session import Fails, Lacks, Session, X, Y, same_bits
 from fuzz.conform.probes.table import probe
 
 
@@ -14,8 +14,8 @@ def _(s: Session) -> None:
     s.need("Buffer_ReadyEvent")
     with s.client.put(X) as buffer, buffer.ready_event() as event:
         if not s.ready(event.raw):
-            raise Fails(f"not after {PATIENCE:g} s")
-        event.wait(PATIENCE)
+            raise Fails(f"not after {s.patience:g} s")
+        event.wait(s.patience)
 
 
 @probe("events", "an execution ends, and its results become ready")
@@ -36,7 +36,7 @@ def _(s: Session) -> None:
     with s.client.put(X) as buffer, buffer.ready_event() as event:
         for _ in range(2):
             if not s.ready(event.raw):
-                raise Fails(f"not ready after {PATIENCE:g} s")
+                raise Fails(f"not ready after {s.patience:g} s")
             event.wait()
 
 
@@ -47,12 +47,12 @@ def _(s: Session) -> None:
     callback = CFUNCTYPE(None, c_void_p, c_void_p)(lambda error, _: calls.append(error or 0))
     with s.client.put(X) as buffer, buffer.ready_event() as event:
         s.api.call("Event_OnReady", event=event.raw, callback=cast(callback, c_void_p))
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + s.patience
         while not calls and time.monotonic() < deadline:
             time.sleep(1e-3)
         time.sleep(1e-2)
     if calls != [0]:
-        raise Fails(f"{len(calls)} calls" + (", with an error" if any(calls) else f" in {PATIENCE:g} s"))
+        raise Fails(f"{len(calls)} calls" + (", with an error" if any(calls) else f" in {s.patience:g} s"))
 
 
 @probe("events", "results of one execution are arguments of the next before they are ready")

@@ -19,8 +19,6 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import PjrtCall
 from tenferro_ref.pjrt import Buffer, Client, Executable, Plugin, PluginRef, TensorSpec, abi, load_plugin, native
 
-#: Seconds after which an event that is not ready never will be.
-PATIENCE = 10.0
 NDArray = np.ndarray[Any, Any]
 
 
@@ -34,9 +32,16 @@ class Lacks(Exception):
 
 @dataclass
 class Session:
-    """A plugin in this process, with one client that the probes share."""
+    """A plugin in this process, with one client that the probes share.
+
+    Attributes
+    ----------
+    patience
+        Seconds after which an event that is not ready never will be.
+    """
 
     ref: PluginRef
+    patience: float = 10.0
 
     @cached_property
     def plugin(self) -> Plugin:
@@ -130,9 +135,9 @@ class Session:
 
     # --- events ---
 
-    def ready(self, event: int, seconds: float = PATIENCE) -> bool:
+    def ready(self, event: int) -> bool:
         """Whether a raw event becomes ready in time."""
-        deadline, pause = time.monotonic() + seconds, 1e-5
+        deadline, pause = time.monotonic() + self.patience, 1e-5
         while not self.api.call("Event_IsReady", event=event).is_ready:
             if time.monotonic() > deadline:
                 return False
@@ -144,7 +149,7 @@ class Session:
         """Wait for a raw event in limited time, raise its error, destroy it; 0 is no event."""
         if event:
             if not self.ready(event):
-                raise Fails(f"an event is not ready after {PATIENCE:g} s")
+                raise Fails(f"an event is not ready after {self.patience:g} s")
             self.api.await_event(event, "Event_Await")
 
     # --- raw transfers ---
