@@ -18,10 +18,17 @@ from tenferro_ref.tensor import Array
 
 
 class Reader:
-    """Reads modules of unknown origin; one process serves all of them, until one of them ends it."""
+    """Reads modules of unknown origin; one process serves all of them, until one of them ends it.
 
-    def __init__(self) -> None:
-        self.worker = Worker("StableHLO reader", WorkerSpec("tenferro_ref.isolation.engines.reader"))
+    Parameters
+    ----------
+    seconds
+        Wall time for one request; past it the process is ended and the module refused.
+    """
+
+    def __init__(self, seconds: float = 60.0) -> None:
+        spec = WorkerSpec("tenferro_ref.isolation.engines.reader", request_seconds=seconds)
+        self.worker = Worker("StableHLO reader", spec)
 
     def source(self, code: str | bytes, where: str) -> Source:
         """The module with its signature; errors as `stablehlo.loader.signature`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import random
 from collections import Counter
 
@@ -56,7 +57,7 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
 @pytest.mark.parametrize("form", ["text", "bytecode", "portable"])
 def test_damaged_modules_end_with_typed_errors_and_the_reader_goes_on(form: str) -> None:
     rng, ends = random.Random(form), Counter[str]()
-    with Reader() as reader:
+    with Reader(seconds=10) as reader:
         source = reader.source(SOUND, "sound")
         data = SOUND.encode() if form == "text" else reader.serialized(source, form)
         for _ in range(ROUNDS):
@@ -83,4 +84,24 @@ def test_a_module_that_ends_mlir_costs_a_process_and_no_more() -> None:
             reader.source(deep, "deep")
         assert reader.source(SOUND, "sound") == source
         assert reader.worker.pid != first
+        assert reader.worker.deaths == 1
+
+
+#: A portable artifact with some bytes changed, of which MLIR's bytecode reader makes no end.
+ENDLESS = base64.b64decode(
+    "TUzvUg1TdGFibGVITE9fdjEuMTcuMAABHwUBBQ8BAwsDDQ8TFxsfIwNPLxEBHQsTExMTExMTExMTExMTAxMLCwsLCwsLbxMDERcTDx8HBwcXAv"
+    "0FExcBAwsBFxUJARcVBwEXUQUBFycFARcLFwEXFRUBFzETARcHEwEXBwUBFwMVFwENFRcBDwsDAR0VIwcdFx0ZIw8dGx8BMQAAgD8AAABAAABA"
+    "QAAAgEAAAKBAAADAQB8DA/8pBQkNCSkDCQ0pAQsRBQEFBQEDCRsBEQMBAwEEsQUBUAMBBwShAwEJA1AFAwcEVwMNFwUDDwsRAAdCEwUDAQtGFQ"
+    "cDAQMBDQYXAwEFBwUHQhkJAwMFBBsFCQsDUAcLBwQpAwULAwMJAAkGCwMBBQEBBQQNAwMGAwEFAQDdHREDCwUFGREPGRURDwsRYnVpbHRpbgB2"
+    "aGxvAG1vZHVsZQBmdW5jX3YxAHJldHVybl92MQBjb25zdGFudF92MQBhZGRfdjEAY2FsbF92MQBtdWx0aXBseV92MQAtAGYAbWFpbgAAcHJpdm"
+    "F0ZQAILQ0FAQELHSEdIyUDKwMfAy0LHScdHyk="
+)
+
+
+def test_a_module_that_mlir_reads_for_ever_is_refused_in_time() -> None:
+    with Reader(seconds=3) as reader:
+        source = reader.source(SOUND, "sound")
+        with pytest.raises(FormatError, match="does not survive this module .timeout after 3 s"):
+            reader.source(ENDLESS, "endless")
+        assert reader.source(SOUND, "sound") == source
         assert reader.worker.deaths == 1
