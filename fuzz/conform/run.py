@@ -23,6 +23,7 @@ from oracle.judge import Reference, judge_many, prepare
 from oracle.peers import NativeExecutor, PjrtExecutor, Pool
 from oracle.peers.pjrt import build_of
 from oracle.verdict import Answer, Verdict
+from tenferro_ref.dtype import DType
 from tenferro_ref.errors import TenferroError, WorkerDied
 from tenferro_ref.isolation import Worker, WorkerSpec, wire
 from tenferro_ref.pjrt import PluginRef
@@ -68,6 +69,8 @@ class Run:
         What the plugin was called.
     request_seconds
         Wall time for one call; past it the plugin hangs.
+    dtypes
+        Element types whose cells are asked for, in the sections of operations and of constants.
     """
 
     plugin: PluginRef
@@ -75,6 +78,7 @@ class Run:
     sections: Collection[str] = tuple(SECTIONS)
     request_seconds: float = _SECONDS
     progress: Progress = lambda done, total, section: None
+    dtypes: Sequence[DType] = tuple(DType)
     _done: int = field(default=0, init=False)
     _facts: dict[str, str] = field(default_factory=dict, init=False)
     _loaded: bool = field(default=True, init=False)
@@ -88,7 +92,7 @@ class Run:
 
     @cached_property
     def _programs(self) -> list[list[Cell]]:
-        return list(programs())
+        return list(programs(self.dtypes))
 
     def conformance(self) -> Conformance:
         """Ask everything; never raises for what the plugin does."""
