@@ -125,6 +125,20 @@ def test_empty_sums_and_contractions_are_zero():
     assert d.contains(np.zeros((2, 3), F32)).all()
 
 
+@pytest.mark.parametrize("op", [ops.ReduceSum((0,)), ops.DotGeneral((0,), (0,), (), ())], ids=lambda op: op.name)
+def test_the_zero_of_no_terms_may_be_left_out_of_an_addition(op):
+    """A compiler knows it: all three builds of XLA give -0 for `-0 + sum of nothing`. The zero of a term is added."""
+
+    def total(b, x, y):
+        return b.apply(ops.Add(), x, b.apply(op, *[y] * op.arity))
+
+    minus = np.asarray(F32(-0.0))
+    for terms, model, left_out in (([], XLA, True), ([], IEEE, False), ([0.0], XLA, False)):
+        e = run(total, minus, F32(terms), model=model, policy=STABLEHLO)
+        assert e.contains(np.asarray(F32(0.0))).all()
+        assert e.contains(minus).all() == left_out
+
+
 def test_large_contractions_are_cut_into_chunks():
     rng = np.random.default_rng(1)
     x, y = rng.integers(-3, 4, (150, 120)).astype(F32), rng.integers(-3, 4, (120, 130)).astype(F32)
