@@ -50,7 +50,7 @@ def test_a_slightly_wrong_gradient_is_not_that_of_jax(monkeypatch: pytest.Monkey
         mlp.GRADIENT,
         instructions=tuple(replace(i, op=more) if i.op == one else i for i in mlp.GRADIENT.instructions),
     )
-    right, found = (mlp.compare_with_jax(program, mlp.start()) for program in (mlp.GRADIENT, wrong))
+    right, found = (mlp.compare(program, mlp.start()) for program in (mlp.GRADIENT, wrong))
     assert (right.outside, right.decided) == (0, right.elements)
     assert found.outside > found.elements / 2
 
