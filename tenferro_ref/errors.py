@@ -141,10 +141,9 @@ class Unsupported(ValidationError):
 
 
 @dataclass(eq=False)
-class NumericalFailure(TenferroError):
+class NumericalFailure(ValidationError):
     """Values for which an op has no result, such as a zero divisor of integers (SEMANTICS A.2)."""
 
-    op: str
     dtype: str
     cause: str
     template: ClassVar[str] = '{op}: {cause} ({dtype}); policy integer_faults="stablehlo" gives it a value'

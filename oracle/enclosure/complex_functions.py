@@ -10,16 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from oracle.enclosure.complexes import (
-    Ball,
-    ball,
-    certainly_finite,
-    complex_of,
-    enclosed,
-    nothing,
-    promoted,
-    reach,
-)
+from oracle.enclosure.balls import Ball, ball, certainly_finite, complex_of, enclosed
+from oracle.enclosure.complexes import nothing, promoted, reach
 from oracle.enclosure.formats import Array, Format
 from oracle.enclosure.freedoms import cuts
 from oracle.enclosure.functions import budgeted

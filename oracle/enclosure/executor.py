@@ -166,8 +166,9 @@ def derived(result: Enclosure, model: Model, operands: Sequence[Enclosure]) -> E
         result = flush.of_known(model, result)
     const = everywhere = True
     for x in operands:
-        const = const and x.const
-        everywhere = everywhere and (x.const or x.repeated)
+        known = x.const or not x.size  # a compiler knows what there is to know of no element
+        const = const and known
+        everywhere = everywhere and (known or x.repeated)
     return result.known_as(const=const, repeated=result.repeated or (everywhere and not const))
 
 

@@ -15,7 +15,8 @@ from typing import cast
 import numpy as np
 
 from oracle.enclosure import integers
-from oracle.enclosure.complexes import PRODUCT, Ball, ball, certainly_finite, promoted
+from oracle.enclosure.balls import Ball, ball, certainly_finite
+from oracle.enclosure.complexes import PRODUCT, promoted
 from oracle.enclosure.formats import Array, quantum
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule
 from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part, everything, rectangle

@@ -116,6 +116,7 @@ def divide(dtype: DType, x: Interval, y: Interval) -> Interval:
     least, greatest = dtype.limits
     # monotone in each operand while the divisor keeps one sign and MIN / -1 stays out
     wild = ((y.lo <= 0) & (y.hi >= 0)) | ((x.lo == least) & (y.hi < 0) & (least < 0))
+    wild &= (x.lo != x.hi) | (y.lo != y.hi)
     kind = stacked.dtype.type
     return exact(dtype, np.where(wild, kind(least), stacked.min(0)), np.where(wild, kind(greatest), stacked.max(0)))
 

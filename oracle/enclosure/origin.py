@@ -112,7 +112,7 @@ class Origin:
     Attributes
     ----------
     const
-        Depends on constants only: a compiler may know the value.
+        Depends on constants, or on arrays without elements, only: a compiler may know the value.
     repeated
         A broadcast, or computed from broadcasts and constants alone: a divisor whose reciprocal pays.
     unrounded, terms

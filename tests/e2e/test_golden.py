@@ -78,7 +78,7 @@ def test_a_changed_expectation_fails(copy: Path) -> None:
     run = tenferro_ref("golden", "--check", copy, "--json")
     assert run.status == 1
     assert [row["case"] for row in run.rows if not row["holds"]] == [wrong["folder"]]
-    assert "InvalidArgument, recorded ShapeMismatch" in next(row["reason"] for row in run.rows if not row["holds"])
+    assert "NumericalFailure, recorded ShapeMismatch" in next(row["reason"] for row in run.rows if not row["holds"])
 
 
 def one(golden: Path, name: str) -> Path:

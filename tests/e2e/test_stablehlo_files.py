@@ -68,8 +68,8 @@ def test_emitted_bytes_are_read_again(module: Path, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_one_line_with_its_place(module: Path) -> None:
-    module.write_text(TEXT.replace("stablehlo.add %arg0, %rows", "stablehlo.cbrt %arg0"))
-    assert_one_line_error(tenferro_ref("show", module), 2, f"{module}:5:10", "stablehlo.cbrt")
+    module.write_text(TEXT.replace("stablehlo.add %arg0, %rows", "stablehlo.uniform_quantize %arg0"))
+    assert_one_line_error(tenferro_ref("show", module), 2, f"{module}:5:10", "stablehlo.uniform_quantize")
 
 
 def test_a_module_that_ends_its_parser_is_an_error_of_the_file(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tenferro_ref import ops
 from tenferro_ref.dims import InputDim, UpperBound
-from tenferro_ref.dtype import DType, promote
+from tenferro_ref.dtype import ENGINE_DTYPES, DType, promote
 from tenferro_ref.errors import (
     InvalidArgument,
     InvalidCompiledGraph,
@@ -95,7 +95,7 @@ def contractions(draw):
     labels = sorted(set("".join(inputs)))
     output = draw(st.text(labels, max_size=3)) if labels else ""
     sizes = {a: draw(st.sampled_from([2, 3, 1, 0])) for a in labels}
-    dtypes = draw(st.lists(st.sampled_from([*DType]), min_size=1, max_size=2))
+    dtypes = draw(st.lists(st.sampled_from(ENGINE_DTYPES), min_size=1, max_size=2))
     return f"{','.join(inputs)}->{output}", sizes, dtypes
 
 

@@ -58,7 +58,9 @@ def limits() -> Iterator[Corner]:
     for base, exponent, error in ((3, -1, refused), (3, 0, ""), (0, 0, "")):
         pair = np.array([base], np.int32), np.array([exponent], np.int32)
         yield one("integer powers of one element", ops.Pow(), *pair, error=error)
-    yield one("integer division of one element by zero", ops.Divide(), np.array([3]), np.array([0]), error=refused)
+    yield one(
+        "integer division of one element by zero", ops.Divide(), np.array([3]), np.array([0]), error="NumericalFailure"
+    )
     signs = np.array([-3, -1, 1, 2, 0]), np.array([-3, -2, -1, 2, 1])
     yield one("integer powers of negative exponent", ops.Pow(), *signs, policy=STABLEHLO)
     for op, dtype in itertools.product((ops.ReduceMax, ops.ReduceMin), (np.float64, np.float32, np.int32)):

@@ -65,6 +65,8 @@ def one(name: str, op: Op, policy: Policy, operands: Sequence[Array]) -> Array:
         return np.asarray((plus if isinstance(op, ops.Add) else times)(*operands))
     if isinstance(op, ops.ReduceSum):
         return total(plus, operands[0], op.axes, zero)
+    if isinstance(op, ops.ReduceSumSquares):
+        return total(plus, times(operands[0], operands[0]), op.axes, zero)
     if isinstance(op, ops.DotGeneral):
         x, y = operands
         left = free_axes(x.ndim, op.lhs_contracting_dims, op.lhs_batch_dims)

@@ -21,6 +21,7 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.errors import PjrtCall, PluginLoad, ShapeMismatch, WorkerDied
 from tenferro_ref.isolation import Worker, WorkerSpec, wire
+from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.pjrt import PluginRef
 from tenferro_ref.program import GraphBuilder
 from tests.fake_plugin.build import build_plain_library, c_compiler, write_text_library
@@ -221,7 +222,7 @@ def test_every_misbehaviour_has_its_verdict(fake_library: Path) -> None:
     for mode in VERDICTS:
         ref = PluginRef("fake", str(fake_library), "test", environment={"FAKE_PJRT_MODE": mode})
         with Worker("fake", WorkerSpec(ref, request_seconds=1.0 if mode == "never_ready" else 30.0)) as w:
-            found[mode] = judge(PjrtExecutor("pjrt:fake", w, plugin=ref), reference).verdict
+            found[mode] = judge(PjrtExecutor("pjrt:fake", w, plugin=ref, reader=Reader()), reference).verdict
     assert found == VERDICTS
 
 

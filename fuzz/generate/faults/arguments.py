@@ -9,7 +9,7 @@ from fuzz.generate.faults.fault import Faults, Faulty, any_axis, full, of_rank, 
 from fuzz.generate.growth import Growth, shape_of
 from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, DimOp, InputDim
-from tenferro_ref.dtype import DType
+from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.ops import CONTRACTIONS, MAX_ELEMENTS, MAX_RANK, REDUCTIONS
 
 FAULTS = Faults()
@@ -26,7 +26,7 @@ def axes_without_partner(g: Growth, op: type[Any]) -> Faulty:
 
 @FAULTS.instruction("InvalidArgument", ops.Constant)
 def wrong_byte_count(g: Growth, op: type[Any]) -> Faulty:
-    dtype = g.choices.choose(tuple(DType))
+    dtype = g.choices.choose(ENGINE_DTYPES)
     length = g.choices.choose((dtype.itemsize + 1, dtype.itemsize - 1, 2 * dtype.itemsize, 0))
     return Faulty(op(dtype, bytes(length)), (), argument="data")
 

@@ -7,7 +7,8 @@ in any order, whose error is counted as that of any sum (`bounds.any_order`). Of
 sums, of which the addend meets one rounding less than a product. Bounds are those of the *real* sum; where terms are
 not finite, or a sum may overflow, nothing is admitted beside the nested one.
 
-*Zeros.* Where a constant zero that is added is left out, -0 stays -0.
+*Zeros.* Where a constant zero that is added is left out, -0 stays -0. A sum or contraction of no terms is such a zero:
+its operands have no elements, so that a compiler knows it (`Origin.const`).
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def imag(z: Value) -> Value:
     b, known = tracer(z), tracer(z).parts.get(z.slot)
     if known:
         return known[1]
-    beside = b.apply(ops.Conj(), real(z).astype(z.dtype))  # (re, -0)
+    beside = -(-real(z)).astype(z.dtype)  # (re, -0), without a Conj as in `complex_`
     turned = -(beside + -z) * full(z, complex(0, -1))  # (-0, im) times -i
     result = real(turned)
     b.imaginary[result.slot] = z
@@ -157,11 +157,12 @@ def complex_(re: Value, im: Value) -> Value:
     if source is not None:
         return b.apply(ops.Conj(), source) if conjugate else source
     i = full(re, complex(0, 1), dtype)
-    turned = -(b.apply(ops.Conj(), (-im).astype(dtype)) * i)  # (-0, im), for a finite im
+    # no Conj: ConjSinking takes it to a real operand, where it does nothing
+    turned = -(-im.astype(dtype) * i)  # (-0, im), for a finite im
     for value in (np.inf, -np.inf):
         turned = select(im == full(im, value), full(re, complex(-0.0, value), dtype), turned)
     turned = select(im != im, full(re, complex(-0.0, np.nan), dtype), turned)
-    result = b.apply(ops.Conj(), re.astype(dtype)) + turned  # (re, -0) + (-0, im)
+    result = -(-re).astype(dtype) + turned  # (re, -0) + (-0, im)
     b.parts[result.slot] = (re, im)
     return result
 
