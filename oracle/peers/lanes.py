@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tenferro_ref.errors import UsageError
+from tenferro_ref.suggest import did_you_mean
 
 Option = str | int | bool | float
 Options = dict[str, Option]
@@ -52,6 +53,11 @@ def lane_options(lane: str, platform: str, knows: Callable[[str, Option], bool])
         There is no such lane.
     """
     if lane not in LANES:
-        raise UsageError(detail=f"unknown lane {lane!r}; known: {', '.join(LANES)}")
+        raise unknown_lane(lane)
     wanted = {o: v for o, v in LANES[lane].items() if platform == "cpu" or not o.startswith("xla_cpu_")}
     return {option: value for option, value in wanted.items() if knows(option, value)}
+
+
+def unknown_lane(lane: str) -> UsageError:
+    """The error of a lane that there is not."""
+    return UsageError(detail=f"unknown lane {lane!r}; known: {', '.join(LANES)}{did_you_mean(lane, LANES)}")

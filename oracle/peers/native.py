@@ -22,6 +22,7 @@ from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, PASSES, compile_
 from tenferro_ref.errors import TenferroError, UsageError
 from tenferro_ref.program import GraphProgram, to_exec
 from tenferro_ref.runtime import FUSION_THRESHOLD, GraphExecutor
+from tenferro_ref.suggest import did_you_mean
 from tenferro_ref.tensor import Array
 
 
@@ -164,7 +165,9 @@ def from_peer(peer: Peer) -> NativeExecutor:
     if name in variants:
         return variants[name]
     if peer.variant == "without":
-        raise UsageError(detail=f"executor {name!r}: no pass {peer.build!r}; known: {', '.join(DEFAULT_PIPELINE)}")
+        hint = did_you_mean(peer.build, DEFAULT_PIPELINE)
+        known = ", ".join(DEFAULT_PIPELINE)
+        raise UsageError(detail=f"executor {name!r}: no pass {peer.build!r}; known: {known}{hint}")
     if peer.variant:
         raise UsageError(detail=f"executor {name!r}: options follow native: only")
     options: dict[str, object] = {}
@@ -179,7 +182,8 @@ def from_peer(peer: Peer) -> NativeExecutor:
             options["fusion_threshold"] = int(value)
         else:
             known = f"passes={'/'.join(PASSES)}, fusion=ELEMENTS, {', '.join(_OPTIONS)}"
-            raise UsageError(detail=f"executor {name!r}: no option {word!r}; known, joined by +: {known}")
+            hint = did_you_mean(word, _OPTIONS)
+            raise UsageError(detail=f"executor {name!r}: no option {word!r}; known, joined by +: {known}{hint}")
     return configured(**options)
 
 

@@ -10,7 +10,7 @@ from oracle.peers.derivative import AdjointExecutor, JaxDerivativeExecutor
 from oracle.peers.errors import CommandRefused
 from oracle.peers.external import ExternalExecutor
 from oracle.peers.jax import JaxExecutor
-from oracle.peers.lanes import DEFAULT_LANE, LANES
+from oracle.peers.lanes import DEFAULT_LANE, LANES, unknown_lane
 from oracle.peers.native import NativeExecutor, from_peer, native_variants
 from oracle.peers.peer import FAMILIES, OTHERS, Peer
 from oracle.peers.pjrt import PjrtExecutor
@@ -20,6 +20,7 @@ from tenferro_ref.errors import MissingDependency, UsageError
 from tenferro_ref.isolation import Worker, WorkerSpec
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.pjrt import PluginRef, discover, plugin_from_env, resolve
+from tenferro_ref.suggest import did_you_mean
 
 #: In `Pool.allowed`: whatever a file names. No pattern, and no name of an executor.
 ANY = "any command"
@@ -67,7 +68,7 @@ class Pool:
         """
         peer = Peer.parse(name)
         if peer.family not in FAMILIES or peer.variant not in peer.about.variants:
-            raise UsageError(detail=f"unknown executor {name!r}; known: {_SYNTAX}")
+            raise _unknown(name)
         match peer.family:
             case "native":
                 return from_peer(peer)
@@ -78,7 +79,7 @@ class Pool:
         if not peer.build and peer.family == "derivative":
             return self._derivative(peer)
         if peer.build:
-            raise UsageError(detail=f"unknown executor {name!r}; known: {_SYNTAX}")
+            raise _unknown(name)
         return _CLASSES[peer.family](name, self._worker(peer.family, peer.about.engine))
 
     def recorded(self, name: str, where: str) -> Executor:
@@ -113,7 +114,7 @@ class Pool:
 
     def _pjrt(self, plugin: PluginRef, peer: Peer) -> PjrtExecutor:
         if peer.lane and peer.lane not in LANES:
-            raise UsageError(detail=f"unknown lane {peer.lane!r}; known: {', '.join(LANES)}")
+            raise unknown_lane(peer.lane)
         return PjrtExecutor(str(peer), self._worker(plugin.path, plugin), plugin=plugin, reader=self.reader)
 
     def _worker(self, key: str, serves: PluginRef | str) -> Worker:
@@ -181,6 +182,12 @@ class Selection:
 
     executors: tuple[Executor, ...]
     missing: tuple[ExecutorInfo, ...]
+
+
+def _unknown(name: str) -> UsageError:
+    names = (str(Peer(family, variant)) for family, about in FAMILIES.items() for variant in about.variants)
+    hint = did_you_mean(Peer.parse(name).kind, (*names, "all"))
+    return UsageError(detail=f"unknown executor {name!r}; known: {_SYNTAX}{hint}")
 
 
 def _no_plugin() -> MissingDependency:

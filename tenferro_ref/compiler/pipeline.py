@@ -17,6 +17,7 @@ from tenferro_ref.compiler.rewrite import Pass, PassResult
 from tenferro_ref.compiler.transpose_folding import transpose_folding
 from tenferro_ref.errors import UsageError
 from tenferro_ref.program import ExecProgram, GraphProgram, to_exec
+from tenferro_ref.suggest import did_you_mean
 
 PASSES: dict[str, Pass] = {
     "ConjSinking": conj_sinking,
@@ -61,7 +62,8 @@ def run_passes(program: ExecProgram, names: Sequence[str], *, verify: bool = Fal
     """
     for name in names:
         if name not in PASSES:
-            raise UsageError(detail=f"unknown pass {name!r}; known passes: {', '.join(PASSES)}")
+            hint = did_you_mean(name, PASSES)
+            raise UsageError(detail=f"unknown pass {name!r}; known passes: {', '.join(PASSES)}{hint}")
     results: list[PassResult] = []
     for name in names:
         result = PASSES[name](program)

@@ -12,6 +12,7 @@ import numpy as np
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument, UnsupportedOp
 from tenferro_ref.ops.base import Category, Op, Policy, TensorType, check_admitted
+from tenferro_ref.suggest import did_you_mean
 from tenferro_ref.table import Table
 
 
@@ -101,9 +102,10 @@ class Extension(Op):
 
     def infer(self, policy: Policy, *inputs: TensorType) -> tuple[TensorType, ...]:
         if self.family not in FAMILIES:
+            hint = did_you_mean(self.family, FAMILIES)
             raise UnsupportedOp(
                 op=self.name,
                 reason=f"extension family {self.family!r} is not registered; import the package that brings it "
-                "(tenferro_ref.extensions has the engine's own)",
+                f"(tenferro_ref.extensions has the engine's own){hint}",
             )
         return FAMILIES[self.family].result_types(self, inputs)

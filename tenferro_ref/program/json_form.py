@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -33,6 +35,7 @@ from tenferro_ref.program.records import (
     write_dim,
     write_extent,
 )
+from tenferro_ref.suggest import did_you_mean
 
 
 def _fail(path: str, detail: str) -> NoReturn:
@@ -107,6 +110,10 @@ def dumps(program: Program) -> str:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
+_UNKNOWN = re.compile(r"Invalid (?:enum )?value '(.*)'")
+_DTYPE_KEYS = {"dtype", *(f.name for op in KNOWN.values() for f in fields(op) if f.type == "DType")}
+
+
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
@@ -126,8 +133,13 @@ def _finite(text: str) -> float:
     return number
 
 
-def read_json(text: str, where: str) -> Any:
+def read_json(text: str, where: str, at: Callable[[int, int], str] | None = None) -> Any:
     """JSON values, more strictly than Python and msgspec: no duplicate keys, no NaN, no infinity.
+
+    Parameters
+    ----------
+    at
+        What an error's `where` is for a line and a column of `text`, if that is a part of a file.
 
     Raises
     ------
@@ -137,7 +149,8 @@ def read_json(text: str, where: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
-        raise FormatError(where=f"{where}:{error.lineno}:{error.colno}", detail=f"not JSON: {error.msg}") from None
+        place = at(error.lineno, error.colno) if at else f"{where}:{error.lineno}:{error.colno}"
+        raise FormatError(where=place, detail=f"not JSON: {error.msg}") from None
     except RecursionError:
         raise FormatError(where=where, detail="nested too deeply") from None
     except ValueError as error:  # an integer literal of thousands of digits
@@ -177,16 +190,17 @@ def load(path: str | Path) -> Program:
     return loads(read_text(path), str(path))
 
 
-def read_located(value: Any, where: str, *, infer: bool = True) -> Program:
-    """`read_program`, with the file's name in the errors."""
+def read_located(value: Any, where: str, *, infer: bool = True, locate: Callable[[str], str] | None = None) -> Program:
+    """`read_program`, with the file's name in the errors; `locate` gives a JSON path's place in another form's file."""
+    located = locate or (lambda path: f"{where}: {path}")
     try:
         return read_program(value, infer=infer)
     except RecursionError:
         raise FormatError(where=where, detail="nested too deeply") from None
     except FormatError as error:
-        raise FormatError(where=f"{where}: {error.where}", detail=error.detail) from None
+        raise FormatError(where=located(error.where), detail=error.detail) from None
     except TenferroError as error:
-        error.place = f"{where}: {error.place}" if error.place else where
+        error.place = located(error.place) if error.place else where
         raise
 
 
@@ -221,9 +235,19 @@ def _decode(value: Any) -> Any:
         return msgspec.convert(value, GraphRecord | ExecRecord)
     except msgspec.ValidationError as error:
         detail, _, path = str(error).rpartition(" - at `")
-        _fail(path.removesuffix("`") if detail else "$", detail or str(error))
+        path = path.removesuffix("`") if detail else "$"
+        _fail(path, (detail or str(error)) + _meant(detail, path))
     except UnicodeEncodeError:
         _fail("$", "a key or a name has half of a surrogate pair, which is no text")
+
+
+def _meant(detail: str, path: str) -> str:
+    """The op or dtype that msgspec's message about an unknown one probably means."""
+    match = _UNKNOWN.fullmatch(detail)
+    key = path.rpartition(".")[2]
+    if not match or (key != "op" and key not in _DTYPE_KEYS):
+        return ""
+    return did_you_mean(match[1], KNOWN if key == "op" else DType.__members__)
 
 
 def _input_types(record: Any) -> tuple[tuple[TensorType, ...], tuple[tuple[InputDim, str], ...]]:

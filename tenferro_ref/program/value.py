@@ -18,6 +18,7 @@ from tenferro_ref.dtype import INEXACT, DType, promote
 from tenferro_ref.errors import DTypeMismatch, InvalidArgument, ShapeMismatch, UsageError
 from tenferro_ref.ops import CompareDir, Op, Policy, TensorType
 from tenferro_ref.program.slicing import as_integer, index_steps
+from tenferro_ref.suggest import did_you_mean
 
 #: A number beside a value: a Python number adapts to its dtype, a NumPy scalar keeps its own (NEP 50).
 Scalar: TypeAlias = complex | np.generic
@@ -234,7 +235,8 @@ def as_dtype(dtype: DType | str) -> DType:
     if isinstance(dtype, DType):
         return dtype
     if dtype not in DType.__members__:
-        raise UsageError(detail=f"unknown dtype {dtype!r}; known: {', '.join(DType.__members__)}")
+        hint = did_you_mean(dtype, DType.__members__)
+        raise UsageError(detail=f"unknown dtype {dtype!r}; known: {', '.join(DType.__members__)}{hint}")
     return DType[dtype]
 
 

@@ -61,6 +61,10 @@ def test_names_of_the_command_line(name: str, peer: Peer | None) -> None:
         ("pjrt:/there/x.so@fats", "unknown lane 'fats'; known: parity"),
         ("external-x:true", "unknown executor"),
         ("someone", "unknown executor 'someone'; known: native"),
+        ("natve", r"unknown executor .*; did you mean 'native'\?"),
+        ("jax-eagr", r"unknown executor .*; did you mean 'jax-eager'\?"),
+        ("native-without:TransposeFoldin", r"no pass .*; did you mean 'TransposeFolding'\?"),
+        ("pjrt:/there/x.so@defalts", r"unknown lane .*; did you mean 'defaults'\?"),
     ],
 )
 def test_what_is_no_name(name: str, words: str) -> None:

@@ -325,44 +325,76 @@ TEXT = print_program(small())
         ("slots 5", "", 1),
         ("%0: F64[n, 3]", "%0: F64[n, 3] %9", 1),
         ("%0: F64[n, 3]", "%0 F64[n, 3]", 1),
-        ("%0: F64[n, 3]", "%0: F64[n, 3", None),
-        ("%0: F64[n, 3]", "%0: F64[n,, 3]", None),
-        ("%0: F64[n, 3]", "%0: F64[--3, 3]", None),
-        ("%0: F64[n, 3]", "%0: F64[², 3]", None),
+        ("%0: F64[n, 3]", "%0: F64[n, 3", 1),
+        ("%0: F64[n, 3]", "%0: F64[n,, 3]", 1),
+        ("%0: F64[n, 3]", "%0: F64[--3, 3]", 1),
+        ("%0: F64[n, 3]", "%0: F64[², 3]", 1),
         ("%0: F64[n, 3]", f"%0: F64[{'1' * 5000}, 3]", 1),
         ("%0: F64[n, 3]", f"%{'1' * 5000}: F64[n, 3]", 1),
-        ("%0: F64[n, 3]", "%0: F17[n, 3]", None),
+        ("%0: F64[n, 3]", "%0: F17[n, 3]", 1),
         ("-> (%2, %3, %4)", "-> (%2 and %3, %4)", 1),
-        ("-> (%2, %3, %4)", "-> (%2, %3, %7)", None),
+        ("-> (%2, %3, %4)", "-> (%2, %3, %7)", 1),
         ('@"small"', '@"sm\\xall"', 1),
         ('@"small"', "@small", 1),
         ('{"dtypes": "stablehlo"}', '{"dtypes": stablehlo}', 1),
         ('{"dtypes": "stablehlo"}', '{"dtypes": "stablehlo", "dtypes": "engine"}', 1),
-        ('{"dtypes": "stablehlo"}', '{"dtypes": "other"}', None),
+        ('{"dtypes": "stablehlo"}', '{"dtypes": "other"}', 1),
         ("%2 = Dot", "%2 := Dot", 2),
         ("(%0, %1)", "(%0 %1)", 2),
         ("(%0, %1)", "(%0, 1)", 2),
         ("(%0, %1)", "(%0, %1!)", 2),
-        ("(%0, %1)", "(%0, %4)", None),
+        ("(%0, %1)", "(%0, %4)", 2),
         ("DotGeneral", "Dot General", 2),
-        ("DotGeneral", "Dot", None),
+        ("DotGeneral", "Dot", 2),
         ('{"perm": [1, 0]}', '{"perm": [1, 0], "perm": [0, 1]}', 3),
         ('{"perm": [1, 0]}', '{"perm": [1, NaN]}', 3),
         ('{"perm": [1, 0]}', '{"perm": [1, 0}', 3),
         ('{"perm": [1, 0]}', '{"perm": ' + "[" * 50_000 + "]" * 50_000 + "}", 3),
         ('{"perm": [1, 0]}', '{"perm": [' + "1" * 9000 + "]}", 3),
-        ('{"perm": [1, 0]}', '{"perm": [1, 1]}', None),
-        (' {"perm": [1, 0]}', "", None),
+        ('{"perm": [1, 0]}', '{"perm": [1, 1]}', 3),
+        (' {"perm": [1, 0]}', "", 3),
         (" : F64[3, n]", "", 3),
         ("\n}\n", "\n", 4),
         ("\n}\n", "\n}\n}\n", 5),
     ],
     ids=lambda v: str(v)[:24],
 )
-def test_malformed_text_names_its_line_or_json_path(old: str, new: str, line: int | None) -> None:
+def test_malformed_text_names_its_line_and_column(old: str, new: str, line: int) -> None:
     assert old in TEXT
     message = str(refused(TEXT.replace(old, new, 1), parse))
-    assert message.startswith("program: $" if line is None else f"program:{line}:")
+    assert re.match(rf"program:{line}:[0-9]+: ", message)
+
+
+ONE_OP = "graph (%0: F64[2]) -> (%1) slots 2 {\n  %1 = Exp(%0) : F64[2]\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("F64[2]\n", "F32[2]\n", 'program:2:18: the type "F32[2]" contradicts what Exp gives here: F64[2]'),
+        ("F64[2]\n", "F64[3]\n", 'program:2:18: the type "F64[3]" contradicts what Exp gives here: F64[2]'),
+        ("F64[2]\n", "F64[2], ?\n", 'program:2:18: the type "F64[2], ?" contradicts what Exp gives here: F64[2]'),
+        ("Exp", "Exq", "program:2:8: Invalid value 'Exq'; did you mean 'Exp'?"),
+        ("%0: F64", "%0: f64", "program:1:12: Invalid enum value 'f64'; did you mean 'F64'?"),
+        ("-> (%1)", "-> (%7)", "program:1:24: invalid program: output 0: slot 7 out of range (n_slots is 2)"),
+        ("Exp(%0)", 'Exp(%0) {"x": 1}', "program:2:16: Object contains unknown field `x`"),
+        ("Exp(%0)", 'Exp(%0) {"x": 1 1}', "program:2:24: not JSON: Expecting ',' delimiter"),
+        ("Exp(%0)", 'Convert(%0) {"to": "F46"}', "program:2:20: to: Invalid enum value 'F46'; did you mean 'F64'?"),
+    ],
+)
+def test_errors_in_text_in_full(old: str, new: str, message: str) -> None:
+    assert str(refused(ONE_OP.replace(old, new, 1), parse)) == message
+
+
+def test_a_question_mark_and_spaces_agree_with_any_type() -> None:
+    for type_ in ("?", "F64[ 2 ]"):
+        assert parse(ONE_OP.replace("F64[2]\n", f"{type_}\n")) == parse(ONE_OP)
+
+
+def test_an_unknown_extension_family_names_the_close_one() -> None:
+    attrs = {"family": "tenferro-linalg.linalg.v2", "op": "Svd", "config": {}}
+    text = ONE_OP.replace("Exp(%0)", f"Extension(%0) {json.dumps(attrs)}")
+    assert str(refused(text, parse)).endswith("did you mean 'tenferro-linalg.linalg.v1'?")
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "// only a comment", "}", "\0", "graph", TEXT[:40], dumps(small())])
