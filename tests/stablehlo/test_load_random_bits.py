@@ -67,7 +67,7 @@ def test_one_state_after_another_gives_the_bits_of_every_build(algorithm: str, e
     comparison = compare_all({reference: given.outputs}, executor.model)[reference]
     assert isinstance(comparison, Comparison)
     assert (comparison.outside, comparison.decided) == (0, comparison.elements)
-    wrong = (given.outputs[0], given.outputs[1] ^ np.uint32(1), *given.outputs[2:])
+    wrong = (given.outputs[0], np.bitwise_xor(given.outputs[1], np.uint32(1)), *given.outputs[2:])
     comparison = compare_all({reference: wrong}, executor.model)[reference]
     assert isinstance(comparison, Comparison)
     assert comparison.outside == 1

@@ -82,13 +82,10 @@ def _threefry_bits(b: Tracer, key: Value, counter: Value, shape: tuple[int, ...]
     A block is one element of 64 bits, or two of 32, which are neighbours along one axis: the first one of even extent, or else the
     longest.
     """
-    if width == 64:
-        half = shape
-    else:
-        axis = next((i for i, n in enumerate(shape) if n % 2 == 0), None)
-        if axis is None:
-            axis = max(range(len(shape)), key=lambda i: shape[i], default=0)
-        half = tuple(-(-n // 2) if i == axis else n for i, n in enumerate(shape))
+    axis = next((i for i, n in enumerate(shape) if n % 2 == 0), None)
+    if axis is None:
+        axis = max(range(len(shape)), key=lambda i: shape[i], default=0)
+    half = tuple(-(-n // 2) if i == axis and width == 32 else n for i, n in enumerate(shape))
     count = prod(half)
     inputs = _halves(spread(counter, (count,)) + _numbers(b, count))
     words = _threefry(inputs, [spread(k, (count,)) for k in _halves(key)])
