@@ -1,8 +1,8 @@
 """`rng_bit_generator`: Threefry-2x32 with 20 rounds and Philox-4x32 with 10 (Salmon et al., SC 2011), of integer ops.
 
-StableHLO leaves open how a state becomes counters and how words fill the result; here both are as XLA has them. The state is the
-key, then the counter; each block of words takes the next counter. Philox may have a state of three words, which is refused: XLA
-counts to 128 bits with it, IREE leaves the last word as it is.
+StableHLO leaves open how a state becomes counters and how words fill the result; here both are as XLA has them. The state
+is the key, then the counter; each block of words takes the next counter. Philox may have a state of three words, which is
+refused: XLA counts to 128 bits with it, IREE leaves the last word as it is.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def _numbers(b: Tracer, count: int) -> Value:
 def _threefry_bits(b: Tracer, key: Value, counter: Value, shape: tuple[int, ...], width: int) -> tuple[Value, Value]:
     """The next counter and the words.
 
-    A block is one element of 64 bits, or two of 32, which are neighbours along one axis: the first one of even extent, or else the
-    longest.
+    A block is one element of 64 bits, or two of 32, which are neighbours along one axis: the first one of even extent,
+    or else the longest.
     """
     axis = next((i for i, n in enumerate(shape) if n % 2 == 0), None)
     if axis is None:
