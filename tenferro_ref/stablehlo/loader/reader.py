@@ -16,7 +16,7 @@ from tenferro_ref.errors import Internal, ShapeMismatch, TenferroError, Unsuppor
 from tenferro_ref.ops import CompareDir, TensorType
 from tenferro_ref.program import GraphProgram, LoweringView, Value
 from tenferro_ref.stablehlo.emit import lower_into
-from tenferro_ref.stablehlo.loader import compound, indexing, linalg, reductions, rows, sorting, special, windows  # noqa: F401 - their rows
+from tenferro_ref.stablehlo.loader import compound, indexing, linalg, reductions, rng, rows, sorting, special, windows  # noqa: F401 - their rows
 from tenferro_ref.stablehlo.loader.bindings import Operation, context, legalize, parse, position, tensor_type
 from tenferro_ref.stablehlo.loader.composed import select, spread, static
 from tenferro_ref.stablehlo.loader.regions import apply_body
