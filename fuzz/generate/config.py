@@ -108,7 +108,15 @@ def admitted(op: type[Op], dtypes: tuple[DType, ...], policy: Policy = DEFAULT_P
         [
             d
             for d in dtypes
-            if (d in known or (policy.dtypes == "stablehlo" and op is not ops.Extension and d.engine in known))
+            if (
+                d in known
+                or (
+                    policy.dtypes == "stablehlo"
+                    and op is not ops.Extension
+                    and d.engine in known
+                    and (op.unsigned or not d.is_unsigned)
+                )
+            )
             and not (faults and d.is_int)
         ]
     )

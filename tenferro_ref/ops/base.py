@@ -123,6 +123,8 @@ class Op:
     #: What StableHLO admits beyond `dtypes`; used under `Policy(dtypes="stablehlo")`, where a dtype that the engine lacks is
     #: admitted where the engine's of its kind is.
     stablehlo_dtypes: ClassVar[frozenset[DType]] = frozenset()
+    #: Whether unsigned integers are admitted where signed ones are, under StableHLO's policy.
+    unsigned: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -174,7 +176,9 @@ class Op:
         if policy.dtypes == "engine":
             admitted = data[0] in self.dtypes
         else:
-            admitted = data[0].engine in self.dtypes or data[0].engine in self.stablehlo_dtypes
+            admitted = data[0].engine in self.dtypes | self.stablehlo_dtypes and (
+                self.unsigned or not data[0].is_unsigned
+            )
         if not admitted:
             self.reject_dtype(data[0], policy)
 

@@ -239,6 +239,7 @@ class Abs(_Unary):
     """Absolute value; the modulus, in the real dtype, for complex."""
 
     dtypes: ClassVar = NUMERIC
+    unsigned: ClassVar = False
 
     def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
         return inputs[0].with_dtype(inputs[0].dtype.real)
@@ -249,6 +250,7 @@ class Sign(_Unary):
     """-1, +0 or 1 (both zeros give +0); NaN stays; `z / |z|` for complex."""
 
     dtypes: ClassVar = NUMERIC
+    unsigned: ClassVar = False
 
 
 @dataclass(frozen=True, slots=True)
