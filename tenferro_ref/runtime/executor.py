@@ -12,7 +12,7 @@ from tenferro_ref.ops import TensorType
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.backend import NumpyBackend, TensorBackend
 from tenferro_ref.runtime.fusion import plan_fusion
-from tenferro_ref.runtime.run import Plan, PlannedSegment, Run, Settings, fits_memory, materialize
+from tenferro_ref.runtime.run import Plan, PlannedSegment, Run, Settings, check_peak, fits_memory, materialize
 from tenferro_ref.runtime.segment import Segment, segment_exec_program
 from tenferro_ref.tensor import Array, Tensor, type_of
 
@@ -121,4 +121,5 @@ class GraphExecutor:
                 fusion = plan_fusion(program, segment)
                 common = None if fusion is None else fusion.common_type(types, self.settings.fusion_threshold)
             segments.append(PlannedSegment(segment, fusion, common))
+        check_peak(program, types, segments)
         return Plan(program, inputs, types, tuple(results), tuple(segments))
