@@ -130,7 +130,7 @@ def test_what_is_whole_in_a_damaged_store_is_saved(path: Path, tmp_path: Path) -
         connection.execute("UPDATE stream SET plan = '{' WHERE id = ?", (lost.id,))
         connection.execute("INSERT INTO finding VALUES ('torn', '[', x'00', 0, 0, 1)")
         connection.commit()
-    assert_one_line_error(tenferro_ref("fuzz", "status", path), 2, "damaged, or not a findings store")
+    assert_one_line_error(tenferro_ref("fuzz", "status", path), 2, "not JSON")
     run = tenferro_ref("fuzz", "status", path, "--check", "--salvage", tmp_path / "whole")
     assert run.status == 0, run
     assert [line.split(":")[0] for line in run.out.splitlines() if line.startswith("LOST")] == [
