@@ -74,6 +74,8 @@ class GraphExecutor:
         ------
         InvalidCompiledGraph
             The program is malformed, or the inputs do not fit it.
+        ShapeConstraintViolation, ShapeConstraintEvaluation
+            The inputs break a shape guard of the program.
         ValidationError
             An instruction's operands break its op's rule. A value-dependent error of an earlier instruction comes first.
         MissingValue
@@ -106,8 +108,8 @@ class GraphExecutor:
         return Run(self.settings, self._last, arrays)
 
     def _plan(self, program: ExecProgram, inputs: tuple[TensorType, ...]) -> Plan:
-        self.settings.backend.check(program)
         resolved = program.at(inputs)
+        self.settings.backend.check(program)
         types = resolved.types
         results: list[tuple[TensorType, ...] | None] = [None] * len(program.instructions)
         for i, ins in enumerate(program.instructions[: resolved.count]):
