@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.backend import NumpyBackend, TensorBackend
+from tenferro_ref.runtime.contraction import contractions_in
 from tenferro_ref.runtime.fusion import plan_fusion
 from tenferro_ref.runtime.run import Plan, PlannedSegment, Run, Settings, fits_memory, materialize
 from tenferro_ref.runtime.segment import Segment, segment_exec_program
@@ -86,7 +87,7 @@ class GraphExecutor:
             A value does not fit into memory.
         """
         run = self._run(program, inputs)
-        if not any(len(planned.segment.instructions) > 1 for planned in run.plan.segments):
+        if not run.plan.contractions and all(len(planned.segment.instructions) == 1 for planned in run.plan.segments):
             return run.unsegmented()
         for planned in run.plan.segments:
             run.segment(planned)
@@ -108,8 +109,8 @@ class GraphExecutor:
         return Run(self.settings, self._last, arrays)
 
     def _plan(self, program: ExecProgram, inputs: tuple[TensorType, ...]) -> Plan:
-        resolved = program.at(inputs)
         self.settings.backend.check(program)
+        resolved = program.at(inputs)
         types = resolved.types
         results: list[tuple[TensorType, ...] | None] = [None] * len(program.instructions)
         for i, ins in enumerate(program.instructions[: resolved.count]):
@@ -123,4 +124,6 @@ class GraphExecutor:
                 fusion = plan_fusion(program, segment)
                 common = None if fusion is None else fusion.common_type(types, self.settings.fusion_threshold)
             segments.append(PlannedSegment(segment, fusion, common))
-        return Plan(program, inputs, types, tuple(results), tuple(segments))
+        direct = self.settings.backend.contraction is not None
+        contractions = contractions_in(program, results, types) if direct else {}
+        return Plan(program, inputs, types, tuple(results), tuple(segments), contractions)
