@@ -122,7 +122,8 @@ def _merged(shape: Sequence[int], merged: Sequence[int]) -> list[Axes] | None:
     spans: list[Axes] = []
     axis = 0
     for place, extent in enumerate(merged):
-        span, size, last = [], 1, place == len(merged) - 1
+        span: list[int] = []
+        size, last = 1, place == len(merged) - 1
         while axis < len(shape) and (size * shape[axis] <= extent if last else size != extent or not span):
             size *= shape[axis]
             span.append(axis)
