@@ -24,9 +24,9 @@ from tenferro_ref.files import read_bytes
 DEFAULT_RULES = Path(__file__).with_name("known_findings.toml")
 
 
-#: Ops that a pattern need not name: they move elements. Nor need it name constants.
-_MOVES = frozenset({
-    "BroadcastInDim", "Concatenate", "DynamicSlice", "Pad", "Reshape", "Reverse", "Slice", "Transpose",
+#: Ops that a pattern need not name: constants, and what moves elements.
+_UNNAMED = frozenset({
+    "BroadcastInDim", "Concatenate", "Constant", "DynamicSlice", "Pad", "Reshape", "Reverse", "Slice", "Transpose",
 })  # fmt: skip
 #: The executor in rules about the C API, whose signature is `section: name` of a check of `tenferro-ref conform`.
 CONFORM = "conform"
@@ -70,7 +70,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 def fits(pattern: str, signature: str) -> bool:
     """Whether each part of a signature is one of the alternatives (` or `) of that part of the pattern.
 
-    Ops are compared one by one: all of them, or those that are left without the ops that move elements, or without constants as well.
+    Ops are compared one by one: all of them, or without constants and ops that move elements, where the pattern names none such.
     """
     wanted, parts = pattern.split(" | "), signature.split(" | ")
     if len(wanted) != 4 or len(parts) != 4:
@@ -81,8 +81,8 @@ def fits(pattern: str, signature: str) -> bool:
 
 
 def _is_chain(wanted: list[str], ops: list[str]) -> bool:
-    chains = ([op for op in ops if op not in without] for without in ((), _MOVES, {*_MOVES, "Constant"}))
-    return any(len(c) == len(wanted) and all(map(fnmatchcase, c, wanted)) for c in chains)
+    left = [op for op in ops if op not in _UNNAMED or op in wanted]
+    return any(len(chain) == len(wanted) and all(map(fnmatchcase, chain, wanted)) for chain in (ops, left))
 
 
 def match(finding: Finding, rules: tuple[Known, ...], today: datetime.date | None = None) -> str:

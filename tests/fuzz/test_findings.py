@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace as replace_rule
 
 from fuzz.findings.corpus import load
-from fuzz.findings.known import CONFORM, DEFAULT_RULES, Known, fits, load_known, match, stale
+from fuzz.findings.known import DEFAULT_RULES, Known, fits, load_known, match, stale
 from fuzz.records import Campaign, Finding, from_json, to_json
 from oracle.verdict import Build, Verdict
 from reports.html import render
@@ -155,15 +155,29 @@ class TestRules:
             ("[other]", "unknown field `other`"),
             ("[[known]]\npage = 'x'\n", "missing required field `signatures`"),
             ("[[known]]\npage = 'x'\nsignatures = ['Abs | F32 | x | y']\nbuilds = []\nexpires = 'soon'\n", "expires"),
-            ("[[known]]\npage = 'x'\nsignatures = ['Abs | F32 | x | y']\nbuilds = []\nexpires = 2027-01-01\ncolour = 'red'\n", "colour"),
-            ("[[known]]\npage = 'x'\nsignatures = ['Abs | F32 | x | y']\nexpires = 2027-01-01\n", "missing required field `builds`"),
+            (
+                "[[known]]\npage = 'x'\nsignatures = ['Abs | F32 | x | y']\nbuilds = []\nexpires = 2027-01-01\ncolour = 'red'\n",
+                "colour",
+            ),
+            (
+                "[[known]]\npage = 'x'\nsignatures = ['Abs | F32 | x | y']\nexpires = 2027-01-01\n",
+                "missing required field `builds`",
+            ),
             (
                 "[[known]]\npage = 'x'\nsignatures = ['Abs | F32 | x | y']\nexpires = 2027-01-01\nbuilds = ['b']\n",
                 "names the build 'b', which is not in the table",
             ),
             *(
-                (f"[builds]\nb = 'b'\n[[known]]\npage = 'x'\nsignatures = ['{s}']\nexpires = 2027-01-01\nbuilds = ['b']\n", "four parts")
-                for s in ("Abs | F32 | every lane", "* | F32 | x | y", "Abs > * | F32 | x | y", "Abs | F32 | expected *, got * | y")
+                (
+                    f"[builds]\nb = 'b'\n[[known]]\npage = 'x'\nsignatures = ['{s}']\nexpires = 2027-01-01\nbuilds = ['b']\n",
+                    "four parts",
+                )
+                for s in (
+                    "Abs | F32 | every lane",
+                    "* | F32 | x | y",
+                    "Abs > * | F32 | x | y",
+                    "Abs | F32 | expected *, got * | y",
+                )
             ),
         ],
     )
