@@ -15,7 +15,14 @@ from oracle.evidence import Evidence, judge_by_evidence
 from oracle.judge import Reference, failed, judge, judge_result
 from oracle.peers import OTHERS, Execution, Executor, NativeExecutor, PjrtExecutor, Pool, attempt
 from oracle.verdict import Answer, Build, Comparison, Verdict, first_bad
-from tenferro_ref.errors import Internal, LoweringError, TenferroError, UnsupportedOp, ValidationError
+from tenferro_ref.errors import (
+    Internal,
+    LoweringError,
+    ResourceExhausted,
+    TenferroError,
+    UnsupportedOp,
+    ValidationError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +136,10 @@ def answers_to(subject: Subject, executors: Sequence[Executor], pool: Pool, mode
     if subject.case is None:
         return list(_unread(subject, executors, pool))
     reference = Reference(subject.case, NativeExecutor())
+    if isinstance(reference.execution, ResourceExhausted):
+        raise reference.execution
     if subject.source is not None and isinstance(reference.execution, Internal | LoweringError):
-        # a kernel is missing, or has a defect: nothing can be said of the others by it
+        # a kernel is missing, or has a defect: the others cannot be held to it
         return list(_unread(replace(subject, case=None, unread=reference.execution), executors, pool))
     evidence = _evidence(subject, pool)
     return [_read(executor, reference, evidence, model) for executor in executors]
@@ -155,7 +164,7 @@ def check_function(
     UsageError, EnvironmentFault
         There is no such executor, or it does not work here.
     TenferroError
-        What JAX makes of the function has a signature that nobody can be given.
+        The signature of the module that JAX makes of the function cannot be passed arrays.
 
     Examples
     --------

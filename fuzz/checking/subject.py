@@ -69,7 +69,7 @@ class Inputs:
 
     def given(self, types: Sequence[TensorType]) -> list[Array] | None:
         """The file's arrays, for inputs of these types; None where they are drawn."""
-        return None if self.file is None else load_npz(self.file, "in", [t.dtype for t in types])
+        return None if self.file is None else load_npz(self.file, "in", types)
 
 
 def module_subjects(code: str | bytes, where: str, inputs: Inputs, reader: Reader) -> list[Subject]:
@@ -80,7 +80,7 @@ def module_subjects(code: str | bytes, where: str, inputs: Inputs, reader: Reade
     FormatError
         No module, or inputs that do not fit it.
     UnsupportedDType
-        Its signature has what nobody can hand over: dynamic extents, tokens.
+        Its signature has what cannot be passed as an array: dynamic extents, tokens.
     """
     source = reader.source(code, where)
     given = inputs.given(source.arguments)
