@@ -102,15 +102,18 @@ def grow(config: Config, header: bytes, genes: Sequence[bytes]) -> Growth:
     for i, gene in enumerate(genes or (b"",)):
         if g.room < 1:
             break
+        if due and (i >= at or g.room < due.size + _LEEWAY) and due.size <= g.room:
+            g.choices = Choices(gene[::-1])  # beside what the gene itself grows
+            _append_motif(g, (due,))
+            g.give(*g.pool[-1:])
+            due = None
         g.choices, before = Choices(gene), g.count
         step = table(g.choices)
         if step is ops.DynamicTruncate and g.portable:
             step = simplest
-        if due and (i >= at or g.room < due.size + _LEEWAY) and due.size <= g.room:
-            _append_motif(g, (due,))
-            g.give(*g.pool[-1:])
-            due = None
-        elif i in factored:
+        if g.room < 1:
+            break
+        if i in factored:
             factor(g)
         elif i in anchored:
             _append_anchored(g, *anchored[i])

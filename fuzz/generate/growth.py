@@ -166,7 +166,7 @@ class Growth:
         self.max_rank = config.max_rank if head.chance(10) else min(config.usual_rank, config.max_rank)
         #: One of `_OUTPUT_STYLES`.
         self.output_style = head.choose(_OUTPUT_STYLES)
-        big = head.chance(2) and config.max_elements >= BIG[0][0]
+        big = head.chance(2.5) and config.max_elements >= BIG[0][0]
         self.limit = config.max_elements if big else min(config.usual_elements, config.max_elements)
         self._themes = self._draw_themes(head, big)
 
@@ -187,7 +187,7 @@ class Growth:
         if not big:
             return themes
         fitting = [s for s in BIG if prod(s) <= self.limit and len(s) <= self.max_rank]
-        return [*([head.choose(fitting)] if fitting else []), *themes[1:]] or [()]
+        return [*([head.choose(fitting)] if fitting else []), *themes[1:2]] or [()]
 
     # --- shapes and dtypes ---
 

@@ -105,7 +105,7 @@ _CHAINS = """
     BroadcastInDim > Reshape > Transpose; Transpose > Gather; Transpose > DynamicUpdateSlice; Transpose > ReduceMax; Reshape > Scatter
     Reshape > DynamicSlice; ReduceSum > ReduceSum; ReduceMax > BroadcastInDim > Subtract; ReduceSum > BroadcastInDim > ReduceSum
     Compare > Convert > ReduceSum; Select > ReduceMax; Convert > ReduceSum; Convert > ReduceProd; Reverse > Reverse
-    EmbedDiag > ExtractDiag; Tril > Triu; GatherDynamicSliceSizes > DynamicSlice; PadToMatch > Slice; Select > DynamicUpdateSlice"""
+    ReduceSum > Conj; Convert > Conj; DotGeneral > Conj; EmbedDiag > ExtractDiag; Tril > Triu; GatherDynamicSliceSizes > DynamicSlice; PadToMatch > Slice; Select > DynamicUpdateSlice"""
 
 
 def _chain(g: Growth, path: tuple[type[Op], ...]) -> None:
