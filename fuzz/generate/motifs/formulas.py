@@ -144,7 +144,7 @@ def _grown(g: Growth, term: Term, letters: Mapping[str, Value], known: dict[Term
         operands = [_grown(g, operand, letters, known) for operand in term.operands]
         if len(operands) != 2 or term.op not in ops.ARITHMETIC:  # only those take a rank-0 operand beside a tensor
             operands = [x if x.shape == a.shape else g.apply(ops.BroadcastInDim(shape_of(a), ()), x) for x in operands]
-        op = term.op(term.direction) if term.op is ops.Compare else term.op()  # type: ignore[call-arg]
+        op = term.op() if term.direction is None else ops.Compare(term.direction)
         value = g.apply(op, *operands)
     elif isinstance(term.leaf, str):
         value = letters[term.leaf]
@@ -159,7 +159,7 @@ def _grown(g: Growth, term: Term, letters: Mapping[str, Value], known: dict[Term
 
 def _number(number: float, dtype: DType) -> ops.Constant:
     """The constant of a number; an integer that a dtype lacks wraps."""
-    return ops.Constant.of(np.array(int(number) if dtype.is_int else number).astype(dtype.numpy)[()], dtype)
+    return ops.Constant.of(np.array([int(number) if dtype.is_int else number]).astype(dtype.numpy)[0], dtype)
 
 
 # --- recognising ------------------------------------------------------------------------------------------------------
