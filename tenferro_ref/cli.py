@@ -21,6 +21,7 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -41,12 +42,33 @@ _STOPS = {
 }
 
 
+class _ReaderGone(Exception):
+    """What standard output is a pipe to has ended."""
+
+
+@contextlib.contextmanager
+def _reader_gone() -> Iterator[None]:
+    """A closed pipe as an exception that click does not end the process for, with status 1."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise _ReaderGone from None
+
+
 class _Commands(click.Group):
     """The commands of all installed packages."""
 
     @cached_property
     def _entries(self) -> dict[str, EntryPoint]:
         return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+    def make_context(self, *words: Any, **extra: Any) -> click.Context:
+        with _reader_gone():
+            return super().make_context(*words, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _reader_gone():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self._entries)
@@ -102,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail("out of memory: this machine cannot hold the program's tensors", 3)
     except RecursionError:
         return _fail("the program is nested too deeply", 2)
-    except BrokenPipeError:
+    except (_ReaderGone, BrokenPipeError):
         _drop_output()
         return 0
     except OSError as error:

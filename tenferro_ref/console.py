@@ -190,11 +190,17 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value))
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """A closed pipe is for the caller to handle: rich would end the process with status 1."""
+        raise
+
+
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> None:
     """A table on standard output: folded to a terminal's width, whole lines elsewhere. Words are shown as they are."""
-    console = Console()
+    console = _Console()
     if not console.is_terminal:
-        console = Console(width=10_000)
+        console = _Console(width=10_000)
     table = Table(box=None, pad_edge=False)
     for header in headers:
         table.add_column(header, overflow="fold")

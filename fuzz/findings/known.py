@@ -55,10 +55,10 @@ class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def covers(self, signature: str, verdict: str, executor: str, build: str) -> bool:
         """Whether a disagreement, given as the fields of a `Finding`, is what the rule describes."""
         return (
-            any(fits(pattern, signature) for pattern in self.signatures)
-            and fnmatchcase(verdict, self.verdict)
+            fnmatchcase(verdict, self.verdict)
             and fnmatchcase(executor, self.executor)
             and any(fnmatchcase(build, pattern) for pattern in self.builds)
+            and any(fits(pattern, signature) for pattern in self.signatures)  # the dearest last
         )
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,20 @@ def tenferro_ref(
     if stdout is not None:
         stdout.write_bytes(done.stdout)
     return Run(done.returncode, "" if stdout else done.stdout.decode(), done.stderr.decode())
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Processes whose temporary files are in a folder; the keeper has a moment for what it ends."""
+    for _ in range(50):
+        found = []
+        for place in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if f"TMPDIR={folder}".encode() in (place / "environ").read_bytes().split(b"\0"):
+                    found.append(place.name)
+        if not found:
+            return []
+        time.sleep(0.1)
+    return found
 
 
 def in_this_process(*arguments: object) -> Run:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-import time
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +12,7 @@ import pytest
 from tenferro_ref import ops
 from tenferro_ref.pjrt.abi import ERROR_CODES
 from tenferro_ref.program import GraphBuilder, dumps
-from tests.e2e.command import assert_one_line_error, tenferro_ref
+from tests.e2e.command import assert_one_line_error, processes_of, tenferro_ref
 
 pytestmark = pytest.mark.once
 
@@ -117,7 +115,7 @@ def test_every_lie(program: Path, fake_library: Path, mode: str) -> None:
         "--json",
         env={"FAKE_PJRT_MODE": mode, "TMPDIR": str(program.parent)},
     )
-    assert not _processes_of(program.parent)
+    assert not processes_of(program.parent)
     verdict, words = LIES[mode]
     if isinstance(verdict, int):
         assert_one_line_error(done, verdict, words)
@@ -125,20 +123,6 @@ def test_every_lie(program: Path, fake_library: Path, mode: str) -> None:
     (row,) = [row for row in map(json.loads, done.out.splitlines()) if row["executor"] == name]
     assert (row["verdict"], done.status) == (verdict, int(verdict != "pass")), row
     assert words in row["reason"]
-
-
-def _processes_of(folder: Path) -> list[str]:
-    """Processes whose temporary files are in a folder; the keeper has a moment for what it ends."""
-    for _ in range(50):
-        found = []
-        for place in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                if f"TMPDIR={folder}".encode() in (place / "environ").read_bytes().split(b"\0"):
-                    found.append(place.name)
-        if not found:
-            return []
-        time.sleep(0.1)
-    return found
 
 
 def test_an_executable_that_the_plugin_does_not_take_back(program: Path, fake_library: Path) -> None:
