@@ -131,7 +131,7 @@ def _stoppable() -> Iterator[None]:
     def stop(number: int, _: object) -> None:
         raise _Stopped(number)
 
-    # whoever ignores a signal, as nohup does, goes on ignoring it
+    # a signal that is ignored, as under nohup, stays ignored
     numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
     before = {number: signal.signal(number, stop) for number in numbers}
     try:
