@@ -1,7 +1,8 @@
 """Bundles: a finding as a folder that stands alone, the check that it does, and the question whether it still fails.
 
 `program.txt`, `program.json`, `module.mlir`, `inputs.npz`, `observed.npz` (none inside if the executor gave nothing),
-`enclosure.npz` (`lo0`, `hi0`, `nan0`, `pos_zero0`, `neg_zero0`, ...), `environment.json`, `reproduce.py`, `README.md`.
+`enclosure.npz` (`lo0`, `hi0`, `nan0`, `pos_zero0`, `neg_zero0`, ...), `environment.json`, `reproduce.py`, `README.md`, and
+`upstream.py` where JAX alone can show it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from oracle.derivation import derivation_of
 from oracle.enclosure import MODELS, Enclosure, enclose
 from oracle.enclosure.files import save_enclosures
 from oracle.judge import Reference, judge_result
-from oracle.peers import Execution, Executor, NativeExecutor, Peer, Pool, attempt
+from oracle.peers import Execution, Executor, NativeExecutor, Peer, PjrtExecutor, Pool, attempt
 from oracle.staged import decomposing
 from oracle.verdict import Answer, Build, first_bad
 from tenferro_ref import children
@@ -45,6 +46,8 @@ VERSION = 5
 _READABLE = (1, 2, 3, 4, VERSION)
 #: The script of every bundle.
 SCRIPT = Path(__file__).with_name("reproduce.py").read_bytes()
+#: The script for maintainers of a compiler, which needs JAX alone; in bundles that it can show (`_upstream`).
+UPSTREAM = Path(__file__).with_name("upstream.py").read_bytes()
 #: A script that takes longer than this hangs.
 _SECONDS = 600.0
 #: Elements of each value that the README shows.
@@ -137,9 +140,24 @@ def write_bundle(
     save_enclosures(folder / "enclosure.npz", expected)
     write_atomically(folder / "environment.json", json.dumps(encode(facts), indent=1, allow_nan=False))
     write_atomically(folder / "reproduce.py", SCRIPT)
+    upstream = _upstream(finding, executor, case, steps)
+    if upstream:
+        write_atomically(folder / "upstream.py", UPSTREAM)
     # last: a folder with a README is complete
     by_bits = executor != NativeExecutor() and case.refusal is None and executor.bit_exact(case)
-    write_atomically(folder / "README.md", "\n".join(_readme(finding, facts, case, steps, by_bits)) + "\n")
+    write_atomically(folder / "README.md", "\n".join(_readme(finding, facts, case, steps, by_bits, upstream)) + "\n")
+
+
+def _upstream(finding: Finding, executor: Executor, case: Case, steps: dict[int, Enclosure]) -> str:
+    """The command by which JAX alone shows the disagreement, "" if it cannot: only a module with enclosures, or a crash."""
+    runs_module = isinstance(executor, PjrtExecutor) or (executor.peer.kind == "jax" and case.source is not None)
+    shows = finding.verdict == "crash" or (finding.verdict == "mismatch" and steps)
+    if not (runs_module and shows) or finding.stablehlo.startswith("//"):
+        return ""
+    words = [f"--option {name}={value}" for name, value in getattr(executor, "options", {}).items()]
+    if isinstance(executor, PjrtExecutor):
+        words.insert(0, f"--plugin {shlex.quote(Path(executor.plugin.path).name)}")
+    return " ".join(["python upstream.py", *words])
 
 
 def read_bundle(folder: Path) -> tuple[Facts, Case]:
@@ -256,7 +274,9 @@ def _enclosures(case: Case, model: str) -> dict[int, Enclosure]:
 # --- the README -------------------------------------------------------------------------------------------------------
 
 
-def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure], by_bits: bool) -> Iterator[str]:
+def _readme(
+    finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure], by_bits: bool, upstream: str
+) -> Iterator[str]:
     yield f"# {markdown(finding.title)}"
     yield ""
     yield f"{code(facts.executor)} ends this program with **{markdown(finding.verdict)}**: {markdown(finding.reason)}"
@@ -293,11 +313,14 @@ def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosu
     yield ""
     yield "## Reproduce"
     yield ""
-    yield "    python reproduce.py          # exit status 1 while the disagreement is there, 0 when it is gone, 3: not installed"
+    yield "    python reproduce.py          # exit status 1 while the disagreement is there, 0 when it is gone, 2 or 3: cannot be asked"
     yield "    tenferro-ref fuzz replay .   # the same, and whether the values are those of observed.npz"
+    if upstream:
+        yield ""
+        yield f"With JAX alone, on the path of the plugin's library: {code(upstream)} (without `--plugin`: XLA as jaxlib has it); the same exit statuses."
     if wants := Peer.parse(facts.executor).code:
         yield ""
-        yield f"Both {markdown(wants)}, and so need `--allow-commands`: look at it first."
+        yield f"The first two {markdown(wants)}, and so need `--allow-commands`: look at it first."
     packages = " ".join((".", *map(shlex.quote, facts.requirements)))
     yield ""
     yield f"Needs tenferro-ref, from a clone of it: {code(f'python -m pip install {packages}')}. Versions and the machine on which it was found are in `environment.json`."
