@@ -98,7 +98,7 @@ def check(
     UsageError, EnvironmentFault
         There is no such executor, or it does not work here.
     TenferroError
-        The inputs do not fit the program, or the function has a signature that StableHLO executors cannot be called with.
+        The inputs do not fit the program, or the signature of the module that JAX makes of the function cannot be passed arrays.
 
     Examples
     --------
