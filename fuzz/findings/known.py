@@ -80,6 +80,11 @@ def page_of(
     return ""
 
 
+def pages() -> dict[str, str]:
+    """Topic `findings`: the pages that rules recognise disagreements as, with the signature of one."""
+    return {rule.page: rule.signature for rule in reversed(load_known())}
+
+
 @cache
 def load_known(path: Path = DEFAULT_RULES) -> tuple[Known, ...]:
     """Read a rules file.

@@ -29,7 +29,6 @@ def run(plugin: str, options: dict[str, Any]) -> list[Any]:
     import numpy as np
     from jax._src import compiler, xla_bridge
 
-    jax.config.update("jax_enable_x64", True)
     name = "cpu"
     if plugin:
         name = "under_test"
@@ -101,8 +100,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("error: JAX is not installed, so this cannot be asked: python -m pip install jax", file=sys.stderr)
         return CANNOT
     command = [sys.executable, __file__, "--inside", *(sys.argv[1:] if arguments is None else arguments)]
-    environment = os.environ if given.plugin else {**os.environ, "JAX_PLATFORMS": "cpu"}
-    status = subprocess.run(command, env=environment, check=False).returncode
+    own = {"JAX_ENABLE_X64": "1"} | ({} if given.plugin else {"JAX_PLATFORMS": "cpu"})
+    status = subprocess.run(command, env={**os.environ, **own}, check=False).returncode
     if status < 0:
         print(f"the process died of signal {-status}")
         return DISAGREES

@@ -12,9 +12,10 @@ from oracle.peers.external import ExternalExecutor, ServedExecutor
 from oracle.peers.jax import JaxExecutor
 from oracle.peers.lanes import DEFAULT_LANE, LANES, unknown_lane
 from oracle.peers.native import NativeExecutor, from_peer, native_variants
-from oracle.peers.peer import FAMILIES, OTHERS, Peer
+from oracle.peers.peer import FAMILIES, Peer
 from oracle.peers.pjrt import PjrtExecutor
 from oracle.peers.portable import InterpreterExecutor, IreeExecutor
+from oracle.peers.topics import EXECUTORS
 from oracle.verdict import ExecutorInfo
 from tenferro_ref.errors import MissingDependency, UsageError
 from tenferro_ref.isolation import Worker, WorkerSpec
@@ -26,11 +27,6 @@ from tenferro_ref.suggest import did_you_mean
 ANY = "any command"
 #: Names of the checks of derivative rules.
 DERIVATIVES = tuple(str(Peer("derivative", variant)) for variant in FAMILIES["derivative"].variants)
-_SYNTAX = (
-    "native, native-unsegmented, native-nopasses, native-fused, native-drawn, native-without:PASS, "
-    "native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], pjrt-reloaded:..., pjrt-kernels:..., "
-    f"{', '.join((*OTHERS, *DERIVATIVES))}, external:COMMAND, external-served:COMMAND, all"
-)
 _JAX_DERIVATIVES = "oracle.peers.engines.jax_derivative"
 _CLASSES = {"jax": JaxExecutor, "interpreter": InterpreterExecutor, "iree": IreeExecutor}
 
@@ -196,7 +192,7 @@ class Selection:
 def _unknown(name: str) -> UsageError:
     names = (str(Peer(family, variant)) for family, about in FAMILIES.items() for variant in about.variants)
     hint = did_you_mean(Peer.parse(name).kind, (*names, "all"))
-    return UsageError(detail=f"unknown executor {name!r}; known: {_SYNTAX}{hint}")
+    return UsageError(detail=f"unknown executor {name!r}; known: {', '.join(EXECUTORS)}{hint}")
 
 
 def _no_plugin() -> MissingDependency:
