@@ -22,7 +22,7 @@ from tests.plugins import plugin_or_skip
 pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [*(f"docs/how-to/{name}.md" for name in (
+PAGES = ["README.md", *(f"docs/how-to/{name}.md" for name in (
     "check-a-jax-function", "test-an-engine", "test-a-plugin", "nightly-campaign", "report-upstream",
 )), "docs/tutorial.md"]  # fmt: skip
 BLOCK = re.compile(r"^```(console|python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
