@@ -7,6 +7,7 @@ distribution is not in it, and is loaded.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
@@ -123,16 +124,24 @@ def _completer(info: Description) -> Callable[..., list[CompletionItem]] | None:
 
 
 def _completed(topic: str, before: str, word: str) -> list[CompletionItem]:
+    """The names of a topic that begin as the last part of `word`, behind `before`, does; of a pattern its fixed beginning."""
     if topic == "ops":
         if not before:
             return []
         before = word[: max(word.rfind(","), word.find("=")) + 1]
-    names = dict.fromkeys(topics(), "") if not topic else topics()[topic]()
+    names = topics()[topic]() if topic else dict.fromkeys(topics(), "")
+    if topic == "executors":
+        names = {**names, **_installed()}
+    begun = {(re.match(r"[a-z0-9-]+:(?=[A-Z])", name) or [name])[0]: words for name, words in names.items()}
     rest = word[len(before) :]
-    plain = {
-        name.partition(":")[0] if ":" in name and name[-1].isupper() else name: help_ for name, help_ in names.items()
-    }
-    return [CompletionItem(before + name, help=words) for name, words in plain.items() if name.startswith(rest)]
+    return [CompletionItem(before + name, help=words) for name, words in begun.items() if name.startswith(rest)]
+
+
+def _installed() -> dict[str, str]:
+    """Executors on the plugins that are installed."""
+    from tenferro_ref.pjrt import discover
+
+    return {f"pjrt:{plugin.package or plugin.name}": plugin.path for plugin in discover()}
 
 
 def _findings(store: Any, word: str) -> list[CompletionItem]:

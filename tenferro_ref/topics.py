@@ -108,4 +108,6 @@ def completion(shell: str) -> None:
 
     made = get_completion_class(shell)
     assert made is not None
+    if shell == "bash":  # names of executors have colons in them, settings an equals sign
+        click.echo("COMP_WORDBREAKS=${COMP_WORDBREAKS//[:=]/}")
     click.echo(made(cli, {}, NAME, COMPLETE).source())

@@ -15,6 +15,7 @@ import pytest
 from tenferro_ref import interface
 from tenferro_ref.cli import GROUP, NAME
 from tests.e2e.command import assert_one_line_error, in_this_process
+from tests.plugins import plugin_or_skip
 
 COMMANDS = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
 HEAVY = {"hypothesis", "numpy", "oracle", "fuzz", "reports", "rich", "matplotlib", "scipy"}
@@ -105,6 +106,7 @@ def completions(words: str, cwd: Path | None = None) -> list[str]:
         ("fuzz run s --generate ops=Exp,Lo", {"ops=Exp,Log"}),
         ("fuzz findings s --mark re", {"reported"}),
         ("help la", {"lanes"}),
+        ("check f.txt --executors native-w", {"native-without:"}),
     ],
 )
 def test_completion(words: str, some: set[str]) -> None:
@@ -116,3 +118,18 @@ def test_the_completion_script(shell: str) -> None:
     run = in_this_process("completion", shell)
     assert run.status == 0
     assert f"_TENFERRO_REF_COMPLETE={shell}_complete" in run.out
+
+
+@pytest.mark.once
+def test_a_real_bash_completes_a_name_with_a_colon(tmp_path: Path) -> None:
+    plugin_or_skip("xla081")
+    (tmp_path / NAME).write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tenferro_ref "$@"\n')
+    (tmp_path / NAME).chmod(0o755)
+    script = (
+        f"source <({NAME} completion bash); [[ $COMP_WORDBREAKS != *[:=]* ]] || exit 9; "
+        f"COMP_WORDS=({NAME} check f.txt --executors pjrt:xla-); COMP_CWORD=4; "
+        f'_tenferro_ref_completion {NAME}; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    )
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(["bash", "-c", script], env={**os.environ, "PATH": path}, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.split()) == (0, ["pjrt:xla-cpu-pjrt"]), done
