@@ -97,7 +97,8 @@ def _type(info: Description) -> click.ParamType[Any]:
     if "range" in info:
         limits = {k: v for k, v in info["range"].items() if k != "float"}
         return click.FloatRange(**limits) if info["range"]["float"] else click.IntRange(**limits)
-    return {"integer": click.INT, "float": click.FLOAT}.get(info.get("type", ""), click.STRING)
+    plain: dict[str, click.ParamType[Any]] = {"integer": click.INT, "float": click.FLOAT}
+    return plain.get(info.get("type", ""), click.STRING)
 
 
 def topics() -> dict[str, Callable[[], dict[str, str]]]:
