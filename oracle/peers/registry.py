@@ -27,8 +27,8 @@ ANY = "any command"
 #: Names of the checks of derivative rules.
 DERIVATIVES = tuple(str(Peer("derivative", variant)) for variant in FAMILIES["derivative"].variants)
 _SYNTAX = (
-    "native, native-unsegmented, native-nopasses, native-fused, native-decomposed, native-drawn, native-without:PASS, "
-    "native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], pjrt-reloaded:..., pjrt-kernels:..., "
+    "native, native-unsegmented, native-nopasses, native-fused, native-decomposed, native-drawn, native-rewritten, native-without:PASS, "
+    "native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], pjrt-reloaded:..., pjrt-kernels:..., pjrt-rewritten:..., "
     f"{', '.join((*OTHERS, *DERIVATIVES))}, external:COMMAND, all"
 )
 _JAX_DERIVATIVES = "oracle.peers.engines.jax_derivative"
