@@ -16,6 +16,7 @@ from typing import Any
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.stablehlo.loader import bindings
 from tenferro_ref.stablehlo.loader.signature import functions_of
+from tenferro_ref.stablehlo.watched import block_of, inline, return_values
 
 #: Operations of `main` beyond which steps are no longer tried one by one.
 _MOST_OPS = 400
@@ -48,16 +49,16 @@ def smaller(code: str | bytes, where: str = "StableHLO") -> Iterator[Smaller]:
     with bindings.context():
         text = str(first)
         main = functions_of(first)["main"]
-        count, results = len(list(_block(main).operations)) - 1, len(main.type.results)
+        count, results = len(list(block_of(main).operations)) - 1, len(main.type.results)
         calls = "call @" in text
         if isinstance(code, bytes):
             yield Smaller("as text", text, tuple(range(len(main.type.inputs))))
         numbers = range(min(count, _MOST_OPS))
         # the less a module has before the value it returns, the smaller it is
-        steps: list[tuple[str, Callable[[Any], None]]] = []
+        steps: list[tuple[str, Callable[[Any], object]]] = []
         if results > 1:
             steps += [(f"result {i} alone", partial(_return_result, number=i)) for i in range(results)]
-        steps += [("calls inlined", _inline)] if calls else []
+        steps += [("calls inlined", lambda m: inline(m, _main(m)))] if calls else []
         steps += [(f"value {k} as the result", partial(_return_op, k=k)) for k in numbers[:-1]]
         steps += [(f"operation {k} left out", partial(_bypass, k=k)) for k in reversed(numbers)]
         steps += [(f"operation {k} as a constant", partial(_as_constant, k=k)) for k in reversed(numbers)]
@@ -67,7 +68,7 @@ def smaller(code: str | bytes, where: str = "StableHLO") -> Iterator[Smaller]:
         yield from _stepped(name, lambda m: None, changed, text)
 
 
-def _stepped(name: str, step: Callable[[Any], None], start: str, text: str) -> Iterator[Smaller]:
+def _stepped(name: str, step: Callable[[Any], object], start: str, text: str) -> Iterator[Smaller]:
     """The module after a step from `start`, if the step is possible, leaves a sound module, and that is not `text`."""
     try:
         module = bindings.parse(start, "a smaller module")
@@ -82,45 +83,27 @@ def _stepped(name: str, step: Callable[[Any], None], start: str, text: str) -> I
         return
 
 
-def _block(function: Any) -> Any:
-    return function.operation.regions[0].blocks[0]
-
-
 def _main(module: Any) -> Any:
     return functions_of(module)["main"]
 
 
 def _last(module: Any) -> Any:
-    return list(_block(_main(module)).operations)[-1].operation
+    return list(block_of(_main(module)).operations)[-1].operation
 
 
 def _op(module: Any, k: int) -> Any:
-    return list(_block(_main(module)).operations)[k].operation
-
-
-def _return(module: Any, value: Any) -> None:
-    """Make `value` the one result."""
-    ir = bindings.mlir()
-    from jaxlib.mlir.dialects import func
-
-    main = _main(module)
-    _last(module).erase()
-    with ir.Location.unknown(), ir.InsertionPoint(_block(main)):
-        func.ReturnOp([value])
-    main.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(main.type.inputs, [value.type]))
-    if "res_attrs" in main.attributes:
-        del main.attributes["res_attrs"]
+    return list(block_of(_main(module)).operations)[k].operation
 
 
 def _return_result(module: Any, number: int) -> None:
-    _return(module, list(_last(module).operands)[number])
+    return_values(_main(module), [list(_last(module).operands)[number]])
 
 
 def _return_op(module: Any, k: int) -> None:
     op = _op(module, k)
     if op.name == "stablehlo.constant" or len(op.results) != 1:
         raise LookupError
-    _return(module, op.results[0])
+    return_values(_main(module), [op.results[0]])
 
 
 def _bypass(module: Any, k: int) -> None:
@@ -146,39 +129,9 @@ def _as_constant(module: Any, k: int) -> None:
         result.replace_all_uses_with(made.results[0])
 
 
-def _inline(module: Any) -> None:
-    """The operations of functions in the place of their calls in `main`; the bindings' own pass knows no calls."""
-    functions = functions_of(module)
-    for call in [o.operation for o in _block(_main(module)).operations]:
-        if call.name == "func.call":
-            callee = _block(functions[call.attributes["callee"].value])
-            known = dict(zip(callee.arguments, call.operands, strict=True))
-            with bindings.mlir().InsertionPoint(call):
-                for op in callee.operations:
-                    if op.operation.name == "func.return":
-                        for result, value in zip(list(call.results), op.operation.operands, strict=True):
-                            result.replace_all_uses_with(known[value])
-                    else:
-                        made = op.operation.clone()
-                        _use(made, known)
-                        known.update(zip(op.operation.results, made.results, strict=True))
-
-
-def _use(operation: Any, known: dict[Any, Any]) -> None:
-    """Replace operands, also of operations inside, by what is known for them."""
-
-    def visit(inner: Any) -> Any:
-        for i, value in enumerate(list(inner.operands)):
-            if value in known:
-                inner.operands[i] = known[value]
-        return bindings.mlir().WalkResult.ADVANCE
-
-    operation.walk(visit)
-
-
 def _drop_dead(module: Any) -> None:
     """Leave out operations of `main` whose results nobody uses, and functions that nobody calls."""
-    for op in reversed([o.operation for o in _block(_main(module)).operations][:-1]):
+    for op in reversed([o.operation for o in block_of(_main(module)).operations][:-1]):
         if not any(True for result in op.results for _ in result.uses):
             op.erase()
     text = str(module)
@@ -190,12 +143,12 @@ def _drop_dead(module: Any) -> None:
 def _drop_arguments(module: Any) -> tuple[int, ...]:
     """Leave out the arguments that nobody uses; the numbers of the others."""
     ir, main = bindings.mlir(), _main(module)
-    arguments = list(_block(main).arguments)
+    arguments = list(block_of(main).arguments)
     kept = tuple(i for i, a in enumerate(arguments) if any(True for _ in a.uses))
     types = [arguments[i].type for i in kept]
     for i in reversed(range(len(arguments))):
         if i not in kept:
-            _block(main).erase_argument(i)
+            block_of(main).erase_argument(i)
     main.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, main.type.results))
     if "arg_attrs" in main.attributes and len(kept) < len(arguments):
         del main.attributes["arg_attrs"]
