@@ -25,7 +25,7 @@ from tenferro_ref.errors import UsageError
 def report(store: str, out: str, campaign: int | None, mutants: str | None, **limits: Any) -> int:
     """Write the report of a findings store, or of a recorded campaign (`campaign.json`, or the folder that holds it).
 
-    Exit status 1 if the campaign proves less than is asked of it.
+    Exit status 1 if the campaign proves less than its options demand.
     """
     path = Path(store)
     if not path.exists():

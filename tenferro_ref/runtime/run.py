@@ -22,6 +22,7 @@ from tenferro_ref.extensions import family_of
 from tenferro_ref.ops import Category, Op, TensorType
 from tenferro_ref.program import ExecProgram, Instruction
 from tenferro_ref.runtime.backend import BackendSession, TensorBackend
+from tenferro_ref.runtime.contraction import Contraction
 from tenferro_ref.runtime.fusion import FusionPlan
 from tenferro_ref.runtime.kernels import run_kernel
 from tenferro_ref.runtime.kernels.structural import aligned
@@ -72,6 +73,8 @@ class Plan:
         Types of each instruction's results; None where the rule is applied while running: where a type of an operand
         depends on the data, the rule is broken, or a result does not fit into memory. So these errors come in program
         order among those of values.
+    contractions
+        The contraction that an instruction is a part of; only instructions of a backend that has them in one call.
     """
 
     program: ExecProgram
@@ -79,6 +82,7 @@ class Plan:
     types: Mapping[int, TensorType]
     results: tuple[tuple[TensorType, ...] | None, ...]
     segments: tuple[PlannedSegment, ...]
+    contractions: Mapping[int, Contraction]
 
 
 def fits_memory(types: Sequence[TensorType]) -> bool:
@@ -122,13 +126,24 @@ class Run:
         """Run one segment: as a whole where its plan says how, else instruction by instruction."""
         segment = planned.segment
         if segment.kind in ("host", "ffi"):
-            self.execute(segment.instructions[0], None)
+            self._step(segment.instructions[0], None)
             return
         with self.backend.with_backend_session() as session:
             if self._fused(planned, session) or self._broadcast_multiply(segment, session):
                 return
             for index in segment.instructions:
-                self.execute(index, session)
+                self._step(index, session)
+
+    def _step(self, index: int, session: BackendSession | None) -> None:
+        """Run one instruction, or all of a contraction in place of its DotGeneral; its other instructions are skipped."""
+        contraction = self.plan.contractions.get(index)
+        if contraction is None:
+            self.execute(index, session)
+        elif index == contraction.at:
+            self._contract(contraction)
+        elif index > contraction.at and self.settings.reclaim:
+            ins = self.program.instructions[index]
+            self.release(ins.input_slots, ins.last_use, session)
 
     def outputs(self) -> list[Array]:
         """The program's outputs, copied where they share memory with an input or another output."""
@@ -217,6 +232,25 @@ class Run:
                     if self.settings.checking:
                         _poison(array)
                     (session or self.backend).reclaim_buffer(array)
+
+    def _contract(self, contraction: Contraction) -> None:
+        """A contraction in one call of the backend."""
+        contract = self.backend.contraction
+        if contract is None:
+            raise Internal(detail="a contraction was planned for a backend that has none")
+        operands = tuple([self.value(slot) for slot in contraction.operands])
+        try:
+            array = contract(contraction.op, self.policy, *operands)
+        except MemoryError:
+            raise ResourceExhausted(where=contraction.op.name, detail="not enough memory for its result") from None
+        array = array.reshape(contraction.type.static_shape, order="F")
+        if self.settings.checking:
+            array = _own(array, operands, False)
+        self.store(contraction.result, array, contraction.type, contraction.op)
+        if self.settings.reclaim:
+            for index in (*contraction.before, contraction.at):
+                ins = self.program.instructions[index]
+                self.release(ins.input_slots, ins.last_use, None)
 
     # --- fast paths of segments; each returns False, having changed nothing, where one by one must do -----------------
 

@@ -130,7 +130,7 @@ def _as_constant(module: Any, k: int) -> None:
 
 
 def _drop_dead(module: Any) -> None:
-    """Leave out operations of `main` whose results nobody uses, and functions that nobody calls."""
+    """Leave out operations of `main` without a use of their results, and functions without a call."""
     for op in reversed([o.operation for o in block_of(_main(module)).operations][:-1]):
         if not any(True for result in op.results for _ in result.uses):
             op.erase()
@@ -141,7 +141,7 @@ def _drop_dead(module: Any) -> None:
 
 
 def _drop_arguments(module: Any) -> tuple[int, ...]:
-    """Leave out the arguments that nobody uses; the numbers of the others."""
+    """Leave out unused arguments; gives the numbers of the others."""
     ir, main = bindings.mlir(), _main(module)
     arguments = list(block_of(main).arguments)
     kept = tuple(i for i, a in enumerate(arguments) if any(True for _ in a.uses))
