@@ -1,8 +1,9 @@
 """Smaller modules: one step each on the way to the smallest that still shows a disagreement.
 
 A step returns one value of `main` alone, puts an operand or a constant in the place of an operation's result, leaves an
-argument out, inlines calls, or makes an extent smaller. What no result depends on goes with it. Whether a step keeps what is
-looked for does not live here (`fuzz.findings.reduce_module`). Needs the extra `jax`; MLIR may end the process.
+argument out, inlines calls, puts a branch or the body of a loop in its place, or makes an extent smaller; operations in
+regions are treated as those of `main`. What no result depends on goes with it. Whether a step keeps what is looked for does
+not live here (`fuzz.findings.reduce_module`). Needs the extra `jax`; MLIR may end the process.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.stablehlo.loader import bindings
 from tenferro_ref.stablehlo.loader.signature import functions_of
-from tenferro_ref.stablehlo.watched import block_of, inline, return_values
+from tenferro_ref.stablehlo.watched import block_of, inline, put_in_place, return_values
 
 #: Operations of `main` beyond which steps are no longer tried one by one.
 _MOST_OPS = 400
@@ -49,7 +50,7 @@ def smaller(code: str | bytes, where: str = "StableHLO") -> Iterator[Smaller]:
     with bindings.context():
         text = str(first)
         main = functions_of(first)["main"]
-        count, results = len(list(block_of(main).operations)) - 1, len(main.type.results)
+        count, results = len(_operations(first)), len(main.type.results)
         calls = "call @" in text
         if isinstance(code, bytes):
             yield Smaller("as text", text, tuple(range(len(main.type.inputs))))
@@ -59,6 +60,12 @@ def smaller(code: str | bytes, where: str = "StableHLO") -> Iterator[Smaller]:
         if results > 1:
             steps += [(f"result {i} alone", partial(_return_result, number=i)) for i in range(results)]
         steps += [("calls inlined", lambda m: inline(m, _main(m)))] if calls else []
+        regions = [len(op.regions) for op in _operations(first)]
+        steps += [
+            (f"region {r} of operation {k} in its place", partial(_region_in_place, k=k, r=r))
+            for k in numbers
+            for r in range(regions[k])
+        ]
         steps += [(f"value {k} as the result", partial(_return_op, k=k)) for k in numbers[:-1]]
         steps += [(f"operation {k} left out", partial(_bypass, k=k)) for k in reversed(numbers)]
         steps += [(f"operation {k} as a constant", partial(_as_constant, k=k)) for k in reversed(numbers)]
@@ -91,8 +98,21 @@ def _last(module: Any) -> Any:
     return list(block_of(_main(module)).operations)[-1].operation
 
 
+def _operations(module: Any) -> list[Any]:
+    """The operations of `main`, those in regions behind the one that has them; without what ends a block."""
+    found: list[Any] = []
+
+    def visit(op: Any) -> Any:
+        if op.name not in ("func.func", "func.return", "stablehlo.return"):
+            found.append(op)
+        return bindings.mlir().WalkResult.ADVANCE
+
+    _main(module).operation.walk(visit, bindings.mlir().WalkOrder.PRE_ORDER)
+    return found
+
+
 def _op(module: Any, k: int) -> Any:
-    return list(block_of(_main(module)).operations)[k].operation
+    return _operations(module)[k]
 
 
 def _return_result(module: Any, number: int) -> None:
@@ -101,17 +121,24 @@ def _return_result(module: Any, number: int) -> None:
 
 def _return_op(module: Any, k: int) -> None:
     op = _op(module, k)
-    if op.name == "stablehlo.constant" or len(op.results) != 1:
+    if op.name == "stablehlo.constant" or len(op.results) != 1 or op.parent.name != "func.func":
         raise LookupError
     return_values(_main(module), [op.results[0]])
 
 
 def _bypass(module: Any, k: int) -> None:
-    """An operand of the same type in the place of the result."""
+    """Operands of the same types in the place of the results."""
     op = _op(module, k)
-    (result,) = op.results
-    alike = [x for x in op.operands if x.type == result.type]
-    result.replace_all_uses_with(alike[0])
+    results, operands = list(op.results), list(op.operands)
+    for i, result in enumerate(results):
+        alike = [x for x in operands[i : i + 1] + operands if x.type == result.type]
+        result.replace_all_uses_with(alike[0])
+
+
+def _region_in_place(module: Any, k: int, r: int) -> None:
+    """A branch that is taken, a loop's body run once."""
+    op = _op(module, k)
+    put_in_place(op.regions[r].blocks[0], op)
 
 
 def _as_constant(module: Any, k: int) -> None:
@@ -131,7 +158,7 @@ def _as_constant(module: Any, k: int) -> None:
 
 def _drop_dead(module: Any) -> None:
     """Leave out operations of `main` without a use of their results, and functions without a call."""
-    for op in reversed([o.operation for o in block_of(_main(module)).operations][:-1]):
+    for op in reversed(_operations(module)):
         if not any(True for result in op.results for _ in result.uses):
             op.erase()
     text = str(module)

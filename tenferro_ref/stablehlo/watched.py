@@ -78,19 +78,23 @@ def inline(module: Any, main: Any) -> bool:
     functions = functions_of(module)
     calls = [o.operation for o in block_of(main).operations if o.operation.name == "func.call"]
     for call in calls:
-        callee = block_of(functions[call.attributes["callee"].value])
-        known = dict(zip(callee.arguments, call.operands, strict=True))
-        with bindings.mlir().InsertionPoint(call):
-            for op in callee.operations:
-                if op.operation.name == "func.return":
-                    for result, value in zip(list(call.results), op.operation.operands, strict=True):
-                        result.replace_all_uses_with(known[value])
-                else:
-                    made = op.operation.clone()
-                    _use(made, known)
-                    known.update(zip(op.operation.results, made.results, strict=True))
-        call.erase()
+        put_in_place(block_of(functions[call.attributes["callee"].value]), call)
     return bool(calls)
+
+
+def put_in_place(block: Any, op: Any) -> None:
+    """Put copies of a block's operations in the place of `op`, whose operands are the block's arguments."""
+    known = dict(zip(block.arguments, op.operands, strict=True)) if len(block.arguments) else {}
+    with bindings.mlir().InsertionPoint(op):
+        for inner in block.operations:
+            if inner.operation.name in ("func.return", "stablehlo.return"):
+                for result, value in zip(list(op.results), inner.operation.operands, strict=True):
+                    result.replace_all_uses_with(known.get(value, value))
+            else:
+                made = inner.operation.clone()
+                _use(made, known)
+                known.update(zip(inner.operation.results, made.results, strict=True))
+    op.erase()
 
 
 def _use(operation: Any, known: dict[Any, Any]) -> None:
