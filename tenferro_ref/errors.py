@@ -211,6 +211,7 @@ class ResourceExhausted(TenferroError):
     where: str
     detail: str
     template: ClassVar[str] = "{where}: {detail}"
+    exit_status: ClassVar[int] = 3
 
 
 # --- input and output of files and of the command line ---------------------------------------------------------------

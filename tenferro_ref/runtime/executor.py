@@ -13,7 +13,7 @@ from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.backend import NumpyBackend, TensorBackend
 from tenferro_ref.runtime.contraction import contractions_in
 from tenferro_ref.runtime.fusion import plan_fusion
-from tenferro_ref.runtime.run import Plan, PlannedSegment, Run, Settings, fits_memory, materialize
+from tenferro_ref.runtime.run import Plan, PlannedSegment, Run, Settings, check_peak, fits_memory, materialize
 from tenferro_ref.runtime.segment import Segment, segment_exec_program
 from tenferro_ref.tensor import Array, Tensor, type_of
 
@@ -124,6 +124,7 @@ class GraphExecutor:
                 fusion = plan_fusion(program, segment)
                 common = None if fusion is None else fusion.common_type(types, self.settings.fusion_threshold)
             segments.append(PlannedSegment(segment, fusion, common))
+        check_peak(program, types, segments)
         direct = self.settings.backend.contraction is not None
         contractions = contractions_in(program, results, types) if direct else {}
         return Plan(program, inputs, types, tuple(results), tuple(segments), contractions)

@@ -6,7 +6,6 @@ backend.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -14,7 +13,7 @@ from typing import cast
 
 import numpy as np
 
-from tenferro_ref import ops
+from tenferro_ref import memory, ops
 from tenferro_ref.dims import Extent, UpperBound, evaluate
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import Internal, InvalidCompiledGraph, MissingValue, ResourceExhausted
@@ -27,9 +26,8 @@ from tenferro_ref.runtime.fusion import FusionPlan
 from tenferro_ref.runtime.kernels import run_kernel
 from tenferro_ref.runtime.kernels.structural import aligned
 from tenferro_ref.runtime.segment import Segment
-from tenferro_ref.tensor import Array, Tensor, column_major, type_of
+from tenferro_ref.tensor import Array, Tensor, bytes_of, column_major, type_of
 
-_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 #: What a dimension product, times the item size, must not exceed even where another extent is 0.
 _ADDRESSABLE = 2**63 - 1
 
@@ -90,9 +88,29 @@ def fits_memory(types: Sequence[TensorType]) -> bool:
     for type_ in types:
         size = type_.dtype.itemsize
         extents = [e for e in type_.shape if isinstance(e, int)]
-        if size * prod(extents) > _MEMORY or size * prod(max(e, 1) for e in extents) > _ADDRESSABLE:
+        if size * prod(extents) > memory.limit() or size * prod(max(e, 1) for e in extents) > _ADDRESSABLE:
             return False
     return True
+
+
+def check_peak(program: ExecProgram, types: Mapping[int, TensorType], segments: Sequence[PlannedSegment]) -> None:
+    """Refuse a program whose values, each of which fits, do not fit together.
+
+    Raises
+    ------
+    ResourceExhausted
+        Those that are there at once are larger than the memory.
+    """
+    sizes = {slot: bytes_of(t) for slot, t in types.items() if t.is_static and fits_memory([t])}
+    live = sum(sizes.get(slot, 0.0) for slot in program.input_slots)
+    for planned in segments:
+        segment = planned.segment
+        live += sum(sizes.get(slot, 0.0) for slot in segment.outputs)  # what is inside a segment may never be in memory
+        if live > memory.limit():
+            detail = f"its values take {live:.0f} bytes at once, and there are {memory.limit()}"
+            raise ResourceExhausted(where="program", detail=detail)
+        dead = {slot for slot, last in zip(segment.inputs, segment.last_use, strict=True) if last}
+        live -= sum(sizes.get(slot, 0.0) for slot in dead - set(program.input_slots))
 
 
 class Run:
@@ -172,7 +190,8 @@ class Run:
             types = op.result_types(tuple(map(type_of, operands)), self.policy)
             if not fits_memory(types):
                 raise ResourceExhausted(
-                    where=op.name, detail=f"{', '.join(map(str, types))} does not fit this machine's {_MEMORY} bytes"
+                    where=op.name,
+                    detail=f"{', '.join(map(str, types))} does not fit the {memory.limit()} bytes that there are",
                 )
         try:
             results = self._dispatch(op, operands, len(ins.output_slots), session)
