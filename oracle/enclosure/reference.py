@@ -20,7 +20,7 @@ from oracle.enclosure.bounds import may_be_negative, may_be_positive, may_be_zer
 from oracle.enclosure.formats import Array
 from oracle.enclosure.functions import budgeted
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, Context
-from oracle.enclosure.value import Interval, each_part, everything, exact, hull, real_point
+from oracle.enclosure.value import Enclosure, Interval, each_part, everything, exact, hull, real_point
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
@@ -303,7 +303,9 @@ def _repeated(op: ops.Repeated, c: Context, once: Interval, other: Interval) -> 
     )
 
 
-COMPLEX[ops.Repeated] = lambda op, c, once, many: each_part(partial(ENCLOSE[ops.Repeated], op, c), once, many)
+@COMPLEX.row(ops.Repeated)
+def _repeated_complex(op: ops.Repeated, c: Context, once: Enclosure, many: Enclosure) -> Enclosure:
+    return each_part(partial(_repeated, op, c), once, many)
 
 
 @ENCLOSE.row(ops.ReducePrecision)

@@ -51,8 +51,9 @@ def _folded(b: Tracer, op: Operation, name: str, x: Value, init: Value, axes: tu
     if name in ("and", "or"):
         name = {"and": "minimum", "or": "maximum"}[name]
     identity = _identity(name, x.dtype)
-    same = () if identity is None else (identity, -identity) if name == "add" else (identity,)
-    if any(init is b.array(np.asarray(value)) for value in same):
+    same = [] if identity is None else [np.asarray(identity)]
+    same += [np.negative(zero) for zero in same if name == "add"]
+    if any(init is b.array(value) for value in same):
         return b.apply(_REDUCE[name](axes), x)
     if name in ("add", "multiply"):
         return _seeded(b, op, name, x, init, axes)
