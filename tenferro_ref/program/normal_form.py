@@ -1,4 +1,4 @@
-"""The normal form of a program, the key of a compile cache: what it computes, without names, numbering and order that do not matter.
+"""The normal form of a program, the key of a compile cache: without names, and without numbering and order that are free."""
 
 from __future__ import annotations
 
