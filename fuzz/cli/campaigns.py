@@ -15,7 +15,7 @@ import click
 
 from fuzz.campaign.audit import audit
 from fuzz.campaign.cluster import Cluster, connected, run_on_cluster
-from fuzz.campaign.recorded import recorded
+from fuzz.campaign.recorded import reported
 from fuzz.campaign.supervisor import Tick
 from fuzz.campaign.work import begin
 from fuzz.campaign.workers import run_workers
@@ -199,8 +199,9 @@ def _work(
             raise Interrupted(detail=f"after {done} programs: {words}") from None
     streams = [store.stream(stream.id)]
     unproved = _confirm_afresh(store, streams, bundles, allowed) if limits["fresh_venv"] else ""
-    campaign = with_vacuity(recorded(store, streams), limits, named)
-    page = site.write(campaign, Path(limits["out"])) if site else None
+    report = reported(store, streams, bundles)
+    campaign = with_vacuity(report.campaign, limits, named)
+    page = site.write(dataclasses.replace(report, campaign=campaign), Path(limits["out"])) if site else None
     findings = listed(store, streams)
     if as_json:
         print_json(

@@ -11,6 +11,7 @@ from fuzz.campaign.work import run_campaign
 from fuzz.campaign.worksite import Progress
 from fuzz.generate.batches import check_settings
 from fuzz.records import Campaign
+from fuzz.report import Report
 from fuzz.store import Plan
 from fuzz.summary import outcome
 from oracle.peers import PjrtExecutor, Pool
@@ -75,7 +76,7 @@ def parity(
             )
     finally:
         pool.close()
-    page = site.write(campaign, folder)
+    page = site.write(Report(campaign), folder)
     if as_json:
         print_json(_summary(campaign, page))
     else:
