@@ -31,9 +31,9 @@ def report(
 ) -> int:  # fmt: skip
     """Write the report of a findings store, or of a recorded campaign (`campaign.json`, or the folder that holds it).
 
-    Exit status 1 if the campaign proves less than is asked of it.
+    Exit status 1 if the campaign proves less than its options demand.
 
-    What is different is said of the run before in the same store, or of the run that --against names.
+    Says what is different from the run before in the same store, or from the one that --against names.
     """
     shown = _read(Path(store), campaign)
     if against is not None:

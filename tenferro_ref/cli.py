@@ -33,7 +33,7 @@ GROUP = "tenferro_ref.commands"
 _OWN = frozenset({"tenferro_ref", "oracle", "fuzz", "reports"})
 #: Exit status of a defect of this program, as EX_SOFTWARE in sysexits.h.
 DEFECT = 70
-#: What is said of the signals that end a command; its exit status is 128 and their number, as a shell has it.
+#: The word for each signal that ends a command; its exit status is 128 and their number, as a shell has it.
 _STOPS = {
     signal.SIGINT: "interrupted",
     signal.SIGTERM: "terminated (SIGTERM)",
@@ -155,7 +155,7 @@ def _open_standard_streams() -> None:
 
 
 def _defect(error: Exception) -> str:
-    """What is said of an exception that nobody foresaw; with TENFERRO_TRACEBACK set, after its traceback."""
+    """The message for an exception that is a defect of this program; with TENFERRO_TRACEBACK set, after its traceback."""
     if os.environ.get("TENFERRO_TRACEBACK"):
         traceback.print_exception(error)
     frames = traceback.extract_tb(error.__traceback__)

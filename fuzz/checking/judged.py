@@ -130,7 +130,7 @@ def answers_to(subject: Subject, executors: Sequence[Executor], pool: Pool, mode
         return list(_unread(subject, executors, pool))
     reference = Reference(subject.case, NativeExecutor())
     if subject.source is not None and isinstance(reference.execution, Internal | LoweringError):
-        # a kernel is missing, or has a defect: nothing can be said of the others by it
+        # a kernel is missing, or has a defect: the others cannot be held to it
         return list(_unread(replace(subject, case=None, unread=reference.execution), executors, pool))
     evidence = _evidence(subject, pool)
     return [_read(executor, reference, evidence, model) for executor in executors]
@@ -155,7 +155,7 @@ def check_function(
     UsageError, EnvironmentFault
         There is no such executor, or it does not work here.
     TenferroError
-        What JAX makes of the function has a signature that nobody can be given.
+        The signature of the module that JAX makes of the function cannot be passed arrays.
 
     Examples
     --------

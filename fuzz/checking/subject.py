@@ -80,7 +80,7 @@ def module_subjects(code: str | bytes, where: str, inputs: Inputs, reader: Reade
     FormatError
         No module, or inputs that do not fit it.
     UnsupportedDType
-        Its signature has what nobody can hand over: dynamic extents, tokens.
+        Its signature has what cannot be passed as an array: dynamic extents, tokens.
     """
     source = reader.source(code, where)
     given = inputs.given(source.arguments)

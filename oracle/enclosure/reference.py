@@ -1,7 +1,7 @@
 """Rules of the ops of the reference alone (`tenferro_ref.ops.reference`).
 
 Functions: the true value by mpmath, taken outward by the function's budget. Operations on bits know single values only: of an
-interval, or of a NaN, whose bits nobody promises, any value is possible.
+interval, or of a NaN, whose bits no implementation promises, any value is possible.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class PjrtExecutor(ModuleExecutor):
             try:
                 portable = replace(source, code=self.reader.serialized(source, f"portable={version}"))
                 return ModuleExecutor.request_source(self, portable, input_sets)
-            except TenferroError:  # neither: what is said of the module itself is nearer to the matter
+            except TenferroError:  # neither form: the error about the module as given is the one to report
                 raise unknown from None
 
     @property

@@ -102,7 +102,7 @@ def _sha256(path: str, mtime_ns: int, size: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-#: Packages that are asked for by a short name, and that bundles may install: nothing but names, files and what they need to
+#: Packages that have a short name, and that bundles may install: nothing but names, files and what they need to
 #: be loaded. How a plugin behaves is asked of it.
 _KNOWN = tuple(
     PluginRef(name, path, "package", package, platform, environment=environment)

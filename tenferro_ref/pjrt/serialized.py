@@ -1,7 +1,7 @@
 """A serialised executable as bytes: who can load it again and what its types are, before the plugin's own bytes.
 
 A plugin may load what another build wrote, and return garbage: so the file of the plugin and the processor must be the same. The first line
-holds the form's name and the SHA-256 of the rest, which tells damage, and protects from nobody who can compute one.
+holds the form's name and the SHA-256 of the rest, which shows damage; it is no protection against an attacker, who can compute one.
 """
 
 from __future__ import annotations

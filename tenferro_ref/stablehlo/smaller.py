@@ -177,7 +177,7 @@ def _use(operation: Any, known: dict[Any, Any]) -> None:
 
 
 def _drop_dead(module: Any) -> None:
-    """Leave out operations of `main` whose results nobody uses, and functions that nobody calls."""
+    """Leave out operations of `main` without a use of their results, and functions without a call."""
     for op in reversed([o.operation for o in _block(_main(module)).operations][:-1]):
         if not any(True for result in op.results for _ in result.uses):
             op.erase()
@@ -188,7 +188,7 @@ def _drop_dead(module: Any) -> None:
 
 
 def _drop_arguments(module: Any) -> tuple[int, ...]:
-    """Leave out the arguments that nobody uses; the numbers of the others."""
+    """Leave out unused arguments; gives the numbers of the others."""
     ir, main = bindings.mlir(), _main(module)
     arguments = list(_block(main).arguments)
     kept = tuple(i for i, a in enumerate(arguments) if any(True for _ in a.uses))
