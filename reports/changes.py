@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fuzz.records import Campaign, Finding
 from fuzz.report import Run
+from fuzz.summary import plural
 from reports.matrix import Matrix, State, matrix
 
 #: States that say nothing of an op: a change to or from them is one of what was generated.
@@ -38,13 +39,9 @@ class Changes:
     @property
     def sentence(self) -> str:
         """What changed, in words."""
-        parts = [
-            f"{len(items):,} {noun}"
-            for items, noun in (
-                (self.appeared, "appeared"), (self.gone, "not seen again"), (self.cells, "cells of the matrix changed"),
-            )
-            if items
-        ]  # fmt: skip
+        parts = [plural(len(self.appeared), "finding") + " appeared"] if self.appeared else []
+        parts += [plural(len(self.gone), "finding") + " not seen again"] if self.gone else []
+        parts += [plural(len(self.cells), "cell") + " of the matrix changed"] if self.cells else []
         return f"Since then: {', '.join(parts)}." if parts else "Nothing is different from then."
 
 

@@ -13,7 +13,7 @@ from reports.junit import junit_xml
 from reports.markdown import MARK, summary
 from reports.sarif import sarif
 from reports.site import Site
-from tenferro_ref.files import Product
+from tenferro_ref.files import Product, read_bytes
 
 _PAGE = '<meta name="generator" content="tenferro-ref report">'
 #: Every form but the pages: name, mark, and what makes it.
@@ -59,12 +59,12 @@ def _bundles(report: Report, folder: Path) -> tuple[list[Product], set[str]]:
     copied, bundled = [], set()
     for name in {finding.id for finding in report.campaign.findings}:
         source, target = (report.bundles or folder / "findings") / name, folder / "findings" / name
-        if not (source / "README.md").is_file():
+        if source.is_symlink() or not (source / "README.md").is_file():
             continue
         bundled.add(name)
         if source.resolve() != target.resolve():
-            present = [source / part for part in _BUNDLE if (source / part).is_file()]
-            copied += [Product(f"findings/{name}/{part.name}", "", part.read_bytes()) for part in present]
+            present = [path for part in _BUNDLE if (path := source / part).is_file() and not path.is_symlink()]
+            copied += [Product(f"findings/{name}/{path.name}", "", read_bytes(path)) for path in present]
     return copied, bundled
 
 

@@ -32,6 +32,8 @@ from tenferro_ref.program import Program, print_program, to_exec
 
 #: Elements of each value that are shown.
 _SHOWN = 4
+#: Verdicts of programs that are compiled once more, to see what the passes make of them.
+_REPEATED = frozenset({Verdict.MISMATCH.value, Verdict.ERROR.value})
 #: Characters of an optimised module that are kept.
 _OPTIMISED = 20_000
 
@@ -52,7 +54,7 @@ def explained(finding: Finding, executor: Executor, case: Case) -> Finding:
             freedoms=_freedoms(model) if followed else (),
             guilty_lines=tuple(n for n, line in enumerate(lines) if guilty is not None and _writes(line, guilty)),
             guilty_stablehlo=() if guilty is None else _stablehlo_lines(finding, case, guilty),
-            stages=_stages(executor, case) if case.refusal is None else (),
+            stages=_stages(executor, case) if case.refusal is None and finding.verdict in _REPEATED else (),
         ),
     )
 

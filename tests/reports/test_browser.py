@@ -6,6 +6,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -14,7 +15,7 @@ import pytest
 
 from fuzz.report import Report
 from reports.matrix import matrix
-from reports.parity import SITE
+from reports.parity import SINGLE_FILE, SITE
 from tests.browser import Browser, chromium_or_skip
 from tests.e2e.command import tenferro_ref
 from tests.reports import sample
@@ -49,6 +50,8 @@ CONTRAST = """
     }
     return bad;
 """
+AXE = """const done = arguments[0]; axe.run(document, {resultTypes: ["violations"]}).then(
+    r => done(r.violations.filter(v => v.impact !== "minor").map(v => [v.id, v.impact, v.nodes[0].html])))"""
 PRESS = """(document.activeElement ?? document.body).dispatchEvent(
     new KeyboardEvent("keydown", {key: arguments[0], bubbles: true, cancelable: true}))"""
 
@@ -64,6 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     for name in ("rich", "known_only", "short", "hostile", "empty"):
         SITE.write(Report(getattr(sample, name)()), folder / name)
+    SINGLE_FILE.write(Report(sample.rich()), folder / "single")
     return folder
 
 
@@ -274,6 +278,22 @@ def test_both_colour_schemes(report: Browser, scheme: str) -> None:
     report.prefer(scheme)
     colour = report.script("return getComputedStyle(document.documentElement).backgroundColor")
     assert colour == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 28)"}[scheme]
+
+
+@pytest.mark.parametrize("name", ["rich", "short", "hostile", "empty", "single"])
+def test_axe_finds_no_violation(chromium: Browser, folder: Path, name: str) -> None:
+    """Neither of the pages of a site nor of one file; axe-core is what code hosts and browsers check with."""
+    pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
+    axe = (resources.files("axe_core_python") / "axe.min.js").read_text("utf-8")
+    for page in kinds(folder / name):
+        chromium.open(page)
+        # of a long page, rows look alike: the first ones are enough
+        chromium.script(
+            "document.querySelectorAll('tbody, ul, .plots').forEach(e => [...e.children].slice(6).forEach(c => c.remove()))"
+        )
+        chromium.script(axe)
+        found = chromium.driver.execute_async_script(AXE)
+        assert found == [], page
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
