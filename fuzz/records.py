@@ -147,8 +147,8 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """A reduced program as a pass of ours or a compiler left it, with what it changed in words."""
+class Snapshot:
+    """A reduced program as a pass of ours, or a compiler, left it; `changes` says in words what was changed."""
 
     name: str
     changes: tuple[str, ...]
@@ -168,8 +168,8 @@ class Explanation:
     model, freedoms
         The executor's arithmetic model, and in words what it permits beyond one IEEE rounding an operation.
     guilty_lines, guilty_stablehlo
-        Numbers, from 0, of the lines of `program_text` and `stablehlo` that hold the first wrong instruction.
-    stages
+        Numbers, from 0, of the lines of `program_text` and `stablehlo` that hold the guilty instruction.
+    snapshots
         The program before and after the passes that change it.
     """
 
@@ -179,7 +179,7 @@ class Explanation:
     freedoms: tuple[str, ...] = ()
     guilty_lines: tuple[int, ...] = ()
     guilty_stablehlo: tuple[int, ...] = ()
-    stages: tuple[Stage, ...] = ()
+    snapshots: tuple[Snapshot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,10 @@ from fuzz.report import Report
 from fuzz.summary import ExecutorRow, blamed, executor_rows, in_agreement, is_variant, outcome, split
 from oracle.verdict import first_bad
 from reports.changes import changes, run_rows
-from reports.environment import families
-from reports.errors import error_rows
 from reports.matrix import STATES, Entry, Matrix, blames, matrix
-from reports.mutants import mutant_rows
-from reports.opcodes import opcode_table
 from reports.pages import known_page
 from reports.plots import accuracy_plots, discovery_plot
+from reports.rows import error_rows, families, mutant_rows, opcode_table
 from reports.templating import Text, asset, environment
 
 PHASES = ("generate", "lower", "compile", "load", "execute", "compare", "check", "reduce", "report")

@@ -18,8 +18,7 @@ from fuzz.summary import (
 from oracle.verdict import first_bad
 from reports import text
 from reports.changes import changes
-from reports.errors import error_rows
-from reports.mutants import mutant_rows
+from reports.rows import error_rows, mutant_rows
 from tenferro_ref.escape import code, markdown
 
 #: Findings listed; CI services cut a job summary at about a megabyte.

@@ -107,9 +107,10 @@ def run(
         "shard": shard if count > 1 else None,
         "input-sets": input_sets if input_sets > 1 else None,
     }
-    command = f"tenferro-ref fuzz run {store} --seed {chosen} --executors {executors}"
-    command += "".join(f" --{name} {value}" for name, value in options.items() if value is not None)
-    command += "".join(f" --generate {word}" for word in generate)
+    again = Path(store).with_stem(f"{Path(store).stem}-again")  # this store has the campaign already
+    words = ["tenferro-ref", "fuzz", "run", str(again), "--seed", str(chosen), "--executors", executors]
+    words += [word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))]
+    command = shlex.join([*words, *(word for setting in generate for word in ("--generate", setting))])
     check_settings(generate)
     # as many programs a batch, and so a module, as with one set of inputs
     batch = Plan(chosen).batch * input_sets

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import click
@@ -49,9 +50,10 @@ def parity(
     site = report_site(folder)
     chosen = draw_seed(seed)
     count = programs if programs is not None or minutes is not None else DEFAULT_PROGRAMS
-    command = f"tenferro-ref parity --seed {chosen} --executors {executors}"
-    command += "".join(f" --{k} {v}" for k, v in (("programs", count), ("minutes", minutes)) if v is not None)
-    command += "".join(f" --generate {word}" for word in generate)
+    words = ["tenferro-ref", "parity", "--seed", str(chosen), "--executors", executors]
+    limits = (("--programs", count), ("--minutes", minutes))
+    words += [word for name, value in limits if value is not None for word in (name, str(value))]
+    command = shlex.join([*words, *(word for setting in generate for word in ("--generate", setting))])
     check_settings(generate)
     plan = Plan(chosen, count, minutes, command=command, generate=generate)
     pool = Pool()

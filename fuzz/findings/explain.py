@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from fuzz.findings.triage import evaluate_all, first_wrong
-from fuzz.records import Explanation, Finding, Stage, Step
+from fuzz.records import Explanation, Finding, Snapshot, Step
 from oracle.case import Case
 from oracle.compare import interval_words
 from oracle.enclosure import MODELS, Enclosure, enclose
@@ -54,7 +54,7 @@ def explained(finding: Finding, executor: Executor, case: Case) -> Finding:
             freedoms=_freedoms(model) if followed else (),
             guilty_lines=tuple(n for n, line in enumerate(lines) if guilty is not None and _writes(line, guilty)),
             guilty_stablehlo=() if guilty is None else _stablehlo_lines(finding, case, guilty),
-            stages=_stages(executor, case) if case.refusal is None and finding.verdict in _REPEATED else (),
+            snapshots=_snapshots(executor, case) if case.refusal is None and finding.verdict in _REPEATED else (),
         ),
     )
 
@@ -150,8 +150,11 @@ def _shown(shape: tuple[int, ...], wrong: tuple[int, ...]) -> list[tuple[int, ..
 
 
 def _guilty(finding: Finding, executor: Executor, case: Case) -> int | None:
-    """The slot that the first wrong instruction writes; None if it is not known."""
-    if case.refusal is not None or isinstance(executor, DerivativeExecutor):
+    """The slot that the first wrong instruction writes, in an invalid program the faulty one; None if it is not known."""
+    if case.refusal is not None:
+        outputs = () if case.refusal.at is None else case.program.instructions[case.refusal.at].output_slots
+        return outputs[0] if outputs else None
+    if isinstance(executor, DerivativeExecutor):
         return None
     computed = [ins for ins in case.program.instructions if not isinstance(ins.op, ops.Constant)]
     if len(computed) == 1:
@@ -170,7 +173,7 @@ def _writes(line: str, slot: int) -> bool:
 def _stablehlo_lines(finding: Finding, case: Case, guilty: int) -> tuple[int, ...]:
     """Lines of the module that the guilty instruction was written as: those that the module of what is before it lacks."""
     at = case.program.producers.get(guilty)
-    if at is None or case.source is not None:
+    if at is None or case.source is not None or case.refusal is not None:
         return ()
     try:
         before, upto = (_statements(module_text(_first(case, n))) for n in (at, at + 1))
@@ -198,26 +201,26 @@ def _statements(text: str) -> list[str]:
 # --- before and after the passes ----------------------------------------------------------------------------------------
 
 
-def _stages(executor: Executor, case: Case) -> tuple[Stage, ...]:
+def _snapshots(executor: Executor, case: Case) -> tuple[Snapshot, ...]:
     """The program before our passes and after each that changes it; for a plugin, what its compiler is given and leaves."""
     if isinstance(executor, PjrtExecutor):
         return _optimised(executor, case)
     passes = executor.passes if isinstance(executor, NativeExecutor) else ()
     program = to_exec(case.program)
-    stages = [Stage("before the passes", (), print_program(program))]
+    snapshots = [Snapshot("before the passes", (), print_program(program))]
     for name, result in zip(passes or DEFAULT_PIPELINE, run_passes(program, passes or DEFAULT_PIPELINE), strict=True):
         if result.changes:
-            stages.append(Stage(f"after {name}", result.changes, print_program(result.program)))
-    return tuple(stages) if len(stages) > 1 else ()
+            snapshots.append(Snapshot(f"after {name}", result.changes, print_program(result.program)))
+    return tuple(snapshots) if len(snapshots) > 1 else ()
 
 
-def _optimised(executor: PjrtExecutor, case: Case) -> tuple[Stage, ...]:
+def _optimised(executor: PjrtExecutor, case: Case) -> tuple[Snapshot, ...]:
     """The HLO module before and after the plugin's passes, as it dumps them; none if it dumps nothing."""
     with tempfile.TemporaryDirectory() as folder:
         attempt(executor.with_options({"xla_dump_to": folder, "xla_dump_hlo_as_text": True}), case)
-        stages = []
+        snapshots = []
         for when in ("before", "after"):
             texts = [p.read_text("utf-8", "replace") for p in sorted(Path(folder).glob(f"*{when}_optimizations.txt"))]
             if texts:
-                stages.append(Stage(f"HLO {when} optimisation", (), texts[-1][:_OPTIMISED]))
-    return tuple(stages)
+                snapshots.append(Snapshot(f"HLO {when} optimisation", (), texts[-1][:_OPTIMISED]))
+    return tuple(snapshots)

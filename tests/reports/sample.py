@@ -12,7 +12,7 @@ from fuzz.records import (
     Explanation,
     Finding,
     SeededFault,
-    Stage,
+    Snapshot,
     Step,
     Survey,
     Totals,
@@ -104,8 +104,8 @@ def finding(**changes: object) -> Finding:
             (1,),
             (2,),
             (
-                Stage("HLO before optimisation", (), "HloModule max"),
-                Stage("HLO after optimisation", (), "HloModule min"),
+                Snapshot("HLO before optimisation", (), "HloModule max"),
+                Snapshot("HLO after optimisation", (), "HloModule min"),
             ),
         ),
         first_program=12,
@@ -319,7 +319,7 @@ def hostile() -> Campaign:
         stablehlo="a" * 2_500_000, inputs=((nasty, nasty * 20),),
         values=tuple(ValueRow(nasty, EVIL, nasty, nasty, i == 99) for i in range(100)), reason=nasty,
         explanation=Explanation(
-            nasty, (Step(nasty, EVIL, nasty, nasty, nasty),), nasty, (nasty,), (0, 10**9), (7,), (Stage(nasty, (nasty,), nasty * 20),)
+            nasty, (Step(nasty, EVIL, nasty, nasty, nasty),), nasty, (nasty,), (0, 10**9), (7,), (Snapshot(nasty, (nasty,), nasty * 20),)
         ),
     )  # fmt: skip
     widths = ((float("nan"), 1.0), (float("inf"), float("inf")), (1000.0, 0.0), (-1000.0, 1e300))
