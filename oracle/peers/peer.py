@@ -45,7 +45,7 @@ class Family:
 _JAX = ("jax", "jaxlib")
 #: Families of executors, cheapest first.
 FAMILIES = {
-    "native": Family("numpy", variants=("", "unsegmented", "nopasses", "fused", "drawn", "without")),
+    "native": Family("numpy", variants=("", "unsegmented", "nopasses", "fused", "decomposed", "drawn", "without")),
     # "reloaded" serialises what it has compiled, loads that, and runs it; "kernels" calls ours for ops that StableHLO lacks
     "pjrt": Family("xla", variants=("", "reloaded", "kernels")),
     # its functions are those of the C library and it keeps subnormals, as the native executor does

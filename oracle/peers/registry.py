@@ -27,7 +27,7 @@ ANY = "any command"
 #: Names of the checks of derivative rules.
 DERIVATIVES = tuple(str(Peer("derivative", variant)) for variant in FAMILIES["derivative"].variants)
 _SYNTAX = (
-    "native, native-unsegmented, native-nopasses, native-fused, native-drawn, native-without:PASS, "
+    "native, native-unsegmented, native-nopasses, native-fused, native-decomposed, native-drawn, native-without:PASS, "
     "native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], pjrt-reloaded:..., pjrt-kernels:..., "
     f"{', '.join((*OTHERS, *DERIVATIVES))}, external:COMMAND, all"
 )
