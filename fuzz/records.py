@@ -23,10 +23,11 @@ from tenferro_ref.errors import FormatError
 from tenferro_ref.files import read_text
 
 #: Version 1 wrote Infinity and NaN as bare words, which is no JSON; version 2 knows no `Finding.builds`, version 3 no
-#: `Campaign.surveys`, version 4 no `Campaign.errors` and `Totals.due`; until version 5 there was `Finding.reproducer`, a
-#: script, which is dropped; until version 6 a refused program counted as refused for all of its ops; version 7 does not explain findings. All are still read.
+#: `Campaign.surveys`, version 4 no `Campaign.errors` and `Totals.due`; until version 5 there was `Finding.reproducer`,
+#: a script, which is dropped; until version 6 a refused program counted as refused for all of its ops; version 7 does
+#: not explain findings. All are still read.
 VERSION = 8
-_READABLE = (1, 2, 3, 4, 5, 6, 7, VERSION)
+_READABLE = range(1, VERSION + 1)
 
 #: Made once: a store writes a line for every answer.
 _LINE = json.JSONEncoder(allow_nan=False)
@@ -137,7 +138,7 @@ class ValueRow:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One element of one value of a reduced program: what it may be, and what the reference computed ("" for nothing)."""
+    """One element of a value of a reduced program: what it may be, and what the reference computed."""
 
     value: str
     type: str
@@ -157,16 +158,14 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a reduced finding shows beside its program and values.
+    """What a reduced finding shows beside program and values.
 
     Attributes
     ----------
-    why
-        Why the expected value is right, in words.
-    steps
-        The same instruction by instruction; none where no enclosure is involved.
+    why, steps
+        Why the expected value is right, in words and instruction by instruction.
     model, freedoms
-        The executor's arithmetic model, and in words what it permits beyond one IEEE rounding an operation.
+        The executor's arithmetic model, and in words what it permits; empty where no enclosure is involved.
     guilty_lines, guilty_stablehlo
         Numbers, from 0, of the lines of `program_text` and `stablehlo` that hold the guilty instruction.
     snapshots
@@ -208,7 +207,7 @@ class Finding:
     primal_text
         The program that it is a derivative of, where the derivative itself is wrong and that program was reduced.
     first_program
-        Number of the first program of the campaign that showed it, from 0; None if that is not known.
+        Number, from 0, of the first program of the campaign that showed it.
     """
 
     signature: str
