@@ -24,6 +24,8 @@ from tenferro_ref.errors import UsageError
 from tenferro_ref.program import Value, dumps
 from tenferro_ref.tensor import type_of
 
+pytestmark = pytest.mark.once
+
 HALF, ALL = config_of(("derivatives=1/2",)), config_of(("derivatives=1",))
 
 
