@@ -19,6 +19,7 @@ from markupsafe import Markup
 from fuzz.records import Campaign, Finding, ValueRow
 from fuzz.report import Report
 from fuzz.summary import ExecutorRow, blamed, executor_rows, in_agreement, is_variant, outcome, split
+from oracle.peers import Peer
 from oracle.verdict import first_bad
 from reports.changes import changes, run_rows
 from reports.matrix import STATES, Entry, Matrix, blames, matrix
@@ -53,7 +54,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A finding with everything that the template would otherwise have to compute; `key` is its id, made unique."""
+    """A finding with everything that the template would otherwise have to compute.
+
+    `key` is its id, made unique; `wants` is what reproducing it does beside loading an installed plugin ("runs a command").
+    """
 
     finding: Finding
     key: str
@@ -68,6 +72,7 @@ class Card:
     first_bad: str
     builds: str
     bundled: bool
+    wants: str
 
 
 class _Site:
@@ -266,6 +271,7 @@ def _card(finding: Finding, key: str, bundled: bool) -> Card:
         first_bad=first_bad(finding.builds),
         builds=", ".join(map(str, finding.builds)),
         bundled=bundled,
+        wants=Peer.parse(finding.executor).code,
     )
 
 
