@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ class Product:
     Attributes
     ----------
     name
-        Of the file in its folder.
+        Of the file in its folder; "ops/Add.html" is in one below it.
     mark
         What the first 4 KiB of every such file contain. A file of that name without it is somebody else's.
     content
@@ -132,6 +132,10 @@ def check_products(folder: Path, products: Iterable[Product]) -> None:
         raise UsageError(detail=f"{folder}: not a folder")
     for product in products:
         path = folder / product.name
+        if path.parent != folder and path.parent.is_symlink():
+            raise UsageError(
+                detail=f"{path.parent}: is a link, and tenferro-ref writes through none; give another folder"
+            )
         if not os.path.lexists(path):
             continue
         if path.is_symlink() or not path.is_file() or product.mark.encode() not in _head(path):
@@ -145,6 +149,26 @@ def check_products(folder: Path, products: Iterable[Product]) -> None:
         raise OutputError(path=str(folder), detail=error.strerror or str(error)) from None
     except ValueError as error:  # a NUL in the path
         raise OutputError(path=repr(str(folder)), detail=str(error)) from None
+
+
+def remove_products(folder: Path, patterns: Iterable[Product], kept: Collection[str]) -> None:
+    """Remove the files that this program has written earlier under such names, but for those that are `kept`.
+
+    Raises
+    ------
+    OutputError
+        One cannot be removed.
+    """
+    for pattern in patterns:
+        for path in folder.glob(pattern.name):
+            linked = path.is_symlink() or (path.parent != folder and path.parent.is_symlink())
+            if linked or not path.is_file() or path.relative_to(folder).as_posix() in kept:
+                continue
+            if pattern.mark.encode() in _head(path):
+                try:
+                    path.unlink()
+                except OSError as error:
+                    raise OutputError(path=str(path), detail=error.strerror or str(error)) from None
 
 
 def _head(path: Path) -> bytes:
@@ -164,7 +188,8 @@ def _write_together(folder: Path, files: list[tuple[Path, str | bytes]]) -> None
             names = []
             for where, content in files:
                 data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
-                descriptor, name = tempfile.mkstemp(dir=folder, prefix=f".{where.name}.", suffix=".tmp")
+                where.parent.mkdir(exist_ok=True)
+                descriptor, name = tempfile.mkstemp(dir=where.parent, prefix=f".{where.name}.", suffix=".tmp")
                 temporary.callback(Path(name).unlink, missing_ok=True)  # Ctrl-C too leaves nothing behind
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(data)

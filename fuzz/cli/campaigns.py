@@ -15,7 +15,7 @@ import click
 
 from fuzz.campaign.audit import audit, write_whole
 from fuzz.campaign.cluster import Cluster, connected, run_on_cluster
-from fuzz.campaign.recorded import recorded
+from fuzz.campaign.recorded import reported
 from fuzz.campaign.supervisor import Tick
 from fuzz.campaign.work import begin
 from fuzz.campaign.workers import run_workers
@@ -107,9 +107,10 @@ def run(
         "shard": shard if count > 1 else None,
         "input-sets": input_sets if input_sets > 1 else None,
     }
-    command = f"tenferro-ref fuzz run {store} --seed {chosen} --executors {executors}"
-    command += "".join(f" --{name} {value}" for name, value in options.items() if value is not None)
-    command += "".join(f" --generate {word}" for word in generate)
+    again = Path(store).with_stem(f"{Path(store).stem}-again")  # this store has the campaign already
+    words = ["tenferro-ref", "fuzz", "run", str(again), "--seed", str(chosen), "--executors", executors]
+    words += [word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))]
+    command = shlex.join([*words, *(word for setting in generate for word in ("--generate", setting))])
     check_settings(generate)
     # as many programs a batch, and so a module, as with one set of inputs
     batch = Plan(chosen).batch * input_sets
@@ -199,8 +200,9 @@ def _work(
             raise Interrupted(detail=f"after {done} programs: {words}") from None
     streams = [store.stream(stream.id)]
     unproved = _confirm_afresh(store, streams, bundles, allowed) if limits["fresh_venv"] else ""
-    campaign = with_vacuity(recorded(store, streams), limits, named)
-    page = site.write(campaign, Path(limits["out"])) if site else None
+    report = reported(store, streams, bundles)
+    campaign = with_vacuity(report.campaign, limits, named)
+    page = site.write(dataclasses.replace(report, campaign=campaign), Path(limits["out"])) if site else None
     findings = listed(store, streams)
     if as_json:
         print_json(

@@ -110,6 +110,11 @@ def page_of(
     return ""
 
 
+def pages() -> dict[str, str]:
+    """Topic `findings`: the pages that rules recognise disagreements as, with the signature of one."""
+    return {rule.page: rule.signatures[0] for rule in reversed(load_known())}
+
+
 def stale(findings: Iterable[Finding], rules: tuple[Known, ...]) -> list[tuple[str, str]]:
     """Page and signature of rules that match none of the findings, though some are of a build that the rule names.
 

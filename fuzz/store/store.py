@@ -406,17 +406,19 @@ class Store:
             for record, inputs, found, seconds, confirmed in rows
         ]  # fmt: skip
 
-    def sightings(self, streams: Sequence[int] | None) -> dict[str, tuple[int, float, float, tuple[str, ...]]]:
-        """By signature: programs that showed it, first and last time, executors; within `streams`, or the whole store."""
+    def sightings(self, streams: Sequence[int] | None) -> dict[str, tuple[int, float, float, tuple[str, ...], int]]:
+        """By signature: programs that showed it, first and last time, executors, and the number of the first such program; within
+        `streams`, or the whole store."""
         within, ids = _within(streams)
         sql = f"FROM {_GROUPS_WITH_SUSPECTS} WHERE signature <> '' {within}"
         executors: dict[str, list[str]] = {}
         pairs = f"SELECT DISTINCT signature, executor {sql} ORDER BY 2"
         for signature, executor in self.database.rows(tuple[str, str], pairs, ids):
             executors.setdefault(signature, []).append(executor)
-        columns = "signature, count(DISTINCT fingerprint), min(seen), max(seen)"
-        rows = self.database.rows(tuple[str, int, Seconds, Seconds], f"SELECT {columns} {sql} GROUP BY 1", ids)
-        return {name: (programs, first, last, tuple(executors[name])) for name, programs, first, last in rows}
+        size = "(SELECT ifnull(json_extract(plan, '$.batch'), 32) FROM stream WHERE stream.id = kin.stream)"
+        columns = f"signature, count(DISTINCT fingerprint), min(seen), max(seen), min(batch * {size} + number)"
+        rows = self.database.rows(tuple[str, int, Seconds, Seconds, int], f"SELECT {columns} {sql} GROUP BY 1", ids)
+        return {name: (n, first, last, tuple(executors[name]), number) for name, n, first, last, number in rows}
 
     def unexplained(self, streams: Sequence[int]) -> dict[str, int]:
         """By executor: disagreements whose group led to no finding."""
