@@ -250,5 +250,6 @@ def test_reader_of_modules(form: str, rng: random.Random) -> None:
             return reader.load(reader.source(code, "damaged").code, "damaged")
 
         mutations = TEXT if form == "text" else (bytes_changed,)
-        attack(f"StableHLO {form}", Case(lambda: [seed], read, mutations), rng, max(20, COUNT // 10))
+        ends = attack(f"StableHLO {form}", Case(lambda: [seed], read, mutations), rng, max(20, COUNT // 10))
+        assert ends["FormatError"]
         assert reader.source(SOUND, "sound") == source
