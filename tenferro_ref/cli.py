@@ -24,7 +24,7 @@ from typing import Any
 import click
 
 from tenferro_ref import __version__, interface
-from tenferro_ref.errors import TenferroError, UsageError
+from tenferro_ref.errors import Interrupted, TenferroError, UsageError
 from tenferro_ref.escape import visible
 from tenferro_ref.suggest import did_you_mean
 
@@ -128,8 +128,9 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status."""
     _open_standard_streams()
+    stopped_by: list[int] = []
     try:
-        with _stoppable():
+        with _stoppable(stopped_by):
             result = cli.main(args=arguments, prog_name=NAME, standalone_mode=False)
             sys.stdout.flush()
     except click.Abort as abort:
@@ -141,6 +142,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except click.ClickException as error:
         return _fail(error.format_message(), 2)
+    except Interrupted as error:  # a command that says what there is
+        return _fail(str(error), 128 + stopped_by[0] if stopped_by else error.exit_status)
     except TenferroError as error:
         return _fail(str(error), error.exit_status)
     except ImportError as error:
@@ -172,13 +175,14 @@ class _Stopped(KeyboardInterrupt):
 
 
 @contextlib.contextmanager
-def _stoppable() -> Iterator[None]:
-    """Within the block, SIGTERM and SIGHUP raise `_Stopped`; only the main thread can ask for that."""
+def _stoppable(numbers_seen: list[int]) -> Iterator[None]:
+    """Within the block, SIGTERM and SIGHUP raise `_Stopped` and are noted; only the main thread can ask for that."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number: int, _: object) -> None:
+        numbers_seen.append(number)
         raise _Stopped(number)
 
     # a signal that is ignored, as under nohup, stays ignored
