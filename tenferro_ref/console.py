@@ -273,7 +273,7 @@ class Pace:
 
 
 class ReportSite(Protocol):
-    """What writes the report of a record; `reports.site` is one, for campaigns."""
+    """What writes the report of a record; `reports.parity.SITE` is one, for campaigns."""
 
     def check(self, folder: Path) -> None:
         """Fail if a report could not be written into `folder`."""

@@ -19,7 +19,7 @@ from msgspec import structs
 
 from fuzz.records import Finding
 from tenferro_ref.errors import FormatError
-from tenferro_ref.files import read_bytes
+from tenferro_ref.files import read_toml
 
 DEFAULT_RULES = Path(__file__).with_name("known_findings.toml")
 
@@ -138,7 +138,7 @@ def load_known(path: Path = DEFAULT_RULES) -> tuple[Known, ...]:
         say which ops, dtypes, value classes and causes it means.
     """
     try:
-        file = msgspec.toml.decode(read_bytes(path), type=_File)
+        file = msgspec.convert(read_toml(path), _File)
     except msgspec.MsgspecError as error:
         raise FormatError(where=str(path), detail=f"no file of rules: {error}") from None
     for rule in file.known:

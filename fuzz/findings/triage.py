@@ -93,7 +93,7 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
         core = _rule_alone(whole, pool)
         return replace(whole, op=_subject(whole.case if core is None else core.case))
     if answer.verdict is Verdict.MISMATCH:
-        slot = _first_wrong(executor, case)
+        slot = first_wrong(executor, case)
         core = None if slot is None else _alone(whole, slot, pool)
     else:
         slot, core = _first_failing(whole, pool)
@@ -130,7 +130,7 @@ def _alike(one: Answer, other: Answer) -> bool:
     return one.verdict is other.verdict and (one.verdict is not Verdict.ERROR or _complaint(one) == _complaint(other))
 
 
-def _first_wrong(executor: Executor, case: Case) -> int | None:
+def first_wrong(executor: Executor, case: Case) -> int | None:
     """The first slot that is wrong when all are watched, else the first instruction that is wrong alone.
 
     Watching changes what is compiled: the disagreement may go away, or the module be refused. Instructions are run alone

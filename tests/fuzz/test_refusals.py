@@ -43,8 +43,8 @@ from oracle.peers import (
     native_variants,
 )
 from oracle.verdict import Verdict
-from reports.errors import error_rows
 from reports.html import render
+from reports.rows import error_rows
 from tenferro_ref import ops
 from tenferro_ref.errors import AxisOutOfBounds, InvalidArgument, NumericalFailure, TenferroError, UsageError
 from tenferro_ref.isolation import Worker
