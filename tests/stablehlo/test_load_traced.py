@@ -121,3 +121,17 @@ def test_an_initial_value_may_enter_as_often_as_there_are_elements(element: str,
                 assert not found.outside, (initial, times)
         assert not judge(NativeExecutor(), reference).verdict.is_disagreement
         assert found.outside or dtype.bits == 8  # products of bytes wrap: anything may be
+
+
+@pytest.mark.parametrize("element", ["i8", "ui8", "i32", "ui32", "i64", "ui64"])
+def test_the_upper_half_of_a_product(element: str) -> None:
+    type_ = f"tensor<64x{element}>"
+    loaded = load(f"""func.func @main(%x: {type_}, %y: {type_}) -> {type_} {{
+      %a = "chlo.mulhi"(%x, %y) : ({type_}, {type_}) -> {type_}
+      return %a : {type_} }}""")
+    dtype, rng = loaded.arguments[0].dtype, np.random.default_rng(3)
+    low, high = dtype.limits
+    x, y = (rng.integers(low, high, 64, dtype=dtype.numpy, endpoint=True) for _ in range(2))
+    x[:4], y[:4] = [low, low, high, 0], [low, high, high, low]
+    (result,) = NativeExecutor().run(Case.of(loaded.program, loaded.inputs([x, y]))).outputs
+    assert result.tolist() == [(int(a) * int(b)) >> dtype.bits for a, b in zip(x, y, strict=True)]
