@@ -57,7 +57,8 @@ FAMILIES = {
     "iree": Family(
         "iree", "oracle.peers.engines.iree", "iree", ("iree-base-compiler", "iree-base-runtime"), programs_a_module=16
     ),
-    "external": Family("numpy"),
+    # "served" is kept running, and answers one program after the other
+    "external": Family("numpy", variants=("", "served")),
     "derivative": Family(extra="jax", packages=_JAX, variants=("adjoint", "jax")),
 }
 
