@@ -89,9 +89,8 @@ class Tests:
     def _units(self, module: str) -> tuple[str, ...]:
         """Tests in the folder of the module's package, which mirrors it, that import from the module or from its own package."""
         root, *inner = module.split(".")
-        folder = (
-            f"tests/{inner[0] if root == 'tenferro_ref' and len(inner) > 1 else '' if root == 'tenferro_ref' else root}"
-        )
+        part = root if root != "tenferro_ref" else inner[0] if len(inner) > 1 else "test_"
+        folder = f"tests/{part}"
         names = [module] if len(inner) < 2 else [module, module.rpartition(".")[0]]
         imports = re.compile(rf"^\s*(?:from|import) (?:{'|'.join(map(re.escape, names))})\b(?!\.)", re.MULTILINE)
         return tuple(name for name, text in self._texts.items() if name.startswith(folder) and imports.search(text))
