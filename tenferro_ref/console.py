@@ -104,13 +104,17 @@ def read_text_form(text: str, where: str) -> Program:
     )
 
 
+_COMMENT = re.compile(r"\s*+(?://.*+)?")
 _BINARY = b"ML\xefR"
 _MODULE = ("module", "func.func", "builtin.module", "#", "!", '"')
 
 
 def _start(text: str) -> str:
     """The text without the comments and blanks that it begins with."""
-    return re.sub(r"\A(\s|//.*)*", "", text)
+    at = 0  # one match for each comment: a single pattern for all of them keeps every step of the way in memory
+    while (found := _COMMENT.match(text, at)) is not None and found.end() > at:
+        at = found.end()
+    return text[at:]
 
 
 def read_program(path: str) -> Program:

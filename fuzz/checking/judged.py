@@ -15,7 +15,14 @@ from oracle.evidence import Evidence, judge_by_evidence
 from oracle.judge import Reference, failed, judge, judge_result
 from oracle.peers import OTHERS, Execution, Executor, NativeExecutor, PjrtExecutor, Pool, attempt
 from oracle.verdict import Answer, Build, Comparison, Verdict, first_bad
-from tenferro_ref.errors import Internal, LoweringError, TenferroError, UnsupportedOp, ValidationError
+from tenferro_ref.errors import (
+    Internal,
+    LoweringError,
+    ResourceExhausted,
+    TenferroError,
+    UnsupportedOp,
+    ValidationError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +136,8 @@ def answers_to(subject: Subject, executors: Sequence[Executor], pool: Pool, mode
     if subject.case is None:
         return list(_unread(subject, executors, pool))
     reference = Reference(subject.case, NativeExecutor())
+    if isinstance(reference.execution, ResourceExhausted):
+        raise reference.execution
     if subject.source is not None and isinstance(reference.execution, Internal | LoweringError):
         # a kernel is missing, or has a defect: the others cannot be held to it
         return list(_unread(replace(subject, case=None, unread=reference.execution), executors, pool))

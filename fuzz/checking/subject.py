@@ -69,7 +69,7 @@ class Inputs:
 
     def given(self, types: Sequence[TensorType]) -> list[Array] | None:
         """The file's arrays, for inputs of these types; None where they are drawn."""
-        return None if self.file is None else load_npz(self.file, "in", [t.dtype for t in types])
+        return None if self.file is None else load_npz(self.file, "in", types)
 
 
 def module_subjects(code: str | bytes, where: str, inputs: Inputs, reader: Reader) -> list[Subject]:

@@ -156,7 +156,7 @@ def read_bundle(folder: Path) -> tuple[Facts, Case]:
         raise FormatError(where=str(path), detail=f"a bundle of version {facts.tenferro_bundle}; this reads {VERSION}")
     program = loads(read_text(folder / "program.json"), str(folder / "program.json"), infer=facts.refusal is None)
     graph = program.to_graph()
-    inputs = load_npz(folder / "inputs.npz", "in", [t.dtype for t in graph.input_types])
+    inputs = load_npz(folder / "inputs.npz", "in", graph.input_types)
     try:
         graph.check_inputs([type_of(a) for a in inputs])
     except TenferroError as error:

@@ -22,11 +22,20 @@ from oracle.peers.base import Execution, Executor
 from oracle.peers.errors import EngineFault
 from oracle.peers.peer import Peer
 from tenferro_ref import children, keeper
-from tenferro_ref.errors import FormatError, LoweringError, MissingDependency, TenferroError, UsageError, WorkerDied
+from tenferro_ref.errors import (
+    FormatError,
+    LoweringError,
+    MissingDependency,
+    OutputError,
+    TenferroError,
+    UsageError,
+    WorkerDied,
+)
 from tenferro_ref.escape import is_identifier
 from tenferro_ref.isolation import wire
+from tenferro_ref.ops import TensorType
 from tenferro_ref.program import dumps
-from tenferro_ref.tensor import load_npz, save_npz
+from tenferro_ref.tensor import load_npz, save_npz, type_of
 
 REFUSED = 3
 #: Bytes at the end of standard error that are read: a refusal is looked for in them, and fewer are quoted.
@@ -97,6 +106,12 @@ class ExternalExecutor(Executor):
         yield from (("command", self.command), ("file", str(file)), ("sha256", digest))
 
     def run(self, case: Case) -> Execution:
+        try:
+            return self._run(case)
+        except OSError as error:
+            raise OutputError(path=error.filename or "temporary files", detail=error.strerror or str(error)) from None
+
+    def _run(self, case: Case) -> Execution:
         start = time.perf_counter()
         with keeper.folder("tenferro-") as folder:
             program, inputs, outputs = (f"{folder}/{name}" for name in ("program.json", "inputs.npz", "outputs.npz"))
@@ -108,7 +123,7 @@ class ExternalExecutor(Executor):
             if status:
                 raise self._died(children.ending(status), stderr)
             try:
-                arrays = load_npz(outputs, "out")
+                arrays = load_npz(outputs, "out", _due(case))
             except FormatError as error:
                 raise EngineFault(engine=self.name, detail=f"exit status 0, but {error.detail}") from None
         return Execution(tuple(arrays), {"execute": time.perf_counter() - start})
@@ -167,6 +182,15 @@ class ExternalExecutor(Executor):
         return self._died(f"exit status {REFUSED} without a line of JSON that says why", stderr)
 
 
+def _due(case: Case) -> list[TensorType] | None:
+    """Types of the outputs, if all of them are known."""
+    try:
+        types = case.program.at(tuple(map(type_of, case.inputs))).types
+        return [types[slot] for slot in case.program.output_slots]
+    except (TenferroError, KeyError):
+        return None
+
+
 def _decoded(record: dict[str, Any]) -> TenferroError:
     """The same error of our taxonomy, if the record has its facts; else a foreign one.
 
@@ -183,9 +207,11 @@ def _decoded(record: dict[str, Any]) -> TenferroError:
             raise FormatError(where=name, detail=f"is of type {type(value).__name__}")
     facts = {k: v for k, v in record.items() if k not in ("kind", "message")}
     try:
-        return wire.unpack_error({"kind": kind, "facts": facts})
+        error = wire.unpack_error({"kind": kind, "facts": facts})
     except KeyError:
-        return ForeignRefusal(op or "", str(kind), message or "", axis)
+        error = ForeignRefusal(op or "", str(kind), message or "", axis)
+    # that our own disk is full is for us to notice
+    return ForeignRefusal("", str(kind), str(error), axis) if isinstance(error, OutputError) else error
 
 
 def _on_disk(file: Path) -> int:

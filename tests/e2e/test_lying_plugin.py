@@ -14,6 +14,8 @@ from tenferro_ref.pjrt.abi import ERROR_CODES
 from tenferro_ref.program import GraphBuilder, dumps
 from tests.e2e.command import assert_one_line_error, tenferro_ref
 
+pytestmark = pytest.mark.once
+
 FAKE = Path(__file__).parents[1] / "fake_plugin" / "fake_plugin.c"
 
 

@@ -26,6 +26,8 @@ from tests.e2e.command import Run, assert_one_line_error, tenferro_ref
 from tests.example_plugin import build_example_plugin
 from tests.plugins import plugin_or_skip
 
+pytestmark = pytest.mark.once
+
 C_API = "loading,attributes,devices,transfers,programs,errors,events,donation,serialisation,versions,custom calls"
 
 

@@ -10,6 +10,8 @@ from fuzz.conform.record import Check, Conformance, Report, Section, load
 from reports.conform import write
 from tests.browser import chromium_or_skip
 
+pytestmark = pytest.mark.once
+
 HOSTILE = "<script>document.title = 'taken'</script>\x1b[31m"
 CELLS = (
     Check("Exp F32 special", "known", "inf is not in NaN", page="0001-fast-min-max-drops-nan", op="Exp", dtype="F32", values="special"),
