@@ -190,17 +190,22 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value))
 
 
-def print_table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> None:
-    """A table on standard output: folded to a terminal's width, whole lines elsewhere. Words are shown as they are."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=10_000)
+def plain_table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> Table:
+    """A table without lines. Words are shown as they are."""
     table = Table(box=None, pad_edge=False)
     for header in headers:
         table.add_column(header, overflow="fold")
     for row in rows:
         table.add_row(*(Text(line(cell)) if isinstance(cell, str) else cell for cell in row))
-    console.print(table)
+    return table
+
+
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> None:
+    """A table on standard output: folded to a terminal's width, whole lines elsewhere."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=10_000)
+    console.print(plain_table(headers, rows))
     sys.stdout.flush()  # a reader at the other end of a pipe sees each table when it is there
 
 

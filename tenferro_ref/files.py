@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
+import tomllib
 from collections.abc import Collection, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tenferro_ref.errors import FormatError, OutputError, UsageError
 
@@ -43,6 +45,20 @@ def read_text(path: str | Path) -> str:
         The file cannot be read, or is not UTF-8.
     """
     return decode(read_bytes(path), str(path))
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """Content of a TOML file.
+
+    Raises
+    ------
+    FormatError
+        The file cannot be read, or is no TOML, or nested too deeply to be read.
+    """
+    try:
+        return tomllib.loads(read_text(path))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise FormatError(where=str(path), detail=f"not a TOML file: {error}") from None
 
 
 def decode(data: bytes, where: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from fuzz.campaign.audit import audit
+from fuzz.campaign.audit import audit, write_whole
 from fuzz.campaign.cluster import Cluster, connected, run_on_cluster
 from fuzz.campaign.recorded import reported
 from fuzz.campaign.supervisor import Tick
@@ -258,9 +258,19 @@ def _print_summary(campaign: Campaign, findings: list[Listed], deaths: int, page
 @click.command()
 @store_argument
 @click.option("--check", is_flag=True, help="Check the laws of the store: nothing lost, nothing twice.")
+@click.option(
+    "--salvage",
+    metavar="NEW",
+    help="Write the campaigns and findings of a damaged store that are whole to a new store.",
+)
 @json_option
-def status(store: str, check: bool, as_json: bool) -> int:
+def status(store: str, check: bool, salvage: str | None, as_json: bool) -> int:
     """Print how far the campaigns of a store are."""
+    if salvage is not None:
+        with Store(store, readonly=True) as opened:
+            for words in write_whole(opened, salvage):
+                say(f"LOST     {words}")
+        store = salvage
     with Store(store, readonly=True) as opened:
         rows = [_stream_facts(opened, stream) for stream in opened.streams()]
         problems = audit(opened, regenerate=3) if check else []

@@ -1,7 +1,8 @@
 """Bundles: a finding as a folder that stands alone, the check that it does, and the question whether it still fails.
 
 `program.txt`, `program.json`, `module.mlir`, `inputs.npz`, `observed.npz` (none inside if the executor gave nothing),
-`enclosure.npz` (`lo0`, `hi0`, `nan0`, `pos_zero0`, `neg_zero0`, ...), `environment.json`, `reproduce.py`, `README.md`.
+`enclosure.npz` (`lo0`, `hi0`, `nan0`, `pos_zero0`, `neg_zero0`, ...), `environment.json`, `reproduce.py`, `README.md`, and
+`upstream.py` where JAX alone can show it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from oracle.derivation import derivation_of
 from oracle.enclosure import MODELS, Enclosure, enclose
 from oracle.enclosure.files import save_enclosures
 from oracle.judge import Reference, judge_result
-from oracle.peers import Execution, Executor, NativeExecutor, Peer, Pool, attempt
+from oracle.peers import Execution, Executor, NativeExecutor, Peer, PjrtExecutor, Pool, attempt
 from oracle.verdict import Answer, Build, first_bad
 from tenferro_ref import children
 from tenferro_ref.errors import FormatError, TenferroError
@@ -41,6 +42,8 @@ VERSION = 5
 _READABLE = (1, 2, 3, 4, VERSION)
 #: The script of every bundle.
 SCRIPT = Path(__file__).with_name("reproduce.py").read_bytes()
+#: The script for maintainers of a compiler, which needs JAX alone; in bundles that it can show (`_upstream`).
+UPSTREAM = Path(__file__).with_name("upstream.py").read_bytes()
 #: A script that takes longer than this hangs.
 _SECONDS = 600.0
 
@@ -128,11 +131,27 @@ def write_bundle(
     write_atomically(folder / "module.mlir", finding.stablehlo)
     save_npz(folder / "inputs.npz", {f"in{i}": a for i, a in enumerate(case.inputs)})
     save_npz(folder / "observed.npz", {f"out{i}": a for i, a in enumerate(outputs)})
-    save_enclosures(folder / "enclosure.npz", _expected(case, executor.model))
+    expected = _expected(case, executor.model)
+    save_enclosures(folder / "enclosure.npz", expected)
     write_atomically(folder / "environment.json", json.dumps(encode(facts), indent=1, allow_nan=False))
     write_atomically(folder / "reproduce.py", SCRIPT)
+    upstream = _upstream(finding, executor, case, expected)
+    if upstream:
+        write_atomically(folder / "upstream.py", UPSTREAM)
     # last: a folder with a README is complete
-    write_atomically(folder / "README.md", "\n".join(_readme(finding, facts)) + "\n")
+    write_atomically(folder / "README.md", "\n".join(_readme(finding, facts, upstream)) + "\n")
+
+
+def _upstream(finding: Finding, executor: Executor, case: Case, expected: Sequence[Enclosure]) -> str:
+    """The command by which JAX alone shows the disagreement, "" if it cannot: only a module with enclosures, or a crash."""
+    runs_module = isinstance(executor, PjrtExecutor) or (executor.peer.kind == "jax" and case.source is not None)
+    shows = finding.verdict == "crash" or (finding.verdict == "mismatch" and expected)
+    if not (runs_module and shows) or finding.stablehlo.startswith("//"):
+        return ""
+    words = [f"--option {name}={value}" for name, value in getattr(executor, "options", {}).items()]
+    if isinstance(executor, PjrtExecutor):
+        words.insert(0, f"--plugin {shlex.quote(Path(executor.plugin.path).name)}")
+    return " ".join(["python upstream.py", *words])
 
 
 def read_bundle(folder: Path) -> tuple[Facts, Case]:
@@ -249,7 +268,7 @@ def _expected(case: Case, model: str) -> list[Enclosure]:
 # --- the README -------------------------------------------------------------------------------------------------------
 
 
-def _readme(finding: Finding, facts: Facts) -> Iterator[str]:
+def _readme(finding: Finding, facts: Facts, upstream: str) -> Iterator[str]:
     yield f"# {markdown(finding.title)}"
     yield ""
     yield f"{code(facts.executor)} ends this program with **{markdown(finding.verdict)}**: {markdown(finding.reason)}"
@@ -291,11 +310,14 @@ def _readme(finding: Finding, facts: Facts) -> Iterator[str]:
     yield ""
     yield "## Reproduce"
     yield ""
-    yield "    python reproduce.py          # exit status 1 while the disagreement is there, 0 when it is gone, 3: not installed"
+    yield "    python reproduce.py          # exit status 1 while the disagreement is there, 0 when it is gone, 2 or 3: cannot be asked"
     yield "    tenferro-ref fuzz replay .   # the same, and whether the values are those of observed.npz"
+    if upstream:
+        yield ""
+        yield f"With JAX alone, on the path of the plugin's library: {code(upstream)} (without `--plugin`: XLA as jaxlib has it); the same exit statuses."
     if wants := Peer.parse(facts.executor).code:
         yield ""
-        yield f"Both {markdown(wants)}, and so need `--allow-commands`: look at it first."
+        yield f"The first two {markdown(wants)}, and so need `--allow-commands`: look at it first."
     packages = " ".join((".", *map(shlex.quote, facts.requirements)))
     yield ""
     yield f"Needs tenferro-ref, from a clone of it: {code(f'python -m pip install {packages}')}. Versions and the machine on which it was found are in `environment.json`."

@@ -19,7 +19,7 @@ from msgspec import structs
 
 from fuzz.records import Finding
 from tenferro_ref.errors import FormatError
-from tenferro_ref.files import read_bytes
+from tenferro_ref.files import read_toml
 
 DEFAULT_RULES = Path(__file__).with_name("known_findings.toml")
 
@@ -110,6 +110,11 @@ def page_of(
     return ""
 
 
+def pages() -> dict[str, str]:
+    """Topic `findings`: the pages that rules recognise disagreements as, with the signature of one."""
+    return {rule.page: rule.signatures[0] for rule in reversed(load_known())}
+
+
 def stale(findings: Iterable[Finding], rules: tuple[Known, ...]) -> list[tuple[str, str]]:
     """Page and signature of rules that match none of the findings, though some are of a build that the rule names.
 
@@ -133,7 +138,7 @@ def load_known(path: Path = DEFAULT_RULES) -> tuple[Known, ...]:
         say which ops, dtypes, value classes and causes it means.
     """
     try:
-        file = msgspec.toml.decode(read_bytes(path), type=_File)
+        file = msgspec.convert(read_toml(path), _File)
     except msgspec.MsgspecError as error:
         raise FormatError(where=str(path), detail=f"no file of rules: {error}") from None
     for rule in file.known:

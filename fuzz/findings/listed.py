@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fuzz.findings.known import load_known, match
 from fuzz.records import Finding
 from fuzz.store import Mark, Store, StoredFinding, Stream
+from tenferro_ref.errors import TenferroError
 
 #: "regressed": seen again after it was marked as fixed.
 NEW, REGRESSED = "new", "regressed"
@@ -98,3 +99,12 @@ def _status(finding: Finding, marks: Sequence[Mark], last: float | None) -> tupl
     if mark.status == "fixed" and last is not None and last > mark.at:
         return REGRESSED, f"marked as fixed {date(mark.at)}, seen {date(last)}"
     return mark.status, mark.note
+
+
+def ids(path: str) -> list[tuple[str, str]]:
+    """Ids of the findings of a store with their signatures, for completion; none where it cannot be read."""
+    try:
+        with Store(path, readonly=True) as store:
+            return [(row.id, row.finding.signature) for row in listed(store)]
+    except TenferroError:
+        return []

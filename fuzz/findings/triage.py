@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fuzz.findings.known import Known, match
+from fuzz.findings.known import Known, match, page_of
 from fuzz.findings.reduce import Size, cut_out, narrowed, reduce_case, simplify_configuration
 from fuzz.records import Finding, ValueRow
 from oracle.attribution import UNCLEAR, attribute, builds, hlo_pass
@@ -334,6 +334,13 @@ def to_finding(
         primal_text="" if case.derivation is None else print_program(case.derivation.primal),
     )
     return replace(finding, known=match(finding, known)), case
+
+
+def recognise(suspect: Suspect, pool: Pool, known: tuple[Known, ...], budget_seconds: float) -> str:
+    """The page of the known finding that a suspect is, once it is reduced; "" if it is none."""
+    found, _ = _reduced(suspect, pool, budget_seconds, None)
+    name, verdict = signature(found.case, found, found.answer), found.answer.verdict.value
+    return page_of(name, verdict, found.executor.name, _build(found.executor), known)
 
 
 def _reduced(

@@ -1,4 +1,4 @@
-"""The normal form of a program: what it computes, without what says nothing of that (seed 001: the key of a compile cache)."""
+"""The normal form of a program, the key of a compile cache: without names, and without numbering and order that are free."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contractions that a program spells out as Transpose, Reshape and DotGeneral, recognised for one call of a backend (seed 001).
+"""Contractions that a program spells out as Transpose, Reshape and DotGeneral, recognised for one call of a backend.
 
 That is how DotDecomposer leaves a contraction: each operand is permuted and its axes are merged, the matrix product is
 taken, and merged axes are given back. Read together these are one DotGeneral of the operands as they were, whose pairs of
