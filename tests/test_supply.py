@@ -30,7 +30,7 @@ def test_two_builds_are_one_wheel(tmp_path: Path) -> None:
     hashes = []
     for name in ("a", "another folder"):
         source = tmp_path / name
-        for package in ("tenferro_ref", "oracle", "fuzz", "reports"):
+        for package in ("tenferro_ref", "oracle", "fuzz", "reports", "docs/findings"):
             ignored = shutil.ignore_patterns("__pycache__")
             shutil.copytree(
                 ROOT / package, source / package, copy_function=shutil.copyfile, ignore=ignored
