@@ -312,8 +312,7 @@ class Store:
         return self._count("suspect", stream)
 
     def _count(self, table: str, stream: int) -> int:
-        sql = f"SELECT count(*) FROM {table} WHERE stream = ?"  # noqa: S608
-        return self.database.row(tuple[int], sql, (stream,))[0]
+        return self.database.row(tuple[int], f"SELECT count(*) FROM {table} WHERE stream = ?", (stream,))[0]  # noqa: S608
 
     # --- groups of disagreements -------------------------------------------------------------------------------------
 
@@ -366,8 +365,8 @@ class Store:
 
     def settle(self, group: Group, finding: Finding, case: Case, confirmed: bool | None) -> None:
         """Write down what a group came to; of two findings of one signature the smaller is kept."""
-        now = time.time()
-        row = (finding.signature, to_json(finding), pack(case)[1], now, now - group.seen, confirmed)
+        now, inputs = time.time(), pack(case)[1]
+        row = (finding.signature, to_json(finding), inputs, now, now - group.seen, confirmed)
         with self.database.write() as write:
             old = self.finding(finding.signature)
             if old is None:
