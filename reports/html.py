@@ -126,6 +126,9 @@ class _Site:
             "campaign": self.campaign,
         }
         context |= {"up": "" if self.single else page.up, "text_of": Text.of}
+        context["of"] = (
+            f": {page.key[:80]}" if self.single and page.key else ""
+        )  # regions of one document have names of their own
         return Markup(template.render(**context, **bodies[page.kind](page.key)))  # noqa: S704 - an escaping template's
 
     def frame(self, page: Page, bodies: Iterable[Markup]) -> str:
