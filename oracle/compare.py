@@ -325,11 +325,13 @@ def interval_words(e: Enclosure, index: tuple[int, ...]) -> str:
         text = shown(lo)
     else:
         text = f"[{shown(lo)}, {shown(hi)}]"
-        if e.gap is not None and (below := e.gap[0][index]) < (above := e.gap[1][index]):
-            text = f"[{shown(lo)}, {shown(below)}] or [{shown(above)}, {shown(hi)}]"
+        below, above = (0.0, 0.0) if e.gap is None else (g[index] for g in e.gap)
+        if below < above:
+            pieces = (shown(a) if a == b else f"[{shown(a)}, {shown(b)}]" for a, b in ((lo, below), (above, hi)))
+            text = " or ".join(pieces)
         if lo <= 0 <= hi and pos != neg:
             text += " (no -0)" if pos else " (no +0)"
-        elif lo <= 0 <= hi and not pos:
+        elif lo <= 0 <= hi and not pos and not below < 0 < above:
             text += " (no 0)"
     return text + (" or NaN" if e.nan[index] else "")
 

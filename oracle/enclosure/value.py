@@ -124,11 +124,14 @@ class Interval:
 
     @property
     def decided(self) -> Array:
-        """Pinned down: certainly NaN, or not NaN and bounded or one infinity; one value for integers and Bool."""
+        """Pinned down: bounded and not NaN, or a list of at most two values and NaN; one value for integers and Bool."""
         if not self.dtype.is_float:
             return np.asarray(self.lo == self.hi)
+        one = self.lo == self.hi
+        if self.gap is not None:  # two values
+            one |= (self.lo == self.gap[0]) & (self.hi == self.gap[1])
         bounded = np.isfinite(self.lo) & np.isfinite(self.hi)
-        return np.where(self.nan, self.empty, bounded | (self.lo == self.hi))
+        return np.where(self.nan, self.empty | one, bounded | one)
 
     def contains(self, x: Array) -> Array:
         """Which elements of `x`, an array of this dtype and shape, are in the set."""
