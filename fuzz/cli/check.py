@@ -128,7 +128,10 @@ def _introduce(file: str, subject: Subject) -> None:
 def _row(file: str, judged: Judged) -> dict[str, object]:
     answer, comparison = judged.answer, judged.answer.comparison
     proved = judged.evidence in ("proved", "bits")
-    decided = comparison.decided / comparison.elements if comparison.elements and proved else None
+    decided, tight = (
+        count / comparison.elements if comparison.elements and proved else None
+        for count in (comparison.decided, comparison.tight)
+    )
     row: dict[str, object] = {
         "program": file,
         "executor": answer.executor,
@@ -136,6 +139,7 @@ def _row(file: str, judged: Judged) -> dict[str, object]:
         "evidence": judged.evidence,
         "worst_ulp": comparison.worst_ulp,
         "decided": decided,
+        "tight": tight,
         "beyond_ieee": judged.beyond,
         "seconds": round(sum(answer.seconds.values()), 6),
         "reason": "; ".join(filter(None, (answer.reason, judged.written))),
@@ -166,7 +170,7 @@ def _bisected(executor: Executor | None, judged: Judged, subject: Subject) -> di
 
 def _missing(file: str, name: str, reason: str) -> dict[str, object]:
     return {
-        "program": file, "executor": name, "verdict": "missing", "evidence": "none", "worst_ulp": None, "decided": None,
+        "program": file, "executor": name, "verdict": "missing", "evidence": "none", "worst_ulp": None, "decided": None, "tight": None,
         "beyond_ieee": {}, "seconds": 0.0, "reason": reason,
     }  # fmt: skip
 
@@ -175,7 +179,7 @@ _STYLE = {"pass": "green", "mismatch": "bold red", "crash": "bold red", "timeout
 
 
 def _print_table(rows: list[dict[str, object]]) -> None:
-    headers = ("program", "executor", "verdict", "worst ULP", "decided", "beyond IEEE", "ms", "reason")
+    headers = ("program", "executor", "verdict", "worst ULP", "decided", "tight", "beyond IEEE", "ms", "reason")
     cells = [_cells(row) for row in rows]
     shown = [i for i, name in enumerate(headers) if name != "beyond IEEE" or any(line[i] for line in cells)]
     print_table([headers[i] for i in shown], [[line[i] for i in shown] for line in cells])
@@ -191,6 +195,7 @@ def _cells(row: dict[str, object]) -> list[str | Text]:
         Text(verdict, _STYLE.get(verdict, "yellow")),
         f"{ulp:.3g}" if isinstance(ulp, float) else "",
         "interpreter" if row["evidence"] == "interpreter" else basis,
+        f"{row['tight']:.0%}" if isinstance(row["tight"], float) else "",
         ", ".join(f"{name} {count}" for name, count in beyond.items()) if isinstance(beyond, dict) else "",
         f"{seconds * 1e3:.1f}" if isinstance(seconds, float) else "",
         " ".join(str(row["reason"]).split()),

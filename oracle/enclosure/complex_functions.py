@@ -123,16 +123,18 @@ def overflown(f: Format, x: Rectangle, z: Ball, direction: Array, log: Array, ul
     sides = np.array((direction.real, direction.imag))
     unsure = z.rad * np.exp(z.rad) * (1 + 2.0**-20) + 4 * f.min_normal
     least = np.abs(sides) * (1 - 4 * (ulps + f.slack) * f.unit) - unsure
-    over = z.ok & ((least > 0) & (np.log(np.where(least > 0, least, 1)) + log > np.log(f.max) + 1)).all(0)
+    large = (least > 0) & (np.log(np.where(least > 0, least, 1)) + log > np.log(f.max) + 1)
+    none = (sides == 0) & (z.rad == 0)  # what comes of that is among the limits
+    over = z.ok & (large | none).all(0)
     if not over.any():
         return x
 
-    def infinite(p: Interval, side: Array) -> Interval:
+    def infinite(p: Interval, side: Array, over: Array) -> Interval:
         limit = np.copysign(np.inf, side).astype(float)
         nan, pos, neg = (np.asarray(v & ~over) for v in (p.nan, p.pos_zero, p.neg_zero))
         return Interval(p.dtype, np.where(over, limit, p.lo), np.where(over, limit, p.hi), nan, pos, neg)
 
-    return rectangle(*map(infinite, x.parts, sides))
+    return rectangle(*map(infinite, x.parts, sides, over & ~none))
 
 
 def _undefined(x: Enclosure) -> Array:

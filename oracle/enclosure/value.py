@@ -23,6 +23,10 @@ def bound_type(dtype: DType) -> type[np.integer[Any]]:
     return np.uint64 if dtype is DType.U64 else np.int64
 
 
+#: Width over magnitude below which an enclosure is tight.
+TIGHT = 1e-3
+
+
 # --- the value ------------------------------------------------------------------------------------------------------
 
 
@@ -133,6 +137,16 @@ class Interval:
         bounded = np.isfinite(self.lo) & np.isfinite(self.hi)
         return np.where(self.nan, self.empty | one, bounded | one)
 
+    @property
+    def tight(self) -> Array:
+        """Certainly NaN; or not NaN, and one value or narrower than `TIGHT` of the magnitude."""
+        one = self.lo == self.hi
+        if not self.dtype.is_float:
+            return np.asarray(one)
+        with np.errstate(invalid="ignore", over="ignore"):
+            narrow = self.hi / 2 - self.lo / 2 <= TIGHT / 2 * np.maximum(np.abs(self.lo), np.abs(self.hi))
+        return np.where(self.nan, self.empty, one | (narrow & np.isfinite(self.lo) & np.isfinite(self.hi)))
+
     def contains(self, x: Array) -> Array:
         """Which elements of `x`, an array of this dtype and shape, are in the set."""
         if not self.dtype.is_float:
@@ -225,6 +239,18 @@ class Rectangle:
     def decided(self) -> Array:
         """Both parts are."""
         return np.asarray(self.real.decided & self.imag.decided)
+
+    @property
+    def tight(self) -> Array:
+        """Both parts are, or are narrower than `TIGHT` of the modulus."""
+        parts = self.parts
+        with np.errstate(invalid="ignore", over="ignore"):
+            widths, sizes = zip(
+                *((p.hi / 2 - p.lo / 2, np.maximum(np.abs(p.lo), np.abs(p.hi))) for p in parts), strict=True
+            )
+            narrow = np.maximum(*widths) <= TIGHT / 2 * np.maximum(*sizes)
+        bounded = np.logical_and.reduce([~p.nan & np.isfinite(p.lo) & np.isfinite(p.hi) for p in parts])
+        return np.asarray((narrow & bounded) | np.logical_and.reduce([p.tight for p in parts]))
 
     def contains(self, x: Array) -> Array:
         """Which elements of `x`, an array of this dtype and shape, are in the set."""
