@@ -2,7 +2,7 @@
 
 A program of each op is written as a portable artifact of every version that the bindings know. Those of one version are compiled as one
 module; where a plugin does not take it, or gives other results than for the text, each op is asked alone. What a plugin declares
-(`stablehlo_minimum_version`, `stablehlo_current_version`) is what it must take; what it takes beyond is told.
+(`stablehlo_minimum_version`, `stablehlo_current_version`) is what it must take; versions outside that range that it takes too are listed.
 """
 
 from __future__ import annotations

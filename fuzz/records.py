@@ -23,10 +23,11 @@ from tenferro_ref.errors import FormatError
 from tenferro_ref.files import read_text
 
 #: Version 1 wrote Infinity and NaN as bare words, which is no JSON; version 2 knows no `Finding.builds`, version 3 no
-#: `Campaign.surveys`, version 4 no `Campaign.errors` and `Totals.due`; until version 5 there was `Finding.reproducer`, a
-#: script, which is dropped; until version 6 a refused program counted as refused for all of its ops. All are still read.
-VERSION = 7
-_READABLE = (1, 2, 3, 4, 5, 6, VERSION)
+#: `Campaign.surveys`, version 4 no `Campaign.errors` and `Totals.due`; until version 5 there was `Finding.reproducer`,
+#: a script, which is dropped; until version 6 a refused program counted as refused for all of its ops; version 7 does
+#: not explain findings. All are still read.
+VERSION = 8
+_READABLE = range(1, VERSION + 1)
 
 #: Made once: a store writes a line for every answer.
 _LINE = json.JSONEncoder(allow_nan=False)
@@ -138,6 +139,51 @@ class ValueRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """One element of a value of a reduced program: what it may be, and what the reference computed."""
+
+    value: str
+    type: str
+    index: str
+    enclosure: str
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A reduced program as a pass of ours, or a compiler, left it; `changes` says in words what was changed."""
+
+    name: str
+    changes: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a reduced finding shows beside program and values.
+
+    Attributes
+    ----------
+    why, steps
+        Why the expected value is right, in words and instruction by instruction.
+    model, freedoms
+        The executor's arithmetic model, and in words what it permits; empty where no enclosure is involved.
+    guilty_lines, guilty_stablehlo
+        Numbers, from 0, of the lines of `program_text` and `stablehlo` that hold the guilty instruction.
+    snapshots
+        The program before and after the passes that change it.
+    """
+
+    why: str = ""
+    steps: tuple[Step, ...] = ()
+    model: str = ""
+    freedoms: tuple[str, ...] = ()
+    guilty_lines: tuple[int, ...] = ()
+    guilty_stablehlo: tuple[int, ...] = ()
+    snapshots: tuple[Snapshot, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A disagreement, reduced and de-duplicated.
 
@@ -162,6 +208,8 @@ class Finding:
         Of which transforms the program was a derivative when it was found: "vjp", "vjp of jvp"; "" for none.
     primal_text
         The program that it is a derivative of, where the derivative itself is wrong and that program was reduced.
+    first_program
+        Number, from 0, of the first program of the campaign that showed it.
     """
 
     signature: str
@@ -188,6 +236,8 @@ class Finding:
     build: str = ""
     derivation: str = ""
     primal_text: str = ""
+    explanation: Explanation = Explanation()
+    first_program: int | None = None
 
     @property
     def id(self) -> str:

@@ -28,7 +28,7 @@ class Outcome:
     sentence
         The verdict in words.
     vacuous
-        Why the run proves less than was asked of it; beside new disagreements too.
+        Why the run proves less than its options demand; may stand beside new disagreements.
     warnings
         What weakens the evidence: executors that are absent or compared nothing, disagreements without a finding.
     """

@@ -92,6 +92,9 @@ class Case:
         these are not certain the program says nothing of the module.
     derivation
         What the program is a derivative of, if it was made as one.
+    watched
+        The case whose module has what goes into and comes out of decompositions as further results, in which it is judged in
+        stages (`oracle.staged`); None where the program can have such outputs itself.
     """
 
     program: GraphProgram
@@ -100,6 +103,7 @@ class Case:
     source: Source | None = None
     deciding: GraphProgram | None = None
     derivation: Derivation | None = None
+    watched: Case | None = None
 
     @classmethod
     def of(
@@ -121,7 +125,7 @@ class Case:
     @property
     def written(self) -> Case:
         """The case without its module: executors get the program, written as StableHLO."""
-        return self if self.source is None else replace(self, source=None)
+        return self if self.source is None else replace(self, source=None, watched=None)
 
     @property
     def primal(self) -> GraphProgram:

@@ -37,7 +37,7 @@ CHECK_EXTENSION: Table[Row] = Table("backward-error checks")
 def checks(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Check]:
     """The invariants of an op's results, over all matrices of the batch.
 
-    Nothing is asked of a matrix that is not finite. A result that is not finite fails.
+    A matrix that is not finite passes unchecked. A result that is not finite fails.
 
     Raises
     ------

@@ -182,7 +182,9 @@ def _counted(observations: Sequence[Observation]) -> list[Comparison]:
         inside = e.contains(seen)
         finer = [p.strict for p in same if p.strict is not None]
         forgiven = inside & ~joined(finer).contains(seen) if finer else np.zeros(seen.shape, bool)
-        counts += [np.bincount(sets[mask], minlength=n) for mask in (slice(None), e.decided, ~inside, forgiven, e.tight)]
+        counts += [
+            np.bincount(sets[mask], minlength=n) for mask in (slice(None), e.decided, ~inside, forgiven, e.tight)
+        ]
         if dtype.is_float or dtype.is_complex:
             if all(p.native is None for p in same):
                 distance = np.where(np.isfinite(seen), 0.0, np.nan)

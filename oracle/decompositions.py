@@ -4,15 +4,15 @@ Factors are not unique, so no element of them is compared. What is checked is wh
 the factors multiply to the matrix; they are triangular, orthogonal, ordered, permutations. Residuals are evaluated in a
 wider type, and what that evaluation may be off is added to their bounds, so that nothing fails which is right.
 
-Bounds of eliminations and substitutions are theorems, with their constants (`_Scale.eliminated`). Of orthogonal factors,
-singular values and eigenvalues the theorems have "a small integer constant": there the bound is a demand (`_Scale.demanded`),
+Bounds of eliminations and substitutions are theorems, with their constants (`Scale.eliminated`). Of orthogonal factors,
+singular values and eigenvalues the theorems have "a small integer constant": there the bound is a demand (`Scale.demanded`),
 of which `python -m tools.margins` measures how much implementations use. Theorems and equations are those of Higham,
 Accuracy and Stability of Numerical Algorithms (2nd edition, 2002).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -37,7 +37,7 @@ BESIDE = {False: 2.0, True: PRODUCT + RECIPROCAL - 1}
 
 
 @dataclass(frozen=True)
-class _Scale:
+class Scale:
     """Bounds of one dtype."""
 
     unit: float
@@ -65,9 +65,9 @@ def _gamma(ku: float) -> float:
     return ku / (1 - ku) if ku < 0.5 else np.inf
 
 
-def _scale(x: Matrix) -> _Scale:
+def _scale(x: Matrix) -> Scale:
     f = FORMATS[DType.of(x).real]
-    return _Scale(f.unit, x.dtype.kind == "c", f.min_normal, f.wide_unit)
+    return Scale(f.unit, x.dtype.kind == "c", f.min_normal, f.wide_unit)
 
 
 def _wide(x: Matrix) -> Matrix:
@@ -90,7 +90,7 @@ def _columns(x: Matrix) -> Matrix:
     return np.asarray(np.sqrt((np.abs(x) ** 2).sum(0)))
 
 
-def _h(x: Matrix) -> Matrix:
+def h(x: Matrix) -> Matrix:
     return x.conj().T
 
 
@@ -109,21 +109,21 @@ def _within(name: str, off: tuple[Matrix, Matrix], bound: Matrix) -> Check:
     return Check(name, *_excess(off[0], bound + off[1]))
 
 
-def _within_norm(name: str, off: tuple[Matrix, Matrix], bound: float) -> Check:
+def within_norm(name: str, off: tuple[Matrix, Matrix], bound: float) -> Check:
     return Check(name, _norm(off[0]), bound + _norm(off[1]))
 
 
-def _orthogonal(s: _Scale, name: str, q: Matrix, bound: float) -> Check:
+def orthogonal(s: Scale, name: str, q: Matrix, bound: float) -> Check:
     """Columns, against the identity (of its norm-wise distance from an orthogonal matrix twice as much)."""
     k = q.shape[1]
-    return _within_norm(name, s.residual((_h(q), q), np.eye(k)), 2 * np.sqrt(k) * bound)
+    return within_norm(name, s.residual((h(q), q), np.eye(k)), 2 * np.sqrt(k) * bound)
 
 
 def _descending(x: Matrix) -> Check:
     return Check("order", float(np.maximum(np.diff(x), 0).max(initial=0.0)), 0.0)
 
 
-def _positive(s: _Scale, columns: Matrix) -> Check:
+def _positive(s: Scale, columns: Matrix) -> Check:
     """A gauge: the largest entry of each column, or one as large, is positive (SEMANTICS 6)."""
     size = np.abs(columns)
     largest = size >= size.max(0) * (1 - 16 * s.unit)
@@ -131,10 +131,10 @@ def _positive(s: _Scale, columns: Matrix) -> Check:
     return Check("gauge", float(off.max(initial=0.0)), 16 * s.unit)
 
 
-def _symmetrised(a: Matrix) -> Matrix:
+def symmetrised(a: Matrix) -> Matrix:
     """From its lower triangle, which is all that is read."""
     low = np.tril(a, -1)
-    return np.asarray(low + _h(low) + np.diag(np.diag(a).real))
+    return np.asarray(low + h(low) + np.diag(np.diag(a).real))
 
 
 # --- factorisations -------------------------------------------------------------------------------------------------
@@ -142,23 +142,13 @@ def _symmetrised(a: Matrix) -> Matrix:
 Judge: TypeAlias = Callable[..., Iterator[Check]]
 
 
-def _judge(*names: str) -> Callable[[Judge], Judge]:
+def judge(*names: str) -> Callable[[Judge], Judge]:
     """Decorator: `judge(scale, operands, results, **config)` checks one matrix of a linalg op's batch."""
 
     def add(judge: Judge) -> Judge:
         def every(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Check]:
-            config = linalg.config_of(op)
-            found: list[Check] = []
-            for index in np.ndindex(inputs[0].shape[2:]):
-                at = (..., *index)
-                operands, results = [x[at] for x in inputs], [x[at] for x in outputs]
-                if 0 in operands[0].shape or not all(np.isfinite(x).all() for x in operands):
-                    continue
-                if all(np.isfinite(x).all() for x in results):
-                    found += judge(_scale(operands[0]), [*map(_wide, operands)], [*map(_wide, results)], **config)
-                else:
-                    found.append(Check("finite", np.inf, 0.0))
-            return found
+            places = ((..., *index) for index in np.ndindex(inputs[0].shape[2:]))
+            return batch(judge, places, inputs, outputs, linalg.config_of(op))
 
         CHECK_EXTENSION.row(*((linalg.FAMILY, name) for name in names))(every)
         return judge
@@ -166,18 +156,34 @@ def _judge(*names: str) -> Callable[[Judge], Judge]:
     return add
 
 
-@_judge("Cholesky")
-def _cholesky(s: _Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
+def batch(
+    judge: Judge, places: Iterable[Any], inputs: Sequence[Array], outputs: Sequence[Array], config: dict[str, Any]
+) -> list[Check]:
+    """The checks of the matrices at these places of the arrays; nothing is asked where an operand is empty or not finite."""
+    found: list[Check] = []
+    for at in places:
+        operands, results = [x[at] for x in inputs], [x[at] for x in outputs]
+        if 0 in operands[0].shape or not all(np.isfinite(x).all() for x in operands):
+            continue
+        if all(np.isfinite(x).all() for x in results):
+            found += judge(_scale(operands[0]), [*map(_wide, operands)], [*map(_wide, results)], **config)
+        else:
+            found.append(Check("finite", np.inf, 0.0))
+    return found
+
+
+@judge("Cholesky")
+def cholesky(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """Theorem 10.3: |L L^H - A| <= gamma |L| |L^H|."""
     (a,), (low,) = operands, results
     yield _zero("triangular", np.triu(low, 1))
     yield Check("positive diagonal", float(np.maximum(-np.diag(low).real, 0).max()), 0.0)
     bound = s.eliminated(len(a)) * (np.abs(low) @ np.abs(low).T) + s.tiny * len(a)
-    yield _within("residual", s.residual((low, _h(low)), _symmetrised(a)), bound)
+    yield _within("residual", s.residual((low, h(low)), symmetrised(a)), bound)
 
 
-@_judge("Lu")
-def _lu(s: _Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
+@judge("Lu")
+def _lu(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """Theorem 9.3: |L U - P A| <= gamma |L| |U|, with multipliers of modulus at most 1."""
     (a,), (p, low, up, parity) = operands, results
     yield from _triangles(s, p @ a, low, up)
@@ -190,7 +196,7 @@ def _not_permutation(p: Matrix) -> float:
     return float(sum(sums) + abs((p == 1).sum() - len(p)) + (~np.isin(p, (0, 1))).sum())
 
 
-def _triangles(s: _Scale, rows: Matrix, low: Matrix, up: Matrix, replaced: float = 0.0) -> Iterator[Check]:
+def _triangles(s: Scale, rows: Matrix, low: Matrix, up: Matrix, replaced: float = 0.0) -> Iterator[Check]:
     k = min(rows.shape)
     yield _zero("lower triangular", np.triu(low, 1))
     yield _zero("unit diagonal", np.diag(low) - 1)
@@ -201,8 +207,8 @@ def _triangles(s: _Scale, rows: Matrix, low: Matrix, up: Matrix, replaced: float
     yield _within("residual", s.residual((low, up), rows), bound)
 
 
-@_judge("LuFactor")
-def _lu_factor(s: _Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
+@judge("LuFactor")
+def lu_factor(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """As Lu; pivots are the rows, from 1, that each row was exchanged with."""
     (a,), (packed, pivots, _) = operands, results
     k = min(a.shape)
@@ -216,8 +222,8 @@ def _lu_factor(s: _Scale, operands: Matrices, results: Matrices) -> Iterator[Che
         yield from _triangles(s, a[order], low, np.triu(packed[:k]))
 
 
-@_judge("FullPivLu")
-def _full_piv_lu(s: _Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
+@judge("FullPivLu")
+def _full_piv_lu(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """P A Q^T = L U; a pivot that is nothing but rounding error is replaced by one of its size."""
     (a,), (p, low, up, q, _) = operands, results
     yield Check("row permutation", _not_permutation(p), 0.0)
@@ -226,13 +232,13 @@ def _full_piv_lu(s: _Scale, operands: Matrices, results: Matrices) -> Iterator[C
     yield from _triangles(s, p @ a @ q.T, low, up, 4 * s.unit * float(np.abs(a).max()) + s.tiny / s.unit)
 
 
-@_judge("Qr")
-def _qr(s: _Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iterator[Check]:
+@judge("Qr")
+def qr(s: Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iterator[Check]:
     """Theorem 19.4: columns of Q R - A within gamma~_mn |a_j|; equation 19.13: Q within sqrt(n) gamma~_mn of orthogonal."""
     (a,), (q, r) = operands, results
     bound = s.demanded(a.size)
     yield _zero("upper triangular", np.tril(r, -1))
-    yield _orthogonal(s, "orthogonal", q, bound)
+    yield orthogonal(s, "orthogonal", q, bound)
     if gauge != "Raw":
         yield _positive(s, np.diag(r)[np.newaxis])
     # the thin Q itself is off by another sqrt(n) gamma~
@@ -241,17 +247,17 @@ def _qr(s: _Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iter
     yield _within("residual", (_columns(off), _columns(slack)), allowed)
 
 
-@_judge("Svd")
-def _svd(s: _Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iterator[Check]:
+@judge("Svd")
+def svd(s: Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iterator[Check]:
     """Two sided Householder reduction, then a backward stable iteration: U S V^H is A within a norm-wise gamma~."""
     (a,), (u, values, vt) = operands, results
     bound = s.demanded(a.size)
     yield from _singular_values(values)
-    yield _orthogonal(s, "left vectors", u, bound)
-    yield _orthogonal(s, "right vectors", _h(vt), bound)
+    yield orthogonal(s, "left vectors", u, bound)
+    yield orthogonal(s, "right vectors", h(vt), bound)
     if gauge != "Raw":
         yield _positive(s, u)
-    yield _within_norm("residual", s.residual((u, np.diag(values), vt), a), 2 * bound * _norm(a) + s.tiny * a.size)
+    yield within_norm("residual", s.residual((u, np.diag(values), vt), a), 2 * bound * _norm(a) + s.tiny * a.size)
 
 
 def _singular_values(values: Matrix) -> Iterator[Check]:
@@ -259,8 +265,8 @@ def _singular_values(values: Matrix) -> Iterator[Check]:
     yield Check("not negative", float(np.maximum(-values, 0).max()), 0.0)
 
 
-@_judge("SvdVals")
-def _svd_values(s: _Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
+@judge("SvdVals")
+def svd_values(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """Weyl: singular values move by at most the norm of the backward error."""
     (a,), (values,) = operands, results
     yield from _singular_values(values)
@@ -269,19 +275,19 @@ def _svd_values(s: _Scale, operands: Matrices, results: Matrices) -> Iterator[Ch
     yield Check("values", float(np.abs(values - true).max()), bound + off)
 
 
-def _true_singular(s: _Scale, a: Matrix) -> tuple[Matrix, float]:
+def _true_singular(s: Scale, a: Matrix) -> tuple[Matrix, float]:
     """Singular values from LAPACK, and how far any of them may be off.
 
     U S V^H is A but for its residual, and as far from X S Y^H with X and Y orthogonal, the polar factors of U and V, as these
     are: then Weyl. All of that is evaluated in the wide type, nothing about LAPACK assumed.
     """
     u, values, vt = np.linalg.svd(_standard(a), full_matrices=False)
-    x, y = (_defect(s, v) for v in (u, _h(vt)))
+    x, y = (_defect(s, v) for v in (u, h(vt)))
     away = sum(map(_norm, s.residual((_wide(u), np.diag(values), _wide(vt)), a)))
     return values, away + float(values.max(initial=0.0)) * (x + y + x * y)
 
 
-def _true_eigenvalues(s: _Scale, a: Matrix) -> tuple[Matrix, float]:
+def _true_eigenvalues(s: Scale, a: Matrix) -> tuple[Matrix, float]:
     """Of a Hermitian matrix, likewise."""
     values, v = np.linalg.eigh(_standard(a))
     x, v = _defect(s, v), _wide(v)
@@ -289,10 +295,10 @@ def _true_eigenvalues(s: _Scale, a: Matrix) -> tuple[Matrix, float]:
     return values, away + x * (_norm(a) + float(np.abs(values).max(initial=0.0)))
 
 
-def _defect(s: _Scale, q: Matrix) -> float:
+def _defect(s: Scale, q: Matrix) -> float:
     """At least the distance of `q` from its polar factor: |sigma - 1| <= |sigma^2 - 1|."""
     q = _wide(q)
-    return float(sum(map(_norm, s.residual((_h(q), q), np.eye(q.shape[1])))))
+    return float(sum(map(_norm, s.residual((h(q), q), np.eye(q.shape[1])))))
 
 
 def _standard(a: Matrix) -> Matrix:
@@ -300,37 +306,37 @@ def _standard(a: Matrix) -> Matrix:
     return a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
 
 
-@_judge("Eigh")
-def _eigh(s: _Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iterator[Check]:
+@judge("Eigh")
+def eigh(s: Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iterator[Check]:
     """A V = V diag(w) within a norm-wise gamma~, V orthogonal, w ascending."""
     (a,), (values, v) = operands, results
-    a, bound = _symmetrised(a), s.demanded(a.size)
+    a, bound = symmetrised(a), s.demanded(a.size)
     yield _descending(-values)
-    yield _orthogonal(s, "orthogonal", v, bound)
+    yield orthogonal(s, "orthogonal", v, bound)
     if gauge != "Raw":
         yield _positive(s, v)
-    yield _within_norm("residual", s.residual((a, v), v * values), 2 * bound * _norm(a) + s.tiny * a.size)
+    yield within_norm("residual", s.residual((a, v), v * values), 2 * bound * _norm(a) + s.tiny * a.size)
 
 
-@_judge("EighVals")
-def _eigh_values(s: _Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
+@judge("EighVals")
+def eigh_values(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """Weyl, as SvdVals."""
     (a,), (values,) = operands, results
-    a = _symmetrised(a)
+    a = symmetrised(a)
     yield _descending(-values)
     true, off = _true_eigenvalues(s, a)
     bound = s.demanded(a.size) * _norm(a) + s.tiny * a.size
     yield Check("values", float(np.abs(values - true).max()), bound + off)
 
 
-def _nearly_singular(s: _Scale, a: Matrix, w: complex, bound: float) -> Check:
+def _nearly_singular(s: Scale, a: Matrix, w: complex, bound: float) -> Check:
     true, off = _true_singular(s, a - w * np.eye(len(a)))
     rounded = 2 * s.wide_unit * (_norm(a) + np.sqrt(len(a)) * abs(w))
     return Check("backward error", float(true[-1]), float(bound + off + rounded))
 
 
-@_judge("Eig", "EigVals")
-def _eig(s: _Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
+@judge("Eig", "EigVals")
+def eig(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """The w are the eigenvalues of some A + E with |E| <= e: |A - w I| has a singular value of at most e, |sum w - tr A| and
     |sum w^2 - tr A^2| are at most sqrt(n) e and (2 |A| + e) e, which all w together have to keep.
     """
@@ -352,9 +358,9 @@ def _eig(s: _Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
 # --- solvers --------------------------------------------------------------------------------------------------------
 
 
-@_judge("TriangularSolve")
-def _triangular_solve(
-    s: _Scale,
+@judge("TriangularSolve")
+def triangular_solve(
+    s: Scale,
     operands: Matrices,
     results: Matrices,
     *,
@@ -376,9 +382,9 @@ def _triangular_solve(
         yield _within("residual", s.residual((t, x), b), bound)
 
 
-@_judge("LuSolvePrepared")
+@judge("LuSolvePrepared")
 def _solve_prepared(
-    s: _Scale, operands: Matrices, results: Matrices, *, transpose_a: bool, conjugate_a: bool
+    s: Scale, operands: Matrices, results: Matrices, *, transpose_a: bool, conjugate_a: bool
 ) -> Iterator[Check]:
     """Theorem 8.5 for each of the given factors: |b - P^T L U x| <= gamma P^T |L| |U| |x|."""
     (_, packed, pivots, b), (x,) = operands, results
@@ -401,8 +407,8 @@ def _unpacked(packed: Matrix, pivots: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     return np.eye(n)[:, order], np.tril(packed, -1) + np.eye(n), np.triu(packed)
 
 
-@_judge("Solve", "FullPivLuSolve")
-def _solve(s: _Scale, operands: Matrices, results: Matrices, *, transpose_a: bool = False) -> Iterator[Check]:
+@judge("Solve", "FullPivLuSolve")
+def _solve(s: Scale, operands: Matrices, results: Matrices, *, transpose_a: bool = False) -> Iterator[Check]:
     """Theorem 9.4: |b - A x| <= gamma_3n P^T |L| |U| |x|; here twice that, in the largest norm of each column.
 
     The implementation's factors are not known, and how small their small rows are depends on its pivots. Those of LAPACK

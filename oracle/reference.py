@@ -14,6 +14,7 @@ from oracle.case import Case, by_program, live
 from oracle.compare import Observation, compare_sets
 from oracle.enclosure import MODELS, Enclosure, enclose, enclose_sets, of_set, sets_at_once, some_sets
 from oracle.peers import Execution, NativeExecutor, attempt, defects_in
+from oracle.staged import decomposing
 from oracle.verdict import Comparison
 from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp
 from tenferro_ref.tensor import Array, same_bits
@@ -75,6 +76,8 @@ class Reference:
                     certain = all(e.decided.all() for e in enclose(deciding, self.case.inputs, MODELS[model]))
                     reason = "" if certain else "a condition on which the module branches or loops is not decided"
                 except UnsupportedOp as error:
+                    if self.case.watched is not None and decomposing(live(self.case.program)):
+                        return ""  # judged in stages, with this condition
                     reason = f"a condition on which the module branches or loops has no enclosure: {error}"
             self._ways[model] = reason
         return self._ways[model]

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-import oracle.decompositions  # noqa: F401 - the checks of linalg
+import oracle.routines  # noqa: F401 - the checks of decompositions
 from oracle import checks
 from oracle.case import Case, live
 from oracle.checks import CHECK_EXTENSION
@@ -25,9 +25,9 @@ from oracle.compare import compare, compare_bits
 from oracle.enclosure import MODELS, enclose
 from oracle.peers import Executor, NativeExecutor, attempt
 from oracle.verdict import Comparison
-from tenferro_ref.errors import InvalidArgument, TenferroError
-from tenferro_ref.extensions import linalg
-from tenferro_ref.ops import Extension, Multiply
+from tenferro_ref.errors import InvalidArgument, TenferroError, UnsupportedOp
+from tenferro_ref.extensions import lapack, linalg
+from tenferro_ref.ops import Extension, Multiply, TensorType
 from tenferro_ref.program import GraphProgram, Instruction
 from tenferro_ref.tensor import Array, same_bits, type_of
 
@@ -61,29 +61,76 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
     TenferroError
         What the executor raises, or an op of the program that no enclosure knows.
     """
-    case = Case(live(case.program), case.inputs)
-    program = case.program
-    ops = decomposing(program)
+    watched = _watched(case)
+    case, wanted = Case(watched.program, watched.inputs), watched.program.output_slots
+    program, ops = case.program, decomposing(case.program)
     known = set(program.input_slots)
     made = {slot for ins in ops for slot in ins.output_slots}
-    operands = {slot for ins in ops for slot in ins.input_slots} - known - made
-    wanted = tuple(dict.fromkeys((*program.output_slots, *sorted(operands | made))))
-    watched = Case(replace(program, output_slots=wanted), case.inputs)
     outputs = executor.run(watched).outputs
     native = NativeExecutor().run(watched).outputs
     if [(a.dtype, a.shape) for a in outputs] != [(a.dtype, a.shape) for a in native]:
         return compare_bits(native, outputs)  # which names what does not fit
     values = {**dict(zip(program.input_slots, case.inputs, strict=True)), **dict(zip(wanted, outputs, strict=True))}
     stages = []
+    for slot, type_ in _without_meaning(program, ops):
+        values[slot] = np.zeros(type_.static_shape, type_.dtype.numpy)
     for ins in ops:
         op = ins.op
         assert isinstance(op, Extension)
         stages.append(checks.compare(op, [values[s] for s in ins.input_slots], [values[s] for s in ins.output_slots]))
-    rest = [slot for slot in wanted if slot not in made and slot not in known]
+    rest = [slot for slot in dict.fromkeys(wanted) if slot not in made and slot not in known]
+    _check_way(case, watched.deciding, ops, values, executor.model)
     cut = _cut(case, ops, rest, values)
     observed = [values[slot] for slot in rest]
     stages.append(compare(enclose(cut.program, cut.inputs, MODELS[executor.model]), None, observed, observed))
     return _merged(stages)
+
+
+def _watched(case: Case) -> Case:
+    """The case with all that goes into and comes out of decompositions as further outputs.
+
+    Raises
+    ------
+    UnsupportedOp
+        A module has a decomposition whose factors it cannot be made to give.
+    """
+    case = case.watched or case.written
+    case = replace(case, program=live(case.program))
+    ops, given = decomposing(case.program), {*case.program.input_slots, *case.program.output_slots}
+    needed = {slot for ins in ops for slot in (*ins.input_slots, *ins.output_slots)} - given
+    needed -= {slot for slot, _ in _without_meaning(case.program, ops)}
+    if case.source is not None and needed:
+        hidden = next(ins.op for ins in ops if needed.intersection((*ins.input_slots, *ins.output_slots)))
+        raise UnsupportedOp(
+            op=hidden.name, reason="its factors are inside a loop, a branch or an operation of the module"
+        )
+    wanted = (*case.program.output_slots, *sorted(needed))
+    return replace(case, program=replace(case.program, output_slots=wanted))
+
+
+def _without_meaning(program: GraphProgram, ops: Sequence[Instruction]) -> list[tuple[int, TensorType]]:
+    """The results of LAPACK's routines that they leave without a meaning."""
+    return [
+        (ins.output_slots[i], program.slot_types[ins.output_slots[i]])
+        for ins in ops
+        if isinstance(ins.op, Extension) and ins.op.family == lapack.FAMILY
+        for i in lapack.garbage(ins.op, len(ins.output_slots))
+    ]
+
+
+def _check_way(
+    case: Case, deciding: GraphProgram | None, ops: Sequence[Instruction], values: dict[int, Array], model: str
+) -> None:
+    """Raise `UnsupportedOp` unless the executor's factors let the module go the way that it was read in."""
+    if deciding is None:
+        return
+    native = NativeExecutor().run(replace(case, program=deciding)).outputs
+    cut = _cut(replace(case, program=deciding), ops, deciding.output_slots, values)
+    found = compare(enclose(cut.program, cut.inputs, MODELS[model]), None, native, native)
+    if found.outside or found.decided < found.elements:
+        raise UnsupportedOp(
+            op="decomposition", reason="with the executor's factors the module may branch or loop otherwise"
+        )
 
 
 def _cut(case: Case, ops: Sequence[Instruction], outputs: Sequence[int], values: dict[int, Array]) -> Case:

@@ -5,14 +5,18 @@ Lives here: how a record of `fuzz.conform` is laid out. What was asked, and how 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
+
+from markupsafe import Markup
 
 from fuzz.conform.record import OUTCOMES, Check, Report, Section, changes, dumps, wrong
-from reports.html import assets, environment
-from reports.matrix import BY_SLUG, State
-from tenferro_ref.files import Product, check_products, write_products
+from reports.matrix import State
+from reports.pages import known_page
+from reports.site import Site
+from reports.templating import asset, environment
+from tenferro_ref.files import Product
 
 #: How an outcome looks: never by colour alone. Slugs are those of the style sheet.
 LOOKS = {
@@ -48,26 +52,7 @@ def grid(section: Section) -> Grid | None:
     return Grid(dtypes, tuple((op, tuple(tuple(by_place.get((op, d), ())) for d in dtypes)) for op in names))
 
 
-def check(folder: Path) -> None:
-    """Fail now if a report could not be written into `folder` later; errors as `write_products`."""
-    check_products(folder, [product for product, _ in _WRITERS])
-
-
-def write(report: Report, folder: Path) -> Path:
-    """Write page, record and badge into `folder`, or none of them; gives the page.
-
-    Raises
-    ------
-    UsageError
-        A file of that name is there that is no report's.
-    OutputError
-        Something cannot be written.
-    """
-    write_products(folder, [Product(p.name, p.mark, form(report)) for p, form in _WRITERS])
-    return folder / "index.html"
-
-
-def render(report: Report, findings_url: str = "../docs/findings/") -> str:
+def render(report: Report) -> str:
     """The report as one HTML document."""
     result, other = report.result, report.other
     return environment().get_template("conform.html.j2").render(
@@ -79,9 +64,8 @@ def render(report: Report, findings_url: str = "../docs/findings/") -> str:
         wrong={section.name: wrong(section) for section in result.sections},
         other=other,
         changes=() if other is None else changes(other, result),
-        page_url=lambda page: f"{findings_url}{quote(page)}.md",
-        by_slug=BY_SLUG,
-        css=assets()["css"],
+        pages=_pages(report),
+        css=Markup(asset("report.css")),  # noqa: S704 - our own file
     )  # fmt: skip
 
 
@@ -95,8 +79,22 @@ def badge(report: Report) -> str:
     )  # fmt: skip
 
 
-_WRITERS = (
+def _pages(report: Report) -> dict[str, Markup]:
+    """The pages of docs/findings/ that checks refer to, by name; one that links to another leads to its place here."""
+    checks = [check for section in report.result.sections for check in section.checks]
+    names = [name for name in dict.fromkeys(check.page for check in checks) if known_page(name)]
+    return {name: known_page(name, lambda other: f"#known-{other}" if other in names else "") for name in names}
+
+
+_FORMS = (
     (Product("index.html", '<meta name="generator" content="tenferro-ref conform">'), render),
     (Product("conform.json", '"tenferro_conform"'), lambda report: dumps(report.result)),
     (Product("badge.svg", 'aria-label="PJRT: '), badge),
 )
+
+
+def _files(report: Report, folder: Path) -> Iterator[Product]:
+    return (Product(product.name, product.mark, form(report)) for product, form in _FORMS)
+
+
+SITE = Site(_files, tuple(product for product, _ in _FORMS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fuzz.records import Campaign, Finding
+from fuzz.report import Report
 from fuzz.summary import (
     Blame,
     ExecutorRow,
@@ -16,8 +17,8 @@ from fuzz.summary import (
 )
 from oracle.verdict import first_bad
 from reports import text
-from reports.errors import error_rows
-from reports.mutants import mutant_rows
+from reports.changes import changes
+from reports.rows import error_rows, mutant_rows
 from tenferro_ref.escape import code, markdown
 
 #: Findings listed; CI services cut a job summary at about a megabyte.
@@ -30,14 +31,20 @@ _HEADS = ("Executor", "Programs", "Agree", "Disagree", "Undecided", "Refused", "
 MARK = "<!-- tenferro-ref report -->"
 
 
-def summary(campaign: Campaign) -> str:
-    """The campaign as `summary.md`."""
+def summary(report: Report | Campaign) -> str:
+    """The report as `summary.md`."""
+    campaign, before = (report, None) if isinstance(report, Campaign) else (report.campaign, report.before)
     verdict = outcome(campaign)
     new, known = split(campaign.findings)
     lines = [MARK, f"# {_SIGNS[verdict.kind]} {markdown(verdict.sentence)}", ""]
     if verdict.vacuous:
         lines += ["**This run proves nothing. It is not a pass:**", ""]
         lines += [*(f"- {markdown(text.clip(reason, 300))}" for reason in verdict.vacuous), ""]
+    if before is not None:
+        lines += [
+            f"{changes(before, campaign).sentence} Held against seed {before.seed}, {markdown(before.started)}.",
+            "",
+        ]
     if blames := blamed(campaign.findings):
         agree, ran = in_agreement(campaign)
         lines += [
@@ -71,7 +78,12 @@ def _table(rows: tuple[ExecutorRow, ...]) -> list[str]:
         if row.info.available or row.ran:
             numbers = (row.programs, v.get("pass", 0), disagreements(v), v.get("undecided", 0), v.get("unsupported", 0))
             cells += [text.count(n) for n in numbers]
-            cells += [text.share(row.decided_share), text.share(row.tight_share), text.ulp(row.totals.worst_ulp), text.seconds(row.seconds)]
+            cells += [
+                text.share(row.decided_share),
+                text.share(row.tight_share),
+                text.ulp(row.totals.worst_ulp),
+                text.seconds(row.seconds),
+            ]
         else:
             cells += [f"not available: {markdown(text.clip(row.info.reason, 200))}", *[""] * (len(_HEADS) - 2)]
         lines.append("| " + " | ".join(cells) + " |")

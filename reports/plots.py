@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
-from fuzz.records import Totals
+from fuzz.records import Campaign, Totals
 
 #: Stand-ins that Matplotlib draws with, and what replaces them in the SVG.
 _INK, _GRID, _DATA, _EDGE = "#010203", "#010204", "#010205", "#010206"
@@ -84,6 +84,23 @@ def accuracy_plots(totals: Iterable[Totals]) -> tuple[Plot, ...]:
     return tuple(_plot(i, e, points, scale) for i, (e, points) in enumerate(samples.items()))
 
 
+def discovery_plot(campaign: Campaign) -> Plot | None:
+    """Findings seen against programs checked; None where it is not known when they were seen, or there is none."""
+    seen = sorted(f.first_program + 1 for f in campaign.findings if f.first_program is not None)
+    if not seen or campaign.programs < 2:
+        return None
+    steps = [(0, 0), *((x, n + up) for n, x in enumerate(seen) for up in (0, 1)), (campaign.programs, len(seen))]
+    with matplotlib.rc_context(_SETTINGS):
+        figure, axes = _axes((6.4, 2.2), (0.08, 0.2, 0.9, 0.75))
+        axes.plot(*zip(*steps, strict=True), color=_DATA, linewidth=1.4)
+        axes.set_xlim(0, campaign.programs)
+        axes.set_ylim(0, len(seen) * 1.08)
+        axes.set_xlabel("programs", color=_INK)
+        axes.set_ylabel("findings", color=_INK)
+        label = f"{len(seen):,} findings in {campaign.programs:,} programs, the last after {seen[-1]:,}"
+        return Plot("", _svg(figure, "discovery", label), len(seen), 0, 0)
+
+
 def _points(widths: Sequence[tuple[float, float]]) -> list[Point]:
     """(log2 width, log2 distance); a distance of 0 becomes -inf. Points without a number are left out."""
     return [
@@ -97,15 +114,29 @@ def _plot(number: int, executor: str, points: list[Point], scale: _Scale) -> Plo
     beyond = sum(distance > width + _SLACK for width, distance in points)
     identical = sum(distance == -math.inf for _, distance in points)
     bins = Counter((scale.place(width), scale.place(distance)) for width, distance in points)
-    with matplotlib.rc_context(_SETTINGS):
-        figure = Figure(figsize=(3.5, 2.75))
-        FigureCanvasSVG(figure)
-        axes = figure.add_axes((0.17, 0.165, 0.8, 0.8))
-        _draw(axes, bins, scale)
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     label = f"{len(points):,} elements, {identical:,} identical to native, {beyond:,} beyond the edge"
-    return Plot(executor, _inline(buffer.getvalue(), f"plot{number}", label), len(points), identical, beyond)
+    with matplotlib.rc_context(_SETTINGS):
+        figure, axes = _axes((3.5, 2.75), (0.17, 0.165, 0.8, 0.8))
+        _draw(axes, bins, scale)
+        return Plot(executor, _svg(figure, f"plot{number}", label), len(points), identical, beyond)
+
+
+def _axes(size: Point, place: tuple[float, float, float, float]) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=size)
+    FigureCanvasSVG(figure)
+    axes = figure.add_axes(place)
+    axes.tick_params(color=_GRID, labelcolor=_INK, length=2.5, pad=2)
+    axes.grid(color=_GRID, linewidth=0.5)
+    axes.set_axisbelow(True)
+    for spine in axes.spines.values():
+        spine.set(color=_GRID, linewidth=0.8)
+    return figure, axes
+
+
+def _svg(figure: Figure, prefix: str, label: str) -> str:
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return _inline(buffer.getvalue(), prefix, label)
 
 
 def _draw(axes: Axes, bins: Counter[tuple[int, int]], scale: _Scale) -> None:
@@ -123,11 +154,6 @@ def _draw(axes: Axes, bins: Counter[tuple[int, int]], scale: _Scale) -> None:
     axes.set_yticks(ticks, labels)
     axes.set_xlabel("width of the enclosure, ULP", color=_INK)
     axes.set_ylabel("distance from native, ULP", color=_INK)
-    axes.tick_params(color=_GRID, labelcolor=_INK, length=2.5, pad=2)
-    axes.grid(color=_GRID, linewidth=0.5)
-    axes.set_axisbelow(True)
-    for spine in axes.spines.values():
-        spine.set(color=_GRID, linewidth=0.8)
 
 
 def _square(x: int, y: int) -> Path:

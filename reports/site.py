@@ -1,37 +1,50 @@
-"""The files of a report, and the folder that they go into: the entry point `site` of the group `tenferro_ref.report`."""
+"""A report as files in a folder that somebody named: all of it or nothing, and nothing of anybody else's."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
-from fuzz.records import Campaign, dumps
-from reports.html import render
-from reports.junit import junit_xml
-from reports.markdown import MARK, summary
-from tenferro_ref.files import Product, check_products, write_products
+from tenferro_ref.files import Product, check_products, remove_products, write_products
 
-_WRITERS = (
-    (Product("index.html", '<meta name="generator" content="tenferro-ref report">'), render),
-    (Product("campaign.json", '"tenferro_campaign"'), dumps),
-    (Product("junit.xml", '<testsuites name="tenferro-ref"'), junit_xml),
-    (Product("summary.md", MARK), summary),
-)
+Record = TypeVar("Record")
 
 
-def check(folder: Path) -> None:
-    """Fail now if a report could not be written into `folder` later; errors as `write_products`."""
-    check_products(folder, [product for product, _ in _WRITERS])
+@dataclass(frozen=True, slots=True)
+class Site(Generic[Record]):
+    """What writes the report of a record; the entry points of the group `tenferro_ref.report` are such.
 
-
-def write(campaign: Campaign, folder: Path) -> Path:
-    """Write all forms of the report into `folder`, or none of them; gives the page.
-
-    Raises
-    ------
-    UsageError
-        A file of that name is there that is no report's.
-    OutputError
-        Something cannot be written.
+    Attributes
+    ----------
+    files
+        All files of a record's report, given its folder; `index.html` is the one to open.
+    always
+        Those that every report has, by name and mark.
+    sometimes
+        Patterns of the names of all others, with their marks: what an earlier report left of them is removed.
     """
-    write_products(folder, [Product(p.name, p.mark, form(campaign)) for p, form in _WRITERS])
-    return folder / "index.html"
+
+    files: Callable[[Record, Path], Iterable[Product]]
+    always: tuple[Product, ...]
+    sometimes: tuple[Product, ...] = ()
+
+    def check(self, folder: Path) -> None:
+        """Fail now if a report could not be written into `folder` later; errors as `check_products`."""
+        check_products(folder, self.always)
+
+    def write(self, record: Record, folder: Path) -> Path:
+        """Write the report into `folder`, or none of it; gives the page to open.
+
+        Raises
+        ------
+        UsageError
+            A file of that name is there that is no report's.
+        OutputError
+            Something cannot be written.
+        """
+        files = list(self.files(record, folder))
+        write_products(folder, files)
+        remove_products(folder, self.sometimes, {file.name for file in files})
+        return folder / "index.html"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 
 MISSING = "\u2013"
@@ -65,8 +64,3 @@ def shorten(text: str, lines: int = 200, characters: int = 20_000) -> tuple[str,
 def clip(text: str, characters: int) -> str:
     """The beginning of a text that belongs on one line."""
     return text if len(text) <= characters else text[: characters - 1] + "…"
-
-
-def anchor(*parts: str) -> str:
-    """A fragment name that stays the same from one campaign to the next."""
-    return "f-" + hashlib.sha256("\0".join(parts).encode("utf-8", "backslashreplace")).hexdigest()[:10]

@@ -38,7 +38,7 @@ def environment(
     python
         With PYTHONPATH and the like; without them, an interpreter sees nothing of ours.
     pip
-        With what pip is told by variables: index, proxy, certificates.
+        With the variables that pip reads: index, proxy, certificates.
     given
         What is chosen from; this process's own by default.
     """

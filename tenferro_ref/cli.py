@@ -9,7 +9,6 @@ of this program, 130, 143 or 129 stopped by SIGINT, SIGTERM or SIGHUP. Every err
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import os
 import signal
@@ -19,21 +18,25 @@ import traceback
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
-from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 
-from tenferro_ref import __version__
-from tenferro_ref.errors import TenferroError
+from tenferro_ref import __version__, interface
+from tenferro_ref.errors import TenferroError, UsageError
 from tenferro_ref.escape import visible
+from tenferro_ref.suggest import did_you_mean
 
 GROUP = "tenferro_ref.commands"
+NAME = "tenferro-ref"
+#: The variable that asks click for completions.
+COMPLETE = "_TENFERRO_REF_COMPLETE"
 #: Packages whose failing imports are defects, not something that is not installed.
 _OWN = frozenset({"tenferro_ref", "oracle", "fuzz", "reports"})
 #: Exit status of a defect of this program, as EX_SOFTWARE in sysexits.h.
 DEFECT = 70
-#: What is said of the signals that end a command; its exit status is 128 and their number, as a shell has it.
+#: The word for each signal that ends a command; its exit status is 128 and their number, as a shell has it.
 _STOPS = {
     signal.SIGINT: "interrupted",
     signal.SIGTERM: "terminated (SIGTERM)",
@@ -48,34 +51,57 @@ class _Commands(click.Group):
     def _entries(self) -> dict[str, EntryPoint]:
         return {entry.name: entry for entry in entry_points(group=GROUP)}
 
+    def _described(self, name: str) -> dict[str, Any] | None:
+        """What `interface.json` says of a command, if it is the one that is installed under that name."""
+        entry, info = self._entries[name], interface.described().get(name)
+        return info if info is not None and info["entry"] == entry.value else None
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self._entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = self._entries.get(cmd_name)
-        command: click.Command | None = entry.load() if entry else None
+        if entry is None:
+            return None
+        info = self._described(cmd_name) if ctx.resilient_parsing or COMPLETE in os.environ else None
+        command: click.Command = interface.stand_in(cmd_name, info, lambda: 0) if info else entry.load()
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command; where only its help is asked for, one that is made from `interface.json`."""
+        name = args[0]
+        if name not in self._entries and not name.startswith("-"):
+            hint = did_you_mean(name, self._entries) or "; tenferro-ref --help lists them"
+            raise UsageError(detail=f"no command {name!r}{hint}")
+        info = self._described(name) if {"-h", "--help"} & set(args) else None
+        if info is None:
+            return super().resolve_command(ctx, args)
+
+        def run() -> Any:  # "--help" was the value of something else
+            return self._entries[name].load().main(args[1:], f"{NAME} {name}", standalone_mode=False)
+
+        return name, interface.stand_in(name, info, run), args[1:]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary(entry)) for name, entry in sorted(self._entries.items())])
+            formatter.write_dl([(name, self._summary(name)) for name in sorted(self._entries)])
 
-
-def summary(entry: EntryPoint) -> str:
-    """First line of a command's docstring, read from its source: importing every command would take seconds."""
-    spec = find_spec(entry.module)
-    if spec is None or spec.origin is None:
-        return ""
-    for node in ast.parse(Path(spec.origin).read_bytes()).body:
-        if isinstance(node, ast.FunctionDef) and node.name == entry.attr:
-            return (ast.get_docstring(node) or "").partition("\n\n")[0].replace("\n", " ")
-    return ""
+    def _summary(self, name: str) -> str:
+        """First sentence of a command's help; other distributions' commands are loaded for it."""
+        info = self._described(name)
+        words: str = info["help"] if info else self._entries[name].load().help or ""
+        return " ".join(words.partition("\n\n")[0].split())
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(__version__, prog_name="tenferro-ref")
+@click.version_option(__version__, prog_name=NAME)
 def cli() -> None:
-    """Run, check and compare tensor programs across executors."""
+    """Run, check and compare tensor programs across executors.
+
+    `tenferro-ref COMMAND --help` explains a command, `tenferro-ref help` names of executors, passes, ops, ...
+    """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,12 +109,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_standard_streams()
     try:
         with _stoppable():
-            result = cli.main(args=arguments, prog_name="tenferro-ref", standalone_mode=False)
+            result = cli.main(args=arguments, prog_name=NAME, standalone_mode=False)
             sys.stdout.flush()
     except click.Abort as abort:
         stopped = abort.__cause__
         number = stopped.number if isinstance(stopped, _Stopped) else signal.SIGINT
         return _fail(_STOPS[number], 128 + number)
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        return 2
     except click.ClickException as error:
         return _fail(error.format_message(), 2)
     except TenferroError as error:
@@ -131,7 +160,7 @@ def _stoppable() -> Iterator[None]:
     def stop(number: int, _: object) -> None:
         raise _Stopped(number)
 
-    # whoever ignores a signal, as nohup does, goes on ignoring it
+    # a signal that is ignored, as under nohup, stays ignored
     numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
     before = {number: signal.signal(number, stop) for number in numbers}
     try:
@@ -155,7 +184,7 @@ def _open_standard_streams() -> None:
 
 
 def _defect(error: Exception) -> str:
-    """What is said of an exception that nobody foresaw; with TENFERRO_TRACEBACK set, after its traceback."""
+    """The message for an exception that is a defect of this program; with TENFERRO_TRACEBACK set, after its traceback."""
     if os.environ.get("TENFERRO_TRACEBACK"):
         traceback.print_exception(error)
     frames = traceback.extract_tb(error.__traceback__)

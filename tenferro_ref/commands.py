@@ -75,7 +75,7 @@ def _execute(
     exec_program = _compiled(program, passes)
     executor = GraphExecutor(None if algebra is None else SemiringBackend.of(algebra), checking=True)
     run = executor.eval_exec_ir if route == "segmented" else executor.eval_unsegmented
-    given = [] if inputs is None else load_npz(inputs, "in", [t.dtype for t in exec_program.input_types])
+    given = [] if inputs is None else load_npz(inputs, "in", exec_program.input_types)
     if inputs is None and len(program.input_slots) > len(bound):
         raise UsageError(detail=f"{file} has {len(program.input_slots) - len(bound)} inputs: exec needs --inputs NPZ")
     outputs = run(exec_program, [*given, *bound])

@@ -104,13 +104,17 @@ def read_text_form(text: str, where: str) -> Program:
     )
 
 
+_COMMENT = re.compile(r"\s*+(?://.*+)?")
 _BINARY = b"ML\xefR"
 _MODULE = ("module", "func.func", "builtin.module", "#", "!", '"')
 
 
 def _start(text: str) -> str:
     """The text without the comments and blanks that it begins with."""
-    return re.sub(r"\A(\s|//.*)*", "", text)
+    at = 0  # one match for each comment: a single pattern for all of them keeps every step of the way in memory
+    while (found := _COMMENT.match(text, at)) is not None and found.end() > at:
+        at = found.end()
+    return text[at:]
 
 
 def read_program(path: str) -> Program:
@@ -186,17 +190,22 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value))
 
 
-def print_table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> None:
-    """A table on standard output: folded to a terminal's width, whole lines elsewhere. Words are shown as they are."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=10_000)
+def plain_table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> Table:
+    """A table without lines. Words are shown as they are."""
     table = Table(box=None, pad_edge=False)
     for header in headers:
         table.add_column(header, overflow="fold")
     for row in rows:
         table.add_row(*(Text(line(cell)) if isinstance(cell, str) else cell for cell in row))
-    console.print(table)
+    return table
+
+
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> None:
+    """A table on standard output: folded to a terminal's width, whole lines elsewhere."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=10_000)
+    console.print(plain_table(headers, rows))
     sys.stdout.flush()  # a reader at the other end of a pipe sees each table when it is there
 
 
@@ -264,7 +273,7 @@ class Pace:
 
 
 class ReportSite(Protocol):
-    """What writes the report of a record; `reports.site` is one, for campaigns."""
+    """What writes the report of a record; `reports.parity.SITE` is one, for campaigns."""
 
     def check(self, folder: Path) -> None:
         """Fail if a report could not be written into `folder`."""

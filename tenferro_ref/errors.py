@@ -149,6 +149,34 @@ class NumericalFailure(ValidationError):
     template: ClassVar[str] = '{op}: {cause} ({dtype}); policy integer_faults="stablehlo" gives it a value'
 
 
+@dataclass(eq=False)
+class ShapeConstraintViolation(ValidationError):
+    """Inputs, or the types of a program alone, break a shape guard (SEMANTICS A.5); `op` is the extension family."""
+
+    instruction_index: int | None
+    relation: str
+    lhs_expr: str
+    rhs_expr: str
+    lhs_value: int
+    rhs_value: int
+    template: ClassVar[str] = (
+        "{op}, instruction {instruction_index}: {lhs_expr} = {lhs_value} and {rhs_expr} = {rhs_value} must be equal"
+    )
+
+
+@dataclass(eq=False)
+class ShapeConstraintEvaluation(ValidationError):
+    """A side of a shape guard has no value; `cause` says why, `op` is the extension family."""
+
+    instruction_index: int | None
+    relation: str
+    expression: str
+    cause: str
+    template: ClassVar[str] = (
+        "{op}, instruction {instruction_index}: {expression} of a shape guard has no value: {cause}"
+    )
+
+
 # --- programs as a whole, and their execution ------------------------------------------------------------------------
 
 
@@ -183,6 +211,7 @@ class ResourceExhausted(TenferroError):
     where: str
     detail: str
     template: ClassVar[str] = "{where}: {detail}"
+    exit_status: ClassVar[int] = 3
 
 
 # --- input and output of files and of the command line ---------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Text from outside made safe for the place that shows it: a plugin's message, the name of an executor, a path.
 
-Whoever shows text escapes it, and nobody before: records keep it as it came. HTML is jinja's work (autoescape), on text that
+Text is escaped where it is shown and not before: records keep it as it came. HTML is jinja's work (autoescape), on text that
 `visible` has seen; XML is ElementTree's, likewise.
 """
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable
+import tomllib
+from collections.abc import Collection, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tenferro_ref.errors import FormatError, OutputError, UsageError
 
@@ -22,7 +24,7 @@ class Product:
     Attributes
     ----------
     name
-        Of the file in its folder.
+        Of the file in its folder; "ops/Add.html" is in one below it.
     mark
         What the first 4 KiB of every such file contain. A file of that name without it is somebody else's.
     content
@@ -43,6 +45,20 @@ def read_text(path: str | Path) -> str:
         The file cannot be read, or is not UTF-8.
     """
     return decode(read_bytes(path), str(path))
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """Content of a TOML file.
+
+    Raises
+    ------
+    FormatError
+        The file cannot be read, or is no TOML, or nested too deeply to be read.
+    """
+    try:
+        return tomllib.loads(read_text(path))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise FormatError(where=str(path), detail=f"not a TOML file: {error}") from None
 
 
 def decode(data: bytes, where: str) -> str:
@@ -116,6 +132,10 @@ def check_products(folder: Path, products: Iterable[Product]) -> None:
         raise UsageError(detail=f"{folder}: not a folder")
     for product in products:
         path = folder / product.name
+        if path.parent != folder and path.parent.is_symlink():
+            raise UsageError(
+                detail=f"{path.parent}: is a link, and tenferro-ref writes through none; give another folder"
+            )
         if not os.path.lexists(path):
             continue
         if path.is_symlink() or not path.is_file() or product.mark.encode() not in _head(path):
@@ -129,6 +149,26 @@ def check_products(folder: Path, products: Iterable[Product]) -> None:
         raise OutputError(path=str(folder), detail=error.strerror or str(error)) from None
     except ValueError as error:  # a NUL in the path
         raise OutputError(path=repr(str(folder)), detail=str(error)) from None
+
+
+def remove_products(folder: Path, patterns: Iterable[Product], kept: Collection[str]) -> None:
+    """Remove the files that this program has written earlier under such names, but for those that are `kept`.
+
+    Raises
+    ------
+    OutputError
+        One cannot be removed.
+    """
+    for pattern in patterns:
+        for path in folder.glob(pattern.name):
+            linked = path.is_symlink() or (path.parent != folder and path.parent.is_symlink())
+            if linked or not path.is_file() or path.relative_to(folder).as_posix() in kept:
+                continue
+            if pattern.mark.encode() in _head(path):
+                try:
+                    path.unlink()
+                except OSError as error:
+                    raise OutputError(path=str(path), detail=error.strerror or str(error)) from None
 
 
 def _head(path: Path) -> bytes:
@@ -148,7 +188,8 @@ def _write_together(folder: Path, files: list[tuple[Path, str | bytes]]) -> None
             names = []
             for where, content in files:
                 data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
-                descriptor, name = tempfile.mkstemp(dir=folder, prefix=f".{where.name}.", suffix=".tmp")
+                where.parent.mkdir(exist_ok=True)
+                descriptor, name = tempfile.mkstemp(dir=where.parent, prefix=f".{where.name}.", suffix=".tmp")
                 temporary.callback(Path(name).unlink, missing_ok=True)  # Ctrl-C too leaves nothing behind
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(data)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import lzma
 import math
-import os
 import struct
 import tokenize
 import zipfile
@@ -22,6 +21,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tenferro_ref import memory
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, InvalidArgument
 from tenferro_ref.files import write_atomically
@@ -133,11 +133,11 @@ _DAMAGE = (
 _KNOWN = frozenset(dtype.numpy for dtype in DType)
 
 
-def _memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+#: Bytes that an array may have beyond what is due: its header, and what the caller tells better than this reader.
+_SMALL = 1 << 20
 
 
-def _read_npy(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
+def _read_npy(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: float) -> Array:
     """One array; the size that its header declares is checked before anything that large is allocated."""
     npy = np.lib.format
     with archive.open(member) as file:
@@ -146,13 +146,21 @@ def _read_npy(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
         shape, _, dtype = read_header(file)
         if math.prod(shape) * dtype.itemsize > member.file_size and not dtype.hasobject:
             raise ValueError(f"{member.filename} declares {shape} of {dtype} in {member.file_size} bytes")
+        if member.file_size > most + _SMALL:
+            raise ValueError(f"{member.filename} has {shape} of {dtype}, which is larger than what is due")
     with archive.open(member) as file:
         array: Array = npy.read_array(file, allow_pickle=False)
     return array
 
 
-def load_arrays(path: str | Path) -> dict[str, Array]:
+def load_arrays(path: str | Path, due: Mapping[str, float] | None = None) -> dict[str, Array]:
     """Arrays of a `.npz` file by name, column-major.
+
+    Parameters
+    ----------
+    due
+        Bytes that each array should have, if that is known; what is much larger, or has no name here, is refused unread: a
+        small file can hold a thousand times its size.
 
     Raises
     ------
@@ -164,9 +172,12 @@ def load_arrays(path: str | Path) -> dict[str, Array]:
             members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
             if len(members) != len(archive.infolist()):
                 raise ValueError("two members have one name")
-            if sum(member.file_size for member in members.values()) > _memory():
+            if sum(member.file_size for member in members.values()) > memory.limit() // 2:
                 raise MemoryError
-            arrays = {name: _read_npy(archive, member) for name, member in members.items()}
+            arrays = {
+                name: _read_npy(archive, member, math.inf if due is None else due.get(name, 0))
+                for name, member in members.items()
+            }
     except OSError as error:
         raise FormatError(where=str(path), detail=f"cannot be read: {error.strerror or error}") from None
     except _DAMAGE as error:
@@ -181,32 +192,38 @@ def load_arrays(path: str | Path) -> dict[str, Array]:
     return {name: column_major(array) for name, array in arrays.items()}
 
 
-def load_npz(path: str | Path, prefix: str, dtypes: Sequence[DType] = ()) -> list[Array]:
+def load_npz(path: str | Path, prefix: str, types: Sequence[TensorType] | None = None) -> list[Array]:
     """Arrays `{prefix}0`, `{prefix}1`, ... of a `.npz` file, column-major.
 
     Parameters
     ----------
-    dtypes
-        What dtypes they are declared to have, as far as known: a `.npz` keeps BF16 and other dtypes that NumPy lacks as
-        plain bytes.
+    types
+        What types they should have, if that is known: a `.npz` keeps BF16 and other dtypes that NumPy lacks as plain bytes.
+        Whether they have them is the caller's to check, except that nothing much larger is read.
 
     Raises
     ------
     FormatError
         As `load_arrays`, or the file has other names.
     """
-    arrays = load_arrays(path)
+    due = None if types is None else {f"{prefix}{i}": bytes_of(t) for i, t in enumerate(types)}
+    arrays = load_arrays(path, due)
     expected = [f"{prefix}{i}" for i in range(len(arrays))]
     if set(arrays) != set(expected):
         raise FormatError(where=str(path), detail=f"has {sorted(arrays)}, expected the names {expected}")
     listed = [arrays[name] for name in expected]
-    for i, (array, dtype) in enumerate(zip(listed, dtypes, strict=False)):
-        if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:
-            listed[i] = array.view(dtype.numpy)
+    for i, (array, type_) in enumerate(zip(listed, types or (), strict=False)):
+        if array.dtype.kind == "V" and array.dtype.itemsize == type_.dtype.itemsize:
+            listed[i] = array.view(type_.dtype.numpy)
     for name, array in zip(expected, listed, strict=True):
         if array.dtype not in _KNOWN:
             raise FormatError(where=f"{path}: {name}", detail=f"dtype {array.dtype} is none of the dtypes")
     return listed
+
+
+def bytes_of(type_: TensorType) -> float:
+    """Bytes of an array of this type; infinity where an extent is not known."""
+    return math.prod(type_.static_shape) * type_.dtype.itemsize if type_.is_static else math.inf
 
 
 def save_npz(path: str | Path, arrays: Mapping[str, Array]) -> None:

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from oracle.peers import Executor, Pool
-from oracle.peers.registry import OTHERS
+from oracle.peers import OTHERS, Executor, Pool
 from tenferro_ref.errors import MissingDependency
 from tests.plugins import plugin_or_skip
 

@@ -82,21 +82,7 @@ def pairs(dtype: DType) -> tuple[Array, Array]:
 # --- elementwise ------------------------------------------------------------------------------------------------------
 
 
-@EXAMPLES.row(
-    ops.Negate,
-    ops.Conj,
-    ops.Abs,
-    ops.Sign,
-    ops.Exp,
-    ops.Log,
-    ops.Sin,
-    ops.Cos,
-    ops.Tanh,
-    ops.Sqrt,
-    ops.Rsqrt,
-    ops.Expm1,
-    ops.Log1p,
-)
+@EXAMPLES.row(*(op for op in ops.ELEMENTWISE if op.arity == 1))
 def _(op: type[Any], dtype: DType) -> list[Example]:
     x = line(dtype)
     return [Example(op(), (a,), policy_for(op, dtype)) for a in (x, x[0])]

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from tenferro_ref import topics
 from tools import command_reference, op_table
 
 pytestmark = pytest.mark.once
 
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("tenferro_ref", "oracle", "fuzz", "reports")
 SEMANTICS = (ROOT / "docs/reference/semantics.md").read_text("utf-8")
 NEWER = (ROOT / "docs/reference/semantics-0.7.md").read_text("utf-8")
 FORMATS = (ROOT / "docs/reference/formats.md").read_text("utf-8")
@@ -60,14 +62,23 @@ def test_nothing_outside_the_project_is_cited() -> None:
 @pytest.mark.parametrize(
     ("page", "expected"),
     [
-        (command_reference.PAGE, command_reference.markdown),
-        (op_table.README, lambda: op_table.updated(op_table.README.read_text("utf-8"))),
+        *command_reference.GENERATED.items(),
+        (op_table.PAGE, lambda: op_table.updated(op_table.PAGE.read_text("utf-8"))),
     ],
-    ids=["commands", "ops"],
+    ids=lambda value: value.name if isinstance(value, Path) else "",
 )
 def test_generated_pages_are_up_to_date(page: Path, expected: object) -> None:
     assert callable(expected)
     assert page.read_text("utf-8") == expected()
+
+
+def test_every_environment_variable_is_explained() -> None:
+    packages = [path for path in sources() if path.suffix == ".py" and path.parts[len(ROOT.parts)] in PACKAGES]
+    read = {name for path in packages for name in re.findall(r"\b_?TENFERRO_[A-Z_]*[A-Z]\b", path.read_text("utf-8"))}
+    internal = {"_TENFERRO_REF_COMPLETE", "TENFERRO_MUTANT"}  # between a process of ours and another, or click
+    assert {name for name in read if not name.endswith("_PJRT")} - internal <= topics.ENVIRONMENT.keys()
+    elsewhere = (ROOT / "tests/profiles.py").read_text("utf-8")
+    assert [name for name in topics.ENVIRONMENT if name not in read and name not in elsewhere] == []
 
 
 def test_the_files_that_the_architecture_names_are_there() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import oracle.decompositions  # noqa: F401 - the checks of linalg
+import oracle.routines  # noqa: F401 - the checks of decompositions
 from fuzz.findings.reduce.links import LINKS
 from fuzz.findings.reduce.rank import WITHOUT
 from fuzz.generate.ops import STRATEGY
@@ -17,6 +17,7 @@ from tenferro_ref import ops
 from tenferro_ref.extensions import standard_ops_of
 from tenferro_ref.extensions.einsum import EINSUM
 from tenferro_ref.extensions.fft import FFT
+from tenferro_ref.extensions.lapack import LAPACK
 from tenferro_ref.extensions.linalg import LINALG
 from tenferro_ref.ops import OPS, PHASE1
 from tenferro_ref.runtime import KERNELS
@@ -42,7 +43,7 @@ def test_every_table_covers_phase_1_and_branching(table: Table[object]) -> None:
     assert [op.__name__ for op in (*PHASE1, ops.Compare, ops.Select, ops.Maximum, ops.Minimum) if op not in table] == []
 
 
-EXTENSION_OPS = [*EINSUM.keys, *FFT.keys, *LINALG.keys]
+EXTENSION_OPS = [*EINSUM.keys, *FFT.keys, *LINALG.keys, *LAPACK.keys]
 
 
 @pytest.mark.parametrize("table", [EMIT_EXTENSION, ENCLOSE_EXTENSION, JAX_EXTENSION], ids=lambda t: t.name)
@@ -52,4 +53,8 @@ def test_every_op_of_a_family_has_a_row_or_a_reason(table: Table[object]) -> Non
 
 
 def test_what_has_no_enclosure_has_backward_error_checks() -> None:
-    assert {key for key in EXTENSION_OPS if key not in ENCLOSE_EXTENSION} == {*LINALG.keys} == {*CHECK_EXTENSION}
+    assert (
+        {key for key in EXTENSION_OPS if key not in ENCLOSE_EXTENSION}
+        == {*LINALG.keys, *LAPACK.keys}
+        == {*CHECK_EXTENSION}
+    )

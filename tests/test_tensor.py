@@ -225,7 +225,7 @@ def test_one_name_twice(tmp_path: Path) -> None:
 
 
 def test_a_zip_bomb_is_refused_before_it_unfolds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tenferro_ref.tensor._memory", lambda: 1 << 20)
+    monkeypatch.setattr("tenferro_ref.memory.limit", lambda: 2 << 20)
     np.savez_compressed(tmp_path / "t.npz", in0=np.zeros(1 << 18))  # 2 MiB in 2 KiB
     assert (tmp_path / "t.npz").stat().st_size < 1 << 14
     with pytest.raises(FormatError, match="more data than fits in memory"):

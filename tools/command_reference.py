@@ -1,20 +1,29 @@
-"""docs/reference/commands.md, generated from the commands: `python -m tools.command_reference` writes it."""
+"""What is generated from the commands and topics, and written by `python -m tools.command_reference`.
+
+These are docs/reference/commands.md, docs/reference/names.md, and `tenferro_ref/interface.json`.
+"""
 
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import click
 
-from tenferro_ref.cli import cli
+from tenferro_ref import interface
+from tenferro_ref.cli import GROUP, cli
 
-PAGE = Path(__file__).resolve().parents[1] / "docs/reference/commands.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs/reference/commands.md"
+NAMES = ROOT / "docs/reference/names.md"
+INTERFACE = ROOT / "tenferro_ref/interface.json"
 _HEAD = """# Command line
 
 `tenferro-ref`, also `python -m tenferro_ref`. Generated from the commands by `python -m tools.command_reference`. Exit status, names of
-executors and environment variables are in [formats.md](formats.md).
+executors, passes and lanes, environment variables and errors are in [names.md](names.md).
 """
 
 
@@ -53,5 +62,29 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
+_NAMES_HEAD = """# Names, variables, errors
+
+What `tenferro-ref help TOPIC` prints; generated from the code by `python -m tools.command_reference`.
+"""
+
+
+def names() -> str:
+    """The page of topics: each a table of names and meanings."""
+    sections = [_NAMES_HEAD]
+    for topic, found in interface.topics().items():
+        rows = [f"| `{_cell(name)}` | {_cell(words)} |" for name, words in found().items()]
+        sections.append("\n".join([f"## {topic}\n", "| name | meaning |\n|---|---|", *rows, ""]))
+    return "\n".join(sections)
+
+
+def interface_json() -> str:
+    """Every command as data."""
+    found = {e.name: {"entry": e.value, **interface.describe(e.load())} for e in entry_points(group=GROUP)}
+    return json.dumps(found, indent=1, sort_keys=True) + "\n"
+
+
+GENERATED = {PAGE: markdown, NAMES: names, INTERFACE: interface_json}
+
 if __name__ == "__main__":
-    PAGE.write_text(markdown(), "utf-8")
+    for path, text in GENERATED.items():
+        path.write_text(text(), "utf-8")

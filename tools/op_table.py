@@ -1,4 +1,4 @@
-"""The op table of the README, generated from the tables: `python -m tools.op_table` writes it there."""
+"""The table of ops in docs/architecture.md, generated from the tables: `python -m tools.op_table` writes it there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tenferro_ref.runtime import KERNELS
 from tenferro_ref.stablehlo.emit import EMIT
 from tenferro_ref.table import Table
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs/architecture.md"
 START, END = "<!-- op table: python -m tools.op_table -->", "<!-- end of op table -->"
 GROUPS: dict[str, tuple[type[Op], ...]] = {
     "elementwise": ELEMENTWISE,
@@ -50,9 +50,9 @@ def markdown() -> str:
 
 
 def updated(text: str) -> str:
-    """The README with the table as it should be."""
+    """The page with the table as it should be."""
     return re.sub(f"{START}.*?{END}", lambda _: f"{START}\n{markdown()}\n{END}", text, flags=re.DOTALL)
 
 
 if __name__ == "__main__":
-    README.write_text(updated(README.read_text("utf-8")), "utf-8")
+    PAGE.write_text(updated(PAGE.read_text("utf-8")), "utf-8")

@@ -1,7 +1,7 @@
 """Which opcodes a compiler is left with after optimisation, and what in a program gives the rarest of them.
 
 `python -m tools.opcodes` compiles programs one by one, without running them, and prints the classes of programs that a rare opcode
-comes with, and what to give to `fuzz run --generate` so that these come oftener (docs/adr/0009-opcodes.md). What a campaign counts
+comes with, and what to give to `fuzz run --generate` so that these become more frequent (docs/adr/0009-opcodes.md). What a campaign counts
 by itself does not live here (`fuzz.campaign.work`).
 """
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 from fuzz.campaign.programs import unlike_its_seed
 from fuzz.store import Store, Stream
+from fuzz.store.errors import StoreDamaged
+from fuzz.store.salvage import copy_readable, forget, streams_of
 from oracle.verdict import Verdict
+from tenferro_ref.errors import FormatError, UsageError
 
 
 def audit(store: Store, *, regenerate: int = 0) -> list[str]:
@@ -25,6 +30,31 @@ def audit(store: Store, *, regenerate: int = 0) -> list[str]:
     """
     store.database.check()
     return [f"campaign {s.id}: {words}" for s in store.streams() for words in _stream(store, s, regenerate)]
+
+
+def write_whole(source: Store, path: str | Path) -> list[str]:
+    """Write what is whole in a store, campaigns and findings, to a new one; what was left out, in words.
+
+    Raises
+    ------
+    UsageError
+        There is something at `path`.
+    OutputError
+        It cannot be written.
+    """
+    if os.path.lexists(path):
+        raise UsageError(detail=f"{path}: is there; give another name")
+    with Store(path, create=True) as target:
+        lost = copy_readable(source, target)
+        for number in streams_of(target):
+            try:
+                problems = list(_stream(target, target.stream(number), 0))
+            except (StoreDamaged, FormatError) as error:
+                problems = [str(error)]
+            if problems:
+                forget(target, number)
+                lost.append(f"campaign {number}: left out: {problems[0]}")
+    return lost
 
 
 def _stream(store: Store, stream: Stream, regenerate: int) -> Iterator[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from fuzz.campaign.programs import faults_of
 from fuzz.findings.listed import listed
 from fuzz.generate.config import result_dtypes
 from fuzz.records import Campaign, Cell, ErrorKind, Survey, Totals
+from fuzz.report import Report, Run
 from fuzz.store import Counts, Plan, Store, Stream
 from fuzz.store.counts import WIDTHS
 from oracle.verdict import Verdict
@@ -26,6 +28,22 @@ _GROUPS = {
     for op in members
 }
 _PHASES = ("generate", "check", "reduce")
+
+
+def reported(store: Store, streams: Sequence[Stream], bundles: Path | None = None) -> Report:
+    """A campaign beside the others of its store: held against the one that was begun before it, if there is one."""
+    campaigns: dict[str, list[Stream]] = {}
+    for stream in store.streams():
+        campaigns.setdefault(stream.campaign, []).append(stream)
+    names = list(campaigns)
+    at = names.index(streams[0].campaign)
+    records = {name: recorded(store, campaigns[name]) for name in names}
+    return Report(
+        recorded(store, streams),
+        records[names[at - 1]] if at else None,
+        tuple(Run.of(records[name]) for name in names),
+        bundles,
+    )
 
 
 def recorded(store: Store, streams: Sequence[Stream]) -> Campaign:

@@ -8,6 +8,7 @@ from functools import partial
 
 from fuzz.campaign.worksite import Worksite
 from fuzz.findings.bundle import confirm, write_bundle
+from fuzz.findings.explain import explained
 from fuzz.findings.known import load_known
 from fuzz.findings.triage import Suspect, to_finding
 from fuzz.records import Finding
@@ -46,11 +47,11 @@ def _reduce_one(site: Worksite) -> bool:
     executor = site.by_name[smallest.answer.executor]
     where = smallest.op, smallest.dtype, smallest.attribution
     finding, case = _reduced(site, group, Suspect(executor, smallest.case, smallest.answer, *where))
-    confirmed = None
+    # a configuration that was drawn has been settled, and made simpler
+    named = executor if finding.executor == executor.name else site.pool.make(finding.executor)
+    finding, confirmed = explained(finding, named, case), None
     if site.bundles is not None:
         folder = site.bundles / finding.id
-        # a configuration that was drawn has been settled, and made simpler
-        named = executor if finding.executor == executor.name else site.pool.make(finding.executor)
         write_bundle(folder, finding, named, case, site.stream.environment)
         confirmed = confirm(folder, allowed=(executor.name,)) if site.confirms else None
     site.store.settle(group, finding, case, confirmed)

@@ -99,7 +99,7 @@ def work(site: Worksite, *, alone: bool) -> None:
     Parameters
     ----------
     alone
-        This process is the whole campaign and nobody resumes it: disagreements are reduced when all is checked, and when it
+        This process is the whole campaign, which is not resumed: disagreements are reduced when all is checked, and when it
         is interrupted, the answers that there are are counted. Else disagreements are reduced at once.
     """
     for executor in site.executors:

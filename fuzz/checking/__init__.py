@@ -1,6 +1,7 @@
-"""Checking one program, StableHLO module or JAX function on executors: what `tenferro-ref check` does, for Python too."""
+"""Checking one program, StableHLO module or JAX function on executors: what `check` does, on the command line and from Python."""
 
-from fuzz.checking.judged import Checked, Judged, check, check_function
+from fuzz.checking.checker import Checker, Result
+from fuzz.checking.judged import Checked, Judged, check
 from fuzz.checking.subject import Subject
 
-__all__ = ["Checked", "Judged", "Subject", "check", "check_function"]
+__all__ = ["Checked", "Checker", "Judged", "Result", "Subject", "check"]

@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +28,8 @@ from tenferro_ref.stablehlo.loader.statements import Statement, Stating
 
 #: What native execution is called in an outcome.
 NATIVE = "native"
+#: How many functions executors may be behind the reader.
+_AHEAD = 16
 
 
 @dataclass(frozen=True)
@@ -55,33 +58,59 @@ class Outcome:
 
 
 def conform(files: Sequence[Path], executors: Sequence[Executor], reader: Reader) -> Iterator[Outcome]:
-    """One outcome a function that states something, file by file. Each executor has a thread: their workers are processes."""
+    """One outcome a function that states something, file by file.
+
+    Each executor has a thread, since their workers are processes; they may be some functions behind what is read.
+    """
     foreign = [executor for executor in executors if executor.peer.family != NATIVE]
     for executor in foreign:
         executor.close()
-    with ThreadPoolExecutor(max(1, len(foreign))) as threads:
-        for path in files:
-            try:
-                functions = reader.stating(read_text(path), path.name)
-            except TenferroError as error:
-                yield Outcome(path.name, f"{error.kind}: {error}", {}, {})
-                continue
-            for function in functions:
-                yield _outcome(function, foreign, reader, threads)
-        for executor in foreign:
-            threads.submit(executor.close)  # a worker ends with the thread that started it
+    threads = {executor.name: ThreadPoolExecutor(1) for executor in foreign}
+    pending: deque[_Asked] = deque()
+    for function in _functions(files, reader):
+        pending.append(_ask(function, foreign, reader, threads))
+        if len(pending) > _AHEAD:
+            yield _outcome(pending.popleft())
+    yield from map(_outcome, pending)
+    for executor in foreign:
+        threads[executor.name].submit(executor.close)  # a worker ends with the thread that started it
+        threads[executor.name].shutdown()
 
 
-def _outcome(function: Stating, foreign: Sequence[Executor], reader: Reader, threads: ThreadPoolExecutor) -> Outcome:
+def _functions(files: Sequence[Path], reader: Reader) -> Iterator[Stating]:
+    for path in files:
+        try:
+            yield from reader.stating(read_text(path), path.name)
+        except TenferroError as error:
+            yield Stating(path.name, "", (), f"{error.kind}: {error}")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A function, why it is not read, what it gives natively, and what the others were asked."""
+
+    function: Stating
+    read: str
+    native: dict[str, Execution | TenferroError]
+    others: dict[str, Future[Execution | TenferroError]]
+
+
+def _ask(
+    function: Stating, foreign: Sequence[Executor], reader: Reader, threads: Mapping[str, ThreadPoolExecutor]
+) -> _Asked:
     if function.error:
-        return Outcome(function.where, function.error, {}, {})
+        return _Asked(function, function.error, {}, {})
     try:
         source = reader.source(function.code, function.where)
     except TenferroError as error:
-        return Outcome(function.where, f"{error.kind}: {error}", {}, {})
-    asked = {executor.name: threads.submit(attempt_source, executor, source, ()) for executor in foreign}
-    read, results = _natively(source, reader)
-    results |= {name: future.result() for name, future in asked.items()}
+        return _Asked(function, f"{error.kind}: {error}", {}, {})
+    others = {e.name: threads[e.name].submit(attempt_source, e, source, ()) for e in foreign}
+    return _Asked(function, *_natively(source, reader), others)
+
+
+def _outcome(asked: _Asked) -> Outcome:
+    function = asked.function
+    results = asked.native | {name: future.result() for name, future in asked.others.items()}
     wrong: dict[str, str] = {}
     unsupported: dict[str, str] = {}
     for name, result in results.items():
@@ -91,7 +120,7 @@ def _outcome(function: Stating, foreign: Sequence[Executor], reader: Reader, thr
             wrong[name] = f"{result.kind}: {result}"
         else:
             wrong[name] = _judged(function.statements, result.outputs)
-    return Outcome(function.where, read, wrong, unsupported)
+    return Outcome(function.where, asked.read, wrong, unsupported)
 
 
 def _natively(source: Source, reader: Reader) -> tuple[str, dict[str, Execution | TenferroError]]:

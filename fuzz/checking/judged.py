@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from fuzz.checking.subject import Subject, function_subject
+from fuzz.checking.subject import Subject
+from fuzz.findings.known import load_known
+from fuzz.findings.triage import inspect, recognise
 from oracle.attribution import builds
 from oracle.beyond import beyond_ieee
 from oracle.case import Case
 from oracle.evidence import Evidence, judge_by_evidence
-from oracle.judge import Reference, failed, judge, judge_result
-from oracle.peers import OTHERS, Execution, Executor, NativeExecutor, PjrtExecutor, Pool, attempt
+from oracle.judge import Reference, failed, judge_result
+from oracle.peers import Execution, Executor, NativeExecutor, PjrtExecutor, Pool, attempt
 from oracle.verdict import Answer, Build, Comparison, Verdict, first_bad
-from tenferro_ref.errors import Internal, LoweringError, TenferroError, UnsupportedOp, ValidationError
+from tenferro_ref.errors import (
+    Internal,
+    LoweringError,
+    ResourceExhausted,
+    TenferroError,
+    UnsupportedOp,
+    ValidationError,
+)
+
+#: Budget for reducing a disagreement far enough to be recognised as a known finding.
+_REDUCE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +43,8 @@ class Judged:
         Of a disagreement on a module: what became of the same program written by us, in words; else "".
     builds
         Of a disagreement of a plugin: the verdict on each of its builds in the same lane.
+    known
+        Of a disagreement: the page in docs/findings/ that describes it, once it is reduced; "" if none does.
     """
 
     answer: Answer
@@ -39,6 +52,7 @@ class Judged:
     beyond: dict[str, int] = field(default_factory=dict)
     written: str = ""
     builds: tuple[Build, ...] = ()
+    known: str = ""
 
     @property
     def first_bad(self) -> str:
@@ -117,10 +131,17 @@ def check(subject: Subject, executors: Sequence[Executor], pool: Pool, model: st
     refused = case is not None and isinstance(attempt(NativeExecutor(), case), ValidationError)
     disagrees = any(j.answer.verdict.is_disagreement and not (refused and j.answer.executor == own) for j in answers)
     asked: dict[tuple[str, str], tuple[Build, ...]] = {}
+    pages: dict[tuple[str, ...], str] = {}
     for i, (executor, judged) in enumerate(zip(executors, answers, strict=True)):
         if judged.answer.verdict.is_disagreement and case is not None and judged.evidence != "interpreter":
-            written = _second_opinion(executor, case)
-            answers[i] = replace(judged, written=written, builds=_builds(executor, case, pool, asked))
+            written = _as_written(executor, case, judged.answer, model)
+            answers[i] = replace(
+                judged,
+                written=_second_opinion(judged.answer, written),
+                builds=_builds(executor, case, pool, asked),
+                # rules speak of what is wrong under an executor's own model
+                known=_known(executor, case.written, written, pool, pages) if model is None else "",
+            )
     return Checked(subject, tuple(answers), disagrees)
 
 
@@ -129,47 +150,13 @@ def answers_to(subject: Subject, executors: Sequence[Executor], pool: Pool, mode
     if subject.case is None:
         return list(_unread(subject, executors, pool))
     reference = Reference(subject.case, NativeExecutor())
+    if isinstance(reference.execution, ResourceExhausted):
+        raise reference.execution
     if subject.source is not None and isinstance(reference.execution, Internal | LoweringError):
-        # a kernel is missing, or has a defect: nothing can be said of the others by it
+        # a kernel is missing, or has a defect: the others cannot be held to it
         return list(_unread(replace(subject, case=None, unread=reference.execution), executors, pool))
     evidence = _evidence(subject, pool)
     return [_read(executor, reference, evidence, model) for executor in executors]
-
-
-def check_function(
-    function: Callable[..., Any], *arrays: Any, executors: str = "all", model: str | None = None
-) -> Checked:
-    """A JAX function checked as JAX lowers it for these arrays.
-
-    Parameters
-    ----------
-    arrays
-        Its arguments; trees of arrays, too.
-    executors
-        Names separated by commas, as `tenferro-ref check --executors`.
-    model
-        As in `check`.
-
-    Raises
-    ------
-    UsageError, EnvironmentFault
-        There is no such executor, or it does not work here.
-    TenferroError
-        What JAX makes of the function has a signature that nobody can be given.
-
-    Examples
-    --------
-    >>> from fuzz.checking import check_function
-    >>> checked = check_function(jax.nn.softmax, np.ones((4, 9), np.float32), executors="jax")
-    >>> [(j.answer.verdict.value, j.evidence) for j in checked.answers]
-    [('pass', 'proved'), ('pass', 'proved')]
-    """
-    pool = Pool()
-    try:
-        selection = pool.select(tuple(executors.split(",")), others=OTHERS)
-        return check(function_subject(function, arrays, pool.reader), selection.executors, pool, model)
-    finally:
-        pool.close()
 
 
 def _evidence(subject: Subject, pool: Pool) -> Evidence | None:
@@ -221,14 +208,32 @@ def _unread(subject: Subject, executors: Sequence[Executor], pool: Pool) -> Iter
             yield Judged(answer, "interpreter" if answer.comparison.elements else "none")
 
 
-def _second_opinion(executor: Executor, case: Case) -> str:
-    """What the same executor makes of the program as we write it, where it disagrees on the module."""
+def _as_written(executor: Executor, case: Case, given: Answer, model: str | None) -> Answer:
+    """The same executor's answer to the program as we write it, where it disagrees on a module; else the one that it gave."""
     if case.source is None or executor.peer.family == "native":
+        return given
+    written = case.written
+    return judge_result(executor, Reference(written, NativeExecutor()), attempt(executor, written), model)
+
+
+def _second_opinion(given: Answer, written: Answer) -> str:
+    """What the answer to the program as we write it says of a disagreement on the module."""
+    if written is given:
         return ""
-    answer = judge(executor, Reference(case.written, NativeExecutor()))
-    if answer.verdict.is_disagreement:
+    if written.verdict.is_disagreement:
         return "as given and as written are both wrong"
-    return f"only as given (as written: {answer.verdict.value})"
+    return f"only as given (as written: {written.verdict.value})"
+
+
+def _known(executor: Executor, case: Case, answer: Answer, pool: Pool, pages: dict[tuple[str, ...], str]) -> str:
+    """The known finding that a disagreement is; one disagreement of each group of alike ones is reduced."""
+    if answer.verdict in (Verdict.PASS, Verdict.UNSUPPORTED, Verdict.UNDECIDED, Verdict.TIMEOUT):
+        return ""  # a program that hangs takes the time limit in each step of a reduction
+    suspect = inspect(executor, case, answer, pool)
+    key = (str(executor.peer.build), *suspect.group)
+    if key not in pages:
+        pages[key] = recognise(suspect, pool, load_known(), _REDUCE_SECONDS)
+    return pages[key]
 
 
 def _builds(

@@ -26,7 +26,8 @@ from tenferro_ref.isolation import Worker, WorkerSpec, wire
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import GraphProgram, loads
-from tenferro_ref.stablehlo import Source
+from tenferro_ref.stablehlo import Loaded, Source
+from tenferro_ref.stablehlo.watched import LAPACK
 from tenferro_ref.tensor import Array, column_major, load_npz, same_bits, type_of
 
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -44,6 +45,8 @@ class Subject:
         The module and the arguments of its `main`; None and () for what is no module.
     inputs
         "given", or of what kind they were drawn: "ordinary", "special".
+    drawn
+        What was drawn, as a file of inputs has it; None where inputs were given.
     """
 
     name: str
@@ -52,6 +55,7 @@ class Subject:
     arguments: tuple[Array, ...] = ()
     unread: TenferroError | None = None
     inputs: str = "given"
+    drawn: tuple[Array, ...] | None = None
 
     @property
     def reads(self) -> str:
@@ -69,7 +73,7 @@ class Inputs:
 
     def given(self, types: Sequence[TensorType]) -> list[Array] | None:
         """The file's arrays, for inputs of these types; None where they are drawn."""
-        return None if self.file is None else load_npz(self.file, "in", [t.dtype for t in types])
+        return None if self.file is None else load_npz(self.file, "in", types)
 
 
 def module_subjects(code: str | bytes, where: str, inputs: Inputs, reader: Reader) -> list[Subject]:
@@ -80,7 +84,7 @@ def module_subjects(code: str | bytes, where: str, inputs: Inputs, reader: Reade
     FormatError
         No module, or inputs that do not fit it.
     UnsupportedDType
-        Its signature has what nobody can hand over: dynamic extents, tokens.
+        Its signature has what cannot be passed as an array: dynamic extents, tokens.
     """
     source = reader.source(code, where)
     given = inputs.given(source.arguments)
@@ -90,7 +94,7 @@ def module_subjects(code: str | bytes, where: str, inputs: Inputs, reader: Reade
     drawn = [random_arguments(source, inputs.seed, special=special) for special in (False, True)]
     alike = all(map(same_bits, *drawn))
     return [
-        replace(given_subject(source, arguments, reader), inputs=name)
+        replace(given_subject(source, arguments, reader), inputs=name, drawn=arguments)
         for name, arguments in zip(("ordinary", "special"), drawn[: 1 if alike else 2], strict=False)
     ]
 
@@ -145,8 +149,15 @@ def given_subject(source: Source, arguments: Sequence[Array], reader: Reader) ->
         loaded = reader.load(source.code, source.where, arguments)
     except TenferroError as unread:
         return Subject(source.where, None, source, arguments, unread)
-    case = replace(Case.of(loaded.program, loaded.inputs(arguments), source=source), deciding=loaded.deciding)
+    case = _case(loaded, source, arguments)
+    if any(name.startswith(f"custom_call:{LAPACK}") for name, _ in source.ops):
+        more = reader.watched(source)
+        case = replace(case, watched=_case(reader.load(more.code, source.where, arguments), more, arguments))
     return Subject(source.where, case, source, arguments)
+
+
+def _case(loaded: Loaded, source: Source, arguments: Sequence[Array]) -> Case:
+    return replace(Case.of(loaded.program, loaded.inputs(arguments), source=source), deciding=loaded.deciding)
 
 
 def _check_fit(types: Sequence[TensorType], arguments: Sequence[Array], file: str, where: str) -> None:
@@ -196,12 +207,14 @@ def file_subjects(
     # where arrays are bound, only the arguments are differentiated: nothing else is known of such a derivative
     derivation = Derivation(program, (transform,)) if transform and not bound else None
     program = transformed(program, transform, arguments)
-    arrays = inputs.given([*program.input_types[:arguments], *program.input_types[arguments + len(bound) :]])
+    behind = arguments + len(bound)
+    arrays = inputs.given([*program.input_types[:arguments], *program.input_types[behind:]])
     if arrays is None:
-        drawn = random_inputs(program, inputs.seed)
-        chosen = [*drawn[:arguments], *bound, *drawn[arguments + len(bound) :]]
-    else:
-        chosen = fitting(program, where, inputs.file or "", arrays, arguments, bound)
+        values = random_inputs(program, inputs.seed)
+        chosen = [*values[:arguments], *bound, *values[behind:]]
+        case = Case.of(program, chosen, derivation=derivation)
+        return [Subject(where, case, drawn=(*values[:arguments], *values[behind:]))]
+    chosen = fitting(program, where, inputs.file or "", arrays, arguments, bound)
     return [Subject(where, Case.of(program, chosen, derivation=derivation))]
 
 
@@ -219,7 +232,8 @@ def invalid_subject(file: str, inputs: Inputs) -> Subject:
         due = Refusal(f"{error.place}: {error.text()}", error.kind, facts.get("op"), facts.get("axis"))
         arrays = inputs.given(program.input_types)
         if arrays is None:
-            return Subject(file, Case.of(program, random_inputs(program, inputs.seed), due))
+            values = random_inputs(program, inputs.seed)
+            return Subject(file, Case.of(program, values, due), drawn=values)
         return Subject(file, Case.of(program, fitting(program, file, inputs.file or "", arrays), due))
     raise UsageError(detail=f"{file}: breaks no rule; without --invalid its results are compared")
 

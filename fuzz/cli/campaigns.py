@@ -13,9 +13,9 @@ from typing import Any
 
 import click
 
-from fuzz.campaign.audit import audit
+from fuzz.campaign.audit import audit, write_whole
 from fuzz.campaign.cluster import Cluster, connected, run_on_cluster
-from fuzz.campaign.recorded import recorded
+from fuzz.campaign.recorded import reported
 from fuzz.campaign.supervisor import Tick
 from fuzz.campaign.work import begin
 from fuzz.campaign.workers import run_workers
@@ -107,9 +107,10 @@ def run(
         "shard": shard if count > 1 else None,
         "input-sets": input_sets if input_sets > 1 else None,
     }
-    command = f"tenferro-ref fuzz run {store} --seed {chosen} --executors {executors}"
-    command += "".join(f" --{name} {value}" for name, value in options.items() if value is not None)
-    command += "".join(f" --generate {word}" for word in generate)
+    again = Path(store).with_stem(f"{Path(store).stem}-again")  # this store has the campaign already
+    words = ["tenferro-ref", "fuzz", "run", str(again), "--seed", str(chosen), "--executors", executors]
+    words += [word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))]
+    command = shlex.join([*words, *(word for setting in generate for word in ("--generate", setting))])
     check_settings(generate)
     # as many programs a batch, and so a module, as with one set of inputs
     batch = Plan(chosen).batch * input_sets
@@ -199,8 +200,9 @@ def _work(
             raise Interrupted(detail=f"after {done} programs: {words}") from None
     streams = [store.stream(stream.id)]
     unproved = _confirm_afresh(store, streams, bundles, allowed) if limits["fresh_venv"] else ""
-    campaign = with_vacuity(recorded(store, streams), limits, named)
-    page = site.write(campaign, Path(limits["out"])) if site else None
+    report = reported(store, streams, bundles)
+    campaign = with_vacuity(report.campaign, limits, named)
+    page = site.write(dataclasses.replace(report, campaign=campaign), Path(limits["out"])) if site else None
     findings = listed(store, streams)
     if as_json:
         print_json(
@@ -256,9 +258,19 @@ def _print_summary(campaign: Campaign, findings: list[Listed], deaths: int, page
 @click.command()
 @store_argument
 @click.option("--check", is_flag=True, help="Check the laws of the store: nothing lost, nothing twice.")
+@click.option(
+    "--salvage",
+    metavar="NEW",
+    help="Write the campaigns and findings of a damaged store that are whole to a new store.",
+)
 @json_option
-def status(store: str, check: bool, as_json: bool) -> int:
+def status(store: str, check: bool, salvage: str | None, as_json: bool) -> int:
     """Print how far the campaigns of a store are."""
+    if salvage is not None:
+        with Store(store, readonly=True) as opened:
+            for words in write_whole(opened, salvage):
+                say(f"LOST     {words}")
+        store = salvage
     with Store(store, readonly=True) as opened:
         rows = [_stream_facts(opened, stream) for stream in opened.streams()]
         problems = audit(opened, regenerate=3) if check else []

@@ -15,7 +15,7 @@ from fuzz.campaign.work import environment, reduce_rest
 from fuzz.campaign.worksite import Progress, Worksite
 from fuzz.findings import bundle, corpus
 from fuzz.findings.environments import FreshEnvironments
-from fuzz.findings.known import load_known
+from fuzz.findings.known import load_known, stale
 from fuzz.findings.listed import Listed, date, listed
 from fuzz.findings.reduce import Size
 from fuzz.findings.triage import inspect, to_finding
@@ -140,6 +140,24 @@ def _write_corpus(rows: list[Listed], folder: Path) -> None:
         expected = {"native": Verdict.PASS, finding.executor: Verdict(finding.verdict)}
         entry = corpus.Entry(row.id, finding.title, case, expected)
         write_atomically(folder / f"{row.id}.toml", corpus.text(entry))
+
+
+@click.command("stale")
+@store_argument
+@json_option
+def stale_(store: str, as_json: bool) -> None:
+    """List the rules of known findings that nothing in a store matches.
+
+    Only rules about builds of which the store has findings are listed. After a long campaign such a rule is too narrow, or what
+    its page describes is gone from the builds, or no program draws it any more.
+    """
+    with Store(store, readonly=True) as opened:
+        rules = stale([stored.finding for stored in opened.findings()], load_known())
+    for page, signature in rules:
+        if as_json:
+            print_json({"page": page, "signature": signature})
+        else:
+            say(f"{page}: {signature}")
 
 
 # --- replay -----------------------------------------------------------------------------------------------------------

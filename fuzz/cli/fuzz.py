@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from fuzz.cli.campaigns import resume, run, status
-from fuzz.cli.findings import findings, merge, reduce, replay
+from fuzz.cli.findings import findings, merge, reduce, replay, stale_
 
 
 @click.group()
@@ -13,5 +13,5 @@ def fuzz() -> None:
     """Campaigns over a findings store (a file)."""
 
 
-for command in (run, resume, status, findings, replay, reduce, merge):
+for command in (run, resume, status, findings, stale_, replay, reduce, merge):
     fuzz.add_command(command)

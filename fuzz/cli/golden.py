@@ -223,7 +223,7 @@ def read_case(folder: Path) -> Case:
     if parse(read_text(folder / "program.txt"), str(folder / "program.txt")) != program:
         raise FormatError(where=str(folder), detail="program.txt is another program than program.json")
     graph = program.to_graph()
-    return Case.of(graph, load_npz(folder / "inputs.npz", "in"))
+    return Case.of(graph, load_npz(folder / "inputs.npz", "in", graph.input_types))
 
 
 def check_case(folder: Path, entry: Entry) -> str:

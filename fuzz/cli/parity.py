@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from fuzz.campaign.work import run_campaign
 from fuzz.campaign.worksite import Progress
 from fuzz.generate.batches import check_settings
 from fuzz.records import Campaign
+from fuzz.report import Report
 from fuzz.store import Plan
 from fuzz.summary import outcome
 from oracle.peers import PjrtExecutor, Pool
@@ -48,9 +50,10 @@ def parity(
     site = report_site(folder)
     chosen = draw_seed(seed)
     count = programs if programs is not None or minutes is not None else DEFAULT_PROGRAMS
-    command = f"tenferro-ref parity --seed {chosen} --executors {executors}"
-    command += "".join(f" --{k} {v}" for k, v in (("programs", count), ("minutes", minutes)) if v is not None)
-    command += "".join(f" --generate {word}" for word in generate)
+    words = ["tenferro-ref", "parity", "--seed", str(chosen), "--executors", executors]
+    limits = (("--programs", count), ("--minutes", minutes))
+    words += [word for name, value in limits if value is not None for word in (name, str(value))]
+    command = shlex.join([*words, *(word for setting in generate for word in ("--generate", setting))])
     check_settings(generate)
     plan = Plan(chosen, count, minutes, command=command, generate=generate)
     pool = Pool()
@@ -75,7 +78,7 @@ def parity(
             )
     finally:
         pool.close()
-    page = site.write(campaign, folder)
+    page = site.write(Report(campaign), folder)
     if as_json:
         print_json(_summary(campaign, page))
     else:

@@ -45,7 +45,7 @@ SECTIONS = {
     "custom calls": "Custom calls",
     "memory": "Memory",
 }
-#: What is asked of a plugin that makes no client.
+#: The sections for a plugin that makes no client.
 _WITHOUT_CLIENT = ("loading", "attributes")
 #: What a plugin's user gets: no compile options beside those of its `NAME.toml`.
 _LANE = "defaults"
@@ -219,7 +219,7 @@ class Run:
         return checks
 
     def _page(self, executor: PjrtExecutor, case: Case, answer: Answer, pool: Pool, folded: str) -> str:
-        """The page that describes a disagreement; which rewrite makes it is asked only if a rule speaks of this build."""
+        """The page that describes a disagreement; which rewrite makes it is found out only if a rule names this build."""
         rules = tuple(rule for rule in load_known() if any(fnmatchcase(self._build, b) for b in rule.builds))
         if not rules:
             return ""

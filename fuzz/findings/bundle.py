@@ -1,34 +1,31 @@
 """Bundles: a finding as a folder that stands alone, the check that it does, and the question whether it still fails.
 
 `program.txt`, `program.json`, `module.mlir`, `inputs.npz`, `observed.npz` (none inside if the executor gave nothing),
-`enclosure.npz` (`lo0`, `hi0`, `nan0`, `pos_zero0`, `neg_zero0`, ...), `environment.json`, `reproduce.py`, `README.md`.
+`enclosure.npz` (`lo0`, `hi0`, `nan0`, `pos_zero0`, `neg_zero0`, ...), `environment.json`, `reproduce.py`, `README.md`, and
+`upstream.py` where JAX alone can show it.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from fuzz.findings.environments import ROOT, FreshEnvironments
-from fuzz.findings.triage import evaluate_all, value_class
+from fuzz.findings.explain import explained
+from fuzz.findings.triage import value_class
 from fuzz.records import Finding, encode, from_json
 from oracle.case import Case, Refusal
-from oracle.compare import interval_words
 from oracle.derivation import derivation_of
 from oracle.enclosure import MODELS, Enclosure, enclose
 from oracle.enclosure.files import save_enclosures
 from oracle.judge import Reference, judge_result
-from oracle.peers import Execution, Executor, NativeExecutor, Peer, Pool, attempt
-from oracle.staged import decomposing
+from oracle.peers import Execution, Executor, NativeExecutor, Peer, PjrtExecutor, Pool, attempt
 from oracle.verdict import Answer, Build, first_bad
 from tenferro_ref import children
 from tenferro_ref.errors import FormatError, TenferroError
@@ -45,10 +42,10 @@ VERSION = 5
 _READABLE = (1, 2, 3, 4, VERSION)
 #: The script of every bundle.
 SCRIPT = Path(__file__).with_name("reproduce.py").read_bytes()
+#: The script for maintainers of a compiler, which needs JAX alone; in bundles that it can show (`_upstream`).
+UPSTREAM = Path(__file__).with_name("upstream.py").read_bytes()
 #: A script that takes longer than this hangs.
 _SECONDS = 600.0
-#: Elements of each value that the README shows.
-_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +116,8 @@ def write_bundle(
     """
     observed = attempt(executor, case)
     outputs = observed.outputs if isinstance(observed, Execution) else ()
-    steps = _enclosures(case, executor.model)
-    expected = [steps[slot] for slot in case.program.output_slots] if steps else []
+    if not finding.explanation.why:  # of a version that did not explain
+        finding = explained(finding, executor, case)
     facts = Facts(
         VERSION, finding.signature, finding.verdict, finding.value_class, finding.reason, finding.attribution,
         executor.portable_name, executor.model, executor.info().facts, tuple(environment),
@@ -134,12 +131,27 @@ def write_bundle(
     write_atomically(folder / "module.mlir", finding.stablehlo)
     save_npz(folder / "inputs.npz", {f"in{i}": a for i, a in enumerate(case.inputs)})
     save_npz(folder / "observed.npz", {f"out{i}": a for i, a in enumerate(outputs)})
+    expected = _expected(case, executor.model)
     save_enclosures(folder / "enclosure.npz", expected)
     write_atomically(folder / "environment.json", json.dumps(encode(facts), indent=1, allow_nan=False))
     write_atomically(folder / "reproduce.py", SCRIPT)
+    upstream = _upstream(finding, executor, case, expected)
+    if upstream:
+        write_atomically(folder / "upstream.py", UPSTREAM)
     # last: a folder with a README is complete
-    by_bits = executor != NativeExecutor() and case.refusal is None and executor.bit_exact(case)
-    write_atomically(folder / "README.md", "\n".join(_readme(finding, facts, case, steps, by_bits)) + "\n")
+    write_atomically(folder / "README.md", "\n".join(_readme(finding, facts, upstream)) + "\n")
+
+
+def _upstream(finding: Finding, executor: Executor, case: Case, expected: Sequence[Enclosure]) -> str:
+    """The command by which JAX alone shows the disagreement, "" if it cannot: only a module with enclosures, or a crash."""
+    runs_module = isinstance(executor, PjrtExecutor) or (executor.peer.kind == "jax" and case.source is not None)
+    shows = finding.verdict == "crash" or (finding.verdict == "mismatch" and expected)
+    if not (runs_module and shows) or finding.stablehlo.startswith("//"):
+        return ""
+    words = [f"--option {name}={value}" for name, value in getattr(executor, "options", {}).items()]
+    if isinstance(executor, PjrtExecutor):
+        words.insert(0, f"--plugin {shlex.quote(Path(executor.plugin.path).name)}")
+    return " ".join(["python upstream.py", *words])
 
 
 def read_bundle(folder: Path) -> tuple[Facts, Case]:
@@ -156,7 +168,7 @@ def read_bundle(folder: Path) -> tuple[Facts, Case]:
         raise FormatError(where=str(path), detail=f"a bundle of version {facts.tenferro_bundle}; this reads {VERSION}")
     program = loads(read_text(folder / "program.json"), str(folder / "program.json"), infer=facts.refusal is None)
     graph = program.to_graph()
-    inputs = load_npz(folder / "inputs.npz", "in", [t.dtype for t in graph.input_types])
+    inputs = load_npz(folder / "inputs.npz", "in", graph.input_types)
     try:
         graph.check_inputs([type_of(a) for a in inputs])
     except TenferroError as error:
@@ -243,20 +255,20 @@ def confirm(folder: Path, environments: FreshEnvironments | None = None, *, allo
     return done.returncode == 1 and f'"verdict": {json.dumps(facts.verdict)}' in done.stdout
 
 
-def _enclosures(case: Case, model: str) -> dict[int, Enclosure]:
-    """Of every slot; none where an op has no rule, or an error is due."""
+def _expected(case: Case, model: str) -> list[Enclosure]:
+    """Of every output; none where an op has no rule, or an error is due."""
     if case.refusal is not None:
-        return {}
+        return []
     try:
-        return enclose(case.program, case.inputs, MODELS[model], all_slots=True, arguments=len(case.arguments))
+        return enclose(case.program, case.inputs, MODELS[model], arguments=len(case.arguments))
     except TenferroError:
-        return {}
+        return []
 
 
 # --- the README -------------------------------------------------------------------------------------------------------
 
 
-def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure], by_bits: bool) -> Iterator[str]:
+def _readme(finding: Finding, facts: Facts, upstream: str) -> Iterator[str]:
     yield f"# {markdown(finding.title)}"
     yield ""
     yield f"{code(facts.executor)} ends this program with **{markdown(finding.verdict)}**: {markdown(finding.reason)}"
@@ -280,7 +292,12 @@ def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosu
     yield ""
     yield "## Why the expected value is right"
     yield ""
-    yield from _why(finding, facts, case, steps, by_bits)
+    yield markdown(finding.explanation.why)
+    if finding.explanation.steps:
+        yield ""
+        yield from ("| value | type | element | may be | reference |", "|---|---|---|---|---|")
+        for step in finding.explanation.steps:
+            yield f"| {' | '.join(map(markdown, (step.value, step.type, step.index, step.enclosure, step.reference)))} |"
     if finding.values:
         yield ""
         yield "## Expected and observed"
@@ -293,88 +310,14 @@ def _readme(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosu
     yield ""
     yield "## Reproduce"
     yield ""
-    yield "    python reproduce.py          # exit status 1 while the disagreement is there, 0 when it is gone, 3: not installed"
+    yield "    python reproduce.py          # exit status 1 while the disagreement is there, 0 when it is gone, 2 or 3: cannot be asked"
     yield "    tenferro-ref fuzz replay .   # the same, and whether the values are those of observed.npz"
+    if upstream:
+        yield ""
+        yield f"With JAX alone, on the path of the plugin's library: {code(upstream)} (without `--plugin`: XLA as jaxlib has it); the same exit statuses."
     if wants := Peer.parse(facts.executor).code:
         yield ""
-        yield f"Both {markdown(wants)}, and so need `--allow-commands`: look at it first."
+        yield f"The first two {markdown(wants)}, and so need `--allow-commands`: look at it first."
     packages = " ".join((".", *map(shlex.quote, facts.requirements)))
     yield ""
     yield f"Needs tenferro-ref, from a clone of it: {code(f'python -m pip install {packages}')}. Versions and the machine on which it was found are in `environment.json`."
-
-
-def _why(finding: Finding, facts: Facts, case: Case, steps: dict[int, Enclosure], by_bits: bool) -> Iterable[str]:
-    if case.refusal is not None:
-        when = "when it runs" if case.refusal.late else "before anything is compiled or run"
-        yield (
-            f"The program is invalid: it was made to break one rule ({markdown(case.refusal.fault)}), and is sound "
-            f"otherwise. So it must raise {markdown(str(case.refusal))}, {when}. "
-            "Kind, op and axis are compared, not the message."
-        )
-        return
-    if finding.verdict != "mismatch":
-        yield (
-            "The program is valid: it passes the shape and dtype rules of every op, and the native executor runs it. "
-            "No input makes it undefined. A correct executor gives a result, or refuses it with a typed error before it "
-            "compiles anything; it does not do what is quoted above."
-        )
-        return
-    native = attempt(NativeExecutor(), case)
-    if not isinstance(native, Execution):
-        yield f"The native executor refuses it with a typed error ({markdown(str(native))}); so must every other executor."
-        return
-    if by_bits:
-        yield (
-            "The two executors differ only in how they schedule the same instructions, so they must agree bit for bit; "
-            "no tolerance is involved."
-        )
-        return
-    if decomposing(case.program):
-        yield (
-            "The factors of a decomposition are not unique, so nothing that is computed from them is known by itself. The executor was "
-            "asked for the operands and results of each decomposition beside the outputs: the op is held to its backward-error "
-            "bound on those operands, and everything else to the set of all values that a correct implementation may have "
-            "where the executor's own factors are given (docs/explanation/enclosures.md). What is quoted above is outside one of the two."
-        )
-        return
-    if finding.primal_text:
-        yield (
-            f"`{facts.executor}` differentiates the reduced program in another way. Both ways are equal over the real numbers, and each was "
-            "enclosed in real arithmetic: the two enclosures of the element quoted above have no value in common (docs/enclosures.md)."
-        )
-        return
-    if not steps:
-        yield "What is quoted above is outside the set of all values that a correct implementation may have (docs/explanation/enclosures.md)."
-        return
-    yield (
-        f"No tolerance is involved. The table follows the program one instruction at a time under the arithmetic model "
-        f"`{facts.model}`: each entry is the set of *all* values that a correct implementation may have at that point, "
-        "given those of the line above, with every freedom that the model grants (rounding, order of sums, "
-        "contraction, flushing). The last column is what the reference computed. The observed value is outside the set of "
-        "the program's output, so no sequence of permitted roundings leads to it."
-    )
-    yield ""
-    yield from ("| value | type | element | may be | reference |", "|---|---|---|---|---|")
-    values = evaluate_all(case)
-    wrong = next((tuple(json.loads(row.index)) for row in finding.values if row.outside), ())
-    for slot, what in _instructions(case):
-        for index in _shown(steps[slot].shape, wrong):
-            words = interval_words(steps[slot], index)
-            number = repr(values[slot][index].item()) if slot in values else ""
-            yield f"| %{slot} = {what} | {case.program.slot_types[slot]} | {list(index)} | {words} | {number} |"
-
-
-def _instructions(case: Case) -> Iterator[tuple[int, str]]:
-    for number, slot in enumerate(case.program.input_slots):
-        yield slot, f"input {number}"
-    for ins in case.program.instructions:
-        operands = ", ".join(f"%{slot}" for slot in ins.input_slots)
-        for slot in ins.output_slots:
-            yield slot, f"{ins.op.name}({operands})"
-
-
-def _shown(shape: tuple[int, ...], wrong: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Elements of a value that the table shows: the one that is wrong in the end if it has such a one, else the first ones."""
-    if len(wrong) == len(shape) and all(i < n for i, n in zip(wrong, shape, strict=True)):
-        return [wrong]
-    return list(itertools.islice(np.ndindex(shape), _SHOWN))

@@ -24,7 +24,7 @@ from oracle.peers.modules import Module
 from oracle.verdict import Answer, Verdict
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, TenferroError, UsageError
-from tenferro_ref.files import read_bytes
+from tenferro_ref.files import read_toml
 from tenferro_ref.isolation import wire
 from tenferro_ref.program import parse, print_program
 from tenferro_ref.tensor import Array, type_of
@@ -120,7 +120,7 @@ def load(path: Path) -> Entry:
         fit it.
     """
     try:
-        content = msgspec.toml.decode(read_bytes(path), type=_File)
+        content = msgspec.convert(read_toml(path), _File)
     except msgspec.MsgspecError as error:
         raise FormatError(where=str(path), detail=f"no case of the corpus: {error}") from None
     if bool(content.program) == bool(content.module) or bool(content.module) != bool(content.outputs):

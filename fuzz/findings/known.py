@@ -1,14 +1,15 @@
 """What is known: rules that recognise a finding as one of the pages in docs/findings/.
 
-The rules are in `known_findings.toml`; a finding is known if every field of a rule matches (shell patterns). A rule speaks
-only of the builds that it names, by what they report of themselves, so that a file's name changes nothing. A rule past
-its `expires` date no longer matches: its page has to be looked at again.
+The rules are in `known_findings.toml`; a finding is known if every field of a rule matches (shell patterns). A rule names ops,
+dtype, value class and cause, none of them by a bare `*`, and the builds that it speaks of by what they report of themselves, so
+that a file's name changes nothing. A rule past its `expires` date no longer matches: its page has to be looked at again.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -18,35 +19,70 @@ from msgspec import structs
 
 from fuzz.records import Finding
 from tenferro_ref.errors import FormatError
-from tenferro_ref.files import read_bytes
+from tenferro_ref.files import read_toml
 
 DEFAULT_RULES = Path(__file__).with_name("known_findings.toml")
 
 
+#: Ops that a pattern need not name: constants, and what moves elements.
+_UNNAMED = frozenset({
+    "BroadcastInDim", "Concatenate", "Constant", "DynamicSlice", "Pad", "Reshape", "Reverse", "Slice", "Transpose",
+})  # fmt: skip
+#: The executor in rules about the C API, whose signature is `section: name` of a check of `tenferro-ref conform`.
+CONFORM = "conform"
+
+
 class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One rule, of shell patterns.
+    """One rule.
 
     Attributes
     ----------
     page
         Name of the page in docs/findings/, without `.md`.
-    signature
-        Pattern of `Finding.signature`.
+    signatures
+        Patterns of `Finding.signature`, of which one has to match (`fits`); of a check of `conform`, its name.
     builds
         Patterns of `Finding.build`; in a file, names of its table `builds`.
     """
 
     page: str
-    signature: str
+    signatures: tuple[str, ...]
     expires: datetime.date
     builds: tuple[str, ...]
     verdict: str = "mismatch"
     executor: str = "*"
 
+    def covers(self, signature: str, verdict: str, executor: str, build: str) -> bool:
+        """Whether a disagreement, given as the fields of a `Finding`, is what the rule describes."""
+        return (
+            any(fits(pattern, signature) for pattern in self.signatures)
+            and fnmatchcase(verdict, self.verdict)
+            and fnmatchcase(executor, self.executor)
+            and any(fnmatchcase(build, pattern) for pattern in self.builds)
+        )
+
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     builds: dict[str, str] = {}
     known: tuple[Known, ...] = ()
+
+
+def fits(pattern: str, signature: str) -> bool:
+    """Whether each part of a signature is one of the alternatives (` or `) of that part of the pattern.
+
+    Ops are compared one by one: all of them, or without constants and ops that move elements, where the pattern names none such.
+    """
+    wanted, parts = pattern.split(" | "), signature.split(" | ")
+    if len(wanted) != 4 or len(parts) != 4:
+        return pattern == signature
+    return any(_is_chain(w.split(" > "), parts[0].split(" > ")) for w in wanted[0].split(" or ")) and all(
+        any(fnmatchcase(part, p) for p in w.split(" or ")) for w, part in zip(wanted[1:], parts[1:], strict=True)
+    )
+
+
+def _is_chain(wanted: list[str], ops: list[str]) -> bool:
+    left = [op for op in ops if op not in _UNNAMED or op in wanted]
+    return any(len(chain) == len(wanted) and all(map(fnmatchcase, chain, wanted)) for chain in (ops, left))
 
 
 def match(finding: Finding, rules: tuple[Known, ...], today: datetime.date | None = None) -> str:
@@ -69,15 +105,26 @@ def page_of(
     day = today or datetime.date.today()
     signatures = {signature, re.sub(r"only jax(-eager)?$", "every lane", signature)}
     for rule in rules:
-        if (
-            day <= rule.expires
-            and any(fnmatchcase(signature, rule.signature) for signature in signatures)
-            and fnmatchcase(verdict, rule.verdict)
-            and fnmatchcase(executor, rule.executor)
-            and any(fnmatchcase(build, pattern) for pattern in rule.builds)
-        ):
+        if day <= rule.expires and any(rule.covers(s, verdict, executor, build) for s in signatures):
             return rule.page
     return ""
+
+
+def pages() -> dict[str, str]:
+    """Topic `findings`: the pages that rules recognise disagreements as, with the signature of one."""
+    return {rule.page: rule.signatures[0] for rule in reversed(load_known())}
+
+
+def stale(findings: Iterable[Finding], rules: tuple[Known, ...]) -> list[tuple[str, str]]:
+    """Page and signature of rules that match none of the findings, though some are of a build that the rule names.
+
+    Checks of `conform` are no findings of a campaign, so that their rules are never listed.
+    """
+    rows = [(f.signature, f.verdict, f.executor, f.build) for f in findings]
+    builds = {build for *_, build in rows}
+    there = [r for r in rules if r.executor != CONFORM and any(fnmatchcase(b, p) for b in builds for p in r.builds)]
+    one_each = [structs.replace(rule, signatures=(s,)) for rule in there for s in rule.signatures]
+    return [(r.page, r.signatures[0]) for r in one_each if not any(r.covers(*row) for row in rows)]
 
 
 @cache
@@ -87,10 +134,11 @@ def load_known(path: Path = DEFAULT_RULES) -> tuple[Known, ...]:
     Raises
     ------
     FormatError
-        Unreadable, not TOML, unknown or missing keys, a wrong type, a build that is not in the table.
+        Unreadable, not TOML, unknown or missing keys, a wrong type, a build that is not in the table, a signature that does not
+        say which ops, dtypes, value classes and causes it means.
     """
     try:
-        file = msgspec.toml.decode(read_bytes(path), type=_File)
+        file = msgspec.convert(read_toml(path), _File)
     except msgspec.MsgspecError as error:
         raise FormatError(where=str(path), detail=f"no file of rules: {error}") from None
     for rule in file.known:
@@ -98,4 +146,14 @@ def load_known(path: Path = DEFAULT_RULES) -> tuple[Known, ...]:
             if name not in file.builds:
                 detail = f"the rule of {rule.page} names the build {name!r}, which is not in the table `builds`"
                 raise FormatError(where=str(path), detail=detail)
+        for signature in rule.signatures:
+            if rule.executor != CONFORM and not _is_narrow(signature):
+                detail = f"the rule of {rule.page} needs four parts, none of them *: {signature!r}"
+                raise FormatError(where=str(path), detail=detail)
     return tuple(structs.replace(rule, builds=tuple(file.builds[name] for name in rule.builds)) for rule in file.known)
+
+
+def _is_narrow(signature: str) -> bool:
+    parts = signature.split(" | ")
+    words = (word for part in parts for choice in part.split(" or ") for word in choice.split(" > "))
+    return len(parts) == 4 and not any(word in ("*", "expected *, got *") for word in words)

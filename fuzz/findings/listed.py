@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fuzz.findings.known import load_known, match
 from fuzz.records import Finding
 from fuzz.store import Mark, Store, StoredFinding, Stream
+from tenferro_ref.errors import TenferroError
 
 #: "regressed": seen again after it was marked as fixed.
 NEW, REGRESSED = "new", "regressed"
@@ -29,6 +30,8 @@ class Listed:
         How many programs showed it, on which executors, over the streams asked for.
     first, last
         When it was seen, in seconds since 1970, over the whole store; None if no campaign here saw it.
+    number
+        Of the first program that showed it, in its campaign.
     """
 
     id: str
@@ -40,6 +43,7 @@ class Listed:
     first: float | None
     last: float | None
     marks: tuple[Mark, ...]
+    number: int | None = None
 
     @property
     def finding(self) -> Finding:
@@ -60,7 +64,9 @@ class Listed:
         elif self.marks and not self.is_new:
             known = f"marked as {self.status} {date(self.marks[-1].at)}"
         also = tuple(e for e in self.executors if e != self.finding.executor)
-        return dataclasses.replace(self.finding, known=known, programs=self.programs, also=also)
+        return dataclasses.replace(
+            self.finding, known=known, programs=self.programs, also=also, first_program=self.number
+        )
 
 
 def date(at: float) -> str:
@@ -77,10 +83,10 @@ def listed(store: Store, streams: Sequence[Stream] | None = None) -> list[Listed
         signature = stored.finding.signature
         if streams is not None and signature not in seen:
             continue
-        programs, first, last, executors = seen.get(signature, (0, None, None, ()))
+        programs, first, last, executors, number = seen.get(signature, (0, None, None, (), None))
         history = tuple(marks.get(signature, ()))
         status, why = _status(stored.finding, history, last)
-        rows.append(Listed(stored.finding.id, stored, status, why, programs, executors, first, last, history))
+        rows.append(Listed(stored.finding.id, stored, status, why, programs, executors, first, last, history, number))
     return sorted(rows, key=lambda r: (not r.is_new, -r.programs, r.finding.signature))
 
 
@@ -93,3 +99,12 @@ def _status(finding: Finding, marks: Sequence[Mark], last: float | None) -> tupl
     if mark.status == "fixed" and last is not None and last > mark.at:
         return REGRESSED, f"marked as fixed {date(mark.at)}, seen {date(last)}"
     return mark.status, mark.note
+
+
+def ids(path: str) -> list[tuple[str, str]]:
+    """Ids of the findings of a store with their signatures, for completion; none where it cannot be read."""
+    try:
+        with Store(path, readonly=True) as store:
+            return [(row.id, row.finding.signature) for row in listed(store)]
+    except TenferroError:
+        return []

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fuzz.findings.known import Known, match
+from fuzz.findings.known import Known, match, page_of
 from fuzz.findings.reduce import Size, cut_out, narrowed, reduce_case, simplify_configuration
 from fuzz.records import Finding, ValueRow
 from oracle.attribution import UNCLEAR, attribute, builds, hlo_pass
@@ -93,7 +93,7 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
         core = _rule_alone(whole, pool)
         return replace(whole, op=_subject(whole.case if core is None else core.case))
     if answer.verdict is Verdict.MISMATCH:
-        slot = _first_wrong(executor, case)
+        slot = first_wrong(executor, case)
         core = None if slot is None else _alone(whole, slot, pool)
     else:
         slot, core = _first_failing(whole, pool)
@@ -130,7 +130,7 @@ def _alike(one: Answer, other: Answer) -> bool:
     return one.verdict is other.verdict and (one.verdict is not Verdict.ERROR or _complaint(one) == _complaint(other))
 
 
-def _first_wrong(executor: Executor, case: Case) -> int | None:
+def first_wrong(executor: Executor, case: Case) -> int | None:
     """The first slot that is wrong when all are watched, else the first instruction that is wrong alone.
 
     Watching changes what is compiled: the disagreement may go away, or the module be refused. Instructions are run alone
@@ -334,6 +334,13 @@ def to_finding(
         primal_text="" if case.derivation is None else print_program(case.derivation.primal),
     )
     return replace(finding, known=match(finding, known)), case
+
+
+def recognise(suspect: Suspect, pool: Pool, known: tuple[Known, ...], budget_seconds: float) -> str:
+    """The page of the known finding that a suspect is, once it is reduced; "" if it is none."""
+    found, _ = _reduced(suspect, pool, budget_seconds, None)
+    name, verdict = signature(found.case, found, found.answer), found.answer.verdict.value
+    return page_of(name, verdict, found.executor.name, _build(found.executor), known)
 
 
 def _reduced(

@@ -13,9 +13,9 @@ from itertools import islice
 
 from fuzz.generate.anchors import anchors
 from fuzz.generate.config import DEFAULT, Config
-from fuzz.generate.decode import GENE, decode
+from fuzz.generate.decode import GENE, decode, motifs
 from fuzz.generate.derivatives import differentiated
-from fuzz.generate.growth import HEADER, LINALG_BYTES, anchored
+from fuzz.generate.growth import HEADER, numbered
 from fuzz.generate.settings import config_of
 from oracle.case import Case
 
@@ -23,9 +23,11 @@ from oracle.case import Case
 _ATTEMPTS = 16
 #: Bytes that decide how long a program is; in what share of programs its length is up to what.
 _LENGTH = 4
-_LONG = ((0.025, 64), (0.005, 200))
+_LONG = ((0.12, 40), (0.02, 64), (0.005, 200))
 #: Anchors that a batch walks past; batches that are larger meet some of the next one's.
 _STRIDE = 64
+#: Motifs that a batch walks past: three quarters of those of its programs, if it has 32.
+_MOTIF_STRIDE = 24
 
 
 def generate(seed: int, batch: int, count: int = 64, config: Config = DEFAULT) -> list[Case]:
@@ -61,12 +63,12 @@ def check_settings(settings: Sequence[str]) -> None:
 def decode_number(seed: int, batch: int, number: int, config: Config) -> Case:
     """Case `number` of a batch, duplicates counted."""
     stream = hashlib.shake_256(f"tenferro-ref {seed} {batch} {number}".encode())
-    start = _LENGTH + HEADER - LINALG_BYTES
+    start = _LENGTH + HEADER
     drawn = stream.digest(_LENGTH)
     length = _length(config, int.from_bytes(drawn[:2], "big"), int.from_bytes(drawn[2:], "big"))
     data = stream.digest(start + GENE * length)
-    linalg = hashlib.sha256(f"later {seed} {batch} {number}".encode()).digest()[:LINALG_BYTES]
-    header = anchored(data[_LENGTH:start] + linalg, _anchor(seed, batch, number, config))
+    numbers = _anchor(seed, batch, number, config), _motif(seed, batch, number, config)
+    header = numbered(data[_LENGTH:start], *numbers)
     case = decode(config, header, [data[start + GENE * i :][:GENE] for i in range(length)])
     return differentiated(case, config, seed, batch, number)
 
@@ -90,3 +92,12 @@ def _anchor(seed: int, batch: int, number: int, config: Config) -> int:
     start = int.from_bytes(hashlib.sha256(f"anchor {seed}".encode()).digest()[:4], "big")
     place = (start + _STRIDE * batch + number) % turn
     return place + 1 if place < count else 0
+
+
+def _motif(seed: int, batch: int, number: int, config: Config) -> int:
+    """Number of the motif that the case has, one after the other, but for a quarter, which have none."""
+    count = len(motifs(config))
+    if not count or config.weights or number % 4 == 1:
+        return 0
+    start = int.from_bytes(hashlib.sha256(f"motif {seed}".encode()).digest()[:4], "big")
+    return 1 + (start + _MOTIF_STRIDE * batch + number - (number + 2) // 4) % count

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 from fuzz.generate.anchors import Anchor, anchors
 from fuzz.generate.choices import Choices, Weighted
 from fuzz.generate.config import Config, admitted
-from fuzz.generate.growth import Growth
-from fuzz.generate.motifs import MOTIFS, Motif
+from fuzz.generate.growth import Growth, motif_of
+from fuzz.generate.motifs import GROUPS, MOTIFS, Motif
 from fuzz.generate.ops import STRATEGY, usable
 from fuzz.generate.ops.linalg import factor
 from oracle.case import Case
@@ -20,11 +20,12 @@ from tenferro_ref.errors import UsageError
 from tenferro_ref.ops import DEFAULT_POLICY, OPS, Op
 
 #: Bytes of one gene; decisions beyond the end are the simplest.
-GENE = 32
+GENE = 48
 #: The most anchors of a program; where it has two, they are as far from one another in the list as can be.
 _ANCHORS = 3
 
-Step: TypeAlias = type[Op] | Motif
+#: An op, or motifs of which one is chosen.
+Step: TypeAlias = type[Op] | tuple[Motif, ...]
 
 #: Chances of ops, the simplest first; of those that are not named, 4.
 _CHANCES: dict[type[Op], float] = {
@@ -37,6 +38,8 @@ _CHANCES: dict[type[Op], float] = {
     **dict.fromkeys((ops.Pad, ops.PadToMatch, ops.Concatenate, ops.Reverse, ops.ShapeOf, ops.ExtractDiag), 4),
 }  # fmt: skip
 _MOTIF_FACTOR = 1.5
+#: Instructions that one step may take, with its adapters: a motif that a program must have comes while there is more room.
+_LEEWAY = 6
 #: Ops that round nowhere while values are small integers and powers of two; others are rare in exact programs.
 _EXACT = frozenset({
     ops.Add, ops.Subtract, ops.Multiply, ops.Negate, ops.Abs, ops.Sign, ops.Maximum, ops.Minimum, ops.Clamp, ops.Compare, ops.Select,
@@ -44,6 +47,12 @@ _EXACT = frozenset({
     ops.DotGeneral, ops.DotGeneralWithConj, ops.ReduceSumSquares, ops.Remainder,
 })  # fmt: skip
 _INEXACT_FACTOR = 0.1
+
+
+@cache
+def motifs(config: Config) -> tuple[Motif, ...]:
+    """Those that programs can have, in an order that is the same everywhere."""
+    return tuple(m for m in MOTIFS.values() if config.motifs and m.usable(config))
 
 
 @cache
@@ -64,10 +73,10 @@ def steps(config: Config, exact: bool) -> Weighted[Step]:
             entries.append((op, chance * (_INEXACT_FACTOR if exact and op not in _EXACT else 1.0)))
     if not entries:
         raise UsageError(detail="none of the ops can be generated with these dtypes")
-    for name, motif in MOTIFS.items():
-        if config.motifs and motif.usable(config):
-            chance = motif.weight * _MOTIF_FACTOR * factors.get(name, 1.0)
-            entries.append((motif, chance * (_INEXACT_FACTOR if exact and not _EXACT.issuperset(motif.ops) else 1.0)))
+    usual = [m for m in motifs(config) if not exact or _EXACT.issuperset(m.ops)]
+    alone = [((m,), m.weight * factors.get(m.name, 1.0)) for m in usual if not m.group]
+    grouped = [(tuple(m for m in usual if m.group == g), weight * factors.get(g, 1.0)) for g, weight in GROUPS.items()]
+    entries += [(step, _MOTIF_FACTOR * weight) for step, weight in (*alone, *grouped) if step]
     return Weighted(entries)
 
 
@@ -78,7 +87,13 @@ def decode(config: Config, header: bytes, genes: Sequence[bytes]) -> Case:
 
 def grow(config: Config, header: bytes, genes: Sequence[bytes]) -> Growth:
     """The program before its outputs are chosen: at least one instruction, at least one a gene while there is room."""
-    g = Growth(config, header, min(config.max_instructions, max(config.usual, len(genes))))
+    number, place = motif_of(header)
+    known = motifs(config)
+    due = known[(number - 1) % len(known)] if number and known else None
+    policy, inexact = (due.policy, not _EXACT.issuperset(due.ops)) if due else (DEFAULT_POLICY, False)
+    longest = min(config.max_instructions, max(config.usual, len(genes)))
+    g = Growth(config, header, longest, policy, inexact=inexact)
+    at = place * len(genes) >> 8
     table = steps(g.config, g.regime == "exact")
     simplest = table(Choices(b""))
     anchored = _anchored_genes(g, len(genes))
@@ -87,19 +102,23 @@ def grow(config: Config, header: bytes, genes: Sequence[bytes]) -> Growth:
     for i, gene in enumerate(genes or (b"",)):
         if g.room < 1:
             break
+        if due and (i >= at or g.room < due.size + _LEEWAY) and due.size <= g.room:
+            g.choices = Choices(gene[::-1])  # beside what the gene itself grows
+            _append_motif(g, (due,))
+            g.give(*g.pool[-1:])
+            due = None
         g.choices, before = Choices(gene), g.count
         step = table(g.choices)
         if step is ops.DynamicTruncate and g.portable:
             step = simplest
+        if g.room < 1:
+            break
         if i in factored:
             factor(g)
         elif i in anchored:
             _append_anchored(g, *anchored[i])
-        elif isinstance(step, Motif):
-            if step.size <= g.room:
-                g.step_size = step.size
-                step.grow(g)
-                g.step_size = 1
+        elif isinstance(step, tuple):
+            _append_motif(g, step)
         else:
             _append(g, step)
         if g.count == before:  # a motif without room, or one that had nothing to work on
@@ -129,6 +148,15 @@ def _append_anchored(g: Growth, anchor: Anchor, reader: bool) -> None:
         g.wanted_dtype, g.wanted_rank = anchor.dtype, min(anchor.rank, g.max_rank)
     _append(g, anchor.reader if reader else anchor.op)
     g.wanted, g.wanted_dtype, g.wanted_rank = None, None, 0
+
+
+def _append_motif(g: Growth, step: tuple[Motif, ...]) -> None:
+    """One of the motifs, if there is room for it."""
+    motif = g.choices.choose(step) if len(step) > 1 else step[0]
+    if motif.size <= g.room:
+        g.step_size = motif.size
+        motif.grow(g)
+        g.step_size = 1
 
 
 def _append(g: Growth, op: Any) -> None:

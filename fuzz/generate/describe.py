@@ -153,19 +153,28 @@ def _dot(program: GraphProgram, ins: Instruction, op: ops.DotGeneral, operands: 
     if op.lhs_batch_dims and len(extents) > 4 and len(set(extents)) == 1 and extents[0] != 1:
         yield "dot: batch, all extents equal"
     for slot in ins.input_slots:
-        before = _maker(program, slot)
+        before = maker(program, slot)
         if before is not None and isinstance(before.op, ops.Transpose | ops.DotGeneral):
             yield f"dot: of {before.op.name}"
         elif before is not None and isinstance(before.op, ops.Reshape):
-            first = _maker(program, before.input_slots[0])
+            first = maker(program, before.input_slots[0])
             if first is not None and isinstance(first.op, ops.Transpose):
                 yield "dot: of a reshaped Transpose"
 
 
-def _maker(program: GraphProgram, slot: int) -> Instruction | None:
+def maker(program: GraphProgram, slot: int) -> Instruction | None:
     """The instruction that writes a slot; None for an input."""
     producer = program.producers.get(slot)
     return None if producer is None else program.instructions[producer]
+
+
+def has_path(program: GraphProgram, path: Sequence[str]) -> bool:
+    """Whether ops of these names follow one another, each reading a result of the one before."""
+    ends = {slot for ins in program.instructions if ins.op.name == path[0] for slot in ins.output_slots}
+    for name in path[1:]:
+        reading = [i for i in program.instructions if i.op.name == name and not ends.isdisjoint(i.input_slots)]
+        ends = {slot for ins in reading for slot in ins.output_slots}
+    return bool(ends)
 
 
 def _einsum(op: ops.Extension) -> Iterator[str]:

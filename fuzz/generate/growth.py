@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from math import inf, prod
 from typing import NamedTuple
 
@@ -33,10 +34,13 @@ RANKS: Weighted[int] = Weighted([(1, 28), (0, 8), (2, 34), (3, 20), (4, 8), (5, 
 #: Small and odd mostly; 0 seldom; a few around the length of one or two vectors of a CPU.
 EXTENTS: Weighted[int] = Weighted(
     [(1, 14), (2, 20), (3, 20), (4, 12), (5, 10), (7, 7), (0, 3), (6, 4), (8, 3), (11, 2), (13, 2), (16, 1), (17, 1)]
-    + [(n, 0.4) for n in (31, 33, 50, 51, 53, 59, 61, 63, 64, 65, 67, 70)]
+    + [(n, 0.8) for n in (31, 33, 50, 51, 53, 59, 61, 63, 64, 65, 67, 70)]
 )
-#: At or above 16,384 elements, where the engine's fused kernels begin.
-BIG: tuple[Shape, ...] = ((16384,), (16411,), (128, 128), (2, 8209), (131, 127), (7, 48, 49), (16385, 1))
+#: At or above 16,384 elements, where the engine's fused kernels begin; then above 32,768, two blocks of such a kernel.
+BIG: tuple[Shape, ...] = (
+    (16384,), (16411,), (128, 128), (2, 8209), (131, 127), (7, 48, 49), (16385, 1),
+    (32771,), (33, 1024), (3, 11003), (191, 179), (32769, 1), (40009,), (5, 81, 83),
+)  # fmt: skip
 #: What the outputs are. live: the last value, with no dead code. last: the last value, beside dead code. leaves: every value
 #: that nothing reads. any: the same with repeats, inputs and values that are read as well.
 _OUTPUT_STYLES = ("live", "last", "leaves", "leaves", "any")
@@ -48,16 +52,22 @@ POLICIES: tuple[Policy, ...] = (
 #: The place among `POLICIES` of programs that have dtypes which the engine lacks.
 _FOREIGN = 1
 
-#: Bytes of a header: decisions read in turn, as far as they go; then policy, symbols and anchor, each at a place of its own; then
-#: the linalg family, which `fuzz.generate.batches` draws apart, so that programs without it stay what they were before it came.
-_IN_TURN, _PLACED, LINALG_BYTES = 40, 7, 3
-HEADER = _IN_TURN + _PLACED + LINALG_BYTES
-_ANCHOR = slice(HEADER - LINALG_BYTES - 3, HEADER - LINALG_BYTES - 1)
+#: Bytes of a header: decisions read in turn, as far as they go; then those at a place of their own: policy and symbols, the linalg
+#: family, and the numbers of anchor and motif with the place of each.
+_IN_TURN, _PLACED, _NUMBERS = 40, 7, 6
+HEADER = _IN_TURN + _PLACED + _NUMBERS
+_NO_MOTIF = (0, 0)
 
 
-def anchored(header: bytes, number: int) -> bytes:
-    """The header with another anchor, counted from 1; 0 for none."""
-    return header[: _ANCHOR.start] + number.to_bytes(2, "big") + header[_ANCHOR.stop :]
+def numbered(header: bytes, anchor: int, motif: int) -> bytes:
+    """The header with another anchor and motif, counted from 1; 0 for none."""
+    return header[:-_NUMBERS] + anchor.to_bytes(2, "big") + motif.to_bytes(2, "big") + header[-2:]
+
+
+def motif_of(header: bytes) -> tuple[int, int]:
+    """Number of the motif that a program must have, 0 for none, and where among the genes it comes, in 256ths."""
+    tail = header[HEADER - _NUMBERS :]
+    return (int.from_bytes(tail[2:4], "big"), tail[5]) if len(tail) == _NUMBERS else _NO_MOTIF
 
 
 class Estimate(NamedTuple):
@@ -99,25 +109,38 @@ class Growth:
         Bytes of the decisions that concern the whole program.
     max_instructions
         Instructions that it may come to.
+    policy
+        In place of the engine's; another one that the header chooses goes first.
+    inexact
+        It must have ops that round, so that its regime is not the exact one.
     """
 
-    def __init__(self, config: Config, header: bytes, max_instructions: int) -> None:
+    def __init__(
+        self,
+        config: Config,
+        header: bytes,
+        max_instructions: int,
+        policy: Policy = DEFAULT_POLICY,
+        *,
+        inexact: bool = False,
+    ) -> None:
         self.max_instructions = max_instructions
         #: Long programs have nothing that StableHLO lacks: one such op would keep all the others from being compiled.
         self.portable = max_instructions > config.usual
         self._header = head = Choices(header[:_IN_TURN])
         placed = Choices(header[_IN_TURN:])
         other_policy, number = placed.chance(config.policies), placed.choose(range(len(POLICIES)))
-        self.policy = POLICIES[number] if other_policy else DEFAULT_POLICY
+        self.policy = POLICIES[number] if other_policy else policy
         if ANY.isdisjoint(config.dtypes):
             raise UsageError(detail="one of the engine's own dtypes at least must be among the dtypes")
         self.config = _with_dtypes(config, self.policy, other_policy and number == _FOREIGN)
         #: Which extents of the inputs become symbols (`symbolised`); 0 for none.
         self.symbols = placed.chance(config.symbolic) * (1 + placed.integer(1))
-        #: Number of the program's first anchor, and where in its stretch of genes it comes, in 256ths.
-        self.anchor = placed.integer(2), placed.integer(1)
         #: How many ops of the linalg family it has, and where among the genes the first one comes, in 256ths.
         self.linalg = placed.chance(config.linalg) * (1 + placed.pick(2)), placed.integer(1)
+        numbers = Choices(header[HEADER - _NUMBERS :])
+        #: Number of the program's first anchor, and where in its stretch of genes it comes, in 256ths.
+        self.anchor = numbers.integer(2), numbers.integer(3) & 255
         self.builder = GraphBuilder(policy=self.policy)
         #: Source of the decisions of the step at work.
         self.choices = head
@@ -136,13 +159,14 @@ class Growth:
         self.wanted_rank = 0
         self._unread: dict[int, Value] = {}
         self._shown: list[Value] = []
-        self.regime: Regime = REGIMES(head)
+        regime = REGIMES(head)
+        self.regime: Regime = "ordinary" if inexact and regime == "exact" else regime
         self.main = self._draw_main(head)
         self._dtypes = _mix(self.main, self.config.dtypes)
         self.max_rank = config.max_rank if head.chance(10) else min(config.usual_rank, config.max_rank)
         #: One of `_OUTPUT_STYLES`.
         self.output_style = head.choose(_OUTPUT_STYLES)
-        big = head.chance(1) and config.max_elements >= BIG[0][0]
+        big = head.chance(2.5) and config.max_elements >= BIG[0][0]
         self.limit = config.max_elements if big else min(config.usual_elements, config.max_elements)
         self._themes = self._draw_themes(head, big)
 
@@ -163,7 +187,7 @@ class Growth:
         if not big:
             return themes
         fitting = [s for s in BIG if prod(s) <= self.limit and len(s) <= self.max_rank]
-        return [*([head.choose(fitting)] if fitting else []), *themes[1:]] or [()]
+        return [*([head.choose(fitting)] if fitting else []), *themes[1:2]] or [()]
 
     # --- shapes and dtypes ---
 
@@ -243,10 +267,27 @@ class Growth:
         return values
 
     def show(self, op: Op, *operands: Value) -> Value:
-        """Append an instruction whose result is an output that nothing reads: only a run knows its extents."""
-        (value,) = self._append(op, operands)
-        self._shown.append(value)
-        return value
+        """Append an instruction whose results are outputs that nothing reads; gives the first one."""
+        values = self._append(op, operands)
+        self._shown += values
+        return values[0]
+
+    def give(self, *values: Value) -> None:
+        """Make values of the pool outputs, whatever reads them."""
+        self._shown += values
+
+    def has_array(self) -> bool:
+        """Whether an array of constants may be used, and there is room for it."""
+        return self.room > self.step_size + 6 and self.has(ops.Constant, ops.BroadcastInDim, ops.Concatenate)
+
+    def constant_array(self, dtype: DType, shape: Shape) -> Value:
+        """An array of up to three constants, its first axis cut among them, for compilers to fold."""
+        count = min(1 + self.choices.pick(3), max(1, shape[0]))
+        cuts = [i * shape[0] // count for i in range(count + 1)]
+        parts = [
+            self.apply(ops.BroadcastInDim((b - a, *shape[1:]), ()), self.constant(dtype)) for a, b in pairwise(cuts)
+        ]
+        return parts[0] if count == 1 else self.apply(ops.Concatenate(0), *parts)
 
     def _append(self, op: Op, operands: tuple[Value, ...]) -> tuple[Value, ...]:
         values = self.builder.apply_many(op, *operands)
@@ -335,6 +376,8 @@ class Growth:
                 adapted = self.adapt(other, shape)
                 if adapted is not None:
                     return adapted
+        if shape and self.choices.chance(5) and self.has_array():
+            return self.constant_array(dtype, shape)
         return self.fresh(dtype, shape)
 
     def adapt(self, value: Value, shape: Shape) -> Value | None:
@@ -378,7 +421,8 @@ class Growth:
             for _ in range(1 + head.pick(2)):
                 extra = self.pool[-1 - head.pick(len(self.pool))]
                 outputs.insert(head.pick(len(outputs) + 1), extra)
-        program = self.builder.build(*[*self._shown, *outputs][-self.config.max_outputs :])
+        given = {v.slot: v for v in self._shown if all(v is not output for output in outputs)}
+        program = self.builder.build(*[*outputs[:-1], *given.values(), outputs[-1]][-self.config.max_outputs :])
         if self.output_style == "live":
             shorter = without_dead_code(program)
             return shorter if len(shorter.instructions) >= self.config.min_instructions else program

@@ -232,7 +232,7 @@ def migrate(database: Database, migrations: Sequence[Sequence[str]] = MIGRATIONS
 class Lock:
     """The right to run campaigns on a store: held by a file handle, so that the kernel gives it back whatever happens.
 
-    Workers inherit the handle: while one of them still lives, nobody else can start on their batches.
+    Workers inherit the handle: while one of them lives, no other process can start on their batches.
 
     Raises
     ------

@@ -17,7 +17,7 @@ from fuzz.store.store import Store
 from tenferro_ref.errors import UsageError
 
 #: Tables whose rows belong to a stream, by its id in the first column.
-_OF_A_STREAM = ("batch", "program", "answer", "strike", "tally", "width", "suspect", "kin")
+OF_A_STREAM = ("batch", "program", "answer", "strike", "tally", "width", "suspect", "kin")
 
 
 def merge(target: Store, source: str | Path) -> None:
@@ -86,7 +86,7 @@ def _streams(target: Store, write: sqlite3.Connection) -> None:
             )
         else:
             continue
-        for table in _OF_A_STREAM:
+        for table in OF_A_STREAM:
             write.execute(f"DELETE FROM main.{table} WHERE stream = ?", (number,))  # noqa: S608
             copy_stream(write, table, theirs, number)
         for table in ("batch", "kin"):

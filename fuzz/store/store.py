@@ -55,13 +55,9 @@ class Store:
     """
 
     def __init__(
-        self,
-        path: str | Path = MEMORY,
-        *,
-        create: bool = False,
-        readonly: bool = False,
+        self, path: str | Path = MEMORY, *, create: bool = False, readonly: bool = False,
         busy_seconds: float = BUSY_SECONDS,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.database = Database(path, create=create, readonly=readonly, busy_seconds=busy_seconds)
         self.path = self.database.path
 
@@ -109,16 +105,19 @@ class Store:
 
     def stream(self, number: int | None) -> Stream:
         """One stream by its id."""
-        for stream in self.streams():
-            if stream.id == number:
-                return stream
-        raise UsageError(detail=f"{self.path}: has no campaign number {number}")
+        if not (found := self._streams("WHERE id = ?", number)):
+            raise UsageError(detail=f"{self.path}: has no campaign number {number}")
+        return found[0]
 
     def streams(self) -> list[Stream]:
         """All streams, the latest last."""
+        return self._streams("ORDER BY started, id")
+
+    def _streams(self, which: str, *values: int | None) -> list[Stream]:
         rows = self.database.rows(
             tuple[int, str, str, str, str, str, Seconds],
-            "SELECT id, campaign, plan, executors, environment, started, elapsed FROM stream ORDER BY started, id",
+            f"SELECT id, campaign, plan, executors, environment, started, elapsed FROM stream {which}",  # noqa: S608
+            values,
         )
         return [
             Stream(
@@ -153,10 +152,10 @@ class Store:
         """
         (last,) = self.database.row(tuple[int | None], "SELECT max(number) FROM batch WHERE stream = ?", (stream,))
         if last is not None and plan.size(last) <= 0:
-            detail = (
+            past = (
                 f"--programs {plan.programs}: the campaign is past that ({self.done(stream)[0]} programs are checked)"
             )
-            raise UsageError(detail=f"{self.path}: {detail}; ask for more, or begin another campaign")
+            raise UsageError(detail=f"{self.path}: {past}; ask for more, or begin another campaign")
         with self.database.write() as write:
             write.execute("UPDATE stream SET plan = ? WHERE id = ?", (to_json(plan), stream))
 
@@ -387,13 +386,17 @@ class Store:
 
     def finding(self, signature: str) -> StoredFinding | None:
         """The finding of that signature."""
-        return next((f for f in self.findings() if f.finding.signature == signature), None)
+        return next(iter(self._findings("WHERE signature = ?", signature)), None)
 
     def findings(self) -> list[StoredFinding]:
         """All findings, the oldest first."""
+        return self._findings("ORDER BY found, rowid")
+
+    def _findings(self, which: str, *values: str) -> list[StoredFinding]:
         rows = self.database.rows(
             tuple[str, bytes, Seconds, Seconds, int | None],
-            "SELECT record, inputs, found, seconds, confirmed FROM finding ORDER BY found, rowid",
+            f"SELECT record, inputs, found, seconds, confirmed FROM finding {which}",  # noqa: S608
+            values,
         )
         return [
             StoredFinding(
@@ -403,17 +406,19 @@ class Store:
             for record, inputs, found, seconds, confirmed in rows
         ]  # fmt: skip
 
-    def sightings(self, streams: Sequence[int] | None) -> dict[str, tuple[int, float, float, tuple[str, ...]]]:
-        """By signature: programs that showed it, first and last time, executors; within `streams`, or the whole store."""
+    def sightings(self, streams: Sequence[int] | None) -> dict[str, tuple[int, float, float, tuple[str, ...], int]]:
+        """By signature: programs that showed it, first and last time, executors, and the number of the first such program; within
+        `streams`, or the whole store."""
         within, ids = _within(streams)
         sql = f"FROM {_GROUPS_WITH_SUSPECTS} WHERE signature <> '' {within}"
         executors: dict[str, list[str]] = {}
         pairs = f"SELECT DISTINCT signature, executor {sql} ORDER BY 2"
         for signature, executor in self.database.rows(tuple[str, str], pairs, ids):
             executors.setdefault(signature, []).append(executor)
-        columns = "signature, count(DISTINCT fingerprint), min(seen), max(seen)"
-        rows = self.database.rows(tuple[str, int, Seconds, Seconds], f"SELECT {columns} {sql} GROUP BY 1", ids)
-        return {name: (programs, first, last, tuple(executors[name])) for name, programs, first, last in rows}
+        size = "(SELECT ifnull(json_extract(plan, '$.batch'), 32) FROM stream WHERE stream.id = kin.stream)"
+        columns = f"signature, count(DISTINCT fingerprint), min(seen), max(seen), min(batch * {size} + number)"
+        rows = self.database.rows(tuple[str, int, Seconds, Seconds, int], f"SELECT {columns} {sql} GROUP BY 1", ids)
+        return {name: (n, first, last, tuple(executors[name]), number) for name, n, first, last, number in rows}
 
     def unexplained(self, streams: Sequence[int]) -> dict[str, int]:
         """By executor: disagreements whose group led to no finding."""
@@ -443,6 +448,4 @@ class Store:
 
 
 def _within(streams: Sequence[int] | None) -> tuple[str, Sequence[int]]:
-    if streams is None:
-        return "", ()
-    return f"AND kin.stream IN ({', '.join('?' * len(streams))})", streams
+    return ("", ()) if streams is None else (f"AND kin.stream IN ({', '.join('?' * len(streams))})", streams)

@@ -8,7 +8,8 @@ takes a tenth less time than an axis of extent 1.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Literal, TypeAlias, overload
 
 import numpy as np
@@ -28,12 +29,15 @@ from oracle.enclosure.model import Model
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule, contexts_of
 from oracle.enclosure.sets import ALONE, one_by_one, repeated, widened
 from oracle.enclosure.value import Enclosure, Rectangle, point
-from tenferro_ref import ops
+from tenferro_ref import memory, ops
 from tenferro_ref.errors import UnsupportedOp
-from tenferro_ref.ops import Op
+from tenferro_ref.ops import Op, TensorType
 from tenferro_ref.program import GraphProgram
 from tenferro_ref.table import Table
 from tenferro_ref.tensor import Array
+
+#: Bytes for each element of a value that is kept (measured: two bounds and three flags), and while its op is computed.
+_KEPT, _WORK = 24, 220
 
 Rules: TypeAlias = Table[Rule] | Table[ComplexRule]
 
@@ -118,6 +122,7 @@ def _slots(
     """The enclosure of each slot; of several input sets along the last axis."""
     types, contexts = program.slot_types, contexts_of(model, program.policy)
     n = len(input_sets)
+    _check_size(types, n)
     values: dict[int, Enclosure] = {}
     with np.errstate(all="ignore"):
         for slot, *arrays in zip(program.input_slots, *input_sets, strict=True):
@@ -135,6 +140,15 @@ def _slots(
             result = real.of_result(model, ins.op, result, tuple(operands))
             values[slot] = derived(result, model, operands)
     return values
+
+
+def _check_size(types: Mapping[int, TensorType], n: int) -> None:
+    """Refuse what would not fit into memory, before anything is computed."""
+    parts = [n * prod(t.static_shape) * (1 + t.dtype.is_complex) for t in types.values() if t.is_static]
+    size = _KEPT * sum(parts) + _WORK * max(parts, default=0)
+    if size > memory.limit() // 2:
+        reason = f"its enclosures take about {size >> 20} MiB, and there are {memory.limit() >> 20} MiB"
+        raise UnsupportedOp(op="program", reason=reason)
 
 
 def _of_sets(rules: Rules, op: Op, c: Context, operands: Sequence[Enclosure], n: int) -> Enclosure:

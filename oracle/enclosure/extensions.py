@@ -21,12 +21,14 @@ from oracle.enclosure.formats import Array, quantum
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule
 from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part, everything, rectangle
 from tenferro_ref import ops
-from tenferro_ref.extensions import einsum, fft, linalg
+from tenferro_ref.extensions import einsum, fft, lapack, linalg
 from tenferro_ref.table import Table
 
 #: By family and op: `rule(op, context, *operands) -> enclosure`.
 ENCLOSE_EXTENSION: Table[ComplexRule] = Table("enclosure")
-ENCLOSE_EXTENSION.unsupported("judged by residuals and invariants, not by element", *linalg.LINALG.keys)
+ENCLOSE_EXTENSION.unsupported(
+    "judged by residuals and invariants, not by element", *linalg.LINALG.keys, *lapack.LAPACK.keys
+)
 
 
 def _extension(op: ops.Extension, c: Context, *operands: Enclosure) -> Enclosure:

@@ -46,11 +46,14 @@ def load_enclosures(path: str | Path, outputs: Sequence[Array]) -> list[Enclosur
     FormatError
         Other names, dtypes or shapes than those of enclosures of these outputs.
     """
-    arrays = load_arrays(path)
     dtypes = [DType.of(output) for output in outputs]
-    names = {f"{side}{part}{i}" for i, d in enumerate(dtypes) for side in SIDES[: 1 + d.is_complex] for part in PARTS}
-    if arrays.keys() != names:
-        raise FormatError(where=str(path), detail=f"has {sorted(arrays)}, expected {sorted(names)}")
+    due = {
+        f"{side}{part}{i}": 8.0 * outputs[i].size
+        for i, d in enumerate(dtypes) for side in SIDES[: 1 + d.is_complex] for part in PARTS
+    }  # fmt: skip
+    arrays = load_arrays(path, due)
+    if arrays.keys() != due.keys():
+        raise FormatError(where=str(path), detail=f"has {sorted(arrays)}, expected {sorted(due)}")
     enclosures = []
     for i, (output, dtype) in enumerate(zip(outputs, dtypes, strict=True)):
         bounds = bound_type(dtype) if dtype.is_int or dtype is DType.Bool else np.float64

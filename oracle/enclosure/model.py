@@ -16,32 +16,26 @@ from tenferro_ref.dtype import DType
 BUDGETS_FILE = Path(__file__).with_name("budgets.toml")
 
 
+#: What a model permits where its field of that name is true.
+FREEDOMS = {
+    "flush": "A denormal operand or result may be read or written as the zero of its sign.",
+    "contract": "A product may go unrounded into an addition (FMA).",
+    "reciprocal": "Division by a value that many elements share may be multiplication by its rounded reciprocal.",
+    "gather": "Factors of a chain of products, quotients and roots may be grouped otherwise.",
+    "merge": "Nested sums may be merged, adding a constant zero may be left out.",
+    "either_zero": "A sum of zeros may start from either zero.",
+    "either_side": "The sign of a zero imaginary part need not say on which side of a branch cut a number is.",
+    "by_parts": "A complex function may be computed from real ones, which give NaN for a limit of 0 times an infinity.",
+    "excess": "Results of narrow floats may go on unrounded, in F32.",
+    "real": "An operation may give the number that it rounds otherwise.",
+}
+
+
 @dataclass(frozen=True)
 class Model:
     """An arithmetic model: its budgets, by name, and the freedoms that it permits.
 
-    Attributes
-    ----------
-    flush
-        A denormal operand or result may be read or written as the zero of its sign.
-    contract
-        A product may go unrounded into an addition (FMA).
-    reciprocal
-        Division by a value that many elements share may be multiplication by its rounded reciprocal.
-    gather
-        Factors of a chain of products, quotients and roots may be grouped otherwise.
-    merge
-        Nested sums may be merged, adding a constant zero may be left out.
-    either_zero
-        A sum of zeros may start from either zero.
-    either_side
-        The sign of a zero imaginary part need not say on which side of a branch cut a number is.
-    by_parts
-        A complex function may be computed from real ones, which give NaN for a limit of 0 times an infinity.
-    excess
-        Results of narrow floats may go on unrounded, in F32.
-    real
-        An operation may give the number that it rounds otherwise.
+    `FREEDOMS` says what each of them is.
     """
 
     name: str

@@ -1,14 +1,14 @@
 """Rules of the ops of the reference alone (`tenferro_ref.ops.reference`).
 
 Functions: the true value by mpmath, taken outward by the function's budget. Operations on bits know single values only: of an
-interval, or of a NaN, whose bits nobody promises, any value is possible.
+interval, or of a NaN, whose bits no implementation promises, any value is possible.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ from oracle.enclosure import integers
 from oracle.enclosure.bounds import may_be_negative, may_be_positive, may_be_zero
 from oracle.enclosure.formats import Array
 from oracle.enclosure.functions import budgeted
-from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import Interval, everything, exact, real_point
+from oracle.enclosure.rule import COMPLEX, ENCLOSE, Context
+from oracle.enclosure.value import Enclosure, Interval, each_part, everything, exact, hull, real_point
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
@@ -277,6 +277,35 @@ def _bitcast(op: ops.Bitcast, c: Context, x: Interval) -> Interval:
         lo, hi = np.where(known, made.lo, -np.inf), np.where(known, made.hi, np.inf)
         return Interval(c.dtype, lo, hi, made.nan | ~known, made.pos_zero | ~known, made.neg_zero | ~known)
     return _where_known(c.dtype, known, integers.modulo(c.dtype, bits))
+
+
+@ENCLOSE.row(ops.Repeated)
+def _repeated(op: ops.Repeated, c: Context, once: Interval, other: Interval) -> Interval:
+    """Of floats all between the two; of integers what further initial values make of `once`, if that does not wrap."""
+    if once.dtype.is_float:
+        return hull(once, other)
+    low, high = (v.astype(object) for v in (once.lo, once.hi))
+    bounds = [v.astype(object) for v in (other.lo, other.hi)]
+    if op.function == "add":
+        ends = [v + k * bound for v in (low, high) for bound in bounds for k in (0, op.times - 1)]
+    else:
+        most = np.vectorize(lambda bound: abs(bound) ** min(op.times - 1, 64), otypes=[object])
+        size = np.maximum(abs(low), abs(high)) * np.maximum(1, np.maximum(*map(most, bounds)))
+        ends = [np.where((low >= 0) & (bounds[0] >= 0), 0, -size), size]
+    least, greatest = np.minimum.reduce(ends), np.maximum.reduce(ends)
+    lo, hi = once.dtype.limits
+    inside = np.asarray((least >= lo) & (greatest <= hi), bool)
+    anything = everything(once.dtype, once.shape)
+    return exact(
+        once.dtype,
+        np.where(inside, np.where(inside, least, 0), anything.lo),
+        np.where(inside, np.where(inside, greatest, 0), anything.hi),
+    )
+
+
+@COMPLEX.row(ops.Repeated)
+def _repeated_complex(op: ops.Repeated, c: Context, once: Enclosure, many: Enclosure) -> Enclosure:
+    return each_part(partial(_repeated, op, c), once, many)
 
 
 @ENCLOSE.row(ops.ReducePrecision)

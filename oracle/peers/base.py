@@ -12,7 +12,7 @@ from oracle.case import Case
 from oracle.peers.lanes import Options
 from oracle.peers.peer import Peer
 from oracle.verdict import ExecutorInfo
-from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp
+from tenferro_ref.errors import Internal, OutputError, TenferroError, UnsupportedOp
 from tenferro_ref.isolation import Worker
 from tenferro_ref.stablehlo import Source
 from tenferro_ref.tensor import Array, type_of
@@ -222,16 +222,26 @@ def validate(case: Case) -> None:
 
 
 def attempt(executor: Executor, case: Case) -> Execution | TenferroError:
-    """The result of running a case, with an error as a value."""
+    """The result of running a case, with an error as a value.
+
+    Raises
+    ------
+    OutputError
+        This machine's disk is full: nothing is known of the executor.
+    """
     try:
         return executor.run(case)
+    except OutputError:
+        raise
     except TenferroError as error:
         return error
 
 
 def attempt_source(executor: Executor, source: Source, inputs: Sequence[Array]) -> Execution | TenferroError:
-    """What a module gives for these arguments, with an error as a value."""
+    """What a module gives for these arguments, with an error as a value; else as `attempt`."""
     try:
         return executor.run_source(source, inputs)
+    except OutputError:
+        raise
     except TenferroError as error:
         return error

@@ -1,6 +1,7 @@
-"""A command under test: `COMMAND PROGRAM.json INPUTS.npz OUTPUTS.npz` (FORMATS 3).
+"""A command under test: `COMMAND PROGRAM.json INPUTS.npz OUTPUTS.npz`, or one that is kept running (FORMATS 3).
 
-Exit status 0 with the outputs written, or 3 with one JSON line that says the typed refusal; anything else is a crash.
+The first ends with exit status 0 and the outputs written, or 3 and one JSON line that says the typed refusal; anything else is a
+crash. The second reads a program a line and answers with a line.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -15,18 +17,33 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, Annotated, Any, ClassVar
+
+import msgspec
+import numpy as np
 
 from oracle.case import Case
 from oracle.peers.base import Execution, Executor
 from oracle.peers.errors import EngineFault
 from oracle.peers.peer import Peer
+from oracle.peers.served import Server
 from tenferro_ref import children, keeper
-from tenferro_ref.errors import FormatError, LoweringError, MissingDependency, TenferroError, UsageError, WorkerDied
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import (
+    FormatError,
+    LoweringError,
+    MissingDependency,
+    OutputError,
+    TenferroError,
+    UsageError,
+    WorkerDied,
+)
 from tenferro_ref.escape import is_identifier
 from tenferro_ref.isolation import wire
+from tenferro_ref.ops import TensorType
 from tenferro_ref.program import dumps
-from tenferro_ref.tensor import load_npz, save_npz
+from tenferro_ref.program.json_form import write_program
+from tenferro_ref.tensor import Array, column_major, load_npz, save_npz, type_of
 
 REFUSED = 3
 #: Bytes at the end of standard error that are read: a refusal is looked for in them, and fewer are quoted.
@@ -54,14 +71,23 @@ class ForeignRefusal(LoweringError):
 
 @dataclass(frozen=True)
 class ExternalExecutor(Executor):
-    """A command; one process a program, ended after `request_seconds`. Held to the model of the native executor."""
+    """A command; one process a program, ended after `request_seconds`. Held to the model of the native executor.
+
+    Attributes
+    ----------
+    command
+        Its words, as in a shell; files that it names by a relative path get their whole path, since stores and bundles are
+        read in other folders.
+    """
 
     command: str
     request_seconds: float = 60.0
     name: str = field(init=False)
+    variant: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", str(Peer("external", build=self.command)))
+        object.__setattr__(self, "command", _whole_paths(self.command))
+        object.__setattr__(self, "name", str(Peer("external", self.variant, self.command)))
 
     @property
     def arguments(self) -> list[str]:
@@ -97,6 +123,12 @@ class ExternalExecutor(Executor):
         yield from (("command", self.command), ("file", str(file)), ("sha256", digest))
 
     def run(self, case: Case) -> Execution:
+        try:
+            return self._run(case)
+        except OSError as error:
+            raise OutputError(path=error.filename or "temporary files", detail=error.strerror or str(error)) from None
+
+    def _run(self, case: Case) -> Execution:
         start = time.perf_counter()
         with keeper.folder("tenferro-") as folder:
             program, inputs, outputs = (f"{folder}/{name}" for name in ("program.json", "inputs.npz", "outputs.npz"))
@@ -108,7 +140,7 @@ class ExternalExecutor(Executor):
             if status:
                 raise self._died(children.ending(status), stderr)
             try:
-                arrays = load_npz(outputs, "out")
+                arrays = load_npz(outputs, "out", _due(case))
             except FormatError as error:
                 raise EngineFault(engine=self.name, detail=f"exit status 0, but {error.detail}") from None
         return Execution(tuple(arrays), {"execute": time.perf_counter() - start})
@@ -167,6 +199,87 @@ class ExternalExecutor(Executor):
         return self._died(f"exit status {REFUSED} without a line of JSON that says why", stderr)
 
 
+@dataclass(frozen=True)
+class ServedExecutor(ExternalExecutor):
+    """A command that is kept running: a line of JSON a program on standard input, a line back on standard output."""
+
+    server: Server = field(init=False, compare=False, repr=False)
+    variant: ClassVar[str] = "served"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "server", Server(self.name, ()))
+
+    def run(self, case: Case) -> Execution:
+        start = time.perf_counter()
+        self.server.command = self.arguments
+        request = {"program": write_program(case.program), "inputs": [_tensor(a) for a in case.inputs]}
+        try:
+            line = self.server.request(json.dumps(request, separators=(",", ":")).encode(), self.request_seconds)
+        except OSError as error:
+            raise EngineFault(engine=self.name, detail=f"cannot be run: {error.strerror or error}") from None
+        outputs = self._answer(line)
+        return Execution(outputs, {"execute": time.perf_counter() - start})
+
+    def _answer(self, line: bytes) -> tuple[Array, ...]:
+        """The outputs of a line; the typed refusal in it is raised, and what is neither is a fault of the engine."""
+        try:
+            answer = msgspec.json.decode(line, type=_Answer)
+            if answer.error is not None:
+                raise _decoded(answer.error)
+            return tuple(_array(tensor) for tensor in answer.outputs or ())
+        except (msgspec.MsgspecError, FormatError, ValueError, RecursionError) as error:
+            words = f"malformed answer: {error}: {line[:80].decode('utf-8', 'replace')}"
+            raise EngineFault(engine=self.name, detail=words) from None
+
+    def close(self) -> None:
+        self.server.close()
+
+
+class _Tensor(msgspec.Struct, forbid_unknown_fields=True):
+    dtype: str
+    shape: list[Annotated[int, msgspec.Meta(ge=0)]]
+    data: str
+
+
+class _Answer(msgspec.Struct, forbid_unknown_fields=True):
+    outputs: list[_Tensor] | None = None
+    error: dict[str, Any] | None = None
+
+
+def _tensor(array: Array) -> dict[str, Any]:
+    """The little-endian bytes of the elements in column-major order, as hexadecimal digits, with dtype and shape."""
+    return {"dtype": DType.of(array).name, "shape": list(array.shape), "data": column_major(array).tobytes("F").hex()}
+
+
+def _array(tensor: _Tensor) -> Array:
+    if tensor.dtype not in DType.__members__:
+        raise FormatError(where="dtype", detail=f"no dtype {tensor.dtype!r}")
+    flat = np.frombuffer(bytes.fromhex(tensor.data), DType[tensor.dtype].numpy)
+    return flat.reshape(tensor.shape, order="F")
+
+
+def _whole_paths(command: str) -> str:
+    """The command with whole paths for its relative ones of files that are there; unchanged where there is none."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return command  # an unfinished quotation, which `arguments` names
+    whole = [
+        str(Path(w).absolute()) if os.sep in w and not Path(w).is_absolute() and Path(w).is_file() else w for w in words
+    ]
+    return command if whole == words else shlex.join(whole)
+
+
+def _due(case: Case) -> list[TensorType] | None:
+    """Types of the outputs, if all of them are known."""
+    try:
+        types = case.program.at(tuple(map(type_of, case.inputs))).types
+        return [types[slot] for slot in case.program.output_slots]
+    except (TenferroError, KeyError):
+        return None
+
+
 def _decoded(record: dict[str, Any]) -> TenferroError:
     """The same error of our taxonomy, if the record has its facts; else a foreign one.
 
@@ -183,9 +296,11 @@ def _decoded(record: dict[str, Any]) -> TenferroError:
             raise FormatError(where=name, detail=f"is of type {type(value).__name__}")
     facts = {k: v for k, v in record.items() if k not in ("kind", "message")}
     try:
-        return wire.unpack_error({"kind": kind, "facts": facts})
+        error = wire.unpack_error({"kind": kind, "facts": facts})
     except KeyError:
-        return ForeignRefusal(op or "", str(kind), message or "", axis)
+        error = ForeignRefusal(op or "", str(kind), message or "", axis)
+    # that our own disk is full is for us to notice
+    return ForeignRefusal("", str(kind), str(error), axis) if isinstance(error, OutputError) else error
 
 
 def _on_disk(file: Path) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from oracle.peers.errors import EngineFault
 from oracle.peers.lanes import Options
-from tenferro_ref.errors import PjrtCall, TenferroError, UnsupportedOp
+from tenferro_ref.errors import PjrtCall, TenferroError, UnsupportedOp, WorkerDied
 from tenferro_ref.isolation import wire
 from tenferro_ref.ops import TensorType
 from tenferro_ref.stablehlo import Source
@@ -43,4 +43,5 @@ def lacking(error: TenferroError) -> TenferroError:
     """The error of an executor that was given a module; `UnsupportedOp` with its words where it lacks what is in there."""
     lacks = isinstance(error, PjrtCall) and error.code in _LACKING_CODES
     lacks = lacks or (isinstance(error, PjrtCall | EngineFault) and _LACKS.search(str(error)) is not None)
+    lacks = lacks or (isinstance(error, WorkerDied) and "LLVM ERROR: Unsupported op" in str(error))
     return UnsupportedOp(op="module", reason=" ".join(str(error).split())) if lacks else error

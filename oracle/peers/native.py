@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from oracle.case import Case, by_program
+from oracle.equivalent import equivalents
 from oracle.peers.base import Execution, Executor, attempt, defects_in
 from oracle.peers.peer import Peer
 from tenferro_ref import __version__
@@ -127,6 +128,13 @@ class DrawnExecutor(NativeExecutor):
         return self.settled(case).bit_exact(case)
 
 
+class RewrittenExecutor(NativeExecutor):
+    """The native executor on an equal program, written another way (`oracle.equivalent`)."""
+
+    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
+        return NativeExecutor.run_many(self, equivalents(cases))
+
+
 # --- configurations in words ------------------------------------------------------------------------------------------
 
 #: Words in a name, with the option that each sets and its value.
@@ -192,7 +200,7 @@ def native_variants() -> tuple[NativeExecutor, ...]:
 
     `native`; `native-unsegmented`; `native-nopasses`; `native-fused`, which fuses tensors of any size; `native-decomposed`, with
     every pass, which decomposes contractions; `native-drawn`, whose
-    configuration is drawn with the program; `native-without:PASS`.
+    configuration is drawn with the program; `native-rewritten`, which runs an equal program; `native-without:PASS`.
     """
     return (
         NativeExecutor(),
@@ -201,6 +209,7 @@ def native_variants() -> tuple[NativeExecutor, ...]:
         NativeExecutor("native-fused", fusion_threshold=0),
         NativeExecutor("native-decomposed", passes=DECOMPOSED),
         DrawnExecutor("native-drawn"),
+        RewrittenExecutor("native-rewritten"),
         *(
             NativeExecutor(f"native-without:{name}", passes=tuple(p for p in DEFAULT_PIPELINE if p != name))
             for name in DEFAULT_PIPELINE

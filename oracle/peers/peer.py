@@ -45,16 +45,20 @@ class Family:
 _JAX = ("jax", "jaxlib")
 #: Families of executors, cheapest first.
 FAMILIES = {
-    "native": Family("numpy", variants=("", "unsegmented", "nopasses", "fused", "drawn", "without")),
-    # "reloaded" serialises what it has compiled, loads that, and runs it; "kernels" calls ours for ops that StableHLO lacks
-    "pjrt": Family("xla", variants=("", "reloaded", "kernels")),
+    "native": Family(
+        "numpy", variants=("", "unsegmented", "nopasses", "fused", "decomposed", "drawn", "rewritten", "without")
+    ),
+    # "reloaded" serialises what it has compiled, loads that, and runs it; "kernels" calls ours for ops that StableHLO lacks;
+    # "rewritten" runs an equal program
+    "pjrt": Family("xla", variants=("", "reloaded", "kernels", "rewritten")),
     # its functions are those of the C library and it keeps subnormals, as the native executor does
     "interpreter": Family("numpy", "oracle.peers.engines.interpreter", "jax", _JAX),
     "jax": Family("xla", "oracle.peers.engines.jax", "jax", _JAX, variants=("", "eager")),
     "iree": Family(
         "iree", "oracle.peers.engines.iree", "iree", ("iree-base-compiler", "iree-base-runtime"), programs_a_module=16
     ),
-    "external": Family("numpy"),
+    # "served" is kept running, and answers one program after the other
+    "external": Family("numpy", variants=("", "served")),
     "derivative": Family(extra="jax", packages=_JAX, variants=("adjoint", "jax")),
 }
 
@@ -84,7 +88,7 @@ class Peer:
     def parse(cls, name: str) -> Peer:
         """The peer of that name; `str` gives the name back."""
         lane = ""
-        if "@" in name and re.match("pjrt(-reloaded|-kernels)?[:@]", name):
+        if "@" in name and re.match("pjrt(-reloaded|-kernels|-rewritten)?[:@]", name):
             name, _, lane = name.rpartition("@")  # a path may have an @, too
         head, _, build = name.partition(":")
         family, _, variant = head.partition("-")

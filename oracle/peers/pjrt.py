@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from oracle.case import Case, by_program
+from oracle.equivalent import equivalents
 from oracle.peers import given
+from oracle.peers.base import Execution
 from oracle.peers.lanes import DEFAULT_LANE, LANES, Option, Options, lane_options
 from oracle.peers.modules import ModuleExecutor, write
 from oracle.peers.peer import Peer
@@ -24,7 +26,8 @@ class PjrtExecutor(ModuleExecutor):
     """One plugin in one lane; lanes of a plugin may share a worker.
 
     The variant "reloaded" runs what the plugin loads from its own serialised executable; "kernels" calls our kernels for ops that
-    StableHLO has no form for.
+    StableHLO has no form for; "rewritten" compiles an equal program (`oracle.equivalent`), whose results are held to the enclosures of
+    the original one.
 
     Attributes
     ----------
@@ -64,6 +67,9 @@ class PjrtExecutor(ModuleExecutor):
 
         return lane_options(self.lane, self.worker.facts["platform"], knows)
 
+    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
+        return ModuleExecutor.run_many(self, equivalents(cases) if self.peer.variant == "rewritten" else cases)
+
     def request_source(
         self, source: Source, input_sets: Sequence[Sequence[Array]]
     ) -> tuple[list[list[Array]], dict[str, float]]:
@@ -75,7 +81,7 @@ class PjrtExecutor(ModuleExecutor):
             try:
                 portable = replace(source, code=self.reader.serialized(source, f"portable={version}"))
                 return ModuleExecutor.request_source(self, portable, input_sets)
-            except TenferroError:  # neither: what is said of the module itself is nearer to the matter
+            except TenferroError:  # neither form: the error about the module as given is the one to report
                 raise unknown from None
 
     @property

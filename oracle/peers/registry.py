@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from oracle.peers.base import Executor
 from oracle.peers.derivative import AdjointExecutor, JaxDerivativeExecutor
 from oracle.peers.errors import CommandRefused
-from oracle.peers.external import ExternalExecutor
+from oracle.peers.external import ExternalExecutor, ServedExecutor
 from oracle.peers.jax import JaxExecutor
 from oracle.peers.lanes import DEFAULT_LANE, LANES, unknown_lane
 from oracle.peers.native import NativeExecutor, from_peer, native_variants
-from oracle.peers.peer import FAMILIES, OTHERS, Peer
+from oracle.peers.peer import FAMILIES, Peer
 from oracle.peers.pjrt import PjrtExecutor
 from oracle.peers.portable import InterpreterExecutor, IreeExecutor
+from oracle.peers.topics import EXECUTORS
 from oracle.verdict import ExecutorInfo
 from tenferro_ref.errors import MissingDependency, UsageError
 from tenferro_ref.isolation import Worker, WorkerSpec
@@ -26,11 +27,6 @@ from tenferro_ref.suggest import did_you_mean
 ANY = "any command"
 #: Names of the checks of derivative rules.
 DERIVATIVES = tuple(str(Peer("derivative", variant)) for variant in FAMILIES["derivative"].variants)
-_SYNTAX = (
-    "native, native-unsegmented, native-nopasses, native-fused, native-drawn, native-without:PASS, "
-    "native:OPTION+OPTION, pjrt, pjrt:PATH_OR_PACKAGE[@LANE], pjrt-reloaded:..., pjrt-kernels:..., "
-    f"{', '.join((*OTHERS, *DERIVATIVES))}, external:COMMAND, all"
-)
 _JAX_DERIVATIVES = "oracle.peers.engines.jax_derivative"
 _CLASSES = {"jax": JaxExecutor, "interpreter": InterpreterExecutor, "iree": IreeExecutor}
 
@@ -55,6 +51,7 @@ class Pool:
     allowed: Collection[str] = ()
     reader: Reader = field(default_factory=Reader)
     _workers: dict[str, Worker] = field(default_factory=dict)
+    _served: dict[str, ServedExecutor] = field(default_factory=dict)
 
     def make(self, name: str) -> Executor:
         """The executor called `name`.
@@ -75,7 +72,7 @@ class Pool:
             case "pjrt":
                 return self._pjrt(resolve(peer.build) if peer.build else plugin_from_env(), peer)
             case "external":
-                return ExternalExecutor(peer.build, self.request_seconds)
+                return self._external(peer)
         if not peer.build and peer.family == "derivative":
             return self._derivative(peer)
         if peer.build:
@@ -107,6 +104,12 @@ class Pool:
         """The executor of `plugin` in `lane`."""
         return self._pjrt(plugin, Peer("pjrt", build=plugin.name, lane=lane))
 
+    def _external(self, peer: Peer) -> Executor:
+        if not peer.variant:
+            return ExternalExecutor(peer.build, self.request_seconds)
+        served = ServedExecutor(peer.build, self.request_seconds)
+        return self._served.setdefault(served.name, served)
+
     def _derivative(self, peer: Peer) -> Executor:
         if peer.variant == "adjoint":
             return AdjointExecutor(str(peer))
@@ -130,6 +133,8 @@ class Pool:
         for worker in self._workers.values():
             worker.close()
         self._workers.clear()
+        for served in self._served.values():
+            served.close()
 
     def select(
         self, names: Sequence[str], *, lanes: Sequence[str] = (DEFAULT_LANE,), others: Sequence[str] = ()
@@ -187,7 +192,7 @@ class Selection:
 def _unknown(name: str) -> UsageError:
     names = (str(Peer(family, variant)) for family, about in FAMILIES.items() for variant in about.variants)
     hint = did_you_mean(Peer.parse(name).kind, (*names, "all"))
-    return UsageError(detail=f"unknown executor {name!r}; known: {_SYNTAX}{hint}")
+    return UsageError(detail=f"unknown executor {name!r}; known: {', '.join(EXECUTORS)}{hint}")
 
 
 def _no_plugin() -> MissingDependency:

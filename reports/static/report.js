@@ -1,23 +1,23 @@
+// tenferro-ref report
 "use strict";
-// What the page can do beyond being read: filter, choose a dtype, step through findings, copy. It works without this file.
+// What a page can do beyond being read: filter, sort, choose a dtype, step through findings, copy. It works without this file.
 (() => {
   const $ = (selector, root = document) => root.querySelector(selector);
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const filter = $("#filter");
   const controls = $("#controls");
   const table = $("#support");
-  const cards = all("details.card");
-  const searched = new Map(cards.map((card) => [card, ($("summary", card).textContent + $(".facts", card).textContent).toLowerCase()]));
+  const findings = all("#findings tr.finding");
   const say = (text) => { $("#status").textContent = text; };
   const PROBLEMS = ["disagree-new", "disagree-known", "crash"];
 
   document.documentElement.classList.add("scripted");
 
-  // --- matrix and filter
+  // --- matrix and filter; what is chosen is kept in the address
 
   function update() {
     const wanted = filter.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
-    const match = (text) => wanted.every((word) => text.includes(word));
+    const match = (text) => wanted.every((word) => text.toLowerCase().includes(word));
     if (table) {
       const form = new FormData(controls);
       const dtype = form.get("dtype");
@@ -33,44 +33,68 @@
           c.hidden = dtype !== "" && c.dataset.dtype !== dtype;
           problem ||= !c.hidden && !c.closest("td").hidden && PROBLEMS.includes(c.dataset.verdict);
         }
-        row.hidden = !match(row.dataset.row.toLowerCase()) || (form.has("problems") && !problem);
+        row.hidden = !match(row.dataset.row) || (form.has("problems") && !problem);
         shown += !row.hidden;
       }
       for (const body of all("tbody", table)) body.hidden = !$("tr.op:not([hidden])", body);
       $("#shown").textContent = `${shown} of ${rows.length} operations`;
     }
-    for (const card of cards) card.hidden = !match(searched.get(card));
-    $("#no-match").hidden = cards.length === 0 || cards.some((card) => !card.hidden);
+    for (const row of findings) row.hidden = !match(row.textContent);
+    $("#no-match").hidden = findings.length === 0 || findings.some((row) => !row.hidden);
   }
-  filter.addEventListener("input", update);
-  controls?.addEventListener("input", update);
-  controls?.addEventListener("submit", (event) => event.preventDefault());
+  function remember() {
+    const form = controls ? new FormData(controls) : new FormData();
+    const chosen = new URLSearchParams({ q: filter.value.trim(), dtype: form.get("dtype") ?? "", number: form.get("number") ?? "", problems: form.get("problems") ?? "" });
+    for (const [key, value] of [...chosen]) if (!value || value === "programs") chosen.delete(key);
+    history.replaceState(null, "", `?${chosen}${location.hash}`);
+  }
+  function recall() {
+    const chosen = new URLSearchParams(location.search);
+    filter.value = chosen.get("q") ?? "";
+    for (const input of all("input[type=radio]", controls ?? filter)) if (chosen.get(input.name) === input.value) input.checked = true;
+    const problems = controls && $("[name=problems]", controls);
+    if (problems) problems.checked = chosen.has("problems");
+  }
+  if (filter) {
+    const changed = () => { update(); remember(); };
+    filter.addEventListener("input", changed);
+    controls?.addEventListener("input", changed);
+    controls?.addEventListener("submit", (event) => event.preventDefault());
+    recall();
+    update();
+  }
 
-  // --- findings
+  // --- tables: a click on a heading sorts, a second one the other way round
 
-  const visible = () => cards.filter((card) => !card.hidden);
+  function sort(head) {
+    const at = head.cellIndex, body = head.closest("table").tBodies[0];
+    const down = head.getAttribute("aria-sort") !== "descending" && head.classList.contains("n") || head.getAttribute("aria-sort") === "ascending";
+    for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const words = (row) => row.cells[at]?.textContent.trim().replaceAll(",", "") ?? "";
+    const compare = (a, b) => words(a).localeCompare(words(b), "en", { numeric: true });
+    body.append(...[...body.rows].sort((a, b) => (down ? compare(b, a) : compare(a, b))));
+  }
+  for (const head of all("table.sortable thead th")) {
+    const button = document.createElement("button");
+    button.className = "sort";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => sort(head));
+  }
+
+  // --- findings: from row to row, from page to page
+
   function step(by) {
-    const list = visible();
-    const at = list.findIndex((card) => card.contains(document.activeElement));
+    const page = $(by > 0 ? "a[rel=next]" : "a[rel=prev]");
+    const list = findings.filter((row) => !row.hidden);
+    if (!findings.length && page) { location.href = page.href; return; }
+    const at = list.findIndex((row) => row.contains(document.activeElement));
     const next = list[at < 0 ? (by > 0 ? 0 : list.length - 1) : Math.min(Math.max(at + by, 0), list.length - 1)];
-    if (!next) return say("No finding");
-    $("summary", next).focus({ preventScroll: true });
-    next.scrollIntoView({ block: "start" });
+    if (!next) { say("No finding"); return; }
+    $("a", next).focus({ preventScroll: true });
+    next.scrollIntoView({ block: "center" });
   }
-  function toggleAll() {
-    const open = visible().some((card) => !card.open);
-    for (const card of visible()) card.open = open;
-    if ($("#expand")) $("#expand").textContent = open ? "Close all" : "Open all";
-  }
-  function follow() {
-    const target = document.getElementById(location.hash.slice(1));
-    if (!target?.matches("details.card")) return;
-    if (target.hidden) { filter.value = ""; update(); }
-    target.open = true;
-    target.scrollIntoView({ block: "start" });
-  }
-  $("#expand")?.addEventListener("click", toggleAll);
-  addEventListener("hashchange", follow);
 
   // --- copy: pages opened from disk may not be let near the clipboard, so fall back to a selection
 
@@ -107,20 +131,20 @@
   const keys = {
     j: () => step(1),
     k: () => step(-1),
-    e: toggleAll,
     c: () => {
-      const card = cards.find((each) => each.contains(document.activeElement));
-      const button = card && $('[data-copy$="-py"]', card);
-      if (button) { card.open = true; copy(button); }
+      const button = $('[data-copy$="-run"]', location.hash && document.getElementById(location.hash.slice(1)) || document);
+      if (button) copy(button);
     },
-    "/": () => { filter.focus(); filter.select(); },
+    "/": () => { filter?.focus(); filter?.select(); },
     "?": () => help.showModal(),
   };
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && document.activeElement === filter) {
+    if (event.key === "Escape" && filter && document.activeElement === filter) {
       filter.value = "";
       filter.blur();
-      return update();
+      update();
+      remember();
+      return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
     if (event.target.closest("input:not([type=radio], [type=checkbox]), textarea, select")) return;
@@ -136,7 +160,4 @@
     for (const each of opened) each.open = true;
   });
   addEventListener("afterprint", () => { for (const each of opened) each.open = false; });
-
-  update();
-  follow();
 })();

@@ -27,8 +27,10 @@ def conjugated_operands(op: Op, program: ExecProgram, slots: tuple[int, ...]) ->
     """Which operands `op` is to have conjugated for its result to be; None if it does not commute with Conj."""
     if isinstance(op, OF_ALL):
         return tuple(range(len(slots)))
-    if isinstance(op, ops.Convert) and not {program.slot_types[slots[0]].dtype, op.to} <= INEXACT:
-        return None
+    if isinstance(op, ops.Convert):
+        source = program.slot_types[slots[0]].dtype
+        if not {source, op.to} <= INEXACT or (op.to.is_complex and not source.is_complex):
+            return None  # of a real number it would be the same number: every imaginary -0 would be lost
     return (0,) if isinstance(op, OF_FIRST) else None
 
 

@@ -31,8 +31,8 @@ def is_identity(program: ExecProgram, ins: Instruction) -> bool:
 def layout_simplifier(program: ExecProgram) -> PassResult:
     """Drop identity Transposes and Reshapes, and read through a Transpose that nothing else reads.
 
-    One sweep, on the program as it was before: what becomes possible by it is for the next time, and a Transpose that nobody
-    reads any more is for dead code elimination (SEMANTICS A.2).
+    One sweep, on the program as it was before: what it makes possible is left to the next sweep, and a Transpose that is
+    not read any more to dead code elimination (SEMANTICS A.2).
     """
     uses = Counter(slot for ins in program.instructions for slot in ins.input_slots)
     uses.update(program.output_slots)

@@ -9,7 +9,7 @@ way of opt_einsum, along the same path as by standard ops.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from string import ascii_letters
 from typing import TypeVar
@@ -132,6 +132,14 @@ def _infer(op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorTyp
     check_dtype(op, dtype, NUMERIC)
     sizes = extents(op, equation, [t.shape for t in inputs])
     return (TensorType(dtype, tuple(sizes[label] for label in equation.output)),)
+
+
+def _require_equal(op: ops.Extension, inputs: tuple[TensorType, ...]) -> Iterator[tuple[Extent, Extent]]:
+    """The extents of equal labels: that of each further one with that of the first."""
+    first: dict[str, Extent] = {}
+    for labels, type_ in zip(parse(op).inputs, inputs, strict=True):
+        for label, extent in zip(labels, type_.shape, strict=True):
+            yield first.setdefault(label, extent), extent
 
 
 def path(equation: Equation, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
@@ -274,7 +282,7 @@ def _arranged(term: _Term, output: str) -> Value:
     return value
 
 
-EINSUM = register(Family(FAMILY, ("einsum",), _infer, _execute, lower))
+EINSUM = register(Family(FAMILY, ("einsum",), _infer, _execute, lower, _require_equal))
 
 
 # --- front end --------------------------------------------------------------------------------------------------------

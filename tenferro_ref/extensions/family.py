@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, cast
 
+from tenferro_ref.dims import Extent
 from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.errors import Internal, InvalidArgument, InvalidCompiledGraph, Unsupported, UnsupportedOp
 from tenferro_ref.ops import FAMILIES, Extension, Op, TensorType
@@ -16,6 +17,7 @@ from tenferro_ref.tensor import Array
 Infer: TypeAlias = Callable[[Extension, tuple[TensorType, ...]], tuple[TensorType, ...]]
 Execute: TypeAlias = Callable[[Extension, Sequence[Array]], Sequence[Array]]
 StandardOps: TypeAlias = Callable[..., Sequence[Value]]
+RequireEqual: TypeAlias = Callable[[Extension, tuple[TensorType, ...]], Iterable[tuple[Extent, Extent]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +41,9 @@ class Family:
     standard_ops
         `standard_ops(op, *operands) -> results`, for operands whose extents are all integers: appends standard ops to the
         operands' builder. None: its ops are not made of standard ops.
+    require_equal
+        `require_equal(op, input types) -> pairs of extents` that must be equal, known or not, of operands that `infer` has
+        accepted: what symbols leave open becomes shape guards (SEMANTICS A.5).
     """
 
     name: str
@@ -46,6 +51,7 @@ class Family:
     infer: Infer
     execute: Execute | None = None
     standard_ops: StandardOps | None = None
+    require_equal: RequireEqual | None = None
 
     @property
     def keys(self) -> list[tuple[str, str]]:
@@ -63,6 +69,10 @@ class Family:
         if op.op not in self.ops:
             raise UnsupportedOp(op=op.op, reason=f"family {self.name!r} has no such op")
         return self.infer(op, inputs)
+
+    def equal_extents(self, op: Extension, inputs: tuple[TensorType, ...], /) -> Iterable[tuple[Extent, Extent]]:
+        """What `require_equal` gives."""
+        return () if self.require_equal is None else self.require_equal(op, inputs)
 
     def run(self, op: Extension, inputs: Sequence[Array], outputs: int) -> Sequence[Array]:
         """What `execute` gives: `outputs` results. There is no fallback.

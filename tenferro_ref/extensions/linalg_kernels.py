@@ -16,7 +16,7 @@ from tenferro_ref.errors import InvalidArgument
 Matrix: TypeAlias = np.ndarray[Any, Any]
 
 
-def _lapack(name: str, *arrays: Matrix) -> Callable[..., Any]:
+def lapack(name: str, *arrays: Matrix) -> Callable[..., Any]:
     """The LAPACK routine for the arrays' dtype."""
     from scipy.linalg import get_lapack_funcs
 
@@ -24,14 +24,14 @@ def _lapack(name: str, *arrays: Matrix) -> Callable[..., Any]:
     return function
 
 
-def _finite(a: Matrix) -> Matrix:
+def finite(a: Matrix) -> Matrix:
     if not np.isfinite(a).all():
         raise np.linalg.LinAlgError("it has elements that are not finite")
     return a
 
 
 def cholesky(a: Matrix) -> tuple[Matrix]:
-    _finite(np.tril(a))
+    finite(np.tril(a))
     try:
         return (np.linalg.cholesky(a),)
     except np.linalg.LinAlgError:
@@ -53,7 +53,7 @@ def _pivots(columns: Matrix) -> Matrix:
 
 
 def svd(a: Matrix, gauge: str) -> tuple[Matrix, Matrix, Matrix]:
-    u, s, vt = np.linalg.svd(_finite(a), full_matrices=False)
+    u, s, vt = np.linalg.svd(finite(a), full_matrices=False)
     if gauge == "Raw":
         return u, s, vt
     phase = _phase(_pivots(u))
@@ -61,7 +61,7 @@ def svd(a: Matrix, gauge: str) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def svdvals(a: Matrix) -> tuple[Matrix]:
-    return (np.linalg.svd(_finite(a), compute_uv=False),)
+    return (np.linalg.svd(finite(a), compute_uv=False),)
 
 
 def qr(a: Matrix, gauge: str) -> tuple[Matrix, Matrix]:
@@ -73,21 +73,21 @@ def qr(a: Matrix, gauge: str) -> tuple[Matrix, Matrix]:
 
 
 def eigh(a: Matrix, gauge: str) -> tuple[Matrix, Matrix]:
-    values, vectors = np.linalg.eigh(_finite(a))
+    values, vectors = np.linalg.eigh(finite(a))
     return values, vectors if gauge == "Raw" else vectors * _phase(_pivots(vectors)).conj()
 
 
 def eigvalsh(a: Matrix) -> tuple[Matrix]:
-    return (np.linalg.eigvalsh(_finite(a)),)
+    return (np.linalg.eigvalsh(finite(a)),)
 
 
 def eig(a: Matrix) -> tuple[Matrix, Matrix]:
-    values, vectors = np.linalg.eig(_finite(a))
+    values, vectors = np.linalg.eig(finite(a))
     return values, vectors
 
 
 def eigvals(a: Matrix) -> tuple[Matrix]:
-    return (np.linalg.eigvals(_finite(a)),)
+    return (np.linalg.eigvals(finite(a)),)
 
 
 # --- LU with partial pivoting -----------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def _getrf(a: Matrix) -> tuple[Matrix, Matrix]:
     """L and U in one matrix, and for each row the row (from 0) that it was exchanged with."""
     if a.size == 0:
         return a, np.arange(min(a.shape))
-    packed, pivots, _ = _lapack("getrf", a)(a)
+    packed, pivots, _ = lapack("getrf", a)(a)
     return packed, np.asarray(pivots)
 
 
@@ -143,7 +143,7 @@ def _solved(packed: Matrix, pivots: Matrix, b: Matrix, transpose_a: bool, conjug
     if conjugate_a and not transpose_a:  # conj(A) X = B is A conj(X) = conj(B)
         return (_solved(packed, pivots, b.conj(), False, False)[0].conj(),)
     trans = (2 if conjugate_a else 1) if transpose_a else 0
-    return (_lapack("getrs", packed, b)(packed, pivots, b, trans=trans)[0],)
+    return (lapack("getrs", packed, b)(packed, pivots, b, trans=trans)[0],)
 
 
 def solve(a: Matrix, b: Matrix) -> tuple[Matrix]:
@@ -168,7 +168,7 @@ def _getc2(a: Matrix) -> tuple[Matrix, Matrix, Matrix, int, bool]:
     """
     if a.size == 0:
         return a, np.arange(0), np.arange(0), 1, False
-    packed, rows, columns, info = _lapack("getc2", a)(a)
+    packed, rows, columns, info = lapack("getc2", a)(a)
     p, row_parity = _order(rows, len(a))
     q, column_parity = _order(columns, len(a))
     return packed, p, q, row_parity * column_parity, info > 0
@@ -197,7 +197,7 @@ def _trtrs(a: Matrix, b: Matrix, *, lower: bool, trans: int = 0, unit: bool = Fa
         _regular(a.diagonal())
     if b.size == 0:
         return b
-    solution: Matrix = _lapack("trtrs", a, b)(a, b, lower=lower, trans=trans, unitdiag=unit)[0]
+    solution: Matrix = lapack("trtrs", a, b)(a, b, lower=lower, trans=trans, unitdiag=unit)[0]
     return solution
 
 

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from tenferro_ref import children, keeper
-from tenferro_ref.errors import FormatError, TenferroError, WorkerDied
+from tenferro_ref.errors import FormatError, OutputError, TenferroError, WorkerDied
 from tenferro_ref.isolation import wire
 from tenferro_ref.pjrt import PluginRef
 
@@ -52,6 +52,20 @@ class WorkerSpec:
     request_seconds: float = 60.0
     memory_bytes: int = 8 << 30
     preload: str = ""
+
+
+def _log() -> IO[bytes]:
+    """A file for a worker's standard error, which lives as long as the process.
+
+    Raises
+    ------
+    OutputError
+        There is no room for temporary files.
+    """
+    try:
+        return tempfile.TemporaryFile()
+    except OSError as error:
+        raise OutputError(path="temporary files", detail=error.strerror or str(error)) from None
 
 
 def _opening(spec: WorkerSpec) -> wire.Message:
@@ -140,7 +154,7 @@ class Worker:
             return self._channel
         ours, theirs = socket.socketpair()
         # XLA writes pages to standard error; what matters is its end, when the process dies
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._stderr = _log()
         self._process = keeper.start(
             [sys.executable, "-m", "tenferro_ref.isolation.worker", str(theirs.fileno()), self.spec.preload],
             pass_fds=[theirs.fileno()],

@@ -16,6 +16,9 @@ from tenferro_ref.stablehlo.loader.statements import Statement, Stating
 from tenferro_ref.stablehlo.smaller import Smaller
 from tenferro_ref.tensor import Array
 
+#: Bytes that reading may take: modules are small, and one of a kilobyte can declare a constant of 8 GiB.
+_MEMORY = 2 << 30
+
 
 class Reader:
     """Reads modules of unknown origin; one process serves all of them, until one of them ends it.
@@ -27,7 +30,7 @@ class Reader:
     """
 
     def __init__(self, seconds: float = 60.0) -> None:
-        spec = WorkerSpec("tenferro_ref.isolation.engines.reader", request_seconds=seconds)
+        spec = WorkerSpec("tenferro_ref.isolation.engines.reader", request_seconds=seconds, memory_bytes=_MEMORY)
         self.worker = Worker("StableHLO reader", spec)
 
     def source(self, code: str | bytes, where: str) -> Source:
@@ -43,6 +46,10 @@ class Reader:
     def twin(self, source: Source, *, narrow: bool) -> Source:
         """`stablehlo.twin.twin` of the module; errors as there, and `FormatError` as `source`."""
         return self._source({"ask": "twin", "source": source.code, "where": source.where, "narrow": narrow})
+
+    def watched(self, source: Source) -> Source:
+        """`stablehlo.watched.watched` of the module; errors as there, and `FormatError` as `source`."""
+        return self._source({"ask": "watched", "source": source.code, "where": source.where})
 
     def stating(self, text: str, where: str) -> list[Stating]:
         """The functions of a file that state results, as `stablehlo.loader.statements`."""

@@ -59,7 +59,16 @@ from tenferro_ref.ops.indexing import (
     Slice,
 )
 from tenferro_ref.ops.reduction import ReduceMax, ReduceMin, ReduceProd, ReduceSum, ReduceSumSquares
-from tenferro_ref.ops.reference import REFERENCE, Bitcast, Bits, ReducePrecision, ReferenceOp, Special, Special2
+from tenferro_ref.ops.reference import (
+    REFERENCE,
+    Bitcast,
+    Bits,
+    ReducePrecision,
+    ReferenceOp,
+    Repeated,
+    Special,
+    Special2,
+)
 from tenferro_ref.ops.structural import BroadcastInDim, Convert, EmbedDiag, ExtractDiag, Reshape, Transpose, Tril, Triu
 
 ELEMENTWISE: tuple[type[Op], ...] = (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from tenferro_ref.dims import Extent
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument, UnsupportedOp
 from tenferro_ref.ops.base import Category, Op, Policy, TensorType, check_admitted
@@ -68,6 +69,10 @@ class ExtensionFamily(Protocol):
 
     def result_types(self, op: Extension, inputs: tuple[TensorType, ...], /) -> tuple[TensorType, ...]:
         """One type an output."""
+        ...
+
+    def equal_extents(self, op: Extension, inputs: tuple[TensorType, ...], /) -> Iterable[tuple[Extent, Extent]]:
+        """Extents that must be equal, of operands that `result_types` has accepted."""
         ...
 
 

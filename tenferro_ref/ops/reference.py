@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tenferro_ref.dtype import FLOAT, INT, DType
+from tenferro_ref.dtype import FLOAT, INT, NUMERIC, DType
 from tenferro_ref.errors import InvalidArgument
 from tenferro_ref.ops.base import Op, Policy, TensorType, check_same_shape
 
@@ -94,4 +94,23 @@ class ReducePrecision(ReferenceOp):
         return inputs[0]
 
 
-REFERENCE: tuple[type[ReferenceOp], ...] = (Special, Special2, Bits, Bitcast, ReducePrecision)
+@dataclass(frozen=True, slots=True)
+class Repeated(ReferenceOp):
+    """A reduction into which its initial value enters once, or up to `times` times: StableHLO does not say how often.
+
+    The operands are the reduction with the initial value once, which is the result here, and, of floats, the one with it so often
+    that all others are between the two; of integers, the initial value. `function` is `add` or `multiply`.
+    """
+
+    function: str
+    times: int
+    arity: ClassVar = 2
+    same_dtype: ClassVar = 2
+    dtypes: ClassVar = NUMERIC
+
+    def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
+        check_same_shape(self, *inputs)
+        return inputs[0]
+
+
+REFERENCE: tuple[type[ReferenceOp], ...] = (Special, Special2, Bits, Bitcast, ReducePrecision, Repeated)

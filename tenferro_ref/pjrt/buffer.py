@@ -96,7 +96,7 @@ _CALLED = CFUNCTYPE(None, c_void_p, c_void_p)(_call)
 def unfinished(buffers: Sequence[Buffer]) -> tuple[Event, ...]:
     """The executions that `buffers` wait for, each once, oldest first, without the first ones that have ended well.
 
-    So a chain of executions that nobody waits for keeps the events of those under way only.
+    So a chain of executions without a wait keeps the events of those under way only.
     """
     events = list(dict.fromkeys(event for buffer in buffers for event in buffer.executions))
     over = 0

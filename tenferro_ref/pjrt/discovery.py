@@ -21,7 +21,6 @@ import hashlib
 import mmap
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -32,6 +31,7 @@ from pathlib import Path
 import msgspec
 
 from tenferro_ref.errors import FormatError, MissingEnv, PjrtPluginNotLoaded, PluginLoad
+from tenferro_ref.files import read_toml
 
 PLUGIN_VARIABLE = "TENFERRO_PJRT_PLUGIN"
 GPU_VARIABLE = "TENFERRO_PJRT_GPU_PLUGIN"
@@ -102,7 +102,7 @@ def _sha256(path: str, mtime_ns: int, size: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-#: Packages that are asked for by a short name, and that bundles may install: nothing but names, files and what they need to
+#: Packages that have a short name, and that bundles may install: nothing but names, files and what they need to
 #: be loaded. How a plugin behaves is asked of it.
 _KNOWN = tuple(
     PluginRef(name, path, "package", package, platform, environment=environment)
@@ -296,10 +296,8 @@ class _SideFile(msgspec.Struct, forbid_unknown_fields=True):
 def _with_side_file(ref: PluginRef, path: Path) -> PluginRef:
     """The plugin as its `NAME.toml` describes it; what that does not mention stays."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = read_toml(path)
         side = msgspec.convert(content, _SideFile)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise FormatError(str(path), f"not a TOML file: {error}") from None
     except msgspec.ValidationError as error:
         raise FormatError(str(path), str(error)) from None
     members = {name: getattr(side, name) for name in content}

@@ -1,6 +1,6 @@
 """Serialised executables in a folder that processes share.
 
-A serialised executable is machine code: whoever can write into the folder decides what runs here. So the folder must be this user's, and
+A serialised executable is machine code: write access to the folder is the power to decide what runs here. So the folder must be this user's, and
 nobody else may write into it. Files are written whole or not at all, and the least recently used go when there is too much.
 """
 

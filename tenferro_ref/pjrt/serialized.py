@@ -1,7 +1,7 @@
 """A serialised executable as bytes: who can load it again and what its types are, before the plugin's own bytes.
 
 A plugin may load what another build wrote, and return garbage: so the file of the plugin and the processor must be the same. The first line
-holds the form's name and the SHA-256 of the rest, which tells damage, and protects from nobody who can compute one.
+holds the form's name and the SHA-256 of the rest, which shows damage; it is no protection against an attacker, who can compute one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import msgspec
 
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError
+from tenferro_ref.files import decode
 from tenferro_ref.pjrt.disk import processor
 from tenferro_ref.pjrt.transfer import Owner, TensorSpec
 
@@ -86,7 +87,7 @@ def _open(data: bytes) -> tuple[Header, bytes]:
         raise FormatError(_WHERE, "it is damaged: the SHA-256 of its content is not the one that it begins with")
     line, _, body = content.partition(b"\n")
     try:
-        header = msgspec.json.decode(line, type=Header)
+        header = msgspec.json.decode(decode(line, _WHERE), type=Header)
     except msgspec.DecodeError as error:
         raise FormatError(_WHERE, f"its header cannot be read: {error}") from None
     for name, _ in (*(header.parameters or ()), *(header.results or ())):

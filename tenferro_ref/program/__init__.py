@@ -3,6 +3,7 @@
 from tenferro_ref.program.builder import GraphBuilder
 from tenferro_ref.program.json_form import dumps, load, loads
 from tenferro_ref.program.lowering_view import InstructionView, LoweringView
+from tenferro_ref.program.normal_form import normal_form
 from tenferro_ref.program.program import (
     ExecProgram,
     GraphProgram,

@@ -1,4 +1,4 @@
-"""Program JSON, version 1 (FORMATS 1): strict reader and writer.
+"""Program JSON, versions 1 and 2 (FORMATS 1): strict reader and writer.
 
 An unknown key, a missing key, a wrong type or a bad reference is a `FormatError` that names the JSON path. What the objects
 hold is in `records`; the text form shares the records of attributes.
@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -34,6 +34,7 @@ from tenferro_ref.program.records import (
     write_attrs,
     write_dim,
     write_extent,
+    write_guard,
 )
 from tenferro_ref.suggest import did_you_mean
 
@@ -66,7 +67,7 @@ def write_program(program: Program) -> dict[str, Any]:
         return names[extent] if isinstance(extent, InputDim) and extent in names else write_extent(extent)
 
     return {
-        "tenferro_program": VERSION,
+        "tenferro_program": VERSION if program.shape_guards else 1,
         "kind": program.kind,
         **({"name": program.name} if program.name else {}),
         **({"policy": write_policy(program.policy)} if program.policy != DEFAULT_POLICY else {}),
@@ -77,6 +78,7 @@ def write_program(program: Program) -> dict[str, Any]:
         ],
         "instructions": [_write_instruction(ins, program.kind) for ins in program.instructions],
         "outputs": list(program.output_slots),
+        **({"shape_guards": [write_guard(guard) for guard in program.shape_guards]} if program.shape_guards else {}),
     }
 
 
@@ -99,7 +101,7 @@ def dumps(program: Program) -> str:
     """JSON text, one instruction per line."""
     lines = []
     for key, value in write_program(program).items():
-        if key in ("inputs", "instructions") and value:
+        if key in ("inputs", "instructions", "shape_guards") and value:
             body = ",\n".join("    " + json.dumps(entry) for entry in value)
             lines.append(f'  "{key}": [\n{body}\n  ]')
         else:
@@ -223,14 +225,19 @@ def read_program(value: Any, *, infer: bool = True) -> Program:
     graph = Program(instructions, input_slots, input_types, record.outputs, n_slots, policy, record.name, symbols)
     if infer:
         graph.slot_types  # noqa: B018 - inference is the check
-    return graph if isinstance(record, GraphRecord) else _with_metadata(graph, record.instructions)
+    if isinstance(record, GraphRecord):
+        return graph
+    if record.shape_guards and record.tenferro_program < VERSION:
+        _fail("$.shape_guards", f"they are of version {VERSION}, the program is of {record.tenferro_program}")
+    guards = tuple(guard.guard() for guard in record.shape_guards)
+    return _with_metadata(replace(graph, shape_guards=guards), record.instructions)
 
 
 def _decode(value: Any) -> Any:
     """The record of a program; msgspec's errors become ours."""
     version = value.get("tenferro_program") if isinstance(value, dict) else None
-    if type(version) is int and version != VERSION:
-        _fail("$.tenferro_program", f"version {shown(version)}; this reader knows {VERSION}")
+    if type(version) is int and version not in (1, VERSION):
+        _fail("$.tenferro_program", f"version {shown(version)}; this reader knows 1 and {VERSION}")
     try:
         return msgspec.convert(value, GraphRecord | ExecRecord)
     except msgspec.ValidationError as error:

@@ -8,14 +8,15 @@ printing, compiling and running programs live elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from tenferro_ref.dims import InputDim, evaluate, expr_of
+from tenferro_ref.dims import InputDim, evaluate, expr_of, is_exact
 from tenferro_ref.errors import InvalidCompiledGraph, ShapeMismatch, TenferroError, UsageError
-from tenferro_ref.ops import DEFAULT_POLICY, Extension, Op, Policy, TensorType, check_admitted, check_size
+from tenferro_ref.ops import DEFAULT_POLICY, FAMILIES, Extension, Op, Policy, TensorType, check_admitted, check_size
+from tenferro_ref.program.guards import ShapeGuard, normalised
 
 #: The most slots a program may have: an executor keeps a table of them.
 MAX_SLOTS = 2**24
@@ -58,6 +59,8 @@ class Program:
         Names (identifiers) of symbolic extents, for printing: pairs of an `InputDim` and its name.
     kind
         "exec" if the instructions record their types and `last_use`, else "graph".
+    shape_guards
+        Exec programs only: extents of inputs that must be equal, checked before a program runs (SEMANTICS A.5).
     """
 
     instructions: tuple[Instruction, ...]
@@ -69,6 +72,7 @@ class Program:
     name: str = ""
     symbols: tuple[tuple[InputDim, str], ...] = field(default=(), compare=False)
     kind: Literal["graph", "exec"] = "graph"
+    shape_guards: tuple[ShapeGuard, ...] = ()
 
     @cached_property
     def producers(self) -> dict[int, int]:
@@ -113,14 +117,18 @@ class Program:
         ------
         InvalidCompiledGraph
             Wrong number of inputs, or a wrong dtype.
+        ShapeConstraintViolation, ShapeConstraintEvaluation
+            A shape guard is broken, which comes before the others.
         ShapeMismatch
             A shape that contradicts the declared one, or itself where a symbol repeats.
         """
         if len(types) != len(self.input_types):
             raise InvalidCompiledGraph(detail=f"expected {len(self.input_types)} inputs, got {len(types)}")
+        shapes = [t.static_shape for t in types]
+        for guard in self.shape_guards:
+            guard.check(shapes)
         if self.is_static and tuple(types) == self.input_types:
             return
-        shapes = [t.static_shape for t in types]
         for i, (actual, declared) in enumerate(zip(types, self.input_types, strict=True)):
             if actual.dtype is not declared.dtype:
                 raise InvalidCompiledGraph(detail=f"input {i} is {actual}, the program declares {declared}")
@@ -191,7 +199,8 @@ class Program:
         """The same computation without the execution metadata; itself if it is a graph."""
         if self.kind == "graph":
             return self
-        return replace(self, instructions=tuple(ins.bare for ins in self.instructions), kind="graph")
+        instructions = tuple(ins.bare for ins in self.instructions)
+        return replace(self, instructions=instructions, kind="graph", shape_guards=())
 
 
 #: A program of kind "graph", and one of kind "exec": for readers of signatures, not for type checkers (ADR 0013).
@@ -329,16 +338,29 @@ def last_use(program: Program) -> tuple[tuple[bool, ...], ...]:
 
 
 def to_exec(graph: Program) -> Program:
-    """The exec program of a graph: types and `last_use` are recorded, no instruction changes.
+    """The exec program of a graph: types, `last_use` and shape guards are recorded, no instruction changes.
+
+    Guards that are there already stay, in front: a pass may have removed the instruction that asked for them.
 
     Raises
     ------
     TenferroError
-        What `infer_types` raises.
+        What `infer_types` raises; `ShapeConstraintViolation` where no inputs can fit.
     """
     types = graph.slot_types
     instructions = tuple(
         replace(ins, types=tuple(types[s] for s in ins.output_slots), last_use=flags)
         for ins, flags in zip(graph.instructions, last_use(graph), strict=True)
     )
-    return replace(graph, instructions=instructions, kind="exec")
+    guards = normalised((*graph.shape_guards, *_required(graph, types)))
+    return replace(graph, instructions=instructions, kind="exec", shape_guards=guards)
+
+
+def _required(graph: Program, types: Mapping[int, TensorType]) -> Iterator[ShapeGuard]:
+    """What the rules of extension families ask of exact extents."""
+    for i, ins in enumerate(graph.instructions):
+        if isinstance(ins.op, Extension):
+            operands = tuple(types[slot] for slot in ins.input_slots)
+            for lhs, rhs in FAMILIES[ins.op.family].equal_extents(ins.op, operands):
+                if is_exact(lhs) and is_exact(rhs):
+                    yield ShapeGuard(expr_of(lhs), expr_of(rhs), ins.op.family, i)

@@ -15,9 +15,11 @@ from tenferro_ref.dims import DIM_KINDS, DimExpr, DimOp, Extent, InputDim, Unkno
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument
 from tenferro_ref.ops import KNOWN, CompareDir, Op, Policy
+from tenferro_ref.program.guards import EQUAL, ShapeGuard
 from tenferro_ref.program.program import MAX_SLOTS
 
-VERSION = 1
+#: Version 2 has `shape_guards`; a program without them is written as one of version 1.
+VERSION = 2
 #: Larger integers are not shapes, axes or slots of anything.
 INT_LIMIT = 2**63 - 1
 #: Nesting of an extension's configuration.
@@ -123,6 +125,13 @@ def write_extent(extent: Extent) -> Any:
     """An extent as a JSON value."""
     expr = write_dim(expr_of(extent))
     return expr if is_exact(extent) else {"upper_bound" if isinstance(extent, UpperBound) else "unknown": expr}
+
+
+def write_guard(guard: ShapeGuard) -> dict[str, Any]:
+    """A shape guard as a JSON value."""
+    index = {} if guard.instruction_index is None else {"instruction_index": guard.instruction_index}
+    source = {"family": guard.family, **index}
+    return {"source": source, "relation": EQUAL, "lhs": write_dim(guard.lhs), "rhs": write_dim(guard.rhs)}
 
 
 # --- attributes -------------------------------------------------------------------------------------------------------
@@ -286,7 +295,7 @@ PolicyRecord: Any = defstruct(
 class ProgramRecord(Struct, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
     """What programs of both kinds have."""
 
-    tenferro_program: Literal[1]
+    tenferro_program: Literal[1, 2]
     name: str = ""
     policy: PolicyRecord = msgspec.field(default_factory=PolicyRecord)
     n_slots: Count | UnsetType = UNSET
@@ -300,8 +309,29 @@ class GraphRecord(ProgramRecord, tag="graph", kw_only=True):
     instructions: tuple[GraphInstruction, ...]
 
 
+class GuardSource(Struct, forbid_unknown_fields=True):
+    """The extension family whose rule asks for a guard, and which instruction of the graph it was."""
+
+    family: str
+    instruction_index: Annotated[int, Meta(ge=0, le=INT_LIMIT)] | None = None
+
+
+class GuardRecord(Struct, forbid_unknown_fields=True):
+    """A shape guard; expressions are over the program's inputs."""
+
+    source: GuardSource
+    relation: Literal["Equal"]
+    lhs: Dim
+    rhs: Dim
+
+    def guard(self) -> ShapeGuard:
+        """The guard of a record."""
+        return ShapeGuard(dim_of(self.lhs), dim_of(self.rhs), self.source.family, self.source.instruction_index)
+
+
 class ExecRecord(ProgramRecord, tag="exec", kw_only=True):
     """An exec program; metadata that it leaves out is inferred."""
 
     inputs: tuple[ExecInput, ...]
     instructions: tuple[ExecInstruction, ...]
+    shape_guards: tuple[GuardRecord, ...] = ()

@@ -6,7 +6,8 @@
     }
 
 Attributes are JSON objects and read by the codecs of the JSON form. Result types are
-inferred, and those in the text must agree (`?` agrees with any). In an `exec` program a `!` behind an operand marks its last use.
+inferred, and those in the text must agree (`?` agrees with any). In an `exec` program a `!` behind an operand marks its last use,
+and lines `guard {"source": ..., "relation": "Equal", "lhs": ..., "rhs": ...}` behind the instructions are its shape guards.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def print_program(program: Program) -> str:
     for ins in program.instructions:
         types = ", ".join(_type_text(slot_types[s], names) if slot_types else "?" for s in ins.output_slots)
         lines.append(f"  {_instruction(ins)} : {types}")
+    lines += [f"  {_GUARD}{json.dumps(records.write_guard(guard))}" for guard in program.shape_guards]
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -65,6 +67,7 @@ def _instruction(ins: Instruction) -> str:
     return f"{results}{ins.op.name}({operands})" + (f" {json.dumps(attrs)}" if attrs else "")
 
 
+_GUARD = "guard "
 _HEAD = re.compile(
     r'(?P<kind>graph|exec)(?: @(?P<name>"(?:[^"\\]|\\.)*"))?(?: policy (?P<policy>\{[^}]*\}))? '
     r"\((?P<inputs>.*)\) -> \((?P<outputs>[^)]*)\) slots (?P<slots>\d+) \{",
@@ -248,8 +251,16 @@ def parse(text: str, where: str = "program") -> Program:
         "n_slots": _integer(head["slots"], at + head.start("slots")),
         "inputs": reader.inputs(head["inputs"], at + head.start("inputs")),
         "outputs": [slot for slot, _ in reader.slots(head["outputs"], "$.outputs", at + head.start("outputs"))],
-        "instructions": [reader.instruction(line, head["kind"], at) for at, line in lines[1:-1]],
+        "instructions": [
+            reader.instruction(line, head["kind"], at) for at, line in lines[1:-1] if not line.startswith(_GUARD)
+        ],
     }
+    guards = [(at + len(_GUARD), line[len(_GUARD) :]) for at, line in lines[1:-1] if line.startswith(_GUARD)]
+    if guards:
+        reader.places |= {f"$.shape_guards[{i}]": at for i, (at, _) in enumerate(guards)} | {
+            "$.shape_guards": guards[0][0]
+        }
+        entries["shape_guards"] = [_json(line, at) for at, line in guards]
     for key in ("name", "policy"):
         if head[key]:
             reader.places[f"$.{key}"] = at + head.start(key)

@@ -6,10 +6,10 @@ which buffers alive is the executor's business.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from tenferro_ref.runtime.fusion import FusionPlan, evaluate_plan
 from tenferro_ref.runtime.kernels import bind, run_kernel
 from tenferro_ref.runtime.kernels.elementwise import multiply
 from tenferro_ref.tensor import Array
+
+#: As `TensorBackend.dot_general`.
+Contract: TypeAlias = Callable[[ops.DotGeneral, Policy, Array, Array], Array]
 
 
 class BackendSession(Protocol):
@@ -66,6 +69,11 @@ class TensorBackend(Protocol):
 
     def dot_general(self, op: ops.DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array:
         """The contraction of two operands that the op's rule has accepted."""
+        ...
+
+    @property
+    def contraction(self) -> Contract | None:
+        """What contracts in one call what a program does by Transpose, Reshape and DotGeneral; None to have these run."""
         ...
 
     def upload_host_tensor(self, array: Array) -> Array:
@@ -122,6 +130,11 @@ class NumpyBackend:
 
     def dot_general(self, op: ops.DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array:
         return run_kernel(op, policy, lhs, rhs)[0]
+
+    @property
+    def contraction(self) -> Contract | None:
+        """None: the instructions are what this backend is there to run."""
+        return None
 
     def upload_host_tensor(self, array: Array) -> Array:
         return array

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.backend import NumpyBackend, TensorBackend
+from tenferro_ref.runtime.contraction import contractions_in
 from tenferro_ref.runtime.fusion import plan_fusion
-from tenferro_ref.runtime.run import Plan, PlannedSegment, Run, Settings, fits_memory, materialize
+from tenferro_ref.runtime.run import Plan, PlannedSegment, Run, Settings, check_peak, fits_memory, materialize
 from tenferro_ref.runtime.segment import Segment, segment_exec_program
 from tenferro_ref.tensor import Array, Tensor, type_of
 
@@ -74,6 +75,8 @@ class GraphExecutor:
         ------
         InvalidCompiledGraph
             The program is malformed, or the inputs do not fit it.
+        ShapeConstraintViolation, ShapeConstraintEvaluation
+            The inputs break a shape guard of the program.
         ValidationError
             An instruction's operands break its op's rule. A value-dependent error of an earlier instruction comes first.
         MissingValue
@@ -84,7 +87,7 @@ class GraphExecutor:
             A value does not fit into memory.
         """
         run = self._run(program, inputs)
-        if not any(len(planned.segment.instructions) > 1 for planned in run.plan.segments):
+        if not run.plan.contractions and all(len(planned.segment.instructions) == 1 for planned in run.plan.segments):
             return run.unsegmented()
         for planned in run.plan.segments:
             run.segment(planned)
@@ -121,4 +124,7 @@ class GraphExecutor:
                 fusion = plan_fusion(program, segment)
                 common = None if fusion is None else fusion.common_type(types, self.settings.fusion_threshold)
             segments.append(PlannedSegment(segment, fusion, common))
-        return Plan(program, inputs, types, tuple(results), tuple(segments))
+        check_peak(program, types, segments)
+        direct = self.settings.backend.contraction is not None
+        contractions = contractions_in(program, results, types) if direct else {}
+        return Plan(program, inputs, types, tuple(results), tuple(segments), contractions)

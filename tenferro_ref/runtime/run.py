@@ -6,7 +6,6 @@ backend.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -14,7 +13,7 @@ from typing import cast
 
 import numpy as np
 
-from tenferro_ref import ops
+from tenferro_ref import memory, ops
 from tenferro_ref.dims import Extent, UpperBound, evaluate
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import Internal, InvalidCompiledGraph, MissingValue, ResourceExhausted
@@ -22,13 +21,13 @@ from tenferro_ref.extensions import family_of
 from tenferro_ref.ops import Category, Op, TensorType
 from tenferro_ref.program import ExecProgram, Instruction
 from tenferro_ref.runtime.backend import BackendSession, TensorBackend
+from tenferro_ref.runtime.contraction import Contraction
 from tenferro_ref.runtime.fusion import FusionPlan
 from tenferro_ref.runtime.kernels import run_kernel
 from tenferro_ref.runtime.kernels.structural import aligned
 from tenferro_ref.runtime.segment import Segment
-from tenferro_ref.tensor import Array, Tensor, column_major, type_of
+from tenferro_ref.tensor import Array, Tensor, bytes_of, column_major, type_of
 
-_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 #: What a dimension product, times the item size, must not exceed even where another extent is 0.
 _ADDRESSABLE = 2**63 - 1
 
@@ -72,6 +71,8 @@ class Plan:
         Types of each instruction's results; None where the rule is applied while running: where a type of an operand
         depends on the data, the rule is broken, or a result does not fit into memory. So these errors come in program
         order among those of values.
+    contractions
+        The contraction that an instruction is a part of; only instructions of a backend that has them in one call.
     """
 
     program: ExecProgram
@@ -79,6 +80,7 @@ class Plan:
     types: Mapping[int, TensorType]
     results: tuple[tuple[TensorType, ...] | None, ...]
     segments: tuple[PlannedSegment, ...]
+    contractions: Mapping[int, Contraction]
 
 
 def fits_memory(types: Sequence[TensorType]) -> bool:
@@ -86,9 +88,29 @@ def fits_memory(types: Sequence[TensorType]) -> bool:
     for type_ in types:
         size = type_.dtype.itemsize
         extents = [e for e in type_.shape if isinstance(e, int)]
-        if size * prod(extents) > _MEMORY or size * prod(max(e, 1) for e in extents) > _ADDRESSABLE:
+        if size * prod(extents) > memory.limit() or size * prod(max(e, 1) for e in extents) > _ADDRESSABLE:
             return False
     return True
+
+
+def check_peak(program: ExecProgram, types: Mapping[int, TensorType], segments: Sequence[PlannedSegment]) -> None:
+    """Refuse a program whose values, each of which fits, do not fit together.
+
+    Raises
+    ------
+    ResourceExhausted
+        Those that are there at once are larger than the memory.
+    """
+    sizes = {slot: bytes_of(t) for slot, t in types.items() if t.is_static and fits_memory([t])}
+    live = sum(sizes.get(slot, 0.0) for slot in program.input_slots)
+    for planned in segments:
+        segment = planned.segment
+        live += sum(sizes.get(slot, 0.0) for slot in segment.outputs)  # what is inside a segment may never be in memory
+        if live > memory.limit():
+            detail = f"its values take {live:.0f} bytes at once, and there are {memory.limit()}"
+            raise ResourceExhausted(where="program", detail=detail)
+        dead = {slot for slot, last in zip(segment.inputs, segment.last_use, strict=True) if last}
+        live -= sum(sizes.get(slot, 0.0) for slot in dead - set(program.input_slots))
 
 
 class Run:
@@ -122,13 +144,24 @@ class Run:
         """Run one segment: as a whole where its plan says how, else instruction by instruction."""
         segment = planned.segment
         if segment.kind in ("host", "ffi"):
-            self.execute(segment.instructions[0], None)
+            self._step(segment.instructions[0], None)
             return
         with self.backend.with_backend_session() as session:
             if self._fused(planned, session) or self._broadcast_multiply(segment, session):
                 return
             for index in segment.instructions:
-                self.execute(index, session)
+                self._step(index, session)
+
+    def _step(self, index: int, session: BackendSession | None) -> None:
+        """Run one instruction, or all of a contraction in place of its DotGeneral; its other instructions are skipped."""
+        contraction = self.plan.contractions.get(index)
+        if contraction is None:
+            self.execute(index, session)
+        elif index == contraction.at:
+            self._contract(contraction)
+        elif index > contraction.at and self.settings.reclaim:
+            ins = self.program.instructions[index]
+            self.release(ins.input_slots, ins.last_use, session)
 
     def outputs(self) -> list[Array]:
         """The program's outputs, copied where they share memory with an input or another output."""
@@ -157,7 +190,8 @@ class Run:
             types = op.result_types(tuple(map(type_of, operands)), self.policy)
             if not fits_memory(types):
                 raise ResourceExhausted(
-                    where=op.name, detail=f"{', '.join(map(str, types))} does not fit this machine's {_MEMORY} bytes"
+                    where=op.name,
+                    detail=f"{', '.join(map(str, types))} does not fit the {memory.limit()} bytes that there are",
                 )
         try:
             results = self._dispatch(op, operands, len(ins.output_slots), session)
@@ -217,6 +251,25 @@ class Run:
                     if self.settings.checking:
                         _poison(array)
                     (session or self.backend).reclaim_buffer(array)
+
+    def _contract(self, contraction: Contraction) -> None:
+        """A contraction in one call of the backend."""
+        contract = self.backend.contraction
+        if contract is None:
+            raise Internal(detail="a contraction was planned for a backend that has none")
+        operands = tuple([self.value(slot) for slot in contraction.operands])
+        try:
+            array = contract(contraction.op, self.policy, *operands)
+        except MemoryError:
+            raise ResourceExhausted(where=contraction.op.name, detail="not enough memory for its result") from None
+        array = array.reshape(contraction.type.static_shape, order="F")
+        if self.settings.checking:
+            array = _own(array, operands, False)
+        self.store(contraction.result, array, contraction.type, contraction.op)
+        if self.settings.reclaim:
+            for index in (*contraction.before, contraction.at):
+                ins = self.program.instructions[index]
+                self.release(ins.input_slots, ins.last_use, None)
 
     # --- fast paths of segments; each returns False, having changed nothing, where one by one must do -----------------
 

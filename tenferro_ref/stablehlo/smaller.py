@@ -1,8 +1,9 @@
 """Smaller modules: one step each on the way to the smallest that still shows a disagreement.
 
 A step returns one value of `main` alone, puts an operand or a constant in the place of an operation's result, leaves an
-argument out, inlines calls, or makes an extent smaller. What no result depends on goes with it. Whether a step keeps what is
-looked for does not live here (`fuzz.findings.reduce_module`). Needs the extra `jax`; MLIR may end the process.
+argument out, inlines calls, puts a branch or the body of a loop in its place, or makes an extent smaller; operations in
+regions are treated as those of `main`. What no result depends on goes with it. Whether a step keeps what is looked for does
+not live here (`fuzz.findings.reduce_module`). Needs the extra `jax`; MLIR may end the process.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.stablehlo.loader import bindings
 from tenferro_ref.stablehlo.loader.signature import functions_of
+from tenferro_ref.stablehlo.watched import block_of, inline, put_in_place, return_values
 
 #: Operations of `main` beyond which steps are no longer tried one by one.
 _MOST_OPS = 400
@@ -48,16 +50,22 @@ def smaller(code: str | bytes, where: str = "StableHLO") -> Iterator[Smaller]:
     with bindings.context():
         text = str(first)
         main = functions_of(first)["main"]
-        count, results = len(list(_block(main).operations)) - 1, len(main.type.results)
+        count, results = len(_operations(first)), len(main.type.results)
         calls = "call @" in text
         if isinstance(code, bytes):
             yield Smaller("as text", text, tuple(range(len(main.type.inputs))))
         numbers = range(min(count, _MOST_OPS))
         # the less a module has before the value it returns, the smaller it is
-        steps: list[tuple[str, Callable[[Any], None]]] = []
+        steps: list[tuple[str, Callable[[Any], object]]] = []
         if results > 1:
             steps += [(f"result {i} alone", partial(_return_result, number=i)) for i in range(results)]
-        steps += [("calls inlined", _inline)] if calls else []
+        steps += [("calls inlined", lambda m: inline(m, _main(m)))] if calls else []
+        regions = [len(op.regions) for op in _operations(first)]
+        steps += [
+            (f"region {r} of operation {k} in its place", partial(_region_in_place, k=k, r=r))
+            for k in numbers
+            for r in range(regions[k])
+        ]
         steps += [(f"value {k} as the result", partial(_return_op, k=k)) for k in numbers[:-1]]
         steps += [(f"operation {k} left out", partial(_bypass, k=k)) for k in reversed(numbers)]
         steps += [(f"operation {k} as a constant", partial(_as_constant, k=k)) for k in reversed(numbers)]
@@ -67,7 +75,7 @@ def smaller(code: str | bytes, where: str = "StableHLO") -> Iterator[Smaller]:
         yield from _stepped(name, lambda m: None, changed, text)
 
 
-def _stepped(name: str, step: Callable[[Any], None], start: str, text: str) -> Iterator[Smaller]:
+def _stepped(name: str, step: Callable[[Any], object], start: str, text: str) -> Iterator[Smaller]:
     """The module after a step from `start`, if the step is possible, leaves a sound module, and that is not `text`."""
     try:
         module = bindings.parse(start, "a smaller module")
@@ -82,53 +90,55 @@ def _stepped(name: str, step: Callable[[Any], None], start: str, text: str) -> I
         return
 
 
-def _block(function: Any) -> Any:
-    return function.operation.regions[0].blocks[0]
-
-
 def _main(module: Any) -> Any:
     return functions_of(module)["main"]
 
 
 def _last(module: Any) -> Any:
-    return list(_block(_main(module)).operations)[-1].operation
+    return list(block_of(_main(module)).operations)[-1].operation
+
+
+def _operations(module: Any) -> list[Any]:
+    """The operations of `main`, those in regions behind the one that has them; without what ends a block."""
+    found: list[Any] = []
+
+    def visit(op: Any) -> Any:
+        if op.name not in ("func.func", "func.return", "stablehlo.return"):
+            found.append(op)
+        return bindings.mlir().WalkResult.ADVANCE
+
+    _main(module).operation.walk(visit, bindings.mlir().WalkOrder.PRE_ORDER)
+    return found
 
 
 def _op(module: Any, k: int) -> Any:
-    return list(_block(_main(module)).operations)[k].operation
-
-
-def _return(module: Any, value: Any) -> None:
-    """Make `value` the one result."""
-    ir = bindings.mlir()
-    from jaxlib.mlir.dialects import func
-
-    main = _main(module)
-    _last(module).erase()
-    with ir.Location.unknown(), ir.InsertionPoint(_block(main)):
-        func.ReturnOp([value])
-    main.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(main.type.inputs, [value.type]))
-    if "res_attrs" in main.attributes:
-        del main.attributes["res_attrs"]
+    return _operations(module)[k]
 
 
 def _return_result(module: Any, number: int) -> None:
-    _return(module, list(_last(module).operands)[number])
+    return_values(_main(module), [list(_last(module).operands)[number]])
 
 
 def _return_op(module: Any, k: int) -> None:
     op = _op(module, k)
-    if op.name == "stablehlo.constant" or len(op.results) != 1:
+    if op.name == "stablehlo.constant" or len(op.results) != 1 or op.parent.name != "func.func":
         raise LookupError
-    _return(module, op.results[0])
+    return_values(_main(module), [op.results[0]])
 
 
 def _bypass(module: Any, k: int) -> None:
-    """An operand of the same type in the place of the result."""
+    """Operands of the same types in the place of the results."""
     op = _op(module, k)
-    (result,) = op.results
-    alike = [x for x in op.operands if x.type == result.type]
-    result.replace_all_uses_with(alike[0])
+    results, operands = list(op.results), list(op.operands)
+    for i, result in enumerate(results):
+        alike = [x for x in operands[i : i + 1] + operands if x.type == result.type]
+        result.replace_all_uses_with(alike[0])
+
+
+def _region_in_place(module: Any, k: int, r: int) -> None:
+    """A branch that is taken, a loop's body run once."""
+    op = _op(module, k)
+    put_in_place(op.regions[r].blocks[0], op)
 
 
 def _as_constant(module: Any, k: int) -> None:
@@ -146,39 +156,9 @@ def _as_constant(module: Any, k: int) -> None:
         result.replace_all_uses_with(made.results[0])
 
 
-def _inline(module: Any) -> None:
-    """The operations of functions in the place of their calls in `main`; the bindings' own pass knows no calls."""
-    functions = functions_of(module)
-    for call in [o.operation for o in _block(_main(module)).operations]:
-        if call.name == "func.call":
-            callee = _block(functions[call.attributes["callee"].value])
-            known = dict(zip(callee.arguments, call.operands, strict=True))
-            with bindings.mlir().InsertionPoint(call):
-                for op in callee.operations:
-                    if op.operation.name == "func.return":
-                        for result, value in zip(list(call.results), op.operation.operands, strict=True):
-                            result.replace_all_uses_with(known[value])
-                    else:
-                        made = op.operation.clone()
-                        _use(made, known)
-                        known.update(zip(op.operation.results, made.results, strict=True))
-
-
-def _use(operation: Any, known: dict[Any, Any]) -> None:
-    """Replace operands, also of operations inside, by what is known for them."""
-
-    def visit(inner: Any) -> Any:
-        for i, value in enumerate(list(inner.operands)):
-            if value in known:
-                inner.operands[i] = known[value]
-        return bindings.mlir().WalkResult.ADVANCE
-
-    operation.walk(visit)
-
-
 def _drop_dead(module: Any) -> None:
-    """Leave out operations of `main` whose results nobody uses, and functions that nobody calls."""
-    for op in reversed([o.operation for o in _block(_main(module)).operations][:-1]):
+    """Leave out operations of `main` without a use of their results, and functions without a call."""
+    for op in reversed(_operations(module)):
         if not any(True for result in op.results for _ in result.uses):
             op.erase()
     text = str(module)
@@ -188,14 +168,14 @@ def _drop_dead(module: Any) -> None:
 
 
 def _drop_arguments(module: Any) -> tuple[int, ...]:
-    """Leave out the arguments that nobody uses; the numbers of the others."""
+    """Leave out unused arguments; gives the numbers of the others."""
     ir, main = bindings.mlir(), _main(module)
-    arguments = list(_block(main).arguments)
+    arguments = list(block_of(main).arguments)
     kept = tuple(i for i, a in enumerate(arguments) if any(True for _ in a.uses))
     types = [arguments[i].type for i in kept]
     for i in reversed(range(len(arguments))):
         if i not in kept:
-            _block(main).erase_argument(i)
+            block_of(main).erase_argument(i)
     main.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, main.type.results))
     if "arg_attrs" in main.attributes and len(kept) < len(arguments):
         del main.attributes["arg_attrs"]

@@ -84,8 +84,9 @@ def test_conj_sinks(name: str) -> None:
     assert bool(result.changes) == (not name.startswith("not "))
 
 
-def test_a_convert_from_integers_keeps_its_conj() -> None:
-    result = after("ConjSinking", program(lambda x, y: conj(x.astype("C64")), "I64"))
+@pytest.mark.parametrize("dtype", ["I64", "F64"])
+def test_a_convert_from_real_numbers_keeps_its_conj(dtype: str) -> None:
+    result = after("ConjSinking", program(lambda x, y: conj(x.astype("C64")), dtype))
     assert result.changes == ()
 
 

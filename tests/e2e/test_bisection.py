@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tenferro_ref import ops
 from tenferro_ref.program import GraphBuilder, dumps
 from tests.e2e.command import tenferro_ref
 from tests.plugins import plugin_or_skip
+
+pytestmark = pytest.mark.once
 
 
 def test_a_plugin_that_disagrees_is_bisected(tmp_path: Path) -> None:

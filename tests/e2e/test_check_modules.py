@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fuzz.checking import check_function
 from tests.e2e.command import assert_one_line_error, tenferro_ref
 from tests.libraries import module_or_skip
 from tests.plugins import plugin_or_skip
@@ -101,14 +100,6 @@ def test_a_jax_function_is_named_on_the_command_line(tmp_path: Path) -> None:
         failed = tenferro_ref(*arguments, cwd=tmp_path)
         assert_one_line_error(failed, 2)
         assert words in failed.err
-
-
-def test_a_jax_function_is_checked_from_python() -> None:
-    import jax
-
-    checked = check_function(jax.nn.softmax, np.ones((4, 9), np.float32), executors="jax")
-    assert [(j.answer.verdict.value, j.evidence) for j in checked.answers] == [("pass", "proved")] * 2
-    assert not checked.disagrees
 
 
 def test_inputs_that_do_not_fit_are_named(divided: tuple[Path, Path], tmp_path: Path) -> None:

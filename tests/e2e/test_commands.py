@@ -176,6 +176,9 @@ class TestShowAndEmit:
         assert (run.status, run.err) == (2, "error: dtype I32 is not supported as program input\n")
 
 
+MODULE = "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n  return %a : tensor<4xf32>\n}\n"
+
+
 @pytest.mark.once
 class TestCheck:
     def test_a_verdict_a_line(self, files: tuple[Path, Path]) -> None:
@@ -197,6 +200,9 @@ class TestCheck:
         run = tenferro_ref("check", tmp_path / "p.json", "--inputs", tmp_path / "in.npz", "--executors", "pjrt:xla081")
         assert run.status == 1
         assert "expected inf, got finite" in run.out
+        row = next(line for line in run.out.splitlines() if " mismatch " in line)
+        assert row.split()[3] == "100%", "no distance in ULPs of the elements that are right"
+        assert "known finding, docs/findings/0003-algsimp-log-of-exp.md" in run.out
 
     def test_the_plugin_of_the_environment(self, files: tuple[Path, Path]) -> None:
         plugin = plugin_or_skip("xla081")
@@ -218,6 +224,19 @@ class TestCheck:
             return [{k: v for k, v in row.items() if k not in ("seconds", "phases")} for row in run.rows]
 
         assert verdicts() == verdicts()
+        assert {row["seed"] for row in verdicts()} == {5}
+
+    def test_inputs_that_were_drawn_can_be_saved_and_given_again(self, tmp_path: Path) -> None:
+        (tmp_path / "f.mlir").write_text(MODULE)
+        (tmp_path / "p.txt").write_text("graph (%0: F32[n]) -> (%1) slots 2 {\n  %1 = Exp(%0) : F32[n]\n}\n")
+        both = (tmp_path / "f.mlir", tmp_path / "p.txt", "--executors", "native-nopasses")
+        run = tenferro_ref("check", *both, "--save-inputs", tmp_path / "saved", "--seed", 5, "--json")
+        assert run.status == 0, run
+        saved = {path.name: path for path in (tmp_path / "saved").iterdir()}
+        assert set(saved) == {"f-0-ordinary.npz", "f-0-special.npz", "p-1.npz"}
+        again = tenferro_ref("check", *both[1:], "--inputs", saved["p-1.npz"], "--json")
+        assert [row["seed"] for row in (*run.rows, *again.rows)] == [5, 5, 5, 5, None, None]
+        assert again.rows[1]["comparison"] == run.rows[3]["comparison"]
 
 
 @pytest.mark.once

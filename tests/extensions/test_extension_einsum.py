@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,19 +15,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenferro_ref import ops
+from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dims import InputDim, UpperBound
 from tenferro_ref.dtype import ENGINE_DTYPES, DType, promote
 from tenferro_ref.errors import (
+    FormatError,
     InvalidArgument,
     InvalidCompiledGraph,
     RankMismatch,
+    ShapeConstraintEvaluation,
+    ShapeConstraintViolation,
     ShapeMismatch,
     Unsupported,
     UnsupportedOp,
 )
 from tenferro_ref.extensions import einsum, standard_ops_of
 from tenferro_ref.ops import TensorType
-from tenferro_ref.program import GraphBuilder, to_exec
+from tenferro_ref.program import GraphBuilder, Program, dumps, loads, parse, print_program, to_exec
+from tenferro_ref.program.guards import ShapeGuard
 from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.tensor import same_bits
 from tests.build import integers, run, traced
@@ -279,14 +287,80 @@ def test_more_errors():
         einsum.einsum("->")
 
 
-def test_extents_that_only_the_run_shows_to_differ():
+def guarded(equation: str, *shapes: tuple[int | str, ...], n: int = 1) -> Program:
+    """`n` einsums of inputs of these shapes, whose first result is the output."""
     b = GraphBuilder()
-    p = to_exec(b.build(einsum.einsum("i,i->", b.input("F64", ("n",)), b.input("F64", ("m",)))))
+    inputs = [b.input("F64", shape) for shape in shapes]
+    return b.build(*[einsum.einsum(equation, *inputs) for _ in range(n)][:1])
+
+
+def test_extents_that_only_the_run_shows_to_differ():
+    """Shape guards hold on every path, through dead code, and come before what the inputs' types or the rules say."""
+    graph = guarded("i,i->", ("n",), ("m",), n=2)
+    program = compile_std_to_exec(graph, verify=True)
+    assert program.shape_guards == (ShapeGuard(InputDim(0, 0), InputDim(1, 0), einsum.FAMILY, 0),)
+    assert loads(dumps(program)) == program == parse(print_program(program))
     executor = GraphExecutor()
-    assert executor.eval_exec_ir(p, [np.ones(3), np.ones(3)])[0] == 3
-    for evaluate in (executor.eval_exec_ir, executor.eval_unsegmented):
-        with pytest.raises(ShapeMismatch):
-            evaluate(p, [np.ones(1), np.ones(3)])
+    assert executor.eval_exec_ir(program, [np.ones(3), np.ones(3)])[0] == 3
+    dead = compile_std_to_exec(replace(graph, output_slots=(graph.input_slots[0],)))
+    assert not dead.instructions
+    assert parse(print_program(dead)) == dead == loads(dumps(dead))
+    for refused in (program, dead):
+        for evaluate in (executor.eval_exec_ir, executor.eval_unsegmented):
+            for dtype in (np.float64, np.int32):
+                with pytest.raises(ShapeConstraintViolation, match=r"instruction 0: in0.0 = 1 and in1.0 = 3"):
+                    evaluate(refused, [np.ones(1), np.ones(3, dtype)])
+            with pytest.raises(
+                ShapeConstraintEvaluation, match=r"in1.0 of a shape guard has no value: AxisOutOfBounds"
+            ):
+                evaluate(refused, [np.ones(1), np.ones(())])
+            with pytest.raises(InvalidCompiledGraph, match="expected 2 inputs"):
+                evaluate(refused, [np.ones(1)])
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes", "guards"),
+    [
+        ("ij,jk->ik", [("n", 2), (2, "n")], []),
+        ("ij,ij->", [("n", "n"), ("m", "m")], ["in0.0=in1.0"]),
+        ("i,i,i,i->", [("n",), ("m",), ("k",), (3,)], ["in0.0=in1.0", "in0.0=in2.0", "in0.0=3"]),
+        ("ii->i", [("n", "m")], ["in0.0=in0.1"]),
+    ],
+)
+def test_guards_that_follow_from_others_are_left_out(equation: str, shapes: list[Any], guards: list[str]) -> None:
+    program = to_exec(guarded(equation, *shapes, n=2))
+    assert [f"{guard.lhs}={guard.rhs}" for guard in program.shape_guards] == guards
+    assert not program.to_graph().shape_guards
+
+
+def test_guards_that_no_inputs_fulfil_are_refused_by_the_compiler():
+    shapes = [("n",), (3,), ("n",), (4,)]
+    b = GraphBuilder()
+    x, three, _, four = (b.input("F64", shape) for shape in shapes)
+    graph = b.build(einsum.einsum("i,i->", x, three), einsum.einsum("i,i->", four, x))
+    with pytest.raises(ShapeConstraintViolation, match=r"instruction 1: 4 = 4 and in0\.0 = 3 must be equal"):
+        compile_std_to_exec(graph)
+
+
+def test_what_a_recorded_guard_may_be():
+    """Expressions that have no value for the inputs at hand, and files of version 1, which has none."""
+    text = dumps(to_exec(guarded("i,i->", ("n",), ("m",))))
+    assert json.loads(text)["tenferro_program"] == 2
+    with pytest.raises(FormatError, match="shape_guards: they are of version 2"):
+        loads(text.replace('"tenferro_program": 2', '"tenferro_program": 1'))
+    entries = json.loads(text)
+    assert json.loads(dumps(to_exec(guarded("i,i->", ("n",), ("n",)))))["tenferro_program"] == 1
+    for expr, cause in (
+        ({"mul": [0, {"sub": [1, {"input": 0, "axis": 0}]}]}, "Underflow"),
+        ({"floordiv": [1, {"sub": [{"input": 0, "axis": 0}, 3]}]}, "DivisionByZero"),
+        ({"input": 7, "axis": 0}, "MissingInput"),
+        ({"mul": [2**62, {"input": 0, "axis": 0}]}, "Overflow"),
+    ):
+        entries["shape_guards"][0]["lhs"] = expr
+        program = loads(json.dumps(entries))
+        assert parse(print_program(program)) == program
+        with pytest.raises(ShapeConstraintEvaluation, match=cause):
+            GraphExecutor().eval_exec_ir(program, [np.ones(4), np.ones(4)] if cause == "Overflow" else [np.ones(3)] * 2)
 
 
 def test_the_implicit_output_has_the_labels_that_occur_once():

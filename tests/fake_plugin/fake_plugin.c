@@ -11,6 +11,11 @@
  *   without:N                                            the table has null for its function number N
  *   initialize_error, client_error, compile_error, load_error, execute_error, event_error, download_error   all [:CODE]
  *   {initialize,compile,execute}_{abort,segv,hang}       the process ends, or the call never returns
+ *   destroy_hang                                         destroying an executable never returns
+ *   prints, rounds_up, sets_locale, ignores_signals, leaves_folder, forks
+ *                                                        execution writes 8 MiB to each stream; rounds upwards from then on; has
+ *                                                        another locale; ignores what would end the process; goes to /; leaves
+ *                                                        a process behind that never ends
  *   offset[:N]                                           results are N (1) too large
  *   wrong_shape, wrong_dtype, fewer_outputs              results are not what was announced
  *   announce_shape, announce_dtype, announce_fewer       announcements are not what the program says
@@ -21,7 +26,10 @@
  * With FAKE_PJRT_TRIGGER set, what concerns programs happens only to programs that contain that text; with FAKE_PJRT_ONCE
  * set, a process ends or hangs only while the file of that name exists, which it removes.
  */
+#include <fenv.h>
+#include <locale.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -94,6 +102,21 @@ static void misbehave(const char* when) {
   if (asked_to(when, "abort")) abort();
   if (asked_to(when, "segv")) *(volatile int*)8 = 1;
   if (asked_to(when, "hang")) for (;;) pause();
+}
+
+/* What native code can do to the process that it runs in. */
+static void meddle(void) {
+  if (mode("prints"))
+    for (int i = 0; i < 1 << 17; i++) {
+      fputs("the fake plugin prints sixty-four characters a line and again.\n", stdout);
+      fputs("the fake plugin prints sixty-four characters a line and again.\n", stderr);
+    }
+  if (mode("rounds_up")) fesetround(FE_UPWARD);
+  if (mode("sets_locale")) setlocale(LC_ALL, "C.UTF-8");
+  if (mode("ignores_signals"))
+    for (int number = 1; number < 32; number++) signal(number, SIG_IGN);
+  if (mode("leaves_folder") && chdir("/")) abort();
+  if (mode("forks") && !fork()) for (;;) pause();
 }
 
 /* --- errors, plugin, events --- */
@@ -449,6 +472,7 @@ static Error* executable_destroy(void* a) {
 }
 
 CALL(Error*, loaded_destroy, Executable* executable) {
+  if (a->executable->triggered) misbehave("destroy");
   free(a->executable->text);
   unmake(a->executable);
   return NULL;
@@ -507,6 +531,7 @@ CALL(Error*, execute, Executable* e; void* options; Buffer*** inputs; size_t dev
   Error* error = bad ? asked_for("execute_error") : NULL;
   if (error) return error;
   if (bad) misbehave("execute");
+  if (bad) meddle();
   const char* argument = bad ? mode("leak") : NULL;
   if (argument) {
     size_t size = (size_t)number(argument, 1) << 20;

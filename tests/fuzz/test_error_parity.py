@@ -195,7 +195,7 @@ DAMAGES: dict[str, Callable[[str, random.Random], str]] = {
 
 @pytest.mark.parametrize("name", [name for name in PEERS if "jax" not in name])
 def test_compilers_refuse_a_damaged_module_and_live(name: str, pool: Pool) -> None:
-    """Beyond what the harness refuses: whoever takes StableHLO is given text that is no program."""
+    """Beyond what the harness refuses: executors of StableHLO are given text that is no program."""
     peer = executor_or_skip(pool, name)
     assert isinstance(peer, ModuleExecutor)
     rng, ends = random.Random(3), Counter[str]()

@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace as replace_rule
 
 from fuzz.findings.corpus import load
-from fuzz.findings.known import DEFAULT_RULES, Known, load_known, match
+from fuzz.findings.known import DEFAULT_RULES, Known, fits, load_known, match, stale
 from fuzz.records import Campaign, Finding, from_json, to_json
 from oracle.verdict import Build, Verdict
 from reports.html import render
@@ -87,10 +88,32 @@ def test_a_record_without_builds_is_read() -> None:
     assert from_json(Finding, json.dumps(content)) == replace(FINDING, build="")
 
 
+EXP_LOG = "Exp > Log | F32 or F64 | expected inf, got * | rewrite: algsimp"
+
+
 class TestRules:
     def test_a_rule_matches_by_pattern(self) -> None:
-        rule = Known("0001-x", "*Exp > Log* | * | rewrite: algsimp", ALWAYS, ("*",))
+        rule = Known("0001-x", (EXP_LOG,), ALWAYS, ("*",))
         assert match(FINDING, (rule,)) == "0001-x"
+
+    @pytest.mark.parametrize(
+        ("ops", "fits_it"),
+        [
+            ("Exp > Log", True),
+            ("Exp > BroadcastInDim > Log", True),
+            ("Constant > Exp > Log", True),
+            ("Exp > Add > Log", False),
+            ("Log > Exp > Log", False),
+            ("Exp > Log1p", False),
+        ],
+    )
+    def test_ops_are_all_named_but_for_moves_and_constants(self, ops: str, fits_it: bool) -> None:
+        assert fits(EXP_LOG, f"{ops} | F64 | expected inf, got finite | rewrite: algsimp") is fits_it
+
+    def test_a_rule_that_matches_nothing_is_stale_where_its_build_took_part(self) -> None:
+        met = Known("0001-x", (EXP_LOG, "Log | F32 | expected inf, got * | every lane"), ALWAYS, ("cpu, PJRT 0.81, *",))
+        elsewhere = replace_rule(met, builds=("npu, *",))
+        assert stale([FINDING], (met, elsewhere)) == [("0001-x", met.signatures[1])]
 
     @pytest.mark.parametrize(
         "change",
@@ -101,27 +124,27 @@ class TestRules:
         ],
     )
     def test_everything_that_a_rule_names_must_match(self, change: dict[str, str]) -> None:
-        rule = Known("0001-x", "*Exp > Log* | * | rewrite: algsimp", ALWAYS, ("*",), executor="pjrt*")
+        rule = Known("0001-x", (EXP_LOG,), ALWAYS, ("*",), executor="pjrt*")
         assert match(replace(FINDING, **change), (rule,)) == ""
 
     @pytest.mark.parametrize(
         ("who", "known"), [("every lane", True), ("only jax", True), ("only jax-eager", True), ("only iree", False)]
     )
     def test_jax_has_one_lane_which_is_every_lane(self, who: str, known: bool) -> None:
-        rule = Known("0001-x", "Log1p | F64 | * | every lane", ALWAYS, ("*",))
+        rule = Known("0001-x", ("Log1p | F64 | * | every lane",), ALWAYS, ("*",))
         finding = replace(FINDING, signature=f"Log1p | F64 | expected finite, got other finite | {who}")
         assert (match(finding, (rule,)) == "0001-x") is known
 
     def test_a_rule_speaks_of_the_builds_that_it_names(self) -> None:
         """By what they report: another file name changes nothing, another vendor's plugin is not excused."""
         renamed = replace(FINDING, executor="pjrt:/tmp/some.so@parity", signature="Log | F64 | * | every lane")
-        rule = Known("0001-x", "Log | *", ALWAYS, ("cpu, PJRT 0.81, *",))
+        rule = Known("0001-x", ("Log | F64 | * | *",), ALWAYS, ("cpu, PJRT 0.81, *",))
         assert match(renamed, (rule,)) == "0001-x"
         assert match(replace(renamed, build="npu, PJRT 0.81, StableHLO 1.13.3"), (rule,)) == ""
         assert match(replace(renamed, build=""), (rule,)) == ""
 
     def test_a_rule_expires(self) -> None:
-        rule = Known("0001-x", "*", datetime.date(2026, 1, 31), ("*",))
+        rule = Known("0001-x", (EXP_LOG,), datetime.date(2026, 1, 31), ("*",))
         assert match(FINDING, (rule,), datetime.date(2026, 1, 31)) == "0001-x"
         assert match(FINDING, (rule,), datetime.date(2026, 2, 1)) == ""
 
@@ -130,13 +153,31 @@ class TestRules:
         [
             ("[[known]", "declaration"),
             ("[other]", "unknown field `other`"),
-            ("[[known]]\npage = 'x'\n", "missing required field `signature`"),
-            ("[[known]]\npage = 'x'\nsignature = '*'\nbuilds = []\nexpires = 'soon'\n", "expires"),
-            ("[[known]]\npage = 'x'\nsignature = '*'\nbuilds = []\nexpires = 2027-01-01\ncolour = 'red'\n", "colour"),
-            ("[[known]]\npage = 'x'\nsignature = '*'\nexpires = 2027-01-01\n", "missing required field `builds`"),
+            ("[[known]]\npage = 'x'\n", "missing required field `signatures`"),
+            ("[[known]]\npage = 'x'\nsignatures = ['Abs | F32 | x | y']\nbuilds = []\nexpires = 'soon'\n", "expires"),
             (
-                "[[known]]\npage = 'x'\nsignature = '*'\nexpires = 2027-01-01\nbuilds = ['b']\n",
+                "[[known]]\npage = 'x'\nsignatures = ['Abs | F32 | x | y']\nbuilds = []\nexpires = 2027-01-01\ncolour = 'red'\n",
+                "colour",
+            ),
+            (
+                "[[known]]\npage = 'x'\nsignatures = ['Abs | F32 | x | y']\nexpires = 2027-01-01\n",
+                "missing required field `builds`",
+            ),
+            (
+                "[[known]]\npage = 'x'\nsignatures = ['Abs | F32 | x | y']\nexpires = 2027-01-01\nbuilds = ['b']\n",
                 "names the build 'b', which is not in the table",
+            ),
+            *(
+                (
+                    f"[builds]\nb = 'b'\n[[known]]\npage = 'x'\nsignatures = ['{s}']\nexpires = 2027-01-01\nbuilds = ['b']\n",
+                    "four parts",
+                )
+                for s in (
+                    "Abs | F32 | every lane",
+                    "* | F32 | x | y",
+                    "Abs > * | F32 | x | y",
+                    "Abs | F32 | expected *, got * | y",
+                )
             ),
         ],
     )

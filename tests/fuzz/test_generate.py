@@ -19,6 +19,7 @@ from fuzz.generate.batches import _anchor, _length, generate
 from fuzz.generate.config import FOREIGN_DTYPES, admitted
 from fuzz.generate.describe import describe
 from fuzz.generate.growth import BIG
+from fuzz.generate.motifs import MOTIFS
 from fuzz.generate.ops import STRATEGY
 from oracle.case import Case
 from oracle.enclosure import ENCLOSE
@@ -30,9 +31,10 @@ from tenferro_ref.dims import evaluate, expr_of
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import LoweringError
 from tenferro_ref.extensions import linalg
-from tenferro_ref.ops import DEFAULT_POLICY, OPS, STABLEHLO
+from tenferro_ref.ops import DEFAULT_POLICY, ELEMENTWISE, OPS, STABLEHLO
 from tenferro_ref.program import LoweringView, dumps, loads, to_exec
 from tenferro_ref.runtime import FUSION_THRESHOLD, KERNELS, GraphExecutor
+from tenferro_ref.runtime.fusion import BLOCK
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import same_bits, type_of
 
@@ -111,11 +113,12 @@ def test_one_turn_of_batches_passes_every_anchor_but_a_quarter_and_the_next_one_
     assert passed == set(range(count + 1))
 
 
-def test_few_programs_are_long_and_some_have_two_hundred_instructions() -> None:
+def test_one_program_in_eight_is_long_and_some_have_two_hundred_instructions() -> None:
     config = Config(ops=(ops.Add, ops.Negate, ops.Abs), dtypes=(DType.F64,), motifs=False)
     assert (_length(config, 0, 0), _length(config, 65535, 65535)) == (1, 200)
     lengths = [_length(config, kind, 32768) for kind in range(0, 65536, 16)]
-    assert 0.02 <= sum(n > 14 for n in lengths) / len(lengths) <= 0.03
+    assert 0.11 <= sum(n > 14 for n in lengths) / len(lengths) <= 0.13
+    assert 0.015 <= sum(n > 40 for n in lengths) / len(lengths) <= 0.03
     assert 0 < sum(n > 64 for n in lengths) / len(lengths) <= 0.006
 
 
@@ -152,6 +155,27 @@ FEATURES = [
 
 def test_every_feature_is_reached(reached: Counter[str]) -> None:
     assert [feature for feature in FEATURES if reached[feature] < 3] == []
+
+
+def test_each_motif_is_in_500_programs() -> None:
+    programs = [case for batch in range(16) for case in generate(20, batch, BATCH)][:500]
+    found = Counter(motif.name for case in programs for motif in MOTIFS.values() if motif.found(case))
+    assert [name for name in MOTIFS if not found[name]] == []
+
+
+def test_one_program_in_200_has_more_than_two_blocks_of_a_fused_kernel(sample: list[Case]) -> None:
+    large = [c for c in sample if any(prod(map(int, t.shape)) > 2 * BLOCK for t in concrete_types(c).values())]
+    assert 2 * BLOCK >= 32_768
+    assert len(large) >= PROGRAMS / 200
+
+
+def test_every_elementwise_op_works_on_long_arrays(sample: list[Case]) -> None:
+    long = set()
+    for case in sample:
+        types = concrete_types(case)
+        shapes = ((type(ins.op), types[ins.output_slots[0]].shape) for ins in case.program.instructions)
+        long |= {op for op, shape in shapes if max(map(int, shape), default=0) >= 50}
+    assert set(ELEMENTWISE) - long == set()
 
 
 #: Each pass once.

@@ -16,9 +16,9 @@ from fuzz.findings.triage import inspect, to_finding
 from fuzz.generate import DEFAULT, Config
 from fuzz.generate.batches import generate
 from fuzz.generate.decode import decode
-from fuzz.generate.growth import HEADER, LINALG_BYTES
+from fuzz.generate.growth import HEADER
 from fuzz.generate.ops.linalg import MATRICES as CLASSES
-from fuzz.generate.values.matrices import DEFINITE, HERMITIAN, MATRICES, REGULAR, SINGULAR, matrices
+from fuzz.generate.values.matrices import DEFINITE, HERMITIAN, MATRICES, ONE_SIDED, REGULAR, SINGULAR, matrices
 from fuzz.generate.values.recipes import FULL, Recipe, array_of
 from oracle.case import Case
 from oracle.judge import Reference, judge
@@ -96,7 +96,7 @@ def test_configs_without_it_have_none() -> None:
 
 def test_the_simplest_bytes_have_none() -> None:
     assert not decomposing(decode(DEFAULT, b"", [b"\1" * 8] * 3).program)
-    chosen = bytes(HEADER - LINALG_BYTES) + b"\xff" * LINALG_BYTES
+    chosen = bytes(44) + b"\xff" * 3 + bytes(HEADER - 47)
     assert decomposing(decode(DEFAULT, chosen, [b"\1" * 8] * 3).program)
 
 
@@ -118,7 +118,9 @@ def test_matrices_are_of_their_class(kind: str, dtype: DType) -> None:
         values = np.linalg.svd(x, compute_uv=False)
         if kind in HERMITIAN:
             assert (x == x.conj().T).all()
-        if kind in DEFINITE:
+        if kind in ONE_SIDED:
+            assert (x != x.conj().T).any()
+        if kind in (*DEFINITE, *ONE_SIDED):  # of which this reads the lower triangle
             assert np.linalg.eigvalsh(x).min() > 1e-3
         if kind in REGULAR:
             assert values[-1] > 1e-4 * values[0]

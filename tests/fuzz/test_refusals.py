@@ -43,8 +43,8 @@ from oracle.peers import (
     native_variants,
 )
 from oracle.verdict import Verdict
-from reports.errors import error_rows
 from reports.html import render
+from reports.rows import error_rows
 from tenferro_ref import ops
 from tenferro_ref.errors import AxisOutOfBounds, InvalidArgument, NumericalFailure, TenferroError, UsageError
 from tenferro_ref.isolation import Worker
@@ -256,7 +256,7 @@ def test_a_fault_in_values_keeps_them_when_it_is_reduced() -> None:
 
 
 def test_a_defect_of_our_rules_is_one_finding_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All native executors, and whoever the harness refuses for, infer by the same rules."""
+    """All native executors, and those that the harness refuses for, infer by the same rules."""
     rule = ops.Transpose.result_types
 
     def lenient(self: ops.Transpose, operands: Any, policy: Any) -> Any:

@@ -14,7 +14,7 @@ from tests.hostile.attacks import finding, store_of
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a store, which `os.access` says cannot be written into, whoever runs the tests."""
+    """A folder with a store, which `os.access` says cannot be written into, under any user."""
     store_of(tmp_path / "s.sqlite", finding(executor="native"))
     return tmp_path
 

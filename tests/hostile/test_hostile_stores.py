@@ -121,3 +121,36 @@ def test_what_is_listed_is_one_line_without_effects(path: Path, tmp_path: Path, 
         assert not acts(run.out.replace("\x7f", ""))
     for name in ("summary.md", "junit.xml", "index.html"):
         assert not acts((tmp_path / "r" / name).read_text("utf-8"))
+
+
+def test_what_is_whole_in_a_damaged_store_is_saved(path: Path, tmp_path: Path) -> None:
+    store_of(path, finding())
+    lost = store_of(path, executors=("native", "native-nopasses"))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE stream SET plan = '{' WHERE id = ?", (lost.id,))
+        connection.execute("INSERT INTO finding VALUES ('torn', '[', x'00', 0, 0, 1)")
+        connection.commit()
+    assert_one_line_error(tenferro_ref("fuzz", "status", path), 2, "not JSON")
+    run = tenferro_ref("fuzz", "status", path, "--check", "--salvage", tmp_path / "whole")
+    assert run.status == 0, run
+    assert [line.split(":")[0] for line in run.out.splitlines() if line.startswith("LOST")] == [
+        "LOST     a finding", "LOST     finding", f"LOST     campaign {lost.id}",
+    ]  # fmt: skip
+    with Store(tmp_path / "whole", readonly=True) as store:
+        assert [f.finding for f in store.findings()] == [finding()]
+        assert len(store.streams()) == 1
+    again = tenferro_ref("fuzz", "status", path, "--salvage", tmp_path / "whole")
+    assert_one_line_error(again, 2, "is there; give another name")
+
+
+@pytest.mark.parametrize("page", range(1, 24, 3))
+def test_a_page_of_junk(path: Path, tmp_path: Path, page: int) -> None:
+    store_of(path, *(finding(signature=f"s{i}", reason="x" * 900) for i in range(30)))
+    with path.open("r+b") as file:
+        file.seek(4096 * page)
+        file.write(b"\xaa" * 4096)
+    run = tenferro_ref("fuzz", "status", path, "--check", "--salvage", tmp_path / "whole")
+    assert run.status == 0 or run.err.startswith("error: "), run
+    if run.status == 0:
+        with Store(tmp_path / "whole") as store:
+            store.database.check()

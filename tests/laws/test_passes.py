@@ -1,18 +1,27 @@
-"""Every pass leaves a program of the form that it promises, finds nothing more to do in it, and says what it did."""
+"""Every pass leaves a program of the form that it promises, finds nothing more to do in it, and says what it did.
+
+A program has one normal form, however it is written.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from random import Random
 
 import pytest
 
 from fuzz.generate import DEFAULT
+from oracle.case import Case
+from oracle.peers import Execution, NativeExecutor, attempt
 from tenferro_ref import ops
 from tenferro_ref.compiler import PASSES
+from tenferro_ref.compiler.dead_code_elimination import dead_code_elimination
 from tenferro_ref.dims import equal_extents
+from tenferro_ref.dtype import DType
 from tenferro_ref.ops import free_axes
-from tenferro_ref.program import ExecProgram, to_exec
-from tests.laws.cases import generated
+from tenferro_ref.program import ExecProgram, GraphProgram, Instruction, normal_form, to_exec
+from tests.laws.cases import generated, same
 from tests.laws.corners import corners
 
 pytestmark = pytest.mark.once
@@ -85,3 +94,44 @@ def test_passes_leave_the_form_that_they_promise(name: str) -> None:
             assert not PASSES[name](result.program).changes
         if name in FORMS:
             FORMS[name](result.program)
+
+
+def scrambled(program: GraphProgram, random: Random) -> GraphProgram:
+    """The same flow of data under other numbers and another name, in another order, with an instruction that nothing reads."""
+    numbers = random.sample(range(program.n_slots + 5), program.n_slots + 1)
+    dead = Instruction(ops.Constant.of(1, DType.F64), (), (program.n_slots,))
+    waiting, known, order = [*program.instructions, dead], set(program.input_slots), []
+    while waiting:
+        ins = random.choice([ins for ins in waiting if known.issuperset(ins.input_slots)])
+        waiting.remove(ins)
+        known.update(ins.output_slots)
+        order.append(ins)
+
+    def renumbered(slots: Sequence[int]) -> tuple[int, ...]:
+        return tuple(numbers[slot] for slot in slots)
+
+    return replace(
+        program,
+        instructions=tuple(Instruction(i.op, renumbered(i.input_slots), renumbered(i.output_slots)) for i in order),
+        input_slots=renumbered(program.input_slots),
+        output_slots=renumbered(program.output_slots),
+        n_slots=program.n_slots + 5,
+        name=f"{program.name} scrambled",
+        symbols=tuple((extent, f"{name}_") for extent, name in program.symbols),
+    )
+
+
+def test_a_program_has_one_normal_form() -> None:
+    """Which computes the same, bit for bit."""
+    for number, case in enumerate(generated(1, 120, DEFAULT)):
+        if case.refusal is not None:
+            continue
+        form = normal_form(case.program)
+        for again in (form, to_exec(case.program), scrambled(case.program, Random(number))):
+            assert normal_form(again) == form
+        alive(form)
+        assert len(form.instructions) == len(dead_code_elimination(to_exec(case.program)).program.instructions)
+        want, got = (attempt(NativeExecutor(), Case(program, case.inputs)) for program in (case.program, form))
+        if isinstance(want, Execution):
+            assert isinstance(got, Execution)
+            assert all(map(same, got.outputs, want.outputs))

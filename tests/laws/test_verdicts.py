@@ -163,7 +163,7 @@ def foreign(kind: str, op: str | None, axis: int | None) -> TenferroError:
 
 
 PLANTED = Internal(detail="planted")
-#: What may happen to whoever runs a program, whether an error is due or not.
+#: What may happen when a program is run, whether an error is due or not.
 FAILURES: tuple[tuple[TenferroError, Verdict], ...] = (
     (WorkerDied(worker="w", how="timeout after 1 s", stderr_tail=""), Verdict.TIMEOUT),
     (WorkerDied(worker="w", how="signal 11", stderr_tail=""), Verdict.CRASH),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenferro_ref import ops
-from tenferro_ref.dims import DimOp, InputDim
-from tenferro_ref.dtype import ENGINE_DTYPES, DType
+from tenferro_ref.dims import DimOp
 from tenferro_ref.errors import (
     AxisOutOfBounds,
     AxisRoleConflict,
@@ -24,27 +23,10 @@ from tenferro_ref.errors import (
 from tenferro_ref.ops import (
     ARITHMETIC,
     REDUCTIONS,
-    CompareDir,
     Op,
     TensorType,
 )
-
-F32, F64, I32, I64, Bool, C32, C64 = ENGINE_DTYPES
-
-
-def t(dtype: DType, *shape: int) -> TensorType:
-    return TensorType(dtype, shape)
-
-
-def x(*shape: int) -> TensorType:
-    return TensorType(F64, shape)
-
-
-LT = ops.Compare(CompareDir.Lt)
-#: Those that take a real scalar beside a complex tensor.
-MIXED = (ops.Add, ops.Subtract, ops.Multiply, ops.Divide)
-D = InputDim
-GATHER_ROWS = ops.Gather((1,), (0,), (0,), 1, (1, 3))
+from tests.op_types import C32, C64, F32, F64, GATHER_ROWS, I32, I64, LT, MIXED, Bool, D, t, x
 
 ROWS, UPDATES = t(I64, 4, 1), x(4, 3)
 FAULTS: list[tuple[Op, tuple[TensorType, ...], type[TenferroError], object]] = [

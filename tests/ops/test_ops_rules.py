@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tenferro_ref import ops
-from tenferro_ref.dims import DimOp, InputDim
+from tenferro_ref.dims import DimOp
 from tenferro_ref.dtype import ANY, COMPLEX, ENGINE_DTYPES, FLOAT, INEXACT, INT, NUMERIC, REAL, DType
 from tenferro_ref.errors import (
     InvalidArgument,
@@ -32,25 +32,10 @@ from tenferro_ref.ops import (
     Policy,
     TensorType,
 )
-
-F32, F64, I32, I64, Bool, C32, C64 = ENGINE_DTYPES
-
-
-def t(dtype: DType, *shape: int) -> TensorType:
-    return TensorType(dtype, shape)
-
-
-def x(*shape: int) -> TensorType:
-    return TensorType(F64, shape)
-
+from tests.op_types import C32, C64, F32, F64, GATHER_ROWS, I32, I64, LT, MIXED, Bool, D, t, x
 
 # --- what comes out ---------------------------------------------------------------------------------------------------
 
-LT = ops.Compare(CompareDir.Lt)
-#: Those that take a real scalar beside a complex tensor.
-MIXED = (ops.Add, ops.Subtract, ops.Multiply, ops.Divide)
-D = InputDim
-GATHER_ROWS = ops.Gather((1,), (0,), (0,), 1, (1, 3))
 RULES: list[tuple[Op, tuple[TensorType, ...], TensorType]] = [
     # elementwise, with the scalar exceptions
     *((op(), (x(2, 0), x(2, 0)), x(2, 0)) for op in (*ARITHMETIC, ops.Maximum, ops.Minimum)),

@@ -58,7 +58,7 @@ def test_waiting_with_a_deadline(fake_client: MakeClient, slow: float) -> None:
     result.wait(60)
 
 
-def test_a_late_error_reaches_whoever_reads_what_comes_of_it(
+def test_a_late_error_reaches_the_reader_of_what_comes_of_it(
     fake_client: MakeClient, slow: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = fake_client("event_error:15")

@@ -130,7 +130,7 @@ MALFORMED: list[tuple[Callable[[Entries], None], str]] = [
     (at(INS, 0, "attrs", "axis", value=0), "$.instructions[0].attrs"),
     (at("policy", "nonsense", value="x"), "$.policy"),
     # types
-    (at("tenferro_program", value=2), "$.tenferro_program"),
+    (at("tenferro_program", value=3), "$.tenferro_program"),
     (at("tenferro_program", value="1"), "$.tenferro_program"),
     (at("tenferro_program", value=True), "$.tenferro_program"),
     (at("tenferro_program", value=1.0), "$.tenferro_program"),

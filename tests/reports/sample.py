@@ -5,7 +5,19 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from fuzz.records import Campaign, Cell, ErrorKind, Finding, SeededFault, Survey, Totals, ValueRow
+from fuzz.records import (
+    Campaign,
+    Cell,
+    ErrorKind,
+    Explanation,
+    Finding,
+    SeededFault,
+    Snapshot,
+    Step,
+    Survey,
+    Totals,
+    ValueRow,
+)
 from oracle.verdict import ExecutorInfo
 
 DTYPES = ("F32", "F64", "I32", "I64", "Bool", "C32", "C64")
@@ -84,6 +96,19 @@ def finding(**changes: object) -> Finding:
             ValueRow("%2", "[1]", "nan (certain)", "0.5 (0x3f000000)", True),
         ),
         reason="output %2 at [1]: expected nan, observed 0.5",
+        explanation=Explanation(
+            "No tolerance is involved.",
+            (Step("%2 = Maximum(%0, %1)", "F32[2]", "[1]", "nan", "nan"),),
+            "xla",
+            ("A product may go unrounded into an addition (FMA).",),
+            (1,),
+            (2,),
+            (
+                Snapshot("HLO before optimisation", (), "HloModule max"),
+                Snapshot("HLO after optimisation", (), "HloModule min"),
+            ),
+        ),
+        first_program=12,
     )
     return replace(base, **changes)  # type: ignore[arg-type]
 
@@ -293,13 +318,16 @@ def hostile() -> Campaign:
         value_class=nasty, attribution=nasty, known="", program_text="%0 = Add(%0)\n" * 200_000,
         stablehlo="a" * 2_500_000, inputs=((nasty, nasty * 20),),
         values=tuple(ValueRow(nasty, EVIL, nasty, nasty, i == 99) for i in range(100)), reason=nasty,
+        explanation=Explanation(
+            nasty, (Step(nasty, EVIL, nasty, nasty, nasty),), nasty, (nasty,), (0, 10**9), (7,), (Snapshot(nasty, (nasty,), nasty * 20),)
+        ),
     )  # fmt: skip
     widths = ((float("nan"), 1.0), (float("inf"), float("inf")), (1000.0, 0.0), (-1000.0, 1e300))
     return Campaign(
         seed=0, started=nasty, command=nasty, programs=1, seconds={nasty: 1.0, "total": 1e9},
         executors=(info, absent),
         totals=(Totals(info.name, {"pass": 3, EVIL: 1}, 9, 9, 0, float("inf"), {nasty: 2.0}, widths),),
-        cells=(Cell(EVIL, EVIL, info.name, {"pass": 3, EVIL: 1}, float("inf"), EVIL),),
+        cells=(Cell(EVIL, EVIL, info.name, {"pass": 3, EVIL: 1}, float("inf"), EVIL, {EVIL: 1}, {nasty: 1}),),
         findings=(bad, replace(bad, known="../../etc/passwd\" onclick='x"), bad),
         generator={nasty: 3, EVIL + ": " + EVIL: 0}, environment=((nasty, nasty),), vacuous=(nasty, EVIL),
         mutants=(SeededFault(nasty, nasty, True, 1, nasty), SeededFault(EVIL, EVIL, False, 2, EVIL)),

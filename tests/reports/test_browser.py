@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
-from reports import site
+from fuzz.report import Report
 from reports.matrix import matrix
+from reports.parity import SINGLE_FILE, SITE
 from tests.browser import Browser, chromium_or_skip
 from tests.e2e.command import tenferro_ref
 from tests.reports import sample
@@ -46,6 +50,8 @@ CONTRAST = """
     }
     return bad;
 """
+AXE = """const done = arguments[0]; axe.run(document, {resultTypes: ["violations"]}).then(
+    r => done(r.violations.filter(v => v.impact !== "minor").map(v => [v.id, v.impact, v.nodes[0].html])))"""
 PRESS = """(document.activeElement ?? document.body).dispatchEvent(
     new KeyboardEvent("keydown", {key: arguments[0], bubbles: true, cancelable: true}))"""
 
@@ -60,7 +66,8 @@ def chromium() -> Iterator[Browser]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     for name in ("rich", "known_only", "short", "hostile", "empty"):
-        site.write(getattr(sample, name)(), folder / name)
+        SITE.write(Report(getattr(sample, name)()), folder / name)
+    SINGLE_FILE.write(Report(sample.rich()), folder / "single")
     return folder
 
 
@@ -72,7 +79,10 @@ def report(chromium: Browser, folder: Path) -> Iterator[Browser]:
     chromium.open(page)
     yield chromium
     assert chromium.console_errors() == []
-    assert {url.partition("#")[0] for url in chromium.requests()} == {page.resolve().as_uri()}
+    own = {(folder / "rich" / name).resolve().as_uri() for name in ("index.html", "report.css", "report.js")}
+    pages = {re.split("[#?]", url)[0] for url in chromium.requests()}
+    assert own <= pages
+    assert all(url.startswith((folder / "rich").resolve().as_uri()) for url in pages)
 
 
 def shown(browser: Browser, selector: str) -> int:
@@ -125,59 +135,91 @@ def test_the_filter_narrows_ops_and_findings(report: Browser) -> None:
     assert report.script("return document.activeElement.id") == "filter"
     report.driver.switch_to.active_element.send_keys("scatter")
     assert shown(report, "tr.op") == 1
-    assert shown(report, "details.card") == 1
+    assert shown(report, "#findings tr.finding") == 1
     report.driver.switch_to.active_element.send_keys("\ue00c")  # Escape
     assert shown(report, "tr.op") == 40
-    assert shown(report, "details.card") == 4
+    assert shown(report, "#findings tr.finding") == 4
+
+
+def test_what_is_chosen_is_kept_in_the_address(report: Browser) -> None:
+    report.script("document.querySelector('#controls [name=dtype][value=F64]').click()")
+    report.script("const f = document.querySelector('#filter'); f.value = 'div'; f.dispatchEvent(new Event('input'))")
+    assert report.driver.current_url.endswith("index.html?q=div&dtype=F64")
+    report.driver.refresh()
+    assert shown(report, "tr.op") == 1
+    assert shown(report, "#support .c") == 7
+    assert report.script("return document.querySelector('#filter').value") == "div"
+
+
+def test_a_click_on_a_heading_sorts(report: Browser) -> None:
+    column = "return [...document.querySelectorAll('#executors tbody tr:not(:has(.absent))')].map(r => r.cells[3].textContent)"
+    report.script("document.querySelectorAll('#executors th .sort')[3].click()")
+    assert report.script(column) == ["37", "9", "9", "4", "0", "0", "0"]
+    report.script("document.querySelectorAll('#executors th .sort')[3].click()")
+    assert report.script(column) == ["0", "0", "0", "4", "9", "9", "37"]
 
 
 def test_stepping_through_findings_by_keyboard(report: Browser) -> None:
-    focused = "return document.activeElement.closest('details')?.querySelector('.title').textContent"
+    focused = "return document.activeElement.closest('tr.finding')?.querySelector('a').textContent"
     press(report, "j")
     first = report.script(focused)
     press(report, "j")
     assert report.script(focused) == "An empty Scatter aborts the process" != first
     press(report, "k")
     assert report.script(focused) == first
-    press(report, "e")
-    assert shown(report, "details.card .body") == 4
-    press(report, "e")
-    assert shown(report, "details.card .body") == 0
+    report.script("document.activeElement.click()")
+    assert report.texts("h1") == [f"✖ new {first}"]
+    press(report, "j")
+    assert report.texts("h1") == ["✖ new An empty Scatter aborts the process"]
     press(report, "?")
     assert report.script("return document.querySelector('#help').open") is True
 
 
-def test_a_finding_opens_and_its_reproducer_is_copied(report: Browser) -> None:
-    report.script("document.querySelectorAll('details.card')[1].querySelector('summary').click()")
-    assert shown(report, "details.card[open]") == 2
-    copied = report.driver.execute_async_script(
+@pytest.fixture
+def finding(report: Browser, folder: Path) -> Iterator[Browser]:
+    report.open(folder / "rich" / "findings" / f"{sample.rich().findings[1].id}.html")
+    yield report
+    report.open(folder / "rich" / "index.html")
+
+
+def test_the_reproducer_is_copied(finding: Browser) -> None:
+    copied = finding.driver.execute_async_script(
         """const done = arguments[0];
-        const button = document.querySelector("details.card [data-copy$='-py']");
         Object.defineProperty(navigator, "clipboard", {value: {writeText: async text => done(text)}});
-        button.click();"""
+        document.body.dispatchEvent(new KeyboardEvent("keydown", {key: "c", bubbles: true, cancelable: true}));"""
     )
-    assert copied == f"tenferro-ref fuzz replay findings/{sample.rich().findings[1].id}\n"
+    assert copied.endswith(f"tenferro-ref fuzz replay findings/{sample.rich().findings[1].id}")
 
 
-def test_copying_falls_back_to_a_selection(report: Browser) -> None:
-    selected = report.driver.execute_async_script(
+def test_copying_falls_back_to_a_selection(finding: Browser) -> None:
+    selected = finding.driver.execute_async_script(
         """const done = arguments[0];
-        const button = document.querySelector("details.card [data-copy$='-py']");
+        const button = document.querySelector("[data-copy$='-run']");
         Object.defineProperty(navigator, "clipboard", {value: undefined});
         document.execCommand = () => false;
         button.click();
         setTimeout(() => done([getSelection().toString(), button.textContent]), 50);"""
     )
-    assert [words.strip() for words in selected] == [
-        f"tenferro-ref fuzz replay findings/{sample.rich().findings[1].id}",
-        "Selected: press Ctrl+C",
-    ]
+    assert selected[0].strip().endswith(f"tenferro-ref fuzz replay findings/{sample.rich().findings[1].id}")
+    assert selected[1] == "Selected: press Ctrl+C"
 
 
 def test_a_cell_leads_to_its_finding(report: Browser) -> None:
     report.script("document.querySelector('#support a[data-op=Divide]').click()")
-    opened = "return document.querySelector('details.card:target')?.open"
-    assert report.script(opened) is True
+    assert report.script("return document.querySelector('article').dataset.id") == sample.rich().findings[3].id
+
+
+def test_every_link_leads_to_a_file_and_every_fragment_to_a_place(chromium: Browser, folder: Path) -> None:
+    """Over all pages of the site, the links of the pages that they lead to among them."""
+    pages, missing = sorted((folder / "rich").rglob("*.html")), []
+    ids = {p: set(re.findall(r'\bid="([^"]+)"', p.read_text())) for p in pages}
+    for page in pages:
+        for address in re.findall(r'\b(?:href|src)="([^"]+)"', page.read_text()):
+            path, _, fragment = address.partition("#")
+            target = (page.parent / unquote(path)).resolve() if path else page
+            if not path.startswith("data:") and (not target.is_file() or (fragment and fragment not in ids[target])):
+                missing.append((page.name, address))
+    assert missing == []
 
 
 def test_a_run_that_proves_nothing_says_so_on_the_first_screen(chromium: Browser, tmp_path: Path) -> None:
@@ -197,16 +239,26 @@ def test_a_run_that_proves_nothing_says_so_on_the_first_screen(chromium: Browser
     assert chromium.console_errors() == []
 
 
+def kinds(folder: Path) -> list[Path]:
+    """The index, and some pages of each kind."""
+    pages = [folder / "index.html"]
+    for kind, most in (("findings", 3), ("peers", 2), ("ops", 1), ("known", 1)):
+        pages += sorted((folder / kind).glob("*.html"))[:most]
+    return pages
+
+
 @pytest.mark.parametrize("name", ["rich", "short", "hostile", "empty"])
 @pytest.mark.parametrize("width", [400, 1280])
 def test_no_page_is_wider_than_the_screen(chromium: Browser, folder: Path, name: str, width: int) -> None:
     chromium.size(width, 900)
-    chromium.open(folder / name / "index.html")
-    chromium.script("document.querySelectorAll('details').forEach(d => { d.open = true; })")
-    assert chromium.script("return document.documentElement.scrollWidth") <= width
-    assert chromium.script("return window.evil") is None
-    assert chromium.console_errors() == []
-    assert len(chromium.requests()) == 1
+    for page in kinds(folder / name):
+        chromium.open(page)
+        chromium.script("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        assert chromium.script("return document.documentElement.scrollWidth") <= width, page
+        assert chromium.script("return window.evil") is None
+        assert chromium.console_errors() == []
+        own = [(folder / name / file).resolve().as_uri() for file in ("report.css", "report.js")]
+        assert chromium.requests() == [page.resolve().as_uri(), *own]
 
 
 def test_without_scripts_everything_can_be_read(chromium: Browser, folder: Path) -> None:
@@ -218,7 +270,7 @@ def test_without_scripts_everything_can_be_read(chromium: Browser, folder: Path)
         chromium.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     assert shown(chromium, ".js") == 0
     assert shown(chromium, "#support .c") == 40 * 7 * 7
-    assert shown(chromium, "details.card") == 4
+    assert shown(chromium, "#findings tr.finding") == 4
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -228,14 +280,32 @@ def test_both_colour_schemes(report: Browser, scheme: str) -> None:
     assert colour == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 28)"}[scheme]
 
 
+@pytest.mark.parametrize("name", ["rich", "short", "hostile", "empty", "single"])
+def test_axe_finds_no_violation(chromium: Browser, folder: Path, name: str) -> None:
+    """Neither of the pages of a site nor of one file; axe-core is what code hosts and browsers check with."""
+    pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
+    axe = (resources.files("axe_core_python") / "axe.min.js").read_text("utf-8")
+    for page in kinds(folder / name):
+        chromium.open(page)
+        # of a long page, rows look alike: the first ones are enough
+        chromium.script(
+            "document.querySelectorAll('tbody, ul, .plots, main').forEach(e => [...e.children].slice(e.matches('main') ? 16 : 6).forEach(c => c.remove()))"
+        )
+        chromium.script(axe)
+        chromium.driver.set_script_timeout(120)
+        found = chromium.driver.execute_async_script(AXE)
+        assert found == [], page
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["rich", "known_only", "short"])
 def test_all_text_stands_out_from_what_is_behind_it(chromium: Browser, folder: Path, name: str, scheme: str) -> None:
     chromium.size(1280, 900)
     chromium.prefer(scheme)
-    chromium.open(folder / name / "index.html")
-    chromium.script("document.querySelectorAll('details').forEach(d => { d.open = true; })")
-    assert chromium.script(CONTRAST) == {}
+    for page in kinds(folder / name):
+        chromium.open(page)
+        chromium.script("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        assert chromium.script(CONTRAST) == {}, page
 
 
 def test_headings_follow_each_other_and_every_table_has_its_heads(report: Browser) -> None:

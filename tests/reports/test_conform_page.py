@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from fuzz.conform.record import Check, Conformance, Report, Section, load
-from reports.conform import write
+from reports.conform import SITE
 from tests.browser import chromium_or_skip
+
+pytestmark = pytest.mark.once
 
 HOSTILE = "<script>document.title = 'taken'</script>\x1b[31m"
 CELLS = (
@@ -35,7 +37,7 @@ def test_the_page_says_what_the_record_says(verdict: str, tmp_path: Path) -> Non
     result = Conformance(
         RESULT.plugin, RESULT.started, 1.0, HOSTILE if verdict == "no client" else "", RESULT.facts, sections
     )
-    page = write(Report(result, RESULT), tmp_path)
+    page = SITE.write(Report(result, RESULT), tmp_path)
     assert load(tmp_path / "conform.json") == result
     with chromium_or_skip() as browser:
         browser.open(page)
@@ -58,7 +60,7 @@ def test_the_page_says_what_the_record_says(verdict: str, tmp_path: Path) -> Non
 
 
 def test_the_badge_is_a_picture(tmp_path: Path) -> None:
-    write(Report(RESULT), tmp_path)
+    SITE.write(Report(RESULT), tmp_path)
     with chromium_or_skip() as browser:
         browser.open(tmp_path / "badge.svg")
         assert browser.texts("title") == ["PJRT: 2 of 5 do not hold"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fuzz.generate import Config
 from fuzz.generate.strategies import graphs
 from tenferro_ref import ops
-from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec
+from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, compile_std_to_exec
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument, Unsupported, UnsupportedOp
 from tenferro_ref.ops import OPS, Policy
@@ -114,7 +114,7 @@ def backends(name):
     return SemiringBackend.of(name), SemiringBackend(core)
 
 
-def run_all(name, graph, inputs, orders=((), DEFAULT_PIPELINE)):
+def run_all(name, graph, inputs, orders=((), DEFAULT_PIPELINE, DECOMPOSED)):
     """The results of one path, after seeing that every path, pass order and way of execution gives the same bits."""
     expected = None
     for order, backend in product(orders, backends(name)):
@@ -142,8 +142,8 @@ def test_all_ways_to_run_a_program_agree(name, data, seed):
     graph = replace(graph, policy=POLICY)
     rng = np.random.default_rng(seed)
     inputs = [elements(name, t.dtype, t.shape, rng) for t in graph.input_types]
-    order = data.draw(st.permutations(DEFAULT_PIPELINE))[: data.draw(st.integers(0, 4))]
-    run_all(name, graph, inputs, [(), DEFAULT_PIPELINE, order])
+    order = data.draw(st.permutations(DECOMPOSED))[: data.draw(st.integers(0, 4))]
+    run_all(name, graph, inputs, [(), DEFAULT_PIPELINE, DECOMPOSED, order])
 
 
 # --- which path runs --------------------------------------------------------------------------------------------------
@@ -197,6 +197,78 @@ def test_the_required_path_is_gemm_and_reduction_only():
         spy.calls.clear()
         GraphExecutor(SemiringBackend(spy, NumpyFastPath(spy.algebra))).eval_exec_ir(program, inputs)
         assert spy.calls == gemms[3:]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A fast path that records the contractions it is asked for."""
+
+    name: str
+    asked: list[ops.DotGeneral] = field(default_factory=list)
+
+    def contract(self, op, lhs, rhs):
+        self.asked.append(op)
+        return NumpyFastPath(ALGEBRAS[self.name]).contract(op, lhs, rhs)
+
+    def elementwise_mul(self, lhs, rhs):
+        return None
+
+
+CONTRACTIONS = {
+    "everything": ((2, 3, 2, 5, 4), (4, 2, 2, 3, 6), ops.DotGeneral((4, 2), (0, 1), (0, 1), (2, 3))),
+    "vectors": ((3, 2), (3, 2), ops.DotGeneral((0, 1), (0, 1), (), ())),
+    "units": ((1, 3, 1, 2), (1, 2, 1), ops.DotGeneral((2, 3), (0, 1), (), ())),
+    "batch first": ((7, 3, 4), (7, 4, 5), ops.DotGeneral((2,), (1,), (0,), (0,))),
+    "outer, then a batch": ((2, 3, 4), (4, 2, 5), ops.DotGeneral((0,), (1,), (2,), (0,))),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("case", CONTRACTIONS)
+def test_what_the_decomposer_spells_out_is_one_call_of_the_fast_path(name, case):
+    """And the call is the contraction as it was written; one by one, and without a fast path, the steps run."""
+    lhs, rhs, op = CONTRACTIONS[case]
+    b = GraphBuilder(policy=POLICY)
+    x, y = (b.input(dtypes_of(name)[-1].name, shape) for shape in (lhs, rhs))
+    graph = b.build(b.apply(op, x, y))
+    rng = np.random.default_rng(1)
+    inputs = [exact(name, t.dtype, t.shape, rng) for t in graph.input_types]
+    program = compile_std_to_exec(graph, DECOMPOSED, verify=True)
+    assert len(program.instructions) > 1
+    fast = Recorded(name)
+    executor = GraphExecutor(SemiringBackend(NumpyCore(ALGEBRAS[name]), fast), checking=True)
+    results = contents(executor.eval_exec_ir(program, inputs))
+    assert fast.asked == [op]
+    assert contents(executor.eval_unsegmented(program, inputs)) == results
+    assert len(fast.asked) == 2
+    assert fast.asked[1] != op
+    assert contents(GraphExecutor(SemiringBackend(NumpyCore(ALGEBRAS[name]))).eval_exec_ir(program, inputs)) == results
+
+
+def test_steps_whose_results_are_read_elsewhere_run():
+    """As do those whose operand is reclaimed before the contraction; what is left is still one call."""
+    b = GraphBuilder()
+    x, y, z = b.input("F64", (3, 2, 4)), b.input("F64", (8, 5)), b.input("F64", (12, 2))
+    turned = x.transpose(1, 0, 2)
+    flat = turned.reshape(6, 4)
+    between = b.apply(ops.Reverse((0,)), z.transpose(1, 0))
+    cut = z.reshape(3, 4, 2)
+    kept = b.apply(ops.DotGeneral((1,), (1,), (), ()), flat, cut)  # [6, 3, 2]
+    later = b.apply(ops.Reverse((1,)), x)
+    unpaired = later.reshape(3, 8) @ y
+    step = between.transpose(1, 0)
+    last = b.apply(ops.Reverse((0,)), between)
+    program = compile_std_to_exec(b.build(kept.reshape(6, 6), turned, unpaired, step @ last), (), verify=True)
+    shapes = [t.static_shape for t in program.input_types]
+    inputs = [np.arange(np.prod(shape), dtype=np.float64).reshape(shape) for shape in shapes]
+    fast = Recorded("max-plus")
+    executor = GraphExecutor(SemiringBackend(NumpyCore(ALGEBRAS["max-plus"]), fast), checking=True)
+    results = contents(executor.eval_exec_ir(program, inputs))
+    assert [(op.lhs_contracting_dims, op.rhs_contracting_dims) for op in fast.asked] == [
+        ((2,), (1,)),
+        *[((1,), (0,))] * 2,
+    ]
+    assert contents(executor.eval_unsegmented(program, inputs)) == results
 
 
 # --- fills, empty sums, refusals --------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ MOVES = [
 @given(cases(exact(*MOVES, length=8)) | cases(exact(ops.Scatter, length=1)))
 def test_the_interpreter_agrees_on_generated_programs(interpreter: Executor, case: Case) -> None:
     (first, *_) = case.program.instructions
-    # of jaxlib 0.10.2 the interpreter adds into the operand itself, whoever else reads it
+    # of jaxlib 0.10.2 the interpreter adds into the operand itself, whatever else reads it
     if isinstance(first.op, ops.Scatter):
         assume(first.input_slots[0] not in (first.input_slots[2], *case.program.output_slots))
     native = GraphExecutor().eval_exec_ir(to_exec(case.program), case.inputs)

@@ -97,3 +97,41 @@ def test_a_condition_that_platforms_may_decide_differently_leaves_the_verdict_op
     assert case.deciding is not None
     reference = Reference(case, NativeExecutor())
     assert "not decided" in reference.open_way("xla")
+
+
+@pytest.mark.parametrize("body", ["add", "multiply"])
+@pytest.mark.parametrize("element", ["f32", "bf16", "i32", "i8", "ui8"])
+def test_an_initial_value_may_enter_as_often_as_there_are_elements(element: str, body: str) -> None:
+    code = f"""func.func @main(%x: tensor<2x4x{element}>, %i: tensor<{element}>) -> tensor<2x{element}> {{
+      %a = stablehlo.reduce(%x init: %i) applies stablehlo.{body} across dimensions = [1] : (tensor<2x4x{element}>, tensor<{element}>) -> tensor<2x{element}>
+      return %a : tensor<2x{element}> }}"""
+    loaded = load(code)
+    dtype = loaded.arguments[0].dtype
+    for initial in (2, 3) if dtype.value.kind == "uint" else (2, -2, 3):
+        x = np.array([[1, 2, 3, 2], [3, 2, 2, 1]]).astype(dtype.numpy)
+        case = Case.of(loaded.program, loaded.inputs([x, np.array(initial).astype(dtype.numpy)]))
+        reference = Reference(case, NativeExecutor())
+        total = x.astype(np.int64).sum(1) if body == "add" else x.astype(np.int64).prod(1)
+        for times in range(7):
+            value = total + times * initial if body == "add" else total * initial**times
+            with np.errstate(over="ignore"):
+                found = compare_all({reference: (value.astype(dtype.numpy),)}, "ieee")[reference]
+            assert isinstance(found, Comparison)
+            if 1 <= times <= 4:
+                assert not found.outside, (initial, times)
+        assert not judge(NativeExecutor(), reference).verdict.is_disagreement
+        assert found.outside or dtype.bits == 8  # products of bytes wrap: anything may be
+
+
+@pytest.mark.parametrize("element", ["i8", "ui8", "i32", "ui32", "i64", "ui64"])
+def test_the_upper_half_of_a_product(element: str) -> None:
+    type_ = f"tensor<64x{element}>"
+    loaded = load(f"""func.func @main(%x: {type_}, %y: {type_}) -> {type_} {{
+      %a = "chlo.mulhi"(%x, %y) : ({type_}, {type_}) -> {type_}
+      return %a : {type_} }}""")
+    dtype, rng = loaded.arguments[0].dtype, np.random.default_rng(3)
+    low, high = dtype.limits
+    x, y = (rng.integers(low, high, 64, dtype=dtype.numpy, endpoint=True) for _ in range(2))
+    x[:4], y[:4] = [low, low, high, 0], [low, high, high, low]
+    (result,) = NativeExecutor().run(Case.of(loaded.program, loaded.inputs([x, y]))).outputs
+    assert result.tolist() == [(int(a) * int(b)) >> dtype.bits for a, b in zip(x, y, strict=True)]

@@ -48,6 +48,37 @@ def test_every_step_gives_a_module_that_is_read_and_smaller(reader: Reader) -> N
         assert len(smaller.arguments) == len(module.arguments)
 
 
+LOOP = """module {
+  func.func @main(%a: tensor<4xf32>, %p: tensor<i1>) -> tensor<4xf32> {
+    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %0:2 = stablehlo.while(%i = %zero, %x = %a) : tensor<i32>, tensor<4xf32> attributes {} cond {
+      %three = stablehlo.constant dense<3> : tensor<i32>
+      %c = stablehlo.compare LT, %i, %three : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    } do {
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %j = stablehlo.add %i, %one : tensor<i32>
+      %y = "stablehlo.if"(%p) ({
+        %s = stablehlo.sine %x : tensor<4xf32>
+        %t = stablehlo.atan2 %s, %x : tensor<4xf32>
+        stablehlo.return %t : tensor<4xf32>
+      }, {
+        stablehlo.return %x : tensor<4xf32>
+      }) : (tensor<i1>) -> tensor<4xf32>
+      stablehlo.return %j, %y : tensor<i32>, tensor<4xf32>
+    }
+    return %0#1 : tensor<4xf32>
+  }
+}
+"""
+
+
+def test_loops_and_branches_are_taken_apart(reader: Reader) -> None:
+    arguments = (np.ones(4, np.float32), np.array(True))
+    reduced = reduce_module(reader.source(LOOP, "loop"), arguments, lambda source, _: source.has("atan2"), reader)
+    assert {name for name, _ in reduced.source.ops} == {"atan2", "func.return"}
+
+
 def test_only_what_is_looked_for_is_left(reader: Reader) -> None:
     def shows(source: Source, arguments: tuple[Array, ...]) -> bool:
         return source.has("atan2") and all(

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.dtype import ENGINE_DTYPES
 from tenferro_ref.errors import (
@@ -139,3 +140,22 @@ def test_every_dtype_goes_in_and_out(executor: XlaExecutor) -> None:
     for got, want in zip(executor.run_many_with_inputs(b.build(*values), arrays), arrays, strict=True):
         np.testing.assert_array_equal(got, want)
         assert got.dtype == want.dtype
+
+
+def test_programs_of_one_normal_form_are_compiled_once(executor: XlaExecutor) -> None:
+    """Names, slots, the order of independent instructions and dead code are no part of the key; a constant is."""
+    results = []
+    for swapped, dead, value in ((False, 0, 2.0), (True, 3, 2.0), (False, 0, 3.0)):
+        b = GraphBuilder(name=f"{swapped}")
+        x, y = b.input("F64", ("n",) if swapped else ("rows",)), b.input("F64", (3,))
+        for _ in range(dead):
+            _ = x * x
+        if swapped:
+            right, left = tn.exp(y), tn.sin(x)
+        else:
+            left, right = tn.sin(x), tn.exp(y)
+        program = b.build(b.apply(ops.Add(), left, right) * value)
+        results.append(executor.run_with_inputs(program, [np.ones(3), np.ones(3)]))
+    assert executor.statistics == {"compiled": 2, "kept": 1}
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_allclose(results[2], 1.5 * results[0])

@@ -23,7 +23,7 @@ _PROGRAMS = {
     "types that do not fit": _ONE.format(
         "%0 = stablehlo.add %a, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<5xf32> return %a : tensor<4xf32>"
     ),
-    "a custom call that nobody has": _ONE.format(
+    "an unknown custom call": _ONE.format(
         "%0 = stablehlo.custom_call @tenferro_no_such_target(%a) {api_version = 4 : i32} "
         ": (tensor<4xf32>) -> tensor<4xf32> return %0 : tensor<4xf32>"
     ),
@@ -54,7 +54,7 @@ def _(s: Session) -> None:
     refused(call, "128 TiB")
 
 
-@probe("errors", "a format of programs that nobody has")
+@probe("errors", "an unknown format of programs")
 def _(s: Session) -> None:
     code, form, options = SUM.encode(), b"no_such_format", encode_compile_options()
     program = abi.new(

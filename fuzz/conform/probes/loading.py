@@ -104,7 +104,7 @@ def _(s: Session) -> None:
             raise Fails(f"platform {other.platform_name!r}, before {s.client.platform_name!r}")
 
 
-@probe("devices", "an option of the client that nobody has ends in a status, or is ignored")
+@probe("devices", "an unknown option of the client ends in a status, or is ignored")
 def _(s: Session) -> None:
     try:
         Client(s.plugin, {**s.ref.create_options, "tenferro_no_such_option": 1}).close()

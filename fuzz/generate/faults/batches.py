@@ -17,7 +17,7 @@ from fuzz.generate.decode import GENE
 from fuzz.generate.faults.decode import LONGEST, decode_fault
 from fuzz.generate.faults.fault import Fault
 from fuzz.generate.faults.table import faults
-from fuzz.generate.growth import HEADER, anchored
+from fuzz.generate.growth import HEADER, numbered
 from oracle.case import Case
 
 
@@ -47,7 +47,7 @@ def invalid_case(seed: int, batch: int, place: int, turn: int, config: Config = 
     longest = max(LONGEST, config.min_instructions)
     data = stream.digest(1 + HEADER + GENE * (1 + longest))
     length = config.min_instructions + data[0] * (longest + 1 - config.min_instructions) // 256
-    header, genes = anchored(data[1 : 1 + HEADER], 0), data[1 + HEADER :]
+    header, genes = numbered(data[1 : 1 + HEADER], 0, 0), data[1 + HEADER :]
     first, *rest = (genes[GENE * i :][:GENE] for i in range(1 + length))
     return decode_fault(config, in_turn(seed, round_, config)[entry], header, rest, Choices(first))
 

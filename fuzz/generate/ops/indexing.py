@@ -25,7 +25,7 @@ def _ranked(g: Growth, least: int, dtypes: Any = ANY) -> Value:
 # --- index tensors ----------------------------------------------------------------------------------------------------
 
 
-def _indices(g: Growth, shape: Shape) -> Value:
+def index_tensor(g: Growth, shape: Shape) -> Value:
     """An index tensor: integers of the program that have this shape, or a new input."""
     choices = g.choices
     integers = [v for v in g.pool if v.dtype.is_int and v.shape == shape]
@@ -36,7 +36,11 @@ def _indices(g: Growth, shape: Shape) -> Value:
     floating = [d for d in g.config.dtypes if d.is_float]
     float_indices = floating and (not integral or (choices.chance(5) and not g.portable))
     dtype = choices.choose(floating if float_indices else integral or [DType.I32])
-    return g.fresh(dtype, shape, Recipe("indices", choices.integer(2)))
+    if not dtype.is_int:
+        return g.fresh(dtype, shape, Recipe("indices", choices.integer(2)))
+    if shape and dtype in integral and choices.chance(8) and g.has_array():
+        return g.constant_array(dtype, shape)
+    return g.fresh(dtype, shape, Recipe("far" if choices.chance(20) else "indices", choices.integer(2)))
 
 
 def _subset(g: Growth, axes: list[int]) -> tuple[int, ...]:
@@ -93,7 +97,7 @@ def _(g: Growth, op: type[Any]) -> Value:
     window = [s for a, s in enumerate(sizes) if a not in collapsed]
     batch = _batch(g, window)
     vectors, vector_dim = _vectors(g, batch, len(mapped))
-    indices = _indices(g, vectors)
+    indices = index_tensor(g, vectors)
     offsets = _places(g, len(batch) + len(window), len(window))
     exprs: list[DimExpr] = list(sizes)
     if op is ops.GatherDynamicSliceSizes:
@@ -116,7 +120,7 @@ def _(g: Growth, op: type[Any]) -> Value:
     updates = g.typed(x.dtype, tuple(next(windows) if a in places else next(batches) for a in range(rank)))
     a, b = g.estimates[x.slot], g.estimates[updates.slot]
     estimate = Estimate(a.positive and b.positive, max(a.size, b.size) + 4)
-    return g.apply(op(places, inserted, mapped, vector_dim), x, _indices(g, vectors), updates, estimate=estimate)
+    return g.apply(op(places, inserted, mapped, vector_dim), x, index_tensor(g, vectors), updates, estimate=estimate)
 
 
 # --- windows ----------------------------------------------------------------------------------------------------------
@@ -144,7 +148,7 @@ def _(g: Growth, op: type[Any]) -> Value:
 def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, 0 if g.choices.chance(5) else 1)
     sizes = tuple(_within(g, e) for e in shape_of(x))
-    return g.apply(op(sizes), x, _indices(g, (len(sizes),)), estimate=g.estimates[x.slot])
+    return g.apply(op(sizes), x, index_tensor(g, (len(sizes),)), estimate=g.estimates[x.slot])
 
 
 @STRATEGY.row(ops.DynamicUpdateSlice)
@@ -153,7 +157,7 @@ def _(g: Growth, op: type[Any]) -> Value:
     update = g.typed(x.dtype, tuple(_within(g, e) for e in shape_of(x)))
     a, b = g.estimates[x.slot], g.estimates[update.slot]
     estimate = Estimate(a.positive and b.positive, max(a.size, b.size))
-    return g.apply(op(), x, update, _indices(g, (update.type.rank,)), estimate=estimate)
+    return g.apply(op(), x, update, index_tensor(g, (update.type.rank,)), estimate=estimate)
 
 
 @STRATEGY.row(ops.Pad)
@@ -222,7 +226,9 @@ def _(g: Growth, op: type[Any]) -> Value:
 def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, 1)
     dtypes = [d for d in (DType.I64, DType.F64, DType.F32) if d in g.config.dtypes]
-    size = g.fresh(g.choices.choose(dtypes or [DType.I64]), (), Recipe("indices", g.choices.integer(2)))
+    dtype = g.choices.choose(dtypes or [DType.I64])
+    kind = "halves" if dtype.is_float and g.choices.chance(50) else "indices"
+    size = g.fresh(dtype, (), Recipe(kind, g.choices.integer(2)))
     return g.show(op(g.choices.pick(x.type.rank)), x, size)
 
 

@@ -20,15 +20,15 @@ from tenferro_ref.program import Value
 
 #: Classes of matrices that each op is drawn with; the ops that StableHLO has come first.
 MATRICES: dict[str, tuple[str, ...]] = {
-    "Cholesky": m.DEFINITE,
+    "Cholesky": (*m.DEFINITE, *m.ONE_SIDED),
     "TriangularSolve": m.TRIANGULAR,
     "Qr": m.ANY,
     "Svd": m.ANY,
-    "Eigh": (*m.HERMITIAN, *m.ANY),
+    "Eigh": (*m.HERMITIAN, *m.ONE_SIDED, *m.ANY),
     "Lu": m.ANY,
     "Solve": (*m.REGULAR, *m.HERMITIAN),
     "SvdVals": m.ANY,
-    "EighVals": (*m.HERMITIAN, *m.ANY),
+    "EighVals": (*m.HERMITIAN, *m.ONE_SIDED, *m.ANY),
     "LuFactor": m.ANY,
     "LuSolvePrepared": (*m.REGULAR, *m.HERMITIAN),
     "FullPivLu": m.ANY,
@@ -55,7 +55,7 @@ def factor(g: Growth) -> None:
         return
     dtype = choices.choose(admitted) if choices.chance(60) else g.dtype(admitted)
     a = _matrix(g, name, dtype)
-    shape, config = shape_of(a), _config(g, name, dtype)
+    shape, config = shape_of(a), _config(g, name)
     operands = [a]
     if name == "LuSolvePrepared":
         operands += _apply(g, "LuFactor", {}, a)[:2]
@@ -63,21 +63,21 @@ def factor(g: Growth) -> None:
         columns = 1 + choices.pick(3) if 3 * g.limit > 9 * _elements(shape) else 1
         sides = (shape[0], columns) if config.get("left_side", True) else (columns, shape[0])
         operands.append(_input(g, dtype, (*sides, *shape[2:]), "integers" if choices.chance(20) else "triangular"))
-    _read(g, _apply(g, name, config, *operands))
+    if dtype.is_complex and config.get("gauge", "Raw") != "Raw":
+        # a gauge is then a quotient, which XLA's fusions compute again for each reader of a factor: there must be none
+        g.show(ops.Extension.of(linalg.FAMILY, name, config), *operands)
+    else:
+        _read(g, _apply(g, name, config, *operands))
 
 
 def _apply(g: Growth, name: str, config: dict[str, bool | str], *operands: Value) -> tuple[Value, ...]:
     return g.apply_many(ops.Extension.of(linalg.FAMILY, name, config), *operands, estimate=_PLAIN)
 
 
-def _config(g: Growth, name: str, dtype: DType) -> dict[str, bool | str]:
-    """Flags and gauge; another gauge than Raw only for real numbers.
-
-    There it is a sign, so that XLA's fusions, which compute a factor again for each of its readers, get the same.
-    """
+def _config(g: Growth, name: str) -> dict[str, bool | str]:
     declared = linalg.OPS[name]
     if "gauge" in declared.config:
-        return {"gauge": declared.gauge if g.choices.chance(40) and dtype.is_float else "Raw"}
+        return {"gauge": declared.gauge if g.choices.chance(40) else "Raw"}
     return {key: g.choices.chance(50) for key in declared.config}
 
 

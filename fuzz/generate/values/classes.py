@@ -120,9 +120,24 @@ def _bits(rng: Generator, n: int, dtype: DType) -> Array:
     return np.where(np.isnan(array), nan(dtype, 1), array)
 
 
+def _halves(rng: Generator, n: int, dtype: DType) -> Array:
+    """Integers and a half, most of them small: ties of rounding to an integer."""
+    most = 2.0 ** min(limits(dtype).nmant, 30)
+    wide = np.floor(rng.uniform(-most, most, n) / 2)
+    return np.asarray(np.where(rng.random(n) < 0.75, rng.integers(-3, 12, n), wide) + 0.5, dtype.numpy)
+
+
+def _midpoints(rng: Generator, n: int, dtype: DType) -> Array:
+    """Halfway between two neighbours of a narrower float (24, 11 or 8 bits), or next to that: ties of rounding to it."""
+    bits = rng.choice([b for b in (8, 11, 24) if b <= limits(dtype).nmant] or [2], n)
+    odd = np.asarray((rng.integers(2 ** (bits - 1), 2**bits) * 2 + 1) * _signs(rng, n), dtype.numpy)
+    near = np.nextafter(odd, rng.choice([-np.inf, np.inf], n).astype(dtype.numpy))
+    return np.asarray(np.ldexp(np.where(rng.random(n) < 0.7, odd, near), rng.integers(-12, 4, n) - bits), dtype.numpy)
+
+
 FLOAT_CLASSES = _by_name(
     _simple, _exact, _ordinary, _positive, _unit, _special, _sprinkled, _zeros, _subnormal, _wide, _ties, _limits, _knees,
-    _periods, _bits, _indices,
+    _periods, _bits, _indices, _halves, _midpoints,
 )  # fmt: skip
 
 
@@ -139,6 +154,22 @@ def _powers(rng: Generator, n: int, dtype: DType) -> Array:
     return np.asarray((np.int64(1) << bits) * _signs(rng, n).astype(np.int64) + rng.integers(-1, 2, n), dtype.numpy)
 
 
+def _far(rng: Generator, n: int, dtype: DType) -> Array:
+    """Indices, many of them far outside of every axis; some are inside once their upper bits are lost."""
+    far = [0, 1, 2, -1, 100, -100, 2**31 - 1, -(2**31), 2**31, 2**32, 2**32 + 1, 2**63 - 1, -(2**63)]
+    bottom, top = dtype.limits
+    return rng.choice(np.array([v for v in far if bottom <= v <= top], dtype.numpy), n)
+
+
+def _integer_midpoints(rng: Generator, n: int, dtype: DType) -> Array:
+    """Halfway between two neighbours of a float (53, 24, 11 or 8 bits), or next to that: ties of conversion to it."""
+    width = max(2, dtype.bits - 2)
+    bits = rng.choice([b for b in (8, 11, 24, 53) if b < width] or [width - 1], n)
+    odd = rng.integers(2 ** (bits - 1), 2**bits) * 2 + 1
+    shifted = (odd << rng.integers(0, width - bits)) + np.where(rng.random(n) < 0.7, 0, rng.integers(-1, 2, n))
+    return np.asarray(shifted * np.where(rng.random(n) < 0.5, -1, 1), dtype.numpy)
+
+
 def _integer_bits(rng: Generator, n: int, dtype: DType) -> Array:
     return np.frombuffer(rng.bytes(n * dtype.itemsize), dtype.numpy)
 
@@ -151,7 +182,8 @@ def _all_alike(rng: Generator, n: int, dtype: DType) -> Array:
     return np.full(n, rng.random() < 0.5)
 
 
-INT_CLASSES = _by_name(_simple, _small, _special, _powers, _indices) | {"bits": _integer_bits}
+INT_CLASSES = _by_name(_simple, _small, _special, _powers, _indices, _far)
+INT_CLASSES |= {"bits": _integer_bits, "midpoints": _integer_midpoints}
 BOOL_CLASSES: dict[str, NumberClass] = {"simple": _coins, "uniform": _all_alike}
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.random import PCG64, Generator
 
 from fuzz.generate.values.classes import classes
 from fuzz.generate.values.recipes import Recipe, array_of
+from tenferro_ref import memory
 from tenferro_ref.dims import Extent, InputDim, evaluate, expr_of
 from tenferro_ref.dtype import DType
+from tenferro_ref.errors import ResourceExhausted
+from tenferro_ref.ops import TensorType
 from tenferro_ref.program import GraphProgram
 from tenferro_ref.stablehlo import Source
-from tenferro_ref.tensor import Array, column_major
+from tenferro_ref.tensor import Array, bytes_of, column_major
 
 #: Largest size of a symbol.
 _LARGEST = 7
@@ -27,6 +32,7 @@ def random_inputs(program: GraphProgram, seed: int) -> tuple[Array, ...]:
             shape.append(_size(extent, InputDim(number, axis), [*shapes, tuple(shape)], rng))
         shapes.append(tuple(shape))
     dtypes = [type_.dtype for type_ in program.input_types]
+    _check_size([TensorType(dtype, shape) for dtype, shape in zip(dtypes, shapes, strict=True)])
     return tuple(_array(dtype, shape, rng) for dtype, shape in zip(dtypes, shapes, strict=True))
 
 
@@ -35,6 +41,7 @@ def random_arguments(source: Source, seed: int, *, special: bool) -> tuple[Array
 
     What the module's operations demand is kept: indices are in range, what is factorised by Cholesky is positive definite.
     """
+    _check_size(source.arguments)
     rng = Generator(PCG64(seed))
     demands = source.demands or ("",) * len(source.arguments)
     arrays = []
@@ -49,6 +56,14 @@ def random_arguments(source: Source, seed: int, *, special: bool) -> tuple[Array
         else:
             arrays.append(_array(type_.dtype, shape, rng, "sprinkled" if special else "ordinary"))
     return tuple(arrays)
+
+
+def _check_size(types: Sequence[TensorType]) -> None:
+    """Refuse to draw what does not fit into memory, which takes some arrays of the same size."""
+    size = sum(map(bytes_of, types))
+    if size > memory.limit() / 8:
+        detail = f"inputs of {size / 2**30:.1f} GiB are not drawn; give them in a file"
+        raise ResourceExhausted(where="inputs", detail=detail)
 
 
 def _array(dtype: DType, shape: tuple[int, ...], rng: Generator, first: str = "sprinkled") -> Array:

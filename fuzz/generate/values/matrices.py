@@ -27,6 +27,8 @@ DEFINITE = ("definite", "repeated", "conditioned", "identity")
 TRIANGULAR = ("triangular", "dominant", "identity")
 #: Hermitian, with eigenvalues of both signs or of one.
 HERMITIAN = ("indefinite", *DEFINITE)
+#: A definite matrix below the diagonal and on it, anything above: what reads the lower triangle alone sees the definite one.
+ONE_SIDED = ("one-sided",)
 #: Also those of half the rank, Jordan blocks, and small integers.
 ANY = (*REGULAR, *HERMITIAN, "deficient", "jordan", "integers", "triangular")
 #: With a row and a column of zeros: solvers and Cholesky refuse it.
@@ -116,6 +118,13 @@ def _singular(rng: Generator, m: int, n: int, count: int) -> Array:
     return a
 
 
+def _one_sided(rng: Generator, m: int, n: int, count: int) -> Array:
+    a = _CLASSES["definite"](rng, m, n, count)
+    above = np.triu_indices(m, 1, n)
+    a[above] = rng.uniform(-4.0, 4.0, (len(above[0]), count))
+    return a
+
+
 _CLASSES: dict[str, MatrixClass] = {
     "regular": _spectrum(_between),
     "graded": _graded,
@@ -130,6 +139,7 @@ _CLASSES: dict[str, MatrixClass] = {
     "integers": _integers,
     "triangular": _triangular,
     "jordan": _jordan,
+    "one-sided": _one_sided,
     SINGULAR: _singular,
 }
 MATRICES = frozenset(_CLASSES)

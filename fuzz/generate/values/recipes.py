@@ -20,8 +20,8 @@ from fuzz.generate.values.special import SPECIALS, Array
 from tenferro_ref.dtype import DType
 
 Regime: TypeAlias = Literal["ordinary", "hostile", "exact"]
-#: Shares of the programs.
-REGIMES: Weighted[Regime] = Weighted([("ordinary", 50), ("hostile", 35), ("exact", 15)])
+#: Shares of the programs; two thirds of those that would be exact must have a motif that is not, and are ordinary.
+REGIMES: Weighted[Regime] = Weighted([("ordinary", 30), ("hostile", 35), ("exact", 35)])
 
 #: Density of a recipe from which all elements are of its class.
 FULL = 32
@@ -50,6 +50,7 @@ class Recipe(NamedTuple):
 _HOSTILE: list[tuple[str, float]] = [
     ("simple", 0.5), ("ordinary", 3), ("positive", 1), ("special", 4), ("sprinkled", 5), ("zeros", 1), ("subnormal", 2),
     ("wide", 3), ("ties", 3), ("limits", 1.5), ("knees", 3), ("periods", 1.5), ("exact", 1), ("bits", 1),
+    ("halves", 1), ("midpoints", 1),
 ]  # fmt: skip
 _FLOAT_MIX: dict[Regime, Weighted[str]] = {
     "ordinary": Weighted([("simple", 0.2), ("ordinary", 4), ("positive", 4), ("unit", 2)]),
@@ -58,7 +59,7 @@ _FLOAT_MIX: dict[Regime, Weighted[str]] = {
 }
 _INT_MIX: dict[Regime, Weighted[str]] = {
     "ordinary": Weighted([("simple", 1), ("small", 9)]),
-    "hostile": Weighted([("simple", 0.5), ("small", 2), ("special", 4), ("powers", 2), ("bits", 2)]),
+    "hostile": Weighted([("simple", 0.5), ("small", 2), ("special", 4), ("powers", 2), ("bits", 2), ("midpoints", 1)]),
     "exact": Weighted([("simple", 1), ("small", 9)]),
 }
 _BOOL_MIX: Weighted[str] = Weighted([("simple", 9), ("uniform", 1)])

@@ -15,7 +15,7 @@ import numpy as np
 
 from tenferro_ref import ops
 from tenferro_ref.errors import UnsupportedOp
-from tenferro_ref.extensions import einsum, fft, linalg
+from tenferro_ref.extensions import einsum, fft, lapack, linalg
 from tenferro_ref.ops import TensorType
 from tenferro_ref.table import Table
 
@@ -24,6 +24,7 @@ Types: TypeAlias = tuple[TensorType, ...]
 Row: TypeAlias = Callable[..., Sequence[Any]]
 #: By family and op.
 JAX_EXTENSION: Table[Row] = Table("JAX")
+JAX_EXTENSION.unsupported("modules call it, and jax runs them as they are", *lapack.LAPACK.keys)
 JAX_EXTENSION.unsupported(
     "it has no elimination with full pivoting", (linalg.FAMILY, "FullPivLu"), (linalg.FAMILY, "FullPivLuSolve")
 )

@@ -23,6 +23,7 @@ from tenferro_ref.stablehlo.serialized import serialize
 from tenferro_ref.stablehlo.smaller import smaller
 from tenferro_ref.stablehlo.source import Source
 from tenferro_ref.stablehlo.twin import twin
+from tenferro_ref.stablehlo.watched import watched
 from tenferro_ref.tensor import Array
 
 
@@ -48,6 +49,11 @@ def _signature(request: Message) -> Message:
 def _twin(request: Message) -> Message:
     """The twin of the module, as `_signature`."""
     return _packed(twin(request["source"], request["where"], narrow=request["narrow"]))
+
+
+def _watched(request: Message) -> Message:
+    """The watched form of the module, as `_signature`."""
+    return _packed(watched(request["source"], request["where"]))
 
 
 def _packed(source: Source) -> Message:
@@ -100,6 +106,7 @@ _ASKED: dict[str, Callable[[Message], Message]] = {
     "load": _load,
     "serialize": _serialize,
     "twin": _twin,
+    "watched": _watched,
     "stating": _stating,
     "smaller": _smaller,
 }

@@ -63,7 +63,7 @@ def _settled_ufunc(ufunc: np.ufunc, *arrays: Values) -> Values:
 
 def _computes(op: Op) -> bool:
     """Whether the op makes new values of its operands', and does not only move them."""
-    own = (ops.Bits, ops.Bitcast, ops.ReducePrecision)  # of the bits of the operand as it is
+    own = (ops.Bits, ops.Bitcast, ops.ReducePrecision, ops.Repeated)  # of the bits of the operand as it is
     return (op.dtypes is not ANY or isinstance(op, ops.Compare)) and not isinstance(op, own)
 
 

@@ -136,6 +136,11 @@ def reduced(x: Values, exponent_bits: int, mantissa_bits: int, own: DType) -> Va
     return np.where(np.isnan(x), x, result)
 
 
+@KERNELS.row(ops.Repeated)
+def _repeated(op: ops.Repeated, once: Values, other: Values) -> Values:
+    return once
+
+
 @KERNELS.row(ops.ReducePrecision)
 def _reduce_precision(op: ops.ReducePrecision, x: Values) -> Values:
     return reduced(x, op.exponent_bits, op.mantissa_bits, DType.of(x))

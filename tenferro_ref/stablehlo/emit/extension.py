@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from tenferro_ref import ops
 from tenferro_ref.errors import Internal, UnsupportedOp
-from tenferro_ref.extensions import fft, linalg
+from tenferro_ref.extensions import fft, lapack, linalg
 from tenferro_ref.ops import Extension, TensorType
 from tenferro_ref.stablehlo.emit.table import EMIT, EMIT_EXTENSION
 from tenferro_ref.stablehlo.literals import Shape
@@ -61,11 +61,35 @@ def _(op: Extension, body: Body, outputs: Types, a: SsaValue) -> Sequence[SsaVal
 @EMIT_EXTENSION.row((linalg.FAMILY, "TriangularSolve"))
 def _(op: Extension, body: Body, outputs: Types, a: SsaValue, b: SsaValue) -> Sequence[SsaValue]:
     flags = linalg.config_of(op)
-    a, b = _batch_first(body, a), _batch_first(body, b)
-    attrs = ", ".join(f"{key} = {str(flags[key]).lower()}" for key in ("left_side", "lower", "unit_diagonal"))
-    transpose = "TRANSPOSE" if flags["transpose_a"] else "NO_TRANSPOSE"
+    transpose = "TRANSPOSE" if flags.pop("transpose_a") else "NO_TRANSPOSE"
+    return [_batch_last(body, _solved(body, _batch_first(body, a), _batch_first(body, b), flags, transpose))]
+
+
+def _solved(body: Body, a: SsaValue, b: SsaValue, flags: dict[str, bool], transpose: str) -> SsaValue:
+    attrs = ", ".join(f"{key} = {str(flag).lower()}" for key, flag in flags.items())
     attrs += f", transpose_a = #stablehlo<transpose {transpose}>"
-    return [_batch_last(body, body.generic("triangular_solve", [a, b], attrs, b.dtype, b.shape))]
+    return body.generic("triangular_solve", [a, b], attrs, b.dtype, b.shape)
+
+
+@EMIT_EXTENSION.row((lapack.FAMILY, "potrf"))
+def _(op: Extension, body: Body, outputs: Types, a: SsaValue) -> Sequence[SsaValue]:
+    lower = lapack.config_of(op)["uplo"] == "L"
+    factor = body.line(f"cholesky {a.name}, lower = {str(lower).lower()} : {a.type}", a.dtype, a.shape)
+    row, column = (body.iota(a.shape, a.rank - 2), body.iota(a.shape, a.rank - 1))
+    inside = body.compare("GE" if lower else "LE", row, column)
+    return [body.select(inside, factor, a), body.filled(0, outputs[1].dtype, outputs[1].static_shape)]
+
+
+@EMIT_EXTENSION.row((lapack.FAMILY, "trsm"))
+def _(op: Extension, body: Body, outputs: Types, a: SsaValue, b: SsaValue) -> Sequence[SsaValue]:
+    letters = lapack.config_of(op)
+    flags = {
+        "left_side": letters["side"] == "L",
+        "lower": letters["uplo"] == "L",
+        "unit_diagonal": letters["diag"] == "U",
+    }
+    transpose = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}[letters["trans_x"]]
+    return [_solved(body, a, b, flags, transpose)]
 
 
 # --- fft --------------------------------------------------------------------------------------------------------------
@@ -116,4 +140,6 @@ def _fitted(body: Body, x: SsaValue, extent: int) -> SsaValue:
     return body.pad(x, none, (*none[:-1], missing), none, shape) if missing else x
 
 
-EMIT_EXTENSION.unsupported("StableHLO has no operation for it", *EMIT_EXTENSION.holes(linalg.LINALG.keys))
+EMIT_EXTENSION.unsupported(
+    "StableHLO has no operation for it", *EMIT_EXTENSION.holes([*linalg.LINALG.keys, *lapack.LAPACK.keys])
+)

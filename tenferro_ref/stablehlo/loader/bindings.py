@@ -207,7 +207,7 @@ class Operation:
         value, ir = self.raw.attributes[name], mlir()
         if isinstance(value, (ir.IntegerAttr, ir.BoolAttr, ir.StringAttr, ir.FlatSymbolRefAttr)):
             return value.value
-        if isinstance(value, (ir.DenseI64ArrayAttr, ir.DenseBoolArrayAttr)):
+        if isinstance(value, (ir.DenseI64ArrayAttr, ir.DenseI32ArrayAttr, ir.DenseBoolArrayAttr)):
             return list(value)
         if isinstance(value, ir.DenseIntElementsAttr):
             return np.asarray(value).tolist()

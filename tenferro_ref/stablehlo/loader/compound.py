@@ -12,7 +12,7 @@ from tenferro_ref.ops import free_axes
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader.bindings import Operation
 from tenferro_ref.stablehlo.loader.composed import full, pad, static
-from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
+from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer, numbers
 
 # --- normalisation ----------------------------------------------------------------------------------------------------
 
@@ -78,45 +78,31 @@ def _(b: Tracer, op: Operation, x: Value, scale: Value, mean: Value, variance: V
 # --- shapes given as values -------------------------------------------------------------------------------------------
 
 
-def _numbers(b: Tracer, op: Operation, x: Value) -> tuple[int, ...]:
-    """The values of an operand that says a shape or a place.
-
-    Raises
-    ------
-    UnsupportedOp
-        They are not known where the module is read.
-    """
-    array = b.decided(x)
-    if array is None:
-        raise op.refusal("what it asks for depends on inputs that are not known where the module is read")
-    return tuple(int(v) for v in array.ravel())
-
-
 @ROWS.row("dynamic_reshape")
 def _(b: Tracer, op: Operation, x: Value, shape: Value) -> Value:
-    return b.reshape(x, _numbers(b, op, shape))
+    return b.reshape(x, numbers(b, op, shape))
 
 
 @ROWS.row("dynamic_broadcast_in_dim")
 def _(b: Tracer, op: Operation, x: Value, shape: Value) -> Value:
-    return b.apply(ops.BroadcastInDim(_numbers(b, op, shape), op.axes("broadcast_dimensions")), x)
+    return b.apply(ops.BroadcastInDim(numbers(b, op, shape), op.axes("broadcast_dimensions")), x)
 
 
 @ROWS.row("dynamic_iota")
 def _(b: Tracer, op: Operation, shape: Value) -> Value:
-    extents, axis = _numbers(b, op, shape), op.attribute("iota_dimension")
+    extents, axis = numbers(b, op, shape), op.attribute("iota_dimension")
     line = b.array(np.arange(extents[axis]).astype(op.result.dtype.numpy))
     return line if len(extents) == 1 else b.apply(ops.BroadcastInDim(extents, (axis,)), line)
 
 
 @ROWS.row("dynamic_pad")
 def _(b: Tracer, op: Operation, x: Value, value: Value, *edges: Value) -> Value:
-    return pad(x, value, *(_numbers(b, op, v) for v in edges))
+    return pad(x, value, *(numbers(b, op, v) for v in edges))
 
 
 @ROWS.row("real_dynamic_slice")
 def _(b: Tracer, op: Operation, x: Value, *ends: Value) -> Value:
-    return b.apply(ops.Slice(*(_numbers(b, op, v) for v in ends)), x)
+    return b.apply(ops.Slice(*(numbers(b, op, v) for v in ends)), x)
 
 
 @ROWS.row("get_dimension_size")

@@ -1,4 +1,4 @@
-"""What the operations of a module demand of its arguments, for whoever draws inputs: indices in range, definite matrices.
+"""What the operations of a module demand of its arguments, for generators of inputs: indices in range, definite matrices.
 
 An argument's values are followed through what copies, converts and combines them to the operations that demand something.
 Nothing here is needed to run a module.

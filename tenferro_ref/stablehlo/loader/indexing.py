@@ -15,7 +15,7 @@ from tenferro_ref.stablehlo.loader import bodies, composed
 from tenferro_ref.stablehlo.loader.bindings import Operation
 from tenferro_ref.stablehlo.loader.composed import full, select, spread, static
 from tenferro_ref.stablehlo.loader.scattering import in_rounds
-from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
+from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer, numbers
 
 
 def _starts(b: Tracer, starts: Sequence[Value]) -> Value:
@@ -48,8 +48,8 @@ def _with_batch(b: Tracer, indices: Value, dim: int, batching: Sequence[int]) ->
     return b.apply(ops.Concatenate(dim), *(b.array(np.broadcast_to(place, one)) for place in places), indices)
 
 
-@ROWS.row("gather")
-def _(b: Tracer, op: Operation, x: Value, indices: Value) -> Value:
+@ROWS.row("gather", "dynamic_gather")
+def _(b: Tracer, op: Operation, x: Value, indices: Value, *sizes: Value) -> Value:
     dims = op.fields("dimension_numbers")
     batch, dim = dims.get("operand_batching_dims", []), dims.get("index_vector_dim", 0)
     gather = ops.Gather(
@@ -57,7 +57,7 @@ def _(b: Tracer, op: Operation, x: Value, indices: Value) -> Value:
         tuple(sorted([*dims.get("collapsed_slice_dims", []), *batch])),
         (*batch, *dims.get("start_index_map", ())),
         dim,
-        op.axes("slice_sizes"),
+        numbers(b, op, sizes[0]) if sizes else op.axes("slice_sizes"),
     )
     return b.apply(gather, x, _with_batch(b, indices, dim, dims.get("start_indices_batching_dims", [])))
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import numpy as np
-
 from tenferro_ref import ops
-from tenferro_ref.extensions import fft, linalg
+from tenferro_ref.errors import FormatError
+from tenferro_ref.extensions import fft, lapack, linalg
 from tenferro_ref.program import Value
-from tenferro_ref.stablehlo.loader.bindings import Operation
+from tenferro_ref.stablehlo.loader.bindings import Operation, tensor_type
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
 
 
@@ -24,51 +23,73 @@ def _adjoint(b: Tracer, a: Value) -> Value:
     return b.apply(ops.Conj(), turned) if a.dtype.is_complex else turned
 
 
-def _cholesky(b: Tracer, x: Value, lower: bool) -> Value:
+@ROWS.row("cholesky")
+def _(b: Tracer, op: Operation, x: Value) -> Value:
     """The engine's is the lower factor, from the lower triangle: the upper one is the adjoint of the adjoint's."""
-    a = _matrices(b, x, True)
+    a, lower = _matrices(b, x, True), op.attribute("lower", False)
     factor = b.apply(ops.Extension.of(linalg.FAMILY, "Cholesky", {}), a if lower else _adjoint(b, a))
     return _matrices(b, factor if lower else _adjoint(b, factor), False)
 
 
-def _triangular_solve(b: Tracer, a: Value, rhs: Value, adjoint: bool, config: dict[str, bool]) -> Value:
-    matrix = _matrices(b, a, True)
-    if adjoint and a.dtype.is_complex:
+@ROWS.row("triangular_solve")
+def _(b: Tracer, op: Operation, a: Value, rhs: Value) -> Value:
+    kind, matrix = op.enum("transpose_a"), _matrices(b, a, True)
+    config = {name: bool(op.attribute(name)) for name in ("left_side", "lower", "unit_diagonal")}
+    config["transpose_a"] = kind != "NO_TRANSPOSE"
+    if kind == "ADJOINT" and a.dtype.is_complex:
         matrix = b.apply(ops.Conj(), matrix)
     solve = ops.Extension.of(linalg.FAMILY, "TriangularSolve", config)
     return _matrices(b, b.apply(solve, matrix, _matrices(b, rhs, True)), False)
 
 
-@ROWS.row("cholesky")
-def _(b: Tracer, op: Operation, x: Value) -> Value:
-    return _cholesky(b, x, op.attribute("lower", False))
-
-
-@ROWS.row("triangular_solve")
-def _(b: Tracer, op: Operation, a: Value, rhs: Value) -> Value:
-    kind = op.enum("transpose_a")
-    config = {name: bool(op.attribute(name)) for name in ("left_side", "lower", "unit_diagonal")}
-    config["transpose_a"] = kind != "NO_TRANSPOSE"
-    return _triangular_solve(b, a, rhs, kind == "ADJOINT", config)
-
-
 @ROWS.row("custom_call")
 def _(b: Tracer, op: Operation, *operands: Value) -> Sequence[Value]:
-    """What JAX calls on CPU for the two ops above; LAPACK's flags are letters."""
+    """LAPACK's routines, as JAX calls them on CPU."""
+    routine = routine_of(op)
+    results = b.apply_many(routine, *operands)
+    raw = op.raw.operation.results
+    if [tensor_type(r.type, "result") for r in raw] != [v.type for v in results]:
+        raise op.refusal(f"{routine.op} has other results: {', '.join(str(v.type) for v in results)}")
+    if any(True for i in lapack.garbage(routine, len(results)) for _ in raw[i].uses):
+        raise op.refusal(f"a result is used that {routine.op} leaves without a meaning")
+    return results
+
+
+def routine_of(op: Operation) -> ops.Extension:
+    """The routine that a custom call calls.
+
+    Raises
+    ------
+    UnsupportedOp
+        None that is known, or not as JAX calls it.
+    """
     target = op.attribute("call_target_name")
-    found = re.fullmatch(r"lapack_[sdcz](potrf|trsm)_ffi", target)
-    if found is None:
+    found = re.fullmatch(r"lapack_[sdcz](\w+)_ffi", target)
+    name = lapack.COMPLEX_NAMES.get(found[1], found[1]) if found else ""
+    if name not in lapack.ROUTINES:
         raise op.refusal(f"nothing is known of the target {target!r}")
-    flags = {
-        name: chr(int(code))
-        for name, code in re.findall(r"(\w+) = (\d+) : ui8", str(op.raw.attributes["mhlo.backend_config"]))
-    }
-    if found[1] == "potrf":  # a matrix that has no factor is the engine's error
-        info = b.array(np.zeros(operands[0].shape[:-2], np.int32))  # type: ignore[arg-type]
-        return _cholesky(b, operands[0], flags["uplo"] == "L"), info
-    config = {"left_side": flags["side"] == "L", "lower": flags["uplo"] == "L", "unit_diagonal": flags["diag"] == "U"}
-    config["transpose_a"] = flags["trans_x"] != "N"
-    return (_triangular_solve(b, operands[0], operands[1], flags["trans_x"] == "C", config),)
+    return ops.Extension.of(lapack.FAMILY, name, _flags(op, target, lapack.ROUTINES[name].flags))
+
+
+def _flags(op: Operation, target: str, known: dict[str, str]) -> dict[str, str]:
+    """The flags of a call, letters by name; whatever else the call says must be what JAX says."""
+    attributes = op.raw.attributes
+    text = str(attributes["mhlo.backend_config"]) if "mhlo.backend_config" in attributes else "{}"
+    entries = [entry for entry in re.split(r",\s*", text.strip("{}")) if entry]
+    codes = [re.fullmatch(r"(\w+) = (\d+) : ui8", entry) for entry in entries]
+    flags = {code[1]: chr(int(code[2])) for code in codes if code}
+    if len(flags) < len(entries) or flags.keys() != known.keys():
+        raise op.refusal(
+            f"{target} has the flags {', '.join(known) or 'none'} (ui8) in mhlo.backend_config, not {text}"
+        )
+    rank = tensor_type(op.raw.operands[0].type, "operand").rank
+    for name, values in (("operand_layouts", op.raw.operands), ("result_layouts", op.raw.operation.results)):
+        ranks = [tensor_type(v.type, "value").rank for v in values]
+        expected = [[*range(r - 2, r), *reversed(range(r - 2))] if r == rank else [*reversed(range(r))] for r in ranks]
+        layouts = list(attributes[name]) if name in attributes else []
+        if [[int(axis) for axis in re.findall(r"\d+", str(x).partition(":")[0])] for x in layouts] != expected:
+            raise op.refusal(f"{name} must have matrices column by column, batch axes first")
+    return flags
 
 
 @ROWS.row("fft")
@@ -78,6 +99,9 @@ def _(b: Tracer, op: Operation, x: Value) -> Value:
     lengths = op.axes("fft_length")
     first = x.ndim - len(lengths)
     steps = [(first + i, n, kind) for i, n in enumerate(lengths)]
+    if kind in ("fft", "ifft") and lengths != x.shape[x.ndim - len(lengths) :]:  # MLIR's verifier lets it pass
+        detail = f"fft_length {list(lengths)} is not what the innermost axes of {list(x.shape)} have"
+        raise FormatError(where="stablehlo.fft", detail=detail)
     complex_kind = {"rfft": "fft", "irfft": "ifft"}.get(kind, kind)
     steps[:-1] = [(axis, n, complex_kind) for axis, n, _ in steps[:-1]]
     for axis, n, name in steps if kind == "irfft" else reversed(steps):

@@ -105,7 +105,7 @@ def load(
         The extra `jax` is not installed.
     """
     module = parse(source, where)
-    legalize(module, where, frozenset(ROWS))
+    legalize(module, where, frozenset({*ROWS, "chlo.scan"}))
     return load_module(module, where, entry, evaluate=evaluate, inputs=inputs)
 
 
@@ -204,6 +204,8 @@ class _Reader:
             return self._branches(op, operands[0], env)
         if op.name == "while":
             return self._loop(op, operands, env)
+        if op.name == "chlo.scan":
+            return self._scan(op, operands, env)
         if op.name == "map":
             return apply_body(self.tracer, op, operands)
         if op.name in _DISTRIBUTED:
@@ -225,6 +227,27 @@ class _Reader:
                 return values
             values = self.region(body, values, env)
 
+    def _scan(self, op: Operation, operands: Sequence[Value], env: dict[Any, Value]) -> Sequence[Value]:
+        """A `chlo.scan`, unrolled; the bindings' own decomposition takes no notice of `is_reverse`."""
+        b, axis = self.tracer, op.attribute("dimension")
+        first, carried = op.axes("operandSegmentSizes")
+        inputs, carries, count = operands[:first], operands[first:], len(op.raw.operation.results) - carried
+        if not inputs or not static(inputs[0])[axis]:
+            raise op.refusal("there is nothing to scan over")
+        steps: list[Sequence[Value]] = []
+        extent = static(inputs[0])[axis]
+        for i in range(extent)[:: -1 if op.attribute("is_reverse") else 1]:
+            slices = [_without(b, b.apply(ops.Slice(*_one(static(x), axis, i)), x), axis) for x in inputs]
+            returned = self.region(op.raw.operation.regions[0], [*slices, *carries], env)
+            steps.append(returned[:count])
+            carries = returned[count:]
+        ordered = steps[::-1] if op.attribute("is_reverse") else steps
+        lines = (
+            [b.reshape(x, (*static(x)[:axis], 1, *static(x)[axis:])) for x in line]
+            for line in zip(*ordered, strict=True)
+        )
+        return [*(b.apply(ops.Concatenate(axis), *line) for line in lines), *carries]
+
     def _branches(self, op: Operation, chosen: Value, env: dict[Any, Value]) -> list[Value]:
         """The branch that is taken; where the inputs are not known all are computed, and one result is selected."""
         index = self.tracer.decided(chosen)
@@ -244,6 +267,17 @@ class _Reader:
             pairs = zip(branch, results, strict=True)
             results = [select(spread(test, static(x)), x, y) for x, y in pairs]
         return results
+
+
+def _one(shape: tuple[int, ...], axis: int, i: int) -> tuple[tuple[int, ...], ...]:
+    """Starts, limits and strides of one place of an axis."""
+    starts, limits = [0] * len(shape), list(shape)
+    starts[axis], limits[axis] = i, i + 1
+    return tuple(starts), tuple(limits), (1,) * len(shape)
+
+
+def _without(b: Tracer, x: Value, axis: int) -> Value:
+    return b.reshape(x, (*static(x)[:axis], *static(x)[axis + 1 :]))
 
 
 __all__ = ["Loaded", "load", "load_module"]

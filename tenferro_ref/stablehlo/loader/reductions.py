@@ -50,11 +50,39 @@ def _identity(name: str, dtype: DType) -> np.generic | None:
 def _folded(b: Tracer, op: Operation, name: str, x: Value, init: Value, axes: tuple[int, ...]) -> Value:
     if name in ("and", "or"):
         name = {"and": "minimum", "or": "maximum"}[name]
-    reduced = b.apply(_REDUCE[name](axes), x)
     identity = _identity(name, x.dtype)
-    if identity is not None and init is b.array(np.asarray(identity)):
-        return reduced
+    same = [] if identity is None else [np.asarray(identity)]
+    same += [np.negative(zero) for zero in same if name == "add"]
+    if any(init is b.array(value) for value in same):
+        return b.apply(_REDUCE[name](axes), x)
+    if name in ("add", "multiply"):
+        return _seeded(b, op, name, x, init, axes)
+    reduced = b.apply(_REDUCE[name](axes), x)
     return b.apply(bodies.OPS[name], spread(init, static(reduced)), reduced)
+
+
+def _seeded(b: Tracer, op: Operation, name: str, x: Value, init: Value, axes: tuple[int, ...]) -> Value:
+    """A sum or product with an initial value that is not the identity: one term more, in any place, once or as often as there are
+    elements. XLA:CPU makes large reductions in stages, each of which begins with it.
+    """
+    line, last = last_axis(b, x, axes), x.ndim - len(axes)
+    shape, count = static(line)[:-1], static(line)[-1]
+
+    def with_terms(k: int) -> Value:
+        terms = b.apply(ops.Concatenate(last), line, spread(init, (*shape, k)))
+        return b.apply(_REDUCE[name]((last,)), terms)
+
+    result = with_terms(1)
+    if count < 2:
+        return result
+    repeated = ops.Repeated(name, count)
+    if result.dtype.is_int:
+        return b.apply(repeated, result, spread(init, shape))
+    if result.dtype.is_complex and name == "multiply":
+        raise op.refusal("how often the initial value of a complex product enters is not said")
+    for k in (count,) if name == "add" else (2, count - 1, count):  # powers alternate in sign
+        result = b.apply(repeated, result, with_terms(k))
+    return result
 
 
 @ROWS.row("reduce")

@@ -71,7 +71,7 @@ def _types(types: Any, what: str) -> list[TensorType]:
         if found is None or "tuple<" in found[1] or what == "argument":
             flat.append(bindings.tensor_type(type_, f"{what} {i}"))
         else:
-            elements = re.findall(r"tensor<[^<>]*(?:<[^<>]*>)?[^<>]*>", found[1])
+            elements = re.findall(r"tensor<[^<>]*(?:<[^<>]*>[^<>]*)?>", found[1])
             flat += [bindings.tensor_type(element, f"{what} {i}") for element in elements]
     return flat
 

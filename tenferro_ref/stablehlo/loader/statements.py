@@ -88,8 +88,9 @@ def _alone(functions: dict[str, Any], entry: str) -> str:
     return "\n".join(re.sub(r'@"?([\w.$-]+)"?', renamed, texts[name]) for name in needed)
 
 
-_DENSE = r'dense<(?:"[^"]*"|[^>"])*>'
-_TENSOR = r"tensor<[^<>]*(?:<[^<>]*>)?[^<>]*>"
+# what is not closed must not be looked for to the end of the file again and again
+_DENSE = r'dense<(?:"\w*"|[^<>"])*>'
+_TENSOR = r"tensor<[^<>]*(?:<[^<>]*>[^<>]*)?>"
 _CONST = re.compile(rf"\bcheck\.(\w+)_const\s*(%[\w#]+)\s*,\s*({_DENSE})\s*:\s*({_TENSOR})([^\n]*)")
 _SHORT = re.compile(
     rf"(?<![@\"])\bcheck\.(\w+)\s*(%[\w#]+)\s*,\s*(%[\w#]+)((?:\s*,\s*\w+ = [\w.+-]+)*)\s*:\s*({_TENSOR})[^\n]*"

@@ -13,6 +13,7 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import STABLEHLO, Op, Policy
 from tenferro_ref.program import GraphBuilder, GraphProgram, Instruction, Value
+from tenferro_ref.stablehlo.loader.bindings import Operation
 from tenferro_ref.table import Table
 from tenferro_ref.tensor import Array, column_major
 
@@ -165,6 +166,20 @@ class Tracer(GraphBuilder):
 def tracer(x: Value) -> Tracer:
     """The tracer that a value belongs to."""
     return cast(Tracer, x.builder)
+
+
+def numbers(b: Tracer, op: Operation, x: Value) -> tuple[int, ...]:
+    """The values of an operand that says a shape or a place.
+
+    Raises
+    ------
+    UnsupportedOp
+        They are not known where the module is read.
+    """
+    array = b.decided(x)
+    if array is None:
+        raise op.refusal("what it asks for depends on inputs that are not known where the module is read")
+    return tuple(int(v) for v in array.ravel())
 
 
 #: `row(tracer, operation, *operands) -> result or results`: appends ops of the engine to the tracer's program.

@@ -15,7 +15,7 @@ from tenferro_ref.stablehlo.loader.bindings import Operation
 from tenferro_ref.stablehlo.loader.composed import full, pad, select, spread, static
 from tenferro_ref.stablehlo.loader.reductions import reduced
 from tenferro_ref.stablehlo.loader.regions import apply_body, grouped_places, taken
-from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
+from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer, numbers
 from tenferro_ref.tensor import Array
 
 #: The most elements that the windows of an array may have together: they are laid out side by side.
@@ -66,8 +66,8 @@ def _(b: Tracer, op: Operation, *operands: Value) -> Sequence[Value]:
     return reduced(b, op, views, inits, tuple(range(rank, views[0].ndim)))
 
 
-@ROWS.row("convolution")
-def _(b: Tracer, op: Operation, lhs: Value, rhs: Value) -> Value:
+@ROWS.row("convolution", "dynamic_conv")
+def _(b: Tracer, op: Operation, lhs: Value, rhs: Value, *padding: Value) -> Value:
     """Windows over the spatial axes, contracted with the kernel."""
     dtype = op.result.dtype
     lists = [entry.split(", ") for entry in re.findall(r"\[(.*?)\]", str(op.raw.attributes["dimension_numbers"]))]
@@ -78,7 +78,8 @@ def _(b: Tracer, op: Operation, lhs: Value, rhs: Value) -> Value:
     reversed_axes = tuple(i + 1 for i, flag in enumerate(op.attribute("window_reversal", [])) if flag)
     if reversed_axes:
         kernel = b.apply(ops.Reverse(reversed_axes), kernel)
-    low, high = _edges(op, count)
+    edges = numbers(b, op, padding[0]) if padding else ()
+    low, high = (edges[::2], edges[1::2]) if padding else _edges(op, count)
     interior = _interior(op, "lhs_dilation", count)
     padded = pad(x, b.array(np.zeros((), dtype.numpy)), [0, *low, 0], [0, *high, 0], [0, *interior, 0])
     sizes = static(kernel)[1:-1]

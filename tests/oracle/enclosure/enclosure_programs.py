@@ -10,20 +10,7 @@ from tenferro_ref.errors import TenferroError
 from tenferro_ref.ops import CompareDir
 from tenferro_ref.program import GraphBuilder, GraphProgram, Value
 
-UNARY = (
-    ops.Negate,
-    ops.Abs,
-    ops.Exp,
-    ops.Log,
-    ops.Sin,
-    ops.Cos,
-    ops.Tanh,
-    ops.Sqrt,
-    ops.Rsqrt,
-    ops.Expm1,
-    ops.Log1p,
-    ops.Sign,
-)
+UNARY = tuple(op for op in ops.ELEMENTWISE if op.arity == 1 and op is not ops.Conj)
 BINARY = (ops.Add, ops.Multiply, ops.Divide, ops.Subtract, ops.Multiply, ops.Pow, ops.Maximum, ops.Minimum)
 SHAPES = ((), (3,), (2, 2), (2, 3), (3, 2), (1, 3), (8,))
 
@@ -198,22 +185,7 @@ def chain(rng: np.random.Generator) -> tuple[GraphProgram, list[np.ndarray]]:
 
 # --- complex numbers and indices --------------------------------------------------------------------------------------
 
-COMPLEX_UNARY = (
-    ops.Negate,
-    ops.Conj,
-    ops.Exp,
-    ops.Log,
-    ops.Sin,
-    ops.Cos,
-    ops.Tanh,
-    ops.Sqrt,
-    ops.Rsqrt,
-    ops.Expm1,
-    ops.Log1p,
-    ops.Sign,
-    ops.Negate,
-    ops.Conj,
-)
+COMPLEX_UNARY = tuple(op for op in ops.ELEMENTWISE if op.arity == 1 and op is not ops.Abs)
 
 
 def complex_values(rng: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:

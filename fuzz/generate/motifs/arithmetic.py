@@ -1,0 +1,110 @@
+"""Motifs of arithmetic: constants, conversions and their ties, softmax."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from fuzz.generate.describe import has_path
+from fuzz.generate.growth import Estimate, Growth, Shape, shape_of
+from fuzz.generate.motifs.table import Found, motif
+from fuzz.generate.values.recipes import Recipe
+from oracle.case import Case
+from tenferro_ref import ops
+from tenferro_ref.dtype import INEXACT, DType
+from tenferro_ref.ops import ARITHMETIC
+from tenferro_ref.program import Value
+
+
+def _real_float(g: Growth, rank: int = 0) -> Value:
+    return g.operand([d for d in g.config.dtypes if d.is_float], lambda v: v.type.rank >= rank)
+
+
+@motif(
+    2,
+    4,
+    lambda case: any(has_path(case.program, ("Constant", op.__name__)) for op in ARITHMETIC),
+    ops.Constant,
+    *ARITHMETIC,
+)
+def with_constant(g: Growth) -> None:
+    """x + 0, x * 0, x / c, x ** 2, ... with the constant on either side, and perhaps broadcast."""
+    x = g.operand([d for d in g.config.dtypes if d in INEXACT])
+    number = g.choices.choose((0.0, 1.0, -0.0, -1.0, 2.0, 0.5, 3.0, -2.0, 1e-40, np.inf, np.nan, 7.0, 0.1, 1e30))
+    constant = g.apply(ops.Constant.of(number, x.dtype), estimate=Estimate(number > 0, 3))
+    other = g.adapt(constant, shape_of(x)) if g.choices.chance(40) and g.has(ops.BroadcastInDim) else constant
+    other = constant if other is None else other
+    operands = (x, other) if not g.choices.chance(30) else (other, x)
+    fitting = [op for op in ARITHMETIC if x.dtype in op.dtypes]
+    g.apply(g.choices.choose(fitting)(), *operands, estimate=g.estimates[x.slot])
+
+
+@motif(2, 2, "Convert > Convert")
+def narrowed(g: Growth) -> None:
+    """Converted and converted back: F64 to F32 rounds, I64 to I32 wraps, float to integer truncates."""
+    x = g.operand(g.config.dtypes)
+    g.convert(g.convert(x, g.choices.choose(g.config.dtypes)), x.dtype)
+
+
+@motif(6, 2, "ReduceMax > BroadcastInDim > Negate > Add > Exp > ReduceSum")
+def softmax(g: Growth) -> None:
+    """exp(x - max x), normalised as far as there is room: what users write."""
+    if not any(d.is_float for d in g.config.dtypes):
+        return
+    x = _real_float(g, 1)
+    shape = shape_of(x)
+    if not shape or 0 in shape:
+        return
+    axis = g.choices.pick(len(shape))
+    kept: Shape = tuple(a for a in range(len(shape)) if a != axis)
+    top = g.apply(ops.BroadcastInDim(shape, kept), g.apply(ops.ReduceMax((axis,)), x))
+    e = g.apply(ops.Exp(), g.apply(ops.Add(), x, g.apply(ops.Negate(), top)), estimate=Estimate(True, 0))
+    g.apply(ops.ReduceSum((axis,)), e, estimate=Estimate(True, 6))
+
+
+# --- ties of rounding -------------------------------------------------------------------------------------------------
+
+
+def _ties(source: DType, target: DType) -> Found:
+    """Finds a Convert of an input that has a number halfway between two of the target."""
+
+    def found(case: Case) -> bool:
+        types, inputs = case.program.slot_types, dict(zip(case.program.input_slots, case.inputs, strict=True))
+        converted = [
+            inputs[ins.input_slots[0]] for ins in case.program.instructions
+            if isinstance(ins.op, ops.Convert) and ins.op.to is target and ins.input_slots[0] in inputs
+            and types[ins.input_slots[0]].dtype is source
+        ]  # fmt: skip
+        return any(_halfway(x, target) for array in converted for x in array.ravel()[:500] if np.isfinite(x))
+
+    return found
+
+
+def _halfway(x: np.generic, target: DType) -> bool:
+    number = Fraction(x.item())
+    if target.is_int:
+        return number.denominator == 2
+    with np.errstate(over="ignore"):
+        near = x.astype(target.numpy)
+    step = np.spacing(np.abs(near)) if np.isfinite(near) else 0
+    return step > 0 and 2 * abs(number - Fraction(float(near))) == Fraction(float(step))
+
+
+def _rounded(g: Growth, source: DType, target: DType) -> None:
+    """Numbers halfway between two of the target, or close to that, converted to it."""
+    if {source, target} <= {*g.config.dtypes}:
+        kind = "halves" if target.is_int else "midpoints"
+        g.convert(
+            g.fresh(source, g.fit((8 + g.choices.pick(60),)[: g.max_rank]), Recipe(kind, g.choices.integer(2))), target
+        )
+
+
+for _source, _target in (
+    (DType.I64, DType.F32), (DType.I64, DType.F64), (DType.I32, DType.F32), (DType.F64, DType.F32), (DType.F64, DType.I32),
+    (DType.F64, DType.I64), (DType.F32, DType.I32), (DType.F32, DType.I64),
+):  # fmt: skip
+    motif(1, 1, _ties(_source, _target), ops.Convert, name=f"ties of {_source} to {_target}", group="ties")(
+        partial(_rounded, source=_source, target=_target)
+    )

@@ -1,0 +1,160 @@
+"""Motifs of contractions and structure: what passes of ours look for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fuzz.generate.describe import of_program
+from fuzz.generate.growth import EXTENTS, Estimate, Growth, shape_of, volume
+from fuzz.generate.motifs.table import motif
+from fuzz.generate.ops.contractions import contract, reduce
+from fuzz.generate.ops.structural import broadcast, permutation, regroup
+from tenferro_ref import ops
+from tenferro_ref.dtype import DType
+from tenferro_ref.program import Value
+
+
+def _factor(g: Growth, rank: int = 0) -> Value:
+    """An operand of a contraction."""
+    return g.operand(g.dtypes_of(ops.DotGeneral), lambda v: v.type.rank >= rank)
+
+
+# --- contractions (TransposeFolding, DotDimensionSorter, DotDecomposer) -----------------------------------------------
+
+
+@motif(3, 4, "Transpose > DotGeneral")
+def transposed_dot(g: Growth) -> None:
+    """One or both operands of a dot are transposes: folded or, where axes would change order, left."""
+    lhs = _factor(g, 2)
+    turned = g.apply(ops.Transpose(permutation(g, lhs.type.rank)), lhs)
+    if g.choices.chance(40):
+        rhs = g.operand((lhs.dtype,), lambda v: v.type.rank >= 2)
+        contract(g, turned, g.apply(ops.Transpose(permutation(g, rhs.type.rank)), rhs))
+    else:
+        contract(g, turned)
+
+
+@motif(3, 2, "Transpose > Reshape > DotGeneral")
+def transposed_reshaped_dot(g: Growth) -> None:
+    """A Reshape between Transpose and dot, which must keep the transpose from folding."""
+    x = _factor(g, 2)
+    turned = g.apply(ops.Transpose(permutation(g, x.type.rank)), x)
+    contract(g, g.apply(ops.Reshape(regroup(g, shape_of(turned))), turned))
+
+
+@motif(5, 2, "Conj > DotGeneral | Conj > Transpose > DotGeneral", ops.Add)
+def conjugated_dot(g: Growth) -> None:
+    """A contraction of conjugates: of a sum, where Conj sinks, of a transpose, and perhaps of a double Conj."""
+    dtypes = [d for d in g.dtypes_of(ops.DotGeneral) if d.is_complex]
+    x = g.operand(dtypes or g.dtypes_of(ops.DotGeneral), lambda v: v.type.rank >= 1)
+    value = g.apply(ops.Conj(), g.apply(ops.Add(), x, x) if g.choices.chance(40) else x)
+    mode = g.choices.pick(3)
+    if mode == 1:
+        value = g.apply(ops.Transpose(permutation(g, value.type.rank)), value)
+    elif mode == 2:
+        value = g.apply(ops.Conj(), value)
+    contract(g, value)
+
+
+#: Axes of both operands: a, b are batch, k, l contracted, the others free.
+DOTS = (
+    "mk,kn", "km,kn", "mk,nk", "bmk,bkn", "mkb,knb", "mkl,lkn", "mkl,kln", "mpk,kn", "abmkl,abkln", "bmpk,bkn",
+    "mk,knq", "abm,ban", "kmb,bnk", "bmk,nkb", "m,n", "bm,bn", "k,k", "bk,bk", "mb,nb", "lkm,kln", "amkb,bkna",
+)  # fmt: skip
+
+
+def dot_of(g: Growth, lhs: str, rhs: str, first: Value | None = None) -> Value | None:
+    """A dot with the axes that the letters say; `first` is its left operand if it has such a rank."""
+    if max(len(lhs), len(rhs), len(set(lhs + rhs) - set("kl"))) > g.max_rank:
+        return None
+    extent = dict.fromkeys(sorted(set(lhs + rhs)), 2)
+    equal = g.choices.chance(35)  # equal extents hide a missing transpose from shapes: only values tell
+    common = EXTENTS(g.choices)
+    for letter in extent:
+        extent[letter] = common if equal else EXTENTS(g.choices)
+    if first is not None:
+        extent.update(zip(lhs, shape_of(first), strict=True))
+    while volume(list(extent.values())) > g.limit:
+        largest = max((c for c in extent if first is None or c not in lhs), key=extent.__getitem__)
+        if extent[largest] <= 1:
+            return None
+        extent[largest] = (extent[largest] + 1) // 2
+    dtype = first.dtype if first is not None else g.dtype(g.dtypes_of(ops.DotGeneral))
+    x = first if first is not None else g.typed(dtype, tuple(extent[c] for c in lhs))
+    y = g.typed(dtype, tuple(extent[c] for c in rhs))
+    paired = [c for c in lhs if c in rhs]
+    contracted, batch = [c for c in paired if c in "kl"], [c for c in paired if c in "ab"]
+    op = ops.DotGeneral(
+        tuple(map(lhs.index, contracted)), tuple(map(rhs.index, contracted)),
+        tuple(map(lhs.index, batch)), tuple(map(rhs.index, batch)),
+    )  # fmt: skip
+    a, b = g.estimates[x.slot], g.estimates[y.slot]
+    return g.apply(op, x, y, estimate=Estimate(a.positive and b.positive, a.size + b.size + 3))
+
+
+@motif(1, 4, "DotGeneral")
+def known_dot(g: Growth) -> None:
+    """One of the usual contractions: canonical, batch leading or trailing, several contracted axes."""
+    lhs, rhs = g.choices.choose(DOTS).split(",")
+    if dot_of(g, lhs, rhs) is None:
+        contract(g, _factor(g))
+
+
+@motif(2, 2, "DotGeneral > DotGeneral")
+def chained_dots(g: Growth) -> None:
+    """The result of a batched dot, batch last, is contracted again with a batch that leads."""
+    first = dot_of(g, *g.choices.choose((("bmpk", "bkn"), ("bmk", "bkn"), ("mkb", "knb"), ("bmk", "knb"))))
+    if first is None:
+        contract(g, _factor(g))
+    elif dot_of(g, "mpkb" if first.type.rank == 4 else "mkb", "bkn", first) is None:
+        contract(g, first)
+
+
+# --- structure --------------------------------------------------------------------------------------------------------
+
+
+@motif(3, 5, "BroadcastInDim > Multiply")
+def broadcast_product(g: Growth) -> None:
+    """Broadcasts feeding a Multiply, which segmentation runs as one: two or one, in or out of order."""
+    choices = g.choices
+    target = broadcast(g, g.operand(g.dtypes_of(ops.Multiply), lambda v: v.type.rank <= 3))
+    shape = shape_of(target)
+    if choices.chance(30):  # the pair
+        other = target if choices.chance(30) else g.typed(target.dtype, shape, None, target)
+    else:
+        dims = tuple(sorted(choices.permutation(len(shape))[: choices.pick(len(shape) + 1)]))
+        source = g.fresh(target.dtype, tuple(shape[d] for d in dims))
+        other = g.apply(ops.BroadcastInDim(shape, dims), source)
+    a, b = g.estimates[target.slot], g.estimates[other.slot]
+    pair = (other, target) if choices.chance(25) else (target, other)
+    g.apply(ops.Multiply(), *pair, estimate=Estimate(a.positive and b.positive, a.size + b.size))
+
+
+@motif(2, 2, "Transpose > Transpose | Reshape > Reshape")
+def there_and_back(g: Growth) -> None:
+    """Two layout changes in a row that may cancel: transposes, reshapes, a reshape that only moves unit axes."""
+    x = g.operand(frozenset(DType), lambda v: v.type.rank >= 2)
+    shape = shape_of(x)
+    if g.choices.chance(50):
+        perm = permutation(g, len(shape))
+        turned = g.apply(ops.Transpose(perm), x)
+        inverse = tuple(int(i) for i in np.argsort(perm))
+        g.apply(ops.Transpose(permutation(g, len(shape)) if g.choices.chance(40) else inverse), turned)
+    else:
+        moved = g.apply(ops.Reshape(regroup(g, shape)), x)
+        g.apply(ops.Reshape(regroup(g, shape_of(moved)) if g.choices.chance(40) else shape), moved)
+
+
+@motif(2, 2, "BroadcastInDim > ReduceSum")
+def reduced_broadcast(g: Growth) -> None:
+    """A reduction over axes that a broadcast made."""
+    x = g.operand(g.dtypes_of(ops.ReduceSum), lambda v: v.type.rank <= 3)
+    reduce(g, ops.ReduceSum, broadcast(g, x))
+
+
+@motif(1, 2, lambda case: "graph: repeated instruction" in of_program(case.program))
+def repeated(g: Growth) -> None:
+    """The last instruction once more, on the same operands: a common subexpression."""
+    if g.last is not None:
+        op, operands, estimate = g.last
+        g.apply(op, *operands, estimate=estimate)

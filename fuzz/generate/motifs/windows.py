@@ -1,0 +1,131 @@
+"""Motifs of windows and updates, arrays of constants, and chains of ops that each work on the result of the one before."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import zip_longest
+
+from fuzz.generate.describe import maker
+from fuzz.generate.growth import Growth, shape_of
+from fuzz.generate.motifs.table import motif
+from fuzz.generate.ops import STRATEGY, usable
+from fuzz.generate.ops.indexing import index_tensor
+from oracle.case import Case
+from tenferro_ref import ops
+from tenferro_ref.ops import ARITHMETIC, BY_NAME, OPS, REDUCTIONS, Op
+from tenferro_ref.program import Value
+
+
+def _window(g: Growth, x: Value) -> tuple[int, ...]:
+    """Extents of a window that is smaller than the value where it can be."""
+    return tuple(max(min(1, e), e - 1 - g.choices.near(e)) if e else 0 for e in shape_of(x))
+
+
+def _updates_itself(case: Case) -> bool:
+    makers = [
+        (maker(case.program, i.input_slots[1]), i)
+        for i in case.program.instructions
+        if i.op.name == "DynamicUpdateSlice"
+    ]
+    return any(m and m.op.name in ("Slice", "DynamicSlice") and m.input_slots[0] == i.input_slots[0] for m, i in makers)
+
+
+@motif(2, 2, _updates_itself, ops.Slice, ops.DynamicSlice, ops.DynamicUpdateSlice)
+def updated_with_itself(g: Growth) -> None:
+    """An update whose value is a window of the same operand at a shifted place."""
+    x = g.operand(g.config.dtypes, lambda v: v.type.rank >= 1)
+    shape, sizes = shape_of(x), _window(g, x)
+    if g.choices.chance(50):
+        window = g.apply(ops.DynamicSlice(sizes), x, index_tensor(g, (len(sizes),)))
+    else:
+        starts = tuple(g.choices.pick(e - s + 1) for e, s in zip(shape, sizes, strict=True))
+        limits = tuple(a + s for a, s in zip(starts, sizes, strict=True))
+        window = g.apply(ops.Slice(starts, limits, (1,) * len(sizes)), x)
+    g.apply(ops.DynamicUpdateSlice(), x, window, index_tensor(g, (len(sizes),)))
+
+
+def _gives_both(case: Case) -> bool:
+    given, updates = {*case.program.output_slots}, ("DynamicUpdateSlice", "Scatter")
+    made = [i for i in case.program.instructions if i.op.name in updates and i.input_slots[0] in case.program.producers]
+    return any(given.issuperset((i.input_slots[0], i.output_slots[0])) for i in made)
+
+
+@motif(3, 2, _gives_both, ops.DynamicUpdateSlice, ops.Scatter, ops.Negate)
+def updated_beside(g: Growth) -> None:
+    """A computed value returned beside an update of it, which a compiler would like to make in place."""
+    op = g.choices.choose((ops.DynamicUpdateSlice, ops.Scatter))
+    x = g.operand(g.dtypes_of(ops.Negate), lambda v: v.type.rank >= 1)
+    x = x if x.slot not in g.recipes else g.apply(ops.Negate(), x)
+    g.wanted = x
+    g.give(x, STRATEGY[op](g, op))
+
+
+def _reads_constants(case: Case) -> bool:
+    """Whether an op reads an array that depends on constants alone, beside something that does not."""
+    computed = {*case.program.input_slots}
+    for ins in case.program.instructions:
+        varying = [slot in computed for slot in ins.input_slots]
+        if any(varying):
+            computed.update(ins.output_slots)
+            fixed = [s for s in ins.input_slots if s not in computed and case.program.slot_types[s].rank]
+            if any((m := maker(case.program, s)) and m.op.name == "Concatenate" for s in fixed):
+                return True
+    return False
+
+
+@motif(8, 2, _reads_constants, ops.Constant, ops.BroadcastInDim, ops.Concatenate)
+def constant_operand(g: Growth) -> None:
+    """An array of constants as any operand of an elementwise op, or as the first one of any other."""
+    known = [op for op in OPS if op.arity and usable(op, g.config) and g.dtypes_of(op)]
+    op = g.choices.choose([op for op in known if op is not ops.DynamicTruncate])
+    x = g.operand(g.dtypes_of(op), lambda v: v.type.rank >= 1 and v.shape[0] not in (0, 1))
+    array = g.constant_array(x.dtype, shape_of(x))
+    if op in ARITHMETIC or op in (ops.Maximum, ops.Minimum):
+        g.apply(op(), *((x, array) if g.choices.chance(50) else (array, x)), estimate=g.estimates[x.slot])
+    else:
+        g.wanted = array
+        STRATEGY[op](g, op)
+
+
+# --- chains -----------------------------------------------------------------------------------------------------------
+
+#: Ops that follow one another, each on the result of the one before.
+_CHAINS = """
+    DynamicSlice > DynamicSlice; DynamicSlice > Gather; DynamicSlice > Scatter; DynamicSlice > DynamicUpdateSlice
+    DynamicUpdateSlice > DynamicSlice; DynamicUpdateSlice > DynamicUpdateSlice; DynamicUpdateSlice > Slice; Gather > Gather
+    Gather > DynamicSlice; Gather > Scatter; Scatter > Gather; Scatter > Scatter; Scatter > DynamicSlice; Slice > Gather
+    Slice > DynamicSlice; Slice > Slice; Slice > Scatter; Slice > Reverse; Reverse > Slice; Reverse > DynamicSlice; Slice > Pad
+    Pad > Slice; Pad > Pad; Pad > DynamicSlice; Concatenate > Slice; Concatenate > DynamicSlice; Concatenate > Gather
+    Slice > Concatenate; Concatenate > Concatenate; Concatenate > Reshape > Slice; Pad > ReduceSum; Concatenate > ReduceSum
+    Transpose > Reshape > Transpose; Transpose > Reshape > BroadcastInDim > DotGeneral; BroadcastInDim > DotGeneral
+    BroadcastInDim > Transpose > DotGeneral; Reshape > DotGeneral > Reshape; DotGeneral > Reshape > Transpose
+    DotGeneral > Transpose > DotGeneral; DotGeneral > BroadcastInDim > ReduceSum; Reverse > DotGeneral; Slice > DotGeneral
+    Convert > DotGeneral; Pad > DotGeneral; Tril > DotGeneral; DotGeneral > Slice; DotGeneral > DynamicSlice; DotGeneral > ReduceSum
+    BroadcastInDim > DynamicSlice; BroadcastInDim > Gather; BroadcastInDim > Scatter; BroadcastInDim > DynamicUpdateSlice
+    BroadcastInDim > Reshape > Transpose; Transpose > Gather; Transpose > DynamicUpdateSlice; Transpose > ReduceMax; Reshape > Scatter
+    Reshape > DynamicSlice; ReduceSum > ReduceSum; ReduceMax > BroadcastInDim > Subtract; ReduceSum > BroadcastInDim > ReduceSum
+    Compare > Convert > ReduceSum; Select > ReduceMax; Convert > ReduceSum; Convert > ReduceProd; Reverse > Reverse
+    ReduceSum > Conj; Convert > Conj; DotGeneral > Conj; EmbedDiag > ExtractDiag; Tril > Triu; GatherDynamicSliceSizes > DynamicSlice; PadToMatch > Slice; Select > DynamicUpdateSlice"""
+
+
+def _chain(g: Growth, path: tuple[type[Op], ...]) -> None:
+    """The ops of a path one after the other."""
+    common = set(g.config.dtypes).intersection(
+        *(g.dtypes_of(op) for op in path if op.same_dtype and op not in _DTYPES_END)
+    )
+    if not common:
+        return
+    axes = 2 + sum(op in REDUCTIONS or op in (ops.ExtractDiag, ops.Gather, ops.Reshape) for op in path[:-1])
+    g.wanted_dtype, g.wanted_rank = g.dtype([d for d in g.config.dtypes if d in common]), min(axes, g.max_rank)
+    for op, after in zip_longest(path, path[1:]):
+        targets = g.dtypes_of(after) if op is ops.Convert and after else ()
+        value = g.convert(g.operand(g.config.dtypes), g.choices.choose(targets)) if targets else STRATEGY[op](g, op)
+        g.wanted_dtype, g.wanted_rank, g.wanted = None, 0, value
+    g.wanted = None
+
+
+#: Ops whose result has another dtype than their operand.
+_DTYPES_END = (ops.Convert, ops.Compare)
+for _path in [line.strip() for line in _CHAINS.replace("\n", ";").split(";") if line.strip()]:
+    _ops = tuple(BY_NAME[name] for name in _path.split(" > "))
+    motif(len(_ops), 1, _path, name=_path, group="chain")(partial(_chain, path=_ops))

@@ -1,0 +1,44 @@
+"""What the names of executors and lanes mean: `tenferro-ref help executors`, `help lanes`, docs/reference/names.md."""
+
+from __future__ import annotations
+
+from oracle.peers.lanes import DEFAULT_LANE, LANES
+
+EXECUTORS = {
+    "native": "the reference, segmented",
+    "native-unsegmented": "the same, one instruction after the other",
+    "native-nopasses": "the same, compiled without passes",
+    "native-fused": "the same, every run of elementwise instructions computed block by block",
+    "native-decomposed": "the same, with all passes: contractions as batched matrix products",
+    "native-without:PASS": "the same, compiled without one pass",
+    "native-drawn": "the same, with passes and options drawn with each program",
+    "native-rewritten": "the same on an equal program, written another way; its results must have the same bits",
+    "native:OPTION+OPTION": "chosen options: passes=A/B, fusion=N, unsegmented, no-reclaim, unchecked, keep-reused",
+    "pjrt": "the PJRT plugin of TENFERRO_PJRT_PLUGIN",
+    "pjrt:gpu": "the PJRT plugin of TENFERRO_PJRT_GPU_PLUGIN",
+    "pjrt:PATH_OR_PACKAGE[@LANE]": "a PJRT plugin in a lane",
+    "pjrt-reloaded:PATH_OR_PACKAGE[@LANE]": "the same, run from its own serialised executable",
+    "pjrt-rewritten:PATH_OR_PACKAGE[@LANE]": "the same on an equal program, held to the enclosures of the original one",
+    "pjrt-kernels:PATH_OR_PACKAGE[@LANE]": "the same; ops that StableHLO has no form for are custom calls of our kernels",
+    "jax": "JAX on its own client, compiled",
+    "jax-eager": "JAX on its own client, op by op",
+    "interpreter": "the StableHLO interpreter of jaxlib",
+    "iree": "IREE on llvm-cpu",
+    "external:COMMAND": "a command, one process a program (FORMATS 3)",
+    "external-served:COMMAND": "a command that is kept running, a line a program (FORMATS 3)",
+    "derivative-adjoint": "check of derivative rules: the two inner products of jvp and vjp",
+    "derivative-jax": "check of derivative rules: JAX's derivative",
+    "all": "every one that is installed; what is missing is listed with its reason",
+}
+
+
+def executors() -> dict[str, str]:
+    """Names and meanings; those of installed plugins are listed by `tenferro-ref plugins`."""
+    return EXECUTORS
+
+
+def lanes() -> dict[str, str]:
+    """Names of sets of compile options, with the options."""
+    default = {DEFAULT_LANE: " (the default)"}
+    shown = {name: ", ".join(f"{k}={v}" for k, v in options.items()) for name, options in LANES.items()}
+    return {name: (words or "the plugin's own defaults") + default.get(name, "") for name, words in shown.items()}

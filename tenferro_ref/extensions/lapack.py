@@ -1,0 +1,223 @@
+"""LAPACK's routines as XLA's custom calls on CPU have them (`lapack_sgetrf_ffi`): operands, results and flags are the routine's.
+
+They are for modules that have such calls. Batch axes come first, as in StableHLO; flags are LAPACK's letters. Results that a
+routine leaves without a meaning (`GARBAGE`) are there, so that an instruction has the results of its call, and are zeros here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tenferro_ref import ops
+from tenferro_ref.dtype import INEXACT, DType
+from tenferro_ref.errors import InvalidArgument, RankMismatch, ShapeMismatch
+from tenferro_ref.extensions import linalg_kernels as kernels
+from tenferro_ref.extensions.family import Family, check_count, check_dtype, read_config, register, reject
+from tenferro_ref.extensions.linalg_kernels import Matrix, finite, lapack
+from tenferro_ref.ops import TensorType
+from tenferro_ref.tensor import Array
+
+FAMILY = "tenferro-lapack.ffi.v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """One routine.
+
+    Attributes
+    ----------
+    kernel
+        `kernel(*matrices, **flags) -> results` of one matrix of the batch.
+    results
+        For each result its letter (the operand's dtype "t", its "real" or "complex" one, "int") and extents: m, n, k (the
+        smaller of both), and r for the second operand's own shape.
+    flags
+        The letters that each flag may be.
+    square
+        Whether the matrix must be square.
+    operands
+        How many there are.
+    """
+
+    kernel: Callable[..., tuple[Any, ...]]
+    results: tuple[tuple[str, str], ...]
+    flags: dict[str, str] = field(default_factory=dict)
+    square: bool = False
+    operands: int = 1
+
+
+def _potrf(a: Matrix, uplo: str) -> tuple[Matrix, int]:
+    """The factor in one triangle; the other one keeps the matrix."""
+    if uplo == "L":
+        return np.where(np.tril(np.ones(a.shape, bool)), kernels.cholesky(a)[0], a), 0
+    factor = kernels.cholesky(a.conj().T)[0].conj().T
+    return np.where(np.triu(np.ones(a.shape, bool)), factor, a), 0
+
+
+def _trsm(a: Matrix, b: Matrix, side: str, uplo: str, trans_x: str, diag: str) -> tuple[Matrix]:
+    a = a.conj() if trans_x == "C" else a
+    return kernels.triangular_solve(a, b, side == "L", uplo == "L", trans_x != "N", diag == "U")
+
+
+def _getrf(a: Matrix) -> tuple[Matrix, Matrix, int]:
+    packed, pivots, _ = kernels.lu_factor(a)
+    return packed, pivots, first_zero(packed)
+
+
+def first_zero(packed: Matrix) -> int:
+    """`info` of getrf: the first pivot, from 1, that is zero; 0 if none is."""
+    zeros = np.flatnonzero(packed.diagonal() == 0)
+    return int(zeros[0]) + 1 if zeros.size else 0
+
+
+def _geqrf(a: Matrix) -> tuple[Matrix, Matrix]:
+    packed, tau, _, _ = lapack("geqrf", a)(a)
+    return packed, tau
+
+
+def _orgqr(packed: Matrix, tau: Matrix) -> tuple[Matrix]:
+    name = "ungqr" if np.iscomplexobj(packed) else "orgqr"
+    return (lapack(name, packed, tau)(packed, tau)[0],)
+
+
+def _gesdd(a: Matrix, mode: str) -> tuple[Matrix | int, ...]:
+    if mode == "N":
+        return 0, kernels.svdvals(a)[0], 0, 0, 0
+    u, values, vt = np.linalg.svd(finite(a), full_matrices=mode == "A")
+    return 0, values, u, vt, 0
+
+
+def _syevd(a: Matrix, mode: str, uplo: str) -> tuple[Matrix | int, ...]:
+    values, vectors = np.linalg.eigh(finite(a), "U" if uplo == "U" else "L")
+    return vectors if mode == "V" else 0, values, 0
+
+
+def _geev(a: Matrix, compute_left: str, compute_right: str) -> tuple[Matrix | int, ...]:
+    from scipy.linalg import eig
+
+    values, left, right = eig(finite(a), left=True, right=True)
+    parts = (values,) if np.iscomplexobj(a) else (values.real, values.imag)
+    return *parts, left if compute_left == "V" else 0, right if compute_right == "V" else 0, 0
+
+
+_UPLO = {"uplo": "LU"}
+_SVD = (("t", "mn"), ("real", "k"))
+_INFO = ("int", "")
+_VECTORS = (("complex", "nn"), ("complex", "nn"), _INFO)
+
+#: Every routine, by its name without the letter of the dtype. gesdd's results are those of its mode "S".
+ROUTINES: dict[str, Routine] = {
+    "potrf": Routine(_potrf, (("t", "mn"), _INFO), _UPLO, square=True),
+    "trsm": Routine(
+        _trsm, (("t", "r"),), {"side": "LR", **_UPLO, "trans_x": "NTC", "diag": "NU"}, square=True, operands=2
+    ),
+    "getrf": Routine(_getrf, (("t", "mn"), ("int", "k"), _INFO)),
+    "geqrf": Routine(_geqrf, (("t", "mn"), ("t", "k"))),
+    "orgqr": Routine(_orgqr, (("t", "mn"),), operands=2),
+    "gesdd": Routine(_gesdd, (*_SVD, ("t", "mk"), ("t", "kn"), _INFO), {"mode": "ASN"}),
+    "syevd": Routine(_syevd, (("t", "mn"), ("real", "n"), _INFO), {"mode": "VN", **_UPLO}, square=True),
+    "geev": Routine(_geev, _VECTORS, {"compute_left": "VN", "compute_right": "VN"}, square=True),
+}
+#: The names of complex routines that differ.
+COMPLEX_NAMES = {"ungqr": "orgqr", "heevd": "syevd"}
+
+
+def config_of(op: ops.Extension) -> dict[str, str]:
+    """The flags of a routine.
+
+    Raises
+    ------
+    InvalidArgument
+        A flag that the routine has not, or a letter that it does not know.
+    """
+    known = ROUTINES[op.op].flags
+    config = read_config(op, {name: letters[0] for name, letters in known.items()})
+    for name, letter in config.items():
+        if len(letter) != 1 or letter not in known[name]:
+            reject(op, f"{letter!r} is none of {', '.join(known[name])}", name)
+    return config
+
+
+def garbage(op: ops.Extension, results: int) -> Collection[int]:
+    """Which results have no meaning."""
+    config = config_of(op)
+    if op.op == "gesdd":
+        return (0, 2, 3) if config["mode"] == "N" else (0,)
+    if op.op == "syevd" and config["mode"] == "N":
+        return (0,)
+    if op.op == "geev":
+        sides = zip(("compute_left", "compute_right"), (results - 3, results - 2), strict=True)
+        return tuple(i for name, i in sides if config[name] == "N")
+    return ()
+
+
+def _infer(op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+    """Types of the results.
+
+    Raises
+    ------
+    InvalidArgument
+        Flags that the routine does not have.
+    Unsupported
+        A dtype other than F32, F64, C32, C64.
+    RankMismatch, ShapeMismatch
+        No matrix, one that must be square and is not, or a second operand that does not fit.
+    """
+    routine, config = ROUTINES[op.op], config_of(op)
+    check_count(op, inputs, routine.operands)
+    a = inputs[0]
+    check_dtype(op, a.dtype, INEXACT)
+    if a.rank < 2:
+        raise RankMismatch(op=op.op, expected=2, actual=a.rank)
+    (*batch, m, n) = a.static_shape
+    if routine.square and m != n:
+        raise ShapeMismatch(op=op.op, lhs=(m, n), rhs=(n, m))
+    if op.op == "trsm":
+        side = -2 if config["side"] == "L" else -1
+        other = inputs[1].static_shape
+        if len(other) != a.rank or other[:-2] != tuple(batch) or other[side] != m:
+            raise ShapeMismatch(op=op.op, lhs=a.static_shape, rhs=other)
+    results = routine.results
+    if op.op == "geev" and not a.dtype.is_complex:
+        results = (("real", "n"), ("real", "n"), *results)
+    elif op.op == "geev":
+        results = (("t", "n"), *results)
+    elif op.op == "gesdd" and config["mode"] != "S":
+        results = (*_SVD, ("t", "mm"), ("t", "nn"), _INFO)
+    dtypes = {"t": a.dtype, "real": a.dtype.real, "complex": a.dtype.complex, "int": DType.I32}
+    extents = {"m": m, "n": n, "k": min(m, n)}
+    return tuple(
+        TensorType(
+            dtypes[letter], inputs[1].shape if axes == "r" else (*batch, *(extents[axis] for axis in axes))
+        )
+        for letter, axes in results
+    )  # fmt: skip
+
+
+def _execute(op: ops.Extension, inputs: Sequence[Array]) -> Sequence[Array]:
+    """The results of the routine, each matrix of the batch by itself.
+
+    Raises
+    ------
+    InvalidArgument
+        A matrix that the routine cannot work on; the message names it by its batch index.
+    """
+    types = _infer(op, tuple(TensorType(DType.of(x), x.shape) for x in inputs))
+    results = [np.zeros(t.static_shape, t.dtype.numpy, order="F") for t in types]
+    for index in np.ndindex(inputs[0].shape[:-2]):
+        try:
+            with np.errstate(all="ignore"):
+                parts = ROUTINES[op.op].kernel(*(x[index] for x in inputs), **config_of(op))
+        except np.linalg.LinAlgError as error:
+            which = f"matrix {list(index)} of the batch" if index else "the matrix"
+            raise InvalidArgument(op=op.op, argument="a", detail=f"{which}: {error}") from None
+        for result, part in zip(results, parts, strict=True):
+            result[index] = part
+    return results
+
+
+LAPACK = register(Family(FAMILY, ROUTINES, _infer, _execute))

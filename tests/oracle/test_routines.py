@@ -1,0 +1,139 @@
+"""LAPACK's routines in modules, as JAX calls them: read, run and judged by what the executor's own factors are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from fuzz.checking import check
+from fuzz.checking.subject import function_subject
+from oracle.case import Case
+from oracle.judge import Reference, judge
+from oracle.peers import Execution, NativeExecutor, Pool
+from oracle.staged import decomposing
+from oracle.verdict import Verdict
+from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.extensions import lapack
+from tenferro_ref.isolation.engines.reader import evaluate
+from tenferro_ref.stablehlo import load
+
+RANDOM = np.random.RandomState(0)
+TALL = RANDOM.randn(2, 5, 3).astype(np.float32)
+SQUARE = RANDOM.randn(2, 4, 4).astype(np.float32)
+COMPLEX = (RANDOM.randn(2, 4, 4) + 1j * RANDOM.randn(2, 4, 4)).astype(np.complex64)
+
+
+def gram(a):
+    return a @ jnp.conj(jnp.swapaxes(a, -1, -2))
+
+
+FUNCTIONS = {
+    "LU": (lax.linalg.lu, SQUARE), "LU, complex": (lax.linalg.lu, COMPLEX), "LU, tall": (lax.linalg.lu, TALL),
+    "QR": (jnp.linalg.qr, TALL), "QR, complex": (jnp.linalg.qr, COMPLEX),
+    "complete QR": (lambda a: jnp.linalg.qr(a, mode="complete"), TALL),
+    "SVD": (lambda a: jnp.linalg.svd(a, full_matrices=False), TALL), "full SVD": (jnp.linalg.svd, TALL),
+    "singular values": (lambda a: jnp.linalg.svd(a, compute_uv=False), TALL),
+    "eigh": (jnp.linalg.eigh, SQUARE), "eigh, complex": (jnp.linalg.eigh, COMPLEX),
+    "eigh, upper": (lambda a: lax.linalg.eigh(a, lower=False), SQUARE),
+    "eig": (jnp.linalg.eig, SQUARE), "eig, complex": (jnp.linalg.eig, COMPLEX),
+    "left eigenvectors": (lambda a: lax.linalg.eig(a, compute_left_eigenvectors=True), SQUARE),
+    "eigenvalues": (jnp.linalg.eigvals, SQUARE),
+    "Cholesky": (lambda a: jnp.linalg.cholesky(gram(a)), COMPLEX),
+    "upper Cholesky": (lambda a: jnp.linalg.cholesky(gram(a), upper=True), SQUARE),
+    "adjoint solve": (
+        lambda a: lax.linalg.triangular_solve(a, a[..., :2], left_side=True, transpose_a=True, conjugate_a=True), COMPLEX),
+    "right solve": (lambda a: lax.linalg.triangular_solve(a, a[..., :2, :]), SQUARE),
+    "solve": (lambda a: jnp.linalg.solve(a, a[..., :2]), SQUARE),
+}  # fmt: skip
+
+
+def text_of(name: str) -> str:
+    function, argument = FUNCTIONS[name]
+    return jax.jit(function, keep_unused=True).lower(argument).as_text()
+
+
+class Off(NativeExecutor):
+    """The native executor with one result that is off by a little."""
+
+    def __init__(self, place: int) -> None:
+        super().__init__()
+        self.place = place
+
+    def run(self, case: Case) -> Execution:
+        outputs = list(super().run(case).outputs)
+        x = outputs[self.place]
+        outputs[self.place] = x + 1 if x.dtype.kind == "i" else x * x.dtype.type(1.02) + x.dtype.type(1e-2)
+        return Execution(tuple(outputs), {})
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_routines_hold_and_nothing_else_does(name: str) -> None:
+    loaded = load(text_of(name), name, evaluate=evaluate, inputs=[FUNCTIONS[name][1]])
+    case = Case.of(loaded.program, loaded.inputs([FUNCTIONS[name][1]]))
+    answer = judge(NativeExecutor(), Reference(case, NativeExecutor()))
+    assert answer.verdict is Verdict.PASS, answer.reason
+    assert answer.comparison.decided == answer.comparison.elements
+    for ins in decomposing(case.program):
+        without = lapack.garbage(ins.op, len(ins.output_slots))
+        slots = tuple(slot for i, slot in enumerate(ins.output_slots) if i not in without)
+        alone = Case(replace(case.program, output_slots=(*slots, *ins.input_slots)), case.inputs)
+        for place in range(len(slots)):
+            wrong = judge(Off(place), Reference(alone, NativeExecutor()))
+            assert wrong.verdict is Verdict.MISMATCH, (ins.op.op, place, wrong)
+
+
+@pytest.fixture(scope="module")
+def pool():
+    made = Pool()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("name", ["solve", "singular values", "complete QR", "eig"])
+def test_a_client_that_has_the_routines_runs_the_module_itself(name: str, pool: Pool) -> None:
+    function, argument = FUNCTIONS[name]
+    checked = check(
+        function_subject(lambda a: jnp.exp(function(a)[0]), [argument[0]], pool.reader), [pool.make("jax")], pool
+    )
+    (judged,) = checked.answers
+    assert judged.answer.verdict is Verdict.PASS, judged.answer.reason
+    assert judged.evidence == "proved"
+
+
+def test_a_routine_in_a_loop_is_not_watched(pool: Pool) -> None:
+    def twice(a):
+        return lax.fori_loop(0, 2, lambda _, x: jnp.linalg.qr(x)[0], a)
+
+    checked = check(function_subject(twice, [SQUARE[0]], pool.reader), [pool.make("jax")], pool)
+    assert checked.answers[0].answer.verdict is Verdict.UNDECIDED
+    assert "inside a loop" in checked.answers[0].answer.reason
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("mode = 83", "mode = 84", "none of A, S, N"),
+        ("{mode = 83 : ui8}", "{mode = 83 : ui8, more = 1 : ui8}", "has the flags mode"),
+        ("{mode = 83 : ui8}", "{}", "has the flags mode"),
+        ("mode = 83 : ui8", "mode = 83 : i32", "has the flags mode"),
+        ("dense<[1, 2, 0]>", "dense<[2, 1, 0]>", "column by column"),
+        ("sgesdd", "sgesvj", "nothing is known"),
+        ("mode = 83", "mode = 65", "other results"),
+    ],
+)
+def test_calls_that_are_not_as_jax_makes_them_are_refused(old: str, new: str, words: str) -> None:
+    text = text_of("SVD")
+    assert old in text
+    with pytest.raises((UnsupportedOp, lapack.InvalidArgument), match=words):
+        load(text.replace(old, new), "changed")
+
+
+def test_a_result_without_a_meaning_must_not_be_used() -> None:
+    text = text_of("full SVD").replace("mode = 65", "mode = 78")
+    with pytest.raises(UnsupportedOp, match="leaves without a meaning"):
+        load(text, "changed")

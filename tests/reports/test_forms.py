@@ -1,0 +1,77 @@
+"""The forms for machines: the matrix as CSV, the findings as SARIF."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import pytest
+
+from fuzz.records import Campaign
+from reports.csv import HEADS, matrix_csv
+from reports.matrix import matrix
+from reports.sarif import sarif
+from tests.hostile.attacks import acts
+from tests.reports import sample
+
+pytestmark = pytest.mark.once
+
+
+def rows(campaign: Campaign) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(matrix_csv(campaign), newline="")))
+
+
+def test_the_csv_says_what_the_matrix_says() -> None:
+    campaign = sample.rich()
+    entries = [e for e in matrix(campaign).entries() if e.state.slug != "not-admitted"]
+    table = rows(campaign)
+    assert tuple(table[0]) == HEADS
+    assert [(r["op"], r["executor"], r["dtype"], r["state"], int(r["programs"])) for r in table] == [
+        (e.op, e.executor, e.dtype, e.state.slug, e.programs) for e in entries
+    ]
+    (wrong,) = (
+        r for r in table if (r["op"], r["executor"]) == ("Divide", f"{sample.XLA}@parity") and r["mismatch"] != "0"
+    )
+    assert wrong["findings"] == campaign.findings[3].id
+
+
+@pytest.mark.parametrize("words", ["=1+1", "+1", "-1", "@SUM(A1)", " =HYPERLINK()", '=cmd|"/c calc"!A1'])
+def test_no_cell_of_the_csv_is_a_formula(words: str) -> None:
+    (cell,) = sample.hostile().cells
+    (row,) = rows(replace(sample.hostile(), cells=(replace(cell, op=words, refusals={words: 1}),)))
+    assert row["op"] == f"'{words}"
+    assert row["refusals"] == f"'{words}"
+
+
+def test_sarif_has_a_result_a_finding() -> None:
+    campaign = sample.rich()
+    (run,) = json.loads(sarif(campaign))["runs"]
+    by_id = {result["partialFingerprints"]["signature/v1"]: result for result in run["results"]}
+    assert by_id.keys() == {f.id for f in campaign.findings}
+    rules = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    for finding in campaign.findings:
+        result = by_id[finding.id]
+        assert result["level"] == ("note" if finding.known else "error")
+        assert bool(result.get("suppressions")) == bool(finding.known)
+        assert result["ruleId"] == finding.verdict
+        assert finding.verdict in rules
+        place = result["locations"][0]["physicalLocation"]
+        assert place["artifactLocation"]["uri"] == f"findings/{finding.id}/program.txt"
+        assert place["region"]["startLine"] == 2  # the first is that of the inputs
+
+
+def test_sarif_says_that_a_run_proves_nothing() -> None:
+    (run,) = json.loads(sarif(sample.short()))["runs"]
+    (invocation,) = run["invocations"]
+    assert invocation["executionSuccessful"] is False
+    assert sample.SHORT in [note["message"]["text"] for note in invocation["toolExecutionNotifications"]]
+
+
+def test_hostile_words_are_text_in_every_form() -> None:
+    table = matrix_csv(sample.hostile())
+    assert not acts(table.replace("\r\n", ""))
+    document = sarif(sample.hostile())
+    assert not acts(document)
+    json.loads(document)
