@@ -193,7 +193,9 @@ def _tanh(op: Op, c: Context, x: Enclosure) -> Enclosure:
     made = enclosed(c, c.budget("Tanh"), Ball(np.tanh(z.mid), _none(z, z.rad / np.where(ok, least, 1) ** 2), ok))
     # far from the imaginary axis a formula may have +-1 whatever the imaginary part is
     made = nothing(made, _undefined(x) & x.parts[0].empty)
-    return limits.of_products(c, x, made, _tanh_factors)
+    re, im = x.parts
+    far = np.isfinite(re.lo) & (np.maximum(-re.lo, re.hi) > 8)
+    return limits.of_products(c, rectangle(replace(re, nan=re.nan | far), im), made, _tanh_factors)
 
 
 def _tanh_factors(x: Array, y: Array) -> Pairs:
