@@ -134,14 +134,17 @@ def _bounds(expected: Array, twins: Sequence[tuple[Array, float]]) -> Bounds:
     return Bounds(expected, known, np.where(finite, allowance, 0))
 
 
-def judge_by_evidence(executor: Executor, evidence: Evidence) -> Answer:
-    """The verdict on an executor that runs the module, held to the interpreter.
+def judge_by_evidence(
+    executor: Executor, evidence: Evidence, result: Execution | TenferroError | None = None
+) -> Answer:
+    """The verdict on an executor that runs the module, or gave `result` for the same program, held to the interpreter.
 
     UNDECIDED where the interpreter or its twin cannot be asked, or all that they say is not to be relied on.
     """
     if executor == evidence.interpreter:
         return Answer(executor.name, Verdict.UNDECIDED, reason="no enclosure, and it is the evidence for the others")
-    result = attempt_source(executor, evidence.source, evidence.arguments)
+    if result is None:
+        result = attempt_source(executor, evidence.source, evidence.arguments)
     if isinstance(result, TenferroError):
         return failed(executor.name, result)
     bounds = evidence.bounds

@@ -177,6 +177,19 @@ class ShapeConstraintEvaluation(ValidationError):
     )
 
 
+@dataclass(eq=False)
+class PlacementMismatch(ValidationError):
+    """An input is not where the executor computes, and no transfer was asked for; `transfer` names the calls that make one."""
+
+    argument: str
+    actual: str
+    expected: str
+    transfer: str
+    template: ClassVar[str] = (
+        "{op}: {argument} is on {actual}, expected on {expected}; nothing is copied unless asked for: {transfer}"
+    )
+
+
 # --- programs as a whole, and their execution ------------------------------------------------------------------------
 
 

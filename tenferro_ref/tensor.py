@@ -26,6 +26,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, InvalidArgument
 from tenferro_ref.files import write_atomically
 from tenferro_ref.ops import TensorType
+from tenferro_ref.placement import HOST, Placement
 
 Array: TypeAlias = NDArray[np.generic]
 
@@ -44,9 +45,12 @@ class Tensor:
         ------
         InvalidArgument
             The data has a dtype that the engine does not know.
+        PlacementMismatch
+            The data is on a device.
         """
         if isinstance(data, Tensor):
             return data
+        HOST.admit("Tensor", "data", data)
         array = np.asarray(data, None if dtype is None else dtype.numpy)
         try:
             DType.of(array)
@@ -55,6 +59,11 @@ class Tensor:
                 op="Tensor", argument="dtype", detail=f"{array.dtype} is none of the dtypes"
             ) from None
         return cls(array)
+
+    @property
+    def placement(self) -> Placement:
+        """Where it is: a tensor of this kind is on the host, one on a device is a `pjrt.Buffer`."""
+        return HOST
 
     @property
     def dtype(self) -> DType:

@@ -37,6 +37,7 @@ def test_a_stand_in_has_the_help_of_the_command(entry: EntryPoint) -> None:
     assert dict(helps(stand_in, entry.name)) == dict(helps(entry.load(), entry.name))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("words", [(), *((entry.name,) for entry in COMMANDS), ("fuzz", "run")], ids=" ".join)
 def test_help_imports_nothing_heavy(words: tuple[str, ...]) -> None:
     script = (

@@ -29,7 +29,7 @@ executors, passes and lanes, environment variables and errors are in [names.md](
 
 def markdown() -> str:
     """The page: every command with its help and options."""
-    context = click.Context(cli, info_name="tenferro-ref")
+    context = click.Context(cli, info_name="tenferro-ref", **cli.context_settings)
     return "\n".join([_HEAD, *_sections(context, cli)])
 
 

@@ -27,6 +27,7 @@ from fuzz.campaign.errors import ClusterFault
 from fuzz.campaign.programs import check_generator
 from fuzz.campaign.supervisor import Crew, Tick, supervise
 from fuzz.campaign.workers import run_workers
+from fuzz.generate.settings import config_of
 from fuzz.store import Batch, Lock, Store, Stream
 from fuzz.store.parts import absorb, cut_batches, cut_group
 from tenferro_ref import __version__
@@ -129,6 +130,10 @@ class _Machines(Crew):
 
     def __init__(self, cluster: Cluster, store: Store, stream: Stream, bundles: Path | None) -> None:
         super().__init__(store, stream)
+        if config_of(stream.plan.generate).guided:
+            raise UsageError(
+                detail="generate guided=1: a cluster's workers see no results of others; run it with --workers"
+            )
         self.client, self.address, self.bundles = cluster.client, cluster.address, bundles
         self.owner = f"{os.getpid()}-cluster"
         self.out: list[_Errand] = []

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from fuzz.campaign.programs import cases_of
+from fuzz.campaign.programs import drawn
 from fuzz.campaign.tally import Tally
 from fuzz.campaign.worksite import Worksite
 from fuzz.findings.triage import Suspect, inspect
@@ -53,7 +53,7 @@ def open_batch(site: Worksite, held: Batch) -> OpenBatch:
     """The batch with its programs, from the store or made from the seed, and the answers so far."""
     cases = site.store.programs(held)
     if not cases:
-        cases = cases_of(site.stream.plan, held.number)[: held.programs]
+        cases = drawn(site.store, site.stream, held.number)[: held.programs]
         site.store.put_programs(held, cases)
     references = {n: Reference(cases[n], NativeExecutor()) for n in range(held.counted, len(cases))}
     return OpenBatch(held, cases, references, site.store.answers(held))

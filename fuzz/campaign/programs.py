@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from fuzz.campaign.guide import USUAL, mix_of, mixed
 from fuzz.generate.faults import faults
 from fuzz.generate.faults.batches import with_refusals
 from fuzz.generate.input_sets import batch_of
@@ -13,9 +14,9 @@ from oracle.case import Case
 from tenferro_ref.errors import UsageError
 
 
-def cases_of(plan: Plan, number: int) -> list[Case]:
-    """The cases of one whole batch, whatever the limit on programs."""
-    config = config_of(plan.generate)
+def cases_of(plan: Plan, number: int, mix: str = USUAL) -> list[Case]:
+    """The cases of one whole batch in a mix, whatever the limit on programs."""
+    config = mixed(config_of(plan.generate), mix)
     valid = partial(batch_of, plan.seed, number, plan.batch, plan.input_sets, config)
     return with_refusals(plan.seed, number, plan.batch, config, valid)
 
@@ -35,7 +36,13 @@ def unlike_its_seed(store: Store, stream: Stream, limit: int) -> list[int]:
         "SELECT number, programs, digest FROM batch WHERE stream = ? AND digest <> '' ORDER BY number LIMIT ?",
         (stream.id, limit),
     )
-    return [number for number, programs, mark in rows if digest(cases_of(stream.plan, number)[:programs]) != mark]
+    return [number for number, programs, mark in rows if digest(drawn(store, stream, number)[:programs]) != mark]
+
+
+def drawn(store: Store, stream: Stream, number: int) -> list[Case]:
+    """The cases of one whole batch of a stream, in the mix that follows from what it has shown, if it is guided."""
+    guided = config_of(stream.plan.generate).guided
+    return cases_of(stream.plan, number, mix_of(store, stream, number) if guided else USUAL)
 
 
 def check_generator(store: Store, stream: Stream) -> None:

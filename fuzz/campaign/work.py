@@ -13,6 +13,7 @@ import datetime
 import gc
 import os
 import platform
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -23,9 +24,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fuzz.campaign import judging, reducing
+from fuzz.campaign.guide import is_open
 from fuzz.campaign.judging import OpenBatch
 from fuzz.campaign.recorded import recorded
 from fuzz.campaign.worksite import Report, Worksite
+from fuzz.generate.settings import config_of
 from fuzz.records import Campaign
 from fuzz.store import Plan, Store, Stream
 from oracle.peers import Pool, Selection
@@ -35,6 +38,8 @@ from tenferro_ref import __version__, children
 _CLAIMS = 2
 #: Batches that wait for their turn while one is compiled: what takes longer in one is made up for by another.
 _AHEAD = 2
+#: Seconds between two looks at whether the results are there that a batch of a guided campaign depends on.
+_WAIT = 0.05
 #: Objects made between two garbage collections; with Python's 700 they take a tenth of a campaign's time.
 _ALLOCATIONS = 100_000
 #: Priority of a campaign beside the workers of its plugins.
@@ -107,7 +112,7 @@ def work(site: Worksite, *, alone: bool) -> None:
     with _one_of_many(), _threads(site) as threads:
         pending: list[_Pending] = []
         try:
-            for batch in _batches(site):
+            for batch in _batches(site, pending):
                 if batch.held.claims > _CLAIMS:
                     _finish_all(site, pending)  # if this process ends now, it must be because of this batch
                     judging.judge_alone(site, batch)
@@ -154,8 +159,12 @@ def reduce_rest(site: Worksite) -> None:
     site.flush()
 
 
-def _batches(site: Worksite) -> Iterator[OpenBatch]:
+def _batches(site: Worksite, pending: list[_Pending]) -> Iterator[OpenBatch]:
+    guided = config_of(site.stream.plan.generate).guided
     while held := site.store.claim(site.stream.id, site.owner):
+        while guided and not is_open(site.store, site.stream, held.number):
+            _finish_all(site, pending)  # others may wait for these
+            time.sleep(_WAIT)
         site.lap("check")
         batch = judging.open_batch(site, held)
         site.lap("generate")

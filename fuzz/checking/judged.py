@@ -142,6 +142,9 @@ def check(subject: Subject, executors: Sequence[Executor], pool: Pool, model: st
                 # rules speak of what is wrong under an executor's own model
                 known=_known(executor, case.written, written, pool, pages) if model is None else "",
             )
+        elif judged.answer.verdict.is_disagreement and case is not None and (evidence := _evidence(subject, pool)):
+            again = judge_by_evidence(executor, evidence, attempt(executor, case.written))
+            answers[i] = replace(judged, written=_second_opinion(judged.answer, again))
     return Checked(subject, tuple(answers), disagrees)
 
 

@@ -46,6 +46,8 @@ class Config:
         Factors on the chance of an op or motif, by name.
     rare
         Pairs of an op and a dtype with which a fifth of the anchors begin.
+    guided
+        The mix of a campaign's batches follows what earlier ones have shown (`fuzz.campaign.guide`).
     derivatives
         Share of the programs that are replaced by a derivative of theirs (`fuzz.generate.derivatives`).
     invalid
@@ -70,6 +72,7 @@ class Config:
     policies: float = 5
     weights: tuple[tuple[str, float], ...] = ()
     rare: tuple[tuple[type[Op], DType], ...] = ()
+    guided: bool = False
     derivatives: float = 0
     invalid: float = 1 / 32
 

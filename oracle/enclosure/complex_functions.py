@@ -352,7 +352,9 @@ def _far_power(result: Rectangle, x: Rectangle, y: Rectangle) -> Rectangle:
         return result
     infinite, finite, zero = size_class(x)
     none, one = np.logical_or.reduce([p.empty for p in x.parts]), size_class(y)[2]
-    usual, (re, im) = certainly_finite(y), y.parts
+    re, im = y.parts
+    # z^1 is z
+    usual = certainly_finite(y) & ~((re.lo <= 1) & (re.hi >= 1) & (im.lo <= 0) & (im.hi >= 0))
     up, down, turned = usual & (re.lo > 0), usual & (re.hi < 0), usual & ((im.lo > 0) | (im.hi < 0))
     real = np.logical_or.reduce([may_be_zero(p) for p in x.parts])
     vanishing = (zero & up) | (infinite & ~none & down)

@@ -16,9 +16,6 @@ from tenferro_ref.autodiff.rules import conj as conjugate
 from tenferro_ref.extensions import linalg
 from tenferro_ref.program import Value
 
-#: Squared, added to squared differences of singular values and eigenvalues, so that equal ones give no infinity.
-DERIVATIVE_EPS = 1e-12
-
 
 def _key(*names: str) -> list[tuple[str, str]]:
     return [(linalg.FAMILY, name) for name in names]
@@ -91,10 +88,10 @@ def _spread(vector: Value, like: Value, axis: int) -> Value:
     return vector.builder.apply(ops.BroadcastInDim(shape, dims), vector).astype(like.dtype)
 
 
-def _gaps(values: Value, like: Value) -> Value:
-    """`d / (d^2 + eps^2)` for `d = value_j - value_i`: the reciprocal of the gaps, 0 on the diagonal."""
+def _gaps(op: ops.Extension, values: Value, like: Value) -> Value:
+    """`d / (d^2 + eps^2)` for `d = value_j - value_i`, eps the op's `derivative_eps`: the reciprocal of the gaps, 0 on the diagonal."""
     d = _columns(values, like) - _rows(values, like)
-    return d / (d * d + DERIVATIVE_EPS**2)
+    return d / (d * d + linalg.derivative_eps(op) ** 2)
 
 
 # --- Cholesky, solves -------------------------------------------------------------------------------------------------
@@ -251,7 +248,7 @@ def _(op: ops.Extension, x: X, y: X, t: T) -> tuple[Optional, ...]:
         return None, None
     values, vectors = y
     inner = _mm(_h(vectors), _mm(_hermitian(t[0]), vectors))
-    return _as_real(_diagonal(inner)), _mm(vectors, _gaps(values, inner) * inner)
+    return _as_real(_diagonal(inner)), _mm(vectors, _gaps(op, values, inner) * inner)
 
 
 @JVP.row(*_key("EighVals"))
@@ -292,7 +289,7 @@ def _(op: ops.Extension, x: X, y: X, t: T) -> tuple[Optional, ...]:
     v = _h(vh)
     inner = _mm(_h(u), _mm(t[0], v))
     right, left = _columns(s, inner), _rows(s, inner)
-    gaps = _gaps(s * s, inner)
+    gaps = _gaps(op, s * s, inner)
     phase = _on_diagonal(_imaginary(inner) / (right * 2.0))
     adjoint = _h(inner)
     du = _mm(u, gaps * (inner * right + left * adjoint) + phase) + _outside(u, _mm(t[0], v), s)

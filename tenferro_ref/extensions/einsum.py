@@ -1,27 +1,28 @@
 """The einsum family: metadata rule, contraction path, runtime, standard ops (SEMANTICS 6).
 
-The equation is explicit ("ij,jk->ik"): letters are labels, no ellipsis. A label that repeats in one operand takes its
+The equation is explicit ("ij,jk->ik"): letters are labels, no ellipsis (`equations` has other ways to write one). A label that repeats in one operand takes its
 diagonal, one that repeats in the output puts the result on a diagonal of zeros; labels that are not in the output are
 summed, and a sum over no element is 0. The result's dtype is the fold of promotion. Natively it is computed by NumPy by
-way of opt_einsum, along the same path as by standard ops.
+way of opt_einsum, along the same path as by standard ops: the one that the op asks for, else opt_einsum's choice. An op with
+another path is another op (SEMANTICS C.1).
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import ascii_letters
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from opt_einsum import contract
 from opt_einsum.paths import auto
 
 from tenferro_ref import ops
-from tenferro_ref.dims import Extent, equal_extents, is_exact
+from tenferro_ref.dims import Extent, InputDim, equal_extents, is_exact
 from tenferro_ref.dtype import INEXACT, NUMERIC, DType, promote
 from tenferro_ref.errors import RankMismatch, ShapeMismatch
+from tenferro_ref.extensions.equations import Labels, explicit, lettered, nested, resolved
 from tenferro_ref.extensions.family import Family, check_count, check_dtype, read_config, register, reject
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import Value
@@ -37,10 +38,11 @@ E = TypeVar("E", bound=Extent)
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """A parsed equation: labels of each operand, and of the output."""
+    """A parsed equation: labels of each operand, and of the output, and the contraction path if one is asked for."""
 
     inputs: tuple[str, ...]
     output: str
+    path: tuple[tuple[int, ...], ...] = ()
 
     @property
     def summed(self) -> frozenset[str]:
@@ -67,14 +69,16 @@ def parse(op: ops.Extension) -> Equation:
     Raises
     ------
     InvalidArgument
-        No explicit equation, a label that is no letter (an ellipsis too), an output label that no operand has, or more than
-        `MAX_LABELS` labels.
+        No explicit equation, a label that is no letter (an ellipsis too), an output label that no operand has, more than
+        `MAX_LABELS` labels, or a path that does not end with one operand.
     """
-    text = "".join(read_config(op, {"equation": ""})["equation"].split())
+    config = read_config(op, {"equation": "", "path": []})
+    text = "".join(config["equation"].split())
     left, arrow, output = text.partition("->")
     if not arrow or ">" in output:
         reject(op, f"{text!r} is not of the form 'ij,jk->ik'", "equation")
-    equation = Equation(tuple(left.split(",")), output)
+    inputs = tuple(left.split(","))
+    equation = Equation(inputs, output, _steps(op, config["path"], len(inputs)))
     labels = {*"".join(equation.inputs), *output}
     for label in sorted(labels):
         if not label.isalpha():
@@ -87,8 +91,21 @@ def parse(op: ops.Extension) -> Equation:
         reject(op, f"{len(labels)} labels; at most {MAX_LABELS} are supported", "equation")
     if not text.isascii():
         renamed = str.maketrans(dict(zip(sorted(labels), ascii_letters, strict=False)))
-        equation = Equation(tuple(part.translate(renamed) for part in equation.inputs), output.translate(renamed))
+        parts = tuple(part.translate(renamed) for part in equation.inputs)
+        equation = replace(equation, inputs=parts, output=output.translate(renamed))
     return equation
+
+
+def _steps(op: ops.Extension, steps: list[Any], operands: int) -> tuple[tuple[int, ...], ...]:
+    """A path as it is in the configuration: pairs of positions in the shrinking list, whose product goes to its end."""
+    if steps and len(steps) != operands - 1:
+        reject(op, f"{len(steps)} steps for {operands} operands, which take {operands - 1}", "path")
+    for i, step in enumerate(steps):
+        live = range(operands - i)
+        pair = isinstance(step, list) and len(step) == 2 and all(type(position) is int for position in step)
+        if not pair or step[0] == step[1] or step[0] not in live or step[1] not in live:
+            reject(op, f"step {i} is {step}, not two of {len(live)} positions", "path")
+    return tuple(tuple(step) for step in steps)
 
 
 def extents(op: ops.Extension, equation: Equation, shapes: Sequence[Sequence[E]]) -> dict[str, E]:
@@ -143,7 +160,9 @@ def _require_equal(op: ops.Extension, inputs: tuple[TensorType, ...]) -> Iterato
 
 
 def path(equation: Equation, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
-    """opt_einsum's contraction path: which operands to take out at each step, their product going to the end."""
+    """Which operands to take out at each step, their product going to the end: as asked for, else opt_einsum's choice."""
+    if equation.path:
+        return equation.path
     if len(shapes) <= 2:
         return (tuple(range(len(shapes))),)
     # numbers for labels: a set of strings has another order in every process, and with it another path among equals
@@ -288,18 +307,46 @@ EINSUM = register(Family(FAMILY, ("einsum",), _infer, _execute, lower, _require_
 # --- front end --------------------------------------------------------------------------------------------------------
 
 
-def einsum(equation: str, *operands: Value) -> Value:
+def einsum(
+    equation: str | Labels, *operands: Value, path: Literal["auto", "left"] | Sequence[Sequence[int]] = "auto"
+) -> Value:
     """Einstein summation over labelled axes; without "->" the output has the labels that occur once, in order.
+
+    Parameters
+    ----------
+    equation
+        Such as "ij,jk->ik"; "...ij,...jk->...ik", whose further axes broadcast; "(ij,jk),kl->il", which says what is
+        multiplied first; or integer labels, `([[0, 1], [1, 2]], [0, 2])`.
+    path
+        "auto" for opt_einsum's choice, "left" for operands as they come, or the positions of two operands at each step, in the
+        shrinking list whose end their product goes to.
 
     Raises
     ------
     InvalidArgument, RankMismatch, ShapeMismatch, Unsupported
-        As the rule of the op.
+        As the rule of the op, `equations.nested` and `equations.resolved`.
     """
-    if "->" not in equation:
-        counts = Counter("".join(equation.split()).replace(",", ""))
-        equation += "->" + "".join(sorted(label for label, n in counts.items() if n == 1))
-    op = ops.Extension.of(FAMILY, "einsum", {"equation": "".join(equation.split())})
+    text = explicit(equation if isinstance(equation, str) else lettered(equation))
+    steps = (
+        [[0, 1]] * (len(operands) - 1) if path == "left" else [] if path == "auto" else [list(step) for step in path]
+    )
+    op = ops.Extension.of(FAMILY, "einsum", {"equation": text, **({"path": steps} if steps else {})})
     if not operands:
         reject(op, "einsum takes at least one operand", "operands")
+    if "(" in text or ")" in text:
+        if steps or "." in text:
+            reject(op, "parentheses go with neither a path nor an ellipsis", "equation")
+        text, steps = nested(text)
+    elif "..." in text:
+        text, shapes = resolved(text, [v.shape for v in operands])
+        operands = tuple(_spread(v, shape) for v, shape in zip(operands, shapes, strict=True))
+    op = ops.Extension.of(FAMILY, "einsum", {"equation": text, **({"path": steps} if steps else {})})
     return operands[0].builder.apply(op, *operands)
+
+
+def _spread(value: Value, shape: Sequence[Extent]) -> Value:
+    """`value` broadcast along the axes where `shape` has another extent."""
+    if tuple(shape) == tuple(value.shape):
+        return value
+    extents = tuple(e if isinstance(e, int) else InputDim(0, axis) for axis, e in enumerate(shape))
+    return value.builder.apply(ops.BroadcastInDim(extents, tuple(range(value.ndim))), value)

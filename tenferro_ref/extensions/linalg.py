@@ -6,6 +6,7 @@ A matrix is in the first two axes, batch axes follow. Factors: `P A = L U`, `P A
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -111,6 +112,10 @@ class LinalgOp:
     gauge: str = "Raw"
 
 
+#: Unless an op asks for another one.
+DERIVATIVE_EPS = 1e-12
+#: Ops whose configuration has `derivative_eps`, whether or not their own derivative needs it (SEMANTICS C.2).
+_SPECTRAL = ("Svd", "SvdVals", "Eigh", "EighVals")
 _PAIR = (None, None)
 _RAW = {"gauge": "Raw"}
 _TRIANGLE = {"left_side": True, "lower": True, "transpose_a": False, "unit_diagonal": False}
@@ -152,8 +157,13 @@ OPS: dict[str, LinalgOp] = {
 }  # fmt: skip
 
 
+def _read(op: ops.Extension) -> dict[str, Any]:
+    spectral = {"derivative_eps": DERIVATIVE_EPS} if op.op in _SPECTRAL else {}
+    return read_config(op, {**OPS[op.op].config, **spectral})
+
+
 def config_of(op: ops.Extension) -> dict[str, Any]:
-    """The configuration of an op of this family, defaults filled in.
+    """The configuration of an op of this family that its values depend on, defaults filled in.
 
     Raises
     ------
@@ -161,10 +171,18 @@ def config_of(op: ops.Extension) -> dict[str, Any]:
         A configuration that the op does not know.
     """
     declared = OPS[op.op]
-    config = read_config(op, declared.config)
+    config = _read(op)
     if config.get("gauge", "Raw") not in ("Raw", declared.gauge):
         reject(op, f"{config['gauge']!r} is neither Raw nor {declared.gauge}", "gauge")
+    eps = config.pop("derivative_eps", DERIVATIVE_EPS)
+    if not 0 < eps < math.inf:
+        reject(op, f"{eps} is not finite and positive", "derivative_eps")
     return config
+
+
+def derivative_eps(op: ops.Extension) -> float:
+    """What keeps the tangents of singular vectors and eigenvectors finite: its square is added to squared gaps of the spectrum."""
+    return float(_read(op)["derivative_eps"])
 
 
 def _infer(op: ops.Extension, inputs: Types) -> Types:
@@ -221,7 +239,9 @@ LINALG = register(Family(FAMILY, OPS, _infer, _execute))
 # --- front end --------------------------------------------------------------------------------------------------------
 
 
-def _apply(op: str, *operands: Value, **config: bool | str) -> tuple[Value, ...]:
+def _apply(op: str, *operands: Value, **config: bool | str | float) -> tuple[Value, ...]:
+    if config.get("derivative_eps") == DERIVATIVE_EPS:
+        del config["derivative_eps"]
     return operands[0].builder.apply_many(ops.Extension.of(FAMILY, op, config), *operands)
 
 
@@ -257,9 +277,9 @@ def full_piv_lu_solve(a: Value, b: Value, *, transpose_a: bool = False) -> Value
     return _apply("FullPivLuSolve", a, b, transpose_a=transpose_a)[0]
 
 
-def svd(a: Value, gauge: str = "Raw") -> tuple[Value, ...]:
+def svd(a: Value, gauge: str = "Raw", derivative_eps: float = DERIVATIVE_EPS) -> tuple[Value, ...]:
     """U, S (descending, real), Vt; "CanonicalPivot" makes the largest entry of each column of U positive."""
-    return _apply("Svd", a, gauge=gauge)
+    return _apply("Svd", a, gauge=gauge, derivative_eps=derivative_eps)
 
 
 def svdvals(a: Value) -> Value:
@@ -271,12 +291,12 @@ def qr(a: Value, gauge: str = "Raw") -> tuple[Value, ...]:
     return _apply("Qr", a, gauge=gauge)
 
 
-def eigh(a: Value, gauge: str = "Raw") -> tuple[Value, ...]:
+def eigh(a: Value, gauge: str = "Raw", derivative_eps: float = DERIVATIVE_EPS) -> tuple[Value, ...]:
     """Eigenvalues (ascending, real) and eigenvectors of a Hermitian matrix.
 
     "CanonicalPivot" makes the largest entry of each eigenvector positive.
     """
-    return _apply("Eigh", a, gauge=gauge)
+    return _apply("Eigh", a, gauge=gauge, derivative_eps=derivative_eps)
 
 
 def eigvalsh(a: Value) -> Value:

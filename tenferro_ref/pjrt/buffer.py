@@ -15,6 +15,7 @@ from typing import ClassVar
 from tenferro_ref.errors import PjrtCall
 from tenferro_ref.pjrt.native import Api, Handle, reported_as
 from tenferro_ref.pjrt.transfer import NDArray, Owner, TensorSpec, show_spec, spec_of_buffer
+from tenferro_ref.placement import Placement
 
 
 class Event(Handle):
@@ -112,21 +113,34 @@ class Buffer(Handle):
     ----------
     client
         The client that it belongs to; no other can use it.
+    device
+        Index of its device among those of the client.
     executions
         Events of the executions that its contents come from, as far as they may be under way.
     """
 
-    __slots__ = ("_spec", "client", "executions")
+    __slots__ = ("_spec", "client", "device", "executions")
     native: ClassVar[str] = "Buffer"
 
     def __init__(
-        self, client: Owner, raw: int, spec: TensorSpec | None = None, executions: tuple[Event, ...] = ()
+        self,
+        client: Owner,
+        raw: int,
+        spec: TensorSpec | None = None,
+        executions: tuple[Event, ...] = (),
+        device: int = 0,
     ) -> None:
         super().__init__(client.api, raw, "Client_BufferFromHostBuffer")
         self.client = client
         self.executions = executions
+        self.device = device
         self._spec = spec
         client.adopt(self)
+
+    @property
+    def placement(self) -> Placement:
+        """The device that it is on."""
+        return self.client.placements[self.device]
 
     @property
     def spec(self) -> TensorSpec:

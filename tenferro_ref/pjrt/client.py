@@ -22,6 +22,7 @@ from tenferro_ref.pjrt.options import encode_compile_options, named_values
 from tenferro_ref.pjrt.plugin import Plugin
 from tenferro_ref.pjrt.serialized import unpack
 from tenferro_ref.pjrt.transfer import NDArray, Owner, TensorSpec, spec_of_array
+from tenferro_ref.placement import HOST
 
 
 @dataclass(frozen=True)
@@ -193,16 +194,23 @@ class Client(Owner):
         )
         return Executable(self, args.loaded_executable, name, parameters, results)
 
-    def put(self, x: NDArray) -> Buffer:
-        """Copy a host array, of any strides, to the device.
+    def put(self, x: NDArray, device: int = 0) -> Buffer:
+        """Copy a host array, of any strides, to the device with this index; programs run on the first.
 
         Raises
         ------
         UnsupportedDType
             If the engine has no such dtype.
+        PlacementMismatch
+            If `x` is a buffer.
+        InvalidArgument
+            If there is no such device.
         """
+        HOST.admit("put", "x", x)
+        if not 0 <= device < len(self.placements):
+            raise InvalidArgument("put", "device", f"{device}, of {len(self.placements)} devices")
         spec = spec_of_array(x)
-        return Buffer(self, self.upload(spec)(x), spec)
+        return Buffer(self, self.upload(spec, device)(x), spec, device=device)
 
     def __repr__(self) -> str:
         return f"Client({self.plugin.ref.name!r}, {self.state.value})"

@@ -29,6 +29,7 @@ from tenferro_ref.pjrt.transfer import (
     spec_of_array,
     spec_of_buffer,
 )
+from tenferro_ref.placement import HOST
 
 _EXECUTE = "LoadedExecutable_Execute"
 _EXECUTE_ARGS = abi.ARGS[_EXECUTE]
@@ -139,13 +140,15 @@ class Executable(Handle):
         Raises
         ------
         InvalidArgument
-            If count or type of the buffers is not the program's, or one belongs to another client.
+            If count or type of the buffers is not the program's.
+        PlacementMismatch
+            If one is an array on the host, or belongs to another client or device; `Client.put` and `Buffer.numpy` move it.
         PjrtCall
             If the plugin refuses at once, if its results are not of the announced types, or a buffer or this executable is closed.
         """
         for i, buffer in enumerate(buffers):
-            if buffer.client is not self.client:
-                raise InvalidArgument(self.name, f"input {i}", "the buffer belongs to another client")
+            if not isinstance(buffer, Buffer) or buffer.client is not self.client or buffer.device:
+                self.client.placements[0].admit(self.name, f"input {i}", buffer)
         self._check([buffer.spec for buffer in buffers])
         earlier = unfinished(buffers)
         outputs, done = self._launch([buffer.raw for buffer in buffers], self._keep)
@@ -267,6 +270,7 @@ def _specs(specs: Sequence[TensorSpec] | None) -> tuple[TensorSpec, ...] | None:
 
 
 def _array_spec(op: str, i: int, x: NDArray) -> TensorSpec:
+    HOST.admit(op, f"input {i}", x)
     if not isinstance(x, np.ndarray):
         raise InvalidArgument(op, f"input {i}", f"expected a NumPy array, got {type(x).__name__}")
     return spec_of_array(x)

@@ -10,6 +10,7 @@ honours it, and a plugin that does not honour it says nothing, so that each clie
 
 from __future__ import annotations
 
+import itertools
 from ctypes import Array, addressof, c_int64
 from functools import cached_property
 from typing import Any, ClassVar
@@ -22,6 +23,7 @@ from tenferro_ref.errors import PjrtCall, UnsupportedDType
 from tenferro_ref.pjrt import abi, native
 from tenferro_ref.pjrt.native import Api, Handle
 from tenferro_ref.pjrt.plugin import Plugin
+from tenferro_ref.placement import Placement
 
 TensorSpec = tuple[DType, tuple[int, ...]]
 NDArray = np.ndarray[Any, Any]
@@ -172,6 +174,10 @@ class Download:
         return out if self._order == "F" else np.asfortranarray(out)
 
 
+#: Numbers of the clients of this process, by which messages tell them apart.
+_NUMBERS = itertools.count(1)
+
+
 class Owner(Handle):
     """A native client as its buffers and executables see it; closing it closes them first.
 
@@ -186,6 +192,7 @@ class Owner(Handle):
     def __init__(self, plugin: Plugin, raw: int | None) -> None:
         super().__init__(plugin.api, raw, "Client_Create")
         self.plugin = plugin
+        self._number = next(_NUMBERS)
         self._owned: WeakSet[Handle] = WeakSet()
         listed = self._api.call("Client_AddressableDevices", client=self.raw)
         self._devices = native.pointers(listed.addressable_devices, listed.num_addressable_devices)
@@ -219,15 +226,22 @@ class Owner(Handle):
         detail = f"an array of {probe.tolist()} comes back as {copy.tolist()} in either order"
         raise PjrtCall("PJRT_Buffer_ToHostBuffer", "", detail)
 
-    def upload(self, spec: TensorSpec) -> Upload:
-        """What copies host arrays of one type to the first device.
+    @cached_property
+    def placements(self) -> tuple[Placement, ...]:
+        """Where buffers of this client can be: on its addressable devices; programs run on the first."""
+        described = [self._api.call("Device_GetDescription", device=d).device_description for d in self._devices]
+        ids = [self._api.call("DeviceDescription_Id", device_description=d).id for d in described]
+        return tuple(Placement(self.plugin.ref.name, self._number, id_) for id_ in ids)
+
+    def upload(self, spec: TensorSpec, device: int = 0) -> Upload:
+        """What copies host arrays of one type to the device with this index.
 
         Raises
         ------
         PjrtCall
             If this client is closed.
         """
-        return Upload(self._api, self.raw, self._devices[0], spec)
+        return Upload(self._api, self.raw, self._devices[device], spec)
 
     def download(self, spec: TensorSpec) -> Download:
         """What copies raw buffers of one type to the host."""

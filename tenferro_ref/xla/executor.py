@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidProgram
 from tenferro_ref.ops import TensorType
-from tenferro_ref.pjrt import Client, DiskCache, ExecutableCache
+from tenferro_ref.pjrt import Buffer, Client, DiskCache, Executable, ExecutableCache
+from tenferro_ref.pjrt.transfer import TensorSpec
 from tenferro_ref.program import LoweringView, Program, normal_form
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tenferro_ref.tensor import Array, Tensor
@@ -86,8 +87,24 @@ class XlaExecutor(ExecutableCache):
             The plugin failed.
         """
         arrays = [Tensor.of(x).data for x in inputs]
-        specs = [(DType.of(x), x.shape) for x in arrays]
+        return self._executable(program, [(DType.of(x), x.shape) for x in arrays]).run(arrays)
+
+    def execute(self, program: Program, buffers: Sequence[Buffer]) -> list[Buffer]:
+        """The outputs of `program` for buffers of this executor's client, on its device; nothing goes through the host.
+
+        Raises
+        ------
+        PlacementMismatch
+            An input is on the host, or belongs to another client or device: `Client.put` and `Buffer.numpy` are the transfers.
+        TenferroError
+            As `run_many_with_inputs`.
+        """
+        for i, buffer in enumerate(buffers):
+            self.client.placements[0].admit(program.name or "program", f"input {i}", buffer)
+        return self._executable(program, [buffer.spec for buffer in buffers]).execute(buffers)
+
+    def _executable(self, program: Program, specs: Sequence[TensorSpec]) -> Executable:
         program.check_inputs([TensorType(*spec) for spec in specs])
-        view = LoweringView.of(normal_form(program), tuple(x.shape for x in arrays))
+        view = LoweringView.of(normal_form(program), tuple(shape for _, shape in specs))
         text = lower_to_stablehlo(view, phase1_only=self.phase1_only)
-        return self.compile(text, self.options, parameters=specs).run(arrays)
+        return self.compile(text, self.options, parameters=specs)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tenferro_ref.autodiff import jvp, vjp
+from tenferro_ref.errors import InvalidArgument
 from tenferro_ref.extensions import einsum, fft, linalg
 from tenferro_ref.program import GraphBuilder, Program, Value
 from tenferro_ref.tensor import Array
@@ -94,6 +95,21 @@ def test_eigh(dtype: str) -> None:
     assert near(dh @ v + a @ dv, dv * w + v * dw)
     (_,), (values,) = tangents(built(dtype, [(4, 4)], linalg.eigvalsh), [a], [da])
     assert near(values, dw)
+
+
+def test_gaps_of_the_spectrum_are_regularised_as_the_op_says(dtype: str) -> None:
+    rng = np.random.default_rng(7)
+    root, da = matrix(rng, dtype, 3, 3), matrix(rng, dtype, 3, 3)
+    a, dh = root + h(root), np.tril(da, -1) + h(np.tril(da, -1)) + np.diag(np.diag(da).real)
+    program = built(dtype, [(3, 3)], lambda x: linalg.eigh(x, derivative_eps=0.5))
+    (w, v), (_, dv) = tangents(program, [a], [da])
+    gaps = w[None, :] - w[:, None]
+    assert near(dv, v @ (gaps / (gaps**2 + 0.25) * (h(v) @ dh @ v)))
+    plain = built(dtype, [(3, 3)], lambda x: linalg.eigh(x, derivative_eps=linalg.DERIVATIVE_EPS))
+    assert plain == built(dtype, [(3, 3)], linalg.eigh) != program
+    for eps in (0.0, -1.0, float("inf")):
+        with pytest.raises(InvalidArgument, match="derivative_eps"):
+            built(dtype, [(3, 3)], lambda x, eps=eps: linalg.svd(x, derivative_eps=eps))
 
 
 def test_eigvals(dtype: str) -> None:

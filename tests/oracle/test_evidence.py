@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from unittest import mock
 
 import numpy as np
 import pytest
 
+from fuzz.checking import check
+from fuzz.checking.subject import given_subject
 from oracle.evidence import Evidence, judge_by_evidence
 from oracle.peers import Execution, Executor, Pool
+from oracle.peers.jax import JaxExecutor
 from oracle.verdict import Answer, Verdict
 from tenferro_ref.stablehlo import Source
 from tenferro_ref.tensor import Array
@@ -114,3 +118,23 @@ def test_narrow_floats_inside_a_module_of_f64_count(pool: Pool) -> None:
         Said((np.sin(a.astype(np.float32)).astype(np.float64) * (1 + 1e-7),)), evidence(pool, text, a)
     )
     assert answer.verdict is Verdict.PASS
+
+
+def test_the_program_as_written_is_held_to_the_interpreter_too(pool: Pool) -> None:
+    text = """func.func @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
+      %0 = stablehlo.remainder %a, %b : tensor<3xf32>
+      return %0 : tensor<3xf32>
+    }"""
+    arrays = [np.array([3.5, -7.0, 9.25], np.float32), np.array([2.0, 3.0, 4.0], np.float32)]
+    subject = given_subject(pool.reader.source(text, "m"), arrays, pool.reader)
+
+    class OffAsGiven(JaxExecutor):
+        def run_source(self, source: Source, inputs: Sequence[Array]) -> Execution:
+            return Execution(tuple(x + np.float32(0.5) for x in super().run_source(source, inputs).outputs))
+
+    jax = pool.make("jax")
+    off = OffAsGiven(**{f.name: getattr(jax, f.name) for f in fields(jax) if f.init})
+    with mock.patch("fuzz.checking.judged._unproved", return_value=True):  # as where there is no enclosure
+        (found,) = check(subject, [off], pool).answers
+    assert (found.answer.verdict, found.evidence) == (Verdict.MISMATCH, "interpreter")
+    assert found.written == "only as given (as written: pass)"

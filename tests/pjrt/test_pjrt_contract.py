@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import FormatError, InvalidArgument, PjrtCall, UnsupportedDType
+from tenferro_ref.errors import FormatError, InvalidArgument, PjrtCall, PlacementMismatch, UnsupportedDType
 from tenferro_ref.pjrt import Client, Executable, ExecutableCache, HandleState, TensorSpec, load_plugin
 from tenferro_ref.pjrt.abi import ARGS, ERROR_CODES, FUNCTIONS
 from tests.pjrt.conftest import MakeClient, MakePlugin
@@ -261,8 +261,14 @@ def test_buffers_that_do_not_fit(fake_client: MakeClient) -> None:
     executable = compiled(client)
     x, closed = client.put(X), client.put(Y)
     closed.close()
-    with pytest.raises(InvalidArgument, match="another client"):
+    theirs = rf"input 1 is on {other.placements[0]}, expected on {client.placements[0]}; .*: numpy\(\) .*put\(\)"
+    with pytest.raises(PlacementMismatch, match=theirs):
         executable.execute([x, other.put(Y)])
+    with pytest.raises(PlacementMismatch, match=r"input 1 is on the host, .*: put\(\) of the client"):
+        executable.execute([x, Y])  # type: ignore[list-item]
+    for takes_arrays in (executable.run, lambda buffers: client.put(buffers[0])):
+        with pytest.raises(PlacementMismatch, match=r"expected on the host; .*: numpy\(\) of the buffer"):
+            takes_arrays([x, x])
     with pytest.raises(InvalidArgument, match="input 1"):
         executable.execute([x, client.put(Y.T)])
     with pytest.raises(PjrtCall, match="Buffer is closed"):

@@ -9,15 +9,19 @@ from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.dtype import ENGINE_DTYPES
 from tenferro_ref.errors import (
+    InvalidArgument,
     InvalidCompiledGraph,
     InvalidProgram,
     PjrtCall,
+    PlacementMismatch,
     ShapeMismatch,
     UnsupportedOp,
 )
 from tenferro_ref.extensions import linalg
 from tenferro_ref.pjrt import Client
+from tenferro_ref.placement import HOST
 from tenferro_ref.program import GraphBuilder, GraphProgram, to_exec
+from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.tensor import Tensor
 from tenferro_ref.xla import XlaExecutor
 
@@ -159,3 +163,26 @@ def test_programs_of_one_normal_form_are_compiled_once(executor: XlaExecutor) ->
     assert executor.statistics == {"compiled": 2, "kept": 1}
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_allclose(results[2], 1.5 * results[0])
+
+
+def test_tensors_are_where_they_were_put(executor: XlaExecutor, xla_client: Client) -> None:
+    """On the host or on one device; executors of either take nothing of the other unless a transfer was asked for by name."""
+    b = GraphBuilder()
+    x = b.input("F64", (2,))
+    program = b.build(x + x)
+    array = np.ones(2)
+    here, elsewhere = xla_client.put(array), xla_client.put(array, len(xla_client.devices) - 1)
+    assert (Tensor.of(array).placement, here.placement) == (HOST, xla_client.placements[0])
+    (result,) = executor.execute(program, [here])
+    assert result.placement == here.placement
+    np.testing.assert_array_equal(result.numpy(), [2, 2])
+    np.testing.assert_array_equal(elsewhere.numpy(), array)
+    wrong = [array, *([elsewhere] if elsewhere.placement != here.placement else [])]
+    for given in wrong:
+        with pytest.raises(PlacementMismatch, match=f"expected on {here.placement}"):
+            executor.execute(program, [given])  # type: ignore[list-item]
+    for on_host in (executor.run_many_with_inputs, GraphExecutor().eval_exec_ir):
+        with pytest.raises(PlacementMismatch, match=rf"is on {here.placement}, expected on the host.*numpy\(\)"):
+            on_host(to_exec(program), [here])  # type: ignore[list-item]
+    with pytest.raises(InvalidArgument, match="devices"):
+        xla_client.put(array, len(xla_client.devices))

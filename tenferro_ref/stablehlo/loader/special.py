@@ -9,7 +9,7 @@ import numpy as np
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import CompareDir
-from tenferro_ref.program import GraphBuilder, Value
+from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader import composed
 from tenferro_ref.stablehlo.loader.bindings import Operation
 from tenferro_ref.stablehlo.loader.composed import full, select, static
@@ -109,9 +109,9 @@ def high_product(x: Value, y: Value) -> Value:
     """The upper half of the product of integers."""
     b, dtype = x.builder, x.dtype
     if dtype is DType.U64:
-        return _by_halves(b, x, y)
+        return _by_halves(x, y)
     if dtype is DType.I64:  # a negative number is less by 2**64 than its bits are as an unsigned one
-        zero, high = full(x, 0), _by_halves(b, x.astype(DType.U64), y.astype(DType.U64)).astype(DType.I64)
+        zero, high = full(x, 0), _by_halves(x.astype(DType.U64), y.astype(DType.U64)).astype(DType.I64)
         return high - select(x < zero, y, zero) - select(y < zero, x, zero)
     wide = DType.I64 if dtype.kind == "int" else DType.U64
     product = x.astype(wide) * y.astype(wide)
@@ -119,9 +119,9 @@ def high_product(x: Value, y: Value) -> Value:
     return b.apply(ops.Bits(shift), product, full(product, dtype.bits)).astype(dtype)
 
 
-def _by_halves(b: GraphBuilder, x: Value, y: Value) -> Value:
+def _by_halves(x: Value, y: Value) -> Value:
     """The upper half of the product of unsigned integers of 64 bits, by schoolbook multiplication of their halves."""
-    half, low = full(x, 32), full(x, 2**32 - 1)
+    b, half, low = x.builder, full(x, 32), full(x, 2**32 - 1)
 
     def upper(v: Value) -> Value:
         return b.apply(ops.Bits("shift_right_logical"), v, half)

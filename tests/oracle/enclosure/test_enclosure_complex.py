@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 from perturbed import Perturbed
 
+from oracle.case import Case
 from oracle.compare import compare
 from oracle.enclosure import IEEE, MODELS, NUMPY, XLA, enclose
 from oracle.enclosure.complexes import QUOTIENT
+from oracle.judge import Reference, judge
+from oracle.peers import NativeExecutor
+from oracle.verdict import Verdict
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import CompareDir
@@ -287,3 +291,14 @@ def test_a_power_of_usual_size_whose_factors_are_not_is_open(x, y, outcome, mode
     with np.errstate(all="ignore"):
         assert e.contains(np.complex64(np.complex128([x]) ** np.complex128([y]))).all()
     assert model is IEEE or e.contains(np.complex64([outcome])).all()
+
+
+def test_a_sum_whose_terms_are_conjugated_cancels_to_either_zero() -> None:
+    """ConjSinking makes -(1) + 1 of -(1 - 1): +0 in place of -0."""
+    b = GraphBuilder()
+    x = b.input("C64", (2,))
+    case = Case.of(b.build(b.apply(ops.Conj(), x.sum(0))), [np.array([1 + 1j, 1 - 1j])])
+    assert judge(NativeExecutor(), Reference(case, NativeExecutor())).verdict is Verdict.PASS
+    assert (
+        judge(NativeExecutor("native-nopasses", passes=()), Reference(case, NativeExecutor())).verdict is Verdict.PASS
+    )
