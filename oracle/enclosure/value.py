@@ -135,7 +135,7 @@ class Interval:
         if self.gap is not None:  # two values
             one |= (self.lo == self.gap[0]) & (self.hi == self.gap[1])
         bounded = np.isfinite(self.lo) & np.isfinite(self.hi)
-        return np.where(self.nan, self.empty | one, bounded | one)
+        return np.asarray(np.where(self.nan, self.empty | one, bounded | one))
 
     @property
     def tight(self) -> Array:

@@ -109,7 +109,7 @@ def test_markdown_lists_executors_and_findings() -> None:
     page = summary(sample.rich())
     rows = [line for line in page.splitlines() if line.startswith("| ")]
     assert len(rows) == 2 + 9
-    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {10}
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {11}
     assert "jax is not installed" in page
     assert (
         page.index("## New: 2")
