@@ -1,11 +1,12 @@
 """What the report of a long campaign costs: 5,000 programs, 200 findings, with a page for each finding, op and executor.
 
-Run: tox run -e bench, or `pytest benchmarks/test_report_site.py --benchmark-only -s` for this file alone. Time and size of the site are
+Run: tox run -e bench, or `pytest benchmarks/test_report_site.py --benchmark-only -s` for this file alone. CPU time and size of the site are
 printed, and held to what a reader should have to wait for and to send: 20 seconds and 15 MB.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,10 +45,12 @@ def long_report() -> Report:
 
 def test_the_site_of_a_long_campaign(benchmark: Any, tmp_path: Path) -> None:
     report = long_report()
-    benchmark.pedantic(SITE.write, (report, tmp_path), rounds=3, warmup_rounds=1)
+    benchmark.pedantic(SITE.write, (report, tmp_path), rounds=2, warmup_rounds=1)
     size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
     pages = len(list(tmp_path.rglob("*.html")))
-    seconds = benchmark.stats.stats.min
+    start = time.process_time()  # of this process alone, which a busy machine changes least
+    SITE.write(report, tmp_path)
+    seconds = time.process_time() - start
     benchmark.extra_info.update(seconds=seconds, megabytes=size / 1e6, pages=pages)
     print(f"\n{pages} pages in {seconds:.1f} s, {size / 1e6:.1f} MB")
     assert pages > 200 + 40 + 9

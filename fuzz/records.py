@@ -18,6 +18,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from fuzz.explanation import Explanation
 from oracle.verdict import Build, ExecutorInfo, Verdict
 from tenferro_ref.errors import FormatError
 from tenferro_ref.files import read_text
@@ -54,6 +55,8 @@ class Cell:
         Programs that got another verdict than `pass` on account of another op, or of one that was not located.
     refusals
         Reasons of the refusals in `verdicts`, by how many programs had them.
+    examples
+        The number of a program that is counted in `verdicts`, by verdict name.
     """
 
     op: str
@@ -64,6 +67,7 @@ class Cell:
     group: str = ""
     beside: dict[str, int] = field(default_factory=dict)
     refusals: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,51 +143,6 @@ class ValueRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One element of a value of a reduced program: what it may be, and what the reference computed."""
-
-    value: str
-    type: str
-    index: str
-    enclosure: str
-    reference: str
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A reduced program as a pass of ours, or a compiler, left it; `changes` says in words what was changed."""
-
-    name: str
-    changes: tuple[str, ...]
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """What a reduced finding shows beside program and values.
-
-    Attributes
-    ----------
-    why, steps
-        Why the expected value is right, in words and instruction by instruction.
-    model, freedoms
-        The executor's arithmetic model, and in words what it permits; empty where no enclosure is involved.
-    guilty_lines, guilty_stablehlo
-        Numbers, from 0, of the lines of `program_text` and `stablehlo` that hold the guilty instruction.
-    snapshots
-        The program before and after the passes that change it.
-    """
-
-    why: str = ""
-    steps: tuple[Step, ...] = ()
-    model: str = ""
-    freedoms: tuple[str, ...] = ()
-    guilty_lines: tuple[int, ...] = ()
-    guilty_stablehlo: tuple[int, ...] = ()
-    snapshots: tuple[Snapshot, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Finding:
     """A disagreement, reduced and de-duplicated.
 
@@ -236,7 +195,7 @@ class Finding:
     build: str = ""
     derivation: str = ""
     primal_text: str = ""
-    explanation: Explanation = Explanation()
+    explanation: Explanation = field(default_factory=Explanation)
     first_program: int | None = None
 
     @property
@@ -291,6 +250,8 @@ class Campaign:
         One for each kind of error that invalid programs of this campaign may raise, reached or not.
     interrupted
         The campaign did not come to its end.
+    again
+        The command that makes one of its programs again, without the program's number.
     admitted
         For each op in `cells`, the dtypes that its result can have; empty in records of versions before 7.
     """
@@ -312,6 +273,7 @@ class Campaign:
     errors: tuple[ErrorKind, ...] = ()
     admitted: dict[str, tuple[str, ...]] = field(default_factory=dict)
     interrupted: bool = False
+    again: str = ""
 
     @property
     def only_errors(self) -> bool:

@@ -63,6 +63,8 @@ class Entry:
         Programs that were refused or disagreed on account of another op, by verdict name.
     refusals
         Why the executor refuses the op.
+    examples
+        The number of a program by verdict.
     """
 
     op: str
@@ -77,6 +79,7 @@ class Entry:
     findings: tuple[Finding, ...]
     beside: dict[str, int]
     refusals: tuple[str, ...]
+    examples: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,7 @@ def _entry(key: tuple[str, str, str], cell: Cell | None, findings: list[Finding]
     refusals = tuple(sorted(cell.refusals, key=lambda reason: -cell.refusals[reason])) if cell else ()
     return Entry(
         *key, BY_SLUG[slug], sum(verdicts.values()), verdicts, worst, here, elsewhere + disagreements(beside),
-        tuple(findings), beside, refusals,
+        tuple(findings), beside, refusals, cell.examples if cell else {},
     )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ _SOMETIMES = (
 #: What a complete bundle has; the README is written last.
 _BUNDLE = (
     "environment.json", "program.txt", "program.json", "primal.json", "module.mlir", "inputs.npz", "observed.npz",
-    "enclosure.npz", "reproduce.py", "README.md",
+    "enclosure.npz", "reproduce.py", "upstream.py", "README.md",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Where a tensor is (seed 002): on the host, or on a device of a client. Programs say nothing of it, and nothing moves by itself."""
+"""Where a tensor is: on the host, or on a device of a client. Programs say nothing of it, and nothing moves by itself."""
 
 from __future__ import annotations
 

@@ -126,16 +126,16 @@ def judge_alone(site: Worksite, batch: OpenBatch) -> None:
 
 def seal(site: Worksite, batch: OpenBatch) -> None:
     """Count the answers and locate what disagrees; then the store drops the batch."""
-    tally, disagreements = Tally(), []
+    tally, disagreements, first = Tally(), [], batch.held.number * site.stream.plan.batch
     tally.add_cases([reference.case for reference in batch.references.values()])
     for number, reference in batch.references.items():
         for executor in site.executors:
             answer = batch.answers[number, executor.name]
-            tally.add_answer(reference.case, answer)
+            tally.add_answer(reference.case, answer, first + number)
             if answer.verdict.is_disagreement:
                 suspect = _located(site, executor, reference.case, answer)
                 if reference.case.refusal is None:
-                    tally.blame(reference.case, suspect.op, suspect.dtype, answer)
+                    tally.blame(reference.case, suspect.op, suspect.dtype, answer, first + number)
                 where = suspect.op, suspect.dtype, suspect.attribution
                 disagreements.append(Disagreement(number, reference.case, answer, json.dumps(suspect.group), *where))
     for name, opcodes in batch.opcodes:
@@ -147,16 +147,16 @@ def seal_answered(site: Worksite, batch: OpenBatch) -> None:
     """Count the answers that there are; what disagrees is not located, and the rest of the batch is left out."""
     answers = dict(sorted(batch.answers.items()))
     numbers = sorted({number for number, _ in answers if number in batch.references})
-    tally, disagreements = Tally(), []
+    tally, disagreements, first = Tally(), [], batch.held.number * site.stream.plan.batch
     tally.add_cases([batch.cases[number] for number in numbers])
     for (number, executor), answer in answers.items():
         if number not in batch.references:
             continue
         case = batch.cases[number]
-        tally.add_answer(case, answer)
+        tally.add_answer(case, answer, first + number)
         if answer.verdict.is_disagreement:
             if case.refusal is None:
-                tally.blame(case, "", "", answer)
+                tally.blame(case, "", "", answer, first + number)
             disagreements.append(Disagreement(number, case, answer, json.dumps(["interrupted", executor]), "", "", ""))
     kept = replace(batch.held, programs=batch.held.counted + len(numbers))
     site.store.seal(kept, site.owner, batch.cases[: kept.programs], tally, disagreements)

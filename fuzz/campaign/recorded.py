@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -73,6 +74,7 @@ def recorded(store: Store, streams: Sequence[Stream]) -> Campaign:
         surveys=surveys(counts, first.available),
         errors=_errors(counts, first.plan),
         admitted=_admitted(cells),
+        again=_again(first.plan),
     )
 
 
@@ -99,6 +101,11 @@ def _cells(counts: Counts) -> tuple[Cell, ...]:
         if key[0] in ("cell", "beside", "refusal"):
             kind, op, dtype, executor, word = key
             tallies.setdefault((op, dtype, executor), {}).setdefault(kind, {})[word] = count
+    examples: dict[tuple[str, str, str], dict[str, int]] = {}
+    for key, number in sorted(counts.peaks.items()):
+        if key[0] == "example":
+            _, op, dtype, executor, word = key
+            examples.setdefault((op, dtype, executor), {})[word] = int(number)
     return tuple(
         Cell(
             *key,
@@ -107,9 +114,17 @@ def _cells(counts: Counts) -> tuple[Cell, ...]:
             _GROUPS.get(key[0], ""),
             tally.get("beside", {}),
             tally.get("refusal", {}),
+            examples.get(key, {}),
         )
         for key, tally in sorted(tallies.items())
     )
+
+
+def _again(plan: Plan) -> str:
+    """What makes one program of a campaign again, but for its number."""
+    words = ["tenferro-ref", "fuzz", "program", "--seed", str(plan.seed)]
+    words += ["--input-sets", str(plan.input_sets)] if plan.input_sets > 1 else []
+    return shlex.join([*words, *(word for setting in plan.generate for word in ("--generate", setting))])
 
 
 def _admitted(cells: Iterable[Cell]) -> dict[str, tuple[str, ...]]:

@@ -46,8 +46,8 @@ class Tally(Counts):
             self._last = program, {("feature", name) for name in of_program(program)}, cells
         return self._last
 
-    def add_answer(self, case: Case, answer: Answer) -> None:
-        """Count the answer of an executor. The cells of a disagreement are counted by `blame`."""
+    def add_answer(self, case: Case, answer: Answer, number: int | None = None) -> None:
+        """Count the answer of an executor to program `number`. The cells of a disagreement are counted by `blame`."""
         name, comparison, verdict = answer.executor, answer.comparison, answer.verdict
         self.sums["verdict", name, verdict.value] += 1
         for what in ("elements", "decided", "tight", "forgiven"):
@@ -66,32 +66,39 @@ class Tally(Counts):
             return
         cells = self._describe(case.program)[2]
         if verdict is Verdict.UNSUPPORTED:
-            self._refused(cells, answer)
+            self._refused(cells, answer, number)
             return
-        for op, dtype in cells:
-            self.sums["cell", op, dtype, name, verdict.value] += 1
+        for cell in cells:
+            self._count(cell, answer, number)
         computed = [i for i in case.program.instructions if not isinstance(i.op, ops.Constant)]
         if len(computed) == 1 and ulp is not None:
             (only,) = computed
             dtype = case.program.slot_types[only.output_slots[0]].dtype.name
             self.raise_peak(("cell_ulp", only.op.name, dtype, name), ulp)
 
-    def _refused(self, cells: set[_Cell], answer: Answer) -> None:
+    def _count(self, cell: _Cell, answer: Answer, number: int | None) -> None:
+        """Count an answer that says something about the op of a cell."""
+        key = (*cell, answer.executor, answer.verdict.value)
+        self.sums["cell", *key] += 1
+        if number is not None:
+            self.raise_peak(("example", *key), number)
+
+    def _refused(self, cells: set[_Cell], answer: Answer, number: int | None) -> None:
         """Count a refusal for the op that it names, or the only one that there is; the others were beside it."""
         named = (answer.error or {}).get("op")
         chosen = {cell for cell in cells if cell[0] == named} or cells
         guilty = chosen if len(chosen) == 1 else set()
-        for cell in cells:
-            kind = "cell" if cell in guilty else "beside"
-            self.sums[kind, *cell, answer.executor, answer.verdict.value] += 1
+        for cell in cells - guilty:
+            self.sums["beside", *cell, answer.executor, answer.verdict.value] += 1
         reason = str((answer.error or {}).get("reason") or answer.reason)
         for cell in guilty:
+            self._count(cell, answer, number)
             self.sums["refusal", *cell, answer.executor, reason[:_REASON]] += 1
 
-    def blame(self, case: Case, op: str, dtype: str, answer: Answer) -> None:
+    def blame(self, case: Case, op: str, dtype: str, answer: Answer, number: int | None = None) -> None:
         """Count a disagreement for the op in which triage located it; the others of the program were beside it."""
         guilty = op.partition("(")[0] or "(none)", dtype
-        self.sums["cell", *guilty, answer.executor, answer.verdict.value] += 1
+        self._count(guilty, answer, number)
         for cell in self._describe(case.program)[2] - {guilty}:
             self.sums["beside", *cell, answer.executor, answer.verdict.value] += 1
 

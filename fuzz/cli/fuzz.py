@@ -6,6 +6,7 @@ import click
 
 from fuzz.cli.campaigns import resume, run, status
 from fuzz.cli.findings import findings, merge, reduce, replay, stale_
+from fuzz.cli.program import program
 
 
 @click.group()
@@ -13,5 +14,5 @@ def fuzz() -> None:
     """Campaigns over a findings store (a file)."""
 
 
-for command in (run, resume, status, findings, stale_, replay, reduce, merge):
+for command in (run, resume, status, program, findings, stale_, replay, reduce, merge):
     fuzz.add_command(command)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import selectors
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from typing import Any
 
 import click
 
-from fuzz.mutants import Hunter, Kill, Mutant, catalogue, find
+from fuzz.mutants import Hunter, Kill, Mutant, catalogue, drawn, find
 from fuzz.mutants.laws import checkout
 from fuzz.mutants.looks import BY_LAWS
 from tenferro_ref.children import own_environment
@@ -33,7 +32,7 @@ def mutants() -> None:
 @json_option
 def list_(places: tuple[str, ...], as_json: bool) -> None:
     """List the seeded faults; those that change no meaning with the reason."""
-    for mutant in _chosen((), places, everything=True):
+    for mutant in _chosen((), places):
         if as_json:
             print_json(_listing(mutant))
             continue
@@ -45,7 +44,8 @@ def list_(places: tuple[str, ...], as_json: bool) -> None:
 @mutants.command()
 @click.argument("names", nargs=-1)
 @_place_option
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="Only so many of them, drawn by the seed.")
+@click.option("--sample", type=click.IntRange(1), default=200, show_default=True, metavar="N",
+              help="So many, drawn by the seed, where none is named.")  # fmt: skip
 @click.option("--executors", default="", metavar="LIST",
               help="Judge with these executors, and no law; chosen by the faults' places if left out.")  # fmt: skip
 @click.option("--programs", type=click.IntRange(1), default=500, show_default=True,
@@ -57,29 +57,27 @@ def list_(places: tuple[str, ...], as_json: bool) -> None:
 @seed_option
 @json_option
 def run(
-    names: tuple[str, ...], places: tuple[str, ...], sample: int | None, executors: str, programs: int,
+    names: tuple[str, ...], places: tuple[str, ...], sample: int, executors: str, programs: int,
     reduce_seconds: float, jobs: int, out: str | None, seed: int | None, as_json: bool,
 ) -> int:  # fmt: skip
-    """Switch each fault on alone and hunt it; exit status 1 if one survives.
+    """Switch faults on, each alone, and hunt them; exit status 1 if one survives.
 
-    Changes that are listed as equivalent or unsettled are left out unless they are named. Faults of the oracle itself are hunted with
+    Each is hunted with programs, then with the laws, then with the unit tests of its module, until one of them sees it. Changes that are listed as equivalent or unsettled are left out unless they are named. Faults of the oracle itself are hunted with
     the laws in tests/laws, which only a source checkout has.
     """
     chosen = draw_seed(seed)
-    targets = _chosen(names, places, everything=False)
+    targets = _chosen(names, places) if names else drawn(chosen, sample, _known(places))
     lacking = [m for m in targets if _lacking(m) and not executors]
     if lacking and (names or len(lacking) == len(targets)):
         raise UsageError(detail=f"{lacking[0].name} is hunted with {_lacking(lacking[0])}: run it from a checkout")
     targets = [m for m in targets if m not in lacking]
-    if sample:
-        targets = random.Random(chosen).sample(targets, min(sample, len(targets)))  # noqa: S311
     who = split(executors) if executors else ()
     if not as_json:
         click.echo(f"seed {chosen}")
         if lacking:
             click.echo(f"{len(lacking)} faults of the oracle are left out: they are hunted with {_lacking(lacking[0])}")
     survived = 0
-    kept = [] if names else [_listing(m) for m in _chosen((), places, everything=True) if m.equivalent]
+    kept: list[dict[str, Any]] = []
     _keep(out, kept)
     if jobs == 1:
         records = _hunt(targets, who, chosen, programs, reduce_seconds)
@@ -120,14 +118,20 @@ def _listing(mutant: Mutant) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _chosen(names: Sequence[str], places: Sequence[str], *, everything: bool) -> list[Mutant]:
-    """The named faults, or all that are hunted; `everything`: those that are not, too."""
+def _known(places: Sequence[str]) -> Sequence[str]:
+    """The places, if there are such."""
     known = dict.fromkeys(m.place for m in catalogue())
     unknown = sorted({*places} - {*known})
     if unknown:
         raise UsageError(detail=f"no seeded fault is in {unknown[0]!r}; they are in {', '.join(known)}")
-    found = [find(name) for name in names] or [m for m in catalogue() if everything or m.hunted]
-    found = [m for m in found if not places or m.place in places]
+    return places
+
+
+def _chosen(names: Sequence[str], places: Sequence[str]) -> list[Mutant]:
+    """The named faults, or all, those that are not hunted too."""
+    found = [find(name) for name in names] or list(catalogue())
+    wanted = _known(places)
+    found = [m for m in found if not wanted or m.place in wanted]
     if not found:
         raise UsageError(detail="none of the named faults is in the named places")
     return found
@@ -161,10 +165,10 @@ def _record(kill: Kill, *, reduced: bool) -> dict[str, Any]:
 def _words(record: dict[str, Any]) -> str:
     if not record["killed"]:
         counts = f"{record['entered']} entered the changed code, {record['changed']} looked different"
-        said = f"{record['programs']} programs saw nothing; {counts}" if record["programs"] else "no law fails"
+        said = f"{record['programs']} programs saw nothing; {counts}" if record["programs"] else "no test fails"
         return f"SURVIVED  {record['name']}: {said}"
     if not record["programs"]:
-        return f"killed    {record['name']}: by the law {record['reason']}"
+        return f"killed    {record['name']}: by the {record['by']} {record['reason']}"
     size = record["instructions"]
     small = "" if size is None else f", {record['original_instructions']} -> {size} instructions"
     return f"killed    {record['name']}: after {record['programs']} programs by {record['by']}{small}"

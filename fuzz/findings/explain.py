@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
+from fuzz.explanation import Explanation, Snapshot, Step
 from fuzz.findings.triage import evaluate_all, first_wrong
-from fuzz.records import Explanation, Finding, Snapshot, Step
+from fuzz.records import Finding
 from oracle.case import Case
 from oracle.compare import interval_words
 from oracle.enclosure import MODELS, Enclosure, enclose

@@ -40,7 +40,7 @@ class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     page
         Name of the page in docs/findings/, without `.md`.
     signatures
-        Patterns of `Finding.signature`, of which one has to match (`fits`); of a check of `conform`, its name.
+        Patterns of `Finding.signature`, of which one has to match (`fits`); of a check of `conform`, patterns of its name.
     builds
         Patterns of `Finding.build`; in a file, names of its table `builds`.
     """
@@ -74,7 +74,7 @@ def fits(pattern: str, signature: str) -> bool:
     """
     wanted, parts = pattern.split(" | "), signature.split(" | ")
     if len(wanted) != 4 or len(parts) != 4:
-        return pattern == signature
+        return fnmatchcase(signature, pattern)
     return any(_is_chain(w.split(" > "), parts[0].split(" > ")) for w in wanted[0].split(" or ")) and all(
         any(fnmatchcase(part, p) for p in w.split(" or ")) for w, part in zip(wanted[1:], parts[1:], strict=True)
     )

@@ -1,15 +1,18 @@
-"""The catalogue of seeded faults: those written by hand, and a share of the sites that rules find in the source.
+"""The catalogue of seeded faults: those written by hand, and every site that rules find in the source.
 
-Nothing here lists the sites: they are read from the source each time. A site is in the catalogue if its own hash is below
-the share of its module, so that an edit elsewhere changes nothing about it. What people know of sites is in
-`equivalents.toml`: which of them change no meaning, and why.
+Nothing here lists the sites: they are read from the source each time. A run draws some of them by its seed, so that nobody can
+tune to them. What people know of sites is in `equivalents.toml`: which of them change no meaning, and why.
 """
 
 from __future__ import annotations
 
+import random
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from functools import cache, partial
+from importlib import import_module
+from itertools import zip_longest
 from pathlib import Path
 
 from fuzz.mutants.by_hand import BY_HAND
@@ -22,90 +25,48 @@ EQUIVALENTS = Path(__file__).with_name("equivalents.toml")
 #: Beginning of the reason of a change that nothing has shown to have a meaning, and nothing to have none.
 UNSETTLED = "unsettled: "
 
-#: Modules that take part: the place that a fault in them breaks, and how many of a hundred of their sites are taken.
-MODULES: dict[str, tuple[str, int]] = {
-    "tenferro_ref.compiler.dot_dimension_sorter": ("compiler", 30),
-    "tenferro_ref.compiler.transpose_folding": ("compiler", 30),
-    "tenferro_ref.compiler.dot_decomposer": ("compiler", 30),
-    "tenferro_ref.compiler.layout_simplifier": ("compiler", 30),
-    "tenferro_ref.compiler.dead_code_elimination": ("compiler", 30),
-    "tenferro_ref.program.program": ("program", 30),
-    "tenferro_ref.runtime.segment": ("segmentation", 40),
-    "tenferro_ref.runtime.run": ("executor", 25),
-    "tenferro_ref.runtime.fusion": ("fusion", 15),
-    "tenferro_ref.runtime.kernels.elementwise": ("kernels", 15),
-    "tenferro_ref.runtime.kernels.structural": ("kernels", 15),
-    "tenferro_ref.runtime.kernels.reduction": ("kernels", 15),
-    "tenferro_ref.runtime.kernels.indexing": ("kernels", 15),
-    "tenferro_ref.runtime.kernels.contraction": ("kernels", 30),
-    "tenferro_ref.autodiff.elementwise": ("derivatives", 20),
-    "tenferro_ref.autodiff.structural": ("derivatives", 15),
-    "tenferro_ref.autodiff.indexing": ("derivatives", 10),
-    "tenferro_ref.autodiff.extensions": ("derivatives", 10),
-    "tenferro_ref.autodiff.rules": ("derivatives", 20),
-    "tenferro_ref.autodiff.transform": ("derivatives", 10),
-    "tenferro_ref.runtime.semiring.algebra": ("semirings", 15),
-    "tenferro_ref.runtime.semiring.backend": ("semirings", 15),
-    "tenferro_ref.runtime.semiring.core": ("semirings", 15),
-    "tenferro_ref.extensions.einsum": ("extensions", 15),
-    "tenferro_ref.stablehlo.emit.elementwise": ("emitter", 25),
-    "tenferro_ref.stablehlo.emit.structural": ("emitter", 25),
-    "tenferro_ref.stablehlo.emit.indexing": ("emitter", 25),
-    "tenferro_ref.stablehlo.emit.contraction": ("emitter", 25),
-    "tenferro_ref.stablehlo.emit.policy": ("emitter", 25),
-    "tenferro_ref.stablehlo.writer": ("emitter", 20),
-    "tenferro_ref.stablehlo.loader.rows": ("loader", 10),
-    "tenferro_ref.stablehlo.loader.indexing": ("loader", 8),
-    "tenferro_ref.stablehlo.loader.reductions": ("loader", 8),
-    "tenferro_ref.pjrt.transfer": ("transfer", 50),
-    "tenferro_ref.tensor": ("layout", 30),
-    "oracle.compare": ("comparison", 35),
-    "oracle.ulp": ("comparison", 20),
-    "oracle.judge": ("verdicts", 50),
-    "oracle.enclosure.sums": ("enclosure", 3),
-    "oracle.enclosure.arithmetic": ("enclosure", 20),
-    "oracle.enclosure.bounds": ("enclosure", 20),
-    "oracle.enclosure.freedoms.contraction": ("enclosure", 20),
-    "oracle.enclosure.freedoms.flush": ("enclosure", 20),
-    "oracle.enclosure.freedoms.gathering": ("enclosure", 20),
-    "oracle.enclosure.freedoms.merging": ("enclosure", 20),
-    "oracle.enclosure.freedoms.reciprocals": ("enclosure", 20),
-    "oracle.enclosure.freedoms.zeros": ("enclosure", 20),
-    "oracle.enclosure.origin": ("enclosure", 20),
-    "oracle.enclosure.value": ("enclosure", 20),
-    "oracle.enclosure.sets": ("sets", 30),
-    "oracle.reference": ("sets", 50),
+#: Packages whose every function takes part.
+PACKAGES = ("tenferro_ref", "oracle")
+#: The part that a fault breaks, by how the name of its module begins; the longest beginning holds.
+PLACES = {
+    "tenferro_ref": "reference",
+    "tenferro_ref.autodiff": "derivatives",
+    "tenferro_ref.compiler": "compiler",
+    "tenferro_ref.extensions": "extensions",
+    "tenferro_ref.isolation": "transfer",
+    "tenferro_ref.ops": "ops",
+    "tenferro_ref.pjrt": "transfer",
+    "tenferro_ref.program": "program",
+    "tenferro_ref.runtime": "executor",
+    "tenferro_ref.runtime.fusion": "fusion",
+    "tenferro_ref.runtime.kernels": "kernels",
+    "tenferro_ref.runtime.segment": "segmentation",
+    "tenferro_ref.runtime.semiring": "semirings",
+    "tenferro_ref.stablehlo": "emitter",
+    "tenferro_ref.stablehlo.loader": "loader",
+    "oracle": "verdicts",
+    "oracle.compare": "comparison",
+    "oracle.ulp": "comparison",
+    "oracle.enclosure": "enclosure",
+    "oracle.enclosure.sets": "sets",
+    "oracle.peers.engines": "transfer",
+    "oracle.reference": "sets",
 }
-#: Functions that belong elsewhere than their module, by how `module.function` begins.
-ELSEWHERE = {
-    "tenferro_ref.runtime.run.Run.release": "reclaim",
-    "tenferro_ref.runtime.run.Run.outputs": "reclaim",
-    "tenferro_ref.runtime.run._own": "reclaim",
-    "tenferro_ref.runtime.run._poison": "reclaim",
-}
-#: Functions without faults, by name or with their module: those that make words and plots, that decide on errors alone, or only
-#: on how much is done at once; and those that no program enters: files, and modules that this package never writes.
-LEFT_OUT = frozenset({
-    "_width", "_sample", "_spread", "_words", "_kind", "_bit_kind", "interval_words", "show_spec",
-    "check_inputs", "verify", "dtype_of_element",
-    "sets_at_once",
-    "_read_npy", "load_arrays", "save_npz",
-    "tenferro_ref.stablehlo.loader.indexing._last", "_extremum_with_index",
-})  # fmt: skip
+
+
+def modules() -> tuple[str, ...]:
+    """Every module of `PACKAGES`, in the order of their names; none is imported but packages."""
+    found = []
+    for package in PACKAGES:
+        root = Path(import_module(package).__file__ or "").parent
+        paths = (path.relative_to(root.parent).with_suffix("") for path in root.rglob("*.py"))
+        found += [".".join(path.parts) for path in paths if path.name not in ("__init__", "__main__")]
+    return tuple(sorted(found))
 
 
 def place(site: Site) -> str:
     """The part of the system that a site belongs to."""
-    where = f"{site.module}.{site.function}"
-    usual = MODULES[site.module][0]
-    if site.rule == "layout" and usual in ("executor", "kernels"):
-        return "layout"
-    return next((name for prefix, name in ELSEWHERE.items() if where.startswith(prefix)), usual)
-
-
-def left_out(site: Site) -> bool:
-    """The site is in one of the functions of `LEFT_OUT`."""
-    return not LEFT_OUT.isdisjoint((site.function.rpartition(".")[2], f"{site.module}.{site.function}"))
+    return PLACES[max((start for start in PLACES if f"{site.module}.".startswith(f"{start}.")), key=len)]
 
 
 @cache
@@ -140,21 +101,28 @@ def mutant_at(site: Site) -> Mutant:
 
 @cache
 def every_site() -> Mapping[str, Site]:
-    """All sites of the modules that take part, by name; modules that are not there are passed over."""
-    found: dict[str, Site] = {}
-    for module in MODULES:
-        try:
-            found |= {s.name: s for s in sites(module) if not left_out(s)}
-        except LookupError:  # a test says so
-            continue
-    return found
+    """All sites of `modules`, by name."""
+    return {site.name: site for module in modules() for site in sites(module)}
 
 
 @cache
 def catalogue() -> tuple[Mutant, ...]:
     """The seeded faults, and the changes that are known to have no meaning."""
-    made = ((s, mutant_at(s)) for s in every_site().values())
-    return (*BY_HAND, *(m for s, m in made if not m.hunted or s.order < MODULES[s.module][1] / 100))
+    return (*BY_HAND, *map(mutant_at, every_site().values()))
+
+
+def drawn(seed: int, count: int, places: Collection[str] = ()) -> list[Mutant]:
+    """So many of the faults that are hunted, drawn by the seed, of all or of some places.
+
+    Rules come in turn, so that the rare ones do too: a third of all sites are orders of arguments.
+    """
+    chance = random.Random(seed)  # noqa: S311
+    by_rule: dict[str, list[Mutant]] = {}
+    for mutant in catalogue():
+        if mutant.hunted and (not places or mutant.place in places):
+            by_rule.setdefault(mutant.site.rule if mutant.site else "", []).append(mutant)
+    shuffled = [chance.sample(found, len(found)) for found in by_rule.values()]
+    return [m for turn in zip_longest(*shuffled) for m in turn if m is not None][:count]
 
 
 def find(name: str) -> Mutant:
@@ -168,20 +136,26 @@ def find(name: str) -> Mutant:
     for mutant in BY_HAND:
         if mutant.name == name:
             return mutant
-    if name not in every_site():
-        raise UsageError(detail=f"unknown mutant {name!r}; `tenferro-ref mutants list` shows all")
-    return mutant_at(every_site()[name])
+    parts = name.partition("/")[0].split(".")
+    for end in range(len(parts) - 1, 0, -1):  # the module is read, and no other: each worker looks for its fault
+        module = ".".join(parts[:end])
+        with suppress(LookupError):
+            for site in sites(module if parts[0] in PACKAGES else f"{PACKAGES[0]}.{module}"):
+                if site.name == name:
+                    return mutant_at(site)
+    raise UsageError(detail=f"unknown mutant {name!r}; `tenferro-ref mutants list` shows all")
 
 
 __all__ = [
-    "ELSEWHERE",
     "EQUIVALENTS",
-    "LEFT_OUT",
-    "MODULES",
+    "PACKAGES",
+    "PLACES",
     "UNSETTLED",
     "catalogue",
+    "drawn",
     "equivalents",
     "every_site",
     "find",
+    "modules",
     "place",
 ]

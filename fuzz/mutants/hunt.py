@@ -12,7 +12,7 @@ from typing import Any
 from fuzz.findings.reduce import reduce_case
 from fuzz.findings.triage import evaluate_all
 from fuzz.mutants.catalogue import find
-from fuzz.mutants.laws import Laws
+from fuzz.mutants.laws import Tests
 from fuzz.mutants.looks import BY_LAWS, CRASHES, OWN, SECONDS, fresh, limited, look, watch
 from fuzz.mutants.mutant import Mutant
 from fuzz.mutants.programs import Item, programs
@@ -26,8 +26,8 @@ from oracle.verdict import Verdict
 _ALONE = 8
 #: Seconds for a plugin, whose process may have to start first.
 _PATIENCE = 60.0
-#: Recorded as the executor of a fault that no program showed and a law did.
-LAW = "law"
+#: Recorded as the executor of a fault that no program showed, but a law, or no law either, but a unit test.
+LAW, UNIT_TEST = "law", "unit test"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Kill:
     entered, changed
         How many of them entered the changed code, and how many looked different for it.
     executor, reason
-        Who saw it first and what it saw; "" if it survived. `law`: no program showed it, but the law that `reason` names.
+        Who saw it first and what it saw; "" if it survived. `law`, `unit test`: the test that `reason` names.
     case
         The reduced program, None if it survived or a law saw it.
     """
@@ -86,7 +86,7 @@ class Hunter:
         self.executors = tuple(executors)
         self.max_programs = max_programs
         self.sane = Pool()
-        self.laws = Laws(seed)
+        self.tests = Tests(seed)
 
     def __enter__(self) -> Hunter:
         return self
@@ -95,7 +95,8 @@ class Hunter:
         self.sane.close()
 
     def hunt(self, mutant: Mutant, *, reduce_seconds: float = 0.0) -> Kill:
-        """Check programs with the fault switched on until an executor disagrees that agrees without it; then ask the laws.
+        """Check programs with the fault switched on until an executor disagrees that agrees without it; then ask the laws,
+        and then the unit tests.
 
         Raises
         ------
@@ -106,16 +107,22 @@ class Hunter:
         kill = Kill(mutant, 0)
         first = mutant.place in BY_LAWS or mutant.in_worker  # there each program is a journey to another process
         if not self.executors and first:
-            kill = self._ask_laws(kill)
+            kill = self._ask_tests(kill, LAW)
         if not kill.killed and (self.executors or mutant.place not in BY_LAWS):
             kill = self._ask_executors(mutant, reduce_seconds)
         if not kill.killed and not self.executors and not first:
-            kill = self._ask_laws(kill)
+            kill = self._ask_tests(kill, LAW)
+        if not kill.killed and not self.executors:
+            kill = self._ask_tests(kill, UNIT_TEST)
         return replace(kill, seconds=time.perf_counter() - start)
 
-    def _ask_laws(self, kill: Kill) -> Kill:
-        reason = self.laws.broken(kill.mutant.place, kill.mutant.name)
-        return replace(kill, programs=0, executor=LAW, reason=reason) if reason else kill
+    def _ask_tests(self, kill: Kill, kind: str) -> Kill:
+        mutant = kill.mutant
+        if kind == LAW:
+            reason = self.tests.broken_law(mutant.place, mutant.name)
+        else:
+            reason = self.tests.broken_unit_test(mutant.site.module, mutant.name) if mutant.site else ""
+        return replace(kill, programs=0, executor=kind, reason=reason) if reason else kill
 
     def _ask_executors(self, mutant: Mutant, reduce_seconds: float) -> Kill:
         if not mutant.in_worker:
@@ -199,4 +206,4 @@ def hunt(
         return hunter.hunt(mutant, reduce_seconds=reduce_seconds)
 
 
-__all__ = ["LAW", "Hunter", "Kill", "activate", "find", "hunt"]
+__all__ = ["LAW", "UNIT_TEST", "Hunter", "Kill", "activate", "find", "hunt"]

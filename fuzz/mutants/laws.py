@@ -11,9 +11,8 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +40,7 @@ LAWS: dict[str, tuple[str, ...]] = {
     "executor": ("evaluation", "corners"),
     "fusion": ("evaluation", "corners"),
     "kernels": ("corners", "evaluation", "moves", "integer_widths"),
-    "layout": ("evaluation", "corners"),
     "program": ("evaluation", "corners"),
-    "reclaim": ("evaluation", "corners"),
     "segmentation": ("evaluation", "corners"),
     "semirings": ("algebras",),
     "sets": ("sets",),
@@ -62,35 +59,65 @@ def checkout() -> Path | None:
 
 
 @dataclass(eq=False)
-class Laws:
-    """Runs the laws; what they say without a fault is looked at once a place."""
+class Tests:
+    """Runs tests; how they end without a fault is looked at once for each set of files."""
 
     seed: int
-    _seconds: dict[tuple[str, ...], float] = field(default_factory=dict)
+    _sound: dict[tuple[str, ...], tuple[str, float]] = field(default_factory=dict)
 
-    def broken(self, place: str, mutant: str) -> str:
-        """The first law that fails with the fault switched on and how; "" if none does, or there is no checkout.
+    def broken_law(self, place: str, mutant: str) -> str:
+        """The first law about a place that fails with the fault switched on and how; "" if none does, or there is no checkout.
 
         Raises
         ------
         Internal
             A law fails without any fault, or pytest could not run them.
         """
-        files, root = LAWS.get(place, ("corners",)), checkout()
+        files = tuple(f"tests/laws/test_{name}.py" for name in LAWS.get(place, ("corners",)))
+        reason, _ = self._without_a_fault(files)
+        if reason:
+            raise Internal(detail=f"a law fails without a seeded fault: {reason}")
+        return self._run(files, mutant).removeprefix("tests/laws/")
+
+    def broken_unit_test(self, module: str, mutant: str) -> str:
+        """The first unit test of a module that fails with the fault switched on; "" if none does, or some fail without."""
+        files = self._units(module)
+        if not files or self._without_a_fault(files)[0]:
+            return ""
+        return self._run(files, mutant)
+
+    def _units(self, module: str) -> tuple[str, ...]:
+        """Tests in the folder of the module's package, which mirrors it, that import from the module or from its own package."""
+        root, *inner = module.split(".")
+        part = root if root != "tenferro_ref" else inner[0] if len(inner) > 1 else "test_"
+        folder = f"tests/{part}"
+        names = [module] if len(inner) < 2 else [module, module.rpartition(".")[0]]
+        imports = re.compile(rf"^\s*(?:from|import) (?:{'|'.join(map(re.escape, names))})\b(?!\.)", re.MULTILINE)
+        return tuple(name for name, text in self._texts.items() if name.startswith(folder) and imports.search(text))
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        root = checkout()
+        return (
+            {str(p.relative_to(root)): p.read_text("utf-8") for p in sorted(root.glob("tests/**/test_*.py"))}
+            if root
+            else {}
+        )
+
+    def _without_a_fault(self, files: tuple[str, ...]) -> tuple[str, float]:
+        if files not in self._sound:
+            start = time.perf_counter()
+            self._sound[files] = self._run(files, ""), time.perf_counter() - start
+        return self._sound[files]
+
+    def _run(self, files: tuple[str, ...], mutant: str) -> str:
+        root = checkout()
         if root is None:
             return ""
-        if files not in self._seconds:
-            start = time.perf_counter()
-            reason = self._run(root, files, "", None)
-            if reason:
-                raise Internal(detail=f"a law fails without a seeded fault: {reason}")
-            self._seconds[files] = time.perf_counter() - start
-        return self._run(root, files, mutant, _PATIENCE * self._seconds[files] + _MORE)
-
-    def _run(self, root: Path, files: Sequence[str], mutant: str, timeout: float | None) -> str:
+        timeout = _PATIENCE * self._without_a_fault(files)[1] + _MORE if mutant else None
         command = [
             sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-p", __name__,
-            "-n0", f"--hypothesis-seed={self.seed}", *(str(Path("tests", "laws", f"test_{name}.py")) for name in files),
+            "-n0", f"--hypothesis-seed={self.seed}", *files,
         ]  # fmt: skip
         environment = {**own_environment(), VARIABLE: mutant, "COLUMNS": "400"}  # a failure is one line
         try:
@@ -101,10 +128,12 @@ class Laws:
             return ""
         if done.returncode < 0:
             return f"signal {-done.returncode}"
-        failed = re.search(r"^(?:FAILED|ERROR) tests/laws/(.*)", done.stdout, re.MULTILINE)
-        if done.returncode != 1 or failed is None:
+        failed = re.search(r"^(?:FAILED|ERROR) (.*)", done.stdout, re.MULTILINE)
+        if failed is None and mutant:  # pytest itself, or the interpreter, cannot live with the fault
+            return f"exit status {done.returncode}"
+        if failed is None:
             tail = (done.stdout + done.stderr).strip().splitlines()[-5:]
-            raise Internal(detail=f"pytest could not run the laws {', '.join(files)}: {' / '.join(tail)}")
+            raise Internal(detail=f"pytest could not run {', '.join(files)}: {' / '.join(tail)}")
         return failed[1]
 
 
@@ -116,4 +145,4 @@ def pytest_collection_finish(session: Any) -> None:
         activate(name)
 
 
-__all__ = ["LAWS", "VARIABLE", "Laws", "checkout"]
+__all__ = ["LAWS", "VARIABLE", "Tests", "checkout"]

@@ -184,7 +184,7 @@ def watch(place: str) -> Watch:
         return Watch(_loaded, reloaded)
     if place == "derivatives":
         return Watch(_derivative, DERIVATIVES, derivatives=True)
-    if place == "extensions":
+    if place in ("extensions", "ops"):
         return Watch(_text_and_outputs, ("native", _PLUGIN, *reloaded))
     return Watch(_by_passes, PASSES) if place == "compiler" else Watch(_by_ways, WAYS)
 

@@ -111,7 +111,7 @@ _SYMMETRIC = frozenset({
 
 def _order(node: ast.AST) -> ast.AST | None:
     """The first two arguments of a call, the first two entries of a tuple."""
-    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _SYMMETRIC:
+    if isinstance(node, ast.Call) and _called(node) in _SYMMETRIC:
         return None
     if isinstance(node, ast.Call) and len(node.args) > 1 and not any(isinstance(a, ast.Starred) for a in node.args[:2]):
         return ast.Call(node.func, [node.args[1], node.args[0], *node.args[2:]], node.keywords)
@@ -123,9 +123,92 @@ def _order(node: ast.AST) -> ast.AST | None:
 def _sorting(node: ast.AST) -> ast.AST | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("sorted", "reversed"):
         return ast.Call(ast.Name("list", ast.Load()), node.args[:1], [])
+    if isinstance(node, ast.Call) and _called(node) == "argsort" and len(node.args) == 1:  # the inverse permutation
+        return node.args[0]
     if isinstance(node, ast.Slice) and isinstance(node.step, ast.UnaryOp):
         return ast.Slice(node.lower, node.upper, None)
     return None
+
+
+def _called(node: ast.Call) -> str:
+    return ast.unparse(node.func).rpartition(".")[2]
+
+
+def _attributes(node: ast.AST) -> ast.AST | None:
+    """The first two keyword arguments of a call get each other's values."""
+    if not isinstance(node, ast.Call) or len(node.keywords) < 2:
+        return None
+    one, other, *rest = node.keywords
+    if one.arg is None or other.arg is None or ast.unparse(one.value) == ast.unparse(other.value):
+        return None
+    swapped = [ast.keyword(one.arg, other.value), ast.keyword(other.arg, one.value)]
+    return ast.Call(node.func, node.args, [*swapped, *rest])
+
+
+def _clamp(node: ast.AST) -> ast.AST | None:
+    """What is limited by another value is not."""
+    limits = ("min", "max", "minimum", "maximum", "fmin", "fmax", "clip", "clamp")
+    if not isinstance(node, ast.Call) or _called(node) not in limits or node.keywords:
+        return None
+    method = isinstance(node.func, ast.Attribute) and _called(node) == "clip" and len(node.args) == 2
+    if method and isinstance(node.func, ast.Attribute):
+        return node.func.value
+    return node.args[0] if len(node.args) > 1 and not isinstance(node.args[0], ast.Starred) else None
+
+
+def _bound(node: ast.AST) -> ast.AST | None:
+    """A range or a slice ends one too soon."""
+
+    def less(end: ast.expr) -> ast.expr:
+        return ast.BinOp(end, ast.Sub(), ast.Constant(1))
+
+    if isinstance(node, ast.Call) and _called(node) == "range" and len(node.args) in (1, 2):
+        return ast.Call(node.func, [*node.args[:-1], less(node.args[-1])], [])
+    if isinstance(node, ast.Slice) and node.upper is not None and not isinstance(node.upper, ast.Constant):
+        return ast.Slice(node.lower, less(node.upper), node.step)
+    return None
+
+
+def _conjugate(node: ast.AST) -> ast.AST | None:
+    if not isinstance(node, ast.Call) or _called(node) not in ("conj", "conjugate"):
+        return None
+    if node.args:
+        return node.args[0]
+    return node.func.value if isinstance(node.func, ast.Attribute) else None
+
+
+_NARROWER = {
+    "float64": "float32", "complex128": "complex64", "int64": "int32", "uint64": "uint32", "longdouble": "float64",
+    "F64": "F32", "C64": "C32", "I64": "I32",
+}  # fmt: skip
+
+
+def _dtype(node: ast.AST) -> ast.AST | None:
+    if isinstance(node, ast.Attribute) and node.attr in _NARROWER:
+        return ast.Attribute(node.value, _NARROWER[node.attr], node.ctx)
+    return None
+
+
+def _branch(node: ast.AST) -> ast.AST | None:
+    """The branch is never taken."""
+    return ast.If(ast.Constant(False), node.body, node.orelse) if isinstance(node, ast.If) else None
+
+
+#: Where a stale result is kept, in the globals of its module.
+_STALE = "_stale_results"
+
+
+def _key(node: ast.AST) -> ast.AST | None:
+    """A cached function gives what it gave for other values of its last parameter."""
+    function = getattr(node, "cached", None)
+    if not isinstance(node, ast.Return) or node.value is None or function is None:
+        return None
+    names = [a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)][:-1]
+    kept = ast.parse(
+        f"globals().setdefault({_STALE!r}, {{}}).setdefault(({function.name!r}, {', '.join(names)}), None)"
+    )
+    call = kept.body[0].value  # type: ignore[attr-defined]
+    return ast.Return(ast.Call(call.func, [call.args[0], node.value], []))
 
 
 def _layout(node: ast.AST) -> ast.AST | None:
@@ -142,7 +225,19 @@ RULES: dict[str, Callable[[ast.AST], ast.AST | None]] = {
     "order": _order,
     "sorting": _sorting,
     "layout": _layout,
+    "attributes": _attributes,
+    "clamp": _clamp,
+    "bound": _bound,
+    "conjugate": _conjugate,
+    "dtype": _dtype,
+    "branch": _branch,
+    "key": _key,
 }
+
+
+def _text(node: ast.AST) -> str:
+    """How a site shows the node; of a branch its condition."""
+    return f"if {ast.unparse(node.test)}" if isinstance(node, ast.If) else ast.unparse(node)
 
 
 # --- functions and their sites ----------------------------------------------------------------------------------------
@@ -163,9 +258,9 @@ def sites(module: str) -> list[Site]:
             for rule, change in RULES.items():
                 changed = change(node)
                 if changed is not None:
-                    before = ast.unparse(node)
+                    before = _text(node)
                     nth = seen[rule, before] = seen.get((rule, before), -1) + 1
-                    after = ast.unparse(ast.fix_missing_locations(changed))
+                    after = _text(ast.fix_missing_locations(changed))
                     found.append(Site(module, label, rule, before, after, nth))
     return found
 
@@ -232,8 +327,12 @@ def _places(function: ast.FunctionDef) -> Iterator[ast.AST]:
         for child in ast.iter_child_nodes(node):
             yield from walk(child)
 
+    cached = any("cache" in ast.unparse(d) for d in function.decorator_list) and len(function.args.args) > 1
     for statement in function.body:
-        yield from walk(statement)
+        for node in walk(statement):
+            if cached and isinstance(node, ast.Return):
+                node.cached = function  # type: ignore[attr-defined]
+            yield node
 
 
 #: Functions that only raise.
@@ -274,6 +373,7 @@ class Patch:
     def switch(self, *, on: bool) -> None:
         for function, right, wrong in self.swaps:
             function.__code__ = wrong if on else right
+            function.__globals__.pop(_STALE, None)
         for cache in self.caches:
             cache.cache_clear()
 
@@ -310,7 +410,7 @@ def _compiled(site: Site) -> tuple[CodeType, CodeType]:
     right = compile(tree, file, "exec", dont_inherit=True)
     function, change = functions(tree).get(site.function), RULES[site.rule]
     nodes = _places(function) if function else iter(())
-    fitting = [n for n in nodes if change(n) is not None and ast.unparse(n) == site.before]
+    fitting = [n for n in nodes if change(n) is not None and _text(n) == site.before]
     if len(fitting) <= site.nth:
         raise LookupError(f"{site.name}: the source no longer has this place")
     target = fitting[site.nth]

@@ -19,11 +19,11 @@ Key = tuple[str, ...]
 #: Words that follow the kind in a key; those of `_VERDICTS` end with a verdict.
 _WORDS = {
     "verdict": 2, "number": 2, "seconds": 2, "cell": 4, "beside": 4, "refusal": 4, "feature": 1, "phase": 1, "opcode": 2,
-    "fault": 2, "due": 3, "worst": 1, "cell_ulp": 3,
+    "fault": 2, "due": 3, "worst": 1, "cell_ulp": 3, "example": 4,
 }  # fmt: skip
 _VERDICT_WORDS = frozenset(verdict.value for verdict in Verdict)
-_VERDICTS = frozenset({"verdict", "cell", "beside", "due"})
-_PEAKS = frozenset({"worst", "cell_ulp"})
+_VERDICTS = frozenset({"verdict", "cell", "beside", "due", "example"})
+_PEAKS = frozenset({"worst", "cell_ulp", "example"})
 #: Kinds whose values need not be whole.
 _REAL = frozenset({"seconds", "phase", *_PEAKS})
 
@@ -40,7 +40,8 @@ class Counts:
         `("refusal", op, dtype, executor, reason)`, `("feature", what)`, `("phase", what)`, `("opcode", executor, opcode)`,
         `("fault", kind of error, what)`, `("due", kind of error, executor, verdict)`.
     peaks
-        `("worst", executor)`, `("cell_ulp", op, dtype, executor)`.
+        `("worst", executor)`, `("cell_ulp", op, dtype, executor)`, and the number of the last program that is in a count `cell`:
+        `("example", op, dtype, executor, verdict)`.
     widths
         Points of the accuracy plot by executor.
     """

@@ -28,7 +28,7 @@ _UNLINKED_NAMES = {
     ),
 }  # fmt: skip
 #: Operations that the interpreter lacks.
-_UNINTERPRETED = ("cholesky", "triangular_solve")
+_UNINTERPRETED = ("cholesky", "rng_bit_generator", "triangular_solve")
 
 
 class InterpreterExecutor(ModuleExecutor):
@@ -51,7 +51,7 @@ class InterpreterExecutor(ModuleExecutor):
                     )
 
     def check_source(self, source: Source) -> None:
-        """Refuse what the interpreter aborts on: custom calls, decompositions, transforms of complex<f32>."""
+        """Refuse what the interpreter aborts on: custom calls, decompositions, random bits, transforms of complex<f32>."""
         for name, element in sorted(source.ops):
             if name.startswith("custom_call:") or name in _UNINTERPRETED:
                 raise UnsupportedOp(op=name, reason="the interpreter does not have it, and aborts on it")

@@ -66,7 +66,8 @@ def test_a_campaign_from_its_beginning_to_its_report(tmp_path: Path) -> None:
     assert run.out.splitlines()[0] == "seed 4"
     assert facts(merged) == facts(whole)
     assert {p.name for p in (tmp_path / "report").iterdir()} == {
-        "campaign.json", "index.html", "junit.xml", "summary.md"
+        "campaign.json", "findings.sarif", "index.html", "junit.xml", "matrix.csv", "ops", "peers", "report.css", "report.js",
+        "summary.md",
     }  # fmt: skip
     assert tenferro_ref("report", merged, "--out", tmp_path / "again").status == 0
     assert records.load(tmp_path / "again" / "campaign.json").programs == 70

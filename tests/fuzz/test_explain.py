@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from fuzz.explanation import Explanation
 from fuzz.findings.explain import explained
-from fuzz.records import Explanation
 from oracle.case import Case, Refusal
 from oracle.peers import Execution, NativeExecutor
 from oracle.peers.modules import module_text

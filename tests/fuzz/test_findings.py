@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace as replace_rule
 
-from fuzz.findings.corpus import load
-from fuzz.findings.known import DEFAULT_RULES, Known, fits, load_known, match, stale
+from fuzz.conform.probes import PROBES
+from fuzz.findings.corpus import ModuleCase, load
+from fuzz.findings.known import CONFORM, DEFAULT_RULES, Known, fits, load_known, match, stale
 from fuzz.records import Campaign, Finding, from_json, to_json
 from oracle.verdict import Build, Verdict
 from reports.html import render
@@ -37,6 +40,28 @@ UNMET = {
 }
 
 
+#: What no program shows, but a check of the C API: its page says with which command.
+CHECKS = {rule.page: rule for rule in load_known(DEFAULT_RULES) if rule.executor == CONFORM}
+
+
+@pytest.mark.parametrize("page", CHECKS)
+def test_a_page_about_the_c_api_says_how_to_ask_and_its_rule_names_checks_that_there_are(page: str) -> None:
+    section = CHECKS[page].signatures[0].partition(":")[0]
+    assert re.search(rf"`tenferro-ref conform \w+ --sections {section}`", PAGES[page])
+    assert all(any(fnmatchcase(probe, pattern) for probe in PROBES) for pattern in CHECKS[page].signatures)
+
+
+@pytest.mark.parametrize("name", sorted(CORPUS))
+def test_a_rule_names_the_ops_and_the_dtype_of_its_case(name: str) -> None:
+    case = load(ROOT / "tests" / "corpus" / f"{name}.toml").case
+    rules = [s for rule in load_known(DEFAULT_RULES) if rule.page[:4] == name[:4] for s in rule.signatures]
+    if isinstance(case, ModuleCase) or not rules:
+        pytest.skip("no program of ours shows it, or no campaign meets it")
+    ops = " > ".join(i.op.name for i in case.primal.instructions)
+    parts = (f"{ops} | {case.program.output_types[0].dtype.name} | x | y", "{} | {} | x | y")
+    assert any(fits(parts[1].format(*rule.split(" | ")[:2]), parts[0]) for rule in rules)
+
+
 def test_every_page_has_its_rule_and_its_line_in_the_index() -> None:
     assert {rule.page for rule in load_known(DEFAULT_RULES)} == set(PAGES) - UNMET
     assert set(PAGES) >= UNMET
@@ -46,7 +71,7 @@ def test_every_page_has_its_rule_and_its_line_in_the_index() -> None:
         assert f"| [{name[:4]}]({name}.md) | {title} |" in index
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", sorted({*PAGES} - {*CHECKS}))
 def test_a_page_shows_its_case_of_the_corpus_as_it_is(name: str) -> None:
     """`python -m tools.finding_pages` writes it; `test_corpus` holds every case to the verdicts that it records."""
     page = PAGES[name]
@@ -59,7 +84,7 @@ def test_a_page_shows_its_case_of_the_corpus_as_it_is(name: str) -> None:
 
 
 def test_every_numbered_case_of_the_corpus_has_a_page() -> None:
-    assert {name[:4] for name in CORPUS} == {name[:4] for name in PAGES}
+    assert {name[:4] for name in CORPUS} == {name[:4] for name in {*PAGES} - {*CHECKS}}
 
 
 FINDING = replace(

@@ -9,13 +9,14 @@ import pytest
 from click.testing import CliRunner
 
 from fuzz.cli.mutants import mutants
-from fuzz.mutants import Hunter, Mutant, catalogue, find, hunt, laws
+from fuzz.mutants import Hunter, Mutant, catalogue, drawn, find, hunt, laws
 from fuzz.mutants.by_hand import BY_HAND
-from fuzz.mutants.catalogue import ELSEWHERE, MODULES, equivalents
-from fuzz.mutants.hunt import LAW
+from fuzz.mutants.catalogue import PLACES, equivalents
+from fuzz.mutants.hunt import LAW, UNIT_TEST
 from fuzz.mutants.laws import LAWS, checkout
 from fuzz.mutants.looks import BY_LAWS, look, watch
 from fuzz.mutants.programs import programs
+from fuzz.mutants.rewrite import RULES
 from oracle.judge import Reference, judge
 from oracle.peers import NativeExecutor
 from tenferro_ref.errors import UsageError
@@ -52,15 +53,11 @@ def test_unknown_mutants_are_a_usage_error() -> None:
 # --- faults made by rule ----------------------------------------------------------------------------------------------
 
 
-def first_of(place: str) -> Mutant:
-    return next(m for m in catalogue() if m.site and m.place == place and m.hunted)
-
-
 @pytest.mark.parametrize("place", ["kernels", "segmentation", "loader", "compiler"])
 def test_programs_show_faults_made_by_rule(place: str) -> None:
     if place == "loader":
         module_or_skip("jaxlib")
-    faults = [m for m in catalogue() if m.place == place and m.site and m.hunted][:6]
+    faults = [m for m in drawn(1, 8, (place,)) if m.site]
     with Hunter(1, watch(place).executors, max_programs=100) as hunter:
         kills = [hunter.hunt(mutant) for mutant in faults]
     assert any(kill.killed for kill in kills)
@@ -68,14 +65,26 @@ def test_programs_show_faults_made_by_rule(place: str) -> None:
 
 
 def test_laws_show_faults_of_the_oracle() -> None:
-    kill = hunt(first_of("semirings"), seed=1)
-    assert (kill.executor, kill.programs, kill.case) == (LAW, 0, None)
+    with Hunter(1) as hunter:
+        kills = [hunter.hunt(mutant) for mutant in drawn(1, 3, ("semirings",))]
+    kill = next(kill for kill in kills if kill.executor == LAW)
+    assert (kill.programs, kill.case) == (0, None)
     assert kill.reason.startswith("test_algebras.py::test_")
+
+
+def test_unit_tests_show_what_neither_programs_nor_laws_do() -> None:
+    fault = next(
+        m for m in catalogue() if m.site and m.site.module == "tenferro_ref.dims" and m.site.rule == "operator"
+    )
+    with mock.patch.object(laws.Tests, "broken_law", return_value=""):
+        kill = hunt(fault, seed=1, max_programs=16)
+    assert kill.executor == UNIT_TEST
+    assert kill.reason.startswith("tests/test_")
 
 
 def test_without_a_checkout_there_are_no_laws() -> None:
     with mock.patch.object(laws, "checkout", return_value=None):
-        assert not hunt(first_of("sets"), seed=1).killed
+        assert not hunt(drawn(1, 1, ("sets",))[0], seed=1).killed
     with mock.patch("fuzz.cli.mutants.checkout", return_value=None):
         listed = CliRunner().invoke(mutants, ["list", "--place", "sets"])
         assert "needs a checkout" in listed.output
@@ -93,11 +102,18 @@ def test_every_law_is_asked_and_there_is_one_for_each_place() -> None:
     assert set(LAWS) >= BY_LAWS
 
 
-def test_the_catalogue_is_large_and_reaches_everything() -> None:
-    faults = [m for m in catalogue() if m.hunted]
-    assert 500 < len(faults) < 900
-    assert {m.place for m in faults} == {place for place, _ in MODULES.values()} | set(ELSEWHERE.values())
-    assert len({m.name for m in catalogue()}) == len(catalogue())
+def test_the_catalogue_reaches_every_function_with_every_rule() -> None:
+    names = [m.name for m in catalogue()]
+    assert len(set(names)) == len(names) > 10_000
+    assert {m.place for m in catalogue()} == set(PLACES.values())
+    assert {m.site.rule for m in catalogue() if m.site} == set(RULES)
+
+
+def test_a_draw_takes_the_rules_in_turn_and_depends_on_nothing_but_the_seed() -> None:
+    one, again, other = drawn(1, 60), drawn(1, 60), drawn(2, 60)
+    assert one == again != other
+    assert all(m.hunted for m in one)
+    assert {m.site.rule for m in one if m.site} == set(RULES)
 
 
 def test_every_equivalent_mutant_is_explained() -> None:
@@ -115,7 +131,7 @@ def test_without_a_fault_programs_look_the_same_twice(place: str) -> None:
 
 
 def test_run_in_several_processes_gives_what_one_gives() -> None:
-    names = [m.name for m in catalogue() if m.place == "segmentation" and m.hunted][:2]
+    names = [m.name for m in drawn(1, 2, ("segmentation",))]
     found = {}
     for jobs in ("1", "2"):
         arguments = ["--seed", "1", "--json", "--jobs", jobs, "--executors", "native", "--programs", "48"]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 from unittest import mock
 
 import numpy as np
 import pytest
 
 from fuzz.mutants import find, rewrite
-from fuzz.mutants.catalogue import ELSEWHERE, LEFT_OUT, MODULES, equivalents, every_site
+from fuzz.mutants.catalogue import PLACES, equivalents, every_site, modules
 from fuzz.mutants.rewrite import RULES, Site, patched, sites
 from tenferro_ref import ops
+from tenferro_ref.dtype import DType
 from tenferro_ref.program import GraphBuilder, to_exec
 from tenferro_ref.runtime import GraphExecutor
+from tenferro_ref.stablehlo import literals
 from tenferro_ref.stablehlo.emit import EMIT, contraction
 from tenferro_ref.tensor import same_bits
 
@@ -36,14 +39,46 @@ def test_a_fault_is_there_only_while_it_is_switched_on() -> None:
 def test_the_tables_are_of_this_source() -> None:
     """Entries that the source no longer has are without effect: delete them, or write them anew for what is there now."""
     there = {(site.module, site.key) for site in every_site().values()}
-    gone = [f"module {module}" for module in MODULES if not any(m == module for m, _ in there)]
-    named = [f"{s.module}.{s.function}" for s in every_site().values()]
-    gone += [f"function {start}" for start in ELSEWHERE if not any(name.startswith(start) for name in named)]
-    functions = {(module, name) for module in MODULES for name in rewrite.functions(rewrite._parsed(module))}
-    known = {form for module, name in functions for form in (name.rpartition(".")[2], f"{module}.{name}")}
-    gone += [f"left-out function {name}" for name in LEFT_OUT - known]
+    gone = [start for start in PLACES if not any(f"{m}.".startswith(f"{start}.") for m in modules())]
     gone += [f"{m}: {key}" for m, reasons in equivalents().items() for key in reasons if (m, key) not in there]
     assert not gone, "no longer in the source:\n" + "\n".join(gone)
+
+
+@pytest.mark.parametrize(
+    ("rule", "before", "after"),
+    [
+        ("attributes", "f(a=x, b=y)", "f(a=y, b=x)"),
+        ("attributes", "f(a=x, b=x)", None),
+        ("clamp", "np.minimum(start, last)", "start"),
+        ("clamp", "max(values)", None),
+        ("clamp", "np.clip(x, 0, n)", "x"),
+        ("clamp", "x.clip(0, n)", "x"),
+        ("bound", "range(n)", "range(n - 1)"),
+        ("bound", "range(1, n)", "range(1, n - 1)"),
+        ("conjugate", "np.conj(x)", "x"),
+        ("conjugate", "x.conjugate()", "x"),
+        ("dtype", "np.complex128", "np.complex64"),
+        ("sorting", "np.argsort(perm)", "perm"),
+    ],
+)
+def test_what_a_rule_makes(rule: str, before: str, after: str | None) -> None:
+    changed = RULES[rule](ast.parse(before, mode="eval").body)
+    assert (changed and ast.unparse(ast.fix_missing_locations(changed))) == after
+
+
+def test_a_branch_that_is_deleted_is_never_taken() -> None:
+    change = next(s for s in sites(literals.__name__) if s.rule == "branch" and "bool_" in s.before)
+    with patched(change):
+        assert literals.literal(np.bool_(True)) != "true"
+    assert literals.literal(np.bool_(True)) == "true"
+
+
+def test_a_stale_key_gives_what_was_asked_before() -> None:
+    change = next(s for s in sites(literals.__name__) if s.rule == "key")
+    with patched(change):
+        first = literals.type_text(DType.F32, (2,))
+        assert literals.type_text(DType.F32, (3,)) == first
+    assert literals.type_text(DType.F32, (3,)) != first
 
 
 def test_a_site_is_patched_everywhere_and_mended_again() -> None:

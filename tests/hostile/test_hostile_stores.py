@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -119,8 +120,13 @@ def test_what_is_listed_is_one_line_without_effects(path: Path, tmp_path: Path, 
         run = tenferro_ref(*call)
         assert run.status == (call[0] == "report"), run
         assert not acts(run.out.replace("\x7f", ""))
-    for name in ("summary.md", "junit.xml", "index.html"):
-        assert not acts((tmp_path / "r" / name).read_text("utf-8"))
+    written = [
+        path for path in (tmp_path / "r").rglob("*.*") if path.suffix in (".md", ".xml", ".html", ".csv", ".sarif")
+    ]
+    assert {path.parent.name for path in written} == {"r", "peers"}
+    for page in written:
+        assert not acts(page.read_text("utf-8").replace("\r\n", "\n"))
+        assert re.fullmatch(r"[\w@.-]+", page.name, re.ASCII)
 
 
 def test_what_is_whole_in_a_damaged_store_is_saved(path: Path, tmp_path: Path) -> None:

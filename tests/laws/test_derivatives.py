@@ -56,6 +56,7 @@ I = np.array
 TABLE: dict[str, Entry] = {
     "abs at 0": Entry(abs, [I([0.0, -0.0, -2.0])], [[0.0, 0.0, -1.0]]),
     "complex abs at 0": Entry(abs, [I([0j, 3 + 4j])], [[0j, 0.6 + 0.8j]]),
+    "a permutation of order 3": Entry(lambda x: x.transpose(1, 2, 0), [np.ones((1, 2, 3))], [np.ones((1, 2, 3))]),
     "sign": Entry(tn.sign, [I([0.0, 2.0])], [None]),
     "maximum of equals": Entry(tn.maximum, [I([1.0, 2.0]), I([1.0, 1.0])], [[0.5, 1.0], [0.5, 0.0]]),
     "minimum of equals": Entry(tn.minimum, [I([1.0, 2.0]), I([1.0, 1.0])], [[0.5, 0.0], [0.5, 1.0]]),

@@ -5,19 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from fuzz.records import (
-    Campaign,
-    Cell,
-    ErrorKind,
-    Explanation,
-    Finding,
-    SeededFault,
-    Snapshot,
-    Step,
-    Survey,
-    Totals,
-    ValueRow,
-)
+from fuzz.explanation import Explanation, Snapshot, Step
+from fuzz.records import Campaign, Cell, ErrorKind, Finding, SeededFault, Survey, Totals, ValueRow
 from oracle.verdict import ExecutorInfo
 
 DTYPES = ("F32", "F64", "I32", "I64", "Bool", "C32", "C64")
@@ -191,7 +180,8 @@ def rich() -> Campaign:
                         verdicts = {"pass": programs - 6, "mismatch": 6}  # programs with a Maximum in them
                     elif op == "ReduceProd" and dtype == "I64" and executor == NATIVE[2]:
                         continue
-                    cells.append(Cell(op, dtype, executor, verdicts, ulp, group))
+                    examples = {verdict: rng.randrange(PROGRAMS) for verdict in verdicts}
+                    cells.append(Cell(op, dtype, executor, verdicts, ulp, group, examples=examples))
     return Campaign(
         seed=20261120,
         started="2026-11-20T22:00:03Z",
@@ -219,6 +209,7 @@ def rich() -> Campaign:
         ),
         surveys=SURVEYS,
         errors=ERRORS,
+        again="tenferro-ref fuzz program --seed 20261120",
     )  # fmt: skip
 
 
@@ -327,12 +318,12 @@ def hostile() -> Campaign:
         seed=0, started=nasty, command=nasty, programs=1, seconds={nasty: 1.0, "total": 1e9},
         executors=(info, absent),
         totals=(Totals(info.name, {"pass": 3, EVIL: 1}, 9, 9, 0, float("inf"), {nasty: 2.0}, widths),),
-        cells=(Cell(EVIL, EVIL, info.name, {"pass": 3, EVIL: 1}, float("inf"), EVIL, {EVIL: 1}, {nasty: 1}),),
+        cells=(Cell(EVIL, EVIL, info.name, {"pass": 3, EVIL: 1}, float("inf"), EVIL, {EVIL: 1}, {nasty: 1}, {EVIL: 7}),),
         findings=(bad, replace(bad, known="../../etc/passwd\" onclick='x"), bad),
         generator={nasty: 3, EVIL + ": " + EVIL: 0}, environment=((nasty, nasty),), vacuous=(nasty, EVIL),
         mutants=(SeededFault(nasty, nasty, True, 1, nasty), SeededFault(EVIL, EVIL, False, 2, EVIL)),
         surveys=(Survey(nasty, 1, {nasty: 1, "": 3, EVIL: 2}), Survey(EVIL, 2, {"dot f32": 1})),
-        errors=(ErrorKind(nasty, 3, {nasty: 3, EVIL: 0}, {EVIL: {EVIL: 1, "crash": 2}}), ErrorKind(EVIL, 0, {}, {})),
+        again=nasty, errors=(ErrorKind(nasty, 3, {nasty: 3, EVIL: 0}, {EVIL: {EVIL: 1, "crash": 2}}), ErrorKind(EVIL, 0, {}, {})),
     )  # fmt: skip
 
 

@@ -9,7 +9,9 @@ from dataclasses import replace
 import pytest
 
 from fuzz.records import Campaign
-from reports.html import MAX_VALUES, render
+from fuzz.report import Report
+from reports.html import MAX_VALUES, render, site_pages
+from tests.hostile.attacks import acts
 from tests.reports import sample
 from tests.reports.dom import Page, parse
 
@@ -218,6 +220,26 @@ def test_hostile_text_stays_text(pages: dict[str, Page]) -> None:
     assert "\u202e" not in html
     assert "\x00" not in html
     assert "\\ud800" in html
+
+
+def test_hostile_text_stays_text_on_every_page_of_a_site() -> None:
+    files = site_pages(Report(sample.hostile(), sample.hostile()))
+    assert {name.partition("/")[0] for name in files} == {
+        "index.html",
+        "findings",
+        "ops",
+        "peers",
+        "report.css",
+        "report.js",
+    }
+    for name, content in files.items():
+        assert re.fullmatch(r"(\w+/)?[\w@.-]+", name, re.ASCII)
+        if name.endswith(".html"):
+            page = parse(content)
+            assert [e.attrs["src"].rpartition("/")[2] for e in page.select("script")] == ["report.js"]
+            assert not [k for e in page.elements for k in e.attrs if k.startswith("on")]
+            assert not page.select("img")
+            assert not acts(content)
 
 
 def test_long_text_is_cut_with_a_note() -> None:

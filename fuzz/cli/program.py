@@ -1,0 +1,44 @@
+"""`fuzz program`: one program of a campaign, made again from the seed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import numpy as np
+
+from fuzz.campaign.programs import cases_of
+from fuzz.generate.batches import check_settings
+from fuzz.store import Plan
+from tenferro_ref.console import generate_option, say
+from tenferro_ref.errors import UsageError
+from tenferro_ref.files import write_atomically
+from tenferro_ref.program import print_program
+from tenferro_ref.tensor import save_npz
+
+
+@click.command()
+@click.argument("number", type=click.IntRange(0))
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), required=True, help="Of the campaign.")
+@click.option("--input-sets", type=click.IntRange(1, 256), default=1, show_default=True, help="As the campaign had.")
+@click.option("--out", metavar="DIR", help="Write program.json and inputs.npz there, for `check`.")
+@generate_option
+def program(number: int, seed: int, input_sets: int, out: str | None, generate: tuple[str, ...]) -> None:
+    """Print program NUMBER of a campaign with its inputs, made again from the seed.
+
+    Reports name such numbers. They hold for one version of this program.
+    """
+    check_settings(generate)
+    plan = Plan(seed, batch=Plan(seed).batch * input_sets, input_sets=input_sets, generate=generate)
+    cases = cases_of(plan, number // plan.batch)
+    if number % plan.batch >= len(cases):
+        raise UsageError(detail=f"{number}: batch {number // plan.batch} has {len(cases)} programs only")
+    case = cases[number % plan.batch]
+    if case.refusal is not None:
+        say(f"// invalid: {case.refusal.fault}; it must raise {case.refusal}")
+    click.echo(print_program(case.program), nl=False)
+    for index, array in enumerate(case.inputs):
+        say(f"// in{index} = {np.array2string(array, separator=', ', floatmode='unique')}")
+    if out is not None:
+        write_atomically(Path(out) / "program.json", case.program_json)
+        save_npz(Path(out) / "inputs.npz", {f"in{i}": array for i, array in enumerate(case.inputs)})

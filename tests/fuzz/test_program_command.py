@@ -1,0 +1,59 @@
+"""`fuzz program`: the program that a report calls by its number."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fuzz.campaign.programs import cases_of
+from fuzz.campaign.recorded import recorded
+from fuzz.store import Plan, Store
+from tenferro_ref.tensor import load_npz, same_bits, type_of
+from tests.e2e.command import assert_one_line_error
+from tests.e2e.command import in_this_process as tenferro_ref
+
+pytestmark = pytest.mark.once
+
+
+@pytest.mark.parametrize("number", [0, 24, 31, 32, 45])
+def test_it_is_the_campaigns(number: int, tmp_path: Path) -> None:
+    case = cases_of(Plan(43), number // 32)[number % 32]
+    run = tenferro_ref("fuzz", "program", number, "--seed", 43, "--out", tmp_path)
+    assert run.status == 0, run
+    assert (tmp_path / "program.json").read_text() == case.program_json
+    inputs = load_npz(tmp_path / "inputs.npz", "in", [type_of(a) for a in case.inputs])
+    assert all(map(same_bits, inputs, case.inputs))
+    assert run.out.startswith("// invalid" if case.refusal else "graph (")
+
+
+def test_numbers_in_a_report_are_of_programs_with_the_op(tmp_path: Path) -> None:
+    settings = ("--generate", "ops=Add,Exp,Negate", "--generate", "dtypes=F64", "--generate", "invalid=0")
+    run = tenferro_ref(
+        "fuzz",
+        "run",
+        tmp_path / "s.sqlite",
+        "--seed",
+        5,
+        "--programs",
+        40,
+        "--executors",
+        "native",
+        "--workers",
+        1,
+        *settings,
+    )
+    assert run.status == 0, run
+    with Store(tmp_path / "s.sqlite", readonly=True) as store:
+        campaign = recorded(store, store.shards())
+    words = campaign.again.split()[1:]
+    assert words[:4] == ["fuzz", "program", "--seed", "5"]
+    for cell in campaign.cells:
+        assert cell.examples.keys() == cell.verdicts.keys()
+        for number in cell.examples.values():
+            assert f"= {cell.op}(" in tenferro_ref(*words, number).out
+
+
+def test_a_number_that_there_is_not(tmp_path: Path) -> None:
+    assert_one_line_error(tenferro_ref("fuzz", "program", "-1", "--seed", 3), 2)
+    assert_one_line_error(tenferro_ref("fuzz", "program", 3), 2)
