@@ -87,6 +87,8 @@ class Totals:
     unexplained: int | None = None
     #: Answers among `verdicts` to invalid programs, which give no elements to decide; "unsupported" is none.
     due: int = 0
+    #: Elements whose enclosure is narrow (`oracle.verdict.Comparison.tight`).
+    tight: int = 0
 
     @property
     def answered(self) -> int:

@@ -201,6 +201,11 @@ class ExecutorRow:
         return self.totals.decided / self.totals.elements if self.totals.elements else None
 
     @property
+    def tight_share(self) -> float | None:
+        """Between 0 and 1; None where nothing was compared."""
+        return self.totals.tight / self.totals.elements if self.totals.elements else None
+
+    @property
     def seconds(self) -> float:
         return sum(self.totals.seconds.values())
 

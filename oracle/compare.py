@@ -171,7 +171,7 @@ def _counted(observations: Sequence[Observation]) -> list[Comparison]:
     for o, first in zip(observations, firsts, strict=True):
         for piece in o.pieces(first):
             pieces[piece.enclosure.dtype].append(piece)
-    counts, worst = np.zeros((4, n), np.int64), np.full(n, np.nan)
+    counts, worst = np.zeros((5, n), np.int64), np.full(n, np.nan)
     lines: list[_Line] = []
     for dtype, same in pieces.items():
         if not same:
@@ -182,7 +182,9 @@ def _counted(observations: Sequence[Observation]) -> list[Comparison]:
         inside = e.contains(seen)
         finer = [p.strict for p in same if p.strict is not None]
         forgiven = inside & ~joined(finer).contains(seen) if finer else np.zeros(seen.shape, bool)
-        counts += [np.bincount(sets[mask], minlength=n) for mask in (slice(None), e.decided, ~inside, forgiven)]
+        counts += [
+            np.bincount(sets[mask], minlength=n) for mask in (slice(None), e.decided, ~inside, forgiven, e.tight)
+        ]
         if dtype.is_float or dtype.is_complex:
             if all(p.native is None for p in same):
                 distance = np.where(np.isfinite(seen), 0.0, np.nan)
@@ -194,8 +196,8 @@ def _counted(observations: Sequence[Observation]) -> list[Comparison]:
     plotted = counts[2] > 0
     plotted[firsts] = True
     return [
-        Comparison(elements, decided, outside, forgiven, None if np.isnan(ulp) else ulp, widths=points)
-        for (elements, decided, outside, forgiven), ulp, points in zip(
+        Comparison(elements, decided, outside, forgiven, None if np.isnan(ulp) else ulp, widths=points, tight=tight)
+        for (elements, decided, outside, forgiven, tight), ulp, points in zip(
             counts.T.tolist(), worst.tolist(), _sample(lines, plotted), strict=True
         )
     ]
@@ -325,11 +327,13 @@ def interval_words(e: Enclosure, index: tuple[int, ...]) -> str:
         text = shown(lo)
     else:
         text = f"[{shown(lo)}, {shown(hi)}]"
-        if e.gap is not None and (below := e.gap[0][index]) < (above := e.gap[1][index]):
-            text = f"[{shown(lo)}, {shown(below)}] or [{shown(above)}, {shown(hi)}]"
+        below, above = (0.0, 0.0) if e.gap is None else (g[index] for g in e.gap)
+        if below < above:
+            pieces = (shown(a) if a == b else f"[{shown(a)}, {shown(b)}]" for a, b in ((lo, below), (above, hi)))
+            text = " or ".join(pieces)
         if lo <= 0 <= hi and pos != neg:
             text += " (no -0)" if pos else " (no +0)"
-        elif lo <= 0 <= hi and not pos:
+        elif lo <= 0 <= hi and not pos and not below < 0 < above:
             text += " (no 0)"
     return text + (" or NaN" if e.nan[index] else "")
 
@@ -367,13 +371,15 @@ def compare_bits(a: Sequence[Array], b: Sequence[Array]) -> Comparison:
             if known.size:
                 worst = max(worst or 0.0, float(known.max()))
     if first is None:
-        return Comparison(elements, elements, worst_ulp=worst)
+        return Comparison(elements, elements, worst_ulp=worst, tight=elements)
     i, index = first
     expected, observed = a[i][index], b[i][index]
     value_class = f"expected {_bit_kind(expected)}, got {_bit_kind(observed)}"
     if _bit_kind(expected) == _bit_kind(observed):
         value_class = f"expected {_bit_kind(expected)}, got other {_bit_kind(observed)}"
-    return Comparison(elements, elements, outside, 0, worst, i, index, str(observed), str(expected), value_class)
+    return Comparison(
+        elements, elements, outside, 0, worst, i, index, str(observed), str(expected), value_class, tight=elements
+    )
 
 
 def _other_bits(x: Array, y: Array) -> Array:

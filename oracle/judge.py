@@ -146,6 +146,8 @@ def failed(name: str, error: TenferroError) -> Answer:
 
 
 #: What a command under test may say instead: that it does not do such programs at all.
+#: The least share of the elements of a program that must be decided for a pass.
+FLOOR = 0.1
 _UNSUPPORTED = (UnsupportedOp.__name__, UnsupportedDType.__name__)
 
 
@@ -224,8 +226,9 @@ def _verdict(name: str, comparison: Comparison) -> Answer:
             f"{comparison.observed} is not in {comparison.expected} ({comparison.outside} of {comparison.elements} elements)"
         )
         return Answer(name, Verdict.MISMATCH, comparison, reason)
-    if comparison.elements and not comparison.decided:
-        return Answer(name, Verdict.UNDECIDED, comparison, "the enclosure decides no element")
+    if comparison.decided < FLOOR * comparison.elements:
+        some = f"{comparison.decided} of {comparison.elements} elements" if comparison.decided else "no element"
+        return Answer(name, Verdict.UNDECIDED, comparison, f"the enclosure decides {some}")
     return Answer(name, Verdict.PASS, comparison)
 
 

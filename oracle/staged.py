@@ -182,6 +182,7 @@ def _merged(stages: Sequence[Comparison]) -> Comparison:
         wrong,
         elements=sum(c.elements for c in stages),
         decided=sum(c.decided for c in stages),
+        tight=sum(c.tight for c in stages),
         outside=sum(c.outside for c in stages),
         forgiven=0,
         worst_ulp=None,

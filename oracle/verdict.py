@@ -39,6 +39,8 @@ class Comparison:
     ----------
     elements, decided
         Output elements, and how many of them have an enclosure that says more than "any value".
+    tight
+        Decided elements whose enclosure is narrower than a thousandth of their magnitude (`value.TIGHT`), or one value.
     outside
         Elements outside their enclosure (or, for a bit-for-bit comparison, with other bits).
     forgiven
@@ -64,6 +66,7 @@ class Comparison:
     expected: str = ""
     value_class: str = ""
     widths: tuple[tuple[float, float], ...] = ()
+    tight: int = 0
 
 
 @dataclass(frozen=True, slots=True)

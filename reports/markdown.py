@@ -24,7 +24,7 @@ from tenferro_ref.escape import code, markdown
 #: Findings listed; CI services cut a job summary at about a megabyte.
 MAX_FINDINGS = 50
 _SIGNS = {"agree": "✅", "known": "🔶", "new": "❌", "vacuous": "⛔"}
-_HEADS = ("Executor", "Programs", "Agree", "Disagree", "Undecided", "Refused", "Decided", "Worst ULP", "Time")
+_HEADS = ("Executor", "Programs", "Agree", "Disagree", "Undecided", "Refused", "Decided", "Tight", "Worst ULP", "Time")
 
 
 #: Begins the page; not shown.
@@ -78,7 +78,12 @@ def _table(rows: tuple[ExecutorRow, ...]) -> list[str]:
         if row.info.available or row.ran:
             numbers = (row.programs, v.get("pass", 0), disagreements(v), v.get("undecided", 0), v.get("unsupported", 0))
             cells += [text.count(n) for n in numbers]
-            cells += [text.share(row.decided_share), text.ulp(row.totals.worst_ulp), text.seconds(row.seconds)]
+            cells += [
+                text.share(row.decided_share),
+                text.share(row.tight_share),
+                text.ulp(row.totals.worst_ulp),
+                text.seconds(row.seconds),
+            ]
         else:
             cells += [f"not available: {markdown(text.clip(row.info.reason, 200))}", *[""] * (len(_HEADS) - 2)]
         lines.append("| " + " | ".join(cells) + " |")

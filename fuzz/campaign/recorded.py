@@ -86,6 +86,7 @@ def _totals(counts: Counts, name: str, unexplained: int) -> Totals:
         elements=numbers.get("elements", 0),
         decided=numbers.get("decided", 0),
         forgiven=numbers.get("forgiven", 0),
+        tight=numbers.get("tight", 0),
         worst_ulp=counts.peaks.get(("worst", name)),
         seconds={k: round(v, 3) for k, v in counts.part("seconds", name).items()},
         widths=tuple(counts.widths[name][:WIDTHS]),

@@ -50,7 +50,7 @@ class Tally(Counts):
         """Count the answer of an executor to program `number`. The cells of a disagreement are counted by `blame`."""
         name, comparison, verdict = answer.executor, answer.comparison, answer.verdict
         self.sums["verdict", name, verdict.value] += 1
-        for what in ("elements", "decided", "forgiven"):
+        for what in ("elements", "decided", "tight", "forgiven"):
             self.sums["number", name, what] += getattr(comparison, what)
         for phase, seconds in answer.seconds.items():
             self.add_seconds(("seconds", name, phase), seconds)

@@ -112,7 +112,7 @@ def _worst(answers: Sequence[tuple[Subject, Judged]]) -> Judged:
 def _sum(a: Comparison, b: Comparison) -> Comparison:
     ulps = [ulp for ulp in (a.worst_ulp, b.worst_ulp) if ulp is not None]
     return replace(
-        a, elements=a.elements + b.elements, decided=a.decided + b.decided, outside=a.outside + b.outside,
+        a, elements=a.elements + b.elements, decided=a.decided + b.decided, tight=a.tight + b.tight, outside=a.outside + b.outside,
         forgiven=a.forgiven + b.forgiven, worst_ulp=max(ulps, default=None),
     )  # fmt: skip
 

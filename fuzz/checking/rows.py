@@ -14,7 +14,7 @@ from oracle.peers import DEFAULT_LANE, Peer
 
 Row = dict[str, Any]
 _STYLE = {"pass": "green", "mismatch": "bold red", "crash": "bold red", "timeout": "bold red", "error": "bold red"}
-_HEADERS = ("program", "executor", "verdict", "worst ULP", "decided", "beyond IEEE", "ms", "reason")
+_HEADERS = ("program", "executor", "verdict", "worst ULP", "decided", "tight", "beyond IEEE", "ms", "reason")
 
 
 def row(program: str, judged: Judged, seed: int | None = None) -> Row:
@@ -27,7 +27,10 @@ def row(program: str, judged: Judged, seed: int | None = None) -> Row:
     """
     answer, comparison = judged.answer, judged.answer.comparison
     proved = judged.evidence in ("proved", "bits")
-    decided = comparison.decided / comparison.elements if comparison.elements and proved else None
+    shares = [
+        n / comparison.elements if comparison.elements and proved else None
+        for n in (comparison.decided, comparison.tight)
+    ]
     # a distance is known of finite elements alone: where another one is wrong, 0 would speak of the rest
     ulp = None if answer.verdict.is_disagreement and not comparison.worst_ulp else comparison.worst_ulp
     found: Row = {
@@ -37,7 +40,8 @@ def row(program: str, judged: Judged, seed: int | None = None) -> Row:
         "verdict": answer.verdict.value,
         "evidence": judged.evidence,
         "worst_ulp": ulp,
-        "decided": decided,
+        "decided": shares[0],
+        "tight": shares[1],
         "beyond_ieee": judged.beyond,
         "seconds": round(sum(answer.seconds.values()), 6),
         "reason": "; ".join(filter(None, (answer.reason, judged.written))),
@@ -59,7 +63,7 @@ def missing_row(program: str, name: str, reason: str, seed: int | None = None) -
     """An executor that is not installed."""
     return {
         "program": program, "seed": seed, "executor": name, "verdict": "missing", "evidence": "none", "worst_ulp": None,
-        "decided": None, "beyond_ieee": {}, "seconds": 0.0, "reason": reason,
+        "decided": None, "tight": None, "beyond_ieee": {}, "seconds": 0.0, "reason": reason,
     }  # fmt: skip
 
 
@@ -78,14 +82,15 @@ def notes(rows: Sequence[Row]) -> list[str]:
 
 
 def _cells(row: Row) -> list[str | Text]:
-    verdict, ulp, decided = row["verdict"], row["worst_ulp"], row["decided"]
-    basis = "" if decided is None else f"{decided:.0%}"
+    verdict, ulp = row["verdict"], row["worst_ulp"]
+    decided, tight = ("" if row[share] is None else f"{row[share]:.0%}" for share in ("decided", "tight"))
     return [
         " ".join(row["program"].split()),
         " ".join(row["executor"].split()),
         Text(verdict, _STYLE.get(verdict, "yellow")),
         "" if ulp is None else f"{ulp:.3g}",
-        "interpreter" if row["evidence"] == "interpreter" else basis,
+        "interpreter" if row["evidence"] == "interpreter" else decided,
+        tight,
         ", ".join(f"{name} {count}" for name, count in row["beyond_ieee"].items()),
         f"{row['seconds'] * 1e3:.1f}",
         " ".join(row["reason"].split()),

@@ -7,18 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
+from oracle.enclosure import limits
 from oracle.enclosure.balls import Ball, ball, certainly_finite, complex_of, enclosed
-from oracle.enclosure.complexes import nothing, promoted, reach
+from oracle.enclosure.bounds import is_zero, may_be_zero
+from oracle.enclosure.complexes import nothing, promoted, reach, size_class
 from oracle.enclosure.formats import Array, Format
 from oracle.enclosure.freedoms import cuts
+from oracle.enclosure.freedoms.limits import may_be_lost
 from oracle.enclosure.functions import budgeted
+from oracle.enclosure.limits import infinite_or_nan, listed
 from oracle.enclosure.rule import COMPLEX, Context
 from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part, rectangle
 from tenferro_ref import ops
 from tenferro_ref.ops import Op
+
+#: Two factors of each part.
+Pairs: TypeAlias = tuple[tuple[Array, Array], tuple[Array, Array]]
 
 
 @COMPLEX.row(ops.Abs)
@@ -28,7 +37,7 @@ def _abs(op: Op, c: Context, x: Enclosure) -> Enclosure:
               np.maximum(np.abs(p.lo), np.abs(p.hi))) for p in x.parts]  # fmt: skip
     ok = certainly_finite(x)
     infinite = np.logical_or.reduce([(v.lo == v.hi) & np.isinf(v.lo) & ~v.nan for v in x.parts])
-    infinite &= ~np.logical_or.reduce([v.nan for v in x.parts])
+    beside_nan = may_be_lost(c) & np.logical_or.reduce([v.nan for v in x.parts])
     lost = np.logical_or.reduce([v.empty for v in x.parts]) & np.isfinite(reach(x))
     (a, b), (p, q) = (tuple(np.where(ok, v, 0).astype(f.wide) for v in part) for part in parts)
     low, high = np.hypot(a, p), np.hypot(b, q)
@@ -38,26 +47,32 @@ def _abs(op: Op, c: Context, x: Enclosure) -> Enclosure:
     lo, hi = np.where(ok, np.where(zero, 0, lo), 0.0), np.where(ok, np.where(zero, 0, hi), np.inf)
     lo, hi = np.where(lost | infinite, np.inf, lo), np.where(lost, -np.inf, hi)
     positive = ~point_like | zero | ~ok | (lo <= 0)
-    return c.build(lo.astype(float), hi.astype(float), ~ok & ~infinite, positive, ~(ok | ~ok))
+    return c.build(lo.astype(float), hi.astype(float), np.where(infinite, beside_nan, ~ok), positive, ~(ok | ~ok))
 
 
 @COMPLEX.row(ops.Sign)
 def _sign(op: Op, c: Context, x: Enclosure) -> Enclosure:
-    """z / |z|, and 0 of 0; anything where |z| may overflow, where some implementations give 0."""
+    """z / |z|, and 0 of 0; or 0 where |z| may overflow."""
     f = c.real.format
     z = ball(f, x)
     zero = (z.size == 0) & z.ok
-    inside = (z.least > f.min_normal / f.unit) & (z.size < f.max / 2)
+    inside = z.least > f.min_normal / f.unit
     modulus = np.where(inside, np.abs(z.mid), 1)
-    made = enclosed(c, c.budget("Sign"), Ball(z.mid / modulus, 2 * z.rad / modulus, z.ok & inside))
-    made = nothing(made, _undefined(x))
-    if not zero.any():
-        return made
+    made = enclosed(c, c.budget("Sign"), Ball(z.mid / modulus, 2 * z.rad / modulus, z.ok & inside & (z.size < np.inf)))
+    large = z.size >= f.max / 2
 
-    def still(p: Interval) -> Interval:
-        return replace(p, lo=np.where(zero, 0.0, p.lo), hi=np.where(zero, 0.0, p.hi), nan=p.nan & ~zero)
+    def beside_zero(p: Interval) -> Interval:
+        lo, hi = np.where(large, np.minimum(p.lo, 0), p.lo), np.where(large, np.maximum(p.hi, 0), p.hi)
+        lo, hi = np.where(zero, 0.0, lo), np.where(zero, 0.0, hi)
+        return replace(p, lo=lo, hi=hi, nan=p.nan & ~zero, pos_zero=p.pos_zero | large, neg_zero=p.neg_zero | large)
 
-    return each_part(still, made)
+    made = limits.of_products(c, x, made, _quotient_by_modulus, quotient=True)
+    return each_part(beside_zero, nothing(made, _undefined(x)))
+
+
+def _quotient_by_modulus(x: Array, y: Array) -> Pairs:
+    inverse = 1 / np.hypot(x, y)
+    return (x, inverse), (y, inverse)
 
 
 def _entire(
@@ -66,6 +81,7 @@ def _entire(
     grown: Callable[[Ball], Array],
     far: Callable[[Array], tuple[Array, Array]],
     axis: int,
+    factors: limits.Factors,
 ) -> None:
     """An entire function; `grown(ball)` is a radius that holds the image.
 
@@ -78,7 +94,8 @@ def _entire(
         real = c.real.format
         z = ball(real, _within(x, axis))
         made = nothing(enclosed(c, c.budget(op.name), Ball(f(z.mid), _none(z, grown(z)), z.ok)), _undefined(x))
-        return overflown(real, made, z, *far(z.mid), c.budget(op.name))
+        made = overflown(real, made, z, *far(z.mid), c.budget(op.name))
+        return limits.of_products(c, x, made, factors, shift=-1.0 if name is ops.Expm1 else 0.0)
 
 
 #: Beyond all arguments whose exponential is a number of a wide type.
@@ -106,16 +123,18 @@ def overflown(f: Format, x: Rectangle, z: Ball, direction: Array, log: Array, ul
     sides = np.array((direction.real, direction.imag))
     unsure = z.rad * np.exp(z.rad) * (1 + 2.0**-20) + 4 * f.min_normal
     least = np.abs(sides) * (1 - 4 * (ulps + f.slack) * f.unit) - unsure
-    over = z.ok & ((least > 0) & (np.log(np.where(least > 0, least, 1)) + log > np.log(f.max) + 1)).all(0)
+    large = (least > 0) & (np.log(np.where(least > 0, least, 1)) + log > np.log(f.max) + 1)
+    none = (sides == 0) & (z.rad == 0)  # what comes of that is among the limits
+    over = z.ok & (large | none).all(0)
     if not over.any():
         return x
 
-    def infinite(p: Interval, side: Array) -> Interval:
+    def infinite(p: Interval, side: Array, over: Array) -> Interval:
         limit = np.copysign(np.inf, side).astype(float)
         nan, pos, neg = (np.asarray(v & ~over) for v in (p.nan, p.pos_zero, p.neg_zero))
         return Interval(p.dtype, np.where(over, limit, p.lo), np.where(over, limit, p.hi), nan, pos, neg)
 
-    return rectangle(*map(infinite, x.parts, sides))
+    return rectangle(*map(infinite, x.parts, sides, over & ~none))
 
 
 def _undefined(x: Enclosure) -> Array:
@@ -136,8 +155,13 @@ def _turned(z: Array) -> tuple[Array, Array]:
     return complex_of(np.cos(z.imag), np.sin(z.imag)), z.real
 
 
-_entire(ops.Exp, np.exp, lambda z: np.exp(z.mid.real) * np.expm1(z.rad), _turned, 0)
-_entire(ops.Expm1, np.expm1, lambda z: np.exp(z.mid.real) * np.expm1(z.rad), _turned, 0)
+def _exp_factors(x: Array, y: Array) -> Pairs:
+    size = np.exp(np.where(np.isfinite(x), np.maximum(x, -700), x))  # only of -inf it is 0
+    return (size, np.cos(y)), (size, np.sin(y))
+
+
+_entire(ops.Exp, np.exp, lambda z: np.exp(z.mid.real) * np.expm1(z.rad), _turned, 0, _exp_factors)
+_entire(ops.Expm1, np.expm1, lambda z: np.exp(z.mid.real) * np.expm1(z.rad), _turned, 0, _exp_factors)
 
 
 def _far_sine(z: Array) -> tuple[Array, Array]:
@@ -148,8 +172,16 @@ def _far_cosine(z: Array) -> tuple[Array, Array]:
     return complex_of(np.cos(z.real), np.sin(z.real) * -np.sign(z.imag)), np.abs(z.imag) - np.log(2.0)
 
 
-_entire(ops.Sin, np.sin, lambda z: np.cosh(np.abs(z.mid.imag) + z.rad) * z.rad, _far_sine, 1)
-_entire(ops.Cos, np.cos, lambda z: np.cosh(np.abs(z.mid.imag) + z.rad) * z.rad, _far_cosine, 1)
+def _sin_factors(x: Array, y: Array) -> Pairs:
+    return (np.sin(x), np.cosh(y)), (np.cos(x), np.sinh(y))
+
+
+def _cos_factors(x: Array, y: Array) -> Pairs:
+    return (np.cos(x), np.cosh(y)), (-np.sin(x), np.sinh(y))
+
+
+_entire(ops.Sin, np.sin, lambda z: np.cosh(np.abs(z.mid.imag) + z.rad) * z.rad, _far_sine, 1, _sin_factors)
+_entire(ops.Cos, np.cos, lambda z: np.cosh(np.abs(z.mid.imag) + z.rad) * z.rad, _far_cosine, 1, _cos_factors)
 
 
 @COMPLEX.row(ops.Tanh)
@@ -160,7 +192,16 @@ def _tanh(op: Op, c: Context, x: Enclosure) -> Enclosure:
     ok = z.ok & ((z.rad == 0) | ((z.rad < 1) & (least > 0)))
     made = enclosed(c, c.budget("Tanh"), Ball(np.tanh(z.mid), _none(z, z.rad / np.where(ok, least, 1) ** 2), ok))
     # far from the imaginary axis a formula may have +-1 whatever the imaginary part is
-    return nothing(made, _undefined(x) & x.parts[0].empty)
+    made = nothing(made, _undefined(x) & x.parts[0].empty)
+    re, im = x.parts
+    far = np.isfinite(re.lo) & (np.maximum(-re.lo, re.hi) > 8)
+    return limits.of_products(c, rectangle(replace(re, nan=re.nan | far), im), made, _tanh_factors)
+
+
+def _tanh_factors(x: Array, y: Array) -> Pairs:
+    """+-1 at an infinity whatever the imaginary part is; elsewhere the real part, and the imaginary part, decide."""
+    far, known = np.isinf(x), np.where(np.isfinite(y), 1, np.nan)
+    return (np.tanh(x), np.where(far, 1, known)), (np.where(far, 0, np.where(np.isnan(x), x, 1)), y * known)
 
 
 def sides(z: Ball, known: Array | bool, im: Interval) -> tuple[Ball, ...]:
@@ -210,19 +251,37 @@ def _inverse_root(z: Ball) -> Ball:
     return Ball(1 / np.sqrt(np.where(clear, z.mid, 1)), _none(z, rad), z.ok & clear)
 
 
-def _cut(name: type[Op], f: Callable[[Ball], Ball]) -> None:
-    @COMPLEX.row(name)
-    def rule(op: Op, c: Context, x: Enclosure) -> Enclosure:
-        z = ball(c.real.format, x)
-        return nothing(
-            enclosed(c, c.budget(op.name), *map(f, sides(z, cuts.side_is_known(c, x.parts[1]), x.parts[1]))),
-            _undefined(x),
-        )
+def _by_sides(op: Op, c: Context, x: Enclosure, f: Callable[[Ball], Ball]) -> Rectangle:
+    z = ball(c.real.format, x)
+    balls = map(f, sides(z, cuts.side_is_known(c, x.parts[1]), x.parts[1]))
+    return nothing(enclosed(c, c.budget(op.name), *balls), _undefined(x))
 
 
-_cut(ops.Log, logarithm)
-_cut(ops.Sqrt, _root)
-_cut(ops.Rsqrt, _inverse_root)
+@COMPLEX.row(ops.Log)
+def _log(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    return limits.of_logarithm(c, x, _by_sides(op, c, x, logarithm), cuts.side_is_known(c, x.parts[1]))
+
+
+@COMPLEX.row(ops.Sqrt)
+def _sqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    made = _by_sides(op, c, x, _root)
+    known_side = cuts.side_is_known(c, x.parts[1])
+    return limits.of_products(c, x, made, partial(_root_factors, 1), known_side=known_side)
+
+
+@COMPLEX.row(ops.Rsqrt)
+def _rsqrt(op: Op, c: Context, x: Enclosure) -> Enclosure:
+    made = _by_sides(op, c, x, _inverse_root)
+    return limits.of_products(c, x, made, partial(_root_factors, -1), quotient=True)
+
+
+def _root_factors(sign: int, x: Array, y: Array) -> Pairs:
+    """The modulus, and the direction of half the angle, exact at the angles of infinities."""
+    modulus = np.sqrt(np.hypot(x, y))
+    half = np.arctan2(y, np.where(modulus == 0, 0.0, x)) / 2  # of the root of 0, which is 0
+    cos, sin = np.rint(np.cos(half) * 2**20), np.rint(np.sin(half) * 2**20)
+    modulus = modulus if sign > 0 else 1 / modulus
+    return (modulus, cos), (modulus, sin * sign)
 
 
 @COMPLEX.row(ops.Log1p)
@@ -237,7 +296,7 @@ def _log1p(op: Op, c: Context, x: Enclosure) -> Enclosure:
         near = (np.abs(re) < 0.5) & (np.abs(im) < 0.5)
         accurate = np.log1p(np.where(near, re * (2 + re) + im * im, 0)) / 2
         balls.append(replace(log, mid=complex_of(np.where(near, accurate, log.mid.real), log.mid.imag)))
-    return nothing(enclosed(c, c.budget("Log1p"), *balls), _undefined(x))
+    return limits.of_logarithm(c, x, nothing(enclosed(c, c.budget("Log1p"), *balls), _undefined(x)), False, 1.0)
 
 
 def _safe(f: Format, b: Ball) -> Array:
@@ -264,7 +323,9 @@ def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         rad = exponent.size * log.rad + np.abs(log.mid) * exponent.rad
         growth = np.maximum(growth, exponent.size * (1 + log.size))
         power = np.exp(mid)
-        ok = log.ok & exponent.ok & (base.size < f.max / 2) & (exponent.size < f.max / 2 / (1 + log.size))
+        ok = (
+            log.ok & exponent.ok & (base.size < f.max * (1 - 8 * f.unit)) & (exponent.size < f.max / 2 / (1 + log.size))
+        )
         made = Ball(power, np.where(rad == 0, 0, np.abs(power) * np.expm1(rad) * (1 + 2.0**-40)), ok)
         factors = exponent.mid.real * log.mid.real, -exponent.mid.imag * log.mid.imag
         above = np.maximum(factors, 0).sum(0) + rad
@@ -278,10 +339,27 @@ def _pow(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         made = replace(made, rad=made.rad + np.where(safe, 0, underflow), ok=made.ok & (safe | inside))
         balls.append(made)
     result = enclosed(c, c.budget("Pow") * (1 + growth), *balls)
+    result = _far_power(result, x, y)
     # 0 to a positive power, where the product with an infinite logarithm has no part that is 0 times that
     (re, im) = y.parts
     zero = (base.size == 0) & base.ok & (re.lo > 0) & ~re.nan & (im.lo == 0) & (im.hi == 0) & ~im.nan
-    if not zero.any():
+    return rectangle(*(listed(p, zero, np.zeros(p.shape), False) for p in result.parts))
+
+
+def _far_power(result: Rectangle, x: Rectangle, y: Rectangle) -> Rectangle:
+    """Powers of infinities, NaN and 0 to a finite exponent: exp(y log x) with an infinite logarithm; or NaN."""
+    if x.number and not np.count_nonzero(reach(x) == 0):
         return result
-    return rectangle(*(replace(p, lo=np.where(zero, 0.0, p.lo), hi=np.where(zero, 0.0, p.hi), nan=p.nan & ~zero, gap=None)
-                       for p in result.parts))  # fmt: skip
+    infinite, finite, zero = size_class(x)
+    none, one = np.logical_or.reduce([p.empty for p in x.parts]), size_class(y)[2]
+    re, im = y.parts
+    # z^1 is z
+    usual = certainly_finite(y) & ~((re.lo <= 1) & (re.hi >= 1) & (im.lo <= 0) & (im.hi >= 0))
+    up, down, turned = usual & (re.lo > 0), usual & (re.hi < 0), usual & ((im.lo > 0) | (im.hi < 0))
+    real = np.logical_or.reduce([may_be_zero(p) for p in x.parts])
+    vanishing = (zero & up) | (infinite & ~none & down)
+    units = (np.where(one, v, 0.0) for v in (1.0, 0.0))
+    beside = (one & ~certainly_finite(x)) | (one & zero) | vanishing
+    result = rectangle(*(listed(p, beside, v, True) for p, v in zip(result.parts, units, strict=True)))
+    result = infinite_or_nan(result, (zero & down) | (infinite & ~none & ~real & up))
+    return nothing(result, (zero & is_zero(re) & turned) | (none & finite & (up | down | turned)))

@@ -19,9 +19,10 @@ import numpy as np
 from oracle.enclosure import functions, indexing, moves, sums  # noqa: F401 - the parts need the real rows
 from oracle.enclosure.arithmetic import add, multiply, negated
 from oracle.enclosure.balls import Ball, ball, certainly_finite, enclosed
-from oracle.enclosure.bounds import may_be_zero, shared
+from oracle.enclosure.bounds import is_zero, may_be_infinite, may_be_zero, shared
 from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.freedoms import gathering, reciprocals, zeros
+from oracle.enclosure.limits import infinite_or_nan, listed
 from oracle.enclosure.model import NUMPY
 from oracle.enclosure.moves import concatenated
 from oracle.enclosure.origin import Origin, Unrounded
@@ -174,8 +175,9 @@ def anything(x: Rectangle, mask: Array, *, signs: bool = False) -> Rectangle:
     def opened(p: Interval) -> Interval:
         lo, hi = (np.where(mask, -np.inf, p.lo), np.where(mask, np.inf, p.hi)) if some else (p.lo, p.hi)
         zero = (lo <= 0) & (hi >= 0) if signs else mask
+        gap = p.gap and (np.where(mask, np.inf, p.gap[0]), np.where(mask, -np.inf, p.gap[1]))
         return replace(
-            p.plain(), lo=lo, hi=hi, nan=p.nan | mask, pos_zero=p.pos_zero | zero, neg_zero=p.neg_zero | zero, gap=None
+            p.plain(), lo=lo, hi=hi, nan=p.nan | mask, pos_zero=p.pos_zero | zero, neg_zero=p.neg_zero | zero, gap=gap
         )
 
     return each_part(opened, x)
@@ -262,9 +264,10 @@ def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
         re = add(real, multiply(real, a, p), negated(multiply(real, b, q)))
         im = add(real, multiply(real, a, q), multiply(real, b, p))
     # Annex G makes an infinity of two NaN
-    wild = re.nan & im.nan if finite is True else (re.nan & im.nan) | ~finite
+    lost = np.zeros((), bool) if stays_real else re.empty & im.empty
+    wild = (re.nan & im.nan & ~lost) | ~np.asarray(finite)
     made = anything(rectangle(re, im), wild, signs=stays_real or gathering.either_zero(c))
-    return nothing(made, spoiled(real.format, x, y))
+    return nothing(infinite_or_nan(made, lost), spoiled(real.format, x, y))
 
 
 @COMPLEX.row(ops.DotGeneralWithConj)
@@ -300,9 +303,11 @@ def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> 
     made = zeros.of_contraction(c, made)
     if made.number:
         return made
-    finite = certainly_finite(made)
-    # BLAS scales its result by 1 + 0i, which makes NaN of an infinity
-    made = anything(made, ~finite)
+    re, im = made.parts
+    lost = re.empty & im.empty
+    # kernels scale their result by 1 + 0i, which makes NaN of a part beside an infinity
+    made = each_part(lambda p: replace(p, nan=p.nan | ~certainly_finite(made)), made)
+    made = infinite_or_nan(anything(made, re.nan & im.nan & ~lost), lost)
     sizes, holes = zip(*((reach(v), np.logical_or.reduce([p.empty for p in v.parts])) for v in (x, y)), strict=True)
     largest = [np.max(s, initial=0, where=np.isfinite(s)) for s in sizes]
     if not largest[0] * largest[1] < c.real.format.max:
@@ -328,7 +333,7 @@ def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     n, d = ball(f, promoted(c, x)), ball(f, promoted(c, y))
     lost = c.real.lost_below
     above, below, least = n.size, d.size, d.least
-    ok = n.ok & d.ok & (least > 16 * f.min_normal / f.unit) & (above < f.max / 1.5)
+    ok = n.ok & d.ok & (least > 4 * f.min_normal) & (above < f.max / 1.5)
     divisor, least = np.where(ok, d.mid, 1), np.where(ok, least, 1)
     quotient = n.mid / divisor
     modulus = np.abs(quotient)
@@ -337,12 +342,29 @@ def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     size = modulus + rad
     rounded = f.gamma(units) * size + 8 * lost / least + above * f.least_denormal
     rounded = rounded + np.where(below < f.max / 1.5, 0, size)
-    result = enclosed(c, 0.0, Ball(quotient, rad + rounded, ok))
+    result = _far_quotient(enclosed(c, 0.0, Ball(quotient, rad + rounded, ok)), x, y)
     lost_in = spoiled(f, x, y)
     if not lost_in.any():
         return result
     # Annex G: of a zero divisor comes an infinity
     return nothing(result, lost_in & np.logical_or.reduce([(p.lo > 0) | (p.hi < 0) for p in y.parts]))
+
+
+def _far_quotient(result: Rectangle, x: Enclosure, y: Enclosure) -> Rectangle:
+    """By an infinity 0, of one or by 0 an infinity, or NaN; NaN of two infinities or two zeros."""
+    if x.number and not np.count_nonzero(reach(y) == 0) and not np.count_nonzero(~np.isfinite(reach(y))):
+        return result
+    (x_infinite, x_finite, x_zero), (y_infinite, y_finite, y_zero) = map(size_class, (x, y))
+    result = rectangle(*(listed(p, x_finite & y_infinite, np.zeros(p.shape), True) for p in result.parts))
+    result = infinite_or_nan(result, (x_infinite & y_finite) | (x_finite & y_zero))
+    return nothing(result, (x_infinite & y_infinite) | (x_zero & y_zero))
+
+
+def size_class(x: Enclosure) -> tuple[Array, Array, Array]:
+    """Where a number has an infinite part for certain, where none may be (NaN or not), and where both parts are zero."""
+    infinite = np.logical_or.reduce([(p.lo == p.hi) & np.isinf(p.lo) & ~p.nan for p in x.parts])
+    finite = ~np.logical_or.reduce([may_be_infinite(p) for p in x.parts])
+    return infinite, finite, np.logical_and.reduce([is_zero(p) & ~p.nan for p in x.parts])
 
 
 @COMPLEX.row(ops.ReduceProd)

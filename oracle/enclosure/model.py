@@ -25,6 +25,7 @@ FREEDOMS = {
     "merge": "Nested sums may be merged, adding a constant zero may be left out.",
     "either_zero": "A sum of zeros may start from either zero.",
     "either_side": "The sign of a zero imaginary part need not say on which side of a branch cut a number is.",
+    "by_parts": "A complex function may be computed from real ones, which give NaN for a limit of 0 times an infinity.",
     "excess": "Results of narrow floats may go on unrounded, in F32.",
     "real": "An operation may give the number that it rounds otherwise.",
 }
@@ -45,6 +46,7 @@ class Model:
     merge: bool = False
     either_zero: bool = False
     either_side: bool = False
+    by_parts: bool = False
     excess: bool = False
     real: bool = False
 
@@ -76,8 +78,9 @@ def budgets() -> dict[tuple[str, str, str], float]:
 IEEE = Model("ieee")
 NUMPY = Model("numpy", either_zero=True)
 XLA = Model(
-    "xla", flush=True, contract=True, reciprocal=True, gather=True, merge=True, either_zero=True, either_side=True
-)
+    "xla", flush=True, contract=True, reciprocal=True, gather=True, merge=True, either_zero=True, either_side=True,
+    by_parts=True,
+)  # fmt: skip
 IREE = replace(XLA, name="iree", excess=True)
 #: No platform's: what two programs that are equal over the real numbers are compared by.
 REAL = Model("ieee", either_zero=True, real=True)

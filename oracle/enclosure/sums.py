@@ -310,7 +310,19 @@ def _dot(c: Context, x: Interval, y: Interval) -> Interval:
     shape = lo.shape[:-1]
     q = q if q.shape == shape else np.broadcast_to(q, shape)
     t = Addends(lo, hi, nan, vanishing, size, size_hi, k, q, flush.lost_in_contraction(c.model, f), products=True)
-    return total(c, t, contraction=True)
+    made = total(c, t, contraction=True)
+    # rounded first, or added unrounded to a number, such a product is an infinity, which stays one or becomes NaN
+    huge = np.logical_or.reduce((lo >= 2 * f.overflow) | (hi <= -2 * f.overflow), -1)
+    return _never_finite(made, huge) if np.count_nonzero(huge) else made
+
+
+def _never_finite(x: Interval, mask: Array) -> Interval:
+    """The infinities of each element where the mask holds, and NaN."""
+    some = mask & ~x.empty
+    lo, hi = np.where(some & (x.lo > -np.inf), np.inf, x.lo), np.where(some & (x.hi < np.inf), -np.inf, x.hi)
+    both = some & (lo < hi)
+    made = replace(x, lo=lo, hi=hi, pos_zero=x.pos_zero & ~mask, neg_zero=x.neg_zero & ~mask)
+    return replace(made, gap=(np.where(both, -np.inf, np.inf), np.where(both, np.inf, -np.inf)))
 
 
 def _integer_dot(dtype: DType, x: Interval, y: Interval) -> Interval:

@@ -23,6 +23,10 @@ def bound_type(dtype: DType) -> type[np.integer[Any]]:
     return np.uint64 if dtype is DType.U64 else np.int64
 
 
+#: Width over magnitude below which an enclosure is tight.
+TIGHT = 1e-3
+
+
 # --- the value ------------------------------------------------------------------------------------------------------
 
 
@@ -124,11 +128,24 @@ class Interval:
 
     @property
     def decided(self) -> Array:
-        """Pinned down: certainly NaN, or not NaN and bounded or one infinity; one value for integers and Bool."""
+        """Pinned down: bounded and not NaN, or a list of at most two values and NaN; one value for integers and Bool."""
         if not self.dtype.is_float:
             return np.asarray(self.lo == self.hi)
+        one = self.lo == self.hi
+        if self.gap is not None:  # two values
+            one |= (self.lo == self.gap[0]) & (self.hi == self.gap[1])
         bounded = np.isfinite(self.lo) & np.isfinite(self.hi)
-        return np.where(self.nan, self.empty, bounded | (self.lo == self.hi))
+        return np.asarray(np.where(self.nan, self.empty | one, bounded | one))
+
+    @property
+    def tight(self) -> Array:
+        """Certainly NaN; or not NaN, and one value or narrower than `TIGHT` of the magnitude."""
+        one = self.lo == self.hi
+        if not self.dtype.is_float:
+            return np.asarray(one)
+        with np.errstate(invalid="ignore", over="ignore"):
+            narrow = self.hi / 2 - self.lo / 2 <= TIGHT / 2 * np.maximum(np.abs(self.lo), np.abs(self.hi))
+        return np.where(self.nan, self.empty, one | (narrow & np.isfinite(self.lo) & np.isfinite(self.hi)))
 
     def contains(self, x: Array) -> Array:
         """Which elements of `x`, an array of this dtype and shape, are in the set."""
@@ -222,6 +239,18 @@ class Rectangle:
     def decided(self) -> Array:
         """Both parts are."""
         return np.asarray(self.real.decided & self.imag.decided)
+
+    @property
+    def tight(self) -> Array:
+        """Both parts are, or are narrower than `TIGHT` of the modulus."""
+        parts = self.parts
+        with np.errstate(invalid="ignore", over="ignore"):
+            widths, sizes = zip(
+                *((p.hi / 2 - p.lo / 2, np.maximum(np.abs(p.lo), np.abs(p.hi))) for p in parts), strict=True
+            )
+            narrow = np.maximum(*widths) <= TIGHT / 2 * np.maximum(*sizes)
+        bounded = np.logical_and.reduce([~p.nan & np.isfinite(p.lo) & np.isfinite(p.hi) for p in parts])
+        return np.asarray((narrow & bounded) | np.logical_and.reduce([p.tight for p in parts]))
 
     def contains(self, x: Array) -> Array:
         """Which elements of `x`, an array of this dtype and shape, are in the set."""

@@ -56,6 +56,11 @@ def _exactly(x: Interval) -> Array:
     return np.asarray((x.lo == x.hi) if u is None else (u.lo == u.hi) & (u.lo == x.lo) & (x.lo == x.hi))
 
 
+def _infinite(lo: Array, hi: Array) -> Array:
+    """Certainly infinite, whatever a grouping that loses the overflow may give."""
+    return np.asarray((lo == hi) & np.isinf(lo))
+
+
 # --- products -------------------------------------------------------------------------------------------------------
 
 
@@ -70,7 +75,9 @@ def product(c: Context, result: Interval, x: Interval, y: Interval, rounded: Bou
         return result.remembering(Unrounded("product", low, high, scaled, None, _roundings(x, y)))
     real_low, real_high, roundings = chain
     down, up = slipped(f, roundings - 1, real_low, real_high)
-    kept = _exactly(x) & _exactly(y) & (low == high) & (low == lo) & (high == hi)
+    over = _infinite(lo, hi)
+    low, high = np.where(over, lo, low), np.where(over, hi, high)
+    kept = over | (_exactly(x) & _exactly(y) & (low == high) & (low == lo) & (high == hi))
     down, up, real_low, real_high = (np.asarray(np.where(kept, low, v)) for v in (down, up, real_low, real_high))
     lo, hi = np.fmin(lo, f.nearest(down)), np.fmax(hi, f.nearest(up))
     low, high = np.fmin(low, down), np.fmax(high, up)
@@ -140,6 +147,7 @@ def quotient(c: Context, q: Quotient, low: Array, high: Array, is_shared: bool) 
         for u in (xu, yu):
             roundings = roundings + (0 if u is None else 2 * c.budget("Rsqrt") if u.kind == "root" else u.roundings)
         down, up = slipped(f, roundings - 1, *real)
+        halved = halved | _infinite(low, high)
         low = np.where(halved, low, np.fmin(low, f.nearest(down)))
         high = np.where(halved, high, np.fmax(high, f.nearest(up)))
         last = np.fmin(last[0], down), np.fmax(last[1], up)
