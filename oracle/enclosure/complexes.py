@@ -19,11 +19,10 @@ import numpy as np
 from oracle.enclosure import functions, indexing, moves, sums  # noqa: F401 - the parts need the real rows
 from oracle.enclosure.arithmetic import add, multiply, negated
 from oracle.enclosure.balls import Ball, ball, certainly_finite, enclosed
-from oracle.enclosure.bounds import is_zero, may_be_infinite, may_be_zero, shared
+from oracle.enclosure.bounds import is_zero, may_be_infinite, shared
 from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.freedoms import gathering, reciprocals, zeros
 from oracle.enclosure.limits import infinite_or_nan, listed
-from oracle.enclosure.model import NUMPY
 from oracle.enclosure.moves import concatenated
 from oracle.enclosure.origin import Origin, Unrounded
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, Context
@@ -117,12 +116,8 @@ def _reduce_extremum(op: Op, c: Context, x: Enclosure) -> Enclosure:
 
 @COMPLEX.row(ops.Conj)
 def _conj(op: Op, c: Context, x: Enclosure) -> Enclosure:
-    """Under NUMPY a zero imaginary part has either sign: ConjSinking conjugates the terms of a sum, which may cancel."""
     re, im = conj(x).parts
-    if c.model is NUMPY:
-        zero = may_be_zero(im)
-        im = replace(im, pos_zero=zero, neg_zero=zero)
-    return rectangle(re, im)
+    return zeros.of_conjugate(c, rectangle(re, im))
 
 
 def conj(x: Enclosure) -> Enclosure:

@@ -24,6 +24,7 @@ FREEDOMS = {
     "gather": "Factors of a chain of products, quotients and roots may be grouped otherwise.",
     "merge": "Nested sums may be merged, adding a constant zero may be left out.",
     "either_zero": "A sum of zeros may start from either zero.",
+    "conj_moves": "A Conj may be taken to the operands, which changes the sign of an imaginary zero that a sum cancels to.",
     "either_side": "The sign of a zero imaginary part need not say on which side of a branch cut a number is.",
     "by_parts": "A complex function may be computed from real ones, which give NaN for a limit of 0 times an infinity.",
     "excess": "Results of narrow floats may go on unrounded, in F32.",
@@ -45,6 +46,7 @@ class Model:
     gather: bool = False
     merge: bool = False
     either_zero: bool = False
+    conj_moves: bool = False
     either_side: bool = False
     by_parts: bool = False
     excess: bool = False
@@ -76,7 +78,8 @@ def budgets() -> dict[tuple[str, str, str], float]:
 
 
 IEEE = Model("ieee")
-NUMPY = Model("numpy", either_zero=True)
+#: `conj_moves`: ConjSinking is a pass of the reference.
+NUMPY = Model("numpy", either_zero=True, conj_moves=True)
 XLA = Model(
     "xla", flush=True, contract=True, reciprocal=True, gather=True, merge=True, either_zero=True, either_side=True,
     by_parts=True,
