@@ -130,7 +130,8 @@ class Perturbed(PerturbedReal):
         size = np.minimum(np.abs(exact), info.max / 2).astype(info.dtype)
         reach = self.rng.uniform(0, 1, z.shape) * np.maximum(budget - 1, 0) * np.spacing(size)
         turn = np.exp(2j * np.pi * self.rng.random(exact.shape))
-        moved = exact + reach.astype(np.longdouble) * turn
+        # a limit at an infinity is exact
+        moved = np.where(np.isfinite(x[0]), exact + reach.astype(np.longdouble) * turn, exact)
         re, im = (np.where(np.isfinite(moved), m, e).astype(info.dtype) for m, e in
                   ((moved.real, exact.real), (moved.imag, exact.imag)))  # fmt: skip
         if kind is ops.Sign:
