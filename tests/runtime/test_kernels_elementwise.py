@@ -5,6 +5,7 @@ from __future__ import annotations
 import cmath
 from itertools import product
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -80,6 +81,17 @@ def test_complex_exp_family_at_infinity():
     assert w[2] == cmath.exp(complex(700, 1)) - 1
     assert w[3] == -1
     assert apply(ops.Log1p(), np.array([-1 + 0j]))[0].real == -INF
+
+
+def test_the_complex_log1p_of_terms_that_cancel_is_accurate() -> None:
+    """Within 1.5 ULP of the modulus; 3.2 where `x (2 + x) + y y` is rounded before its logarithm is taken."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-0.5, 0.5, 500) + 1j * rng.uniform(-0.5, 0.5, 500)
+    x[0] = -0.3841706270385746 + 0.08509929588094031j
+    with mpmath.workprec(160):
+        for number, result in zip(x, apply(ops.Log1p(), x), strict=True):
+            true = mpmath.log(1 + mpmath.mpc(number))
+            assert abs(mpmath.mpf(result.real) - true.real) < 1.5 * np.spacing(float(abs(true)))
 
 
 def test_a_constant_keeps_a_nan_payload_and_takes_any_nonzero_byte_as_true():

@@ -30,8 +30,9 @@ def _expm1(x: Values) -> Values:
 def _log1p(x: Values) -> Values:
     if x.dtype.kind != "c":
         return np.log1p(x)
-    # near 0 the modulus of 1 + z is 1 + (a tiny number), which rounding would lose
-    re, im = x.real, x.imag
+    # near 0 the modulus of 1 + z is 1 + (a tiny number), which rounding would lose; its terms may cancel, so they are wider
+    wide = np.float64 if x.dtype == np.complex64 else np.longdouble
+    re, im = x.real.astype(wide), x.imag.astype(wide)
     near = (np.abs(re) < 0.5) & (np.abs(im) < 0.5)
     result: Values = np.asarray(np.log(1 + x))
     result.real[...] = np.where(near, np.log1p(re * (2 + re) + im * im) / 2, result.real)
