@@ -31,8 +31,9 @@ def _log1p(x: Values) -> Values:
     if x.dtype.kind != "c":
         return np.log1p(x)
     # near 0 the modulus of 1 + z is 1 + (a tiny number), which rounding would lose; its terms may cancel, so they are wider
-    wide = np.float64 if x.dtype == np.complex64 else np.longdouble
-    re, im = x.real.astype(wide), x.imag.astype(wide)
+    wide = np.dtype(np.float64 if x.dtype == np.complex64 else np.longdouble)
+    re: Values = x.real.astype(wide)
+    im: Values = x.imag.astype(wide)
     near = (np.abs(re) < 0.5) & (np.abs(im) < 0.5)
     result: Values = np.asarray(np.log(1 + x))
     result.real[...] = np.where(near, np.log1p(re * (2 + re) + im * im) / 2, result.real)
