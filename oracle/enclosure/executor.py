@@ -138,7 +138,8 @@ def _slots(
             rules = _rules(c, operands)
             result = rules[type(ins.op)](ins.op, c, *operands) if n == 1 else _of_sets(rules, ins.op, c, operands, n)
             result = real.of_result(model, ins.op, result, tuple(operands))
-            values[slot] = derived(result, model, operands)
+            cropped = isinstance(ins.op, ops.Pad) and moves.is_all_padding(ins.op, operands[0].shape)
+            values[slot] = derived(result, model, [] if cropped else operands)
     return values
 
 

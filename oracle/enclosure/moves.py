@@ -128,6 +128,16 @@ def _pad_to_match(op: ops.PadToMatch, c: Context, x: Interval, reference: Interv
     return _padded(x, none, high, none)
 
 
+def is_all_padding(op: ops.Pad, shape: Sequence[int]) -> bool:
+    """Whether nothing is left of the operand: along some axis of `shape`, behind which one of input sets may come, it is cropped."""
+    axes = zip(shape, op.edge_padding_low, op.edge_padding_high, op.interior_padding, strict=False)
+    for n, low, high, between in axes:
+        places = range(low, low + n * (between + 1), between + 1)
+        if n and not any(0 <= place < places[-1] + 1 + high for place in places):
+            return True
+    return False
+
+
 def _padded(x: Interval, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Interval:
     """Zeros between and around; negative edges crop afterwards."""
 

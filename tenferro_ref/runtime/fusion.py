@@ -191,4 +191,6 @@ def _steps(plan: FusionPlan, policy: Policy, dtype: DType, blocks: set[int]) -> 
             blocks.add(step.result)
         if in_block:
             own.add(step.result)
+        if ufunc is None:  # its result may be the operand itself, as Conj's of real numbers is
+            own.difference_update(step.operands)
     return steps

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,9 +38,10 @@ def tenferro_ref(
     env: dict[str, str | None] | None = None,
     stdin: bytes = b"",
     stdout: Path | None = None,
+    under: Sequence[str] = (),
     **options: Any,
 ) -> Run:
-    """`tenferro-ref ARGUMENTS...`; a None in `env` unsets the variable; with `stdout` what is printed goes to that file."""
+    """`tenferro-ref ARGUMENTS...`; a None in `env` unsets the variable; with `stdout` what is printed goes to that file; `under` is a command that runs it."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     variables = {**os.environ, "PYTHONPATH": path}
     for name, value in (env or {}).items():
@@ -47,7 +49,7 @@ def tenferro_ref(
             variables.pop(name, None)
         else:
             variables[name] = value
-    command = [sys.executable, "-m", "tenferro_ref", *map(str, arguments)]
+    command = [*under, sys.executable, "-m", "tenferro_ref", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, env=variables, input=stdin, timeout=300, **options)
     if stdout is not None:
         stdout.write_bytes(done.stdout)

@@ -46,6 +46,7 @@ def test_a_program_is_checked() -> None:
         "worst",
         "ULP",
         "decided",
+        "tight",
         "ms",
         "reason",
     ]

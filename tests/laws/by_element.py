@@ -72,7 +72,10 @@ def _decided(e: Enclosure, index: tuple[int, ...]) -> bool:
     lo, hi = e.lo[index], e.hi[index]
     if not e.dtype.is_float:
         return bool(lo == hi)
-    return bool(lo > hi) if e.nan[index] else bool(lo == hi) or (math.isfinite(lo) and math.isfinite(hi))
+    known = bool(lo == hi) or (e.gap is not None and bool(lo == e.gap[0][index]) and bool(hi == e.gap[1][index]))
+    if e.nan[index]:
+        return bool(lo > hi) or known
+    return known or (math.isfinite(lo) and math.isfinite(hi))
 
 
 def _misfit(types: Sequence[tuple[Any, Any]], got: Sequence[Array], elements: int) -> Facts | None:

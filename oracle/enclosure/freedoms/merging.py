@@ -8,7 +8,7 @@ sums, of which the addend meets one rounding less than a product. Bounds are tho
 not finite, or a sum may overflow, nothing is admitted beside the nested one.
 
 *Zeros.* Where a constant zero that is added is left out, -0 stays -0. A sum or contraction of no terms is such a zero:
-its operands have no elements, so that a compiler knows it (`Origin.const`).
+its operands have no elements, so that a compiler knows it (`Origin.const`). So is a Pad that crops all of its operand away.
 """
 
 from __future__ import annotations
