@@ -135,15 +135,18 @@ def _truncate(dtype: DType, a: Array, b: Array) -> Array:
 
 def remainder(dtype: DType, x: Interval, y: Interval) -> Interval:
     """Sign of the dividend; x rem 0 = x and MIN rem -1 = 0 (the engine raises for a zero divisor and gives no value)."""
+    trapping = (y.lo == 0) if dtype.is_unsigned else (y.lo == 0) | (y.lo == -1)
+    value = np.where(y.lo == 0, x.lo, np.fmod(x.lo, np.where(trapping, y.lo.dtype.type(1), y.lo)))
     if x.is_point and y.is_point:
-        trapping = (y.lo == 0) if dtype.is_unsigned else (y.lo == 0) | (y.lo == -1)
-        return exact(dtype, np.where(y.lo == 0, x.lo, np.fmod(x.lo, np.where(trapping, y.lo.dtype.type(1), y.lo))))
+        return exact(dtype, value)
     (a, b), (c, d) = big(x), big(y)
     size_x, size_y = np.maximum(np.abs(a), np.abs(b)), np.maximum(np.abs(c), np.abs(d))
     most = np.where(np.asarray((c <= 0) & (d >= 0), bool), size_x, np.minimum(size_x, size_y - 1))
     lo = np.where(np.asarray(a < 0, bool), -most, 0)
     hi = np.where(np.asarray(b > 0, bool), np.minimum(most, dtype.limits[1]), 0)
-    return wrapped(dtype, np.asarray(lo, object), np.asarray(hi, object))
+    made = wrapped(dtype, np.asarray(lo, object), np.asarray(hi, object))
+    known = (x.lo == x.hi) & (y.lo == y.hi)
+    return exact(dtype, np.where(known, value, made.lo), np.where(known, value, made.hi))
 
 
 def power(dtype: DType, x: Interval, y: Interval) -> Interval:

@@ -63,6 +63,8 @@ def _inside(e: Enclosure, value: Any, index: tuple[int, ...]) -> bool:
         return bool(e.nan[index])
     if value == 0 and not (e.neg_zero if math.copysign(1, value) < 0 else e.pos_zero)[index]:
         return False
+    if e.gap is not None and e.gap[0][index] < value < e.gap[1][index]:
+        return False
     return bool(e.lo[index] <= value <= e.hi[index])
 
 
