@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,8 @@ class TestOneProcess:
 
         monkeypatch.setattr("fuzz.campaign.reducing.to_finding", to_finding)
         plan = replace(PLAN, reduce_seconds=9.0, max_findings=1)
-        (finding,) = run_campaign(plan, selection(Odd()), Pool()).findings
+        with closing(Pool()) as pool:  # explaining a finding starts a worker
+            (finding,) = run_campaign(plan, selection(Odd()), pool).findings
         assert budgets == attempts
         assert finding.signature == f"attempt {len(attempts)}"
         assert finding.reduce_seconds == seconds * len(attempts)

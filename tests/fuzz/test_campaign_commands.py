@@ -258,7 +258,8 @@ def test_seeded_faults_are_in_the_report(tmp_path: Path) -> None:
     assert tenferro_ref("report", store, "--mutants", lines, "--out", out).status == 0
     faults = records.load(out / "campaign.json").mutants
     assert [f.name for f in faults if not f.equivalent] == [r["name"] for r in run.rows]
-    assert sum(f.equivalent for f in faults) == sum(bool(r["equivalent"]) for r in listed.rows)
+    assert any(r["equivalent"] for r in listed.rows)
+    assert not any(f.equivalent for f in faults)  # they are not drawn
     assert sum(f.killed for f in faults) == sum(r["killed"] for r in run.rows) > 0
     assert 'data-place="loader"' in (out / "index.html").read_text("utf-8")
     # what is recorded stays when the report is made again from its own folder
