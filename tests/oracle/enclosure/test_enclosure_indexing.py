@@ -95,3 +95,15 @@ def test_a_constant_zero_that_is_added_may_be_dropped():
     assert [enclose(program, inputs, model)[0].contains(F32([-0.0])).all() for model in (IEEE, XLA)] == [False, True]
     given = built(ops.Scatter((), (0,), (0,), 1), *inputs, F32([0.0]))
     assert not enclose(given, [*inputs, F32([0.0])], XLA)[0].contains(F32([-0.0])).any()
+
+
+def test_padding_alone_is_a_constant_zero_that_may_be_dropped():
+    """Under XLA `x - (0 + x)` of -0 is +0, where the zero is a Pad that crops its operand away; what is left of one is added."""
+    for high, cropped in ((-2, True), (-1, False)):
+        b = GraphBuilder()
+        x, y = b.input("F32", (2,)), b.input("F32", (1 if cropped else 2,))
+        padded = b.apply(ops.Pad((1,), (high,), (0,)), x)
+        program = b.build(b.apply(ops.Subtract(), y, b.apply(ops.Add(), padded, y)))
+        inputs = [F32([0.0, 0.0]), np.full(y.shape, -0.0, np.float32)]
+        plus = np.zeros(y.shape, np.float32)
+        assert [enclose(program, inputs, m)[0].contains(plus).all() for m in (IEEE, XLA)] == [False, cropped]
