@@ -21,7 +21,7 @@ from oracle.enclosure.arithmetic import add, multiply, negated
 from oracle.enclosure.balls import Ball, ball, certainly_finite, enclosed
 from oracle.enclosure.bounds import is_zero, may_be_infinite, shared
 from oracle.enclosure.formats import Array, Format, quantum
-from oracle.enclosure.freedoms import gathering, reciprocals, zeros
+from oracle.enclosure.freedoms import conjugates, gathering, reciprocals, zeros
 from oracle.enclosure.limits import infinite_or_nan, listed
 from oracle.enclosure.moves import concatenated
 from oracle.enclosure.origin import Origin, Unrounded
@@ -117,7 +117,7 @@ def _reduce_extremum(op: Op, c: Context, x: Enclosure) -> Enclosure:
 @COMPLEX.row(ops.Conj)
 def _conj(op: Op, c: Context, x: Enclosure) -> Enclosure:
     re, im = conj(x).parts
-    return zeros.of_conjugate(c, rectangle(re, im))
+    return conjugates.of_conjugate(c, rectangle(re, im))
 
 
 def conj(x: Enclosure) -> Enclosure:

@@ -14,6 +14,7 @@ returns them as they are where the model does not permit it. Nothing outside thi
 `merging`      nested sums may be one sum, and a contraction may start from an addend
 `excess`       results of narrow floats may go on unrounded, in F32
 `zeros`        a sum of zeros may start from -0
+`conjugates`   a Conj may be taken to the operands, which changes the sign of an imaginary zero
 `limits`       a function may be computed by parts, which give NaN where C99 Annex G names a value
 `cuts`         the sign of a zero need not say on which side of a branch cut a number is
 `real`         a result may be what it is before rounding

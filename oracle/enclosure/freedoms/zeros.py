@@ -3,8 +3,7 @@
 *Bound.* A sum of zeros is +0 unless all of them are -0: then it is +0 where it starts from +0 (the engine does), and
 -0 where it starts from -0 or from its first term. Signs of zero are exact otherwise. The real part of a complex
 contraction that may be zero may be either: BLAS sums its two halves apart, and some kernels subtract them the other
-way round. A conjugate that is taken of the operands of a sum, as ConjSinking does, has +0 where terms cancel, and -0 if it is
-taken of the sum.
+way round.
 """
 
 from __future__ import annotations
@@ -34,14 +33,6 @@ def of_terms(c: Context, lo: Array, hi: Array, neg_zero: Array) -> Array:
         return never
     minus_zero = neg_zero if lo is hi else neg_zero | ((lo < 0) & (hi >= 0))
     return np.logical_and.reduce(minus_zero, -1) if np.count_nonzero(minus_zero) else never
-
-
-def of_conjugate(c: Context, x: Rectangle) -> Rectangle:
-    """A conjugate, whose imaginary part has the other sign of zero if its operand came from a sum."""
-    if not c.model.conj_moves:
-        return x
-    either = may_be_zero(x.imag)
-    return rectangle(x.real, replace(x.imag, pos_zero=either, neg_zero=either))
 
 
 def of_contraction(c: Context, x: Rectangle) -> Rectangle:
