@@ -136,7 +136,7 @@ def test_run_in_several_processes_gives_what_one_gives() -> None:
     for jobs in ("1", "2"):
         arguments = ["--seed", "1", "--json", "--jobs", jobs, "--executors", "native", "--programs", "48"]
         result = CliRunner().invoke(mutants, ["run", *names, *arguments])
-        lines = [json.loads(line) for line in result.output.splitlines()]
+        lines = [json.loads(line) for line in result.stdout.splitlines()]
         found[jobs] = sorted((r["name"], r["killed"], r["programs"], r["by"]) for r in lines)
     assert found["1"] == found["2"]
     assert [r[0] for r in found["1"]] == sorted(names)
@@ -155,7 +155,7 @@ def test_samples_are_drawn_by_the_seed() -> None:
     drawn = [
         [
             json.loads(line)["name"]
-            for line in CliRunner().invoke(mutants, ["run", *arguments, "--seed", s]).output.splitlines()
+            for line in CliRunner().invoke(mutants, ["run", *arguments, "--seed", s]).stdout.splitlines()
         ]
         for s in ("1", "1", "2")
     ]
