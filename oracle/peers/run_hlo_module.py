@@ -6,8 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
 
 from oracle.case import Case
 from oracle.peers import given
@@ -24,7 +23,7 @@ class RunHloModuleExecutor(Executor):
     """The tool that TENFERRO_XLA_RUN_HLO_MODULE names; ended after `request_seconds`."""
 
     request_seconds: float = 60.0
-    name: ClassVar[str] = "run-hlo-module"
+    name: str = field(default="run-hlo-module", init=False)
 
     def open(self) -> None:
         tool_from_env()
