@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.command import ROOT
+from tests.e2e.command import ROOT, processes_of
 
 pytestmark = pytest.mark.once
 
@@ -89,3 +89,22 @@ def test_nothing_goes_on(
     assert all(line.startswith(f"error: {words}") for line in said)
     assert until(lambda: not any(map(alive, pids)))
     assert until(lambda: not os.listdir(scratch))
+
+
+#: Is killed between the start of a command and the line that tells the keeper of it; the command leaves its group, too.
+DIES = """
+import os, signal, sys
+from tenferro_ref import children, keeper
+tell = keeper._tell
+keeper._tell = lambda *lines: os.kill(os.getpid(), signal.SIGKILL) if lines and lines[0][:2] == "+g" else tell(*lines)
+with keeper.folder("x-"):
+    keeper.start(["sh", "-c", 'setsid sleep 1000 & echo $! > "$0"; sleep 1000', sys.argv[1]], env=children.environment())
+"""
+
+
+def test_killed_before_the_keeper_knows(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", DIES, str(tmp_path / "pid")], env=env)
+    assert done.returncode == -signal.SIGKILL
+    assert until(lambda: not processes_of(tmp_path))
+    assert until(lambda: not list(tmp_path.glob("x-*")))
