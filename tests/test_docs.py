@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tenferro_ref import topics
-from tools import command_reference, docs_links, op_table
+from tools import command_reference, docs_links, op_reference, op_table
 
 pytestmark = pytest.mark.once
 
@@ -64,6 +64,7 @@ def test_nothing_outside_the_project_is_cited() -> None:
     ("page", "expected"),
     [
         *command_reference.GENERATED.items(),
+        (op_reference.PAGE, op_reference.markdown),
         (op_table.PAGE, lambda: op_table.updated(op_table.PAGE.read_text("utf-8"))),
     ],
     ids=lambda value: value.name if isinstance(value, Path) else "",
