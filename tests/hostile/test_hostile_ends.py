@@ -69,10 +69,10 @@ def started(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], list[int], 
 @pytest.mark.parametrize(
     ("number", "status", "words"),
     [
-        (signal.SIGINT, 130, "interrupted"),
         (signal.SIGTERM, 143, "terminated"),
-        (signal.SIGHUP, 129, "the terminal is gone"),
-        (signal.SIGKILL, -9, ""),
+        pytest.param(signal.SIGINT, 130, "interrupted", marks=pytest.mark.nightly),
+        pytest.param(signal.SIGHUP, 129, "the terminal is gone", marks=pytest.mark.nightly),
+        pytest.param(signal.SIGKILL, -9, "", marks=pytest.mark.nightly),
     ],
 )
 def test_nothing_goes_on(
