@@ -95,9 +95,17 @@ def test_states_of_a_factorisation_stand_for_their_product(dtype, shape):
     def products(gauge):
         def build(a, more):
             first = linalg.householder_qr(a)
-            states = (first, linalg.householder_qr_append(*first, more), linalg.householder_qr_from_factors(*linalg.qr(a)))
+            states = (
+                first,
+                linalg.householder_qr_append(*first, more),
+                linalg.householder_qr_from_factors(*linalg.qr(a)),
+            )
             pairs = [(linalg.householder_qr_q(*s, gauge), linalg.householder_qr_r(*s, gauge)) for s in states]
-            return (*(q @ r for q, r in pairs), linalg.householder_qr_q(*first, gauge, start=0, end=shape[0]), pairs[0][1])
+            return (
+                *(q @ r for q, r in pairs),
+                linalg.householder_qr_q(*first, gauge, start=0, end=shape[0]),
+                pairs[0][1],
+            )
 
         return build
 
@@ -116,7 +124,8 @@ def test_ranks():
         assert (rank.item(), rank.dtype, order.dtype) == (due, np.int64, np.int64)
         close(q @ r, a[:, order])
     q, r, order, rank = run(linalg.rank_revealing_qr, np.zeros((3, 2)))
-    assert (q == np.eye(3, 2)).all() and not r.any() and order.tolist() == [0, 1] and rank == 0
+    assert (q == np.eye(3, 2)).all() and not r.any()
+    assert (order.tolist(), rank.item()) == ([0, 1], 0)
     with pytest.raises(InvalidArgument, match="not finite"):
         run(linalg.rank_revealing_qr, np.full((2, 2), np.nan))
 
@@ -336,7 +345,9 @@ def test_a_gauge_that_the_op_does_not_have(op, gauge):
         types_of(op, (2, 2), config={"gauge": gauge})
 
 
-@pytest.mark.parametrize(("name", "value"), [("rtol", -0.5), ("atol", float("inf")), ("start", 3), ("end", 4), ("end", -1)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("rtol", -0.5), ("atol", float("inf")), ("start", 3), ("end", 4), ("end", -1)]
+)
 def test_tolerances_and_columns_within_bounds(name, value):
     op = "RankRevealingQr" if "tol" in name else "HouseholderQrQColumns"
     with pytest.raises(InvalidArgument, match=op):
