@@ -124,7 +124,8 @@ def test_ranks():
         assert (rank.item(), rank.dtype, order.dtype) == (due, np.int64, np.int64)
         close(q @ r, a[:, order])
     q, r, order, rank = run(linalg.rank_revealing_qr, np.zeros((3, 2)))
-    assert (q == np.eye(3, 2)).all() and not r.any()
+    assert (q == np.eye(3, 2)).all()
+    assert not r.any()
     assert (order.tolist(), rank.item()) == ([0, 1], 0)
     with pytest.raises(InvalidArgument, match="not finite"):
         run(linalg.rank_revealing_qr, np.full((2, 2), np.nan))
