@@ -89,6 +89,8 @@ class Totals:
     due: int = 0
     #: Elements whose enclosure is narrow (`oracle.verdict.Comparison.tight`).
     tight: int = 0
+    #: Programs by how a plugin's executable was got, a key of `oracle.verdict.ORIGINS`.
+    executables: dict[str, int] = field(default_factory=dict)
 
     @property
     def answered(self) -> int:

@@ -13,7 +13,8 @@ from fuzz.records import Campaign, Cell, ErrorKind, Survey, Totals
 from fuzz.report import Report, Run
 from fuzz.store import Counts, Plan, Store, Stream
 from fuzz.store.counts import WIDTHS
-from oracle.verdict import Verdict
+from oracle.peers import Peer
+from oracle.verdict import ORIGINS, Verdict
 from tenferro_ref import ops
 
 _GROUPS = {
@@ -92,6 +93,7 @@ def _totals(counts: Counts, name: str, unexplained: int) -> Totals:
         widths=tuple(counts.widths[name][:WIDTHS]),
         due=numbers.get("due", 0),
         unexplained=unexplained,
+        executables={p: numbers[p] for p in ORIGINS if numbers.get(p)} if Peer.parse(name).family == "pjrt" else {},
     )
 
 
