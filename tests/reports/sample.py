@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from fuzz.explanation import Explanation, Snapshot, Step
+from fuzz.explanation import Explanation, SegmentNote, Snapshot, Step
 from fuzz.records import Campaign, Cell, ErrorKind, Finding, SeededFault, Survey, Totals, ValueRow
 from oracle.verdict import ExecutorInfo
+from tenferro_ref.program import dumps, parse
 
 DTYPES = ("F32", "F64", "I32", "I64", "Bool", "C32", "C64")
 FLOATS, NUMBERS = ("F32", "F64"), ("F32", "F64", "I32", "I64", "C32", "C64")
@@ -77,7 +78,7 @@ def finding(**changes: object) -> Finding:
         original_instructions=12,
         reduce_seconds=3.2,
         program_text=PROGRAM,
-        program_json="{}",
+        program_json=dumps(parse(PROGRAM)),
         stablehlo=MODULE,
         inputs=(("%0 F32[2]", "[1.0, nan]"), ("%1 F32[2]", "[2.0, 0.5]")),
         values=(
@@ -96,6 +97,7 @@ def finding(**changes: object) -> Finding:
                 Snapshot("HLO before optimisation", (), "HloModule max"),
                 Snapshot("HLO after optimisation", (), "HloModule min"),
             ),
+            (SegmentNote("fused", ("%2 = Maximum(%0, %1)",), True, ("%0", "%1")),),
         ),
         first_program=12,
     )
@@ -310,7 +312,8 @@ def hostile() -> Campaign:
         stablehlo="a" * 2_500_000, inputs=((nasty, nasty * 20),),
         values=tuple(ValueRow(nasty, EVIL, nasty, nasty, i == 99) for i in range(100)), reason=nasty,
         explanation=Explanation(
-            nasty, (Step(nasty, EVIL, nasty, nasty, nasty),), nasty, (nasty,), (0, 10**9), (7,), (Snapshot(nasty, (nasty,), nasty * 20),)
+            nasty, (Step(nasty, EVIL, nasty, nasty, nasty),), nasty, (nasty,), (0, 10**9), (7,), (Snapshot(nasty, (nasty,), nasty * 20),),
+            (SegmentNote(nasty, (nasty,), True, (nasty,)),),
         ),
     )  # fmt: skip
     widths = ((float("nan"), 1.0), (float("inf"), float("inf")), (1000.0, 0.0), (-1000.0, 1e300))
