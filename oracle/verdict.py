@@ -81,6 +81,8 @@ class Answer:
         `TenferroError.to_json()` of a refusal or failure, else None.
     seconds
         Wall time by phase ("lower", "compile", "load", "execute", "compare"); phases that did not happen are absent.
+    by_input
+        Distances from the native answer by input value, where one op alone has a part in them (`oracle.by_input`).
     """
 
     executor: str
@@ -89,6 +91,7 @@ class Answer:
     reason: str = ""
     error: dict[str, Any] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
+    by_input: tuple[tuple[str, str, str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

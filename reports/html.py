@@ -23,6 +23,7 @@ from oracle.peers import Peer
 from oracle.verdict import first_bad
 from reports.changes import changes, run_rows
 from reports.graph import Drawing, drawing, slots_written
+from reports.heat import COLUMNS, ROWS, X_TICKS, Y_TICKS, heat_maps
 from reports.matrix import STATES, Entry, Matrix, blames, matrix
 from reports.pages import known_page
 from reports.plots import accuracy_plots, discovery_plot
@@ -205,7 +206,9 @@ class _Site:
         cells = next(row.cells for _, rows in self.grid.groups for row in rows if row.op == name)
         cards = [c for c in self.cards if any(op == name for op, _, _ in blames(c.finding))]
         entries = [e for cell in cells for e in cell.entries]
-        return {"cells": cells, "dtypes": self.grid.dtypes, "about": cards, "refusals": _refusals(entries)}
+        axes = {"columns": COLUMNS, "rows": ROWS, "x_ticks": X_TICKS, "y_ticks": Y_TICKS}
+        about = {"about": cards, "refusals": _refusals(entries), "heat": heat_maps(entries), "axes": axes}
+        return {"cells": cells, "dtypes": self.grid.dtypes, **about}
 
     def _peer(self, name: str) -> dict[str, Any]:
         row: ExecutorRow = next(row for row in self.rows if row.info.name == name)

@@ -183,7 +183,8 @@ def rich() -> Campaign:
                     elif op == "ReduceProd" and dtype == "I64" and executor == NATIVE[2]:
                         continue
                     examples = {verdict: rng.randrange(PROGRAMS) for verdict in verdicts}
-                    cells.append(Cell(op, dtype, executor, verdicts, ulp, group, examples=examples))
+                    ulps = {"0 0": 3, "+0 1": 70, "-8 4": 5, "+-3 21": 1} if op == "Exp" and executor in PLUGINS else {}
+                    cells.append(Cell(op, dtype, executor, verdicts, ulp, group, examples=examples, ulps=ulps))
     return Campaign(
         seed=20261120,
         started="2026-11-20T22:00:03Z",
@@ -321,7 +322,7 @@ def hostile() -> Campaign:
         seed=0, started=nasty, command=nasty, programs=1, seconds={nasty: 1.0, "total": 1e9},
         executors=(info, absent),
         totals=(Totals(info.name, {"pass": 3, EVIL: 1}, 9, 9, 0, float("inf"), {nasty: 2.0}, widths),),
-        cells=(Cell(EVIL, EVIL, info.name, {"pass": 3, EVIL: 1}, float("inf"), EVIL, {EVIL: 1}, {nasty: 1}, {EVIL: 7}),),
+        cells=(Cell(EVIL, EVIL, info.name, {"pass": 3, EVIL: 1}, float("inf"), EVIL, {EVIL: 1}, {nasty: 1}, {EVIL: 7}, {nasty: 1, "+9 99": 2}),),
         findings=(bad, replace(bad, known="../../etc/passwd\" onclick='x"), bad),
         generator={nasty: 3, EVIL + ": " + EVIL: 0}, environment=((nasty, nasty),), vacuous=(nasty, EVIL),
         mutants=(SeededFault(nasty, nasty, True, 1, nasty), SeededFault(EVIL, EVIL, False, 2, EVIL)),
