@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from oracle.by_input import FAR, FARTHEST, WIDE
 from reports.matrix import Entry
+from reports.plots import power
 
 #: Columns: negative inputs from the largest, zero, positive ones.
 ZERO = 2 * FARTHEST + 1
@@ -17,13 +18,13 @@ COLUMNS, ROWS = 2 * ZERO + 1, FAR + 1
 _STEPS = (1, 4, 16, 64)
 #: Labels of columns and of rows; 2**(WIDE * FARTHEST) and more is the last column.
 X_TICKS = (
-    (0, f"-2^{WIDE * FARTHEST}"),
+    (0, f"-{power(WIDE * FARTHEST)}"),
     (FARTHEST, "-1"),
     (ZERO, "0"),
     (ZERO + 1 + FARTHEST, "1"),
-    (2 * ZERO, f"2^{WIDE * FARTHEST}"),
+    (2 * ZERO, power(WIDE * FARTHEST)),
 )
-Y_TICKS = ((0, "0"), (1, "1"), (10, "2^9"), (FAR, f"2^{FAR - 1}"))
+Y_TICKS = ((0, "0"), (1, "1"), (10, power(9)), (FAR, power(FAR - 1)))
 
 
 @dataclass(frozen=True, slots=True)
