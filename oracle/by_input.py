@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oracle.case import Case
 from oracle.ulp import ulp_distance
@@ -42,15 +43,15 @@ def errors_by_input(
         if not (fits and expected.size and (dtype.is_float or dtype.is_complex)) or DType.of(x) is DType.Bool:
             continue
         chosen = np.linspace(0, x.size - 1, min(_MOST, x.size)).astype(np.int64)
-        flat, far = (a.reshape(-1, order="F")[chosen] for a in (x, ulp_distance(seen, expected)))
-        for words in _bins(flat, far):
+        far = ulp_distance(seen, expected).reshape(-1, order="F")
+        for words in _bins(x.reshape(-1, order="F")[chosen], far[chosen]):
             found[ins.op.name, dtype.name, words] += 1
     return tuple((*key, count) for key, count in sorted(found.items()))
 
 
-def _bins(x: Array, far: Array) -> list[str]:
+def _bins(x: Array, far: NDArray[np.float64]) -> list[str]:
     with np.errstate(all="ignore"):
-        size = np.abs(x).astype(np.float64)
+        size = np.abs(x.astype(np.complex128 if x.dtype.kind == "c" else np.float64))
         sign = np.where(x.real < 0, "-", "+")
         known = np.isfinite(size) & np.isfinite(far)
         places = np.clip(np.floor(np.log2(size[known]) / WIDE), -FARTHEST, FARTHEST)
