@@ -61,6 +61,7 @@ class Tally(Counts):
             self.sums["number", name, "due"] += verdict is not Verdict.UNSUPPORTED
             return
         self.widths[name] += comparison.widths
+        self.sums.update({("ulps", op, dtype, name, bins): count for op, dtype, bins, count in answer.by_input})
         ulp = comparison.worst_ulp
         if ulp is not None:
             self.raise_peak(("worst", name), ulp)
