@@ -15,9 +15,10 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from oracle.enclosure import integers
+from oracle.enclosure import integers, limits
+from oracle.enclosure.arithmetic import choose
 from oracle.enclosure.bounds import may_be_negative, may_be_positive, may_be_zero
-from oracle.enclosure.formats import Array
+from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.functions import budgeted
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, Context
 from oracle.enclosure.value import Enclosure, Interval, each_part, everything, exact, hull, real_point
@@ -35,7 +36,7 @@ LOST = 256.0
 
 @cache
 def budgets() -> dict[str, dict[str, float]]:
-    """`special.toml`: by function, ULPs by dtype, and `floor`, the magnitude below which an error is absolute."""
+    """`special.toml`: by function, ULPs by dtype, `floor`, below which an error is absolute, and `argument`, ULPs of the argument."""
     return tomllib.loads(Path(__file__).with_name("special.toml").read_text())
 
 
@@ -122,6 +123,22 @@ def true_values(function: str, x: Array, wide: Any) -> Array:
     return values[places].reshape(x.shape)
 
 
+def true_range(function: str, x: Array, dtype: DType) -> tuple[Array, Array]:
+    """Least and greatest true value at each element and at its neighbours, if the function's argument may be off by an ULP.
+
+    An exponential within a function grows with the error of its own argument: a formula by `exp(x + log(1/2))`, `exp(-x * x)` or
+    `log1p(-x * x)` loses an ULP of x, which is hundreds of the result far out.
+    """
+    wide = FORMATS[dtype].wide
+    low = high = true_values(function, x, wide)
+    if "argument" in budgets()[function]:
+        exact = x.astype(np.float64 if dtype is DType.F64 else np.float32)
+        for end in (-np.inf, np.inf):
+            beside = true_values(function, np.nextafter(exact, exact.dtype.type(end)).astype(float), wide)
+            low, high = np.fmin(low, beside), np.fmax(high, beside)
+    return low, np.where(np.isnan(low), np.nan, high)
+
+
 def _rounded(value: Any, wide: Any) -> Any:
     """A number of mpmath in a wide type."""
     high = float(value)
@@ -158,17 +175,15 @@ def _bounded(c: Context, function: str, x: Interval, low: Array, high: Array, na
 
 @ENCLOSE.row(ops.Special)
 def _special(op: ops.Special, c: Context, x: Interval) -> Interval:
-    wide = c.format.wide
     if x.is_point or not (x.lo < x.hi).any():
-        low = true_values(op.function, np.where(x.empty, np.nan, x.lo), wide)
-        return _bounded(c, op.function, x, low, low, np.zeros(x.shape, bool))
+        low, high = true_range(op.function, np.where(x.empty, np.nan, x.lo), c.dtype)
+        return _bounded(c, op.function, x, low, high, np.zeros(x.shape, bool))
     start, end, _ = _MONOTONE[op.function]
     inside = (x.lo >= start) & (x.hi <= end) & ~x.empty
     single = (x.lo == x.hi) & ~x.empty
     known = inside | single
-    at_low = true_values(op.function, np.where(known, x.lo, np.nan), wide)
-    at_high = true_values(op.function, np.where(known, x.hi, np.nan), wide)
-    low, high = np.fmin(at_low, at_high), np.fmax(at_low, at_high)
+    below, above = (true_range(op.function, np.where(known, end, np.nan), c.dtype) for end in (x.lo, x.hi))
+    low, high = np.fmin(below[0], above[0]), np.fmax(below[1], above[1])
     anything = ~known & ~x.empty
     least, greatest = _RANGE.get(op.function, (-np.inf, np.inf))
     made = _bounded(c, op.function, x, np.where(known, low, np.nan), np.where(known, high, np.nan), x.nan)
@@ -188,19 +203,39 @@ def _special2(op: ops.Special2, c: Context, x: Interval, y: Interval) -> Interva
         return _atan2(c, x, y)
     if not (x.is_point and y.is_point):
         raise UnsupportedOp(op=op.function, reason="enclosure: the arguments are not known exactly")
-    values = np.empty(x.shape, c.format.wide)
+    values = true_values_of_two(op.function, x.lo, y.lo, c.format.wide)
+    made = _bounded(c, op.function, x, values, values, y.nan)
+    if op.function == "polygamma" and np.count_nonzero(x.lo == 0):  # which has roots
+        made = choose(x.lo == 0, x.lo != 0, _bounded(c, "digamma", x, values, values, y.nan), made)
+    pole = (y.lo <= 0) & (y.lo == np.floor(y.lo)) & np.isfinite(x.lo) & (op.function == "polygamma")
+    # implementations differ there: an infinity of either sign, or NaN
+    return limits.listed(made, pole, np.full(pole.shape, np.inf), True, True) if pole.any() else made
+
+
+def true_values_of_two(function: str, x: Array, y: Array, wide: Any) -> Array:
+    """As `true_values`, of `zeta` and `polygamma`."""
+    values = np.empty(x.shape, wide)
     with mpmath.workprec(PRECISION):
         for index in np.ndindex(x.shape):
-            values[index] = _rounded(_of_two(op.function, float(x.lo[index]), float(y.lo[index])), c.format.wide)
-    return _bounded(c, op.function, x, values, values, y.nan)
+            values[index] = _rounded(_of_two(function, float(x[index]), float(y[index])), wide)
+    return values
 
 
 def _of_two(function: str, a: float, b: float) -> Any:
     if not (np.isfinite(a) and np.isfinite(b)):
         return mpmath.nan
     if function == "polygamma":
-        return mpmath.polygamma(int(a), b) if a >= 0 and a == int(a) else mpmath.nan
-    return mpmath.zeta(a, b) if a > 1 and (b > 0 or b != int(b)) else mpmath.nan if a < 1 else mpmath.inf
+        pole = b <= 0 and b == int(b)
+        return mpmath.polygamma(int(a), b) if a >= 0 and a == int(a) and not pole else mpmath.nan
+    if a < 1 or (b < 0 and b != int(b) and a != int(a)):  # of a negative number a power that is not whole
+        return mpmath.nan
+    return _zeta(a, b) if a > 1 and (b > 0 or b != int(b)) else mpmath.inf
+
+
+def _zeta(a: float, b: float) -> Any:
+    """Of Hurwitz; what is small needs more digits, since mpmath counts them from 1 on."""
+    with mpmath.workprec(PRECISION + int(min(a * np.log2(max(b, 1.0)), 1200.0))):
+        return mpmath.zeta(a, b)
 
 
 def _atan2(c: Context, y: Interval, x: Interval) -> Interval:

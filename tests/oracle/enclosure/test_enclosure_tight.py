@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from perturbed import Perturbed
 
 from oracle.case import Case
-from oracle.enclosure import IEEE, NUMPY, XLA, enclose
+from oracle.enclosure import IEEE, NUMPY, XLA, enclose, sums
 from oracle.enclosure.bounds import any_order
 from oracle.enclosure.formats import FORMATS
 from oracle.enclosure.sums import _partial_sums
@@ -88,6 +88,29 @@ def test_products_that_underflow_are_bounded_in_every_order(factors):
             assert e.contains(np.asarray(np.multiply.reduce(np.array(order)))).all()
         for seed in range(4):
             assert e.contains(Perturbed(model, np.random.default_rng(seed)).run(program, [x])[0]).all()
+
+
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F64, DType.C32])
+def test_a_contraction_too_large_to_hold_is_enclosed_by_products_of_matrices(dtype, monkeypatch):
+    """Around what is enclosed product by product, not much wider; exact where that is; NaN and overflow in their rows alone."""
+    rng = np.random.default_rng(3)
+    x, y = (np.asfortranarray(rng.standard_normal(s).astype(dtype.numpy)) for s in ((20, 60), (60, 30)))
+    x[1], y[:, 2] = np.rint(x[1] * 8), np.rint(y[:, 2] * 8)
+    x[3, 4], x[5] = NAN, FORMATS[dtype.real].max
+    program = built(dtype, [x.shape, y.shape], lambda b, u, v: b.apply(ops.DotGeneral((1,), (0,), (), ()), u, v))
+    for model in (IEEE, XLA):
+        (held,) = enclose(program, [x, y], model)
+        monkeypatch.setattr(sums, "CHUNK", 1)
+        (large,) = enclose(program, [x, y], model)
+        monkeypatch.undo()
+        for p, q in zip(held.parts, large.parts, strict=True):
+            assert ((q.lo <= p.lo) & (p.hi <= q.hi) & (q.nan >= p.nan)).all()
+            assert (q.empty[3] == p.empty[3]).all()
+            assert (q.lo == q.hi)[1, 2]
+            usual = np.delete(np.arange(20), (3, 5))
+            assert ((q.hi - q.lo)[usual] <= 5 * (p.hi - p.lo)[usual]).all()
+        assert large.decided[usual].all()
+        assert large.contains(NativeExecutor().run(Case.of(program, [x, y])).outputs[0]).all()
 
 
 # --- NaN of complex numbers -----------------------------------------------------------------------------------------
