@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tenferro_ref import topics
-from tools import command_reference, op_table
+from tools import command_reference, docs_links, op_table
 
 pytestmark = pytest.mark.once
 
@@ -82,8 +82,10 @@ def test_every_environment_variable_is_explained() -> None:
     assert [name for name in topics.ENVIRONMENT if name not in read and name not in elsewhere] == []
 
 
-def test_the_files_that_the_architecture_names_are_there() -> None:
+def test_the_files_that_the_architecture_names_are_there_and_linked() -> None:
     text = (ROOT / "docs/architecture.md").read_text("utf-8")
     named = re.findall(r"`((?:tenferro_ref|oracle|fuzz|reports|tests)/[\w/]+(?:\.\w+|/))`", text)
     assert len(named) > 40
     assert [name for name in named if not (ROOT / name).exists()] == []
+    linked = docs_links.on_page_markdown(text)
+    assert [name for name in named if f"[`{name}`]({docs_links.REPOSITORY}/" not in linked] == []

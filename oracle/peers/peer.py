@@ -57,6 +57,8 @@ FAMILIES = {
     "iree": Family(
         "iree", "oracle.peers.engines.iree", "iree", ("iree-base-compiler", "iree-base-runtime"), programs_a_module=16
     ),
+    # XLA's own tool, one process a program
+    "run-hlo-module": Family("xla"),
     # "served" is kept running, and answers one program after the other
     "external": Family("numpy", variants=("", "served")),
     "derivative": Family(extra="jax", packages=_JAX, variants=("adjoint", "jax")),
@@ -91,7 +93,7 @@ class Peer:
         if "@" in name and re.match("pjrt(-reloaded|-kernels|-rewritten)?[:@]", name):
             name, _, lane = name.rpartition("@")  # a path may have an @, too
         head, _, build = name.partition(":")
-        family, _, variant = head.partition("-")
+        family, _, variant = (head, "", "") if head in FAMILIES else head.partition("-")
         return cls(family, variant, build, lane)
 
     def __str__(self) -> str:

@@ -15,6 +15,7 @@ from oracle.peers.native import NativeExecutor, from_peer, native_variants
 from oracle.peers.peer import FAMILIES, Peer
 from oracle.peers.pjrt import PjrtExecutor
 from oracle.peers.portable import InterpreterExecutor, IreeExecutor
+from oracle.peers.run_hlo_module import RunHloModuleExecutor
 from oracle.peers.topics import EXECUTORS
 from oracle.verdict import ExecutorInfo
 from tenferro_ref.errors import MissingDependency, UsageError
@@ -73,6 +74,8 @@ class Pool:
                 return self._pjrt(resolve(peer.build) if peer.build else plugin_from_env(), peer)
             case "external":
                 return self._external(peer)
+            case "run-hlo-module" if not peer.build:
+                return RunHloModuleExecutor(self.request_seconds)
         if not peer.build and peer.family == "derivative":
             return self._derivative(peer)
         if peer.build:

@@ -24,6 +24,7 @@ EXECUTORS = {
     "jax-eager": "JAX on its own client, op by op",
     "interpreter": "the StableHLO interpreter of jaxlib",
     "iree": "IREE on llvm-cpu",
+    "run-hlo-module": "OpenXLA's tool of TENFERRO_XLA_RUN_HLO_MODULE, one process a program",
     "external:COMMAND": "a command, one process a program (FORMATS 3)",
     "external-served:COMMAND": "a command that is kept running, a line a program (FORMATS 3)",
     "derivative-adjoint": "check of derivative rules: the two inner products of jvp and vjp",

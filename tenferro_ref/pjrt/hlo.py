@@ -15,7 +15,7 @@ from tenferro_ref.pjrt.proto import MESSAGES
 _WHERE = "optimised program"
 
 #: Names of `PrimitiveType` (xla_data.proto), as HLO's text writes them, by number.
-_ELEMENTS = {
+ELEMENTS = {
     1: "pred", 2: "s8", 3: "s16", 4: "s32", 5: "s64", 6: "u8", 7: "u16", 8: "u32", 9: "u64", 10: "f16", 11: "f32", 12: "f64",
     13: "tuple", 14: "opaque", 15: "c64", 16: "bf16", 17: "token", 18: "c128",
 }  # fmt: skip
@@ -67,5 +67,5 @@ def _instruction(message: Any) -> HloInstruction:
         raise FormatError(_WHERE, "an instruction has no opcode")
     element = message.shape.element_type
     return HloInstruction(
-        message.opcode, _ELEMENTS.get(element, f"type {element}"), message.custom_call_target or message.fusion_kind
+        message.opcode, ELEMENTS.get(element, f"type {element}"), message.custom_call_target or message.fusion_kind
     )

@@ -1,7 +1,8 @@
-"""The protobuf messages that cross the C API, with those of their fields that are used here.
+"""XLA's protobuf messages, with those of their fields that are used here.
 
 From OpenXLA: `CompileOptionsProto` and what is in it (xla/pjrt/proto/compile_options.proto), `HloModuleProtoWithConfig`
-(xla/service/hlo.proto), `ShapeProto` (xla/xla_data.proto). Fields that are not listed are skipped when a message is read.
+(xla/service/hlo.proto), `ShapeProto` and `LiteralProto` (xla/xla_data.proto), `RunHloModuleLiterals`
+(xla/tools/run_hlo_module.proto). Fields that are not listed are skipped when a message is read.
 """
 
 from __future__ import annotations
@@ -21,8 +22,18 @@ _MESSAGES = {
     "CompileOptionsProto": (
         "executable_build_options:3:ExecutableBuildOptionsProto env_option_overrides:7:*EnvOptionOverridesEntry"
     ),
-    "ShapeProto": "element_type:2:int32",
-    "HloInstructionProto": "opcode:2:string shape:3:ShapeProto fusion_kind:11:string custom_call_target:28:string",
+    "LayoutProto": "minor_to_major:1:*int64",
+    "ShapeProto": "element_type:2:int32 dimensions:3:*int64 layout:5:LayoutProto",
+    "LiteralProto": (
+        "shape:1:ShapeProto preds:2:*bool u8s:3:bytes s32s:4:*int32 s64s:5:*int64 u32s:6:*uint32 u64s:7:*uint64 f32s:8:*float "
+        "f64s:9:*double tuple_literals:10:*LiteralProto f16s:11:bytes c64s:12:*float bf16s:13:bytes s8s:15:bytes "
+        "u16s:16:bytes s16s:17:bytes c128s:18:*double"
+    ),
+    "RunHloModuleIterationLiterals": "arguments:2:*LiteralProto result:3:LiteralProto",
+    "RunHloModuleLiterals": "iterations:1:*RunHloModuleIterationLiterals",
+    "HloInstructionProto": (
+        "opcode:2:string shape:3:ShapeProto literal:8:LiteralProto fusion_kind:11:string custom_call_target:28:string"
+    ),
     "HloComputationProto": "instructions:2:*HloInstructionProto",
     "HloModuleProto": "computations:3:*HloComputationProto",
     "HloModuleProtoWithConfig": "hlo_module:1:HloModuleProto",

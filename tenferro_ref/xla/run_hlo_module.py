@@ -1,20 +1,25 @@
-"""Bridge to OpenXLA's `run_hlo_module`: does a module run elsewhere? (SEMANTICS 7.4)
+"""Bridge to OpenXLA's `run_hlo_module`: what a module gives there (SEMANTICS 7.4).
 
-Switched on by TENFERRO_XLA_RUN_HLO_MODULE. It feeds the module inputs of its own choice and says nothing of the engine's
-values: passing means that the module parses, compiles and executes there.
+Switched on by TENFERRO_XLA_RUN_HLO_MODULE. Left alone, the tool chooses its inputs and compares two platforms of its own: passing means
+that the module parses, compiles and executes there. Given inputs, it runs on these, and its results are read.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from google.protobuf.message import DecodeError
+
+from tenferro_ref import keeper
 from tenferro_ref.children import ending, environment
-from tenferro_ref.errors import MissingDependency, MissingEnv, PjrtCall, WorkerDied
+from tenferro_ref.errors import FormatError, MissingDependency, MissingEnv, PjrtCall, WorkerDied
+from tenferro_ref.pjrt.proto import MESSAGES
+from tenferro_ref.tensor import Array
+from tenferro_ref.xla.literals import arrays, literal
 
 TOOL_VARIABLE = "TENFERRO_XLA_RUN_HLO_MODULE"
 PLATFORM_VARIABLE = "TENFERRO_XLA_RUN_HLO_PLATFORM"
@@ -22,15 +27,17 @@ DEFAULT_PLATFORM = "Host"
 #: What the tool writes to stderr once it has run: with a reference to compare with, or without.
 NOTICES = ("Results on", "Skipping reference")
 _TAIL = 2000
+_NAME = "run_hlo_module"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RunHloModule:
-    """A run that passed: the command, and what the tool wrote."""
+    """A run that passed: the command, what the tool wrote, and the results for inputs that were given (else None)."""
 
     command: tuple[str, ...]
     stdout: str
     stderr: str
+    results: tuple[Array, ...] | None = None
 
 
 def tool_from_env(environ: Mapping[str, str] = os.environ) -> Path:
@@ -48,51 +55,86 @@ def tool_from_env(environ: Mapping[str, str] = os.environ) -> Path:
         raise MissingEnv(TOOL_VARIABLE, "unset" if value is None else "empty", "OpenXLA's run_hlo_module")
     tool = Path(value)
     if not (tool.is_file() and os.access(tool, os.X_OK)):
-        raise MissingDependency("run_hlo_module", f"{TOOL_VARIABLE} names {value}, which is not an executable file")
+        raise MissingDependency(_NAME, f"{TOOL_VARIABLE} names {value}, which is not an executable file")
     return tool
 
 
 def run_hlo_module(
-    text: str, *, environ: Mapping[str, str] = os.environ, timeout_seconds: float = 300.0
+    module: str | bytes,
+    inputs: Sequence[Array] | None = None,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    timeout_seconds: float = 300.0,
 ) -> RunHloModule:
     """Execute a StableHLO module with OpenXLA's tool, once, on the platform of TENFERRO_XLA_RUN_HLO_PLATFORM.
+
+    Parameters
+    ----------
+    module
+        Its text or bytecode.
+    inputs
+        The arguments, of which the results are wanted; None for arguments of the tool's own choice, and a comparison with its
+        reference platform.
 
     Raises
     ------
     MissingEnv, MissingDependency
         As `tool_from_env`.
+    UnsupportedDType
+        An input of a dtype that literals have no field for here.
     PjrtCall
-        The tool failed, or did not say that it ran the module.
+        The tool failed, did not say that it ran the module, or gave results that cannot be read.
     WorkerDied
         The tool was killed by a signal, or took longer than `timeout_seconds`.
     """
     tool = tool_from_env(environ)
     platform = environ.get(PLATFORM_VARIABLE) or DEFAULT_PLATFORM
-    with tempfile.TemporaryDirectory(prefix="tenferro-hlo-") as folder:
-        module = Path(folder) / "module.mlir"
-        module.write_text(text, "utf-8")
-        command = (str(tool), str(module), "--input_format=stablehlo", f"--platform={platform}", "--iterations=1")
+    with keeper.folder("tenferro-hlo-") as folder:
+        file, given, gives = (Path(folder) / name for name in ("module.mlir", "arguments.pb", "results.pb"))
+        file.write_bytes(module.encode() if isinstance(module, str) else module)
+        command = [str(tool), str(file), "--input_format=stablehlo", f"--platform={platform}", "--iterations=1"]
+        if inputs is not None:
+            sent = MESSAGES["RunHloModuleLiterals"](iterations=[{"arguments": list(map(literal, inputs))}])
+            given.write_bytes(sent.SerializeToString())
+            command += ["--reference_platform=", f"--input_literals_file={given}", f"--output_literals_file={gives}"]
+        stdout, stderr = _run(command, environment(given=environ), timeout_seconds)
+        results = None if inputs is None else _results(gives)
+    return RunHloModule(tuple(command), stdout, stderr, results)
+
+
+def _run(command: Sequence[str], env: dict[str, str], seconds: float) -> tuple[str, str]:
+    """What the tool writes to standard output and to standard error, if it says that it ran the module."""
+    try:
+        process = keeper.start(
+            command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+    except OSError as error:
+        detail = f"{command[0]} cannot be started: {error.strerror or error}"
+        raise MissingDependency(_NAME, detail) from None
+    with process:
         try:
-            done = subprocess.run(
-                command,
-                env=environment(given=environ),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=timeout_seconds,
-            )
+            stdout, stderr = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired as error:
-            raise WorkerDied("run_hlo_module", f"timeout {timeout_seconds:g} s", _tail(error.stderr or b"")) from None
-        except OSError as error:
-            raise MissingDependency("run_hlo_module", f"{tool} cannot be started: {error.strerror or error}") from None
-    stdout, stderr = (s.decode("utf-8", "replace") for s in (done.stdout, done.stderr))
-    if done.returncode < 0:
-        raise WorkerDied("run_hlo_module", ending(done.returncode), _tail(done.stderr))
-    if done.returncode:
-        raise PjrtCall("run_hlo_module", f"exit {done.returncode}", _tail(done.stderr))
-    if not any(notice in stderr for notice in NOTICES):
+            raise WorkerDied(_NAME, f"timeout {seconds:g} s", _tail(error.stderr or b"")) from None
+        finally:
+            status = keeper.stop(process)
+    if status < 0:
+        raise WorkerDied(_NAME, ending(status), _tail(stderr))
+    if status:
+        raise PjrtCall(_NAME, f"exit {status}", _tail(stderr))
+    words = stderr.decode("utf-8", "replace")
+    if not any(notice in words for notice in NOTICES):
         expected = " or ".join(map(repr, NOTICES))
-        raise PjrtCall("run_hlo_module", "exit 0", f"stderr has neither {expected}: {_tail(done.stderr)}")
-    return RunHloModule(command, stdout, stderr)
+        raise PjrtCall(_NAME, "exit 0", f"stderr has neither {expected}: {_tail(stderr)}")
+    return stdout.decode("utf-8", "replace"), words
+
+
+def _results(file: Path) -> tuple[Array, ...]:
+    try:
+        (iteration,) = MESSAGES["RunHloModuleLiterals"].FromString(file.read_bytes()).iterations
+        return tuple(arrays(iteration.result))
+    except (OSError, DecodeError, FormatError, ValueError) as error:
+        raise PjrtCall(_NAME, "exit 0", f"no results that can be read: {error}") from None
 
 
 def _tail(output: bytes) -> str:

@@ -6,15 +6,27 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import ml_dtypes
+import numpy as np
 import pytest
 
+from oracle.case import Case
+from oracle.judge import Reference, judge
+from oracle.peers import NativeExecutor, Pool
+from oracle.verdict import Verdict
 from tenferro_ref import frontend as tn
-from tenferro_ref.errors import MissingDependency, MissingEnv, PjrtCall, WorkerDied
-from tenferro_ref.program import GraphBuilder, LoweringView, Value
-from tenferro_ref.stablehlo import load, lower_to_stablehlo
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import FormatError, MissingDependency, MissingEnv, PjrtCall, UnsupportedDType, WorkerDied
+from tenferro_ref.pjrt import Client, load_plugin
+from tenferro_ref.pjrt.proto import MESSAGES
+from tenferro_ref.program import GraphBuilder, Value
+from tenferro_ref.stablehlo import load
 from tenferro_ref.xla import run_hlo_module
+from tenferro_ref.xla.literals import _NUMBERS, arrays, literal
 from tenferro_ref.xla.run_hlo_module import PLATFORM_VARIABLE, TOOL_VARIABLE
+from tests.e2e.command import assert_one_line_error, in_this_process
 from tests.libraries import module_or_skip
+from tests.plugins import plugin_or_skip
 
 MODULE = "module {\n}\n"
 
@@ -100,14 +112,120 @@ def einsum(b: GraphBuilder) -> Value:
     return tn.einsum("ij,jk,kl->il", b.input("F64", (2, 3)), b.input("F64", (3, 4)), b.input("F64", (4, 2)))
 
 
+@pytest.fixture
+def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A stand-in that keeps what it is given, and answers with `results.pb` beside it."""
+    script = """here=$(dirname "$0")
+    cp "$1" "$here/module.mlir"
+    for word; do case $word in
+      --input_literals_file=*) cp "${word#*=}" "$here/arguments.pb" ;;
+      --output_literals_file=*) cp "$here/results.pb" "${word#*=}" ;;
+    esac; done
+    echo "Skipping reference runner" >&2"""
+    monkeypatch.setenv(TOOL_VARIABLE, environment(tmp_path, script)[TOOL_VARIABLE])
+    return tmp_path
+
+
+def answer(tool: Path, result: object) -> None:
+    (tool / "results.pb").write_bytes(
+        MESSAGES["RunHloModuleLiterals"](iterations=[{"result": result}]).SerializeToString()
+    )
+
+
 @pytest.mark.parametrize("graph", [direct, elementwise, einsum])
-def test_modules_of_the_emitter_run_there(graph: Callable[[GraphBuilder], Value], tmp_path: Path) -> None:
-    """With the tool that TENFERRO_XLA_RUN_HLO_MODULE names; without one, a stand-in gives the module back to our own reader."""
+def test_modules_of_the_emitter_run_there(
+    graph: Callable[[GraphBuilder], Value], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """With the tool that TENFERRO_XLA_RUN_HLO_MODULE names; without one, a stand-in gives the native results."""
     module_or_skip("jaxlib")
     b = GraphBuilder()
     program = b.build(graph(b))
-    text = lower_to_stablehlo(LoweringView.of(program), phase1_only=True)
-    named = bool(os.environ.get(TOOL_VARIABLE))
-    stand_in = environment(tmp_path, 'cat "$1"; echo "Skipping reference runner" >&2')
-    result = run_hlo_module(text, environ=os.environ if named else stand_in)
-    assert named or load(result.stdout).arguments == program.input_types
+    generator = np.random.default_rng(0)
+    case = Case.of(program, [generator.random(t.shape).astype(t.dtype.numpy) for t in program.input_types])
+    reference = Reference(case, NativeExecutor())
+    if not os.environ.get(TOOL_VARIABLE):
+        (right,) = reference.execution.outputs
+        answer(request.getfixturevalue("tool"), literal(right))
+        assert judge(Pool().make("run-hlo-module"), reference).verdict is Verdict.PASS
+        assert load((tmp_path / "module.mlir").read_text()).arguments == program.input_types
+        sent = (
+            MESSAGES["RunHloModuleLiterals"]
+            .FromString((tmp_path / "arguments.pb").read_bytes())
+            .iterations[0]
+            .arguments
+        )
+        for given, argument in zip(case.inputs, sent, strict=True):
+            np.testing.assert_array_equal(arrays(argument)[0], given)
+        answer(tmp_path, {"shape": {"element_type": 13}, "tuple_literals": [literal(right + 1)]})
+        assert judge(Pool().make("run-hlo-module"), reference).verdict is Verdict.MISMATCH
+        return
+    assert judge(Pool().make("run-hlo-module"), reference).verdict is Verdict.PASS
+
+
+def test_the_command_line_takes_it(tool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A result, results that cannot be read, no tool."""
+    (tool / "p.txt").write_text("graph (%0: F32[2]) -> (%1) slots 2 {\n  %1 = Negate(%0) : F32[2]\n}\n")
+    np.savez(tool / "in.npz", in0=np.array([1, -2], np.float32))
+    answer(tool, literal(np.array([-1, 2], np.float32)))
+    call = ("check", tool / "p.txt", "--inputs", tool / "in.npz", "--executors", "run-hlo-module", "--json")
+    done = in_this_process(*call)
+    assert (done.status, done.rows[-1]["verdict"], done.rows[-1]["executor"]) == (0, "pass", "run-hlo-module")
+    (tool / "results.pb").write_bytes(b"junk")
+    done = in_this_process(*call)
+    assert (done.status, done.rows[-1]["verdict"]) == (1, "error")
+    assert "no results that can be read" in done.rows[-1]["reason"]
+    monkeypatch.delenv(TOOL_VARIABLE)
+    assert_one_line_error(in_this_process(*call), 3, f"{TOOL_VARIABLE} is unset")
+
+
+@pytest.mark.parametrize("dtype", _NUMBERS, ids=lambda d: d.name)
+@pytest.mark.parametrize("shape", [(), (2, 3), (0, 2), (3, 1, 2)])
+def test_literals(dtype: DType, shape: tuple[int, ...]) -> None:
+    array = np.asfortranarray(np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype.numpy))
+    message = literal(array)
+    (again,) = arrays(type(message).FromString(message.SerializeToString()))
+    assert (again.dtype, again.shape, again.tobytes("F")) == (array.dtype, array.shape, array.tobytes("F"))
+
+
+def test_literals_are_those_of_xla() -> None:
+    """As a plugin writes the constants of a module."""
+    written = {"bool": ("true", "false"), "complex": ("(1.0, 2.0)", "(3.0, 4.0)"), "float": ("1.0", "3.0")}
+    types, lines = [], []
+    for number, dtype in enumerate(_NUMBERS):
+        x, y = written.get(dtype.kind, ("1", "3"))
+        types.append(f"tensor<1x3x{dtype.value.element}>")
+        lines.append(f"%{number} = stablehlo.constant dense<[[{x}, {y}, {y}]]> : {types[-1]}")
+    names, tensors = ", ".join(f"%{n}" for n in range(len(types))), ", ".join(types)
+    code = "\n".join([f"func.func @main() -> ({tensors}) {{", *lines, f"return {names} : {tensors}", "}"])
+    with Client(load_plugin(plugin_or_skip("xla081"))) as client:
+        program, format = client.compile(code, parameters=[]).optimized_program()
+    assert format == "hlo_with_config"
+    module = MESSAGES["HloModuleProtoWithConfig"].FromString(program).hlo_module
+    found = [
+        array
+        for c in module.computations
+        for i in c.instructions
+        if i.opcode == "constant"
+        for array in arrays(i.literal)
+    ]
+    assert {DType.of(array) for array in found} == set(_NUMBERS)
+    for array in found:
+        first, other = {"b": (True, False), "c": (1 + 2j, 3 + 4j)}.get(array.dtype.kind, (1, 3))
+        assert array.tolist() == [[first, other, other]]
+
+
+def test_literals_that_are_none() -> None:
+    sound = literal(np.zeros((2, 3), np.float32))
+    for change, words in [
+        ({"element_type": 14}, "element type 14"),
+        ({"dimensions": [7]}, r"24 bytes of F32, for the shape \[2, 3, 7\]"),
+        ({"layout": {"minor_to_major": [0]}}, r"its layout is \[1, 0, 0\]"),
+    ]:
+        broken = type(sound)(shape=change)
+        message = type(sound).FromString(sound.SerializeToString() + broken.SerializeToString())
+        if "dimensions" in change:
+            message.shape.layout.minor_to_major[:] = [2, 1, 0]
+        with pytest.raises(FormatError, match=words):
+            arrays(message)
+    with pytest.raises(UnsupportedDType):
+        literal(np.zeros(2, ml_dtypes.int4))
