@@ -252,7 +252,8 @@ def special_errors(name: str, dtype: DType, results: Array, *x: Array) -> Array:
         size = np.maximum(np.maximum(np.abs(low), np.abs(high)), floor)
         got = results.astype(f.wide)
         off = np.maximum(np.maximum(low - got, got - high), 0) / f.ulp(size)
-        return np.where((size < f.max) & (size >= f.min_normal) & np.isfinite(off), off, np.nan).astype(float)
+        usual = (size < f.max) & (size >= f.min_normal / f.unit)  # below, terms underflow or are flushed
+        return np.where(usual & np.isfinite(off), off, np.nan).astype(float)
 
 
 def _true_of_two(name: str, x: Array, y: Array, wide: Any) -> Array:
@@ -269,7 +270,12 @@ def special_arguments(name: str, dtype: DType, points: int, rng: np.random.Gener
         low, high = max(low, -top), min(high, top) if np.isinf(high) else high
         n = points // 4
         near = (high - low) * 10.0 ** rng.uniform(-9, 0, n)
-        pieces = [rng.uniform(low, high, n), low + near, high - near, rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-6, 1, n)]
+        pieces = [
+            rng.uniform(low, high, n),
+            low + near,
+            high - near,
+            rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-6, 1, n),
+        ]
         drawn = np.clip(np.concatenate(pieces), low, high).astype(dtype.numpy)
         return np.clip(np.rint(drawn), 1, 6).astype(dtype.numpy) if name == "polygamma" and high == 7 else drawn
 
@@ -331,16 +337,26 @@ def drawn(name: str, dtype: DType, points: int, rng: np.random.Generator) -> tup
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    names = {**dict.fromkeys(("F32", "F64"), (*NAMES, *SPECIAL)), "F16": NAMES, "BF16": NAMES, "C32": COMPLEX, "C64": COMPLEX}
+    names = {
+        **dict.fromkeys(("F32", "F64"), (*NAMES, *SPECIAL)),
+        "F16": NAMES,
+        "BF16": NAMES,
+        "C32": COMPLEX,
+        "C64": COMPLEX,
+    }
     parser = argparse.ArgumentParser(prog="python -m tools.measure", description=__doc__)
-    parser.add_argument("--function", choices=sorted({*NAMES, *COMPLEX, *SPECIAL}), action="append", help="default: all")
+    parser.add_argument(
+        "--function", choices=sorted({*NAMES, *COMPLEX, *SPECIAL}), action="append", help="default: all"
+    )
     parser.add_argument("--dtype", choices=tuple(names), action="append", help="default: all")
     parser.add_argument("--implementation", choices=("native", "jax"), default="native")
     parser.add_argument("--points", type=int, default=20000)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(argv)
     make = {"native": native, "jax": of_jax}[args.implementation]
-    print(f"{args.implementation}, NumPy {np.__version__}, {args.points} points, seed {args.seed}; largest error in ULPs")
+    print(
+        f"{args.implementation}, NumPy {np.__version__}, {args.points} points, seed {args.seed}; largest error in ULPs"
+    )
     for dtype in [DType[d] for d in args.dtype or names]:
         for name in [n for n in names[dtype.name] if args.function is None or n in args.function]:
             x = drawn(name, dtype, args.points, np.random.default_rng(args.seed))

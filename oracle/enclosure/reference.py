@@ -35,7 +35,7 @@ LOST = 256.0
 
 
 @cache
-def budgets() -> dict[str, dict[str, float]]:
+def budgets() -> dict[str, dict[str, Any]]:
     """`special.toml`: by function, ULPs by dtype, `floor`, below which an error is absolute, and `argument`, ULPs of the argument."""
     return tomllib.loads(Path(__file__).with_name("special.toml").read_text())
 
@@ -44,8 +44,8 @@ def budget(c: Context, function: str) -> float:
     """ULPs that a platform's function may be away; of a narrow float, that of F32, rounded."""
     known = budgets()[function]
     if c.dtype.is_narrow_float:
-        return 0.5 + known["F32"] * 2.0 ** (int(c.dtype.finfo.nmant) - 23)
-    return known[c.dtype.name]
+        return 0.5 + float(known["F32"]) * 2.0 ** (int(c.dtype.finfo.nmant) - 23)
+    return float(known[c.dtype.name])
 
 
 # --- true values ------------------------------------------------------------------------------------------------------

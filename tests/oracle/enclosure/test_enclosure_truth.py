@@ -174,7 +174,12 @@ def test_small_values_of_zeta_are_right():
     with mpmath.workdps(60):
         a, b = mpmath.mpf(20), mpmath.mpf(50)
         terms, n = 4000, b + 4000
-        true = mpmath.fsum((b + k) ** -a for k in range(terms)) + n ** (1 - a) / (a - 1) + n**-a / 2 + a * n ** (-a - 1) / 12
+        true = (
+            mpmath.fsum((b + k) ** -a for k in range(terms))
+            + n ** (1 - a) / (a - 1)
+            + n**-a / 2
+            + a * n ** (-a - 1) / 12
+        )
     (made,) = true_values_of_two("zeta", np.array([20.0]), np.array([50.0]), np.longdouble)
     assert abs(float(made) / float(true) - 1) < 1e-15
 
