@@ -57,6 +57,8 @@ class Cell:
         Reasons of the refusals in `verdicts`, by how many programs had them.
     examples
         The number of a program that is counted in `verdicts`, by verdict name.
+    held
+        Compared elements of the programs in `verdicts`: "elements", and how many of them are "decided" and "tight".
     """
 
     op: str
@@ -68,6 +70,7 @@ class Cell:
     beside: dict[str, int] = field(default_factory=dict)
     refusals: dict[str, int] = field(default_factory=dict)
     examples: dict[str, int] = field(default_factory=dict)
+    held: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,8 @@ class Entry:
         Why the executor refuses the op.
     examples
         The number of a program by verdict.
+    held
+        How many elements of these programs were compared, "decided" and "tight".
     """
 
     op: str
@@ -80,6 +82,7 @@ class Entry:
     beside: dict[str, int]
     refusals: tuple[str, ...]
     examples: dict[str, int]
+    held: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +176,7 @@ def _entry(key: tuple[str, str, str], cell: Cell | None, findings: list[Finding]
     refusals = tuple(sorted(cell.refusals, key=lambda reason: -cell.refusals[reason])) if cell else ()
     return Entry(
         *key, BY_SLUG[slug], sum(verdicts.values()), verdicts, worst, here, elsewhere + disagreements(beside),
-        tuple(findings), beside, refusals, cell.examples if cell else {},
+        tuple(findings), beside, refusals, cell.examples if cell else {}, cell.held if cell else {},
     )  # fmt: skip
 
 

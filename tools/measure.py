@@ -52,7 +52,7 @@ SPECIAL: dict[str, tuple[tuple[float, float], ...]] = {
     "sinh": ((-np.inf, np.inf),), "cosh": ((-np.inf, np.inf),), "asinh": ((-1e9, 1e9),), "acosh": ((1, 1e9),),
     "atanh": ((-1, 1),), "erf": ((-6, 6),), "erfc": ((-6, np.inf),), "erf_inv": ((-1, 1),), "lgamma": ((-30, 1e4),),
     "digamma": ((-30, 1e4),), "bessel_i1e": ((-1e3, 1e3),), "atan2": ((-1e6, 1e6), (-1e6, 1e6)),
-    "zeta": ((1, 30), (0, 50)), "polygamma": ((1, 7), (0, 50)),
+    "zeta": ((1, 200), (0, 50)), "polygamma": ((1, 7), (0, 50)),
 }  # fmt: skip
 
 
