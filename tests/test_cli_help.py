@@ -103,11 +103,8 @@ def completions(words: str, cwd: Path | None = None) -> list[str]:
         ("check f.txt --ex", {"--executors"}),
         ("check f.txt --executors native-f", {"native-fused"}),
         ("check f.txt --executors jax,interp", {"jax,interpreter"}),
-        ("show f.txt --after Dot", {"DotDecomposer", "DotConjFolding"}),
         ("fuzz run s --generate ops=Exp,Lo", {"ops=Exp,Log"}),
         ("fuzz findings s --mark re", {"reported"}),
-        ("help la", {"lanes"}),
-        ("check f.txt --executors native-w", {"native-without:"}),
     ],
 )
 def test_completion(words: str, some: set[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from fuzz.checking.conformance import NATIVE, conform
 from oracle.peers import Pool
-from tests.e2e.command import tenferro_ref
+from tests.e2e.command import in_this_process as tenferro_ref
 from tests.libraries import module_or_skip
 from tests.plugins import plugin_or_skip
 

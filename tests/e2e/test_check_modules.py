@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.e2e.command import assert_one_line_error, tenferro_ref
+from tests.e2e.command import assert_one_line_error
+from tests.e2e.command import in_this_process as tenferro_ref
+from tests.e2e.command import tenferro_ref as in_a_process
 from tests.libraries import module_or_skip
 from tests.plugins import plugin_or_skip
 
@@ -90,14 +92,14 @@ def test_a_jax_function_is_named_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(FUNCTIONS)
     np.savez(tmp_path / "in.npz", in0=np.ones((2, 3), np.float32), in1=np.arange(3, dtype=np.int32))
     command = ("check", "mine:smooth", "--inputs", "in.npz", "--executors", "jax,interpreter", "--json")
-    run = tenferro_ref(*command, cwd=tmp_path)
+    run = in_a_process(*command, cwd=tmp_path)
     assert (run.status, [row["verdict"] for row in run.rows]) == (0, ["pass"] * 3)
     for arguments, words in (
         (("check", "mine:smooth"), "needs --inputs"),
         (("check", "mine:none", "--inputs", "in.npz"), "none"),
         (("check", "mine:broken", "--inputs", "in.npz"), "on purpose"),
     ):
-        failed = tenferro_ref(*arguments, cwd=tmp_path)
+        failed = in_a_process(*arguments, cwd=tmp_path)
         assert_one_line_error(failed, 2)
         assert words in failed.err
 

@@ -15,7 +15,8 @@ from fuzz.cli.golden_cases import curated
 from oracle.enclosure.files import load_enclosures
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.tensor import load_npz, save_npz
-from tests.e2e.command import assert_one_line_error, tenferro_ref
+from tests.e2e.command import assert_one_line_error
+from tests.e2e.command import in_this_process as tenferro_ref
 
 pytestmark = pytest.mark.once
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fuzz import records
-from tests.e2e.command import tenferro_ref
+from tests.e2e.command import in_this_process as tenferro_ref
 
 pytestmark = pytest.mark.once
 

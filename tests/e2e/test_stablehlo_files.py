@@ -9,7 +9,9 @@ import pytest
 
 from tenferro_ref.stablehlo import load
 from tenferro_ref.tensor import load_npz
-from tests.e2e.command import assert_one_line_error, tenferro_ref
+from tests.e2e.command import assert_one_line_error
+from tests.e2e.command import in_this_process as tenferro_ref
+from tests.e2e.command import tenferro_ref as in_a_process
 from tests.libraries import module_or_skip
 from tests.plugins import plugin_or_skip
 
@@ -56,12 +58,12 @@ def test_emit_gives_a_module_of_the_same_signature(module: Path) -> None:
     assert run.status == 0
     assert "func.func @main(%arg0: tensor<2x3xf64>) -> tensor<2xf64> {" in run.out
     assert load(run.out).program == load(TEXT).program
-    shown = tenferro_ref("show", "-", stdin=run.out.encode())
+    shown = in_a_process("show", "-", stdin=run.out.encode())
     assert shown.out == tenferro_ref("show", module).out
 
 
 def test_emitted_bytes_are_read_again(module: Path, tmp_path: Path) -> None:
-    run = tenferro_ref("emit", module, "--format", "portable=1.0.0", stdout=tmp_path / "f.mlirbc")
+    run = in_a_process("emit", module, "--format", "portable=1.0.0", stdout=tmp_path / "f.mlirbc")
     assert (run.status, run.err) == (0, "")
     assert tenferro_ref("show", tmp_path / "f.mlirbc").out == tenferro_ref("show", module).out
     assert_one_line_error(tenferro_ref("emit", module, "--format", "portable=99.0.0"), 2, "versions 0.9.0 to")

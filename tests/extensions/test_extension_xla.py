@@ -14,6 +14,7 @@ from tenferro_ref.runtime import GraphExecutor
 from tenferro_ref.stablehlo import lower_to_stablehlo
 from tests.build import close, normal, traced
 from tests.extensions.test_extension_einsum import EQUATIONS, by_loop, operands
+from tests.plugins import on_one_build
 
 pytestmark = pytest.mark.once
 
@@ -43,6 +44,7 @@ def agree(collected, run_xla):
         close(got, want)
 
 
+@on_one_build
 def test_einsum(run_xla):
     c, wanted = Collected(), []
     for i, equation in enumerate(EQUATIONS):
@@ -59,6 +61,7 @@ def test_einsum(run_xla):
         np.testing.assert_array_equal(got, want)
 
 
+@on_one_build
 def test_fft(run_xla):
     c = Collected()
     for dtype in DTYPES:
@@ -77,6 +80,7 @@ def test_fft(run_xla):
     agree(c, run_xla)
 
 
+@on_one_build
 def test_cholesky_and_triangular_solve(run_xla):
     c = Collected()
     for dtype in DTYPES:

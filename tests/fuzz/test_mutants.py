@@ -29,9 +29,14 @@ pytestmark = pytest.mark.once
 #: Faults of the XLA path need a plugin to show; those of the native path show against enclosures and among variants.
 THROUGH_XLA = {"emitter": ["pjrt:xla081@fast"], "transfer": ["pjrt:xla081@fast"]}
 SEED = 20261121
+#: One of each place is hunted in every run, the others at night.
+FIRST = {m.place: m for m in reversed(BY_HAND)}.values()
 
 
-@pytest.mark.parametrize("mutant", BY_HAND, ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "mutant",
+    [pytest.param(m, id=m.name, marks=() if m in FIRST else pytest.mark.nightly) for m in BY_HAND],
+)
 def test_every_mutant_is_killed_and_its_evidence_is_small(mutant: Mutant) -> None:
     if mutant.place in THROUGH_XLA:
         plugin_or_skip("xla081")
@@ -53,7 +58,9 @@ def test_unknown_mutants_are_a_usage_error() -> None:
 # --- faults made by rule ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", ["kernels", "segmentation", "loader", "compiler"])
+@pytest.mark.parametrize(
+    "place", ["segmentation", *(pytest.param(p, marks=pytest.mark.nightly) for p in ("kernels", "loader", "compiler"))]
+)
 def test_programs_show_faults_made_by_rule(place: str) -> None:
     if place == "loader":
         module_or_skip("jaxlib")
@@ -64,6 +71,7 @@ def test_programs_show_faults_made_by_rule(place: str) -> None:
     assert all(kill.changed <= kill.entered <= kill.programs + 16 for kill in kills)
 
 
+@pytest.mark.nightly
 def test_laws_show_faults_of_the_oracle() -> None:
     with Hunter(1) as hunter:
         kills = [hunter.hunt(mutant) for mutant in drawn(1, 3, ("semirings",))]
@@ -134,7 +142,7 @@ def test_run_in_several_processes_gives_what_one_gives() -> None:
     names = [m.name for m in drawn(1, 2, ("segmentation",))]
     found = {}
     for jobs in ("1", "2"):
-        arguments = ["--seed", "1", "--json", "--jobs", jobs, "--executors", "native", "--programs", "48"]
+        arguments = ["--seed", "1", "--json", "--jobs", jobs, "--executors", "native", "--programs", "16"]
         result = CliRunner().invoke(mutants, ["run", *names, *arguments])
         lines = [json.loads(line) for line in result.stdout.splitlines()]
         found[jobs] = sorted((r["name"], r["killed"], r["programs"], r["by"]) for r in lines)

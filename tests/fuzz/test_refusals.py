@@ -408,6 +408,6 @@ def test_every_process_makes_the_same_ones() -> None:
             [sys.executable, "-c", made], cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True,
             text=True, check=True,
         ).stdout
-        for seed in "0123"
+        for seed in "01"
     }  # fmt: skip
     assert len(seen) == 1

@@ -15,12 +15,14 @@ from oracle.verdict import Comparison
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.stablehlo.loader import load
 from tests.libraries import module_or_skip
-from tests.plugins import CPU_PLUGINS, plugin_or_skip
+from tests.plugins import plugin_or_skip
 
 module_or_skip("jax")
 
 pytestmark = pytest.mark.once
 
+#: Builds that compile these modules as slowly and give the same bits.
+OTHERS = ("jax", "pjrt:xla081", "pjrt:lam115")
 #: A key, and a counter that wraps.
 STATE = np.array([0xFFFFFFFF12345678, 0xFFFFFFFFFFFFFFFE], np.uint64)
 #: No even extent, one, several; no block that is filled; nothing at all.
@@ -50,7 +52,7 @@ def pool() -> Iterator[Pool]:
     made.close()
 
 
-@pytest.fixture(params=("jax", *(f"pjrt:{name}" for name in CPU_PLUGINS)))
+@pytest.fixture(params=("pjrt:fas106", *(pytest.param(name, marks=pytest.mark.nightly) for name in OTHERS)))
 def executor(request: pytest.FixtureRequest, pool: Pool) -> Executor:
     if request.param != "jax":
         plugin_or_skip(request.param.partition(":")[2])
