@@ -248,7 +248,7 @@ def special_errors(name: str, dtype: DType, results: Array, *x: Array) -> Array:
         if len(x) == 1:
             low, high = true_range(name, arguments[0], dtype)
         else:
-            low = high = _true_of_two(name, *arguments, f.wide)
+            low = high = _true_of_two(name, arguments[0], arguments[1], f.wide)
         size = np.maximum(np.maximum(np.abs(low), np.abs(high)), floor)
         got = results.astype(f.wide)
         off = np.maximum(np.maximum(low - got, got - high), 0) / f.ulp(size)

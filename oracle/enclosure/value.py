@@ -128,13 +128,17 @@ class Interval:
 
     @property
     def decided(self) -> Array:
-        """Pinned down: bounded and not NaN, or a list of at most two values and NaN; one value for integers and Bool."""
+        """Pinned down: not NaN and bounded, or on two sides of a gap, each one value or bounded; or a list of at most two values
+        and NaN; one value for integers and Bool."""
         if not self.dtype.is_float:
             return np.asarray(self.lo == self.hi)
         one = self.lo == self.hi
-        if self.gap is not None:  # two values
-            one |= (self.lo == self.gap[0]) & (self.hi == self.gap[1])
         bounded = np.isfinite(self.lo) & np.isfinite(self.hi)
+        if self.gap is not None:
+            below, above = self.gap
+            one = one | ((self.lo == below) & (self.hi == above))
+            bounded |= (self.lo == below) & np.isfinite(above) & np.isfinite(self.hi)
+            bounded |= (self.hi == above) & np.isfinite(below) & np.isfinite(self.lo)
         return np.asarray(np.where(self.nan, self.empty | one, bounded | one))
 
     @property
