@@ -188,3 +188,24 @@ def test_the_logarithm_of_a_denormal_is_that_or_minus_infinity():
     for wrong in (-60, -120, INF, NAN):
         right.real = wrong
         assert not e.contains(right).any()
+
+
+def test_what_is_an_infinity_or_nan_stays_one_in_products_and_quotients():
+    z = complex_array([complex(INF, 1), complex(NAN, -INF)], DType.C32)
+    zero = np.zeros(2, np.complex64)
+    w = complex_array([2 - 3j, 1e20j], DType.C32)
+
+    b = GraphBuilder()
+    x, y, v = (b.input(DType.C32, (2,)) for _ in range(3))
+    wild = b.apply(ops.Divide(), x, y)  # either infinity or NaN, both parts
+    pairs = ((ops.Multiply, wild, v), (ops.Divide, wild, v), (ops.Divide, v, wild), (ops.Divide, wild, wild))
+    program = b.build(*(b.apply(op(), *operands) for op, *operands in pairs))
+    products, quotients, small, none = enclose(program, [z, zero, w], XLA)
+    for e in (products, quotients):
+        assert e.decided.all()
+        assert not e.contains(w).any()
+    assert small.contains(zero).all()
+    assert not small.contains(w).any()
+    assert all(p.empty.all() for p in none.parts)
+    seen = NativeExecutor().run(Case.of(program, [z, zero, w])).outputs
+    assert all(e.contains(o).all() for e, o in zip((products, quotients, small, none), seen, strict=True))
