@@ -267,11 +267,21 @@ def _atan2(c: Context, y: Interval, x: Interval) -> Interval:
 
 @ENCLOSE.row(ops.Bits)
 def _bits(op: ops.Bits, c: Context, *operands: Interval) -> Interval:
-    known = np.logical_and.reduce([np.broadcast_to(x.lo == x.hi, operands[0].shape) for x in operands])
-    mask = 2**c.dtype.bits - 1
-    values = [np.asarray(x.lo.astype(object) & mask, object) for x in operands]
-    result = np.frompyfunc(lambda *v: _on_bits(op.function, c.dtype, *v), len(values), 1)(*values)
-    return _where_known(c.dtype, known, integers.modulo(c.dtype, np.asarray(result, object)))
+    shape, mask = operands[0].shape, 2**c.dtype.bits - 1
+    function = np.frompyfunc(lambda *v: _on_bits(op.function, c.dtype, *v), len(operands), 1)
+
+    def result(*values: Array) -> Array:
+        bits = function(*(v.astype(object) & mask for v in values))
+        return integers.modulo(c.dtype, np.asarray(bits, object))
+
+    known = np.logical_and.reduce([np.broadcast_to(x.lo == x.hi, shape) for x in operands])
+    made = _where_known(c.dtype, known, result(*(x.lo for x in operands)))
+    if known.all() or not op.function.startswith("shift_right"):
+        return made
+    # monotone on numbers of one sign
+    x, by = operands
+    ends = result(x.lo, by.lo), result(x.hi, by.lo)
+    return _between(made, np.broadcast_to((by.lo == by.hi) & ((x.lo < 0) == (x.hi < 0)), shape), *ends)
 
 
 def _on_bits(function: str, dtype: DType, x: int, y: int = 0) -> int:
@@ -287,6 +297,11 @@ def _on_bits(function: str, dtype: DType, x: int, y: int = 0) -> int:
         return width - x.bit_length()
     simple = {"and": x & y, "or": x | y, "xor": x ^ y, "not": ~x, "popcnt": x.bit_count()}
     return simple[function]
+
+
+def _between(x: Interval, mask: Array, a: Array, b: Array) -> Interval:
+    """From the lesser to the greater of two where the mask holds."""
+    return exact(x.dtype, np.where(mask, np.minimum(a, b), x.lo), np.where(mask, np.maximum(a, b), x.hi))
 
 
 def _where_known(dtype: DType, known: Array, result: Array) -> Interval:
@@ -312,7 +327,16 @@ def _bitcast(op: ops.Bitcast, c: Context, x: Interval) -> Interval:
             return made
         lo, hi = np.where(known, made.lo, -np.inf), np.where(known, made.hi, np.inf)
         return Interval(c.dtype, lo, hi, made.nan | ~known, made.pos_zero | ~known, made.neg_zero | ~known)
-    return _where_known(c.dtype, known, integers.modulo(c.dtype, bits))
+    made = _where_known(c.dtype, known, integers.modulo(c.dtype, bits))
+    if not x.dtype.is_float or known.all() or c.dtype.bits != x.dtype.bits:
+        return made
+    # floats of one sign are ordered as their bits are
+    ends = [
+        np.where(x.empty, 1, v).astype(x.dtype.numpy).view(f"u{x.dtype.itemsize}").astype(np.uint64)
+        for v in (x.lo, x.hi)
+    ]
+    one_sign = ((x.lo > 0) | (x.hi < 0)) & ~x.nan
+    return _between(made, one_sign, *(integers.modulo(c.dtype, v) for v in ends))
 
 
 @ENCLOSE.row(ops.Repeated)

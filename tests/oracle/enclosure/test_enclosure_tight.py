@@ -209,3 +209,19 @@ def test_what_is_an_infinity_or_nan_stays_one_in_products_and_quotients():
     assert all(p.empty.all() for p in none.parts)
     seen = NativeExecutor().run(Case.of(program, [z, zero, w])).outputs
     assert all(e.contains(o).all() for e, o in zip((products, quotients, small, none), seen, strict=True))
+
+
+def test_the_exponent_of_a_number_that_is_known_nearly_is_known():
+    """By its bits, which are ordered as the numbers of one sign are."""
+    b = GraphBuilder(policy=ops.STABLEHLO)
+    bits = b.apply(ops.Bitcast(DType.I32), b.apply(ops.Exp(), b.input(DType.F32, (3,))))
+    by = b.apply(ops.BroadcastInDim((3,), ()), b.apply(ops.Constant.of(23, DType.I32)))
+    program = b.build(bits, b.apply(ops.Bits("shift_right_arithmetic"), bits, by))
+    x = np.array([0.3, -2.0, 80.0], F32)
+    near, exponent = enclose(program, [x], XLA)
+    seen = NativeExecutor().run(Case.of(program, [x])).outputs
+    assert not near.decided.any()
+    assert near.contains(seen[0]).all()
+    assert (near.hi - near.lo < 20).all()
+    assert exponent.decided.all()
+    assert exponent.contains(seen[1]).all()
