@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -17,18 +18,29 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-#: Each line is `+` or `-`, `g` for a process group or `f` for a folder, and which one (a path as hexadecimal digits).
-_SCRIPT = """
+#: In the environment of a command: which start it comes from, since this process may be killed before it knows the command's number.
+_MARK = "_TENFERRO_STARTED"
+#: Each line is `+` or `-`, `g` for a process group, `m` for the mark of a start or `f` for a folder, and which one (a path as
+#: hexadecimal digits). The pipe closes after a command that was being started has its environment: until then it holds the pipe.
+_SCRIPT = f"""
 import os, shutil, signal, sys
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.SIG_IGN)
-left = {}
+left = {{}}
 for line in sys.stdin:
     (left.__setitem__ if line[0] == "+" else left.pop)(line[1:-1], None)
-for thing in left:
+groups = [int(thing[1:]) for thing in left if thing[0] == "g"]
+marks = {{b"{_MARK}=" + thing[1:].encode() for thing in left if thing[0] == "m"}}
+for name in os.listdir("/proc") if marks else ():
     try:
-        if thing[0] == "g":
-            os.killpg(int(thing[1:]), signal.SIGKILL)
+        with open(f"/proc/{{name}}/environ", "rb") as environment:
+            if name.isdigit() and marks & set(environment.read().split(b"\\0")):
+                groups.append(os.getpgid(int(name)))
+    except OSError:
+        pass
+for group in groups:
+    try:
+        os.killpg(group, signal.SIGKILL)
     except ProcessLookupError:
         pass
 for thing in left:
@@ -47,8 +59,14 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
     options
         As of `subprocess.Popen`, and so are the errors.
     """
-    process = subprocess.Popen(command, start_new_session=True, **options)
-    _tell(f"+g{process.pid}")
+    mark = secrets.token_hex(8)
+    environment = {**(options.pop("env", None) or os.environ), _MARK: mark}
+    _tell(f"+m{mark}")
+    try:
+        process = subprocess.Popen(command, start_new_session=True, env=environment, **options)
+        _tell(f"+g{process.pid}")
+    finally:
+        _tell(f"-m{mark}")
     return process
 
 

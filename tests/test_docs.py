@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tenferro_ref import topics
-from tools import command_reference, docs_links, op_table
+from tools import command_reference, docs_links, op_reference, op_table
 
 pytestmark = pytest.mark.once
 
@@ -64,6 +64,7 @@ def test_nothing_outside_the_project_is_cited() -> None:
     ("page", "expected"),
     [
         *command_reference.GENERATED.items(),
+        (op_reference.PAGE, op_reference.markdown),
         (op_table.PAGE, lambda: op_table.updated(op_table.PAGE.read_text("utf-8"))),
     ],
     ids=lambda value: value.name if isinstance(value, Path) else "",
@@ -76,7 +77,11 @@ def test_generated_pages_are_up_to_date(page: Path, expected: object) -> None:
 def test_every_environment_variable_is_explained() -> None:
     packages = [path for path in sources() if path.suffix == ".py" and path.parts[len(ROOT.parts)] in PACKAGES]
     read = {name for path in packages for name in re.findall(r"\b_?TENFERRO_[A-Z_]*[A-Z]\b", path.read_text("utf-8"))}
-    internal = {"_TENFERRO_REF_COMPLETE", "TENFERRO_MUTANT"}  # between a process of ours and another, or click
+    internal = {
+        "_TENFERRO_REF_COMPLETE",
+        "_TENFERRO_STARTED",
+        "TENFERRO_MUTANT",
+    }  # between a process of ours and another, or click
     assert {name for name in read if not name.endswith("_PJRT")} - internal <= topics.ENVIRONMENT.keys()
     elsewhere = (ROOT / "tests/profiles.py").read_text("utf-8")
     assert [name for name in topics.ENVIRONMENT if name not in read and name not in elsewhere] == []

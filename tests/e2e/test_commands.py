@@ -16,7 +16,9 @@ from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec
 from tenferro_ref.program import GraphBuilder, GraphProgram, dumps, parse, print_program, to_exec
 from tenferro_ref.runtime import segment_exec_program
 from tests.browser import chromium_or_skip
-from tests.e2e.command import Run, assert_one_line_error, tenferro_ref
+from tests.e2e.command import Run, assert_one_line_error
+from tests.e2e.command import in_this_process as tenferro_ref
+from tests.e2e.command import tenferro_ref as in_a_process
 from tests.plugins import plugin_or_skip
 
 
@@ -59,7 +61,7 @@ class TestExec:
         assert_outputs(tmp_path / "out.npz")
 
     def test_as_an_external_executable_under_test(self, files: tuple[Path, Path], tmp_path: Path) -> None:
-        assert tenferro_ref("exec", *files, tmp_path / "out.npz").status == 0
+        assert in_a_process("exec", *files, tmp_path / "out.npz").status == 0
         assert_outputs(tmp_path / "out.npz")
 
     def test_a_typed_refusal_is_status_3_and_one_json_line(self, tmp_path: Path) -> None:
@@ -204,18 +206,10 @@ class TestCheck:
         assert row.split()[3] == "100%", "no distance in ULPs of the elements that are right"
         assert "known finding, docs/findings/0003-algsimp-log-of-exp.md" in run.out
 
-    def test_the_plugin_of_the_environment(self, files: tuple[Path, Path]) -> None:
+    def test_the_plugin_of_the_environment(self, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
         plugin = plugin_or_skip("xla081")
-        run = tenferro_ref(
-            "check",
-            files[0],
-            "--inputs",
-            files[1],
-            "--executors",
-            "pjrt",
-            "--json",
-            env={"TENFERRO_PJRT_PLUGIN": plugin.path},
-        )
+        monkeypatch.setenv("TENFERRO_PJRT_PLUGIN", plugin.path)
+        run = tenferro_ref("check", files[0], "--inputs", files[1], "--executors", "pjrt", "--json")
         assert [(row["executor"], row["verdict"]) for row in run.rows] == [("native", "pass"), ("pjrt", "pass")]
 
     def test_inputs_are_drawn_from_the_seed(self, files: tuple[Path, Path]) -> None:
@@ -294,4 +288,4 @@ def test_a_report_is_made_again_from_its_record(tmp_path: Path) -> None:
 
 
 def test_version() -> None:
-    assert tenferro_ref("--version").out == f"tenferro-ref, version {__version__}\n"
+    assert in_a_process("--version").out == f"tenferro-ref, version {__version__}\n"

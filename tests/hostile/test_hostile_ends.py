@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.command import ROOT
+from tests.e2e.command import ROOT, processes_of
 
 pytestmark = pytest.mark.once
 
@@ -89,3 +89,19 @@ def test_nothing_goes_on(
     assert all(line.startswith(f"error: {words}") for line in said)
     assert until(lambda: not any(map(alive, pids)))
     assert until(lambda: not os.listdir(scratch))
+
+
+#: Ends itself with SIGKILL after a command has started and before the keeper has its number.
+UNLUCKY = """
+import os, signal
+from tenferro_ref import keeper
+tell = keeper._tell
+keeper._tell = lambda line: os.kill(os.getpid(), signal.SIGKILL) if line[:2] == "+g" else tell(line)
+keeper.start(["sleep", "1000"])
+"""
+
+
+def test_what_was_being_started_does_not_go_on(tmp_path: Path) -> None:
+    variables = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    assert subprocess.run([sys.executable, "-c", UNLUCKY], env=variables).returncode == -signal.SIGKILL
+    assert not processes_of(tmp_path)
