@@ -288,10 +288,11 @@ def _of_flushed(c: Context, x: Enclosure, made: Rectangle) -> Rectangle:
     parts = []
     for part, lo, hi, gap in ((made.real, -np.inf, high, (-np.inf, low)), (made.imag, down, up, (np.inf, -np.inf))):
         below, above = part.gap or (np.inf, -np.inf)
+        lo, hi = np.where(here, lo, part.lo), np.where(here, hi, part.hi)
+        zero = here & (part is made.imag)
+        pos, neg = (np.where(here, zero, flag) for flag in (part.pos_zero, part.neg_zero))
         gaps = np.where(here, gap[0], below), np.where(here, gap[1], above)
-        ends, zeros = (np.where(here, lo, part.lo), np.where(here, hi, part.hi)), here & (part is made.imag)
-        flags = [np.where(here, zeros, flag) for flag in (part.pos_zero, part.neg_zero)]
-        parts.append(Interval(part.dtype, *ends, part.nan & ~here, *flags, gap=gaps))
+        parts.append(Interval(part.dtype, lo, hi, part.nan & ~here, pos, neg, gap=gaps))
     return rectangle(*parts)
 
 
