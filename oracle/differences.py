@@ -50,7 +50,8 @@ def quotients(d: Differentiated) -> tuple[list[Enclosure], list[Enclosure]]:
     _check_smooth(program)
     ends = [_moved(x, number) for number, x in enumerate(d.inputs)]
     with np.errstate(invalid="ignore"):
-        steps = [np.asarray(b - a, order="F") for a, b in zip(d.inputs, ends, strict=True) if DType.of(a) in INEXACT]
+        pairs = zip(d.inputs, ends, strict=True)
+        steps = [np.asarray(np.subtract(b, a), order="F") for a, b in pairs if DType.of(a) in INEXACT]
     forward = jvp(program)
     second = jvp(forward.program, range(len(d.inputs)))
     still = (*d.inputs, *steps)
@@ -98,7 +99,7 @@ def _moved(x: Array, number: int) -> Array:
     step, seed = _STEPS[dtype.real], plain_seed(number, dtype, x.shape)
     with np.errstate(all="ignore"):
         for value, direction in ((x.real, seed.real), (x.imag, seed.imag)) if dtype.is_complex else ((x, seed),):
-            end = (value + np.where(value == 0, 1, value) * step * direction).astype(value.dtype)
+            end = (value + step * np.multiply(np.where(value == 0, 1, value), direction)).astype(value.dtype)
             parts.append(np.where(np.isfinite(end) & np.isfinite(end - value), end, value))
     moved = np.empty(x.shape, x.dtype, order="F")
     moved.real = parts[0]

@@ -63,9 +63,11 @@ PROGRAMS: dict[str, Case] = {
 def test_right_rules_pass_and_are_decided(check: str, name: str, transforms: tuple[str, ...], pool: Pool) -> None:
     if check.endswith("jax"):
         module_or_skip("jax")
-    if (check, name) == ("derivative-differences", "modulus"):
-        pytest.skip("it may have a kink between two points")
     answer = verdict(pool.make(check), derived(PROGRAMS[name], transforms, plain_seed))
+    if (check, name) == ("derivative-differences", "modulus"):
+        assert answer.verdict is Verdict.UNDECIDED
+        assert "may have a kink" in answer.reason
+        return
     assert answer.verdict is Verdict.PASS, answer.reason
     assert answer.comparison.decided == answer.comparison.elements > 0
 
