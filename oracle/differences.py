@@ -99,7 +99,8 @@ def _moved(x: Array, number: int) -> Array:
     step, seed = _STEPS[dtype.real], plain_seed(number, dtype, x.shape)
     with np.errstate(all="ignore"):
         for value, direction in ((x.real, seed.real), (x.imag, seed.imag)) if dtype.is_complex else ((x, seed),):
-            end = (value + step * np.multiply(np.where(value == 0, 1, value), direction)).astype(value.dtype)
+            away = step * np.multiply(np.where(value == 0, 1, value), direction)
+            end = np.add(value, away).astype(value.dtype)
             parts.append(np.where(np.isfinite(end) & np.isfinite(end - value), end, value))
     moved = np.empty(x.shape, x.dtype, order="F")
     moved.real = parts[0]
