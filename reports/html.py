@@ -208,7 +208,12 @@ class _Site:
         cards = [c for c in self.cards if any(op == name for op, _, _ in blames(c.finding))]
         entries = [e for cell in cells for e in cell.entries]
         axes = {"columns": COLUMNS, "rows": ROWS, "x_ticks": X_TICKS, "y_ticks": Y_TICKS}
-        about = {"about": cards, "refusals": _refusals(entries), "heat": heat_maps(entries), "axes": axes}
+        about = {
+            "about": cards,
+            "refusals": _refusals(entries),
+            "heat": heat_maps(e for e in entries if not is_variant(e.executor)),
+            "axes": axes,
+        }
         return {"cells": cells, "dtypes": self.grid.dtypes, **about}
 
     def _peer(self, name: str) -> dict[str, Any]:
