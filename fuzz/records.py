@@ -60,6 +60,8 @@ class Cell:
     ulps
         Elements by the value that the op was given and their distance from the native answer, over outputs that the op computes from
         inputs of the program alone; the words are bins (`oracle.by_input`).
+    held
+        Compared elements of the programs in `verdicts`: "elements", and how many of them are "decided" and "tight".
     """
 
     op: str
@@ -72,6 +74,7 @@ class Cell:
     refusals: dict[str, int] = field(default_factory=dict)
     examples: dict[str, int] = field(default_factory=dict)
     ulps: dict[str, int] = field(default_factory=dict)
+    held: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,8 @@ class Totals:
     due: int = 0
     #: Elements whose enclosure is narrow (`oracle.verdict.Comparison.tight`).
     tight: int = 0
+    #: Programs by how a plugin's executable was got, a key of `oracle.verdict.ORIGINS`.
+    executables: dict[str, int] = field(default_factory=dict)
 
     @property
     def answered(self) -> int:

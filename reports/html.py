@@ -30,7 +30,7 @@ from reports.plots import accuracy_plots, discovery_plot
 from reports.rows import error_rows, families, mutant_rows, opcode_table, pair_table
 from reports.templating import Text, asset, environment
 
-PHASES = ("generate", "lower", "compile", "load", "execute", "compare", "check", "reduce", "report")
+PHASES = ("generate", "lower", "compile", "keep", "load", "heal", "execute", "compare", "check", "reduce", "report")
 #: Rows of a finding's value table that are shown.
 MAX_VALUES = 48
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from fuzz.generate.describe import of_derivation, of_inputs, of_program
 from fuzz.store.counts import Counts, Key
 from oracle.case import Case, by_program
-from oracle.verdict import Answer, Verdict
+from oracle.verdict import ORIGINS, Answer, Verdict
 from tenferro_ref import ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE, run_passes
 from tenferro_ref.errors import TenferroError
@@ -19,6 +19,8 @@ from tenferro_ref.program import GraphProgram, to_exec
 #: A program, its features, and its ops with the dtypes of their results.
 _Cell: TypeAlias = tuple[str, str]
 _Described: TypeAlias = tuple[GraphProgram, set[Key], set[_Cell]]
+#: What is counted of the elements that are compared, for each op and dtype in their program.
+HELD = ("elements", "decided", "tight")
 #: Characters of a refusal's reason that are kept.
 _REASON = 200
 
@@ -57,6 +59,8 @@ class Tally(Counts):
             self.sums["number", name, what] += getattr(comparison, what)
         for phase, seconds in answer.seconds.items():
             self.add_seconds(("seconds", name, phase), seconds)
+            if phase in ORIGINS:
+                self.sums["number", name, phase] += 1
         if case.refusal is not None:
             self.sums["due", case.refusal.kind, name, verdict.value] += 1
             self.sums["number", name, "due"] += verdict is not Verdict.UNSUPPORTED
@@ -74,6 +78,8 @@ class Tally(Counts):
             return
         for cell in cells:
             self._count(cell, answer, number)
+            for what in HELD if comparison.elements else ():
+                self.sums["held", *cell, name, what] += getattr(comparison, what)
         computed = [i for i in case.program.instructions if not isinstance(i.op, ops.Constant)]
         if len(computed) == 1 and ulp is not None:
             (only,) = computed

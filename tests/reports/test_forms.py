@@ -38,6 +38,7 @@ def test_the_csv_says_what_the_matrix_says() -> None:
         r for r in table if (r["op"], r["executor"]) == ("Divide", f"{sample.XLA}@parity") and r["mismatch"] != "0"
     )
     assert wrong["findings"] == campaign.findings[3].id
+    assert (wrong["elements"], wrong["decided"], wrong["tight"]) == ("1000", "990", "950")
 
 
 @pytest.mark.parametrize("words", ["=1+1", "+1", "-1", "@SUM(A1)", " =HYPERLINK()", '=cmd|"/c calc"!A1'])
