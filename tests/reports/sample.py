@@ -185,7 +185,9 @@ def rich() -> Campaign:
                     examples = {verdict: rng.randrange(PROGRAMS) for verdict in verdicts}
                     ulps = {"0 0": 3, "+0 1": 70, "-8 4": 5, "+-3 21": 1} if op == "Exp" and executor in PLUGINS else {}
                     held = {"elements": 1000, "decided": 990, "tight": 950}
-                    cells.append(Cell(op, dtype, executor, verdicts, ulp, group, examples=examples, ulps=ulps, held=held))
+                    cells.append(
+                        Cell(op, dtype, executor, verdicts, ulp, group, examples=examples, ulps=ulps, held=held)
+                    )
     return Campaign(
         seed=20261120,
         started="2026-11-20T22:00:03Z",
