@@ -10,6 +10,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+#: Where a plugin's executable came from, by the phase in which it was got.
+ORIGINS = {
+    "compile": "compiled",
+    "keep": "kept in memory",
+    "load": "loaded from the disk",
+    "heal": "damaged on the disk, and compiled again",
+}
+
 
 class Verdict(Enum):
     """The verdict on one executor's answer to one program; mildest first."""
@@ -80,7 +88,10 @@ class Answer:
     error
         `TenferroError.to_json()` of a refusal or failure, else None.
     seconds
-        Wall time by phase ("lower", "compile", "load", "execute", "compare"); phases that did not happen are absent.
+        Wall time by phase ("lower", "compile", "execute", "compare"; instead of "compile", "keep", "load" or "heal" as `ORIGINS` says);
+        phases that did not happen are absent.
+    by_input
+        Distances from the native answer by input value, where one op alone has a part in them (`oracle.by_input`).
     """
 
     executor: str
@@ -89,6 +100,7 @@ class Answer:
     reason: str = ""
     error: dict[str, Any] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
+    by_input: tuple[tuple[str, str, str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,8 @@ class Entry:
         Why the executor refuses the op.
     examples
         The number of a program by verdict.
+    ulps
+        Elements by bins of input and error (`fuzz.records.Cell`).
     held
         How many elements of these programs were compared, "decided" and "tight".
     """
@@ -82,6 +84,7 @@ class Entry:
     beside: dict[str, int]
     refusals: tuple[str, ...]
     examples: dict[str, int]
+    ulps: dict[str, int]
     held: dict[str, int]
 
 
@@ -176,7 +179,8 @@ def _entry(key: tuple[str, str, str], cell: Cell | None, findings: list[Finding]
     refusals = tuple(sorted(cell.refusals, key=lambda reason: -cell.refusals[reason])) if cell else ()
     return Entry(
         *key, BY_SLUG[slug], sum(verdicts.values()), verdicts, worst, here, elsewhere + disagreements(beside),
-        tuple(findings), beside, refusals, cell.examples if cell else {}, cell.held if cell else {},
+        tuple(findings), beside, refusals, cell.examples if cell else {},
+        cell.ulps if cell else {}, cell.held if cell else {},
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from fuzz.summary import disagreements, plural
-from oracle.verdict import Verdict
+from oracle.verdict import ORIGINS, Verdict
 from reports import text
 from reports.matrix import BY_SLUG
 from tenferro_ref.escape import visible
@@ -67,7 +67,7 @@ def environment() -> Environment:
         "breakable": lambda name: Markup("<wbr>").join(re.split("(?<=[a-z])(?=[A-Z])", name)),
         "safe_svg": lambda plot: Markup(plot.svg),  # noqa: S704 - drawn by `plots` from numbers only
     }
-    environment.globals |= {"by_slug": BY_SLUG}
+    environment.globals |= {"by_slug": BY_SLUG, "origins": ORIGINS}
     return environment
 
 

@@ -13,7 +13,8 @@ from fuzz.records import Campaign, Cell, ErrorKind, Survey, Totals
 from fuzz.report import Report, Run
 from fuzz.store import Counts, Plan, Store, Stream
 from fuzz.store.counts import WIDTHS
-from oracle.verdict import Verdict
+from oracle.peers import Peer
+from oracle.verdict import ORIGINS, Verdict
 from tenferro_ref import ops
 
 _GROUPS = {
@@ -92,13 +93,14 @@ def _totals(counts: Counts, name: str, unexplained: int) -> Totals:
         widths=tuple(counts.widths[name][:WIDTHS]),
         due=numbers.get("due", 0),
         unexplained=unexplained,
+        executables={p: numbers[p] for p in ORIGINS if numbers.get(p)} if Peer.parse(name).family == "pjrt" else {},
     )
 
 
 def _cells(counts: Counts) -> tuple[Cell, ...]:
     tallies: dict[tuple[str, str, str], dict[str, dict[str, int]]] = {}
     for key, count in sorted(counts.sums.items()):
-        if key[0] in ("cell", "beside", "refusal", "held"):
+        if key[0] in ("cell", "beside", "refusal", "ulps", "held"):
             kind, op, dtype, executor, word = key
             tallies.setdefault((op, dtype, executor), {}).setdefault(kind, {})[word] = count
     examples: dict[tuple[str, str, str], dict[str, int]] = {}
@@ -115,6 +117,7 @@ def _cells(counts: Counts) -> tuple[Cell, ...]:
             tally.get("beside", {}),
             tally.get("refusal", {}),
             examples.get(key, {}),
+            tally.get("ulps", {}),
             tally.get("held", {}),
         )
         for key, tally in sorted(tallies.items())

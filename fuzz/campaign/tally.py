@@ -9,7 +9,7 @@ from typing import TypeAlias
 from fuzz.generate.describe import of_derivation, of_inputs, of_program
 from fuzz.store.counts import Counts, Key
 from oracle.case import Case, by_program
-from oracle.verdict import Answer, Verdict
+from oracle.verdict import ORIGINS, Answer, Verdict
 from tenferro_ref import ops
 from tenferro_ref.program import GraphProgram
 
@@ -56,11 +56,14 @@ class Tally(Counts):
             self.sums["number", name, what] += getattr(comparison, what)
         for phase, seconds in answer.seconds.items():
             self.add_seconds(("seconds", name, phase), seconds)
+            if phase in ORIGINS:
+                self.sums["number", name, phase] += 1
         if case.refusal is not None:
             self.sums["due", case.refusal.kind, name, verdict.value] += 1
             self.sums["number", name, "due"] += verdict is not Verdict.UNSUPPORTED
             return
         self.widths[name] += comparison.widths
+        self.sums.update({("ulps", op, dtype, name, bins): count for op, dtype, bins, count in answer.by_input})
         ulp = comparison.worst_ulp
         if ulp is not None:
             self.raise_peak(("worst", name), ulp)

@@ -11,6 +11,7 @@ from rich.text import Text
 from fuzz.checking.judged import Judged
 from fuzz.records import encode
 from oracle.peers import DEFAULT_LANE, Peer
+from oracle.verdict import ORIGINS
 
 Row = dict[str, Any]
 _STYLE = {"pass": "green", "mismatch": "bold red", "crash": "bold red", "timeout": "bold red", "error": "bold red"}
@@ -49,6 +50,9 @@ def row(program: str, judged: Judged, seed: int | None = None) -> Row:
         "phases": answer.seconds,
         "error": answer.error,
     }
+    origin = next((ORIGINS[phase] for phase in answer.seconds if phase in ORIGINS), "")
+    if origin and Peer.parse(answer.executor).family == "pjrt":
+        found["executable"] = origin
     if judged.written:
         found["written"] = judged.written
     if judged.known:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
 from fuzz.conform import record
+from fuzz.conform.cells import names
 from fuzz.conform.run import SECTIONS, Run
 from fuzz.records import encode
 from tenferro_ref.console import (
@@ -18,6 +21,7 @@ from tenferro_ref.console import (
     say,
     split,
 )
+from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UsageError
 from tenferro_ref.pjrt import PluginRef, is_path, resolve
 
@@ -30,18 +34,28 @@ _SHOWN = 12
 @click.option("--out", default="conform-report", show_default=True, metavar="DIR", help="For page, summary and badge.")
 @click.option("--against", metavar="OTHER", help="A `conform.json`, or another plugin: print what changed from it.")
 @click.option("--sections", metavar="LIST", help=f"Only these, of: {', '.join(SECTIONS)}.")
+@click.option("--ops", metavar="LIST", help="Cells of these operations only, as `Exp,Lu`.")
+@click.option("--dtypes", metavar="LIST", help="Cells of these element types only, as `F32,I32`.")
 @click.option("--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="For one call.")
 @json_option
-def conform(plugin: str, out: str, against: str | None, sections: str | None, seconds: float, as_json: bool) -> int:
+def conform(
+    plugin: str, out: str, against: str | None, sections: str | None, ops: str | None, dtypes: str | None, seconds: float,
+    as_json: bool,
+) -> int:  # fmt: skip
     """Test a PJRT plugin, by name or path, and write a report, a JSON summary and a badge.
 
     Exit status 0 if all that was tested holds, 1 if something does not (what docs/findings/ describes is shown as known, and
     does not hold either), 3 if the plugin makes no client here.
     """
-    chosen = _sections(sections)
+    chosen = Asked(
+        _listed("section", sections, SECTIONS),
+        tuple(DType[name] for name in _listed("element type", dtypes, DType.__members__)),
+        _listed("operation", ops, names()) if ops else (),
+        seconds,
+    )
     ref, site = _named(plugin), report_site(Path(out), "conform")
-    other = None if against is None else _other(against, chosen, seconds)
-    result = _ask(ref, plugin, chosen, seconds)
+    other = None if against is None else _other(against, chosen)
+    result = _ask(ref, plugin, chosen)
     changed = [] if other is None else record.changes(other, result)
     page = site.write(record.Report(result, other), Path(out))
     if as_json:
@@ -56,10 +70,21 @@ def conform(plugin: str, out: str, against: str | None, sections: str | None, se
     return {"conforms": 0, "does not conform": 1, "no client": 3}[result.verdict]
 
 
-def _sections(text: str | None) -> tuple[str, ...]:
-    names = tuple(SECTIONS) if text is None else split(text)
-    if unknown := [name for name in names if name not in SECTIONS]:
-        raise UsageError(detail=f"unknown section {unknown[0]!r}; known: {', '.join(SECTIONS)}")
+class Asked(NamedTuple):
+    """What is asked of a plugin: the fields of a `Run`."""
+
+    sections: tuple[str, ...]
+    dtypes: tuple[DType, ...]
+    ops: tuple[str, ...]
+    request_seconds: float
+
+
+def _listed(what: str, text: str | None, known: Iterable[str]) -> tuple[str, ...]:
+    """The names of a list, all that are known if there is none."""
+    known = tuple(known)
+    names = known if text is None else tuple(split(text))
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(detail=f"unknown {what} {unknown[0]!r}; known: {', '.join(known)}")
     return names
 
 
@@ -70,17 +95,16 @@ def _named(plugin: str) -> PluginRef:
     return resolve(plugin)
 
 
-def _other(against: str, sections: tuple[str, ...], seconds: float) -> record.Conformance:
+def _other(against: str, asked: Asked) -> record.Conformance:
     """What to compare with: a summary from before, or another plugin that is asked now."""
     if not against.endswith(".json"):
-        return _ask(_named(against), against, sections, seconds)
-    whole = record.load(Path(against))
-    return record.only(whole, sections)
+        return _ask(_named(against), against, asked)
+    return record.only(record.load(Path(against)), asked.sections, {d.name for d in asked.dtypes}, asked.ops)
 
 
-def _ask(ref: PluginRef, plugin: str, sections: tuple[str, ...], seconds: float) -> record.Conformance:
+def _ask(ref: PluginRef, plugin: str, asked: Asked) -> record.Conformance:
     with progress_bar(f"conform {ref.name}", None) as update:
-        return Run(ref, plugin, sections, seconds, update).conformance()
+        return Run(ref, plugin, progress=update, **asked._asdict()).conformance()
 
 
 def _print(result: record.Conformance) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,8 @@ from fuzz.generate.values.recipes import Recipe, array_of
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import OPS, Op
+from tenferro_ref.extensions import Family
+from tenferro_ref.ops import FAMILIES, OPS, Op
 from tenferro_ref.program import GraphProgram
 
 #: Classes of values that cells have, in the order of the report; a dtype has those that it has among its classes.
@@ -45,12 +46,26 @@ class Cell:
     case: Case
 
 
-def programs(dtypes: Sequence[DType] = tuple(DType)) -> Iterator[list[Cell]]:
-    """The cells of one program after the other; those of a program differ in their values alone."""
+def names() -> list[str]:
+    """The ops that have cells, those of extension families by their own names."""
+    own = [op.__name__ for op in OPS if op in STRATEGY and op not in {*_WITHOUT, ops.Extension}]
+    families = (family for family in map(FAMILIES.__getitem__, FAMILIES) if isinstance(family, Family))
+    return [*own, *(name for family in families for name in family.ops)]
+
+
+def programs(dtypes: Sequence[DType] = tuple(DType), only: Collection[str] = ()) -> Iterator[list[Cell]]:
+    """The cells of one program after the other; those of a program differ in their values alone.
+
+    Parameters
+    ----------
+    only
+        Ops, by the names of `names`; all of them if empty.
+    """
+    wanted = frozenset(only or names())
     for op in OPS:
-        if op in STRATEGY and op not in _WITHOUT:
+        if op in STRATEGY and op not in _WITHOUT and (op is ops.Extension or op.__name__ in wanted):
             for dtype in dtypes:
-                yield from _programs(op, dtype)
+                yield from _programs(op, dtype, wanted)
 
 
 def _config(op: type[Any], dtype: DType) -> Config | None:
@@ -67,7 +82,7 @@ def _config(op: type[Any], dtype: DType) -> Config | None:
     )  # fmt: skip
 
 
-def _programs(op: type[Any], dtype: DType) -> Iterator[list[Cell]]:
+def _programs(op: type[Any], dtype: DType, wanted: Collection[str]) -> Iterator[list[Cell]]:
     config = _config(op, dtype)
     if config is None:
         return
@@ -79,7 +94,7 @@ def _programs(op: type[Any], dtype: DType) -> Iterator[list[Cell]]:
         if len(program.instructions) != 1 or not isinstance(program.instructions[0].op, op):
             continue
         name = _name(program.instructions[0].op)
-        if seen[name] == _PROGRAMS:
+        if seen[name] == _PROGRAMS or name not in wanted:
             continue
         if program.input_types and dtype not in [t.dtype for t in program.input_types[:2]]:
             continue

@@ -144,9 +144,16 @@ def load(path: Path) -> Conformance:
     return record
 
 
-def only(conformance: Conformance, sections: Collection[str]) -> Conformance:
-    """The record without other sections."""
-    return replace(conformance, sections=tuple(s for s in conformance.sections if s.name in sections))
+def only(
+    conformance: Conformance, sections: Collection[str], dtypes: Collection[str], ops: Collection[str]
+) -> Conformance:
+    """The record without other sections, and without the cells of other element types and ops (all of them if `ops` is empty)."""
+
+    def asked(check: Check) -> bool:
+        return not check.op or (check.dtype in dtypes and (not ops or check.op in ops))
+
+    chosen = (s for s in conformance.sections if s.name in sections)
+    return replace(conformance, sections=tuple(replace(s, checks=tuple(filter(asked, s.checks))) for s in chosen))
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,8 +69,9 @@ class Run:
         What the plugin was called.
     request_seconds
         Wall time for one call; past it the plugin hangs.
-    dtypes
-        Element types whose cells are asked for, in the sections of operations and of constants.
+    dtypes, ops
+        Element types and ops (`cells.names`; empty for all) whose cells are asked for, in the sections of operations and of
+        constants.
     """
 
     plugin: PluginRef
@@ -79,6 +80,7 @@ class Run:
     request_seconds: float = _SECONDS
     progress: Progress = lambda done, total, section: None
     dtypes: Sequence[DType] = tuple(DType)
+    ops: Collection[str] = ()
     _done: int = field(default=0, init=False)
     _facts: dict[str, str] = field(default_factory=dict, init=False)
     _loaded: bool = field(default=True, init=False)
@@ -92,7 +94,7 @@ class Run:
 
     @cached_property
     def _programs(self) -> list[list[Cell]]:
-        return list(programs(self.dtypes))
+        return list(programs(self.dtypes, self.ops))
 
     def conformance(self) -> Conformance:
         """Ask everything; never raises for what the plugin does."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ctypes import CFUNCTYPE, addressof, c_int, c_int64, c_size_t, c_void_p, create_string_buffer, string_at
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 import numpy as np
 
@@ -88,7 +88,7 @@ class Executable(Handle):
             num_non_donatable_input_indices=count,
         )
         self._donate = abi.new(abi.STRUCTS["ExecuteOptions"])
-        self._cells = c_void_p * (3 + count + self._count)
+        self._cells = c_size_t * (3 + count + self._count)
         self._template = bytes(abi.new(abi.ARGS[_EXECUTE], executable=raw, num_devices=1, num_args=count))
 
     def run(self, inputs: Sequence[NDArray]) -> list[NDArray]:
@@ -111,7 +111,8 @@ class Executable(Handle):
         PjrtCall
             If the plugin fails, if its results are not of the announced types, or if this executable is closed.
         """
-        self._check([_array_spec(self.name, i, x) for i, x in enumerate(inputs)])
+        specs = [spec_of_array(x) if isinstance(x, np.ndarray) else self._refuse(i, x) for i, x in enumerate(inputs)]
+        self._check(tuple(specs))
         destroy = self._api.destroy
         arguments: list[int] = []
         outputs: list[int] = []
@@ -149,7 +150,7 @@ class Executable(Handle):
         for i, buffer in enumerate(buffers):
             if not isinstance(buffer, Buffer) or buffer.client is not self.client or buffer.device:
                 self.client.placements[0].admit(self.name, f"input {i}", buffer)
-        self._check([buffer.spec for buffer in buffers])
+        self._check(tuple(buffer.spec for buffer in buffers))
         earlier = unfinished(buffers)
         outputs, done = self._launch([buffer.raw for buffer in buffers], self._keep)
         executions = earlier
@@ -166,10 +167,17 @@ class Executable(Handle):
             raise
         return made
 
-    def _check(self, specs: list[TensorSpec]) -> None:
+    def _refuse(self, i: int, x: object) -> NoReturn:
+        """Say what an input that is no array should be."""
+        HOST.admit(self.name, f"input {i}", x)
+        raise InvalidArgument(self.name, f"input {i}", f"expected a NumPy array, got {type(x).__name__}")
+
+    def _check(self, specs: tuple[TensorSpec, ...]) -> None:
         """Everything that plugins do not check: a wrong type of the right byte size is executed."""
         if not self._raw:
             raise PjrtCall(f"PJRT_{_EXECUTE}", "", f"the executable {self.name!r} is closed")
+        if specs == self.parameters:
+            return
         if self.parameters is None:
             raise InvalidArgument(
                 self.name,
@@ -189,11 +197,11 @@ class Executable(Handle):
     def _broken(self, detail: str) -> PjrtCall:
         return PjrtCall(f"PJRT_{_EXECUTE}", "", detail)
 
-    def _launch(self, arguments: list[int], options: abi.Sized) -> tuple[list[int], int | None]:
-        """Begin to execute on raw buffers; gives the raw results and the raw event of its end, which the caller destroys."""
+    def _launch(self, arguments: list[int], options: abi.Sized) -> tuple[list[int], int]:
+        """Begin to execute on raw buffers; gives the raw results and the raw event of its end (0 for none), for the caller to destroy."""
         # one device, hence lists of one list: a pointer to each list, the event, the inputs, the outputs
         count = len(arguments)
-        cells = self._cells(None, None, None, *arguments)
+        cells = self._cells(0, 0, 0, *arguments)
         start = addressof(cells)
         cells[0], cells[1] = start + 24, start + 24 + 8 * count
         args = _EXECUTE_ARGS.from_buffer_copy(self._template)
@@ -267,13 +275,6 @@ class Executable(Handle):
 
 def _specs(specs: Sequence[TensorSpec] | None) -> tuple[TensorSpec, ...] | None:
     return None if specs is None else tuple((dtype, tuple(shape)) for dtype, shape in specs)
-
-
-def _array_spec(op: str, i: int, x: NDArray) -> TensorSpec:
-    HOST.admit(op, f"input {i}", x)
-    if not isinstance(x, np.ndarray):
-        raise InvalidArgument(op, f"input {i}", f"expected a NumPy array, got {type(x).__name__}")
-    return spec_of_array(x)
 
 
 def _describe(executable: Executable) -> tuple[str, int, tuple[TensorSpec, ...] | None]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from ctypes import CFUNCTYPE, byref, c_int64, c_void_p, string_at
+from ctypes import CFUNCTYPE, addressof, c_int64, c_void_p, string_at
 from enum import Enum
+from struct import Struct
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
@@ -22,13 +23,12 @@ from tenferro_ref.pjrt import abi
 PROTOTYPE = CFUNCTYPE(c_void_p, c_void_p)
 _Function = Callable[[Any], "int | None"]
 
-_AWAIT, _IS_READY = abi.ARGS["Event_Await"], abi.ARGS["Event_IsReady"]
+_IS_READY = abi.ARGS["Event_IsReady"]
 _LOOKS = 32
-_DESTROY = {
-    name.removesuffix("_Destroy"): (name, args, args.STRUCT_SIZE)
-    for name, args in abi.ARGS.items()
-    if name.endswith("_Destroy")
-}
+#: The arguments of a function of one handle that gives nothing back: size of the struct, extensions, handle. Packed they cost half
+#: of what a ctypes struct does, and there are more such calls in a run than others.
+_ONE_HANDLE = Struct("NPP")
+_DESTROY = {name.removesuffix("_Destroy"): name for name in abi.ARGS if name.endswith("_Destroy")}
 
 Attribute = str | int | float | bool | tuple[int, ...]
 
@@ -106,7 +106,7 @@ class Api:
         PjrtCall
             If the call returns an error, or the table does not have the function.
         """
-        error = self._functions[name](byref(args))
+        error = self._functions[name](addressof(args))
         if error:
             raise self.exception(name, error)
 
@@ -118,8 +118,10 @@ class Api:
 
     def destroy(self, kind: str, raw: int) -> None:
         """Call `PJRT_<kind>_Destroy` on a native object."""
-        name, args, size = _DESTROY[kind]
-        error = self._functions[name](byref(args(size, None, raw)))
+        self._of_handle(_DESTROY[kind], raw)
+
+    def _of_handle(self, name: str, raw: int) -> None:
+        error = self._functions[name](_ONE_HANDLE.pack(_ONE_HANDLE.size, 0, raw))
         if error:
             raise self.exception(name, error)
 
@@ -134,11 +136,11 @@ class Api:
                     self.invoke("Event_IsReady", look)
                     if look.is_ready:
                         break
-            self.invoke("Event_Await", _AWAIT(_AWAIT.STRUCT_SIZE, None, raw))
+            self._of_handle("Event_Await", raw)
         except PjrtCall as error:
             raise reported_as(call, error) from None
         finally:
-            self.destroy("Event", raw)
+            self._of_handle("Event_Destroy", raw)
 
     def exception(self, name: str, error: int) -> PjrtCall:
         """The exception that says what a PJRT_Error of `PJRT_<name>` says; the PJRT_Error is destroyed."""
@@ -146,7 +148,7 @@ class Api:
             message = abi.new(abi.ARGS["Error_Message"], error=error)
             code = abi.new(abi.ARGS["Error_GetCode"], error=error)
             for function, args in (("Error_Message", message), ("Error_GetCode", code)):
-                self._functions[function](byref(args))
+                self._functions[function](addressof(args))
             number = code.code
             known = 0 <= number < len(abi.ERROR_CODES)
             return PjrtCall(
@@ -156,7 +158,7 @@ class Api:
             )
         finally:
             destroy = abi.new(abi.ARGS["Error_Destroy"], error=error)
-            self._functions["Error_Destroy"](byref(destroy))
+            self._functions["Error_Destroy"](addressof(destroy))
 
 
 def reported_as(call: str, error: PjrtCall) -> PjrtCall:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from oracle.verdict import ORIGINS
 from tenferro_ref.program import GraphBuilder, dumps
-from tests.e2e.command import assert_one_line_error, tenferro_ref
+from tests.e2e.command import assert_one_line_error, in_this_process
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
 
 pytestmark = pytest.mark.once
@@ -30,12 +30,12 @@ def test_a_program_is_compiled_and_run_later(files: tuple[Path, Path], tmp_path:
     ref = plugin_or_skip(plugin)
     program, inputs = files
     made, out = tmp_path / "p.pjrt", tmp_path / "out.npz"
-    done = tenferro_ref(
+    done = in_this_process(
         "compile", program, "--plugin", plugin, "--out", made, "--option", "xla_cpu_enable_fast_min_max=false"
     )
     assert (done.status, done.out, done.err) == (0, "", "")
     for how in ((), ("--plugin", ref.path)):
-        done = tenferro_ref("run", made, "--inputs", inputs, "--out", out, *how)
+        done = in_this_process("run", made, "--inputs", inputs, "--out", out, *how)
         assert (done.status, done.out, done.err) == (0, "", "")
         with np.load(out) as got:
             np.testing.assert_array_equal(got["out0"], np.arange(6.0).reshape(2, 3) @ np.ones((3, 4)) + 1)
@@ -46,17 +46,19 @@ def test_what_cannot_be_run(files: tuple[Path, Path], tmp_path: Path, fake_libra
     program, inputs = files
     made, out = tmp_path / "p.pjrt", tmp_path / "out.npz"
     call = ("run", made, "--inputs", inputs, "--out", out)
-    assert_one_line_error(tenferro_ref(*call), 2, "cannot be read")
+    assert_one_line_error(in_this_process(*call), 2, "cannot be read")
     made.write_text("tenferro?")
-    assert_one_line_error(tenferro_ref(*call), 2, str(made), "does not begin with")
-    assert tenferro_ref("compile", program, "--plugin", fake_library, "--out", made).status == 0
+    assert_one_line_error(in_this_process(*call), 2, str(made), "does not begin with")
+    assert in_this_process("compile", program, "--plugin", fake_library, "--out", made).status == 0
     # a file says which plugin it is for, never where one is
-    assert_one_line_error(tenferro_ref(*call), 3, "no plugin found here has the SHA-256", "--plugin")
-    assert_one_line_error(tenferro_ref(*call, "--plugin", plugin_or_skip("xla081").path), 2, "plugin_sha256 is")
+    assert_one_line_error(in_this_process(*call), 3, "no plugin found here has the SHA-256", "--plugin")
+    assert_one_line_error(in_this_process(*call, "--plugin", plugin_or_skip("xla081").path), 2, "plugin_sha256 is")
     np.savez(inputs, in0=np.zeros((3, 2)), in1=np.ones((3, 4)))
-    assert_one_line_error(tenferro_ref(*call, "--plugin", fake_library), 2, "input 0: expected F64[2,3], got F64[3,2]")
+    assert_one_line_error(
+        in_this_process(*call, "--plugin", fake_library), 2, "input 0: expected F64[2,3], got F64[3,2]"
+    )
     made.write_bytes(made.read_bytes()[:-1])
-    assert_one_line_error(tenferro_ref(*call, "--plugin", fake_library), 2, "damaged")
+    assert_one_line_error(in_this_process(*call, "--plugin", fake_library), 2, "damaged")
     assert not out.exists()
 
 
@@ -65,7 +67,7 @@ def test_what_cannot_be_run(files: tuple[Path, Path], tmp_path: Path, fake_libra
 )
 def test_options_that_cannot_be(files: tuple[Path, Path], tmp_path: Path, option: str, words: str) -> None:
     plugin_or_skip("xla081")
-    done = tenferro_ref("compile", files[0], "--plugin", "xla081", "--out", tmp_path / "x", "--option", option)
+    done = in_this_process("compile", files[0], "--plugin", "xla081", "--out", tmp_path / "x", "--option", option)
     assert_one_line_error(done, 2 if option == "flag" else 3, words)
 
 
@@ -74,26 +76,28 @@ def test_what_is_reloaded_gives_what_was_compiled(files: tuple[Path, Path], plug
     plugin_or_skip(plugin)
     program, inputs = files
     names = f"pjrt:{plugin}@parity,pjrt-reloaded:{plugin}@parity"
-    done = tenferro_ref("check", program, "--inputs", inputs, "--executors", names, "--json")
+    done = in_this_process("check", program, "--inputs", inputs, "--executors", names, "--json")
     assert done.status == 0, done
     assert f"pjrt-reloaded:{plugin}@parity" in done.out
 
 
-def test_executables_are_kept_in_the_folder_of_the_variable(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_executables_are_kept_in_the_folder_of_the_variable(
+    files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plugin_or_skip("xla081")
     program, inputs = files
     folder = tmp_path / "kept"
-    phases = []
-    for _ in range(2):
-        done = tenferro_ref(
-            "check", program, "--inputs", inputs, "--executors", "pjrt:xla081", "--json",
-            env={"TENFERRO_PJRT_CACHE": str(folder)},
-        )  # fmt: skip
+    monkeypatch.setenv("TENFERRO_PJRT_CACHE", str(folder))
+    found = []
+    for _ in range(3):
+        done = in_this_process("check", program, "--inputs", inputs, "--executors", "pjrt:xla081", "--json")
         assert done.status == 0, done
-        phases.append(json.dumps(json.loads(done.out)) if done.out.startswith("{\n") else done.out)
-    assert '"compile"' in phases[0]
-    assert '"load"' in phases[1]
+        found.append((done.rows[-1]["executable"], {*done.rows[-1]["phases"]} & {*ORIGINS}))
+        (kept,) = folder.iterdir()
+        if len(found) == 2:
+            kept.write_bytes(b"junk")
+    assert found == [("compiled", {"compile"}), (ORIGINS["load"], {"load"}), (ORIGINS["heal"], {"heal"})]
     assert len([*folder.iterdir()]) == 1
     folder.chmod(0o777)
-    done = tenferro_ref("plugins", "--probe", env={"TENFERRO_PJRT_CACHE": str(folder)})
+    done = in_this_process("plugins", "--probe")
     assert "others may write into it" in done.out

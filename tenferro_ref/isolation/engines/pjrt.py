@@ -6,8 +6,8 @@ executable is serialised, loaded and then run; with `"serialize": True` its byte
 these in place of code, options and types. With `"kernels": True` the program may call our kernels. A request `{"knows": [OPTION, VALUE]}` is answered with `{"knows": BOOL}`, see
 `Client.knows`.
 
-Executables are kept in memory, and in the folder that TENFERRO_PJRT_CACHE names. The phase of one that comes from there is "load", not
-"compile".
+Executables are kept in memory, and in the folder that TENFERRO_PJRT_CACHE names. The phase in which one is found is called "compile", or
+"keep" if it was in memory, "load" if it came from the disk or with the request, "heal" if it was damaged there and compiled again.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from tenferro_ref.pjrt import Client, DiskCache, Executable, ExecutableCache, Pl
 
 #: Executables that are kept: triage asks again for what it asked a moment ago.
 _KEPT = 16
+#: Phases by what the cache's statistics count; an executable that is healed is compiled as well.
+_PHASES = {"healed": "heal", "loaded": "load", "compiled": "compile", "kept": "keep"}
 
 
 def open(settings: Message) -> Engine:
@@ -56,10 +58,10 @@ def open(settings: Message) -> Engine:
             made = cache.compile(request["code"], request["options"], parameters=parameters, results=results)
             return client.deserialize(made.serialize()) if request.get("reloaded") else made
 
-        loaded = cache.statistics["loaded"]
+        before = cache.statistics.copy()
         answered = run_sets(request, compile, Executable.run)
-        if cache.statistics["loaded"] > loaded:
-            answered["seconds"]["load"] = answered["seconds"].pop("compile")
+        phase = next((p for what, p in _PHASES.items() if cache.statistics[what] > before[what]), "load")
+        answered["seconds"][phase] = answered["seconds"].pop("compile")
         if request.get("serialize"):
             answered["executable"] = compile().serialize()
         if request.get("opcodes"):
