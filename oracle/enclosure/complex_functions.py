@@ -264,14 +264,20 @@ def _log(op: Op, c: Context, x: Enclosure) -> Enclosure:
 
 
 def _of_flushed(c: Context, x: Enclosure, made: Rectangle) -> Rectangle:
-    """The logarithm of a denormal or 0: minus infinity, or that of a modulus no less than a part that is not flushed."""
+    """The logarithm of a denormal, real or imaginary: that, or minus infinity.
+
+    Of two denormal parts the builds' angle is NaN, and of constants what folds them has other logarithms: anything there.
+    """
+    if x.const:
+        return made
     f = c.real.format
-    zero, least = np.ones(x.shape, bool), np.full(x.shape, np.inf)
+    zero, count, least = np.ones(x.shape, bool), np.zeros(x.shape, int), np.full(x.shape, np.inf)
     for p in x.parts:
         two = np.zeros(x.shape, bool) if p.gap is None else (p.lo == p.gap[0]) & (p.hi == p.gap[1]) & may_be_zero(p)
         zero &= (two | is_zero(p)) & ~p.nan
+        count += two
         least = np.where(two, np.minimum(least, np.maximum(-p.lo, p.hi)), least)
-    here = zero & (least < f.min_normal)
+    here = zero & (count == 1) & (least < f.min_normal)
     if not np.count_nonzero(here):
         return made
     re, im = x.parts

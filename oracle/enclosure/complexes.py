@@ -262,7 +262,7 @@ def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     lost = np.zeros((), bool) if stays_real else re.empty & im.empty
     wild = (re.nan & im.nan & ~lost) | ~np.asarray(finite)
     made = anything(rectangle(re, im), wild, signs=stays_real or gathering.either_zero(c))
-    lost = lost | never_finite(x) | never_finite(y)
+    lost = lost | (wild & (never_finite(x) | never_finite(y)))
     return nothing(infinite_or_nan(made, lost), spoiled(real.format, x, y))
 
 
