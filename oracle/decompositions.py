@@ -80,12 +80,12 @@ def _wide(x: Matrix) -> Matrix:
 # --- measures -------------------------------------------------------------------------------------------------------
 
 
-def _norm(x: Matrix) -> float:
+def norm(x: Matrix) -> float:
     """Frobenius norm."""
     return float(np.sqrt((np.abs(x) ** 2).sum()))
 
 
-def _columns(x: Matrix) -> Matrix:
+def columns(x: Matrix) -> Matrix:
     """2-norms of the columns."""
     return np.asarray(np.sqrt((np.abs(x) ** 2).sum(0)))
 
@@ -100,17 +100,17 @@ def _excess(error: Matrix, bound: Matrix) -> tuple[float, float]:
     return float(np.abs(error[worst])), float(bound[worst])
 
 
-def _zero(name: str, x: Matrix) -> Check:
+def zero(name: str, x: Matrix) -> Check:
     return Check(name, float(np.abs(x).max(initial=0.0)), 0.0)
 
 
-def _within(name: str, off: tuple[Matrix, Matrix], bound: Matrix) -> Check:
+def within(name: str, off: tuple[Matrix, Matrix], bound: Matrix) -> Check:
     """A residual, element by element."""
     return Check(name, *_excess(off[0], bound + off[1]))
 
 
 def within_norm(name: str, off: tuple[Matrix, Matrix], bound: float) -> Check:
-    return Check(name, _norm(off[0]), bound + _norm(off[1]))
+    return Check(name, norm(off[0]), bound + norm(off[1]))
 
 
 def orthogonal(s: Scale, name: str, q: Matrix, bound: float) -> Check:
@@ -187,10 +187,10 @@ def _moderate(x: Matrix) -> bool:
 def cholesky(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """Theorem 10.3: |L L^H - A| <= gamma |L| |L^H|."""
     (a,), (low,) = operands, results
-    yield _zero("triangular", np.triu(low, 1))
+    yield zero("triangular", np.triu(low, 1))
     yield Check("positive diagonal", float(np.maximum(-np.diag(low).real, 0).max()), 0.0)
     bound = s.eliminated(len(a)) * (np.abs(low) @ np.abs(low).T) + s.tiny * len(a)
-    yield _within("residual", s.residual((low, h(low)), symmetrised(a)), bound)
+    yield within("residual", s.residual((low, h(low)), symmetrised(a)), bound)
 
 
 @judge("Lu")
@@ -209,13 +209,13 @@ def _not_permutation(p: Matrix) -> float:
 
 def _triangles(s: Scale, rows: Matrix, low: Matrix, up: Matrix, replaced: float = 0.0) -> Iterator[Check]:
     k = min(rows.shape)
-    yield _zero("lower triangular", np.triu(low, 1))
-    yield _zero("unit diagonal", np.diag(low) - 1)
-    yield _zero("upper triangular", np.tril(up, -1))
+    yield zero("lower triangular", np.triu(low, 1))
+    yield zero("unit diagonal", np.diag(low) - 1)
+    yield zero("upper triangular", np.tril(up, -1))
     # LAPACK compares |re| + |im|, which may prefer a pivot of smaller modulus
     yield Check("multipliers", float(np.abs(low).max()), (np.sqrt(2) if s.complex else 1) * (1 + 16 * s.unit))
     bound = s.eliminated(k) * (np.abs(low) @ np.abs(up)) + s.tiny * k + replaced
-    yield _within("residual", s.residual((low, up), rows), bound)
+    yield within("residual", s.residual((low, up), rows), bound)
 
 
 @judge("LuFactor")
@@ -253,98 +253,14 @@ def qr(
     """
     (a,), (q, r) = operands, results
     bound = s.demanded(a.size)
-    yield _zero("upper triangular", np.tril(r, -1))
+    yield zero("upper triangular", np.tril(r, -1))
     yield orthogonal(s, "orthogonal", q, bound)
     if gauge != "Raw":
         yield _positive(s, np.diag(r)[np.newaxis])
     # the thin Q itself is off by another sqrt(n) gamma~
-    allowed = (1 + np.sqrt(q.shape[1])) * bound * _columns(a) + s.tiny * len(a) + rounded
+    allowed = (1 + np.sqrt(q.shape[1])) * bound * columns(a) + s.tiny * len(a) + rounded
     off, slack = s.residual((q, r), a)
-    yield _within("residual", (_columns(off), _columns(slack)), np.asarray(allowed))
-
-
-@judge("RankRevealingQr")
-def _rank_revealing(
-    s: Scale, operands: Matrices, results: Matrices, *, gauge: str, rtol: float, atol: float
-) -> Iterator[Check]:
-    """As Qr of the permuted columns, with a falling diagonal of R; the rank is what SEMANTICS C.2 makes of that diagonal.
-
-    Norms of what is left of the columns are kept up to date within the square root of a unit (LAPACK Working Note 176).
-    """
-    (a,), (q, r, order, rank) = operands, results
-    whole = bool((np.sort(order) == np.arange(a.shape[1])).all())
-    yield Check("permutation", float(not whole), 0.0)
-    if whole:
-        yield from qr(s, [a[:, order]], [q, r], gauge=gauge)
-    size = np.abs(np.diag(r))
-    slack = len(a) * np.sqrt(s.unit) * size + s.demanded(a.size) * _norm(a) + s.tiny
-    yield Check("falling diagonal", float(np.maximum(np.diff(size) - slack[:-1], 0).max(initial=0.0)), 0.0)
-    ranks = [np.cumprod(size > max(atol, rtol * size[0]) * (1 + off)).sum() for off in (-4 * s.unit, 4 * s.unit)]
-    yield Check("rank", float(not min(ranks) <= rank <= max(ranks)), 0.0)
-
-
-# --- Householder states -----------------------------------------------------------------------------------------------
-
-
-def _state(packed: Matrix, tau: Matrix) -> tuple[Matrix, Matrix]:
-    """The whole Q and the R that a state stands for."""
-    q = np.eye(len(packed), dtype=packed.dtype)
-    for i in reversed(range(len(tau))):
-        v = packed[:, i : i + 1] * (np.arange(len(packed)) > i)[:, None]
-        v[i] = 1
-        q = q - tau[i] * v @ (h(v) @ q)
-    return q, np.triu(packed)
-
-
-def _product(packed: Matrix, tau: Matrix) -> Matrix:
-    q, r = _state(packed, tau)
-    return np.asarray(q @ r)
-
-
-@judge("HouseholderQrFactor", "HouseholderQrFromFactors", "HouseholderQrAppend")
-def _householder(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
-    """States are compared through Q R = A (SEMANTICS C.2); that of a product also with the roundings of the product."""
-    rounded: float | Matrix = 0.0
-    if len(operands) == 3:
-        a = np.hstack([_product(*operands[:2]), operands[2]])
-    elif len(operands) == 2:
-        a = operands[0] @ operands[1]
-        rounded = s.eliminated(len(operands[1])) * _columns(np.abs(operands[0]) @ np.abs(operands[1]))
-    else:
-        (a,) = operands
-    q, r = _state(*results)
-    yield from qr(s, [a], [q[:, : len(results[1])], r[: len(results[1])]], rounded=rounded)
-
-
-def _gauged(s: Scale, packed: Matrix, gauge: str) -> tuple[Matrix, float]:
-    """What the columns of Q are multiplied by, and how far that may be off."""
-    diagonal = np.diag(packed)
-    size = np.abs(diagonal)
-    phase = np.where(size == 0, 1, diagonal / np.where(size == 0, 1, size))
-    return (np.ones_like(phase), 0.0) if gauge == "Raw" else (phase, 16 * s.unit)
-
-
-@judge("HouseholderQrR")
-def _r_of_state(s: Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iterator[Check]:
-    """What is in the state, as it is."""
-    (packed, tau), (r,) = operands, results
-    phase, off = _gauged(s, packed, gauge)
-    due = phase.conj()[:, None] * np.triu(packed[: len(tau)])
-    yield _zero("upper triangular", np.tril(r, -1))
-    yield _within("rows", (r - due, 4 * s.wide_unit * np.abs(due)), off * np.abs(due))
-
-
-@judge("HouseholderQrThinQ", "HouseholderQrQColumns")
-def _q_of_state(
-    s: Scale, operands: Matrices, results: Matrices, *, gauge: str, start: int = 0, end: int | None = None
-) -> Iterator[Check]:
-    """Equation 19.13: within sqrt(n) gamma~_mn of the product of the reflectors."""
-    (packed, tau), (made,) = operands, results
-    phase, off = _gauged(s, packed, gauge)
-    q, k = _state(packed, tau)[0], len(tau)
-    q[:, :k] = q[:, :k] * phase
-    due = q[:, start : k if end is None else end]
-    yield Check("columns", _norm(made - due), float(np.sqrt(max(1, made.shape[1])) * (s.demanded(packed.size) + off)))
+    yield within("residual", (columns(off), columns(slack)), np.asarray(allowed))
 
 
 @judge("Svd", "SvdFull")
@@ -359,7 +275,7 @@ def svd(s: Scale, operands: Matrices, results: Matrices, *, gauge: str = "Raw") 
         yield _positive(s, u)
     middle = np.zeros((u.shape[1], len(vt)), values.dtype)  # of full factors it has rows or columns of zeros
     np.fill_diagonal(middle, values)
-    yield within_norm("residual", s.residual((u, middle, vt), a), 2 * bound * _norm(a) + s.tiny * a.size)
+    yield within_norm("residual", s.residual((u, middle, vt), a), 2 * bound * norm(a) + s.tiny * a.size)
 
 
 def _singular_values(values: Matrix) -> Iterator[Check]:
@@ -373,7 +289,7 @@ def svd_values(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Chec
     (a,), (values,) = operands, results
     yield from _singular_values(values)
     true, off = _true_singular(s, a)
-    bound = s.demanded(a.size) * _norm(a) + s.tiny * a.size
+    bound = s.demanded(a.size) * norm(a) + s.tiny * a.size
     yield Check("values", float(np.abs(values - true).max()), bound + off)
 
 
@@ -385,7 +301,7 @@ def _true_singular(s: Scale, a: Matrix) -> tuple[Matrix, float]:
     """
     u, values, vt = np.linalg.svd(_standard(a), full_matrices=False)
     x, y = (_defect(s, v) for v in (u, h(vt)))
-    away = sum(map(_norm, s.residual((_wide(u), np.diag(values), _wide(vt)), a)))
+    away = sum(map(norm, s.residual((_wide(u), np.diag(values), _wide(vt)), a)))
     return values, away + float(values.max(initial=0.0)) * (x + y + x * y)
 
 
@@ -393,14 +309,14 @@ def _true_eigenvalues(s: Scale, a: Matrix) -> tuple[Matrix, float]:
     """Of a Hermitian matrix, likewise."""
     values, v = np.linalg.eigh(_standard(a))
     x, v = _defect(s, v), _wide(v)
-    away = sum(map(_norm, s.residual((a, v), v * values)))
-    return values, away + x * (_norm(a) + float(np.abs(values).max(initial=0.0)))
+    away = sum(map(norm, s.residual((a, v), v * values)))
+    return values, away + x * (norm(a) + float(np.abs(values).max(initial=0.0)))
 
 
 def _defect(s: Scale, q: Matrix) -> float:
     """At least the distance of `q` from its polar factor: |sigma - 1| <= |sigma^2 - 1|."""
     q = _wide(q)
-    return float(sum(map(_norm, s.residual((h(q), q), np.eye(q.shape[1])))))
+    return float(sum(map(norm, s.residual((h(q), q), np.eye(q.shape[1])))))
 
 
 def _standard(a: Matrix) -> Matrix:
@@ -417,7 +333,7 @@ def eigh(s: Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iter
     yield orthogonal(s, "orthogonal", v, bound)
     if gauge != "Raw":
         yield _positive(s, v)
-    yield within_norm("residual", s.residual((a, v), v * values), 2 * bound * _norm(a) + s.tiny * a.size)
+    yield within_norm("residual", s.residual((a, v), v * values), 2 * bound * norm(a) + s.tiny * a.size)
 
 
 @judge("EighVals")
@@ -427,13 +343,13 @@ def eigh_values(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Che
     a = symmetrised(a)
     yield _descending(-values)
     true, off = _true_eigenvalues(s, a)
-    bound = s.demanded(a.size) * _norm(a) + s.tiny * a.size
+    bound = s.demanded(a.size) * norm(a) + s.tiny * a.size
     yield Check("values", float(np.abs(values - true).max()), bound + off)
 
 
 def _nearly_singular(s: Scale, a: Matrix, w: complex, bound: float) -> Check:
     true, off = _true_singular(s, a - w * np.eye(len(a)))
-    rounded = 2 * s.wide_unit * (_norm(a) + np.sqrt(len(a)) * abs(w))
+    rounded = 2 * s.wide_unit * (norm(a) + np.sqrt(len(a)) * abs(w))
     return Check("backward error", float(true[-1]), float(bound + off + rounded))
 
 
@@ -444,17 +360,17 @@ def eig(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """
     (a,), (values, *vectors) = operands, results
     n = len(a)
-    e = s.demanded(n * n) * _norm(a) + s.tiny * n
+    e = s.demanded(n * n) * norm(a) + s.tiny * n
     yield max((_nearly_singular(s, a, w, e) for w in values), key=lambda c: c.error - c.bound)
     slack = _gamma(4 * n * n * s.wide_unit)
-    for name, power, allowed in (("trace", 1, np.sqrt(n) * e), ("squares", 2, (2 * _norm(a) + e) * e)):
-        size = (np.abs(values) ** power).sum() + _norm(a) ** power * np.sqrt(n)
+    for name, power, allowed in (("trace", 1, np.sqrt(n) * e), ("squares", 2, (2 * norm(a) + e) * e)):
+        size = (np.abs(values) ** power).sum() + norm(a) ** power * np.sqrt(n)
         off = (values**power).sum() - np.trace(np.linalg.matrix_power(a, power))
         yield Check(name, float(abs(off)), float(allowed + slack * size))
     for v in vectors:
-        yield Check("unit vectors", float(np.abs(_columns(v) - 1).max()), s.demanded(n))
+        yield Check("unit vectors", float(np.abs(columns(v) - 1).max()), s.demanded(n))
         error, evaluation = s.residual((a, v), v * values)
-        yield _within("residual", (_columns(error), _columns(evaluation)), np.full(n, e))
+        yield within("residual", (columns(error), columns(evaluation)), np.full(n, e))
 
 
 # --- solvers --------------------------------------------------------------------------------------------------------
@@ -481,7 +397,7 @@ def triangular_solve(
         t, b, x = t.T, b.T, x.T
     if np.diag(t).all():
         bound = s.eliminated(len(t)) * (np.abs(t) @ np.abs(x)) + s.tiny * len(t)
-        yield _within("residual", s.residual((t, x), b), bound)
+        yield within("residual", s.residual((t, x), b), bound)
 
 
 @judge("LuSolvePrepared")
@@ -497,7 +413,7 @@ def _solve_prepared(
         size = np.abs(f) @ size
     if b.size:
         bound = 2 * s.eliminated(len(b)) * size + s.tiny * len(b)
-        yield _within("residual", s.residual((*factors, x), b), bound)
+        yield within("residual", s.residual((*factors, x), b), bound)
 
 
 def _unpacked(packed: Matrix, pivots: Matrix) -> tuple[Matrix, Matrix, Matrix]:
@@ -521,4 +437,4 @@ def _solve(s: Scale, operands: Matrices, results: Matrices, *, transpose_a: bool
         _, low, up = lapack_lu(_standard(a))
         size = np.abs(up).T @ (np.abs(low).T @ np.abs(x)) if transpose_a else np.abs(low) @ (np.abs(up) @ np.abs(x))
         bound = 6 * s.eliminated(len(a)) * size.max(0) + s.tiny * len(a)
-        yield _within("residual", s.residual((a.T if transpose_a else a, x), b), np.broadcast_to(bound, b.shape))
+        yield within("residual", s.residual((a.T if transpose_a else a, x), b), np.broadcast_to(bound, b.shape))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from oracle import decompositions
+from oracle import decompositions, householder
 from oracle.checks import CHECK_EXTENSION, Check
 from oracle.decompositions import Judge, Matrices, Matrix, Scale
 from tenferro_ref import ops
@@ -75,22 +75,10 @@ def _getrf(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     yield from decompositions.lu_factor(s, operands, [packed, pivots, None])
 
 
-def _reflected(s: Scale, packed: Matrix, tau: Matrix, columns: int) -> tuple[Matrix, bool]:
-    """The first columns of the product of the reflectors `1 - tau v v^H`, and whether these are unitary."""
-    q, unitary = np.eye(len(packed), columns, dtype=packed.dtype), True
-    for j in reversed(range(len(tau))):
-        v = np.concatenate([np.zeros(j), [1], packed[j + 1 :, j]]).astype(packed.dtype)
-        size = float((np.abs(v) ** 2).sum())
-        off = abs(abs(1 - tau[j] * size) - 1)
-        unitary = unitary and off <= s.demanded(len(v)) * (1 + abs(tau[j]) * size)
-        q = q - tau[j] * np.outer(v, v.conj() @ q)
-    return q, unitary
-
-
 @_routine("geqrf")
 def _geqrf(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     packed, tau = results
-    q, unitary = _reflected(s, packed, tau, len(tau))
+    q, unitary = householder.reflected(s, packed, tau, len(tau))
     yield Check("reflectors", 0.0 if unitary else 1.0, 0.0)
     yield from decompositions.qr(s, operands, [q, np.triu(packed)[: len(tau)]], gauge="Raw")
 
@@ -99,7 +87,7 @@ def _geqrf(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
 def _orgqr(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """Equation 19.13: within sqrt(n) gamma~_mn of the product; nothing is asked where these are no reflectors."""
     (packed, tau), (q,) = operands, results
-    expected, unitary = _reflected(s, packed, tau, q.shape[1])
+    expected, unitary = householder.reflected(s, packed, tau, q.shape[1])
     if unitary:
         bound = np.sqrt(q.shape[1]) * s.demanded(q.size)
         yield decompositions.within_norm("product", s.residual((expected,), q), bound)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fuzz.generate.ops.linalg import PREPARED
-from oracle import decompositions
+from oracle import decompositions, householder  # noqa: F401 - the checks of linalg
 from oracle.checks import checks, compare
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType

@@ -1,0 +1,102 @@
+"""QR factorisations with pivoting, and as Householder states, judged by the product that they stand for (SEMANTICS C.2).
+
+Q and R of a state are not unique: what is checked is that reflectors and triangle give the matrix, and that what is read from a
+state is what is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from oracle.checks import Check
+from oracle.decompositions import Matrices, Matrix, Scale, columns, judge, norm, qr, within, zero
+
+
+@judge("RankRevealingQr")
+def _rank_revealing(
+    s: Scale, operands: Matrices, results: Matrices, *, gauge: str, rtol: float, atol: float
+) -> Iterator[Check]:
+    """As Qr of the permuted columns, with a falling diagonal of R; the rank is what SEMANTICS C.2 makes of that diagonal.
+
+    Norms of what is left of the columns are kept up to date within the square root of a unit (LAPACK Working Note 176).
+    """
+    (a,), (q, r, order, rank) = operands, results
+    whole = bool((np.sort(order) == np.arange(a.shape[1])).all())
+    yield Check("permutation", float(not whole), 0.0)
+    if whole:
+        yield from qr(s, [a[:, order]], [q, r], gauge=gauge)
+    size = np.abs(np.diag(r))
+    slack = len(a) * np.sqrt(s.unit) * size + s.demanded(a.size) * norm(a) + s.tiny
+    yield Check("falling diagonal", float(np.maximum(np.diff(size) - slack[:-1], 0).max(initial=0.0)), 0.0)
+    ranks = [np.cumprod(size > max(atol, rtol * size[0]) * (1 + off)).sum() for off in (-4 * s.unit, 4 * s.unit)]
+    yield Check("rank", float(not min(ranks) <= rank <= max(ranks)), 0.0)
+
+
+def reflected(s: Scale, packed: Matrix, tau: Matrix, count: int) -> tuple[Matrix, bool]:
+    """The first columns of the product of the reflectors `1 - tau v v^H`, and whether these are unitary."""
+    q, unitary = np.eye(len(packed), count, dtype=packed.dtype), True
+    for j in reversed(range(len(tau))):
+        v = np.concatenate([np.zeros(j), [1], packed[j + 1 :, j]]).astype(packed.dtype)
+        size = float((np.abs(v) ** 2).sum())
+        off = abs(abs(1 - tau[j] * size) - 1)
+        unitary = unitary and off <= s.demanded(len(v)) * (1 + abs(tau[j]) * size)
+        q = q - tau[j] * np.outer(v, v.conj() @ q)
+    return q, unitary
+
+
+def _state(s: Scale, packed: Matrix, tau: Matrix) -> tuple[Matrix, Matrix]:
+    """The whole Q and the R that a state stands for."""
+    return reflected(s, packed, tau, len(packed))[0], np.triu(packed)
+
+
+def _product(s: Scale, packed: Matrix, tau: Matrix) -> Matrix:
+    q, r = _state(s, packed, tau)
+    return np.asarray(q @ r)
+
+
+@judge("HouseholderQrFactor", "HouseholderQrFromFactors", "HouseholderQrAppend")
+def _householder(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
+    """States are compared through Q R = A (SEMANTICS C.2); that of a product also with the roundings of the product."""
+    rounded: float | Matrix = 0.0
+    if len(operands) == 3:
+        a = np.hstack([_product(s, *operands[:2]), operands[2]])
+    elif len(operands) == 2:
+        a = operands[0] @ operands[1]
+        rounded = s.eliminated(len(operands[1])) * columns(np.abs(operands[0]) @ np.abs(operands[1]))
+    else:
+        (a,) = operands
+    q, r = _state(s, *results)
+    yield from qr(s, [a], [q[:, : len(results[1])], r[: len(results[1])]], rounded=rounded)
+
+
+def _gauged(s: Scale, packed: Matrix, gauge: str) -> tuple[Matrix, float]:
+    """What the columns of Q are multiplied by, and how far that may be off."""
+    diagonal = np.diag(packed)
+    size = np.abs(diagonal)
+    phase = np.where(size == 0, 1, diagonal / np.where(size == 0, 1, size))
+    return (np.ones_like(phase), 0.0) if gauge == "Raw" else (phase, 16 * s.unit)
+
+
+@judge("HouseholderQrR")
+def _r_of_state(s: Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iterator[Check]:
+    """What is in the state, as it is."""
+    (packed, tau), (r,) = operands, results
+    phase, off = _gauged(s, packed, gauge)
+    due = phase.conj()[:, None] * np.triu(packed[: len(tau)])
+    yield zero("upper triangular", np.tril(r, -1))
+    yield within("rows", (r - due, 4 * s.wide_unit * np.abs(due)), off * np.abs(due))
+
+
+@judge("HouseholderQrThinQ", "HouseholderQrQColumns")
+def _q_of_state(
+    s: Scale, operands: Matrices, results: Matrices, *, gauge: str, start: int = 0, end: int | None = None
+) -> Iterator[Check]:
+    """Equation 19.13: within sqrt(n) gamma~_mn of the product of the reflectors."""
+    (packed, tau), (made,) = operands, results
+    phase, off = _gauged(s, packed, gauge)
+    q, k = _state(s, packed, tau)[0], len(tau)
+    q[:, :k] = q[:, :k] * phase
+    due = q[:, start : k if end is None else end]
+    yield Check("columns", norm(made - due), float(np.sqrt(max(1, made.shape[1])) * (s.demanded(packed.size) + off)))
