@@ -223,6 +223,33 @@ def test_campaign_beside_bare_loop(benchmark: Any, bench: Bench, mix: str) -> No
 
 
 @pytest.mark.parametrize("mix", MIXES)
+@pytest.mark.parametrize("plugin", ["xla081", "fas106", "lam115"])
+def test_programs_a_module(benchmark: Any, plugin: str, mix: str) -> None:
+    """Lane `parity`: running the same programs alone, and 4, 8 and 16 in a module, in turns; goal 1.8 times as many a CPU second."""
+    pool = Pool()
+    executor = pool.pjrt(plugin_or_skip(plugin), "parity")
+    executor.open()
+    costs: dict[int, list[Cost]] = {size: [] for size in (1, 4, 8, 16)}
+    batches = iter(range(1000))
+
+    def take_turns() -> None:
+        cases = generate(300, next(batches), 2 * BATCH, config_of(MIXES[mix]))
+        for size, seen in costs.items():
+            with mock.patch.object(PjrtExecutor, "programs_a_module", size):
+                seen.append(Cost.of(partial(executor.run_many, cases), executor.worker))
+
+    benchmark.pedantic(take_turns, rounds=ROUNDS, warmup_rounds=1)
+    pool.close()
+    alone = costs[1][1:]
+    info = {"ms a program alone, CPU": 1e3 * statistics.median(c.cpu for c in alone) / (2 * BATCH)}
+    for size, seen in list(costs.items())[1:]:
+        info[f"alone / {size} a module, CPU"] = statistics.median(
+            a.cpu / c.cpu for a, c in zip(alone, seen[1:], strict=True)
+        )
+    _tell(benchmark, f"{plugin}, parity, {mix} programs", info)
+
+
+@pytest.mark.parametrize("mix", MIXES)
 @pytest.mark.parametrize("sets", INPUT_SETS)
 @pytest.mark.parametrize("bench", ["fast"], indirect=True)
 def test_input_sets(benchmark: Any, bench: Bench, sets: int, mix: str) -> None:

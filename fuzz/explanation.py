@@ -26,6 +26,28 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class SegmentNote:
+    """A segment of the compiled program.
+
+    Attributes
+    ----------
+    kind
+        Why it was cut there (`tenferro_ref.runtime.segment.SegmentKind`).
+    instructions
+        In words: "%2 = Add(%0, %1)".
+    fuses
+        Whether it is computed block by block where its values are large.
+    reclaimed
+        Slots whose buffers are given back when it is done.
+    """
+
+    kind: str
+    instructions: tuple[str, ...]
+    fuses: bool
+    reclaimed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """What a reduced finding shows beside program and values.
 
@@ -39,6 +61,8 @@ class Explanation:
         Numbers, from 0, of the lines of `program_text` and `stablehlo` that hold the guilty instruction.
     snapshots
         The program before and after the passes that change it.
+    segments
+        How the native executor cuts, fuses and reclaims the compiled program.
     """
 
     why: str = ""
@@ -48,3 +72,4 @@ class Explanation:
     guilty_lines: tuple[int, ...] = ()
     guilty_stablehlo: tuple[int, ...] = ()
     snapshots: tuple[Snapshot, ...] = ()
+    segments: tuple[SegmentNote, ...] = ()

@@ -26,8 +26,8 @@ from tenferro_ref.files import read_text
 #: Version 1 wrote Infinity and NaN as bare words, which is no JSON; version 2 knows no `Finding.builds`, version 3 no
 #: `Campaign.surveys`, version 4 no `Campaign.errors` and `Totals.due`; until version 5 there was `Finding.reproducer`,
 #: a script, which is dropped; until version 6 a refused program counted as refused for all of its ops; version 7 does
-#: not explain findings. All are still read.
-VERSION = 8
+#: not explain findings, version 8 knows no `Cell.ulps` and no segments. All are still read.
+VERSION = 9
 _READABLE = range(1, VERSION + 1)
 
 #: Made once: a store writes a line for every answer.
@@ -57,6 +57,11 @@ class Cell:
         Reasons of the refusals in `verdicts`, by how many programs had them.
     examples
         The number of a program that is counted in `verdicts`, by verdict name.
+    ulps
+        Elements by the value that the op was given and their distance from the native answer, over outputs that the op computes from
+        inputs of the program alone; the words are bins (`oracle.by_input`).
+    held
+        Compared elements of the programs in `verdicts`: "elements", and how many of them are "decided" and "tight".
     """
 
     op: str
@@ -68,6 +73,8 @@ class Cell:
     beside: dict[str, int] = field(default_factory=dict)
     refusals: dict[str, int] = field(default_factory=dict)
     examples: dict[str, int] = field(default_factory=dict)
+    ulps: dict[str, int] = field(default_factory=dict)
+    held: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,8 +233,13 @@ def _full_piv_lu(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Ch
 
 
 @judge("Qr")
-def qr(s: Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iterator[Check]:
-    """Theorem 19.4: columns of Q R - A within gamma~_mn |a_j|; equation 19.13: Q within sqrt(n) gamma~_mn of orthogonal."""
+def qr(
+    s: Scale, operands: Matrices, results: Matrices, *, gauge: str = "Raw", rounded: float | Matrix = 0.0
+) -> Iterator[Check]:
+    """Theorem 19.4: columns of Q R - A within gamma~_mn |a_j|; equation 19.13: Q within sqrt(n) gamma~_mn of orthogonal.
+
+    `rounded` is how far A itself may be off, by columns.
+    """
     (a,), (q, r) = operands, results
     bound = s.demanded(a.size)
     yield _zero("upper triangular", np.tril(r, -1))
@@ -242,13 +247,97 @@ def qr(s: Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iterat
     if gauge != "Raw":
         yield _positive(s, np.diag(r)[np.newaxis])
     # the thin Q itself is off by another sqrt(n) gamma~
-    allowed = (1 + np.sqrt(q.shape[1])) * bound * _columns(a) + s.tiny * len(a)
+    allowed = (1 + np.sqrt(q.shape[1])) * bound * _columns(a) + s.tiny * len(a) + rounded
     off, slack = s.residual((q, r), a)
-    yield _within("residual", (_columns(off), _columns(slack)), allowed)
+    yield _within("residual", (_columns(off), _columns(slack)), np.asarray(allowed))
 
 
-@judge("Svd")
-def svd(s: Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iterator[Check]:
+@judge("RankRevealingQr")
+def _rank_revealing(
+    s: Scale, operands: Matrices, results: Matrices, *, gauge: str, rtol: float, atol: float
+) -> Iterator[Check]:
+    """As Qr of the permuted columns, with a falling diagonal of R; the rank is what SEMANTICS C.2 makes of that diagonal.
+
+    Norms of what is left of the columns are kept up to date within the square root of a unit (LAPACK Working Note 176).
+    """
+    (a,), (q, r, order, rank) = operands, results
+    whole = bool((np.sort(order) == np.arange(a.shape[1])).all())
+    yield Check("permutation", float(not whole), 0.0)
+    if whole:
+        yield from qr(s, [a[:, order]], [q, r], gauge=gauge)
+    size = np.abs(np.diag(r))
+    slack = len(a) * np.sqrt(s.unit) * size + s.demanded(a.size) * _norm(a) + s.tiny
+    yield Check("falling diagonal", float(np.maximum(np.diff(size) - slack[:-1], 0).max(initial=0.0)), 0.0)
+    ranks = [np.cumprod(size > max(atol, rtol * size[0]) * (1 + off)).sum() for off in (-4 * s.unit, 4 * s.unit)]
+    yield Check("rank", float(not min(ranks) <= rank <= max(ranks)), 0.0)
+
+
+# --- Householder states -----------------------------------------------------------------------------------------------
+
+
+def _state(packed: Matrix, tau: Matrix) -> tuple[Matrix, Matrix]:
+    """The whole Q and the R that a state stands for."""
+    q = np.eye(len(packed), dtype=packed.dtype)
+    for i in reversed(range(len(tau))):
+        v = packed[:, i : i + 1] * (np.arange(len(packed)) > i)[:, None]
+        v[i] = 1
+        q = q - tau[i] * v @ (h(v) @ q)
+    return q, np.triu(packed)
+
+
+def _product(packed: Matrix, tau: Matrix) -> Matrix:
+    q, r = _state(packed, tau)
+    return np.asarray(q @ r)
+
+
+@judge("HouseholderQrFactor", "HouseholderQrFromFactors", "HouseholderQrAppend")
+def _householder(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
+    """States are compared through Q R = A (SEMANTICS C.2); that of a product also with the roundings of the product."""
+    rounded: float | Matrix = 0.0
+    if len(operands) == 3:
+        a = np.hstack([_product(*operands[:2]), operands[2]])
+    elif len(operands) == 2:
+        a = operands[0] @ operands[1]
+        rounded = s.eliminated(len(operands[1])) * _columns(np.abs(operands[0]) @ np.abs(operands[1]))
+    else:
+        (a,) = operands
+    q, r = _state(*results)
+    yield from qr(s, [a], [q[:, : len(results[1])], r[: len(results[1])]], rounded=rounded)
+
+
+def _gauged(s: Scale, packed: Matrix, gauge: str) -> tuple[Matrix, float]:
+    """What the columns of Q are multiplied by, and how far that may be off."""
+    diagonal = np.diag(packed)
+    size = np.abs(diagonal)
+    phase = np.where(size == 0, 1, diagonal / np.where(size == 0, 1, size))
+    return (np.ones_like(phase), 0.0) if gauge == "Raw" else (phase, 16 * s.unit)
+
+
+@judge("HouseholderQrR")
+def _r_of_state(s: Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Iterator[Check]:
+    """What is in the state, as it is."""
+    (packed, tau), (r,) = operands, results
+    phase, off = _gauged(s, packed, gauge)
+    due = phase.conj()[:, None] * np.triu(packed[: len(tau)])
+    yield _zero("upper triangular", np.tril(r, -1))
+    yield _within("rows", (r - due, 4 * s.wide_unit * np.abs(due)), off * np.abs(due))
+
+
+@judge("HouseholderQrThinQ", "HouseholderQrQColumns")
+def _q_of_state(
+    s: Scale, operands: Matrices, results: Matrices, *, gauge: str, start: int = 0, end: int | None = None
+) -> Iterator[Check]:
+    """Equation 19.13: within sqrt(n) gamma~_mn of the product of the reflectors."""
+    (packed, tau), (made,) = operands, results
+    phase, off = _gauged(s, packed, gauge)
+    q, k = _state(packed, tau)[0], len(tau)
+    q[:, :k] = q[:, :k] * phase
+    due = q[:, start : k if end is None else end]
+    yield Check("columns", _norm(made - due), float(np.sqrt(max(1, made.shape[1])) * (s.demanded(packed.size) + off)))
+
+
+@judge("Svd", "SvdFull")
+def svd(s: Scale, operands: Matrices, results: Matrices, *, gauge: str = "Raw") -> Iterator[Check]:
     """Two sided Householder reduction, then a backward stable iteration: U S V^H is A within a norm-wise gamma~."""
     (a,), (u, values, vt) = operands, results
     bound = s.demanded(a.size)
@@ -257,7 +346,9 @@ def svd(s: Scale, operands: Matrices, results: Matrices, *, gauge: str) -> Itera
     yield orthogonal(s, "right vectors", h(vt), bound)
     if gauge != "Raw":
         yield _positive(s, u)
-    yield within_norm("residual", s.residual((u, np.diag(values), vt), a), 2 * bound * _norm(a) + s.tiny * a.size)
+    middle = np.zeros((u.shape[1], len(vt)), values.dtype)  # of full factors it has rows or columns of zeros
+    np.fill_diagonal(middle, values)
+    yield within_norm("residual", s.residual((u, middle, vt), a), 2 * bound * _norm(a) + s.tiny * a.size)
 
 
 def _singular_values(values: Matrix) -> Iterator[Check]:

@@ -11,6 +11,7 @@ import dataclasses
 import time
 from collections.abc import Sequence
 
+from oracle.by_input import errors_by_input
 from oracle.case import Case, Refusal, error_words
 from oracle.compare import compare, compare_bits
 from oracle.identities import compare_sides
@@ -85,6 +86,9 @@ def _judge_results(
             answer = Answer(executor.name, Verdict.UNDECIDED, reason=reason)
         elif reference in compared:
             answer = _compared(executor, reference, compared[reference])
+            if executor != reference.native and isinstance(native := reference.execution, Execution):
+                by_input = errors_by_input(reference.case, native.outputs, enclosed[reference])
+                answer = dataclasses.replace(answer, by_input=by_input)
         else:
             answer = _uncompared(executor, reference, result)
         if _comparable(reference, result) and isinstance(result, Execution):

@@ -90,6 +90,8 @@ class Answer:
     seconds
         Wall time by phase ("lower", "compile", "execute", "compare"; instead of "compile", "keep", "load" or "heal" as `ORIGINS` says);
         phases that did not happen are absent.
+    by_input
+        Distances from the native answer by input value, where one op alone has a part in them (`oracle.by_input`).
     """
 
     executor: str
@@ -98,6 +100,7 @@ class Answer:
     reason: str = ""
     error: dict[str, Any] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
+    by_input: tuple[tuple[str, str, str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from tenferro_ref.escape import line
 _VERDICTS = tuple(verdict.value for verdict in Verdict)
 #: Counts by verdict are of programs that say something about the op; `beside` counts those that say it of another.
 HEADS = (
-    "group", "op", "dtype", "executor", "state", "programs", *_VERDICTS, "beside", "worst_ulp_alone", "findings",
-    "refusals",
+    "group", "op", "dtype", "executor", "state", "programs", *_VERDICTS, "beside", "elements", "decided", "tight",
+    "worst_ulp_alone", "findings", "refusals",
 )  # fmt: skip
 
 
@@ -33,8 +33,9 @@ def matrix_csv(campaign: Campaign) -> str:
             ids = " ".join(dict.fromkeys(finding.id for finding in e.findings))
             words = map(_harmless, (group, e.op, e.dtype, e.executor, e.state.slug))
             ulp = "" if e.worst_ulp is None else repr(e.worst_ulp)
+            held = [e.held.get(what, "") for what in ("elements", "decided", "tight")]
             out.writerow(
-                [*words, e.programs, *counts, sum(e.beside.values()), ulp, ids, _harmless("; ".join(e.refusals))]
+                [*words, e.programs, *counts, sum(e.beside.values()), *held, ulp, ids, _harmless("; ".join(e.refusals))]
             )
     return file.getvalue()
 

@@ -22,6 +22,8 @@ from fuzz.summary import ExecutorRow, blamed, executor_rows, in_agreement, is_va
 from oracle.peers import Peer
 from oracle.verdict import first_bad
 from reports.changes import changes, run_rows
+from reports.graph import Drawing, drawing, slots_written
+from reports.heat import COLUMNS, ROWS, X_TICKS, Y_TICKS, heat_maps
 from reports.matrix import STATES, Entry, Matrix, blames, matrix
 from reports.pages import known_page
 from reports.plots import accuracy_plots, discovery_plot
@@ -73,6 +75,7 @@ class Card:
     builds: str
     bundled: bool
     wants: str
+    graph: Drawing | None
 
 
 class _Site:
@@ -195,13 +198,17 @@ class _Site:
         keys = [card.key for card in self.cards]
         at = keys.index(key)
         beside = {"earlier": keys[at - 1] if at else "", "later": keys[at + 1] if at + 1 < len(keys) else ""}
-        return {"card": self.cards[at], **beside}
+        card = self.cards[at]
+        seen = [(run, card.finding.id in (*run.new, *run.known)) for run in self.report.runs]
+        return {"card": card, "timeline": seen if len(seen) > 1 else (), **beside}
 
     def _op(self, name: str) -> dict[str, Any]:
         cells = next(row.cells for _, rows in self.grid.groups for row in rows if row.op == name)
         cards = [c for c in self.cards if any(op == name for op, _, _ in blames(c.finding))]
         entries = [e for cell in cells for e in cell.entries]
-        return {"cells": cells, "dtypes": self.grid.dtypes, "about": cards, "refusals": _refusals(entries)}
+        axes = {"columns": COLUMNS, "rows": ROWS, "x_ticks": X_TICKS, "y_ticks": Y_TICKS}
+        about = {"about": cards, "refusals": _refusals(entries), "heat": heat_maps(entries), "axes": axes}
+        return {"cells": cells, "dtypes": self.grid.dtypes, **about}
 
     def _peer(self, name: str) -> dict[str, Any]:
         row: ExecutorRow = next(row for row in self.rows if row.info.name == name)
@@ -275,6 +282,7 @@ def _card(finding: Finding, key: str, bundled: bool) -> Card:
         builds=", ".join(map(str, finding.builds)),
         bundled=bundled,
         wants=Peer.parse(finding.executor).code,
+        graph=drawing(finding.program_json, slots_written(finding.program_text, finding.explanation.guilty_lines)),
     )
 
 

@@ -65,6 +65,10 @@ class Entry:
         Why the executor refuses the op.
     examples
         The number of a program by verdict.
+    ulps
+        Elements by bins of input and error (`fuzz.records.Cell`).
+    held
+        How many elements of these programs were compared, "decided" and "tight".
     """
 
     op: str
@@ -80,6 +84,8 @@ class Entry:
     beside: dict[str, int]
     refusals: tuple[str, ...]
     examples: dict[str, int]
+    ulps: dict[str, int]
+    held: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +180,7 @@ def _entry(key: tuple[str, str, str], cell: Cell | None, findings: list[Finding]
     return Entry(
         *key, BY_SLUG[slug], sum(verdicts.values()), verdicts, worst, here, elsewhere + disagreements(beside),
         tuple(findings), beside, refusals, cell.examples if cell else {},
+        cell.ulps if cell else {}, cell.held if cell else {},
     )  # fmt: skip
 
 

@@ -164,10 +164,11 @@ def _square(x: int, y: int) -> Path:
 def _ticks(scale: _Scale) -> tuple[list[float], list[str]]:
     step = next(s for s in (2, 4, 8, 16, 32, 64) if (scale.high - scale.low) / s <= 7)
     powers = range(math.ceil(scale.low / step) * step, scale.high + 1, step)
-    return [scale.zero + 0.5, *map(float, powers)], ["0", *map(_power, powers)]
+    return [scale.zero + 0.5, *map(float, powers)], ["0", *map(power, powers)]
 
 
-def _power(exponent: int) -> str:
+def power(exponent: int) -> str:
+    """2 to that power, as it is written on an axis."""
     if 0 <= exponent <= 9:
         return str(2**exponent)
     return "2" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

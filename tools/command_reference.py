@@ -1,6 +1,6 @@
 """What is generated from the commands and topics, and written by `python -m tools.command_reference`.
 
-These are docs/reference/commands.md, docs/reference/names.md, and `tenferro_ref/interface.json`.
+These are docs/reference/commands.md, docs/reference/names.md, `tenferro_ref/interface.json`, and the schema of campaign.json.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import click
+import msgspec
 
+from fuzz import records
 from tenferro_ref import interface
 from tenferro_ref.cli import GROUP, cli
 
@@ -83,7 +85,26 @@ def interface_json() -> str:
     return json.dumps(found, indent=1, sort_keys=True) + "\n"
 
 
-GENERATED = {PAGE: markdown, NAMES: names, INTERFACE: interface_json}
+CAMPAIGN_SCHEMA = ROOT / "docs/reference/campaign.schema.json"
+
+
+def campaign_schema() -> str:
+    """The schema of campaign.json, from its record; distances that JSON has no number for are words."""
+    schema = msgspec.json.schema(records.Campaign)
+    campaign = schema["$defs"]["Campaign"]
+    campaign["properties"] = {"tenferro_campaign": {"const": records.VERSION}, **campaign["properties"]}
+    campaign["required"] = ["tenferro_campaign", *campaign["required"]]
+    words = {"enum": ["inf", "-inf", "nan"]}
+    for definition in schema["$defs"].values():
+        for field, kind in definition.get("properties", {}).items():
+            if field == "worst_ulp":
+                kind["anyOf"].append(words)
+            elif field == "widths":
+                kind["items"]["prefixItems"] = [{"anyOf": [{"type": "number"}, words]}] * 2
+    return json.dumps(schema, indent=1) + "\n"
+
+
+GENERATED = {PAGE: markdown, NAMES: names, INTERFACE: interface_json, CAMPAIGN_SCHEMA: campaign_schema}
 
 if __name__ == "__main__":
     for path, text in GENERATED.items():

@@ -1,7 +1,8 @@
 """How far an implementation of a function is from the true value, in ULPs: what budgets are made of.
 
-`python -m tools.measure` measures NumPy against Arb (python-flint; mpmath where that is absent) over ordinary and
-hostile ranges. `measure` takes any implementation, so that a plugin can be measured too.
+`python -m tools.measure` measures NumPy, or JAX (`--implementation jax`), against Arb (python-flint; mpmath where that is absent)
+over ordinary and hostile ranges; functions of the reference alone (`SPECIAL`) against mpmath. `measure` takes any implementation,
+so that a plugin can be measured too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from typing import Any
 import numpy as np
 
 from oracle.enclosure.formats import FORMATS, Array
+from oracle.enclosure.reference import budgets as special_budgets
+from oracle.enclosure.reference import true_range, true_values_of_two
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import MissingDependency
 from tenferro_ref.ops import BY_NAME, Policy
@@ -42,10 +46,28 @@ NUMPY: dict[str, Callable[..., Any]] = {
 COMPLEX = (*NAMES, "Sqrt", "Abs", "Sign", "Divide")
 
 
+#: Functions of the reference alone, and the ranges that their arguments are drawn from: uniformly, and dense at the ends.
+SPECIAL: dict[str, tuple[tuple[float, float], ...]] = {
+    "cbrt": ((-1e9, 1e9),), "tan": ((-30, 30),), "asin": ((-1, 1),), "acos": ((-1, 1),), "atan": ((-1e6, 1e6),),
+    "sinh": ((-np.inf, np.inf),), "cosh": ((-np.inf, np.inf),), "asinh": ((-1e9, 1e9),), "acosh": ((1, 1e9),),
+    "atanh": ((-1, 1),), "erf": ((-6, 6),), "erfc": ((-6, np.inf),), "erf_inv": ((-1, 1),), "lgamma": ((-30, 1e4),),
+    "digamma": ((-30, 1e4),), "bessel_i1e": ((-1e3, 1e3),), "atan2": ((-1e6, 1e6), (-1e6, 1e6)),
+    "zeta": ((1, 200), (0, 50)), "polygamma": ((1, 7), (0, 50)),
+}  # fmt: skip
+
+
 def native(name: str) -> Callable[..., Any]:
-    """The native kernel of an op, which for complex numbers is more than one NumPy call."""
-    op = BY_NAME[name]()
-    return lambda *x: run_kernel(op, Policy(), *x)[0]
+    """The native kernel of an op, which for complex numbers is more than one NumPy call, or of a function of the reference alone."""
+    op = BY_NAME[name]() if name in BY_NAME else (ops.Special, ops.Special2)[len(SPECIAL[name]) - 1](name)
+    return lambda *x: run_kernel(op, Policy(dtypes="stablehlo"), *x)[0]
+
+
+def of_jax(name: str) -> Callable[..., Any]:
+    """The same function as JAX has it, compiled by jaxlib."""
+    jax: Any = importlib.import_module("jax")
+    jax.config.update("jax_enable_x64", True)
+    function = {"Divide": jax.lax.div}.get(name) or getattr(jax.lax, name.lower())
+    return lambda *x: np.asarray(jax.jit(function)(*x))
 
 
 @dataclass(frozen=True)
@@ -218,11 +240,58 @@ def error_in_ulps(name: str, dtype: DType, result: float, *x: float) -> float | 
     return float(abs(Fraction(result) - true) / Fraction(float(f.ulp(near))))
 
 
+def special_errors(name: str, dtype: DType, results: Array, *x: Array) -> Array:
+    """Distances of results from the true values of a function of the reference alone, in ULPs; NaN where either is not finite."""
+    f, floor = FORMATS[dtype], special_budgets()[name].get("floor", 0.0)
+    arguments = [a.astype(np.float64) for a in x]
+    with np.errstate(all="ignore"):
+        if len(x) == 1:
+            low, high = true_range(name, arguments[0], dtype)
+        else:
+            low = high = _true_of_two(name, arguments[0], arguments[1], f.wide)
+        size = np.maximum(np.maximum(np.abs(low), np.abs(high)), floor)
+        got = results.astype(f.wide)
+        off = np.maximum(np.maximum(low - got, got - high), 0) / f.ulp(size)
+        usual = (size < f.max) & (size >= f.min_normal / f.unit)  # below, terms underflow or are flushed
+        return np.where(usual & np.isfinite(off), off, np.nan).astype(float)
+
+
+def _true_of_two(name: str, x: Array, y: Array, wide: Any) -> Array:
+    if name == "atan2":
+        return np.asarray(np.arctan2(x.astype(wide), y.astype(wide)))
+    return true_values_of_two(name, x, y, wide)
+
+
+def special_arguments(name: str, dtype: DType, points: int, rng: np.random.Generator) -> tuple[Array, ...]:
+    """Uniform over the ranges of the function, dense near 0 and near their ends, and of all magnitudes within them."""
+    top = float(np.log(FORMATS[dtype].max)) if name != "erfc" else 26.5 if dtype is DType.F64 else 9.2
+
+    def one(low: float, high: float) -> Array:
+        low, high = max(low, -top), min(high, top) if np.isinf(high) else high
+        n = points // 4
+        near = (high - low) * 10.0 ** rng.uniform(-9, 0, n)
+        pieces = [
+            rng.uniform(low, high, n),
+            low + near,
+            high - near,
+            rng.choice([-1, 1], n) * 10.0 ** rng.uniform(-6, 1, n),
+        ]
+        drawn = np.clip(np.concatenate(pieces), low, high).astype(dtype.numpy)
+        return np.clip(np.rint(drawn), 1, 6).astype(dtype.numpy) if name == "polygamma" and high == 7 else drawn
+
+    return tuple(rng.permutation(one(*ends)) for ends in SPECIAL[name])
+
+
 def measure(name: str, dtype: DType, implementation: Callable[..., Array], *x: Array) -> Measured:
     """The largest error of `implementation` over arguments `x`, where argument, true value and result are normal."""
     with np.errstate(all="ignore"):
         results = np.asarray(implementation(*x))
     tiny = FORMATS[dtype.real].min_normal
+    if name in SPECIAL:
+        usual = np.logical_and.reduce([(a == 0) | (np.abs(a) >= tiny) for a in x])
+        errors = np.where(usual, special_errors(name, dtype, results, *x), np.nan)
+        k = int(np.nanargmax(errors))
+        return Measured(float(errors[k]), tuple(a[k].item() for a in x), int((~np.isnan(errors)).sum()))
     count = complex_error_in_ulps if dtype.is_complex else error_in_ulps
     worst, points = 0.0, 0
     at: tuple[complex, ...] = (0.0,)
@@ -261,30 +330,43 @@ def arguments(name: str, dtype: DType, points: int, rng: np.random.Generator) ->
     return x, np.where(np.isfinite(y), y, 1).astype(dtype.numpy)
 
 
+def drawn(name: str, dtype: DType, points: int, rng: np.random.Generator) -> tuple[Array, ...]:
+    """Arguments of a function."""
+    draw = special_arguments if name in SPECIAL else complex_arguments if dtype.is_complex else arguments
+    return draw(name, dtype, points, rng)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
+    names = {
+        **dict.fromkeys(("F32", "F64"), (*NAMES, *SPECIAL)),
+        "F16": NAMES,
+        "BF16": NAMES,
+        "C32": COMPLEX,
+        "C64": COMPLEX,
+    }
     parser = argparse.ArgumentParser(prog="python -m tools.measure", description=__doc__)
-    parser.add_argument("--function", choices=sorted({*NAMES, *COMPLEX}), action="append", help="default: all")
-    parser.add_argument("--dtype", choices=("F32", "F64", "C32", "C64"), action="append", help="default: all")
+    parser.add_argument(
+        "--function", choices=sorted({*NAMES, *COMPLEX, *SPECIAL}), action="append", help="default: all"
+    )
+    parser.add_argument("--dtype", choices=tuple(names), action="append", help="default: all")
+    parser.add_argument("--implementation", choices=("native", "jax"), default="native")
     parser.add_argument("--points", type=int, default=20000)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(argv)
-    print(f"NumPy {np.__version__}, {args.points} points, seed {args.seed}; largest error in ULPs")
-    for dtype in [DType[d] for d in args.dtype or ("F32", "F64", "C32", "C64")]:
-        names, drawn = (COMPLEX, complex_arguments) if dtype.is_complex else (NAMES, arguments)
-        for name in names if args.function is None else args.function:
-            rng = np.random.default_rng(args.seed)
+    make = {"native": native, "jax": of_jax}[args.implementation]
+    print(
+        f"{args.implementation}, NumPy {np.__version__}, {args.points} points, seed {args.seed}; largest error in ULPs"
+    )
+    for dtype in [DType[d] for d in args.dtype or names]:
+        for name in [n for n in names[dtype.name] if args.function is None or n in args.function]:
+            x = drawn(name, dtype, args.points, np.random.default_rng(args.seed))
             try:
-                seen = measure(
-                    name,
-                    dtype,
-                    native(name) if dtype.is_complex else NUMPY[name],
-                    *drawn(name, dtype, args.points, rng),
-                )
+                seen = measure(name, dtype, make(name), *x)
             except MissingDependency as error:
                 print(error, file=sys.stderr)
                 return error.exit_status
             at = ", ".join(repr(v) for v in seen.at)
-            print(f"{dtype.name} {name:6} {seen.ulps:8.3f}  at {at}  ({seen.points} points)")
+            print(f"{dtype.name} {name:10} {seen.ulps:8.3f}  at {at}  ({seen.points} points)", flush=True)
     return 0
 
 

@@ -100,7 +100,7 @@ def _totals(counts: Counts, name: str, unexplained: int) -> Totals:
 def _cells(counts: Counts) -> tuple[Cell, ...]:
     tallies: dict[tuple[str, str, str], dict[str, dict[str, int]]] = {}
     for key, count in sorted(counts.sums.items()):
-        if key[0] in ("cell", "beside", "refusal"):
+        if key[0] in ("cell", "beside", "refusal", "ulps", "held"):
             kind, op, dtype, executor, word = key
             tallies.setdefault((op, dtype, executor), {}).setdefault(kind, {})[word] = count
     examples: dict[tuple[str, str, str], dict[str, int]] = {}
@@ -117,6 +117,8 @@ def _cells(counts: Counts) -> tuple[Cell, ...]:
             tally.get("beside", {}),
             tally.get("refusal", {}),
             examples.get(key, {}),
+            tally.get("ulps", {}),
+            tally.get("held", {}),
         )
         for key, tally in sorted(tallies.items())
     )

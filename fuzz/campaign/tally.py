@@ -16,6 +16,8 @@ from tenferro_ref.program import GraphProgram
 #: A program, its features, and its ops with the dtypes of their results.
 _Cell: TypeAlias = tuple[str, str]
 _Described: TypeAlias = tuple[GraphProgram, set[Key], set[_Cell]]
+#: What is counted of the elements that are compared, for each op and dtype in their program.
+HELD = ("elements", "decided", "tight")
 #: Characters of a refusal's reason that are kept.
 _REASON = 200
 
@@ -61,6 +63,7 @@ class Tally(Counts):
             self.sums["number", name, "due"] += verdict is not Verdict.UNSUPPORTED
             return
         self.widths[name] += comparison.widths
+        self.sums.update({("ulps", op, dtype, name, bins): count for op, dtype, bins, count in answer.by_input})
         ulp = comparison.worst_ulp
         if ulp is not None:
             self.raise_peak(("worst", name), ulp)
@@ -72,6 +75,8 @@ class Tally(Counts):
             return
         for cell in cells:
             self._count(cell, answer, number)
+            for what in HELD if comparison.elements else ():
+                self.sums["held", *cell, name, what] += getattr(comparison, what)
         computed = [i for i in case.program.instructions if not isinstance(i.op, ops.Constant)]
         if len(computed) == 1 and ulp is not None:
             (only,) = computed

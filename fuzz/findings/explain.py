@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fuzz.explanation import Explanation, Snapshot, Step
+from fuzz.explanation import Explanation, SegmentNote, Snapshot, Step
 from fuzz.findings.triage import evaluate_all, first_wrong
 from fuzz.records import Finding
 from oracle.case import Case
@@ -27,9 +27,11 @@ from oracle.peers.modules import module_text
 from oracle.staged import decomposing
 from oracle.verdict import Verdict
 from tenferro_ref import ops
-from tenferro_ref.compiler import DEFAULT_PIPELINE, run_passes
+from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec, run_passes
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.program import Program, print_program, to_exec
+from tenferro_ref.program import Instruction, Program, print_program, to_exec
+from tenferro_ref.runtime import segment_exec_program
+from tenferro_ref.runtime.fusion import plan_fusion
 
 #: Elements of each value that are shown.
 _SHOWN = 4
@@ -56,6 +58,7 @@ def explained(finding: Finding, executor: Executor, case: Case) -> Finding:
             guilty_lines=tuple(n for n, line in enumerate(lines) if guilty is not None and _writes(line, guilty)),
             guilty_stablehlo=() if guilty is None else _stablehlo_lines(finding, case, guilty),
             snapshots=_snapshots(executor, case) if case.refusal is None and finding.verdict in _REPEATED else (),
+            segments=_segments(case) if case.refusal is None else (),
         ),
     )
 
@@ -135,9 +138,12 @@ def _instructions(case: Case) -> Iterator[tuple[int, str]]:
     for number, slot in enumerate(case.program.input_slots):
         yield slot, f"input {number}"
     for ins in case.program.instructions:
-        operands = ", ".join(f"%{slot}" for slot in ins.input_slots)
         for slot in ins.output_slots:
-            yield slot, f"{ins.op.name}({operands})"
+            yield slot, _call(ins)
+
+
+def _call(ins: Instruction) -> str:
+    return f"{ins.op.name}({', '.join(f'%{slot}' for slot in ins.input_slots)})"
 
 
 def _shown(shape: tuple[int, ...], wrong: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -225,3 +231,20 @@ def _optimised(executor: PjrtExecutor, case: Case) -> tuple[Snapshot, ...]:
             if texts:
                 snapshots.append(Snapshot(f"HLO {when} optimisation", (), texts[-1][:_OPTIMISED]))
     return tuple(snapshots)
+
+
+def _segments(case: Case) -> tuple[SegmentNote, ...]:
+    """How the native executor runs the program after its passes; none for one that it refuses."""
+    try:
+        program = compile_std_to_exec(case.program)
+        segments = segment_exec_program(program)
+    except TenferroError:
+        return ()
+    notes = []
+    for segment in segments:
+        instructions = [program.instructions[n] for n in segment.instructions]
+        words = tuple(f"{', '.join(f'%{s}' for s in ins.output_slots)} = {_call(ins)}" for ins in instructions)
+        last = {s for ins in instructions for s, is_last in zip(ins.input_slots, ins.last_use, strict=True) if is_last}
+        fuses = segment.kind == "fused" and plan_fusion(program, segment) is not None
+        notes.append(SegmentNote(segment.kind, words, fuses, tuple(f"%{slot}" for slot in sorted(last))))
+    return tuple(notes)

@@ -18,8 +18,8 @@ Key = tuple[str, ...]
 
 #: Words that follow the kind in a key; those of `_VERDICTS` end with a verdict.
 _WORDS = {
-    "verdict": 2, "number": 2, "seconds": 2, "cell": 4, "beside": 4, "refusal": 4, "feature": 1, "phase": 1, "opcode": 2,
-    "fault": 2, "due": 3, "worst": 1, "cell_ulp": 3, "example": 4,
+    "verdict": 2, "number": 2, "seconds": 2, "cell": 4, "beside": 4, "refusal": 4, "held": 4, "feature": 1, "phase": 1, "opcode": 2,
+    "fault": 2, "due": 3, "worst": 1, "cell_ulp": 3, "example": 4, "ulps": 4,
 }  # fmt: skip
 _VERDICT_WORDS = frozenset(verdict.value for verdict in Verdict)
 _VERDICTS = frozenset({"verdict", "cell", "beside", "due", "example"})
@@ -37,7 +37,8 @@ class Counts:
     sums
         `("verdict", executor, verdict)`, `("number", executor, what)`, `("seconds", executor, phase)`,
         `("cell", op, dtype, executor, verdict)`, `("beside", op, dtype, executor, verdict)`,
-        `("refusal", op, dtype, executor, reason)`, `("feature", what)`, `("phase", what)`, `("opcode", executor, opcode)`,
+        `("refusal", op, dtype, executor, reason)`, `("held", op, dtype, executor, "elements" or "decided" or "tight")`,
+        `("ulps", op, dtype, executor, bins of input and distance)`, `("feature", what)`, `("phase", what)`, `("opcode", executor, opcode)`,
         `("fault", kind of error, what)`, `("due", kind of error, executor, verdict)`.
     peaks
         `("worst", executor)`, `("cell_ulp", op, dtype, executor)`, and the number of the last program that is in a count `cell`:

@@ -14,7 +14,7 @@ import numpy as np
 
 from oracle.enclosure import limits
 from oracle.enclosure.balls import Ball, ball, certainly_finite, complex_of, enclosed
-from oracle.enclosure.bounds import is_zero, may_be_zero
+from oracle.enclosure.bounds import is_zero, may_be_negative, may_be_positive, may_be_zero
 from oracle.enclosure.complexes import nothing, promoted, reach, size_class
 from oracle.enclosure.formats import Array, Format
 from oracle.enclosure.freedoms import cuts
@@ -259,7 +259,41 @@ def _by_sides(op: Op, c: Context, x: Enclosure, f: Callable[[Ball], Ball]) -> Re
 
 @COMPLEX.row(ops.Log)
 def _log(op: Op, c: Context, x: Enclosure) -> Enclosure:
-    return limits.of_logarithm(c, x, _by_sides(op, c, x, logarithm), cuts.side_is_known(c, x.parts[1]))
+    made = limits.of_logarithm(c, x, _by_sides(op, c, x, logarithm), cuts.side_is_known(c, x.parts[1]))
+    return _of_flushed(c, x, made)
+
+
+def _of_flushed(c: Context, x: Enclosure, made: Rectangle) -> Rectangle:
+    """The logarithm of a denormal or 0: minus infinity, or that of a modulus no less than a part that is not flushed."""
+    f = c.real.format
+    zero, least = np.ones(x.shape, bool), np.full(x.shape, np.inf)
+    for p in x.parts:
+        two = np.zeros(x.shape, bool) if p.gap is None else (p.lo == p.gap[0]) & (p.hi == p.gap[1]) & may_be_zero(p)
+        zero &= (two | is_zero(p)) & ~p.nan
+        least = np.where(two, np.minimum(least, np.maximum(-p.lo, p.hi)), least)
+    here = zero & (least < f.min_normal)
+    if not np.count_nonzero(here):
+        return made
+    re, im = x.parts
+    # the modulus is rounded to a multiple of the least denormal
+    low = np.log(np.where(here, least, 1).astype(f.wide) - f.least_denormal / 2)
+    high = np.log(np.hypot(*(np.maximum(-p.lo, p.hi).astype(f.wide) for p in (re, im))) + f.least_denormal)
+    off = (c.budget("Log") + 1) * f.ulp(low)
+    low, high = f.greatest_at_or_below(low - off), f.least_at_or_above(high + off)
+    negative, known = may_be_negative(re), cuts.side_is_known(c, im)
+    angle = f.least_at_or_above(np.where(negative, np.pi, np.pi / 2) * (1 + 8 * f.unit))
+    either = negative & ~known
+    down = np.where(may_be_negative(im) | either, -angle, 0.0)
+    up = np.where(may_be_positive(im) | either, angle, 0.0)
+    parts = []
+    for part, lo, hi, gap in ((made.real, -np.inf, high, (-np.inf, low)), (made.imag, down, up, (np.inf, -np.inf))):
+        below, above = part.gap or (np.inf, -np.inf)
+        lo, hi = np.where(here, lo, part.lo), np.where(here, hi, part.hi)
+        zero = here & (part is made.imag)
+        pos, neg = (np.where(here, zero, flag) for flag in (part.pos_zero, part.neg_zero))
+        gaps = np.where(here, gap[0], below), np.where(here, gap[1], above)
+        parts.append(Interval(part.dtype, lo, hi, part.nan & ~here, pos, neg, gap=gaps))
+    return rectangle(*parts)
 
 
 @COMPLEX.row(ops.Sqrt)

@@ -262,6 +262,7 @@ def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     lost = np.zeros((), bool) if stays_real else re.empty & im.empty
     wild = (re.nan & im.nan & ~lost) | ~np.asarray(finite)
     made = anything(rectangle(re, im), wild, signs=stays_real or gathering.either_zero(c))
+    lost = lost | never_finite(x) | never_finite(y)
     return nothing(infinite_or_nan(made, lost), spoiled(real.format, x, y))
 
 
@@ -350,9 +351,22 @@ def _far_quotient(result: Rectangle, x: Enclosure, y: Enclosure) -> Rectangle:
     if x.number and not np.count_nonzero(reach(y) == 0) and not np.count_nonzero(~np.isfinite(reach(y))):
         return result
     (x_infinite, x_finite, x_zero), (y_infinite, y_finite, y_zero) = map(size_class, (x, y))
-    result = rectangle(*(listed(p, x_finite & y_infinite, np.zeros(p.shape), True) for p in result.parts))
-    result = infinite_or_nan(result, (x_infinite & y_finite) | (x_finite & y_zero))
-    return nothing(result, (x_infinite & y_infinite) | (x_zero & y_zero))
+    x_large, y_large = x_infinite | never_finite(x), y_infinite | never_finite(y)
+    result = rectangle(*(listed(p, x_finite & y_large, np.zeros(p.shape), True) for p in result.parts))
+    result = infinite_or_nan(result, (x_large & y_finite) | (x_finite & y_zero))
+    return nothing(result, (x_large & y_large) | (x_zero & y_zero))
+
+
+def never_finite(x: Enclosure) -> Array:
+    """Where each part of a complex number is an infinity or NaN: so are those of its products."""
+    certain = np.zeros((), bool)
+    if isinstance(x, Interval) or x.number:
+        return certain
+    for k, p in enumerate(x.parts):
+        one = (p.lo == p.hi) if p.gap is None else (p.lo == p.hi) | ((p.lo == p.gap[0]) & (p.hi == p.gap[1]))
+        here = p.empty | (one & np.isinf(p.lo) & np.isinf(p.hi))
+        certain = here if k == 0 else certain & here
+    return certain
 
 
 def size_class(x: Enclosure) -> tuple[Array, Array, Array]:

@@ -19,16 +19,13 @@ from oracle.enclosure.balls import Ball, ball, certainly_finite
 from oracle.enclosure.complexes import PRODUCT, promoted
 from oracle.enclosure.formats import Array, quantum
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule
-from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part, everything, rectangle
+from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part, everything, point, rectangle
 from tenferro_ref import ops
 from tenferro_ref.extensions import einsum, fft, lapack, linalg
 from tenferro_ref.table import Table
 
 #: By family and op: `rule(op, context, *operands) -> enclosure`.
 ENCLOSE_EXTENSION: Table[ComplexRule] = Table("enclosure")
-ENCLOSE_EXTENSION.unsupported(
-    "judged by residuals and invariants, not by element", *linalg.LINALG.keys, *lapack.LAPACK.keys
-)
 
 
 def _extension(op: ops.Extension, c: Context, *operands: Enclosure) -> Enclosure:
@@ -63,6 +60,37 @@ def around(c: Context, centre: Array, error: Array, ok: Array) -> Enclosure:
         sides.append(real.build(low, high, ~ok, every, every))
     return rectangle(*sides) if c.dtype.is_complex else sides[0]
 
+
+# --- linalg -----------------------------------------------------------------------------------------------------------
+
+
+def _along_diagonal(c: Context, packed: Enclosure, *steps: ops.Op) -> Enclosure:
+    """Ops in turn, from the diagonal of a matrix: complex numbers as far as the first step gives real ones."""
+    made = ENCLOSE[ops.ExtractDiag](ops.ExtractDiag(0, 1), c, packed)
+    for step in steps:
+        made = (COMPLEX if isinstance(made, Rectangle) else ENCLOSE)[type(step)](step, c, made)
+    return made
+
+
+@ENCLOSE_EXTENSION.row((linalg.FAMILY, "SignDetFromLuFactor"))
+def _sign_det(op: ops.Extension, c: Context, a: Enclosure, packed: Enclosure, parity: Enclosure) -> Enclosure:
+    if 0 in packed.shape:
+        return parity
+    signs = _along_diagonal(c, packed, ops.Sign(), ops.ReduceProd((0,)))
+    return (COMPLEX if c.dtype.is_complex else ENCLOSE)[ops.Multiply](ops.Multiply(), c, parity, signs)
+
+
+@ENCLOSE_EXTENSION.row((linalg.FAMILY, "LogAbsDetFromLuFactor"))
+def _log_abs_det(op: ops.Extension, c: Context, a: Enclosure, packed: Enclosure) -> Enclosure:
+    if 0 in packed.shape:
+        return point(np.zeros(packed.shape[2:], c.dtype.numpy))
+    return _along_diagonal(c, packed, ops.Abs(), ops.Log(), ops.ReduceSum((0,)))
+
+
+ENCLOSE_EXTENSION.unsupported(
+    "judged by residuals and invariants, not by element",
+    *ENCLOSE_EXTENSION.holes([*linalg.LINALG.keys, *lapack.LAPACK.keys]),
+)
 
 # --- einsum -----------------------------------------------------------------------------------------------------------
 

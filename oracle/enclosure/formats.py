@@ -153,6 +153,10 @@ def _format(dtype: DType) -> Format:
     )
 
 
+#: Narrow formats whose zero has no sign, and those without NaN: what becomes of one there is not specified.
+UNSIGNED_ZERO = frozenset(d for d in NARROW_FLOATS if not np.signbit(np.float64(d.numpy.type(-0.0))))
+NO_NAN = frozenset(d for d in NARROW_FLOATS if not np.isnan(np.float64(d.numpy.type(np.nan))))
+
 FORMATS: dict[DType, Format] = {d: _format(d) for d in DType if d.is_float}
 
 

@@ -235,7 +235,7 @@ def optional(x: Interval, mask: Array) -> Interval:
     """`x`, or a term that is not there where the mask holds."""
     both = mask & x.dtype.is_float
     lo, hi = np.where(mask, np.minimum(x.lo, 0), x.lo), np.where(mask, np.maximum(x.hi, 0), x.hi)
-    return replace(x.plain(), lo=lo, hi=hi, pos_zero=x.pos_zero | both, neg_zero=x.neg_zero | both)
+    return replace(x.plain(), lo=lo, hi=hi, pos_zero=x.pos_zero | both, neg_zero=x.neg_zero | both, gap=None)
 
 
 def _landed(

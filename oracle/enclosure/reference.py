@@ -15,9 +15,10 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from oracle.enclosure import integers
+from oracle.enclosure import integers, limits
+from oracle.enclosure.arithmetic import choose
 from oracle.enclosure.bounds import may_be_negative, may_be_positive, may_be_zero
-from oracle.enclosure.formats import Array
+from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.functions import budgeted
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, Context
 from oracle.enclosure.value import Enclosure, Interval, each_part, everything, exact, hull, real_point
@@ -29,13 +30,14 @@ from tenferro_ref.errors import UnsupportedOp
 PRECISION = 120
 #: The most different arguments of one function: mpmath takes tens of microseconds each.
 MOST = 2**16
-#: How many times what is lost by an underflow within a function may be in its result.
-LOST = 256.0
+#: How many times what is lost by an underflow within a function may be in its result: at most 3.5 were seen (F32 zeta of jaxlib), of
+#: arguments and results up to e^40 above the smallest normal number.
+LOST = 7.0
 
 
 @cache
-def budgets() -> dict[str, dict[str, float]]:
-    """`special.toml`: by function, ULPs by dtype, and `floor`, the magnitude below which an error is absolute."""
+def budgets() -> dict[str, dict[str, Any]]:
+    """`special.toml`: by function, ULPs by dtype, `floor`, below which an error is absolute, and `argument`, ULPs of the argument."""
     return tomllib.loads(Path(__file__).with_name("special.toml").read_text())
 
 
@@ -43,8 +45,8 @@ def budget(c: Context, function: str) -> float:
     """ULPs that a platform's function may be away; of a narrow float, that of F32, rounded."""
     known = budgets()[function]
     if c.dtype.is_narrow_float:
-        return 0.5 + known["F32"] * 2.0 ** (int(c.dtype.finfo.nmant) - 23)
-    return known[c.dtype.name]
+        return 0.5 + float(known["F32"]) * 2.0 ** (int(c.dtype.finfo.nmant) - 23)
+    return float(known[c.dtype.name])
 
 
 # --- true values ------------------------------------------------------------------------------------------------------
@@ -122,6 +124,22 @@ def true_values(function: str, x: Array, wide: Any) -> Array:
     return values[places].reshape(x.shape)
 
 
+def true_range(function: str, x: Array, dtype: DType) -> tuple[Array, Array]:
+    """Least and greatest true value at each element and at its neighbours, if the function's argument may be off by an ULP.
+
+    An exponential within a function grows with the error of its own argument: a formula by `exp(x + log(1/2))`, `exp(-x * x)` or
+    `log1p(-x * x)` loses an ULP of x, which is hundreds of the result far out.
+    """
+    wide = FORMATS[dtype].wide
+    low = high = true_values(function, x, wide)
+    if "argument" in budgets()[function]:
+        exact = x.astype(np.float64 if dtype is DType.F64 else np.float32)
+        for end in (-np.inf, np.inf):
+            beside = true_values(function, np.nextafter(exact, exact.dtype.type(end)).astype(float), wide)
+            low, high = np.fmin(low, beside), np.fmax(high, beside)
+    return low, np.where(np.isnan(low), np.nan, high)
+
+
 def _rounded(value: Any, wide: Any) -> Any:
     """A number of mpmath in a wide type."""
     high = float(value)
@@ -158,17 +176,15 @@ def _bounded(c: Context, function: str, x: Interval, low: Array, high: Array, na
 
 @ENCLOSE.row(ops.Special)
 def _special(op: ops.Special, c: Context, x: Interval) -> Interval:
-    wide = c.format.wide
     if x.is_point or not (x.lo < x.hi).any():
-        low = true_values(op.function, np.where(x.empty, np.nan, x.lo), wide)
-        return _bounded(c, op.function, x, low, low, np.zeros(x.shape, bool))
+        low, high = true_range(op.function, np.where(x.empty, np.nan, x.lo), c.dtype)
+        return _bounded(c, op.function, x, low, high, np.zeros(x.shape, bool))
     start, end, _ = _MONOTONE[op.function]
     inside = (x.lo >= start) & (x.hi <= end) & ~x.empty
     single = (x.lo == x.hi) & ~x.empty
     known = inside | single
-    at_low = true_values(op.function, np.where(known, x.lo, np.nan), wide)
-    at_high = true_values(op.function, np.where(known, x.hi, np.nan), wide)
-    low, high = np.fmin(at_low, at_high), np.fmax(at_low, at_high)
+    below, above = (true_range(op.function, np.where(known, end, np.nan), c.dtype) for end in (x.lo, x.hi))
+    low, high = np.fmin(below[0], above[0]), np.fmax(below[1], above[1])
     anything = ~known & ~x.empty
     least, greatest = _RANGE.get(op.function, (-np.inf, np.inf))
     made = _bounded(c, op.function, x, np.where(known, low, np.nan), np.where(known, high, np.nan), x.nan)
@@ -188,19 +204,39 @@ def _special2(op: ops.Special2, c: Context, x: Interval, y: Interval) -> Interva
         return _atan2(c, x, y)
     if not (x.is_point and y.is_point):
         raise UnsupportedOp(op=op.function, reason="enclosure: the arguments are not known exactly")
-    values = np.empty(x.shape, c.format.wide)
+    values = true_values_of_two(op.function, x.lo, y.lo, c.format.wide)
+    made = _bounded(c, op.function, x, values, values, y.nan)
+    if op.function == "polygamma" and np.count_nonzero(x.lo == 0):  # which has roots
+        made = choose(x.lo == 0, x.lo != 0, _bounded(c, "digamma", x, values, values, y.nan), made)
+    pole = (y.lo <= 0) & (y.lo == np.floor(y.lo)) & np.isfinite(x.lo) & (op.function == "polygamma")
+    # implementations differ there: an infinity of either sign, or NaN
+    return limits.listed(made, pole, np.full(pole.shape, np.inf), True, True) if pole.any() else made
+
+
+def true_values_of_two(function: str, x: Array, y: Array, wide: Any) -> Array:
+    """As `true_values`, of `zeta` and `polygamma`."""
+    values = np.empty(x.shape, wide)
     with mpmath.workprec(PRECISION):
         for index in np.ndindex(x.shape):
-            values[index] = _rounded(_of_two(op.function, float(x.lo[index]), float(y.lo[index])), c.format.wide)
-    return _bounded(c, op.function, x, values, values, y.nan)
+            values[index] = _rounded(_of_two(function, float(x[index]), float(y[index])), wide)
+    return values
 
 
 def _of_two(function: str, a: float, b: float) -> Any:
     if not (np.isfinite(a) and np.isfinite(b)):
         return mpmath.nan
     if function == "polygamma":
-        return mpmath.polygamma(int(a), b) if a >= 0 and a == int(a) else mpmath.nan
-    return mpmath.zeta(a, b) if a > 1 and (b > 0 or b != int(b)) else mpmath.nan if a < 1 else mpmath.inf
+        pole = b <= 0 and b == int(b)
+        return mpmath.polygamma(int(a), b) if a >= 0 and a == int(a) and not pole else mpmath.nan
+    if a < 1 or (b < 0 and b != int(b) and a != int(a)):  # of a negative number a power that is not whole
+        return mpmath.nan
+    return _zeta(a, b) if a > 1 and (b > 0 or b != int(b)) else mpmath.inf
+
+
+def _zeta(a: float, b: float) -> Any:
+    """Of Hurwitz; what is small needs more digits, since mpmath counts them from 1 on."""
+    with mpmath.workprec(PRECISION + int(min(a * np.log2(max(b, 1.0)), 1200.0))):
+        return mpmath.zeta(a, b)
 
 
 def _atan2(c: Context, y: Interval, x: Interval) -> Interval:
@@ -231,11 +267,21 @@ def _atan2(c: Context, y: Interval, x: Interval) -> Interval:
 
 @ENCLOSE.row(ops.Bits)
 def _bits(op: ops.Bits, c: Context, *operands: Interval) -> Interval:
-    known = np.logical_and.reduce([np.broadcast_to(x.lo == x.hi, operands[0].shape) for x in operands])
-    mask = 2**c.dtype.bits - 1
-    values = [np.asarray(x.lo.astype(object) & mask, object) for x in operands]
-    result = np.frompyfunc(lambda *v: _on_bits(op.function, c.dtype, *v), len(values), 1)(*values)
-    return _where_known(c.dtype, known, integers.modulo(c.dtype, np.asarray(result, object)))
+    shape, mask = operands[0].shape, 2**c.dtype.bits - 1
+    function = np.frompyfunc(lambda *v: _on_bits(op.function, c.dtype, *v), len(operands), 1)
+
+    def result(*values: Array) -> Array:
+        bits = function(*(v.astype(object) & mask for v in values))
+        return integers.modulo(c.dtype, np.asarray(bits, object))
+
+    known = np.logical_and.reduce([np.broadcast_to(x.lo == x.hi, shape) for x in operands])
+    made = _where_known(c.dtype, known, result(*(x.lo for x in operands)))
+    if known.all() or not op.function.startswith("shift_right"):
+        return made
+    # monotone on numbers of one sign
+    x, by = operands
+    ends = result(x.lo, by.lo), result(x.hi, by.lo)
+    return _between(made, np.broadcast_to((by.lo == by.hi) & ((x.lo < 0) == (x.hi < 0)), shape), *ends)
 
 
 def _on_bits(function: str, dtype: DType, x: int, y: int = 0) -> int:
@@ -251,6 +297,11 @@ def _on_bits(function: str, dtype: DType, x: int, y: int = 0) -> int:
         return width - x.bit_length()
     simple = {"and": x & y, "or": x | y, "xor": x ^ y, "not": ~x, "popcnt": x.bit_count()}
     return simple[function]
+
+
+def _between(x: Interval, mask: Array, a: Array, b: Array) -> Interval:
+    """From the lesser to the greater of two where the mask holds."""
+    return exact(x.dtype, np.where(mask, np.minimum(a, b), x.lo), np.where(mask, np.maximum(a, b), x.hi))
 
 
 def _where_known(dtype: DType, known: Array, result: Array) -> Interval:
@@ -276,7 +327,16 @@ def _bitcast(op: ops.Bitcast, c: Context, x: Interval) -> Interval:
             return made
         lo, hi = np.where(known, made.lo, -np.inf), np.where(known, made.hi, np.inf)
         return Interval(c.dtype, lo, hi, made.nan | ~known, made.pos_zero | ~known, made.neg_zero | ~known)
-    return _where_known(c.dtype, known, integers.modulo(c.dtype, bits))
+    made = _where_known(c.dtype, known, integers.modulo(c.dtype, bits))
+    if not x.dtype.is_float or known.all() or c.dtype.bits != x.dtype.bits:
+        return made
+    # floats of one sign are ordered as their bits are
+    ends = [
+        np.where(x.empty, 1, v).astype(x.dtype.numpy).view(f"u{x.dtype.itemsize}").astype(np.uint64)
+        for v in (x.lo, x.hi)
+    ]
+    one_sign = ((x.lo > 0) | (x.hi < 0)) & ~x.nan
+    return _between(made, one_sign, *(integers.modulo(c.dtype, v) for v in ends))
 
 
 @ENCLOSE.row(ops.Repeated)

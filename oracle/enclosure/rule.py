@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Concatenate, TypeAlias
 
-from oracle.enclosure.formats import FORMATS, Array, Format
+import numpy as np
+
+from oracle.enclosure.formats import FORMATS, NO_NAN, Array, Format
 from oracle.enclosure.freedoms import excess, flush
 from oracle.enclosure.model import Model
 from oracle.enclosure.value import Enclosure, Interval, ordered
@@ -58,10 +60,18 @@ class Context:
         """
         reach = flush.zero_below(self.model, FORMATS[self.dtype])
         made = ordered(self.dtype, lo, hi, nan, pos, neg, reach)
+        if self.dtype in NO_NAN and np.count_nonzero(made.nan):
+            return everywhere(made, made.nan, self.format.max)
         # nothing is near zero, and nothing to flush, where both flags are one array
         if made.pos_zero is not made.neg_zero:
             made = flush.of_result(self.model, made, inexact=inexact)
         return excess.of_result(self.model, made) if inexact else made
+
+
+def everywhere(x: Interval, mask: Array, size: float) -> Interval:
+    """Any number up to a magnitude where the mask holds, and no NaN."""
+    lo, hi = np.where(mask, -size, x.lo), np.where(mask, size, x.hi)
+    return Interval(x.dtype, lo, hi, x.nan & ~mask, x.pos_zero | mask, x.neg_zero | mask)
 
 
 @cache

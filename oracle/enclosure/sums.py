@@ -14,7 +14,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from oracle.enclosure import integers
+from oracle.enclosure import integers, matrices
 from oracle.enclosure.arithmetic import add, multiply
 from oracle.enclosure.bounds import (
     any_order,
@@ -30,12 +30,12 @@ from oracle.enclosure.formats import Array, Format, quantum
 from oracle.enclosure.freedoms import contraction, flush, merging, zeros
 from oracle.enclosure.origin import Terms, Unrounded
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import Interval, everything, exact, hull, merged_with_origin
+from oracle.enclosure.value import Interval, everything, exact, hull
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import free_axes
 
-#: Products of a contraction that are held at once.
+#: Products of a contraction that are held at once; of more, bounds are `matrices`'.
 CHUNK = 2**20
 #: Terms that are sorted for a closer bound of their partial sums.
 SORTED = 2**15
@@ -269,12 +269,8 @@ def _dot_general(op: ops.DotGeneral, c: Context, x: Interval, y: Interval) -> In
         x, y = x.plain(), y.plain()
     left = x.map(lambda a: a.transpose(x_order).reshape(m, 1, b, k))
     right = y.map(lambda a: a.transpose(y_order).reshape(1, n, b, k))
-    step = max(1, CHUNK // (n * b * k)) if k > 1 and n * b else max(m, 1)
-    if step >= m:
-        made = _dot(c, left, right)
-    else:
-        rows_at_once = (left.map(lambda a, i=i: a[i : i + step]) for i in range(0, m, step))  # type: ignore[misc]
-        made = merged_with_origin(np.concatenate, [_dot(c, part, right) for part in rows_at_once])
+    large = c.dtype.is_float and k > 1 and m * n * b * k > CHUNK
+    made = matrices.dot(c, left, right) if large else _dot(c, left, right)
     shape = (*rows, *columns, *batch)
     return made if made.shape == shape else made.map(lambda a: a.reshape(shape))
 
@@ -327,9 +323,9 @@ def _never_finite(x: Interval, mask: Array) -> Interval:
 
 def _integer_dot(dtype: DType, x: Interval, y: Interval) -> Interval:
     if dtype is DType.Bool:
-        return exact(dtype, _any(x.lo & y.lo), _any(x.hi & y.hi))
+        return exact(dtype, matrices.product(x.lo, y.lo) != 0, matrices.product(x.hi, y.hi) != 0)
     if x.is_point and y.is_point:
-        return integers.wrapped(dtype, (x.lo * y.lo).sum(-1))
+        return integers.wrapped(dtype, matrices.product(x.lo, y.lo))
     return everything(dtype, np.broadcast_shapes(x.shape, y.shape)[:-1])
 
 

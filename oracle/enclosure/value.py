@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
-from oracle.enclosure.formats import Array
+from oracle.enclosure.formats import UNSIGNED_ZERO, Array
 from oracle.enclosure.origin import NOWHERE, Origin, Terms, Unrounded, record
 from tenferro_ref.dtype import DType
 
@@ -128,13 +128,17 @@ class Interval:
 
     @property
     def decided(self) -> Array:
-        """Pinned down: bounded and not NaN, or a list of at most two values and NaN; one value for integers and Bool."""
+        """Pinned down: not NaN and bounded, or on two sides of a gap, each one value or bounded; or a list of at most two values
+        and NaN; one value for integers and Bool."""
         if not self.dtype.is_float:
             return np.asarray(self.lo == self.hi)
         one = self.lo == self.hi
-        if self.gap is not None:  # two values
-            one |= (self.lo == self.gap[0]) & (self.hi == self.gap[1])
         bounded = np.isfinite(self.lo) & np.isfinite(self.hi)
+        if self.gap is not None:
+            below, above = self.gap
+            one = one | ((self.lo == below) & (self.hi == above))
+            bounded |= (self.lo == below) & np.isfinite(above) & np.isfinite(self.hi)
+            bounded |= (self.hi == above) & np.isfinite(below) & np.isfinite(self.lo)
         return np.asarray(np.where(self.nan, self.empty | one, bounded | one))
 
     @property
@@ -157,6 +161,8 @@ class Interval:
         if self.gap is not None:
             inside &= (v <= self.gap[0]) | (v >= self.gap[1])
         signed = np.where(np.signbit(v), self.neg_zero, self.pos_zero)
+        if self.dtype in UNSIGNED_ZERO:
+            signed = self.neg_zero | self.pos_zero
         return np.where(np.isnan(v), self.nan, inside & ((v != 0) | signed))
 
     def map(self, f: Callable[[Array], Array]) -> Interval:

@@ -140,7 +140,12 @@ class Pool:
             served.close()
 
     def select(
-        self, names: Sequence[str], *, lanes: Sequence[str] = (DEFAULT_LANE,), others: Sequence[str] = ()
+        self,
+        names: Sequence[str],
+        *,
+        lanes: Sequence[str] = (DEFAULT_LANE,),
+        last: Sequence[str] = (),
+        others: Sequence[str] = (),
     ) -> Selection:
         """Executors for a `--executors` list; `all` takes every one that is installed and lists the missing.
 
@@ -150,6 +155,8 @@ class Pool:
         ----------
         lanes
             Lanes of each plugin that `all` takes.
+        last
+            Lanes that only the last plugin takes beside those, of the builds on PyPI the newest.
         others
             Which of `OTHERS` it takes: they differ in cost by a factor of a thousand.
 
@@ -173,6 +180,7 @@ class Pool:
                 executors.setdefault(native.name, native)
             plugins = [p for p in discover() if p.platform in ("cpu", "")]
             candidates: list[Executor] = [self.pjrt(plugin, lane) for plugin in plugins for lane in lanes]
+            candidates += [self.pjrt(plugin, lane) for plugin in plugins[-1:] for lane in last]
             for executor in (*candidates, *map(self.make, others)):
                 info = executor.info()
                 if info.available:

@@ -11,7 +11,17 @@ from collections.abc import Callable
 
 from tenferro_ref import ops
 from tenferro_ref.autodiff.elementwise import T, X, not_linear
-from tenferro_ref.autodiff.rules import JVP, TRANSPOSE, Cotangents, Operand, Optional, constant_extent, part, total
+from tenferro_ref.autodiff.rules import (
+    JVP,
+    TRANSPOSE,
+    Cotangents,
+    Operand,
+    Optional,
+    constant_extent,
+    part,
+    summed,
+    total,
+)
 from tenferro_ref.autodiff.rules import conj as conjugate
 from tenferro_ref.extensions import linalg
 from tenferro_ref.program import Value
@@ -180,6 +190,24 @@ def _(op: ops.Extension, x: X, y: X, t: T) -> tuple[Optional, ...]:
     return None, None, None
 
 
+@JVP.row(*_key("SignDetFromLuFactor"))
+def _(op: ops.Extension, x: X, y: X, t: T) -> Optional:
+    """i s Im tr(A^-1 dA): zero for real numbers. As for all users of the factors, the matrix carries the tangent."""
+    if t[0] is None or not t[0].dtype.is_complex:
+        return None
+    return y[0] * _imaginary(_trace(linalg.solve(x[0], t[0])))
+
+
+@JVP.row(*_key("LogAbsDetFromLuFactor"))
+def _(op: ops.Extension, x: X, y: X, t: T) -> Optional:
+    """Re tr(A^-1 dA)."""
+    return None if t[0] is None else _as_real(_trace(linalg.solve(x[0], t[0])))
+
+
+def _trace(a: Value) -> Value:
+    return summed(_diagonal(a), (0,))
+
+
 # --- factors ----------------------------------------------------------------------------------------------------------
 
 
@@ -303,7 +331,10 @@ def _outside(basis: Value, a: Value, s: Value) -> Value:
 
 
 JVP.unsupported("tangents of eigenvectors of a matrix that is not Hermitian; EigVals has one", *_key("Eig"))
-TRANSPOSE.unsupported(
-    "not a linear function",
-    *_key("Cholesky", "Lu", "LuFactor", "FullPivLu", "Svd", "SvdVals", "Qr", "Eigh", "EighVals", "Eig", "EigVals"),
+JVP.unsupported("vectors beyond the singular ones are any that complete a basis; Svd has one", *_key("SvdFull"))
+JVP.unsupported("order and rank jump where columns change places; Qr has one", *_key("RankRevealingQr"))
+JVP.unsupported(
+    "reflectors are one state of many with the same product; Qr has one",
+    *[key for key in linalg.LINALG.keys if key[1].startswith("Householder")],
 )
+TRANSPOSE.unsupported("not a linear function", *TRANSPOSE.holes(linalg.LINALG.keys))

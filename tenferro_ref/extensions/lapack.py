@@ -74,11 +74,6 @@ def first_zero(packed: Matrix) -> int:
     return int(zeros[0]) + 1 if zeros.size else 0
 
 
-def _geqrf(a: Matrix) -> tuple[Matrix, Matrix]:
-    packed, tau, _, _ = lapack("geqrf", a)(a)
-    return packed, tau
-
-
 def _orgqr(packed: Matrix, tau: Matrix) -> tuple[Matrix]:
     name = "ungqr" if np.iscomplexobj(packed) else "orgqr"
     return (lapack(name, packed, tau)(packed, tau)[0],)
@@ -116,7 +111,7 @@ ROUTINES: dict[str, Routine] = {
         _trsm, (("t", "r"),), {"side": "LR", **_UPLO, "trans_x": "NTC", "diag": "NU"}, square=True, operands=2
     ),
     "getrf": Routine(_getrf, (("t", "mn"), ("int", "k"), _INFO)),
-    "geqrf": Routine(_geqrf, (("t", "mn"), ("t", "k"))),
+    "geqrf": Routine(kernels.geqrf, (("t", "mn"), ("t", "k"))),
     "orgqr": Routine(_orgqr, (("t", "mn"),), operands=2),
     "gesdd": Routine(_gesdd, (*_SVD, ("t", "mk"), ("t", "kn"), _INFO), {"mode": "ASN"}),
     "syevd": Routine(_syevd, (("t", "mn"), ("real", "n"), _INFO), {"mode": "VN", **_UPLO}, square=True),

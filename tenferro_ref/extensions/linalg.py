@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,62 +27,8 @@ from tenferro_ref.tensor import Array
 FAMILY = "tenferro-linalg.linalg.v1"
 
 Types = tuple[TensorType, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Matrix:
-    """The first operand: its type, and the extents of its matrices as far as they are known."""
-
-    operand: TensorType
-    m: Extent
-    n: Extent
-
-    @property
-    def k(self) -> Extent:
-        return self.m if equal_extents(self.m, self.n) is True else combine("min", self.m, self.n)
-
-    def type(self, *extents: Extent, dtype: DType | None = None) -> TensorType:
-        """A result with these extents in front of the batch axes."""
-        return TensorType(dtype or self.operand.dtype, (*extents, *self.operand.shape[2:]))
-
-    def real(self, *extents: Extent) -> TensorType:
-        return self.type(*extents, dtype=self.operand.dtype.real)
-
-    def complex(self, *extents: Extent) -> TensorType:
-        return self.type(*extents, dtype=self.operand.dtype.complex)
-
-
-def _matrix(op: ops.Extension, t: TensorType, square: bool) -> _Matrix:
-    if t.rank < 2:
-        raise RankMismatch(op=op.op, expected=2, actual=t.rank)
-    m, n = t.shape[:2]
-    if square:
-        if equal_extents(m, n) is False:
-            raise ShapeMismatch(op=op.op, lhs=(m, n), rhs=(n, m))
-        m = n = n if isinstance(n, int) else m  # the one that is known
-    return _Matrix(t, m, n)
-
-
-def _check_shape(op: ops.Extension, t: TensorType, *shape: Extent) -> None:
-    """Raise unless `t` has the given shape, as far as one can tell."""
-    if t.rank != len(shape):
-        raise RankMismatch(op=op.op, expected=len(shape), actual=t.rank)
-    if any(equal_extents(a, b) is False for a, b in zip(t.shape, shape, strict=True)):
-        raise ShapeMismatch(op=op.op, lhs=tuple(shape), rhs=t.shape)
-
-
-def _solution(op: ops.Extension, a: _Matrix, b: TensorType) -> Types:
-    if b.rank != a.operand.rank:
-        raise RankMismatch(op=op.op, expected=a.operand.rank, actual=b.rank)
-    sides = (a.n, b.shape[1]) if config_of(op).get("left_side", True) else (b.shape[0], a.n)
-    _check_shape(op, b, *sides, *a.operand.shape[2:])
-    return (b,)
-
-
-def _prepared_solution(op: ops.Extension, a: _Matrix, packed: TensorType, pivots: TensorType, b: TensorType) -> Types:
-    _check_shape(op, packed, a.n, a.n, *a.operand.shape[2:])
-    _check_shape(op, pivots, a.n, *a.operand.shape[2:])
-    return _solution(op, a, b)
+#: Extents by the letters of a signature.
+Extents = dict[str, Extent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,68 +39,124 @@ class LinalgOp:
     ----------
     kernel
         `kernel(*matrices, **config) -> results`, for one matrix of the batch.
-    types
-        `types(op, first operand, *other operand types) -> result types`.
-    square
-        Whether the first operand must be square.
-    operands
-        Dtypes of the operands; None stands for the op's one inexact dtype.
+    signature
+        Operands and results, as "nn i32:n nr -> nr": a letter an axis, "." for none, batch axes left out. Letters of the
+        operands are bound from left to right; `k` is `min(m, n)`, those of `bound` follow from other extents. An operand
+        or result has the op's inexact dtype unless it names another one: its "real" or "complex" one, "i32", "i64".
     config
         The keys of the configuration, with their defaults.
     gauge
         What `gauge` may be besides "Raw": which of the many equally good factors is given.
+    batched
+        Whether batch axes may follow those of the matrix.
+    bound
+        `bound(op, extents) -> further extents`, which an operand or result has.
     """
 
     kernel: Callable[..., tuple[Any, ...]]
-    types: Callable[..., Types]
-    square: bool = True
-    operands: tuple[DType | None, ...] = (None,)
-    config: Mapping[str, bool | str] = field(default_factory=dict)
+    signature: str
+    config: Mapping[str, bool | str | int | float | None] = field(default_factory=dict)
     gauge: str = "Raw"
+    batched: bool = True
+    bound: Callable[[ops.Extension, Extents], Extents] = lambda op, extents: {}
+
+    @property
+    def operands(self) -> tuple[tuple[str, str], ...]:
+        """Dtype ("" for that of the op) and axes of each operand."""
+        return _terms(self.signature.partition("->")[0])
+
+    @property
+    def square(self) -> bool:
+        """Whether the first operand must be square."""
+        return self.operands[0][1] == "nn"
+
+
+@cache
+def _terms(text: str) -> tuple[tuple[str, str], ...]:
+    parts = [term.rpartition(":") for term in text.split()]
+    return tuple((dtype, axes.strip(".")) for dtype, _, axes in parts)
+
+
+def _dtype(name: str, inexact: DType) -> DType:
+    """A dtype of a signature."""
+    named = {"": inexact, "real": inexact.real, "complex": inexact.complex, "i32": DType.I32, "i64": DType.I64}
+    return named[name]
 
 
 #: Unless an op asks for another one.
 DERIVATIVE_EPS = 1e-12
 #: Ops whose configuration has `derivative_eps`, whether or not their own derivative needs it (SEMANTICS C.2).
 _SPECTRAL = ("Svd", "SvdVals", "Eigh", "EighVals")
-_PAIR = (None, None)
 _RAW = {"gauge": "Raw"}
 _TRIANGLE = {"left_side": True, "lower": True, "transpose_a": False, "unit_diagonal": False}
 _PREPARED = {"transpose_a": False, "conjugate_a": False}
 
+
+def _sides(op: ops.Extension, extents: Extents) -> Extents:
+    """Rows and columns of a right-hand side: the matrix is on the left or on the right."""
+    return {"x": extents["n"]} if config_of(op)["left_side"] else {"y": extents["n"]}
+
+
+def _columns(op: ops.Extension, extents: Extents) -> Extents:
+    """How many columns are asked for."""
+    config, m = config_of(op), extents["m"]
+    start, end = config["start"], extents["k"] if config["end"] is None else config["end"]
+    if start < 0 or (isinstance(end, int) and end < start) or (isinstance(end, int) and isinstance(m, int) and end > m):
+        reject(op, f"columns {start} to {end} of {m}", "end")
+    return {"c": combine("sub", end, start)}
+
+
+def _thin(op: ops.Extension, extents: Extents) -> Extents:
+    """Nothing; Q may have no more columns than the product has rows and columns."""
+    q, k = extents["q"], extents.get("k")
+    if isinstance(q, int) and isinstance(k, int) and q > k:
+        reject(op, f"Q has {q} columns, and {k} is the most that a product of this shape needs", "q")
+    return {}
+
+
+def _appended(op: ops.Extension, extents: Extents) -> Extents:
+    """What a matrix has with further columns."""
+    if "p" not in extents:
+        return {}
+    wider = combine("add", extents["n"], extents["p"])
+    return {"w": wider, "l": combine("min", extents["m"], wider)}
+
+
 #: Every op of the family, by its name in programs.
 OPS: dict[str, LinalgOp] = {
-    "Cholesky": LinalgOp(kernels.cholesky, lambda _, a: (a.operand,)),
-    "Lu": LinalgOp(
-        kernels.lu, lambda _, a: (a.type(a.m, a.m), a.type(a.m, a.k), a.type(a.k, a.n), a.type()), square=False
+    "Cholesky": LinalgOp(kernels.cholesky, "nn -> nn"),
+    "Lu": LinalgOp(kernels.lu, "mn -> mm mk kn ."),
+    "LuFactor": LinalgOp(kernels.lu_factor, "mn -> mn i32:k ."),
+    "LuSolvePrepared": LinalgOp(kernels.lu_solve_prepared, "nn nn i32:n nr -> nr", _PREPARED),
+    "SignDetFromLuFactor": LinalgOp(kernels.sign_det, "nn nn . -> ."),
+    "LogAbsDetFromLuFactor": LinalgOp(kernels.log_abs_det, "nn nn -> real:."),
+    "FullPivLu": LinalgOp(kernels.full_piv_lu, "nn -> nn nn nn nn real:."),
+    "FullPivLuSolve": LinalgOp(kernels.full_piv_lu_solve, "nn nr -> nr", {"transpose_a": False}),
+    "Svd": LinalgOp(kernels.svd, "mn -> mk real:k kn", _RAW, "CanonicalPivot"),
+    "SvdFull": LinalgOp(kernels.svd_full, "mn -> mm real:k nn"),
+    "SvdVals": LinalgOp(kernels.svdvals, "mn -> real:k"),
+    "Qr": LinalgOp(kernels.qr, "mn -> mk kn", _RAW, "PositiveDiagonal"),
+    "RankRevealingQr": LinalgOp(
+        kernels.rank_revealing_qr, "mn -> mk kn i64:n i64:.", {**_RAW, "rtol": 0.0, "atol": 0.0}, "PositiveDiagonal"
     ),
-    "LuFactor": LinalgOp(
-        kernels.lu_factor, lambda _, a: (a.operand, a.type(a.k, dtype=DType.I32), a.type()), square=False
+    "HouseholderQrFactor": LinalgOp(kernels.geqrf, "mn -> mn k", batched=False),
+    "HouseholderQrFromFactors": LinalgOp(
+        kernels.householder_from_factors, "mq qn -> mn k", batched=False, bound=_thin
     ),
-    "LuSolvePrepared": LinalgOp(
-        kernels.lu_solve_prepared, _prepared_solution, operands=(None, None, DType.I32, None), config=_PREPARED
+    "HouseholderQrAppend": LinalgOp(
+        kernels.householder_append, "mn k mp -> mw l", batched=False, bound=_appended
     ),
-    "FullPivLu": LinalgOp(kernels.full_piv_lu, lambda _, a: (*[a.type(a.n, a.n)] * 4, a.real())),
-    "FullPivLuSolve": LinalgOp(
-        kernels.full_piv_lu_solve, _solution, operands=_PAIR, config={"transpose_a": False}
+    "HouseholderQrR": LinalgOp(kernels.householder_r, "mn k -> kn", _RAW, "PositiveDiagonal", batched=False),
+    "HouseholderQrThinQ": LinalgOp(kernels.householder_columns, "mn k -> mk", _RAW, "PositiveDiagonal", batched=False),
+    "HouseholderQrQColumns": LinalgOp(
+        kernels.householder_columns, "mn k -> mc", {**_RAW, "start": 0, "end": None}, "PositiveDiagonal", False, _columns
     ),
-    "Svd": LinalgOp(
-        kernels.svd, lambda _, a: (a.type(a.m, a.k), a.real(a.k), a.type(a.k, a.n)),
-        square=False, config=_RAW, gauge="CanonicalPivot",
-    ),
-    "SvdVals": LinalgOp(kernels.svdvals, lambda _, a: (a.real(a.k),), square=False),
-    "Qr": LinalgOp(
-        kernels.qr, lambda _, a: (a.type(a.m, a.k), a.type(a.k, a.n)),
-        square=False, config=_RAW, gauge="PositiveDiagonal",
-    ),
-    "Eigh": LinalgOp(
-        kernels.eigh, lambda _, a: (a.real(a.n), a.type(a.n, a.n)), config=_RAW, gauge="CanonicalPivot"
-    ),
-    "EighVals": LinalgOp(kernels.eigvalsh, lambda _, a: (a.real(a.n),)),
-    "Eig": LinalgOp(kernels.eig, lambda _, a: (a.complex(a.n), a.complex(a.n, a.n))),
-    "EigVals": LinalgOp(kernels.eigvals, lambda _, a: (a.complex(a.n),)),
-    "TriangularSolve": LinalgOp(kernels.triangular_solve, _solution, operands=_PAIR, config=_TRIANGLE),
-    "Solve": LinalgOp(kernels.solve, _solution, operands=_PAIR),
+    "Eigh": LinalgOp(kernels.eigh, "nn -> real:n nn", _RAW, "CanonicalPivot"),
+    "EighVals": LinalgOp(kernels.eigvalsh, "nn -> real:n"),
+    "Eig": LinalgOp(kernels.eig, "nn -> complex:n complex:nn"),
+    "EigVals": LinalgOp(kernels.eigvals, "nn -> complex:n"),
+    "TriangularSolve": LinalgOp(kernels.triangular_solve, "nn xy -> xy", _TRIANGLE, bound=_sides),
+    "Solve": LinalgOp(kernels.solve, "nn nr -> nr"),
 }  # fmt: skip
 
 
@@ -177,6 +180,9 @@ def config_of(op: ops.Extension) -> dict[str, Any]:
     eps = config.pop("derivative_eps", DERIVATIVE_EPS)
     if not 0 < eps < math.inf:
         reject(op, f"{eps} is not finite and positive", "derivative_eps")
+    for name in ("rtol", "atol"):
+        if not 0 <= config.get(name, 0.0) < math.inf:
+            reject(op, f"{config[name]} is negative or not finite", name)
     return config
 
 
@@ -202,12 +208,43 @@ def _infer(op: ops.Extension, inputs: Types) -> Types:
     declared = OPS[op.op]
     config_of(op)
     check_count(op, inputs, len(declared.operands))
-    for t, wanted in zip(inputs, declared.operands, strict=True):
-        wanted = wanted or inputs[0].dtype
+    inexact = inputs[0].dtype
+    check_dtype(op, inexact, INEXACT)
+    for t, (name, _) in zip(inputs, declared.operands, strict=True):
+        wanted = _dtype(name, inexact)
         if t.dtype is not wanted:
             raise DTypeMismatch(op=op.op, lhs=wanted.name, rhs=t.dtype.name)
-    check_dtype(op, inputs[0].dtype, INEXACT)
-    return declared.types(op, _matrix(op, inputs[0], declared.square), *inputs[1:])
+    if inputs[0].rank < 2 or (inputs[0].rank > 2 and not declared.batched):
+        raise RankMismatch(op=op.op, expected=2, actual=inputs[0].rank)
+    batch = inputs[0].shape[2:]
+    extents = _extents(op, declared, inputs)
+    return tuple(
+        TensorType(_dtype(name, inexact), (*(extents[axis] for axis in axes), *batch))
+        for name, axes in _terms(declared.signature.partition("->")[2])
+    )
+
+
+def _extents(op: ops.Extension, declared: LinalgOp, inputs: Types) -> Extents:
+    """Extents by letters; where operands differ in what is known of one, the most exact."""
+    extents: Extents = {}
+    for t, (_, axes) in zip(inputs, declared.operands, strict=True):
+        shape, batch = t.shape[: len(axes)], inputs[0].shape[2:]
+        if t.rank != len(axes) + len(batch):
+            raise RankMismatch(op=op.op, expected=len(axes) + len(batch), actual=t.rank)
+        wanted = tuple(extents.get(axis, extent) for axis, extent in zip(axes, shape, strict=True))
+        if axes == "nn" and not extents:  # square
+            wanted = shape[::-1]
+        if any(equal_extents(a, b) is False for a, b in zip(t.shape, (*wanted, *batch), strict=True)):
+            lhs, rhs = (shape, wanted) if axes == "nn" and not extents else ((*wanted, *batch), t.shape)
+            raise ShapeMismatch(op=op.op, lhs=lhs, rhs=rhs)
+        for axis, extent in zip(axes, shape, strict=True):
+            if axis not in extents or isinstance(extent, int):
+                extents[axis] = extent
+        if {"m", "n"} <= extents.keys():
+            m, n = extents["m"], extents["n"]
+            extents.setdefault("k", m if equal_extents(m, n) is True else combine("min", m, n))
+        extents |= {axis: e for axis, e in declared.bound(op, extents).items() if axis not in extents}
+    return extents
 
 
 def _execute(op: ops.Extension, inputs: Sequence[Array]) -> Sequence[Array]:
@@ -239,7 +276,7 @@ LINALG = register(Family(FAMILY, OPS, _infer, _execute))
 # --- front end --------------------------------------------------------------------------------------------------------
 
 
-def _apply(op: str, *operands: Value, **config: bool | str | float) -> tuple[Value, ...]:
+def _apply(op: str, *operands: Value, **config: bool | str | int | float | None) -> tuple[Value, ...]:
     if config.get("derivative_eps") == DERIVATIVE_EPS:
         del config["derivative_eps"]
     return operands[0].builder.apply_many(ops.Extension.of(FAMILY, op, config), *operands)
@@ -267,6 +304,12 @@ def lu_solve_prepared(
     return _apply("LuSolvePrepared", a, packed, pivots, b, transpose_a=transpose_a, conjugate_a=conjugate_a)[0]
 
 
+def slogdet(a: Value) -> tuple[Value, Value]:
+    """Sign of the determinant (0 for 0, of modulus 1 otherwise) and the logarithm of its modulus."""
+    packed, _, parity = lu_factor(a)
+    return _apply("SignDetFromLuFactor", a, packed, parity)[0], _apply("LogAbsDetFromLuFactor", a, packed)[0]
+
+
 def full_piv_lu(a: Value) -> tuple[Value, ...]:
     """P, L, U, Q, parity of P and Q together (real)."""
     return _apply("FullPivLu", a)
@@ -282,6 +325,11 @@ def svd(a: Value, gauge: str = "Raw", derivative_eps: float = DERIVATIVE_EPS) ->
     return _apply("Svd", a, gauge=gauge, derivative_eps=derivative_eps)
 
 
+def svd_full(a: Value) -> tuple[Value, ...]:
+    """U and Vt with all their columns and rows, and S."""
+    return _apply("SvdFull", a)
+
+
 def svdvals(a: Value) -> Value:
     return _apply("SvdVals", a)[0]
 
@@ -289,6 +337,43 @@ def svdvals(a: Value) -> Value:
 def qr(a: Value, gauge: str = "Raw") -> tuple[Value, ...]:
     """Q and R; "PositiveDiagonal" makes the diagonal of R positive."""
     return _apply("Qr", a, gauge=gauge)
+
+
+def rank_revealing_qr(a: Value, gauge: str = "Raw", rtol: float = 0.0, atol: float = 0.0) -> tuple[Value, ...]:
+    """Q, R, the order of the columns and the rank: `A[:, order] = Q R`.
+
+    The rank is how many entries at the head of the diagonal of R have a modulus above `max(atol, rtol * |R[0, 0]|)`.
+    """
+    return _apply("RankRevealingQr", a, gauge=gauge, rtol=rtol, atol=atol)
+
+
+def householder_qr(a: Value) -> tuple[Value, ...]:
+    """LAPACK's state of a QR factorisation: R with the reflectors below it, and a coefficient for each reflector."""
+    return _apply("HouseholderQrFactor", a)
+
+
+def householder_qr_from_factors(q: Value, r: Value) -> tuple[Value, ...]:
+    """The state of the product of two factors."""
+    return _apply("HouseholderQrFromFactors", q, r)
+
+
+def householder_qr_append(packed: Value, coefficients: Value, columns: Value) -> tuple[Value, ...]:
+    """The state of the matrix with further columns."""
+    return _apply("HouseholderQrAppend", packed, coefficients, columns)
+
+
+def householder_qr_r(packed: Value, coefficients: Value, gauge: str = "Raw") -> Value:
+    """R of a state; "PositiveDiagonal" as in `qr`."""
+    return _apply("HouseholderQrR", packed, coefficients, gauge=gauge)[0]
+
+
+def householder_qr_q(
+    packed: Value, coefficients: Value, gauge: str = "Raw", *, start: int | None = None, end: int | None = None
+) -> Value:
+    """Columns `start` to `end` of all of Q; without either, the thin Q."""
+    if start is None and end is None:
+        return _apply("HouseholderQrThinQ", packed, coefficients, gauge=gauge)[0]
+    return _apply("HouseholderQrQColumns", packed, coefficients, gauge=gauge, start=start or 0, end=end)[0]
 
 
 def eigh(a: Value, gauge: str = "Raw", derivative_eps: float = DERIVATIVE_EPS) -> tuple[Value, ...]:

@@ -60,16 +60,82 @@ def svd(a: Matrix, gauge: str) -> tuple[Matrix, Matrix, Matrix]:
     return u * phase.conj(), s, vt * phase[:, None]
 
 
+def svd_full(a: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    u, s, vt = np.linalg.svd(finite(a))
+    return u, s, vt
+
+
 def svdvals(a: Matrix) -> tuple[Matrix]:
     return (np.linalg.svd(finite(a), compute_uv=False),)
 
 
 def qr(a: Matrix, gauge: str) -> tuple[Matrix, Matrix]:
     q, r = np.linalg.qr(a)
+    return _gauged(q, r, gauge)
+
+
+def _gauged(q: Matrix, r: Matrix, gauge: str) -> tuple[Matrix, Matrix]:
     if gauge == "Raw":
         return q, r
     phase = _phase(r.diagonal())
-    return q * phase, r * phase.conj()[:, None]
+    return q[:, : len(r)] * phase, r * phase.conj()[:, None]
+
+
+def rank_revealing_qr(a: Matrix, gauge: str, rtol: float, atol: float) -> tuple[Matrix, Matrix, Matrix, int]:
+    from scipy.linalg import qr as pivoted
+
+    if not a.any():  # of no elements, too
+        k = min(a.shape)
+        return np.eye(len(a), k), np.zeros((k, a.shape[1])), np.arange(a.shape[1]), 0
+    q, r, order = pivoted(a, mode="economic", pivoting=True, check_finite=False)
+    size = np.abs(finite(r.diagonal()))
+    above = size > max(atol, rtol * size[0])
+    return *_gauged(q, r, gauge), order, int(np.cumprod(above).sum())
+
+
+def geqrf(a: Matrix) -> tuple[Matrix, Matrix]:
+    """R with the vectors of the reflectors below it, and the coefficient of each."""
+    if a.size == 0:
+        return a, np.zeros(0, a.dtype)
+    packed, tau, _, _ = lapack("geqrf", a)(a)
+    return packed, tau
+
+
+def householder_from_factors(q: Matrix, r: Matrix) -> tuple[Matrix, Matrix]:
+    return geqrf(q @ r)
+
+
+def householder_append(packed: Matrix, tau: Matrix, columns: Matrix) -> tuple[Matrix, Matrix]:
+    turned, n = _turned(packed, tau, columns, adjoint=True), packed.shape[1]
+    below, more = geqrf(turned[n:])
+    return np.hstack([packed, np.vstack([turned[:n], below])]), np.concatenate([tau, more])
+
+
+def householder_r(packed: Matrix, tau: Matrix, gauge: str) -> tuple[Matrix]:
+    r = np.triu(packed[: len(tau)])
+    return (_gauged(r[:0], r, gauge)[1],)
+
+
+def householder_columns(
+    packed: Matrix, tau: Matrix, gauge: str, start: int = 0, end: int | None = None
+) -> tuple[Matrix]:
+    """Columns of Q, by default those of the thin one; those beyond have no gauge."""
+    columns = np.eye(len(packed), dtype=packed.dtype)
+    if gauge != "Raw":
+        k = len(tau)
+        columns[range(k), range(k)] = _phase(packed.diagonal())
+    return (_turned(packed, tau, columns[:, start : len(tau) if end is None else end]),)
+
+
+def _turned(packed: Matrix, tau: Matrix, x: Matrix, adjoint: bool = False) -> Matrix:
+    """Q times `x`, or its adjoint."""
+    if 0 in (x.size, tau.size):
+        return x
+    complex_ = np.iscomplexobj(packed)
+    routine = lapack("unmqr" if complex_ else "ormqr", packed, tau, x)
+    trans = ("C" if complex_ else "T") if adjoint else "N"
+    turned: Matrix = routine("L", trans, packed[:, : len(tau)], tau, x, lwork=64 * x.shape[1])[0]
+    return turned
 
 
 def eigh(a: Matrix, gauge: str) -> tuple[Matrix, Matrix]:
@@ -129,6 +195,17 @@ def lu(a: Matrix) -> tuple[Matrix, Matrix, Matrix, int]:
 def lu_factor(a: Matrix) -> tuple[Matrix, Matrix, int]:
     packed, pivots = _getrf(a)
     return packed, pivots + 1, _order(pivots, len(a))[1]
+
+
+def sign_det(a: Matrix, packed: Matrix, parity: Matrix) -> tuple[Matrix]:
+    """Of the factors; 0 for 0, as `Sign` has it. The matrix itself is for derivatives."""
+    d = packed.diagonal()
+    size = np.abs(d)
+    return (parity * np.where(size == 0, 0, d / np.where(size == 0, 1, size)).prod(),)
+
+
+def log_abs_det(a: Matrix, packed: Matrix) -> tuple[Matrix]:
+    return (np.log(np.abs(packed.diagonal())).sum(),)
 
 
 def _regular(diagonal: Matrix) -> None:

@@ -78,6 +78,7 @@ def plan_fusion(program: ExecProgram, segment: Segment) -> FusionPlan | None:
             body.append(step)
         elif (
             isinstance(ins.op, ops.BroadcastInDim)
+            and ins.op.shape  # a result of rank 0 is no block beside others that are
             and set(ins.input_slots) <= set(segment.inputs)
             and reads.count(ins.input_slots[0]) == 1
         ):

@@ -59,7 +59,7 @@ def smaller(code: str | bytes, where: str = "StableHLO") -> Iterator[Smaller]:
         steps: list[tuple[str, Callable[[Any], object]]] = []
         if results > 1:
             steps += [(f"result {i} alone", partial(_return_result, number=i)) for i in range(results)]
-        steps += [("calls inlined", lambda m: inline(m, _main(m)))] if calls else []
+        steps += [("calls inlined", lambda m: inline(m, block_of(_main(m))))] if calls else []
         regions = [len(op.regions) for op in _operations(first)]
         steps += [
             (f"region {r} of operation {k} in its place", partial(_region_in_place, k=k, r=r))

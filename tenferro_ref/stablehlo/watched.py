@@ -1,11 +1,13 @@
 """The watched form of a module: the operands and results of its calls of LAPACK are results of `main`, too.
 
 Factors are not unique: what is computed from them can be judged only where they are known. Calls of functions in `main` are
-inlined; what is called in a loop or a branch is not watched. Needs the extra `jax`.
+inlined. An operation that branches gives what is seen in its branches as further results, zeros where another one is taken; what is
+called in a loop is not watched. Needs the extra `jax`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from tenferro_ref.extensions.lapack import garbage
@@ -16,6 +18,8 @@ from tenferro_ref.stablehlo.source import Source
 
 #: With which the targets of LAPACK's routines begin.
 LAPACK = "lapack_"
+#: What takes one of its regions.
+_BRANCHING = ("stablehlo.case", "stablehlo.if")
 #: How deep calls in calls are inlined.
 _DEEPEST = 20
 
@@ -34,12 +38,65 @@ def watched(source: str | bytes, where: str = "StableHLO") -> Source:
     with bindings.context():
         main = functions_of(module)["main"]
         for _ in range(_DEEPEST):
-            if not inline(module, main):
+            if not sum(inline(module, block) for block in _branches(block_of(main))):
                 break
-        operations = [op.operation for op in block_of(main).operations]
-        return_values(main, [*operations[-1].operands, *(value for op in operations for value in _seen(op))])
+        seen = _seen_in(block_of(main))
+        return_values(main, [*list(block_of(main).operations)[-1].operation.operands, *seen])
         text = str(module)
     return signature(text, where)
+
+
+def _branches(block: Any) -> Iterator[Any]:
+    """A block, and those of the branches in it."""
+    yield block
+    for op in list(block.operations):
+        if op.operation.name in _BRANCHING:
+            for region in op.operation.regions:
+                yield from _branches(region.blocks[0])
+
+
+def _seen_in(block: Any) -> list[Any]:
+    """What goes into and comes out of the calls of LAPACK in a block and its branches, as values of the block."""
+    return [
+        value
+        for op in list(block.operations)
+        for value in (_from_branches(op.operation) if op.operation.name in _BRANCHING else _seen(op.operation))
+    ]
+
+
+def _from_branches(op: Any) -> list[Any]:
+    """The same of a branching operation, which is replaced by one with these as further results."""
+    ir = bindings.mlir()
+    blocks = [region.blocks[0] for region in op.regions]
+    seen = [_seen_in(block) for block in blocks]
+    more = [(i, value) for i, values in enumerate(seen) for value in values]
+    if not more:
+        return []
+    with ir.Location.unknown(), ir.InsertionPoint(op):
+        types = [value.type for value in (*op.results, *(value for _, value in more))]
+        attributes = {named.name: named.attr for named in op.attributes}
+        made = ir.Operation.create(op.name, types, list(op.operands), attributes, regions=len(blocks))
+    for k, (block, region) in enumerate(zip(blocks, made.regions, strict=True)):
+        last = list(block.operations)[-1].operation
+        with ir.Location.unknown(), ir.InsertionPoint(last):
+            given = [value if i == k else _zeros(value.type) for i, value in more]
+            ir.Operation.create("stablehlo.return", [], [*last.operands, *given])
+        last.erase()
+        block.append_to(region)
+    own = len(op.results)
+    for old, new in zip(op.results, list(made.results)[:own], strict=True):
+        old.replace_all_uses_with(new)
+    op.erase()
+    return list(made.results)[own:]
+
+
+def _zeros(type_: Any) -> Any:
+    """A constant of zeros, at the insertion point."""
+    ir = bindings.mlir()
+    element = str(ir.ShapedType(type_).element_type)
+    zero = "0" if element[0] in "iu" else "(0.0, 0.0)" if element.startswith("complex") else "0.0"
+    value = ir.Attribute.parse(f"dense<{zero}> : {type_}")
+    return ir.Operation.create("stablehlo.constant", [type_], attributes={"value": value}).results[0]
 
 
 def _seen(op: Any) -> list[Any]:
@@ -70,13 +127,13 @@ def return_values(function: Any, values: list[Any]) -> None:
         del function.attributes["res_attrs"]
 
 
-def inline(module: Any, main: Any) -> bool:
-    """Put the operations of functions in the place of their calls in `main`, and erase these; whether there were any.
+def inline(module: Any, block: Any) -> bool:
+    """Put the operations of functions in the place of their calls in a block, and erase these; whether there were any.
 
     The bindings' own pass knows no calls.
     """
     functions = functions_of(module)
-    calls = [o.operation for o in block_of(main).operations if o.operation.name == "func.call"]
+    calls = [o.operation for o in block.operations if o.operation.name == "func.call"]
     for call in calls:
         put_in_place(block_of(functions[call.attributes["callee"].value]), call)
     return bool(calls)

@@ -22,11 +22,16 @@ pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+#: Those that take 10 s and more.
+LONG = ("jax_zoo", "mlp", "variational")
 #: Some of the executors, where a script runs hundreds of programs.
 ARGUMENTS = {"variational": ["native-unsegmented", "jax"]}
 
 
-@pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.stem)
+@pytest.mark.parametrize(
+    "script",
+    [pytest.param(p, marks=pytest.mark.nightly if p.stem in LONG else (), id=p.stem) for p in EXAMPLES],
+)
 def test_an_example_runs(script: Path) -> None:
     module_or_skip("jax")
     done = subprocess.run(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.command import Run, tenferro_ref
+from tests.e2e.command import Run, in_this_process, tenferro_ref
 
 pytestmark = pytest.mark.once
 
@@ -24,10 +24,11 @@ def campaign(store: Path, library: Path, *options: object, **variables: str) -> 
 
 
 def listed(store: Path) -> set[tuple[bool, bool]]:
-    rows = tenferro_ref("fuzz", "findings", store, "--json").rows
+    rows = in_this_process("fuzz", "findings", store, "--json").rows
     return {(row["confirmed"], row["confirmed_in_fresh_venv"]) for row in rows}
 
 
+@pytest.mark.nightly
 def test_a_new_finding_is_shown_in_a_virtual_environment_of_its_own(fake_library: Path, tmp_path: Path) -> None:
     store = tmp_path / "s.sqlite"
     run = campaign(store, fake_library, "--no-fresh-venv", **NO_PACKAGES)

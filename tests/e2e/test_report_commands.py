@@ -15,13 +15,23 @@ from tests.reports.dom import Page, parse
 
 pytestmark = pytest.mark.once
 
-#: Runs a program natively, and says 1 more than it gives.
+#: Runs programs natively, kept running, and says 1 more than they give.
 ENGINE = f"""#!{sys.executable}
-import subprocess, sys
+import json, sys
 import numpy as np
-program, inputs, outputs = sys.argv[1:]
-subprocess.run([sys.executable, "-m", "tenferro_ref", "exec", program, "--inputs", inputs, "--out", outputs], check=True)
-np.savez(outputs, **{{name: array + 1 for name, array in np.load(outputs).items()}})
+from tenferro_ref.compiler import compile_std_to_exec
+from tenferro_ref.dtype import DType
+from tenferro_ref.program import loads
+from tenferro_ref.runtime import GraphExecutor
+for line in sys.stdin:
+    request = json.loads(line)
+    inputs = [
+        np.frombuffer(bytes.fromhex(t["data"]), DType[t["dtype"]].numpy).reshape(t["shape"], order="F")
+        for t in request["inputs"]
+    ]
+    outputs = GraphExecutor().eval_exec_ir(compile_std_to_exec(loads(json.dumps(request["program"]))), inputs)
+    rows = [(DType.of(a).name, a.shape, (a + 1).astype(a.dtype).tobytes("F").hex()) for a in outputs]
+    print(json.dumps({{"outputs": [dict(zip(("dtype", "shape", "data"), row)) for row in rows]}}), flush=True)
 """
 MIX = ("--generate", "ops=Add,Negate", "--generate", "dtypes=F64", "--generate", "invalid=0")
 
@@ -63,7 +73,7 @@ def test_the_commands_on_a_findings_page_show_it(tmp_path: Path, monkeypatch: py
     engine.chmod(0o755)
     monkeypatch.chdir(tmp_path)
     run = tenferro_ref(
-        "fuzz", "run", "s.sqlite", "--programs", 2, "--seed", 3, "--executors", f"external:{engine}", "--workers", 1,
+        "fuzz", "run", "s.sqlite", "--programs", 2, "--seed", 3, "--executors", f"external-served:{engine}", "--workers", 1,
         "--reduce-seconds", 1, "--max-findings", 1, "--no-fresh-venv", "--out", "report", *MIX,
     )  # fmt: skip
     assert run.status == 1, run

@@ -87,6 +87,62 @@ def assert_pivots_are_positive(columns):
         close(pivot, pivot.real, DType.of(columns))
 
 
+@pytest.mark.parametrize("dtype", [DType.F32, DType.C64])
+@pytest.mark.parametrize("shape", [*SHAPES, (3, 0), (0, 3)])
+def test_states_of_a_factorisation_stand_for_their_product(dtype, shape):
+    a, more = normal(dtype, shape, 3), normal(dtype, (shape[0], 2), 4)
+
+    def products(gauge):
+        def build(a, more):
+            first = linalg.householder_qr(a)
+            states = (
+                first,
+                linalg.householder_qr_append(*first, more),
+                linalg.householder_qr_from_factors(*linalg.qr(a)),
+            )
+            pairs = [(linalg.householder_qr_q(*s, gauge), linalg.householder_qr_r(*s, gauge)) for s in states]
+            return (
+                *(q @ r for q, r in pairs),
+                linalg.householder_qr_q(*first, gauge, start=0, end=shape[0]),
+                pairs[0][1],
+            )
+
+        return build
+
+    for gauge in ("Raw", "PositiveDiagonal"):
+        *made, whole, r = run(products(gauge), a, more)
+        for got, want in zip(made, (a, np.hstack([a, more]), a), strict=True):
+            close(got, want, dtype)
+        is_unitary(whole)
+        assert gauge == "Raw" or (r.diagonal().real >= 0).all()
+
+
+def test_ranks():
+    a = np.outer([1.0, 2.0, 3.0], [1.0, -1.0]) + 1e-9 * np.eye(3, 2)
+    for tolerances, due in (({}, 2), ({"rtol": 1e-6}, 1), ({"atol": 1e-6}, 1), ({"atol": 9.0}, 0)):
+        q, r, order, rank = run(lambda x, t=tolerances: linalg.rank_revealing_qr(x, **t), a)
+        assert (rank.item(), rank.dtype, order.dtype) == (due, np.int64, np.int64)
+        close(q @ r, a[:, order])
+    q, r, order, rank = run(linalg.rank_revealing_qr, np.zeros((3, 2)))
+    assert (q == np.eye(3, 2)).all()
+    assert not r.any()
+    assert (order.tolist(), rank.item()) == ([0, 1], 0)
+    with pytest.raises(InvalidArgument, match="not finite"):
+        run(linalg.rank_revealing_qr, np.full((2, 2), np.nan))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_determinants(dtype):
+    a = normal(dtype, (3, 3, 2), 6)
+    sign, size = run(linalg.slogdet, a)
+    for i in range(2):
+        due = np.linalg.slogdet(a[..., i])
+        close(sign[i], due.sign, dtype)
+        close(size[i], due.logabsdet, dtype)
+    sign, size = run(linalg.slogdet, np.ones((2, 2), dtype.numpy))
+    assert (sign.item(), size.item()) == (0, -np.inf)
+
+
 def test_gauges_of_a_zero_matrix():
     u, s, vt = run(lambda a: linalg.svd(a, "CanonicalPivot"), np.zeros((2, 2)))
     q, r = run(lambda a: linalg.qr(a, "PositiveDiagonal"), np.zeros((2, 2)))
@@ -214,6 +270,13 @@ def test_pivots_out_of_range(bad):
 # --- rules ------------------------------------------------------------------------------------------------------------
 
 
+def operands_of(op, dtype, first=(2, 2)):
+    """Operands of extent 2, the first one of another shape."""
+    named = {"": dtype, "i32": DType.I32}
+    types = [TensorType(named[name], (2,) * len(axes)) for name, axes in linalg.OPS[op].operands]
+    return [TensorType(dtype, first), *types[1:]]
+
+
 def types_of(op, *shapes, dtype=DType.F64, config=None):
     inputs = tuple(t if isinstance(t, TensorType) else TensorType(dtype, t) for t in shapes)
     return ops.Extension.of(linalg.FAMILY, op, config or {}).result_types(inputs)
@@ -221,10 +284,8 @@ def types_of(op, *shapes, dtype=DType.F64, config=None):
 
 @pytest.mark.parametrize("op", linalg.OPS)
 def test_every_op_rejects_what_is_no_matrix_and_dtypes_without_a_routine(op):
-    rule = linalg.OPS[op]
-
     def operands(dtype, shape):
-        return [TensorType(wanted or dtype, shape[:1] if wanted else shape) for wanted in rule.operands]
+        return operands_of(op, dtype, shape)
 
     types_of(op, *operands(DType.C32, (2, 2)))
     with pytest.raises(RankMismatch) as rank:
@@ -239,11 +300,10 @@ def test_every_op_rejects_what_is_no_matrix_and_dtypes_without_a_routine(op):
         types_of(op, *operands(DType.F64, (2, 2)), config={"driver": True})
 
 
-@pytest.mark.parametrize("op", sorted({*linalg.OPS} - {"Lu", "LuFactor", "Svd", "SvdVals", "Qr"}))
+@pytest.mark.parametrize("op", [name for name, declared in linalg.OPS.items() if declared.square])
 def test_square_matrices_are_square(op):
-    shapes = [TensorType(w or DType.F64, (2,) if w else (2, 3)) for w in linalg.OPS[op].operands]
     with pytest.raises(ShapeMismatch) as error:
-        types_of(op, *shapes)
+        types_of(op, *operands_of(op, DType.F64, (2, 3)))
     assert (error.value.op, error.value.lhs) == (op, (2, 3))
 
 
@@ -260,6 +320,11 @@ def test_square_matrices_are_square(op):
         ("LuSolvePrepared", [(2, 2), (2, 2), TensorType(DType.I64, (2,)), (2, 1)], DTypeMismatch),
         ("LuSolvePrepared", [(2, 2), (2, 2), TensorType(DType.I32, (3,)), (2, 1)], ShapeMismatch),
         ("LuSolvePrepared", [(2, 2), (3, 3), TensorType(DType.I32, (2,)), (2, 1)], ShapeMismatch),
+        ("SignDetFromLuFactor", [(2, 2), (2, 2), (2,)], RankMismatch),
+        ("HouseholderQrFactor", [(2, 2, 1)], RankMismatch),
+        ("HouseholderQrFromFactors", [(3, 2), (2, 1)], InvalidArgument),  # one column needs one of Q
+        ("HouseholderQrAppend", [(3, 2), (2,), (2, 1)], ShapeMismatch),
+        ("HouseholderQrR", [(3, 2), (3,)], ShapeMismatch),
         ("Determinant", [(2, 2)], UnsupportedOp),
     ],
 )
@@ -279,6 +344,15 @@ def test_right_side_takes_rows():
 def test_a_gauge_that_the_op_does_not_have(op, gauge):
     with pytest.raises(InvalidArgument, match=f"gauge: '{gauge}' is neither Raw nor"):
         types_of(op, (2, 2), config={"gauge": gauge})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("rtol", -0.5), ("atol", float("inf")), ("start", 3), ("end", 4), ("end", -1)]
+)
+def test_tolerances_and_columns_within_bounds(name, value):
+    op = "RankRevealingQr" if "tol" in name else "HouseholderQrQColumns"
+    with pytest.raises(InvalidArgument, match=op):
+        types_of(op, *operands_of(op, DType.F64), config={name: value})
 
 
 @pytest.mark.parametrize("config", ["[]", "{", '{"lower": 1}', '{"lower": null}', '{"lower": "yes"}'])

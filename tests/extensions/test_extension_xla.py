@@ -153,7 +153,7 @@ def test_einsum_is_within_phase_1_and_the_others_are_not():
 
 @pytest.mark.parametrize("op", sorted({*linalg.OPS} - {"Cholesky", "TriangularSolve"}))
 def test_decompositions_without_an_operation_in_stablehlo(op):
-    arrays = [np.zeros(2, np.int32) if dtype else np.eye(2) for dtype in linalg.OPS[op].operands]
+    arrays = [np.ones((2,) * len(axes), np.int32 if name else float) for name, axes in linalg.OPS[op].operands]
     with pytest.raises(UnsupportedOp, match=f"{op} of 'tenferro-linalg.linalg.v1' has no lowering to StableHLO"):
         text(lambda *v: v[0].builder.apply_many(ops.Extension.of(linalg.FAMILY, op, {}), *v), *arrays)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import pytest
 
 from fuzz.findings.corpus import Entry, load, text
 from oracle.peers import Pool
+from oracle.verdict import Verdict
 from tenferro_ref.errors import FormatError
 from tests.libraries import peer_or_skip
 
@@ -19,6 +20,11 @@ pytestmark = pytest.mark.once
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 PATHS = sorted(CORPUS.glob("*.toml"))
 ENTRIES = [load(path) for path in PATHS]
+
+
+def waits(entry: Entry) -> Sequence[pytest.MarkDecorator]:
+    """What hangs takes as long as its limit, each time: at night."""
+    return [pytest.mark.nightly] if Verdict.TIMEOUT in entry.expected.values() else []
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +40,7 @@ def pools() -> Iterator[dict[float, Pool]]:
     ("entry", "names"),
     # IREE by itself: where it is not installed, the others are asked all the same
     [
-        pytest.param(entry, tuple(names), id=entry.name + (" on IREE" if iree else ""))
+        pytest.param(entry, tuple(names), id=entry.name + (" on IREE" if iree else ""), marks=waits(entry))
         for entry in ENTRIES
         for iree, names in groupby(sorted(entry.expected, key="iree".__eq__), "iree".__eq__)
     ],

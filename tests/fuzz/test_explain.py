@@ -100,3 +100,14 @@ def test_snapshots_are_those_of_the_passes_that_change_something() -> None:
     assert first.name == "before the passes"
     assert after
     assert all(snapshot.changes and snapshot.text != first.text for snapshot in after)
+
+
+def test_segments_say_what_is_cut_fused_and_reclaimed() -> None:
+    b = GraphBuilder()
+    x = b.input("F64", (2, 2))
+    product = x @ x
+    case = Case.of(b.build(b.apply(ops.Exp(), b.apply(ops.Log(), product))), [np.ones((2, 2))])
+    contraction, rest = explanation(case).segments
+    assert (contraction.kind, contraction.fuses, contraction.reclaimed) == ("ffi", False, ("%0",))
+    assert rest.instructions == ("%2 = Log(%1)", "%3 = Exp(%2)")
+    assert (rest.kind, rest.fuses, rest.reclaimed) == ("fused", True, ("%1", "%2"))

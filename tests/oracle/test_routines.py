@@ -105,6 +105,23 @@ def test_a_client_that_has_the_routines_runs_the_module_itself(name: str, pool: 
     assert judged.evidence == "proved"
 
 
+def test_routines_in_branches_are_judged(pool: Pool) -> None:
+    """Also in a branch of a branch; of those that are not taken nothing is known, nor asked."""
+
+    def either(a, b):
+        def solved(a, b):
+            return lax.cond(a[0, 0] > -5, lambda a, b: jnp.linalg.solve(a, b), lambda a, b: b, a, b)
+
+        return lax.cond(a.sum() > b[0, 0], solved, lambda a, b: jnp.linalg.qr(a)[0] @ b, a, b)
+
+    a = np.asfortranarray(np.eye(3) * 2 + 0.1).astype(np.float32)
+    b = np.ones((3, 2), np.float32, order="F")
+    checked = check(function_subject(either, [a, b], pool.reader), [pool.make("jax")], pool)
+    (judged,) = checked.answers
+    assert judged.answer.verdict is Verdict.PASS, judged.answer.reason
+    assert judged.evidence == "proved"
+
+
 def test_a_routine_in_a_loop_is_not_watched(pool: Pool) -> None:
     def twice(a):
         return lax.fori_loop(0, 2, lambda _, x: jnp.linalg.qr(x)[0], a)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from fuzz.explanation import Explanation, Snapshot, Step
+from fuzz.explanation import Explanation, SegmentNote, Snapshot, Step
 from fuzz.records import Campaign, Cell, ErrorKind, Finding, SeededFault, Survey, Totals, ValueRow
 from oracle.verdict import ExecutorInfo
+from tenferro_ref.program import dumps, parse
 
 DTYPES = ("F32", "F64", "I32", "I64", "Bool", "C32", "C64")
 FLOATS, NUMBERS = ("F32", "F64"), ("F32", "F64", "I32", "I64", "C32", "C64")
@@ -77,7 +78,7 @@ def finding(**changes: object) -> Finding:
         original_instructions=12,
         reduce_seconds=3.2,
         program_text=PROGRAM,
-        program_json="{}",
+        program_json=dumps(parse(PROGRAM)),
         stablehlo=MODULE,
         inputs=(("%0 F32[2]", "[1.0, nan]"), ("%1 F32[2]", "[2.0, 0.5]")),
         values=(
@@ -96,6 +97,7 @@ def finding(**changes: object) -> Finding:
                 Snapshot("HLO before optimisation", (), "HloModule max"),
                 Snapshot("HLO after optimisation", (), "HloModule min"),
             ),
+            (SegmentNote("fused", ("%2 = Maximum(%0, %1)",), True, ("%0", "%1")),),
         ),
         first_program=12,
     )
@@ -181,7 +183,11 @@ def rich() -> Campaign:
                     elif op == "ReduceProd" and dtype == "I64" and executor == NATIVE[2]:
                         continue
                     examples = {verdict: rng.randrange(PROGRAMS) for verdict in verdicts}
-                    cells.append(Cell(op, dtype, executor, verdicts, ulp, group, examples=examples))
+                    ulps = {"0 0": 3, "+0 1": 70, "-8 4": 5, "+-3 21": 1} if op == "Exp" and executor in PLUGINS else {}
+                    held = {"elements": 1000, "decided": 990, "tight": 950}
+                    cells.append(
+                        Cell(op, dtype, executor, verdicts, ulp, group, examples=examples, ulps=ulps, held=held)
+                    )
     return Campaign(
         seed=20261120,
         started="2026-11-20T22:00:03Z",
@@ -310,7 +316,8 @@ def hostile() -> Campaign:
         stablehlo="a" * 2_500_000, inputs=((nasty, nasty * 20),),
         values=tuple(ValueRow(nasty, EVIL, nasty, nasty, i == 99) for i in range(100)), reason=nasty,
         explanation=Explanation(
-            nasty, (Step(nasty, EVIL, nasty, nasty, nasty),), nasty, (nasty,), (0, 10**9), (7,), (Snapshot(nasty, (nasty,), nasty * 20),)
+            nasty, (Step(nasty, EVIL, nasty, nasty, nasty),), nasty, (nasty,), (0, 10**9), (7,), (Snapshot(nasty, (nasty,), nasty * 20),),
+            (SegmentNote(nasty, (nasty,), True, (nasty,)),),
         ),
     )  # fmt: skip
     widths = ((float("nan"), 1.0), (float("inf"), float("inf")), (1000.0, 0.0), (-1000.0, 1e300))
@@ -318,7 +325,7 @@ def hostile() -> Campaign:
         seed=0, started=nasty, command=nasty, programs=1, seconds={nasty: 1.0, "total": 1e9},
         executors=(info, absent),
         totals=(Totals(info.name, {"pass": 3, EVIL: 1}, 9, 9, 0, float("inf"), {nasty: 2.0}, widths),),
-        cells=(Cell(EVIL, EVIL, info.name, {"pass": 3, EVIL: 1}, float("inf"), EVIL, {EVIL: 1}, {nasty: 1}, {EVIL: 7}),),
+        cells=(Cell(EVIL, EVIL, info.name, {"pass": 3, EVIL: 1}, float("inf"), EVIL, {EVIL: 1}, {nasty: 1}, {EVIL: 7}, {nasty: 1, "+9 99": 2}),),
         findings=(bad, replace(bad, known="../../etc/passwd\" onclick='x"), bad),
         generator={nasty: 3, EVIL + ": " + EVIL: 0}, environment=((nasty, nasty),), vacuous=(nasty, EVIL),
         mutants=(SeededFault(nasty, nasty, True, 1, nasty), SeededFault(EVIL, EVIL, False, 2, EVIL)),

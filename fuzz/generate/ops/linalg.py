@@ -8,6 +8,7 @@ few of these ops as well.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 from fuzz.generate.choices import Weighted
 from fuzz.generate.growth import Estimate, Growth, Shape, shape_of
@@ -35,6 +36,28 @@ MATRICES: dict[str, tuple[str, ...]] = {
     "FullPivLuSolve": (*m.REGULAR, *m.DEFINITE),
     "Eig": m.ANY,
     "EigVals": m.ANY,
+    "SvdFull": m.ANY,
+    "SignDetFromLuFactor": m.ANY,
+    "LogAbsDetFromLuFactor": m.ANY,
+    "RankRevealingQr": m.ANY,
+    "HouseholderQrFactor": m.ANY,
+    "HouseholderQrFromFactors": m.ANY,
+    "HouseholderQrAppend": m.ANY,
+    "HouseholderQrR": m.ANY,
+    "HouseholderQrThinQ": m.ANY,
+    "HouseholderQrQColumns": m.ANY,
+}
+_FACTORED = ("HouseholderQrFactor", (0, 1))
+#: Ops that read what another op made of the matrix: which one, and which of its results; -1 is the matrix itself.
+PREPARED: dict[str, tuple[str, tuple[int, ...]]] = {
+    "LuSolvePrepared": ("LuFactor", (-1, 0, 1)),
+    "SignDetFromLuFactor": ("LuFactor", (-1, 0, 2)),
+    "LogAbsDetFromLuFactor": ("LuFactor", (-1, 0)),
+    "HouseholderQrFromFactors": ("Qr", (0, 1)),
+    "HouseholderQrAppend": _FACTORED,
+    "HouseholderQrR": _FACTORED,
+    "HouseholderQrThinQ": _FACTORED,
+    "HouseholderQrQColumns": _FACTORED,
 }
 _NAMES = tuple(MATRICES)
 _PORTABLE = _NAMES[:2]
@@ -51,15 +74,20 @@ def factor(g: Growth) -> None:
     if ops.Extension not in g.config.ops or not admitted or g.max_rank < 2:
         return
     name = choices.choose(_PORTABLE if g.portable else _NAMES)
-    if name == "LuSolvePrepared" and g.room < 2:
+    if name in PREPARED and g.room < 2:
         return
     dtype = choices.choose(admitted) if choices.chance(60) else g.dtype(admitted)
     a = _matrix(g, name, dtype)
     shape, config = shape_of(a), _config(g, name)
+    if name == "HouseholderQrQColumns":
+        config["start"] = choices.pick(shape[0] + 1)
+        config["end"] = config["start"] + choices.pick(shape[0] + 1 - config["start"])
     operands = [a]
-    if name == "LuSolvePrepared":
-        operands += _apply(g, "LuFactor", {}, a)[:2]
-    if len(linalg.OPS[name].operands) > 1:  # the last one is a right-hand side
+    if name in PREPARED:
+        other, places = PREPARED[name]
+        made = _apply(g, other, {}, a)
+        operands = [a if place < 0 else made[place] for place in places]
+    if len(linalg.OPS[name].operands) > len(operands):  # the last one is a right-hand side
         columns = 1 + choices.pick(3) if 3 * g.limit > 9 * _elements(shape) else 1
         sides = (shape[0], columns) if config.get("left_side", True) else (columns, shape[0])
         operands.append(_input(g, dtype, (*sides, *shape[2:]), "integers" if choices.chance(20) else "triangular"))
@@ -70,15 +98,20 @@ def factor(g: Growth) -> None:
         _read(g, _apply(g, name, config, *operands))
 
 
-def _apply(g: Growth, name: str, config: dict[str, bool | str], *operands: Value) -> tuple[Value, ...]:
+def _apply(g: Growth, name: str, config: dict[str, Any], *operands: Value) -> tuple[Value, ...]:
     return g.apply_many(ops.Extension.of(linalg.FAMILY, name, config), *operands, estimate=_PLAIN)
 
 
-def _config(g: Growth, name: str) -> dict[str, bool | str]:
+def _config(g: Growth, name: str) -> dict[str, Any]:
     declared = linalg.OPS[name]
+    config: dict[str, Any] = {
+        key: g.choices.chance(50) for key, value in declared.config.items() if value is False or value is True
+    }
     if "gauge" in declared.config:
-        return {"gauge": declared.gauge if g.choices.chance(40) else "Raw"}
-    return {key: g.choices.chance(50) for key in declared.config}
+        config["gauge"] = declared.gauge if g.choices.chance(40) else "Raw"
+    if "rtol" in declared.config and g.choices.chance(50):
+        config |= {"rtol": 2.0**-10, "atol": g.choices.choose((0.0, 0.5))}
+    return config
 
 
 def _elements(shape: Shape) -> int:
@@ -98,11 +131,12 @@ def _matrix(g: Growth, op: str, dtype: DType) -> Value:
         for value in reversed(g.pool):
             shape = shape_of(value)
             fits = value.dtype is dtype and len(shape) >= 2 and (shape[0] == shape[1] or not square)
+            fits = fits and (len(shape) == 2 or linalg.OPS[op].batched)
             if fits and g.estimates[value.slot].size < 16 and max(shape[:2]) <= 16 and _elements(shape) <= g.limit:
                 return value
     rows = _SIZES(choices)
     columns = _SIZES(choices) if not square and choices.chance(60) else rows
-    batch = _BATCHES(choices)[: g.max_rank - 2]
+    batch = _BATCHES(choices)[: g.max_rank - 2] if linalg.OPS[op].batched else ()
     while _elements((rows, columns)) > g.limit:
         rows, columns = (rows + 1) // 2, (columns + 1) // 2
     batch = batch if _elements((rows, columns, *batch)) <= g.limit else ()

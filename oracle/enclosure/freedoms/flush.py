@@ -1,7 +1,8 @@
 """Flushing: a denormal operand or result may be read or written as the zero of its sign.
 
 *Bound.* Enclosures stay closed under flushing: beside each denormal that an input, a constant or a result may be, the
-zero of its sign is admitted at once, so that no rule has to think of denormal operands. A result that was tiny
+zero of its sign is admitted at once, so that no rule has to think of denormal operands
+(beside a known one nothing between the two). A result that was tiny
 *before* rounding is flushed although it rounds to the smallest normal number; where rounding took place, zero is
 admitted beside that number too.
 
@@ -12,6 +13,8 @@ least denormal.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -36,8 +39,16 @@ def lost_in_contraction(model: Model, f: Format) -> float:
 
 
 def of_known(model: Model, x: Enclosure) -> Enclosure:
-    """An input or a constant."""
-    return each_part(_admit, x) if model.flush else x
+    """An input or a constant: each denormal, or the zero of its sign, and nothing between the two."""
+    return each_part(_either, x) if model.flush else x
+
+
+def _either(x: Interval) -> Interval:
+    admitted = _admit(x)
+    if admitted is x or not x.is_point:
+        return admitted
+    two = admitted.lo < admitted.hi
+    return replace(admitted, gap=(np.where(two, admitted.lo, np.inf), np.where(two, admitted.hi, -np.inf)))
 
 
 def of_result(model: Model, x: Interval, *, inexact: bool) -> Interval:

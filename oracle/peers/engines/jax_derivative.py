@@ -57,7 +57,7 @@ def open(settings: Message) -> Engine:
 
 
 class _Contract:
-    """`jax.lax`, with the contract's choice of derivative where a function has a kink and JAX chooses another one."""
+    """`jax.lax`, with the contract's derivative where JAX has another one."""
 
     def __init__(self, lax: Any) -> None:
         self.lax = lax
@@ -68,6 +68,10 @@ class _Contract:
     def abs(self, x: Any) -> Any:
         """Of floats by way of the sign: the derivative at 0 is 0, and 1 in JAX."""
         return self.lax.mul(self.lax.sign(x), x) if x.dtype.kind == "f" else self.lax.abs(x)
+
+    def rem(self, x: Any, y: Any) -> Any:
+        """Without a derivative, for floats too (SEMANTICS A.1)."""
+        return self.lax.stop_gradient(self.lax.rem(x, y))
 
 
 def _moving(arrays: Sequence[Any]) -> list[int]:

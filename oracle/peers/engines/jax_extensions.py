@@ -150,6 +150,26 @@ def _lu_solve_prepared(op: ops.Extension, a: Any, packed: Any, pivots: Any, b: A
     return [solve(solve(permuted(b, order), **lower), **upper)]
 
 
+@_linalg("SignDetFromLuFactor")
+def _sign_det(op: ops.Extension, a: Any, packed: Any, parity: Any) -> Sequence[Any]:
+    return [parity * _sign(_jnp().diagonal(packed, axis1=-2, axis2=-1)).prod(-1)]
+
+
+def _sign(x: Any) -> Any:
+    return import_module("jax.lax").sign(x)
+
+
+@_linalg("LogAbsDetFromLuFactor")
+def _log_abs_det(op: ops.Extension, a: Any, packed: Any) -> Sequence[Any]:
+    jnp = _jnp()
+    return [jnp.log(jnp.abs(jnp.diagonal(packed, axis1=-2, axis2=-1))).sum(-1)]
+
+
+@_linalg("SvdFull")
+def _svd_full(op: ops.Extension, a: Any) -> Sequence[Any]:
+    return list(_lapack().svd(a, full_matrices=True))
+
+
 @_linalg("Svd")
 def _svd(op: ops.Extension, a: Any) -> Sequence[Any]:
     u, values, vt = _lapack().svd(a, full_matrices=False)
@@ -166,11 +186,60 @@ def _svdvals(op: ops.Extension, a: Any) -> Sequence[Any]:
 
 @_linalg("Qr")
 def _qr(op: ops.Extension, a: Any) -> Sequence[Any]:
-    q, r = _lapack().qr(a, full_matrices=False)
+    return _gauged(op, *_lapack().qr(a, full_matrices=False))
+
+
+def _gauged(op: ops.Extension, q: Any, r: Any) -> list[Any]:
     if linalg.config_of(op)["gauge"] == "Raw":
         return [q, r]
     phase = _phase(_jnp().diagonal(r, axis1=-2, axis2=-1))[..., None, :]
     return [q * phase, r * _transposed(phase.conj())]
+
+
+@_linalg("RankRevealingQr")
+def _rank_revealing_qr(op: ops.Extension, a: Any) -> Sequence[Any]:
+    jnp, config = _jnp(), linalg.config_of(op)
+    q, r, order = _lapack().qr(a, full_matrices=False, pivoting=True)
+    size = jnp.abs(jnp.diagonal(r, axis1=-2, axis2=-1))
+    above = size > jnp.maximum(config["atol"], config["rtol"] * size[..., :1])
+    return [*_gauged(op, q, r), order.astype("int64"), above.cumprod(-1).sum(-1).astype("int64")]
+
+
+def _reflected(a: Any) -> list[Any]:
+    packed, tau = _jnp().linalg.qr(a, mode="raw")
+    return [_transposed(packed), tau]
+
+
+@_linalg("HouseholderQrFactor")
+def _householder(op: ops.Extension, a: Any) -> Sequence[Any]:
+    return _reflected(a)
+
+
+@_linalg("HouseholderQrFromFactors")
+def _householder_from_factors(op: ops.Extension, q: Any, r: Any) -> Sequence[Any]:
+    return _reflected(_jnp().matmul(q, r, precision="highest"))
+
+
+@_linalg("HouseholderQrAppend")
+def _householder_append(op: ops.Extension, packed: Any, tau: Any, columns: Any) -> Sequence[Any]:
+    jnp, n = _jnp(), packed.shape[1]
+    turned = _lapack().ormqr(packed[:, : len(tau)], tau, columns, transpose=True)
+    if n >= len(packed):
+        return [jnp.concatenate([packed, turned], 1), tau]
+    below, more = _reflected(turned[n:])
+    return [jnp.concatenate([packed, jnp.concatenate([turned[:n], below])], 1), jnp.concatenate([tau, more])]
+
+
+@_linalg("HouseholderQrR", "HouseholderQrThinQ", "HouseholderQrQColumns")
+def _of_state(op: ops.Extension, packed: Any, tau: Any) -> Sequence[Any]:
+    jnp, k = _jnp(), len(tau)
+    whole = _lapack().ormqr(packed[:, :k], tau, jnp.eye(len(packed), dtype=packed.dtype))
+    q, r = _gauged(op, whole[:, :k], jnp.triu(packed[:k]))
+    config = linalg.config_of(op)
+    start, end = config.get("start", 0), config.get("end")
+    if op.op == "HouseholderQrR":
+        return [r]
+    return [jnp.concatenate([q, whole[:, k:]], 1)[:, start : k if end is None else end]]
 
 
 @_linalg("Eigh", "EighVals")

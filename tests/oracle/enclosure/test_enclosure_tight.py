@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from perturbed import Perturbed
 
 from oracle.case import Case
-from oracle.enclosure import IEEE, NUMPY, XLA, enclose
+from oracle.enclosure import IEEE, NUMPY, XLA, enclose, sums
 from oracle.enclosure.bounds import any_order
 from oracle.enclosure.formats import FORMATS
 from oracle.enclosure.sums import _partial_sums
@@ -90,6 +90,29 @@ def test_products_that_underflow_are_bounded_in_every_order(factors):
             assert e.contains(Perturbed(model, np.random.default_rng(seed)).run(program, [x])[0]).all()
 
 
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F64, DType.C32])
+def test_a_contraction_too_large_to_hold_is_enclosed_by_products_of_matrices(dtype, monkeypatch):
+    """Around what is enclosed product by product, not much wider; exact where that is; NaN and overflow in their rows alone."""
+    rng = np.random.default_rng(3)
+    x, y = (np.asfortranarray(rng.standard_normal(s).astype(dtype.numpy)) for s in ((20, 60), (60, 30)))
+    x[1], y[:, 2] = np.rint(x[1] * 8), np.rint(y[:, 2] * 8)
+    x[3, 4], x[5] = NAN, FORMATS[dtype.real].max
+    program = built(dtype, [x.shape, y.shape], lambda b, u, v: b.apply(ops.DotGeneral((1,), (0,), (), ()), u, v))
+    for model in (IEEE, XLA):
+        (held,) = enclose(program, [x, y], model)
+        monkeypatch.setattr(sums, "CHUNK", 1)
+        (large,) = enclose(program, [x, y], model)
+        monkeypatch.undo()
+        for p, q in zip(held.parts, large.parts, strict=True):
+            assert ((q.lo <= p.lo) & (p.hi <= q.hi) & (q.nan >= p.nan)).all()
+            assert (q.empty[3] == p.empty[3]).all()
+            assert (q.lo == q.hi)[1, 2]
+            usual = np.delete(np.arange(20), (3, 5))
+            assert ((q.hi - q.lo)[usual] <= 5 * (p.hi - p.lo)[usual]).all()
+        assert large.decided[usual].all()
+        assert large.contains(NativeExecutor().run(Case.of(program, [x, y])).outputs[0]).all()
+
+
 # --- NaN of complex numbers -----------------------------------------------------------------------------------------
 
 SPOILED = [complex(NAN, 2), complex(-1, NAN), complex(NAN, NAN)]
@@ -148,3 +171,57 @@ def test_tanh_far_from_the_axis_may_lose_a_nan():
     z = complex_array([complex(NAN, 1), complex(50, NAN)], DType.C32)
     (e,) = enclose(built(DType.C32, [z.shape], lambda b, v: b.apply(ops.Tanh(), v)), [z], XLA)
     assert e.decided.tolist() == [True, False]
+
+
+def test_the_logarithm_of_a_denormal_is_that_or_minus_infinity():
+    """Either part may be flushed, and nothing lies between what comes of that."""
+    values = [1e-40, -3e-42j, complex(-1e-40, 2e-41), complex(0, 1e-45)]
+    z = complex_array(values, DType.C32)
+    (e,) = enclose(built(DType.C32, [z.shape], lambda b, v: b.apply(ops.Log(), v)), [z], XLA)
+    assert e.decided.all()
+    right = np.log(z.astype(complex)).astype(np.complex64)
+    flushed = right.copy()
+    flushed.real = -INF
+    assert e.contains(right).all()
+    assert e.contains(flushed).all()
+    assert e.contains(complex_array([np.log(complex(v.real, 0)) if v.real else np.log(v) for v in z], DType.C32)).all()
+    for wrong in (-60, -120, INF, NAN):
+        right.real = wrong
+        assert not e.contains(right).any()
+
+
+def test_what_is_an_infinity_or_nan_stays_one_in_products_and_quotients():
+    z = complex_array([complex(INF, 1), complex(NAN, -INF)], DType.C32)
+    zero = np.zeros(2, np.complex64)
+    w = complex_array([2 - 3j, 1e20j], DType.C32)
+
+    b = GraphBuilder()
+    x, y, v = (b.input(DType.C32, (2,)) for _ in range(3))
+    wild = b.apply(ops.Divide(), x, y)  # either infinity or NaN, both parts
+    pairs = ((ops.Multiply, wild, v), (ops.Divide, wild, v), (ops.Divide, v, wild), (ops.Divide, wild, wild))
+    program = b.build(*(b.apply(op(), *operands) for op, *operands in pairs))
+    products, quotients, small, none = enclose(program, [z, zero, w], XLA)
+    for e in (products, quotients):
+        assert e.decided.all()
+        assert not e.contains(w).any()
+    assert small.contains(zero).all()
+    assert not small.contains(w).any()
+    assert all(p.empty.all() for p in none.parts)
+    seen = NativeExecutor().run(Case.of(program, [z, zero, w])).outputs
+    assert all(e.contains(o).all() for e, o in zip((products, quotients, small, none), seen, strict=True))
+
+
+def test_the_exponent_of_a_number_that_is_known_nearly_is_known():
+    """By its bits, which are ordered as the numbers of one sign are."""
+    b = GraphBuilder(policy=ops.STABLEHLO)
+    bits = b.apply(ops.Bitcast(DType.I32), b.apply(ops.Exp(), b.input(DType.F32, (3,))))
+    by = b.apply(ops.BroadcastInDim((3,), ()), b.apply(ops.Constant.of(23, DType.I32)))
+    program = b.build(bits, b.apply(ops.Bits("shift_right_arithmetic"), bits, by))
+    x = np.array([0.3, -2.0, 80.0], F32)
+    near, exponent = enclose(program, [x], XLA)
+    seen = NativeExecutor().run(Case.of(program, [x])).outputs
+    assert not near.decided.any()
+    assert near.contains(seen[0]).all()
+    assert (near.hi - near.lo < 20).all()
+    assert exponent.decided.all()
+    assert exponent.contains(seen[1]).all()
