@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tenferro_ref.pjrt import abi, ffi_abi
+from tenferro_ref.pjrt import abi, ffi_abi, native
 from tests.fake_plugin.build import c_compiler
 from tests.plugins import plugin_or_skip
 from tools.pjrt_layout import ENUMS, STRUCTS
@@ -126,3 +126,11 @@ def test_the_table_has_every_function_once() -> None:
     assert len(abi.FUNCTIONS) == len(set(abi.FUNCTIONS)) == 138
     assert abi.STRUCTS["Api"].STRUCT_SIZE == 1144
     assert set(abi.ARGS) <= set(abi.FUNCTIONS)
+
+
+def test_functions_of_one_handle_take_nothing_else() -> None:
+    """What `native` packs by hand is the struct that the header declares."""
+    for name in [*native._DESTROY.values(), "Event_Await"]:
+        kind = abi.ARGS[name]
+        (field, *_), *others = kind._fields_
+        assert (others, getattr(kind, field).offset, kind.STRUCT_SIZE) == ([], 16, native._ONE_HANDLE.size), name
