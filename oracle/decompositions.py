@@ -159,7 +159,10 @@ def judge(*names: str) -> Callable[[Judge], Judge]:
 def batch(
     judge: Judge, places: Iterable[Any], inputs: Sequence[Array], outputs: Sequence[Array], config: dict[str, Any]
 ) -> list[Check]:
-    """The checks of the matrices at these places of the arrays; nothing is asked where an operand is empty or not finite."""
+    """The checks of the matrices at these places of the arrays.
+
+    Nothing is asked where an operand is empty or not finite, or where a result is not finite that may have overflowed.
+    """
     found: list[Check] = []
     for at in places:
         operands, results = [x[at] for x in inputs], [x[at] for x in outputs]
@@ -167,9 +170,17 @@ def batch(
             continue
         if all(np.isfinite(x).all() for x in results):
             found += judge(_scale(operands[0]), [*map(_wide, operands)], [*map(_wide, results)], **config)
-        else:
+        elif all(_moderate(x) for x in operands):
             found.append(Check("finite", np.inf, 0.0))
     return found
+
+
+def _moderate(x: Matrix) -> bool:
+    """Whether no product or quotient of a few elements overflows."""
+    if x.dtype.kind == "i":
+        return True
+    f, size = FORMATS[DType.of(x).real], np.abs(x[x != 0])
+    return bool((size < f.max**0.25).all() and (size > f.min_normal**0.25).all())
 
 
 @judge("Cholesky")

@@ -27,7 +27,7 @@ from reports.heat import COLUMNS, ROWS, X_TICKS, Y_TICKS, heat_maps
 from reports.matrix import STATES, Entry, Matrix, blames, matrix
 from reports.pages import known_page
 from reports.plots import accuracy_plots, discovery_plot
-from reports.rows import error_rows, families, mutant_rows, opcode_table
+from reports.rows import error_rows, families, mutant_rows, opcode_table, pair_table
 from reports.templating import Text, asset, environment
 
 PHASES = ("generate", "lower", "compile", "keep", "load", "heal", "execute", "compare", "check", "reduce", "report")
@@ -188,6 +188,7 @@ class _Site:
             "phases": _phases([campaign.seconds]),
             "work": _phases(t.seconds for t in campaign.totals),
             "generated": _histograms(campaign.generator),
+            "pairs": pair_table(campaign.generator),
             "errors": error_rows(campaign.errors),
             "opcodes": opcode_table(campaign.surveys),
             "mutants": mutant_rows(campaign.mutants) if campaign.mutants else (),
@@ -207,7 +208,12 @@ class _Site:
         cards = [c for c in self.cards if any(op == name for op, _, _ in blames(c.finding))]
         entries = [e for cell in cells for e in cell.entries]
         axes = {"columns": COLUMNS, "rows": ROWS, "x_ticks": X_TICKS, "y_ticks": Y_TICKS}
-        about = {"about": cards, "refusals": _refusals(entries), "heat": heat_maps(entries), "axes": axes}
+        about = {
+            "about": cards,
+            "refusals": _refusals(entries),
+            "heat": heat_maps(e for e in entries if not is_variant(e.executor)),
+            "axes": axes,
+        }
         return {"cells": cells, "dtypes": self.grid.dtypes, **about}
 
     def _peer(self, name: str) -> dict[str, Any]:
@@ -319,7 +325,7 @@ def _histograms(counts: dict[str, int]) -> dict[str, list[tuple[str, int]]]:
     groups: dict[str, list[tuple[str, int]]] = {}
     for key, n in counts.items():
         group, colon, name = key.partition(": ")
-        if group == "op":  # that is the matrix
+        if group in ("op", "pair"):  # those are the matrix and a table of their own
             continue
         groups.setdefault(group if colon else "counts", []).append((name if colon else key, n))
     return {group: sorted(counts, key=lambda entry: _naturally(entry[0])) for group, counts in groups.items()}

@@ -129,6 +129,29 @@ def _mutant_row(name: str, faults: Iterable[SeededFault]) -> MutantRow:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class PairTable:
+    """How many programs have an op that reads another's result: a row an op, a column a reader."""
+
+    ops: tuple[str, ...]
+    rows: tuple[tuple[int, ...], ...]
+
+    @property
+    def reached(self) -> int:
+        return sum(n > 0 for row in self.rows for n in row)
+
+
+def pair_table(generator: dict[str, int]) -> PairTable:
+    """The counts "pair: A > B" over all ops that occur in one."""
+    pairs = {}
+    for key, count in generator.items():
+        first, sign, reader = key.removeprefix("pair: ").partition(" > ")
+        if key.startswith("pair: ") and sign and count > 0:
+            pairs[first, reader] = count
+    ops = tuple(sorted({op for pair in pairs for op in pair}))[:100]
+    return PairTable(ops, tuple(tuple(pairs.get((a, b), 0) for b in ops) for a in ops))
+
+
 #: Element types in HLO's words, in the order of columns; others follow by name.
 _ELEMENTS = ("pred", "s32", "s64", "f32", "f64", "c64", "c128", "tuple")
 

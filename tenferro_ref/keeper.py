@@ -1,7 +1,9 @@
 """A process beside this one that ends what this one has started, and removes its folders, however this one ends.
 
 Killed outright, a process cleans nothing up: a command under test would live on without its limits, and so would what a
-plugin has forked. The keeper reads from a pipe what there is; when the pipe closes, this process is gone.
+plugin has forked. The keeper reads from a pipe what there is; when the pipe closes, this process is gone. This process may end
+between the start of another one and the line that says so, and what a command starts may leave its group: all of
+them carry a variable by which the keeper finds them in `/proc`.
 """
 
 from __future__ import annotations
@@ -15,58 +17,65 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-#: In the environment of a command: which start it comes from, since this process may be killed before it knows the command's number.
-_MARK = "_TENFERRO_STARTED"
-#: Each line is `+` or `-`, `g` for a process group, `m` for the mark of a start or `f` for a folder, and which one (a path as
-#: hexadecimal digits). The pipe closes after a command that was being started has its environment: until then it holds the pipe.
-_SCRIPT = f"""
-import os, shutil, signal, sys
+#: Each line is `+` or `-`, `g` for a process group or `f` for a folder, and which one (a path as hexadecimal digits).
+_SCRIPT = """
+import os, shutil, signal, sys, time
+def marked(pid):
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return mark in file.read().split(b"\\0")
+    except OSError:
+        return False
+mark = os.fsencode(sys.argv[1])
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.SIG_IGN)
-left = {{}}
+left = {}
 for line in sys.stdin:
     (left.__setitem__ if line[0] == "+" else left.pop)(line[1:-1], None)
-groups = [int(thing[1:]) for thing in left if thing[0] == "g"]
-marks = {{b"{_MARK}=" + thing[1:].encode() for thing in left if thing[0] == "m"}}
-for name in os.listdir("/proc") if marks else ():
+for thing in left:
     try:
-        with open(f"/proc/{{name}}/environ", "rb") as environment:
-            if name.isdigit() and marks & set(environment.read().split(b"\\0")):
-                groups.append(os.getpgid(int(name)))
+        if thing[0] == "g":
+            os.killpg(int(thing[1:]), signal.SIGKILL)
     except OSError:
         pass
-for group in groups:
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+# until there is none for 0.3 s: what is between fork and exec has the variable only then; a minute for what cannot be ended
+clean, end = 0, time.monotonic() + 60
+while os.path.isdir("/proc/1") and clean < 4 and time.monotonic() < end:
+    found = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and marked(pid)]
+    for pid in found:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
+    clean = 0 if found else clean + 1
+    time.sleep(0.1)
 for thing in left:
     if thing[0] == "f":
         shutil.rmtree(bytes.fromhex(thing[1:]), ignore_errors=True)
 """
+#: The variable of a command and of all that it starts, and its value, which no other process has.
+_MARK = "TENFERRO_KEEPER"
+_mark = ""
 _lock = threading.Lock()
 _keeper: subprocess.Popen[str] | None = None
 
 
-def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+def start(command: Sequence[str], *, env: Mapping[str, str], **options: Any) -> subprocess.Popen[bytes]:
     """Start a command as the leader of a process group, which ends with this process at the latest.
 
     Parameters
     ----------
+    env
+        The variables of the command; one is added.
     options
         As of `subprocess.Popen`, and so are the errors.
     """
-    mark = secrets.token_hex(8)
-    environment = {**(options.pop("env", None) or os.environ), _MARK: mark}
-    _tell(f"+m{mark}")
-    try:
-        process = subprocess.Popen(command, start_new_session=True, env=environment, **options)
-        _tell(f"+g{process.pid}")
-    finally:
-        _tell(f"-m{mark}")
+    _tell()
+    process = subprocess.Popen(command, start_new_session=True, env={**env, _MARK: _mark}, **options)
+    _tell(f"+g{process.pid}")
     return process
 
 
@@ -88,26 +97,28 @@ def folder(prefix: str) -> Iterator[str]:
     OSError
         It cannot be made.
     """
-    path = tempfile.mkdtemp(prefix=prefix)
+    path = os.path.join(tempfile.gettempdir(), f"{prefix}{secrets.token_hex(8)}")
     name = f"f{os.fsencode(path).hex()}"
     _tell(f"+{name}")
     try:
+        os.mkdir(path, 0o700)
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
         _tell(f"-{name}")
 
 
-def _tell(line: str) -> None:
-    """Write one line to the keeper, which is started first if there is none."""
-    global _keeper
+def _tell(*lines: str) -> None:
+    """Write lines to the keeper, which is started first if there is none."""
+    global _keeper, _mark
     with _lock:
         if _keeper is None or _keeper.poll() is not None:
+            _mark = _mark or secrets.token_hex(16)
             _keeper = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _SCRIPT], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                [sys.executable, "-I", "-S", "-c", _SCRIPT, f"{_MARK}={_mark}"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL, start_new_session=True, text=True, env={},
             )  # fmt: skip
         assert _keeper.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # somebody has killed it
-            _keeper.stdin.write(line + "\n")
+            _keeper.stdin.writelines(f"{line}\n" for line in lines)
             _keeper.stdin.flush()

@@ -96,6 +96,7 @@ def campaign_schema() -> str:
     campaign["required"] = ["tenferro_campaign", *campaign["required"]]
     words = {"enum": ["inf", "-inf", "nan"]}
     for definition in schema["$defs"].values():
+        definition.pop("description", None)  # a docstring, whose indentation depends on the interpreter
         for field, kind in definition.get("properties", {}).items():
             if field == "worst_ulp":
                 kind["anyOf"].append(words)

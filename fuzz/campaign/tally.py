@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -11,7 +12,9 @@ from fuzz.store.counts import Counts, Key
 from oracle.case import Case, by_program
 from oracle.verdict import ORIGINS, Answer, Verdict
 from tenferro_ref import ops
-from tenferro_ref.program import GraphProgram
+from tenferro_ref.compiler import DEFAULT_PIPELINE, run_passes
+from tenferro_ref.errors import TenferroError
+from tenferro_ref.program import GraphProgram, to_exec
 
 #: A program, its features, and its ops with the dtypes of their results.
 _Cell: TypeAlias = tuple[str, str]
@@ -45,7 +48,7 @@ class Tally(Counts):
         if self._last is None or self._last[0] is not program:
             types = program.slot_types
             cells = {(i.op.name, types[i.output_slots[0]].dtype.name) for i in program.instructions}
-            self._last = program, {("feature", name) for name in of_program(program)}, cells
+            self._last = program, {("feature", name) for name in (*of_program(program), *_coverage(program))}, cells
         return self._last
 
     def add_answer(self, case: Case, answer: Answer, number: int | None = None) -> None:
@@ -114,3 +117,14 @@ class Tally(Counts):
         if opcodes:
             self.sums["number", executor, "surveyed"] += 1
             self.sums.update(("opcode", executor, opcode) for opcode in opcodes)
+
+
+def _coverage(program: GraphProgram) -> Iterator[str]:
+    """Ops that read another's result, and the passes that change the program."""
+    for ins in program.instructions:
+        before = {program.producers[slot] for slot in ins.input_slots if slot in program.producers}
+        yield from (f"pair: {program.instructions[n].op.name} > {ins.op.name}" for n in before)
+    with contextlib.suppress(TenferroError):
+        for name, result in zip(DEFAULT_PIPELINE, run_passes(to_exec(program), DEFAULT_PIPELINE), strict=True):
+            if result.changes:
+                yield f"changed by: {name}"

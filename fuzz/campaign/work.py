@@ -1,6 +1,6 @@
 """A campaign: claim batches, judge every executor on each program, locate what disagrees, reduce it, record it all.
 
-`work` is the only loop: `parity` runs it here over a store in memory, `fuzz run` in several processes over a file
+`work` is the only loop: `parity` runs it here, `fuzz run` in several processes over a file
 (`fuzz.campaign.workers`). Executors that share a worker process run in one thread; while the workers compile, the main thread
 generates and evaluates the next batch. Nothing here prints. The answers to one batch are in `judging`, reduction is in
 `reducing`.
@@ -30,7 +30,7 @@ from fuzz.campaign.recorded import recorded
 from fuzz.campaign.worksite import Report, Worksite
 from fuzz.generate.settings import config_of
 from fuzz.records import Campaign
-from fuzz.store import Plan, Store, Stream
+from fuzz.store import MEMORY, Plan, Store, Stream
 from oracle.peers import Pool, Selection
 from tenferro_ref import __version__, children
 
@@ -56,11 +56,14 @@ def run_campaign(
     *,
     threads: int = 1,
     bundles: Path | None = None,
+    path: str | Path = MEMORY,
 ) -> Campaign:
     """Run a campaign to its end, or until a KeyboardInterrupt, in this process.
 
     Parameters
     ----------
+    path
+        Its store, which is made if it is not there.
     threads
         Executors that run at a time.
     bundles
@@ -71,7 +74,7 @@ def run_campaign(
     Campaign
         What a report shows, `interrupted` if it did not come to its end; the programs depend on `plan.seed` alone.
     """
-    with Store() as store:
+    with Store(path, create=True) as store:
         stream = begin(store, plan, selection)
         site = Worksite(
             store,

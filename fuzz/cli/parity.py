@@ -13,7 +13,7 @@ from fuzz.campaign.worksite import Progress
 from fuzz.generate.batches import check_settings
 from fuzz.records import Campaign
 from fuzz.report import Report
-from fuzz.store import Plan
+from fuzz.store import Lock, Plan
 from fuzz.summary import outcome
 from oracle.peers import PjrtExecutor, Pool
 from tenferro_ref.console import (
@@ -77,12 +77,17 @@ def parity(
                 what = "reducing disagreements" if progress.phase == "reduce" else "checking programs"
                 update(progress.done, progress.total, f"{what} ({progress.disagreements} disagreements)")
 
-            campaign = run_campaign(
-                plan, selection, pool, report_progress, threads=workers, bundles=folder / "findings"
-            )
+            # beside the report until that is written: `fuzz resume` goes on with a run that was killed
+            store = folder / f"campaign-{chosen}.sqlite"
+            with Lock(store):
+                campaign = run_campaign(
+                    plan, selection, pool, report_progress, threads=workers, bundles=folder / "findings", path=store
+                )
     finally:
         pool.close()
     page = site.write(Report(campaign), folder)
+    for ending in ("", ".lock"):  # all of it is in the report
+        Path(f"{store}{ending}").unlink(missing_ok=True)
     if as_json:
         print_json(_summary(campaign, page))
     else:

@@ -54,11 +54,14 @@ class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def covers(self, signature: str, verdict: str, executor: str, build: str) -> bool:
         """Whether a disagreement, given as the fields of a `Finding`, is what the rule describes."""
+        return self.speaks_of(verdict, executor, build) and any(fits(pattern, signature) for pattern in self.signatures)
+
+    def speaks_of(self, verdict: str, executor: str, build: str) -> bool:
+        """Whether the rule is about such disagreements at all, whatever their signature."""
         return (
             fnmatchcase(verdict, self.verdict)
             and fnmatchcase(executor, self.executor)
             and any(fnmatchcase(build, pattern) for pattern in self.builds)
-            and any(fits(pattern, signature) for pattern in self.signatures)  # the dearest last
         )
 
 
@@ -90,6 +93,21 @@ def match(finding: Finding, rules: tuple[Known, ...], today: datetime.date | Non
     return page_of(finding.signature, finding.verdict, finding.executor, finding.build, rules, today)
 
 
+def match_all(findings: Iterable[Finding], rules: tuple[Known, ...]) -> list[str]:
+    """What `match` gives for each of `findings`.
+
+    Rules are chosen once for all findings of one executor, verdict and build, of which a store has few.
+    """
+    chosen: dict[tuple[str, str, str], tuple[Known, ...]] = {}
+    pages = []
+    for finding in findings:
+        which = (finding.verdict, finding.executor, finding.build)
+        if which not in chosen:
+            chosen[which] = rules_of(*which, rules)
+        pages.append(_page(finding.signature, chosen[which]))
+    return pages
+
+
 def page_of(
     signature: str,
     verdict: str,
@@ -98,14 +116,23 @@ def page_of(
     rules: tuple[Known, ...],
     today: datetime.date | None = None,
 ) -> str:
-    """The page that describes a disagreement, given as the fields of a `Finding`; "" if none does.
+    """The page that describes a disagreement, given as the fields of a `Finding`; "" if none does."""
+    return _page(signature, rules_of(verdict, executor, build, rules, today))
 
-    JAX has no lanes: its findings are matched as if a plugin showed them in every lane as well.
-    """
+
+def rules_of(
+    verdict: str, executor: str, build: str, rules: tuple[Known, ...], today: datetime.date | None = None
+) -> tuple[Known, ...]:
+    """The rules that are in force for a verdict, an executor and a build."""
     day = today or datetime.date.today()
+    return tuple(rule for rule in rules if day <= rule.expires and rule.speaks_of(verdict, executor, build))
+
+
+def _page(signature: str, rules: tuple[Known, ...]) -> str:
+    """JAX has no lanes: its findings are matched as if a plugin showed them in every lane as well."""
     signatures = {signature, re.sub(r"only jax(-eager)?$", "every lane", signature)}
     for rule in rules:
-        if day <= rule.expires and any(rule.covers(s, verdict, executor, build) for s in signatures):
+        if any(fits(pattern, s) for s in signatures for pattern in rule.signatures):
             return rule.page
     return ""
 

@@ -7,7 +7,7 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fuzz.findings.known import load_known, match
+from fuzz.findings.known import load_known, match_all
 from fuzz.records import Finding
 from fuzz.store import Mark, Store, StoredFinding, Stream
 from tenferro_ref.errors import TenferroError
@@ -78,22 +78,22 @@ def listed(store: Store, streams: Sequence[Stream] | None = None) -> list[Listed
     """The findings that `streams` saw (None: all of the store), new ones first, then by programs."""
     seen = store.sightings(None if streams is None else [s.id for s in streams])
     marks = store.marks()
+    findings = store.findings()
     rows = []
-    for stored in store.findings():
+    for stored, page in zip(findings, match_all((f.finding for f in findings), load_known()), strict=True):
         signature = stored.finding.signature
         if streams is not None and signature not in seen:
             continue
         programs, first, last, executors, number = seen.get(signature, (0, None, None, (), None))
         history = tuple(marks.get(signature, ()))
-        status, why = _status(stored.finding, history, last)
+        status, why = _status(page, history, last)
         rows.append(Listed(stored.finding.id, stored, status, why, programs, executors, first, last, history, number))
     return sorted(rows, key=lambda r: (not r.is_new, -r.programs, r.finding.signature))
 
 
-def _status(finding: Finding, marks: Sequence[Mark], last: float | None) -> tuple[str, str]:
-    """A mark goes before the rules of `fuzz.findings.known`, a later sighting before "fixed"."""
+def _status(page: str, marks: Sequence[Mark], last: float | None) -> tuple[str, str]:
+    """A mark goes before the page that a rule names, a later sighting before "fixed"."""
     if not marks:
-        page = match(finding, load_known())
         return ("known", page) if page else (NEW, "")
     mark = marks[-1]
     if mark.status == "fixed" and last is not None and last > mark.at:

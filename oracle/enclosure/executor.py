@@ -44,17 +44,17 @@ Rules: TypeAlias = Table[Rule] | Table[ComplexRule]
 
 @overload
 def enclose(
-    program: GraphProgram, inputs: Sequence[Array], model: Model, *, all_slots: Literal[False] = False,
+    program: GraphProgram, inputs: Sequence[Array | Enclosure], model: Model, *, all_slots: Literal[False] = False,
     arguments: int | None = None,
 ) -> list[Enclosure]: ...  # fmt: skip
 @overload
 def enclose(
-    program: GraphProgram, inputs: Sequence[Array], model: Model, *, all_slots: Literal[True],
+    program: GraphProgram, inputs: Sequence[Array | Enclosure], model: Model, *, all_slots: Literal[True],
     arguments: int | None = None,
 ) -> dict[int, Enclosure]: ...  # fmt: skip
 def enclose(
     program: GraphProgram,
-    inputs: Sequence[Array],
+    inputs: Sequence[Array | Enclosure],
     model: Model,
     *,
     all_slots: bool = False,
@@ -65,7 +65,7 @@ def enclose(
     Parameters
     ----------
     inputs
-        Known values, one array a program input.
+        Known values, one array a program input; or an enclosure, for every value in it.
     model
         What the platform may do.
     arguments
@@ -117,7 +117,10 @@ def some_sets(x: Enclosure, places: Sequence[int]) -> Enclosure:
 
 
 def _slots(
-    program: GraphProgram, input_sets: Sequence[Sequence[Array]], model: Model, arguments: int | None = None
+    program: GraphProgram,
+    input_sets: Sequence[Sequence[Array | Enclosure]],
+    model: Model,
+    arguments: int | None = None,
 ) -> dict[int, Enclosure]:
     """The enclosure of each slot; of several input sets along the last axis."""
     types, contexts = program.slot_types, contexts_of(model, program.policy)
@@ -126,8 +129,11 @@ def _slots(
     values: dict[int, Enclosure] = {}
     with np.errstate(all="ignore"):
         for slot, *arrays in zip(program.input_slots, *input_sets, strict=True):
-            # column-major, as the arrays are
-            known = point(arrays[0] if n == 1 else np.stack([a.T for a in arrays]).T)
+            (first, *others) = arrays
+            if isinstance(first, Enclosure):
+                known = first
+            else:  # column-major, as the arrays are
+                known = point(np.stack([a.T for a in arrays]).T if others else first)
             values[slot] = flush.of_known(model, known)
         for slot in program.input_slots[arguments:] if arguments is not None else ():
             values[slot] = values[slot].known_as(const=True, repeated=False)

@@ -3,8 +3,9 @@
 A wrong rule makes a wrong program, which every executor runs alike. These executors give no values: they differentiate the
 primal program anew, and give enclosures of two sides, which must have a value in common wherever both are bounded.
 
-`derivative-adjoint`  `<cotangents, jvp(tangents)> = <vjp(cotangents), tangents>`
-`derivative-jax`      the derivative that JAX takes of the primal program, op by op, as a program
+`derivative-adjoint`      `<cotangents, jvp(tangents)> = <vjp(cotangents), tangents>`
+`derivative-differences`  `f(x + d) - f(x)`, and the tangent of d within what second derivatives leave open
+`derivative-jax`          the derivative that JAX takes of the primal program, op by op, as a program
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from oracle.case import Case, Derivation
 from oracle.derivation import TRANSFORMS, concrete, differentiated, inner_products, results
+from oracle.differences import quotients
 from oracle.enclosure import REAL, Enclosure, enclose
 from oracle.enclosure.value import point
 from oracle.peers.base import Execution, Executor
@@ -56,6 +58,17 @@ class AdjointExecutor(DerivativeExecutor):
     def sides(self, case: Case) -> tuple[list[Enclosure], list[Enclosure]]:
         one, other = (enclose(s.program, s.inputs, REAL) for s in inner_products(differentiated(case)))
         return one, other
+
+
+@dataclass
+class DifferencesExecutor(DerivativeExecutor):
+    """Difference quotients of the program that the last transform was applied to."""
+
+    def requirements(self) -> tuple[str, ...]:
+        return ()
+
+    def sides(self, case: Case) -> tuple[list[Enclosure], list[Enclosure]]:
+        return quotients(differentiated(case))
 
 
 @dataclass

@@ -61,7 +61,7 @@ FAMILIES = {
     "run-hlo-module": Family("xla"),
     # "served" is kept running, and answers one program after the other
     "external": Family("numpy", variants=("", "served")),
-    "derivative": Family(extra="jax", packages=_JAX, variants=("adjoint", "jax")),
+    "derivative": Family(extra="jax", packages=_JAX, variants=("adjoint", "differences", "jax")),
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from oracle.peers.base import Executor
-from oracle.peers.derivative import AdjointExecutor, JaxDerivativeExecutor
+from oracle.peers.derivative import AdjointExecutor, DifferencesExecutor, JaxDerivativeExecutor
 from oracle.peers.errors import CommandRefused
 from oracle.peers.external import ExternalExecutor, ServedExecutor
 from oracle.peers.jax import JaxExecutor
@@ -116,6 +116,8 @@ class Pool:
     def _derivative(self, peer: Peer) -> Executor:
         if peer.variant == "adjoint":
             return AdjointExecutor(str(peer))
+        if peer.variant == "differences":
+            return DifferencesExecutor(str(peer))
         return JaxDerivativeExecutor(str(peer), self._worker("JAX's derivatives", _JAX_DERIVATIVES))
 
     def _pjrt(self, plugin: PluginRef, peer: Peer) -> PjrtExecutor:

@@ -28,6 +28,7 @@ EXECUTORS = {
     "external:COMMAND": "a command, one process a program (FORMATS 3)",
     "external-served:COMMAND": "a command that is kept running, a line a program (FORMATS 3)",
     "derivative-adjoint": "check of derivative rules: the two inner products of jvp and vjp",
+    "derivative-differences": "check of derivative rules: difference quotients, bounded by second derivatives",
     "derivative-jax": "check of derivative rules: JAX's derivative",
     "all": "every one that is installed; what is missing is listed with its reason",
 }

@@ -76,6 +76,8 @@ class ExtensionFamily(Protocol):
         ...
 
 
+#: Other ids of families, as newer engines write them (SEMANTICS C.1): an op has the id on the right.
+FAMILY_ALIASES = {"tenferro.einsum.v1": "tenferro-einsum.einsum.v1"}
 #: Families by id; `tenferro_ref.extensions.register` enters them.
 FAMILIES: Table[ExtensionFamily] = Table("extension families")
 
@@ -94,6 +96,9 @@ class Extension(Op):
     arity: ClassVar = 0
     variadic: ClassVar = True
     same_dtype: ClassVar = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "family", FAMILY_ALIASES.get(self.family, self.family))
 
     @classmethod
     def of(cls, family: str, op: str, config: Mapping[str, Any]) -> Extension:

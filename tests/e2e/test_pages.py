@@ -74,7 +74,11 @@ def variables(tmp_path: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: Path(page).stem)
+@pytest.mark.parametrize(
+    "page",
+    # the tutorial goes the way of README and of two how-tos once more, and takes as long as all of them
+    [pytest.param(p, marks=pytest.mark.nightly if "tutorial" in p else (), id=Path(p).stem) for p in PAGES],
+)
 def test_a_page_does_what_it_shows(
     page: str, tmp_path: Path, variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,12 @@ def operands(equation, sizes, dtypes):
     return [integers([sizes[a] for a in labels], i, dtypes[i % len(dtypes)]) for i, labels in enumerate(inputs)]
 
 
+def test_the_engines_newer_id_is_the_same_family():
+    newer = ops.Extension.of("tenferro.einsum.v1", "einsum", {"equation": "ij->ji"})
+    assert newer == ops.Extension.of(einsum.FAMILY, "einsum", {"equation": "ij->ji"})
+    assert newer.key in einsum.EINSUM.keys
+
+
 @pytest.mark.parametrize("dtypes", [[DType.F64], [DType.I32], [DType.C32, DType.F32, DType.F64]])
 @pytest.mark.parametrize("equation", EQUATIONS)
 def test_equations(equation, dtypes):

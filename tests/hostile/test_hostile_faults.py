@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from fuzz.campaign.audit import audit
 from fuzz.store import Lock, Store
+from tenferro_ref.errors import EnvironmentFault, FormatError, UsageError
 from tests.e2e.command import ROOT, Run, assert_one_line_error, processes_of, tenferro_ref
 from tests.e2e.command import in_this_process as in_process
 from tests.hostile.attacks import finding, store_of
@@ -20,6 +22,7 @@ from tests.hostile.test_hostile_ends import PROGRAM, until
 
 pytestmark = pytest.mark.once
 
+NIGHTLY = pytest.mark.nightly
 NATIVE = ("--executors", "native,native-nopasses", "--seed", 3)
 HANGS = '#!/bin/sh\ntouch "$(dirname "$0")/started"\nsleep 1000 &\nwait\n'
 
@@ -53,7 +56,7 @@ def started(scratch: Path, *arguments: object, **options: object) -> subprocess.
 # --- a full disk -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("room", [0, 1000, 5_000, 30_000, 150_000])
+@pytest.mark.parametrize("room", [30_000, *(pytest.param(n, marks=NIGHTLY) for n in (0, 1000, 5_000, 150_000))])
 def test_a_disk_that_is_full_at_any_write_of_a_campaign(tmp_path: Path, room: int) -> None:
     """No file may grow beyond so many bytes, which is how a full disk looks to a process."""
     store = tmp_path / "s.sqlite"
@@ -66,7 +69,7 @@ def test_a_disk_that_is_full_at_any_write_of_a_campaign(tmp_path: Path, room: in
             assert audit(opened) == []
 
 
-@pytest.mark.parametrize("room", [0, 100])
+@pytest.mark.parametrize("room", [0, pytest.param(100, marks=NIGHTLY)])
 def test_temporary_files_that_have_no_room(program: Path, tmp_path: Path, room: int) -> None:
     (tmp_path / "engine").write_text("#!/bin/sh\nexit 4\n")
     (tmp_path / "engine").chmod(0o755)
@@ -101,8 +104,16 @@ def test_few_files_and_a_small_address_space(program: Path, tmp_path: Path, kind
 # --- signals, a reader that goes away, kill -9 -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
-@pytest.mark.parametrize("command", [("fuzz", "run", "S"), ("parity", "--out", "S"), ("check", "P")])
+#: What ends which command; those of every change are one of each, `check` is that of test_hostile_ends.py.
+SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL)
+COMMANDS = (("fuzz", "run", "S"), ("parity", "--out", "S"), ("check", "P"))
+DAILY = ((SIGNALS[1], COMMANDS[1]), (SIGNALS[3], COMMANDS[0]))
+
+
+@pytest.mark.parametrize(
+    ("number", "command"),
+    [pytest.param(n, c, marks=() if (n, c) in DAILY else NIGHTLY) for c in COMMANDS for n in SIGNALS],
+)
 def test_signals(program: Path, tmp_path: Path, scratch: Path, number: int, command: tuple[str, ...]) -> None:
     engine = tmp_path / "engine"
     engine.write_text(HANGS)
@@ -123,6 +134,25 @@ def test_signals(program: Path, tmp_path: Path, scratch: Path, number: int, comm
     assert until(lambda: not os.listdir(scratch))
 
 
+def test_parity_that_is_killed_is_gone_on_with(tmp_path: Path, scratch: Path) -> None:
+    store = tmp_path / "r" / "campaign-3.sqlite"
+
+    def checked() -> int:
+        with contextlib.suppress(FormatError, EnvironmentFault, UsageError), Store(store, readonly=True) as opened:
+            return opened.done(opened.shards()[0].id)[0]
+        return 0
+
+    process = started(scratch, "parity", "--out", store.parent, "--programs", 100_000, *NATIVE)
+    assert until(checked), process.communicate()
+    process.kill()
+    process.communicate()
+    assert_one_line_error(in_process("parity", "--out", store.parent, *NATIVE), 2, "`fuzz resume` goes on with it")
+    more = ("--programs", checked() + 160, "--workers", 1, "--no-fresh-venv", "--out", store.parent)
+    assert in_process("fuzz", "resume", store, *more).status == 0
+    assert in_process("fuzz", "status", store, "--check").status == 0
+    assert not processes_of(scratch)
+
+
 def test_a_reader_that_goes_away(scratch: Path) -> None:
     read, write = os.pipe()
     os.close(read)
@@ -134,7 +164,7 @@ def test_a_reader_that_goes_away(scratch: Path) -> None:
     assert (process.returncode, process.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("after", [0.2, 0.6, 1.2])
+@pytest.mark.parametrize("after", [0.6, pytest.param(0.2, marks=NIGHTLY), pytest.param(1.2, marks=NIGHTLY)])
 def test_golden_that_is_killed(tmp_path: Path, scratch: Path, after: float) -> None:
     golden = ("golden", "--out", tmp_path / "set", "--programs", 3, "--seed", 1)
     assert in_process(*golden).status == 0
@@ -148,7 +178,7 @@ def test_golden_that_is_killed(tmp_path: Path, scratch: Path, after: float) -> N
     assert not processes_of(scratch)
 
 
-@pytest.mark.parametrize("after", [0.8, 1.6])
+@pytest.mark.parametrize("after", [0.8, pytest.param(1.6, marks=NIGHTLY)])
 def test_a_report_and_a_merge_that_are_killed(tmp_path: Path, scratch: Path, after: float) -> None:
     store_of(tmp_path / "s.sqlite", *(finding(signature=f"s{i}", executor="native") for i in range(200)))
     report = ("report", tmp_path / "s.sqlite", "--out", tmp_path / "r")

@@ -208,6 +208,7 @@ def rich() -> Campaign:
             "rank: 0": 310, "rank: 1": 620, "rank: 2": 480, "rank: 3": 350, "rank: 4-6": 240,
             "values: NaN": 402, "values: infinity": 388, "values: negative zero": 512, "values: subnormal": 297,
             "extents: 0": 121, "extents: 1": 640, "extents: prime": 733, "extents: > 16384": 14,
+            "pair: Exp > Log": 70, "pair: Log > Exp": 3, "changed by: TransposeFolding": 9,
         },
         environment=(
             ("Python", "3.11.9"), ("NumPy", "2.4.0"), ("tenferro-ref", "0.1.0"),

@@ -11,6 +11,7 @@ from reports.graph import MAX_NODES, drawing
 from reports.heat import COLUMNS, ZERO, heat_maps
 from reports.html import site_pages
 from reports.matrix import matrix
+from reports.rows import pair_table
 from tenferro_ref import frontend as tn
 from tenferro_ref.program import GraphBuilder, dumps
 from tests.reports import sample
@@ -80,3 +81,13 @@ def test_the_pages_show_them() -> None:
     executors = [e.attrs["data-executor"] for e in page("ops/Exp.html").select("figure", data_dtype="F32")]
     assert sorted(executors) == sorted(sample.PLUGINS)
     assert not page("ops/Add.html").select("figure", data_dtype=None)
+
+
+def test_op_pairs_are_a_table() -> None:
+    table = pair_table({"pair: Exp > Log": 70, "pair: Log > Add": 3, "pair: nonsense": 1, "rank: 0": 5})
+    assert table.ops == ("Add", "Exp", "Log")
+    assert table.rows == ((0, 0, 0), (0, 0, 70), (3, 0, 0))
+    page = parse(site_pages(Report(sample.rich()))["index.html"])
+    (drawn,) = page.select("svg", class_="pairs")
+    assert drawn.attrs["aria-label"] == "2 pairs of 2 ops were generated"
+    assert [e.attrs["class"] for e in page.select("rect", width="11")] == ["i4", "i1"]

@@ -1,7 +1,7 @@
 """Real arithmetic: an operation may give the number that it rounds otherwise.
 
 *Bound.* The number before rounding is between the neighbours of the rounded one, so that both bounds move out by one
-step. Where the result is known to be exact nothing moves: comparisons with such results stay decided.
+step; parts of complex products and quotients, which are rounded several times, by some units of the modulus. Where the result is known to be exact nothing moves: comparisons with such results stay decided.
 
 No platform computes so. Two programs that are equal over the real numbers have a value in common under this freedom, however
 each of them rounds: that is how derivatives are held to identities (`oracle.identities`).
@@ -37,15 +37,29 @@ def of_result(model: Model, op: Op, x: Enclosure, operands: tuple[Enclosure, ...
         return x
     exact = np.broadcast_to(_exact(op, FORMATS[x.dtype.real], operands), x.shape)
     finite = all(part.finite for operand in operands for part in operand.parts)
-    return each_part(lambda part: _widened(part, exact, finite), x)
+    several = _COMPLEX * FORMATS[x.dtype.real].unit * _modulus(x) if isinstance(op, ops.Multiply | ops.Divide) else 0.0
+    return each_part(lambda part: _widened(part, exact, finite, several), x)
 
 
-def _widened(x: Interval, exact: Array, finite: bool) -> Interval:
-    """Bounds one step further out; an infinity that comes from finite numbers stands for large ones."""
+#: Units of the modulus that a part of a complex product or quotient may be off: its terms are rounded before they cancel.
+_COMPLEX = 16
+
+
+def _modulus(x: Enclosure) -> Array | float:
+    """At least the modulus of complex numbers; 0 for real ones, which are rounded once."""
+    if isinstance(x, Interval):
+        return 0.0
+    size = np.sum([np.maximum(np.abs(part.lo), np.abs(part.hi)) for part in x.parts], axis=0)
+    return np.asarray(np.where(np.isfinite(size), size, 0.0))
+
+
+def _widened(x: Interval, exact: Array, finite: bool, several: Array | float) -> Interval:
+    """Bounds one step further out, and by `several`; an infinity that comes from finite numbers stands for large ones."""
     storage = FORMATS[x.dtype].storage
     move = ~(exact | x.empty) & (finite | np.isfinite(x.lo) & np.isfinite(x.hi))
-    lo, hi = (np.nextafter(v.astype(storage), storage(end)) for v, end in ((x.lo, -np.inf), (x.hi, np.inf)))
-    lo, hi = np.where(move, lo.astype(np.float64), x.lo), np.where(move, hi.astype(np.float64), x.hi)
+    ends = ((x.lo - several, -np.inf), (x.hi + several, np.inf))
+    lo, hi = (np.nextafter(v.astype(storage), storage(end)).astype(np.float64) for v, end in ends)
+    lo, hi = np.where(move, lo, x.lo), np.where(move, hi, x.hi)
     zero = move & (lo <= 0) & (hi >= 0)
     return Interval(x.dtype, lo, hi, x.nan, x.pos_zero | zero, x.neg_zero | zero)
 

@@ -24,6 +24,7 @@ from tenferro_ref.isolation.wire import Message
 from tenferro_ref.program import loads
 
 Function: TypeAlias = Callable[..., tuple[Any, ...]]
+_INEXACT = ("float32", "float64", "complex64", "complex128")
 #: Programs after which what JAX keeps of them is dropped.
 _KEEP = 400
 
@@ -75,8 +76,8 @@ class _Contract:
 
 
 def _moving(arrays: Sequence[Any]) -> list[int]:
-    """Which of these are floats or complex numbers."""
-    return [i for i, a in enumerate(arrays) if a.dtype.kind in "fc"]
+    """Which of these have a dtype with derivatives; narrow floats have none."""
+    return [i for i, a in enumerate(arrays) if a.dtype.name in _INEXACT]
 
 
 def _of_moving(function: Function, inputs: Sequence[Any]) -> tuple[Function, list[Any]]:
