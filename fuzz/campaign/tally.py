@@ -48,7 +48,7 @@ class Tally(Counts):
         if self._last is None or self._last[0] is not program:
             types = program.slot_types
             cells = {(i.op.name, types[i.output_slots[0]].dtype.name) for i in program.instructions}
-            self._last = program, {("feature", name) for name in (*of_program(program), *_coverage(program))}, cells
+            self._last = program, {("feature", name) for name in (*of_program(program), *coverage(program))}, cells
         return self._last
 
     def add_answer(self, case: Case, answer: Answer, number: int | None = None) -> None:
@@ -119,7 +119,7 @@ class Tally(Counts):
             self.sums.update(("opcode", executor, opcode) for opcode in opcodes)
 
 
-def _coverage(program: GraphProgram) -> Iterator[str]:
+def coverage(program: GraphProgram) -> Iterator[str]:
     """Ops that read another's result, and the passes that change the program."""
     for ins in program.instructions:
         before = {program.producers[slot] for slot in ins.input_slots if slot in program.producers}

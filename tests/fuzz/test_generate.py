@@ -149,12 +149,13 @@ FEATURES = [
     *(f"einsum: {what}" for what in ("1 operands", "2 operands", "3 operands", "diagonal taken", "diagonal embedded")),
     *(f"einsum: {what} summed" for what in ("something", "nothing")),
     *(f"extension: {op}" for op in ("einsum", "fft", "ifft", "rfft", "irfft")),
-    *(f"extension: {op}" for op in linalg.OPS),
 ]  # fmt: skip
 
 
 def test_every_feature_is_reached(reached: Counter[str]) -> None:
     assert [feature for feature in FEATURES if reached[feature] < 3] == []
+    # one program in fifteen has one of these 24: test_linalg_programs asks more where all have one
+    assert [op for op in linalg.OPS if not reached[f"extension: {op}"]] == []
 
 
 def test_each_motif_is_in_500_programs() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from fuzz.campaign.audit import audit
 from fuzz.campaign.programs import cases_of, check_generator
-from fuzz.campaign.tally import Tally
+from fuzz.campaign.tally import Tally, coverage
 from fuzz.campaign.work import begin, work
 from fuzz.campaign.worksite import Worksite
 from fuzz.generate.batches import generate
@@ -73,6 +73,7 @@ def test_features_are_counted_for_each_set(at_once: int) -> None:
         tally.add_cases(cases)
     for case in cases:
         expected.update(describe(case))
+        expected.update({*coverage(case.program)})
     assert tally.part("feature") == dict(sorted(expected.items()))
     assert any(key.startswith("values: ") for key in expected)
 
