@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax import lax
 
 from fuzz.checking import check
 from fuzz.checking.subject import function_subject
@@ -21,6 +18,12 @@ from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import lapack
 from tenferro_ref.isolation.engines.reader import evaluate
 from tenferro_ref.stablehlo import load
+from tests.libraries import module_or_skip
+
+jax = module_or_skip("jax")
+jnp, lax = module_or_skip("jax.numpy"), module_or_skip("jax.lax")
+
+pytestmark = pytest.mark.once
 
 RANDOM = np.random.RandomState(0)
 TALL = RANDOM.randn(2, 5, 3).astype(np.float32)
