@@ -151,19 +151,25 @@ def inner_products(d: Differentiated) -> tuple[Case, Case]:
     )
 
 
+def replayed(builder: GraphBuilder, program: GraphProgram, inputs: Sequence[Value]) -> list[Value]:
+    """The outputs of a program whose instructions are appended to the builder's, on values of the builder."""
+    values = dict(zip(program.input_slots, inputs, strict=True))
+    for ins in program.instructions:
+        results = builder.apply_many(ins.op, *(values[slot] for slot in ins.input_slots))
+        values.update(zip(ins.output_slots, results, strict=True))
+    return [values[slot] for slot in program.output_slots]
+
+
 def _inner_product(
     one: Derivative, inputs: Sequence[Array], other: Derivative, count: int, seeds: Sequence[Array]
 ) -> Case:
     """The results of one product with the seeds of the other one: both are of the same values, in the same order."""
     program = concrete(one.program, inputs)
     builder = GraphBuilder(program.name, program.policy)
-    values = {s: builder.typed_input(t) for s, t in zip(program.input_slots, program.input_types, strict=True)}
-    for ins in program.instructions:
-        results = builder.apply_many(ins.op, *(values[s] for s in ins.input_slots))
-        values.update(zip(ins.output_slots, results, strict=True))
+    outputs = replayed(builder, program, [builder.typed_input(t) for t in program.input_types])
     partners = [builder.typed_input(type_of(seed)) for seed in seeds]
     terms = [
-        _term(partners[seed - count], values[program.output_slots[result]])
+        _term(partners[seed - count], outputs[result])
         for seed, result in zip(other.seeds, one.results, strict=True)
         if seed is not None and result is not None and seeds[seed - count].size
     ]

@@ -7,19 +7,17 @@ the box; ops of which that is not certain there are refused.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from oracle.derivation import Differentiated, concrete, plain_seed
+from oracle.derivation import Differentiated, concrete, plain_seed, replayed
 from oracle.enclosure import REAL, Enclosure, enclose
-from oracle.enclosure.value import Interval, Rectangle, each_part, point, rectangle
+from oracle.enclosure.value import Interval, Rectangle, each_part, hull, point, rectangle
 from tenferro_ref import ops
 from tenferro_ref.autodiff import jvp
 from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import einsum, fft
-from tenferro_ref.program import GraphBuilder, GraphProgram, Value
+from tenferro_ref.program import GraphBuilder, GraphProgram
 from tenferro_ref.tensor import Array
 
 #: Steps relative to each element: the square root of a unit of rounding, so that Taylor's term is as small as roundings are.
@@ -111,13 +109,6 @@ def _moved(x: Array, number: int) -> Array:
 
 def _between(x: Array, end: Array) -> Enclosure:
     """All values between two arrays."""
-
-    def hull(p: Interval, q: Interval) -> Interval:
-        return Interval(
-            p.dtype, np.minimum(p.lo, q.lo), np.maximum(p.hi, q.hi), p.nan | q.nan,
-            p.pos_zero | q.pos_zero, p.neg_zero | q.neg_zero,
-        )  # fmt: skip
-
     return each_part(hull, point(x), point(end)) if DType.of(x) in INEXACT else point(x)
 
 
@@ -125,16 +116,8 @@ def _difference(program: GraphProgram) -> GraphProgram:
     """`f(a) - f(b)` for inputs a, then b; outputs without a derivative as of a."""
     builder = GraphBuilder(program.name, program.policy)
     ends = [[builder.typed_input(t) for t in program.input_types] for _ in range(2)]
-    a, b = (_replayed(program, inputs) for inputs in ends)
+    a, b = (replayed(builder, program, inputs) for inputs in ends)
     return builder.build(*(u - v if u.dtype in INEXACT else u for u, v in zip(a, b, strict=True)))
-
-
-def _replayed(program: GraphProgram, inputs: Sequence[Value]) -> list[Value]:
-    values = dict(zip(program.input_slots, inputs, strict=True))
-    for ins in program.instructions:
-        results = inputs[0].builder.apply_many(ins.op, *(values[slot] for slot in ins.input_slots))
-        values.update(zip(ins.output_slots, results, strict=True))
-    return [values[slot] for slot in program.output_slots]
 
 
 def _taylor(first: Enclosure, curved: Enclosure) -> Enclosure:

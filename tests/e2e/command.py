@@ -81,8 +81,7 @@ def in_this_process(*arguments: object) -> Run:
 def assert_one_line_error(run: Run, status: int, *words: str) -> None:
     """A bad call ends with its status and one line that says `words`, and no traceback."""
     assert run.status == status, run
-    # on a slow machine a run says every 10 s how far it is
-    lines = [words for words in run.err.splitlines() if not words.startswith("checking programs (")]
+    lines = run.err.splitlines()
     assert len(lines) == 1, run.err
     assert lines[0].startswith("error: ")
     for word in words:
