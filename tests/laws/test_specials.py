@@ -14,6 +14,7 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.ops import CompareDir, Op
 from tenferro_ref.program import GraphBuilder
+from tenferro_ref.runtime.kernels.reference import _SPECIAL
 from tenferro_ref.tensor import Array
 from tests.op_examples import admitted, policy_for
 
@@ -110,6 +111,13 @@ def test_elementwise(dtype: DType) -> None:
             operands = [a[kept] for a in operands]
         for instance in instances(op, dtype):
             assert_admitted(instance, operands, dtype)
+
+
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F64, DType.F16, DType.BF16], ids=str)
+def test_functions_of_the_reference_alone(dtype: DType) -> None:
+    x = np.concatenate([specials(dtype, 1), np.arange(-9, 9).astype(dtype.numpy)])
+    for function in _SPECIAL:
+        assert_admitted(ops.Special(function), [x], dtype)
 
 
 @pytest.mark.parametrize("count", [1, 2])
