@@ -55,7 +55,9 @@ class Evidence:
             if name in _UNUSABLE:
                 return UnsupportedOp(op=name, reason="its result is not determined by the module")
             if element == DType.F8E8M0FNU.value.element:
-                return UnsupportedOp(op=name, reason="the interpreter computes F8E8M0FNU as if it had a zero and a sign")
+                return UnsupportedOp(
+                    op=name, reason="the interpreter computes F8E8M0FNU as if it had a zero and a sign"
+                )
         expected = attempt_source(self.interpreter, self.source, self.arguments)
         if isinstance(expected, TenferroError):
             return expected

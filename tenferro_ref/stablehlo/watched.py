@@ -78,7 +78,9 @@ def _number_loops(block: Any) -> list[Any]:
     loops = []
     for inner in _blocks(block, (*_BRANCHING, _LOOP)):
         for op in (o.operation for o in inner.operations if o.operation.name == _LOOP):
-            if any(_seen(o.operation) for b in _blocks(op.regions[1].blocks[0], (*_BRANCHING, _LOOP)) for o in b.operations):
+            if any(
+                _seen(o.operation) for b in _blocks(op.regions[1].blocks[0], (*_BRANCHING, _LOOP)) for o in b.operations
+            ):
                 op.attributes[NUMBER] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(loops))
                 loops.append(op)
     return loops
@@ -93,12 +95,14 @@ def _copies(op: Any, turns: Mapping[int, int]) -> int:
 
 
 def _write_out(block: Any, turns: Mapping[int, int]) -> None:
-    """Put branches, a turn each, in the place of the numbered loops; of the loops in these, too."""
-    for inner in _blocks(block):
-        for op in (o.operation for o in list(inner.operations)):
-            if op.name == _LOOP and NUMBER in op.attributes:
-                _write_out_loop(op, turns.get(op.attributes[NUMBER].value, 0))
-                return _write_out(block, turns)
+    """Put branches, a turn each, in the place of the numbered loops; then of those in these."""
+    while loops := [
+        op.operation
+        for inner in _blocks(block)
+        for op in inner.operations
+        if op.operation.name == _LOOP and NUMBER in op.operation.attributes
+    ]:
+        _write_out_loop(loops[0], turns.get(loops[0].attributes[NUMBER].value, 0))
 
 
 def _seen_in(block: Any) -> list[Any]:

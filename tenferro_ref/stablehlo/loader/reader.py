@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import Any
 
 from tenferro_ref import ops
@@ -224,16 +223,17 @@ class _Reader:
         """A `while`, unrolled as far as it runs."""
         condition, body = op.raw.operation.regions
         number = op.attribute(NUMBER)
-        for turn in count():
+        turns = 0
+        while True:
             (test,) = self.region(condition, values, env)
             again = self.tracer.decided(test)
             if again is None:
                 raise op.refusal("how often it runs depends on inputs that are not known where the module is read")
             if not again:
                 break
-            values = self.region(body, values, env)
+            values, turns = self.region(body, values, env), turns + 1
         if number is not None:
-            self.turns[number] = max(turn, self.turns.get(number, 0))
+            self.turns[number] = max(turns, self.turns.get(number, 0))
         return values
 
     def _scan(self, op: Operation, operands: Sequence[Value], env: dict[Any, Value]) -> Sequence[Value]:
