@@ -142,6 +142,8 @@ def true_range(function: str, x: Array, dtype: DType) -> tuple[Array, Array]:
 
 def _rounded(value: Any, wide: Any) -> Any:
     """A number of mpmath in a wide type."""
+    if wide is not np.float64 and 0 < abs(value) < mpmath.ldexp(1, -1000):  # float64 loses digits there, or all
+        return np.ldexp(wide(float(mpmath.ldexp(value, 200))), -200)
     high = float(value)
     if not np.isfinite(high) or wide is np.float64:
         return wide(high)

@@ -75,7 +75,7 @@ def _blocks(block: Any, names: Sequence[str] = _BRANCHING) -> Iterator[Any]:
 def _number_loops(block: Any) -> list[Any]:
     """The loops that call LAPACK, wherever they are; each is given a number."""
     ir = bindings.mlir()
-    loops = []
+    loops: list[Any] = []
     for inner in _blocks(block, (*_BRANCHING, _LOOP)):
         for op in (o.operation for o in inner.operations if o.operation.name == _LOOP):
             if any(
