@@ -287,6 +287,8 @@ def _words(e: Enclosure, o: Array, index: tuple[int, ...]) -> tuple[str, str, st
         wanted = signs[0] if len(signs) == 1 else "zero"
     elif lo == hi:
         wanted = _kind(float(lo))
+    elif _one_side_is_a_value(e, index):
+        wanted = "either of two"
     elif nan and not (np.isfinite(lo) and np.isfinite(hi)):
         wanted = "NaN or a range"
     elif not np.isfinite(hi) and not np.isfinite(lo):
@@ -296,6 +298,14 @@ def _words(e: Enclosure, o: Array, index: tuple[int, ...]) -> tuple[str, str, st
     if kind == wanted == "finite" or (wanted not in ("NaN", "inf", "-inf") and kind == "finite"):
         kind = "other finite"
     return str(value), expected, f"expected {wanted}, got {kind}"
+
+
+def _one_side_is_a_value(e: Interval, index: tuple[int, ...]) -> bool:
+    """A number, or one on the other side of a gap: that of a flushed operand or of the operand itself, for instance."""
+    if e.gap is None or e.nan[index]:
+        return False
+    below, above = (float(end[index]) for end in e.gap)
+    return bool(below < above and (e.lo[index] == below or e.hi[index] == above))
 
 
 def _kind(value: float) -> str:

@@ -14,13 +14,9 @@ from tenferro_ref.errors import PjrtPluginNotLoaded
 from tenferro_ref.pjrt import PluginRef, resolve
 
 CPU_PLUGINS = ("xla081", "fas106", "lam115")
-#: For large modules, whose compilation is what a test costs: the build that compiles fastest; the others at night.
-on_one_build = pytest.mark.parametrize(
-    "xla_client",
-    [pytest.param(name, marks=() if name == "fas106" else pytest.mark.nightly) for name in CPU_PLUGINS],
-    indirect=True,
-    scope="session",
-)
+#: For what costs compilations or processes: the build that compiles fastest; the others at night.
+ONE_BUILD = [pytest.param(name, marks=() if name == "fas106" else pytest.mark.nightly) for name in CPU_PLUGINS]
+on_one_build = pytest.mark.parametrize("xla_client", ONE_BUILD, indirect=True, scope="session")
 
 
 def plugin_or_skip(short_name: str) -> PluginRef:

@@ -14,7 +14,7 @@ import numpy as np
 
 from oracle.enclosure import limits
 from oracle.enclosure.balls import Ball, ball, certainly_finite, complex_of, enclosed
-from oracle.enclosure.bounds import is_zero, may_be_negative, may_be_positive, may_be_zero
+from oracle.enclosure.bounds import is_zero, may_be_zero
 from oracle.enclosure.complexes import nothing, promoted, reach, size_class
 from oracle.enclosure.formats import Array, Format
 from oracle.enclosure.freedoms import cuts
@@ -259,47 +259,14 @@ def _by_sides(op: Op, c: Context, x: Enclosure, f: Callable[[Ball], Ball]) -> Re
 
 @COMPLEX.row(ops.Log)
 def _log(op: Op, c: Context, x: Enclosure) -> Enclosure:
-    made = limits.of_logarithm(c, x, _by_sides(op, c, x, logarithm), cuts.side_is_known(c, x.parts[1]))
-    return _of_flushed(c, x, made)
+    made = _by_sides(op, c, x, partial(_logarithm_of_rounded, c.real))
+    return limits.of_logarithm(c, x, made, cuts.side_is_known(c, x.parts[1]))
 
 
-def _of_flushed(c: Context, x: Enclosure, made: Rectangle) -> Rectangle:
-    """The logarithm of a denormal, real or imaginary: that, or minus infinity.
-
-    Of two denormal parts the builds' angle is NaN, and of constants what folds them has other logarithms: anything there.
-    """
-    if x.const:
-        return made
-    f = c.real.format
-    zero, count, least = np.ones(x.shape, bool), np.zeros(x.shape, int), np.full(x.shape, np.inf)
-    for p in x.parts:
-        two = np.zeros(x.shape, bool) if p.gap is None else (p.lo == p.gap[0]) & (p.hi == p.gap[1]) & may_be_zero(p)
-        zero &= (two | is_zero(p)) & ~p.nan
-        count += two
-        least = np.where(two, np.minimum(least, np.maximum(-p.lo, p.hi)), least)
-    here = zero & (count == 1) & (least < f.min_normal)
-    if not np.count_nonzero(here):
-        return made
-    re, im = x.parts
-    # the modulus is rounded to a multiple of the least denormal
-    low = np.log(np.where(here, least, 1).astype(f.wide) - f.least_denormal / 2)
-    high = np.log(np.hypot(*(np.maximum(-p.lo, p.hi).astype(f.wide) for p in (re, im))) + f.least_denormal)
-    off = (c.budget("Log") + 1) * f.ulp(low)
-    low, high = f.greatest_at_or_below(low - off), f.least_at_or_above(high + off)
-    negative, known = may_be_negative(re), cuts.side_is_known(c, im)
-    angle = f.least_at_or_above(np.where(negative, np.pi, np.pi / 2) * (1 + 8 * f.unit))
-    either = negative & ~known
-    down = np.where(may_be_negative(im) | either, -angle, 0.0)
-    up = np.where(may_be_positive(im) | either, angle, 0.0)
-    parts = []
-    for part, lo, hi, gap in ((made.real, -np.inf, high, (-np.inf, low)), (made.imag, down, up, (np.inf, -np.inf))):
-        below, above = part.gap or (np.inf, -np.inf)
-        lo, hi = np.where(here, lo, part.lo), np.where(here, hi, part.hi)
-        zero = here & (part is made.imag)
-        pos, neg = (np.where(here, zero, flag) for flag in (part.pos_zero, part.neg_zero))
-        gaps = np.where(here, gap[0], below), np.where(here, gap[1], above)
-        parts.append(Interval(part.dtype, lo, hi, part.nan & ~here, pos, neg, gap=gaps))
-    return rectangle(*parts)
+def _logarithm_of_rounded(c: Context, z: Ball) -> Ball:
+    """Where denormals may be flushed, with a denormal modulus that is rounded, to a multiple of the least."""
+    rounded = (z.size < 2 * c.zero_below) & (z.mid.real != 0) & (z.mid.imag != 0)
+    return logarithm(Ball(z.mid, np.where(rounded, z.rad + c.format.least_denormal / 2, z.rad), z.ok))
 
 
 @COMPLEX.row(ops.Sqrt)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import Literal, TypeAlias, overload
 
@@ -21,6 +22,7 @@ from oracle.enclosure import (  # noqa: F401 - each fills its rows of a table
     functions,
     indexing,
     moves,
+    poles,
     reference,
     sums,
 )
@@ -141,8 +143,7 @@ def _slots(
             slot = ins.output_slots[0]  # an op with several has no rule
             operands = [values[s] for s in ins.input_slots]
             c = contexts[types[slot].dtype]
-            rules = _rules(c, operands)
-            result = rules[type(ins.op)](ins.op, c, *operands) if n == 1 else _of_sets(rules, ins.op, c, operands, n)
+            result = poles.by_sides(partial(_enclosed, ins.op, c, n), ins.op, operands)
             result = real.of_result(model, ins.op, result, tuple(operands))
             cropped = isinstance(ins.op, ops.Pad) and moves.is_all_padding(ins.op, operands[0].shape)
             values[slot] = derived(result, model, [] if cropped else operands)
@@ -158,8 +159,14 @@ def _check_size(types: Mapping[int, TensorType], n: int) -> None:
         raise UnsupportedOp(op="program", reason=reason)
 
 
-def _of_sets(rules: Rules, op: Op, c: Context, operands: Sequence[Enclosure], n: int) -> Enclosure:
+def _enclosed(op: Op, c: Context, n: int, *operands: Enclosure) -> Enclosure:
     """What the rule of an op gives for `n` input sets."""
+    rules = _rules(c, operands)
+    return rules[type(op)](op, c, *operands) if n == 1 else _of_sets(rules, op, c, operands, n)
+
+
+def _of_sets(rules: Rules, op: Op, c: Context, operands: Sequence[Enclosure], n: int) -> Enclosure:
+    """The same, with an axis of the sets."""
     if isinstance(op, ops.Constant | ops.ShapeOf):
         return repeated(rules[type(op)](op, c, *operands), n)
     if not isinstance(op, ALONE):

@@ -55,7 +55,7 @@ def representative(p: Interval) -> tuple[Array, Array, Array]:
     finite = np.isfinite(p.lo) & np.isfinite(p.hi) & ~p.nan
     single = p.empty | ((p.lo == p.hi) & ~p.nan)
     value = np.where(p.empty, np.nan, np.where(single, p.lo, np.where(finite, p.lo / 2 + p.hi / 2, 0)))
-    value = np.where((value == 0) & p.neg_zero & ~p.pos_zero, -0.0, value)
+    value = np.where(value == 0, np.where(p.neg_zero & ~p.pos_zero, -0.0, 0.0), value)  # a bound of 0 has any sign
     return value, ~single, single | (finite & ((p.lo > 0) | (p.hi < 0)))
 
 
@@ -122,6 +122,7 @@ def of_logarithm(c: Context, x: Enclosure, made: Rectangle, known_side: Array | 
     with np.errstate(all="ignore"):
         modulus, angle = np.log(np.hypot(re, im)), np.arctan2(im, re)
     either = (im == 0) & (angle != 0) & ~np.asarray(known_side)
+    here &= (re != 0) | (x.parts[0].pos_zero != x.parts[0].neg_zero)  # of a zero of either sign the angle is 0 or pi
     imag = listed(made.parts[1], here, angle, False, either)
     off = np.where(here & ~none, (c.budget("Log") + 1) * f.ulp(angle), 0).astype(float)
     lo, hi = f.greatest_at_or_below(imag.lo - off), f.least_at_or_above(imag.hi + off)

@@ -10,7 +10,7 @@ import pytest
 from oracle.verdict import ORIGINS
 from tenferro_ref.program import GraphBuilder, dumps
 from tests.e2e.command import assert_one_line_error, in_this_process
-from tests.plugins import CPU_PLUGINS, plugin_or_skip
+from tests.plugins import ONE_BUILD, plugin_or_skip
 
 pytestmark = pytest.mark.once
 
@@ -25,7 +25,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "p.json", tmp_path / "in.npz"
 
 
-@pytest.mark.parametrize("plugin", CPU_PLUGINS)
+@pytest.mark.parametrize("plugin", ONE_BUILD)
 def test_a_program_is_compiled_and_run_later(files: tuple[Path, Path], tmp_path: Path, plugin: str) -> None:
     ref = plugin_or_skip(plugin)
     program, inputs = files
@@ -71,7 +71,7 @@ def test_options_that_cannot_be(files: tuple[Path, Path], tmp_path: Path, option
     assert_one_line_error(done, 2 if option == "flag" else 3, words)
 
 
-@pytest.mark.parametrize("plugin", CPU_PLUGINS)
+@pytest.mark.parametrize("plugin", ONE_BUILD)
 def test_what_is_reloaded_gives_what_was_compiled(files: tuple[Path, Path], plugin: str) -> None:
     plugin_or_skip(plugin)
     program, inputs = files
@@ -81,6 +81,7 @@ def test_what_is_reloaded_gives_what_was_compiled(files: tuple[Path, Path], plug
     assert f"pjrt-reloaded:{plugin}@parity" in done.out
 
 
+@pytest.mark.nightly
 def test_executables_are_kept_in_the_folder_of_the_variable(
     files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

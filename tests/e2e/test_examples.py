@@ -23,7 +23,7 @@ pytestmark = pytest.mark.once
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 #: Those that take 10 s and more.
-LONG = ("jax_zoo", "mlp", "variational")
+LONG = ("jax_zoo", "mlp", "newton", "variational")
 #: Some of the executors, where a script runs hundreds of programs.
 ARGUMENTS = {"variational": ["native-unsegmented", "jax"]}
 

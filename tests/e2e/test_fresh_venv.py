@@ -42,6 +42,7 @@ def test_a_new_finding_is_shown_in_a_virtual_environment_of_its_own(fake_library
     assert "fresh virtual environment" not in run.out
 
 
+@pytest.mark.nightly
 def test_where_no_packages_are_to_be_had_the_run_says_so(fake_library: Path, tmp_path: Path) -> None:
     store = tmp_path / "s.sqlite"
     run = campaign(store, fake_library, **NO_PACKAGES)

@@ -94,6 +94,7 @@ def run_pytest(folder: Path, *arguments: object, **variables: str) -> subprocess
     )
 
 
+@pytest.mark.nightly
 def test_the_example_project_passes() -> None:
     module_or_skip("jax")
     done = run_pytest(ROOT / "examples/jax_project")

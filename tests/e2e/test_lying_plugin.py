@@ -91,9 +91,6 @@ LIES = {
 SOME = {
     "",
     "forks",
-    "offset",
-    "wrong_shape",
-    "fewer_outputs",
     "announce_dtype",
     "event_error",
     "execute_segv",

@@ -26,6 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", *(f"docs/how-to/{name}.md" for name in (
     "check-a-jax-function", "test-an-engine", "test-a-plugin", "nightly-campaign", "report-upstream",
 )), "docs/tutorial.md"]  # fmt: skip
+#: The others go the same ways once more.
+FIRST = ("README", "test-a-plugin")
 BLOCK = re.compile(r"^```(console|python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: What a test does not do: these are the jobs of .ci/run and of the workflow, asserted below; nor does it install anything.
 ELSEWHERE = re.compile(r"^(python -m pip install|pipx|uvx|git clone|cd )")
@@ -76,8 +78,7 @@ def variables(tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "page",
-    # the tutorial goes the way of README and of two how-tos once more, and takes as long as all of them
-    [pytest.param(p, marks=pytest.mark.nightly if "tutorial" in p else (), id=Path(p).stem) for p in PAGES],
+    [pytest.param(p, marks=() if Path(p).stem in FIRST else pytest.mark.nightly, id=Path(p).stem) for p in PAGES],
 )
 def test_a_page_does_what_it_shows(
     page: str, tmp_path: Path, variables: dict[str, str], monkeypatch: pytest.MonkeyPatch

@@ -67,6 +67,7 @@ def test_runs_of_a_store_are_held_against_each_other(tmp_path: Path, monkeypatch
     assert (first.cells, first.generator) == (second.cells, second.generator)
 
 
+@pytest.mark.nightly
 def test_the_commands_on_a_findings_page_show_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = tmp_path / "engine"
     engine.write_text(ENGINE)

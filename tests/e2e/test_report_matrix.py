@@ -22,6 +22,7 @@ exec {sys.executable} -m tenferro_ref exec "$1" --inputs "$2" --out "$3"
 """
 
 
+@pytest.mark.nightly
 def test_a_refusal_is_shown_at_the_op_that_it_names(tmp_path: Path) -> None:
     engine = tmp_path / "engine"
     engine.write_text(ENGINE)

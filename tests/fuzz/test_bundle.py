@@ -133,6 +133,7 @@ def test_its_script_shows_it_in_a_clean_interpreter(bundle: Path, monkeypatch: p
     assert not confirm(bundle, allowed=(ANY,))
 
 
+@pytest.mark.nightly
 def test_maintainers_see_it_with_jax_alone(bundle: Path) -> None:
     """XLA as jaxlib has it rewrites this program too; where it gives what is permitted, the disagreement is gone."""
     module_or_skip("jax")
@@ -163,6 +164,7 @@ def test_its_script_is_the_same_file_in_every_bundle_and_runs(bundle: Path, tmp_
     assert "still fails" in done.stdout
 
 
+@pytest.mark.nightly
 def test_its_script_runs_in_the_environment_that_it_needs(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
@@ -195,6 +197,7 @@ def test_replay_knows_when_it_still_fails_and_when_it_is_gone(
     assert (result.outcome, result.answer.verdict.value, result.same_bits) == ("fails differently", "crash", None)
 
 
+@pytest.mark.nightly
 def test_a_crash_has_a_bundle_too(
     tmp_path: Path, fake_library: Path, case: Case, monkeypatch: pytest.MonkeyPatch, pool: Pool
 ) -> None:

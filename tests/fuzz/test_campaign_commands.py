@@ -76,7 +76,9 @@ def test_a_campaign_from_its_beginning_to_its_report(tmp_path: Path) -> None:
     assert "sound" in fuzz("status", merged, "--check").out
 
 
-@pytest.mark.parametrize(("workers", "hashes", "threads"), [(4, "7", "1"), (1, "random", "4")])
+@pytest.mark.parametrize(
+    ("workers", "hashes", "threads"), [pytest.param(4, "7", "1", marks=pytest.mark.nightly), (1, "random", "4")]
+)
 def test_workers_hash_seeds_and_threads_change_nothing(tmp_path: Path, workers: int, hashes: str, threads: str) -> None:
     assert fuzz("run", tmp_path / "one", "--programs", 70, "--seed", 4, "--workers", 1, *NATIVE).status == 0
     env: dict[str, str | None] = {"PYTHONHASHSEED": hashes, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
@@ -85,12 +87,14 @@ def test_workers_hash_seeds_and_threads_change_nothing(tmp_path: Path, workers: 
     assert facts(tmp_path / "s") == facts(tmp_path / "one")
 
 
+@pytest.mark.nightly
 def test_more_workers_than_work_end_cleanly(tmp_path: Path) -> None:
     run = in_a_process("fuzz", "run", tmp_path / "s", "--programs", 40, "--seed", 4, "--workers", 16, *NATIVE)
     assert run.status == 0, run
     assert facts(tmp_path / "s")["programs"] == 40
 
 
+@pytest.mark.nightly
 def test_killed_and_resumed_it_is_as_if_nothing_had_been(tmp_path: Path) -> None:
     """`kill -9` of the whole campaign, twice, at whatever moment."""
     store = tmp_path / "s.sqlite"
@@ -114,6 +118,7 @@ def test_killed_and_resumed_it_is_as_if_nothing_had_been(tmp_path: Path) -> None
     assert facts(store) == facts(tmp_path / "whole")
 
 
+@pytest.mark.nightly
 def test_with_a_later_end_it_is_the_longer_campaign(tmp_path: Path) -> None:
     """A batch that the first end cut short is completed; an end that is past is refused."""
     store, whole = tmp_path / "s.sqlite", tmp_path / "whole.sqlite"
@@ -247,6 +252,7 @@ def test_a_case_of_the_corpus_is_replayed(tmp_path: Path, fake_library: Path, mo
         assert_one_line_error(fuzz("replay", *arguments), 2, words)
 
 
+@pytest.mark.nightly
 def test_seeded_faults_are_in_the_report(tmp_path: Path) -> None:
     """As `mutants run` keeps them."""
     store, lines = tmp_path / "s.sqlite", tmp_path / "mutants.jsonl"

@@ -64,6 +64,7 @@ def run(path: Path, plan: Plan, pool: Pool, *executors: PjrtExecutor) -> Campaig
         return recorded(store, [stream])
 
 
+@pytest.mark.nightly
 def test_a_campaign_counts_modules_while_they_are_there(
     pool: Pool, parity: PjrtExecutor, fast: PjrtExecutor, tmp_path: Path
 ) -> None:
@@ -134,6 +135,7 @@ def opcodes_of(executor: PjrtExecutor, cases: list[Case], together: int) -> set[
         return {words for i in range(0, len(cases), together) for words in executor.opcodes(cases[i : i + together])}
 
 
+@pytest.mark.nightly
 def test_every_opcode_is_reached_within_128_programs(pool: Pool) -> None:
     executor = pool.pjrt(plugin_or_skip("xla081"), "parity")
     found = opcodes_of(executor, [case for batch in range(4) for case in generate(3, batch, 32)], 16)

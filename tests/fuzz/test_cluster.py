@@ -93,6 +93,7 @@ def test_with_a_machine_lost_on_the_way_it_is_the_same_campaign(tmp_path: Path, 
     assert _differences(sound(store), whole) == []
 
 
+@pytest.mark.nightly
 def test_a_scheduler_that_goes_away_ends_the_run_and_loses_nothing(tmp_path: Path, whole: Campaign) -> None:
     store = tmp_path / "s.sqlite"
     with local_cluster() as found, in_mid_run(store, found.close):
@@ -105,6 +106,7 @@ def test_a_scheduler_that_goes_away_ends_the_run_and_loses_nothing(tmp_path: Pat
     assert _differences(sound(store), whole) == []
 
 
+@pytest.mark.nightly
 def test_findings_come_with_their_bundles(tmp_path: Path, fake_library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FAKE_PJRT_MODE", raising=False)
     store = tmp_path / "s.sqlite"

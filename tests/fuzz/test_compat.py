@@ -13,7 +13,7 @@ from oracle.peers import PjrtExecutor, Pool
 from tenferro_ref.ops import OPS
 from tenferro_ref.stablehlo.serialized import versions
 from tests.libraries import module_or_skip
-from tests.plugins import CPU_PLUGINS, plugin_or_skip
+from tests.plugins import ONE_BUILD, plugin_or_skip
 
 pytestmark = pytest.mark.once
 
@@ -40,7 +40,7 @@ def test_every_op_has_a_program_and_all_but_one_a_version(cases: dict[str, Case]
     assert versions()[0] == "0.9.0"
 
 
-@pytest.mark.parametrize("plugin", CPU_PLUGINS)
+@pytest.mark.parametrize("plugin", ONE_BUILD)
 def test_the_promise_of_years_backward_and_some_forward(
     pool: Pool, plugin: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

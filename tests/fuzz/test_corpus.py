@@ -22,9 +22,15 @@ PATHS = sorted(CORPUS.glob("*.toml"))
 ENTRIES = [load(path) for path in PATHS]
 
 
-def waits(entry: Entry) -> Sequence[pytest.MarkDecorator]:
-    """What hangs takes as long as its limit, each time: at night."""
-    return [pytest.mark.nightly] if Verdict.TIMEOUT in entry.expected.values() else []
+def asked(name: str) -> str:
+    """The part of the executors that one is asked with: IREE by itself, which may not be installed; other lanes and JAX at night."""
+    daily = name.startswith(("native", "interpreter")) or name.endswith("@parity")
+    return " on IREE" if name == "iree" else "" if daily else " in other lanes"
+
+
+def at_night(entry: Entry, part: str) -> Sequence[pytest.MarkDecorator]:
+    """What hangs takes as long as its limit, each time."""
+    return [pytest.mark.nightly] if part or Verdict.TIMEOUT in entry.expected.values() else []
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +44,10 @@ def pools() -> Iterator[dict[float, Pool]]:
 
 @pytest.mark.parametrize(
     ("entry", "names"),
-    # IREE by itself: where it is not installed, the others are asked all the same
     [
-        pytest.param(entry, tuple(names), id=entry.name + (" on IREE" if iree else ""), marks=waits(entry))
+        pytest.param(entry, tuple(names), id=entry.name + part, marks=at_night(entry, part))
         for entry in ENTRIES
-        for iree, names in groupby(sorted(entry.expected, key="iree".__eq__), "iree".__eq__)
+        for part, names in groupby(sorted(entry.expected, key=asked), asked)
     ],
 )
 def test_the_verdicts_are_those_recorded(entry: Entry, names: tuple[str, ...], pools: dict[float, Pool]) -> None:

@@ -27,6 +27,7 @@ def pool() -> Iterator[Pool]:
 
 
 @pytest.mark.parametrize("repeats", [True, False], ids=["it repeats", "it does not"])
+@pytest.mark.nightly
 def test_a_crash(
     fake_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pool: Pool, repeats: bool
 ) -> None:

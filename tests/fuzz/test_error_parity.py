@@ -193,7 +193,14 @@ DAMAGES: dict[str, Callable[[str, random.Random], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [name for name in PEERS if "jax" not in name])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=pytest.mark.nightly if n[:11] in ("pjrt:xla081", "pjrt:lam115") else ())
+        for n in PEERS
+        if "jax" not in n
+    ],
+)
 def test_compilers_refuse_a_damaged_module_and_live(name: str, pool: Pool) -> None:
     """Beyond what the harness refuses: executors of StableHLO are given text that is no program."""
     peer = executor_or_skip(pool, name)

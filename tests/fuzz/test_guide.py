@@ -88,6 +88,7 @@ def test_every_mix_makes_programs_and_leaves_what_was_asked_for(mix: str) -> Non
 
 
 @pytest.mark.once
+@pytest.mark.nightly
 def test_a_guided_campaign_is_the_same_with_two_workers_and_audits_itself(tmp_path: Path) -> None:
     arguments = ["--seed", 4, "--programs", 17 * 32, "--executors", "native", "--generate", "guided=1"]
     arguments += ["--generate", "instructions=1-3", "--generate", "elements=16", "--generate", "linalg=0"]

@@ -80,6 +80,7 @@ def test_laws_show_faults_of_the_oracle() -> None:
     assert kill.reason.startswith("test_algebras.py::test_")
 
 
+@pytest.mark.nightly
 def test_unit_tests_show_what_neither_programs_nor_laws_do() -> None:
     fault = next(
         m for m in catalogue() if m.site and m.site.module == "tenferro_ref.dims" and m.site.rule == "operator"
@@ -138,6 +139,7 @@ def test_without_a_fault_programs_look_the_same_twice(place: str) -> None:
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_run_in_several_processes_gives_what_one_gives() -> None:
     names = [m.name for m in drawn(1, 2, ("segmentation",))]
     found = {}

@@ -204,6 +204,7 @@ class TestMissing:
         assert "interpreter" in [e.name for e in pool.select(["all"], others=("interpreter",)).executors]
 
 
+@pytest.mark.nightly
 def test_check_lists_every_one_of_all(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

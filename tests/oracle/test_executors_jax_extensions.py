@@ -63,7 +63,7 @@ def decompositions(a: Value, b: Value, tall: Value) -> Iterator[Value]:
     yield linalg.triangular_solve(a, linalg.cholesky(a), left_side=False)
 
 
-@pytest.mark.parametrize("dtype", [DType.F32, DType.C64], ids=str)
+@pytest.mark.parametrize("dtype", [pytest.param(DType.F32, marks=pytest.mark.nightly), DType.C64], ids=str)
 def test_linalg(jax: Executor, dtype: DType) -> None:
     b = GraphBuilder()
     shapes = ((3, 3, 2), (3, 2, 2), (4, 3, 2))

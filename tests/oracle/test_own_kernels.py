@@ -18,7 +18,7 @@ from tenferro_ref import ops
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import linalg
 from tenferro_ref.program import GraphBuilder
-from tests.plugins import CPU_PLUGINS, plugin_or_skip
+from tests.plugins import ONE_BUILD, plugin_or_skip
 
 pytestmark = pytest.mark.once
 
@@ -37,7 +37,7 @@ def executor(pool: Pool, name: str) -> PjrtExecutor:
     return made
 
 
-@pytest.mark.parametrize("plugin", CPU_PLUGINS)
+@pytest.mark.parametrize("plugin", ONE_BUILD)
 def test_every_instruction_can_be_ours(pool: Pool, plugin: str) -> None:
     b = GraphBuilder()
     x, y = b.input("F64", (3, 4)), b.input("F64", (4, 2))
@@ -57,7 +57,7 @@ def test_every_instruction_can_be_ours(pool: Pool, plugin: str) -> None:
         )
 
 
-@pytest.mark.parametrize("plugin", CPU_PLUGINS)
+@pytest.mark.parametrize("plugin", ONE_BUILD)
 def test_what_stablehlo_has_no_form_for(pool: Pool, plugin: str) -> None:
     b = GraphBuilder()
     x = b.input("F64", (3, 3))

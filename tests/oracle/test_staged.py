@@ -14,7 +14,7 @@ from oracle.verdict import Verdict
 from tenferro_ref import frontend as tn
 from tenferro_ref.extensions import linalg
 from tenferro_ref.program import GraphBuilder
-from tests.plugins import CPU_PLUGINS, plugin_or_skip
+from tests.plugins import ONE_BUILD, plugin_or_skip
 
 pytestmark = pytest.mark.once
 
@@ -55,7 +55,7 @@ def test_native_executors_pass(dtype: str, name: str) -> None:
     assert answer.comparison.decided == answer.comparison.elements > 20
 
 
-@pytest.mark.parametrize("plugin", CPU_PLUGINS)
+@pytest.mark.parametrize("plugin", ONE_BUILD)
 def test_plugins_pass(plugin: str) -> None:
     plugin_or_skip(plugin)
     pool = Pool()

@@ -243,8 +243,8 @@ def kinds(folder: Path) -> list[Path]:
     return pages
 
 
-@pytest.mark.parametrize("name", ["rich", "short", "hostile", "empty"])
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("name", ["rich", *(pytest.param(n, marks=LONG) for n in ("short", "hostile", "empty"))])
+@pytest.mark.parametrize("width", [400, pytest.param(1280, marks=LONG)])
 def test_no_page_is_wider_than_the_screen(chromium: Browser, folder: Path, name: str, width: int) -> None:
     chromium.size(width, 900)
     for page in kinds(folder / name):

@@ -82,7 +82,14 @@ def test_a_report_brings_the_bundles_that_there_are(tmp_path: Path) -> None:
     assert f"tenferro-ref fuzz findings STORE {other.id} --bundles findings" in without
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if not name.startswith("report.")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name == "summary.md" else pytest.mark.nightly)
+        for name in FILES
+        if not name.startswith("report.")
+    ],
+)
 @pytest.mark.parametrize("kind", ["file", "link", "folder"])
 def test_a_file_of_somebody_else_is_left_alone(name: str, kind: str, tmp_path: Path) -> None:
     folder, other = tmp_path / "report", tmp_path / "other"

@@ -175,7 +175,7 @@ def test_tanh_far_from_the_axis_may_lose_a_nan():
 
 def test_the_logarithm_of_a_denormal_is_that_or_minus_infinity():
     """It may be flushed, and nothing lies between what comes of that."""
-    values = [1e-40, -3e-42j, complex(0, 1e-45), complex(-1e-40, 0)]
+    values = [1e-40, -3e-42j, complex(0, 1e-45), complex(-1e-40, 0), 1e-40 + 1e-40j, 3e-45 - 1e-38j]
     z = complex_array(values, DType.C32)
     (e,) = enclose(built(DType.C32, [z.shape], lambda b, v: b.apply(ops.Log(), v)), [z], XLA)
     assert e.decided.all()
@@ -187,6 +187,35 @@ def test_the_logarithm_of_a_denormal_is_that_or_minus_infinity():
     for wrong in (-60, -120, INF, NAN):
         right.real = wrong
         assert not e.contains(right).any()
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype"),
+    [
+        *((op, DType.F32) for op in (ops.Log(), ops.Rsqrt(), ops.Pow(), ops.Divide())),
+        (ops.Log(), DType.C32),
+        (ops.Rsqrt(), DType.C32),
+    ],
+    ids=str,
+)
+def test_at_a_pole_each_side_of_a_gap_is_enclosed_for_itself(op, dtype):
+    """A denormal may be flushed: the result is that of it or that of zero, and nothing between the two."""
+    d = np.array([1e-38, 0.25], dtype.numpy)
+    other = np.array([-0.5, -0.5] if op == ops.Pow() else [1, 1], dtype.numpy)
+    operands = [d] if op.arity == 1 else [d, other] if op == ops.Pow() else [other, d]
+    program = built(dtype, [x.shape for x in operands], lambda b, *v: b.apply(op, *v))
+    (e,) = enclose(program, operands, XLA)
+    (right,) = NativeExecutor().run(Case.of(program, operands)).outputs
+    (flushed,) = (
+        NativeExecutor()
+        .run(Case.of(program, [np.where(np.abs(x) < 1e-37, 0, x).astype(x.dtype) for x in operands]))
+        .outputs
+    )
+    assert e.contains(right).all()
+    assert e.contains(flushed).all()
+    between = right * 2
+    assert not e.contains(between.astype(dtype.numpy)).any()
+    assert e.decided.all() or (op == ops.Rsqrt() and dtype is DType.C32)  # of a complex 1 / 0 NaN may come as well
 
 
 def test_what_is_an_infinity_or_nan_stays_one_in_products_and_quotients():
