@@ -375,9 +375,8 @@ def decode(kind: type[T], content: Any, where: str) -> T:
     try:
         try:
             record = msgspec.convert(content, kind)
-        except (
-            msgspec.ValidationError
-        ):  # few records have such a word: looking for one in each costs more than all the rest
+        except msgspec.ValidationError:
+            # few records have such a word: looking for one in each costs more than all the rest
             content = _at_extremes(content, lambda word: _NONFINITE.get(word, word), str)
             record = msgspec.convert(content, kind)
     except msgspec.ValidationError as error:

@@ -107,7 +107,7 @@ class Reader:
         try:
             answer = self.worker.request(request)
         except WorkerDied as died:
-            detail = f"MLIR's parser does not survive this module ({died.how})"
+            detail = f"this module was not read: MLIR does not survive it, or it is too much work ({died.how})"
             raise FormatError(where=request["where"], detail=detail) from None
         if "refusal" in answer:
             error = wire.unpack_error(answer["refusal"])
