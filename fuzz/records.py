@@ -372,9 +372,13 @@ def decode(kind: type[T], content: Any, where: str) -> T:
     FormatError
         Unknown or missing keys, or a value of another type.
     """
-    content = _at_extremes(content, lambda word: _NONFINITE.get(word, word), str)
     try:
-        record = msgspec.convert(content, kind)
+        try:
+            record = msgspec.convert(content, kind)
+        except msgspec.ValidationError:
+            # few records have such a word: looking for one in each costs more than all the rest
+            content = _at_extremes(content, lambda word: _NONFINITE.get(word, word), str)
+            record = msgspec.convert(content, kind)
     except msgspec.ValidationError as error:
         raise FormatError(where=where, detail=str(error)) from None
     for path in _unknown(content, msgspec.to_builtins(record), "$"):
@@ -387,6 +391,8 @@ _NONFINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _DROPPED = frozenset({"reproducer"})
 #: Fields whose floats may be what JSON has no numbers for; those are the strings "inf", "-inf" and "nan".
 _EXTREMES = frozenset({"worst_ulp", "widths"})
+#: What has values of its own; most values of a record are none, and cost no call.
+_NESTED = frozenset({dict, list, tuple})
 
 
 def _at_extremes(content: Any, change: Callable[[Any], Any], kind: type, inside: bool = False) -> Any:
@@ -402,22 +408,26 @@ def _unknown(content: Any, known: Any, path: str) -> Iterator[str]:
     """Paths of the keys in `content` that the record made of it does not have, but for those of earlier versions."""
     if isinstance(content, dict):
         for key, value in content.items():
-            if key in known:
-                yield from _unknown(value, known[key], f"{path}.{key}")
-            elif key not in _DROPPED or "signature" not in known:
+            if key not in known and (key not in _DROPPED or "signature" not in known):
                 yield f"{path}.{key}"
+            elif type(value) in _NESTED and key in known:
+                yield from _unknown(value, known[key], f"{path}.{key}")
     elif isinstance(content, (list, tuple)):
         for i, (value, other) in enumerate(zip(content, known, strict=True)):
-            yield from _unknown(value, other, f"{path}[{i}]")
+            if type(value) in _NESTED:
+                yield from _unknown(value, other, f"{path}[{i}]")
 
 
 def _loads(text: str, where: str, *, strict: bool = True) -> Any:
     """JSON; unless `strict`, with the bare words NaN and Infinity of version 1."""
     try:
-        return json.loads(text, parse_constant=_refuse if strict else None)
+        return _STRICT.decode(text) if strict else json.loads(text)
     except (ValueError, RecursionError) as error:
         raise FormatError(where=where, detail=f"not JSON: {error}") from None
 
 
 def _refuse(word: str) -> None:
     raise ValueError(f"{word} is no number")
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refuse)

@@ -101,7 +101,9 @@ def _watched(case: Case) -> Case:
     needed -= {slot for slot, _ in _without_meaning(case.program, ops)}
     if case.source is not None and needed:
         hidden = next(ins.op for ins in ops if needed.intersection((*ins.input_slots, *ins.output_slots)))
-        raise UnsupportedOp(op=hidden.name, reason="its factors are inside a loop or an operation of the module")
+        raise UnsupportedOp(
+            op=hidden.name, reason="its factors are inside a loop of many turns, or an operation of the module"
+        )
     wanted = (*case.program.output_slots, *sorted(needed))
     return replace(case, program=replace(case.program, output_slots=wanted))
 

@@ -37,7 +37,9 @@ def describe(command: click.Command) -> Description:
     """A command as data."""
     found: Description = {"help": command.help, "params": [_describe_parameter(p) for p in command.params]}
     if isinstance(command, click.Group):
-        found["commands"] = {name: describe(c) for name, c in command.commands.items()}
+        context = click.Context(command)
+        children = {name: command.get_command(context, name) for name in command.list_commands(context)}
+        found["commands"] = {name: describe(child) for name, child in children.items() if child is not None}
     return found
 
 

@@ -27,7 +27,9 @@ def helps(command: click.Command, path: str, parent: click.Context | None = None
     context = click.Context(command, info_name=path, parent=parent, **settings)  # type: ignore[arg-type]
     yield context.command_path, command.get_help(context)
     if isinstance(command, click.Group):
-        for name, child in sorted(command.commands.items()):
+        for name in sorted(command.list_commands(context)):
+            child = command.get_command(context, name)
+            assert child is not None
             yield from helps(child, name, context)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from fuzz.findings.corpus import ModuleCase, load
-from fuzz.findings.triage import stablehlo_or_reason
+from oracle.peers.modules import module_or_reason
 from tenferro_ref.program import print_program
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,7 +28,7 @@ def generated(path: Path) -> str:
         return f"{_values(names, case.inputs)}:\n\n{_block(case.stablehlo)}"
     names = [f"%{slot}" for slot in case.program.input_slots]
     values = f"{_values(names, case.inputs)}. " if names else ""
-    return f"{_block(print_program(case.program))}\n{values}As StableHLO:\n\n{_block(stablehlo_or_reason(case))}"
+    return f"{_block(print_program(case.program))}\n{values}As StableHLO:\n\n{_block(module_or_reason(case))}"
 
 
 def _values(names: list[str], inputs: tuple[np.ndarray, ...]) -> str:

@@ -151,7 +151,7 @@ def given_subject(source: Source, arguments: Sequence[Array], reader: Reader) ->
         return Subject(source.where, None, source, arguments, unread)
     case = _case(loaded, source, arguments)
     if any(name.startswith(f"custom_call:{LAPACK}") for name, _ in source.ops):
-        more = reader.watched(source)
+        more = reader.watched(source, arguments)
         case = replace(case, watched=_case(reader.load(more.code, source.where, arguments), more, arguments))
     return Subject(source.where, case, source, arguments)
 

@@ -19,8 +19,9 @@ from fuzz.campaign.recorded import reported
 from fuzz.campaign.supervisor import Tick
 from fuzz.campaign.work import begin
 from fuzz.campaign.workers import run_workers
-from fuzz.cli.findings import allowed_names, campaign_option, line, store_argument
+from fuzz.cli.findings import allowed_names
 from fuzz.cli.floor import floor_options, with_vacuity
+from fuzz.cli.listing import campaign_option, line, store_argument
 from fuzz.findings import bundle
 from fuzz.findings.environments import FreshEnvironments
 from fuzz.findings.listed import Listed, listed

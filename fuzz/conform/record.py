@@ -5,13 +5,14 @@ Known is not passed: a check that fails as a page of docs/findings/ describes ha
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from fuzz.records import from_json, to_json
+from fuzz.records import encode, from_json
 from tenferro_ref.errors import FormatError
 from tenferro_ref.files import read_text
 
@@ -126,8 +127,9 @@ def wrong(section: Section) -> list[Check]:
 
 
 def dumps(conformance: Conformance) -> str:
-    """A record as JSON."""
-    return to_json(conformance) + "\n"
+    """A record as JSON; its mark comes first, by which the file is known as one that may be replaced."""
+    content = encode(conformance)
+    return json.dumps({"tenferro_conform": content.pop("tenferro_conform"), **content}, allow_nan=False) + "\n"
 
 
 def load(path: Path) -> Conformance:

@@ -22,10 +22,9 @@ from oracle.derivation import derived, kept_seeds
 from oracle.enclosure import MODELS, enclose
 from oracle.judge import Reference, all_slots, first_wrong_slot, judge, judge_many
 from oracle.peers import DerivativeExecutor, Executor, NativeExecutor, Pool
-from oracle.peers.modules import module_text
+from oracle.peers.modules import module_or_reason
 from oracle.verdict import Answer, Build, Verdict
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.escape import line
 from tenferro_ref.program import dumps, print_program
 from tenferro_ref.tensor import Array
 
@@ -86,6 +85,7 @@ class Suspect:
 def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspect:
     """Locate and attribute a disagreement."""
     executor = executor.settled(case)
+    case, answer = _worst_output(executor, case, answer)
     whole = Suspect(executor, case, answer, "", "", attribute(executor, case, pool))
     if case.refusal is not None:  # the answer to one fault is wrong, wherever that fault is
         return replace(whole, op=case.refusal.op or "", how=f"{case.refusal.fault}: {_how(answer)}")
@@ -104,6 +104,16 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
     if core is not None:
         return replace(whole, op=core.case.program.instructions[0].op.name, dtype=dtype, how=_how(core.answer))
     return replace(whole, op="" if producer is None else _with_operands(case, producer), dtype=dtype)
+
+
+def _worst_output(executor: Executor, case: Case, answer: Answer) -> tuple[Case, Answer]:
+    """The worst output alone, if it is as wrong by itself: another wrong output may have another cause."""
+    outputs, worst = case.program.output_slots, answer.comparison.worst_output
+    if answer.verdict is not Verdict.MISMATCH or worst is None or len(outputs) < 2 or case.derivation or case.source:
+        return case, answer
+    small = replace(case, program=live(replace(case.program, output_slots=(outputs[worst],))))
+    alone = judge(executor, Reference(small, NativeExecutor()))
+    return (small, alone) if _alike(alone, answer) and _class(alone) == _class(answer) else (case, answer)
 
 
 def value_class(words: str) -> str:
@@ -321,7 +331,7 @@ def to_finding(
         reduce_seconds=seconds,
         program_text=print_program(case.program),
         program_json=dumps(case.program),
-        stablehlo=stablehlo_or_reason(case),
+        stablehlo=module_or_reason(case),
         inputs=tuple(
             (f"in{i}: {type_}", np.array2string(a, threshold=_ROWS, separator=", ", floatmode="unique"))
             for i, (type_, a) in enumerate(zip(case.program.input_types, case.inputs, strict=True))
@@ -432,13 +442,3 @@ def value_rows(executor: Executor, case: Case) -> tuple[ValueRow, ...]:
             for i in indices
         ]
     return tuple(rows)
-
-
-def stablehlo_or_reason(case: Case) -> str:
-    """The module that a case came with, or that is written from it; or a comment that says why there is none."""
-    if case.source is not None:
-        return case.source.text or "// MLIR bytecode\n"
-    try:
-        return module_text(case)
-    except TenferroError as error:
-        return f"// cannot be lowered: {line(str(error))}\n"

@@ -7,7 +7,7 @@ the anchors in turn, so that the one covered least is next; Hypothesis draws the
 from __future__ import annotations
 
 import hashlib
-from functools import cache
+from functools import lru_cache
 from itertools import cycle, zip_longest
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ class Anchor(NamedTuple):
         return (2 if self.reader in NEEDS_AXES else 1) + (self.op in REDUCTIONS or self.op is ops.ExtractDiag)
 
 
-@cache
+@lru_cache(64)
 def anchors(config: Config, policy: Policy = DEFAULT_POLICY) -> tuple[Anchor, ...]:
     """All of them in the order of batches: each pair of ops at one dtype, then at another, and so on.
 

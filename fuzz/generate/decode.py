@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from fuzz.generate.anchors import Anchor, anchors
@@ -49,13 +49,13 @@ _EXACT = frozenset({
 _INEXACT_FACTOR = 0.1
 
 
-@cache
+@lru_cache(64)
 def motifs(config: Config) -> tuple[Motif, ...]:
     """Those that programs can have, in an order that is the same everywhere."""
     return tuple(m for m in MOTIFS.values() if config.motifs and m.usable(config))
 
 
-@cache
+@lru_cache(64)
 def steps(config: Config, exact: bool) -> Weighted[Step]:
     """What may come next, with its chance.
 

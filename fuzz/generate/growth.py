@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from itertools import pairwise
 from math import inf, prod
 from typing import NamedTuple
@@ -79,7 +79,7 @@ class Estimate(NamedTuple):
     size: float
 
 
-@cache  # making the choice anew for each program would take 3 % of its time
+@lru_cache(64)  # making the choice anew for each program would take 3 % of its time
 def _mix(main: DType, dtypes: tuple[DType, ...]) -> Weighted[DType]:
     """The dtypes of a program, its main one as a rule."""
     return Weighted([(main, 70.0), *((d, 30.0 / len(dtypes)) for d in dtypes)])

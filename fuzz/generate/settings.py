@@ -14,6 +14,8 @@ from tenferro_ref.ops import BY_NAME
 
 #: The largest number that a setting may have.
 _MOST = 10**6
+#: The most instructions: choosing operands for one looks at all before it, which takes seconds for so many.
+_LONGEST = 5000
 
 
 def _integer(text: str, least: int, most: int = _MOST, what: str = "a number from {} to {}") -> int:
@@ -24,8 +26,8 @@ def _integer(text: str, least: int, most: int = _MOST, what: str = "a number fro
 
 def _instructions(text: str) -> dict[str, Any]:
     first, _, last = text.partition("-")
-    least = _integer(first, 1)
-    most = _integer(last, 1) if "-" in text else least
+    least = _integer(first, 1, _LONGEST)
+    most = _integer(last, 1, _LONGEST) if "-" in text else least
     if most < least:
         raise ValueError("a last number that is not less than the first")
     return {"min_instructions": least, "max_instructions": most}

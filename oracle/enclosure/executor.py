@@ -26,12 +26,14 @@ from oracle.enclosure import (  # noqa: F401 - each fills its rows of a table
     reference,
     sums,
 )
+from oracle.enclosure.complexes import MOVES
 from oracle.enclosure.freedoms import flush, real
 from oracle.enclosure.model import Model
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule, contexts_of
 from oracle.enclosure.sets import ALONE, one_by_one, repeated, widened
 from oracle.enclosure.value import Enclosure, Rectangle, point
 from tenferro_ref import memory, ops
+from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.ops import Op, TensorType
 from tenferro_ref.program import GraphProgram
@@ -40,6 +42,8 @@ from tenferro_ref.tensor import Array
 
 #: Bytes for each element of a value that is kept (measured: two bounds and three flags), and while its op is computed.
 _KEPT, _WORK = 24, 220
+#: What gives a value of F8E8M0FNU that is one of its operands, or one rounded by the format's own conversion.
+_OF_SCALES = (*MOVES, ops.Clamp, ops.Constant, ops.Convert, ops.Maximum, ops.Minimum, ops.Select)
 
 Rules: TypeAlias = Table[Rule] | Table[ComplexRule]
 
@@ -128,6 +132,7 @@ def _slots(
     types, contexts = program.slot_types, contexts_of(model, program.policy)
     n = len(input_sets)
     _check_size(types, n)
+    _check_scales(program, types)
     values: dict[int, Enclosure] = {}
     with np.errstate(all="ignore"):
         for slot, *arrays in zip(program.input_slots, *input_sets, strict=True):
@@ -157,6 +162,15 @@ def _check_size(types: Mapping[int, TensorType], n: int) -> None:
     if size > memory.limit() // 2:
         reason = f"its enclosures take about {size >> 20} MiB, and there are {memory.limit() >> 20} MiB"
         raise UnsupportedOp(op="program", reason=reason)
+
+
+def _check_scales(program: GraphProgram, types: Mapping[int, TensorType]) -> None:
+    """Refuse arithmetic on F8E8M0FNU: it has powers of two alone, and rounding to it needs a zero and a sign for its bounds."""
+    for ins in program.instructions:
+        if types[ins.output_slots[0]].dtype is DType.F8E8M0FNU and not isinstance(ins.op, _OF_SCALES):
+            raise UnsupportedOp(
+                op=ins.op.name, reason="F8E8M0FNU has neither zero nor sign: its arithmetic has no enclosure"
+            )
 
 
 def _enclosed(op: Op, c: Context, n: int, *operands: Enclosure) -> Enclosure:

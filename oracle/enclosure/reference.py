@@ -76,7 +76,7 @@ _TRUTH: dict[str, Callable[[Any], Any]] = {
     "acosh": _within(1, np.inf, mpmath.acosh),
     "atanh": _within(-1, 1, lambda x: mpmath.sign(x) * mpmath.inf if abs(x) == 1 else mpmath.atanh(x)),
     "erf": mpmath.erf,
-    "erfc": mpmath.erfc,
+    "erfc": lambda x: mpmath.erfc(min(max(x, -1000), 1000)),  # mpmath's overflows far out, where no format has a value
     "erf_inv": _within(-1, 1, lambda x: mpmath.sign(x) * mpmath.inf if abs(x) == 1 else mpmath.erfinv(x)),
     "lgamma": _log_gamma,
     "digamma": _digamma,
@@ -142,6 +142,8 @@ def true_range(function: str, x: Array, dtype: DType) -> tuple[Array, Array]:
 
 def _rounded(value: Any, wide: Any) -> Any:
     """A number of mpmath in a wide type."""
+    if wide is not np.float64 and 0 < abs(value) < mpmath.ldexp(1, -1000):  # float64 loses digits there, or all
+        return np.ldexp(wide(float(mpmath.ldexp(value, 200))), -200)
     high = float(value)
     if not np.isfinite(high) or wide is np.float64:
         return wide(high)
@@ -171,6 +173,8 @@ def _bounded(c: Context, function: str, x: Interval, low: Array, high: Array, na
     odd = function not in ("acos", "erfc", "cosh", "acosh", "lgamma", "digamma")
     pos = (high > 0) | (x.pos_zero if odd else low <= 0)
     neg = (low < 0) | (x.neg_zero if odd else np.zeros(x.shape, bool))
+    far = np.isinf(x.lo) & (low == 0) & (high == 0)  # a limit that is zero, of either sign
+    pos, neg = pos | far, neg | far
     return c.build(lo, hi, nan | x.nan | (none & ~x.empty), pos, neg)
 
 
@@ -178,7 +182,8 @@ def _bounded(c: Context, function: str, x: Interval, low: Array, high: Array, na
 def _special(op: ops.Special, c: Context, x: Interval) -> Interval:
     if x.is_point or not (x.lo < x.hi).any():
         low, high = true_range(op.function, np.where(x.empty, np.nan, x.lo), c.dtype)
-        return _bounded(c, op.function, x, low, high, np.zeros(x.shape, bool))
+        made = _bounded(c, op.function, x, low, high, np.zeros(x.shape, bool))
+        return _at_poles(made, x) if op.function == "digamma" else made
     start, end, _ = _MONOTONE[op.function]
     inside = (x.lo >= start) & (x.hi <= end) & ~x.empty
     single = (x.lo == x.hi) & ~x.empty
@@ -208,8 +213,12 @@ def _special2(op: ops.Special2, c: Context, x: Interval, y: Interval) -> Interva
     made = _bounded(c, op.function, x, values, values, y.nan)
     if op.function == "polygamma" and np.count_nonzero(x.lo == 0):  # which has roots
         made = choose(x.lo == 0, x.lo != 0, _bounded(c, "digamma", x, values, values, y.nan), made)
-    pole = (y.lo <= 0) & (y.lo == np.floor(y.lo)) & np.isfinite(x.lo) & (op.function == "polygamma")
-    # implementations differ there: an infinity of either sign, or NaN
+    return _at_poles(made, y, np.isfinite(x.lo)) if op.function == "polygamma" else made
+
+
+def _at_poles(made: Interval, x: Interval, where: Array | bool = True) -> Interval:
+    """`made` but at zero and negative integers, where implementations differ: an infinity of either sign, or NaN."""
+    pole = np.asarray((x.lo <= 0) & (x.lo == np.floor(x.lo)) & ~x.empty & where)
     return limits.listed(made, pole, np.full(pole.shape, np.inf), True, True) if pole.any() else made
 
 

@@ -18,6 +18,7 @@ from oracle.peers.base import Execution, WorkerExecutor, validate
 from oracle.peers.lanes import Options
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import Internal, TenferroError
+from tenferro_ref.escape import line
 from tenferro_ref.isolation import wire
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import LoweringView
@@ -205,6 +206,16 @@ def module_text(case: Case) -> str:
         The program cannot be lowered.
     """
     return lower_to_stablehlo(LoweringView.of(case.program, case.shapes))
+
+
+def module_or_reason(case: Case) -> str:
+    """The module that a case came with, or that is written from it; or a comment that says why there is none."""
+    if case.source is not None:
+        return case.source.text or "// MLIR bytecode\n"
+    try:
+        return module_text(case)
+    except TenferroError as error:
+        return f"// cannot be lowered: {line(str(error))}\n"
 
 
 def write(check: Callable[[LoweringView], None], plain: bool, cases: Sequence[Case], own: OwnKernels = NONE) -> Module:

@@ -47,9 +47,10 @@ class Reader:
         """`stablehlo.twin.twin` of the module; errors as there, and `FormatError` as `source`."""
         return self._source({"ask": "twin", "source": source.code, "where": source.where, "narrow": narrow})
 
-    def watched(self, source: Source) -> Source:
+    def watched(self, source: Source, inputs: Sequence[Array]) -> Source:
         """`stablehlo.watched.watched` of the module; errors as there, and `FormatError` as `source`."""
-        return self._source({"ask": "watched", "source": source.code, "where": source.where})
+        packed = [wire.pack(a) for a in inputs]
+        return self._source({"ask": "watched", "source": source.code, "where": source.where, "inputs": packed})
 
     def stating(self, text: str, where: str) -> list[Stating]:
         """The functions of a file that state results, as `stablehlo.loader.statements`."""
@@ -106,7 +107,7 @@ class Reader:
         try:
             answer = self.worker.request(request)
         except WorkerDied as died:
-            detail = f"MLIR's parser does not survive this module ({died.how})"
+            detail = f"this module was not read: MLIR does not survive it, or it is too much work ({died.how})"
             raise FormatError(where=request["where"], detail=detail) from None
         if "refusal" in answer:
             error = wire.unpack_error(answer["refusal"])

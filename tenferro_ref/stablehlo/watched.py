@@ -1,31 +1,44 @@
 """The watched form of a module: the operands and results of its calls of LAPACK are results of `main`, too.
 
 Factors are not unique: what is computed from them can be judged only where they are known. Calls of functions in `main` are
-inlined. An operation that branches gives what is seen in its branches as further results, zeros where another one is taken; what is
-called in a loop is not watched. Needs the extra `jax`.
+inlined. A loop becomes as many branches as it has turns for the inputs, each under the loop's condition, and one more for the
+condition that ends it. An operation that branches gives what is seen in its branches as further results, zeros where another one is
+taken. Needs the extra `jax`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 from typing import Any
 
 from tenferro_ref.extensions.lapack import garbage
-from tenferro_ref.stablehlo.loader import bindings
+from tenferro_ref.stablehlo.loader import bindings, load
 from tenferro_ref.stablehlo.loader.linalg import routine_of
+from tenferro_ref.stablehlo.loader.reader import NUMBER
 from tenferro_ref.stablehlo.loader.signature import functions_of, signature
+from tenferro_ref.stablehlo.loader.tracer import Evaluate
 from tenferro_ref.stablehlo.source import Source
+from tenferro_ref.tensor import Array
 
 #: With which the targets of LAPACK's routines begin.
 LAPACK = "lapack_"
 #: What takes one of its regions.
 _BRANCHING = ("stablehlo.case", "stablehlo.if")
+_LOOP = "stablehlo.while"
+#: The most turns that loops are written out for; beyond, none is.
+_MOST_TURNS = 200
 #: How deep calls in calls are inlined.
 _DEEPEST = 20
 
 
-def watched(source: str | bytes, where: str = "StableHLO") -> Source:
+def watched(source: str | bytes, where: str, evaluate: Evaluate, inputs: Sequence[Array]) -> Source:
     """The module with more results: of each call of LAPACK in `main`, in order, the operands and the results.
+
+    Parameters
+    ----------
+    evaluate, inputs
+        As for `load`: how often a loop turns may depend on them.
 
     Raises
     ------
@@ -38,21 +51,58 @@ def watched(source: str | bytes, where: str = "StableHLO") -> Source:
     with bindings.context():
         main = functions_of(module)["main"]
         for _ in range(_DEEPEST):
-            if not sum(inline(module, block) for block in _branches(block_of(main))):
+            if not sum(inline(module, block) for block in _blocks(block_of(main), (*_BRANCHING, _LOOP))):
                 break
+        if loops := _number_loops(block_of(main)):
+            turns = load(str(module), where, evaluate=evaluate, inputs=inputs).turns
+            if sum(_copies(op, turns) for op in loops) <= _MOST_TURNS:
+                _write_out(block_of(main), turns)
         seen = _seen_in(block_of(main))
         return_values(main, [*list(block_of(main).operations)[-1].operation.operands, *seen])
         text = str(module)
     return signature(text, where)
 
 
-def _branches(block: Any) -> Iterator[Any]:
-    """A block, and those of the branches in it."""
+def _blocks(block: Any, names: Sequence[str] = _BRANCHING) -> Iterator[Any]:
+    """A block, and those in operations of these names in it."""
     yield block
     for op in list(block.operations):
-        if op.operation.name in _BRANCHING:
+        if op.operation.name in names:
             for region in op.operation.regions:
-                yield from _branches(region.blocks[0])
+                yield from _blocks(region.blocks[0], names)
+
+
+def _number_loops(block: Any) -> list[Any]:
+    """The loops that call LAPACK, wherever they are; each is given a number."""
+    ir = bindings.mlir()
+    loops: list[Any] = []
+    for inner in _blocks(block, (*_BRANCHING, _LOOP)):
+        for op in (o.operation for o in inner.operations if o.operation.name == _LOOP):
+            if any(
+                _seen(o.operation) for b in _blocks(op.regions[1].blocks[0], (*_BRANCHING, _LOOP)) for o in b.operations
+            ):
+                op.attributes[NUMBER] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(loops))
+                loops.append(op)
+    return loops
+
+
+def _copies(op: Any, turns: Mapping[int, int]) -> int:
+    """How many copies of the body of a loop there are when it, and the loops around it, are written out."""
+    around = [op]
+    while around[-1].name != "func.func":
+        around.append(around[-1].parent.operation)
+    return prod(turns.get(o.attributes[NUMBER].value, 0) for o in around if NUMBER in o.attributes)
+
+
+def _write_out(block: Any, turns: Mapping[int, int]) -> None:
+    """Put branches, a turn each, in the place of the numbered loops; then of those in these."""
+    while loops := [
+        op.operation
+        for inner in _blocks(block)
+        for op in inner.operations
+        if op.operation.name == _LOOP and NUMBER in op.operation.attributes
+    ]:
+        _write_out_loop(loops[0], turns.get(loops[0].attributes[NUMBER].value, 0))
 
 
 def _seen_in(block: Any) -> list[Any]:
@@ -88,6 +138,26 @@ def _from_branches(op: Any) -> list[Any]:
         old.replace_all_uses_with(new)
     op.erase()
     return list(made.results)[own:]
+
+
+def _write_out_loop(op: Any, turns: int) -> None:
+    """Put one branch a turn in the place of a loop, and one that goes on with the same values either way."""
+    ir = bindings.mlir()
+    condition, body = (region.blocks[0] for region in op.regions)
+    values = list(op.operands)
+    with ir.Location.unknown(), ir.InsertionPoint(op):
+        for turn in range(turns + 1):
+            test = _copied(condition, values)
+            types = [value.type for value in values]
+            made = ir.Operation.create("stablehlo.if", types, test, regions=2)
+            for place, region in enumerate(made.regions):
+                with ir.InsertionPoint(region.blocks.append()):
+                    next_ = _copied(body, values) if place == 0 and turn < turns else values
+                    ir.Operation.create("stablehlo.return", [], next_)
+            values = list(made.results)
+    for old, new in zip(op.results, values, strict=True):
+        old.replace_all_uses_with(new)
+    op.erase()
 
 
 def _zeros(type_: Any) -> Any:
@@ -141,17 +211,22 @@ def inline(module: Any, block: Any) -> bool:
 
 def put_in_place(block: Any, op: Any) -> None:
     """Put copies of a block's operations in the place of `op`, whose operands are the block's arguments."""
-    known = dict(zip(block.arguments, op.operands, strict=True)) if len(block.arguments) else {}
     with bindings.mlir().InsertionPoint(op):
-        for inner in block.operations:
-            if inner.operation.name in ("func.return", "stablehlo.return"):
-                for result, value in zip(list(op.results), inner.operation.operands, strict=True):
-                    result.replace_all_uses_with(known.get(value, value))
-            else:
-                made = inner.operation.clone()
-                _use(made, known)
-                known.update(zip(inner.operation.results, made.results, strict=True))
+        for result, value in zip(list(op.results), _copied(block, op.operands), strict=True):
+            result.replace_all_uses_with(value)
     op.erase()
+
+
+def _copied(block: Any, arguments: Sequence[Any]) -> list[Any]:
+    """Copies of a block's operations at the insertion point, for these arguments: what they return."""
+    known = dict(zip(block.arguments, arguments, strict=True)) if len(block.arguments) else {}
+    for inner in block.operations:
+        if inner.operation.name in ("func.return", "stablehlo.return"):
+            return [known.get(value, value) for value in inner.operation.operands]
+        made = inner.operation.clone()
+        _use(made, known)
+        known.update(zip(inner.operation.results, made.results, strict=True))
+    return []
 
 
 def _use(operation: Any, known: dict[Any, Any]) -> None:

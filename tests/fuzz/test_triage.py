@@ -120,6 +120,19 @@ def test_what_only_a_smaller_program_tells_is_asked_of_that(monkeypatch: pytest.
     assert finding.instructions == len(small.program.instructions) == 2
 
 
+def test_of_two_wrong_outputs_the_worst_is_looked_into_alone() -> None:
+    """The other one may have another cause, of which nothing may come into this one's attribution and reduction."""
+    b = GraphBuilder()
+    x, y = b.input("F64", (1,)), b.input("F64", (1,))
+    case = Case.of(
+        b.build(b.apply(Negate(), b.apply(Exp(), x)), b.apply(Negate(), y)), [np.array([1.0]), np.array([0.5])]
+    )
+    executor = Wrong()
+    suspect = inspect(executor, case, judge(executor, Reference(case, NativeExecutor())), Pool())
+    assert len(suspect.case.program.output_slots) == 1
+    assert (suspect.answer.verdict, suspect.op) == (Verdict.MISMATCH, "Negate")
+
+
 def test_a_reduction_begins_with_the_wrong_element() -> None:
     values = np.full(1000, -1.0)  # these are right
     values[637] = 3.0

@@ -19,6 +19,7 @@ from tests.e2e.command import ROOT, Run, assert_one_line_error, processes_of, te
 from tests.e2e.command import in_this_process as in_process
 from tests.hostile.attacks import finding, store_of
 from tests.hostile.test_hostile_ends import PROGRAM, until
+from tests.plugins import plugin_or_skip
 
 pytestmark = pytest.mark.once
 
@@ -193,6 +194,31 @@ def test_a_report_and_a_merge_that_are_killed(tmp_path: Path, scratch: Path, aft
     with Store(tmp_path / "m.sqlite") as merged:
         assert len(merged.findings()) == 200
         assert audit(merged) == []
+
+
+@NIGHTLY
+@pytest.mark.parametrize("after", [1.0, 4.0, 9.0])
+@pytest.mark.parametrize("command", ["compile", "conform", "reduce"])
+def test_what_is_killed_begins_again(program: Path, tmp_path: Path, scratch: Path, command: str, after: float) -> None:
+    plugin_or_skip("xla-cpu-pjrt")
+    store, compiled, page = tmp_path / "s.sqlite", tmp_path / "p.pjrt", tmp_path / "page"
+    store_of(store, finding(executor="native"))
+    plugin = "xla-cpu-pjrt"
+    words = {
+        "compile": ("compile", program, "--plugin", plugin, "--out", compiled),
+        "conform": ("conform", plugin, "--sections", "attributes,transfers", "--out", page),
+        "reduce": ("fuzz", "reduce", store),
+    }[command]
+    process = started(scratch, *words)
+    time.sleep(after)
+    process.kill()
+    process.communicate()
+    assert until(lambda: not processes_of(scratch))
+    assert until(lambda: not os.listdir(scratch))
+    assert in_process(*words).status in (0, 1)
+    with Store(store) as opened:
+        assert audit(opened) == []
+        assert len(opened.findings()) == 1
 
 
 # --- clocks, and two on one store --------------------------------------------------------------------------------------

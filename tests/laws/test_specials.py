@@ -14,6 +14,7 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.ops import CompareDir, Op
 from tenferro_ref.program import GraphBuilder
+from tenferro_ref.runtime.kernels.reference import _SPECIAL
 from tenferro_ref.tensor import Array
 from tests.op_examples import admitted, policy_for
 
@@ -29,9 +30,9 @@ DTYPES = [*ENGINE_DTYPES, *SAMPLE, *(pytest.param(d, marks=pytest.mark.nightly) 
 
 
 def takes(op: type[Op], dtype: DType) -> bool:
-    """Whether some policy admits the dtype, and it has numbers of the kind: F8E8M0FNU has neither zero nor sign."""
+    """Whether some policy admits the dtype; arithmetic of F8E8M0FNU has no enclosure, since it has neither zero nor sign."""
     if dtype is DType.F8E8M0FNU:
-        return op is ops.Convert
+        return op in (ops.Clamp, ops.Compare, ops.Convert, ops.Maximum, ops.Minimum, ops.Select)
     return dtype in admitted(op) or (
         dtype in FOREIGN and dtype.engine in op.dtypes | op.stablehlo_dtypes and (op.unsigned or not dtype.is_unsigned)
     )
@@ -42,7 +43,10 @@ def floats(dtype: DType, *, few: bool) -> Array:
     largest, least, normal = float(limits.max), float(limits.smallest_subnormal), float(limits.smallest_normal)
     chosen = [0.0, -0.0, 1, -1, 0.5, -2.5, least, -normal, largest, -largest, np.inf, -np.inf, np.nan]
     more = [2, -2, -0.5, 3, -3, 1.5, 2.5, -least, normal, 1e4, -1e4, largest / 2, np.pi / 2, np.sqrt(largest)]
-    return np.array(chosen if few else chosen + more, dtype.numpy)
+    values = np.array(chosen if few else chosen + more)
+    if dtype is DType.F8E8M0FNU:  # powers of two alone: no zero, no sign, no infinity
+        values = values[values > 0]
+    return values.astype(dtype.numpy)
 
 
 def specials(dtype: DType, operands: int) -> Array:
@@ -107,6 +111,13 @@ def test_elementwise(dtype: DType) -> None:
             operands = [a[kept] for a in operands]
         for instance in instances(op, dtype):
             assert_admitted(instance, operands, dtype)
+
+
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F64, DType.F16, DType.BF16], ids=str)
+def test_functions_of_the_reference_alone(dtype: DType) -> None:
+    x = np.concatenate([specials(dtype, 1), np.arange(-9, 9).astype(dtype.numpy)])
+    for function in _SPECIAL:
+        assert_admitted(ops.Special(function), [x], dtype)
 
 
 @pytest.mark.parametrize("count", [1, 2])

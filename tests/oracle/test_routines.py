@@ -125,11 +125,33 @@ def test_routines_in_branches_are_judged(pool: Pool) -> None:
     assert judged.evidence == "proved"
 
 
-def test_a_routine_in_a_loop_is_not_watched(pool: Pool) -> None:
-    def twice(a):
-        return lax.fori_loop(0, 2, lambda _, x: jnp.linalg.qr(x)[0], a)
+def test_routines_in_loops_are_judged(pool: Pool) -> None:
+    """Also in a loop in a loop, and where the factors decide when it ends."""
 
-    checked = check(function_subject(twice, [SQUARE[0]], pool.reader), [pool.make("jax")], pool)
+    def iterated(a):
+        def turn(state):
+            i, a = state
+            a = lax.fori_loop(0, i, lambda _, x: x @ jnp.linalg.qr(x)[0], a)
+            q, r = jnp.linalg.qr(a)
+            return i + 1, r @ q
+
+        def goes_on(state):
+            i, a = state
+            return (i < 3) & (jnp.abs(a[0, 0]) > 1e-3) & (jnp.linalg.det(a) != 0)
+
+        return lax.while_loop(goes_on, turn, (0, a))
+
+    checked = check(function_subject(iterated, [SQUARE[0]], pool.reader), [pool.make("jax")], pool)
+    (judged,) = checked.answers
+    assert judged.answer.verdict is Verdict.PASS, judged.answer.reason
+    assert judged.evidence == "proved"
+
+
+def test_a_routine_in_a_long_loop_is_not_watched(pool: Pool) -> None:
+    def often(a):
+        return lax.fori_loop(0, 300, lambda _, x: jnp.linalg.qr(x)[0], a)
+
+    checked = check(function_subject(often, [SQUARE[0]], pool.reader), [pool.make("jax")], pool)
     assert checked.answers[0].answer.verdict is Verdict.UNDECIDED
     assert "inside a loop" in checked.answers[0].answer.reason
 

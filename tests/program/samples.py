@@ -140,3 +140,10 @@ def renumbered(program: GraphProgram, number: list[int]) -> GraphProgram:
         output_slots=tuple(number[s] for s in program.output_slots),
         n_slots=len(number),
     )
+
+
+def small(symbol: bool = True) -> GraphProgram:
+    """A contraction, a transposition and a constant, of a symbolic extent."""
+    b = GraphBuilder("small", Policy(dtypes="stablehlo"))
+    x, y = b.input("F64", ("n" if symbol else 2, 3)), b.input("F64", (3, 2))
+    return b.build(x @ y, b.apply(ops.Transpose((1, 0)), x), b.constant(1.0))

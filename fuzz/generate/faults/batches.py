@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 
 from fuzz.generate.choices import Choices
 from fuzz.generate.config import DEFAULT, Config
@@ -52,7 +52,7 @@ def invalid_case(seed: int, batch: int, place: int, turn: int, config: Config = 
     return decode_fault(config, in_turn(seed, round_, config)[entry], header, rest, Choices(first))
 
 
-@cache
+@lru_cache(64)
 def in_turn(seed: int, round_: int, config: Config = DEFAULT) -> tuple[Fault, ...]:
     """All faults of a config: one of each kind of error, then another one of each, in another order each time."""
     taken: Counter[str] = Counter()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from fuzz.generate.config import DEFAULT, Config
 from fuzz.generate.faults import arguments, axes, graph, indexing, operands
@@ -14,7 +14,7 @@ FAULTS: tuple[Fault, ...] = (
 )  # fmt: skip
 
 
-@cache
+@lru_cache(64)
 def faults(config: Config = DEFAULT, kind: str | None = None, *, late: bool = False) -> tuple[Fault, ...]:
     """The faults that can be made with the ops of a config, with those that only values show if `late`."""
     known = {*config.ops, Extension, None}

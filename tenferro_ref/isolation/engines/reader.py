@@ -53,7 +53,8 @@ def _twin(request: Message) -> Message:
 
 def _watched(request: Message) -> Message:
     """The watched form of the module, as `_signature`."""
-    return _packed(watched(request["source"], request["where"]))
+    inputs = [wire.unpack(packed) for packed in request["inputs"]]
+    return _packed(watched(request["source"], request["where"], evaluate, inputs))
 
 
 def _packed(source: Source) -> Message:

@@ -17,8 +17,8 @@ from tenferro_ref.runtime.kernels.base import KERNELS, Values, canonical
 _SPECIAL: dict[str, Callable[[Values], Any]] = {
     "cbrt": np.cbrt, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh,
     "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "erf": scipy.special.erf,
-    "erfc": scipy.special.erfc, "erf_inv": scipy.special.erfinv, "lgamma": scipy.special.gammaln,
-    "digamma": lambda x: _digamma(x), "bessel_i1e": scipy.special.i1e,
+    "erfc": scipy.special.erfc, "erf_inv": scipy.special.erfinv, "lgamma": lambda x: _lgamma(x),
+    "digamma": lambda x: _digamma(x), "bessel_i1e": lambda x: np.copysign(scipy.special.i1e(x), x),
 }  # fmt: skip
 _SPECIAL2: dict[str, Callable[[Values, Values], Any]] = {
     "atan2": np.arctan2,
@@ -27,10 +27,17 @@ _SPECIAL2: dict[str, Callable[[Values, Values], Any]] = {
 }
 
 
+def _lgamma(x: Values) -> Any:
+    """C's: SciPy has -inf at minus infinity, and inf for the smallest numbers."""
+    value = np.where(np.isinf(x), np.inf, scipy.special.gammaln(x))
+    return np.where(np.abs(x) < 1e-300, -np.log(np.abs(x)), value)
+
+
 def _digamma(x: Values) -> Any:
-    """SciPy's loses digits near the poles, where the reflection has them."""
+    """NaN at the poles, as StableHLO's decomposition has it; SciPy's loses digits near them, where the reflection has them."""
     turn = x - np.round(x)
-    return np.where(x < 0, scipy.special.psi(1 - x) - np.pi / np.tan(np.pi * turn), scipy.special.psi(x))
+    value = np.where(x < 0, scipy.special.psi(1 - x) - np.pi / np.tan(np.pi * turn), scipy.special.psi(x))
+    return np.where((x <= 0) & (turn == 0), np.nan, value)
 
 
 def _polygamma(n: Values, x: Values) -> Any:

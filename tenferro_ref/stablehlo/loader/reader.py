@@ -7,7 +7,7 @@ its row in `ROWS` says, and the `Tracer` builds the program.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tenferro_ref import ops
@@ -32,6 +32,8 @@ _DISTRIBUTED = frozenset({
     "after_all", "all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "create_token",
     "infeed", "outfeed", "partition_id", "recv", "reduce_scatter", "replica_id", "send",
 })  # fmt: skip
+#: The attribute by which a module gives a loop a number.
+NUMBER = "number"
 #: The deepest nesting of calls and branches.
 _DEEPEST = 200
 
@@ -56,6 +58,7 @@ class Loaded:
     program: GraphProgram
     bound: tuple[Array, ...] = ()
     deciding: GraphProgram | None = None
+    turns: dict[int, int] = field(default_factory=dict)
 
     @property
     def arguments(self) -> tuple[TensorType, ...]:
@@ -138,6 +141,7 @@ class _Reader:
         self.where = where
         self.tracer = Tracer("", evaluate)
         self.left = _MOST_OPS
+        self.turns: dict[int, int] = {}
         self.depth = 0
 
     def read(self, function: Any, inputs: Sequence[Array] | None) -> Loaded:
@@ -155,7 +159,7 @@ class _Reader:
         cut = len(outputs)
         results, decisions = program.output_slots[:cut], program.output_slots[cut:]
         deciding = replace(program, output_slots=decisions) if decisions else None
-        return Loaded(replace(program, output_slots=results), bound, deciding)
+        return Loaded(replace(program, output_slots=results), bound, deciding, self.turns)
 
     def call(self, function: Any, arguments: Sequence[Value]) -> list[Value]:
         if function.is_external:
@@ -218,14 +222,19 @@ class _Reader:
     def _loop(self, op: Operation, values: Sequence[Value], env: dict[Any, Value]) -> Sequence[Value]:
         """A `while`, unrolled as far as it runs."""
         condition, body = op.raw.operation.regions
+        number = op.attribute(NUMBER)
+        turns = 0
         while True:
             (test,) = self.region(condition, values, env)
             again = self.tracer.decided(test)
             if again is None:
                 raise op.refusal("how often it runs depends on inputs that are not known where the module is read")
             if not again:
-                return values
-            values = self.region(body, values, env)
+                break
+            values, turns = self.region(body, values, env), turns + 1
+        if number is not None:
+            self.turns[number] = max(turns, self.turns.get(number, 0))
+        return values
 
     def _scan(self, op: Operation, operands: Sequence[Value], env: dict[Any, Value]) -> Sequence[Value]:
         """A `chlo.scan`, unrolled; the bindings' own decomposition takes no notice of `is_reverse`."""

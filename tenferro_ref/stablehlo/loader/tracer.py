@@ -27,7 +27,7 @@ class Tracer(GraphBuilder):
     Attributes
     ----------
     made
-        By slot of an instruction's first result: op and operands.
+        By slot of a result: op and operands of its instruction.
     imaginary
         By slot of an imaginary part: the complex value.
     parts
@@ -55,7 +55,7 @@ class Tracer(GraphBuilder):
         key = (op, tuple(v.slot for v in operands))
         if key not in self._known:
             self._known[key] = results = super().apply_many(op, *operands)
-            self.made[results[0].slot] = (op, operands)
+            self.made.update((v.slot, (op, operands)) for v in results)
             inexact = any(v.dtype.is_float or v.dtype.is_complex for v in (*operands, *results))
             if inexact or any(v.slot in self._rounded for v in operands):
                 self._rounded.update(v.slot for v in results)
