@@ -39,6 +39,15 @@ Seconds = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """Compared elements, and how many of them have a decided and a tight enclosure (`oracle.verdict.Comparison`)."""
+
+    elements: int = 0
+    decided: int = 0
+    tight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
     """Tally of one (op, dtype of its result, executor), over the programs that contain it.
 
@@ -61,7 +70,7 @@ class Cell:
         Elements by the value that the op was given and their distance from the native answer, over outputs that the op computes from
         inputs of the program alone; the words are bins (`oracle.by_input`).
     held
-        Compared elements of the programs in `verdicts`: "elements", and how many of them are "decided" and "tight".
+        Compared elements of the programs in `verdicts`.
     """
 
     op: str
@@ -74,7 +83,7 @@ class Cell:
     refusals: dict[str, int] = field(default_factory=dict)
     examples: dict[str, int] = field(default_factory=dict)
     ulps: dict[str, int] = field(default_factory=dict)
-    held: dict[str, int] = field(default_factory=dict)
+    held: Held = Held()
 
 
 @dataclass(frozen=True, slots=True)

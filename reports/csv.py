@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from dataclasses import astuple
 
 from fuzz.records import Campaign
 from oracle.verdict import Verdict
@@ -33,7 +34,7 @@ def matrix_csv(campaign: Campaign) -> str:
             ids = " ".join(dict.fromkeys(finding.id for finding in e.findings))
             words = map(_harmless, (group, e.op, e.dtype, e.executor, e.state.slug))
             ulp = "" if e.worst_ulp is None else repr(e.worst_ulp)
-            held = [e.held.get(what, "") for what in ("elements", "decided", "tight")]
+            held = [count if e.held.elements else "" for count in astuple(e.held)]
             out.writerow(
                 [*words, e.programs, *counts, sum(e.beside.values()), *held, ulp, ids, _harmless("; ".join(e.refusals))]
             )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from fuzz.records import Campaign, Cell, Finding
+from fuzz.records import Campaign, Cell, Finding, Held
 from fuzz.summary import disagreements, executor_names, peers_first, unexplained
 from oracle.verdict import Verdict
 
@@ -68,7 +68,7 @@ class Entry:
     ulps
         Elements by bins of input and error (`fuzz.records.Cell`).
     held
-        How many elements of these programs were compared, "decided" and "tight".
+        Compared elements of these programs.
     """
 
     op: str
@@ -85,7 +85,7 @@ class Entry:
     refusals: tuple[str, ...]
     examples: dict[str, int]
     ulps: dict[str, int]
-    held: dict[str, int]
+    held: Held
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def _entry(key: tuple[str, str, str], cell: Cell | None, findings: list[Finding]
     return Entry(
         *key, BY_SLUG[slug], sum(verdicts.values()), verdicts, worst, here, elsewhere + disagreements(beside),
         tuple(findings), beside, refusals, cell.examples if cell else {},
-        cell.ulps if cell else {}, cell.held if cell else {},
+        cell.ulps if cell else {}, cell.held if cell else Held(),
     )  # fmt: skip
 
 

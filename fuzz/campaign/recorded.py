@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from fuzz.campaign.programs import faults_of
 from fuzz.findings.listed import listed
 from fuzz.generate.config import result_dtypes
-from fuzz.records import Campaign, Cell, ErrorKind, Survey, Totals
+from fuzz.records import Campaign, Cell, ErrorKind, Held, Survey, Totals
 from fuzz.report import Report, Run
 from fuzz.store import Counts, Plan, Store, Stream
 from fuzz.store.counts import WIDTHS
@@ -118,7 +119,7 @@ def _cells(counts: Counts) -> tuple[Cell, ...]:
             tally.get("refusal", {}),
             examples.get(key, {}),
             tally.get("ulps", {}),
-            tally.get("held", {}),
+            Held(*(tally.get("held", {}).get(f.name, 0) for f in fields(Held))),
         )
         for key, tally in sorted(tallies.items())
     )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TypeAlias
 
 from fuzz.generate.describe import of_derivation, of_inputs, of_program
+from fuzz.records import Held
 from fuzz.store.counts import Counts, Key
 from oracle.case import Case, by_program
 from oracle.verdict import ORIGINS, Answer, Verdict
@@ -19,8 +20,6 @@ from tenferro_ref.program import GraphProgram, to_exec
 #: A program, its features, and its ops with the dtypes of their results.
 _Cell: TypeAlias = tuple[str, str]
 _Described: TypeAlias = tuple[GraphProgram, set[Key], set[_Cell]]
-#: What is counted of the elements that are compared, for each op and dtype in their program.
-HELD = ("elements", "decided", "tight")
 #: Characters of a refusal's reason that are kept.
 _REASON = 200
 
@@ -78,8 +77,8 @@ class Tally(Counts):
             return
         for cell in cells:
             self._count(cell, answer, number)
-            for what in HELD if comparison.elements else ():
-                self.sums["held", *cell, name, what] += getattr(comparison, what)
+            for count in fields(Held) if comparison.elements else ():
+                self.sums["held", *cell, name, count.name] += getattr(comparison, count.name)
         computed = [i for i in case.program.instructions if not isinstance(i.op, ops.Constant)]
         if len(computed) == 1 and ulp is not None:
             (only,) = computed

@@ -25,7 +25,7 @@ _VERDICT_WORDS = frozenset(verdict.value for verdict in Verdict)
 _VERDICTS = frozenset({"verdict", "cell", "beside", "due", "example"})
 _PEAKS = frozenset({"worst", "cell_ulp", "example"})
 #: Kinds whose values need not be whole.
-_REAL = frozenset({"seconds", "phase", *_PEAKS})
+_REAL = frozenset({"seconds", "phase", "worst", "cell_ulp"})
 
 
 @dataclass
@@ -76,7 +76,8 @@ class Counts:
         sql = "SELECT kind, key, value FROM tally WHERE stream = ?"
         for kind, key, value in database.rows(tuple[str, str, float | int], sql, (stream,)):
             words = _words(key)
-            if not _is_key(kind, words) or (kind not in _REAL and not isinstance(value, int)):
+            whole = isinstance(value, int) or (kind == "example" and value.is_integer())
+            if not _is_key(kind, words) or not (whole or kind in _REAL):
                 raise StoreDamaged(path=database.path, detail=f"the count {kind} {key} is {value}")
             (counts.peaks if kind in _PEAKS else counts.sums)[kind, *words] = value  # type: ignore[assignment]
         sql = "SELECT executor, width, distance FROM width WHERE stream = ? ORDER BY rowid"

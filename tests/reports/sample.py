@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 from fuzz.explanation import Explanation, SegmentNote, Snapshot, Step
-from fuzz.records import Campaign, Cell, ErrorKind, Finding, SeededFault, Survey, Totals, ValueRow
+from fuzz.records import Campaign, Cell, ErrorKind, Finding, Held, SeededFault, Survey, Totals, ValueRow
 from oracle.verdict import ExecutorInfo
 from tenferro_ref.program import dumps, parse
 
@@ -184,7 +184,7 @@ def rich() -> Campaign:
                         continue
                     examples = {verdict: rng.randrange(PROGRAMS) for verdict in verdicts}
                     ulps = {"0 0": 3, "+0 1": 70, "-8 4": 5, "+-3 21": 1} if op == "Exp" and executor in PLUGINS else {}
-                    held = {"elements": 1000, "decided": 990, "tight": 950}
+                    held = Held(1000, 990, 950)
                     cells.append(
                         Cell(op, dtype, executor, verdicts, ulp, group, examples=examples, ulps=ulps, held=held)
                     )
