@@ -233,7 +233,9 @@ class _Site:
     def _known(self, name: str) -> dict[str, Any]:
         about = [c for c in self.cards if c.page == name]
         return {
-            "text": known_page(name, lambda other: self._linker(self.pages["known", name])("known", other)),
+            "text": known_page(
+                name, lambda other: self._linker(self.pages["known", name])("known", other), 2 if self.single else 1
+            ),
             "about": about,
         }
 

@@ -24,16 +24,18 @@ def _source(name: str) -> str:
     return next((page.read_text("utf-8") for page in pages if page.is_file()), "")
 
 
-def known_page(name: str, link: Callable[[str], str] = lambda _: "") -> Markup:
+def known_page(name: str, link: Callable[[str], str] = lambda _: "", level: int = 2) -> Markup:
     """A page of docs/findings/ as HTML; empty if there is none of that name.
 
     Parameters
     ----------
     link
         The address of another such page, "" if the report has no copy of it: then the words stay, without a link.
+    level
+        Of its heading: 1 where it is the whole document.
     """
     source = re.sub(r"<!--.*?-->\n?", "", _source(name), flags=re.S)
-    source = re.sub(r"^# ", "## ", source)
+    source = re.sub(r"^# ", "#" * level + " ", source)
 
     def linked(match: re.Match[str]) -> str:
         address = link(match[2].rpartition("/")[2].removesuffix(".md"))

@@ -30,6 +30,8 @@ from tenferro_ref.program import parse, print_program
 from tenferro_ref.tensor import Array, type_of
 
 SECONDS = 60.0
+#: The most that an entry may ask for.
+MOST_SECONDS = 3600
 
 
 class _Tensor(msgspec.Struct, forbid_unknown_fields=True):
@@ -125,8 +127,8 @@ def load(path: Path) -> Entry:
         raise FormatError(where=str(path), detail=f"no case of the corpus: {error}") from None
     if bool(content.program) == bool(content.module) or bool(content.module) != bool(content.outputs):
         raise FormatError(where=str(path), detail="needs either a program, or a module and its outputs")
-    if not content.seconds > 0:
-        raise FormatError(where=f"{path}: seconds", detail="must be positive")
+    if not 0 < content.seconds <= MOST_SECONDS:
+        raise FormatError(where=f"{path}: seconds", detail=f"must be positive and at most {MOST_SECONDS}")
     inputs, outputs = (
         tuple(_array(f"{path}: {key}[{i}]", tensor) for i, tensor in enumerate(getattr(content, key)))
         for key in ("inputs", "outputs")

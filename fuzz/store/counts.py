@@ -66,8 +66,8 @@ class Counts:
 
     def part(self, *prefix: str) -> dict[str, int]:
         """The sums whose key is `prefix` and one more word, by that word."""
-        n = len(prefix)
-        return {key[n]: value for key, value in sorted(self.sums.items()) if key[:n] == prefix and len(key) == n + 1}
+        n = len(prefix)  # few of many are sorted
+        return dict(sorted((key[n], v) for key, v in self.sums.items() if len(key) == n + 1 and key[:n] == prefix))
 
     @classmethod
     def of(cls, database: Database, stream: int) -> Counts:

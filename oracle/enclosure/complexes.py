@@ -172,7 +172,13 @@ def anything(x: Rectangle, mask: Array, *, signs: bool = False) -> Rectangle:
         zero = (lo <= 0) & (hi >= 0) if signs else mask
         gap = p.gap and (np.where(mask, np.inf, p.gap[0]), np.where(mask, -np.inf, p.gap[1]))
         return replace(
-            p.plain(), lo=lo, hi=hi, nan=p.nan | mask, pos_zero=p.pos_zero | zero, neg_zero=p.neg_zero | zero, gap=gap
+            p.remembering(terms=p.terms),
+            lo=lo,
+            hi=hi,
+            nan=p.nan | mask,
+            pos_zero=p.pos_zero | zero,
+            neg_zero=p.neg_zero | zero,
+            gap=gap,
         )
 
     return each_part(opened, x)

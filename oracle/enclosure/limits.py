@@ -33,7 +33,7 @@ def listed(p: Interval, mask: Array, value: Array, nan: Array | bool, either: Ar
             np.where(mask, np.where(either, value, -np.inf), above),
         )
     return replace(
-        p.plain(),
+        p.remembering(terms=p.terms),
         lo=np.where(mask, np.where(none, np.inf, np.where(either, -value, value)), p.lo),
         hi=np.where(mask, np.where(none, -np.inf, value), p.hi),
         nan=np.where(mask, none | nan, p.nan),
@@ -122,7 +122,8 @@ def of_logarithm(c: Context, x: Enclosure, made: Rectangle, known_side: Array | 
     with np.errstate(all="ignore"):
         modulus, angle = np.log(np.hypot(re, im)), np.arctan2(im, re)
     either = (im == 0) & (angle != 0) & ~np.asarray(known_side)
-    here &= (re != 0) | (x.parts[0].pos_zero != x.parts[0].neg_zero)  # of a zero of either sign the angle is 0 or pi
+    if not shift:  # of a zero of either sign the angle is 0 or pi
+        here &= (re != 0) | (x.parts[0].pos_zero != x.parts[0].neg_zero)
     imag = listed(made.parts[1], here, angle, False, either)
     off = np.where(here & ~none, (c.budget("Log") + 1) * f.ulp(angle), 0).astype(float)
     lo, hi = f.greatest_at_or_below(imag.lo - off), f.least_at_or_above(imag.hi + off)

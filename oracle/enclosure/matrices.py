@@ -63,4 +63,6 @@ def dot(c: Context, x: Interval, y: Interval) -> Interval:
     made = c.build(np.where(none, np.inf, lo), np.where(none, -np.inf, hi), nan, every, every)
     around = np.where(exact, 0, spread)
     size = np.where(known, size, np.inf)
-    return made.remembering(terms=Terms(sums - around, sums + around, size, size, common, k + 1, contraction=True))
+    return made.remembering(
+        terms=Terms(sums - around, sums + around, size, size, common, k + 1, contraction=True, products=True)
+    )

@@ -87,6 +87,8 @@ class Terms:
         Number of terms.
     contraction
         The terms are products of a contraction, whose accumulator may start from an addend.
+    products
+        Each term is a product, which may be rounded first.
     """
 
     lo: Array
@@ -96,13 +98,15 @@ class Terms:
     quantum: Array
     count: int
     contraction: bool = False
+    products: bool = False
 
     def map(self, f: Callable[[Array], Array]) -> Terms:
         lo, hi, size_lo, size_hi, quantum = map(f, (self.lo, self.hi, self.size_lo, self.size_hi, self.quantum))
-        return Terms(lo, hi, size_lo, size_hi, quantum, self.count, self.contraction)
+        return Terms(lo, hi, size_lo, size_hi, quantum, self.count, self.contraction, self.products)
 
     def __neg__(self) -> Terms:
-        return Terms(-self.hi, -self.lo, self.size_hi, self.size_lo, self.quantum, self.count, self.contraction)
+        ends = -self.hi, -self.lo, self.size_hi, self.size_lo
+        return Terms(*ends, self.quantum, self.count, self.contraction, self.products)
 
 
 @record

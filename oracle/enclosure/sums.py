@@ -115,7 +115,7 @@ def sum_of(c: Context, x: Interval) -> Interval:
             count=n * t.count - 1,
             quantum=t.quantum.min(-1, initial=np.inf),
             merged=True,
-            products=t.contraction,
+            products=t.products,
         )
         alternative = total(c, merged)
         result = hull(result, alternative).remembering(terms=alternative.terms)
@@ -182,10 +182,8 @@ def total(c: Context, t: Addends, *, contraction: bool = False) -> Interval:
     never = np.zeros(size.shape, bool)
     nan = np.logical_or.reduce(t.nan, -1) if np.count_nonzero(t.nan) else never
     if not all_finite or np.count_nonzero(size + error < f.max / 2) != size.size:
-        up, down = sizes[-1] + errors[-1], sizes[0] + errors[0]
-        if not t.merged:  # those of the positive, and of the negative terms alone
-            down = np.add.reduce(np.maximum(-bounds[0], 0), -1) + errors[0]
-            up = np.add.reduce(np.maximum(bounds[0] if one else -bounds[1], 0), -1) + errors[-1]
+        # the sums of the negative terms, and of the positive ones
+        down, up = ((sizes[i] * (1 + noise) - sums[i]) / 2 + errors[i] for i in (0, -1))
         least, greatest, nan = _overflown(t, least, greatest, nan, up >= f.max, down >= f.max)
     minus = zeros.of_terms(c, t.lo, t.hi, t.neg_zero)
     if t.underflow:  # a partial sum may be flushed, or a fused product round to a zero of its own sign
@@ -197,7 +195,9 @@ def total(c: Context, t: Addends, *, contraction: bool = False) -> Interval:
         lost = ~np.logical_and.reduce(finite, (0, -1))
         size_lo, size_hi = np.where(lost, np.inf, size_lo), np.where(lost, np.inf, size_hi)
     quantum_of = t.quantum if t.quantum.shape == size.shape else np.broadcast_to(t.quantum, size.shape)
-    memory = Terms(real[0], -real[1], size_lo, size_hi, quantum_of, t.count + 1, contraction=contraction)
+    memory = Terms(
+        real[0], -real[1], size_lo, size_hi, quantum_of, t.count + 1, contraction=contraction, products=contraction
+    )
     return result.remembering(terms=memory)
 
 

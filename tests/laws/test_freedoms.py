@@ -325,6 +325,12 @@ def accumulators(kind: Any) -> Iterator[Freedom]:
     large = np.full((2, 3), np.finfo(kind).max, kind, order="F")
     yield freedom("a contraction that overflows, and an addend", trace, (large, np.ones_like(large), -large[0]),
                   [large[0] + large[0]])  # fmt: skip
+    root = kind(2.0 ** (np.finfo(kind).maxexp // 2))
+    p, q = rows(-root / 2, root), rows(root, root)
+    r, t = rows(kind(3), kind(5)), rows(kind(7), kind(11))
+    first = p[0] * q[0] + r[0] * t[0]
+    yield freedom("a product beyond the largest value in a sum of sums of two products", lambda a, b, c, d: total(a * b + c * d),
+                  (p, q, r, t), [np.asarray(np.inf, kind), fused(p[1], q[1], fused(r[1], t[1], first))])  # fmt: skip
     tiny = np.finfo(kind).smallest_normal * draw(kind, 45) / 4
     small, ones = rows(tiny, tiny[::-1]), np.ones((2, tiny.size), kind, order="F")
     yield freedom("two denormals and an addend", trace, (small, ones, tiny), [

@@ -143,6 +143,9 @@ def test_a_known_finding_leads_to_a_copy_of_its_page() -> None:
     (copy,) = page.select("article", id=link.attrs["href"][1:])
     assert "propagate NaN" in copy.text
     assert "<!--" not in copy.text
+    documents = site_pages(Report(replace(sample.known_only(), findings=(finding,))))
+    assert "known/0001-fast-min-max-drops-nan.html" in documents
+    assert {text.count("<h1") for name, text in documents.items() if name.endswith(".html")} == {1}
 
 
 def test_of_a_page_that_there_is_not_the_name_is_shown(pages: dict[str, Page]) -> None:

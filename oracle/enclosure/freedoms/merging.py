@@ -4,7 +4,9 @@ x.
 *Bound.* A sum keeps its terms taken together (`Terms`): the sums of their bounds and of their magnitudes, what
 divides them all, and how many there are. A sum of sums takes the hull of the nested one and of the sum of all terms
 in any order, whose error is counted as that of any sum (`bounds.any_order`). Of k products and an addend there are k
-sums, of which the addend meets one rounding less than a product. Bounds are those of the *real* sum; where terms are
+sums, of which the addend meets one rounding less than a product. So it is of a sum over elements that are sums of two
+products, the parts of complex products among them: `s + fma(a, b, c d)` becomes `fma(a, b, fma(c, d, s))` in the loop
+of a reduction, where no product that is beyond the largest value overflows. Bounds are those of the *real* sum; where terms are
 not finite, or a sum may overflow, nothing is admitted beside the nested one.
 
 *Zeros.* Where a constant zero that is added is left out, -0 stays -0. A sum or contraction of no terms is such a zero:
@@ -17,8 +19,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from oracle.enclosure.bounds import any_order, least_bits
-from oracle.enclosure.formats import Array
+from oracle.enclosure.bounds import any_order
+from oracle.enclosure.formats import Array, quantum
+from oracle.enclosure.freedoms import contraction
 from oracle.enclosure.origin import Terms
 from oracle.enclosure.rule import Context
 from oracle.enclosure.value import Interval, hull
@@ -32,12 +35,30 @@ def minus_zero(c: Context, x: Interval, y: Interval, neg: Array) -> Array:
 
 
 def addition(c: Context, result: Interval, x: Interval, y: Interval) -> Interval:
-    """`x + y`, one of which may be a contraction that starts from the other."""
+    """`x + y`, one of which may be a contraction that starts from the other, or both products that a sum takes one by one."""
+    if c.model.merge and (terms := _products(c, x, y)):
+        return result.remembering(terms=terms)
     if c.model.merge:
         for terms, addend in ((x.terms, y), (y.terms, x)):
             if terms is not None and terms.contraction:
                 result = hull(result, accumulated(c, terms, addend))
     return result
+
+
+def _products(c: Context, x: Interval, y: Interval) -> Terms | None:
+    """`x + y` as a sum of two products, if both are."""
+    u, v = x.unrounded, y.unrounded
+    if not (u and v and u.contractible and v.contractible):
+        return None
+    open_ = x.nan | y.nan
+    size_lo, size_hi = (np.where(open_, np.inf, np.abs(a) + np.abs(b)) for a, b in ((u.lo, v.lo), (u.hi, v.hi)))
+    common = np.minimum(*(_common(w, contraction.terms(c, w)[2]) for w in (x, y)))
+    return Terms(u.lo + v.lo, u.hi + v.hi, size_lo, size_hi, common, 2, products=True)
+
+
+def _common(x: Interval, known: Array | None) -> Array:
+    """What divides an element; 0 where it is not known. None: all are."""
+    return quantum(x.lo) if known is None else np.where(known, quantum(x.lo), 0.0)
 
 
 def nested(c: Context, x: Interval) -> Terms | None:
@@ -56,7 +77,7 @@ def accumulated(c: Context, t: Terms, addend: Interval) -> Interval:
     low, high = (any_order(f, np.abs(s), size, t.count - 1, False) + f.unit * products + 4 * f.wide_unit * size + least
                  for s, size, products in ((sum_lo, size_lo, t.size_lo), (sum_hi, size_hi, t.size_hi)))  # fmt: skip
     low, high = f.least_at_or_above(sum_lo - low), f.greatest_at_or_below(sum_hi + high)
-    exact = np.maximum(size_lo, size_hi) * f.unit < np.minimum(t.quantum, least_bits(addend))
+    exact = np.maximum(size_lo, size_hi) * f.unit < np.minimum(t.quantum, _common(addend, addend.lo == addend.hi))
     usable = ~exact & np.isfinite(size_lo) & np.isfinite(size_hi) & (np.maximum(size_lo, size_hi) < f.max / 2)
     low, high = np.where(usable, low, np.nan), np.where(usable, high, np.nan)
     never = np.zeros(low.shape, bool)
