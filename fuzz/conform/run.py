@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -96,6 +96,12 @@ class Run:
     def _programs(self) -> list[list[Cell]]:
         return list(programs(self.dtypes, self.ops))
 
+    @cached_property
+    def _folded(self) -> list[list[Cell]]:
+        """One program an op and dtype: as constants, each set of values is compiled for itself."""
+        by_op = groupby(self._programs, lambda cells: (cells[0].op, cells[0].dtype))
+        return [next(group) for _, group in by_op]
+
     def conformance(self) -> Conformance:
         """Ask everything; never raises for what the plugin does."""
         started, begin = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), time.perf_counter()
@@ -178,14 +184,10 @@ class Run:
         constants = section == "constants"
         pool = (FoldedPool if constants else Pool)(request_seconds=self.request_seconds)
         executor = pool.pjrt(self.plugin, _LANE)
-        together: Iterable[list[Cell]] = self._programs
-        if constants:  # one program an op and dtype: each set of values is compiled for itself
-            by_op = groupby(self._programs, lambda cells: (cells[0].op, cells[0].dtype))
-            together = [next(group) for _, group in by_op]
         found: dict[tuple[str, str, str], list[Check]] = {}
         hangs = 0
         try:
-            for cells in together:
+            for cells in self._folded if constants else self._programs:
                 if hangs < _HANGS:
                     checks = self._judged(executor, cells, pool, "Constant > " if constants else "")
                 else:
@@ -245,7 +247,7 @@ class Run:
     def _total(self) -> int:
         probes = sum(key.partition(": ")[0] in self.sections for key in PROBES)
         programs = len(self._programs) if "operations" in self.sections else 0
-        return probes + programs + (len(self._programs) // 2 if "constants" in self.sections else 0)
+        return probes + programs + (len(self._folded) if "constants" in self.sections else 0)
 
 
 _VERDICTS: dict[Verdict, Outcome] = {

@@ -16,11 +16,13 @@ from fuzz.conform.cells import programs
 from fuzz.conform.probes import PROBES
 from fuzz.conform.record import Check, Conformance, Section, changes, dumps, load
 from fuzz.conform.run import SECTIONS
+from fuzz.conform.run import Run as Asking
 from fuzz.generate.config import admitted
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError
 from tenferro_ref.ops import OPS
+from tenferro_ref.pjrt import PluginRef
 from tests.e2e.command import Run, assert_one_line_error, in_this_process
 from tests.example_plugin import build_example_plugin
 from tests.plugins import plugin_or_skip
@@ -89,6 +91,17 @@ def test_the_example_plugin_conforms_on_the_ops_that_it_supports(
     assert {c.dtype for c in section.checks if c.op == "Add"} == set(dtypes.split(",")) & {
         c.dtype for c in section.checks
     }
+
+
+def test_progress_ends_where_it_said(example: Path) -> None:
+    told: list[tuple[int, int]] = []
+    asking = Asking(
+        PluginRef("example", str(example), "test"), "example", ("loading", "operations", "constants"),
+        progress=lambda done, total, _: told.append((done, total)), dtypes=(DType.F32, DType.I32), ops=("Add", "Select", "Pad"),
+    )  # fmt: skip
+    asking.conformance()
+    assert [done for done, _ in told] == list(range(1, len(told) + 1))
+    assert {total for _, total in told} == {len(told)}
 
 
 def test_a_renamed_plugin_comes_out_the_same(example: Path, tmp_path: Path) -> None:
