@@ -1,4 +1,4 @@
-"""Bundles of disagreements on StableHLO modules: each is reduced as a module, and written with what it takes to see it again."""
+"""Bundles of what `check` was given and an executor gets wrong: reduced, and written with what it takes to see it again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tenferro_ref.tensor import Array
 def write_bundles(
     folder: Path, checked: Checked, executors: Sequence[Executor], pool: Pool, budget_seconds: float = 60.0
 ) -> Iterator[Path]:
-    """Write one bundle for each plugin or library that gets a module wrong, whatever the lane; gives their folders.
+    """Write one bundle for each plugin, library or command that gets a subject wrong, whatever the lane; gives their folders.
 
     Only what was judged by enclosures is bundled: a bundle says why the expected value is right.
 
@@ -31,7 +31,7 @@ def write_bundles(
     for executor, judged in zip(executors, checked.answers, strict=True):
         key = (executor.peer.kind, executor.peer.build)
         subject = checked.subject
-        if subject.source is None or key in seen or executor.peer.family == "native":
+        if key in seen or executor.peer.family == "native":
             continue
         if judged.answer.verdict.is_disagreement and judged.evidence != "interpreter":
             seen.add(key)
@@ -41,8 +41,24 @@ def write_bundles(
 def _bundle(
     folder: Path, subject: Subject, executor: Executor, judged: Judged, pool: Pool, budget_seconds: float
 ) -> Iterator[Path]:
-    if subject.source is None:
+    answer = judged.answer
+    if subject.source is not None:  # the module itself is reduced, not the program that it was read as
+        smallest = _reduced(subject.source, subject, executor, judged, pool, budget_seconds)
+        (judged_again,) = answers_to(smallest, [executor], pool)
+        subject, answer, budget_seconds = smallest, judged_again.answer, 0
+    if subject.case is None:
         return
+    suspect = inspect(executor, subject.case, answer, pool)
+    finding, case = to_finding(suspect, pool, (), programs=1, also=(), budget_seconds=budget_seconds)
+    environment = tuple(fact for fact in executor.info().facts)
+    write_bundle(folder / finding.id, finding, executor, case, environment)
+    yield folder / finding.id
+
+
+def _reduced(
+    source: Source, subject: Subject, executor: Executor, judged: Judged, pool: Pool, budget_seconds: float
+) -> Subject:
+    """The smallest module found that the executor gets wrong in the same way."""
 
     def shows(source: Source, arguments: tuple[Array, ...]) -> bool:
         smaller = given_subject(source, arguments, pool.reader)
@@ -50,13 +66,5 @@ def _bundle(
         words = [value_class(j.answer.comparison.value_class) for j in (now, judged)]
         return (now.answer.verdict, now.evidence) == (judged.answer.verdict, judged.evidence) and words[0] == words[1]
 
-    reduced = reduce_module(subject.source, subject.arguments, shows, pool.reader, budget_seconds=budget_seconds)
-    smallest = given_subject(reduced.source, reduced.arguments, pool.reader)
-    if smallest.case is None:
-        return
-    (answer,) = answers_to(smallest, [executor], pool)
-    suspect = inspect(executor, smallest.case, answer.answer, pool)
-    finding, case = to_finding(suspect, pool, (), programs=1, also=(), budget_seconds=0)
-    environment = tuple(fact for fact in executor.info().facts)
-    write_bundle(folder / finding.id, finding, executor, case, environment)
-    yield folder / finding.id
+    reduced = reduce_module(source, subject.arguments, shows, pool.reader, budget_seconds=budget_seconds)
+    return given_subject(reduced.source, reduced.arguments, pool.reader)

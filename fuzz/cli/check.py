@@ -58,7 +58,7 @@ LANES = ("parity", "defaults", "no-algsimp", "level0")
 @click.option(
     "--bundle",
     metavar="DIR",
-    help="Reduce each StableHLO module that an executor gets wrong, and write it as a bundle there.",
+    help="Reduce each of FILES that an executor gets wrong, and write it as a bundle there.",
 )
 @transform_option
 @seed_option

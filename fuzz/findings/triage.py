@@ -413,7 +413,7 @@ def _subject(case: Case) -> str:
     if case.refusal is not None:
         return case.refusal.fault
     last = [ins.op.name for ins in case.primal.instructions][-3:]
-    return " of ".join([*([str(case.derivation)] if case.derivation else []), *reversed(last)])
+    return " of ".join([*([str(case.derivation)] if case.derivation else []), *reversed(last)]) or "no instruction"
 
 
 def _what(answer: Answer) -> str:

@@ -181,6 +181,14 @@ class TestShowAndEmit:
 MODULE = "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n  return %a : tensor<4xf32>\n}\n"
 
 
+#: An engine that has no op, and dies of one.
+REFUSES_EXP = """#!/bin/sh
+if grep -q Exp "$1"; then exit 5; fi
+echo '{"error": {"kind": "UnsupportedOp"}}' >&2
+exit 3
+"""
+
+
 @pytest.mark.once
 class TestCheck:
     def test_a_verdict_a_line(self, files: tuple[Path, Path]) -> None:
@@ -205,6 +213,20 @@ class TestCheck:
         row = next(line for line in run.out.splitlines() if " mismatch " in line)
         assert row.split()[3] == "100%", "no distance in ULPs of the elements that are right"
         assert "known finding, docs/findings/0003-algsimp-log-of-exp.md" in run.out
+
+    def test_a_disagreement_on_a_program_is_reduced_to_a_bundle(self, tmp_path: Path) -> None:
+        b = GraphBuilder()
+        x = b.input("F64", (3,))
+        (tmp_path / "p.json").write_text(dumps(b.build(b.apply(ops.Exp(), b.apply(ops.Abs(), x)))))
+        engine = tmp_path / "engine"
+        engine.write_text(REFUSES_EXP)
+        engine.chmod(0o755)
+        words = ("check", tmp_path / "p.json", "--executors", f"external:{engine}", "--bundle", tmp_path / "bundles")
+        run = tenferro_ref(*words)
+        (bundle,) = (tmp_path / "bundles").iterdir()
+        assert (run.status, f"bundle: {bundle}" in run.err) == (1, True)
+        assert [ins.op.name for ins in parse((bundle / "program.txt").read_text()).instructions] == ["Exp"]
+        assert_one_line_error(tenferro_ref("fuzz", "replay", bundle), "--allow-commands")
 
     def test_the_plugin_of_the_environment(self, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
         plugin = plugin_or_skip("xla081")
