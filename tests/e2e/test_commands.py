@@ -226,7 +226,7 @@ class TestCheck:
         (bundle,) = (tmp_path / "bundles").iterdir()
         assert (run.status, f"bundle: {bundle}" in run.err) == (1, True)
         assert [ins.op.name for ins in parse((bundle / "program.txt").read_text()).instructions] == ["Exp"]
-        assert_one_line_error(tenferro_ref("fuzz", "replay", bundle), "--allow-commands")
+        assert_one_line_error(tenferro_ref("fuzz", "replay", bundle), 2, "--allow-commands")
 
     def test_the_plugin_of_the_environment(self, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
         plugin = plugin_or_skip("xla081")
