@@ -174,6 +174,7 @@ def quotients(kind: Any) -> Iterator[Freedom]:
     )
     yield freedom("x / 2 ** k", lambda a: over(a, kind(8)), (x,), [x / 8])
     yield freedom("(x / y) / z", over, (x, y, z), [(x / y) / z, x / (y * z)], 1.0)
+    yield freedom("((x / y) 1) / z", lambda a, b, e: times(a / b, one) / e, (x, y, z), [(x / y) / z, x / (y * z)], 1.0)
     yield freedom("x / (y / z)", lambda a, b, e: a / (b / e), (x, y, z), [x / (y / z), (x * z) / y], 2.0)
     yield freedom("(x / c) / d", lambda a: over(a, c, d), (x,),
                   [(x / c) / d, x / (c * d), x * (one / (c * d)), (x * (one / c)) / d, (x * (one / c)) * (one / d)], 3.0)  # fmt: skip

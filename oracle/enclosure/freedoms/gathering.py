@@ -67,6 +67,10 @@ def _infinite(lo: Array, hi: Array) -> Array:
 def product(c: Context, result: Interval, x: Interval, y: Interval, rounded: Bounds, unrounded: Bounds) -> Interval:
     """`x * y`, given its result, its bounds rounded once, and before that; with its origin."""
     f, (lo, hi), (low, high) = c.format, rounded, unrounded
+    for one, other in ((x, y), (y, x)):
+        same = c.model.gather and one.const and other.unrounded is not None and other.shape == result.shape
+        if same and np.all((one.lo == 1) & (one.hi == 1)):  # left out: what reads the product reads the other factor
+            return result.remembering(other.unrounded)
     scaled = shared(x, y) or shared(y, x)
     # (x c) (y d) as (x y) (c d) has a constant to gather again
     scaled |= all(v.unrounded is not None and v.unrounded.regroups for v in (x, y))
