@@ -148,6 +148,11 @@ def gatherings(kind: Any) -> Iterator[Freedom]:
     yield freedom("(x c) / 2 + y", lambda a, b: over(times(a, c), kind(2)) + b, (x, y),
                   [(x * c) * half + y, fused(x, np.full_like(x, c * half), y)], 1.0)  # fmt: skip
     root = np.abs(x)
+    rooted = np.sqrt(root)
+    yield freedom("(sqrt x c) sqrt x", lambda a: (lambda r: times(r, c, r))(apply(ops.Sqrt(), a)), (root,),
+                  [(rooted * c) * rooted, root * c], 3.0)  # fmt: skip
+    yield freedom("(sqrt x 2)(sqrt x 2)", lambda a: (lambda r: r * r)(times(apply(ops.Sqrt(), a), kind(2))), (root,),
+                  [4 * (rooted * rooted), 4 * root], 3.0)  # fmt: skip
     yield freedom(
         "sqrt x sqrt x", lambda a: (lambda r: r * r)(apply(ops.Sqrt(), a)), (root,), [np.sqrt(root) ** 2, root]
     )
