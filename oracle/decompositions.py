@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.linalg import lu as lapack_lu
 
 from oracle.checks import CHECK_EXTENSION, Check
 from oracle.enclosure.complexes import PRODUCT, RECIPROCAL
@@ -434,7 +433,9 @@ def _solve(s: Scale, operands: Matrices, results: Matrices, *, transpose_a: bool
     """
     (a, b), (x,) = operands, results
     if b.size:
-        _, low, up = lapack_lu(_standard(a))
+        from scipy.linalg import lu
+
+        _, low, up = lu(_standard(a))
         size = np.abs(up).T @ (np.abs(low).T @ np.abs(x)) if transpose_a else np.abs(low) @ (np.abs(up) @ np.abs(x))
         bound = 6 * s.eliminated(len(a)) * size.max(0) + s.tiny * len(a)
         yield within("residual", s.residual((a.T if transpose_a else a, x), b), np.broadcast_to(bound, b.shape))

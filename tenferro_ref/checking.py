@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -60,6 +59,8 @@ def checker() -> Iterator[Checker]:
     MissingDependency
         No installed package brings one.
     """
+    from importlib.metadata import entry_points  # worker processes import this module for nothing
+
     for entry in entry_points(group=GROUP, name="checker"):
         made: Checker = entry.load()()
         break

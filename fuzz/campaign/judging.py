@@ -91,7 +91,7 @@ def judge_group(site: Worksite, group: Sequence[Executor], batch: OpenBatch) -> 
         if answers:
             _keep(site, batch, answers)
             site.report_answers()
-        if not start // size % _SURVEYED:
+        if not start % max(size, _SURVEYED * site.stream.plan.input_sets):
             _survey(group, batch, chunk)
 
 
@@ -99,7 +99,7 @@ def _survey(group: Sequence[Executor], batch: OpenBatch, numbers: Sequence[int])
     """Ask the compilers what they left of the module that begins with these programs, while they have it."""
     often = not batch.held.number % _SURVEYED_BATCHES
     for executor in group:
-        if executor.peer.family == "pjrt" and (often or executor.programs_a_module == 1):
+        if executor.peer.family == "pjrt" and (often or executor.programs_a_module <= _SURVEYED):
             verdicts = {batch.answers[n, executor.name].verdict for n in numbers}
             if verdicts.isdisjoint((Verdict.ERROR, Verdict.TIMEOUT, Verdict.CRASH)):
                 batch.opcodes.append((executor.name, executor.opcodes([batch.cases[n] for n in numbers])))

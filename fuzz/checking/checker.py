@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jinja2 import Environment
 from rich.console import Console
 
 from fuzz.checking.judged import check
@@ -21,12 +20,12 @@ from tenferro_ref.escape import line, visible
 from tenferro_ref.program import Program
 from tenferro_ref.tensor import column_major
 
-_HTML = Environment(autoescape=True, finalize=lambda v: visible(v) if isinstance(v, str) else v).from_string("""\
+_HTML = """\
 <table class="tenferro-check"><thead><tr>{% for h in headers %}<th>{{ h }}</th>{% endfor %}</tr></thead>
 <tbody>{% for cells in rows %}<tr>{% for cell in cells %}
 <td style="text-align:left{% if cell in bad %};color:#b00020;font-weight:bold{% endif %}">{{ cell }}</td>{% endfor %}</tr>
 {% endfor %}</tbody></table>
-{% for words in notes %}<p>{{ words }}</p>{% endfor %}""")
+{% for words in notes %}<p>{{ words }}</p>{% endfor %}"""
 _BAD = ("mismatch", "crash", "timeout", "error")
 
 
@@ -60,9 +59,12 @@ class Result:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
+        from jinja2 import Environment
+
+        escaping = Environment(autoescape=True, finalize=lambda v: visible(v) if isinstance(v, str) else v)
         headers, cells = table(self.rows)
         rows = [[str(cell) for cell in one] for one in cells]
-        return _HTML.render(headers=headers, rows=rows, notes=notes(self.rows), bad=_BAD)
+        return escaping.from_string(_HTML).render(headers=headers, rows=rows, notes=notes(self.rows), bad=_BAD)
 
 
 class Checker:

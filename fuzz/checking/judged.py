@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from fuzz.checking.subject import Subject
-from fuzz.findings.known import load_known
-from fuzz.findings.triage import inspect, recognise
 from oracle.attribution import builds
 from oracle.beyond import beyond_ieee
 from oracle.case import Case
@@ -232,6 +230,10 @@ def _known(executor: Executor, case: Case, answer: Answer, pool: Pool, pages: di
     """The known finding that a disagreement is; one disagreement of each group of alike ones is reduced."""
     if answer.verdict in (Verdict.PASS, Verdict.UNSUPPORTED, Verdict.UNDECIDED, Verdict.TIMEOUT):
         return ""  # a program that hangs takes the time limit in each step of a reduction
+    # what reduces programs is a quarter of what a command imports, and needed for a disagreement alone
+    from fuzz.findings.known import load_known
+    from fuzz.findings.triage import inspect, recognise
+
     suspect = inspect(executor, case, answer, pool)
     key = (str(executor.peer.build), *suspect.group)
     if key not in pages:

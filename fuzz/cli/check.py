@@ -9,7 +9,6 @@ import click
 
 from fuzz.checking import Checked, Judged
 from fuzz.checking import check as check_subject
-from fuzz.checking.bundles import write_bundles
 from fuzz.checking.rows import missing_row, notes, row, table
 from fuzz.checking.subject import Inputs, Subject, file_subjects, invalid_subject
 from oracle.attribution import instructions
@@ -99,6 +98,8 @@ def check(
             answers = [check_subject(s, selection.executors, pool, model) for s in several]
             first = next((one for one in answers if one.disagrees), None)
             if bundle is not None and first is not None:
+                from fuzz.checking.bundles import write_bundles  # which imports all that reduces
+
                 for folder in write_bundles(Path(bundle), first, selection.executors, pool):
                     click.echo(f"bundle: {line(str(folder))}", err=True)
             checked = Checked.together(answers)

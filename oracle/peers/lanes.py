@@ -30,9 +30,9 @@ LANES: dict[str, Options] = {
 }
 DEFAULT_LANE = "parity"
 
-#: How many programs share a module, one in other lanes: only in this lane does it pay (40 -> 9-19 ms for a program at 32 on the
-#: older two builds); in the others each fusion kernel costs as much as before, and on some builds more in a large module.
-PROGRAMS_A_MODULE = {"fast": 32}
+#: How many programs share a module, one in other lanes (docs/adr/0035): 40 -> 9-19 ms for a program at 32 on the older two
+#: builds where nothing is optimised; elsewhere each fusion kernel costs as much as before, and a fifth is saved at 4.
+PROGRAMS_A_MODULE = {"fast": 32, "parity": 4, "defaults": 4}
 
 
 def lane_options(lane: str, platform: str, knows: Callable[[str, Option], bool]) -> Options:

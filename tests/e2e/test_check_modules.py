@@ -38,6 +38,7 @@ def divided(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "f.mlir", tmp_path / "in.npz"
 
 
+@pytest.mark.nightly
 def test_elements_beyond_ieee_are_counted_by_freedom(divided: tuple[Path, Path]) -> None:
     plugin_or_skip("lam115")
     run = tenferro_ref("check", divided[0], "--inputs", divided[1], "--executors", "pjrt:lam115", "--json")

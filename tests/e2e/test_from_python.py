@@ -102,6 +102,7 @@ def test_the_example_project_passes() -> None:
     assert "6 passed" in done.stdout
 
 
+@pytest.mark.nightly
 def test_the_fixture_fails_where_a_compiler_is_wrong(tmp_path: Path) -> None:
     module_or_skip("jax")
     plugin_or_skip("xla081")

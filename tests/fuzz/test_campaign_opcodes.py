@@ -73,7 +73,7 @@ def test_a_campaign_counts_modules_while_they_are_there(
     batches = [generate(PLAN.seed, number, 2) for number in range(3)]
     tally = Tally()
     for cases in batches:
-        tally.add_opcodes(parity.name, parity.opcodes(cases[:1]))
+        tally.add_opcodes(parity.name, parity.opcodes(cases))
     assert (alone,) == surveys(tally, [parity.name])
     assert alone.modules == 3
     # large modules are asked for in the first of four batches
@@ -81,11 +81,11 @@ def test_a_campaign_counts_modules_while_they_are_there(
     assert len(large.opcodes) > 10
 
 
-def test_every_eighth_module_is_asked_for(pool: Pool, parity: PjrtExecutor, tmp_path: Path) -> None:
+def test_of_eight_programs_the_first_module_is_asked_for(pool: Pool, parity: PjrtExecutor, tmp_path: Path) -> None:
     (survey,) = run(tmp_path / "eight", replace(PLAN, programs=10, batch=10), pool, parity).surveys
     cases, tally = generate(PLAN.seed, 0, 10), Tally()
     for number in (0, 8):
-        tally.add_opcodes(parity.name, parity.opcodes([cases[number]]))
+        tally.add_opcodes(parity.name, parity.opcodes(cases[number : number + 4]))
     assert (survey,) == surveys(tally, [parity.name])
     assert survey.modules == 2
 

@@ -108,6 +108,7 @@ def test_a_report_without_room_leaves_the_earlier_one(tmp_path: Path) -> None:
 # --- little of everything ----------------------------------------------------------------------------------------------
 
 
+@NIGHTLY
 @pytest.mark.parametrize(("kind", "most"), [("nofile", 64), ("as", 2 << 30)])
 def test_few_files_and_a_small_address_space(program: Path, tmp_path: Path, kind: str, most: int) -> None:
     limit = limited(kind, most)

@@ -213,6 +213,7 @@ def test_a_plugin_that_cannot_be_loaded_is_the_loaders_error(tmp_path: Path, mak
         w.request(request())
 
 
+@pytest.mark.nightly
 def test_every_misbehaviour_has_its_verdict(fake_library: Path) -> None:
     """The plugin as an executor of a program that copies, so that what it gives by default is right."""
     b = GraphBuilder()

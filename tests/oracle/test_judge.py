@@ -25,7 +25,7 @@ from tenferro_ref.pjrt import PluginRef
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import KERNELS
 from tenferro_ref.tensor import Array
-from tests.plugins import CPU_PLUGINS, plugin_or_skip
+from tests.plugins import ONE_BUILD, plugin_or_skip
 
 pytestmark = pytest.mark.once
 
@@ -68,7 +68,7 @@ def test_every_native_variant_passes(case: Case, executor: NativeExecutor) -> No
     assert answer.comparison.elements == answer.comparison.decided == 4 + 3 + 6
 
 
-@pytest.mark.parametrize("name", CPU_PLUGINS)
+@pytest.mark.parametrize("name", ONE_BUILD)
 def test_every_plugin_passes(case: Case, name: str) -> None:
     plugin = plugin_or_skip(name)
     pool = Pool()

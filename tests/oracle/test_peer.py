@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from oracle.peers import LANES, OTHERS, Peer, Pool, lane_options, native_variants
 from oracle.peers.peer import FAMILIES
 from tenferro_ref.errors import UsageError
-from tests.plugins import CPU_PLUGINS, plugin_or_skip
+from tests.plugins import ONE_BUILD, plugin_or_skip
 
 pytestmark = pytest.mark.once
 
@@ -96,7 +96,7 @@ def test_flags_of_a_lane_are_those_that_the_client_has() -> None:
         lane_options("fats", "cpu", lambda name, value: True)
 
 
-@pytest.mark.parametrize("name", CPU_PLUGINS)
+@pytest.mark.parametrize("name", ONE_BUILD)
 def test_a_plugin_under_another_name_gets_the_same_options(name: str, tmp_path: Path) -> None:
     renamed = tmp_path / "another.so"
     renamed.symlink_to(plugin_or_skip(name).path)

@@ -14,6 +14,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.pjrt import Client, TensorSpec
 from tests.pjrt.conftest import MakeClient
 from tests.pjrt.test_pjrt_contract import X, Y, compiled
+from tests.plugins import on_one_build
 
 SPEC: TensorSpec = (DType.F32, (64,))
 DOUBLE = "func.func public @main(%a: tensor<64xf32>) -> tensor<64xf32> {%0 = stablehlo.add %a, %a : tensor<64xf32>\n return %0 : tensor<64xf32>}"
@@ -38,6 +39,7 @@ def growth(once: Callable[[], object], runs: int) -> float:
     return (resident() - before) / runs
 
 
+@on_one_build
 @pytest.mark.once
 def test_ten_thousand_executions(client: Client) -> None:
     x = np.ones(64, np.float32)

@@ -16,7 +16,7 @@ from tenferro_ref.tensor import Array, same_bits
 from tests.build import apply
 from tests.known import Example
 from tests.op_examples import PAIRS, admitted, beyond_files, examples, moves, scatter_onto_rank_0, scatters
-from tests.plugins import CPU_PLUGINS
+from tests.plugins import CPU_PLUGINS, on_one_build
 from tests.stablehlo.conftest import RunExamples
 
 pytestmark = pytest.mark.once
@@ -44,6 +44,7 @@ def test_edges_of_indexing(run_examples: RunExamples, xla_client: Client, dtype:
     assert_same(asked, run_examples(asked, "fast"))
 
 
+@on_one_build
 def test_a_third_of_them_as_xla_compiles_by_default(run_examples: RunExamples) -> None:
     asked = edges(DType.F32)[::3]
     assert_same(asked, run_examples(asked, ""))

@@ -16,7 +16,7 @@ from tenferro_ref.tensor import Array, same_bits, type_of
 from tests.build import dot, integers
 from tests.known import known
 from tests.op_examples import MOVES, PAIRS, examples
-from tests.plugins import CPU_PLUGINS
+from tests.plugins import CPU_PLUGINS, on_one_build
 from tests.stablehlo.conftest import RunExamples, RunXla
 
 pytestmark = pytest.mark.once
@@ -51,6 +51,7 @@ def factorisations(n: int) -> list[tuple[int, ...]]:
     return sorted(found)
 
 
+@on_one_build
 def test_reshape_is_column_major(run_xla: RunXla) -> None:
     b = GraphBuilder()
     cases = [(source, target) for n in (6, 8) for source in factorisations(n) for target in factorisations(n)][::3]
@@ -75,6 +76,7 @@ def products() -> Iterator[ops.DotGeneral]:
         yield ops.DotGeneral((left.index(1),), (right.index(1),), (left.index(0),), (right.index(0),))
 
 
+@on_one_build
 def test_dot_general(run_xla: RunXla) -> None:
     cases = []
     for (batch, contracting, *free), op in product(((2, 2, 2, 2), (2, 3, 4, 5)), products()):
@@ -104,6 +106,7 @@ def test_dot_general(run_xla: RunXla) -> None:
         np.testing.assert_array_equal(got, dot(op, *arrays[2 * i : 2 * i + 2]))
 
 
+@on_one_build
 def test_results_that_are_known(run_examples: RunExamples) -> None:
     """Signs of zeros are asserted where no difference is declared (SEMANTICS 7.5): of Sign."""
     asked = [e for op, dtype in PAIRS for e in known(op, dtype) if "xla" not in e.without]

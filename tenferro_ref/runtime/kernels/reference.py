@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.special
 
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
@@ -14,34 +13,50 @@ from tenferro_ref.runtime.kernels.base import KERNELS, Values, canonical
 
 # --- functions --------------------------------------------------------------------------------------------------------
 
+
+def _scipy(name: str) -> Callable[..., Any]:
+    """A function of scipy.special, which takes a fifth of a command's start to import and which few programs need."""
+
+    def function(*operands: Values) -> Any:
+        import scipy.special
+
+        return getattr(scipy.special, name)(*operands)
+
+    return function
+
+
+erf, erfc, erfinv, gamma, gammaln, psi, zeta, i1e = map(
+    _scipy, ("erf", "erfc", "erfinv", "gamma", "gammaln", "psi", "zeta", "i1e")
+)
+
 _SPECIAL: dict[str, Callable[[Values], Any]] = {
     "cbrt": np.cbrt, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh,
-    "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "erf": scipy.special.erf,
-    "erfc": scipy.special.erfc, "erf_inv": scipy.special.erfinv, "lgamma": lambda x: _lgamma(x),
-    "digamma": lambda x: _digamma(x), "bessel_i1e": lambda x: np.copysign(scipy.special.i1e(x), x),
+    "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "erf": erf,
+    "erfc": erfc, "erf_inv": erfinv, "lgamma": lambda x: _lgamma(x),
+    "digamma": lambda x: _digamma(x), "bessel_i1e": lambda x: np.copysign(i1e(x), x),
 }  # fmt: skip
 _SPECIAL2: dict[str, Callable[[Values, Values], Any]] = {
     "atan2": np.arctan2,
-    "zeta": scipy.special.zeta,
-    "polygamma": lambda n, x: np.where(n == 0, scipy.special.psi(x), _polygamma(n, x)),
+    "zeta": zeta,
+    "polygamma": lambda n, x: np.where(n == 0, psi(x), _polygamma(n, x)),
 }
 
 
 def _lgamma(x: Values) -> Any:
     """C's: SciPy has -inf at minus infinity, and inf for the smallest numbers."""
-    value = np.where(np.isinf(x), np.inf, scipy.special.gammaln(x))
+    value = np.where(np.isinf(x), np.inf, gammaln(x))
     return np.where(np.abs(x) < 1e-300, -np.log(np.abs(x)), value)
 
 
 def _digamma(x: Values) -> Any:
     """NaN at the poles, as StableHLO's decomposition has it; SciPy's loses digits near them, where the reflection has them."""
     turn = x - np.round(x)
-    value = np.where(x < 0, scipy.special.psi(1 - x) - np.pi / np.tan(np.pi * turn), scipy.special.psi(x))
+    value = np.where(x < 0, psi(1 - x) - np.pi / np.tan(np.pi * turn), psi(x))
     return np.where((x <= 0) & (turn == 0), np.nan, value)
 
 
 def _polygamma(n: Values, x: Values) -> Any:
-    return (-1.0) ** (n + 1) * scipy.special.gamma(n + 1) * scipy.special.zeta(n + 1, x)
+    return (-1.0) ** (n + 1) * gamma(n + 1) * zeta(n + 1, x)
 
 
 @KERNELS.row(ops.Special)
