@@ -157,7 +157,7 @@ def _record(kill: Kill, *, reduced: bool) -> dict[str, Any]:
         "by": kill.executor,
         "reason": kill.reason,
         "original_instructions": kill.original_instructions,
-        "instructions": len(kill.case.program.instructions) if reduced and kill.case else None,
+        "instructions": len(kill.case.primal.instructions) if reduced and kill.case else None,
         "seconds": round(kill.seconds, 2),
     }
 

@@ -304,10 +304,7 @@ def to_finding(
     budget_seconds
         For reducing it; running the other builds of a plugin may take as long again.
     """
-    derivation = suspect.case.derivation
-    if derivation is not None and not isinstance(suspect.executor, DerivativeExecutor):
-        # it is wrong about a program, whatever that was made of
-        suspect = replace(suspect, case=replace(suspect.case, derivation=None))
+    derivation, suspect = suspect.case.derivation, _of_program(suspect)
     size = len(suspect.case.primal.instructions)
     suspect, seconds = _reduced(suspect, pool, budget_seconds, progress)
     case, answer = suspect.case, suspect.answer
@@ -348,9 +345,15 @@ def to_finding(
 
 def recognise(suspect: Suspect, pool: Pool, known: tuple[Known, ...], budget_seconds: float) -> str:
     """The page of the known finding that a suspect is, once it is reduced; "" if it is none."""
-    found, _ = _reduced(suspect, pool, budget_seconds, None)
+    found, _ = _reduced(_of_program(suspect), pool, budget_seconds, None)
     name, verdict = signature(found.case, found, found.answer), found.answer.verdict.value
     return page_of(name, verdict, found.executor.name, _build(found.executor), known)
+
+
+def _of_program(suspect: Suspect) -> Suspect:
+    """The suspect without where its program comes from, unless that is what is checked: an executor is wrong about any program."""
+    checked = suspect.case.derivation is None or isinstance(suspect.executor, DerivativeExecutor)
+    return suspect if checked else replace(suspect, case=replace(suspect.case, derivation=None))
 
 
 def _reduced(

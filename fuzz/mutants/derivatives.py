@@ -12,7 +12,7 @@ from fuzz.mutants.mutant import Mutant, member, row
 from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.autodiff import JVP, TRANSPOSE, elementwise, extensions, structural, transform
-from tenferro_ref.autodiff.rules import zeros
+from tenferro_ref.autodiff.rules import expanded, zeros
 from tenferro_ref.extensions.einsum import EINSUM
 
 _EINSUM = next(iter(EINSUM.keys))
@@ -107,6 +107,19 @@ def _both_sides(right: Any) -> Any:
     return lambda op, x, g: tuple(None if c is None else g for c in right(op, x, g))
 
 
+def _none_if_one_is(right: Any) -> Any:
+    return lambda op, x, y, t: None if any(u is None for u in t) else right(op, x, y, t)
+
+
+def _ties_added(right: Any) -> Any:
+    def wrong(op: Any, x: Any, y: Any, t: Any) -> Any:
+        if t[0] is None or not op.axes:
+            return t[0]
+        return tn.where(x[0] == expanded(y[0], op.axes, x[0].type, [x[0]]), t[0], 0.0).sum(op.axes)
+
+    return wrong
+
+
 def _fault(name: str, about: str, patch: Any) -> Mutant:
     return Mutant(name, "derivatives", about, patch)
 
@@ -163,6 +176,16 @@ DERIVATIVES: tuple[Mutant, ...] = (
     ),
     _fault(
         "select-both-sides", "both sides of a Select get all of the cotangent", row(TRANSPOSE, ops.Select, _both_sides)
+    ),
+    _fault(
+        "concatenate-absent",
+        "a Concatenate with one operand that has no tangent has none",
+        row(JVP, ops.Concatenate, _none_if_one_is),
+    ),
+    _fault(
+        "ties-are-added",
+        "the tangent of ReduceMax is the sum over equal elements, not the mean",
+        row(JVP, ops.ReduceMax, _ties_added),
     ),
     _fault("fan-out-overwrites", "of two uses of a value the last one counts", member(transform, "_add", _overwritten)),
 )

@@ -83,21 +83,13 @@ def _(op: ops.ReduceMax | ops.ReduceMin, x: X, y: X, t: T) -> Optional:
     return (ties / count * t[0]).sum(op.axes)
 
 
-@JVP.row(ops.DotGeneral)
-def _(op: ops.DotGeneral, x: X, y: X, t: T) -> Optional:
+@JVP.row(ops.DotGeneral, ops.DotGeneralWithConj)
+def _(op: ops.DotGeneral | ops.DotGeneralWithConj, x: X, y: X, t: T) -> Optional:
     apply = x[0].builder.apply
     return total(
         None if t[0] is None else apply(op, t[0], x[1]),
         None if t[1] is None else apply(op, x[0], t[1]),
     )
-
-
-@JVP.row(ops.DotGeneralWithConj)
-def _(op: ops.DotGeneralWithConj, x: X, y: X, t: T) -> Optional:
-    """That of the plain contraction, of conjugated operands and tangents."""
-    tangents = op.conjugated(lambda v: None if v is None else conj(v), *t)
-    result: Optional = JVP[ops.DotGeneral](op.plain, op.conjugated(conj, *x), y, tangents)
-    return result
 
 
 # --- transposes -------------------------------------------------------------------------------------------------------

@@ -148,6 +148,11 @@ def gatherings(kind: Any) -> Iterator[Freedom]:
     yield freedom("(x c) / 2 + y", lambda a, b: over(times(a, c), kind(2)) + b, (x, y),
                   [(x * c) * half + y, fused(x, np.full_like(x, c * half), y)], 1.0)  # fmt: skip
     root = np.abs(x)
+    rooted = np.sqrt(root)
+    yield freedom("(sqrt x c) sqrt x", lambda a: (lambda r: times(r, c, r))(apply(ops.Sqrt(), a)), (root,),
+                  [(rooted * c) * rooted, root * c], 3.0)  # fmt: skip
+    yield freedom("(sqrt x 2)(sqrt x 2)", lambda a: (lambda r: r * r)(times(apply(ops.Sqrt(), a), kind(2))), (root,),
+                  [4 * (rooted * rooted), 4 * root], 3.0)  # fmt: skip
     yield freedom(
         "sqrt x sqrt x", lambda a: (lambda r: r * r)(apply(ops.Sqrt(), a)), (root,), [np.sqrt(root) ** 2, root]
     )
@@ -174,6 +179,7 @@ def quotients(kind: Any) -> Iterator[Freedom]:
     )
     yield freedom("x / 2 ** k", lambda a: over(a, kind(8)), (x,), [x / 8])
     yield freedom("(x / y) / z", over, (x, y, z), [(x / y) / z, x / (y * z)], 1.0)
+    yield freedom("((x / y) 1) / z", lambda a, b, e: times(a / b, one) / e, (x, y, z), [(x / y) / z, x / (y * z)], 1.0)
     yield freedom("x / (y / z)", lambda a, b, e: a / (b / e), (x, y, z), [x / (y / z), (x * z) / y], 2.0)
     yield freedom("(x / c) / d", lambda a: over(a, c, d), (x,),
                   [(x / c) / d, x / (c * d), x * (one / (c * d)), (x * (one / c)) / d, (x * (one / c)) * (one / d)], 3.0)  # fmt: skip

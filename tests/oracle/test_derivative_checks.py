@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -17,6 +18,7 @@ from oracle.verdict import Answer, Verdict
 from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.autodiff import JVP
+from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import GraphBuilder, Value
 from tests.libraries import module_or_skip
 
@@ -118,6 +120,15 @@ def test_at_a_kink_the_derivative_is_that_of_the_contract(pool: Pool) -> None:
     for transforms in TRANSFORMS[:2]:
         case = derived(case_of(abs, np.array([0.0, -0.0, -1.0])), transforms, plain_seed)
         assert verdict(pool.make("derivative-jax"), case).verdict is Verdict.PASS
+
+
+def test_an_index_beyond_i32_is_outside(pool: Pool) -> None:
+    """JAX's transpose of a scatter reads it as another one (finding 0097)."""
+    module_or_skip("jax")
+    add = ops.Scatter((1,), (), (0,), 1)
+    scattered = case_of(lambda x, i, u: x.builder.apply(add, x, i, u), X, np.array([[2**32], [1]]), np.ones((2, 1)))
+    case = derived(replace(scattered, program=replace(scattered.program, policy=STABLEHLO)), ("vjp",), plain_seed)
+    assert verdict(pool.make("derivative-jax"), case).verdict is Verdict.PASS
 
 
 def test_where_a_value_is_infinite_nothing_is_claimed(pool: Pool) -> None:

@@ -67,13 +67,21 @@ def _infinite(lo: Array, hi: Array) -> Array:
 def product(c: Context, result: Interval, x: Interval, y: Interval, rounded: Bounds, unrounded: Bounds) -> Interval:
     """`x * y`, given its result, its bounds rounded once, and before that; with its origin."""
     f, (lo, hi), (low, high) = c.format, rounded, unrounded
+    for one, other in ((x, y), (y, x)):
+        same = c.model.gather and one.const and other.unrounded is not None and other.shape == result.shape
+        if same and np.all((one.lo == 1) & (one.hi == 1)):  # left out: what reads the product reads the other factor
+            return result.remembering(other.unrounded)
     scaled = shared(x, y) or shared(y, x)
     # (x c) (y d) as (x y) (c d) has a constant to gather again
     scaled |= all(v.unrounded is not None and v.unrounded.regroups for v in (x, y))
     chain = _product_chain(f, x, y) if c.model.gather else None
-    if chain is None:
+    if chain is None and not (c.model.gather and scaled and "root" in _kinds(x, y)):
         return result.remembering(Unrounded("product", low, high, scaled, None, _roundings(x, y)))
-    real_low, real_high, roundings = chain
+    real_low, real_high, roundings = chain or _real_product(f, x, y)
+    if chain is None:  # nothing to gather yet, but the constant may leave the root to another one
+        empty = np.isnan(real_low) | np.isnan(real_high)
+        real = np.where(empty, low, real_low), np.where(empty, high, real_high)
+        return result.remembering(Unrounded("product", low, high, scaled, real, roundings))
     down, up = slipped(f, roundings - 1, real_low, real_high)
     over = _infinite(lo, hi)
     low, high = np.where(over, lo, low), np.where(over, hi, high)
@@ -95,21 +103,36 @@ def _product_chain(f: Format, x: Interval, y: Interval) -> tuple[Array, Array, A
     Wide bounds, NaN where empty, and the roundings of any grouping.
     """
     xu, yu = x.unrounded, y.unrounded
-    roots = xu is not None and yu is not None and xu.kind == yu.kind == "root"
+    roots = _kinds(x, y) == ("root", "root")
     regrouped = (xu is not None and xu.regroups and (shared(y, x) or (yu is not None and yu.regroups))) or (
         yu is not None and yu.regroups and shared(x, y)
     )
+    # (sqrt(x) c) sqrt(x) as x c
+    regrouped |= any(
+        u and v and u.regroups and u.kind == "product" and v.kind == "root" for u, v in ((xu, yu), (yu, xu))
+    )
     if not (roots or regrouped):
         return None
+    low, high, roundings = _real_product(f, x, y)
+    return low, high, 1.0 if roots else roundings
+
+
+def _kinds(x: Interval, y: Interval) -> tuple[str, str]:
+    """Kinds of the operations that gave the factors, as far as they are known."""
+    return tuple("" if v.unrounded is None else v.unrounded.kind for v in (x, y))  # type: ignore[return-value]
+
+
+def _real_product(f: Format, x: Interval, y: Interval) -> tuple[Array, Array, Array | float]:
+    """The product of the real values of two chains, and the roundings of both."""
     roundings = _roundings(x, y)
     factors = []
-    for v, u in ((x, xu), (y, yu)):
+    for v, u in ((x, x.unrounded), (y, y.unrounded)):
         chained = u is not None and not v.const
         factors.append(replace(v, lo=u.chain[0], hi=u.chain[1]) if chained and u is not None else v)
         roundings = roundings + u.roundings if chained and u is not None else roundings
     if isinstance(roundings, np.ndarray):
         roundings = np.broadcast_to(roundings, np.broadcast_shapes(x.shape, y.shape))
-    return *product_bounds(f.wide, *factors), 1.0 if roots else roundings
+    return *product_bounds(f.wide, *factors), roundings
 
 
 def either_zero(c: Context) -> bool:

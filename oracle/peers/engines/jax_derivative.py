@@ -70,6 +70,12 @@ class _Contract:
         """Of floats by way of the sign: the derivative at 0 is 0, and 1 in JAX."""
         return self.lax.mul(self.lax.sign(x), x) if x.dtype.kind == "f" else self.lax.abs(x)
 
+    def scatter_add(self, x: Any, indices: Any, *more: Any, **options: Any) -> Any:
+        """Without indices beyond I32: the transpose is a gather that wraps those (finding 0097)."""
+        if indices.dtype.name == "int64":
+            indices = self.lax.clamp(indices.dtype.type(-1), indices, indices.dtype.type(2**31 - 1))
+        return self.lax.scatter_add(x, indices, *more, **options)
+
     def rem(self, x: Any, y: Any) -> Any:
         """Without a derivative, for floats too (SEMANTICS A.1)."""
         return self.lax.stop_gradient(self.lax.rem(x, y))
