@@ -425,7 +425,7 @@ def _unpacked(packed: Matrix, pivots: Matrix) -> tuple[Matrix, Matrix, Matrix]:
 
 
 @judge("Solve", "FullPivLuSolve")
-def _solve(s: Scale, operands: Matrices, results: Matrices, *, transpose_a: bool = False) -> Iterator[Check]:
+def solve(s: Scale, operands: Matrices, results: Matrices, *, transpose_a: bool = False) -> Iterator[Check]:
     """Theorem 9.4: |b - A x| <= gamma_3n P^T |L| |U| |x|; here twice that, in the largest norm of each column.
 
     The implementation's factors are not known, and how small their small rows are depends on its pivots. Those of LAPACK

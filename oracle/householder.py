@@ -14,22 +14,30 @@ from oracle.checks import Check
 from oracle.decompositions import Matrices, Matrix, Scale, columns, judge, norm, qr, within, zero
 
 
+def is_permutation(order: Matrix) -> bool:
+    return bool((np.sort(order) == np.arange(len(order))).all())
+
+
+def pivoted(s: Scale, a: Matrix, order: Matrix, diagonal: Matrix) -> Iterator[Check]:
+    """An order of columns that makes the moduli of R's diagonal fall.
+
+    Norms of what is left of the columns are kept up to date within the square root of a unit (LAPACK Working Note 176).
+    """
+    slack = len(a) * np.sqrt(s.unit) * diagonal + s.demanded(a.size) * norm(a) + s.tiny
+    yield Check("permutation", float(not is_permutation(order)), 0.0)
+    yield Check("falling diagonal", float(np.maximum(np.diff(diagonal) - slack[:-1], 0).max(initial=0.0)), 0.0)
+
+
 @judge("RankRevealingQr")
 def _rank_revealing(
     s: Scale, operands: Matrices, results: Matrices, *, gauge: str, rtol: float, atol: float
 ) -> Iterator[Check]:
-    """As Qr of the permuted columns, with a falling diagonal of R; the rank is what SEMANTICS C.2 makes of that diagonal.
-
-    Norms of what is left of the columns are kept up to date within the square root of a unit (LAPACK Working Note 176).
-    """
+    """As Qr of the permuted columns, with a falling diagonal of R; the rank is what SEMANTICS C.2 makes of that diagonal."""
     (a,), (q, r, order, rank) = operands, results
-    whole = bool((np.sort(order) == np.arange(a.shape[1])).all())
-    yield Check("permutation", float(not whole), 0.0)
-    if whole:
-        yield from qr(s, [a[:, order]], [q, r], gauge=gauge)
     size = np.abs(np.diag(r))
-    slack = len(a) * np.sqrt(s.unit) * size + s.demanded(a.size) * norm(a) + s.tiny
-    yield Check("falling diagonal", float(np.maximum(np.diff(size) - slack[:-1], 0).max(initial=0.0)), 0.0)
+    yield from pivoted(s, a, order, size)
+    if is_permutation(order):
+        yield from qr(s, [a[:, order]], [q, r], gauge=gauge)
     ranks = [np.cumprod(size > max(atol, rtol * size[0]) * (1 + off)).sum() for off in (-4 * s.unit, 4 * s.unit)]
     yield Check("rank", float(not min(ranks) <= rank <= max(ranks)), 0.0)
 

@@ -32,7 +32,7 @@ def _routine(name: str) -> Callable[[Judge], Judge]:
                 known = dict(zip(kept, results, strict=True))
                 yield from judge(s, operands, [known.get(i) for i in range(len(outputs))], **flags)
 
-            places = np.ndindex(inputs[0].shape[:-2])
+            places = np.ndindex(inputs[lapack.ROUTINES[op.op].matrix].shape[:-2])
             return decompositions.batch(judged, places, inputs, [outputs[i] for i in kept], lapack.config_of(op))
 
         CHECK_EXTENSION.row((lapack.FAMILY, name))(every)
@@ -93,6 +93,94 @@ def _orgqr(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
         yield decompositions.within_norm("product", s.residual((expected,), q), bound)
 
 
+@_routine("ormqr")
+def _ormqr(s: Scale, operands: Matrices, results: Matrices, *, left: str, transpose: str) -> Iterator[Check]:
+    """Lemma 19.3: each column within gamma~_mn of the product; nothing is asked where these are no reflectors."""
+    (packed, tau, c), (made,) = operands, results
+    q, unitary = householder.reflected(s, packed, tau, len(packed))
+    if unitary:
+        q = decompositions.h(q) if transpose == "T" else q
+        factors, bound = (q, c) if left == "T" else (c, q), s.demanded(packed.size) * decompositions.norm(c)
+        yield decompositions.within_norm("product", s.residual(factors, made), 2 * bound + s.tiny * c.size)
+
+
+@_routine("geqp3")
+def _geqp3(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
+    """As geqrf of the permuted columns, with a falling diagonal of R."""
+    (a, _), (packed, order, tau) = operands, results
+    yield from householder.pivoted(s, a, order - 1, np.abs(np.diag(packed)))
+    if householder.is_permutation(order - 1):
+        yield from _geqrf(s, [a[:, order - 1]], [packed, tau])
+
+
+@_routine("gehrd")
+def _gehrd(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
+    """A is Q H Q^H within a norm-wise gamma~, with H zero below its subdiagonal."""
+    packed, tau, info = results
+    yield _info(info)
+    yield from _similar(s, operands[0], packed, tau, np.triu(packed, -1))
+
+
+@_routine("sytrd")
+def _sytrd(s: Scale, operands: Matrices, results: Matrices, *, uplo: str) -> Iterator[Check]:
+    """As gehrd, of a Hermitian matrix. The upper triangle is the lower one with rows and columns in reverse."""
+    (a,), (packed, diagonal, beside, tau, info) = operands, results
+    if uplo == "U":
+        a, packed, diagonal, beside, tau = a[::-1, ::-1], packed[::-1, ::-1], diagonal[::-1], beside[::-1], tau[::-1]
+    yield _info(info)
+    yield decompositions.zero("diagonal", np.diag(packed).real - diagonal)
+    yield decompositions.zero("beside the diagonal", np.diag(packed, -1) - beside)
+    tridiagonal = np.diag(diagonal) + np.diag(beside, -1) + np.diag(beside, 1)
+    yield from _similar(s, decompositions.symmetrised(a), packed, tau, tridiagonal)
+
+
+def _similar(s: Scale, a: Matrix, packed: Matrix, tau: Matrix, middle: Matrix) -> Iterator[Check]:
+    """A is Q M Q^H, where Q is the product of reflectors that leave the first row alone."""
+    n = len(a)
+    q = np.eye(n, dtype=packed.dtype)
+    q[1:, 1:], unitary = householder.reflected(s, packed[1:, :-1], tau, n - 1)
+    yield Check("reflectors", 0.0 if unitary else 1.0, 0.0)
+    bound = 2 * s.demanded(a.size) * decompositions.norm(a) + s.tiny * a.size
+    yield decompositions.within_norm("residual", s.residual((q, middle, decompositions.h(q)), a), bound)
+
+
+@_routine("gees")
+def _gees(s: Scale, operands: Matrices, results: Matrices, *, mode: str, sort: str) -> Iterator[Check]:
+    """A is Q T Q^H within a norm-wise gamma~; T is triangular, of a real matrix with blocks of 2 x 2 that have equal diagonals."""
+    (a,), (form, vectors, *parts, _, info) = operands, results
+    values = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
+    below = np.diag(form, -1)
+    yield _info(info)
+    yield decompositions.zero("triangular", np.tril(form, -1 if s.complex else -2))
+    yield decompositions.zero("blocks", (below[1:] != 0) & (below[:-1] != 0))
+    yield decompositions.zero("signs of blocks", (below * np.diag(form, 1)).real[below != 0] >= 0)
+    yield decompositions.zero("diagonals of blocks", np.diff(np.diag(form))[below != 0])
+    yield decompositions.zero("values", values.real - np.diag(form).real)
+    size = np.sqrt(np.abs(below * np.diag(form, 1)))
+    turns = np.diag(form).imag if s.complex else np.append(size, 0) - np.insert(size, 0, 0)
+    yield decompositions.within(
+        "turns", (values.imag - turns, 4 * s.wide_unit * np.abs(turns)), 4 * s.unit * np.abs(turns)
+    )
+    yield from decompositions.eig(s, [a], [values])
+    bound = s.demanded(a.size)
+    if mode == "V":
+        yield decompositions.orthogonal(s, "orthogonal", vectors, bound)
+        off = s.residual((vectors, form, decompositions.h(vectors)), a)
+        yield decompositions.within_norm("residual", off, 2 * bound * decompositions.norm(a) + s.tiny * a.size)
+    else:
+        norms = abs(decompositions.norm(form) - decompositions.norm(a))
+        yield Check("norm", norms, 2 * bound * decompositions.norm(a) + s.tiny * a.size)
+
+
+@_routine("gtsv")
+def _gtsv(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
+    below, diagonal, above, b = operands
+    a = np.diag(diagonal) + np.diag(below[1:], -1) + np.diag(above[:-1], 1)
+    yield _info(results[-1])
+    yield from decompositions.solve(s, [a, b], [results[3]])
+
+
+@_routine("gesvd")
 @_routine("gesdd")
 def _gesdd(s: Scale, operands: Matrices, results: Matrices, *, mode: str) -> Iterator[Check]:
     (a,), (_, values, u, vt, info) = operands, results

@@ -34,13 +34,15 @@ class Routine:
         `kernel(*matrices, **flags) -> results` of one matrix of the batch.
     results
         For each result its letter (the operand's dtype "t", its "real" or "complex" one, "int") and extents: m, n, k (the
-        smaller of both), and r for the second operand's own shape.
+        smaller of both), j (one less than n), and r for the last operand's own shape.
     flags
-        The letters that each flag may be.
+        The letters that each flag may be; T and F are a boolean.
     square
         Whether the matrix must be square.
     operands
         How many there are.
+    matrix
+        Which of them is the matrix.
     """
 
     kernel: Callable[..., tuple[Any, ...]]
@@ -48,6 +50,7 @@ class Routine:
     flags: dict[str, str] = field(default_factory=dict)
     square: bool = False
     operands: int = 1
+    matrix: int = 0
 
 
 def _potrf(a: Matrix, uplo: str) -> tuple[Matrix, int]:
@@ -79,6 +82,50 @@ def _orgqr(packed: Matrix, tau: Matrix) -> tuple[Matrix]:
     return (lapack(name, packed, tau)(packed, tau)[0],)
 
 
+def _ormqr(packed: Matrix, tau: Matrix, c: Matrix, left: str, transpose: str) -> tuple[Matrix]:
+    """Q c or c Q, or with the adjoint of Q, of all the reflectors' product Q."""
+    if left == "T":
+        return (kernels.reflect(packed, tau, c, adjoint=transpose == "T"),)
+    return (kernels.reflect(packed, tau, c.conj().T, adjoint=transpose == "F").conj().T,)
+
+
+def _geqp3(a: Matrix, pivots: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """QR of the columns in an order, counted from 1, that makes the diagonal of R fall."""
+    if pivots.any():
+        raise np.linalg.LinAlgError("columns that must come first are not supported")
+    packed, order, tau, _, _ = lapack("geqp3", a)(finite(a))
+    return packed, order, tau
+
+
+def _gehrd(a: Matrix) -> tuple[Matrix, Matrix, int]:
+    """H with the vectors of the reflectors below its subdiagonal, and the coefficient of each."""
+    if len(a) < 2:
+        return a, np.zeros(0, a.dtype), 0
+    return lapack("gehrd", a)(a)  # type: ignore[no-any-return]
+
+
+def _sytrd(a: Matrix, uplo: str) -> tuple[Matrix | int, ...]:
+    """T's diagonals, and in one triangle of the matrix these with the vectors of the reflectors."""
+    name, lower = "hetrd" if np.iscomplexobj(a) else "sytrd", uplo == "L"
+    packed, diagonal, beside, tau, _ = lapack(name, a)(a, lower=lower)
+    kept = np.tril(np.ones(a.shape, bool)) if lower else np.triu(np.ones(a.shape, bool))
+    return np.where(kept, packed, a), diagonal, beside, tau, 0
+
+
+def _gees(a: Matrix, mode: str, sort: str) -> tuple[Matrix | int, ...]:
+    form, _, *values, vectors, _, _ = lapack("gees", a)(lambda *_: 0, finite(a))
+    return form, vectors if mode == "V" else 0, *values, 0, 0
+
+
+def _gtsv(below: Matrix, diagonal: Matrix, above: Matrix, b: Matrix) -> tuple[Matrix | int, ...]:
+    from scipy.linalg import solve_banded
+
+    if len(b) == 1 and not diagonal[0]:
+        raise np.linalg.LinAlgError("it is singular")
+    bands = np.stack([np.roll(above, 1), diagonal, np.roll(below, -1)])
+    return 0, 0, 0, solve_banded((1, 1), bands, b, check_finite=False), 0
+
+
 def _gesdd(a: Matrix, mode: str) -> tuple[Matrix | int, ...]:
     if mode == "N":
         return 0, kernels.svdvals(a)[0], 0, 0, 0
@@ -104,7 +151,10 @@ _SVD = (("t", "mn"), ("real", "k"))
 _INFO = ("int", "")
 _VECTORS = (("complex", "nn"), ("complex", "nn"), _INFO)
 
-#: Every routine, by its name without the letter of the dtype. gesdd's results are those of its mode "S".
+_GESDD = Routine(_gesdd, (*_SVD, ("t", "mk"), ("t", "kn"), _INFO), {"mode": "ASN"})
+
+#: Every routine, by its name without the letter of the dtype. Results of gesdd and gesvd are those of the mode "S"; gehrd's
+#: range of rows is all of them.
 ROUTINES: dict[str, Routine] = {
     "potrf": Routine(_potrf, (("t", "mn"), _INFO), _UPLO, square=True),
     "trsm": Routine(
@@ -113,12 +163,19 @@ ROUTINES: dict[str, Routine] = {
     "getrf": Routine(_getrf, (("t", "mn"), ("int", "k"), _INFO)),
     "geqrf": Routine(kernels.geqrf, (("t", "mn"), ("t", "k"))),
     "orgqr": Routine(_orgqr, (("t", "mn"),), operands=2),
-    "gesdd": Routine(_gesdd, (*_SVD, ("t", "mk"), ("t", "kn"), _INFO), {"mode": "ASN"}),
+    "geqp3": Routine(_geqp3, (("t", "mn"), ("int", "n"), ("t", "k")), operands=2),
+    "ormqr": Routine(_ormqr, (("t", "r"),), {"left": "TF", "transpose": "TF"}, operands=3),
+    "gesdd": _GESDD,
+    "gesvd": _GESDD,
     "syevd": Routine(_syevd, (("t", "mn"), ("real", "n"), _INFO), {"mode": "VN", **_UPLO}, square=True),
     "geev": Routine(_geev, _VECTORS, {"compute_left": "VN", "compute_right": "VN"}, square=True),
+    "gehrd": Routine(_gehrd, (("t", "mn"), ("t", "j"), _INFO), square=True),
+    "sytrd": Routine(_sytrd, (("t", "mn"), ("real", "n"), ("real", "j"), ("t", "j"), _INFO), _UPLO, square=True),
+    "gees": Routine(_gees, (("t", "nn"), ("t", "nn"), _INFO, _INFO), {"mode": "VN", "sort": "N"}, square=True),
+    "gtsv": Routine(_gtsv, (("t", "m"), ("t", "m"), ("t", "m"), ("t", "mn"), _INFO), operands=4, matrix=3),
 }
 #: The names of complex routines that differ.
-COMPLEX_NAMES = {"ungqr": "orgqr", "heevd": "syevd"}
+COMPLEX_NAMES = {"ungqr": "orgqr", "unmqr": "ormqr", "heevd": "syevd", "hetrd": "sytrd"}
 
 
 def config_of(op: ops.Extension) -> dict[str, str]:
@@ -140,8 +197,12 @@ def config_of(op: ops.Extension) -> dict[str, str]:
 def garbage(op: ops.Extension, results: int) -> Collection[int]:
     """Which results have no meaning."""
     config = config_of(op)
-    if op.op == "gesdd":
+    if op.op in ("gesdd", "gesvd"):
         return (0, 2, 3) if config["mode"] == "N" else (0,)
+    if op.op == "gtsv":  # the factors have one, but nobody reads them
+        return (0, 1, 2)
+    if op.op == "gees":  # nothing is sorted, and nothing counted
+        return (*((1,) if config["mode"] == "N" else ()), results - 2)
     if op.op == "syevd" and config["mode"] == "N":
         return (0,)
     if op.op == "geev":
@@ -164,7 +225,7 @@ def _infer(op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorTyp
     """
     routine, config = ROUTINES[op.op], config_of(op)
     check_count(op, inputs, routine.operands)
-    a = inputs[0]
+    a = inputs[routine.matrix]
     check_dtype(op, a.dtype, INEXACT)
     if a.rank < 2:
         raise RankMismatch(op=op.op, expected=2, actual=a.rank)
@@ -176,18 +237,25 @@ def _infer(op: ops.Extension, inputs: tuple[TensorType, ...]) -> tuple[TensorTyp
         other = inputs[1].static_shape
         if len(other) != a.rank or other[:-2] != tuple(batch) or other[side] != m:
             raise ShapeMismatch(op=op.op, lhs=a.static_shape, rhs=other)
+    if op.op == "ormqr":
+        other = inputs[2].static_shape
+        if len(other) != a.rank or other[:-2] != tuple(batch) or other[-2 if config["left"] == "T" else -1] != m:
+            raise ShapeMismatch(op=op.op, lhs=a.static_shape, rhs=other)
     results = routine.results
     if op.op == "geev" and not a.dtype.is_complex:
         results = (("real", "n"), ("real", "n"), *results)
     elif op.op == "geev":
         results = (("t", "n"), *results)
-    elif op.op == "gesdd" and config["mode"] != "S":
+    elif op.op == "gees":
+        values = [("t", "n")] if a.dtype.is_complex else [("real", "n"), ("real", "n")]
+        results = (*results[:2], *values, *results[2:])
+    elif op.op in ("gesdd", "gesvd") and config["mode"] != "S":
         results = (*_SVD, ("t", "mm"), ("t", "nn"), _INFO)
     dtypes = {"t": a.dtype, "real": a.dtype.real, "complex": a.dtype.complex, "int": DType.I32}
-    extents = {"m": m, "n": n, "k": min(m, n)}
+    extents = {"m": m, "n": n, "k": min(m, n), "j": max(n - 1, 0)}
     return tuple(
         TensorType(
-            dtypes[letter], inputs[1].shape if axes == "r" else (*batch, *(extents[axis] for axis in axes))
+            dtypes[letter], inputs[-1].shape if axes == "r" else (*batch, *(extents[axis] for axis in axes))
         )
         for letter, axes in results
     )  # fmt: skip
@@ -202,11 +270,11 @@ def _execute(op: ops.Extension, inputs: Sequence[Array]) -> Sequence[Array]:
         A matrix that the routine cannot work on; the message names it by its batch index.
     """
     types = _infer(op, tuple(TensorType(DType.of(x), x.shape) for x in inputs))
-    results = [np.zeros(t.static_shape, t.dtype.numpy, order="F") for t in types]
-    for index in np.ndindex(inputs[0].shape[:-2]):
+    results, routine = [np.zeros(t.static_shape, t.dtype.numpy, order="F") for t in types], ROUTINES[op.op]
+    for index in np.ndindex(inputs[routine.matrix].shape[:-2]):
         try:
             with np.errstate(all="ignore"):
-                parts = ROUTINES[op.op].kernel(*(x[index] for x in inputs), **config_of(op))
+                parts = routine.kernel(*(x[index] for x in inputs), **config_of(op))
         except np.linalg.LinAlgError as error:
             which = f"matrix {list(index)} of the batch" if index else "the matrix"
             raise InvalidArgument(op=op.op, argument="a", detail=f"{which}: {error}") from None

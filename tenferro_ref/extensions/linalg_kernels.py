@@ -106,7 +106,7 @@ def householder_from_factors(q: Matrix, r: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def householder_append(packed: Matrix, tau: Matrix, columns: Matrix) -> tuple[Matrix, Matrix]:
-    turned, n = _turned(packed, tau, columns, adjoint=True), packed.shape[1]
+    turned, n = reflect(packed, tau, columns, adjoint=True), packed.shape[1]
     below, more = geqrf(turned[n:])
     return np.hstack([packed, np.vstack([turned[:n], below])]), np.concatenate([tau, more])
 
@@ -124,11 +124,11 @@ def householder_columns(
     if gauge != "Raw":
         k = len(tau)
         columns[range(k), range(k)] = _phase(packed.diagonal())
-    return (_turned(packed, tau, columns[:, start : len(tau) if end is None else end]),)
+    return (reflect(packed, tau, columns[:, start : len(tau) if end is None else end]),)
 
 
-def _turned(packed: Matrix, tau: Matrix, x: Matrix, adjoint: bool = False) -> Matrix:
-    """Q times `x`, or its adjoint."""
+def reflect(packed: Matrix, tau: Matrix, x: Matrix, adjoint: bool = False) -> Matrix:
+    """The product Q of the reflectors, or its adjoint, times `x`."""
     if 0 in (x.size, tau.size):
         return x
     complex_ = np.iscomplexobj(packed)

@@ -35,6 +35,11 @@ def gram(a):
     return a @ jnp.conj(jnp.swapaxes(a, -1, -2))
 
 
+def reflectors(a):
+    packed, tau = jnp.linalg.qr(a, mode="raw")
+    return packed.mT, tau
+
+
 FUNCTIONS = {
     "LU": (lax.linalg.lu, SQUARE), "LU, complex": (lax.linalg.lu, COMPLEX), "LU, tall": (lax.linalg.lu, TALL),
     "QR": (jnp.linalg.qr, TALL), "QR, complex": (jnp.linalg.qr, COMPLEX),
@@ -51,6 +56,19 @@ FUNCTIONS = {
     "adjoint solve": (
         lambda a: lax.linalg.triangular_solve(a, a[..., :2], left_side=True, transpose_a=True, conjugate_a=True), COMPLEX),
     "right solve": (lambda a: lax.linalg.triangular_solve(a, a[..., :2, :]), SQUARE),
+    "multiplied by Q": (lambda a: lax.linalg.ormqr(*reflectors(a), a), TALL),
+    "multiplied by Q, adjoint from the right, complex": (
+        lambda a: lax.linalg.ormqr(*reflectors(a), a, left=False, transpose=True), COMPLEX),
+    "QR with pivots": (lambda a: lax.linalg.qr(a, pivoting=True), TALL),
+    "SVD by QR": (lambda a: lax.linalg.svd(a, algorithm=lax.linalg.SvdAlgorithm.QR), TALL),
+    "Hessenberg": (lax.linalg.hessenberg, SQUARE), "Hessenberg, complex": (lax.linalg.hessenberg, COMPLEX),
+    "tridiagonal": (lax.linalg.tridiagonal, SQUARE), "tridiagonal, complex": (lax.linalg.tridiagonal, COMPLEX),
+    "tridiagonal, upper": (lambda a: lax.linalg.tridiagonal(a, lower=False), SQUARE),
+    "tridiagonal, upper, complex": (lambda a: lax.linalg.tridiagonal(a, lower=False), COMPLEX),
+    "Schur": (lax.linalg.schur, SQUARE), "Schur, complex": (lax.linalg.schur, COMPLEX),
+    "Schur form": (lambda a: lax.linalg.schur(a, compute_schur_vectors=False), SQUARE),
+    "tridiagonal solve": (
+        lambda a: lax.linalg.tridiagonal_solve(a[..., 0], a[..., 1], a[..., 2], a[..., :3]), SQUARE),
     "solve": (lambda a: jnp.linalg.solve(a, a[..., :2]), SQUARE),
 }  # fmt: skip
 
@@ -97,7 +115,7 @@ def pool():
     made.close()
 
 
-@pytest.mark.parametrize("name", ["solve", "singular values", "complete QR", "eig"])
+@pytest.mark.parametrize("name", ["solve", "singular values", "complete QR", "eig", "Schur", "tridiagonal solve"])
 def test_a_client_that_has_the_routines_runs_the_module_itself(name: str, pool: Pool) -> None:
     function, argument = FUNCTIONS[name]
     checked = check(
@@ -162,7 +180,8 @@ def test_a_routine_in_a_long_loop_is_not_watched(pool: Pool) -> None:
         ("mode = 83", "mode = 84", "none of A, S, N"),
         ("{mode = 83 : ui8}", "{mode = 83 : ui8, more = 1 : ui8}", "has the flags mode"),
         ("{mode = 83 : ui8}", "{}", "has the flags mode"),
-        ("mode = 83 : ui8", "mode = 83 : i32", "has the flags mode"),
+        ("mode = 83 : ui8", "mode = 83 : i32", "none of A, S, N"),
+        ("mode = 83 : ui8", "mode = 83 : i64", "has the flags mode"),
         ("dense<[1, 2, 0]>", "dense<[2, 1, 0]>", "column by column"),
         ("sgesdd", "sgesvj", "nothing is known"),
         ("mode = 83", "mode = 65", "other results"),
@@ -173,6 +192,12 @@ def test_calls_that_are_not_as_jax_makes_them_are_refused(old: str, new: str, wo
     assert old in text
     with pytest.raises((UnsupportedOp, lapack.InvalidArgument), match=words):
         load(text.replace(old, new), "changed")
+
+
+def test_a_hessenberg_form_of_some_of_the_rows_is_refused() -> None:
+    text = text_of("Hessenberg").replace("low = 1", "low = 2")
+    with pytest.raises(UnsupportedOp, match="must reduce all rows"):
+        load(text, "changed")
 
 
 def test_a_result_without_a_meaning_must_not_be_used() -> None:

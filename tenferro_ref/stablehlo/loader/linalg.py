@@ -71,18 +71,27 @@ def routine_of(op: Operation) -> ops.Extension:
     return ops.Extension.of(lapack.FAMILY, name, _flags(op, target, lapack.ROUTINES[name].flags))
 
 
+#: A letter, a number, or a boolean.
+_FLAG = re.compile(r"(?P<name>\w+) = (?:(?P<letter>\d+) : ui8|(?P<number>\d+) : i32|(?P<bool>true|false))")
+
+
 def _flags(op: Operation, target: str, known: dict[str, str]) -> dict[str, str]:
     """The flags of a call, letters by name; whatever else the call says must be what JAX says."""
     attributes = op.raw.attributes
     text = str(attributes["mhlo.backend_config"]) if "mhlo.backend_config" in attributes else "{}"
     entries = [entry for entry in re.split(r",\s*", text.strip("{}")) if entry]
-    codes = [re.fullmatch(r"(\w+) = (\d+) : ui8", entry) for entry in entries]
-    flags = {code[1]: chr(int(code[2])) for code in codes if code}
-    if len(flags) < len(entries) or flags.keys() != known.keys():
-        raise op.refusal(
-            f"{target} has the flags {', '.join(known) or 'none'} (ui8) in mhlo.backend_config, not {text}"
-        )
-    rank = tensor_type(op.raw.operands[0].type, "operand").rank
+    found = [entry for entry in map(_FLAG.fullmatch, entries) if entry]
+    flags = {
+        x["name"]: chr(int(x["letter"])) if x["letter"] else x["number"] or {"true": "T", "false": "F"}[x["bool"]]
+        for x in found
+    }
+    if "gehrd" in target:
+        rows = tensor_type(op.raw.operands[0].type, "operand").static_shape[-1]
+        if (flags.pop("low", ""), flags.pop("high", "")) != ("1", str(rows)):
+            raise op.refusal(f"{target} must reduce all rows (low = 1, high = {rows}), not {text}")
+    if len(found) < len(entries) or flags.keys() != known.keys():
+        raise op.refusal(f"{target} has the flags {', '.join(known) or 'none'} in mhlo.backend_config, not {text}")
+    rank = max(tensor_type(v.type, "operand").rank for v in op.raw.operands)
     for name, values in (("operand_layouts", op.raw.operands), ("result_layouts", op.raw.operation.results)):
         ranks = [tensor_type(v.type, "value").rank for v in values]
         expected = [[*range(r - 2, r), *reversed(range(r - 2))] if r == rank else [*reversed(range(r))] for r in ranks]
