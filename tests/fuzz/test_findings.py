@@ -32,8 +32,10 @@ CORPUS = {path.stem for path in (ROOT / "tests" / "corpus").glob("[0-9]*.toml")}
 ALWAYS = datetime.date(2999, 1, 1)
 
 
+#: What JAX makes of a function before there is a program of ours: the page has a script.
+TRACED = {"0097-jax-indices-wrap"}
 #: What no campaign meets: rank 0 is not scattered onto, what is emitted avoids the two that follow, and the others are of operations that
-#: only modules have.
+#: only modules have, or are given to JAX in another way.
 UNMET = {
     "0018-scatter-onto-rank-0",
     "0022-scatter-window-partly-outside",
@@ -42,6 +44,7 @@ UNMET = {
     "0083-random-bits-without-a-sign",
     "0084-interpreter-scan",
     "0085-functions-of-halves-in-steps",
+    *TRACED,
 }
 
 
@@ -76,7 +79,7 @@ def test_every_page_has_its_rule_and_its_line_in_the_index() -> None:
         assert f"| [{name[:4]}]({name}.md) | {title} |" in index
 
 
-@pytest.mark.parametrize("name", sorted({*PAGES} - {*CHECKS}))
+@pytest.mark.parametrize("name", sorted({*PAGES} - {*CHECKS} - TRACED))
 def test_a_page_shows_its_case_of_the_corpus_as_it_is(name: str) -> None:
     """`python -m tools.finding_pages` writes it; `test_corpus` holds every case to the verdicts that it records."""
     page = PAGES[name]
@@ -89,7 +92,7 @@ def test_a_page_shows_its_case_of_the_corpus_as_it_is(name: str) -> None:
 
 
 def test_every_numbered_case_of_the_corpus_has_a_page() -> None:
-    assert {name[:4] for name in CORPUS} == {name[:4] for name in {*PAGES} - {*CHECKS}}
+    assert {name[:4] for name in CORPUS} == {name[:4] for name in {*PAGES} - {*CHECKS} - TRACED}
 
 
 FINDING = replace(
