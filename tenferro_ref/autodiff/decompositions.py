@@ -108,10 +108,8 @@ def _gaps(op: ops.Extension, values: Value, like: Value) -> Value:
 
 
 @JVP.row(*_key("Cholesky"))
-def _(op: ops.Extension, x: X, y: X, t: T) -> Optional:
+def _(op: ops.Extension, x: X, y: X, t: X) -> Optional:
     """dL = L phi(L^-1 dA L^-H), phi the lower triangle with half the diagonal."""
-    if t[0] is None:
-        return None
     (factor,) = y
     half = linalg.triangular_solve(factor, _hermitian(t[0]))
     inner = _h(linalg.triangular_solve(factor, _h(half)))
@@ -212,20 +210,16 @@ def _trace(a: Value) -> Value:
 
 
 @JVP.row(*_key("Lu"))
-def _(op: ops.Extension, x: X, y: X, t: T) -> tuple[Optional, ...]:
+def _(op: ops.Extension, x: X, y: X, t: X) -> tuple[Optional, ...]:
     """F = L^-1 P dA U^-1 on the leading square block; dL = L tril-(F), dU = triu(F) U."""
-    if t[0] is None:
-        return None, None, None, None
     p, lower, upper, _ = y
     m, n = (constant_extent(op, extent) for extent in x[0].shape[:2])
     return None, *_lu_tangents(_mm(p, t[0]), lower, upper, m, n), None
 
 
 @JVP.row(*_key("FullPivLu"))
-def _(op: ops.Extension, x: X, y: X, t: T) -> tuple[Optional, ...]:
+def _(op: ops.Extension, x: X, y: X, t: X) -> tuple[Optional, ...]:
     """As Lu, of the matrix whose columns are permuted, too: P A Q = L U."""
-    if t[0] is None:
-        return (None,) * 5
     p, lower, upper, q, _ = y
     n = constant_extent(op, x[0].shape[0])
     return None, *_lu_tangents(_mm(_mm(p, t[0]), q), lower, upper, n, n), None, None
@@ -249,9 +243,7 @@ def _lu_tangents(da: Value, lower: Value, upper: Value, m: int, n: int) -> tuple
 
 
 @JVP.row(*_key("Qr"))
-def _(op: ops.Extension, x: X, y: X, t: T) -> tuple[Optional, ...]:
-    if t[0] is None:
-        return None, None
+def _(op: ops.Extension, x: X, y: X, t: X) -> tuple[Optional, ...]:
     q, r = y
     m, n = (constant_extent(op, extent) for extent in x[0].shape[:2])
     if m >= n:
@@ -270,49 +262,39 @@ def _(op: ops.Extension, x: X, y: X, t: T) -> tuple[Optional, ...]:
 
 
 @JVP.row(*_key("Eigh"))
-def _(op: ops.Extension, x: X, y: X, t: T) -> tuple[Optional, ...]:
+def _(op: ops.Extension, x: X, y: X, t: X) -> tuple[Optional, ...]:
     """P = V^H dA V; dw = Re diag P; dV = V (F * P)."""
-    if t[0] is None:
-        return None, None
     values, vectors = y
     inner = _mm(_h(vectors), _mm(_hermitian(t[0]), vectors))
     return _as_real(_diagonal(inner)), _mm(vectors, _gaps(op, values, inner) * inner)
 
 
 @JVP.row(*_key("EighVals"))
-def _(op: ops.Extension, x: X, y: X, t: T) -> Optional:
-    if t[0] is None:
-        return None
+def _(op: ops.Extension, x: X, y: X, t: X) -> Optional:
     _, vectors = linalg.eigh(x[0])
     return _as_real(_diagonal(_mm(_h(vectors), _mm(_hermitian(t[0]), vectors))))
 
 
 @JVP.row(*_key("EigVals"))
-def _(op: ops.Extension, x: X, y: X, t: T) -> Optional:
+def _(op: ops.Extension, x: X, y: X, t: X) -> Optional:
     """dw = diag(V^-1 dA V)."""
-    if t[0] is None:
-        return None
     _, vectors = linalg.eig(x[0])
     return _diagonal(linalg.solve(vectors, _mm(t[0].astype(vectors.dtype), vectors)))
 
 
 @JVP.row(*_key("SvdVals"))
-def _(op: ops.Extension, x: X, y: X, t: T) -> Optional:
-    if t[0] is None:
-        return None
+def _(op: ops.Extension, x: X, y: X, t: X) -> Optional:
     u, _, vh = linalg.svd(x[0])
     return _as_real(_diagonal(_mm(_h(u), _mm(t[0], _h(vh)))))
 
 
 @JVP.row(*_key("Svd"))
-def _(op: ops.Extension, x: X, y: X, t: T) -> tuple[Optional, ...]:
+def _(op: ops.Extension, x: X, y: X, t: X) -> tuple[Optional, ...]:
     """dP = U^H dA V, F_ij = 1 / (s_j^2 - s_i^2), D = i Im diag dP / 2s.
 
     dU = U (F * (dP S + S dP^H) + D) + (I - U U^H) dA V / S;
     dV = V (F * (S dP + dP^H S) - D) + (I - V V^H) dA^H U / S.
     """
-    if t[0] is None:
-        return None, None, None
     u, s, vh = y
     v = _h(vh)
     inner = _mm(_h(u), _mm(t[0], v))

@@ -54,15 +54,15 @@ def _(op: ops.Pow, x: X, y: X, t: T) -> Optional:
 
 
 @JVP.row(ops.Negate, ops.Conj)
-def _(op: ops.Negate | ops.Conj, x: X, y: X, t: T) -> Optional:
-    return None if t[0] is None else t[0].builder.apply(op, t[0])
+def _(op: ops.Negate | ops.Conj, x: X, y: X, t: X) -> Optional:
+    return t[0].builder.apply(op, t[0])
 
 
 @JVP.row(ops.Abs)
-def _(op: ops.Abs, x: X, y: X, t: T) -> Optional:
+def _(op: ops.Abs, x: X, y: X, t: X) -> Optional:
     """`sign(x) t`; of complex numbers `Re(conj(x) t) / |x|`, since their sign changes with them. 0 at 0."""
-    if t[0] is None or not x[0].dtype.is_complex:
-        return None if t[0] is None else tn.sign(x[0]) * t[0]
+    if not x[0].dtype.is_complex:
+        return tn.sign(x[0]) * t[0]
     return (conj(x[0]) * t[0]).astype(y[0].dtype) / tn.where(y[0] == 0.0, 1.0, y[0])
 
 
@@ -89,59 +89,57 @@ def _(op: ops.Clamp, x: X, y: X, t: T) -> Optional:
 
 @JVP.row(ops.Select)
 def _(op: ops.Select, x: X, y: X, t: T) -> Optional:
-    if t[1] is None and t[2] is None:
-        return None
     return tn.where(x[0], 0.0 if t[1] is None else t[1], 0.0 if t[2] is None else t[2])
 
 
 @JVP.row(ops.Exp)
-def _(op: ops.Exp, x: X, y: X, t: T) -> Optional:
-    return None if t[0] is None else t[0] * y[0]
+def _(op: ops.Exp, x: X, y: X, t: X) -> Optional:
+    return t[0] * y[0]
 
 
 @JVP.row(ops.Expm1)
-def _(op: ops.Expm1, x: X, y: X, t: T) -> Optional:
-    return None if t[0] is None else t[0] * tn.exp(x[0])
+def _(op: ops.Expm1, x: X, y: X, t: X) -> Optional:
+    return t[0] * tn.exp(x[0])
 
 
 @JVP.row(ops.Log)
-def _(op: ops.Log, x: X, y: X, t: T) -> Optional:
-    return None if t[0] is None else t[0] / x[0]
+def _(op: ops.Log, x: X, y: X, t: X) -> Optional:
+    return t[0] / x[0]
 
 
 @JVP.row(ops.Log1p)
-def _(op: ops.Log1p, x: X, y: X, t: T) -> Optional:
-    return None if t[0] is None else t[0] / (x[0] + 1.0)
+def _(op: ops.Log1p, x: X, y: X, t: X) -> Optional:
+    return t[0] / (x[0] + 1.0)
 
 
 @JVP.row(ops.Sin)
-def _(op: ops.Sin, x: X, y: X, t: T) -> Optional:
-    return None if t[0] is None else t[0] * tn.cos(x[0])
+def _(op: ops.Sin, x: X, y: X, t: X) -> Optional:
+    return t[0] * tn.cos(x[0])
 
 
 @JVP.row(ops.Cos)
-def _(op: ops.Cos, x: X, y: X, t: T) -> Optional:
-    return None if t[0] is None else t[0] * -tn.sin(x[0])
+def _(op: ops.Cos, x: X, y: X, t: X) -> Optional:
+    return t[0] * -tn.sin(x[0])
 
 
 @JVP.row(ops.Tanh)
-def _(op: ops.Tanh, x: X, y: X, t: T) -> Optional:
-    return None if t[0] is None else t[0] * (1.0 - y[0] * y[0])
+def _(op: ops.Tanh, x: X, y: X, t: X) -> Optional:
+    return t[0] * (1.0 - y[0] * y[0])
 
 
 @JVP.row(ops.Sqrt)
-def _(op: ops.Sqrt, x: X, y: X, t: T) -> Optional:
-    return None if t[0] is None else t[0] / (y[0] * 2.0)
+def _(op: ops.Sqrt, x: X, y: X, t: X) -> Optional:
+    return t[0] / (y[0] * 2.0)
 
 
 @JVP.row(ops.Rsqrt)
-def _(op: ops.Rsqrt, x: X, y: X, t: T) -> Optional:
-    return None if t[0] is None else t[0] * -(y[0] / (x[0] * 2.0))
+def _(op: ops.Rsqrt, x: X, y: X, t: X) -> Optional:
+    return t[0] * -(y[0] / (x[0] * 2.0))
 
 
 @JVP.row(ops.Convert)
-def _(op: ops.Convert, x: X, y: X, t: T) -> Optional:
-    return None if t[0] is None or op.to not in INEXACT else t[0].astype(op.to)
+def _(op: ops.Convert, x: X, y: X, t: X) -> Optional:
+    return t[0].astype(op.to) if op.to in INEXACT else None
 
 
 @JVP.row(ops.Sign, ops.Compare, ops.Remainder, ops.ShapeOf, ops.Constant)

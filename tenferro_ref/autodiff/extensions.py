@@ -60,8 +60,8 @@ _SWAPPED = {"Backward": "forward", "Ortho": "ortho", "Forward": "backward"}
 
 
 @JVP.row(*fft.FFT.keys)
-def _(op: ops.Extension, x: X, y: X, t: T) -> Optional:
-    return None if t[0] is None else t[0].builder.apply(op, t[0])
+def _(op: ops.Extension, x: X, y: X, t: X) -> Optional:
+    return t[0].builder.apply(op, t[0])
 
 
 @TRANSPOSE.row(*fft.FFT.keys)

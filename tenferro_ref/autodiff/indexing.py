@@ -25,7 +25,7 @@ from tenferro_ref.autodiff.rules import (
     or_zeros,
     zeros,
 )
-from tenferro_ref.dims import DimExpr, InputDim, expr_of, inputs_of, substitute
+from tenferro_ref.dims import DimExpr, InputDim, expr_of, substitute
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import Value
 from tenferro_ref.program.value import dim_exprs
@@ -40,15 +40,11 @@ def _(op: ops.Scatter, x: X, y: X, t: T) -> Optional:
 
 @JVP.row(ops.DynamicUpdateSlice)
 def _(op: ops.DynamicUpdateSlice, x: X, y: X, t: T) -> Optional:
-    if t[0] is None and t[1] is None:
-        return None
     return y[0].builder.apply(op, or_zeros(t[0], x[0]), or_zeros(t[1], x[1]), x[2])
 
 
 @JVP.row(ops.Concatenate)
 def _(op: ops.Concatenate, x: X, y: X, t: T) -> Optional:
-    if all(u is None for u in t):
-        return None
     return y[0].builder.apply(op, *(or_zeros(u, v) for u, v in zip(t, x, strict=True)))
 
 
@@ -64,7 +60,8 @@ def _(op: ops.Gather | ops.GatherDynamicSliceSizes, x: tuple[Operand, ...], g: V
     if g.builder.policy.scatter_bounds == "skip":
         limits = _last_starts(op, x[0].type, constant_sizes(op), op.start_index_map)
         starts = [tn.clip(c, 0, limit) for c, limit in zip(_components(op, indices), limits, strict=True)]
-        indices = starts[0] if op.index_vector_dim == indices.ndim else tn.stack(starts, op.index_vector_dim)
+        if starts:  # an index vector may have no components
+            indices = starts[0] if op.index_vector_dim == indices.ndim else tn.stack(starts, op.index_vector_dim)
     value = g.builder.apply(scatter, zeros(g.builder, x[0].type), indices, g)
     return (value, *[None] * (len(x) - 1))
 
@@ -109,7 +106,9 @@ def _(op: ops.Scatter, x: tuple[Operand, ...], g: Value) -> Cotangents:
         value = g.builder.apply(ops.Gather(*dims, static), g, indices)
     else:
         exprs, providers = dim_exprs(op.name, g, sizes, ())
-        value = g.builder.apply(ops.GatherDynamicSliceSizes(*dims, _behind_indices(exprs)), g, indices, *providers)
+        value = g.builder.apply(
+            ops.GatherDynamicSliceSizes(*dims, _behind_indices(exprs, (g, *providers))), g, indices, *providers
+        )
     if g.builder.policy.scatter_bounds == "skip":
         static_sizes = [constant_extent(op, size) for size in sizes]
         limits = _last_starts(op, operand.type, static_sizes, op.scatter_dims_to_operand_dims)
@@ -119,15 +118,9 @@ def _(op: ops.Scatter, x: tuple[Operand, ...], g: Value) -> Cotangents:
     return g if linear(operand) else None, None, value
 
 
-#: Axes that an expression may name.
-_AXES = 64
-
-
-def _behind_indices(exprs: Sequence[DimExpr]) -> tuple[DimExpr, ...]:
-    """Expressions over (operand, providers) as ones over (operand, indices, providers)."""
-    count = 1 + max((i for e in exprs for i in inputs_of(e)), default=0)
-    numbers = [0, *range(2, count + 1)]
-    shapes = [[InputDim(number, axis) for axis in range(_AXES)] for number in numbers]
+def _behind_indices(exprs: Sequence[DimExpr], operands: Sequence[Value]) -> tuple[DimExpr, ...]:
+    """Expressions over operands as ones over the first of them, indices, and the others."""
+    shapes = [[InputDim(i + (i > 0), axis) for axis in range(v.ndim)] for i, v in enumerate(operands)]
     return tuple(expr_of(substitute(e, shapes)) for e in exprs)
 
 
@@ -180,7 +173,7 @@ def _kept(extent: int, padded: int, low: int, step: int) -> tuple[int, int, int,
 
     Element k of the operand is at `low + k * step` of the result.
     """
-    first = min(max(0, -(low // step)), extent)
+    first = max(0, -(low // step))
     behind = max(0, min(extent, -(-(padded - low) // step)))
     if behind <= first:
         return 0, 0, step, 0, extent

@@ -32,7 +32,8 @@ Operand: TypeAlias = Value | Linear
 Optional: TypeAlias = Value | None
 
 #: `(op, primal operands, primal results, tangents of the operands)`; one tangent a result, bare where there is one result.
-JvpRow: TypeAlias = Callable[[Any, tuple[Value, ...], tuple[Value, ...], tuple[Optional, ...]], Any]
+#: A tangent may be absent, but not all of them: that of an only operand is there.
+JvpRow: TypeAlias = Callable[[Any, tuple[Value, ...], tuple[Value, ...], tuple[Any, ...]], Any]
 Cotangents: TypeAlias = tuple[Optional, ...]
 #: `(op, operands, cotangent of the one result)`; one cotangent an operand, None for those that are not linear.
 TransposeRow: TypeAlias = Callable[[Any, tuple[Operand, ...], Value], Cotangents]

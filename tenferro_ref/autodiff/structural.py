@@ -36,21 +36,19 @@ def _(op: ops.Op, x: X, y: X, t: T) -> Optional:
 
 
 @JVP.row(ops.ReduceSumSquares)
-def _(op: ops.ReduceSumSquares, x: X, y: X, t: T) -> Optional:
+def _(op: ops.ReduceSumSquares, x: X, y: X, t: X) -> Optional:
     """The sum of 2 x t, the 2 as a sum (SEMANTICS A.1)."""
-    if t[0] is None:
-        return None
     product = x[0] * t[0]
     return (product + product).sum(op.axes)
 
 
 @JVP.row(ops.ReduceProd)
-def _(op: ops.ReduceProd, x: X, y: X, t: T) -> Optional:
+def _(op: ops.ReduceProd, x: X, y: X, t: X) -> Optional:
     """`d(ab) = da b + a db`, for the two halves of each axis, their halves, and so on.
 
     For each element that is the product of the others, also where some are zero, and so are the derivatives of this one.
     """
-    if t[0] is None or any(x[0].shape[axis] == 0 for axis in op.axes):  # of nothing it is 1
+    if any(x[0].shape[axis] == 0 for axis in op.axes):  # of nothing it is 1
         return None
     value, tangent = x[0], t[0]
     for axis in op.axes:
@@ -74,9 +72,9 @@ def _halved(op: ops.ReduceProd, value: Value, tangent: Value, axis: int) -> tupl
 
 
 @JVP.row(ops.ReduceMax, ops.ReduceMin)
-def _(op: ops.ReduceMax | ops.ReduceMin, x: X, y: X, t: T) -> Optional:
+def _(op: ops.ReduceMax | ops.ReduceMin, x: X, y: X, t: X) -> Optional:
     """The mean of the tangents of the elements that equal the result; 0/0 where that is NaN. Over no axis a copy."""
-    if t[0] is None or not op.axes:
+    if not op.axes:
         return t[0]
     ties = (x[0] == expanded(y[0], op.axes, x[0].type, [x[0]])).astype(x[0].dtype)
     count = expanded(ties.sum(op.axes), op.axes, x[0].type, [x[0]])

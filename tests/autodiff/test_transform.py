@@ -16,7 +16,7 @@ from tenferro_ref.errors import TenferroError
 from tenferro_ref.extensions.einsum import EINSUM
 from tenferro_ref.extensions.fft import FFT
 from tenferro_ref.extensions.linalg import LINALG
-from tenferro_ref.ops import TensorType
+from tenferro_ref.ops import STABLEHLO, TensorType
 from tenferro_ref.program import GraphBuilder, Program, parse, print_program
 from tenferro_ref.table import Table
 from tenferro_ref.tensor import Array
@@ -110,6 +110,15 @@ def test_a_product_with_zeros_has_the_product_of_the_others(values: list[float],
     b = GraphBuilder()
     derivative = grad(b.build(b.input("F64", (3,)).prod()))
     assert run(derivative.program, [np.array(values)])[0].tolist() == due
+
+
+def test_index_vectors_without_components_have_a_transpose() -> None:
+    b = GraphBuilder(policy=STABLEHLO)
+    x, i = b.input("F64", (1,)), b.input("I64", (2, 0))
+    program = b.build(b.apply(ops.Gather((1,), (), (), 1, (1,)), x, i))
+    assert run(vjp(program).program, [np.ones(1), np.zeros((2, 0), np.int64), np.array([[2.0], [3.0]])])[
+        0
+    ].tolist() == [5.0]
 
 
 def test_complex_cotangents_are_conjugated() -> None:

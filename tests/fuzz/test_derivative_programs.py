@@ -74,7 +74,7 @@ def test_a_wrong_rule_is_found_and_the_primal_program_reduced(tmp_path: Path) ->
         return None, g * a if isinstance(a, Value) else None
 
     plan = Plan(
-        seed=5, programs=64, batch=32, max_findings=1, reduce_seconds=20.0,
+        seed=5, programs=32, batch=32, max_findings=1, reduce_seconds=20.0,
         # among others, derivatives of Divide have products, too
         generate=("derivatives=1", "invalid=0", "dtypes=C64", "linalg=0", "policies=0", "ops=Multiply,Add,Negate,Transpose"),
     )  # fmt: skip

@@ -152,15 +152,36 @@ def test_tangents_are_those_of_the_contract(name: str) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_symbolic_extents_have_the_same_derivatives(n: int) -> None:
+@pytest.mark.parametrize("m", [3, "m"])
+def test_symbolic_extents_have_the_same_derivatives(n: int, m: int | str) -> None:
     b = GraphBuilder()
     x, y = b.input("F64", ("n",)), b.input("F64", ("n", 2))
-    z = b.input("F64", ("m",))
+    z = b.input("F64", (m,))
     backward = vjp(b.build((y.reshape(-1) * 3.0).sum() + (x * x).sum() + tn.pad_to_match(x, z).sum()))
     xs, zs = np.arange(1.0, n + 1), np.array([5.0, 6.0, 7.0])
     results = run(backward.program, [xs, np.ones((n, 2)), zs, np.array(1.0)])
     assert results[0].tolist() == (2 * xs + 1).tolist()
     assert (results[1] == 3.0).all()
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("width", ["n", "k"])
+def test_windows_of_symbolic_extents_are_gathered_back(width: str, k: int) -> None:
+    """Rows are added to the beginnings of rows 2 and 0 of a matrix; what they are worth is there in its cotangent."""
+    b = GraphBuilder()
+    x, i, u = b.input("F64", (3, "n")), b.input("I64", (2, 1)), b.input("F64", (2, width))
+    backward = vjp(b.build(b.apply(ops.Scatter((1,), (0,), (0,), 1), x, i, u)), [0, 2])
+    g = np.arange(9.0).reshape(3, 3)[:, : k if width == "n" else 3]
+    dx, du = run(backward.program, [np.ones(g.shape), I([[2], [0]]), np.ones((2, k)), g])
+    assert (dx.tolist(), du.tolist()) == (g.tolist(), g[[2, 0], :k].tolist())
+
+
+def test_what_is_padded_to_a_symbolic_extent_is_cut_off_again() -> None:
+    b = GraphBuilder()
+    x, z = b.input("F64", (2,)), b.input("F64", ("m",))
+    padded = tn.pad_to_match(x, z)
+    backward = vjp(b.build((padded * padded).sum()), [0])
+    assert run(backward.program, [np.array([2.0, 5.0]), np.ones(3), np.array(1.0)])[0].tolist() == [4.0, 10.0]
 
 
 def test_an_extent_that_only_a_run_knows_is_refused() -> None:

@@ -18,6 +18,8 @@ from oracle.verdict import Answer, Verdict
 from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.autodiff import JVP
+from tenferro_ref.dtype import DType
+from tenferro_ref.extensions import linalg
 from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import GraphBuilder, Value
 from tests.libraries import module_or_skip
@@ -38,7 +40,7 @@ def case_of(function: Callable[..., Value], *inputs: np.ndarray) -> Case:
 
 
 def _dtype(array: np.ndarray) -> str:
-    return {"f": "F64", "c": "C64", "i": "I64"}[array.dtype.kind]
+    return DType.of(array).name
 
 
 def verdict(executor: Executor, case: Case | None) -> Answer:
@@ -72,6 +74,27 @@ def test_right_rules_pass_and_are_decided(check: str, name: str, transforms: tup
         return
     assert answer.verdict is Verdict.PASS, answer.reason
     assert answer.comparison.decided == answer.comparison.elements > 0
+
+
+@pytest.mark.parametrize("check", ["derivative-adjoint", "derivative-differences", "derivative-jax"])
+def test_what_overflows_on_the_way_is_no_number(check: str, pool: Pool) -> None:
+    """In one formula of the derivative x ** 4 is infinite, and 1 over it would be 0, whatever stands beside it."""
+    if check.endswith("jax"):
+        module_or_skip("jax")
+    case = derived(case_of(lambda x: x / x, np.array([2.0**32, np.inf], np.float32)), ("jvp", "vjp"), plain_seed)
+    assert verdict(pool.make(check), case).verdict in (Verdict.PASS, Verdict.UNDECIDED)
+
+
+def test_what_jax_cannot_differentiate_is_unsupported(pool: Pool) -> None:
+    """It differentiates what no output needs as well, and not the eigenvectors that are in a derivative of eigenvalues."""
+    module_or_skip("jax")
+    b = GraphBuilder()
+    x, y = b.input("F64", (1, 1)), b.input("F64")
+    linalg.eigvals(x)
+    case = derived(Case.of(b.build(y), [np.ones((1, 1)), np.array(1.0)]), ("jvp", "vjp"), plain_seed)
+    answer = verdict(pool.make("derivative-jax"), case)
+    assert answer.verdict is Verdict.UNDECIDED
+    assert "not supported" in answer.reason
 
 
 def test_both_sides_are_narrow() -> None:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from oracle.peers.engines.jax import evaluate
 from oracle.peers.errors import EngineFault
-from tenferro_ref.errors import TenferroError
+from tenferro_ref.errors import TenferroError, UnsupportedOp
 from tenferro_ref.isolation import wire
 from tenferro_ref.isolation.engine import Engine, library
 from tenferro_ref.isolation.engines.reader import read
@@ -50,7 +50,9 @@ def open(settings: Message) -> Engine:
             text = jax.jit(function, keep_unused=True).lower(*arrays).as_text()
         except TenferroError:
             raise
-        except (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError) as error:  # what JAX raises
+        except NotImplementedError as error:
+            raise UnsupportedOp(op="JAX's derivative", reason=str(error)) from None
+        except (TypeError, ValueError, RuntimeError, IndexError) as error:  # what JAX raises
             raise EngineFault(engine="jax", detail=f"{type(error).__name__}: {error}") from None
         return read({"ask": "load", "source": text, "where": "JAX's derivative", "inputs": None})
 
