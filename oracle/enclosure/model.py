@@ -24,7 +24,7 @@ FREEDOMS = {
     "gather": "Factors of a chain of products, quotients and roots may be grouped otherwise.",
     "merge": "Nested sums may be merged, adding a constant zero may be left out.",
     "either_zero": "A sum of zeros may start from either zero.",
-    "conj_moves": "A Conj may be taken to the operands, which changes the sign of an imaginary zero that a sum cancels to.",
+    "conj_moves": "A Conj may be taken to the operands, which changes the signs of zeros that sums cancel to.",
     "either_side": "The sign of a zero imaginary part need not say on which side of a branch cut a number is.",
     "by_parts": "A complex function may be computed from real ones, which give NaN for a limit of 0 times an infinity.",
     "excess": "Results of narrow floats may go on unrounded, in F32.",

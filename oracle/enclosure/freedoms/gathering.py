@@ -83,12 +83,14 @@ def product(c: Context, result: Interval, x: Interval, y: Interval, rounded: Bou
         real = np.where(empty, low, real_low), np.where(empty, high, real_high)
         return result.remembering(Unrounded("product", low, high, scaled, real, roundings))
     down, up = slipped(f, roundings - 1, real_low, real_high)
+    # no grouping takes an overflow back, but an addition that the product goes into does
     over = _infinite(lo, hi)
-    low, high = np.where(over, lo, low), np.where(over, hi, high)
-    kept = over | (_exactly(x) & _exactly(y) & (low == high) & (low == lo) & (high == hi))
-    down, up, real_low, real_high = (np.asarray(np.where(kept, low, v)) for v in (down, up, real_low, real_high))
+    exact = _exactly(x) & _exactly(y) & (low == high) & (low == lo) & (high == hi)
+    down, up, real_low, real_high = (
+        np.asarray(np.where(over, lo, np.where(exact, low, v))) for v in (down, up, real_low, real_high)
+    )
     lo, hi = np.fmin(lo, f.nearest(down)), np.fmax(hi, f.nearest(up))
-    low, high = np.fmin(low, down), np.fmax(high, up)
+    low, high = np.where(over, low, np.fmin(low, down)), np.where(over, high, np.fmax(high, up))
     empty = np.isnan(real_low) | np.isnan(real_high)
     real = np.where(empty, low, real_low), np.where(empty, high, real_high)
     pos, neg = zero_signs(x, y)
@@ -170,10 +172,12 @@ def quotient(c: Context, q: Quotient, low: Array, high: Array, is_shared: bool) 
         for u in (xu, yu):
             roundings = roundings + (0 if u is None else 2 * c.budget("Rsqrt") if u.kind == "root" else u.roundings)
         down, up = slipped(f, roundings - 1, *real)
-        halved = halved | _infinite(low, high)
-        low = np.where(halved, low, np.fmin(low, f.nearest(down)))
-        high = np.where(halved, high, np.fmax(high, f.nearest(up)))
-        last = np.fmin(last[0], down), np.fmax(last[1], up)
+        over = _infinite(low, high)
+        kept = halved | over
+        low = np.where(kept, low, np.fmin(low, f.nearest(down)))
+        high = np.where(kept, high, np.fmax(high, f.nearest(up)))
+        real = np.where(over, low, real[0]), np.where(over, high, real[1])
+        last = np.where(over, last[0], np.fmin(last[0], down)), np.where(over, last[1], np.fmax(last[1], up))
     empty = np.isnan(last[0]) | np.isnan(real[0])
 
     def known(ends: Bounds) -> Bounds:

@@ -9,7 +9,7 @@ products, the parts of complex products among them: `s + fma(a, b, c d)` becomes
 of a reduction, where no product that is beyond the largest value overflows. Bounds are those of the *real* sum; where terms are
 not finite, or a sum may overflow, nothing is admitted beside the nested one.
 
-*Zeros.* Where a constant zero that is added is left out, -0 stays -0. A sum or contraction of no terms is such a zero:
+*Zeros.* Where a constant zero that is added is left out, -0 stays -0, and what reads the sum reads the other term. A sum or contraction of no terms is such a zero:
 its operands have no elements, so that a compiler knows it (`Origin.const`). So is a Pad that crops all of its operand away.
 """
 
@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from oracle.enclosure.bounds import any_order
+from oracle.enclosure.bounds import any_order, is_zero
 from oracle.enclosure.formats import Array, quantum
 from oracle.enclosure.freedoms import contraction
 from oracle.enclosure.origin import Terms
@@ -36,9 +36,14 @@ def minus_zero(c: Context, x: Interval, y: Interval, neg: Array) -> Array:
 
 def addition(c: Context, result: Interval, x: Interval, y: Interval) -> Interval:
     """`x + y`, one of which may be a contraction that starts from the other, or both products that a sum takes one by one."""
-    if c.model.merge and (terms := _products(c, x, y)):
-        return result.remembering(terms=terms)
     if c.model.merge:
+        for zero, other in ((x, y), (y, x)):
+            if zero.const and other.origin.moves and other.shape == result.shape and np.all(is_zero(zero)):
+                return result.remembering(
+                    other.unrounded, other.terms
+                )  # left out: what reads the sum reads the other term
+        if terms := _products(c, x, y):
+            return result.remembering(terms=terms)
         for terms, addend in ((x.terms, y), (y.terms, x)):
             if terms is not None and terms.contraction:
                 result = hull(result, accumulated(c, terms, addend))

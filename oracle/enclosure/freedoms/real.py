@@ -36,9 +36,8 @@ def of_result(model: Model, op: Op, x: Enclosure, operands: tuple[Enclosure, ...
     if not rounds:
         return x
     exact = np.broadcast_to(_exact(op, FORMATS[x.dtype.real], operands), x.shape)
-    finite = all(part.finite for operand in operands for part in operand.parts)
     several = _COMPLEX * FORMATS[x.dtype.real].unit * _modulus(x) if isinstance(op, ops.Multiply | ops.Divide) else 0.0
-    return each_part(lambda part: _widened(part, exact, finite, several), x)
+    return each_part(lambda part: _widened(part, exact, several), x)
 
 
 #: Units of the modulus that a part of a complex product or quotient may be off: its terms are rounded before they cancel.
@@ -53,10 +52,10 @@ def _modulus(x: Enclosure) -> Array | float:
     return np.asarray(np.where(np.isfinite(size), size, 0.0))
 
 
-def _widened(x: Interval, exact: Array, finite: bool, several: Array | float) -> Interval:
-    """Bounds one step further out, and by `several`; an infinity that comes from finite numbers stands for large ones."""
+def _widened(x: Interval, exact: Array, several: Array | float) -> Interval:
+    """Bounds one step further out, and by `several`; an infinity stands for large numbers, from which it may have come."""
     storage = FORMATS[x.dtype].storage
-    move = ~(exact | x.empty) & (finite | np.isfinite(x.lo) & np.isfinite(x.hi))
+    move = ~(exact | x.empty)
     ends = ((x.lo - several, -np.inf), (x.hi + several, np.inf))
     lo, hi = (np.nextafter(v.astype(storage), storage(end)).astype(np.float64) for v, end in ends)
     lo, hi = np.where(move, lo, x.lo), np.where(move, hi, x.hi)
@@ -69,7 +68,7 @@ def _exact(op: Op, f: Format, operands: tuple[Enclosure, ...]) -> Any:
     match op:
         case ops.Add() | ops.Subtract():
             sizes, quanta = zip(*map(_measured, operands), strict=True)
-            return sizes[0] + sizes[1] <= np.minimum(*quanta) / f.unit
+            return _holds(f, sizes[0] + sizes[1], np.minimum(*quanta))
         case ops.Multiply():
             (a, p), (b, q) = map(_measured, operands)
             return (a == 0) & np.isfinite(b) | (b == 0) & np.isfinite(a) | _holds(f, a * b, p * q)
@@ -77,7 +76,7 @@ def _exact(op: Op, f: Format, operands: tuple[Enclosure, ...]) -> Any:
             return _exact_quotient(f, *operands)
         case ops.ReduceSum():
             size, q = _measured(operands[0])
-            return size.sum(op.axes) <= q.min(op.axes, initial=np.inf) / f.unit
+            return _holds(f, size.sum(op.axes), q.min(op.axes, initial=np.inf))
         case ops.DotGeneral():
             (a, p), (b, q) = map(_measured, operands)
             if not a.any() or not b.any():
@@ -86,27 +85,26 @@ def _exact(op: Op, f: Format, operands: tuple[Enclosure, ...]) -> Any:
         case ops.Scatter():
             (a, p), (b, q) = _measured(operands[0]), _measured(operands[2])
             least = min(p.min(initial=np.inf), q.min(initial=np.inf))
-            return a.max(initial=0.0) + b.sum() <= least / f.unit
+            return _holds(f, a.max(initial=0.0) + b.sum(), least)
         case ops.Convert():
-            size, q = _measured(operands[0])
-            return (size <= q / f.unit) & (q >= f.least_denormal)
+            return _holds(f, *_measured(operands[0]))
     return False
 
 
 def _measured(x: Enclosure) -> tuple[Array, Array]:
-    """Magnitude of each element and what divides it: 0 where it is not known. Of complex numbers, of both parts together."""
+    """The largest magnitude of each element and what divides it, 0 where that is not known; of complex numbers, of both parts together."""
     sizes, quanta = [], []
     for part in x.parts:
         known = part.lo == part.hi
         values = part.lo.astype(np.float64)
-        sizes.append(np.abs(values))
+        sizes.append(np.maximum(np.abs(values), np.abs(part.hi)))
         quanta.append(np.where(known & ~part.nan, quantum(np.where(known, values, 0.0)), 0.0))
     return np.sum(sizes, axis=0), np.minimum.reduce(quanta)
 
 
 def _holds(f: Format, size: Any, q: Any) -> Any:
     """Whether multiples of `q` up to `size` are numbers of the format."""
-    return np.isfinite(size) & (size <= q / f.unit) & (q >= f.least_denormal)
+    return (size <= f.max) & (size <= q / f.unit) & (q >= f.least_denormal)
 
 
 def _exact_quotient(f: Format, x: Enclosure, y: Enclosure) -> Any:
