@@ -17,6 +17,8 @@ from tenferro_ref.program import print_program
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "findings"
+#: Elements of an input that a page shows.
+_READ = 100
 _PART = re.compile(r"(<!-- (tests/corpus/[\w-]+\.toml) -->\n).*?(<!-- end -->)", re.S)
 
 
@@ -32,8 +34,17 @@ def generated(path: Path) -> str:
 
 
 def _values(names: list[str], inputs: tuple[np.ndarray, ...]) -> str:
-    values = (f"`{name}` = {array.tolist()}" for name, array in zip(names, inputs, strict=True))
+    values = (f"`{name}` = {_shown(array)}" for name, array in zip(names, inputs, strict=True))
     return f"with {'; '.join(values)}"
+
+
+def _shown(array: np.ndarray) -> str:
+    """The elements; of an array that nobody reads, its shape and its one value, or where the others are."""
+    if array.size <= _READ:
+        return str(array.tolist())
+    shape = " x ".join(map(str, array.shape))
+    first = array.flat[0]
+    return f"{shape} times {first.item()}" if (array == first).all() else f"{shape} numbers of the file named above"
 
 
 def _block(text: str) -> str:

@@ -79,8 +79,13 @@ def fits(pattern: str, signature: str) -> bool:
     if len(wanted) != 4 or len(parts) != 4:
         return fnmatchcase(signature, pattern)
     return any(_is_chain(w.split(" > "), parts[0].split(" > ")) for w in wanted[0].split(" or ")) and all(
-        any(fnmatchcase(part, p) for p in w.split(" or ")) for w, part in zip(wanted[1:], parts[1:], strict=True)
+        any(fnmatchcase(part, p) for p in alternatives(w)) for w, part in zip(wanted[1:], parts[1:], strict=True)
     )
+
+
+def alternatives(part: str) -> list[str]:
+    """What one part of a pattern allows; each value class begins with `expected`, and `NaN or a range` is within one."""
+    return re.split(" or (?=expected )", part) if part.startswith("expected ") else part.split(" or ")
 
 
 def _is_chain(wanted: list[str], ops: list[str]) -> bool:
@@ -182,5 +187,5 @@ def load_known(path: Path = DEFAULT_RULES) -> tuple[Known, ...]:
 
 def _is_narrow(signature: str) -> bool:
     parts = signature.split(" | ")
-    words = (word for part in parts for choice in part.split(" or ") for word in choice.split(" > "))
+    words = (word for part in parts for choice in alternatives(part) for word in choice.split(" > "))
     return len(parts) == 4 and not any(word in ("*", "expected *, got *") for word in words)

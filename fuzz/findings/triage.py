@@ -343,11 +343,11 @@ def to_finding(
     return replace(finding, known=match(finding, known)), case
 
 
-def recognise(suspect: Suspect, pool: Pool, known: tuple[Known, ...], budget_seconds: float) -> str:
-    """The page of the known finding that a suspect is, once it is reduced; "" if it is none."""
+def recognise(suspect: Suspect, pool: Pool, known: tuple[Known, ...], budget_seconds: float) -> tuple[str, Case]:
+    """The page of the known finding that a suspect is, "" if it is none, and the reduced case that says so."""
     found, _ = _reduced(_of_program(suspect), pool, budget_seconds, None)
     name, verdict = signature(found.case, found, found.answer), found.answer.verdict.value
-    return page_of(name, verdict, found.executor.name, _build(found.executor), known)
+    return page_of(name, verdict, found.executor.name, _build(found.executor), known), found.case
 
 
 def _of_program(suspect: Suspect) -> Suspect:

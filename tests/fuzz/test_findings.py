@@ -14,7 +14,7 @@ from msgspec.structs import replace as replace_rule
 
 from fuzz.conform.probes import PROBES
 from fuzz.findings.corpus import ModuleCase, load
-from fuzz.findings.known import CONFORM, DEFAULT_RULES, Known, fits, load_known, match, stale
+from fuzz.findings.known import CONFORM, DEFAULT_RULES, Known, alternatives, fits, load_known, match, stale
 from fuzz.records import Campaign, Finding, from_json, to_json
 from oracle.verdict import Build, Verdict
 from reports.html import render
@@ -68,6 +68,26 @@ def test_a_rule_names_the_ops_and_the_dtype_of_its_case(name: str) -> None:
     ops = " > ".join(i.op.name for i in case.primal.instructions)
     parts = (f"{ops} | {case.program.output_types[0].dtype.name} | x | y", "{} | {} | x | y")
     assert any(fits(parts[1].format(*rule.split(" | ")[:2]), parts[0]) for rule in rules)
+
+
+#: The value classes of numbers that are compared with their enclosures (`oracle.compare`).
+DUE = ("NaN", "+0", "-0", "zero", "finite", "inf", "-inf", "either of two", "NaN or a range", "a range", "a half-line")
+SEEN = ("NaN", "+0", "-0", "inf", "-inf", "a number")
+CLASSES = {
+    f"expected {due}, got {seen}{part}"
+    for due in DUE
+    for seen in (*SEEN, "finite" if due in ("NaN", "inf", "-inf") else "other finite")
+    for part in ("", " (real part)", " (imaginary part)")
+} | {"expected integer, got other integer", "expected true, got false", "expected false, got true"}
+
+
+def test_every_value_class_of_a_rule_can_arise() -> None:
+    rules = [rule for rule in load_known(DEFAULT_RULES) if rule.verdict == "mismatch" and rule.executor != CONFORM]
+    written = [(rule.page, a) for rule in rules for s in rule.signatures for a in alternatives(s.split(" | ")[2])]
+    never = [(page, a) for page, a in written if not any(fnmatchcase(c, a) for c in CLASSES)]
+    assert never == [
+        ("0046-triangular-solve-by-inverse", "TriangularSolve: residual")
+    ]  # a check of its own: `oracle.checks`
 
 
 def test_every_page_has_its_rule_and_its_line_in_the_index() -> None:
