@@ -87,6 +87,7 @@ class _Processes(Crew):
         self.lock, self.options = lock, options
         self.children: list[_Child] = []
         self._started, self._vacant = 0, workers
+        self._starting: set[str] = set()
 
     @property
     def slots(self) -> int:
@@ -97,10 +98,14 @@ class _Processes(Crew):
         return tuple(child.process.pid for child in self.children)
 
     def keep_busy(self) -> bool:
-        for _ in range(self._vacant):
-            self._started += 1
-            self.children.append(self._spawn(f"{os.getpid()}-{self._started}"))
-        self._vacant = 0
+        # as many start at a time as there are cores: of 64 on two cores none would do anything for minutes
+        if self._vacant:
+            self._starting &= {child.owner for child in self.children} - self.store.owners(self.stream.id)
+        for _ in range(min(self._vacant, (os.cpu_count() or 1) - len(self._starting))):
+            self._started, self._vacant = self._started + 1, self._vacant - 1
+            child = self._spawn(f"{os.getpid()}-{self._started}")
+            self._starting.add(child.owner)
+            self.children.append(child)
         return bool(self.children)
 
     def _spawn(self, owner: str) -> _Child:
@@ -126,7 +131,8 @@ class _Processes(Crew):
 
     def _ended(self, child: _Child) -> None:
         code = child.process.returncode
-        if code == 0:
+        if code == 0:  # there is no more to begin with
+            self._vacant = 0
             return
         if code == _TYPED:
             raise _unpack(child.last_words())

@@ -10,7 +10,8 @@ from fuzz.checking.subject import Subject, given_subject
 from fuzz.findings.bundle import write_bundle
 from fuzz.findings.reduce_module import reduce_module
 from fuzz.findings.triage import inspect, to_finding, value_class
-from oracle.peers import Executor, Pool
+from oracle.peers import Executor, NativeExecutor, Pool
+from tenferro_ref.errors import Internal
 from tenferro_ref.stablehlo import Source
 from tenferro_ref.tensor import Array
 
@@ -66,5 +67,14 @@ def _reduced(
         words = [value_class(j.answer.comparison.value_class) for j in (now, judged)]
         return (now.answer.verdict, now.evidence) == (judged.answer.verdict, judged.evidence) and words[0] == words[1]
 
-    reduced = reduce_module(source, subject.arguments, shows, pool.reader, budget_seconds=budget_seconds)
+    def value_of(source: Source, arguments: tuple[Array, ...]) -> Array:
+        alone = given_subject(source, arguments, pool.reader)
+        if alone.case is None:
+            raise alone.unread or Internal(detail="a module that is neither read nor refused")
+        return native.run(alone.case).outputs[0]
+
+    native = NativeExecutor()
+    reduced = reduce_module(
+        source, subject.arguments, shows, pool.reader, value_of=value_of, budget_seconds=budget_seconds
+    )
     return given_subject(reduced.source, reduced.arguments, pool.reader)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from fuzz.checking.subject import Subject
 from oracle.attribution import builds
@@ -23,8 +24,10 @@ from tenferro_ref.errors import (
     ValidationError,
 )
 
+#: The page of a known finding, "" for none, and the reduced case, by build and group of alike disagreements.
+Pages: TypeAlias = dict[tuple[str, tuple[str, ...]], tuple[str, Case]]
 #: Budget for reducing a disagreement far enough to be recognised as a known finding.
-_REDUCE_SECONDS = 10.0
+_REDUCE_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ def check(subject: Subject, executors: Sequence[Executor], pool: Pool, model: st
     refused = case is not None and isinstance(attempt(NativeExecutor(), case), ValidationError)
     disagrees = any(j.answer.verdict.is_disagreement and not (refused and j.answer.executor == own) for j in answers)
     asked: dict[tuple[str, str], tuple[Build, ...]] = {}
-    pages: dict[tuple[str, ...], str] = {}
+    pages: Pages = {}
     for i, (executor, judged) in enumerate(zip(executors, answers, strict=True)):
         if judged.answer.verdict.is_disagreement and case is not None and judged.evidence != "interpreter":
             written = _as_written(executor, case, judged.answer, model)
@@ -226,8 +229,11 @@ def _second_opinion(given: Answer, written: Answer) -> str:
     return f"only as given (as written: {written.verdict.value})"
 
 
-def _known(executor: Executor, case: Case, answer: Answer, pool: Pool, pages: dict[tuple[str, ...], str]) -> str:
-    """The known finding that a disagreement is; one disagreement of each group of alike ones is reduced."""
+def _known(executor: Executor, case: Case, answer: Answer, pool: Pool, pages: Pages) -> str:
+    """The known finding that a disagreement is; one disagreement of each group of alike ones is reduced.
+
+    Another build that gets wrong what was reduced for the first needs no reduction of its own.
+    """
     if answer.verdict in (Verdict.PASS, Verdict.UNSUPPORTED, Verdict.UNDECIDED, Verdict.TIMEOUT):
         return ""  # a program that hangs takes the time limit in each step of a reduction
     # what reduces programs is a quarter of what a command imports, and needed for a disagreement alone
@@ -235,10 +241,16 @@ def _known(executor: Executor, case: Case, answer: Answer, pool: Pool, pages: di
     from fuzz.findings.triage import inspect, recognise
 
     suspect = inspect(executor, case, answer, pool)
-    key = (str(executor.peer.build), *suspect.group)
+    key = (str(executor.peer.build), suspect.group)
+    for (_, group), (_, smaller) in list(pages.items()):
+        if key in pages or group != suspect.group:
+            continue
+        again = judge_result(executor, Reference(smaller, NativeExecutor()), attempt(executor, smaller))
+        if again.verdict.is_disagreement:
+            pages[key] = recognise(inspect(executor, smaller, again, pool), pool, load_known(), 0.0)
     if key not in pages:
         pages[key] = recognise(suspect, pool, load_known(), _REDUCE_SECONDS)
-    return pages[key]
+    return pages[key][0]
 
 
 def _builds(

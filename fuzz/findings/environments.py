@@ -108,7 +108,8 @@ def _check_requirement(given: str) -> None:
 
 
 def _pip(python: str, *arguments: str) -> None:
-    _run(" ".join(arguments), [python, "-m", "pip", "install", "--quiet", *arguments])
+    # a script that runs once imports little of what compiling all modules takes half of the time for
+    _run(" ".join(arguments), [python, "-m", "pip", "install", "--quiet", "--no-compile", *arguments])
 
 
 def _run(what: str, command: Sequence[str]) -> None:

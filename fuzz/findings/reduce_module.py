@@ -13,6 +13,8 @@ from tenferro_ref.tensor import Array, column_major
 
 #: Whether a module with these arguments still shows what is looked for.
 Shows = Callable[[Source, tuple[Array, ...]], bool]
+#: The first result of a module with these arguments.
+ValueOf = Callable[[Source, tuple[Array, ...]], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,23 +27,33 @@ class ReducedModule:
 
 
 def reduce_module(
-    source: Source, arguments: Sequence[Array], shows: Shows, reader: Reader, *, budget_seconds: float = 60.0
+    source: Source,
+    arguments: Sequence[Array],
+    shows: Shows,
+    reader: Reader,
+    *,
+    value_of: ValueOf | None = None,
+    budget_seconds: float = 60.0,
 ) -> ReducedModule:
     """Take steps (`stablehlo.smaller`) as long as one keeps what is looked for, each from the module that the last one gave.
 
     Parameters
     ----------
+    value_of
+        For what becomes an argument; without it nothing does.
     budget_seconds
         Wall time after which no further step is tried.
     """
     deadline = time.monotonic() + budget_seconds
     current = ReducedModule(source, tuple(arguments), ())
-    while (taken := _one_step(current, shows, reader, deadline)) is not current:
+    while (taken := _one_step(current, shows, reader, deadline, value_of)) is not current:
         current = taken
     return current
 
 
-def _one_step(current: ReducedModule, shows: Shows, reader: Reader, deadline: float) -> ReducedModule:
+def _one_step(
+    current: ReducedModule, shows: Shows, reader: Reader, deadline: float, value_of: ValueOf | None
+) -> ReducedModule:
     """The first smaller module that keeps what is looked for; the same one if there is none."""
     try:
         candidates = reader.smaller(current.source)
@@ -50,9 +62,14 @@ def _one_step(current: ReducedModule, shows: Shows, reader: Reader, deadline: fl
     for candidate in candidates:
         if time.monotonic() > deadline:
             break
+        values = current.arguments
         try:
+            if candidate.value:
+                if value_of is None:
+                    continue
+                values += (value_of(reader.source(candidate.value, current.source.where), values),)
             source = reader.source(candidate.code, current.source.where)
-            kept = [current.arguments[i] for i in candidate.arguments]
+            kept = [values[i] for i in candidate.arguments]
             arguments = tuple(_cut(a, t.static_shape) for a, t in zip(kept, source.arguments, strict=True))
         except TenferroError:
             continue

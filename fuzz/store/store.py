@@ -170,6 +170,11 @@ class Store:
             for table in ("batch", "kin"):
                 write.execute(f"UPDATE {table} SET owner = '' WHERE owner = ifnull(?, owner)", (owner,))  # noqa: S608
 
+    def owners(self, stream: int) -> frozenset[str]:
+        """Who has work of the stream."""
+        sql = " UNION ".join(f"SELECT owner FROM {t} WHERE stream = ?1 AND owner <> ''" for t in ("batch", "kin"))  # noqa: S608
+        return frozenset(owner for (owner,) in self.database.connection.execute(sql, (stream,)))
+
     # --- batches -----------------------------------------------------------------------------------------------------
 
     def claim(self, stream: int, owner: str) -> Batch | None:

@@ -1,7 +1,7 @@
 """Smaller modules: one step each on the way to the smallest that still shows a disagreement.
 
-A step returns one value of `main` alone, puts an operand or a constant in the place of an operation's result, leaves an
-argument out, inlines calls, puts a branch or the body of a loop in its place, or makes an extent smaller; operations in
+A step returns one value of `main` alone, puts an operand, a constant or a new argument in the place of an operation's
+result, leaves an argument out, inlines calls, puts a branch or the body of a loop in its place, or makes an extent smaller; operations in
 regions are treated as those of `main`. What no result depends on goes with it. Whether a step keeps what is looked for does
 not live here (`fuzz.findings.reduce_module`). Needs the extra `jax`; MLIR may end the process.
 """
@@ -21,6 +21,8 @@ from tenferro_ref.stablehlo.watched import block_of, inline, put_in_place, retur
 
 #: Operations of `main` beyond which steps are no longer tried one by one.
 _MOST_OPS = 400
+#: Operations of `main` up to which their results become arguments: each such step carries a second module.
+_MOST_VALUES = 60
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,15 @@ class Smaller:
     ----------
     arguments
         Which arguments of the other it has; their values are cut to its shapes.
+    value
+        A module with the arguments of the other whose result is the value of one more argument, which `arguments` counts as
+        the last one; "" where there is none.
     """
 
     step: str
     code: str
     arguments: tuple[int, ...]
+    value: str = ""
 
 
 def smaller(code: str | bytes, where: str = "StableHLO") -> Iterator[Smaller]:
@@ -71,11 +77,28 @@ def smaller(code: str | bytes, where: str = "StableHLO") -> Iterator[Smaller]:
         steps += [(f"operation {k} as a constant", partial(_as_constant, k=k)) for k in reversed(numbers)]
         for name, step in (*steps, ("what is not used", lambda m: None)):
             yield from _stepped(name, step, text, text)
+        for k in numbers if count <= _MOST_VALUES else ():
+            value = _alone(text, k)
+            yield from _stepped(f"operation {k} as an argument", partial(_as_argument, k=k), text, text, value)
     for name, changed in _extents(text):
         yield from _stepped(name, lambda m: None, changed, text)
 
 
-def _stepped(name: str, step: Callable[[Any], object], start: str, text: str) -> Iterator[Smaller]:
+def _alone(text: str, k: int) -> str:
+    """The module that returns the result of an operation alone; "" if there is none."""
+    try:
+        module = bindings.parse(text, "a value")
+        with bindings.context():
+            _return_op(module, k)
+            _drop_dead(module)
+            return str(module)
+    except (LookupError, ValueError, bindings.mlir().MLIRError):
+        return ""
+
+
+def _stepped(
+    name: str, step: Callable[[Any], object], start: str, text: str, value: str | None = None
+) -> Iterator[Smaller]:
     """The module after a step from `start`, if the step is possible, leaves a sound module, and that is not `text`."""
     try:
         module = bindings.parse(start, "a smaller module")
@@ -84,8 +107,8 @@ def _stepped(name: str, step: Callable[[Any], object], start: str, text: str) ->
             _drop_dead(module)
             kept = _drop_arguments(module)
             code = str(module)
-            if code != text and module.operation.verify():
-                yield Smaller(name, code, kept)
+            if code != text and value != "" and module.operation.verify():
+                yield Smaller(name, code, kept, value or "")
     except (TenferroError, LookupError, ValueError, bindings.mlir().MLIRError):
         return
 
@@ -154,6 +177,15 @@ def _as_constant(module: Any, k: int) -> None:
         with ir.Location.unknown(), ir.InsertionPoint(op):
             made = ir.Operation.create("stablehlo.constant", results=[result.type], attributes={"value": value})
         result.replace_all_uses_with(made.results[0])
+
+
+def _as_argument(module: Any, k: int) -> None:
+    """A new argument, the last one, in the place of the result."""
+    ir, op, main = bindings.mlir(), _op(module, k), _main(module)
+    with ir.Location.unknown():
+        op.results[0].replace_all_uses_with(block_of(main).add_argument(op.results[0].type, ir.Location.unknown()))
+    if "arg_attrs" in main.attributes:
+        del main.attributes["arg_attrs"]
 
 
 def _drop_dead(module: Any) -> None:

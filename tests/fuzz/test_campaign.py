@@ -20,6 +20,7 @@ from fuzz.campaign import judging, reducing, worksite
 from fuzz.campaign.audit import audit
 from fuzz.campaign.programs import check_generator
 from fuzz.campaign.recorded import recorded
+from fuzz.campaign.supervisor import Tick
 from fuzz.campaign.vacuity import Floor, vacuous
 from fuzz.campaign.work import begin, run_campaign, work
 from fuzz.campaign.workers import run_workers
@@ -218,6 +219,22 @@ class TestDeath:
         assert result.problems == ()
         assert (result.kills, result.deaths, result.programs) == (2, 2, 96)
         assert result.copies > 0
+
+    def test_as_many_begin_at_a_time_as_there_are_cores(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("fuzz.campaign.workers.os.cpu_count", lambda: 1)
+        seen: list[tuple[int, int]] = []
+        with Store(tmp_path / "s", create=True) as store, Lock(tmp_path / "s") as lock:
+            stream = begin(store, replace(PLAN, programs=200), Selection(NATIVES, ()))
+
+            def tick(now: Tick) -> None:
+                held = store.owners(stream.id)
+                seen.append((now.slots, len(held)))
+
+            assert run_workers(tmp_path / "s", stream, 3, lock=lock, tick=tick) == 0
+            assert store.done(stream.id)[0] == 200
+        alone = [held for slots, held in seen if slots == 1]
+        assert alone[0] == 0  # the second one is not begun before the first has work
+        assert max(slots for slots, _ in seen) > 1
 
     def test_workers_that_cannot_begin_say_why(self, tmp_path: Path) -> None:
         path = tmp_path / "s.sqlite"

@@ -76,9 +76,8 @@ def test_a_campaign_from_its_beginning_to_its_report(tmp_path: Path) -> None:
     assert "sound" in fuzz("status", merged, "--check").out
 
 
-@pytest.mark.parametrize(
-    ("workers", "hashes", "threads"), [pytest.param(4, "7", "1", marks=pytest.mark.nightly), (1, "random", "4")]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("workers", "hashes", "threads"), [(4, "7", "1"), (1, "random", "4")])
 def test_workers_hash_seeds_and_threads_change_nothing(tmp_path: Path, workers: int, hashes: str, threads: str) -> None:
     assert fuzz("run", tmp_path / "one", "--programs", 70, "--seed", 4, "--workers", 1, *NATIVE).status == 0
     env: dict[str, str | None] = {"PYTHONHASHSEED": hashes, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}

@@ -58,9 +58,8 @@ def test_unknown_mutants_are_a_usage_error() -> None:
 # --- faults made by rule ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "place", ["segmentation", *(pytest.param(p, marks=pytest.mark.nightly) for p in ("kernels", "loader", "compiler"))]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("place", ["segmentation", "kernels", "loader", "compiler"])
 def test_programs_show_faults_made_by_rule(place: str) -> None:
     if place == "loader":
         module_or_skip("jaxlib")

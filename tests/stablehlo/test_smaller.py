@@ -92,6 +92,36 @@ def test_only_what_is_looked_for_is_left(reader: Reader) -> None:
     assert "calls inlined" in reduced.steps
 
 
+def test_what_cannot_be_left_out_becomes_an_argument(reader: Reader) -> None:
+    """Ones in its place, or its own operand, would not show it; its value, which is asked for, does."""
+    sines = np.sin(np.full((6, 4), 0.5, np.float32))
+
+    def shows(source: Source, arguments: tuple[Array, ...]) -> bool:
+        shown = [a for a in arguments if a.flat[0] == sines[0, 0]]
+        return source.has("atan2") and (source.has("sine") or len(shown) == 1)
+
+    text = """module {
+  func.func @main(%a: tensor<6x4xf32> {a.b = 1 : i32}, %b: tensor<6x4xf32>) -> tensor<6x4xf32> {
+    %0 = stablehlo.sine %a : tensor<6x4xf32>
+    %1 = stablehlo.atan2 %b, %0 : tensor<6x4xf32>
+    return %1 : tensor<6x4xf32>
+  }
+}"""
+    arguments = (np.full((6, 4), 0.5, np.float32), np.ones((6, 4), np.float32))
+    asked = []
+
+    def value_of(source: Source, arguments: tuple[Array, ...]) -> Array:
+        asked.append({name for name, _ in source.ops})
+        return sines
+
+    reduced = reduce_module(reader.source(text, "sine"), arguments, shows, reader, value_of=value_of)
+    assert {name for name, _ in reduced.source.ops} == {"atan2", "func.return"}
+    assert reduced.arguments[-1].flat[0] == sines[0, 0]
+    assert {"sine", "func.return"} in asked
+    kept = reduce_module(reader.source(text, "sine"), arguments, shows, reader)
+    assert kept.source.has("sine")
+
+
 def test_a_module_without_what_is_looked_for_stays(reader: Reader) -> None:
     source = reader.source(BIG, "big")
     reduced = reduce_module(
