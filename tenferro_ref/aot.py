@@ -6,14 +6,14 @@ import re
 
 import click
 
-from tenferro_ref.console import read_graph
+from tenferro_ref.console import read_graph, save_or_print
 from tenferro_ref.errors import FormatError, PjrtPluginNotLoaded, UsageError
 from tenferro_ref.files import read_bytes, write_atomically
 from tenferro_ref.isolation import Worker, WorkerSpec, wire
 from tenferro_ref.ops import TensorType
 from tenferro_ref.pjrt import PluginRef, discover, header_of, plugin_from_env, resolve
 from tenferro_ref.stablehlo.loader import Loaded, lower_loaded
-from tenferro_ref.tensor import load_npz, save_npz
+from tenferro_ref.tensor import load_npz
 
 _REQUEST_SECONDS = 600.0
 
@@ -57,10 +57,10 @@ def compile_(file: str, plugin: str | None, out: str, options: tuple[str, ...]) 
 
 @click.command("run")
 @click.argument("file")
-@click.option("--inputs", required=True, metavar="NPZ", help="Inputs in0, in1, ...")
-@click.option("--out", required=True, metavar="NPZ", help="Where the outputs out0, out1, ... go.")
+@click.option("--inputs", metavar="NPZ", help="Inputs in0, in1, ...; not needed by a program without inputs.")
+@click.option("--out", metavar="NPZ", help="Where the outputs out0, out1, ... go; without it they are printed.")
 @click.option("--plugin", metavar="NAME_OR_PATH", help="The plugin that compiled FILE; found by its hash if left out.")
-def run(file: str, inputs: str, out: str, plugin: str | None) -> None:
+def run(file: str, inputs: str | None, out: str | None, plugin: str | None) -> None:
     """Run FILE, which `tenferro-ref compile` made.
 
     FILE is machine code: run only what you compiled, or somebody whom you trust.
@@ -71,11 +71,13 @@ def run(file: str, inputs: str, out: str, plugin: str | None) -> None:
     except FormatError as error:
         raise FormatError(file, error.detail) from None
     ref = resolve(plugin) if plugin else _plugin_of(header.plugin, header.plugin_sha256)
-    arrays = load_npz(inputs, "in")
+    if inputs is None and header.parameters:
+        raise UsageError(detail=f"{file} has {len(header.parameters)} inputs: run needs --inputs NPZ")
+    arrays = [] if inputs is None else load_npz(inputs, "in")
     with _worker(ref) as worker:
         message = {"executable": data, "input_sets": [[wire.pack(array) for array in arrays]]}
         ((outputs,), _) = worker.request(message, wire.output_sets)
-    save_npz(out, {f"out{i}": array for i, array in enumerate(outputs)})
+    save_or_print(outputs, out)
 
 
 def _plugin_of(name: str, sha256: str) -> PluginRef:

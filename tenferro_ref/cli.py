@@ -24,7 +24,7 @@ from typing import Any
 import click
 
 from tenferro_ref import __version__, interface
-from tenferro_ref.errors import Interrupted, TenferroError, UsageError
+from tenferro_ref.errors import CutShort, Interrupted, TenferroError, UsageError
 from tenferro_ref.escape import visible
 from tenferro_ref.suggest import did_you_mean
 
@@ -49,12 +49,14 @@ class _ReaderGone(Exception):
 
 
 @contextlib.contextmanager
-def _reader_gone() -> Iterator[None]:
-    """A closed pipe as an exception that click does not end the process for, with status 1."""
+def _unknown_to_click() -> Iterator[None]:
+    """Exceptions that click takes for something else: a closed pipe for status 1, the end of a file for Ctrl-D."""
     try:
         yield
     except BrokenPipeError:
         raise _ReaderGone from None
+    except EOFError as error:  # importlib writes what it compiles without a look at what fitted on the disk
+        raise CutShort(detail=str(error)) from None
 
 
 class _Commands(click.Group):
@@ -65,11 +67,11 @@ class _Commands(click.Group):
         return {entry.name: entry for entry in entry_points(group=GROUP)}
 
     def make_context(self, *words: Any, **extra: Any) -> click.Context:
-        with _reader_gone():
+        with _unknown_to_click():
             return super().make_context(*words, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _reader_gone():
+        with _unknown_to_click():
             return super().invoke(ctx)
 
     def _described(self, name: str) -> dict[str, Any] | None:

@@ -7,7 +7,6 @@ import sys
 from difflib import unified_diff
 
 import click
-import numpy as np
 
 from tenferro_ref.compiler import DEFAULT_PIPELINE, compile_std_to_exec, run_passes
 from tenferro_ref.console import (
@@ -19,6 +18,7 @@ from tenferro_ref.console import (
     read_graph,
     read_program,
     read_source,
+    save_or_print,
     say,
     transform_option,
     transformed,
@@ -30,7 +30,7 @@ from tenferro_ref.program import Program, print_program, to_exec
 from tenferro_ref.runtime import ALGEBRAS, GraphExecutor, SemiringBackend, segment_exec_program
 from tenferro_ref.stablehlo.loader import Loaded, lower_loaded
 from tenferro_ref.stablehlo.serialized import serialize
-from tenferro_ref.tensor import load_npz, save_npz, type_of
+from tenferro_ref.tensor import load_npz
 
 
 @click.command("exec")
@@ -78,13 +78,7 @@ def _execute(
     given = [] if inputs is None else load_npz(inputs, "in", exec_program.input_types)
     if inputs is None and len(program.input_slots) > len(bound):
         raise UsageError(detail=f"{file} has {len(program.input_slots) - len(bound)} inputs: exec needs --inputs NPZ")
-    outputs = run(exec_program, [*given, *bound])
-    if out is not None:
-        save_npz(out, {f"out{i}": a for i, a in enumerate(outputs)})
-        return
-    for i, array in enumerate(outputs):
-        click.echo(f"out{i}: {type_of(array)}")
-        click.echo(np.array2string(array, floatmode="unique"))
+    save_or_print(run(exec_program, [*given, *bound]), out)
 
 
 def _compiled(program: Program, passes: str | None) -> Program:

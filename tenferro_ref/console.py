@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import click
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
@@ -26,7 +27,7 @@ from tenferro_ref.escape import line
 from tenferro_ref.files import decode, read_bytes
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.program import Program, loads, parse
-from tenferro_ref.tensor import Array
+from tenferro_ref.tensor import Array, save_npz, type_of
 
 #: Seconds between two lines of progress where there is no terminal.
 LINE_SECONDS = 10.0
@@ -178,6 +179,16 @@ def split(text: str) -> tuple[str, ...]:
     if not names:
         raise UsageError(detail=f"{text!r} names nothing")
     return names
+
+
+def save_or_print(outputs: Sequence[Array], out: str | None) -> None:
+    """Outputs as out0, out1, ... of the file `out`; without one on standard output."""
+    if out is not None:
+        save_npz(out, {f"out{i}": array for i, array in enumerate(outputs)})
+        return
+    for i, array in enumerate(outputs):
+        click.echo(f"out{i}: {type_of(array)}")
+        click.echo(np.array2string(array, floatmode="unique"))
 
 
 def say(words: str) -> None:

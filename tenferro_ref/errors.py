@@ -322,6 +322,17 @@ class EnvironmentFault(TenferroError):
 
 
 @dataclass(eq=False)
+class CutShort(EnvironmentFault):
+    """A file that Python compiled was written in part."""
+
+    detail: str
+
+    template: ClassVar[str] = (
+        "{detail}: a compiled Python file was cut short (a full disk?); delete the folders __pycache__"
+    )
+
+
+@dataclass(eq=False)
 class MissingEnv(EnvironmentFault):
     """An environment variable that is unset or empty (`state` says which)."""
 

@@ -33,6 +33,12 @@ def _run_seed(config: pytest.Config) -> str:
     )
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Half as many again as there are cores: many tests wait, for a process to end or for a time limit."""
+    cores = len(os.sched_getaffinity(0))
+    return cores + cores // 2
+
+
 def pytest_configure(config: pytest.Config) -> None:
     _run_seed(config)
     name = config.getoption("--hypothesis-profile", None)

@@ -68,7 +68,7 @@ class Reader:
         """The modules that are smaller by one step, as `stablehlo.smaller`."""
 
         def read(answer: wire.Message) -> list[Smaller]:
-            return [Smaller(m["step"], m["code"], tuple(m["arguments"])) for m in answer["modules"]]
+            return [Smaller(m["step"], m["code"], tuple(m["arguments"]), m["value"]) for m in answer["modules"]]
 
         modules: list[Smaller] = self._ask({"ask": "smaller", "source": source.code, "where": source.where}, read)
         return modules

@@ -40,6 +40,10 @@ def test_a_program_is_compiled_and_run_later(files: tuple[Path, Path], tmp_path:
         with np.load(out) as got:
             np.testing.assert_array_equal(got["out0"], np.arange(6.0).reshape(2, 3) @ np.ones((3, 4)) + 1)
             np.testing.assert_array_equal(got["out1"], [3.0, 5.0, 7.0])
+    done = in_this_process("run", made, "--inputs", inputs)
+    assert (done.status, done.err) == (0, "")
+    assert done.out.splitlines()[-2:] == ["out1: F64[3]", "[3. 5. 7.]"]
+    assert_one_line_error(in_this_process("run", made), 2, "has 2 inputs", "--inputs NPZ")
 
 
 def test_what_cannot_be_run(files: tuple[Path, Path], tmp_path: Path, fake_library: Path) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import io
 import json
 import os
+import py_compile
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +207,15 @@ def test_bad_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: l
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.json").write_text(json.dumps(PROGRAM))
     assert_one_line_error(in_this_process(*arguments), 2, words)
+
+
+def test_a_compiled_file_that_a_full_disk_cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cut_short.py").write_text("ANSWER = 42\n" * 100)
+    compiled = Path(py_compile.compile(str(tmp_path / "cut_short.py"), doraise=True))
+    compiled.write_bytes(compiled.read_bytes()[:100])
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(EntryPoint, "load", lambda _: importlib.import_module("cut_short"))
+    assert_one_line_error(in_this_process("plugins"), 3, "cut short", "__pycache__")
 
 
 def test_parity_into_a_file_is_refused_before_any_work(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzz.store import Store
@@ -50,6 +50,7 @@ def damage(draw: Any, value: Any) -> Any:
     return draw(st.sampled_from(JUNK))
 
 
+@settings(max_examples=30)
 @given(data=st.data())
 def test_one_damaged_value(store: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     draw, folder = data.draw, tmp_path_factory.mktemp("damaged")
