@@ -36,6 +36,8 @@ _LINE = json.JSONEncoder(allow_nan=False)
 T = TypeVar("T")
 #: A duration: neither negative nor infinite nor NaN.
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
+#: A time: seconds since 1970, before the year 10000, so that it is a date.
+Time = Annotated[float, msgspec.Meta(ge=0, lt=253_402_300_800)]
 
 
 @dataclass(frozen=True, slots=True)

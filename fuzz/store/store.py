@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from fuzz.records import Finding, Seconds, from_json, to_json
+from fuzz.records import Finding, Seconds, Time, from_json, to_json
 from fuzz.store.counts import Counts
 from fuzz.store.database import BUSY_SECONDS, MEMORY, Database
 from fuzz.store.model import (
@@ -398,7 +398,7 @@ class Store:
 
     def _findings(self, which: str, *values: str) -> list[StoredFinding]:
         rows = self.database.rows(
-            tuple[str, bytes, Seconds, Seconds, int | None],
+            tuple[str, bytes, Time, Seconds, int | None],
             f"SELECT record, inputs, found, seconds, confirmed FROM finding {which}",  # noqa: S608
             values,
         )
@@ -421,7 +421,7 @@ class Store:
             executors.setdefault(signature, []).append(executor)
         size = "(SELECT ifnull(json_extract(plan, '$.batch'), 32) FROM stream WHERE stream.id = kin.stream)"
         columns = f"signature, count(DISTINCT fingerprint), min(seen), max(seen), min(batch * {size} + number)"
-        rows = self.database.rows(tuple[str, int, Seconds, Seconds, int], f"SELECT {columns} {sql} GROUP BY 1", ids)
+        rows = self.database.rows(tuple[str, int, Time, Time, int], f"SELECT {columns} {sql} GROUP BY 1", ids)
         return {name: (n, first, last, tuple(executors[name]), number) for name, n, first, last, number in rows}
 
     def unexplained(self, streams: Sequence[int]) -> dict[str, int]:
@@ -446,7 +446,7 @@ class Store:
         """The marks by signature, oldest first."""
         marks: dict[str, list[Mark]] = {}
         sql = "SELECT signature, status, note, at FROM mark ORDER BY at, rowid"
-        for signature, status, note, at in self.database.rows(tuple[str, Status, str, Seconds], sql):
+        for signature, status, note, at in self.database.rows(tuple[str, Status, str, Time], sql):
             marks.setdefault(signature, []).append(Mark(status, note, at))
         return marks
 

@@ -81,3 +81,12 @@ def test_one_damaged_value(store: Path, tmp_path_factory: pytest.TempPathFactory
     run = tenferro_ref(*(folder / word if word in ("b", "c", "r") else word for word in words))
     assert run.status in (0, 1, 2), run
     assert run.status != 2 or run.err.startswith("error: "), run
+
+
+def test_a_time_that_is_no_date(store: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(store, tmp_path / "s.sqlite"))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE mark SET at = 1e308")
+        connection.commit()
+    run = tenferro_ref("fuzz", "findings", path, "--json")
+    assert run.status == 2 and "s.sqlite" in run.err, run
