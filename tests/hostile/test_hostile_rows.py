@@ -89,4 +89,5 @@ def test_a_time_that_is_no_date(store: Path, tmp_path: Path) -> None:
         connection.execute("UPDATE mark SET at = 1e308")
         connection.commit()
     run = tenferro_ref("fuzz", "findings", path, "--json")
-    assert run.status == 2 and "s.sqlite" in run.err, run
+    assert run.status == 2, run
+    assert "s.sqlite" in run.err
