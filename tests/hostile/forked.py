@@ -1,51 +1,58 @@
-"""A reader that its input may end: it runs in children of a process that has imported what it needs, so that a death costs milliseconds."""
+"""The reader of modules in children of a process that has imported MLIR's bindings, so that a death costs milliseconds."""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import resource
-from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Self
 
 from tenferro_ref.errors import FormatError, TenferroError
+from tenferro_ref.stablehlo.loader import load, signature
 
 #: Bytes of address space of a child; the bindings alone map a third of it.
 _MEMORY = 4 << 30
+_IMPORTED = [
+    "jaxlib.mlir._mlir_libs._jax_mlir_ext", "jaxlib.mlir.dialects.chlo", "jaxlib.mlir.dialects.sdy", "jaxlib.mlir.dialects.stablehlo",
+]  # fmt: skip
+
+
+def read_module(data: bytes) -> object:
+    """What the worker does that reads modules; bytecode is told from text by how it begins."""
+    code = data if data.startswith(b"ML") else data.decode("utf-8", "replace")
+    return load(signature(code, "damaged").code, "damaged")
 
 
 class Forked:
-    """Calls `read` in a child, and in another one when an input has ended that.
+    """Calls `read_module` in a child, and in another one when an input has ended that.
 
     Parameters
     ----------
-    read
-        A function of a module; it is called with one input.
-    imported
-        Modules that it needs.
     seconds
         Wall time for an input; the child that takes longer is killed.
     """
 
-    def __init__(self, read: Callable[[bytes], object], imported: list[str], seconds: float) -> None:
+    def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.deaths = 0
-        self._read = read
         self._server = multiprocessing.get_context("forkserver")
-        self._server.set_forkserver_preload(["__main__", read.__module__, *imported])
+        self._server.set_forkserver_preload(["__main__", __name__, *_IMPORTED])
         self._child: multiprocessing.process.BaseProcess | None = None
 
     def __call__(self, data: bytes) -> None:
-        """Raises what `read` raised, and `FormatError` where the child died of the input or was killed.
+        """`read_module` of the input.
 
         Raises
         ------
+        FormatError
+            It raised a typed error, or the child died of the input or was killed.
         AssertionError
-            `read` raised an error that is not typed.
+            It raised an error that is not typed.
         """
         if self._child is None:
             self._connection, theirs = self._server.Pipe()
-            self._child = self._server.Process(target=_serve, args=(self._read, theirs), daemon=True)
+            self._child = self._server.Process(target=_serve, args=(theirs,), daemon=True)
             self._child.start()
             theirs.close()
             self._connection.recv_bytes()
@@ -76,7 +83,7 @@ class Forked:
         self._end()
 
 
-def _serve(read: Callable[[bytes], object], connection: Connection) -> None:
+def _serve(connection: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     connection.send_bytes(b"ready")
     while True:
@@ -85,11 +92,13 @@ def _serve(read: Callable[[bytes], object], connection: Connection) -> None:
         except EOFError:
             return
         try:
-            read(data)
+            read_module(data)
             answer = "read"
         except TenferroError as error:
             str(error)
             answer = "typed"
+        except MemoryError:
+            os._exit(1)
         except Exception as error:
             connection.send_bytes(f"{type(error).__name__}: {error}".encode())
             raise

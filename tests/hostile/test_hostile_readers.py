@@ -42,7 +42,6 @@ from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.pjrt.discovery import ref_of_path
 from tenferro_ref.pjrt.serialized import MAGIC, header_of
 from tenferro_ref.program import GraphBuilder, dumps, loads, parse, print_program, to_exec
-from tenferro_ref.stablehlo.loader import load, signature
 from tenferro_ref.tensor import load_npz, save_npz
 from tests.hostile.attacks import finding, program
 from tests.hostile.forked import Forked
@@ -67,10 +66,6 @@ COUNT = int(os.environ.get("TENFERRO_HOSTILE_INPUTS", "200"))
 SECONDS, MIB = 10.0, 1024
 TEXT = (words_changed, bytes_changed)
 JSON = (json_changed, json_changed, *TEXT)
-BINDINGS = [
-    "jaxlib.mlir._mlir_libs._jax_mlir_ext",
-    *(f"jaxlib.mlir.dialects.{d}" for d in ("chlo", "sdy", "stablehlo")),
-]
 ROOT = Path(__file__).parents[2]
 BROKE = Path(__file__).with_name("broke")
 
@@ -254,12 +249,6 @@ def test_reader(name: str, rng: random.Random) -> None:
     assert ends.total() >= COUNT
 
 
-def read_module(data: bytes) -> object:
-    """What the worker does that reads modules; text is told from bytecode by its first bytes."""
-    code = data if data.startswith(b"ML") else data.decode("utf-8", "replace")
-    return load(signature(code, "damaged").code, "damaged")
-
-
 @pytest.mark.parametrize("form", ["text", "bytecode", "portable"])
 def test_reader_of_modules(form: str, rng: random.Random) -> None:
     """MLIR may end the process that reads; that `Reader` replaces its own is in `test_hostile_modules`."""
@@ -268,7 +257,7 @@ def test_reader_of_modules(form: str, rng: random.Random) -> None:
         seed = SOUND.encode() if form == "text" else reader.serialized(reader.source(SOUND, "sound"), form)
     mutations = TEXT if form == "text" else (bytes_changed,)
     # a sound one takes milliseconds; of some damaged bytecode MLIR makes no end
-    with Forked(read_module, BINDINGS, seconds=0.5) as read:
+    with Forked(seconds=0.5) as read:
         ends = attack(f"StableHLO {form}", Case(lambda: [seed], read, mutations), rng, COUNT)
         print(f"StableHLO {form}: {read.deaths} processes ended")
     assert ends["FormatError"]
