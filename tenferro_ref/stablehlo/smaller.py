@@ -53,7 +53,7 @@ def smaller(code: str | bytes, where: str = "StableHLO") -> Iterator[Smaller]:
         `code` is no module.
     """
     first = bindings.parse(code, where)
-    with bindings.context():
+    with bindings.reading(where):
         text = str(first)
         main = functions_of(first)["main"]
         count, results = len(_operations(first)), len(main.type.results)

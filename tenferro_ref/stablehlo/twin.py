@@ -40,7 +40,7 @@ def twin(source: str | bytes, where: str = "StableHLO", *, narrow: bool = False)
         No StableHLO, or the twin does not verify.
     """
     module = bindings.parse(source, where)
-    with bindings.context():
+    with bindings.reading(where):
         text = str(_Twin(*_TYPES["narrow" if narrow else "wide"]).module(module))
     return signature(text, where)
 

@@ -48,7 +48,7 @@ def watched(source: str | bytes, where: str, evaluate: Evaluate, inputs: Sequenc
         A routine that is not known.
     """
     module = bindings.parse(source, where)
-    with bindings.context():
+    with bindings.reading(where):
         main = functions_of(module)["main"]
         for _ in range(_DEEPEST):
             if not sum(inline(module, block) for block in _blocks(block_of(main), (*_BRANCHING, _LOOP))):

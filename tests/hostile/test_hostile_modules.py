@@ -8,6 +8,7 @@ import pytest
 
 from tenferro_ref.errors import FormatError
 from tenferro_ref.isolation.reader import Reader
+from tenferro_ref.stablehlo.loader import signature
 from tests.libraries import module_or_skip
 
 pytestmark = pytest.mark.once
@@ -60,3 +61,9 @@ def test_a_module_that_mlir_reads_for_ever_is_refused_in_time() -> None:
             reader.source(ENDLESS, "endless")
         assert reader.source(SOUND, "sound") == source
         assert reader.worker.deaths == 1
+
+
+def test_a_name_that_is_not_utf_8_is_a_typed_error() -> None:
+    """In the process that reads: nothing dies of it."""
+    with pytest.raises(FormatError, match="not UTF-8"):
+        signature(SOUND.replace("@f(", '@"\\FF"('), "named")

@@ -8,7 +8,8 @@ in a worker process, as the commands do.
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from functools import cache
 from math import prod
 from typing import Any
@@ -66,6 +67,24 @@ def context() -> Any:
     return made
 
 
+@contextmanager
+def reading(where: str) -> Iterator[None]:
+    """The context of all modules, entered to read one.
+
+    Raises
+    ------
+    FormatError
+        A name or a string in it that is asked for is not UTF-8; the bindings have no error of their own for that.
+    """
+    try:
+        with context():
+            yield
+    except RuntimeError as error:
+        if "conversion error" not in str(error):
+            raise
+        raise FormatError(where=where, detail="a name or a string in it is not UTF-8") from None
+
+
 def parse(source: str | bytes, where: str) -> Any:
     """A verified module from text, bytecode or a portable artifact.
 
@@ -84,7 +103,7 @@ def parse(source: str | bytes, where: str) -> Any:
             source = source.decode("utf-8")
         except UnicodeDecodeError:
             raise FormatError(where=where, detail="neither MLIR bytecode nor text (not UTF-8)") from None
-    with context():
+    with reading(where):
         try:
             if isinstance(source, bytes) and source[len(MAGIC) + 1 :].startswith(_PORTABLE):
                 return stablehlo.deserialize_portable_artifact(context(), source)
@@ -110,7 +129,7 @@ def legalize(module: Any, where: str, known: Container[str] = ()) -> None:
     ir = mlir()
     from jaxlib.mlir.passmanager import PassManager
 
-    with context():
+    with reading(where):
         passes = ",".join(_PASSES if _only(module, known) else (*_PASSES[:1], _CHLO, *_PASSES[1:]))
         try:
             PassManager.parse(f"builtin.module(func.func({passes}))").run(module.operation)

@@ -17,7 +17,7 @@ from tenferro_ref.ops import CompareDir, TensorType
 from tenferro_ref.program import GraphProgram, LoweringView, Value
 from tenferro_ref.stablehlo.emit import lower_into
 from tenferro_ref.stablehlo.loader import compound, indexing, linalg, reductions, rng, rows, sorting, special, windows  # noqa: F401 - their rows
-from tenferro_ref.stablehlo.loader.bindings import Operation, context, legalize, parse, position, tensor_type
+from tenferro_ref.stablehlo.loader.bindings import Operation, legalize, parse, position, reading, tensor_type
 from tenferro_ref.stablehlo.loader.composed import select, spread, static
 from tenferro_ref.stablehlo.loader.regions import apply_body
 from tenferro_ref.stablehlo.loader.signature import entry_function, functions_of
@@ -129,7 +129,7 @@ def load_module(
     inputs: Sequence[Array] | None = None,
 ) -> Loaded:
     """The program of a parsed and legalised module; errors as `load`."""
-    with context():
+    with reading(where):
         return _Reader(functions_of(module), where, evaluate).read(entry_function(module, where, entry), inputs)
 
 

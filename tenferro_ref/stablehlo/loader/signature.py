@@ -27,7 +27,7 @@ def signature(source: str | bytes, where: str = "StableHLO", entry: str = "main"
         The extra `jax` is not installed.
     """
     module = bindings.parse(source, where)
-    with bindings.context():
+    with bindings.reading(where):
         function = entry_function(module, where, entry)
         arguments = tuple(_types(function.type.inputs, "argument"))
         results = tuple(_types(function.type.results, "result"))

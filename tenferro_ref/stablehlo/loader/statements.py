@@ -62,7 +62,7 @@ def stating(text: str, where: str) -> Iterator[Stating]:
             continue
         finally:
             bindings.context().allow_unregistered_dialects = False
-        with bindings.context():
+        with bindings.reading(place):
             functions = functions_of(module)
             stated = {name: s for name, f in functions.items() if (s := _turn_into_results(f))}
             for name, statements in stated.items():
