@@ -15,7 +15,7 @@ from oracle.by_input import errors_by_input
 from oracle.case import Case, Refusal, error_words
 from oracle.compare import compare, compare_bits
 from oracle.identities import compare_sides
-from oracle.peers import DerivativeExecutor, Execution, Executor, ForeignRefusal, NativeExecutor, attempt, defects_in
+from oracle.peers import DerivativeExecutor, Execution, Executor, ForeignRefusal, NativeExecutor, attempt
 from oracle.reference import Reference, compare_all, prepare
 from oracle.staged import decomposing, judge_stages, refuses, refuses_dead
 from oracle.verdict import Answer, Comparison, Verdict
@@ -28,6 +28,7 @@ from tenferro_ref.errors import (
     UnsupportedOp,
     ValidationError,
     WorkerDied,
+    defects_in,
 )
 
 

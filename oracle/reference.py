@@ -13,10 +13,10 @@ from functools import cached_property
 from oracle.case import Case, by_program, live
 from oracle.compare import Observation, compare_sets
 from oracle.enclosure import MODELS, Enclosure, enclose, enclose_sets, of_set, sets_at_once, some_sets
-from oracle.peers import Execution, NativeExecutor, attempt, defects_in
+from oracle.peers import Execution, NativeExecutor, attempt
 from oracle.staged import decomposing
 from oracle.verdict import Comparison
-from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp
+from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp, defects_in
 from tenferro_ref.tensor import Array, same_bits
 
 #: An answer inside this model is right for every executor; one that is only inside the executor's own model is counted as forgiven.

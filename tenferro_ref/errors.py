@@ -7,6 +7,8 @@ when to raise one. Kinds follow the engine (SEMANTICS 2.7 and 7.3); two executor
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -215,6 +217,25 @@ class Internal(TenferroError):
 
     detail: str
     template: ClassVar[str] = "internal error: {detail}"
+
+
+#: What Python and NumPy raise where code has a defect: a finding about this project that must not end a campaign.
+_DEFECTS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+
+@contextmanager
+def defects_in(place: str) -> Iterator[None]:
+    """Make a defect a typed error.
+
+    Raises
+    ------
+    Internal
+        The code in `place` has a defect.
+    """
+    try:
+        yield
+    except _DEFECTS as error:
+        raise Internal(detail=f"{type(error).__name__} in {place}: {error}") from error
 
 
 @dataclass(eq=False)

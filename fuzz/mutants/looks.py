@@ -106,8 +106,8 @@ def can_read_back() -> bool:
 SIMPLIFIED = NativeExecutor("native-simplified", passes=("DotDecomposer", *DECOMPOSED))
 #: Executors that are made here; a plugin's are made by name.
 OWN: dict[str, Executor] = {e.name: e for e in (*native_variants(), SIMPLIFIED, Reloaded())}
-#: With segments and without, with passes and without.
-WAYS = ("native", "native-unsegmented", "native-nopasses", "native-fused")
+#: With segments and without, with passes and without, contractions in one call.
+WAYS = ("native", "native-unsegmented", "native-nopasses", "native-fused", "native-contracted")
 #: With each pass left out.
 PASSES = ("native", "native-nopasses", SIMPLIFIED.name, *(name for name in OWN if name.startswith("native-without:")))
 

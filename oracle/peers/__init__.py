@@ -1,6 +1,6 @@
 """Executors: the ways of running a program whose answers are compared."""
 
-from oracle.peers.base import Execution, Executor, attempt, attempt_source, defects_in
+from oracle.peers.base import Execution, Executor, attempt, attempt_source
 from oracle.peers.derivative import DerivativeExecutor
 from oracle.peers.external import ExternalExecutor, ForeignRefusal
 from oracle.peers.jax import JaxExecutor
@@ -36,7 +36,6 @@ __all__ = [
     "attempt",
     "attempt_source",
     "configured",
-    "defects_in",
     "lane_options",
     "native_variants",
 ]

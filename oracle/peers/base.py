@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import metadata
@@ -12,28 +11,10 @@ from oracle.case import Case
 from oracle.peers.lanes import Options
 from oracle.peers.peer import Peer
 from oracle.verdict import ExecutorInfo
-from tenferro_ref.errors import Internal, OutputError, TenferroError, UnsupportedOp
+from tenferro_ref.errors import OutputError, TenferroError, UnsupportedOp, defects_in
 from tenferro_ref.isolation import Worker
 from tenferro_ref.stablehlo import Source
 from tenferro_ref.tensor import Array, type_of
-
-#: What Python and NumPy raise where code has a defect: a finding about this project that must not end a campaign.
-DEFECTS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
-
-
-@contextlib.contextmanager
-def defects_in(place: str) -> Iterator[None]:
-    """Make a defect a typed error.
-
-    Raises
-    ------
-    Internal
-        The code in `place` has a defect.
-    """
-    try:
-        yield
-    except DEFECTS as error:
-        raise Internal(detail=f"{type(error).__name__} in {place}: {error}") from error
 
 
 @dataclass(frozen=True, eq=False)

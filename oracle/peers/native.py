@@ -16,13 +16,13 @@ import numpy as np
 
 from oracle.case import Case, by_program
 from oracle.equivalent import equivalents
-from oracle.peers.base import Execution, Executor, attempt, defects_in
+from oracle.peers.base import Execution, Executor, attempt
 from oracle.peers.peer import Peer
 from tenferro_ref import __version__
 from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
-from tenferro_ref.errors import TenferroError, UsageError
+from tenferro_ref.errors import TenferroError, UsageError, defects_in
 from tenferro_ref.program import GraphProgram, to_exec
-from tenferro_ref.runtime import FUSION_THRESHOLD, GraphExecutor
+from tenferro_ref.runtime import FUSION_THRESHOLD, GraphExecutor, NumpyBackend
 from tenferro_ref.suggest import did_you_mean
 from tenferro_ref.tensor import Array
 
@@ -39,6 +39,8 @@ class NativeExecutor(Executor):
         Whether programs run in segments (`eval_exec_ir`), else one instruction at a time.
     fusion_threshold, reclaim, checking, decline_reused
         See `GraphExecutor`.
+    contracts
+        See `NumpyBackend`.
     """
 
     name: str = "native"
@@ -49,6 +51,7 @@ class NativeExecutor(Executor):
     reclaim: bool = True
     checking: bool = True
     decline_reused: bool = True
+    contracts: bool = False
 
     def facts(self) -> Iterator[tuple[str, str]]:
         yield "tenferro-ref", __version__
@@ -64,8 +67,8 @@ class NativeExecutor(Executor):
         with defects_in("the native compiler"):
             compiled = compile_std_to_exec(program, self.passes)
         executor = GraphExecutor(
-            checking=self.checking, reclaim=self.reclaim, fusion_threshold=self.fusion_threshold,
-            decline_reused=self.decline_reused,
+            NumpyBackend(self.contracts), checking=self.checking, reclaim=self.reclaim,
+            fusion_threshold=self.fusion_threshold, decline_reused=self.decline_reused,
         )  # fmt: skip
         evaluate = executor.eval_exec_ir if self.segmented else executor.eval_unsegmented
 
@@ -112,7 +115,7 @@ class DrawnExecutor(NativeExecutor):
         return configured(
             passes=passes if b[7] >= 32 else passes * 2, segmented=b[8] >= 64,
             fusion_threshold=(FUSION_THRESHOLD, 0, 1, 64)[b[9] >> 6], reclaim=b[10] >= 64, checking=b[11] >= 64,
-            decline_reused=b[12] >= 64,
+            decline_reused=b[12] >= 64, contracts=b[-1] >= 192,
         )  # fmt: skip
 
     def _configuration(self) -> Iterator[tuple[str, str]]:
@@ -143,6 +146,7 @@ _OPTIONS: dict[str, tuple[str, bool]] = {
     "no-reclaim": ("reclaim", False),
     "unchecked": ("checking", False),
     "keep-reused": ("decline_reused", False),
+    "contracts": ("contracts", True),
 }
 
 
@@ -199,8 +203,9 @@ def native_variants() -> tuple[NativeExecutor, ...]:
     """The native executors that have a name of their own.
 
     `native`; `native-unsegmented`; `native-nopasses`; `native-fused`, which fuses tensors of any size; `native-decomposed`, with
-    every pass, which decomposes contractions; `native-drawn`, whose
-    configuration is drawn with the program; `native-rewritten`, which runs an equal program; `native-without:PASS`.
+    every pass, which decomposes contractions; `native-contracted`, which takes them together again, in one call of the backend;
+    `native-drawn`, whose configuration is drawn with the program; `native-rewritten`, which runs an equal program;
+    `native-without:PASS`.
     """
     return (
         NativeExecutor(),
@@ -208,6 +213,7 @@ def native_variants() -> tuple[NativeExecutor, ...]:
         NativeExecutor("native-nopasses", passes=()),
         NativeExecutor("native-fused", fusion_threshold=0),
         NativeExecutor("native-decomposed", passes=DECOMPOSED),
+        NativeExecutor("native-contracted", passes=DECOMPOSED, contracts=True),
         DrawnExecutor("native-drawn"),
         RewrittenExecutor("native-rewritten"),
         *(

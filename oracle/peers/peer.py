@@ -46,7 +46,8 @@ _JAX = ("jax", "jaxlib")
 #: Families of executors, cheapest first.
 FAMILIES = {
     "native": Family(
-        "numpy", variants=("", "unsegmented", "nopasses", "fused", "decomposed", "drawn", "rewritten", "without")
+        "numpy",
+        variants=("", "unsegmented", "nopasses", "fused", "decomposed", "contracted", "drawn", "rewritten", "without"),
     ),
     # "reloaded" serialises what it has compiled, loads that, and runs it; "kernels" calls ours for ops that StableHLO lacks;
     # "rewritten" runs an equal program

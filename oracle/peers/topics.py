@@ -10,6 +10,7 @@ EXECUTORS = {
     "native-nopasses": "the same, compiled without passes",
     "native-fused": "the same, every run of elementwise instructions computed block by block",
     "native-decomposed": "the same, with all passes: contractions as batched matrix products",
+    "native-contracted": "the same, and the executor takes these together again, in one call of the backend",
     "native-without:PASS": "the same, compiled without one pass",
     "native-drawn": "the same, with passes and options drawn with each program",
     "native-rewritten": "the same on an equal program, written another way; its results must have the same bits",

@@ -120,7 +120,16 @@ class NumpySession:
 
 
 class NumpyBackend:
-    """The reference backend: the standard algebra, every op. It has no state."""
+    """The reference backend: the standard algebra, every op.
+
+    Parameters
+    ----------
+    contracts
+        Whether it takes in one call what a program does by Transpose, Reshape and DotGeneral.
+    """
+
+    def __init__(self, contracts: bool = False) -> None:
+        self._contracts = contracts
 
     def check(self, program: ExecProgram) -> None:
         """Nothing is refused."""
@@ -133,8 +142,8 @@ class NumpyBackend:
 
     @property
     def contraction(self) -> Contract | None:
-        """None: the instructions are what this backend is there to run."""
-        return None
+        """`dot_general`, if it is to take these; else the instructions are what this backend is there to run."""
+        return self.dot_general if self._contracts else None
 
     def upload_host_tensor(self, array: Array) -> Array:
         return array

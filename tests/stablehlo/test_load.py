@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import BytesIO
 
 import numpy as np
@@ -16,6 +16,8 @@ from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, LoweringError, MissingDependency, ShapeMismatch, TenferroError, Unsupported
+from tenferro_ref.isolation import wire
+from tenferro_ref.isolation.engines import reader
 from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import LoweringView
 from tenferro_ref.runtime import GraphExecutor
@@ -343,3 +345,29 @@ def test_without_jaxlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
             load(TEXT)
     finally:
         bindings.mlir.cache_clear()
+
+
+# --- truth values -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "means"), [("add", np.any), ("or", np.any), ("multiply", np.all), ("and", np.all)])
+@pytest.mark.parametrize("init", ["false", "true"])
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_reductions_of_truth_values(name: str, means: Callable[..., Array], init: str, rows: int) -> None:
+    """`add` is `or`, and `multiply` is `and`, of i1; the initial value is one more term."""
+    x = np.asfortranarray(np.indices((rows, 2**rows))[1] >> np.arange(rows)[:, None] & 1, np.bool_)
+    type_, result = f"tensor<{rows}x{2**rows}xi1>", f"tensor<{2**rows}xi1>"
+    text = module(
+        f"%c = stablehlo.constant dense<{init}> : tensor<i1>\n%r0 = stablehlo.reduce(%arg0 init: %c) applies stablehlo.{name} "
+        f"across dimensions = [0] : ({type_}, tensor<i1>) -> {result}",
+        [x],
+        result,
+    )
+    (out,) = run(load(text), x)
+    assert np.array_equal(out, means(np.vstack([x, np.full((1, 2**rows), init == "true")]), axis=0))
+
+
+def test_a_defect_of_the_reader_is_not_laid_at_the_door_of_mlir(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(reader._ASKED, "signature", lambda request: request["no such key"])
+    answer = reader.read({"ask": "signature", "source": TEXT, "where": "x"})
+    assert wire.unpack_error(answer["refusal"]).kind == "Internal"

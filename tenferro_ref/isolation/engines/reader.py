@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib import metadata
 
-from tenferro_ref.errors import TenferroError
+from tenferro_ref.errors import TenferroError, defects_in
 from tenferro_ref.extensions import family_of
 from tenferro_ref.isolation import wire
 from tenferro_ref.isolation.engine import Engine
@@ -36,7 +36,8 @@ def open(settings: Message) -> Engine:
 def read(request: Message) -> Message:
     """The answer to a request."""
     try:
-        return _ASKED[request["ask"]](request)
+        with defects_in("the reader of StableHLO"):
+            return _ASKED[request["ask"]](request)
     except TenferroError as error:
         return {"refusal": wire.pack_error(error), "place": error.place}
 

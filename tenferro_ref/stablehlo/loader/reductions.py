@@ -52,7 +52,8 @@ def _folded(b: Tracer, op: Operation, name: str, x: Value, init: Value, axes: tu
         name = {"and": "minimum", "or": "maximum"}[name]
     identity = _identity(name, x.dtype)
     same = [] if identity is None else [np.asarray(identity)]
-    same += [np.negative(zero) for zero in same if name == "add"]
+    if name == "add" and x.dtype is not DType.Bool:
+        same += [np.negative(zero) for zero in same]
     if any(init is b.array(value) for value in same):
         return b.apply(_REDUCE[name](axes), x)
     if name in ("add", "multiply"):
@@ -73,7 +74,7 @@ def _seeded(b: Tracer, op: Operation, name: str, x: Value, init: Value, axes: tu
         return b.apply(_REDUCE[name]((last,)), terms)
 
     result = with_terms(1)
-    if count < 2:
+    if count < 2 or x.dtype is DType.Bool:  # `or` and `and` take a term once or often alike
         return result
     repeated = ops.Repeated(name, count)
     if result.dtype.is_int:
