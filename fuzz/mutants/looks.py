@@ -19,7 +19,7 @@ from fuzz.generate import DEFAULT, Config
 from fuzz.generate.config import DEFAULT as CONFIG
 from oracle.case import Case
 from oracle.derivation import derive
-from oracle.peers import DERIVATIVES, Execution, Executor, NativeExecutor, attempt, native_variants
+from oracle.peers import DERIVATIVES, Execution, Executor, NativeExecutor, attempt, configured, native_variants
 from oracle.peers.modules import module_text
 from tenferro_ref import ops
 from tenferro_ref.compiler import DECOMPOSED
@@ -105,9 +105,13 @@ def can_read_back() -> bool:
 #: With every pass, and the decomposer before folding.
 SIMPLIFIED = NativeExecutor("native-simplified", passes=("DotDecomposer", *DECOMPOSED))
 #: Executors that are made here; a plugin's are made by name.
-OWN: dict[str, Executor] = {e.name: e for e in (*native_variants(), SIMPLIFIED, Reloaded())}
+OWN: dict[str, Executor] = {
+    e.name: e for e in (*native_variants(), SIMPLIFIED, configured(form="json"), configured(form="text"), Reloaded())
+}
 #: With segments and without, with passes and without, contractions in one call.
 WAYS = ("native", "native-unsegmented", "native-nopasses", "native-fused", "native-contracted")
+#: Written and read again.
+FORMS = ("native", "native:as-json", "native:as-text")
 #: With each pass left out.
 PASSES = ("native", "native-nopasses", SIMPLIFIED.name, *(name for name in OWN if name.startswith("native-without:")))
 
@@ -126,7 +130,7 @@ def _outputs(names: tuple[str, ...], case: Case) -> Hashable:
     return tuple(_bits(attempt(OWN[name], case)) for name in names)
 
 
-_by_ways, _by_passes = partial(_outputs, WAYS), partial(_outputs, PASSES)
+_by_ways, _by_forms, _by_passes = (partial(_outputs, names) for names in (WAYS, FORMS, PASSES))
 
 
 def _text_and_outputs(case: Case) -> Hashable:
@@ -186,6 +190,8 @@ def watch(place: str) -> Watch:
         return Watch(_derivative, DERIVATIVES, derivatives=True)
     if place in ("extensions", "ops"):
         return Watch(_text_and_outputs, ("native", _PLUGIN, *reloaded))
+    if place == "program":
+        return Watch(_by_forms, FORMS)
     return Watch(_by_passes, PASSES) if place == "compiler" else Watch(_by_ways, WAYS)
 
 

@@ -21,8 +21,8 @@ from oracle.peers.peer import Peer
 from tenferro_ref import __version__
 from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
 from tenferro_ref.errors import TenferroError, UsageError, defects_in
-from tenferro_ref.program import GraphProgram, to_exec
-from tenferro_ref.runtime import FUSION_THRESHOLD, GraphExecutor, NumpyBackend
+from tenferro_ref.program import GraphProgram, dumps, infer_types, loads, parse, print_program, to_exec
+from tenferro_ref.runtime import FUSION_THRESHOLD, ContractingBackend, GraphExecutor
 from tenferro_ref.suggest import did_you_mean
 from tenferro_ref.tensor import Array
 
@@ -40,7 +40,9 @@ class NativeExecutor(Executor):
     fusion_threshold, reclaim, checking, decline_reused
         See `GraphExecutor`.
     contracts
-        See `NumpyBackend`.
+        Whether contractions that are spelled out are one call of the backend.
+    form
+        In which the program is handed over: "" as it is, or written as "json" or as "text" and read again.
     """
 
     name: str = "native"
@@ -52,6 +54,7 @@ class NativeExecutor(Executor):
     checking: bool = True
     decline_reused: bool = True
     contracts: bool = False
+    form: str = ""
 
     def facts(self) -> Iterator[tuple[str, str]]:
         yield "tenferro-ref", __version__
@@ -65,9 +68,11 @@ class NativeExecutor(Executor):
     def _compiled(self, program: GraphProgram) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
         """A function that runs the program, as often as it is called."""
         with defects_in("the native compiler"):
-            compiled = compile_std_to_exec(program, self.passes)
+            if self.form:
+                infer_types(program)  # readers have errors of their own for what is malformed
+            compiled = compile_std_to_exec(_FORMS[self.form](program), self.passes)
         executor = GraphExecutor(
-            NumpyBackend(self.contracts), checking=self.checking, reclaim=self.reclaim,
+            ContractingBackend() if self.contracts else None, checking=self.checking, reclaim=self.reclaim,
             fusion_threshold=self.fusion_threshold, decline_reused=self.decline_reused,
         )  # fmt: skip
         evaluate = executor.eval_exec_ir if self.segmented else executor.eval_unsegmented
@@ -105,6 +110,14 @@ class NativeExecutor(Executor):
         return not any(result.inexact for results in pipelines for result in results)
 
 
+#: What becomes of a sound program that is written and read again: itself.
+_FORMS: dict[str, Callable[[GraphProgram], GraphProgram]] = {
+    "": lambda program: program,
+    "json": lambda program: loads(dumps(program)),
+    "text": lambda program: parse(print_program(program)),
+}
+
+
 class DrawnExecutor(NativeExecutor):
     """The native executor, each program under a configuration of its own, which its fingerprint decides."""
 
@@ -115,7 +128,7 @@ class DrawnExecutor(NativeExecutor):
         return configured(
             passes=passes if b[7] >= 32 else passes * 2, segmented=b[8] >= 64,
             fusion_threshold=(FUSION_THRESHOLD, 0, 1, 64)[b[9] >> 6], reclaim=b[10] >= 64, checking=b[11] >= 64,
-            decline_reused=b[12] >= 64, contracts=b[-1] >= 192,
+            decline_reused=b[12] >= 64, contracts=b[-1] >= 192, form=("", "json", "text", "")[b[-2] >> 6],
         )  # fmt: skip
 
     def _configuration(self) -> Iterator[tuple[str, str]]:
@@ -141,12 +154,14 @@ class RewrittenExecutor(NativeExecutor):
 # --- configurations in words ------------------------------------------------------------------------------------------
 
 #: Words in a name, with the option that each sets and its value.
-_OPTIONS: dict[str, tuple[str, bool]] = {
+_OPTIONS: dict[str, tuple[str, bool | str]] = {
     "unsegmented": ("segmented", False),
     "no-reclaim": ("reclaim", False),
     "unchecked": ("checking", False),
     "keep-reused": ("decline_reused", False),
     "contracts": ("contracts", True),
+    "as-json": ("form", "json"),
+    "as-text": ("form", "text"),
 }
 
 
@@ -155,7 +170,7 @@ def _words(executor: NativeExecutor) -> list[str]:
     words = [f"passes={'/'.join(executor.passes)}"]
     if executor.fusion_threshold != FUSION_THRESHOLD:
         words.append(f"fusion={executor.fusion_threshold}")
-    return words + [word for word, (option, value) in _OPTIONS.items() if getattr(executor, option) is value]
+    return words + [word for word, (option, value) in _OPTIONS.items() if getattr(executor, option) == value]
 
 
 def configured(**options: Any) -> NativeExecutor:

@@ -120,16 +120,7 @@ class NumpySession:
 
 
 class NumpyBackend:
-    """The reference backend: the standard algebra, every op.
-
-    Parameters
-    ----------
-    contracts
-        Whether it takes in one call what a program does by Transpose, Reshape and DotGeneral.
-    """
-
-    def __init__(self, contracts: bool = False) -> None:
-        self._contracts = contracts
+    """The reference backend: the standard algebra, every op. It has no state."""
 
     def check(self, program: ExecProgram) -> None:
         """Nothing is refused."""
@@ -142,8 +133,8 @@ class NumpyBackend:
 
     @property
     def contraction(self) -> Contract | None:
-        """`dot_general`, if it is to take these; else the instructions are what this backend is there to run."""
-        return self.dot_general if self._contracts else None
+        """None: the instructions are what this backend is there to run."""
+        return None
 
     def upload_host_tensor(self, array: Array) -> Array:
         return array
@@ -153,3 +144,11 @@ class NumpyBackend:
 
     def reclaim_buffer(self, array: Array) -> None:
         """Nothing to do: the memory goes with the last reference."""
+
+
+class ContractingBackend(NumpyBackend):
+    """The same, but a contraction that a program spells out as Transpose, Reshape and DotGeneral is one call of it."""
+
+    @property
+    def contraction(self) -> Contract | None:
+        return self.dot_general

@@ -16,7 +16,7 @@ from tenferro_ref import ops
 from tenferro_ref.errors import InvalidArgument
 from tenferro_ref.ops import DEFAULT_POLICY, OPS, Op, Policy, TensorType
 from tenferro_ref.program import ExecProgram
-from tenferro_ref.runtime.backend import NumpyBackend, NumpySession
+from tenferro_ref.runtime.backend import Contract, NumpyBackend, NumpySession
 from tenferro_ref.runtime.fusion import FusionPlan
 from tenferro_ref.runtime.kernels import bind
 from tenferro_ref.runtime.kernels.base import Values
@@ -178,7 +178,6 @@ class SemiringBackend(NumpyBackend):
     """
 
     def __init__(self, core: SemiringCore, fast: SemiringFastPath | None = None) -> None:
-        super().__init__(contracts=fast is not None)
         self.semiring = Semiring(core, fast)
 
     @classmethod
@@ -197,3 +196,8 @@ class SemiringBackend(NumpyBackend):
     def dot_general(self, op: ops.DotGeneral, policy: Policy, lhs: Array, rhs: Array) -> Array:
         with self.with_backend_session() as session:
             return session.execute_backend_op(op, policy, (lhs, rhs))[0]
+
+    @property
+    def contraction(self) -> Contract | None:
+        """`dot_general`, where there is a fast path for it to take."""
+        return None if self.semiring.fast is None else self.dot_general
