@@ -14,7 +14,7 @@ EXECUTORS = {
     "native-without:PASS": "the same, compiled without one pass",
     "native-drawn": "the same, with passes and options drawn with each program",
     "native-rewritten": "the same on an equal program, written another way; its results must have the same bits",
-    "native:OPTION+OPTION": "chosen options: passes=A/B, fusion=N, unsegmented, no-reclaim, unchecked, keep-reused",
+    "native:OPTION+OPTION": "chosen options: passes=A/B, fusion=N, unsegmented, no-reclaim, unchecked, keep-reused, contracts, as-json, as-text",
     "pjrt": "the PJRT plugin of TENFERRO_PJRT_PLUGIN",
     "pjrt:gpu": "the PJRT plugin of TENFERRO_PJRT_GPU_PLUGIN",
     "pjrt:PATH_OR_PACKAGE[@LANE]": "a PJRT plugin in a lane",
