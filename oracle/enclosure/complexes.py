@@ -11,6 +11,7 @@ stay real: wherever one may be, every result is possible.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial, reduce
 
@@ -21,7 +22,7 @@ from oracle.enclosure.arithmetic import add, multiply, negated
 from oracle.enclosure.balls import Ball, ball, certainly_finite, enclosed
 from oracle.enclosure.bounds import is_zero, may_be_infinite, shared
 from oracle.enclosure.formats import Array, Format, quantum
-from oracle.enclosure.freedoms import conjugates, gathering, reciprocals, zeros
+from oracle.enclosure.freedoms import conjugates, gathering, merging, reciprocals, zeros
 from oracle.enclosure.limits import infinite_or_nan, listed
 from oracle.enclosure.moves import concatenated
 from oracle.enclosure.origin import Origin, Unrounded
@@ -41,7 +42,7 @@ from oracle.enclosure.value import (
 )
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import Op
+from tenferro_ref.ops import Op, free_axes
 
 #: Units of rounding that a product is off relative to its modulus (Brent, Percival and Zimmermann 2007; FMA or not), a
 #: quotient (docs/explanation/enclosures.md), and a product with the rounded reciprocal of a divisor.
@@ -279,6 +280,24 @@ def _dot_general_with_conj(op: ops.DotGeneralWithConj, c: Context, x: Enclosure,
 
 @COMPLEX.row(ops.DotGeneral)
 def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
+    """A contraction; what reads one over a single term may read the terms of a product."""
+    made = _contraction(op, c, x, y)
+    if not merging.is_free(c) or math.prod(x.shape[a] for a in op.lhs_contracting_dims) != 1:
+        return made
+    x_free = free_axes(len(x.shape), op.lhs_contracting_dims, op.lhs_batch_dims)
+    y_free = free_axes(len(y.shape), op.rhs_contracting_dims, op.rhs_batch_dims)
+    batch = [x.shape[a] for a in op.lhs_batch_dims]
+    x_order = (*x_free, *op.lhs_batch_dims, *op.lhs_contracting_dims)
+    y_order = (*y_free, *op.rhs_batch_dims, *op.rhs_contracting_dims)
+    x_shape = (*(x.shape[a] for a in x_free), *(1 for _ in y_free), *batch)
+    y_shape = (*(1 for _ in x_free), *(y.shape[a] for a in y_free), *batch)
+    left = x.map(lambda a: np.broadcast_to(a.transpose(x_order).reshape(x_shape), made.shape))
+    right = y.map(lambda a: np.broadcast_to(a.transpose(y_order).reshape(y_shape), made.shape))
+    product = _multiply(ops.Multiply(), c, left, right)
+    return rectangle(*(p.remembering(terms=q.terms) for p, q in zip(made.parts, product.parts, strict=True)))
+
+
+def _contraction(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Rectangle:
     """Two real contractions, each over twice as many terms, in any order."""
     real = c.real
     (a, b), (p, q) = ((v.plain() for v in z.parts) for z in (x, y))

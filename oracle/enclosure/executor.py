@@ -150,8 +150,7 @@ def _slots(
             c = contexts[types[slot].dtype]
             result = poles.by_sides(partial(_enclosed, ins.op, c, n), ins.op, operands)
             result = real.of_result(model, ins.op, result, tuple(operands))
-            cropped = isinstance(ins.op, ops.Pad) and moves.is_all_padding(ins.op, operands[0].shape)
-            values[slot] = derived(result, model, [] if cropped else operands)
+            values[slot] = derived(result, model, moves.read_of(ins.op, operands))
     return values
 
 

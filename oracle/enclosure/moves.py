@@ -12,10 +12,11 @@ from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.freedoms import contraction
 from oracle.enclosure.origin import Origin
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import Interval, bound_type, exact, merged, real_point, spread, three_valued
+from oracle.enclosure.value import Enclosure, Interval, bound_type, exact, merged, real_point, spread, three_valued
 from tenferro_ref import ops
 from tenferro_ref.dims import evaluate
 from tenferro_ref.dtype import DType
+from tenferro_ref.ops import Op
 
 
 @ENCLOSE.row(ops.Constant)
@@ -128,8 +129,27 @@ def _pad_to_match(op: ops.PadToMatch, c: Context, x: Interval, reference: Interv
     return _padded(x, none, high, none)
 
 
-def is_all_padding(op: ops.Pad, shape: Sequence[int]) -> bool:
-    """Whether nothing is left of the operand: along some axis of `shape`, behind which one of input sets may come, it is cropped."""
+def read_of(op: Op, operands: Sequence[Enclosure]) -> Sequence[Enclosure]:
+    """The operands of which any element reaches the result: not all of them, where nothing is left of one, or one has no elements.
+
+    Behind the axes of a shape there may be one of input sets.
+    """
+    match op:
+        case ops.Pad():
+            return [] if _is_all_padding(op, operands[0].shape) else operands
+        case ops.Tril():
+            return [] if operands[0].shape[0] <= -op.k else operands
+        case ops.Triu():
+            return [] if operands[0].shape[1] <= op.k else operands
+        case ops.DynamicUpdateSlice() if not operands[1].size:
+            return operands[:1]
+        case ops.Scatter() if not operands[2].size:
+            return operands[:1]
+    return operands
+
+
+def _is_all_padding(op: ops.Pad, shape: Sequence[int]) -> bool:
+    """Whether nothing is left of the operand: along some axis of `shape` it is cropped."""
     axes = zip(shape, op.edge_padding_low, op.edge_padding_high, op.interior_padding, strict=False)
     for n, low, high, between in axes:
         places = range(low, low + n * (between + 1), between + 1)

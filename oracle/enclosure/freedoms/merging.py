@@ -10,7 +10,8 @@ of a reduction, where no product that is beyond the largest value overflows. Bou
 not finite, or a sum may overflow, nothing is admitted beside the nested one.
 
 *Zeros.* Where a constant zero that is added is left out, -0 stays -0, and what reads the sum reads the other term. A sum or contraction of no terms is such a zero:
-its operands have no elements, so that a compiler knows it (`Origin.const`). So is a Pad that crops all of its operand away.
+its operands have no elements, so that a compiler knows it (`Origin.const`). So is a Pad that crops all of its operand away, a triangle
+that keeps nothing, and a constant into which an update without elements is written (`moves.read_of`).
 """
 
 from __future__ import annotations
@@ -64,6 +65,11 @@ def _products(c: Context, x: Interval, y: Interval) -> Terms | None:
 def _common(x: Interval, known: Array | None) -> Array:
     """What divides an element; 0 where it is not known. None: all are."""
     return quantum(x.lo) if known is None else np.where(known, quantum(x.lo), 0.0)
+
+
+def is_free(c: Context) -> bool:
+    """Whether sums of sums may be one sum."""
+    return c.model.merge
 
 
 def nested(c: Context, x: Interval) -> Terms | None:
