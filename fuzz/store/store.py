@@ -114,11 +114,8 @@ class Store:
         return self._streams("ORDER BY started, id")
 
     def _streams(self, which: str, *values: int | None) -> list[Stream]:
-        rows = self.database.rows(
-            tuple[int, str, str, str, str, str, Seconds],
-            f"SELECT id, campaign, plan, executors, environment, started, elapsed FROM stream {which}",  # noqa: S608
-            values,
-        )
+        sql = f"SELECT id, campaign, plan, executors, environment, started, elapsed FROM stream {which}"  # noqa: S608
+        rows = self.database.rows(tuple[int, str, str, str, str, str, Seconds], sql, values)
         return [
             Stream(
                 number, campaign, from_json(Plan, plan, self.path),
@@ -397,11 +394,8 @@ class Store:
         return self._findings("ORDER BY found, rowid")
 
     def _findings(self, which: str, *values: str) -> list[StoredFinding]:
-        rows = self.database.rows(
-            tuple[str, bytes, Time, Seconds, int | None],
-            f"SELECT record, inputs, found, seconds, confirmed FROM finding {which}",  # noqa: S608
-            values,
-        )
+        sql = f"SELECT record, inputs, found, seconds, confirmed FROM finding {which}"  # noqa: S608
+        rows = self.database.rows(tuple[str, bytes, Time, Seconds, int | None], sql, values)
         return [
             StoredFinding(
                 from_json(Finding, record, self.path), inputs, found, seconds,
