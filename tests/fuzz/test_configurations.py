@@ -12,12 +12,13 @@ from fuzz.findings.triage import inspect, to_finding
 from fuzz.generate.batches import generate
 from oracle.case import Case
 from oracle.judge import Reference, judge
-from oracle.peers import DrawnExecutor, NativeExecutor, Pool, configured, native_variants
+from oracle.peers import DrawnExecutor, NativeExecutor, Pool, configured, native, native_variants
 from oracle.verdict import Verdict
 from tenferro_ref import ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, PassResult
 from tenferro_ref.errors import UsageError
-from tenferro_ref.program import ExecProgram, GraphBuilder
+from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram
+from tenferro_ref.runtime import ContractingBackend
 
 pytestmark = pytest.mark.once
 
@@ -51,8 +52,9 @@ def test_unknown_options_are_usage_errors(word: str) -> None:
 
 def test_every_option_and_every_order_of_two_passes_is_drawn_within_300_programs() -> None:
     drawn = [DRAWN.settled(case) for case in generate(4, 0, 300)]
-    for option in ("segmented", "reclaim", "checking", "decline_reused"):
+    for option in ("segmented", "reclaim", "checking", "decline_reused", "contracts"):
         assert {getattr(executor, option) for executor in drawn} == {True, False}
+    assert {executor.form for executor in drawn} == {"", "json", "text"}
     assert {executor.fusion_threshold for executor in drawn} == {0, 1, 64, 16384}
     orders = {(a, b) for e in drawn for i, a in enumerate(e.passes) for b in e.passes[i + 1 :]}
     assert orders == {(a, b) for a in PASSES for b in PASSES}  # a pass after itself as well
@@ -63,6 +65,37 @@ def test_every_option_and_every_order_of_two_passes_is_drawn_within_300_programs
 def test_drawn_configurations_give_what_the_default_gives() -> None:
     for case in generate(5, 0, 100):
         assert judge(DRAWN, Reference(case, NativeExecutor())).verdict is not Verdict.MISMATCH, DRAWN.settled(case)
+
+
+def test_contractions_that_are_spelled_out_are_taken_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one program of ten at least, so that a campaign is about them."""
+    seen: list[ops.DotGeneral] = []
+    dot_general = ContractingBackend.dot_general
+    monkeypatch.setattr(
+        ContractingBackend, "dot_general", lambda self, op, *rest: seen.append(op) or dot_general(self, op, *rest)
+    )
+    executor, programs = Pool().make("native-contracted"), 0
+    for case in generate(6, 0, 100):
+        answer = judge(executor, Reference(case, NativeExecutor()))
+        assert answer.verdict is not Verdict.MISMATCH, case
+        programs += bool(seen)
+        seen.clear()
+    assert programs >= 10
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_a_reader_that_errs_is_found(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = native._FORMS[form]
+
+    def wrong(program: GraphProgram) -> GraphProgram:
+        program = read(program)
+        ins = tuple(replace(i, op=ops.Abs()) if isinstance(i.op, ops.Negate) else i for i in program.instructions)
+        return replace(program, instructions=ins)
+
+    monkeypatch.setitem(native._FORMS, form, wrong)
+    reference = Reference(negated(1), NativeExecutor())
+    assert judge(configured(form=form), reference).verdict is Verdict.MISMATCH
+    assert judge(configured(form=""), reference).verdict is Verdict.PASS
 
 
 def test_the_drawn_executor_is_among_the_variants_and_settles() -> None:
@@ -82,6 +115,8 @@ def test_configurations_become_as_simple_as_can_be() -> None:
         fusion_threshold=1,
         reclaim=False,
         checking=False,
+        contracts=True,
+        form="text",
     )
     assert simplify_configuration(start, fails) == configured(fusion_threshold=1)
 
