@@ -18,7 +18,8 @@ from tenferro_ref import ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, PassResult
 from tenferro_ref.errors import UsageError
 from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram
-from tenferro_ref.runtime import ContractingBackend
+from tenferro_ref.runtime.contraction import Contraction
+from tenferro_ref.runtime.run import Run
 
 pytestmark = pytest.mark.once
 
@@ -69,11 +70,9 @@ def test_drawn_configurations_give_what_the_default_gives() -> None:
 
 def test_contractions_that_are_spelled_out_are_taken_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """In one program of ten at least, so that a campaign is about them."""
-    seen: list[ops.DotGeneral] = []
-    dot_general = ContractingBackend.dot_general
-    monkeypatch.setattr(
-        ContractingBackend, "dot_general", lambda self, op, *rest: seen.append(op) or dot_general(self, op, *rest)
-    )
+    seen: list[Contraction] = []
+    contract = Run._contract
+    monkeypatch.setattr(Run, "_contract", lambda self, found: seen.append(found) or contract(self, found))
     executor, programs = Pool().make("native-contracted"), 0
     for case in generate(6, 0, 100):
         answer = judge(executor, Reference(case, NativeExecutor()))
