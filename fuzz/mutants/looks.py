@@ -13,20 +13,20 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
 
 from fuzz.generate import DEFAULT, Config
 from fuzz.generate.config import DEFAULT as CONFIG
 from oracle.case import Case
 from oracle.derivation import derive
-from oracle.peers import DERIVATIVES, Execution, Executor, NativeExecutor, attempt, configured, native_variants
+from oracle.peers import DERIVATIVES, Execution, Executor, NativeExecutor, Pool, attempt, configured, native_variants
 from oracle.peers.modules import module_text
 from tenferro_ref import ops
 from tenferro_ref.compiler import DECOMPOSED
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import MissingDependency, TenferroError
+from tenferro_ref.errors import TenferroError
 from tenferro_ref.program import dumps
 from tenferro_ref.runtime.fusion import FUSIBLE
+from tenferro_ref.stablehlo.loader import load
 
 #: Seconds after which a program that does not end is given up.
 SECONDS = 10.0
@@ -58,46 +58,13 @@ def limited(seconds: float = SECONDS) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-# --- the loader as an executor ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Reloaded(NativeExecutor):
-    """Emits the program, reads the module back, and runs what was read natively."""
-
-    name: str = "reloaded"
-
-    def run(self, case: Case) -> Execution:
-        loaded = read_back(module_text(case))
-        return NativeExecutor.run(self, Case.of(loaded.program, loaded.inputs(case.inputs)))
-
-    def bit_exact(self, case: Case) -> bool:
-        return False
-
-
-def read_back(text: str) -> Any:
-    """The module as `tenferro_ref.stablehlo.loader.Loaded`.
-
-    Raises
-    ------
-    MissingDependency
-        The extra `jax` is not installed.
-    """
-    from tenferro_ref.stablehlo.loader import load  # its parser is an extra
-
-    return load(text)
+_RELOADED = Pool().make("native-reloaded")
 
 
 @cache
 def can_read_back() -> bool:
     """Whether the loader's parser is installed."""
-    try:
-        read_back("func.func @main() { return }")
-    except MissingDependency:
-        return False
-    except TenferroError:
-        pass
-    return True
+    return _RELOADED.info().available
 
 
 # --- looks ------------------------------------------------------------------------------------------------------------
@@ -106,7 +73,7 @@ def can_read_back() -> bool:
 SIMPLIFIED = NativeExecutor("native-simplified", passes=("DotDecomposer", *DECOMPOSED))
 #: Executors that are made here; a plugin's are made by name.
 OWN: dict[str, Executor] = {
-    e.name: e for e in (*native_variants(), SIMPLIFIED, configured(form="json"), configured(form="text"), Reloaded())
+    e.name: e for e in (*native_variants(), SIMPLIFIED, configured(form="json"), configured(form="text"), _RELOADED)
 }
 #: With segments and without, with passes and without, contractions in one call.
 WAYS = ("native", "native-unsegmented", "native-nopasses", "native-fused", "native-contracted")
@@ -138,7 +105,7 @@ def _text_and_outputs(case: Case) -> Hashable:
 
 
 def _loaded(case: Case) -> Hashable:
-    loaded = read_back(module_text(case))
+    loaded = load(module_text(case))
     return dumps(loaded.program), _bits(Execution(loaded.bound))
 
 
@@ -179,7 +146,7 @@ BY_LAWS = frozenset({"comparison", "enclosure", "semirings", "sets", "verdicts"}
 @cache
 def watch(place: str) -> Watch:
     """How the faults of `place` are looked for."""
-    reloaded = ("reloaded",) if can_read_back() else ()
+    reloaded = (_RELOADED.name,) if can_read_back() else ()
     if place == "emitter":
         return Watch(module_text, (_PLUGIN, *reloaded))
     if place == "transfer":

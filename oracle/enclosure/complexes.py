@@ -405,7 +405,8 @@ def size_class(x: Enclosure) -> tuple[Array, Array, Array]:
 def _reduce_prod(op: ops.ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     """Any order: each product is off by at most PRODUCT units, unless one may leave the normal range.
 
-    A fold begins with 1, whose product with an infinity has a NaN, and which changes signs of zero; a tree does without.
+    A fold begins with 1, whose product with an infinity has a NaN, and which changes signs of zero; a tree does without. Folds along
+    one axis after the other begin with 1 each.
     """
     if not op.axes:
         return x
@@ -415,9 +416,16 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     if n in (1, 2):
         first, *rest = (x.map(sums.taken(i)) for i in range(n))
         one = point(np.ones(first.shape, c.dtype.numpy))
-        tree, fold = (reduce(partial(_multiply, op, c), rest, start) for start in (first, _multiply(op, c, one, first)))
+        times = partial(_multiply, op, c)
+        once = partial(times, one)
+        starts, others = [first, once(first)], [rest]
+        if len(op.axes) > 1:
+            starts, others = [*starts, once(once(first))], [rest, [once(x) for x in rest]]
+        tree, *folds = (reduce(times, factors, start) for start in starts for factors in others)
+        if len(op.axes) > 1:
+            folds += [once(x) for x in (tree, *folds)]
         # a product may still be fused with what follows
-        return each_part(lambda p, q: hull(p, q).from_(p.origin), tree, fold)
+        return each_part(lambda p, *others: reduce(hull, others, p).from_(p.origin), tree, *folds)
     factors = ball(f, x.plain())
     ok = factors.ok.all(-1)
     mid, rad = np.ones(ok.shape, factors.mid.dtype), np.zeros(ok.shape, f.wide)

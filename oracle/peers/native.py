@@ -16,13 +16,15 @@ import numpy as np
 
 from oracle.case import Case, by_program
 from oracle.equivalent import equivalents
-from oracle.peers.base import Execution, Executor, attempt
+from oracle.peers.base import Execution, Executor, attempt, validate
+from oracle.peers.modules import module_text
 from oracle.peers.peer import Peer
 from tenferro_ref import __version__
 from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
 from tenferro_ref.errors import TenferroError, UsageError, defects_in
 from tenferro_ref.program import GraphProgram, dumps, infer_types, loads, parse, print_program, to_exec
 from tenferro_ref.runtime import FUSION_THRESHOLD, ContractingBackend, GraphExecutor
+from tenferro_ref.stablehlo.loader import bindings, load
 from tenferro_ref.suggest import did_you_mean
 from tenferro_ref.tensor import Array
 
@@ -151,6 +153,35 @@ class RewrittenExecutor(NativeExecutor):
         return NativeExecutor.run_many(self, equivalents(cases))
 
 
+class ReloadedExecutor(NativeExecutor):
+    """The native executor on what is read of the module that is written of a program: StableHLO out and in."""
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        bindings.mlir()
+        yield from NativeExecutor.facts(self)
+
+    def open(self) -> None:
+        bindings.mlir()
+
+    def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
+        results: dict[int, Execution | TenferroError] = {}
+        for group in by_program(cases):
+            own = [cases[i] for i in group]
+            try:
+                for case in own:
+                    validate(case)
+                with defects_in("the reader of StableHLO"):
+                    loaded = load(module_text(own[0]))
+                read = NativeExecutor.run_many(self, [Case.of(loaded.program, loaded.inputs(c.inputs)) for c in own])
+            except TenferroError as error:
+                read = [error] * len(group)
+            results.update(zip(group, read, strict=True))
+        return [results[i] for i in range(len(cases))]
+
+    def bit_exact(self, case: Case) -> bool:
+        return False
+
+
 # --- configurations in words ------------------------------------------------------------------------------------------
 
 #: Words in a name, with the option that each sets and its value.
@@ -188,7 +219,7 @@ def from_peer(peer: Peer) -> NativeExecutor:
     UsageError
         No such variant, or a pass or option that does not exist.
     """
-    name, variants = str(peer), {e.name: e for e in native_variants()}
+    name, variants = str(peer), {e.name: e for e in (*native_variants(), ReloadedExecutor("native-reloaded"))}
     if name in variants:
         return variants[name]
     if peer.variant == "without":

@@ -47,7 +47,18 @@ _JAX = ("jax", "jaxlib")
 FAMILIES = {
     "native": Family(
         "numpy",
-        variants=("", "unsegmented", "nopasses", "fused", "decomposed", "contracted", "drawn", "rewritten", "without"),
+        variants=(
+            "",
+            "unsegmented",
+            "nopasses",
+            "fused",
+            "decomposed",
+            "contracted",
+            "drawn",
+            "rewritten",
+            "reloaded",
+            "without",
+        ),
     ),
     # "reloaded" serialises what it has compiled, loads that, and runs it; "kernels" calls ours for ops that StableHLO lacks;
     # "rewritten" runs an equal program

@@ -14,6 +14,7 @@ EXECUTORS = {
     "native-without:PASS": "the same, compiled without one pass",
     "native-drawn": "the same, with passes and options drawn with each program",
     "native-rewritten": "the same on an equal program, written another way; its results must have the same bits",
+    "native-reloaded": "the same on what is read of the module that is written of a program: StableHLO out and in",
     "native:OPTION+OPTION": "chosen options: passes=A/B, fusion=N, unsegmented, no-reclaim, unchecked, keep-reused, contracts, as-json, as-text",
     "pjrt": "the PJRT plugin of TENFERRO_PJRT_PLUGIN",
     "pjrt:gpu": "the PJRT plugin of TENFERRO_PJRT_GPU_PLUGIN",

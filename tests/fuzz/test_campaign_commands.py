@@ -257,7 +257,7 @@ def test_seeded_faults_are_in_the_report(tmp_path: Path) -> None:
     store, lines = tmp_path / "s.sqlite", tmp_path / "mutants.jsonl"
     assert fuzz("run", store, "--programs", 2, "--workers", 1, *NATIVE).status == 0
     listed = tenferro_ref("mutants", "list", "--place", "loader", "--json")
-    run = tenferro_ref("mutants", "run", "--place", "loader", "--sample", 5, "--executors", "reloaded", "--seed", 3,
+    run = tenferro_ref("mutants", "run", "--place", "loader", "--sample", 5, "--executors", "native-reloaded", "--seed", 3,
                        "--programs", 40, "--json", "--out", lines)  # fmt: skip
     out = tmp_path / "report"
     assert tenferro_ref("report", store, "--mutants", lines, "--out", out).status == 0

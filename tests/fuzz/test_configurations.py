@@ -20,6 +20,8 @@ from tenferro_ref.errors import UsageError
 from tenferro_ref.program import ExecProgram, GraphBuilder, GraphProgram
 from tenferro_ref.runtime.contraction import Contraction
 from tenferro_ref.runtime.run import Run
+from tenferro_ref.stablehlo.loader import Loaded, load
+from tests.libraries import module_or_skip
 
 pytestmark = pytest.mark.once
 
@@ -95,6 +97,24 @@ def test_a_reader_that_errs_is_found(form: str, monkeypatch: pytest.MonkeyPatch)
     reference = Reference(negated(1), NativeExecutor())
     assert judge(configured(form=form), reference).verdict is Verdict.MISMATCH
     assert judge(configured(form=""), reference).verdict is Verdict.PASS
+
+
+def test_what_is_written_as_stablehlo_and_read_again_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    module_or_skip("jaxlib")
+    executor = Pool().make("native-reloaded")
+    for case in generate(7, 0, 100):
+        answer = judge(executor, Reference(case, NativeExecutor()))
+        assert not answer.verdict.is_disagreement, (case, answer.reason)
+
+    def wrong(text: str) -> Loaded:
+        loaded = load(text)
+        ins = tuple(
+            replace(i, op=ops.Abs()) if isinstance(i.op, ops.Negate) else i for i in loaded.program.instructions
+        )
+        return replace(loaded, program=replace(loaded.program, instructions=ins))
+
+    monkeypatch.setattr(native, "load", wrong)
+    assert judge(executor, Reference(negated(1), NativeExecutor())).verdict is Verdict.MISMATCH
 
 
 def test_the_drawn_executor_is_among_the_variants_and_settles() -> None:

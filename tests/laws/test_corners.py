@@ -6,7 +6,6 @@ from contextlib import closing
 
 import pytest
 
-from fuzz.mutants.looks import Reloaded
 from oracle.judge import Reference, judge, judge_many
 from oracle.peers import Execution, NativeExecutor, Pool, attempt, native_variants
 from oracle.verdict import Answer, Verdict
@@ -46,8 +45,9 @@ def test_what_must_be_refused_is_refused(executor: NativeExecutor) -> None:
 
 def test_modules_that_are_read_back_compute_the_same() -> None:
     module_or_skip("jaxlib")
+    reloaded = Pool().make("native-reloaded")
     for corner in SOUND:
-        answer = judge(Reloaded(), Reference(corner.case, NativeExecutor()))
+        answer = judge(reloaded, Reference(corner.case, NativeExecutor()))
         right = answer.verdict in (Verdict.PASS, Verdict.UNSUPPORTED)
         assert right or few_decided(answer), f"{corner.about}: {answer.reason}"
 

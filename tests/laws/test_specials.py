@@ -123,10 +123,13 @@ def test_functions_of_the_reference_alone(dtype: DType) -> None:
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_reductions(dtype: DType, count: int) -> None:
+    """Over one axis; over two, each of which is a fold of its own."""
     rows = np.stack(tuples(specials(dtype, count), count), -1)
     for op in REDUCTIONS:
         if takes(op, dtype):
-            assert_admitted(op((1,)), [rows], dtype)  # type: ignore[call-arg]
+            for shape in ((count,), (count, 1), (1, count)):
+                axes = tuple(range(1, 1 + len(shape)))
+                assert_admitted(op(axes), [rows.reshape(-1, *shape)], dtype)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("dtype", [d for d in ENGINE_DTYPES if not d.is_complex], ids=lambda d: d.name)
