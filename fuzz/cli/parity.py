@@ -62,7 +62,7 @@ def parity(
     plan = Plan(chosen, count, minutes, command=command, generate=generate)
     pool = Pool()
     try:
-        selection = pool.select(split(executors), last=("defaults",), others=("interpreter",))
+        selection = pool.select(split(executors), last=("defaults",), others=("native-reloaded", "interpreter"))
         if not any(isinstance(e, PjrtExecutor) for e in selection.executors) and executors == "all":
             raise MissingDependency(
                 name="a PJRT plugin",
