@@ -40,6 +40,8 @@ def _(op: ops.Scatter, x: X, y: X, t: T) -> Optional:
 
 @JVP.row(ops.DynamicUpdateSlice)
 def _(op: ops.DynamicUpdateSlice, x: X, y: X, t: T) -> Optional:
+    if t[0] is None and t[1] is None:  # starts may be floats, and have a tangent
+        return None
     return y[0].builder.apply(op, or_zeros(t[0], x[0]), or_zeros(t[1], x[1]), x[2])
 
 

@@ -54,6 +54,29 @@ def test_integers_and_constants_have_no_derivative() -> None:
     assert (backward.seeds, backward.results) == ((2, None, 3), (0, None))
 
 
+@pytest.mark.parametrize(
+    ("op", "others"),
+    [
+        (ops.DynamicSlice((1,)), []),
+        (ops.DynamicUpdateSlice(), [("I64", (1,))]),
+        (ops.Gather((0,), (), (0,), 0, (1,)), []),
+        (ops.Scatter((0,), (), (0,), 0), [("I64", (1,))]),
+        (ops.PadToMatch(0), []),
+    ],
+    ids=lambda o: o.name if isinstance(o, ops.Op) else "",
+)
+def test_integers_at_places_that_change_have_no_derivative(
+    op: ops.Op, others: list[tuple[str, tuple[int, ...]]]
+) -> None:
+    """Where starts and indices are floats they have tangents, which lead nowhere."""
+    b = GraphBuilder()
+    x, at = b.input("I64", (3,)), b.input("F64", (1,))
+    rest = [b.input(*other) for other in others]
+    moved = b.apply(op, x, at, *rest) if isinstance(op, ops.Scatter) else b.apply(op, x, *rest, at)
+    forward = jvp(b.build(moved, moved.astype("F64")))
+    assert forward.results == (None, None)
+
+
 def test_a_gradient_needs_one_real_number() -> None:
     b = GraphBuilder()
     x = b.input("F64", (3,))
