@@ -150,7 +150,10 @@ def _slots(
             c = contexts[types[slot].dtype]
             result = poles.by_sides(partial(_enclosed, ins.op, c, n), ins.op, operands)
             result = real.of_result(model, ins.op, result, tuple(operands))
-            values[slot] = derived(result, model, moves.read_of(ins.op, operands))
+            made = derived(result, model, moves.read_of(ins.op, operands))
+            if operands and moves.is_spread(ins.op, operands[0], made, n):
+                made = made.known_as(const=made.const, repeated=True)
+            values[slot] = made
     return values
 
 

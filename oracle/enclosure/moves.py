@@ -148,6 +148,12 @@ def read_of(op: Op, operands: Sequence[Enclosure]) -> Sequence[Enclosure]:
     return operands
 
 
+def is_spread(op: Op, x: Enclosure, result: Enclosure, sets: int) -> bool:
+    """Whether a gather is a broadcast, of whatever its indices: `x` is one, or has an element in each of the input sets alone."""
+    gathers = isinstance(op, ops.Gather | ops.GatherDynamicSliceSizes)
+    return gathers and (x.repeated or x.size == sets < result.size)
+
+
 def _is_all_padding(op: ops.Pad, shape: Sequence[int]) -> bool:
     """Whether nothing is left of the operand: along some axis of `shape` it is cropped."""
     axes = zip(shape, op.edge_padding_low, op.edge_padding_high, op.interior_padding, strict=False)
