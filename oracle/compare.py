@@ -135,11 +135,11 @@ def compare_sets(observations: Sequence[Observation]) -> list[list[Comparison]]:
     fitting = [(n, [i for i, misfit in enumerate(sets) if misfit is None]) for n, sets in enumerate(results)]
     left = [(n, places, observations[n].of(places)) for n, places in fitting if places]
     for part in in_parts(left, lambda entry: entry[2].size()):
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):  # a signaling NaN among them is no fault of this program
             counted = iter(_counted([o for _, _, o in part]))
-        for n, places, o in part:
-            for k, place in enumerate(places):
-                results[n][place] = o.explained(k, next(counted))
+            for n, places, o in part:
+                for k, place in enumerate(places):
+                    results[n][place] = o.explained(k, next(counted))
     return [[c for c in sets if c is not None] for sets in results]
 
 

@@ -156,7 +156,8 @@ class Interval:
         if not self.dtype.is_float:
             whole = x.astype(bound_type(self.dtype))
             return np.asarray((self.lo <= whole) & (whole <= self.hi))
-        v = x.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # of a signaling NaN
+            v = x.astype(np.float64)
         inside = (self.lo <= v) & (v <= self.hi)
         if self.gap is not None:
             inside &= (v <= self.gap[0]) | (v >= self.gap[1])

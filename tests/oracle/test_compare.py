@@ -55,6 +55,13 @@ def test_words(op, x, observed, words, expected):
     assert c.expected == expected
 
 
+def test_a_signaling_nan_is_a_nan():
+    """A build may give any bits; NumPy warns of the cast of such a one."""
+    observed = np.array([0x7F800001, 0x3F800000], np.uint32).view(F32)
+    c = held(program(Log(), shape=(2,)), F32([-1.0, -1.0]), observed)
+    assert (c.outside, c.value_class) == (1, "expected NaN, got finite")
+
+
 def test_words_of_bool_and_integers():
     c = held(program(Compare(CompareDir.Lt)), X, X == X)
     assert (c.value_class, c.expected, c.observed) == ("expected false, got true", "false", "true")
