@@ -280,7 +280,7 @@ def _dot_general_with_conj(op: ops.DotGeneralWithConj, c: Context, x: Enclosure,
 
 @COMPLEX.row(ops.DotGeneral)
 def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
-    """A contraction; what reads one over a single term may read the terms of a product."""
+    """A contraction; one over a single term is also a product, whose two real products a sum may take one by one."""
     made = _contraction(op, c, x, y)
     if not merging.is_free(c) or math.prod(x.shape[a] for a in op.lhs_contracting_dims) != 1:
         return made

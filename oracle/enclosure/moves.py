@@ -130,9 +130,9 @@ def _pad_to_match(op: ops.PadToMatch, c: Context, x: Interval, reference: Interv
 
 
 def read_of(op: Op, operands: Sequence[Enclosure]) -> Sequence[Enclosure]:
-    """The operands of which any element reaches the result: not all of them, where nothing is left of one, or one has no elements.
+    """The operands that the result depends on; not one of which nothing is kept, nor the indices of an update without elements.
 
-    Behind the axes of a shape there may be one of input sets.
+    The last axis of a shape may be that of the input sets.
     """
     match op:
         case ops.Pad():
@@ -149,7 +149,7 @@ def read_of(op: Op, operands: Sequence[Enclosure]) -> Sequence[Enclosure]:
 
 
 def is_spread(op: Op, x: Enclosure, result: Enclosure, sets: int) -> bool:
-    """Whether a gather is a broadcast, of whatever its indices: `x` is one, or has an element in each of the input sets alone."""
+    """Whether a gather gives one value everywhere, whatever its indices: `x` is a broadcast, or has one element in each of the input sets."""
     gathers = isinstance(op, ops.Gather | ops.GatherDynamicSliceSizes)
     return gathers and (x.repeated or x.size == sets < result.size)
 

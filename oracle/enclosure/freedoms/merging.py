@@ -9,9 +9,9 @@ products, the parts of complex products among them: `s + fma(a, b, c d)` becomes
 of a reduction, where no product that is beyond the largest value overflows. Bounds are those of the *real* sum; where terms are
 not finite, or a sum may overflow, nothing is admitted beside the nested one.
 
-*Zeros.* Where a constant zero that is added is left out, -0 stays -0, and what reads the sum reads the other term. A sum or contraction of no terms is such a zero:
-its operands have no elements, so that a compiler knows it (`Origin.const`). So is a Pad that crops all of its operand away, a triangle
-that keeps nothing, and a constant into which an update without elements is written (`moves.read_of`).
+*Zeros.* Where a constant zero that is added is left out, -0 stays -0, and what reads the sum reads the other term. A sum or contraction of no
+terms is such a zero: its operands have no elements, so that a compiler knows it (`Origin.const`). So is a Pad that crops all of its operand
+away, a triangle that keeps nothing, and a constant into which an update without elements is written (`moves.read_of`).
 """
 
 from __future__ import annotations
@@ -40,9 +40,8 @@ def addition(c: Context, result: Interval, x: Interval, y: Interval) -> Interval
     if c.model.merge:
         for zero, other in ((x, y), (y, x)):
             if zero.const and other.origin.moves and other.shape == result.shape and np.all(is_zero(zero)):
-                return result.remembering(
-                    other.unrounded, other.terms
-                )  # left out: what reads the sum reads the other term
+                # the zero is left out: what reads the sum reads the other term
+                return result.remembering(other.unrounded, other.terms)
         if terms := _products(c, x, y):
             return result.remembering(terms=terms)
         for terms, addend in ((x.terms, y), (y.terms, x)):
