@@ -26,6 +26,7 @@ from oracle.enclosure.bounds import (
 )
 from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.freedoms import contraction, flush, gathering, merging, reciprocals
+from oracle.enclosure.origin import NOWHERE
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import Interval, exact, hull, three_valued
 from tenferro_ref import ops
@@ -160,7 +161,9 @@ def _abs(op: Op, c: Context, x: Interval) -> Interval:
     else:
         lo, hi = np.maximum(np.maximum(x.lo, -x.hi), 0.0), np.maximum(-x.lo, x.hi)
         lo, hi = np.where(x.empty, np.inf, lo), np.where(x.empty, -np.inf, hi)
-    return Interval(x.dtype, lo, hi, x.nan, may_be_zero(x), np.zeros_like(x.neg_zero))
+    # of what is not negative, as a square is not, a compiler leaves it out
+    origin = x.origin if (x.lo >= 0).all() else NOWHERE
+    return Interval(x.dtype, lo, hi, x.nan, may_be_zero(x), np.zeros_like(x.neg_zero), origin)
 
 
 @ENCLOSE.row(ops.Conj)

@@ -270,7 +270,8 @@ def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     wild = (re.nan & im.nan & ~lost) | ~np.asarray(finite)
     made = anything(rectangle(re, im), wild, signs=stays_real or gathering.either_zero(c))
     lost = lost | (wild & (never_finite(x) | never_finite(y)))
-    return nothing(infinite_or_nan(made, lost), spoiled(real.format, x, y))
+    made = nothing(infinite_or_nan(made, lost), spoiled(real.format, x, y))
+    return gathering.without_one(c, gathering.without_one(c, made, x, y), y, x)
 
 
 @COMPLEX.row(ops.DotGeneralWithConj)
@@ -365,10 +366,9 @@ def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     rounded = rounded + np.where(below < f.max / 1.5, 0, size)
     result = _far_quotient(enclosed(c, 0.0, Ball(quotient, rad + rounded, ok)), x, y)
     lost_in = spoiled(f, x, y)
-    if not lost_in.any():
-        return result
-    # Annex G: of a zero divisor comes an infinity
-    return nothing(result, lost_in & np.logical_or.reduce([(p.lo > 0) | (p.hi < 0) for p in y.parts]))
+    if lost_in.any():  # Annex G: of a zero divisor comes an infinity
+        result = nothing(result, lost_in & np.logical_or.reduce([(p.lo > 0) | (p.hi < 0) for p in y.parts]))
+    return gathering.without_one(c, result, x, y)
 
 
 def _far_quotient(result: Rectangle, x: Enclosure, y: Enclosure) -> Rectangle:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 import numpy as np
 
@@ -149,9 +150,11 @@ def read_of(op: Op, operands: Sequence[Enclosure]) -> Sequence[Enclosure]:
 
 
 def is_spread(op: Op, x: Enclosure, result: Enclosure, sets: int) -> bool:
-    """Whether a gather gives one value everywhere, whatever its indices: `x` is a broadcast, or has one element in each of the input sets."""
-    gathers = isinstance(op, ops.Gather | ops.GatherDynamicSliceSizes)
-    return gathers and (x.repeated or x.size == sets < result.size)
+    """Whether a gather broadcasts, whatever its indices: `x` does, or has one element in each of the input sets, or the indices are empty vectors."""
+    if not isinstance(op, ops.Gather | ops.GatherDynamicSliceSizes):
+        return False
+    windows = [n for axis, n in enumerate(result.shape[: len(result.shape) - (sets > 1)]) if axis not in op.offset_dims]
+    return x.repeated or x.size == sets < result.size or (not op.start_index_map and prod(windows) > 1)
 
 
 def _is_all_padding(op: ops.Pad, shape: Sequence[int]) -> bool:

@@ -1,7 +1,8 @@
 """Gathered factors: chains of products, quotients and roots may be grouped otherwise.
 
 `(x c) d` and `(x c)(y d)` with constants or broadcast values may have these gathered; `(a / b) / c`, `a / (b / c)`
-and `a / sqrt(b)` may be one quotient or product; `sqrt(x) sqrt(x)` may be x, and `log(sqrt x)` half of `log x`.
+and `a / sqrt(b)` may be one quotient or product; `sqrt(x) sqrt(x)` may be x, and `log(sqrt x)` half of `log x`. A factor or
+divisor that is one may be left out.
 
 *Bound.* The real value of the whole chain, which any grouping approximates: it is off by one relative u for each
 rounding of that grouping but the last, and then rounded. Of n factors there are n - 2 roundings before the last, one
@@ -26,7 +27,7 @@ from oracle.enclosure.formats import Array, Format
 from oracle.enclosure.freedoms import reciprocals
 from oracle.enclosure.origin import NOWHERE, Origin, Unrounded
 from oracle.enclosure.rule import Context
-from oracle.enclosure.value import Interval
+from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part
 
 
 def slipped(f: Format, roundings: Array | float, low: Array, high: Array) -> Bounds:
@@ -140,6 +141,33 @@ def _real_product(f: Format, x: Interval, y: Interval) -> tuple[Array, Array, Ar
 def either_zero(c: Context) -> bool:
     """Whether the zeros of complex products may have either sign."""
     return c.model.gather
+
+
+def without_one(c: Context, made: Rectangle, x: Enclosure, one: Enclosure) -> Rectangle:
+    """A product or quotient by one may leave it out, which takes no NaN into a part of `x` from an infinity or NaN in the other.
+
+    Annex G has an infinity there, which `x` is, and asks for nothing where it is NaN.
+    """
+    if not c.model.gather or x.number:
+        return made
+    ones = [(p.lo == bit) & (p.hi == bit) & ~p.nan for p, bit in zip(one.parts, (1, 0), strict=False)]
+    mask = np.logical_and.reduce(ones)
+    if not np.count_nonzero(mask):
+        return made
+
+    def wider(p: Interval, q: Interval) -> Interval:
+        gap = p.gap and (np.where(mask, np.inf, p.gap[0]), np.where(mask, -np.inf, p.gap[1]))
+        return replace(
+            p.remembering(terms=p.terms),
+            lo=np.where(mask, np.minimum(p.lo, q.lo), p.lo),
+            hi=np.where(mask, np.maximum(p.hi, q.hi), p.hi),
+            nan=p.nan | (mask & q.nan),
+            pos_zero=p.pos_zero | (mask & q.pos_zero),
+            neg_zero=p.neg_zero | (mask & q.neg_zero),
+            gap=gap,
+        )
+
+    return each_part(wider, made, x) if isinstance(x, Rectangle) else made
 
 
 # --- quotients ------------------------------------------------------------------------------------------------------
