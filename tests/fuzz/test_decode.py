@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from fuzz.generate import DEFAULT, Config
 from fuzz.generate.choices import Choices, Weighted
-from fuzz.generate.decode import GENE, decode, steps
-from fuzz.generate.growth import HEADER
+from fuzz.generate.decode import GENE, decode, motifs, steps
+from fuzz.generate.growth import HEADER, numbered
 from fuzz.generate.motifs import MOTIFS
 from fuzz.generate.ops import STRATEGY
 from fuzz.generate.strategies import graphs
@@ -73,6 +73,16 @@ def test_every_motif_is_possible_by_default() -> None:
         motif.name for step in steps(DEFAULT, exact=False).entries() if isinstance(step, tuple) for motif in step
     }
     assert reachable == set(MOTIFS)
+
+
+@pytest.mark.parametrize("dtypes", [(DType.F32, DType.I32), (DType.I64,), (DType.C64, DType.Bool)], ids=str)
+def test_every_motif_decodes_where_few_dtypes_are_admitted(dtypes: tuple[DType, ...]) -> None:
+    """Under every policy: each admits ops on dtypes that another one does not."""
+    config, rng = Config(dtypes=dtypes, policies=100), Random(0)
+    for number in range(len(motifs(config))):
+        for _ in range(5):
+            header = numbered(rng.randbytes(HEADER), 0, 1 + number)
+            assert decode(config, header, [rng.randbytes(GENE)]).program.instructions
 
 
 def test_nothing_to_generate_is_a_usage_error() -> None:

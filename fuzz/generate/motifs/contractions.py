@@ -45,8 +45,8 @@ def transposed_reshaped_dot(g: Growth) -> None:
 @motif(5, 2, "Conj > DotGeneral | Conj > Transpose > DotGeneral", ops.Add)
 def conjugated_dot(g: Growth) -> None:
     """A contraction of conjugates: of a sum, where Conj sinks, of a transpose, and perhaps of a double Conj."""
-    dtypes = [d for d in g.dtypes_of(ops.DotGeneral) if d.is_complex]
-    x = g.operand(dtypes or g.dtypes_of(ops.DotGeneral), lambda v: v.type.rank >= 1)
+    dtypes = g.dtypes_of(ops.Conj)  # StableHLO contracts integers, too
+    x = g.operand([d for d in dtypes if d.is_complex] or dtypes, lambda v: v.type.rank >= 1)
     value = g.apply(ops.Conj(), g.apply(ops.Add(), x, x) if g.choices.chance(40) else x)
     mode = g.choices.pick(3)
     if mode == 1:
