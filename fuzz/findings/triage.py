@@ -121,6 +121,12 @@ def value_class(words: str) -> str:
     return re.sub(r"^expected NaN, got (finite|\+0|-0|inf|-inf)(?= \(|$)", "expected NaN, got a number", words)
 
 
+def _either_sign(words: str) -> str:
+    """The same for a class and for that of the negated values."""
+    opposite = {"inf": "-inf", "-inf": "inf", "+0": "-0", "-0": "+0"}
+    return min(words, re.sub(r"-?\binf\b|[+-]0\b", lambda found: opposite[found[0]], words))
+
+
 def _class(answer: Answer) -> str:
     return value_class(answer.comparison.value_class)
 
@@ -207,15 +213,17 @@ def _with_case(suspect: Suspect, case: Case, pool: Pool) -> Suspect | None:
 
 
 def _start(suspect: Suspect, pool: Pool) -> Suspect:
-    """Where to begin reducing: the guilty instruction alone, at the wrong element alone, as far as that still disagrees.
+    """Where to begin reducing: the worst output, the guilty instruction, the wrong element alone, as far as that still disagrees.
 
-    Each of the two saves many tests that a search from the whole program would need.
+    Each saves many tests that a search from the whole program would need.
     """
     if suspect.case.refusal is not None:
         return suspect
     if isinstance(suspect.executor, DerivativeExecutor):
         return _rule_alone(suspect, pool) or suspect
-    program = suspect.case.program
+    worst, answer = _worst_output(suspect.executor, suspect.case, suspect.answer)
+    suspect = replace(suspect, case=worst, answer=answer)  # as it was attributed
+    program = worst.program
     guilty = [
         ins.output_slots[0]
         for ins in program.instructions
@@ -250,7 +258,7 @@ def _cause(executor: Executor, case: Case, coarse: str, pool: Pool) -> str:
 
 
 def still_disagrees(suspect: Suspect, pool: Pool, times: int = 1) -> Callable[[Case], bool]:
-    """Predicate of the reducer: same executor, same verdict, same words of an error, same value class, same attribution.
+    """Predicate of the reducer: same executor, same verdict, same words of an error, same value class but for its sign, same attribution.
 
     A case is run up to `times` times until it does.
     """
@@ -258,7 +266,7 @@ def still_disagrees(suspect: Suspect, pool: Pool, times: int = 1) -> Callable[[C
 
     def once(case: Case) -> bool:
         answer = judge(suspect.executor, Reference(case, NativeExecutor()))
-        if not _alike(answer, want) or _class(answer) != _class(want):
+        if not _alike(answer, want) or _either_sign(_class(answer)) != _either_sign(_class(want)):
             return False
         return suspect.shares_cause(case, pool)
 

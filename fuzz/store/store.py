@@ -40,6 +40,9 @@ _CLAIMS = 3
 #: What is in flight: rows of open batches.
 IN_FLIGHT = ("program", "answer", "strike")
 _GROUPS_WITH_SUSPECTS = "kin JOIN suspect ON suspect.stream = kin.stream AND suspect.kin = kin.name"
+_BEGUN = (
+    f"SELECT op, attribution FROM {_GROUPS_WITH_SUSPECTS} WHERE kin.stream = ? AND (owner <> '' OR signature <> '')"  # noqa: S608
+)
 _CLAIMABLE = f"kin.stream = ? AND owner = '' AND signature = '' AND claims < {_CLAIMS}"
 
 
@@ -319,7 +322,9 @@ class Store:
     # --- groups of disagreements -------------------------------------------------------------------------------------
 
     def claim_group(self, stream: int, owner: str, limit: int) -> Group | None:
-        """A group to reduce, the most frequent first; None if there is none, or `limit` is reached.
+        """A group to reduce; None if there is none, or `limit` is reached.
+
+        Those come first that are of another op or cause than what was begun, then the most frequent.
 
         One whose reduction has ended the process a few times is left alone.
         """
@@ -329,8 +334,8 @@ class Store:
                 return None
             row = write.execute(
                 f"SELECT name, count(DISTINCT fingerprint), min(seen) FROM {_GROUPS_WITH_SUSPECTS} WHERE {_CLAIMABLE}"  # noqa: S608
-                " GROUP BY name ORDER BY count(*) DESC, min(batch), min(number) LIMIT 1",
-                (stream,),
+                f" GROUP BY name ORDER BY max((op, attribution) IN ({_BEGUN})), count(*) DESC, min(batch), min(number) LIMIT 1",
+                (stream, stream),
             ).fetchone()
             if row is None:
                 return None

@@ -13,7 +13,7 @@ from fuzz.campaign.recorded import recorded
 from fuzz.campaign.tally import Tally
 from fuzz.findings.listed import listed
 from fuzz.generate.batches import generate
-from fuzz.store import Counts, Store
+from fuzz.store import Counts, Disagreement, Store
 from fuzz.store.counts import WIDTHS
 from fuzz.store.merge import merge
 from oracle.verdict import Verdict
@@ -21,7 +21,7 @@ from tenferro_ref.errors import (
     FormatError,
     UsageError,
 )
-from tests.fuzz.stores import PLAN, answer, begin, run_batch, settle
+from tests.fuzz.stores import PLAN, answer, begin, cases_of, run_batch, settle
 
 
 @pytest.fixture
@@ -74,6 +74,25 @@ class TestFindings:
             store.release("w")
             assert store.claim_group(stream.id, "v", 0) is None
             assert store.claim_group(stream.id, "v", 1) is not None
+
+    def test_what_is_unlike_the_others_is_reduced_first(self) -> None:
+        with Store() as store:
+            stream = begin(store)
+            job = store.claim(stream.id, "w")
+            assert job
+            groups = (("pow of I64", "Pow"), ("pow of I64", "Pow"), ("pow of I32", "Pow"), ("exp", "Exp"))
+            cases = cases_of(PLAN, job)
+            shown = [
+                Disagreement(n, case, answer("other", Verdict.MISMATCH), group, op, "F32", "native")
+                for n, (case, (group, op)) in enumerate(zip(cases, groups, strict=True))
+            ]
+            store.put_programs(job, cases)
+            store.seal(job, "w", cases, Tally(), shown)
+            assert [group.name for group in iter(lambda: store.claim_group(stream.id, "w", 5), None)] == [
+                "pow of I64",
+                "exp",
+                "pow of I32",
+            ]
 
     def test_unreduced_disagreements_are_counted(self) -> None:
         with Store() as store:

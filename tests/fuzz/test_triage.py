@@ -133,6 +133,23 @@ def test_of_two_wrong_outputs_the_worst_is_looked_into_alone() -> None:
     assert (suspect.answer.verdict, suspect.op) == (Verdict.MISMATCH, "Negate")
 
 
+def test_a_reduction_begins_with_the_output_that_was_attributed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the whole program, which has another wrong output, the attribution is another."""
+
+    def told(executor: object, case: Case, pool: Pool) -> str:
+        return UNCLEAR if len(case.program.output_slots) > 1 else "rewrite: algsimp"
+
+    monkeypatch.setattr("fuzz.findings.triage.attribute", told)
+    b = GraphBuilder()
+    x, y = b.input("F64", (1,)), b.input("F64", (1,))
+    outputs = b.apply(Negate(), b.apply(Exp(), x)), b.apply(Negate(), b.apply(Exp(), y))
+    case, executor = Case.of(b.build(*outputs), [np.array([1.0]), np.array([0.5])]), Wrong(after=Exp)
+    answer = judge(executor, Reference(case, NativeExecutor()))
+    suspect = inspect(executor, case, answer, Pool())
+    finding, _ = to_finding(replace(suspect, case=case, answer=answer), Pool(), (), programs=1, also=())
+    assert finding.signature == "Exp > Negate | F64 | expected finite, got other finite | rewrite: algsimp"
+
+
 def test_a_reduction_begins_with_the_wrong_element() -> None:
     values = np.full(1000, -1.0)  # these are right
     values[637] = 3.0
@@ -142,6 +159,14 @@ def test_a_reduction_begins_with_the_wrong_element() -> None:
     _, small = to_finding(suspect, Pool(), (), programs=1, also=())
     assert small.inputs[0].tolist() == 1.0
     assert executor.runs < 12
+
+
+def test_a_negation_after_a_wrong_infinity_is_reduced_away() -> None:
+    """The class of its negation is another one by its sign alone."""
+    suspect = suspect_of(Wrong(after=Exp), chain(Exp, Negate, Negate, values=(1000.0,)))
+    assert suspect.answer.comparison.value_class == "expected inf, got -inf"
+    finding, _ = to_finding(suspect, Pool(), (), programs=1, also=())
+    assert finding.signature == "Exp > Negate | F64 | expected -inf, got inf | only wrong"
 
 
 @dataclass
