@@ -1,6 +1,7 @@
-"""How many distinct root causes an hour of campaign finds, guided and unguided, in turns on the same executors.
+"""How many distinct root causes an hour of campaign finds, guided and unguided, in turns.
 
-`python -m tools.guided --minutes 15 --rounds 2` runs a campaign each way in each round, on seeds of their own. A root cause is a page of
+`python -m tools.guided --minutes 15 --rounds 2` runs a campaign each way in each round, on seeds of their own: guided and unguided on the
+same executors, and unguided on a few of them (`--few`), which is how a campaign of lane `parity` is run. A root cause is a page of
 `docs/findings`; of a confirmed finding that no rule knows, its signature. CPU time is that of all processes of the campaign.
 """
 
@@ -17,7 +18,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-WAYS = {"guided": ("--generate", "guided=1"), "unguided": ()}
+_BUILDS = ("xla081", "fas106", "lam115")
+
+
+def _lanes(*lanes: str) -> str:
+    return ",".join(["native", *(f"pjrt:{build}@{lane}" for build in _BUILDS for lane in lanes)])
+
+
 COMMAND = (sys.executable, "-m", "tenferro_ref", "fuzz")
 
 
@@ -55,6 +62,9 @@ def campaign(seen: Seen, store: Path, seed: int, minutes: float, executors: str,
         executors,
         "--reduce-seconds",
         "10",
+        "--max-findings",
+        "400",
+        "--no-fresh-venv",
         *settings,
     ]
     wall, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -79,17 +89,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=15.0, help="of each campaign")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1, help="of the first round")
-    parser.add_argument("--executors", default="native,pjrt:xla081@parity,pjrt:fas106@parity,pjrt:lam115@parity")
+    parser.add_argument("--executors", default=_lanes("fast", "level0", "parity", "defaults"))
+    parser.add_argument("--few", default=_lanes("parity"), help="executors of the last way")
     args = parser.parse_args(argv)
-    seen = {way: Seen() for way in WAYS}
+    ways = {"guided": (args.executors, ("--generate", "guided=1")), "unguided": (args.executors, ())}
+    if args.few != args.executors:
+        ways["unguided, few executors"] = (args.few, ())
+    seen = {way: Seen() for way in ways}
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(args.rounds):
-            for way, settings in WAYS.items():
-                store = Path(folder, f"{way}-{turn}.sqlite")
-                campaign(seen[way], store, args.seed + turn, args.minutes, args.executors, settings)
+            for number, (way, (executors, settings)) in enumerate(ways.items()):
+                store = Path(folder, f"{number}-{turn}.sqlite")
+                campaign(seen[way], store, args.seed + turn, args.minutes, executors, settings)
                 print(f"after round {turn + 1}, {way}: {seen[way]}", flush=True)
-    for way, other in zip(WAYS, reversed(WAYS), strict=True):
-        print(f"{way} alone: {', '.join(sorted(seen[way].causes - seen[other].causes)) or 'nothing'}")
+    for way, found in seen.items():
+        others = set[str]().union(*(other.causes for other in seen.values() if other is not found))
+        print(
+            f"{way}: {', '.join(sorted(found.causes)) or 'nothing'}; alone: {', '.join(sorted(found.causes - others)) or 'nothing'}"
+        )
     return 0
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from fuzz.campaign.guide import draws
 from fuzz.campaign.programs import unlike_its_seed
 from fuzz.store import Store, Stream
 from fuzz.store.errors import StoreDamaged
@@ -73,13 +74,15 @@ def _stream(store: Store, stream: Stream, regenerate: int) -> Iterator[str]:
     for number in unlike_its_seed(store, stream, regenerate):
         yield f"batch {number} was counted with other programs than its seed gives"
 
-    checked = store.done(stream.id)[0]
+    asked, before = Counter[str](), batches[-1][0] + 1 if batches else 0
+    for (_, programs, counted, mark), draw in zip(batches, draws(store, stream, before), strict=False):
+        asked.update(dict.fromkeys(draw.executors, programs if mark else counted))
     counts = store.counts(stream.id)
     disagreements: Counter[str] = Counter()
     for executor in stream.available:
         verdicts = counts.part("verdict", executor)
-        if sum(verdicts.values()) != checked:
-            yield f"{executor}: {sum(verdicts.values())} verdicts on {checked} programs"
+        if sum(verdicts.values()) != asked[executor]:
+            yield f"{executor}: {sum(verdicts.values())} verdicts on {asked[executor]} programs"
         disagreements[executor] = sum(n for v, n in verdicts.items() if Verdict(v).is_disagreement)
     by_executor = "SELECT executor, count(*) FROM suspect WHERE stream = ? GROUP BY 1"
     kept = Counter(dict(rows(tuple[str, int], by_executor, key)))

@@ -6,7 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from fuzz.campaign.programs import drawn
+from fuzz.campaign.guide import draw_of
+from fuzz.campaign.programs import cases_of
 from fuzz.campaign.tally import Tally
 from fuzz.campaign.worksite import Worksite
 from fuzz.findings.triage import Suspect, inspect
@@ -38,6 +39,8 @@ class OpenBatch:
         Those to answer, by number: what was counted before the batch was opened again is not among them.
     answers
         By program number and executor; they are in the store too.
+    groups
+        The executors that are asked, those together that share a worker process.
     opcodes
         What an executor is left with of a module after optimisation.
     """
@@ -46,17 +49,24 @@ class OpenBatch:
     cases: Sequence[Case]
     references: dict[int, Reference]
     answers: dict[tuple[int, str], Answer]
+    groups: Sequence[Sequence[Executor]]
     opcodes: list[tuple[str, list[str]]] = field(default_factory=list)
+
+    @property
+    def executors(self) -> list[Executor]:
+        return [executor for group in self.groups for executor in group]
 
 
 def open_batch(site: Worksite, held: Batch) -> OpenBatch:
     """The batch with its programs, from the store or made from the seed, and the answers so far."""
+    draw = draw_of(site.store, site.stream, held.number)
     cases = site.store.programs(held)
     if not cases:
-        cases = drawn(site.store, site.stream, held.number)[: held.programs]
+        cases = cases_of(site.stream.plan, held.number, draw.mix)[: held.programs]
         site.store.put_programs(held, cases)
     references = {n: Reference(cases[n], NativeExecutor()) for n in range(held.counted, len(cases))}
-    return OpenBatch(held, cases, references, site.store.answers(held))
+    asked = [[executor for executor in group if executor.name in draw.executors] for group in site.groups]
+    return OpenBatch(held, cases, references, site.store.answers(held), [group for group in asked if group])
 
 
 def prepare_references(site: Worksite, batch: OpenBatch) -> None:
@@ -65,7 +75,7 @@ def prepare_references(site: Worksite, batch: OpenBatch) -> None:
         [
             reference
             for number, reference in batch.references.items()
-            if any((number, executor.name) not in batch.answers for executor in site.executors)
+            if any((number, executor.name) not in batch.answers for executor in batch.executors)
         ]
     )
 
@@ -113,7 +123,7 @@ def _keep(site: Worksite, batch: OpenBatch, answers: Sequence[tuple[int, Answer]
 def judge_alone(site: Worksite, batch: OpenBatch) -> None:
     """Answer a program at a time, each announced: the one that ends this process is known at the next attempt."""
     for number, reference in batch.references.items():
-        for executor in site.executors:
+        for executor in batch.executors:
             if (number, executor.name) in batch.answers:
                 continue
             if site.store.strike(batch.held, number, executor.name) > _STRIKES:
@@ -129,7 +139,7 @@ def seal(site: Worksite, batch: OpenBatch) -> None:
     tally, disagreements, first = Tally(), [], batch.held.number * site.stream.plan.batch
     tally.add_cases([reference.case for reference in batch.references.values()])
     for number, reference in batch.references.items():
-        for executor in site.executors:
+        for executor in batch.executors:
             answer = batch.answers[number, executor.name]
             tally.add_answer(reference.case, answer, first + number)
             if answer.verdict.is_disagreement:

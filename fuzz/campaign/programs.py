@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from fuzz.campaign.guide import USUAL, mix_of, mixed
+from fuzz.campaign.guide import USUAL, draw_of, mixed
 from fuzz.generate.faults import faults
 from fuzz.generate.faults.batches import with_refusals
 from fuzz.generate.input_sets import batch_of
@@ -41,8 +41,7 @@ def unlike_its_seed(store: Store, stream: Stream, limit: int) -> list[int]:
 
 def drawn(store: Store, stream: Stream, number: int) -> list[Case]:
     """The cases of one whole batch of a stream, in the mix that follows from what it has shown, if it is guided."""
-    guided = config_of(stream.plan.generate).guided
-    return cases_of(stream.plan, number, mix_of(store, stream, number) if guided else USUAL)
+    return cases_of(stream.plan, number, draw_of(store, stream, number).mix)
 
 
 def check_generator(store: Store, stream: Stream) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from fuzz.campaign.programs import faults_of
 from fuzz.findings.listed import listed
 from fuzz.generate.config import result_dtypes
+from fuzz.generate.settings import config_of
 from fuzz.records import Campaign, Cell, ErrorKind, Held, Survey, Totals
 from fuzz.report import Report, Run
 from fuzz.store import Counts, Plan, Store, Stream
@@ -76,7 +77,7 @@ def recorded(store: Store, streams: Sequence[Stream]) -> Campaign:
         surveys=surveys(counts, first.available),
         errors=_errors(counts, first.plan),
         admitted=_admitted(cells),
-        again=_again(first.plan),
+        again=_again(first.plan, str(store.path)),
     )
 
 
@@ -125,10 +126,11 @@ def _cells(counts: Counts) -> tuple[Cell, ...]:
     )
 
 
-def _again(plan: Plan) -> str:
+def _again(plan: Plan, store: str) -> str:
     """What makes one program of a campaign again, but for its number."""
     words = ["tenferro-ref", "fuzz", "program", "--seed", str(plan.seed)]
     words += ["--input-sets", str(plan.input_sets)] if plan.input_sets > 1 else []
+    words += ["--store", store] if config_of(plan.generate).guided else []
     return shlex.join([*words, *(word for setting in plan.generate for word in ("--generate", setting))])
 
 

@@ -122,7 +122,7 @@ def work(site: Worksite, *, alone: bool) -> None:
                     _finish(site, [(batch, [])])
                     continue
                 judging.prepare_references(site, batch)
-                submitted = [threads.submit(judging.judge_group, site, group, batch) for group in site.groups]
+                submitted = [threads.submit(judging.judge_group, site, group, batch) for group in batch.groups]
                 pending.append((batch, submitted))
                 if len(pending) > _AHEAD:
                     _finish(site, pending)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fuzz.generate.values.recipes import Regime
 from tenferro_ref import ops
 from tenferro_ref.dtype import ENGINE_DTYPES, NUMERIC, DType
 from tenferro_ref.ops import DEFAULT_POLICY, OPS, Op, Policy
@@ -42,6 +43,8 @@ class Config:
         Percentage of programs with one or two ops of the linalg family, in addition to those of the motifs.
     policies
         Percentage of programs under another policy than the engine's.
+    regime
+        The share of values that is hostile, in all programs (`fuzz.generate.values.recipes`); drawn if None.
     weights
         Factors on the chance of an op or motif, by name.
     rare
@@ -70,6 +73,7 @@ class Config:
     symbolic: float = 8
     linalg: float = 3
     policies: float = 5
+    regime: Regime | None = None
     weights: tuple[tuple[str, float], ...] = ()
     rare: tuple[tuple[type[Op], DType], ...] = ()
     guided: bool = False

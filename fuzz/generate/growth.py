@@ -159,7 +159,8 @@ class Growth:
         self.wanted_rank = 0
         self._unread: dict[int, Value] = {}
         self._shown: list[Value] = []
-        regime = REGIMES(head)
+        drawn = REGIMES(head)
+        regime = config.regime or drawn
         self.regime: Regime = "ordinary" if inexact and regime == "exact" else regime
         self.main = self._draw_main(head)
         self._dtypes = _mix(self.main, self.config.dtypes)

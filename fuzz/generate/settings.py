@@ -94,7 +94,7 @@ def config_of(settings: Sequence[str]) -> Config:
     `instructions=10` or `instructions=5-20`, `elements=64`, `rank=2` (the most), `ops=Exp,Log`, `dtypes=F32,C64`, `symbolic=0`,
     `linalg=50`, `policies=0` (percentages of the programs), `rare=Reverse:I32,Add:Bool` (`python -m tools.opcodes` lists
     such pairs), `derivatives=1/4` (the share of derivative programs), `invalid=0` or `invalid=1/8` (the share of invalid ones),
-    `guided=1` (the mix of a campaign's programs follows what has shown disagreements).
+    `guided=1` (what a campaign's batches contain, and who compiles them, follows what has shown disagreements).
 
     Raises
     ------

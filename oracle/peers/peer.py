@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from oracle.peers.lanes import PROGRAMS_A_MODULE
+from oracle.peers.lanes import COSTS, PROGRAMS_A_MODULE
 from tenferro_ref.pjrt import is_path
 
 
@@ -32,6 +32,8 @@ class Family:
         What may follow the family's name after a hyphen.
     programs_a_module
         How many programs are compiled together.
+    compiles
+        Whether each program is compiled for it by an optimising compiler, beside which all else of a campaign is cheap.
     """
 
     model: str = "ieee"
@@ -40,6 +42,7 @@ class Family:
     packages: tuple[str, ...] = ()
     variants: tuple[str, ...] = ("",)
     programs_a_module: int = 1
+    compiles: bool = False
 
 
 _JAX = ("jax", "jaxlib")
@@ -62,15 +65,20 @@ FAMILIES = {
     ),
     # "reloaded" serialises what it has compiled, loads that, and runs it; "kernels" calls ours for ops that StableHLO lacks;
     # "rewritten" runs an equal program
-    "pjrt": Family("xla", variants=("", "reloaded", "kernels", "rewritten")),
+    "pjrt": Family("xla", variants=("", "reloaded", "kernels", "rewritten"), compiles=True),
     # its functions are those of the C library and it keeps subnormals, as the native executor does
     "interpreter": Family("numpy", "oracle.peers.engines.interpreter", "jax", _JAX),
-    "jax": Family("xla", "oracle.peers.engines.jax", "jax", _JAX, variants=("", "eager")),
+    "jax": Family("xla", "oracle.peers.engines.jax", "jax", _JAX, variants=("", "eager"), compiles=True),
     "iree": Family(
-        "iree", "oracle.peers.engines.iree", "iree", ("iree-base-compiler", "iree-base-runtime"), programs_a_module=16
+        "iree",
+        "oracle.peers.engines.iree",
+        "iree",
+        ("iree-base-compiler", "iree-base-runtime"),
+        programs_a_module=16,
+        compiles=True,
     ),
     # XLA's own tool, one process a program
-    "run-hlo-module": Family("xla"),
+    "run-hlo-module": Family("xla", compiles=True),
     # "served" is kept running, and answers one program after the other
     "external": Family("numpy", variants=("", "served")),
     "derivative": Family(extra="jax", packages=_JAX, variants=("adjoint", "differences", "jax")),
@@ -139,6 +147,11 @@ class Peer:
     def programs_a_module(self) -> int:
         """How many programs are compiled together."""
         return PROGRAMS_A_MODULE.get(self.lane, 1) if self.family == "pjrt" else self.about.programs_a_module
+
+    @property
+    def cost(self) -> float:
+        """About how much processor time a program takes beside one in the cheapest lane, where it is compiled."""
+        return COSTS.get(self.lane, 3.0) if self.family == "pjrt" else 4.0
 
 
 #: Names of the executors on other people's libraries.

@@ -1,55 +1,109 @@
-"""Guided campaigns: what has paid is drawn more often, and any order of work comes to the same programs."""
+"""Guided campaigns: what has paid is drawn more often, each batch has one compiler, and any order of work comes to the same programs."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fuzz.campaign.guide import MIXES, ROUND, USUAL, is_open, mix_of, mixed
+from fuzz.campaign.audit import audit
+from fuzz.campaign.guide import MIXES, ROUND, USUAL, Draw, draw_of, is_open, mixed
 from fuzz.campaign.tally import Tally
 from fuzz.generate import DEFAULT
 from fuzz.generate.batches import decode_number, generate
 from fuzz.generate.settings import config_of
-from fuzz.store import Batch, Disagreement, Plan, Store
-from oracle.verdict import Verdict
+from fuzz.store import Batch, Disagreement, Plan, Store, Stream
+from oracle.verdict import ExecutorInfo, Verdict
 from tests.e2e.command import tenferro_ref
-from tests.fuzz.stores import answer, begin
+from tests.fuzz.stores import answer
 
 (CASE,) = generate(1, 0, 1)
 PLAN = Plan(seed=3, programs=30 * ROUND, batch=1, generate=("guided=1",))
+CHEAP, DEAR, OTHER = "pjrt:a@fast", "pjrt:a@parity", "pjrt:b@parity"
+ALL = ("native", CHEAP, "interpreter", DEAR, OTHER)
+#: What shows a disagreement of a kind of its own in each batch.
+Pays = Callable[[Draw], str]
 
 
-def _seal(store: Store, job: Batch, owner: str, mix: str) -> None:
-    """Batches in the mix "sums" show a disagreement of a new kind."""
-    shown = [Disagreement(0, CASE, answer("other", Verdict.MISMATCH), f"kin {job.number}", "Add", "F32", "native")]
-    tally = Tally()
-    for name in ("native", "other"):
-        tally.add_answer(CASE, answer(name, Verdict.MISMATCH if mix == "sums" and name == "other" else Verdict.PASS))
+def _begin(store: Store) -> Stream:
+    return store.begin(PLAN, [ExecutorInfo(name, True) for name in ALL], (), "2026-11-23T00:00:00+00:00")
+
+
+def _seal(store: Store, job: Batch, draw: Draw, pays: Pays) -> None:
+    name = pays(draw)
+    tally, wrong = Tally(), answer(name, Verdict.MISMATCH)
+    shown = [Disagreement(0, CASE, wrong, f"kin {job.number}", f"Add({job.number})", "F32", "native")] if name else []
+    for executor in draw.executors:
+        tally.add_answer(CASE, wrong if executor == name else answer(executor))
     store.put_programs(job, [CASE])
-    store.seal(job, owner, [CASE], tally, shown if mix == "sums" else [])
+    store.seal(job, "w", [CASE], tally, shown)
 
 
-def _mixes(at_once: int) -> list[str]:
-    """The mixes of a campaign whose workers hold so many batches, and seal the last one first."""
+def _draws(at_once: int, pays: Pays) -> list[Draw]:
+    """The draws of a campaign whose workers hold so many batches, and seal the last one first."""
     with Store() as store:
-        stream, mixes = begin(store, PLAN), dict[int, str]()
+        stream, drawn = _begin(store), dict[int, Draw]()
         held: list[Batch] = []
         while True:
             job = store.claim(stream.id, "w")
             while held and (job is None or len(held) == at_once or not is_open(store, stream, job.number)):
                 done = held.pop()
-                _seal(store, done, "w", mixes[done.number])
+                _seal(store, done, drawn[done.number], pays)
             if job is None:
-                return [mixes[number] for number in sorted(mixes)]
+                assert audit(store) == []
+                return [drawn[number] for number in sorted(drawn)]
             assert is_open(store, stream, job.number)
-            mixes[job.number] = mix_of(store, stream, job.number)
+            drawn[job.number] = draw_of(store, stream, job.number)
             held.append(job)
 
 
+def _sums(draw: Draw) -> str:
+    return "native" if draw.mix == "sums" else ""
+
+
+def _nothing(draw: Draw) -> str:
+    return ""
+
+
+def _dear(draw: Draw) -> str:
+    return DEAR if DEAR in draw.executors else ""
+
+
+def _compilers(draws: list[Draw]) -> Counter[str]:
+    assert all(tuple(n for n in d.executors if "pjrt" not in n) == ("native", "interpreter") for d in draws)
+    assert {len(d.executors) for d in draws} == {3}
+    return Counter(name for d in draws for name in d.executors if "pjrt" in name)
+
+
+def test_each_batch_has_one_compiler_the_cheapest_most_often() -> None:
+    counts = _compilers(_draws(1, _nothing))
+    assert counts[CHEAP] > 1.5 * max(counts[DEAR], counts[OTHER])
+    assert min(counts.values()) > 20
+
+
+def test_a_compiler_that_has_paid_is_drawn_more_often() -> None:
+    counts = _compilers(_draws(1, _dear)[10 * ROUND :])
+    assert counts[DEAR] > 1.5 * max(counts[CHEAP], counts[OTHER])
+    assert len(counts) == 3
+
+
+def test_answers_of_an_executor_that_was_not_asked_are_found() -> None:
+    with Store() as store:
+        stream = _begin(store)
+        job = store.claim(stream.id, "w")
+        assert job
+        draw = draw_of(store, stream, 0)
+        _seal(store, job, replace(draw, executors=ALL), _nothing)
+        problems = audit(store)
+    assert len(problems) == 2
+    assert all("1 verdicts on 0 programs" in problem for problem in problems)
+
+
 def test_what_has_paid_is_drawn_more_often() -> None:
-    mixes = _mixes(1)
+    mixes = [draw.mix for draw in _draws(1, _sums)]
     early, late = Counter(mixes[: 4 * ROUND]), Counter(mixes[10 * ROUND :])
     assert len(early) >= 8
     assert late["sums"] / (20 * ROUND) > 3 / len(MIXES)
@@ -57,18 +111,18 @@ def test_what_has_paid_is_drawn_more_often() -> None:
 
 
 def test_any_number_of_workers_draws_the_same() -> None:
-    assert _mixes(1) == _mixes(3) == _mixes(11)
+    assert _draws(1, _sums) == _draws(3, _sums) == _draws(11, _sums)
 
 
 def test_a_batch_waits_for_all_but_the_round_before_its_own() -> None:
     with Store() as store:
-        stream = begin(store, PLAN)
+        stream = _begin(store)
         jobs = [store.claim(stream.id, "w") for _ in range(2 * ROUND)]
         assert is_open(store, stream, 2 * ROUND - 1)
         assert not is_open(store, stream, 2 * ROUND)
         for job in jobs[:ROUND]:
             assert job is not None
-            _seal(store, job, "w", USUAL)
+            _seal(store, job, draw_of(store, stream, job.number), _nothing)
         assert is_open(store, stream, 2 * ROUND)
         assert not is_open(store, stream, 3 * ROUND)
 

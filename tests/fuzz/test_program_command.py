@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.campaign.programs import cases_of
+from fuzz.campaign.guide import USUAL, draw_of
+from fuzz.campaign.programs import cases_of, drawn
 from fuzz.campaign.recorded import recorded
 from fuzz.store import Plan, Store
 from tenferro_ref.tensor import load_npz, same_bits, type_of
@@ -52,6 +53,24 @@ def test_numbers_in_a_report_are_of_programs_with_the_op(tmp_path: Path) -> None
         assert cell.examples.keys() == cell.verdicts.keys()
         for number in cell.examples.values():
             assert f"= {cell.op}(" in tenferro_ref(*words, number).out
+
+
+def test_programs_of_a_guided_campaign_follow_from_its_store(tmp_path: Path) -> None:
+    store, guided = tmp_path / "g.sqlite", ("--generate", "guided=1", "--generate", "elements=16")
+    run = tenferro_ref(
+        "fuzz", "run", store, "--seed", 5, "--programs", 3 * 32, "--executors", "native", "--workers", 1, *guided
+    )
+    assert run.status == 0, run
+    with Store(store, readonly=True) as opened:
+        campaign, (stream,) = recorded(opened, opened.shards()), opened.streams()
+        assert draw_of(opened, stream, 0).mix != USUAL
+        case = drawn(opened, stream, 0)[3]
+    words = campaign.again.split()[1:]
+    run = tenferro_ref(*words, 3, "--out", tmp_path)
+    assert (tmp_path / "program.json").read_text() == case.program_json
+    assert_one_line_error(tenferro_ref("fuzz", "program", 3, "--seed", 5, *guided), 2)
+    assert_one_line_error(tenferro_ref(*words, 9999), 2)
+    assert_one_line_error(tenferro_ref("fuzz", "program", 3, "--seed", 6, "--store", store, *guided), 2)
 
 
 def test_a_number_that_there_is_not(tmp_path: Path) -> None:
