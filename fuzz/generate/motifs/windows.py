@@ -10,6 +10,7 @@ from fuzz.generate.growth import Growth, shape_of
 from fuzz.generate.motifs.table import motif
 from fuzz.generate.ops import STRATEGY, usable
 from fuzz.generate.ops.indexing import index_tensor
+from fuzz.generate.ops.structural import regroup
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.ops import ARITHMETIC, BY_NAME, OPS, REDUCTIONS, Op
@@ -30,10 +31,12 @@ def _updates_itself(case: Case) -> bool:
     return any(m and m.op.name in ("Slice", "DynamicSlice") and m.input_slots[0] == i.input_slots[0] for m, i in makers)
 
 
-@motif(2, 2, _updates_itself, ops.Slice, ops.DynamicSlice, ops.DynamicUpdateSlice)
+@motif(3, 2, _updates_itself, ops.Slice, ops.DynamicSlice, ops.DynamicUpdateSlice)
 def updated_with_itself(g: Growth) -> None:
-    """An update whose value is a window of the same operand at a shifted place."""
+    """An update whose value is a window of the same operand at a shifted place; compilers take windows through a Reshape."""
     x = g.operand(g.config.dtypes, lambda v: v.type.rank >= 1)
+    if g.has(ops.Reshape) and g.choices.chance(50):
+        x = g.apply(ops.Reshape(regroup(g, shape_of(x)) or (1,)), x)
     shape, sizes = shape_of(x), _window(g, x)
     if g.choices.chance(50):
         window = g.apply(ops.DynamicSlice(sizes), x, index_tensor(g, (len(sizes),)))
