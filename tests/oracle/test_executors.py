@@ -16,7 +16,7 @@ from oracle.peers.engines.lax import JAX
 from oracle.verdict import Verdict
 from tenferro_ref import ops
 from tenferro_ref.cli import main
-from tenferro_ref.dtype import ENGINE_DTYPES
+from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.errors import MissingDependency, ShapeMismatch, UnsupportedOp
 from tenferro_ref.extensions.linalg import cholesky
 from tenferro_ref.ops import OPS, STABLEHLO, Policy
@@ -107,10 +107,11 @@ def test_a_scatter_leaves_its_operand_alone(pool: Pool) -> None:
 
 class TestRefusals:
     @pytest.mark.parametrize("name", ["jax", "interpreter"])
-    def test_a_float_index_that_may_be_no_integer(self, pool: Pool, name: str) -> None:
-        b = GraphBuilder()
-        program = b.build(b.apply(ops.DynamicSlice((2,)), b.input("F64", (4,)), b.input("F64", (1,))))
-        case = Case.of(program, [np.arange(4.0), np.array([0.5])])
+    @pytest.mark.parametrize("dtype", [DType.F64, DType.BF16])
+    def test_a_float_index_that_may_be_no_integer(self, pool: Pool, name: str, dtype: DType) -> None:
+        b = GraphBuilder(policy=STABLEHLO)
+        program = b.build(b.apply(ops.DynamicSlice((2,)), b.input("F64", (4,)), b.input(dtype, (1,))))
+        case = Case.of(program, [np.arange(4.0), np.array([0.5], dtype.numpy)])
         with pytest.raises(UnsupportedOp, match="float index"):
             executor_or_skip(pool, name).run(case)
 

@@ -201,7 +201,7 @@ def _dot_general(lax: Any, op: ops.DotGeneral, result: TensorType, policy: Polic
 
 
 def _integers(op: Op, indices: Any) -> Any:
-    if indices.dtype.kind == "f":
+    if indices.dtype.kind not in "iu":  # narrow floats are of no kind that NumPy knows
         reason = "a float index that is no exact integer must be an error, JAX has none; convert the indices to I64"
         raise UnsupportedOp(op=op.name, reason=reason)
     return indices
