@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-from fuzz.generate.values.recipes import Regime
 from tenferro_ref import ops
 from tenferro_ref.dtype import ENGINE_DTYPES, NUMERIC, DType
 from tenferro_ref.ops import DEFAULT_POLICY, OPS, Op, Policy
+
+#: Which class of values goes with which share of the programs (`fuzz.generate.values.recipes`).
+Regime: TypeAlias = Literal["ordinary", "hostile", "exact"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fuzz.generate.choices import Choices, Weighted
-from fuzz.generate.config import FOREIGN_DTYPES, Config, admitted
+from fuzz.generate.config import FOREIGN_DTYPES, Config, Regime, admitted
 from fuzz.generate.finishing import renumbered, symbolised, without_dead_code
-from fuzz.generate.values.recipes import REGIMES, Recipe, Regime, array_of, draw_recipe, draw_scalar
+from fuzz.generate.values.recipes import REGIMES, Recipe, array_of, draw_recipe, draw_scalar
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dtype import ANY, ENGINE_DTYPES, FLOAT, DType

@@ -9,11 +9,11 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from fuzz.generate.choices import Choices
-from fuzz.generate.config import DEFAULT, Config
+from fuzz.generate.config import DEFAULT, Config, Regime
 from fuzz.generate.decode import GENE, decode
 from fuzz.generate.faults import LONGEST, decode_invalid
 from fuzz.generate.growth import HEADER
-from fuzz.generate.values.recipes import Regime, array_of, draw_recipe
+from fuzz.generate.values.recipes import array_of, draw_recipe
 from oracle.case import Case
 from tenferro_ref.dtype import DType
 from tenferro_ref.program import GraphProgram

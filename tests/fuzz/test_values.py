@@ -13,9 +13,10 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from fuzz.generate.choices import Choices
+from fuzz.generate.config import Regime
 from fuzz.generate.strategies import arrays
 from fuzz.generate.values.classes import classes
-from fuzz.generate.values.recipes import FULL, Recipe, Regime, array_of, draw_recipe, draw_scalar
+from fuzz.generate.values.recipes import FULL, Recipe, array_of, draw_recipe, draw_scalar
 from fuzz.generate.values.special import SPECIALS
 from tenferro_ref.dtype import ENGINE_DTYPES, DType
 

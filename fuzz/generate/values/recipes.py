@@ -8,18 +8,18 @@ so that every order of evaluation gives the same bits.
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import PCG64, Generator
 
 from fuzz.generate.choices import Choices, Weighted
+from fuzz.generate.config import Regime
 from fuzz.generate.values.classes import classes
 from fuzz.generate.values.matrices import MATRICES, matrices
 from fuzz.generate.values.special import SPECIALS, Array
 from tenferro_ref.dtype import DType
 
-Regime: TypeAlias = Literal["ordinary", "hostile", "exact"]
 #: Shares of the programs; two thirds of those that would be exact must have a motif that is not, and are ordinary.
 REGIMES: Weighted[Regime] = Weighted([("ordinary", 30), ("hostile", 35), ("exact", 35)])
 
