@@ -42,7 +42,7 @@ class Draw:
 
 @dataclass
 class _Choice:
-    """One of several by chance, in proportion to what it has paid a batch, and to what a batch of it does not cost."""
+    """One of several by chance, in proportion to what it has paid a batch over what a batch of it costs."""
 
     costs: Mapping[str, float]
     paid: Counter[str] = field(default_factory=Counter)
