@@ -42,7 +42,17 @@ class Draw:
 
 @dataclass
 class _Choice:
-    """One of several by chance, in proportion to what it has paid a batch over what a batch of it costs."""
+    """Draws one of several names by chance.
+
+    A name's chance is in proportion to how many kinds of disagreement it has shown a batch, over what a batch of it costs.
+
+    Attributes
+    ----------
+    costs
+        Processor time of a batch of each name, beside one of the others.
+    paid, tried
+        Kinds of disagreement first shown by each name, and batches of it; older ones count for less.
+    """
 
     costs: Mapping[str, float]
     paid: Counter[str] = field(default_factory=Counter)
@@ -92,8 +102,8 @@ MIXES: dict[str, dict[str, Any]] = {
     "policies": {"policies": 60.0},
     "hostile values": {"regime": "hostile"},
 }
-#: Processor time of a batch in those mixes, beside one in the others.
-_COSTS = {"long": 2.5, "short": 0.5}
+#: Processor time of a batch in those mixes, beside one in the others (docs/measurements/campaigns.md).
+_COSTS = {"long": 1.3, "short": 0.7}
 
 
 def mixed(config: Config, mix: str) -> Config:
@@ -121,7 +131,7 @@ def draws(store: Store, stream: Stream, before: int) -> Iterator[Draw]:
         while True:
             yield usual
     peers = {name: Peer.parse(name) for name in stream.available}
-    compilers = _Choice({name: peer.cost for name, peer in peers.items() if peer.about.compiles})
+    compilers = _Choice({name: peer.cost for name, peer in peers.items() if peer.cost})
     mixes = _Choice({mix: _COSTS.get(mix, 1.0) for mix in MIXES}, Counter({USUAL: _USUAL}))
     news, drawn = _news(store, stream, before), list[tuple[str, str]]()
     while True:
@@ -149,8 +159,7 @@ def _news(store: Store, stream: Stream, before: int) -> dict[int, dict[tuple[str
     """By the place of a batch, the kinds of disagreement that no earlier batch had shown, and who showed each."""
     sql = "SELECT DISTINCT batch, op, attribution, executor FROM suspect WHERE stream = ? AND batch < ? ORDER BY batch"
     firsts, news = dict[tuple[str, str], int](), dict[int, dict[tuple[str, str], list[str]]]()
-    for batch, *kind, executor in store.database.rows(tuple[int, str, str, str], sql, (stream.id, before)):
-        op, attribution = kind
+    for batch, op, attribution, executor in store.database.rows(tuple[int, str, str, str], sql, (stream.id, before)):
         if firsts.setdefault((op, attribution), batch) == batch:
             news.setdefault(batch // stream.plan.shards, {}).setdefault((op, attribution), []).append(executor)
     return news

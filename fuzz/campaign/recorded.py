@@ -13,7 +13,7 @@ from fuzz.generate.config import result_dtypes
 from fuzz.generate.settings import config_of
 from fuzz.records import Campaign, Cell, ErrorKind, Held, Survey, Totals
 from fuzz.report import Report, Run
-from fuzz.store import Counts, Plan, Store, Stream
+from fuzz.store import MEMORY, Counts, Plan, Store, Stream
 from fuzz.store.counts import WIDTHS
 from oracle.peers import Peer
 from oracle.verdict import ORIGINS, Verdict
@@ -130,7 +130,7 @@ def _again(plan: Plan, store: str) -> str:
     """What makes one program of a campaign again, but for its number."""
     words = ["tenferro-ref", "fuzz", "program", "--seed", str(plan.seed)]
     words += ["--input-sets", str(plan.input_sets)] if plan.input_sets > 1 else []
-    words += ["--store", store] if config_of(plan.generate).guided else []
+    words += ["--store", store] if config_of(plan.generate).guided and store != MEMORY else []
     return shlex.join([*words, *(word for setting in plan.generate for word in ("--generate", setting))])
 
 

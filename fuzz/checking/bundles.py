@@ -7,9 +7,10 @@ from pathlib import Path
 
 from fuzz.checking.judged import Checked, Judged, answers_to
 from fuzz.checking.subject import Subject, given_subject
+from fuzz.findings.alike import value_class
 from fuzz.findings.bundle import write_bundle
 from fuzz.findings.reduce_module import reduce_module
-from fuzz.findings.triage import inspect, to_finding, value_class
+from fuzz.findings.triage import inspect, to_finding
 from oracle.peers import Executor, NativeExecutor, Pool
 from tenferro_ref.errors import Internal
 from tenferro_ref.stablehlo import Source

@@ -15,8 +15,8 @@ from fuzz.conform.cells import Cell, programs
 from fuzz.conform.folded import FoldedPool
 from fuzz.conform.probes import PROBES
 from fuzz.conform.record import OUTCOMES, Check, Conformance, Outcome, Section
+from fuzz.findings.alike import value_class
 from fuzz.findings.known import load_known, page_of
-from fuzz.findings.triage import value_class
 from oracle.attribution import attribute
 from oracle.case import Case
 from oracle.judge import Reference, judge_many, prepare

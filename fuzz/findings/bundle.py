@@ -16,9 +16,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fuzz.findings.alike import value_class
 from fuzz.findings.environments import ROOT, FreshEnvironments
 from fuzz.findings.explain import explained
-from fuzz.findings.triage import value_class
 from fuzz.records import Finding, encode, from_json
 from oracle.case import Case, Refusal
 from oracle.derivation import derivation_of

@@ -6,12 +6,12 @@ The signature is the key for de-duplication: ops of the reduced program, dtype, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fuzz.findings.alike import alike, class_of, complaint, either_sign, how_of
 from fuzz.findings.known import Known, match, page_of
 from fuzz.findings.reduce import Size, cut_out, narrowed, reduce_case, simplify_configuration
 from fuzz.records import Finding, ValueRow
@@ -78,8 +78,8 @@ class Suspect:
         if peer.kind == "native" and peer.build:  # each program has another configuration
             side = "native-drawn"
         if self.answer.verdict is Verdict.ERROR:  # a compiler's words tell causes apart, the program's output does not
-            return (self.answer.verdict.value, _complaint(self.answer), self.attribution, side)
-        return (self.answer.verdict.value, self.op, self.dtype, self.how or _how(self.answer), self.attribution, side)
+            return (self.answer.verdict.value, complaint(self.answer), self.attribution, side)
+        return (self.answer.verdict.value, self.op, self.dtype, self.how or how_of(self.answer), self.attribution, side)
 
 
 def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspect:
@@ -88,7 +88,7 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
     case, answer = _worst_output(executor, case, answer)
     whole = Suspect(executor, case, answer, "", "", attribute(executor, case, pool))
     if case.refusal is not None:  # the answer to one fault is wrong, wherever that fault is
-        return replace(whole, op=case.refusal.op or "", how=f"{case.refusal.fault}: {_how(answer)}")
+        return replace(whole, op=case.refusal.op or "", how=f"{case.refusal.fault}: {how_of(answer)}")
     if isinstance(executor, DerivativeExecutor):
         core = _rule_alone(whole, pool)
         return replace(whole, op=_subject(whole.case if core is None else core.case))
@@ -102,7 +102,7 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
     producer = None if slot is None else case.program.producers.get(slot)
     dtype = "" if slot is None else case.program.slot_types[slot].dtype.name
     if core is not None:
-        return replace(whole, op=core.case.program.instructions[0].op.name, dtype=dtype, how=_how(core.answer))
+        return replace(whole, op=core.case.program.instructions[0].op.name, dtype=dtype, how=how_of(core.answer))
     return replace(whole, op="" if producer is None else _with_operands(case, producer), dtype=dtype)
 
 
@@ -113,37 +113,7 @@ def _worst_output(executor: Executor, case: Case, answer: Answer) -> tuple[Case,
         return case, answer
     small = replace(case, program=live(replace(case.program, output_slots=(outputs[worst],))))
     alone = judge(executor, Reference(small, NativeExecutor()))
-    return (small, alone) if _alike(alone, answer) and _class(alone) == _class(answer) else (case, answer)
-
-
-def value_class(words: str) -> str:
-    """The class of a wrong value. Where NaN is due, all numbers are one class: the value may be arbitrary, another in each run."""
-    return re.sub(r"^expected NaN, got (finite|\+0|-0|inf|-inf)(?= \(|$)", "expected NaN, got a number", words)
-
-
-def _either_sign(words: str) -> str:
-    """The same for a class and for that of the negated values."""
-    opposite = {"inf": "-inf", "-inf": "inf", "+0": "-0", "-0": "+0"}
-    return min(words, re.sub(r"-?\binf\b|[+-]0\b", lambda found: opposite[found[0]], words))
-
-
-def _class(answer: Answer) -> str:
-    return value_class(answer.comparison.value_class)
-
-
-def _how(answer: Answer) -> str:
-    return _class(answer) or answer.reason.partition(":")[0]
-
-
-def _complaint(answer: Answer) -> str:
-    """The error without places, names, types and numbers: the same for all programs that one defect refuses."""
-    words = answer.reason.partition("error: ")[2] or answer.reason
-    return re.sub(r"(tensor|vector|memref)<[^>]*>|%\w+|\d+", "#", words.partition(": %")[0].partition("\n")[0])
-
-
-def _alike(one: Answer, other: Answer) -> bool:
-    """Whether the verdicts agree, and of two errors the words."""
-    return one.verdict is other.verdict and (one.verdict is not Verdict.ERROR or _complaint(one) == _complaint(other))
+    return (small, alone) if alike(alone, answer) and class_of(alone) == class_of(answer) else (case, answer)
 
 
 def first_wrong(executor: Executor, case: Case) -> int | None:
@@ -207,7 +177,7 @@ def _alone(suspect: Suspect, slot: int, pool: Pool) -> Suspect | None:
 def _with_case(suspect: Suspect, case: Case, pool: Pool) -> Suspect | None:
     """The suspect with a smaller case, if that disagrees for the same cause."""
     answer = judge(suspect.executor, Reference(case, NativeExecutor()))
-    if not _alike(answer, suspect.answer) or not suspect.shares_cause(case, pool):
+    if not alike(answer, suspect.answer) or not suspect.shares_cause(case, pool):
         return None
     return replace(suspect, case=case, answer=answer)
 
@@ -266,7 +236,7 @@ def still_disagrees(suspect: Suspect, pool: Pool, times: int = 1) -> Callable[[C
 
     def once(case: Case) -> bool:
         answer = judge(suspect.executor, Reference(case, NativeExecutor()))
-        if not _alike(answer, want) or _either_sign(_class(answer)) != _either_sign(_class(want)):
+        if not alike(answer, want) or either_sign(class_of(answer)) != either_sign(class_of(want)):
             return False
         return suspect.shares_cause(case, pool)
 
@@ -288,11 +258,11 @@ def evaluate_all(case: Case) -> Mapping[int, Array]:
 def signature(case: Case, suspect: Suspect, answer: Answer) -> str:
     """ "ops | dtype | value class | attribution" of a reduced case; "fault | kind due | what came instead | ..." of an invalid one."""
     if case.refusal is not None:
-        return f"{case.refusal.fault} | {case.refusal.kind} | {_how(answer)} | {suspect.attribution}"
+        return f"{case.refusal.fault} | {case.refusal.kind} | {how_of(answer)} | {suspect.attribution}"
     ops = " > ".join(i.op.name for i in case.primal.instructions) or "no instruction"
     ops = f"{case.derivation} of {ops}" if case.derivation else ops
     dtype = case.program.output_types[0].dtype.name if case.program.output_slots else "none"
-    return f"{ops} | {dtype} | {_how(answer)} | {suspect.attribution}"
+    return f"{ops} | {dtype} | {how_of(answer)} | {suspect.attribution}"
 
 
 def to_finding(
@@ -327,7 +297,7 @@ def to_finding(
         also=also,
         op=suspect.op,
         dtype=suspect.dtype,
-        value_class=_class(answer),
+        value_class=class_of(answer),
         attribution=suspect.attribution,
         known="",
         programs=programs,
@@ -428,7 +398,7 @@ def _subject(case: Case) -> str:
 
 
 def _what(answer: Answer) -> str:
-    return _class(answer) or answer.reason
+    return class_of(answer) or answer.reason
 
 
 def value_rows(executor: Executor, case: Case) -> tuple[ValueRow, ...]:

@@ -9,7 +9,7 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import ENGINE_DTYPES, NUMERIC, DType
 from tenferro_ref.ops import DEFAULT_POLICY, OPS, Op, Policy
 
-#: Which class of values goes with which share of the programs (`fuzz.generate.values.recipes`).
+#: How the values of a program are drawn: mostly finite, of all classes, or small integers (`fuzz.generate.values.recipes`).
 Regime: TypeAlias = Literal["ordinary", "hostile", "exact"]
 
 
@@ -47,7 +47,7 @@ class Config:
     policies
         Percentage of programs under another policy than the engine's.
     regime
-        The share of values that is hostile, in all programs (`fuzz.generate.values.recipes`); drawn if None.
+        How the values of all programs are drawn; for None another way for each program.
     weights
         Factors on the chance of an op or motif, by name.
     rare

@@ -40,9 +40,8 @@ _CLAIMS = 3
 #: What is in flight: rows of open batches.
 IN_FLIGHT = ("program", "answer", "strike")
 _GROUPS_WITH_SUSPECTS = "kin JOIN suspect ON suspect.stream = kin.stream AND suspect.kin = kin.name"
-_BEGUN = (
-    f"SELECT op, attribution FROM {_GROUPS_WITH_SUSPECTS} WHERE kin.stream = ? AND (owner <> '' OR signature <> '')"  # noqa: S608
-)
+_IS_BEGUN = "kin.stream = ? AND (owner <> '' OR signature <> '')"
+_BEGUN = f"SELECT op, attribution FROM {_GROUPS_WITH_SUSPECTS} WHERE {_IS_BEGUN}"  # noqa: S608
 _CLAIMABLE = f"kin.stream = ? AND owner = '' AND signature = '' AND claims < {_CLAIMS}"
 
 
@@ -76,11 +75,7 @@ class Store:
     # --- streams -----------------------------------------------------------------------------------------------------
 
     def begin(
-        self,
-        plan: Plan,
-        executors: Sequence[ExecutorInfo],
-        environment: Sequence[tuple[str, str]],
-        started: str,
+        self, plan: Plan, executors: Sequence[ExecutorInfo], environment: Sequence[tuple[str, str]], started: str
     ) -> Stream:
         """Begin a campaign, or a shard of one.
 
@@ -324,13 +319,11 @@ class Store:
     def claim_group(self, stream: int, owner: str, limit: int) -> Group | None:
         """A group to reduce; None if there is none, or `limit` is reached.
 
-        Those come first that are of another op or cause than what was begun, then the most frequent.
-
-        One whose reduction has ended the process a few times is left alone.
+        Those come first that are of another op or cause than what was begun, then the most frequent. One whose reduction has
+        ended the process a few times is left alone.
         """
         with self.database.write() as write:
-            begun = "SELECT count(*) FROM kin WHERE stream = ? AND (owner <> '' OR signature <> '')"
-            if write.execute(begun, (stream,)).fetchone()[0] >= limit:
+            if write.execute(f"SELECT count(*) FROM kin WHERE {_IS_BEGUN}", (stream,)).fetchone()[0] >= limit:  # noqa: S608
                 return None
             row = write.execute(
                 f"SELECT name, count(DISTINCT fingerprint), min(seen) FROM {_GROUPS_WITH_SUSPECTS} WHERE {_CLAIMABLE}"  # noqa: S608

@@ -33,7 +33,7 @@ DEFAULT_LANE = "parity"
 #: How many programs share a module, one in other lanes (docs/adr/0035): 40 -> 9-19 ms for a program at 32 on the older two
 #: builds where nothing is optimised; elsewhere each fusion kernel costs as much as before, and a fifth is saved at 4.
 PROGRAMS_A_MODULE = {"fast": 32, "parity": 4, "defaults": 4}
-#: Processor time of a program beside one in lane `fast`, where it is not 3 times as much (docs/measurements/campaigns.md).
+#: Processor time of a program beside one in lane `fast`, where that is not `Family.cost` (docs/measurements/campaigns.md).
 COSTS = {"fast": 1.0, "level0": 2.0}
 
 

@@ -32,8 +32,9 @@ class Family:
         What may follow the family's name after a hyphen.
     programs_a_module
         How many programs are compiled together.
-    compiles
-        Whether each program is compiled for it by an optimising compiler, beside which all else of a campaign is cheap.
+    cost
+        About how much processor time a program takes beside one in lane `fast` of a plugin; 0 where no optimising compiler has a
+        part in it, which is cheap beside those. Lanes have their own (`COSTS`).
     """
 
     model: str = "ieee"
@@ -42,7 +43,7 @@ class Family:
     packages: tuple[str, ...] = ()
     variants: tuple[str, ...] = ("",)
     programs_a_module: int = 1
-    compiles: bool = False
+    cost: float = 0.0
 
 
 _JAX = ("jax", "jaxlib")
@@ -65,20 +66,20 @@ FAMILIES = {
     ),
     # "reloaded" serialises what it has compiled, loads that, and runs it; "kernels" calls ours for ops that StableHLO lacks;
     # "rewritten" runs an equal program
-    "pjrt": Family("xla", variants=("", "reloaded", "kernels", "rewritten"), compiles=True),
+    "pjrt": Family("xla", variants=("", "reloaded", "kernels", "rewritten"), cost=3.0),
     # its functions are those of the C library and it keeps subnormals, as the native executor does
     "interpreter": Family("numpy", "oracle.peers.engines.interpreter", "jax", _JAX),
-    "jax": Family("xla", "oracle.peers.engines.jax", "jax", _JAX, variants=("", "eager"), compiles=True),
+    "jax": Family("xla", "oracle.peers.engines.jax", "jax", _JAX, variants=("", "eager"), cost=4.0),
     "iree": Family(
         "iree",
         "oracle.peers.engines.iree",
         "iree",
         ("iree-base-compiler", "iree-base-runtime"),
         programs_a_module=16,
-        compiles=True,
+        cost=4.0,
     ),
     # XLA's own tool, one process a program
-    "run-hlo-module": Family("xla", compiles=True),
+    "run-hlo-module": Family("xla", cost=4.0),
     # "served" is kept running, and answers one program after the other
     "external": Family("numpy", variants=("", "served")),
     "derivative": Family(extra="jax", packages=_JAX, variants=("adjoint", "differences", "jax")),
@@ -150,8 +151,8 @@ class Peer:
 
     @property
     def cost(self) -> float:
-        """About how much processor time a program takes beside one in the cheapest lane, where it is compiled."""
-        return COSTS.get(self.lane, 3.0) if self.family == "pjrt" else 4.0
+        """That of its family, or of its lane."""
+        return COSTS.get(self.lane, self.about.cost) if self.family == "pjrt" else self.about.cost
 
 
 #: Names of the executors on other people's libraries.

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from fuzz.findings.triage import Suspect, inspect, to_finding, value_class
+from fuzz.findings.alike import value_class
+from fuzz.findings.triage import Suspect, inspect, to_finding
 from oracle.attribution import UNCLEAR
 from oracle.case import Case
 from oracle.judge import Reference, judge
