@@ -1,8 +1,8 @@
 """Contraction: a product may go unrounded into an addition (FMA).
 
 *Bound.* A product keeps its unrounded bounds (`Unrounded`): exact for F32 in float64; for F64 in the wide type, one
-step outward unless few enough bits are set. Moves, negation, selection and reductions of one element carry them
-along. A sum takes the hull of what rounding twice and rounding once give. The unrounded product of an overflow may be
+step outward unless few enough bits are set. Moves, negation, selection, the absolute value of what is not negative and
+reductions of one element carry them along. A sum takes the hull of what rounding twice and rounding once give. The unrounded product of an overflow may be
 finite again in a sum, that of an infinity is infinite. The last product of a ReduceProd is one of them.
 
 *Zeros.* What a fused sum leaves is no zero, or the +0 that rounding twice gives too: the product of two numbers of p

@@ -12,7 +12,8 @@ at most twice that in units of u), and none for a constant power of two, with wh
 exact, so is every grouping, since no part of the product has more bits than it.
 
 *Not admitted.* Bounds are those of *real* values: where a grouping loses an overflow, an underflow or a NaN on its
-way, its result stays outside. Constants of complex products are not gathered, but their parts may be computed
+way, its result stays outside. A complex number with an infinite part, times one, is the exception: it is an infinity of
+Annex G either way, whichever part is NaN. Constants of complex products are not gathered, but their parts may be computed
 otherwise, so that their zeros may have either sign.
 """
 
@@ -144,7 +145,7 @@ def either_zero(c: Context) -> bool:
 
 
 def without_one(c: Context, made: Rectangle, x: Enclosure, one: Enclosure) -> Rectangle:
-    """A product or quotient by one may leave it out, which takes no NaN into a part of `x` from an infinity or NaN in the other.
+    """A product or quotient by one may leave it out: no part of `x` becomes NaN by an infinity or NaN in the other part then.
 
     Annex G has an infinity there, which `x` is, and asks for nothing where it is NaN.
     """
