@@ -38,6 +38,8 @@ _CAUSES_BESIDE_PARITY = {
     "level0": "only at xla_backend_optimization_level=0",
     "fast": "only at xla_backend_optimization_level=0",
 }
+#: Each lane that can run the program is wrong.
+EVERY_LANE = "every lane"
 #: Other lanes are wrong in different ways, or none can run the program; they may tell more of a smaller one.
 UNCLEAR = "unclear: other lanes do not tell"
 #: HLO passes without which a module does not compile or means something else, so that leaving one out proves nothing.
@@ -50,7 +52,7 @@ def attribute(executor: Executor, case: Case, pool: Pool) -> str:
     Returns
     -------
     str
-        "option: ...", "rewrite: algsimp", an optimisation level, "serialisation", "our pass: NAME", "every lane", `UNCLEAR`, "native", or "only NAME" for
+        "option: ...", "rewrite: algsimp", an optimisation level, "serialisation", "our pass: NAME", `EVERY_LANE`, `UNCLEAR`, "native", or "only NAME" for
         an executor that has nothing to switch off, and where an error is due.
     """
     executor = executor.settled(case)
@@ -90,7 +92,7 @@ def _attribute_lane(executor: PjrtExecutor, case: Case, pool: Pool) -> str:
             return _CAUSES_BESIDE_PARITY.get(executor.lane, meaning) if lane == "parity" else meaning
         if verdict.is_disagreement:  # unsupported and undecided prove nothing
             wrong.add(verdict)
-    return "every lane" if len(wrong) == 1 else UNCLEAR
+    return EVERY_LANE if len(wrong) == 1 else UNCLEAR
 
 
 def _attribute_native(executor: NativeExecutor, case: Case) -> str:

@@ -15,7 +15,7 @@ from fuzz.findings.alike import alike, class_of, complaint, either_sign, how_of
 from fuzz.findings.known import Known, match, page_of
 from fuzz.findings.reduce import Size, cut_out, narrowed, reduce_case, simplify_configuration
 from fuzz.records import Finding, ValueRow
-from oracle.attribution import UNCLEAR, attribute, builds, hlo_pass
+from oracle.attribution import EVERY_LANE, UNCLEAR, attribute, builds, hlo_pass
 from oracle.case import Case, live
 from oracle.compare import interval_words
 from oracle.derivation import derived, kept_seeds
@@ -86,7 +86,8 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
     """Locate and attribute a disagreement."""
     executor = executor.settled(case)
     case, answer = _worst_output(executor, case, answer)
-    whole = Suspect(executor, case, answer, "", "", attribute(executor, case, pool))
+    whole = _explained(Suspect(executor, case, answer, "", "", attribute(executor, case, pool)), pool)
+    case, answer = whole.case, whole.answer
     if case.refusal is not None:  # the answer to one fault is wrong, wherever that fault is
         return replace(whole, op=case.refusal.op or "", how=f"{case.refusal.fault}: {how_of(answer)}")
     if isinstance(executor, DerivativeExecutor):
@@ -114,6 +115,26 @@ def _worst_output(executor: Executor, case: Case, answer: Answer) -> tuple[Case,
     small = replace(case, program=live(replace(case.program, output_slots=(outputs[worst],))))
     alone = judge(executor, Reference(small, NativeExecutor()))
     return (small, alone) if alike(alone, answer) and class_of(alone) == class_of(answer) else (case, answer)
+
+
+def _explained(suspect: Suspect, pool: Pool) -> Suspect:
+    """The first wrong element alone, if no lane explains all wrong elements but one explains that: the others may have another cause."""
+    case, unexplained = suspect.case, suspect.attribution in (EVERY_LANE, UNCLEAR)
+    if not unexplained or suspect.answer.comparison.outside < 2 or case.derivation or case.source:
+        return suspect
+    alone = _first_element(replace(suspect, attribution=UNCLEAR), pool)
+    if alone is None or class_of(alone.answer) != class_of(suspect.answer):
+        return suspect
+    cause = attribute(suspect.executor, alone.case, pool)
+    return suspect if cause in (EVERY_LANE, UNCLEAR) else replace(alone, attribution=cause)
+
+
+def _first_element(suspect: Suspect, pool: Pool) -> Suspect | None:
+    """The first wrong element alone, if it disagrees for the same cause."""
+    comparison = suspect.answer.comparison
+    wrong = suspect.case.program.output_slots[comparison.worst_output or 0 :][:1]  # none where outputs are missing
+    case = narrowed(suspect.case, wrong[0], comparison.worst_index or ()) if wrong else None
+    return _with_case(suspect, case, pool) if case else None
 
 
 def first_wrong(executor: Executor, case: Case) -> int | None:
@@ -202,10 +223,7 @@ def _start(suspect: Suspect, pool: Pool) -> Suspect:
     suspect = next(filter(None, (_alone(suspect, slot, pool) for slot in guilty)), suspect)
     if suspect.answer.verdict is not Verdict.MISMATCH:
         return suspect
-    comparison = suspect.answer.comparison
-    wrong = suspect.case.program.output_slots[comparison.worst_output or 0 :][:1]  # none where outputs are missing
-    case = narrowed(suspect.case, wrong[0], comparison.worst_index or ()) if wrong else None
-    return (_with_case(suspect, case, pool) if case else None) or suspect
+    return _first_element(suspect, pool) or suspect
 
 
 def _with_operands(case: Case, index: int) -> str:

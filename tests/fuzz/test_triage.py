@@ -10,7 +10,7 @@ import pytest
 
 from fuzz.findings.alike import value_class
 from fuzz.findings.triage import Suspect, inspect, to_finding
-from oracle.attribution import UNCLEAR
+from oracle.attribution import EVERY_LANE, UNCLEAR
 from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import Execution, Executor, NativeExecutor, Pool
@@ -132,6 +132,19 @@ def test_of_two_wrong_outputs_the_worst_is_looked_into_alone() -> None:
     suspect = inspect(executor, case, judge(executor, Reference(case, NativeExecutor())), Pool())
     assert len(suspect.case.program.output_slots) == 1
     assert (suspect.answer.verdict, suspect.op) == (Verdict.MISMATCH, "Negate")
+
+
+@pytest.mark.parametrize("element", ["rewrite: algsimp", EVERY_LANE])
+def test_of_two_wrong_elements_the_first_is_looked_into_alone(monkeypatch: pytest.MonkeyPatch, element: str) -> None:
+    """No lane is right about both, since they are wrong for two causes."""
+
+    def told(executor: object, case: Case, pool: Pool) -> str:
+        return EVERY_LANE if case.inputs[0].size > 1 else element
+
+    monkeypatch.setattr("fuzz.findings.triage.attribute", told)
+    suspect = suspect_of(Wrong(), chain(Negate, values=(-1.0, 3.0, 5.0)))  # the first is right
+    assert suspect.attribution == element
+    assert suspect.case.inputs[0].tolist() == ([3.0] if element != EVERY_LANE else [-1.0, 3.0, 5.0])
 
 
 def test_a_reduction_begins_with_the_output_that_was_attributed(monkeypatch: pytest.MonkeyPatch) -> None:
