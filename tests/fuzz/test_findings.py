@@ -90,13 +90,19 @@ def test_every_value_class_of_a_rule_can_arise() -> None:
     ]  # a check of its own: `oracle.checks`
 
 
-def test_every_page_has_its_rule_and_its_line_in_the_index() -> None:
+#: What the maintainers of a build may call a finding.
+VERDICTS = ("bug", "documented liberty", "liberty", "ambiguous text")
+
+
+def test_every_page_has_its_rule_its_verdict_and_its_line_in_the_index() -> None:
     assert {rule.page for rule in load_known(DEFAULT_RULES)} == set(PAGES) - UNMET
     assert set(PAGES) >= UNMET
     index = (ROOT / "docs" / "findings" / "index.md").read_text("utf-8")
     for name, page in PAGES.items():
         title = page.partition("\n")[0].removeprefix("# ")
-        assert f"| [{name[:4]}]({name}.md) | {title} |" in index
+        (words,) = re.findall(r"^\*\*What its maintainers would say\.\*\* (?:A )?(.*)", page, re.M)
+        verdict = next(v for v in VERDICTS if words.lower().startswith(v))
+        assert f"| [{name[:4]}]({name}.md) | {title} | {verdict} |" in index
 
 
 @pytest.mark.parametrize("name", sorted({*PAGES} - {*CHECKS} - TRACED))
