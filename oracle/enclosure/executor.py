@@ -27,7 +27,7 @@ from oracle.enclosure import (  # noqa: F401 - each fills its rows of a table
     sums,
 )
 from oracle.enclosure.complexes import MOVES
-from oracle.enclosure.freedoms import flush, real
+from oracle.enclosure.freedoms import conversion, flush, real
 from oracle.enclosure.model import Model
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule, contexts_of
 from oracle.enclosure.sets import ALONE, one_by_one, repeated, widened
@@ -133,7 +133,7 @@ def _slots(
     n = len(input_sets)
     _check_size(types, n)
     _check_scales(program, types)
-    values: dict[int, Enclosure] = {}
+    values, makers = dict[int, Enclosure](), dict[int, Op]()
     with np.errstate(all="ignore"):
         for slot, *arrays in zip(program.input_slots, *input_sets, strict=True):
             (first, *others) = arrays
@@ -146,14 +146,14 @@ def _slots(
             values[slot] = values[slot].known_as(const=True, repeated=False)
         for ins in program.instructions:
             slot = ins.output_slots[0]  # an op with several has no rule
-            operands = [values[s] for s in ins.input_slots]
+            operands = [conversion.of_operand(model, ins.op, makers.get(s), values[s]) for s in ins.input_slots]
             c = contexts[types[slot].dtype]
             result = poles.by_sides(partial(_enclosed, ins.op, c, n), ins.op, operands)
             result = real.of_result(model, ins.op, result, tuple(operands))
             made = derived(result, model, moves.read_of(ins.op, operands))
             if operands and moves.is_spread(ins.op, operands[0], made, n):
                 made = made.known_as(const=made.const, repeated=True)
-            values[slot] = made
+            values[slot], makers[slot] = made, ins.op
     return values
 
 

@@ -28,6 +28,7 @@ FREEDOMS = {
     "either_side": "The sign of a zero imaginary part need not say on which side of a branch cut a number is.",
     "by_parts": "A complex function may be computed from real ones, which give NaN for a limit of 0 times an infinity.",
     "excess": "Results of narrow floats may go on unrounded, in F32.",
+    "excess_converted": "A result in BF16 that is converted to F32 may go there unrounded.",
     "real": "An operation may give the number that it rounds otherwise.",
 }
 
@@ -50,6 +51,7 @@ class Model:
     either_side: bool = False
     by_parts: bool = False
     excess: bool = False
+    excess_converted: bool = False
     real: bool = False
 
     @property
@@ -82,7 +84,7 @@ IEEE = Model("ieee")
 NUMPY = Model("numpy", either_zero=True, conj_moves=True)
 XLA = Model(
     "xla", flush=True, contract=True, reciprocal=True, gather=True, merge=True, either_zero=True, either_side=True,
-    by_parts=True,
+    by_parts=True, excess_converted=True,
 )  # fmt: skip
 IREE = replace(XLA, name="iree", excess=True)
 #: No platform's: what two programs that are equal over the real numbers are compared by.

@@ -16,8 +16,11 @@ from oracle.enclosure.value import Interval
 
 def of_result(model: Model, x: Interval) -> Interval:
     """A result that was rounded."""
-    if not model.excess or not x.dtype.is_narrow_float:
-        return x
+    return unrounded(x) if model.excess and x.dtype.is_narrow_float else x
+
+
+def unrounded(x: Interval) -> Interval:
+    """What was rounded, before that."""
     f = FORMATS[x.dtype]
     some = ~x.empty
     lo = np.where(np.isinf(x.lo) & (x.lo > 0), f.max, x.lo - f.ulp(x.lo))

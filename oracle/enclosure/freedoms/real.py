@@ -21,7 +21,7 @@ from tenferro_ref import ops
 from tenferro_ref.ops import Op
 
 #: Ops that round; the others move, choose or compare.
-_ROUNDING = (
+ROUNDING = (
     *(ops.Add, ops.Subtract, ops.Multiply, ops.Divide, ops.Pow, ops.Convert, ops.Scatter, ops.Extension),
     *(ops.Exp, ops.Expm1, ops.Log, ops.Log1p, ops.Sin, ops.Cos, ops.Tanh, ops.Sqrt, ops.Rsqrt),
     *(ops.ReduceSum, ops.ReduceSumSquares, ops.ReduceProd, ops.DotGeneral),
@@ -32,7 +32,7 @@ def of_result(model: Model, op: Op, x: Enclosure, operands: tuple[Enclosure, ...
     """The result of an op, with what it is before rounding."""
     if not model.real or not (x.dtype.is_float or x.dtype.is_complex):
         return x
-    rounds = isinstance(op, _ROUNDING) or (isinstance(op, ops.Abs | ops.Sign) and isinstance(operands[0], Rectangle))
+    rounds = isinstance(op, ROUNDING) or (isinstance(op, ops.Abs | ops.Sign) and isinstance(operands[0], Rectangle))
     if not rounds:
         return x
     exact = np.broadcast_to(_exact(op, FORMATS[x.dtype.real], operands), x.shape)
