@@ -74,6 +74,7 @@ def fits(pattern: str, signature: str) -> bool:
     """Whether each part of a signature is one of the alternatives (` or `) of that part of the pattern.
 
     Ops are compared one by one: all of them, or without constants and ops that move elements, where the pattern names none such.
+    `Scatter` is one with indices of any type, `Scatter(U8)` of that type (`naming.named`).
     """
     wanted, parts = pattern.split(" | "), signature.split(" | ")
     if len(wanted) != 4 or len(parts) != 4:
@@ -89,8 +90,12 @@ def alternatives(part: str) -> list[str]:
 
 
 def _is_chain(wanted: list[str], ops: list[str]) -> bool:
-    left = [op for op in ops if op not in _UNNAMED or op in wanted]
-    return any(len(chain) == len(wanted) and all(map(fnmatchcase, chain, wanted)) for chain in (ops, left))
+    left = [op for op in ops if op.partition("(")[0] not in _UNNAMED or op in wanted or op.partition("(")[0] in wanted]
+    return any(len(chain) == len(wanted) and all(map(_is_op, wanted, chain)) for chain in (ops, left))
+
+
+def _is_op(wanted: str, op: str) -> bool:
+    return fnmatchcase(op, wanted) or ("(" not in wanted and fnmatchcase(op.partition("(")[0], wanted))
 
 
 def match(finding: Finding, rules: tuple[Known, ...], today: datetime.date | None = None) -> str:

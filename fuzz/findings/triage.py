@@ -13,6 +13,7 @@ import numpy as np
 
 from fuzz.findings.alike import alike, class_of, complaint, either_sign, how_of
 from fuzz.findings.known import Known, match, page_of
+from fuzz.findings.naming import named, signature, subject, with_operands
 from fuzz.findings.reduce import Size, cut_out, narrowed, reduce_case, simplify_configuration
 from fuzz.records import Finding, ValueRow
 from oracle.attribution import EVERY_LANE, UNCLEAR, attribute, builds, hlo_pass
@@ -92,7 +93,7 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
         return replace(whole, op=case.refusal.op or "", how=f"{case.refusal.fault}: {how_of(answer)}")
     if isinstance(executor, DerivativeExecutor):
         core = _rule_alone(whole, pool)
-        return replace(whole, op=_subject(whole.case if core is None else core.case))
+        return replace(whole, op=subject(whole.case if core is None else core.case))
     if answer.verdict is Verdict.MISMATCH:
         slot = first_wrong(executor, case)
         core = None if slot is None else _alone(whole, slot, pool)
@@ -103,8 +104,8 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
     producer = None if slot is None else case.program.producers.get(slot)
     dtype = "" if slot is None else case.program.slot_types[slot].dtype.name
     if core is not None:
-        return replace(whole, op=core.case.program.instructions[0].op.name, dtype=dtype, how=how_of(core.answer))
-    return replace(whole, op="" if producer is None else _with_operands(case, producer), dtype=dtype)
+        return replace(whole, op=named(core.case.program, 0), dtype=dtype, how=how_of(core.answer))
+    return replace(whole, op="" if producer is None else with_operands(case, producer), dtype=dtype)
 
 
 def _worst_output(executor: Executor, case: Case, answer: Answer) -> tuple[Case, Answer]:
@@ -217,22 +218,13 @@ def _start(suspect: Suspect, pool: Pool) -> Suspect:
     program = worst.program
     guilty = [
         ins.output_slots[0]
-        for ins in program.instructions
-        if (ins.op.name, program.slot_types[ins.output_slots[0]].dtype.name) == (suspect.op, suspect.dtype)
+        for i, ins in enumerate(program.instructions)
+        if (named(program, i), program.slot_types[ins.output_slots[0]].dtype.name) == (suspect.op, suspect.dtype)
     ]
     suspect = next(filter(None, (_alone(suspect, slot, pool) for slot in guilty)), suspect)
     if suspect.answer.verdict is not Verdict.MISMATCH:
         return suspect
     return _first_element(suspect, pool) or suspect
-
-
-def _with_operands(case: Case, index: int) -> str:
-    """`Log(Exp)`: the op at `index` with the ops that made its operands; a rewrite shows in the pair."""
-    program = case.program
-    ins = program.instructions[index]
-    makers = [program.producers.get(slot) for slot in ins.input_slots]
-    names = sorted({program.instructions[i].op.name for i in makers if i is not None})
-    return f"{ins.op.name}({', '.join(names)})" if names else ins.op.name
 
 
 def _cause(executor: Executor, case: Case, coarse: str, pool: Pool) -> str:
@@ -273,16 +265,6 @@ def evaluate_all(case: Case) -> Mapping[int, Array]:
     return values
 
 
-def signature(case: Case, suspect: Suspect, answer: Answer) -> str:
-    """ "ops | dtype | value class | attribution" of a reduced case; "fault | kind due | what came instead | ..." of an invalid one."""
-    if case.refusal is not None:
-        return f"{case.refusal.fault} | {case.refusal.kind} | {how_of(answer)} | {suspect.attribution}"
-    ops = " > ".join(i.op.name for i in case.primal.instructions) or "no instruction"
-    ops = f"{case.derivation} of {ops}" if case.derivation else ops
-    dtype = case.program.output_types[0].dtype.name if case.program.output_slots else "none"
-    return f"{ops} | {dtype} | {how_of(answer)} | {suspect.attribution}"
-
-
 def to_finding(
     suspect: Suspect,
     pool: Pool,
@@ -308,8 +290,8 @@ def to_finding(
     if suspect.attribution != NOT_REPEATED and case.refusal is None:
         others = builds(suspect.executor, case, pool, budget_seconds)
     finding = Finding(
-        signature=signature(case, suspect, answer),
-        title=f"{_subject(case)}: {_what(answer)}",
+        signature=signature(case, answer, suspect.attribution),
+        title=f"{subject(case)}: {class_of(answer) or answer.reason}",
         verdict=answer.verdict.value,
         executor=suspect.executor.name,
         also=also,
@@ -342,7 +324,7 @@ def to_finding(
 def recognise(suspect: Suspect, pool: Pool, known: tuple[Known, ...], budget_seconds: float) -> tuple[str, Case]:
     """The page of the known finding that a suspect is, "" if it is none, and the reduced case that says so."""
     found, _ = _reduced(_of_program(suspect), pool, budget_seconds, None)
-    name, verdict = signature(found.case, found, found.answer), found.answer.verdict.value
+    name, verdict = signature(found.case, found.answer, found.attribution), found.answer.verdict.value
     return page_of(name, verdict, found.executor.name, _build(found.executor), known), found.case
 
 
@@ -406,17 +388,6 @@ def _simplest(suspect: Suspect, case: Case, pool: Pool) -> Executor:
         return still_disagrees(replace(suspect, executor=executor), pool)(case)
 
     return simplify_configuration(executor, fails)
-
-
-def _subject(case: Case) -> str:
-    if case.refusal is not None:
-        return case.refusal.fault
-    last = [ins.op.name for ins in case.primal.instructions][-3:]
-    return " of ".join([*([str(case.derivation)] if case.derivation else []), *reversed(last)]) or "no instruction"
-
-
-def _what(answer: Answer) -> str:
-    return class_of(answer) or answer.reason
 
 
 def value_rows(executor: Executor, case: Case) -> tuple[ValueRow, ...]:

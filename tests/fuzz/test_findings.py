@@ -15,6 +15,7 @@ from msgspec.structs import replace as replace_rule
 from fuzz.conform.probes import PROBES
 from fuzz.findings.corpus import ModuleCase, load
 from fuzz.findings.known import CONFORM, DEFAULT_RULES, Known, alternatives, fits, load_known, match, stale
+from fuzz.findings.naming import named
 from fuzz.records import Campaign, Finding, from_json, to_json
 from oracle.verdict import Build, Verdict
 from reports.html import render
@@ -65,7 +66,7 @@ def test_a_rule_names_the_ops_and_the_dtype_of_its_case(name: str) -> None:
     rules = [s for rule in load_known(DEFAULT_RULES) if rule.page[:4] == name[:4] for s in rule.signatures]
     if isinstance(case, ModuleCase) or not rules:
         pytest.skip("no program of ours shows it, or no campaign meets it")
-    ops = " > ".join(i.op.name for i in case.primal.instructions)
+    ops = " > ".join(named(case.primal, i) for i in range(len(case.primal.instructions)))
     parts = (f"{ops} | {case.program.output_types[0].dtype.name} | x | y", "{} | {} | x | y")
     assert any(fits(parts[1].format(*rule.split(" | ")[:2]), parts[0]) for rule in rules)
 

@@ -62,7 +62,13 @@ GROUPS: dict[str, float] = {"inexact": 10, "real": 5, "integer": 5, "chain": 20,
 
 
 def motif(
-    size: int, weight: float, found: str | Found, *ops: type[Op], name: str = "", group: str = ""
+    size: int,
+    weight: float,
+    found: str | Found,
+    *ops: type[Op],
+    name: str = "",
+    group: str = "",
+    policy: Policy = DEFAULT_POLICY,
 ) -> Callable[[Callable[[Growth], object]], Callable[[Growth], object]]:
     """Enter a motif; `found` may be paths (see `has_path`), one of which a program that has the motif has, with the ops of all."""
     paths = [path.split(" > ") for path in found.split(" | ")] if isinstance(found, str) else []
@@ -72,7 +78,9 @@ def motif(
         known = name or grow.__name__
         on_paths: Found = lambda case: any(has_path(case.program, path) for path in paths)  # noqa: E731
         recognise = on_paths if isinstance(found, str) else found
-        MOTIFS[known] = Motif(known, group, tuple(sorted({*ops, *named}, key=OPS.index)), size, weight, grow, recognise)
+        MOTIFS[known] = Motif(
+            known, group, tuple(sorted({*ops, *named}, key=OPS.index)), size, weight, grow, recognise, policy
+        )
         return grow
 
     return add

@@ -11,9 +11,11 @@ from fuzz.generate.motifs.table import motif
 from fuzz.generate.ops import STRATEGY, usable
 from fuzz.generate.ops.indexing import index_tensor
 from fuzz.generate.ops.structural import regroup
+from fuzz.generate.values.recipes import Recipe
 from oracle.case import Case
 from tenferro_ref import ops
-from tenferro_ref.ops import ARITHMETIC, BY_NAME, OPS, REDUCTIONS, Op
+from tenferro_ref.dtype import ENGINE_DTYPES, DType
+from tenferro_ref.ops import ARITHMETIC, BY_NAME, INDEXING, OPS, REDUCTIONS, STABLEHLO, Op
 from tenferro_ref.program import Value
 
 
@@ -45,6 +47,41 @@ def updated_with_itself(g: Growth) -> None:
         limits = tuple(a + s for a, s in zip(starts, sizes, strict=True))
         window = g.apply(ops.Slice(starts, limits, (1,) * len(sizes)), x)
     g.apply(ops.DynamicUpdateSlice(), x, window, index_tensor(g, (len(sizes),)))
+
+
+#: Index types, and extents that are beyond their largest values.
+_SHORT = {DType.I8: (129, 200), DType.U8: (257, 300)}
+
+
+def _is_short(case: Case) -> bool:
+    types = case.program.slot_types
+    reads = [[types[s] for s in i.input_slots] for i in case.program.instructions if type(i.op) in INDEXING]
+    return any(
+        i.dtype in _SHORT and max(x.static_shape, default=0) > i.dtype.limits[1] + 1 for x, *rest in reads for i in rest
+    )
+
+
+@motif(1, 1, _is_short, ops.Scatter, ops.Gather, ops.DynamicSlice, ops.DynamicUpdateSlice, policy=STABLEHLO)
+def short_index(g: Growth) -> None:
+    """Indices of a type that cannot say where the axis ends, in which compilers compute the last start."""
+    dtype = g.choices.choose((*_SHORT,))
+    asked = dtype in g.config.dtypes or g.config.dtypes == ENGINE_DTYPES  # as for other dtypes that the engine lacks
+    if g.policy != STABLEHLO or not asked or g.limit < max(_SHORT[dtype]):
+        return
+    extent, op = (
+        g.choices.choose(_SHORT[dtype]),
+        g.choices.choose((ops.Scatter, ops.Scatter, ops.Gather, ops.DynamicSlice, ops.DynamicUpdateSlice)),
+    )
+    x = g.fresh(g.dtype(g.dtypes_of(op)), (extent,))
+    indices = g.fresh(dtype, (1,), Recipe("bits", g.choices.integer(2)))
+    if op is ops.Scatter:
+        g.apply(op((), (0,), (0,), 0), x, indices, g.typed(x.dtype, ()), estimate=g.estimates[x.slot])
+    elif op is ops.Gather:
+        g.apply(op((0,), (), (0,), 0, (2,)), x, indices, estimate=g.estimates[x.slot])
+    elif op is ops.DynamicSlice:
+        g.apply(op((2,)), x, indices, estimate=g.estimates[x.slot])
+    else:
+        g.apply(op(), x, g.typed(x.dtype, (2,)), indices, estimate=g.estimates[x.slot])
 
 
 def _gives_both(case: Case) -> bool:

@@ -1,0 +1,52 @@
+"""What a finding is called: the names of the ops of its program, its signature, its subject."""
+
+from __future__ import annotations
+
+from fuzz.findings.alike import how_of
+from oracle.case import Case
+from oracle.verdict import Answer
+from tenferro_ref import ops
+from tenferro_ref.dtype import ENGINE_DTYPES
+from tenferro_ref.ops import Op
+from tenferro_ref.program import GraphProgram
+
+#: Where the indices are among the operands of an op that has such.
+_INDICES: dict[type[Op], int] = {
+    ops.Gather: 1, ops.GatherDynamicSliceSizes: 1, ops.Scatter: 1, ops.DynamicSlice: 1, ops.DynamicUpdateSlice: 2,
+}  # fmt: skip
+
+
+def named(program: GraphProgram, index: int) -> str:
+    """The op at `index`; `Scatter(U8)` where it has indices of a narrow or unsigned type, on which its code depends."""
+    ins = program.instructions[index]
+    if (place := _INDICES.get(type(ins.op))) is None:
+        return ins.op.name
+    dtype = program.slot_types[ins.input_slots[place]].dtype
+    return ins.op.name if dtype in ENGINE_DTYPES else f"{ins.op.name}({dtype.name})"
+
+
+def with_operands(case: Case, index: int) -> str:
+    """`Log(Exp)`: the op at `index` with the ops that made its operands; a rewrite shows in the pair."""
+    program = case.program
+    ins = program.instructions[index]
+    makers = [program.producers.get(slot) for slot in ins.input_slots]
+    names = sorted({program.instructions[i].op.name for i in makers if i is not None})
+    return f"{ins.op.name}({', '.join(names)})" if names else ins.op.name
+
+
+def signature(case: Case, answer: Answer, attribution: str) -> str:
+    """ "ops | dtype | value class | attribution" of a reduced case; "fault | kind due | what came instead | ..." of an invalid one."""
+    if case.refusal is not None:
+        return f"{case.refusal.fault} | {case.refusal.kind} | {how_of(answer)} | {attribution}"
+    chain = " > ".join(named(case.primal, i) for i in range(len(case.primal.instructions))) or "no instruction"
+    chain = f"{case.derivation} of {chain}" if case.derivation else chain
+    dtype = case.program.output_types[0].dtype.name if case.program.output_slots else "none"
+    return f"{chain} | {dtype} | {how_of(answer)} | {attribution}"
+
+
+def subject(case: Case) -> str:
+    """The last ops of a program, as its title names them."""
+    if case.refusal is not None:
+        return case.refusal.fault
+    last = [ins.op.name for ins in case.primal.instructions][-3:]
+    return " of ".join([*([str(case.derivation)] if case.derivation else []), *reversed(last)]) or "no instruction"
