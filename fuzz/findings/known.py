@@ -90,7 +90,7 @@ def alternatives(part: str) -> list[str]:
 
 
 def _is_chain(wanted: list[str], ops: list[str]) -> bool:
-    left = [op for op in ops if op.partition("(")[0] not in _UNNAMED or op in wanted or op.partition("(")[0] in wanted]
+    left = [op for op in ops if op.partition("(")[0] not in _UNNAMED or any(_is_op(w, op) for w in wanted)]
     return any(len(chain) == len(wanted) and all(map(_is_op, wanted, chain)) for chain in (ops, left))
 
 

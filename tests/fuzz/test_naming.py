@@ -1,0 +1,43 @@
+"""What findings are called."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fuzz.findings.known import fits
+from fuzz.findings.naming import named, signature
+from oracle.case import Case
+from oracle.verdict import Answer, Comparison, Verdict
+from tenferro_ref.program import parse
+
+WRONG = Answer("pjrt:x@parity", Verdict.MISMATCH, Comparison(value_class="expected finite, got other finite"))
+
+
+def scatter(dtype: str, op: str = "Scatter") -> Case:
+    made = {
+        "Scatter": '%3 = Scatter(%0, %1, %2) {"update_window_dims": [], "inserted_window_dims": [0],'
+        ' "scatter_dims_to_operand_dims": [0], "index_vector_dim": 0} : F32[300]',
+        "DynamicUpdateSlice": "%3 = DynamicUpdateSlice(%0, %2, %1) : F32[300]",
+    }[op]
+    update = "F32[]" if op == "Scatter" else "F32[1]"
+    head = f'graph policy {{"dtypes": "stablehlo"}} (%0: F32[300], %1: {dtype}[1], %2: {update}) -> (%3) slots 4'
+    program = parse(f"{head} {{\n  {made}\n}}\n")
+    return Case(program, tuple(np.zeros(t.static_shape, t.dtype.numpy, order="F") for t in program.input_types))
+
+
+@pytest.mark.parametrize("op", ["Scatter", "DynamicUpdateSlice"])
+@pytest.mark.parametrize(("dtype", "suffix"), [("I32", ""), ("I64", ""), ("F32", ""), ("U8", "(U8)"), ("U32", "(U32)")])
+def test_indices_of_a_type_that_the_engine_lacks_are_named(op: str, dtype: str, suffix: str) -> None:
+    case = scatter(dtype, op)
+    assert named(case.program, 0) == f"{op}{suffix}"
+    assert signature(case, WRONG, "every lane").startswith(f"{op}{suffix} | F32 | expected finite")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "dtype", "fitting"),
+    [("Scatter", "I32", True), ("Scatter", "U8", True), ("Scatter(U8)", "U8", True), ("Scatter(U8)", "I32", False), ("Scatter(U8)", "I8", False)],
+)  # fmt: skip
+def test_a_rule_may_be_about_one_type_of_indices(pattern: str, dtype: str, fitting: bool) -> None:
+    name = signature(scatter(dtype), WRONG, "every lane")
+    assert fits(f"{pattern} | F32 | expected finite, got * | every lane", name) is fitting
