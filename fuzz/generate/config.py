@@ -65,9 +65,9 @@ class Config:
     min_instructions: int = 1
     max_instructions: int = 200
     usual_instructions: int = 14
-    max_elements: int = 41_000
+    max_elements: int = 50_000
     usual_elements: int = 1_500
-    max_rank: int = 6
+    max_rank: int = 7
     usual_rank: int = 4
     max_outputs: int = 6
     dim_exprs: bool = True

@@ -39,6 +39,7 @@ class Body:
     def __init__(self) -> None:
         self._parameters: list[SsaValue] = []
         self._lines: list[str] = []
+        self._elements: dict[str, list[SsaValue]] = {}
 
     def parameter(self, dtype: DType, shape: Shape) -> SsaValue:
         """A further parameter of the function."""
@@ -135,6 +136,12 @@ class Body:
 
     def broadcast(self, x: SsaValue, shape: Shape, dims: Sequence[int] = ()) -> SsaValue:
         return self.call("broadcast_in_dim", [x], x.dtype, shape, f", dims = {list(dims)}")
+
+    def elements(self, x: SsaValue) -> list[SsaValue]:
+        """The elements of a rank-1 array, written once: compilers rewrite updates whose starts are the same values."""
+        if x.name not in self._elements:
+            self._elements[x.name] = [self.reshape(self.slice(x, (i,), (i + 1,)), ()) for i in range(x.shape[0])]
+        return self._elements[x.name]
 
     def slice(self, x: SsaValue, starts: Shape, limits: Shape, strides: Shape | None = None) -> SsaValue:
         """Elements `start, start + stride, ...` below `limit` of each axis; strides are 1 unless given."""

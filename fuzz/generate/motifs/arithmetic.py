@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
+from math import inf
 
 import numpy as np
 
@@ -39,6 +40,23 @@ def with_constant(g: Growth) -> None:
     operands = (x, other) if not g.choices.chance(30) else (other, x)
     fitting = [op for op in ARITHMETIC if x.dtype in op.dtypes]
     g.apply(g.choices.choose(fitting)(), *operands, estimate=g.estimates[x.slot])
+
+
+def _is_log_of_zero(case: Case) -> bool:
+    """Whether a complex function is asked of `x + -x`, which is zero for integers."""
+    return has_path(case.program, ("Negate", "Add", "Convert", "Log"))
+
+
+@motif(4, 1, _is_log_of_zero, ops.Negate, ops.Add, ops.Convert, ops.Log)
+def log_of_zero(g: Growth) -> None:
+    """The logarithm of a complex zero that nobody but the code generator knows to be one: x + -x of integers."""
+    integers = [d for d in g.dtypes_of(ops.Negate) if d.is_int]
+    targets = [d for d in g.dtypes_of(ops.Log) if d.is_complex and d in g.config.dtypes]
+    if not integers or not targets:
+        return
+    x = g.operand(integers)
+    zero = g.apply(ops.Add(), x, g.apply(ops.Negate(), x), estimate=Estimate(False, 0))
+    g.apply(ops.Log(), g.convert(zero, g.choices.choose(targets)), estimate=Estimate(False, inf))
 
 
 @motif(2, 2, "Convert > Convert")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from fuzz.generate.describe import of_program
+from fuzz.generate.describe import maker, of_program
 from fuzz.generate.growth import EXTENTS, Estimate, Growth, shape_of, volume
 from fuzz.generate.motifs.table import motif
 from fuzz.generate.ops.contractions import contract, reduce
 from fuzz.generate.ops.structural import broadcast, permutation, regroup
+from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
+from tenferro_ref.ops import TensorType
 from tenferro_ref.program import Value
 
 
@@ -32,6 +36,41 @@ def transposed_dot(g: Growth) -> None:
         contract(g, turned, g.apply(ops.Transpose(permutation(g, rhs.type.rank)), rhs))
     else:
         contract(g, turned)
+
+
+#: Columns of a product of F64 after which a library begins another block.
+_BLOCK = 16_384
+#: Shapes of a higher rank than the usual ones.
+_DEEP = ((2, 1, 2, 2, 8, 8, 8), (1, 2, 2, 2, 8, 8, 8))
+
+
+def _sums(case: Case, op: str, enough: Callable[[TensorType], bool]) -> bool:
+    program = case.program
+    sums = [i.input_slots[0] for i in program.instructions if i.op.name == "ReduceSum"]
+    return any((m := maker(program, s)) and m.op.name == op and enough(program.slot_types[s]) for s in sums)
+
+
+@motif(
+    2, 1, lambda case: _sums(case, "DotGeneral", lambda t: t.shape[-1:] == (_BLOCK + 1,)), ops.DotGeneral, ops.ReduceSum
+)
+def tall_product(g: Growth) -> None:
+    """A product of F64 with many columns, each of which is summed."""
+    if DType.F64 not in g.config.dtypes or g.config.max_rank < 2 or g.config.max_elements < 3 * (_BLOCK + 1):
+        return
+    left, tall = g.fresh(DType.F64, (2, 3)), g.fresh(DType.F64, (_BLOCK + 1, 3))
+    product = g.apply(ops.DotGeneral((1,), (1,), (), ()), left, tall, estimate=Estimate(False, 8))
+    g.apply(ops.ReduceSum((0,)), product, estimate=Estimate(False, 9))
+
+
+@motif(2, 1, lambda case: _sums(case, "Multiply", lambda t: t.rank > 6), ops.Multiply, ops.ReduceSum)
+def deep_sum(g: Growth) -> None:
+    """A sum of products over one axis of many."""
+    floats, shape = [d for d in g.dtypes_of(ops.Multiply) if d.is_float], g.choices.choose(_DEEP)
+    if not floats or g.config.max_rank < len(shape) or g.config.max_elements < volume(shape):
+        return
+    dtype = g.dtype(floats)
+    product = g.apply(ops.Multiply(), g.fresh(dtype, shape), g.fresh(dtype, shape), estimate=Estimate(False, 8))
+    g.apply(ops.ReduceSum((g.choices.choose((3, 2, 6)),)), product, estimate=Estimate(False, 12))
 
 
 @motif(3, 2, "Transpose > Reshape > DotGeneral")

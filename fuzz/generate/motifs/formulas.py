@@ -38,9 +38,10 @@ FORMULAS: dict[str, tuple[str, ...]] = {
             1 / (1 / a); a / a; a - a; a / 3; a * 0; (a * b) / b; (a / b) * b; (a / b) / b; a / (b / a); (a / b) / (b / a)
             (a * 2) / 2; (a * 10) / 10; (a + b) - b; (a - b) + b; a * b + a; a * b + a * b; a * b - a * b; a * (a * a)
             (a + b) * (a - b); a * 2 + a * -1; a * 0.5 + a * 0.5; (a * 3) * 0.3333333333333333; a / (a + a); a - (a - a)
-            -(-a); a + -a; a - -a; -a - b; -(a - b); -(a + a); -a * -b; a + a * a; a - a * a; conj(a) * a; conj(conj(a))""",
+            -(-a); a + -a; a - -a; -a - b; -(a - b); -(a + a); -a * -b; a + a * a; a - a * a; conj(a) * a; conj(a * b); conj(conj(a))""",
         "real": """
-            abs(abs(a)); abs(-a); abs(a * a); abs(exp(a)); sqrt(abs(a)); sqrt(pow(a, 2)); sign(a) * abs(a); a / abs(a); sign(sign(a))
+            abs(abs(a)); abs(-a); abs(a * a); abs(exp(a)); sqrt(abs(a)); sqrt(pow(a, 2)); rsqrt(pow(abs(a), -2)); rsqrt(pow(abs(a), 2));
+            1 / sqrt(pow(abs(a), -2)); sqrt(pow(exp(a), 2)); sign(a) * abs(a); a / abs(a); sign(sign(a))
             max(a, -a); min(a, abs(a)); max(a, min(a, b)); min(max(a, b), a); max(a, 0) - max(-a, 0); max(exp(a), 0)
             clamp(max(a, b), a, b); max(clamp(a, b, b), b); clamp(clamp(a, -1, 1), -2, 0.5); min(max(a, -1), 1)
             select(a > b, a, b); select(a < b, a, b); select(a == a, a, b); select(a == b, a, b); select(a >= b, b, a)
@@ -49,7 +50,7 @@ FORMULAS: dict[str, tuple[str, ...]] = {
             abs(a * a); abs(-a); abs(a - b); max(a, -a); sign(a * a); -(-a); a + -a; -a - b; a + a * -1; -(a * -1)
             (a * b) / b; (a / b) * b; a - (a / b) * b; (a / b) / b; a / -1; -a / b; (a * 2) / 2; (a * 4) / 2; a / 2; a / 8; a / 7
             (a * 2) * 4; (a * 65536) * 65536; (a * 16) % 16; a * 3 + a * 5; (a + b) - b; (a - b) + b; max(a + 1, a); min(a - 1, a)
-            select(a + 1 > a, a, b); select(a - b < 0, a, b); (a % b) % b; a % 4; a % -1; abs(a) % 2; pow(a, 2); pow(2, a); (a * a) % b""",
+            select(a + 1 > a, a, b); select(a - b < 0, a, b); (a % b) % b; a % 4; a % -1; abs(a) % 2; abs(a) / 8; select(abs(a) < 0, a, b); pow(a, 2); pow(2, a); (a * a) % b""",
     }.items()
 }
 _FUNCTIONS: dict[str, type[Op]] = {
@@ -142,7 +143,7 @@ def _grown(g: Growth, term: Term, letters: Mapping[str, Value], known: dict[Term
     a = letters["a"]
     if term.op is not None:
         operands = [_grown(g, operand, letters, known) for operand in term.operands]
-        if len(operands) != 2 or term.op not in ops.ARITHMETIC:  # only those take a rank-0 operand beside a tensor
+        if not _takes_scalars(term):
             operands = [x if x.shape == a.shape else g.apply(ops.BroadcastInDim(shape_of(a), ()), x) for x in operands]
         op = term.op() if term.direction is None else ops.Compare(term.direction)
         value = g.apply(op, *operands)
@@ -155,6 +156,19 @@ def _grown(g: Growth, term: Term, letters: Mapping[str, Value], known: dict[Term
     if known is not None:
         known[term] = value
     return value
+
+
+def _takes_scalars(term: Term) -> bool:
+    """Whether the op takes an operand of rank 0 beside a tensor."""
+    return len(term.operands) == 2 and term.op in ops.ARITHMETIC
+
+
+def _size(term: Term) -> int:
+    """How many instructions the formula takes at most, but for broadcasts that may be left out."""
+    broadcasts = [
+        t for part in term.parts() if not _takes_scalars(part) for t in part.operands if isinstance(t.leaf, float)
+    ]
+    return len(broadcasts) + sum(t.op is not None or isinstance(t.leaf, float) for t in term.parts())
 
 
 def _number(number: float, dtype: DType) -> ops.Constant:
@@ -194,12 +208,11 @@ def _enter_formula(formula: str, domain: str) -> None:
     used, name = ops_of(term), formula if domain != "integer" else f"{formula} of integers"
     faults = domain == "integer" and not INTEGER_FAULTS.keys().isdisjoint(used)
     policy = Policy(integer_faults="stablehlo") if faults else DEFAULT_POLICY
-    size = sum(t.op is not None or isinstance(t.leaf, float) for t in term.parts())
     MOTIFS[name] = Motif(
         name,
         domain,
         used,
-        size,
+        _size(term),
         1,
         partial(grow, term=term, domain=domain),
         lambda case: found(case.program, term, domain),

@@ -61,19 +61,23 @@ def _is_short(case: Case) -> bool:
     )
 
 
-@motif(1, 1, _is_short, ops.Scatter, ops.Gather, ops.DynamicSlice, ops.DynamicUpdateSlice, policy=STABLEHLO)
+@motif(3, 2, _is_short, ops.Scatter, ops.Gather, ops.DynamicSlice, ops.DynamicUpdateSlice, policy=STABLEHLO)
 def short_index(g: Growth) -> None:
     """Indices of a type that cannot say where the axis ends, in which compilers compute the last start."""
     dtype = g.choices.choose((*_SHORT,))
     asked = dtype in g.config.dtypes or g.config.dtypes == ENGINE_DTYPES  # as for other dtypes that the engine lacks
-    if g.policy != STABLEHLO or not asked or g.limit < max(_SHORT[dtype]):
+    if g.policy != STABLEHLO or not asked or g.config.max_rank < 1 or g.limit < max(_SHORT[dtype]):
         return
     extent, op = (
         g.choices.choose(_SHORT[dtype]),
         g.choices.choose((ops.Scatter, ops.Scatter, ops.Gather, ops.DynamicSlice, ops.DynamicUpdateSlice)),
     )
     x = g.fresh(g.dtype(g.dtypes_of(op)), (extent,))
-    indices = g.fresh(dtype, (1,), Recipe("bits", g.choices.integer(2)))
+    if g.choices.chance(40) and g.has(ops.Constant, ops.BroadcastInDim):  # for compilers to fold
+        number = ops.Constant.of(1 + g.choices.pick(dtype.limits[1]), dtype)
+        indices = g.apply(ops.BroadcastInDim((1,), ()), g.apply(number))
+    else:
+        indices = g.fresh(dtype, (1,), Recipe("bits", g.choices.integer(2)))
     if op is ops.Scatter:
         g.apply(op((), (0,), (0,), 0), x, indices, g.typed(x.dtype, ()), estimate=g.estimates[x.slot])
     elif op is ops.Gather:
@@ -82,6 +86,36 @@ def short_index(g: Growth) -> None:
         g.apply(op((2,)), x, indices, estimate=g.estimates[x.slot])
     else:
         g.apply(op(), x, g.typed(x.dtype, (2,)), indices, estimate=g.estimates[x.slot])
+
+
+def _puts_back(case: Case) -> bool:
+    """Whether an update of a dynamic slice is written to where that came from."""
+    for ins in case.program.instructions:
+        if ins.op.name == "DynamicUpdateSlice" and (inner := maker(case.program, ins.input_slots[1])):
+            window = maker(case.program, inner.input_slots[0]) if inner.op.name == "DynamicUpdateSlice" else None
+            if (
+                window
+                and window.op.name == "DynamicSlice"
+                and window.input_slots == (ins.input_slots[0], ins.input_slots[2])
+            ):
+                return True
+    return False
+
+
+@motif(3, 2, _puts_back, ops.DynamicSlice, ops.DynamicUpdateSlice)
+def slice_put_back(g: Growth) -> None:
+    """A window is taken, updated, and written to where it was: what users do with a part of a buffer."""
+    x = g.operand(g.config.dtypes, lambda v: v.type.rank >= 1)
+    sizes = _window(g, x)
+    starts = index_tensor(g, (len(sizes),))
+    window = g.apply(ops.DynamicSlice(sizes), x, starts)
+    part = g.typed(x.dtype, _window(g, window))
+    g.apply(
+        ops.DynamicUpdateSlice(),
+        x,
+        g.apply(ops.DynamicUpdateSlice(), window, part, index_tensor(g, (len(sizes),))),
+        starts,
+    )
 
 
 def _gives_both(case: Case) -> bool:

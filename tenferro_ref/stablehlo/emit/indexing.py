@@ -62,19 +62,14 @@ EMIT.unsupported("the extent of its result depends on data: it is an upper bound
 # --- dynamic slices ---------------------------------------------------------------------------------------------------
 
 
-def _scalars(body: Body, starts: SsaValue) -> list[SsaValue]:
-    """The elements of a rank-1 array, as StableHLO wants the starts."""
-    return [body.reshape(body.slice(starts, (i,), (i + 1,)), ()) for i in range(starts.shape[0])]
-
-
 @EMIT.row(ops.DynamicSlice)
 def _(op: ops.DynamicSlice, body: Body, shape: Shape, x: SsaValue, starts: SsaValue) -> SsaValue:
-    return body.call("dynamic_slice", [x, *_scalars(body, starts)], x.dtype, shape, f", sizes = {list(shape)}")
+    return body.call("dynamic_slice", [x, *body.elements(starts)], x.dtype, shape, f", sizes = {list(shape)}")
 
 
 @EMIT.row(ops.DynamicUpdateSlice)
 def _(op: Op, body: Body, shape: Shape, x: SsaValue, update: SsaValue, starts: SsaValue) -> SsaValue:
-    return body.call("dynamic_update_slice", [x, update, *_scalars(body, starts)], x.dtype, shape)
+    return body.call("dynamic_update_slice", [x, update, *body.elements(starts)], x.dtype, shape)
 
 
 # --- gather and scatter -----------------------------------------------------------------------------------------------
