@@ -140,13 +140,19 @@ def remainder(dtype: DType, x: Interval, y: Interval) -> Interval:
     if x.is_point and y.is_point:
         return exact(dtype, value)
     (a, b), (c, d) = big(x), big(y)
-    size_x, size_y = np.maximum(np.abs(a), np.abs(b)), np.maximum(np.abs(c), np.abs(d))
-    most = np.where(np.asarray((c <= 0) & (d >= 0), bool), size_x, np.minimum(size_x, size_y - 1))
-    lo = np.where(np.asarray(a < 0, bool), -most, 0)
-    hi = np.where(np.asarray(b > 0, bool), np.minimum(most, dtype.limits[1]), 0)
-    made = wrapped(dtype, np.asarray(lo, object), np.asarray(hi, object))
+    size_x, size_y = _largest(a, b), _largest(c, d)
+    less = np.asarray(np.minimum(size_x, size_y - 1), object)
+    most = np.where(np.asarray((c <= 0) & (d >= 0), bool), size_x, less)
+    lo = np.where(np.asarray(a < 0, bool), np.asarray(-most, object), 0)
+    hi = np.where(np.asarray(b > 0, bool), np.asarray(np.minimum(most, dtype.limits[1]), object), 0)
+    made = wrapped(dtype, lo, hi)
     known = (x.lo == x.hi) & (y.lo == y.hi)
     return exact(dtype, np.where(known, value, made.lo), np.where(known, value, made.hi))
+
+
+def _largest(lo: Array, hi: Array) -> Array:
+    """The largest magnitude between Python's integers, of which those of rank 0 stay arrays: 2**63 fits into no other type."""
+    return np.asarray(np.maximum(np.asarray(np.abs(lo), object), np.asarray(np.abs(hi), object)), object)
 
 
 def power(dtype: DType, x: Interval, y: Interval) -> Interval:

@@ -1,0 +1,57 @@
+"""Enclosures of integer arithmetic hold the values at the ends of their operands, the extreme ones included, at every rank."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from oracle.enclosure import integers
+from oracle.enclosure.value import Interval
+from tenferro_ref.dtype import DType
+
+
+def quotient(x: int, y: int) -> int:
+    """Truncated; all bits set where the divisor is zero."""
+    return -1 if y == 0 else (abs(x) // abs(y)) * (1 if (x < 0) == (y < 0) else -1)
+
+
+def remainder(x: int, y: int) -> int:
+    """With the sign of the dividend, which it is where the divisor is zero."""
+    return x if y == 0 else (abs(x) % abs(y)) * (1 if x >= 0 else -1)
+
+
+OPS = {
+    "add": (integers.add, lambda x, y: x + y),
+    "subtract": (integers.subtract, lambda x, y: x - y),
+    "multiply": (integers.multiply, lambda x, y: x * y),
+    "divide": (integers.divide, quotient),
+    "remainder": (integers.remainder, remainder),
+}
+
+
+def between(dtype: DType, ends: tuple[int, int], shape: tuple[int, ...]) -> Interval:
+    lo, hi = (np.full(shape, end, dtype.numpy) for end in ends)
+    return integers.exact(dtype, lo, hi)
+
+
+def wraps(dtype: DType, value: int) -> int:
+    least, _ = dtype.limits
+    return (value - least) % 2**dtype.bits + least
+
+
+@pytest.mark.parametrize("shape", [(), (2,)], ids=str)
+@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("dtype", [DType.I8, DType.I32, DType.I64, DType.U8, DType.U64], ids=str)
+def test_ends_are_inside(dtype: DType, name: str, shape: tuple[int, ...]) -> None:
+    rule, value = OPS[name]
+    least, most = dtype.limits
+    values = sorted({least, least + 1, max(least, -1), 0, 1, 7, most - 1, most})
+    ends = [(lo, hi) for lo in values for hi in values if lo <= hi]
+    for left, right in product(ends, ends):
+        made = rule(dtype, between(dtype, left, shape), between(dtype, right, shape))
+        for x, y in product({*left}, {*right}):
+            due = wraps(dtype, value(x, y))
+            assert (made.lo <= due).all(), (left, right, x, y)
+            assert (made.hi >= due).all(), (left, right, x, y)
