@@ -311,7 +311,7 @@ def to_finding(
             (f"in{i}: {type_}", np.array2string(a, threshold=_ROWS, separator=", ", floatmode="unique"))
             for i, (type_, a) in enumerate(zip(case.program.input_types, case.inputs, strict=True))
         ),
-        values=value_rows(suspect.executor, case),
+        values=value_rows(suspect.executor, case) if answer.verdict is Verdict.MISMATCH else (),
         reason=answer.reason,
         builds=others,
         build=_build(suspect.executor),

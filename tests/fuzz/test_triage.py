@@ -17,7 +17,7 @@ from oracle.peers import Execution, Executor, NativeExecutor, Pool
 from oracle.peers.errors import EngineFault
 from oracle.verdict import Answer, Verdict
 from tenferro_ref.errors import WorkerDied
-from tenferro_ref.ops import Abs, Exp, Negate, Op, Sign, Sqrt
+from tenferro_ref.ops import Abs, Add, Exp, Negate, Op, Sign, Sqrt
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime.kernels import run_kernel
 
@@ -60,7 +60,7 @@ def chain(*ops: type[Op], values: Sequence[float] = (3.0, 2.0, 5.0)) -> Case:
     return Case.of(b.build(x), [np.array(values)])
 
 
-def suspect_of(executor: Wrong, case: Case, verdict: Verdict = Verdict.MISMATCH) -> Suspect:
+def suspect_of(executor: Executor, case: Case, verdict: Verdict = Verdict.MISMATCH) -> Suspect:
     answer = judge(executor, Reference(case, NativeExecutor()))
     assert answer.verdict is verdict
     return inspect(executor, case, answer, Pool())
@@ -318,3 +318,19 @@ def test_outputs_that_are_missing_are_a_finding_and_no_end_of_the_campaign() -> 
     finding, case = to_finding(suspect, Pool(), (), programs=1, also=())
     assert len(case.program.instructions) <= 1
     assert finding.values == ()
+
+
+def test_a_defect_of_an_enclosure_is_reduced_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is ours, and shows as an internal error of every executor that is held to enclosures."""
+
+    def broken(*_: object) -> None:
+        raise OverflowError("too large")
+
+    monkeypatch.setattr("oracle.enclosure.arithmetic.contraction.addition", broken)
+    b = GraphBuilder()
+    x = b.input("F64", (3,))
+    case = Case.of(b.build(b.apply(Exp(), b.apply(Add(), b.apply(Negate(), x), x))), [np.array([1.0, 2.0, 3.0])])
+    suspect = suspect_of(NativeExecutor(), case, Verdict.ERROR)
+    finding, small = to_finding(suspect, Pool(), (), programs=1, also=())
+    assert finding.signature == "Add | F64 | internal error | native"
+    assert len(small.program.instructions) == 1
