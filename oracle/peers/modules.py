@@ -255,6 +255,7 @@ class _Body(Body):
     def rewind(self, mark: tuple[int, int]) -> None:
         parameters, lines = mark
         del self._parameters[parameters:], self._lines[lines:]
+        self._elements.clear()  # some may be among those lines
 
 
 # --- real numbers only ------------------------------------------------------------------------------------------------
