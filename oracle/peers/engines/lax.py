@@ -77,7 +77,7 @@ def _integer_pow(lax: Any, x: Any, y: Any) -> Any:
         taken = lax.ne(lax.bitwise_and(lax.shift_right_logical(y, lax.full_like(y, bit)), one), zero)
         return lax.select(taken, lax.mul(power, base), power), lax.mul(base, base)
 
-    power, _ = lax.fori_loop(0, 8 * x.dtype.itemsize - 1, step, (one, x))
+    power, _ = lax.fori_loop(0, 8 * x.dtype.itemsize, step, (one, x))
     odd = lax.ne(lax.bitwise_and(y, one), zero)
     unit = lax.select(lax.eq(x, one), one, lax.select(lax.eq(x, minus), lax.select(odd, minus, one), zero))
     return lax.select(lax.lt(y, zero), unit, power)
