@@ -357,8 +357,29 @@ def _reduced(
             break
     if not answer.verdict.is_disagreement:
         return replace(suspect, attribution=NOT_REPEATED), seconds
-    cause = _cause(found.executor, case, found.attribution, pool)
-    return replace(found, case=case, answer=answer, attribution=cause), seconds
+    found = replace(found, case=case, answer=answer)
+    if budget_seconds and (unread := _without_last(found, pool)):
+        again, longer = _reduced(unread, pool, budget_seconds, progress)
+        if again.attribution != NOT_REPEATED:
+            return again, seconds + longer
+    return replace(found, attribution=_cause(found.executor, case, found.attribution, pool)), seconds
+
+
+def _without_last(suspect: Suspect, pool: Pool) -> Suspect | None:
+    """The suspect without its last instruction, if what that reads is wrong for the same cause, in whatever way.
+
+    The reducer keeps the value class, which an instruction behind the wrong one may have changed.
+    """
+    program = suspect.case.program
+    if suspect.answer.verdict is not Verdict.MISMATCH or suspect.case.derivation or suspect.attribution == UNCLEAR:
+        return None
+    for slot in program.instructions[-1].input_slots if program.instructions else ():
+        if slot in program.producers:
+            case = replace(suspect.case, program=live(replace(program, output_slots=(slot,))))
+            answer = judge(suspect.executor, Reference(case, NativeExecutor()))
+            if answer.verdict is Verdict.MISMATCH and suspect.shares_cause(case, pool):
+                return replace(suspect, case=case, answer=answer)
+    return None
 
 
 def _build(executor: Executor) -> str:

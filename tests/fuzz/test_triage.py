@@ -183,6 +183,15 @@ def test_a_negation_after_a_wrong_infinity_is_reduced_away() -> None:
     assert finding.signature == "Exp > Negate | F64 | expected -inf, got inf | only wrong"
 
 
+def test_what_reads_a_wrong_number_is_reduced_away() -> None:
+    """The class of its result is another one: a root of a number that should be negative."""
+    suspect = suspect_of(Wrong(after=Exp, outputs=1), chain(Exp, Negate, Sqrt, Exp))
+    assert suspect.answer.comparison.value_class == "expected NaN, got finite"
+    finding, small = to_finding(suspect, Pool(), (), programs=1, also=())
+    assert finding.signature == "Exp > Negate | F64 | expected finite, got other finite | only wrong"
+    assert (finding.original_instructions, len(small.program.instructions)) == (4, 2)
+
+
 @dataclass
 class Arbitrary(Wrong):
     """Where exp of what is computed is NaN it gives these numbers in turn."""
@@ -209,7 +218,7 @@ def test_any_number_where_nan_is_due_is_one_class(first: int, after: tuple[type[
     suspect = suspect_of(executor, chain(Sqrt, Exp, *after, values=(-4.0,)))
     finding, small = to_finding(suspect, Pool(), (), programs=1, also=())
     assert finding.signature == "Sqrt > Exp | F64 | expected NaN, got a number | only wrong"
-    assert suspect.group[3] == finding.value_class == "expected NaN, got a number"
+    assert suspect.group[3] == finding.value_class == "expected NaN, got finite"
     assert small.inputs[0].shape == ()
 
 
