@@ -45,7 +45,7 @@ class Config:
     linalg
         Percentage of programs with one or two ops of the linalg family, in addition to those of the motifs.
     policies
-        Percentage of programs under another policy than the engine's.
+        Percentage of programs under another policy than the engine's; nearly half of them have dtypes that the engine lacks.
     regime
         How the values of all programs are drawn; for None another way for each program.
     weights
@@ -75,7 +75,7 @@ class Config:
     anchors: bool = True
     symbolic: float = 8
     linalg: float = 3
-    policies: float = 5
+    policies: float = 10
     regime: Regime | None = None
     weights: tuple[tuple[str, float], ...] = ()
     rare: tuple[tuple[type[Op], DType], ...] = ()
@@ -93,6 +93,11 @@ class Config:
 #: Dtypes that the engine lacks and that campaigns draw, under StableHLO's policy.
 FOREIGN_DTYPES = (DType.I8, DType.I16, DType.U8, DType.U16, DType.U32, DType.U64, DType.F16, DType.BF16)
 DEFAULT = Config()
+
+
+def may_have(config: Config, dtype: DType) -> bool:
+    """Whether a program under StableHLO's policy may have `dtype`: those that the engine lacks, too, unless others are asked for."""
+    return dtype in config.dtypes or (config.dtypes == ENGINE_DTYPES and dtype in FOREIGN_DTYPES)
 
 
 def result_dtype(op: type[Op], dtype: DType) -> DType:

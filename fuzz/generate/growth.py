@@ -46,11 +46,11 @@ BIG: tuple[Shape, ...] = (
 _OUTPUT_STYLES = ("live", "last", "leaves", "leaves", "any")
 #: Other policies than the engine's: the one of imported programs, and each flag of it alone.
 POLICIES: tuple[Policy, ...] = (
-    STABLEHLO, STABLEHLO, Policy(integer_faults="stablehlo"), Policy(scatter_bounds="skip"),
+    *[STABLEHLO] * 5, Policy(integer_faults="stablehlo"), Policy(scatter_bounds="skip"),
     Policy(empty_reduction="identity"), Policy(dtypes="stablehlo"),
 )  # fmt: skip
-#: The place among `POLICIES` of programs that have dtypes which the engine lacks.
-_FOREIGN = 1
+#: So many of `POLICIES`, the first ones, are those of programs that have dtypes which the engine lacks.
+_FOREIGN = 4
 
 #: Bytes of a header: decisions read in turn, as far as they go; then those at a place of their own: policy and symbols, the linalg
 #: family, and the numbers of anchor and motif with the place of each.
@@ -133,7 +133,7 @@ class Growth:
         self.policy = POLICIES[number] if other_policy else policy
         if ANY.isdisjoint(config.dtypes):
             raise UsageError(detail="one of the engine's own dtypes at least must be among the dtypes")
-        self.config = _with_dtypes(config, self.policy, other_policy and number == _FOREIGN)
+        self.config = _with_dtypes(config, self.policy, other_policy and number < _FOREIGN)
         #: Which extents of the inputs become symbols (`symbolised`); 0 for none.
         self.symbols = placed.chance(config.symbolic) * (1 + placed.integer(1))
         #: How many ops of the linalg family it has, and where among the genes the first one comes, in 256ths.

@@ -53,8 +53,8 @@ def test_unknown_options_are_usage_errors(word: str) -> None:
         Pool().make(f"native:{word}")
 
 
-def test_every_option_and_every_order_of_two_passes_is_drawn_within_300_programs() -> None:
-    drawn = [DRAWN.settled(case) for case in generate(4, 0, 300)]
+def test_every_option_and_every_order_of_two_passes_is_drawn_within_400_programs() -> None:
+    drawn = [DRAWN.settled(case) for case in generate(4, 0, 400)]
     for option in ("segmented", "reclaim", "checking", "decline_reused", "contracts"):
         assert {getattr(executor, option) for executor in drawn} == {True, False}
     assert {executor.form for executor in drawn} == {"", "json", "text"}

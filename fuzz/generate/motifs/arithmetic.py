@@ -8,6 +8,7 @@ from math import inf
 
 import numpy as np
 
+from fuzz.generate.config import FOREIGN_DTYPES, may_have
 from fuzz.generate.describe import has_path
 from fuzz.generate.growth import Estimate, Growth, Shape, shape_of
 from fuzz.generate.motifs.table import Found, motif
@@ -15,7 +16,7 @@ from fuzz.generate.values.recipes import Recipe
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dtype import INEXACT, DType
-from tenferro_ref.ops import ARITHMETIC
+from tenferro_ref.ops import ARITHMETIC, STABLEHLO
 from tenferro_ref.program import Value
 
 
@@ -80,6 +81,35 @@ def softmax(g: Growth) -> None:
     top = g.apply(ops.BroadcastInDim(shape, kept), g.apply(ops.ReduceMax((axis,)), x))
     e = g.apply(ops.Exp(), g.apply(ops.Add(), x, g.apply(ops.Negate(), top)), estimate=Estimate(True, 0))
     g.apply(ops.ReduceSum((axis,)), e, estimate=Estimate(True, 6))
+
+
+#: Integers that only StableHLO's policy has.
+_FOREIGN_INTEGERS = tuple([d for d in FOREIGN_DTYPES if d.is_int])
+
+
+def _saturates(case: Case) -> bool:
+    """Whether finite numbers that are inputs are converted to an integer that cannot hold one of them."""
+    inputs = dict(zip(case.program.input_slots, case.inputs, strict=True))
+    return any(
+        np.any(np.isfinite(x) & ((x >= 2.0 * ins.op.to.limits[1]) | (x < 2.0 * ins.op.to.limits[0])))
+        for ins in case.program.instructions
+        if isinstance(ins.op, ops.Convert) and ins.op.to in _FOREIGN_INTEGERS
+        and (x := inputs.get(ins.input_slots[0])) is not None and x.dtype.kind == "f"
+    )  # fmt: skip
+
+
+@motif(1, 1, _saturates, ops.Convert, policy=STABLEHLO)
+def saturated(g: Growth) -> None:
+    """Numbers of every size converted to an integer that has no room for most of them."""
+    target = g.choices.choose(_FOREIGN_INTEGERS)
+    if g.policy == STABLEHLO and may_have(g.config, target):
+        sources = [d for d in g.config.dtypes if d.is_float]
+        kind = g.choices.choose(("wide", "wide", "halves"))
+        if sources:
+            x = g.fresh(
+                g.dtype(sources), g.fit((8 + g.choices.pick(60),)[: g.max_rank]), Recipe(kind, g.choices.integer(2))
+            )
+            g.convert(x, target)
 
 
 # --- ties of rounding -------------------------------------------------------------------------------------------------

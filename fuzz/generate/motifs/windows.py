@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import zip_longest
 
+from fuzz.generate.config import may_have
 from fuzz.generate.describe import maker
 from fuzz.generate.growth import Growth, shape_of
 from fuzz.generate.motifs.table import motif
@@ -14,7 +15,7 @@ from fuzz.generate.ops.structural import regroup
 from fuzz.generate.values.recipes import Recipe
 from oracle.case import Case
 from tenferro_ref import ops
-from tenferro_ref.dtype import ENGINE_DTYPES, DType
+from tenferro_ref.dtype import DType
 from tenferro_ref.ops import ARITHMETIC, BY_NAME, INDEXING, OPS, REDUCTIONS, STABLEHLO, Op
 from tenferro_ref.program import Value
 
@@ -65,8 +66,7 @@ def _is_short(case: Case) -> bool:
 def short_index(g: Growth) -> None:
     """Indices of a type that cannot say where the axis ends, in which compilers compute the last start."""
     dtype = g.choices.choose((*_SHORT,))
-    asked = dtype in g.config.dtypes or g.config.dtypes == ENGINE_DTYPES  # as for other dtypes that the engine lacks
-    if g.policy != STABLEHLO or not asked or g.config.max_rank < 1 or g.limit < max(_SHORT[dtype]):
+    if g.policy != STABLEHLO or not may_have(g.config, dtype) or g.config.max_rank < 1 or g.limit < max(_SHORT[dtype]):
         return
     extent, op = (
         g.choices.choose(_SHORT[dtype]),
