@@ -19,11 +19,11 @@ from oracle.judge import Reference, judge
 from oracle.peers import Executor, NativeExecutor, PjrtExecutor, Pool, attempt
 from oracle.peers.base import WorkerExecutor
 from oracle.peers.jax import JaxExecutor
+from oracle.peers.native import moves_roundings
 from oracle.verdict import Build, Verdict
-from tenferro_ref.compiler import DEFAULT_PIPELINE, run_passes
+from tenferro_ref.compiler import DEFAULT_PIPELINE
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.pjrt import discover, missing
-from tenferro_ref.program import to_exec
 
 #: Lanes in the order in which they are tried, with the cause if the disagreement goes away there.
 _CAUSES = {
@@ -108,17 +108,13 @@ def _attribute_native(executor: NativeExecutor, case: Case) -> str:
             expected = Reference(case, reference)
             return any(judge(one, expected).verdict.is_disagreement for one in (alike, configured))
 
-        return differs(alike) or (not _inexact(case, passes) and differs(NativeExecutor(passes=())))
+        return differs(alike) or (not moves_roundings(case.program, passes) and differs(NativeExecutor(passes=())))
 
     if not wrong(()):
         for passes in (executor.passes, DEFAULT_PIPELINE):
             if wrong(passes):
                 return f"our pass: {_fewest(passes, wrong)[-1]}"
     return "native"
-
-
-def _inexact(case: Case, passes: tuple[str, ...]) -> bool:
-    return any(result.inexact for result in run_passes(to_exec(case.program), passes))
 
 
 def _fewest(passes: tuple[str, ...], wrong: Callable[[tuple[str, ...]], bool]) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from oracle.staged import decomposing, judge_stages, refuses, refuses_dead
 from oracle.verdict import Answer, Comparison, Verdict
 from tenferro_ref.errors import (
     EnvironmentFault,
+    Internal,
     LoweringError,
     PjrtCall,
     TenferroError,
@@ -178,14 +179,14 @@ def _refusal(executor: Executor, reference: Reference, due: Refusal, result: Exe
 
 
 def _raises(error: TenferroError, due: TenferroError | Refusal) -> bool:
-    """Whether kind, op and axis agree (SEMANTICS 2.7); a command under test may leave out op and axis."""
+    """Whether kind, op and axis agree (SEMANTICS 2.7); a command under test may leave out op and axis. A defect is never due."""
     facts, wanted = error.facts(), due.facts() if isinstance(due, TenferroError) else {"op": due.op, "axis": due.axis}
 
     def agrees(fact: str) -> bool:
         own, expected = facts.get(fact), wanted.get(fact)
         return own == expected or (isinstance(error, ForeignRefusal) and (own in (None, "") or expected is None))
 
-    return error.kind == due.kind and agrees("op") and agrees("axis")
+    return not isinstance(error, Internal) and error.kind == due.kind and agrees("op") and agrees("axis")
 
 
 def _compared(executor: Executor, reference: Reference, result: Comparison | TenferroError) -> Answer:

@@ -215,9 +215,14 @@ def _snapshots(executor: Executor, case: Case) -> tuple[Snapshot, ...]:
     passes = executor.passes if isinstance(executor, NativeExecutor) else ()
     program = to_exec(case.program)
     snapshots = [Snapshot("before the passes", (), print_program(program))]
-    for name, result in zip(passes or DEFAULT_PIPELINE, run_passes(program, passes or DEFAULT_PIPELINE), strict=True):
+    for name in passes or DEFAULT_PIPELINE:
+        try:
+            (result,) = run_passes(program, (name,))
+        except TenferroError as error:
+            return (*snapshots, Snapshot(f"{name} fails", (str(error),), print_program(program)))
+        program = result.program
         if result.changes:
-            snapshots.append(Snapshot(f"after {name}", result.changes, print_program(result.program)))
+            snapshots.append(Snapshot(f"after {name}", result.changes, print_program(program)))
     return tuple(snapshots) if len(snapshots) > 1 else ()
 
 

@@ -15,7 +15,7 @@ from tenferro_ref.compiler.dot_dimension_sorter import dot_dimension_sorter
 from tenferro_ref.compiler.layout_simplifier import layout_simplifier
 from tenferro_ref.compiler.rewrite import Pass, PassResult
 from tenferro_ref.compiler.transpose_folding import transpose_folding
-from tenferro_ref.errors import UsageError
+from tenferro_ref.errors import UsageError, defects_in
 from tenferro_ref.program import ExecProgram, GraphProgram, to_exec
 from tenferro_ref.suggest import did_you_mean
 
@@ -59,6 +59,8 @@ def run_passes(program: ExecProgram, names: Sequence[str], *, verify: bool = Fal
         There is no such pass; nothing has run then.
     InvalidCompiledGraph
         With `verify`: a pass broke an invariant.
+    Internal
+        A pass has a defect.
     """
     for name in names:
         if name not in PASSES:
@@ -66,7 +68,8 @@ def run_passes(program: ExecProgram, names: Sequence[str], *, verify: bool = Fal
             raise UsageError(detail=f"unknown pass {name!r}; known passes: {', '.join(PASSES)}{hint}")
     results: list[PassResult] = []
     for name in names:
-        result = PASSES[name](program)
+        with defects_in(f"the pass {name}"):
+            result = PASSES[name](program)
         program = result.program
         if verify:
             program.verify()

@@ -19,7 +19,7 @@ def wrong_value(value: Any, kind: int) -> Any:
     dtype = value.dtype.type
     if value.dtype.kind == "b":
         return not value
-    if value.dtype.kind == "i":
+    if value.dtype.kind in "iu":
         return dtype(0 if value == np.iinfo(dtype).max else value + 1)
     if value.dtype.kind == "c":
         if kind % 2:

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fuzz.findings.explain import explained
+from fuzz.findings.triage import inspect, to_finding
 from oracle.attribution import UNCLEAR, attribute, builds, hlo_pass, hlo_passes
 from oracle.case import Case
 from oracle.judge import Reference, judge
@@ -18,6 +20,7 @@ from oracle.verdict import Answer, Build, Verdict, first_bad
 from tenferro_ref import ops
 from tenferro_ref.compiler import PASSES, PassResult
 from tenferro_ref.dtype import DType
+from tenferro_ref.errors import ShapeMismatch
 from tenferro_ref.program import ExecProgram, GraphBuilder
 from tests.libraries import executor_or_skip
 from tests.plugins import CPU_PLUGINS, plugin_or_skip
@@ -200,3 +203,25 @@ def test_a_pass_of_a_drawn_configuration(monkeypatch: pytest.MonkeyPatch, passes
     answer = judge(executor, Reference(case, NativeExecutor()))
     assert answer.verdict is Verdict.MISMATCH
     assert attribute(executor, case, Pool()) == cause
+
+
+@pytest.mark.parametrize("error", [ShapeMismatch(op="Add", lhs=(1,), rhs=(2,)), IndexError("tuple index out of range")])
+def test_a_pass_that_fails_is_blamed_and_shown(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """With the default pipeline or another one; it ends neither attribution nor explanation."""
+
+    def failing(program: ExecProgram) -> PassResult:
+        raise error
+
+    monkeypatch.setitem(PASSES, "TransposeFolding", failing)
+    case, pool = _negated_beside_dead_code(), Pool()
+    for executor in (NativeExecutor(), configured(passes=("DotDimensionSorter", "TransposeFolding"), segmented=False)):
+        answer = judge(executor, Reference(case, NativeExecutor()))
+        assert answer.verdict is Verdict.ERROR
+        assert str(error) in answer.reason
+        assert attribute(executor, case, pool) == "our pass: TransposeFolding"
+        finding, small = to_finding(inspect(executor, case, answer, pool), pool, (), programs=1, also=())
+        last = explained(finding, executor, small).explanation.snapshots[-1]
+        assert last.name == "TransposeFolding fails"
+        assert str(error) in last.changes[0]
+    sound = configured(passes=("DotDimensionSorter",), segmented=False)  # what it is compared with fails
+    assert not sound.bit_exact(case)

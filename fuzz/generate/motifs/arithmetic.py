@@ -90,12 +90,14 @@ _FOREIGN_INTEGERS = tuple([d for d in FOREIGN_DTYPES if d.is_int])
 def _saturates(case: Case) -> bool:
     """Whether finite numbers that are inputs are converted to an integer that cannot hold one of them."""
     inputs = dict(zip(case.program.input_slots, case.inputs, strict=True))
-    return any(
-        np.any(np.isfinite(x) & ((x >= 2.0 * ins.op.to.limits[1]) | (x < 2.0 * ins.op.to.limits[0])))
-        for ins in case.program.instructions
-        if isinstance(ins.op, ops.Convert) and ins.op.to in _FOREIGN_INTEGERS
-        and (x := inputs.get(ins.input_slots[0])) is not None and x.dtype.kind == "f"
-    )  # fmt: skip
+    for ins in case.program.instructions:
+        if isinstance(ins.op, ops.Convert) and ins.op.to in _FOREIGN_INTEGERS and ins.input_slots[0] in inputs:
+            x = inputs[ins.input_slots[0]]
+            wide = x.astype(np.float64) if x.dtype.kind == "f" else np.zeros(0)
+            least, most = ins.op.to.limits
+            if np.any(np.isfinite(wide) & ((wide > most + 1.0) | (wide < least - 1.0))):
+                return True
+    return False
 
 
 @motif(1, 1, _saturates, ops.Convert, policy=STABLEHLO)
