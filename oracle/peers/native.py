@@ -21,7 +21,7 @@ from oracle.peers.modules import module_text
 from oracle.peers.peer import Peer
 from tenferro_ref import __version__
 from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
-from tenferro_ref.errors import TenferroError, UsageError, defects_in
+from tenferro_ref.errors import Internal, TenferroError, UsageError, defects_in
 from tenferro_ref.program import GraphProgram, dumps, infer_types, loads, parse, print_program, to_exec
 from tenferro_ref.runtime import FUSION_THRESHOLD, ContractingBackend, GraphExecutor
 from tenferro_ref.stablehlo.loader import bindings, load
@@ -80,8 +80,11 @@ class NativeExecutor(Executor):
         evaluate = executor.eval_exec_ir if self.segmented else executor.eval_unsegmented
 
         def outputs(inputs: Sequence[Array]) -> tuple[Array, ...]:
+            taken = [a.copy(order="K") for a in inputs]  # what it writes into them must not reach who is asked next
             with defects_in("the native executor"):
-                return tuple(evaluate(compiled, inputs))
+                given = tuple(evaluate(compiled, taken))
+            _check_promises(inputs, taken, given)
+            return given
 
         return outputs
 
@@ -117,6 +120,24 @@ def moves_roundings(program: GraphProgram, passes: tuple[str, ...]) -> bool:
         return any(result.inexact for result in run_passes(to_exec(program), passes))
     except TenferroError:
         return True
+
+
+def _check_promises(inputs: Sequence[Array], taken: Sequence[Array], given: Sequence[Array]) -> None:
+    """Refuse what `eval_exec_ir` rules out: an input that has changed, an output in memory of an input or another output.
+
+    Raises
+    ------
+    Internal
+        It has happened.
+    """
+    for number, (before, after) in enumerate(zip(inputs, taken, strict=True)):
+        if before.tobytes() != after.tobytes():
+            raise Internal(detail=f"the native executor wrote into input {number}")
+    for number, output in enumerate(given):
+        if any(np.may_share_memory(output, other) for other in (*taken, *given[:number])):
+            raise Internal(
+                detail=f"output {number} of the native executor shares memory with an input or another output"
+            )
 
 
 #: What becomes of a sound program that is written and read again: itself.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fuzz.generate.describe import maker, of_program
-from fuzz.generate.growth import EXTENTS, Estimate, Growth, shape_of, volume
+from fuzz.generate.growth import EXTENTS, Estimate, Growth, Shape, shape_of, volume
 from fuzz.generate.motifs.table import motif
 from fuzz.generate.ops.contractions import contract, reduce
 from fuzz.generate.ops.structural import broadcast, permutation, regroup
@@ -98,8 +98,16 @@ def conjugated_dot(g: Growth) -> None:
 #: Axes of both operands: a, b are batch, k, l contracted, the others free.
 DOTS = (
     "mk,kn", "km,kn", "mk,nk", "bmk,bkn", "mkb,knb", "mkl,lkn", "mkl,kln", "mpk,kn", "abmkl,abkln", "bmpk,bkn",
-    "mk,knq", "abm,ban", "kmb,bnk", "bmk,nkb", "m,n", "bm,bn", "k,k", "bk,bk", "mb,nb", "lkm,kln", "amkb,bkna",
+    "mk,knq", "mpk,knq", "abm,ban", "kmb,bnk", "bmk,nkb", "m,n", "bm,bn", "k,k", "bk,bk", "mb,nb", "lkm,kln", "amkb,bkna",
 )  # fmt: skip
+
+
+def _turned(g: Growth, dtype: DType, shape: Shape) -> Value:
+    """A value of that shape, a transpose in four of ten cases."""
+    if len(shape) < 2 or not g.has(ops.Transpose) or not g.choices.chance(40):
+        return g.typed(dtype, shape)
+    perm = permutation(g, len(shape))
+    return g.apply(ops.Transpose(perm), g.typed(dtype, tuple(shape[perm.index(axis)] for axis in range(len(shape)))))
 
 
 def dot_of(g: Growth, lhs: str, rhs: str, first: Value | None = None) -> Value | None:
@@ -119,8 +127,8 @@ def dot_of(g: Growth, lhs: str, rhs: str, first: Value | None = None) -> Value |
             return None
         extent[largest] = (extent[largest] + 1) // 2
     dtype = first.dtype if first is not None else g.dtype(g.dtypes_of(ops.DotGeneral))
-    x = first if first is not None else g.typed(dtype, tuple(extent[c] for c in lhs))
-    y = g.typed(dtype, tuple(extent[c] for c in rhs))
+    x = first if first is not None else _turned(g, dtype, tuple(extent[c] for c in lhs))
+    y = _turned(g, dtype, tuple(extent[c] for c in rhs))
     paired = [c for c in lhs if c in rhs]
     contracted, batch = [c for c in paired if c in "kl"], [c for c in paired if c in "ab"]
     op = ops.DotGeneral(
@@ -131,7 +139,7 @@ def dot_of(g: Growth, lhs: str, rhs: str, first: Value | None = None) -> Value |
     return g.apply(op, x, y, estimate=Estimate(a.positive and b.positive, a.size + b.size + 3))
 
 
-@motif(1, 4, "DotGeneral")
+@motif(3, 4, "DotGeneral")
 def known_dot(g: Growth) -> None:
     """One of the usual contractions: canonical, batch leading or trailing, several contracted axes."""
     lhs, rhs = g.choices.choose(DOTS).split(",")
@@ -139,7 +147,7 @@ def known_dot(g: Growth) -> None:
         contract(g, _factor(g))
 
 
-@motif(2, 2, "DotGeneral > DotGeneral")
+@motif(4, 2, "DotGeneral > DotGeneral")
 def chained_dots(g: Growth) -> None:
     """The result of a batched dot, batch last, is contracted again with a batch that leads."""
     first = dot_of(g, *g.choices.choose((("bmpk", "bkn"), ("bmk", "bkn"), ("mkb", "knb"), ("bmk", "knb"))))
@@ -167,6 +175,28 @@ def broadcast_product(g: Growth) -> None:
     a, b = g.estimates[target.slot], g.estimates[other.slot]
     pair = (other, target) if choices.chance(25) else (target, other)
     g.apply(ops.Multiply(), *pair, estimate=Estimate(a.positive and b.positive, a.size + b.size))
+
+
+def _is_turned(case: Case) -> bool:
+    """Whether a broadcast changes the order of axes and nothing else."""
+    types = case.program.slot_types
+    return any(
+        isinstance(ins.op, ops.BroadcastInDim)
+        and ins.op.dims != tuple(range(types[ins.output_slots[0]].rank)) == tuple(sorted(ins.op.dims))
+        for ins in case.program.instructions
+    )
+
+
+@motif(2, 2, _is_turned, ops.BroadcastInDim, ops.Add)
+def turned_broadcast(g: Growth) -> None:
+    """A broadcast of equal extents that only moves axes, into a sum with what it moves."""
+    rank = min(g.choices.choose((2, 2, 3)), g.max_rank)
+    if rank < 2:
+        return
+    shape = g.fit((1 + EXTENTS(g.choices),) * rank)
+    x = g.typed(g.dtype(g.dtypes_of(ops.Add)), (min(shape),) * rank)
+    turned = g.apply(ops.BroadcastInDim(shape_of(x), permutation(g, rank)), x)
+    g.apply(ops.Add(), turned, x, estimate=g.estimates[x.slot])
 
 
 @motif(2, 2, "Transpose > Transpose | Reshape > Reshape")

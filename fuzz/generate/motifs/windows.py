@@ -179,7 +179,8 @@ _CHAINS = """
     BroadcastInDim > Reshape > Transpose; Transpose > Gather; Transpose > DynamicUpdateSlice; Transpose > ReduceMax; Reshape > Scatter
     Reshape > DynamicSlice; ReduceSum > ReduceSum; ReduceMax > BroadcastInDim > Subtract; ReduceSum > BroadcastInDim > ReduceSum
     Compare > Convert > ReduceSum; Select > ReduceMax; Convert > ReduceSum; Convert > ReduceProd; Reverse > Reverse
-    ReduceSum > Conj; Convert > Conj; DotGeneral > Conj; EmbedDiag > ExtractDiag; Tril > Triu; GatherDynamicSliceSizes > DynamicSlice; PadToMatch > Slice; Select > DynamicUpdateSlice"""
+    ReduceSum > Conj; Convert > Conj; DotGeneral > Conj; Scatter > Conj; DynamicUpdateSlice > Conj; DynamicSlice > Conj; Gather > Conj
+    Concatenate > Conj; Pad > Conj; Select > Conj; Divide > Conj; Reshape > Transpose > Conj; EmbedDiag > ExtractDiag; Tril > Triu; GatherDynamicSliceSizes > DynamicSlice; PadToMatch > Slice; Select > DynamicUpdateSlice"""
 
 
 def _chain(g: Growth, path: tuple[type[Op], ...]) -> None:
@@ -187,6 +188,8 @@ def _chain(g: Growth, path: tuple[type[Op], ...]) -> None:
     common = set(g.config.dtypes).intersection(
         *(g.dtypes_of(op) for op in path if op.same_dtype and op not in _DTYPES_END)
     )
+    if ops.Conj in path:  # which changes complex numbers alone
+        common = {d for d in common if d.is_complex} or common
     if not common:
         return
     axes = 2 + sum(op in REDUCTIONS or op in (ops.ExtractDiag, ops.Gather, ops.Reshape) for op in path[:-1])
