@@ -110,7 +110,7 @@ class Growth:
     max_instructions
         Instructions that it may come to.
     policy
-        In place of the engine's; another one that the header chooses goes first.
+        What it must have; the header may choose another one where that is the engine's.
     inexact
         It must have ops that round, so that its regime is not the exact one.
     """
@@ -129,8 +129,8 @@ class Growth:
         self.portable = max_instructions > config.usual
         self._header = head = Choices(header[:_IN_TURN])
         placed = Choices(header[_IN_TURN:])
-        other_policy, number = placed.chance(config.policies), placed.choose(range(len(POLICIES)))
-        self.policy = POLICIES[number] if other_policy else policy
+        chosen, number = placed.chance(config.policies), placed.choose(range(len(POLICIES)))
+        self.policy = POLICIES[number] if (other_policy := chosen and policy == DEFAULT_POLICY) else policy
         if ANY.isdisjoint(config.dtypes):
             raise UsageError(detail="one of the engine's own dtypes at least must be among the dtypes")
         self.config = _with_dtypes(config, self.policy, other_policy and number < _FOREIGN)

@@ -158,7 +158,7 @@ class DrawnExecutor(NativeExecutor):
         return configured(
             passes=passes if b[7] >= 32 else passes * 2, segmented=b[8] >= 64,
             fusion_threshold=(FUSION_THRESHOLD, 0, 1, 64)[b[9] >> 6], reclaim=b[10] >= 64, checking=b[11] >= 64,
-            decline_reused=b[12] >= 64, contracts=b[-1] >= 192, form=("", "json", "text", "")[b[-2] >> 6],
+            decline_reused=b[12] >= 64, contracts=b[-1] >= 128, form=("", "json", "text", "")[b[-2] >> 6],
         )  # fmt: skip
 
     def _configuration(self) -> Iterator[tuple[str, str]]:

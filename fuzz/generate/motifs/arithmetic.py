@@ -15,8 +15,8 @@ from fuzz.generate.motifs.table import Found, motif
 from fuzz.generate.values.recipes import Recipe
 from oracle.case import Case
 from tenferro_ref import ops
-from tenferro_ref.dtype import INEXACT, DType
-from tenferro_ref.ops import ARITHMETIC, STABLEHLO
+from tenferro_ref.dtype import ENGINE_DTYPES, INEXACT, DType
+from tenferro_ref.ops import ARITHMETIC, DEFAULT_POLICY, STABLEHLO
 from tenferro_ref.program import Value
 
 
@@ -114,6 +114,30 @@ def saturated(g: Growth) -> None:
             g.convert(x, target)
 
 
+@motif(3, 1, "Convert > Convert > Convert", policy=STABLEHLO)
+def wrapped(g: Growth) -> None:
+    """A float as a signed integer, that as an unsigned one, which wraps, and that as a float."""
+    sources = [d for d in g.config.dtypes if d.is_float]
+    signed, unsigned = g.choices.choose(((DType.I32, DType.U32), (DType.I64, DType.U64)))
+    if g.policy == STABLEHLO and sources and all(may_have(g.config, d) for d in (signed, unsigned)):
+        x = g.operand(sources)
+        g.convert(g.convert(g.convert(x, signed), unsigned), g.choices.choose(sources))
+
+
+@motif(6, 1, "Constant > BroadcastInDim > Compare > Select", ops.Convert)
+def rectified(g: Growth) -> None:
+    """Zero where a number is negative, and else that number as a wider one: both zeros are kept."""
+    pairs = [(a, b) for a, b in ((DType.F32, DType.F64), (DType.F16, DType.F32)) if {a, b} <= {*g.config.dtypes}]
+    if not pairs:
+        return
+    narrow, wide = g.choices.choose(pairs)
+    x = g.operand([narrow])
+    zero = g.apply(ops.Constant.of(0.0, narrow), estimate=Estimate(False, 0))
+    zeros = g.apply(ops.BroadcastInDim(shape_of(x), ()), zero)
+    negative = g.apply(ops.Compare(g.choices.choose((ops.CompareDir.Lt, ops.CompareDir.Le))), x, zeros)
+    g.apply(ops.Select(), negative, g.convert(zeros, wide), g.convert(x, wide), estimate=g.estimates[x.slot])
+
+
 # --- ties of rounding -------------------------------------------------------------------------------------------------
 
 
@@ -144,7 +168,7 @@ def _halfway(x: np.generic, target: DType) -> bool:
 
 def _rounded(g: Growth, source: DType, target: DType) -> None:
     """Numbers halfway between two of the target, or close to that, converted to it."""
-    if {source, target} <= {*g.config.dtypes}:
+    if may_have(g.config, target) and source in g.config.dtypes and (target in ENGINE_DTYPES or g.policy == STABLEHLO):
         kind = "halves" if target.is_int else "midpoints"
         g.convert(
             g.fresh(source, g.fit((8 + g.choices.pick(60),)[: g.max_rank]), Recipe(kind, g.choices.integer(2))), target
@@ -153,8 +177,10 @@ def _rounded(g: Growth, source: DType, target: DType) -> None:
 
 for _source, _target in (
     (DType.I64, DType.F32), (DType.I64, DType.F64), (DType.I32, DType.F32), (DType.F64, DType.F32), (DType.F64, DType.I32),
-    (DType.F64, DType.I64), (DType.F32, DType.I32), (DType.F32, DType.I64),
+    (DType.F64, DType.I64), (DType.F32, DType.I32), (DType.F32, DType.I64), (DType.F64, DType.F16), (DType.F64, DType.BF16),
+    (DType.F32, DType.F16), (DType.F32, DType.BF16), (DType.I32, DType.BF16),
 ):  # fmt: skip
-    motif(1, 1, _ties(_source, _target), ops.Convert, name=f"ties of {_source} to {_target}", group="ties")(
-        partial(_rounded, source=_source, target=_target)
-    )
+    motif(
+        1, 1, _ties(_source, _target), ops.Convert, name=f"ties of {_source} to {_target}", group="ties",
+        policy=DEFAULT_POLICY if _target in ENGINE_DTYPES else STABLEHLO,
+    )(partial(_rounded, source=_source, target=_target))  # fmt: skip

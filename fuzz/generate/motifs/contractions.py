@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
 from fuzz.generate.describe import maker, of_program
-from fuzz.generate.growth import EXTENTS, Estimate, Growth, Shape, shape_of, volume
+from fuzz.generate.growth import EXTENTS, Estimate, Growth, shape_of, volume
 from fuzz.generate.motifs.table import motif
 from fuzz.generate.ops.contractions import contract, reduce
 from fuzz.generate.ops.structural import broadcast, permutation, regroup
@@ -102,11 +102,16 @@ DOTS = (
 )  # fmt: skip
 
 
-def _turned(g: Growth, dtype: DType, shape: Shape) -> Value:
-    """A value of that shape, a transpose in four of ten cases."""
+def _factor_of(g: Growth, dtype: DType, letters: str, extent: Mapping[str, int], free: Collection[str]) -> Value:
+    """A value with these axes, a transpose in four of ten cases: of two of the letters in `free`, or of all axes."""
+    shape = tuple(extent[c] for c in letters)
     if len(shape) < 2 or not g.has(ops.Transpose) or not g.choices.chance(40):
         return g.typed(dtype, shape)
+    own = [axis for axis, c in enumerate(letters) if c in free]
     perm = permutation(g, len(shape))
+    if len(own) > 1 and g.choices.chance(60):
+        a, b = own[:2]
+        perm = tuple(b if axis == a else a if axis == b else axis for axis in range(len(shape)))
     return g.apply(ops.Transpose(perm), g.typed(dtype, tuple(shape[perm.index(axis)] for axis in range(len(shape)))))
 
 
@@ -127,9 +132,9 @@ def dot_of(g: Growth, lhs: str, rhs: str, first: Value | None = None) -> Value |
             return None
         extent[largest] = (extent[largest] + 1) // 2
     dtype = first.dtype if first is not None else g.dtype(g.dtypes_of(ops.DotGeneral))
-    x = first if first is not None else _turned(g, dtype, tuple(extent[c] for c in lhs))
-    y = _turned(g, dtype, tuple(extent[c] for c in rhs))
     paired = [c for c in lhs if c in rhs]
+    x = first if first is not None else _factor_of(g, dtype, lhs, extent, {*lhs}.difference(rhs))
+    y = _factor_of(g, dtype, rhs, extent, {*rhs}.difference(lhs))
     contracted, batch = [c for c in paired if c in "kl"], [c for c in paired if c in "ab"]
     op = ops.DotGeneral(
         tuple(map(lhs.index, contracted)), tuple(map(rhs.index, contracted)),
@@ -143,6 +148,29 @@ def dot_of(g: Growth, lhs: str, rhs: str, first: Value | None = None) -> Value |
 def known_dot(g: Growth) -> None:
     """One of the usual contractions: canonical, batch leading or trailing, several contracted axes."""
     lhs, rhs = g.choices.choose(DOTS).split(",")
+    if dot_of(g, lhs, rhs) is None:
+        contract(g, _factor(g))
+
+
+def _swaps_free(case: Case) -> bool:
+    """Whether a factor of a contraction is a transpose that exchanges axes which are not contracted."""
+    for ins in case.program.instructions:
+        if not isinstance(op := ins.op, ops.DotGeneral):
+            continue
+        left, right = (*op.lhs_contracting_dims, *op.lhs_batch_dims), (*op.rhs_contracting_dims, *op.rhs_batch_dims)
+        for slot, taken in zip(ins.input_slots, (left, right), strict=True):
+            inner = maker(case.program, slot)
+            if inner and isinstance(inner.op, ops.Transpose):
+                free = [axis for place, axis in enumerate(inner.op.perm) if place not in taken]
+                if free != sorted(free):
+                    return True
+    return False
+
+
+@motif(3, 2, _swaps_free, ops.Transpose, ops.DotGeneral)
+def wide_dot(g: Growth) -> None:
+    """A contraction with two free axes on a side, in an order that a transpose may have changed."""
+    lhs, rhs = g.choices.choose(("mk,knq", "mk,nqk", "mpk,knq", "mpk,kn", "bmk,bknq")).split(",")
     if dot_of(g, lhs, rhs) is None:
         contract(g, _factor(g))
 
@@ -187,16 +215,21 @@ def _is_turned(case: Case) -> bool:
     )
 
 
-@motif(2, 2, _is_turned, ops.BroadcastInDim, ops.Add)
+@motif(6, 2, _is_turned, ops.BroadcastInDim, ops.Add, ops.Multiply, ops.Constant)
 def turned_broadcast(g: Growth) -> None:
-    """A broadcast of equal extents that only moves axes, into a sum with what it moves."""
+    """A broadcast of equal extents that only moves axes, in a sum.
+
+    Constants before and behind make the sum a segment of its own, and nothing else reads what is moved, so that it is fused.
+    """
     rank = min(g.choices.choose((2, 2, 3)), g.max_rank)
     if rank < 2:
         return
-    shape = g.fit((1 + EXTENTS(g.choices),) * rank)
-    x = g.typed(g.dtype(g.dtypes_of(ops.Add)), (min(shape),) * rank)
-    turned = g.apply(ops.BroadcastInDim(shape_of(x), permutation(g, rank)), x)
-    g.apply(ops.Add(), turned, x, estimate=g.estimates[x.slot])
+    extent = min(g.fit((1 + EXTENTS(g.choices),) * rank))
+    x = g.typed(g.dtype(g.dtypes_of(ops.Add)), (extent,) * rank)
+    other, size, factor = g.fresh(x.dtype, shape_of(x)), g.estimates[x.slot], g.constant(x.dtype)
+    turned = g.apply(ops.BroadcastInDim(shape_of(x), permutation(g, rank)), x, estimate=size)
+    total = g.apply(ops.Add(), turned, other, estimate=size)
+    g.apply(ops.Add(), g.apply(ops.Multiply(), total, factor, estimate=size), g.constant(x.dtype), estimate=size)
 
 
 @motif(2, 2, "Transpose > Transpose | Reshape > Reshape")

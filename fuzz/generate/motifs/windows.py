@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from itertools import zip_longest
 
 from fuzz.generate.config import may_have
 from fuzz.generate.describe import maker
-from fuzz.generate.growth import Growth, shape_of
+from fuzz.generate.growth import Growth, shape_of, volume
 from fuzz.generate.motifs.table import motif
 from fuzz.generate.ops import STRATEGY, usable
 from fuzz.generate.ops.indexing import index_tensor
@@ -54,12 +55,18 @@ def updated_with_itself(g: Growth) -> None:
 _SHORT = {DType.I8: (129, 200), DType.U8: (257, 300)}
 
 
-def _is_short(case: Case) -> bool:
+def _indexed(case: Case) -> Iterator[tuple[list[int], DType]]:
+    """The extents of each operand that is indexed, but for symbols, and the dtype of its indices."""
     types = case.program.slot_types
-    reads = [[types[s] for s in i.input_slots] for i in case.program.instructions if type(i.op) in INDEXING]
-    return any(
-        i.dtype in _SHORT and max(x.static_shape, default=0) > i.dtype.limits[1] + 1 for x, *rest in reads for i in rest
-    )
+    for ins in case.program.instructions:
+        if type(ins.op) in INDEXING:
+            operand, *others = [types[slot] for slot in ins.input_slots]
+            extents = [e for e in operand.shape if isinstance(e, int)]
+            yield from ((extents, other.dtype) for other in others)
+
+
+def _is_short(case: Case) -> bool:
+    return any(dtype in _SHORT and max(e, default=0) > dtype.limits[1] + 1 for e, dtype in _indexed(case))
 
 
 @motif(3, 2, _is_short, ops.Scatter, ops.Gather, ops.DynamicSlice, ops.DynamicUpdateSlice, policy=STABLEHLO)
@@ -86,6 +93,26 @@ def short_index(g: Growth) -> None:
         g.apply(op((2,)), x, indices, estimate=g.estimates[x.slot])
     else:
         g.apply(op(), x, g.typed(x.dtype, (2,)), indices, estimate=g.estimates[x.slot])
+
+
+def _has_short_addresses(case: Case) -> bool:
+    return any(dtype in _SHORT and len(e) > 1 and volume(e) > dtype.limits[1] + 1 for e, dtype in _indexed(case))
+
+
+@motif(1, 1, _has_short_addresses, ops.Scatter, ops.Gather, policy=STABLEHLO)
+def short_address(g: Growth) -> None:
+    """Pairs of indices of a type that can say where each axis ends, but not how many elements there are."""
+    dtype, op, shape = g.choices.choose((*_SHORT,)), g.choices.choose((ops.Scatter, ops.Gather)), (60, 12)
+    if g.policy != STABLEHLO or not may_have(g.config, dtype) or g.config.max_rank < 2 or g.limit < volume(shape):
+        return
+    x, indices = (
+        g.fresh(g.dtype(g.dtypes_of(op)), shape),
+        g.fresh(dtype, (3, 2), Recipe("indices", g.choices.integer(2))),
+    )
+    if op is ops.Scatter:
+        g.apply(op((), (0, 1), (0, 1), 1), x, indices, g.typed(x.dtype, (3,)), estimate=g.estimates[x.slot])
+    else:
+        g.apply(op((), (0, 1), (0, 1), 1, (1, 1)), x, indices, estimate=g.estimates[x.slot])
 
 
 def _puts_back(case: Case) -> bool:
