@@ -98,3 +98,12 @@ def test_subnormals_are_kept_and_sums_of_many_hold(dtype: DType) -> None:
         in_order = (in_order + value).astype(dtype.numpy)
     assert enclosure.contains(np.asarray(in_order)).all()
     assert enclosure.contains(run_kernel(ops.ReduceSum((0,)), STABLEHLO, many)[0]).all()
+
+
+@pytest.mark.parametrize("dtype", sorted(NARROW_FLOATS, key=str), ids=str)
+def test_narrow_floats_are_gathered(dtype: DType) -> None:
+    """NumPy's interface of arrays has no word for one of them."""
+    x = np.arange(1, 7).reshape(2, 3).astype(np.float32).astype(dtype.numpy)
+    (got,) = run_kernel(ops.Gather((1,), (0,), (0,), 1, (1, 2)), STABLEHLO, x, np.array([[1], [0], [7]], np.int32))
+    assert got.dtype == x.dtype
+    np.testing.assert_array_equal(got.astype(np.float32), x[[1, 0, 1], :2].astype(np.float32))

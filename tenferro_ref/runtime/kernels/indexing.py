@@ -143,11 +143,13 @@ def _gather(op: ops.Gather, x: Values, indices: Values) -> Values:
         taken = np.empty((*op.slice_sizes, *batch), x.dtype)
     else:
         # with the axes reversed, as NumPy's C order is the column-major order of the engine
-        windows = sliding_window_view(x.T, op.slice_sizes[::-1])
+        # as bits: NumPy's interface of arrays has no word for some of the narrow floats
+        bits = x.view(f"u{x.itemsize}") if DType.of(x).is_narrow_float else x
+        windows = sliding_window_view(bits.T, op.slice_sizes[::-1])
         starts: list[Any] = [0] * x.ndim
         for vector, axis in zip(vectors, op.start_index_map, strict=True):
             starts[axis] = np.clip(vector, 0, x.shape[axis] - op.slice_sizes[axis]).T
-        taken = windows[(*reversed(starts), ...)].T
+        taken = windows[(*reversed(starts), ...)].T.view(x.dtype)
         if not op.start_index_map:  # nothing tells the windows apart
             taken = np.broadcast_to(taken.reshape(taken.shape + (1,) * len(batch)), (*op.slice_sizes, *batch))
     taken = taken[(*(0 if axis in op.collapsed_slice_dims else slice(None) for axis in range(x.ndim)), ...)]
