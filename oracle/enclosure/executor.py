@@ -27,11 +27,12 @@ from oracle.enclosure import (  # noqa: F401 - each fills its rows of a table
     sums,
 )
 from oracle.enclosure.complexes import MOVES
+from oracle.enclosure.formats import NO_INFINITY
 from oracle.enclosure.freedoms import conversion, flush, real
 from oracle.enclosure.model import Model
-from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule, contexts_of
+from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule, contexts_of, without_infinities
 from oracle.enclosure.sets import ALONE, one_by_one, repeated, widened
-from oracle.enclosure.value import Enclosure, Rectangle, point
+from oracle.enclosure.value import Enclosure, Interval, Rectangle, point
 from tenferro_ref import memory, ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
@@ -178,7 +179,10 @@ def _check_scales(program: GraphProgram, types: Mapping[int, TensorType]) -> Non
 def _enclosed(op: Op, c: Context, n: int, *operands: Enclosure) -> Enclosure:
     """What the rule of an op gives for `n` input sets."""
     rules = _rules(c, operands)
-    return rules[type(op)](op, c, *operands) if n == 1 else _of_sets(rules, op, c, operands, n)
+    made = rules[type(op)](op, c, *operands) if n == 1 else _of_sets(rules, op, c, operands, n)
+    if c.dtype in NO_INFINITY and isinstance(made, Interval):
+        return without_infinities(made, c.format.max)
+    return made
 
 
 def _of_sets(rules: Rules, op: Op, c: Context, operands: Sequence[Enclosure], n: int) -> Enclosure:

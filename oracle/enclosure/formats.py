@@ -57,10 +57,11 @@ class Format:
         return off / (1 - off) if off < 0.5 else float("inf")
 
     def nearest(self, v: Array) -> Array:
-        """Round to nearest even, in float64."""
+        """Round to nearest even, in float64; beyond the range of a format without infinities, where it has NaN, to one nevertheless."""
         v = np.asarray(v)
         if self.dtype in NARROW_FLOATS:
-            return to_nearest(self.dtype, v)
+            near = to_nearest(self.dtype, v)
+            return np.where(np.isnan(near), v * np.inf, near) if self.dtype in NO_INFINITY else near
         if self.dtype is DType.F32:
             return np.asarray(v.astype(np.float32).astype(np.float64))
         return v if v.dtype == np.float64 else np.asarray(v.astype(np.float64))
@@ -68,7 +69,7 @@ class Format:
     def of_integers(self, v: Array) -> Array:
         """Integers rounded once, in float64."""
         if self.dtype in NARROW_FLOATS:
-            return to_nearest(self.dtype, sticky(v))
+            return self.nearest(sticky(v))
         return np.asarray(v.astype(self.storage).astype(np.float64))
 
     def least_at_or_above(self, v: Array) -> Array:
@@ -156,6 +157,10 @@ def _format(dtype: DType) -> Format:
 #: Narrow formats whose zero has no sign, and those without NaN: what becomes of one there is not specified.
 UNSIGNED_ZERO = frozenset(d for d in NARROW_FLOATS if not np.signbit(np.float64(d.numpy.type(-0.0))))
 NO_NAN = frozenset(d for d in NARROW_FLOATS if not np.isnan(np.float64(d.numpy.type(np.nan))))
+#: Those that have NaN in place of infinities; F8E8M0FNU, which has no zero either, is not among them.
+NO_INFINITY = frozenset(
+    d for d in NARROW_FLOATS - NO_NAN if np.isnan(np.float64(d.numpy.type(np.inf))) and d is not DType.F8E8M0FNU
+)
 
 FORMATS: dict[DType, Format] = {d: _format(d) for d in DType if d.is_float}
 

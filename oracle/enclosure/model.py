@@ -27,6 +27,7 @@ FREEDOMS = {
     "conj_moves": "A Conj may be taken to the operands, which changes the signs of zeros that sums cancel to.",
     "either_side": "The sign of a zero imaginary part need not say on which side of a branch cut a number is.",
     "by_parts": "A complex function may be computed from real ones, which give NaN for a limit of 0 times an infinity.",
+    "narrow_sums": "A contraction of narrow floats may be added up in F64, or in their own format.",
     "excess": "Results of narrow floats may go on unrounded, in F32.",
     "excess_converted": "A result in BF16 that is converted to F32 may go there unrounded.",
     "real": "An operation may give the number that it rounds otherwise.",
@@ -50,6 +51,7 @@ class Model:
     conj_moves: bool = False
     either_side: bool = False
     by_parts: bool = False
+    narrow_sums: bool = False
     excess: bool = False
     excess_converted: bool = False
     real: bool = False
@@ -81,12 +83,13 @@ def budgets() -> dict[tuple[str, str, str], float]:
 
 IEEE = Model("ieee")
 #: `conj_moves`: ConjSinking is a pass of the reference.
-NUMPY = Model("numpy", either_zero=True, conj_moves=True)
+#: `narrow_sums`: the reference adds in F64, the StableHLO interpreter in the format itself.
+NUMPY = Model("numpy", either_zero=True, conj_moves=True, narrow_sums=True)
 XLA = Model(
     "xla", flush=True, contract=True, reciprocal=True, gather=True, merge=True, either_zero=True, either_side=True,
     by_parts=True, excess_converted=True,
 )  # fmt: skip
-IREE = replace(XLA, name="iree", excess=True)
+IREE = replace(XLA, name="iree", excess=True, narrow_sums=True)
 #: No platform's: what two programs that are equal over the real numbers are compared by.
 REAL = Model("ieee", either_zero=True, real=True)
 MODELS: dict[str, Model] = {m.name: m for m in (IEEE, NUMPY, XLA, IREE)}

@@ -30,7 +30,7 @@ def by_sides(rule: Callable[..., Enclosure], op: Op, operands: Sequence[Enclosur
     before, after = operands[:place], operands[place + 1 :]
     sides = product(*map(_sides, operands[place].parts))
     results = [rule(*before, rectangle(*parts) if len(parts) == 2 else parts[0], *after) for parts in sides]
-    return each_part(_joined, whole, *results)
+    return each_part(united, whole, *results)
 
 
 def _sides(x: Interval) -> tuple[Interval, ...]:
@@ -46,8 +46,8 @@ def _between(x: Interval, lo: Array, hi: Array) -> Interval:
     return replace(x, lo=lo, hi=lo if np.array_equal(lo, hi) else hi, pos_zero=pos, neg_zero=neg, gap=None)
 
 
-def _joined(whole: Interval, *results: Interval) -> Interval:
-    """The union of the results, with the widest gap in it, and the origin of the whole."""
+def united(whole: Interval, *results: Interval) -> Interval:
+    """The union of the results, with the widest gap in it; all else is that of `whole`."""
     pieces = [piece for result in results for piece in _sides(result)]
     lows, highs = np.array([p.lo for p in pieces]), np.array([p.hi for p in pieces])
     order = np.argsort(lows, axis=0)

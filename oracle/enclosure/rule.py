@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Concatenate, TypeAlias
 
@@ -72,6 +72,25 @@ def everywhere(x: Interval, mask: Array, size: float) -> Interval:
     """Any number up to a magnitude where the mask holds, and no NaN."""
     lo, hi = np.where(mask, -size, x.lo), np.where(mask, size, x.hi)
     return Interval(x.dtype, lo, hi, x.nan & ~mask, x.pos_zero | mask, x.neg_zero | mask)
+
+
+def without_infinities(x: Interval, largest: float) -> Interval:
+    """Of a format that has NaN in place of infinities: a bound that is one says that NaN is possible, two of one sign that nothing else is."""
+    if x.finite:
+        return x
+    some = (x.lo <= x.hi) & (x.lo < np.inf) & (x.hi > -np.inf)
+    if x.gap is not None:  # infinities beside a gap
+        below, above = x.gap
+        low, high = np.where(below == -np.inf, above, x.lo), np.where(above == np.inf, below, x.hi)
+        some, gap = some & (low <= high) & (low < np.inf) & (high > -np.inf), None
+        inside = np.isfinite(below) & np.isfinite(above) & (below >= low) & (above <= high)
+        gap = np.where(inside, below, np.inf), np.where(inside, above, -np.inf)
+    else:
+        low, high, gap = x.lo, x.hi, None
+    nan = x.nan | ~some | np.isinf(x.lo) | np.isinf(x.hi)
+    lo = np.where(some, np.maximum(low, -largest), np.inf)
+    hi = np.where(some, np.minimum(high, largest), -np.inf)
+    return replace(x, lo=lo, hi=hi, nan=nan, pos_zero=x.pos_zero & some, neg_zero=x.neg_zero & some, gap=gap)
 
 
 @cache

@@ -14,7 +14,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from oracle.enclosure import integers, matrices
+from oracle.enclosure import accumulators, integers, matrices
 from oracle.enclosure.arithmetic import add, multiply
 from oracle.enclosure.bounds import (
     any_order,
@@ -278,7 +278,16 @@ def _dot_general(op: ops.DotGeneral, c: Context, x: Interval, y: Interval) -> In
 def _dot(c: Context, x: Interval, y: Interval) -> Interval:
     if not c.dtype.is_float:
         return _integer_dot(c.dtype, x, y)
+    own = _float_dot(c, x, y)
+    if not c.dtype.is_narrow_float or x.shape[-1] == 1:
+        return own
+    return accumulators.of_contraction(c, own, lambda wider: _float_dot(wider, x, y))
+
+
+def _float_dot(c: Context, x: Interval, y: Interval) -> Interval:
+    """What comes of adding in the format of the result."""
     f = c.format
+    first = c.dtype.is_narrow_float and not c.model.contract  # products are rounded before they are added
     k = x.shape[-1]
     if k == 1:  # a product, which may be contracted as any other
         return zeros.of_single(c, multiply(c, x.map(lambda a: a[..., 0]), y.map(lambda a: a[..., 0])))
@@ -292,6 +301,8 @@ def _dot(c: Context, x: Interval, y: Interval) -> Interval:
     size_hi = size if one else np.abs(hi)
     # products beyond the largest value overflow when rounded, and need not when fused
     if np.count_nonzero(size >= f.overflow) or (not one and np.count_nonzero(size_hi >= f.overflow)):
+        if first:
+            lo, hi = f.nearest(lo), f.nearest(hi)
         lo, hi = np.where(lo <= -f.overflow, -np.inf, lo), np.where(hi >= f.overflow, np.inf, hi)
         size, size_hi = np.abs(lo), np.abs(hi)
     near = size < f.min_normal if one else (lo < f.min_normal) & (hi > -f.min_normal)
@@ -307,18 +318,11 @@ def _dot(c: Context, x: Interval, y: Interval) -> Interval:
     q = q if q.shape == shape else np.broadcast_to(q, shape)
     t = Addends(lo, hi, nan, vanishing, size, size_hi, k, q, flush.lost_in_contraction(c.model, f), products=True)
     made = total(c, t, contraction=True)
+    if first:
+        return made
     # rounded first, or added unrounded to a number, such a product is an infinity, which stays one or becomes NaN
     huge = np.logical_or.reduce((lo >= 2 * f.overflow) | (hi <= -2 * f.overflow), -1)
-    return _never_finite(made, huge) if np.count_nonzero(huge) else made
-
-
-def _never_finite(x: Interval, mask: Array) -> Interval:
-    """The infinities of each element where the mask holds, and NaN."""
-    some = mask & ~x.empty
-    lo, hi = np.where(some & (x.lo > -np.inf), np.inf, x.lo), np.where(some & (x.hi < np.inf), -np.inf, x.hi)
-    both = some & (lo < hi)
-    made = replace(x, lo=lo, hi=hi, pos_zero=x.pos_zero & ~mask, neg_zero=x.neg_zero & ~mask)
-    return replace(made, gap=(np.where(both, -np.inf, np.inf), np.where(both, np.inf, -np.inf)))
+    return accumulators.never_finite(made, huge) if np.count_nonzero(huge) else made
 
 
 def _integer_dot(dtype: DType, x: Interval, y: Interval) -> Interval:
