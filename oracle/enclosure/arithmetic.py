@@ -123,6 +123,8 @@ def _remainder(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
     quotients = [np.rint((a - r) / b) for (a, b), r in zip(itertools.product(*sizes), corners, strict=True)]
     one_sign = (x.lo > 0) | (x.hi < 0)
     same = one_sign & (small_y > 0) & (large_x < np.inf) & (quotients[1] == quotients[2]) & (quotients[2] < 2.0**50)
+    # of known operands the remainder is exact, however large the quotient
+    same |= (x.lo == x.hi) & (y.lo == y.hi) & np.isfinite(x.lo) & (small_y > 0)
     reach = np.minimum(large_x, large_y)
     low = np.where(same, np.minimum.reduce(corners), 0.0)
     high = np.where(same, np.maximum.reduce(corners), reach)

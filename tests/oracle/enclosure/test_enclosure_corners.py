@@ -147,3 +147,20 @@ def test_integer_division_truncates():
 def test_integer_power_wraps():
     e = enclosure_of(ops.Pow(), [np.array([3, -2, 7, 5], np.int32), np.array([4, 31, 0, 20], np.int32)], IEEE)
     assert e.lo.tolist() == [81, -(2**31), 1, (5**20 + 2**31) % 2**32 - 2**31]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
+def test_remainder_of_known_values_is_exact(dtype, model):
+    """However large the quotient; not where an operand may be flushed."""
+    a, b = pairs(dtype)
+    a, b = np.append(a, dtype.numpy.type(2.0**100)), np.append(b, dtype.numpy.type(7.3))
+    with np.errstate(all="ignore"):
+        expected = np.fmod(a, b)
+    e = enclosure_of(ops.Remainder(), [a, b], model)
+    if model is IEEE:
+        assert_single(e, expected, zero_sign=False)
+    assert e.contains(expected).all()
+    least = np.finfo(dtype.numpy.name).smallest_normal
+    normal = (np.abs(a) >= least) & (np.abs(b) >= least) & (np.abs(expected) >= least)
+    assert (e.lo == e.hi)[normal].all()
