@@ -147,7 +147,8 @@ def promoted(c: Context, x: Enclosure) -> Rectangle:
     if isinstance(x, Rectangle):
         return x
     real = c.dtype.real
-    zero = real_point(np.zeros(x.shape, real.numpy)).known_as(const=x.const, repeated=x.repeated)
+    # a compiler knows the zero, whatever `x` is
+    zero = real_point(np.zeros(x.shape, real.numpy)).known_as(const=True, repeated=x.repeated)
     part = ENCLOSE[ops.Convert](ops.Convert(real), c.real, x)
     return rectangle(part.known_as(const=x.const, repeated=part.repeated), zero)
 
@@ -172,15 +173,8 @@ def anything(x: Rectangle, mask: Array, *, signs: bool = False) -> Rectangle:
         lo, hi = (np.where(mask, -np.inf, p.lo), np.where(mask, np.inf, p.hi)) if some else (p.lo, p.hi)
         zero = (lo <= 0) & (hi >= 0) if signs else mask
         gap = p.gap and (np.where(mask, np.inf, p.gap[0]), np.where(mask, -np.inf, p.gap[1]))
-        return replace(
-            p.remembering(terms=p.terms),
-            lo=lo,
-            hi=hi,
-            nan=p.nan | mask,
-            pos_zero=p.pos_zero | zero,
-            neg_zero=p.neg_zero | zero,
-            gap=gap,
-        )
+        own = p.remembering(p.unrounded, p.terms).origin
+        return Interval(p.dtype, lo, hi, p.nan | mask, p.pos_zero | zero, p.neg_zero | zero, own, gap)
 
     return each_part(opened, x)
 
@@ -222,7 +216,9 @@ def spoiled(f: Format, x: Enclosure, y: Enclosure) -> Array:
 @COMPLEX.row(ops.Add, ops.Subtract)
 def _sum(op: ops.Add | ops.Subtract, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     both = isinstance(x, Rectangle) and isinstance(y, Rectangle)
-    u, v = promoted(c, x).parts, promoted(c, y).parts
+    # beside a number that is not known, zero parts are added as they are
+    whole = promoted(c, x), promoted(c, y)
+    u, v = (tuple(p.known_as(const=z.const, repeated=p.repeated) for p in z.parts) for z in whole)
     if isinstance(op, ops.Subtract):
         v = tuple(map(negated, v))
     if simple(*u, *v) and u[0].shape == v[0].shape:
@@ -258,12 +254,13 @@ def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     stays_real = isinstance(x, Interval) or isinstance(y, Interval)
     finite = certainly_finite(x) & certainly_finite(y) if stays_real else True
     (a, b), (p, q) = promoted(c, x).parts, promoted(c, y).parts
-    if simple(a, b, p, q) and a.shape == p.shape:
+    if simple(a, b, p, q) and a.shape == p.shape and not (b.const and q.const):
         products = multiply(real, together(a, a, b, b), together(p, q, q, p))
         left, right = products.map(lambda m: m[:2]), products.map(lambda m: m[2:])
         re, im = apart(add(real, left, _first_negated(right)))
     else:
-        re = add(real, multiply(real, a, p), negated(multiply(real, b, q)))
+        second = negated(multiply(real, b, q))  # of two real numbers it is a zero, which a compiler leaves out
+        re = add(real, multiply(real, a, p), second.known_as(const=b.const and q.const, repeated=second.repeated))
         im = add(real, multiply(real, a, q), multiply(real, b, p))
     # Annex G makes an infinity of two NaN
     lost = np.zeros((), bool) if stays_real else re.empty & im.empty

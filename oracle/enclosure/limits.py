@@ -33,7 +33,7 @@ def listed(p: Interval, mask: Array, value: Array, nan: Array | bool, either: Ar
             np.where(mask, np.where(either, value, -np.inf), above),
         )
     return replace(
-        p.remembering(terms=p.terms),
+        p.remembering(p.unrounded, p.terms),
         lo=np.where(mask, np.where(none, np.inf, np.where(either, -value, value)), p.lo),
         hi=np.where(mask, np.where(none, -np.inf, value), p.hi),
         nan=np.where(mask, none | nan, p.nan),
@@ -130,3 +130,12 @@ def of_logarithm(c: Context, x: Enclosure, made: Rectangle, known_side: Array | 
     gap = imag.gap and (f.least_at_or_above(imag.gap[0] + off), f.greatest_at_or_below(imag.gap[1] - off))
     imag = replace(imag, lo=np.where(here, lo, imag.lo), hi=np.where(here, hi, imag.hi), gap=gap)
     return rectangle(listed(made.parts[0], here, modulus, none & limits.may_be_lost(c)), imag)
+
+
+def never_finite(x: Interval, mask: Array) -> Interval:
+    """The infinities of each element where the mask holds, and NaN."""
+    some = mask & ~x.empty
+    lo, hi = np.where(some & (x.lo > -np.inf), np.inf, x.lo), np.where(some & (x.hi < np.inf), -np.inf, x.hi)
+    both = some & (lo < hi)
+    made = replace(x, lo=lo, hi=hi, pos_zero=x.pos_zero & ~mask, neg_zero=x.neg_zero & ~mask)
+    return replace(made, gap=(np.where(both, -np.inf, np.inf), np.where(both, np.inf, -np.inf)))

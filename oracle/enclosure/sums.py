@@ -14,7 +14,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from oracle.enclosure import accumulators, integers, matrices
+from oracle.enclosure import integers, limits, matrices
 from oracle.enclosure.arithmetic import add, multiply
 from oracle.enclosure.bounds import (
     any_order,
@@ -27,7 +27,7 @@ from oracle.enclosure.bounds import (
     product_bounds,
 )
 from oracle.enclosure.formats import Array, Format, quantum
-from oracle.enclosure.freedoms import contraction, flush, merging, zeros
+from oracle.enclosure.freedoms import accumulators, contraction, flush, merging, zeros
 from oracle.enclosure.origin import Terms, Unrounded
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import Interval, everything, exact, hull
@@ -287,7 +287,7 @@ def _dot(c: Context, x: Interval, y: Interval) -> Interval:
 def _float_dot(c: Context, x: Interval, y: Interval) -> Interval:
     """What comes of adding in the format of the result."""
     f = c.format
-    first = c.dtype.is_narrow_float and not c.model.contract  # products are rounded before they are added
+    first = c.dtype.is_narrow_float and not contraction.is_free(c)  # products are rounded before they are added
     k = x.shape[-1]
     if k == 1:  # a product, which may be contracted as any other
         return zeros.of_single(c, multiply(c, x.map(lambda a: a[..., 0]), y.map(lambda a: a[..., 0])))
@@ -322,7 +322,7 @@ def _float_dot(c: Context, x: Interval, y: Interval) -> Interval:
         return made
     # rounded first, or added unrounded to a number, such a product is an infinity, which stays one or becomes NaN
     huge = np.logical_or.reduce((lo >= 2 * f.overflow) | (hi <= -2 * f.overflow), -1)
-    return accumulators.never_finite(made, huge) if np.count_nonzero(huge) else made
+    return limits.never_finite(made, huge) if np.count_nonzero(huge) else made
 
 
 def _integer_dot(dtype: DType, x: Interval, y: Interval) -> Interval:

@@ -231,7 +231,7 @@ class Rectangle:
 
     @property
     def const(self) -> bool:
-        return self.real.const
+        return self.real.const and self.imag.const
 
     @property
     def repeated(self) -> bool:
@@ -273,9 +273,13 @@ class Rectangle:
 
     def known_as(self, *, const: bool, repeated: bool) -> Rectangle:
         """With these facts about its origin."""
-        if const == self.const and repeated == self.repeated:
-            return self
-        return Rectangle(*(p.known_as(const=const, repeated=repeated) for p in self.parts))
+        return Rectangle(*(_known_part(p, const, repeated) for p in self.parts))
+
+
+def _known_part(x: Interval, const: bool, repeated: bool) -> Interval:
+    """A part with the facts about the whole; a zero that a compiler knows, it knows whatever the other part is."""
+    zero = x.const and not const and not (np.count_nonzero(x.lo) or np.count_nonzero(x.hi))
+    return x.known_as(const=const or zero, repeated=repeated)
 
 
 Enclosure: TypeAlias = Interval | Rectangle
@@ -286,7 +290,7 @@ def rectangle(real: Interval, imag: Interval) -> Rectangle:
     a, b = real.origin, imag.origin
     if a is not b and (a.const != b.const or a.repeated != b.repeated):
         const, repeated = a.const and b.const, a.repeated and b.repeated
-        real, imag = (p.known_as(const=const, repeated=repeated) for p in (real, imag))
+        real, imag = (_known_part(p, const, repeated) for p in (real, imag))
     return Rectangle(real, imag)
 
 

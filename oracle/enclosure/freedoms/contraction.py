@@ -24,6 +24,11 @@ from oracle.enclosure.value import Interval
 from tenferro_ref.dtype import DType
 
 
+def is_free(c: Context) -> bool:
+    """Whether a product may go unrounded into an addition."""
+    return c.model.contract
+
+
 def unrounded_product(f: Format, x: Interval, y: Interval, exact_low: Array, exact_high: Array) -> Bounds:
     """Wide bounds of the product itself, given those in float64."""
     if f.wide is not np.float64:

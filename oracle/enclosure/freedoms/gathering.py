@@ -159,7 +159,7 @@ def without_one(c: Context, made: Rectangle, x: Enclosure, one: Enclosure) -> Re
     def wider(p: Interval, q: Interval) -> Interval:
         gap = p.gap and (np.where(mask, np.inf, p.gap[0]), np.where(mask, -np.inf, p.gap[1]))
         return replace(
-            p.remembering(terms=p.terms),
+            p.remembering(p.unrounded, p.terms),
             lo=np.where(mask, np.minimum(p.lo, q.lo), p.lo),
             hi=np.where(mask, np.maximum(p.hi, q.hi), p.hi),
             nan=p.nan | (mask & q.nan),

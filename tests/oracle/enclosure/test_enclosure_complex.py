@@ -13,7 +13,7 @@ from oracle.peers import NativeExecutor
 from oracle.verdict import Verdict
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import CompareDir
+from tenferro_ref.ops import STABLEHLO, CompareDir
 from tenferro_ref.program import GraphBuilder
 
 pytestmark = pytest.mark.once
@@ -302,3 +302,23 @@ def test_a_sum_whose_terms_are_conjugated_cancels_to_either_zero() -> None:
     assert (
         judge(NativeExecutor("native-nopasses", passes=()), Reference(case, NativeExecutor())).verdict is Verdict.PASS
     )
+
+
+def test_the_product_of_two_real_numbers_as_complex_ones_goes_unrounded_into_a_sum() -> None:
+    """x y - 0 0 is x y: a compiler knows the zeros of the imaginary parts."""
+    x, y = (np.random.default_rng(seed).standard_normal(8).astype(np.float32) for seed in (1, 2))
+    x[-1] = 3e38  # beside a product that overflows, too
+    y[-1] = 2.0
+    with np.errstate(over="ignore"):
+        z = x * y
+    fused = (x.astype(np.float64) * y - z).astype(np.float32)
+    for whole in (True, False):
+        b = GraphBuilder(policy=STABLEHLO)
+        p, q, r = (b.input("F32", (8,)) for _ in range(3))
+        to_complex, to_real = ops.Convert(DType.C32), ops.Convert(DType.F32)
+        product = b.apply(to_complex, p) * b.apply(to_complex, q)
+        made = product - b.apply(to_complex, r) if whole else b.apply(to_real, product) - r
+        strict, free = (enclose(b.build(made), [x, y, z], m)[0].parts[0] for m in (IEEE, XLA))
+        assert free.contains(fused).all()
+        assert not strict.contains(fused).all()
+        assert free.decided[:-1].all()

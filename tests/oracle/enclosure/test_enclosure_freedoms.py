@@ -61,6 +61,7 @@ def test_a_freedom_takes_nothing_away(freedom: str) -> None:
         "excess_converted",
         "either_side",
         "by_parts",
+        "narrow_sums",
     ), "nothing shows that the freedom is taken"
 
 

@@ -1,7 +1,10 @@
-"""In which format a contraction of narrow floats is added up: XLA adds in F32, the reference in F64, the StableHLO interpreter in
-the format itself, where products and sums overflow sooner.
+"""Accumulators: in which format a contraction of narrow floats is added up.
 
-While nothing overflows, what a wider format gives is inside the bounds of the format itself.
+XLA adds in F32, as the rules do; the reference adds in F64, and the StableHLO interpreter in the format itself, where products and sums
+overflow sooner (measured 2026-11-24: three builds, jaxlib and the interpreter, F16 and five formats of 8 bits).
+
+*Bound.* While nothing overflows, what a wider format gives is inside the bounds of the format itself. Elsewhere the result is what F32
+gives, rounded; and what F64 and the format itself give, where the model permits them.
 """
 
 from __future__ import annotations
@@ -58,12 +61,3 @@ def _rounded(c: Context, x: Interval) -> Interval:
     if x.gap is None:
         return made
     return replace(made, gap=(c.format.nearest(x.gap[0]), c.format.nearest(x.gap[1])))
-
-
-def never_finite(x: Interval, mask: Array) -> Interval:
-    """The infinities of each element where the mask holds, and NaN."""
-    some = mask & ~x.empty
-    lo, hi = np.where(some & (x.lo > -np.inf), np.inf, x.lo), np.where(some & (x.hi < np.inf), -np.inf, x.hi)
-    both = some & (lo < hi)
-    made = replace(x, lo=lo, hi=hi, pos_zero=x.pos_zero & ~mask, neg_zero=x.neg_zero & ~mask)
-    return replace(made, gap=(np.where(both, -np.inf, np.inf), np.where(both, np.inf, -np.inf)))
