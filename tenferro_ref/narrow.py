@@ -33,6 +33,8 @@ def to_nearest(dtype: DType, v: NDArray[Any]) -> NDArray[np.float64]:
         safe = np.where(finite, v, 0.0)
         step = spacing(dtype, safe)
         near = np.copysign(np.rint(safe / step) * step, safe)
+        if dtype is _POWERS_ONLY:  # without a zero, the least value is the nearest to all below it
+            near = np.where(safe > 0, np.maximum(near, float(dtype.finfo.tiny)), near)
         # what is left is exact or out of range: there the format itself says what it has
         return np.where(finite, near, v).astype(np.float32).astype(dtype.numpy).astype(np.float64)
 

@@ -13,7 +13,7 @@ import numpy as np
 from oracle.enclosure import integers
 from oracle.enclosure.bounds import Bounds, may_be_negative, may_be_zero
 from oracle.enclosure.formats import Array, Format, outward
-from oracle.enclosure.freedoms import gathering
+from oracle.enclosure.freedoms import conversion, gathering
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import Interval
 from tenferro_ref import ops
@@ -139,8 +139,11 @@ def _sqrt(op: Op, c: Context, x: Interval) -> Interval:
     some_empty = bool(np.count_nonzero(none))
     if some_empty:
         high = np.where(none, -np.inf, high)
-    lo = f.nearest(low)
-    hi = lo if high is low else f.nearest(high)
+    if c.dtype.is_narrow_float:
+        lo, hi = conversion.of_root(c.model, f, low, high)
+    else:
+        lo = f.nearest(low)
+        hi = lo if high is low else f.nearest(high)
     result = c.build(lo, hi, x.nan | (x.lo < 0), x.pos_zero, x.neg_zero)
     return result.from_(gathering.root(c, inside, low, high))
 

@@ -29,7 +29,7 @@ FREEDOMS = {
     "by_parts": "A complex function may be computed from real ones, which give NaN for a limit of 0 times an infinity.",
     "narrow_sums": "A contraction of narrow floats may be added up in F64, or in their own format.",
     "excess": "Results of narrow floats may go on unrounded, in F32.",
-    "excess_converted": "A result in BF16 that is converted to F32 may go there unrounded.",
+    "excess_converted": "A result in BF16 that is converted to F32, or in 8 bits to F16, may go there unrounded.",
     "real": "An operation may give the number that it rounds otherwise.",
 }
 
@@ -64,11 +64,13 @@ class Model:
     def budget(self, op: str, dtype: DType) -> float:
         """ULPs that a result of `op` may be away from the true value.
 
-        A narrow float's function is that of F32, rounded: half an ULP, and what F32 is off.
+        A narrow float's function is that of F32, rounded: half an ULP, and what F32 is off; one of 8 bits may be rounded to F16 first.
         """
         known = budgets()
         if dtype.is_narrow_float:
-            return 0.5 + known[self.name, op, DType.F32.name] * 2.0 ** (int(dtype.finfo.nmant) - 23)
+            digits = int(dtype.finfo.nmant)
+            by_way = 2.0 ** (digits - 11) if self.excess_converted and dtype.bits <= 8 else 0.0
+            return 0.5 + by_way + known[self.name, op, DType.F32.name] * 2.0 ** (digits - 23)
         return known[self.name, op, dtype.name]
 
 

@@ -10,13 +10,25 @@ import numpy as np
 from oracle.enclosure import integers
 from oracle.enclosure.bounds import may_be_zero
 from oracle.enclosure.formats import FORMATS, Array
-from oracle.enclosure.freedoms import contraction
+from oracle.enclosure.freedoms import contraction, flush
 from oracle.enclosure.origin import Origin
+from oracle.enclosure.poles import gapped
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import Enclosure, Interval, bound_type, exact, merged, real_point, spread, three_valued
+from oracle.enclosure.value import (
+    Enclosure,
+    Interval,
+    bound_type,
+    exact,
+    merged,
+    ordered,
+    real_point,
+    spread,
+    three_valued,
+)
 from tenferro_ref import ops
 from tenferro_ref.dims import evaluate
 from tenferro_ref.dtype import DType
+from tenferro_ref.narrow import sticky
 from tenferro_ref.ops import Op
 
 
@@ -217,15 +229,31 @@ def _to_bool(x: Interval) -> Interval:
 
 def _to_float(c: Context, x: Interval) -> Interval:
     f = FORMATS[c.dtype]
+    if c.dtype is DType.F8E8M0FNU:
+        return _to_power(c, x)
     if x.dtype.is_float:
         lo = f.nearest(x.lo)
         hi = lo if x.is_point else f.nearest(x.hi)
         pos, neg = x.pos_zero | (x.hi > 0), x.neg_zero | (x.lo < 0)
-        return c.build(lo, hi, x.nan, pos, neg)
+        made = c.build(lo, hi, x.nan, pos, neg)
+        return made if x.gap is None else gapped(c, made, f.nearest(x.gap[0]), f.nearest(x.gap[1]))
     lo = f.of_integers(x.lo)
     hi = lo if x.is_point else f.of_integers(x.hi)
     never = np.zeros(lo.shape, bool)
     return c.build(lo, hi, never, ~never, never)
+
+
+def _to_power(c: Context, x: Interval) -> Interval:
+    """To powers of two alone: NaN of what is not positive, or too large; a number below F32's may be flushed before that."""
+    f = c.format
+    low, high = (v if x.dtype.is_float else sticky(v) for v in (x.lo, x.hi))
+    flushed = low < flush.zero_below(c.model, FORMATS[DType.F32])
+    lo = f.nearest(np.where((low > 0) | (high <= 0), low, f.least_denormal))
+    hi = f.nearest(high)
+    beyond = np.isnan(hi)
+    nan = x.nan | (low <= 0) | flushed | beyond
+    never = np.zeros(lo.shape, bool)
+    return ordered(c.dtype, lo, np.where(beyond & (high > 0) & ~np.isnan(lo), f.max, hi), nan, never, never)
 
 
 def _float_to_int(to: DType, x: Interval) -> Interval:

@@ -13,6 +13,7 @@ from itertools import product
 import numpy as np
 
 from oracle.enclosure.formats import Array
+from oracle.enclosure.rule import Context
 from oracle.enclosure.value import Enclosure, Interval, each_part, rectangle
 from tenferro_ref import ops
 from tenferro_ref.ops import Op
@@ -31,6 +32,15 @@ def by_sides(rule: Callable[..., Enclosure], op: Op, operands: Sequence[Enclosur
     sides = product(*map(_sides, operands[place].parts))
     results = [rule(*before, rectangle(*parts) if len(parts) == 2 else parts[0], *after) for parts in sides]
     return each_part(united, whole, *results)
+
+
+def gapped(c: Context, made: Interval, below: Array, above: Array) -> Interval:
+    """A result of which nothing is between two numbers, but for zero, which a denormal beside the gap may be flushed to."""
+    least = c.zero_below
+    none = ~(below < above) | ((below < 0) & (above > 0) & ((below >= -least) | (above <= least)))
+    if none.all():
+        return made
+    return replace(made, gap=(np.where(none, np.inf, below), np.where(none, -np.inf, above)))
 
 
 def _sides(x: Interval) -> tuple[Interval, ...]:

@@ -13,7 +13,7 @@ returns them as they are where the model does not permit it. Nothing outside thi
 `gathering`    factors of chains of products, quotients and roots may be grouped otherwise
 `merging`      nested sums may be one sum, and a contraction may start from an addend
 `excess`       results of narrow floats may go on unrounded, in F32
-`conversion`   a result in BF16 that is converted to F32 may go there unrounded
+`conversion`   a result in BF16 that is converted to F32, or in 8 bits to F16, may go there unrounded
 `accumulators` a contraction of narrow floats may be added up in F64, or in their own format
 `zeros`        a sum of zeros may start from -0
 `conjugates`   a Conj may be taken to the operands, which changes the sign of an imaginary zero

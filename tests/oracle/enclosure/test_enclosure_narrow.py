@@ -10,6 +10,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.narrow import narrowed
 from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import GraphBuilder
+from tenferro_ref.runtime.kernels import run_kernel
 
 pytestmark = pytest.mark.once
 
@@ -88,3 +89,47 @@ def test_sums_of_many_terms_are_bounded_in_the_shortest_format(model):
     for e in (run(apply(ops.ReduceSum((0,))), x, model=model), run(apply(DOT), x, x, model=model)):
         assert e.decided.all()
         assert e.hi - e.lo < 24 * 24 * 2.0**-3
+
+
+@pytest.mark.parametrize("dtype", [DType.F8E5M2, DType.F8E4M3FN, DType.F8E3M4, DType.F4E2M1FN], ids=str)
+def test_a_result_in_8_bits_is_converted_to_f16_unrounded(dtype):
+    x, y = of(dtype, [3.0, -3.0, 1.5, 4.0]), of(dtype, [1.5, 0.5, 1.5, 4.0])
+    before = (x.astype(np.float64) / y.astype(np.float64)).astype(np.float16)
+
+    def converted(to):
+        return lambda b, p, q: b.apply(ops.Convert(to), b.apply(ops.Divide(), p, q))
+
+    e = run(converted(DType.F16), x, y)
+    assert e.contains(before).all()
+    after = run(converted(DType.F16), x, y, model=IEEE)
+    assert after.contains(of(DType.F16, of(dtype, before).astype(np.float64))).all()
+    rounded = run(converted(DType.F32), x, y)  # which goes on rounded
+    assert (rounded.lo == rounded.hi)[x / y > 1].all()
+
+
+@pytest.mark.parametrize("dtype", [DType.F8E4M3FN, DType.F4E2M1FN], ids=str)
+def test_what_is_beyond_the_range_of_8_bits_may_be_a_number_in_f16(dtype):
+    most = float(dtype.finfo.max)
+    x, y = of(dtype, [most, 1.0]), of(dtype, [2.0, 2.0])
+    e = run(lambda b, p, q: b.apply(ops.Convert(DType.F16), b.apply(ops.Multiply(), p, q)), x, y)
+    assert e.contains(of(DType.F16, [2 * most, 2.0])).all()
+    assert not e.contains(of(DType.F16, [most / 4, 0.5])).any()
+
+
+def test_a_root_in_five_digits_may_be_rounded_to_f16_first():
+    x = of(DType.F8E3M4, [0.96875])
+    made = {m.name: run(apply(ops.Sqrt()), x, model=m) for m in (IEEE, NUMPY, XLA)}
+    assert [holds(e, 1.0) for e in made.values()] == [False, False, True]
+    assert all(holds(e, 0.96875) for e in made.values())
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
+def test_a_format_without_zero_has_its_least_value_for_what_is_smaller(model):
+    x = np.float32([3e-39, 1e-40, 1.5, 0.0, -1.0, np.inf])
+    e = run(apply(ops.Convert(DType.F8E8M0FNU)), x, model=model)
+    assert e.lo[:2].tolist() == e.hi[:2].tolist() == [2.0**-127] * 2
+    assert e.nan.tolist() == [model.flush] * 2 + [False] + [True] * 3  # flushed before that, to zero
+    assert e.empty.tolist() == [False] * 3 + [True] * 3
+    assert e.decided.all()
+    (native,) = run_kernel(ops.Convert(DType.F8E8M0FNU), STABLEHLO, x)
+    assert e.contains(native).all()
