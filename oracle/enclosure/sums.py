@@ -373,33 +373,37 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     grain = np.minimum(quantum(lo), 1).prod(-1)
     fine = ((lo == hi) & np.isfinite(lo)).all(-1) & (np.maximum(large, 1).prod(-1) * f.unit < grain)
     error = np.where(fine & (grain > f.min_normal), 0, product_error(max(n - 1, 0)))  # over no element it is 1
-    # what underflows is off by a denormal, or vanishes; later factors enlarge that
-    vanished = 2 * n * c.lost_below * np.maximum(large, 1).prod(-1)
-    lost = np.where(under & ~over, vanished, 0.0).astype(w)
-    least = f.least_at_or_above(low - error * np.abs(low) - lost)
-    greatest = f.greatest_at_or_below(high + error * np.abs(high) + lost)
+    # what underflows is off by a denormal, which later factors enlarge, or is flushed: then all of the product is zero
+    lost = np.where(under & ~over, 2 * n * f.least_denormal * np.maximum(large, 1).prod(-1), 0.0).astype(w)
+    gone = under & ~over & (c.zero_below > 0)
+    down, up = (np.where(gone, end, v) for v, end in ((low, np.fmin(low, 0)), (high, np.fmax(high, 0))))
+    least = f.least_at_or_above(down - error * np.abs(down) - lost)
+    greatest = f.greatest_at_or_below(up + error * np.abs(up) + lost)
     certain_zero = ((x.lo == 0) & (x.hi == 0)).any(-1) & ~over & ~infinite
     wild = over & ~certain_zero
     signs = may_be_negative(x)
     plus_only = ~signs.any(-1)
+    known = np.where(signs, 1, 0).sum(-1) % 2 == 1
+    decided = (signs != may_be_positive(x)).all(-1)
     least = np.where(wild, np.where(plus_only, np.where(under | zero, 0.0, least), -np.inf), least)
-    least = np.where(under & plus_only, np.maximum(least, 0), least)
+    least = np.where(under & decided & ~known, np.maximum(least, 0), least)
+    greatest = np.where(under & decided & known, np.minimum(greatest, 0), greatest)
     greatest = np.where(wild, np.inf, greatest)
     least, greatest = np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(greatest), np.inf, greatest)
     least, greatest = np.where(certain_zero, 0.0, least), np.where(certain_zero, 0.0, greatest)
     least, greatest = np.where(none, np.inf, least), np.where(none, -np.inf, greatest)
     nan = _any(x.nan) | (zero & (infinite | over)) | (over & under) | (infinite & under)
-    known = np.where(signs, 1, 0).sum(-1) % 2 == 1
-    decided = (signs != may_be_positive(x)).all(-1)
     pos, neg = ~decided | ~known, ~decided | known
     result = c.build(least, greatest, nan, pos, neg)
     if not c.model.keeps_unrounded:
         return result
     # fused with an addition that follows, the last of the products is not rounded
     before = np.where(error == 0, 0, product_error(n - 2))
-    fixed = wild | certain_zero | none
-    raw_low = np.where(fixed, least, low - before * np.abs(low) - lost)
-    raw_high = np.where(fixed, greatest, high + before * np.abs(high) + lost)
+    fixed = certain_zero | none
+    raw_low, raw_high = down - before * np.abs(down) - lost, up + before * np.abs(up) + lost
+    # that of an overflow may be finite
+    raw_low = np.where(fixed, least, np.where(wild, np.fmin(least, raw_low), raw_low))
+    raw_high = np.where(fixed, greatest, np.where(wild, np.fmax(greatest, raw_high), raw_high))
     return result.remembering(Unrounded("product", raw_low, raw_high))
 
 
