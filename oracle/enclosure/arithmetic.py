@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from oracle.enclosure import integers
+from oracle.enclosure import integers, multiples, unchanged
 from oracle.enclosure.bounds import (
     Quotient,
     is_zero,
@@ -81,6 +81,9 @@ def _multiply(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
 
 def multiply(c: Context, x: Interval, y: Interval) -> Interval:
     """`x * y` rounded once."""
+    for one, other in ((x, y), (y, x)):
+        if sign := unchanged.sign_of(one, other):
+            return other if sign > 0 else negated(other)
     f = c.format
     exact_low, exact_high = product_bounds(np.float64, x, y)
     lo = f.nearest(exact_low)
@@ -89,7 +92,7 @@ def multiply(c: Context, x: Interval, y: Interval) -> Interval:
     if not c.model.keeps_unrounded:
         return result
     unrounded = contraction.unrounded_product(f, x, y, exact_low, exact_high)
-    return gathering.product(c, result, x, y, (lo, hi), unrounded)
+    return multiples.of_product(gathering.product(c, result, x, y, (lo, hi), unrounded), x, y)
 
 
 # --- quotient -------------------------------------------------------------------------------------------------------
@@ -102,13 +105,22 @@ def _divide(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
 
 def divide(c: Context, x: Interval, y: Interval) -> Interval:
     """`x / y` rounded once."""
+    if sign := unchanged.sign_of(y, x):
+        return x if sign > 0 else negated(x)
     f, is_shared = c.format, shared(y, x)
     x, y = on_common_shape(x, y)
     q = Quotient.of(x, y)
     low, high = map(f.nearest, q.bounds(x.lo, x.hi, y.lo, y.hi))
     low, high = reciprocals.quotient(c, q, low, high, is_shared)
     low, high, origin = gathering.quotient(c, q, low, high, is_shared)
-    return c.build(low, high, q.nan, *zero_signs(x, y)).from_(origin)
+    made = c.build(low, high, q.nan, *zero_signs(x, y)).from_(origin)
+    if not c.model.keeps_unrounded:
+        return made
+    if inverse := multiples.reciprocal(y):  # x / (1 / v) as x v
+        value, sign = inverse
+        by_value = multiply(c, x, value)
+        return gathering.by_reciprocal(c, made, by_value if sign > 0 else negated(by_value))
+    return multiples.of_quotient(made, x, y)
 
 
 @ENCLOSE.row(ops.Remainder)
@@ -190,6 +202,8 @@ def _extremum(c: Context, x: Interval, y: Interval, largest: bool) -> Interval:
     pick = np.maximum if largest else np.minimum
     if not c.dtype.is_float:
         return integers.monotone(c.dtype, pick, x, y)
+    if (same := unchanged.extremum(x, y, largest)) is not None:
+        return same
     lo, hi = pick(x.lo, y.lo), pick(x.hi, y.hi)
     nan = x.nan | y.nan
     none = x.empty | y.empty
@@ -241,7 +255,8 @@ def _compare(op: ops.Compare, c: Context, x: Interval, y: Interval) -> Interval:
 @ENCLOSE.row(ops.Select)
 def _select(op: Op, c: Context, pred: Interval, x: Interval, y: Interval) -> Interval:
     """The operand that the predicate picks; their hull where it is undecided."""
-    return choose(pred.can_true, pred.can_false, x, y)
+    same = unchanged.chosen(pred, x, y)
+    return choose(pred.can_true, pred.can_false, x, y) if same is None else same
 
 
 def choose(can_x: Array, can_y: Array, x: Interval, y: Interval) -> Interval:

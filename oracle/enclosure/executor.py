@@ -22,9 +22,11 @@ from oracle.enclosure import (  # noqa: F401 - each fills its rows of a table
     functions,
     indexing,
     moves,
+    narrowing,
     poles,
     reference,
     sums,
+    unchanged,
 )
 from oracle.enclosure.complexes import MOVES
 from oracle.enclosure.formats import NO_INFINITY
@@ -37,7 +39,7 @@ from tenferro_ref import memory, ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.ops import Op, TensorType
-from tenferro_ref.program import GraphProgram
+from tenferro_ref.program import GraphProgram, Instruction
 from tenferro_ref.table import Table
 from tenferro_ref.tensor import Array
 
@@ -134,7 +136,7 @@ def _slots(
     n = len(input_sets)
     _check_size(types, n)
     _check_scales(program, types)
-    values, makers = dict[int, Enclosure](), dict[int, Op]()
+    values, makers = dict[int, Enclosure](), dict[int, Instruction]()
     with np.errstate(all="ignore"):
         for slot, *arrays in zip(program.input_slots, *input_sets, strict=True):
             (first, *others) = arrays
@@ -147,15 +149,24 @@ def _slots(
             values[slot] = values[slot].known_as(const=True, repeated=False)
         for ins in program.instructions:
             slot = ins.output_slots[0]  # an op with several has no rule
-            operands = [conversion.of_operand(model, ins.op, makers.get(s), values[s]) for s in ins.input_slots]
+            operands = [conversion.of_operand(model, ins.op, _op_of(makers.get(s)), values[s]) for s in ins.input_slots]
             c = contexts[types[slot].dtype]
-            result = poles.by_sides(partial(_enclosed, ins.op, c, n), ins.op, operands)
+            result = unchanged.slices_joined(ins, makers, values)
+            if result is None:
+                result = poles.by_sides(partial(_enclosed, ins.op, c, n), ins.op, operands)
             result = real.of_result(model, ins.op, result, tuple(operands))
+            result = narrowing.of_result(ins.op, contexts, result, operands)
             made = derived(result, model, moves.read_of(ins.op, operands))
             if operands and moves.is_spread(ins.op, operands[0], made, n):
                 made = made.known_as(const=made.const, repeated=True)
-            values[slot], makers[slot] = made, ins.op
+            values[slot], makers[slot] = made, ins
+            if (k := unchanged.given_back(made, operands)) is not None and (maker := makers.get(ins.input_slots[k])):
+                makers[slot] = maker  # what reads the result reads what made the operand
     return values
+
+
+def _op_of(ins: Instruction | None) -> Op | None:
+    return None if ins is None else ins.op
 
 
 def _check_size(types: Mapping[int, TensorType], n: int) -> None:
@@ -212,6 +223,8 @@ def derived(result: Enclosure, model: Model, operands: Sequence[Enclosure]) -> E
     """What a rule gave, with what follows from the operands whatever the op."""
     if not operands:
         result = flush.of_known(model, result)
+    if unchanged.given_back(result, operands) is not None:
+        return result
     const = everywhere = True
     for x in operands:
         known = x.const or not x.size  # a compiler knows what there is to know of no element

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from oracle.enclosure import integers
+from oracle.enclosure.arithmetic import multiply
 from oracle.enclosure.bounds import Bounds, may_be_negative, may_be_zero
 from oracle.enclosure.formats import Array, Format, outward
 from oracle.enclosure.freedoms import conversion, gathering
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import Interval
+from oracle.enclosure.value import Interval, hull
 from tenferro_ref import ops
 from tenferro_ref.ops import Op
 
@@ -257,7 +258,18 @@ def _pow(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
     lo, hi = np.where(exact, low, lo).astype(float), np.where(exact, high, hi).astype(float)
     none = low > high
     lo, hi = np.where(none, np.inf, lo), np.where(none, -np.inf, hi)
-    return c.build(lo, hi, nan, plus, minus)
+    made = c.build(lo, hi, nan, plus, minus)
+    return _as_product(c, made, x, y) if y.const and c.model.keeps_unrounded else made
+
+
+def _as_product(c: Context, made: Interval, x: Interval, exponent: Interval) -> Interval:
+    """A power with a constant exponent: 1 gives what it is given, and 2 the square, which may go unrounded into a sum."""
+    if np.all(is_value(exponent, 1.0)):
+        return made.from_(x.origin)
+    if np.all(is_value(exponent, 2.0)):
+        square = multiply(c, x, x)
+        return hull(made, square).from_(square.origin)
+    return made
 
 
 def _powers_of_negative(

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from oracle.enclosure import integers
+from oracle.enclosure import integers, narrowing
 from oracle.enclosure.bounds import may_be_zero
 from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.freedoms import contraction, flush
@@ -99,12 +99,15 @@ def _keep(x: Interval, mask: Callable[[int], Array]) -> Interval:
     kept = mask(x.lo.ndim)
     zero = x.dtype.is_float
     moved = x.map(lambda a: np.where(kept, a, a.dtype.type(0)))
-    return _filled(moved, np.where(kept, x.pos_zero, zero))
+    return _filled(moved, np.where(kept, x.pos_zero, zero), ~kept)
 
 
-def _filled(x: Interval, pos_zero: Array) -> Interval:
-    """What was moved, with +0 between; not by `replace`, which takes as long as several rules."""
-    return Interval(x.dtype, x.lo, x.hi, x.nan, pos_zero, x.neg_zero, Origin(x.const, x.repeated, x.unrounded))
+def _filled(x: Interval, pos_zero: Array, between: Array) -> Interval:
+    """What was moved, with +0 `between`; not by `replace`, which takes as long as several rules."""
+    before = x.origin.filled
+    filled = np.broadcast_to(between, x.shape) if before is None else before | between
+    origin = Origin(x.const, x.repeated, x.unrounded, filled=filled if x.dtype.is_float else None)
+    return Interval(x.dtype, x.lo, x.hi, x.nan, pos_zero, x.neg_zero, origin)
 
 
 @ENCLOSE.row(ops.Slice)
@@ -197,7 +200,7 @@ def _padded(x: Interval, low: Sequence[int], high: Sequence[int], interior: Sequ
         return out[tuple(cut)]
 
     moved = x.map(lambda a: pad(a, 0))
-    return _filled(moved, pad(x.pos_zero, x.dtype.is_float))
+    return _filled(moved, pad(x.pos_zero, x.dtype.is_float), pad(np.zeros(x.shape, bool), True))
 
 
 @ENCLOSE.row(ops.ShapeOf)
@@ -236,7 +239,8 @@ def _to_float(c: Context, x: Interval) -> Interval:
         hi = lo if x.is_point else f.nearest(x.hi)
         pos, neg = x.pos_zero | (x.hi > 0), x.neg_zero | (x.lo < 0)
         made = c.build(lo, hi, x.nan, pos, neg)
-        return made if x.gap is None else gapped(c, made, f.nearest(x.gap[0]), f.nearest(x.gap[1]))
+        gap = x.gap
+        return narrowing.converted(x, made if gap is None else gapped(c, made, f.nearest(gap[0]), f.nearest(gap[1])))
     lo = f.of_integers(x.lo)
     hi = lo if x.is_point else f.of_integers(x.hi)
     never = np.zeros(lo.shape, bool)

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Literal, TypeVar, dataclass_transform
 
 import numpy as np
 
 from oracle.enclosure.formats import Array
+
+if TYPE_CHECKING:
+    from oracle.enclosure.value import Interval
 
 T = TypeVar("T")
 
@@ -110,6 +113,32 @@ class Terms:
 
 
 @record
+class Multiple:
+    """A value that is another one times a constant power of two, or (`inverse`) such a constant divided by that other one."""
+
+    value: Interval
+    factor: Array
+    inverse: bool = False
+
+    def map(self, f: Callable[[Array], Array]) -> Multiple:
+        return Multiple(self.value.map(f), f(self.factor), self.inverse)
+
+    def __neg__(self) -> Multiple:
+        return Multiple(self.value, -self.factor, self.inverse)
+
+
+@record
+class Narrow:
+    """The value of a narrower float that a value is (`exact`), or may be, when it is converted back."""
+
+    value: Interval
+    exact: bool
+
+    def map(self, f: Callable[[Array], Array]) -> Narrow:
+        return Narrow(self.value.map(f), self.exact)
+
+
+@record
 class Origin:
     """How a value came about, as far as a compiler that rewrites its readers may ask.
 
@@ -119,29 +148,64 @@ class Origin:
         Depends on constants, or on arrays without elements, only: a compiler may know the value.
     repeated
         A broadcast, or computed from broadcasts and constants alone: a divisor whose reciprocal pays.
-    unrounded, terms
+    unrounded, terms, multiple, narrow
         See those classes; None for other producers.
+    filled
+        Where a move has put a zero that is no element of what it moved; None: nowhere.
     """
 
     const: bool = False
     repeated: bool = False
     unrounded: Unrounded | None = None
     terms: Terms | None = None
+    multiple: Multiple | None = None
+    narrow: Narrow | None = None
+    filled: Array | None = None
 
     @property
     def moves(self) -> bool:
         """It has arrays, which move with the value."""
-        return self.unrounded is not None or self.terms is not None
+        return not (
+            self.unrounded is None
+            and self.terms is None
+            and self.multiple is None
+            and self.narrow is None
+            and self.filled is None
+        )
 
     def map(self, f: Callable[[Array], Array]) -> Origin:
         if not self.moves:
             return self
-        unrounded = None if self.unrounded is None else self.unrounded.map(f)
-        return Origin(self.const, self.repeated, unrounded, None if self.terms is None else self.terms.map(f))
+        return Origin(
+            self.const,
+            self.repeated,
+            None if self.unrounded is None else self.unrounded.map(f),
+            None if self.terms is None else self.terms.map(f),
+            None if self.multiple is None else self.multiple.map(f),
+            None if self.narrow is None else self.narrow.map(f),
+            None if self.filled is None else f(self.filled),
+        )
 
     def __neg__(self) -> Origin:
-        unrounded = None if self.unrounded is None else -self.unrounded
-        return Origin(self.const, self.repeated, unrounded, None if self.terms is None else -self.terms)
+        return Origin(
+            self.const,
+            self.repeated,
+            None if self.unrounded is None else -self.unrounded,
+            None if self.terms is None else -self.terms,
+            None if self.multiple is None else -self.multiple,
+        )
+
+    def known(self, *, const: bool, repeated: bool) -> Origin:
+        """The same with these facts."""
+        return Origin(const, repeated, self.unrounded, self.terms, self.multiple, self.narrow, self.filled)
+
+    def tied(self, multiple: Multiple) -> Origin:
+        """The same as a multiple of another value."""
+        return Origin(self.const, self.repeated, self.unrounded, self.terms, multiple, self.narrow, self.filled)
+
+    def narrowed(self, narrow: Narrow) -> Origin:
+        """The same with what a conversion back gives."""
+        return Origin(self.const, self.repeated, self.unrounded, self.terms, self.multiple, narrow, self.filled)
 
 
 #: That of most values.

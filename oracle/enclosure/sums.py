@@ -14,7 +14,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from oracle.enclosure import integers, limits, matrices
+from oracle.enclosure import integers, limits, matrices, unchanged
 from oracle.enclosure.arithmetic import add, multiply
 from oracle.enclosure.bounds import (
     any_order,
@@ -440,6 +440,8 @@ def _reduce_extremum(op: ops.ReduceMax | ops.ReduceMin, c: Context, x: Interval)
         return exact(c.dtype, lo, lo if was_point else pick.reduce(x.hi, -1, initial=first))
     if x.shape[-1] == 1:  # as a product before it, unrounded
         return x.map(lambda a: a[..., 0])
+    if (same := unchanged.along_last(x)) is not None:
+        return same
     start = -np.inf if largest else np.inf
     none = x.empty.any(-1)
     lo, hi = pick.reduce(x.lo, -1, initial=start), pick.reduce(x.hi, -1, initial=start)

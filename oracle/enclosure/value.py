@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 
 from oracle.enclosure.formats import UNSIGNED_ZERO, Array
-from oracle.enclosure.origin import NOWHERE, Origin, Terms, Unrounded, record
+from oracle.enclosure.origin import NOWHERE, Multiple, Narrow, Origin, Terms, Unrounded, record
 from tenferro_ref.dtype import DType
 
 
@@ -199,7 +199,7 @@ class Interval:
         own = self.origin
         if const == own.const and repeated == own.repeated:
             return self
-        return self.from_(Origin(const, repeated, own.unrounded, own.terms))
+        return self.from_(own.known(const=const, repeated=repeated))
 
     def reshaped(self, shape: tuple[int, ...]) -> Interval:
         return self if self.shape == shape else self.map(lambda a: spread(a, shape))
@@ -352,7 +352,9 @@ def _merged_records(f: Callable[[Sequence[Array]], Array], records: Sequence[Any
         raise Mixed
     if isinstance(first, tuple):
         return tuple(_merged_records(f, each) for each in zip(*records, strict=True))
-    if isinstance(first, Origin | Unrounded | Terms):
+    if isinstance(first, Interval):
+        return merged_with_origin(f, records)
+    if isinstance(first, Origin | Unrounded | Terms | Multiple | Narrow):
         return type(first)(*(_merged_records(f, [getattr(x, k.name) for x in records]) for k in fields(first)))
     if any(x != first for x in records):
         raise Mixed

@@ -84,6 +84,23 @@ def addition(c: Context, result: Interval, x: Interval, y: Interval) -> Interval
     return result
 
 
+def beside_filled(c: Context, result: Interval, x: Interval, y: Interval) -> Unrounded | None:
+    """`x + y` before it was rounded, where a product is added to a zero that a move has put there: LLVM leaves that out.
+
+    Only of a product that is not negative, as a square is not: -0 and that zero would be +0.
+    """
+    lo, hi, some = result.lo, result.hi, False
+    for zero, other in ((x, y), (y, x)):
+        u, filled = other.unrounded, zero.origin.filled
+        if u is None or filled is None or not (c.model.contract and u.contractible) or other.shape != result.shape:
+            continue
+        alone = filled & (u.lo >= 0) & (u.lo <= u.hi)
+        if other.origin.filled is not None:
+            alone &= ~other.origin.filled
+        lo, hi, some = np.where(alone, u.lo, lo), np.where(alone, u.hi, hi), some or bool(np.any(alone))
+    return Unrounded("product", lo, hi) if some else None
+
+
 def _vanishing(c: Context, product: Unrounded, addend: Interval, low: Array, high: Array) -> Array:
     """Where a sum of a product, rounded once to [low, high], may be so small that a zero of its sign takes its place.
 

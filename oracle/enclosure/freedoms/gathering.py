@@ -69,10 +69,6 @@ def _infinite(lo: Array, hi: Array) -> Array:
 def product(c: Context, result: Interval, x: Interval, y: Interval, rounded: Bounds, unrounded: Bounds) -> Interval:
     """`x * y`, given its result, its bounds rounded once, and before that; with its origin."""
     f, (lo, hi), (low, high) = c.format, rounded, unrounded
-    for one, other in ((x, y), (y, x)):
-        same = c.model.gather and one.const and other.unrounded is not None and other.shape == result.shape
-        if same and np.all((one.lo == 1) & (one.hi == 1)):  # left out: what reads the product reads the other factor
-            return result.remembering(other.unrounded)
     scaled = shared(x, y) or shared(y, x)
     # (x c) (y d) as (x y) (c d) has a constant to gather again
     scaled |= all(v.unrounded is not None and v.unrounded.regroups for v in (x, y))
@@ -215,6 +211,28 @@ def quotient(c: Context, q: Quotient, low: Array, high: Array, is_shared: bool) 
 
     scaled, roundings = is_shared or x.const, np.where(halved, 0.0, roundings)
     return low, high, Origin(unrounded=Unrounded("quotient", *known(last), scaled, known(real), roundings))
+
+
+def by_reciprocal(c: Context, made: Interval, product: Interval) -> Interval:
+    """`x / (1 / v)`, given `x v`, which may take its place; not where the reciprocal left the range and the product does not."""
+    if not c.model.gather or product.unrounded is None:
+        return made
+    lost = (made.lo == made.hi) & ((made.lo == 0) | np.isinf(made.lo))
+    lost &= (product.lo != made.lo) | (product.hi != made.hi)
+    least, greatest = np.fmin(made.lo, product.lo), np.fmax(made.hi, product.hi)
+    either = Interval(
+        made.dtype,
+        np.where(lost, made.lo, least),
+        np.where(lost, made.hi, greatest),
+        made.nan | (product.nan & ~lost),
+        made.pos_zero | (product.pos_zero & ~lost),
+        made.neg_zero | (product.neg_zero & ~lost),
+    )
+    u, quotient = product.unrounded, made.unrounded
+    low, high = np.where(lost, made.lo, u.lo), np.where(lost, made.hi, u.hi)
+    if quotient is None:
+        return either.remembering(Unrounded("product", low, high, u.scaled))
+    return either.remembering(Unrounded("product", low, high, u.scaled, quotient.chain, quotient.roundings))
 
 
 # --- roots ----------------------------------------------------------------------------------------------------------

@@ -41,9 +41,10 @@ def addition(c: Context, result: Interval, x: Interval, y: Interval) -> Interval
         for zero, other in ((x, y), (y, x)):
             if zero.const and other.origin.moves and other.shape == result.shape and np.all(is_zero(zero)):
                 # the zero is left out: what reads the sum reads the other term
-                return result.remembering(other.unrounded, other.terms)
-        if terms := _products(c, x, y):
-            return result.remembering(terms=terms)
+                return result.from_(other.origin)
+        lone, terms = contraction.beside_filled(c, result, x, y), _products(c, x, y)
+        if lone or terms:
+            return result.remembering(lone, terms)
         for terms, addend in ((x.terms, y), (y.terms, x)):
             if terms is not None and terms.contraction:
                 result = hull(result, accumulated(c, terms, addend))

@@ -1,0 +1,58 @@
+"""A conversion to a wider float and back that a compiler leaves out: whole, or, from F32 to F64, around one operation.
+
+`F32(F64(x) + F64(y))` is `x + y` in F32, bit for bit, as F64 has more than twice the digits (Figueroa 1995): LLVM writes it so. What
+that changes is what an operation before or after may be fused with, so that only the origin of the value matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from oracle.enclosure.formats import FORMATS
+from oracle.enclosure.origin import Narrow
+from oracle.enclosure.rule import ENCLOSE, Context
+from oracle.enclosure.value import Enclosure, Interval, hull
+from tenferro_ref import ops
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import Op
+
+#: Conversions that lose nothing; of BF16 the operand may come unrounded (`freedoms.conversion`).
+WIDER = ((DType.F32, DType.F64), (DType.F16, DType.F32), (DType.F16, DType.F64))
+#: Operations around which the conversions are left out.
+AROUND = (ops.Add, ops.Subtract, ops.Multiply, ops.Divide, ops.Negate, ops.Abs)
+
+
+def converted(x: Interval, made: Interval) -> Interval:
+    """A converted value, given what conversion alone makes of `x`."""
+    if (x.dtype, made.dtype) in WIDER:
+        return made.from_(made.origin.narrowed(Narrow(x, exact=True)))
+    narrow = x.origin.narrow
+    if narrow is None or made.dtype is not narrow.value.dtype:
+        return made
+    return narrow.value if narrow.exact else hull(made, narrow.value).from_(narrow.value.origin)
+
+
+def of_result(op: Op, contexts: Mapping[DType, Context], made: Enclosure, operands: Sequence[Enclosure]) -> Enclosure:
+    """The result of an op in F64, with what a conversion to F32 may give where its operands come from there."""
+    if not isinstance(op, AROUND) or not isinstance(made, Interval) or made.dtype is not DType.F64:
+        return made
+    if made.origin.narrow is not None or not any(x.origin.narrow for x in operands if isinstance(x, Interval)):
+        return made
+    narrow = [_narrow(x) for x in operands if isinstance(x, Interval)]
+    known = [x for x in narrow if x is not None]
+    if len(known) < len(narrow):
+        return made
+    value = ENCLOSE[type(op)](op, contexts[DType.F32], *known)
+    return made.from_(made.origin.narrowed(Narrow(value, exact=False)))
+
+
+def _narrow(x: Interval) -> Interval | None:
+    """The value in F32 that a value in F64 was converted from, or a constant that could have been."""
+    narrow = x.origin.narrow
+    if narrow is not None:
+        return narrow.value if narrow.exact and narrow.value.dtype is DType.F32 else None
+    if not x.const or not x.is_point or np.any(FORMATS[DType.F32].nearest(x.lo) != x.lo):
+        return None
+    return Interval(DType.F32, x.lo, x.hi, x.nan, x.pos_zero, x.neg_zero).known_as(const=True, repeated=x.repeated)

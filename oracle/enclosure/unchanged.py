@@ -1,0 +1,97 @@
+"""Ops that give one of their operands back.
+
+A compiler leaves such an op out, so that what reads the result reads the operand. A rule that finds one returns the operand
+itself: its sets, and all that is known of where it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from oracle.enclosure.formats import Array
+from oracle.enclosure.value import Enclosure, Interval
+from tenferro_ref import ops
+from tenferro_ref.program import Instruction
+
+
+def sign_of(one: Interval, other: Interval) -> int:
+    """1 or -1 where `one` is that constant, so that `other` times or over it is `other` or its negative; else 0."""
+    if not one.const or np.broadcast_shapes(one.shape, other.shape) != other.shape:
+        return 0
+    return next((sign for sign in (1, -1) if np.all((one.lo == sign) & (one.hi == sign) & ~one.nan)), 0)
+
+
+def extremum(x: Interval, y: Interval, largest: bool) -> Interval | None:
+    """The operand that a Maximum or Minimum gives back: both are one value, or the other is the infinity that never is taken."""
+    if x is y:
+        return x
+    never = -np.inf if largest else np.inf
+    for bound, other in ((x, y), (y, x)):
+        fits = bound.const and np.broadcast_shapes(bound.shape, other.shape) == other.shape
+        if fits and bound.dtype.is_float and np.all((bound.lo == never) & (bound.hi == never) & ~bound.nan):
+            return other
+    return None
+
+
+def along_last(x: Interval) -> Interval | None:
+    """The one value that a broadcast repeats along the last axis, if it does; also before it was rounded."""
+    if not x.repeated or not x.shape[-1]:
+        return None
+    same = True
+
+    def first(a: Array) -> Array:
+        nonlocal same
+        same = same and bool(np.all(a == a[..., :1]))
+        return a[..., 0]
+
+    value = x.map(first)
+    return value if same else None
+
+
+def chosen(pred: Interval, x: Interval, y: Interval) -> Interval | None:
+    """The operand that a Select gives back: both are one value, or a constant predicate picks one throughout."""
+    if x is y:
+        return x
+    if not pred.const or x.shape != y.shape:
+        return None
+    return y if not np.any(pred.can_true) else x if not np.any(pred.can_false) else None
+
+
+def slices_joined(
+    ins: Instruction, makers: Mapping[int, Instruction], values: Mapping[int, Enclosure]
+) -> Enclosure | None:
+    """What a Concatenate gives of slices of one value that follow one another: that value, or one slice of it."""
+    pieces = [makers.get(slot) for slot in ins.input_slots]
+    if not isinstance(ins.op, ops.Concatenate) or not all(p and isinstance(p.op, ops.Slice) for p in pieces):
+        return None
+    axis, slices = ins.op.axis, [p.op for p in pieces if p and isinstance(p.op, ops.Slice)]
+    if len({p.input_slots[0] for p in pieces if p}) > 1 or any(stride != 1 for s in slices for stride in s.strides):
+        return None
+    first, last = slices[0], slices[-1]
+    follow = all(a.limits[axis] == b.starts[axis] for a, b in pairwise(slices))
+    others = {(*s.starts[:axis], *s.starts[axis + 1 :], *s.limits[:axis], *s.limits[axis + 1 :]) for s in slices}
+    if not follow or len(others) > 1:
+        return None
+    limits = (*first.limits[:axis], last.limits[axis], *first.limits[axis + 1 :])
+    whole = next(values[p.input_slots[0]] for p in pieces if p)
+    if not any(first.starts) and limits == whole.shape[: len(limits)]:
+        return whole
+    index = tuple(map(slice, first.starts, limits))
+    cut: Callable[[Array], Any] = lambda a: a[index]  # noqa: E731
+    return whole.map(cut)
+
+
+def is_operand(made: Enclosure, x: Enclosure) -> bool:
+    """Whether an op gave this operand back, in each part."""
+    return made is x or (
+        len(made.parts) == len(x.parts) and all(p is q for p, q in zip(made.parts, x.parts, strict=True))
+    )
+
+
+def given_back(made: Enclosure, operands: Sequence[Enclosure]) -> int | None:
+    """Which operand an op gave back, if it did."""
+    return next((k for k, x in enumerate(operands) if is_operand(made, x)), None)

@@ -1,0 +1,164 @@
+"""What a compiler leaves out keeps where its operand came from; what it computes does not."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oracle.enclosure import IEEE, XLA, Interval, enclose
+from tenferro_ref import ops
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import CompareDir
+from tenferro_ref.program import GraphBuilder
+
+pytestmark = pytest.mark.once
+
+
+F32 = np.float32
+INF = float("inf")
+X, Y, W = F32([[0.1, -1.7], [2.3, 0.3]]), F32([[3.3, 0.7], [1.1, -0.9]]), F32([[5, -7], [2, 3]])
+SHAPE = X.shape
+
+
+def full(b: Any, value: float, dtype: DType = DType.F32) -> Any:
+    return b.apply(ops.BroadcastInDim(SHAPE, ()), b.constant(dtype.numpy.type(value), dtype))
+
+
+def convert(b: Any, x: Any, dtype: DType) -> Any:
+    return b.apply(ops.Convert(dtype), x)
+
+
+def rows(b: Any, x: Any, *bounds: tuple[int, int]) -> Any:
+    return b.apply(ops.Concatenate(0), *(b.apply(ops.Slice((i, 0), (j, 2), (1, 1)), x) for i, j in bounds))
+
+
+def is_fused(after: Callable[..., Any], sign: int = 1) -> bool:
+    """Whether `after` the product X Y the error of its rounding may be left when the rounded product is subtracted."""
+    b = GraphBuilder()
+    x, y, z, w = (b.input(DType.F32, SHAPE) for _ in range(4))
+    made = after(b, x * y, w)
+    program = b.build(made - z if sign > 0 else made + z)
+    (e,) = enclose(program, [X, Y, X * Y, W], XLA)
+    error = sign * (X.astype(float) * Y.astype(float) - (X * Y).astype(float))
+    assert isinstance(e, Interval)
+    assert e.decided.all()
+    assert (e.pos_zero & (e.lo <= 0) & (e.hi >= 0)).all()
+    inside = (e.lo <= error) & (error <= e.hi)
+    assert inside.all() == inside.any()
+    return bool(inside.all())
+
+
+def selected(b: Any, t: Any, w: Any) -> Any:
+    return b.apply(ops.Select(), b.apply(ops.Compare(CompareDir.Gt), w, t), t, t)
+
+
+def always(b: Any, t: Any, w: Any) -> Any:
+    return b.apply(ops.Select(), full(b, 1, DType.Bool), t, w)
+
+
+def largest_of_copies(b: Any, t: Any, w: Any) -> Any:
+    return b.apply(ops.ReduceMax((0,)), b.apply(ops.BroadcastInDim((3, *SHAPE), (1, 2)), t))
+
+
+LEFT_OUT = {
+    "maximum": lambda b, t, w: b.apply(ops.Maximum(), t, t),
+    "minimum": lambda b, t, w: b.apply(ops.Minimum(), full(b, INF), t),
+    "clamp": lambda b, t, w: b.apply(ops.Clamp(), t, full(b, -INF), full(b, INF)),
+    "one": lambda b, t, w: t * full(b, 1),
+    "over one": lambda b, t, w: t / full(b, 1),
+    "select": selected,
+    "always": always,
+    "copies": largest_of_copies,
+    "slices": lambda b, t, w: rows(b, t, (0, 1), (1, 2)),
+    "cancelled": lambda b, t, w: t / full(b, 4) * full(b, 4),
+    "there and back": lambda b, t, w: convert(b, convert(b, t, DType.F64), DType.F32),
+    "first power": lambda b, t, w: b.apply(ops.Pow(), t, full(b, 1)),
+}
+COMPUTED = {
+    "a bound": lambda b, t, w: b.apply(ops.Maximum(), t, full(b, -1e30)),
+    "a bound of the inputs": lambda b, t, w: b.apply(ops.Maximum(), t, w - full(b, INF)),
+    "a factor of the inputs": lambda b, t, w: t * (w / w),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_what_gives_its_operand_back_is_left_out(name: str) -> None:
+    assert is_fused(LEFT_OUT[name])
+
+
+@pytest.mark.parametrize("name", ["times", "over", "cancelled"])
+def test_a_factor_of_minus_one_is_a_negation(name: str) -> None:
+    after = {
+        "times": lambda b, t, w: t * full(b, -1),
+        "over": lambda b, t, w: t / full(b, -1),
+        "cancelled": lambda b, t, w: t * full(b, -2) * full(b, 0.5),
+    }[name]
+    assert is_fused(after, sign=-1)
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_what_computes_is_not(name: str) -> None:
+    assert not is_fused(COMPUTED[name])
+
+
+def test_a_multiple_that_overflowed_is_not_taken_back() -> None:
+    b = GraphBuilder()
+    x, y, z = (b.input(DType.F32, ()) for _ in range(3))
+    two, half = b.constant(F32(2), DType.F32), b.constant(F32(0.5), DType.F32)
+    (e,) = enclose(b.build(x * y * two * half - z), [F32(2.0**64), F32(2.0**63), F32(2.0**127)], XLA)
+    assert e.contains(F32(INF)).all()
+    assert not e.contains(F32(0)).any()
+
+
+def test_a_sum_in_f64_reads_the_rounded_product() -> None:
+    b = GraphBuilder()
+    x, y, z = (b.input(DType.F32, SHAPE) for _ in range(3))
+    difference = convert(b, x * y, DType.F64) - convert(b, z, DType.F64)
+    wide, narrow = enclose(b.build(difference, convert(b, difference, DType.F32)), [X, Y, X * Y], XLA)
+    error = X.astype(float) * Y - (X * Y).astype(float)
+    assert not wide.contains(error).any()
+    assert narrow.contains(F32(error)).all()
+
+
+@pytest.mark.parametrize(("twice", "known"), [(0, True), (1, True), (2, False)])
+def test_integer_algebra_gives_constants(twice: int, known: bool) -> None:
+    """`i - i` is one to a compiler, also where i is computed twice, and `i - j` of equal inputs is none."""
+    b = GraphBuilder()
+    x, y, z = (b.input(DType.F32, SHAPE) for _ in range(3))
+    i, j = (b.input(DType.I32, SHAPE) for _ in range(2))
+    pairs = ((i, i), (-i, -i), (i, j))
+    zero = convert(b, b.apply(ops.Subtract(), *pairs[twice]), DType.F32)
+    integers = np.full(SHAPE, 5, np.int32)
+    (e,) = enclose(b.build(x * y + zero - z), [X, Y, X * Y, integers, integers], XLA)
+    error = F32(X.astype(float) * Y - (X * Y).astype(float))
+    assert (e.contains(error) == known).all()
+
+
+def test_a_square_is_left_alone_beside_a_zero_of_the_program_only() -> None:
+    b = GraphBuilder()
+    x, z, w = (b.input(DType.F32, SHAPE) for _ in range(3))
+    both = b.apply(ops.Tril(0), x * x) + b.apply(ops.Triu(1), x * x)
+    outputs = enclose(b.build(both - z, (x * x + w) - z), [X, X * X, np.zeros(SHAPE, F32)], XLA)
+    error = F32(X.astype(float) * X - (X * X).astype(float))
+    assert [e.contains(error).all() for e in outputs] == [True, False]
+
+
+def test_a_quotient_by_a_reciprocal_is_a_product() -> None:
+    b = GraphBuilder()
+    x, z = b.input(DType.F32, SHAPE), b.input(DType.F32, SHAPE)
+    (e,) = enclose(b.build(x / (full(b, 1) / x) - z), [X, X * X], XLA)
+    assert e.contains(F32(X.astype(float) * X - (X * X).astype(float))).all()
+
+
+def test_a_product_keeps_its_sign_and_size_where_a_partial_one_may_underflow() -> None:
+    b = GraphBuilder()
+    x = b.input(DType.F32, (4,))
+    program = b.build(b.apply(ops.ReduceProd((0,)), x))
+    given = F32([-1e-20, 1e-20, 1e20, 1e10])
+    strict, flushed = (enclose(program, [given], model)[0] for model in (IEEE, XLA))
+    assert strict.hi < -0.9998e-10
+    assert strict.lo > -1.0002e-10
+    assert flushed.contains(F32(-0.0))
+    assert not flushed.contains(F32(0))
+    assert flushed.lo > -1.0002e-10
