@@ -21,6 +21,7 @@ from oracle.enclosure import (  # noqa: F401 - each fills its rows of a table
     extensions,
     functions,
     indexing,
+    integers,
     moves,
     narrowing,
     poles,
@@ -137,6 +138,7 @@ def _slots(
     _check_size(types, n)
     _check_scales(program, types)
     values, makers = dict[int, Enclosure](), dict[int, Instruction]()
+    computed, earliest = dict[int, int](), dict[tuple[Op, tuple[int, ...]], int]()
     with np.errstate(all="ignore"):
         for slot, *arrays in zip(program.input_slots, *input_sets, strict=True):
             (first, *others) = arrays
@@ -159,6 +161,11 @@ def _slots(
             made = derived(result, model, moves.read_of(ins.op, operands))
             if operands and moves.is_spread(ins.op, operands[0], made, n):
                 made = made.known_as(const=made.const, repeated=True)
+            # computed twice from the same is computed once
+            alike = tuple(computed.get(s, s) for s in ins.input_slots)
+            computed[slot] = earliest.setdefault((ins.op, alike), slot)
+            if integers.is_known(ins.op, operands, alike) and np.all(made.decided):
+                made = made.known_as(const=True, repeated=False)
             values[slot], makers[slot] = made, ins
             if (k := unchanged.given_back(made, operands)) is not None and (maker := makers.get(ins.input_slots[k])):
                 makers[slot] = maker  # what reads the result reads what made the operand

@@ -6,13 +6,15 @@ Python's integers: they are rare, and whether they cross a wrap must be known ex
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from oracle.enclosure.formats import Array
-from oracle.enclosure.value import Interval, bound_type, everything, exact
+from oracle.enclosure.value import Enclosure, Interval, bound_type, everything, exact
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
+from tenferro_ref.ops import Op
 
 
 def modulo(dtype: DType, v: Array) -> Array:
@@ -174,3 +176,21 @@ def power(dtype: DType, x: Interval, y: Interval) -> Interval:
         return value
     least, greatest = dtype.limits
     return exact(dtype, np.where(exponent < 0, least, value.lo), np.where(exponent < 0, greatest, value.hi))
+
+
+def is_known(op: Op, operands: Sequence[Enclosure], slots: Sequence[int]) -> bool:
+    """Whether a compiler knows the result by integer algebra, whatever the integers are: `i - i`, `i * 0`, `i = i`, `i ** 0`.
+
+    `slots` are those of the operands; one for what is computed alike.
+    """
+    if len(operands) != 2 or any(not isinstance(x, Interval) or x.dtype.is_float for x in operands):
+        return False
+    x, y = operands
+    match op:
+        case ops.Subtract() | ops.Compare():
+            return slots[0] == slots[1]
+        case ops.Multiply():
+            return any(isinstance(v, Interval) and v.const and not np.any(v.lo) and not np.any(v.hi) for v in (x, y))
+        case ops.Pow():
+            return isinstance(y, Interval) and y.const and not np.any(y.lo) and not np.any(y.hi)
+    return False
