@@ -18,7 +18,7 @@ FREEDOMS: dict[str, tuple[str, ...]] = {
     "functions": (),
     "flush": ("flush",),
     "FMA": ("contract",),
-    "excess": ("excess", "excess_converted"),
+    "excess": ("excess", "excess_converted", "narrow_sums"),
     "rewrite": ("reciprocal", "gather", "merge", "either_zero", "conj_moves", "either_side", "by_parts"),
 }
 #: Where no freedom alone is enough.
