@@ -277,4 +277,19 @@ def choose(can_x: Array, can_y: Array, x: Interval, y: Interval) -> Interval:
         a, b = ends
         return pick(a, b, np.fmin(a, b) if low else np.fmax(a, b))
 
-    return Interval(x.dtype, lo, hi, nan, pos, neg, contraction.picked(x, y, pick=both_ends))
+    return Interval(
+        x.dtype, lo, hi, nan, pos, neg, contraction.picked(x, y, pick=both_ends), _gap_of(x, y, only_x, can_x)
+    )
+
+
+def _gap_of(x: Interval, y: Interval, only_x: Array, can_x: Array) -> tuple[Array, Array] | None:
+    """What is between `x` and `y` where either may be, if they are apart; where one alone may be, its own gap."""
+    both = ~only_x & can_x
+    if x.gap is None and y.gap is None and not np.count_nonzero(both):
+        return None
+    (x_below, x_above), (y_below, y_above) = (v.gap or (np.inf, -np.inf) for v in (x, y))
+    between = np.minimum(x.hi, y.hi), np.maximum(x.lo, y.lo)
+    apart = both & (between[0] < between[1]) & ~(x.empty | y.empty)
+    below = np.where(only_x, x_below, np.where(can_x, np.inf, y_below))
+    above = np.where(only_x, x_above, np.where(can_x, -np.inf, y_above))
+    return np.where(apart, between[0], below), np.where(apart, between[1], above)

@@ -1,7 +1,7 @@
-"""Ops with a pole at zero, of operands that are on either side of a gap: each side is enclosed for itself.
+"""Operands that are on either side of a gap: each side is enclosed for itself, by ops with a pole at zero and by those that scale.
 
 A denormal that may be flushed is one of two numbers (`freedoms.flush`). Of both at once a logarithm is anything from minus infinity
-to that of the denormal; of each it is one value.
+to that of the denormal; of each it is one value. Products, quotients, roots and signs of both are two values likewise.
 """
 
 from __future__ import annotations
@@ -18,20 +18,31 @@ from oracle.enclosure.value import Enclosure, Interval, each_part, rectangle
 from tenferro_ref import ops
 from tenferro_ref.ops import Op
 
-#: The operand at whose zeros an op has its pole.
-_OPERAND: dict[type[Op], int] = {ops.Log: 0, ops.Rsqrt: 0, ops.Pow: 0, ops.Divide: 1}
+#: The operands of which each side is enclosed for itself: those at whose zeros an op has a pole, of real numbers those that are scaled, too.
+_POLES: dict[type[Op], tuple[int, ...]] = {ops.Log: (0,), ops.Rsqrt: (0,), ops.Pow: (0,), ops.Divide: (1,)}
+_SCALED: dict[type[Op], tuple[int, ...]] = {
+    **_POLES,
+    **dict.fromkeys((ops.Multiply, ops.Divide), (0, 1)),
+    **dict.fromkeys((ops.Sqrt, ops.Sign, ops.Abs, ops.Negate), (0,)),
+}
 
 
 def by_sides(rule: Callable[..., Enclosure], op: Op, operands: Sequence[Enclosure]) -> Enclosure:
-    """What the rule gives for the operands; where one has a gap at a pole of `op`, with the gap that follows from it."""
+    """What the rule gives for the operands; where one has a gap that goes on to the result, with that."""
     whole = rule(*operands)
-    place = _OPERAND.get(type(op))
-    if place is None or all(p.gap is None for p in operands[place].parts):
+    real = all(isinstance(x, Interval) for x in operands)
+    split = [
+        k for k in (_SCALED if real else _POLES).get(type(op), ()) if any(p.gap is not None for p in operands[k].parts)
+    ]
+    if not split or not whole.parts[0].dtype.is_float:
         return whole
-    before, after = operands[:place], operands[place + 1 :]
-    sides = product(*map(_sides, operands[place].parts))
-    results = [rule(*before, rectangle(*parts) if len(parts) == 2 else parts[0], *after) for parts in sides]
-    return each_part(united, whole, *results)
+    choices = [_of_sides(x) if k in split else (x,) for k, x in enumerate(operands)]
+    return each_part(united, whole, *(rule(*chosen) for chosen in product(*choices)))
+
+
+def _of_sides(x: Enclosure) -> list[Enclosure]:
+    """A number for each choice of the sides of its parts."""
+    return [rectangle(*parts) if len(parts) == 2 else parts[0] for parts in product(*map(_sides, x.parts))]
 
 
 def gapped(c: Context, made: Interval, below: Array, above: Array) -> Interval:

@@ -218,6 +218,41 @@ def test_at_a_pole_each_side_of_a_gap_is_enclosed_for_itself(op, dtype):
     assert e.decided.all() or (op == ops.Rsqrt() and dtype is DType.C32)  # of a complex 1 / 0 NaN may come as well
 
 
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F64, DType.F16], ids=str)
+def test_nothing_is_between_what_a_denormal_and_what_zero_scales_to(dtype):
+    least = float(dtype.finfo.smallest_normal)
+    d, scale = np.array([least / 4, least / 8], dtype.numpy), np.array([1 / least, -1 / least], dtype.numpy)
+    b = GraphBuilder(policy=ops.STABLEHLO)
+    x, y = b.input(dtype, (2,)), b.input(dtype, (2,))
+    product = b.apply(ops.Multiply(), b.apply(ops.Abs(), b.apply(ops.Negate(), x)), y)
+    root, sign = b.apply(ops.Sqrt(), x), b.apply(ops.Sign(), x)
+    wide = b.apply(ops.Convert(DType.F64), x)
+    program = b.build(product, b.apply(ops.Divide(), x, b.apply(ops.Divide(), x, x)), root, sign, wide)
+    encl = enclose(program, [d, scale], XLA)
+    right = NativeExecutor().run(Case.of(program, [d, scale])).outputs
+    for k in (0, 2, 3, 4):
+        assert encl[k].decided.all()
+        assert encl[k].contains(right[k]).all()
+        for part in (0.0, 0.5, 0.99):
+            scaled = (right[k].astype(np.float64) * part).astype(right[k].dtype)
+            assert encl[k].contains(scaled).all() == (part == 0), (k, part)
+    assert encl[1].contains(right[1]).all()
+
+
+def test_an_undecided_select_is_either_branch_and_nothing_between():
+    b = GraphBuilder()
+    x, y = b.input(DType.F32, (3,)), b.input(DType.F32, (3,))
+    square = b.apply(ops.Multiply(), x, x)
+    above = b.apply(ops.Compare(ops.CompareDir.Gt), b.apply(ops.Subtract(), square, y), b.apply(ops.Subtract(), y, y))
+    program = b.build(b.apply(ops.Select(), above, y, b.apply(ops.Negate(), y)))
+    arrays = [F32([1.1, 2.0, NAN]), F32([F32(1.1) * F32(1.1), 3.0, 1.0])]
+    (e,) = enclose(program, arrays, XLA)
+    assert e.decided.all()
+    assert e.contains(arrays[1]).tolist() == [True, True, False]
+    assert e.contains(-arrays[1]).tolist() == [True, False, True]
+    assert not e.contains(F32([0.3, 0.3, 0.3])).any()
+
+
 def test_what_is_an_infinity_or_nan_stays_one_in_products_and_quotients():
     z = complex_array([complex(INF, 1), complex(NAN, -INF)], DType.C32)
     zero = np.zeros(2, np.complex64)
