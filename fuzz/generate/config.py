@@ -74,7 +74,7 @@ class Config:
     motifs: bool = True
     anchors: bool = True
     symbolic: float = 8
-    linalg: float = 3
+    linalg: float = 5
     policies: float = 10
     regime: Regime | None = None
     weights: tuple[tuple[str, float], ...] = ()

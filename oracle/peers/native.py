@@ -276,16 +276,16 @@ def from_peer(peer: Peer) -> NativeExecutor:
 def native_variants() -> tuple[NativeExecutor, ...]:
     """The native executors that have a name of their own.
 
-    `native`; `native-unsegmented`; `native-nopasses`; `native-fused`, which fuses tensors of any size; `native-decomposed`, with
-    every pass, which decomposes contractions; `native-contracted`, which takes them together again, in one call of the backend;
-    `native-drawn`, whose configuration is drawn with the program; `native-rewritten`, which runs an equal program;
-    `native-without:PASS`.
+    `native`; `native-unsegmented`; `native-nopasses`; `native-fused`, which fuses tensors of any size, and contractions with the
+    transposes that they read; `native-decomposed`, with every pass, which decomposes contractions; `native-contracted`, which
+    takes them together again, in one call of the backend; `native-drawn`, whose configuration is drawn with the program;
+    `native-rewritten`, which runs an equal program; `native-without:PASS`.
     """
     return (
         NativeExecutor(),
         NativeExecutor("native-unsegmented", segmented=False),
         NativeExecutor("native-nopasses", passes=()),
-        NativeExecutor("native-fused", fusion_threshold=0),
+        NativeExecutor("native-fused", fusion_threshold=0, contracts=True),
         NativeExecutor("native-decomposed", passes=DECOMPOSED),
         NativeExecutor("native-contracted", passes=DECOMPOSED, contracts=True),
         DrawnExecutor("native-drawn"),

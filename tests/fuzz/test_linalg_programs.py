@@ -70,17 +70,16 @@ def test_shapes_flags_and_gauges_are_reached(sample: list[Case]) -> None:
 
 
 def test_few_matrices_are_refused(sample: list[Case]) -> None:
-    results = [attempt(NativeExecutor(), case) for case in sample[:160]]
+    results = [attempt(NativeExecutor(), case) for case in sample[:320]]
     errors = [r for r in results if isinstance(r, TenferroError)]
     assert all(refuses(error) for error in errors)
     assert 1 <= len(errors) <= 0.05 * len(results)
 
 
 def test_other_programs_are_what_they_are_without_it() -> None:
-    with_, without = (generate(3, 0, 200, Config(linalg=share)) for share in (3, 0))
-    assert DEFAULT.linalg == 3
+    with_, without = (generate(3, 0, 200, Config(linalg=share)) for share in (DEFAULT.linalg, 0))
     differing = [a for a, b in zip(with_, without, strict=True) if a.fingerprint != b.fingerprint]
-    assert 1 <= len(differing) <= 0.06 * len(with_)
+    assert 1 <= len(differing) <= 0.02 * DEFAULT.linalg * len(with_)
     # in a few of them it is dead code, and left out
     assert sum(bool(decomposing(case.program)) for case in differing) >= 0.7 * len(differing)
 
