@@ -244,7 +244,8 @@ def check_case(folder: Path, entry: Entry) -> str:
         got = result.to_json() if isinstance(result, TenferroError) else {"kind": "a result"}
         differs = [key for key in ("kind", "op", "axis") if got.get(key) != entry.error.get(key)]
         return ", ".join(f"{key} {got.get(key)}, recorded {entry.error.get(key)}" for key in differs)
-    outputs = load_npz(folder / "outputs.npz", "out")
+    types = case.program.slot_types
+    outputs = load_npz(folder / "outputs.npz", "out", [types[slot] for slot in case.program.output_slots])
     if not isinstance(result, Execution):
         return f"{result.kind}: {result}"
     if entry.no_enclosure:
