@@ -22,7 +22,8 @@ def _along(b: Tracer, x: Value, shape: tuple[int, ...], axis: int) -> Value:
 
 
 def _epsilon(op: Operation, like: Value) -> Value:
-    return full(like, float(str(op.raw.attributes["epsilon"]).split(" ")[0]))
+    """The attribute, which is of F32 whatever the operands are."""
+    return full(like, float(np.float32(str(op.raw.attributes["epsilon"]).split(" ")[0])))
 
 
 @ROWS.row("batch_norm_inference")
