@@ -56,7 +56,6 @@ _FOREIGN = 4
 #: family, and the numbers of anchor and motif with the place of each.
 _IN_TURN, _PLACED, _NUMBERS = 40, 7, 6
 HEADER = _IN_TURN + _PLACED + _NUMBERS
-_NO_MOTIF = (0, 0)
 
 
 def numbered(header: bytes, anchor: int, motif: int) -> bytes:
@@ -67,7 +66,7 @@ def numbered(header: bytes, anchor: int, motif: int) -> bytes:
 def motif_of(header: bytes) -> tuple[int, int]:
     """Number of the motif that a program must have, 0 for none, and where among the genes it comes, in 256ths."""
     tail = header[HEADER - _NUMBERS :]
-    return (int.from_bytes(tail[2:4], "big"), tail[5]) if len(tail) == _NUMBERS else _NO_MOTIF
+    return (int.from_bytes(tail[2:4], "big"), tail[5]) if len(tail) == _NUMBERS else (0, 0)
 
 
 class Estimate(NamedTuple):
@@ -130,7 +129,8 @@ class Growth:
         self._header = head = Choices(header[:_IN_TURN])
         placed = Choices(header[_IN_TURN:])
         chosen, number = placed.chance(config.policies), placed.choose(range(len(POLICIES)))
-        self.policy = POLICIES[number] if (other_policy := chosen and policy == DEFAULT_POLICY) else policy
+        other_policy = chosen and policy == DEFAULT_POLICY
+        self.policy = POLICIES[number] if other_policy else policy
         if ANY.isdisjoint(config.dtypes):
             raise UsageError(detail="one of the engine's own dtypes at least must be among the dtypes")
         self.config = _with_dtypes(config, self.policy, other_policy and number < _FOREIGN)

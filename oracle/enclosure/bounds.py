@@ -75,9 +75,8 @@ def any_order(
     gamma = rounded * f.unit / (1 - rounded * f.unit) if rounded * f.unit < 0.5 else np.inf
     if partial is None:
         partial = max(additions - 1, 0) * (size + total) / 2
-    if np.isinf(
-        gamma
-    ):  # so short a format that partial sums say nothing (Jeannerod and Rump 2013, for any number of terms)
+    if np.isinf(gamma):
+        # so short a format that partial sums say nothing; this holds for any number of terms (Jeannerod and Rump 2013)
         return rounded * f.unit * size
     # partial sums are themselves off by gamma at most
     return f.unit * (total + partial + (products + max(additions, 0) * gamma) * size)

@@ -82,7 +82,7 @@ def without_infinities(x: Interval, largest: float) -> Interval:
     if x.gap is not None:  # infinities beside a gap
         below, above = x.gap
         low, high = np.where(below == -np.inf, above, x.lo), np.where(above == np.inf, below, x.hi)
-        some, gap = some & (low <= high) & (low < np.inf) & (high > -np.inf), None
+        some &= (low <= high) & (low < np.inf) & (high > -np.inf)
         inside = np.isfinite(below) & np.isfinite(above) & (below >= low) & (above <= high)
         gap = np.where(inside, below, np.inf), np.where(inside, above, -np.inf)
     else:

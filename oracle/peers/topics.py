@@ -8,7 +8,7 @@ EXECUTORS = {
     "native": "the reference, segmented",
     "native-unsegmented": "the same, one instruction after the other",
     "native-nopasses": "the same, compiled without passes",
-    "native-fused": "the same, every run of elementwise instructions computed block by block, transposes within contractions",
+    "native-fused": "the same, every run of elementwise instructions computed block by block, contractions with the transposes that they read",
     "native-decomposed": "the same, with all passes: contractions as batched matrix products",
     "native-contracted": "the same, and the executor takes these together again, in one call of the backend",
     "native-without:PASS": "the same, compiled without one pass",
