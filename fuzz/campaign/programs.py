@@ -8,6 +8,7 @@ from fuzz.campaign.guide import USUAL, draw_of, mixed
 from fuzz.generate.faults import faults
 from fuzz.generate.faults.batches import with_refusals
 from fuzz.generate.input_sets import batch_of
+from fuzz.generate.modules import with_modules
 from fuzz.generate.settings import config_of
 from fuzz.store import Plan, Store, Stream, digest
 from oracle.case import Case
@@ -18,7 +19,9 @@ def cases_of(plan: Plan, number: int, mix: str = USUAL) -> list[Case]:
     """The cases of one whole batch in a mix, whatever the limit on programs."""
     config = mixed(config_of(plan.generate), mix)
     valid = partial(batch_of, plan.seed, number, plan.batch, plan.input_sets, config)
-    return with_refusals(plan.seed, number, plan.batch, config, valid)
+    cases = with_refusals(plan.seed, number, plan.batch, config, valid)
+    # a module is read for its inputs, so that it has one set
+    return cases if plan.input_sets > 1 else with_modules(plan.seed, number, config, cases)
 
 
 def faults_of(plan: Plan) -> dict[str, list[str]]:

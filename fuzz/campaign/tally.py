@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TypeAlias
 
-from fuzz.generate.describe import of_derivation, of_inputs, of_program
+from fuzz.generate.describe import of_inputs, of_origin, of_program
 from fuzz.records import Held
 from fuzz.store.counts import Counts, Key
 from oracle.case import Case, by_program
@@ -38,7 +38,7 @@ class Tally(Counts):
                 self.sums["fault", first.refusal.kind, first.refusal.fault] += len(group)
             else:
                 self.sums.update(dict.fromkeys(self._describe(first.program)[1], len(group)))
-                self.sums.update({("feature", name): len(group) for name in of_derivation(first)})
+                self.sums.update({("feature", name): len(group) for name in of_origin(first)})
         values = of_inputs([case for case in cases if not case.refusal])
         self.sums.update({("feature", name): count for name, count in values.items()})
 

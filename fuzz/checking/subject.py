@@ -12,6 +12,7 @@ import numpy as np
 
 from fuzz.generate.values.inputs import random_arguments, random_inputs
 from oracle.case import Case, Derivation, Refusal
+from oracle.given_case import given_case
 from tenferro_ref.console import is_stablehlo, read_content, read_text_form, transformed
 from tenferro_ref.errors import (
     FormatError,
@@ -26,8 +27,7 @@ from tenferro_ref.isolation import Worker, WorkerSpec, wire
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import GraphProgram, loads
-from tenferro_ref.stablehlo import Loaded, Source
-from tenferro_ref.stablehlo.watched import LAPACK
+from tenferro_ref.stablehlo import Source
 from tenferro_ref.tensor import Array, column_major, load_npz, same_bits, type_of
 
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -146,18 +146,9 @@ def given_subject(source: Source, arguments: Sequence[Array], reader: Reader) ->
     """A module with its arguments; it is read as a program if it can be."""
     arguments = tuple(map(column_major, arguments))
     try:
-        loaded = reader.load(source.code, source.where, arguments)
+        return Subject(source.where, given_case(source, arguments, reader), source, arguments)
     except TenferroError as unread:
         return Subject(source.where, None, source, arguments, unread)
-    case = _case(loaded, source, arguments)
-    if any(name.startswith(f"custom_call:{LAPACK}") for name, _ in source.ops):
-        more = reader.watched(source, arguments)
-        case = replace(case, watched=_case(reader.load(more.code, source.where, arguments), more, arguments))
-    return Subject(source.where, case, source, arguments)
-
-
-def _case(loaded: Loaded, source: Source, arguments: Sequence[Array]) -> Case:
-    return replace(Case.of(loaded.program, loaded.inputs(arguments), source=source), deciding=loaded.deciding)
 
 
 def _check_fit(types: Sequence[TensorType], arguments: Sequence[Array], file: str, where: str) -> None:

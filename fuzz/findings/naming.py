@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from fuzz.findings.alike import how_of
 from oracle.case import Case
 from oracle.verdict import Answer
@@ -17,8 +19,10 @@ _INDICES: dict[type[Op], int] = {
 
 
 def named(program: GraphProgram, index: int) -> str:
-    """The op at `index`; `Scatter(U8)` where it has indices of a narrow or unsigned type, on which its code depends."""
+    """The op at `index`; `Scatter(U8)` where it has indices of a narrow or unsigned type, on which its code depends; `Special(erf)`."""
     ins = program.instructions[index]
+    if isinstance(ins.op, ops.Special | ops.Special2 | ops.Bits):
+        return f"{ins.op.name}({ins.op.function})"
     if (place := _INDICES.get(type(ins.op))) is None:
         return ins.op.name
     dtype = program.slot_types[ins.input_slots[place]].dtype
@@ -38,15 +42,30 @@ def signature(case: Case, answer: Answer, attribution: str) -> str:
     """ "ops | dtype | value class | attribution" of a reduced case; "fault | kind due | what came instead | ..." of an invalid one."""
     if case.refusal is not None:
         return f"{case.refusal.fault} | {case.refusal.kind} | {how_of(answer)} | {attribution}"
-    chain = " > ".join(named(case.primal, i) for i in range(len(case.primal.instructions))) or "no instruction"
+    chain = " > ".join(_chain(case)) or "no instruction"
     chain = f"{case.derivation} of {chain}" if case.derivation else chain
     dtype = case.program.output_types[0].dtype.name if case.program.output_slots else "none"
     return f"{chain} | {dtype} | {how_of(answer)} | {attribution}"
+
+
+def _chain(case: Case) -> list[str]:
+    """The ops of a program; the operations of a module that disagrees only as it is given, in the order of its text."""
+    if case.source is not None and case.source.text is not None:
+        return [
+            name
+            for name in re.findall(r"\b(?:stablehlo|chlo)\.([a-z]\w*)", _without_attributes(case.source.text))
+            if name != "return"
+        ]
+    return [named(case.primal, i) for i in range(len(case.primal.instructions))]
+
+
+def _without_attributes(text: str) -> str:
+    return re.sub(r"#stablehlo[.<]|#chlo[.<]", "", text)
 
 
 def subject(case: Case) -> str:
     """The last ops of a program, as its title names them."""
     if case.refusal is not None:
         return case.refusal.fault
-    last = [ins.op.name for ins in case.primal.instructions][-3:]
+    last = [name.partition("(")[0] for name in _chain(case)][-3:]
     return " of ".join([*([str(case.derivation)] if case.derivation else []), *reversed(last)]) or "no instruction"

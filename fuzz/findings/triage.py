@@ -6,6 +6,7 @@ The signature is the key for de-duplication: ops of the reduced program, dtype, 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -15,18 +16,21 @@ from fuzz.findings.alike import alike, class_of, complaint, either_sign, how_of
 from fuzz.findings.known import Known, match, page_of
 from fuzz.findings.naming import named, signature, subject, with_operands
 from fuzz.findings.reduce import Size, cut_out, narrowed, reduce_case, simplify_configuration
+from fuzz.findings.reduce_module import reduce_module
 from fuzz.records import Finding, ValueRow
 from oracle.attribution import EVERY_LANE, UNCLEAR, attribute, builds, hlo_pass
 from oracle.case import Case, live
 from oracle.compare import interval_words
 from oracle.derivation import derived, kept_seeds
 from oracle.enclosure import MODELS, enclose
+from oracle.given_case import given_case
 from oracle.judge import Reference, all_slots, first_wrong_slot, judge, judge_many
 from oracle.peers import DerivativeExecutor, Executor, NativeExecutor, Pool
 from oracle.peers.modules import module_or_reason
 from oracle.verdict import Answer, Build, Verdict
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.program import dumps, print_program
+from tenferro_ref.stablehlo import Source
 from tenferro_ref.tensor import Array
 
 #: Elements of each output shown in a finding.
@@ -358,11 +362,34 @@ def _reduced(
     if not answer.verdict.is_disagreement:
         return replace(suspect, attribution=NOT_REPEATED), seconds
     found = replace(found, case=case, answer=answer)
+    if (
+        budget_seconds and case.source is not None
+    ):  # as a program of ours it does not disagree: the module itself is reduced
+        started = time.monotonic()
+        found = _smaller_module(found, case.source, pool, budget_seconds)
+        case, seconds = found.case, seconds + time.monotonic() - started
     if budget_seconds and (unread := _without_last(found, pool)):
         again, longer = _reduced(unread, pool, budget_seconds, progress)
         if again.attribution != NOT_REPEATED:
             return again, seconds + longer
     return replace(found, attribution=_cause(found.executor, case, found.attribution, pool)), seconds
+
+
+def _smaller_module(suspect: Suspect, source: Source, pool: Pool, budget_seconds: float) -> Suspect:
+    """The suspect with the smallest module found that disagrees alike."""
+    disagrees = still_disagrees(suspect, pool)
+
+    def shows(source: Source, arguments: tuple[Array, ...]) -> bool:
+        try:
+            return disagrees(given_case(source, arguments, pool.reader))
+        except TenferroError:  # a module that is not read as a program
+            return False
+
+    reduced = reduce_module(source, suspect.case.arguments, shows, pool.reader, budget_seconds=budget_seconds)
+    if not reduced.steps:
+        return suspect
+    case = given_case(reduced.source, reduced.arguments, pool.reader)
+    return replace(suspect, case=case, answer=_answer(suspect.executor, case))
 
 
 def _without_last(suspect: Suspect, pool: Pool) -> Suspect | None:
@@ -371,7 +398,8 @@ def _without_last(suspect: Suspect, pool: Pool) -> Suspect | None:
     The reducer keeps the value class, which an instruction behind the wrong one may have changed.
     """
     program = suspect.case.program
-    if suspect.answer.verdict is not Verdict.MISMATCH or suspect.case.derivation or suspect.attribution == UNCLEAR:
+    unlike = suspect.case.derivation or suspect.case.source or suspect.attribution == UNCLEAR
+    if suspect.answer.verdict is not Verdict.MISMATCH or unlike:
         return None
     for slot in program.instructions[-1].input_slots if program.instructions else ():
         if slot in program.producers:

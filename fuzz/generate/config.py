@@ -58,6 +58,9 @@ class Config:
         Share of the programs that are replaced by a derivative of theirs (`fuzz.generate.derivatives`).
     invalid
         Share of the programs of a campaign that are replaced by invalid ones (`fuzz.generate.faults.batches`).
+    modules
+        Share of the programs of a campaign that are replaced by StableHLO modules with operations that programs lack
+        (`fuzz.generate.modules`).
     """
 
     ops: tuple[type[Op], ...] = OPS
@@ -82,6 +85,7 @@ class Config:
     guided: bool = False
     derivatives: float = 0
     invalid: float = 1 / 32
+    modules: float = 1 / 16
 
     @property
     def usual(self) -> int:

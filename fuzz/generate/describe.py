@@ -25,13 +25,15 @@ _LENGTHS = ((2, "1-2"), (5, "3-5"), (9, "6-9"), (14, "10-14"), (50, "15-50"))
 
 def describe(case: Case) -> dict[str, int]:
     """The features of a case, each with the count 1, so that adding up counts programs."""
-    return dict.fromkeys((*of_derivation(case), *of_program(case.program), *of_inputs([case])), 1)
+    return dict.fromkeys((*of_origin(case), *of_program(case.program), *of_inputs([case])), 1)
 
 
-def of_derivation(case: Case) -> Iterator[str]:
-    """By which transforms it was derived."""
+def of_origin(case: Case) -> Iterator[str]:
+    """By which transforms it was derived, and the operations of the module that it was read from."""
     if case.derivation is not None:
         yield f"derivative: {case.derivation}"
+    if case.source is not None:
+        yield from sorted({f"module: {name}" for name, _ in case.source.ops})
 
 
 def _some(n: int, most: int = 2) -> str:

@@ -84,7 +84,7 @@ _READ: dict[str, Callable[[str], dict[str, Any]]] = {
     "rare": _rare,
     "guided": lambda text: {"guided": bool(_integer(text, 0, 1))},
     **{field: _percentage(field) for field in ("symbolic", "linalg", "policies")},
-    **{field: _share(field) for field in ("derivatives", "invalid")},
+    **{field: _share(field) for field in ("derivatives", "invalid", "modules")},
 }
 
 
@@ -93,8 +93,8 @@ def config_of(settings: Sequence[str]) -> Config:
 
     `instructions=10` or `instructions=5-20`, `elements=64`, `rank=2` (the most), `ops=Exp,Log`, `dtypes=F32,C64`, `symbolic=0`,
     `linalg=50`, `policies=0` (percentages of the programs), `rare=Reverse:I32,Add:Bool` (`python -m tools.opcodes` lists
-    such pairs), `derivatives=1/4` (the share of derivative programs), `invalid=0` or `invalid=1/8` (the share of invalid ones),
-    `guided=1` (what a campaign's batches contain, and who compiles them, follows what has shown disagreements).
+    such pairs), `derivatives=1/4` (the share of derivative programs), `invalid=0` or `invalid=1/8` (the share of invalid ones), `modules=1/8`
+    (that of StableHLO modules with operations that programs lack, where neither ops nor dtypes are chosen), `guided=1` (what a campaign's batches contain, and who compiles them, follows what has shown disagreements).
 
     Raises
     ------

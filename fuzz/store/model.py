@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import msgpack
 import msgspec
@@ -19,9 +19,12 @@ from oracle.case import Case, Derivation, Refusal
 from oracle.derivation import derivation_of
 from oracle.verdict import Answer, ExecutorInfo
 from tenferro_ref import __version__
-from tenferro_ref.errors import FormatError
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import FormatError, Internal
 from tenferro_ref.isolation import wire
-from tenferro_ref.program import dumps, loads
+from tenferro_ref.ops import TensorType
+from tenferro_ref.program import GraphProgram, dumps, loads
+from tenferro_ref.stablehlo import Source
 from tenferro_ref.tensor import Array, column_major
 
 #: What a mark may say of a finding; "new" takes back earlier marks.
@@ -199,9 +202,11 @@ def digest(cases: Iterable[Case]) -> str:
 
 def pack(case: Case) -> tuple[str, bytes]:
     """A case as program JSON and the inputs in msgpack; beside them the error that an invalid one must raise, or what a
-    derivative is one of."""
+    derivative is one of, or the module that it was read from."""
     inputs: list[Any] = [wire.pack(a) for a in case.inputs]
-    if case.refusal is not None:
+    if case.source is not None:
+        inputs = [encode(_Module.of(case.source, case.deciding)), inputs]
+    elif case.refusal is not None:
         inputs = [encode(case.refusal), inputs]
     elif case.derivation is not None:
         inputs = [encode(_Derivation(dumps(case.derivation.primal), case.derivation.transforms)), inputs]
@@ -236,11 +241,52 @@ def unpack_all(rows: Iterable[tuple[str, bytes]]) -> list[Case]:
 
 
 def _case(program: str, about: dict[str, Any], arrays: tuple[Array, ...]) -> Case:
+    if "module" in about:
+        kept = decode(_Module, about, _WHERE)
+        return Case(loads(program, _WHERE).to_graph(), arrays, source=kept.source(), deciding=kept.decided())
     derivation = None
     if "primal" in about:
         derivation = decode(_Derivation, about, _WHERE).read()
     refusal = decode(Refusal, about, _WHERE) if about and derivation is None else None
     return Case(loads(program, _WHERE, infer=refusal is None), arrays, refusal, derivation=derivation)
+
+
+#: A type as it is kept: the dtype's name, and the shape.
+_Type: TypeAlias = tuple[str, tuple[_Count, ...]]
+
+
+@dataclass(frozen=True)
+class _Module:
+    """The module that a program was read from, as it is kept, and the program of what decided while it was read."""
+
+    module: str
+    arguments: tuple[_Type, ...]
+    results: tuple[_Type, ...]
+    operations: tuple[tuple[str, str], ...]
+    deciding: str | None
+
+    @classmethod
+    def of(cls, source: Source, deciding: GraphProgram | None) -> _Module:
+        if source.text is None:
+            raise Internal(detail="a campaign's module is text")
+        arguments, results = (
+            tuple((t.dtype.name, t.static_shape) for t in ts) for ts in (source.arguments, source.results)
+        )
+        kept = None if deciding is None else dumps(deciding)
+        return cls(source.text, arguments, results, tuple(sorted(source.ops)), kept)
+
+    def source(self) -> Source:
+        arguments, results = (tuple(map(_type, types)) for types in (self.arguments, self.results))
+        return Source(self.module, arguments, results, frozenset(self.operations), where="module")
+
+    def decided(self) -> GraphProgram | None:
+        return None if self.deciding is None else loads(self.deciding, _WHERE).to_graph()
+
+
+def _type(kept: _Type) -> TensorType:
+    if kept[0] not in DType.__members__:
+        raise FormatError(where=_WHERE, detail=f"no dtype is called {kept[0]!r}")
+    return TensorType(DType[kept[0]], kept[1])
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import Literal, TypeAlias, overload
@@ -30,7 +31,7 @@ from oracle.enclosure import (  # noqa: F401 - each fills its rows of a table
     unchanged,
 )
 from oracle.enclosure.complexes import MOVES
-from oracle.enclosure.formats import NO_INFINITY
+from oracle.enclosure.formats import NO_INFINITY, UNSIGNED_ZERO
 from oracle.enclosure.freedoms import conversion, flush, real
 from oracle.enclosure.model import Model
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule, contexts_of, without_infinities
@@ -198,8 +199,11 @@ def _enclosed(op: Op, c: Context, n: int, *operands: Enclosure) -> Enclosure:
     """What the rule of an op gives for `n` input sets."""
     rules = _rules(c, operands)
     made = rules[type(op)](op, c, *operands) if n == 1 else _of_sets(rules, op, c, operands, n)
-    if c.dtype in NO_INFINITY and isinstance(made, Interval):
-        return without_infinities(made, c.format.max)
+    if isinstance(made, Interval):
+        if c.dtype in NO_INFINITY:
+            made = without_infinities(made, c.format.max)
+        if c.dtype in UNSIGNED_ZERO:
+            made = replace(made, pos_zero=made.pos_zero | made.neg_zero, neg_zero=np.zeros(made.shape, bool))
     return made
 
 

@@ -131,13 +131,14 @@ def true_range(function: str, x: Array, dtype: DType) -> tuple[Array, Array]:
     `log1p(-x * x)` loses an ULP of x, which is hundreds of the result far out.
     """
     wide = FORMATS[dtype].wide
-    low = high = true_values(function, x, wide)
+    low = high = true = true_values(function, x, wide)
     if "argument" in budgets()[function]:
         exact = x.astype(np.float64 if dtype is DType.F64 else np.float32)
         for end in (-np.inf, np.inf):
             beside = true_values(function, np.nextafter(exact, exact.dtype.type(end)).astype(float), wide)
             low, high = np.fmin(low, beside), np.fmax(high, beside)
-    return low, np.where(np.isnan(low), np.nan, high)
+    none = np.isnan(true)  # outside the function's domain, however near
+    return np.where(none, np.nan, low), np.where(none, np.nan, high)
 
 
 def _rounded(value: Any, wide: Any) -> Any:
@@ -209,11 +210,25 @@ def _special2(op: ops.Special2, c: Context, x: Interval, y: Interval) -> Interva
         return _atan2(c, x, y)
     if not (x.is_point and y.is_point):
         raise UnsupportedOp(op=op.function, reason="enclosure: the arguments are not known exactly")
+    _check_within_reach(op, x.lo, y.lo)
     values = true_values_of_two(op.function, x.lo, y.lo, c.format.wide)
     made = _bounded(c, op.function, x, values, values, y.nan)
     if op.function == "polygamma" and np.count_nonzero(x.lo == 0):  # which has roots
         made = choose(x.lo == 0, x.lo != 0, _bounded(c, "digamma", x, values, values, y.nan), made)
-    return _at_poles(made, y, np.isfinite(x.lo)) if op.function == "polygamma" else made
+    return _at_poles(made, y, np.isfinite(x.lo))
+
+
+#: The largest order of polygamma, and the farthest argument below zero, for which mpmath's time is bounded.
+_REACH = 1e3
+
+
+def _check_within_reach(op: ops.Special2, x: Array, y: Array) -> None:
+    """Refuse what mpmath takes minutes for: it adds up a term for each unit below zero, and for each order."""
+    far = np.isfinite(x) & np.isfinite(y) & (y < -_REACH) & (y != np.floor(y))
+    if op.function == "polygamma":
+        far |= np.isfinite(x) & (x > _REACH) & (x == np.floor(x))
+    if far.any():
+        raise UnsupportedOp(op=op.function, reason=f"enclosure: an order or an argument beyond {_REACH:.0f}")
 
 
 def _at_poles(made: Interval, x: Interval, where: Array | bool = True) -> Interval:
@@ -320,6 +335,17 @@ def _where_known(dtype: DType, known: Array, result: Array) -> Interval:
     return exact(dtype, np.where(known, result, anything.lo), np.where(known, result, anything.hi))
 
 
+@ENCLOSE.row(ops.Imag)
+def _imag_of_real(op: ops.Imag, c: Context, x: Interval) -> Interval:
+    """A real number that is enclosed as a complex one has a zero there."""
+    return exact(c.dtype, np.zeros(x.shape))
+
+
+@COMPLEX.row(ops.Imag)
+def _imag(op: ops.Imag, c: Context, x: Enclosure) -> Enclosure:
+    return x.parts[1]
+
+
 @ENCLOSE.row(ops.Bitcast)
 def _bitcast(op: ops.Bitcast, c: Context, x: Interval) -> Interval:
     known = np.asarray(x.lo == x.hi)
@@ -389,6 +415,11 @@ def _reduce_precision(op: ops.ReducePrecision, c: Context, x: Interval) -> Inter
         wide = np.where(np.isfinite(v), v, 0).astype(np.longdouble)
         step = np.ldexp(np.longdouble(1), np.frexp(wide)[1] - 1 - op.mantissa_bits)
         near = np.rint(wide / step) * step
+        if (
+            not op.mantissa_bits
+        ):  # of two powers of two that one is even whose exponent is, as it is stored: its bias is odd
+            exponent = np.frexp(wide)[1] - 1
+            near = np.where(np.abs(wide) == 1.5 * step, np.ldexp(step, 1 - exponent % 2), near)
         near = np.where(np.abs(near) > largest, np.inf, np.where(np.abs(near) < 2.0**least_exponent, 0, near))
         return np.where(np.isfinite(v), np.copysign(near, wide), v).astype(np.float64)
 

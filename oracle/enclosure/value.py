@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
-from oracle.enclosure.formats import UNSIGNED_ZERO, Array
+from oracle.enclosure.formats import Array
 from oracle.enclosure.origin import NOWHERE, Multiple, Narrow, Origin, Terms, Unrounded, record
 from tenferro_ref.dtype import DType
 
@@ -162,8 +162,6 @@ class Interval:
         if self.gap is not None:
             inside &= (v <= self.gap[0]) | (v >= self.gap[1])
         signed = np.where(np.signbit(v), self.neg_zero, self.pos_zero)
-        if self.dtype in UNSIGNED_ZERO:
-            signed = self.neg_zero | self.pos_zero
         return np.where(np.isnan(v), self.nan, inside & ((v != 0) | signed))
 
     def map(self, f: Callable[[Array], Array]) -> Interval:

@@ -20,6 +20,8 @@ _LACKS = re.compile(
     r"|can't be translated to XLA HLO|failed to legalize operation|[Uu]nsupported|[Nn]ot implemented|UNIMPLEMENTED"
     r"|undefined symbol|Invalid XLA PrimitiveType"
 )
+#: Last words of StableHLO's interpreter, which ends its process at an operation that it lacks.
+_ENDS_FOR_LACK = re.compile(r"LLVM ERROR: Unsupported op|possible to transform it into supported form")
 _LACKING_CODES = ("UNIMPLEMENTED", "NOT_FOUND")
 
 
@@ -43,5 +45,5 @@ def lacking(error: TenferroError) -> TenferroError:
     """The error of an executor that was given a module; `UnsupportedOp` with its words where it lacks what is in there."""
     lacks = isinstance(error, PjrtCall) and error.code in _LACKING_CODES
     lacks = lacks or (isinstance(error, PjrtCall | EngineFault) and _LACKS.search(str(error)) is not None)
-    lacks = lacks or (isinstance(error, WorkerDied) and "LLVM ERROR: Unsupported op" in str(error))
+    lacks = lacks or (isinstance(error, WorkerDied) and _ENDS_FOR_LACK.search(str(error)) is not None)
     return UnsupportedOp(op="module", reason=" ".join(str(error).split())) if lacks else error

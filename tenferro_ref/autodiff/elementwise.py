@@ -53,8 +53,8 @@ def _(op: ops.Pow, x: X, y: X, t: T) -> Optional:
     )
 
 
-@JVP.row(ops.Negate, ops.Conj)
-def _(op: ops.Negate | ops.Conj, x: X, y: X, t: X) -> Optional:
+@JVP.row(ops.Negate, ops.Conj, ops.Imag)
+def _(op: ops.Negate | ops.Conj | ops.Imag, x: X, y: X, t: X) -> Optional:
     return t[0].builder.apply(op, t[0])
 
 
@@ -190,6 +190,12 @@ def _(op: ops.Divide, x: tuple[Operand, ...], g: Value) -> Cotangents:
 @TRANSPOSE.row(ops.Negate, ops.Conj)
 def _(op: ops.Negate | ops.Conj, x: tuple[Operand, ...], g: Value) -> Cotangents:
     return (g.builder.apply(op, g),)
+
+
+@TRANSPOSE.row(ops.Imag)
+def _(op: ops.Imag, x: tuple[Operand, ...], g: Value) -> Cotangents:
+    """`Im(z) = Re(conj(i) z)`."""
+    return (g.astype(g.dtype.complex) * 1j,)
 
 
 @TRANSPOSE.row(ops.Convert)

@@ -63,6 +63,7 @@ from tenferro_ref.ops.reference import (
     REFERENCE,
     Bitcast,
     Bits,
+    Imag,
     ReducePrecision,
     ReferenceOp,
     Repeated,

@@ -1,7 +1,7 @@
 """Ops of the reference alone: StableHLO has them, the engine does not (ADR 0018).
 
-The loader writes them into programs; each has a kernel and an enclosure, and nothing else: no generator draws them, they are
-not emitted, differentiated or put into JAX's calls. An executor gets the module that was handed in, not these.
+The loader writes them into programs; each has a kernel and an enclosure, most can be written as StableHLO again (`stablehlo.emit.reference`),
+and nothing else: the strategies of programs do not draw them, and JAX's calls lack them. An executor gets the module that was handed in.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tenferro_ref.dtype import FLOAT, INT, NUMERIC, DType
+from tenferro_ref.dtype import COMPLEX, FLOAT, INT, NUMERIC, DType
 from tenferro_ref.errors import InvalidArgument
 from tenferro_ref.ops.base import Op, Policy, TensorType, check_same_shape
 
@@ -68,6 +68,16 @@ class Bits(ReferenceOp):
 
 
 @dataclass(frozen=True, slots=True)
+class Imag(ReferenceOp):
+    """The imaginary part of each element."""
+
+    dtypes: ClassVar = COMPLEX
+
+    def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
+        return inputs[0].with_dtype(inputs[0].dtype.real)
+
+
+@dataclass(frozen=True, slots=True)
 class Bitcast(ReferenceOp):
     """The bits of each element as an element of another dtype of the same width."""
 
@@ -113,4 +123,4 @@ class Repeated(ReferenceOp):
         return inputs[0]
 
 
-REFERENCE: tuple[type[ReferenceOp], ...] = (Special, Special2, Bits, Bitcast, ReducePrecision, Repeated)
+REFERENCE: tuple[type[ReferenceOp], ...] = (Special, Special2, Bits, Imag, Bitcast, ReducePrecision, Repeated)

@@ -68,12 +68,20 @@ class Body:
         return self.line(f"{op} {_names(operands)}{attrs} : ({operand_types}) -> {out}", dtype, shape)
 
     def generic(
-        self, op: str, operands: Sequence[SsaValue], attrs: str, dtype: DType, shape: Shape, region: str = ""
+        self,
+        op: str,
+        operands: Sequence[SsaValue],
+        attrs: str,
+        dtype: DType,
+        shape: Shape,
+        region: str = "",
+        dialect: str = "stablehlo",
     ) -> SsaValue:
         """`"stablehlo.OP"(%a, %b) <{ATTRS}> : (Ta, Tb) -> T`, for ops that have no other form."""
         types = f"({', '.join(v.type for v in operands)}) -> {type_text(dtype, shape)}"
         inner = f" ({{\n{region}    }})" if region else ""
-        return self._append(f'"stablehlo.{op}"({_names(operands)}) <{{{attrs}}}>{inner} : {types}', dtype, shape)
+        properties = f" <{{{attrs}}}>" if attrs else ""
+        return self._append(f'"{dialect}.{op}"({_names(operands)}){properties}{inner} : {types}', dtype, shape)
 
     def several(
         self, op: str, operands: Sequence[SsaValue], attrs: str, results: Sequence[tuple[DType, Shape]]

@@ -56,6 +56,8 @@ def _digamma(x: Values) -> Any:
 
 
 def _polygamma(n: Values, x: Values) -> Any:
+    """In float64: a factorial overflows long before its product with what it meets does."""
+    n, x = n.astype(np.float64), x.astype(np.float64)
     return (-1.0) ** (n + 1) * gamma(n + 1) * zeta(n + 1, x)
 
 
@@ -156,6 +158,11 @@ def reduced(x: Values, exponent_bits: int, mantissa_bits: int, own: DType) -> Va
         bits = np.where(exponent <= bias - reach, sign, bits)
     result = bits.astype(f"u{x.dtype.itemsize}").view(x.dtype)
     return np.where(np.isnan(x), x, result)
+
+
+@KERNELS.row(ops.Imag)
+def _imag(op: ops.Imag, x: Values) -> Values:
+    return np.array(x.imag, order="F")
 
 
 @KERNELS.row(ops.Repeated)

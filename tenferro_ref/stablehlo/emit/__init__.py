@@ -4,7 +4,7 @@ Rows are grouped by the kinds of ops; `lower` walks a program; `policy` adds wha
 StableHLO's meaning of an op. How lines are written is in `tenferro_ref.stablehlo.writer` and `literals`.
 """
 
-from tenferro_ref.stablehlo.emit import contraction, elementwise, extension, indexing, structural
+from tenferro_ref.stablehlo.emit import contraction, elementwise, extension, indexing, reference, structural
 from tenferro_ref.stablehlo.emit.kernel_call import ATTRIBUTE, NONE, TARGET, OwnKernels
 from tenferro_ref.stablehlo.emit.lower import fingerprint, lower_into, lower_to_stablehlo
 from tenferro_ref.stablehlo.emit.table import EMIT, EMIT_EXTENSION

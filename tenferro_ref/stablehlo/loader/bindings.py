@@ -22,7 +22,7 @@ from tenferro_ref.ops import TensorType
 from tenferro_ref.tensor import Array
 
 #: Decompositions that the bindings bring along: composites, `dot` and other ops of the past; `chlo` ops.
-_PASSES = ("stablehlo-legalize-composite-to-call", "stablehlo-legalize-deprecated-ops")
+_PASSES = ("stablehlo-legalize-composite-to-call", "stablehlo-legalize-deprecated-ops{fail-on-unused=false}")
 _CHLO = "chlo-legalize-to-stablehlo"
 #: With which bytecode and portable artifacts begin.
 MAGIC = b"ML\xefR"

@@ -136,15 +136,13 @@ def real(z: Value) -> Value:
 
 
 def imag(z: Value) -> Value:
-    """The imaginary part, exact where the real part is finite; NaN elsewhere, where no op of the vocabulary reaches it."""
+    """The imaginary part, exact."""
     if not z.dtype.is_complex:
         return full(z, 0)
     b, known = tracer(z), tracer(z).parts.get(z.slot)
     if known:
         return known[1]
-    beside = -(-real(z)).astype(z.dtype)  # (re, -0), without a Conj as in `complex_`
-    turned = -(beside + -z) * full(z, complex(0, -1))  # (-0, im) times -i
-    result = real(turned)
+    result = b.apply(ops.Imag(), z)
     b.imaginary[result.slot] = z
     return result
 

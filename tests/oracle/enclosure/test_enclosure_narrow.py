@@ -133,3 +133,30 @@ def test_a_format_without_zero_has_its_least_value_for_what_is_smaller(model):
     assert e.decided.all()
     (native,) = run_kernel(ops.Convert(DType.F8E8M0FNU), STABLEHLO, x)
     assert e.contains(native).all()
+
+
+UNSIGNED = [DType.F8E4M3B11FNUZ, DType.F8E4M3FNUZ, DType.F8E5M2FNUZ]
+
+
+@pytest.mark.parametrize("dtype", UNSIGNED)
+def test_a_format_without_negative_zero_gives_the_positive_one(dtype: DType) -> None:
+    """What underflows in it, or was -0, is +0 for whoever converts it back."""
+
+    def back(b, x):
+        return b.apply(ops.Convert(DType.F32), b.apply(ops.Convert(dtype), x))
+
+    made = run(back, np.array([-0.0, -1e-30, 0.0], np.float32), model=IEEE)
+    assert isinstance(made, Interval)
+    assert made.pos_zero.all()
+    assert not made.neg_zero.any()
+
+
+@pytest.mark.parametrize("value", [1.5, 3.0, -6.0, 12.0, 0.75, 2.0, 3.5, 2.5])
+def test_between_two_powers_of_two_the_one_whose_exponent_is_even_is_nearest(value: float) -> None:
+    """A format without mantissa: the last bit that is kept is that of the exponent."""
+    x = np.array([value], np.float32)
+    op = ops.ReducePrecision(8, 0)
+    (seen,) = run_kernel(op, STABLEHLO, x)
+    made = run(apply(op), x, model=IEEE)
+    assert isinstance(made, Interval)
+    assert made.lo == made.hi == seen

@@ -1,0 +1,84 @@
+"""Convolutions, and contractions whose operands and result differ in type."""
+
+from __future__ import annotations
+
+from fuzz.generate.modules.draft import MOST, NUMBERS, Draft, array, pairs
+from fuzz.generate.modules.statements.table import STATEMENTS
+from tenferro_ref.dtype import DType
+from tenferro_ref.stablehlo.literals import Shape
+from tenferro_ref.stablehlo.writer import SsaValue
+
+_DTYPES = NUMBERS - {DType.U32, DType.U64, DType.C64}
+
+
+@STATEMENTS.row("convolution")
+def _(d: Draft) -> SsaValue:
+    """Of zero to two spatial axes, with every attribute; axes in any order."""
+    dtype, spatial = d.dtype(_DTYPES), d.choices.choose((1, 2, 1, 0))
+    groups, batched = d.choices.choose((1, 1, 2, 3)), d.choices.chance(15)
+    batch, inputs, outputs = 1 + d.choices.pick(3), 1 + d.choices.pick(2), 1 + d.choices.pick(3)
+    rows = [_spatial(d) for _ in range(spatial)]
+    extents, sizes = [r[0] for r in rows], [r[1] for r in rows]
+    features, kernel_inputs = (inputs, inputs) if batched else (inputs * groups, inputs)
+    batch, outputs = (batch * groups if batched else batch), outputs * groups
+    lhs, lhs_order = _arranged(d, dtype, [batch, features, *extents])
+    rhs, rhs_order = _arranged(d, dtype, [kernel_inputs, outputs, *sizes])
+    result = [batch // groups if batched else batch, outputs, *(r[-1] for r in rows)]
+    order = d.choices.permutation(spatial + 2)
+    shape = tuple(result[axis] for axis in order)
+    numbers = "x".join([_letters("bf", lhs_order), _letters("io", rhs_order)]) + "->" + _letters("bf", order)
+    attrs = (
+        f"window_strides = {array([r[2] for r in rows])}, padding = {_paddings([r[3] for r in rows])}, "
+        f"lhs_dilation = {array([r[4] for r in rows])}, rhs_dilation = {array([r[5] for r in rows])}, "
+        f"window_reversal = array<i1{': ' if rows else ''}{', '.join('true' if r[6] else 'false' for r in rows)}>, "
+        f"dimension_numbers = #stablehlo.conv<{numbers}>, "
+        f"feature_group_count = {1 if batched else groups} : i64, batch_group_count = {groups if batched else 1} : i64"
+    )
+    return d.one("convolution", [lhs, rhs], dtype, shape, attrs)
+
+
+def _paddings(rows: list[tuple[int, int]]) -> str:
+    return pairs(rows) if rows else "dense<> : tensor<0x2xi64>"
+
+
+def _spatial(d: Draft) -> tuple[int, int, int, tuple[int, int], int, int, bool, int]:
+    """Extent, window, stride, padding, both dilations, reversal, and how many positions there are."""
+    extent, size, stride = 1 + d.choices.pick(8), 1 + d.choices.pick(3), 1 + d.choices.near(3)
+    left, right = d.choices.choose((1, 1, 1, 2)), d.choices.choose((1, 1, 1, 2, 3))
+    edges = d.choices.choose((0, 1, 2, -1)), d.choices.choose((0, 1, 0, 2))
+    reverse = d.choices.chance(25)
+    padded = (extent - 1) * left + 1 + sum(edges)
+    if padded < (size - 1) * right + 1:
+        size, right, edges, padded = 1, 1, (0, 0), (extent - 1) * left + 1
+    return extent, size, stride, edges, left, right, reverse, (padded - (size - 1) * right - 1) // stride + 1
+
+
+def _arranged(d: Draft, dtype: DType, extents: list[int]) -> tuple[SsaValue, tuple[int, ...]]:
+    """An operand with its axes in a drawn order, and that order."""
+    order = d.choices.permutation(len(extents))
+    return d.typed(dtype, tuple(extents[axis] for axis in order)), order
+
+
+def _letters(two: str, order: tuple[int, ...]) -> str:
+    """`[b, 0, f]`: where the axes of a convolution are."""
+    names = [*two, *(str(i) for i in range(len(order) - 2))]
+    return f"[{', '.join(names[axis] for axis in order)}]"
+
+
+_WIDER = [
+    (DType.I8, DType.I32), (DType.BF16, DType.F32), (DType.F16, DType.F32), (DType.F32, DType.F64), (DType.I32, DType.I64),
+    (DType.U8, DType.U32), (DType.I16, DType.I32),
+]  # fmt: skip
+
+
+@STATEMENTS.row("dot_general to a wider type")
+def _(d: Draft) -> SsaValue:
+    before, after = d.choices.choose(_WIDER)
+    m, k, n, batch = (1 + d.choices.pick(6) for _ in range(4))
+    lead: Shape = (batch,) if d.choices.chance(40) else ()
+    x, y = d.typed(before, (*lead, m, k)), d.typed(before, (*lead, n, k))
+    place = len(lead)
+    axes = f"lhs_batching_dimensions = [{'0' * place}], rhs_batching_dimensions = [{'0' * place}], "
+    axes += f"lhs_contracting_dimensions = [{place + 1}], rhs_contracting_dimensions = [{place + 1}]"
+    assert m * n * k * batch <= 6 * MOST
+    return d.one("dot_general", [x, y], after, (*lead, m, n), f"dot_dimension_numbers = #stablehlo.dot<{axes}>")

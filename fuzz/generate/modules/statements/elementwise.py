@@ -1,0 +1,214 @@
+"""Elementwise operations that programs lack, on their own and as readers of other results."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from math import prod
+
+from fuzz.generate.modules.draft import ALL, COMPLEX, FLOATS, INTS, MOST, NUMBERS, ORDERED, REAL, WIDE, Draft
+from fuzz.generate.modules.statements.table import STATEMENTS, Statement
+from tenferro_ref.dtype import DType
+from tenferro_ref.stablehlo.writer import SsaValue
+
+_UNARY: dict[str, Collection[DType]] = {
+    **dict.fromkeys(("cbrt", "ceil", "floor", "round_nearest_afz", "round_nearest_even", "tan"), FLOATS),
+    **dict.fromkeys(("not", "popcnt", "count_leading_zeros"), INTS),
+    "logistic": FLOATS | COMPLEX,
+    "sign": FLOATS | COMPLEX | {DType.I32, DType.I64, DType.I8, DType.I16},
+    **{
+        f"chlo.{name}": WIDE
+        for name in (
+            "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "cosh", "digamma", "erf", "erf_inv", "erfc",
+            "lgamma", "sinh", "tan", "square",
+        )
+    },
+}  # fmt: skip
+_BINARY: dict[str, Collection[DType]] = {
+    "atan2": FLOATS,
+    **dict.fromkeys(("and", "or", "xor"), INTS | {DType.Bool}),
+    **dict.fromkeys(("shift_left", "shift_right_arithmetic", "shift_right_logical"), INTS),
+    "chlo.next_after": WIDE,
+    "chlo.mulhi": INTS,
+}
+_TESTS: dict[str, Collection[DType]] = {
+    "is_finite": FLOATS,
+    **dict.fromkeys(("chlo.is_inf", "chlo.is_pos_inf", "chlo.is_neg_inf"), FLOATS),
+}
+
+
+def _unary(name: str, dtypes: Collection[DType]) -> Statement:
+    def append(d: Draft) -> SsaValue:
+        x = d.operand(dtypes)
+        return d.one(name, [x], x.dtype, x.shape)
+
+    return append
+
+
+def _binary(name: str, dtypes: Collection[DType]) -> Statement:
+    def append(d: Draft) -> SsaValue:
+        x = d.operand(dtypes)
+        return d.one(name, [x, d.like(x)], x.dtype, x.shape)
+
+    return append
+
+
+def _test(name: str, dtypes: Collection[DType]) -> Statement:
+    def append(d: Draft) -> SsaValue:
+        x = d.operand(dtypes)
+        return d.one(name, [x], DType.Bool, x.shape)
+
+    return append
+
+
+for _name, _dtypes in _UNARY.items():
+    STATEMENTS[_name] = _unary(_name, _dtypes)
+for _name, _dtypes in _BINARY.items():
+    STATEMENTS[_name] = _binary(_name, _dtypes)
+for _name, _dtypes in _TESTS.items():
+    STATEMENTS[_name] = _test(_name, _dtypes)
+
+
+@STATEMENTS.row("chlo.polygamma")
+def _(d: Draft) -> SsaValue:
+    """Of a small whole order."""
+    x = d.operand(WIDE)
+    return d.one("chlo.polygamma", [d.filled(d.choices.choose((0, 1, 2, 3, 5)), x.dtype, x.shape), x], x.dtype, x.shape)
+
+
+@STATEMENTS.row("chlo.zeta")
+def _(d: Draft) -> SsaValue:
+    x = d.operand(WIDE)
+    return d.one("chlo.zeta", [d.filled(d.choices.choose((1, 2, 1.5, 3, 6)), x.dtype, x.shape), x], x.dtype, x.shape)
+
+
+@STATEMENTS.row("not of truth values")
+def _(d: Draft) -> SsaValue:
+    x = d.operand({DType.Bool})
+    return d.one("not", [x], x.dtype, x.shape)
+
+
+@STATEMENTS.row("compare NE")
+def _(d: Draft) -> SsaValue:
+    x = d.operand(ALL)
+    return d.compare("NE" if x.dtype in NUMBERS - REAL else d.choices.choose(("NE", "LT", "GE", "EQ")), x, d.like(x))
+
+
+@STATEMENTS.row("compare TOTALORDER")
+def _(d: Draft) -> SsaValue:
+    x = d.operand(FLOATS)
+    direction = d.choices.choose(("LT", "GT", "LE", "GE", "EQ", "NE"))
+    return comparison(d, x, d.like(x), direction, "TOTALORDER")
+
+
+def comparison(d: Draft, x: SsaValue, y: SsaValue, direction: str, kind: str) -> SsaValue:
+    """A comparison of a kind that the writer does not choose by itself."""
+    attrs = (
+        f"comparison_direction = #stablehlo<comparison_direction {direction}>, "
+        f"compare_type = #stablehlo<comparison_type {kind}>"
+    )
+    return d.one("compare", [x, y], DType.Bool, x.shape, attrs)
+
+
+@STATEMENTS.row("clamp by scalars")
+def _(d: Draft) -> SsaValue:
+    x = d.operand(REAL)
+    return d.one("clamp", [d.scalar(x.dtype), x, d.scalar(x.dtype)], x.dtype, x.shape)
+
+
+@STATEMENTS.row("select by a scalar")
+def _(d: Draft) -> SsaValue:
+    x = d.operand(ALL)
+    return d.one("select", [d.scalar(DType.Bool), x, d.like(x)], x.dtype, x.shape)
+
+
+@STATEMENTS.row("real")
+def _(d: Draft) -> SsaValue:
+    return d.real(d.operand(COMPLEX))
+
+
+@STATEMENTS.row("imag")
+def _(d: Draft) -> SsaValue:
+    x = d.operand(COMPLEX)
+    return d.one("imag", [x], x.dtype.real, x.shape)
+
+
+@STATEMENTS.row("complex")
+def _(d: Draft) -> SsaValue:
+    x = d.operand(WIDE)
+    return d.one("complex", [x, d.like(x)], x.dtype.complex, x.shape)
+
+
+@STATEMENTS.row("reduce_precision")
+def _(d: Draft) -> SsaValue:
+    x = d.operand(FLOATS)
+    exponent, mantissa = 1 + d.choices.pick(11), d.choices.pick(53)
+    attrs = f"exponent_bits = {exponent} : i32, mantissa_bits = {mantissa} : i32"
+    return d.one("reduce_precision", [x], x.dtype, x.shape, attrs)
+
+
+@STATEMENTS.row("optimization_barrier")
+def _(d: Draft) -> Sequence[SsaValue]:
+    operands = [d.operand(ALL) for _ in range(1 + d.choices.pick(2))]
+    return d.operation("optimization_barrier", operands, "", [(x.dtype, x.shape) for x in operands])
+
+
+@STATEMENTS.row("convert and back")
+def _(d: Draft) -> SsaValue:
+    """Through a float of 8 bits, to which and from which everything is converted."""
+    x = d.operand(FLOATS)
+    narrow = d.choices.choose((DType.F8E4M3FN, DType.F8E5M2, DType.F8E4M3B11FNUZ, DType.F8E5M2FNUZ, DType.F8E4M3FNUZ))
+    return d.convert(d.convert(x, narrow), x.dtype)
+
+
+# --- bits -------------------------------------------------------------------------------------------------------------
+
+_SAME_WIDTH = [
+    (DType.F32, DType.I32), (DType.I32, DType.F32), (DType.F64, DType.I64), (DType.I64, DType.F64), (DType.F32, DType.U32),
+    (DType.U32, DType.F32), (DType.F16, DType.I16), (DType.I16, DType.BF16), (DType.BF16, DType.U16), (DType.I8, DType.U8),
+]  # fmt: skip
+_NARROWER = [
+    (DType.F64, DType.F32), (DType.F64, DType.I32), (DType.I32, DType.I16), (DType.F32, DType.U8), (DType.I64, DType.I8),
+    (DType.F32, DType.F16),
+]  # fmt: skip
+
+
+@STATEMENTS.row("bitcast_convert")
+def _(d: Draft) -> SsaValue:
+    before, after = d.choices.choose(_SAME_WIDTH)
+    x = d.operand({before})
+    return d.one("bitcast_convert", [x], after, x.shape)
+
+
+@STATEMENTS.row("bitcast_convert to parts")
+def _(d: Draft) -> SsaValue:
+    before, after = d.choices.choose(_NARROWER)
+    ratio = before.bits // after.bits
+    x = d.operand({before}, lambda v: len(v.shape) < 4 and prod(v.shape) * ratio <= MOST)
+    return d.one("bitcast_convert", [x], after, (*x.shape, ratio))
+
+
+@STATEMENTS.row("bitcast_convert of parts")
+def _(d: Draft) -> SsaValue:
+    after, before = d.choices.choose(_NARROWER)
+    ratio = after.bits // before.bits
+    x = d.fresh(before, (*d.shape()[:3], ratio))
+    return d.one("bitcast_convert", [x], after, x.shape[:-1])
+
+
+# --- readers ----------------------------------------------------------------------------------------------------------
+
+
+def read(d: Draft, x: SsaValue) -> SsaValue:
+    """An operation that programs have, on the result of one that they lack: what compilers fuse with it."""
+    mode = d.choices.pick(8)
+    if x.dtype is DType.Bool:
+        return d.one("select", [x, y := d.typed(d.dtype(NUMBERS), x.shape), d.like(y)], y.dtype, x.shape)
+    if mode == 0:
+        return d.same("negate", x)
+    if mode < 4 and x.shape and x.rank > 1:
+        return d.transpose(x, d.choices.permutation(x.rank))
+    if mode == 4 and x.dtype in ORDERED:
+        return d.same("maximum", x, d.like(x))
+    if mode == 5 and x.dtype in FLOATS:
+        return d.same("exponential", x)
+    return d.same(("add", "multiply", "subtract")[mode % 3], x, d.like(x))

@@ -1,0 +1,231 @@
+"""Reductions whose bodies or initial values programs lack, windows, sorting, normalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from fuzz.generate.modules.draft import (
+    ALL,
+    FLOATS,
+    INTS,
+    MOST,
+    NUMBERS,
+    ORDERED,
+    REAL,
+    WIDE,
+    Draft,
+    array,
+    body,
+    pairs,
+    region,
+)
+from fuzz.generate.modules.statements.table import STATEMENTS
+from tenferro_ref.dtype import DType
+from tenferro_ref.stablehlo.literals import Shape, type_text
+from tenferro_ref.stablehlo.writer import SsaValue
+
+
+def _bodies(dtype: DType) -> tuple[str, ...]:
+    """Names of operations that join elements of a dtype in any order, or round in none of them."""
+    if dtype is DType.Bool:
+        return ("and", "or", "xor", "add", "maximum")
+    if dtype in INTS:
+        return ("add", "maximum", "and", "xor", "or", "minimum", "multiply")
+    return ("add", "maximum", "minimum", "multiply") if dtype in FLOATS else ("add", "multiply")
+
+
+def _without(shape: Shape, axes: Sequence[int]) -> Shape:
+    return tuple(e for axis, e in enumerate(shape) if axis not in axes)
+
+
+@STATEMENTS.row("reduce")
+def _(d: Draft) -> SsaValue:
+    x = d.operand(ALL)
+    op, axes = d.choices.choose(_bodies(x.dtype)), d.axes(x)
+    shape = _without(x.shape, axes)
+    return d.one("reduce", [x, d.scalar(x.dtype)], x.dtype, shape, f"dimensions = {array(axes)}", body(op, x.dtype))
+
+
+@STATEMENTS.row("reduce of two")
+def _(d: Draft) -> Sequence[SsaValue]:
+    x = d.operand(REAL)
+    op, axes = d.choices.choose(_bodies(x.dtype)), d.axes(x)
+    results = [(x.dtype, _without(x.shape, axes))] * 2
+    operands = [x, d.like(x), d.scalar(x.dtype), d.scalar(x.dtype)]
+    return d.operation("reduce", operands, f"dimensions = {array(axes)}", results, body(op, x.dtype, 2))
+
+
+@STATEMENTS.row("reduce to an index")
+def _(d: Draft) -> Sequence[SsaValue]:
+    """The extremum and where it stands, in the form in which JAX writes argmax and argmin."""
+    x = d.operand(REAL - {DType.F16, DType.BF16})
+    axis, greater = d.axis(x), d.choices.chance(50)
+    index = d.choices.choose((DType.I32, DType.I64))
+    places = d.one("iota", [], index, x.shape, f"iota_dimension = {axis} : i64")
+    first = d.filled(_worst(x.dtype, greater), x.dtype, ())
+    t, i, kind = type_text(x.dtype, ()), type_text(index, ()), _kind(x.dtype)
+    lines = [
+        f"%gt = stablehlo.compare {'GT' if greater else 'LT'}, %a, %b, {kind} : ({t}, {t}) -> tensor<i1>",
+        f"%nan = stablehlo.compare NE, %a, %a, {kind} : ({t}, {t}) -> tensor<i1>",
+        "%more = stablehlo.or %gt, %nan : tensor<i1>",
+        f"%eq = stablehlo.compare EQ, %a, %b, {kind} : ({t}, {t}) -> tensor<i1>",
+        f"%lower = stablehlo.compare LT, %i, %j, SIGNED : ({i}, {i}) -> tensor<i1>",
+        "%tie = stablehlo.and %eq, %lower : tensor<i1>",
+        "%both = stablehlo.or %more, %tie : tensor<i1>",
+        f"%value = stablehlo.select %more, %a, %b : tensor<i1>, {t}",
+        f"%place = stablehlo.select %both, %i, %j : tensor<i1>, {i}",
+    ]
+    joined = region([("%a", t), ("%i", i), ("%b", t), ("%j", i)], lines, "%value, %place", f"{t}, {i}")
+    shape = _without(x.shape, [axis])
+    results = [(x.dtype, shape), (index, shape)]
+    operands = [x, places, first, d.filled(0, index, ())]
+    return d.operation("reduce", operands, f"dimensions = {array([axis])}", results, joined)
+
+
+def _kind(dtype: DType) -> str:
+    return {"int": "SIGNED", "uint": "UNSIGNED", "bool": "UNSIGNED"}.get(dtype.kind, "FLOAT")
+
+
+def _worst(dtype: DType, greater: bool) -> float:
+    """What every element beats."""
+    return float("-inf" if greater else "inf") if dtype in FLOATS else dtype.limits[not greater]
+
+
+# --- windows ----------------------------------------------------------------------------------------------------------
+
+
+def _windows(d: Draft, x: SsaValue) -> tuple[str, Shape]:
+    """Attributes of windows that fit, and how many there are along each axis."""
+    rows, columns = [], []
+    for extent in x.shape:
+        size, stride = 1 + d.choices.near(min(extent, 5) + 1), 1 + d.choices.near(3)
+        base, window = d.choices.choose((1, 1, 1, 2)), d.choices.choose((1, 1, 1, 2))
+        low, high = d.choices.choose((0, 1, 0, 2, -1)), d.choices.choose((0, 1, 0, size - 1, -1))
+        padded = (extent - 1) * base + 1 + low + high
+        if padded < (size - 1) * window + 1:
+            size, stride, base, window, low, high, padded = 1, 1, 1, 1, 0, 0, extent
+        rows.append((size, stride, base, window))
+        columns.append(((low, high), (padded - (size - 1) * window - 1) // stride + 1))
+    sizes, strides, bases, windows = zip(*rows, strict=True)
+    attrs = (
+        f"window_dimensions = {array(sizes)}, window_strides = {array(strides)}, base_dilations = {array(bases)}, "
+        f"window_dilations = {array(windows)}, padding = {pairs([edges for edges, _ in columns])}"
+    )
+    return attrs, tuple(count for _, count in columns)
+
+
+@STATEMENTS.row("reduce_window")
+def _(d: Draft) -> SsaValue:
+    x = d.operand(ALL, lambda v: prod(v.shape) <= MOST // 4)
+    attrs, shape = _windows(d, x)
+    op = d.choices.choose(_bodies(x.dtype))
+    first = d.filled(_first(op, x.dtype), x.dtype, ()) if d.choices.chance(60) else d.scalar(x.dtype)
+    return d.one("reduce_window", [x, first], x.dtype, shape, attrs, body(op, x.dtype))
+
+
+def _first(op: str, dtype: DType) -> float:
+    """What changes nothing under `op`."""
+    if op in ("maximum", "minimum") and dtype is not DType.Bool:
+        return _worst(dtype, op == "maximum")
+    if op == "and":
+        return 1 if dtype.is_unsigned or dtype is DType.Bool else -1
+    return 1 if op in ("multiply", "minimum") else 0
+
+
+@STATEMENTS.row("reduce_window of a prefix")
+def _(d: Draft) -> SsaValue:
+    """What is summed up along an axis so far, as JAX writes it."""
+    x = d.operand(NUMBERS, lambda v: prod(v.shape) * max(v.shape) <= 16 * MOST)
+    axis, op, back = d.axis(x), d.choices.choose(("add", "maximum", "minimum")), d.choices.chance(30)
+    op = op if x.dtype in REAL else "add"
+    n, ones = x.shape[axis], [1] * x.rank
+    edges = [((0, n - 1) if back else (n - 1, 0)) if a == axis else (0, 0) for a in range(x.rank)]
+    sizes = [n if a == axis else 1 for a in range(x.rank)]
+    attrs = f"window_dimensions = {array(sizes)}, window_strides = {array(ones)}, padding = {pairs(edges)}"
+    first = d.filled(_first(op, x.dtype), x.dtype, ())
+    return d.one("reduce_window", [x, first], x.dtype, x.shape, attrs, body(op, x.dtype))
+
+
+@STATEMENTS.row("select_and_scatter")
+def _(d: Draft) -> SsaValue:
+    """The gradient of a pooling: each window's chosen element gets the window's share."""
+    x = d.operand(WIDE | {DType.I32}, lambda v: prod(v.shape) <= MOST // 4)
+    rows, columns = [], []
+    for extent in x.shape:
+        size, stride = 1 + d.choices.near(min(extent, 4)), 1 + d.choices.near(3)
+        low, high = (d.choices.choose((0, 1)) for _ in range(2)) if size > 1 else (0, 0)
+        rows.append((size, stride))
+        columns.append(((low, high), (extent + low + high - size) // stride + 1))
+    sizes, strides = zip(*rows, strict=True)
+    attrs = (
+        f"window_dimensions = {array(sizes)}, window_strides = {array(strides)}, "
+        f"padding = {pairs([edges for edges, _ in columns])}"
+    )
+    source = d.typed(x.dtype, tuple(count for _, count in columns))
+    t, direction = type_text(x.dtype, ()), d.choices.choose(("GE", "LE", "GT"))
+    test = f"%keep = stablehlo.compare {direction}, %a, %b, {_kind(x.dtype)} : ({t}, {t}) -> tensor<i1>"
+    chosen = region([("%a", t), ("%b", t)], [test], "%keep", "tensor<i1>")
+    operands = [x, source, d.filled(0, x.dtype, ())]
+    return d.one("select_and_scatter", operands, x.dtype, x.shape, attrs, chosen, body("add", x.dtype))
+
+
+# --- order ------------------------------------------------------------------------------------------------------------
+
+
+@STATEMENTS.row("sort")
+def _(d: Draft) -> Sequence[SsaValue]:
+    """One array in order, or a second one in the order of the first."""
+    x = d.operand(ORDERED - {DType.Bool}, lambda v: prod(v.shape) * max(v.shape) <= 16 * MOST)
+    axis, pair = d.axis(x), d.choices.chance(40)
+    operands = [x, d.typed(d.dtype(ALL), x.shape)] if pair else [x]
+    kind = "TOTALORDER" if x.dtype in FLOATS and d.choices.chance(40) else _kind(x.dtype)
+    t = type_text(x.dtype, ())
+    compared = (
+        f"%less = stablehlo.compare {d.choices.choose(('LT', 'GT'))}, %p0, %p1, {kind} : ({t}, {t}) -> tensor<i1>"
+    )
+    types = [type_text(v.dtype, ()) for v in operands for _ in range(2)]
+    order = region([(f"%p{i}", t) for i, t in enumerate(types)], [compared], "%less", "tensor<i1>")
+    attrs = f"dimension = {axis} : i64, is_stable = true"
+    return d.operation("sort", operands, attrs, [(v.dtype, v.shape) for v in operands], order)
+
+
+@STATEMENTS.row("chlo.top_k")
+def _(d: Draft) -> Sequence[SsaValue]:
+    x = d.operand(REAL, lambda v: prod(v.shape) * max(v.shape) <= 16 * MOST)
+    k = 1 + d.choices.pick(x.shape[-1])
+    shape = (*x.shape[:-1], k)
+    return d.operation("chlo.top_k", [x], f"k = {k} : i64", [(x.dtype, shape), (DType.I32, shape)])
+
+
+# --- normalisation ----------------------------------------------------------------------------------------------------
+
+_EPSILONS = ("1.000000e-03", "0.000000e+00", "1.000000e+00", "1.000000e-05")
+
+
+def _normalised(d: Draft) -> tuple[SsaValue, str, Shape]:
+    x = d.operand(WIDE)
+    axis = d.axis(x)
+    attrs = f"epsilon = {d.choices.choose(_EPSILONS)} : f32, feature_index = {axis} : i64"
+    return x, attrs, (x.shape[axis],)
+
+
+@STATEMENTS.row("batch_norm_inference")
+def _(d: Draft) -> SsaValue:
+    x, attrs, features = _normalised(d)
+    return d.one("batch_norm_inference", [x, *(d.typed(x.dtype, features) for _ in range(4))], x.dtype, x.shape, attrs)
+
+
+@STATEMENTS.row("batch_norm_training")
+def _(d: Draft) -> Sequence[SsaValue]:
+    x, attrs, features = _normalised(d)
+    results = [(x.dtype, x.shape), (x.dtype, features), (x.dtype, features)]
+    return d.operation("batch_norm_training", [x, *(d.typed(x.dtype, features) for _ in range(2))], attrs, results)
+
+
+@STATEMENTS.row("batch_norm_grad")
+def _(d: Draft) -> Sequence[SsaValue]:
+    x, attrs, features = _normalised(d)
+    results = [(x.dtype, x.shape), (x.dtype, features), (x.dtype, features)]
+    operands = [x, *(d.typed(x.dtype, features) for _ in range(3)), d.like(x)]
+    return d.operation("batch_norm_grad", operands, attrs, results)
