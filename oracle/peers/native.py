@@ -17,8 +17,10 @@ import numpy as np
 from oracle.case import Case, by_program
 from oracle.equivalent import equivalents
 from oracle.peers.base import Execution, Executor, attempt, validate
+from oracle.peers.layouts import copied, memory_of, strided
 from oracle.peers.modules import module_text
 from oracle.peers.peer import Peer
+from oracle.peers.warm import warm_up
 from tenferro_ref import __version__
 from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
 from tenferro_ref.errors import Internal, TenferroError, UsageError, defects_in
@@ -45,6 +47,10 @@ class NativeExecutor(Executor):
         Whether contractions that are spelled out are one call of the backend.
     form
         In which the program is handed over: "" as it is, or written as "json" or as "text" and read again.
+    strided
+        Whether the inputs are handed over in other layouts (`oracle.peers.layouts`).
+    warm
+        Whether the executor has run something else before (`oracle.peers.warm`).
     """
 
     name: str = "native"
@@ -57,6 +63,8 @@ class NativeExecutor(Executor):
     decline_reused: bool = True
     contracts: bool = False
     form: str = ""
+    strided: bool = False
+    warm: bool = False
 
     def facts(self) -> Iterator[tuple[str, str]]:
         yield "tenferro-ref", __version__
@@ -67,8 +75,8 @@ class NativeExecutor(Executor):
         yield "passes", ", ".join(self.passes) or "none"
         yield "execution", ", ".join(_words(self)[1:]) or "as by default"
 
-    def _compiled(self, program: GraphProgram) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
-        """A function that runs the program, as often as it is called."""
+    def _compiled(self, program: GraphProgram) -> Callable[[Case], tuple[Array, ...]]:
+        """A function that runs cases of the program, as many as it is given."""
         with defects_in("the native compiler"):
             if self.form:
                 infer_types(program)  # readers have errors of their own for what is malformed
@@ -79,11 +87,15 @@ class NativeExecutor(Executor):
         )  # fmt: skip
         evaluate = executor.eval_exec_ir if self.segmented else executor.eval_unsegmented
 
-        def outputs(inputs: Sequence[Array]) -> tuple[Array, ...]:
-            taken = [a.copy(order="K") for a in inputs]  # what it writes into them must not reach who is asked next
+        def outputs(case: Case) -> tuple[Array, ...]:
+            # what it writes into them must not reach who is asked next
+            taken = strided(case) if self.strided else copied(case.inputs)
+            before = [memory_of(a) for a in taken]
             with defects_in("the native executor"):
+                if self.warm:
+                    warm_up(evaluate, compiled, copied(case.inputs))
                 given = tuple(evaluate(compiled, taken))
-            _check_promises(inputs, taken, given)
+            _check_promises(before, taken, given)
             return given
 
         return outputs
@@ -101,7 +113,7 @@ class NativeExecutor(Executor):
             for i in group:
                 start = time.perf_counter()
                 try:
-                    outputs = evaluate(cases[i].inputs)
+                    outputs = evaluate(cases[i])
                     results[i] = Execution(outputs, {"compile": share, "execute": time.perf_counter() - start})
                 except TenferroError as error:
                     results[i] = error
@@ -122,16 +134,21 @@ def moves_roundings(program: GraphProgram, passes: tuple[str, ...]) -> bool:
         return True
 
 
-def _check_promises(inputs: Sequence[Array], taken: Sequence[Array], given: Sequence[Array]) -> None:
+def _check_promises(before: Sequence[bytes], taken: Sequence[Array], given: Sequence[Array]) -> None:
     """Refuse what `eval_exec_ir` rules out: an input that has changed, an output in memory of an input or another output.
+
+    Parameters
+    ----------
+    before
+        What the memory of the inputs `taken` held.
 
     Raises
     ------
     Internal
         It has happened.
     """
-    for number, (before, after) in enumerate(zip(inputs, taken, strict=True)):
-        if before.tobytes() != after.tobytes():
+    for number, (memory, array) in enumerate(zip(before, taken, strict=True)):
+        if memory != memory_of(array):
             raise Internal(detail=f"the native executor wrote into input {number}")
     for number, output in enumerate(given):
         if any(np.may_share_memory(output, other) for other in (*taken, *given[:number])):
@@ -159,6 +176,7 @@ class DrawnExecutor(NativeExecutor):
             passes=passes if b[7] >= 32 else passes * 2, segmented=b[8] >= 64,
             fusion_threshold=(FUSION_THRESHOLD, 0, 1, 64)[b[9] >> 6], reclaim=b[10] >= 64, checking=b[11] >= 64,
             decline_reused=b[12] >= 64, contracts=b[-1] >= 128, form=("", "json", "text", "")[b[-2] >> 6],
+            strided=b[-3] >= 128, warm=b[-4] >= 128,
         )  # fmt: skip
 
     def _configuration(self) -> Iterator[tuple[str, str]]:
@@ -221,6 +239,8 @@ _OPTIONS: dict[str, tuple[str, bool | str]] = {
     "contracts": ("contracts", True),
     "as-json": ("form", "json"),
     "as-text": ("form", "text"),
+    "strided": ("strided", True),
+    "warm": ("warm", True),
 }
 
 

@@ -55,7 +55,7 @@ def test_unknown_options_are_usage_errors(word: str) -> None:
 
 def test_every_option_and_every_order_of_two_passes_is_drawn_within_400_programs() -> None:
     drawn = [DRAWN.settled(case) for case in generate(4, 0, 400)]
-    for option in ("segmented", "reclaim", "checking", "decline_reused", "contracts"):
+    for option in ("segmented", "reclaim", "checking", "decline_reused", "contracts", "strided", "warm"):
         assert {getattr(executor, option) for executor in drawn} == {True, False}
     assert {executor.form for executor in drawn} == {"", "json", "text"}
     assert {executor.fusion_threshold for executor in drawn} == {0, 1, 64, 16384}
