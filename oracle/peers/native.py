@@ -17,6 +17,7 @@ import numpy as np
 from oracle.case import Case, by_program
 from oracle.equivalent import equivalents
 from oracle.peers.base import Execution, Executor, attempt, validate
+from oracle.peers.forms import FORMS
 from oracle.peers.layouts import copied, memory_of, strided
 from oracle.peers.modules import module_text
 from oracle.peers.peer import Peer
@@ -24,7 +25,7 @@ from oracle.peers.warm import warm_up
 from tenferro_ref import __version__
 from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
 from tenferro_ref.errors import Internal, TenferroError, UsageError, defects_in
-from tenferro_ref.program import GraphProgram, dumps, infer_types, loads, parse, print_program, to_exec
+from tenferro_ref.program import GraphProgram, infer_types, to_exec
 from tenferro_ref.runtime import FUSION_THRESHOLD, ContractingBackend, GraphExecutor
 from tenferro_ref.stablehlo.loader import bindings, load
 from tenferro_ref.suggest import did_you_mean
@@ -46,7 +47,7 @@ class NativeExecutor(Executor):
     contracts
         Whether contractions that are spelled out are one call of the backend.
     form
-        In which the program is handed over: "" as it is, or written as "json" or as "text" and read again.
+        In which the program is handed over (`oracle.peers.forms`): "" as it is, else "json", "text", "normal" or "values".
     strided
         Whether the inputs are handed over in other layouts (`oracle.peers.layouts`).
     warm
@@ -80,7 +81,7 @@ class NativeExecutor(Executor):
         with defects_in("the native compiler"):
             if self.form:
                 infer_types(program)  # readers have errors of their own for what is malformed
-            compiled = compile_std_to_exec(_FORMS[self.form](program), self.passes)
+            compiled = compile_std_to_exec(FORMS[self.form](program), self.passes)
         executor = GraphExecutor(
             ContractingBackend() if self.contracts else None, checking=self.checking, reclaim=self.reclaim,
             fusion_threshold=self.fusion_threshold, decline_reused=self.decline_reused,
@@ -121,9 +122,14 @@ class NativeExecutor(Executor):
 
     def bit_exact(self, case: Case) -> bool:
         """Whether no pass of this pipeline or the default one moves a rounding of the program."""
-        if self.passes == DEFAULT_PIPELINE:
+        if self.passes == DEFAULT_PIPELINE and self.form != "values":
             return True
-        return not any(moves_roundings(case.program, names) for names in (self.passes, DEFAULT_PIPELINE))
+        try:
+            own = FORMS[self.form](case.program)
+        except TenferroError:
+            return True  # which it raises, too
+        runs = ((own, self.passes), (case.program, DEFAULT_PIPELINE))
+        return not any(moves_roundings(program, passes) for program, passes in runs)
 
 
 def moves_roundings(program: GraphProgram, passes: tuple[str, ...]) -> bool:
@@ -157,12 +163,8 @@ def _check_promises(before: Sequence[bytes], taken: Sequence[Array], given: Sequ
             )
 
 
-#: What becomes of a sound program that is written and read again: itself.
-_FORMS: dict[str, Callable[[GraphProgram], GraphProgram]] = {
-    "": lambda program: program,
-    "json": lambda program: loads(dumps(program)),
-    "text": lambda program: parse(print_program(program)),
-}
+#: One of eight each.
+_DRAWN_FORMS = ("", "", "", "json", "text", "normal", "values", "values")
 
 
 class DrawnExecutor(NativeExecutor):
@@ -175,7 +177,7 @@ class DrawnExecutor(NativeExecutor):
         return configured(
             passes=passes if b[7] >= 32 else passes * 2, segmented=b[8] >= 64,
             fusion_threshold=(FUSION_THRESHOLD, 0, 1, 64)[b[9] >> 6], reclaim=b[10] >= 64, checking=b[11] >= 64,
-            decline_reused=b[12] >= 64, contracts=b[-1] >= 128, form=("", "json", "text", "")[b[-2] >> 6],
+            decline_reused=b[12] >= 64, contracts=b[-1] >= 128, form=_DRAWN_FORMS[b[-2] >> 5],
             strided=b[-3] >= 128, warm=b[-4] >= 128,
         )  # fmt: skip
 
@@ -239,6 +241,8 @@ _OPTIONS: dict[str, tuple[str, bool | str]] = {
     "contracts": ("contracts", True),
     "as-json": ("form", "json"),
     "as-text": ("form", "text"),
+    "as-normal": ("form", "normal"),
+    "as-values": ("form", "values"),
     "strided": ("strided", True),
     "warm": ("warm", True),
 }
