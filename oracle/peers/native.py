@@ -21,12 +21,13 @@ from oracle.peers.forms import FORMS
 from oracle.peers.layouts import copied, memory_of, strided
 from oracle.peers.modules import module_text
 from oracle.peers.peer import Peer
+from oracle.peers.semirings import PATHS, backend_of, fits
 from oracle.peers.warm import warm_up
 from tenferro_ref import __version__
 from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
-from tenferro_ref.errors import Internal, TenferroError, UsageError, defects_in
+from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp, UsageError, defects_in
 from tenferro_ref.program import GraphProgram, infer_types, to_exec
-from tenferro_ref.runtime import FUSION_THRESHOLD, ContractingBackend, GraphExecutor
+from tenferro_ref.runtime import FUSION_THRESHOLD, ContractingBackend, GraphExecutor, TensorBackend
 from tenferro_ref.stablehlo.loader import bindings, load
 from tenferro_ref.suggest import did_you_mean
 from tenferro_ref.tensor import Array
@@ -52,6 +53,8 @@ class NativeExecutor(Executor):
         Whether the inputs are handed over in other layouts (`oracle.peers.layouts`).
     warm
         Whether the executor has run something else before (`oracle.peers.warm`).
+    semiring
+        Which path of the engine of the algebras runs it, over the standard one: "fast", "required", or "" for the usual backend.
     """
 
     name: str = "native"
@@ -66,6 +69,7 @@ class NativeExecutor(Executor):
     form: str = ""
     strided: bool = False
     warm: bool = False
+    semiring: str = ""
 
     def facts(self) -> Iterator[tuple[str, str]]:
         yield "tenferro-ref", __version__
@@ -81,9 +85,10 @@ class NativeExecutor(Executor):
         with defects_in("the native compiler"):
             if self.form:
                 infer_types(program)  # readers have errors of their own for what is malformed
-            compiled = compile_std_to_exec(FORMS[self.form](program), self.passes)
+            program = FORMS[self.form](program)
+            compiled = compile_std_to_exec(program, self.passes)
         executor = GraphExecutor(
-            ContractingBackend() if self.contracts else None, checking=self.checking, reclaim=self.reclaim,
+            self._backend(program), checking=self.checking, reclaim=self.reclaim,
             fusion_threshold=self.fusion_threshold, decline_reused=self.decline_reused,
         )  # fmt: skip
         evaluate = executor.eval_exec_ir if self.segmented else executor.eval_unsegmented
@@ -100,6 +105,13 @@ class NativeExecutor(Executor):
             return given
 
         return outputs
+
+    def _backend(self, program: GraphProgram) -> TensorBackend | None:
+        if not self.semiring:
+            return ContractingBackend() if self.contracts else None
+        if not fits(program, self.semiring):
+            raise UnsupportedOp(op="program", reason="not all of it is the same in the engine of the algebras")
+        return backend_of("standard", self.semiring)
 
     def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
         results: dict[int, Execution | TenferroError] = {}
@@ -174,11 +186,12 @@ class DrawnExecutor(NativeExecutor):
         b = bytes.fromhex(case.fingerprint)
         order = sorted(enumerate(PASSES), key=lambda entry: b[13 + entry[0]])
         passes = tuple(name for i, name in order if b[5] >> i & 1) if b[6] >= 64 else DEFAULT_PIPELINE
+        form = _DRAWN_FORMS[b[-2] >> 5]
         return configured(
             passes=passes if b[7] >= 32 else passes * 2, segmented=b[8] >= 64,
             fusion_threshold=(FUSION_THRESHOLD, 0, 1, 64)[b[9] >> 6], reclaim=b[10] >= 64, checking=b[11] >= 64,
-            decline_reused=b[12] >= 64, contracts=b[-1] >= 128, form=_DRAWN_FORMS[b[-2] >> 5],
-            strided=b[-3] >= 128, warm=b[-4] >= 128,
+            decline_reused=b[12] >= 64, contracts=b[-1] >= 128, form=form, strided=b[-3] >= 128, warm=b[-4] >= 128,
+            semiring=_semiring(case.program, form, b[-5]),
         )  # fmt: skip
 
     def _configuration(self) -> Iterator[tuple[str, str]]:
@@ -192,6 +205,13 @@ class DrawnExecutor(NativeExecutor):
 
     def bit_exact(self, case: Case) -> bool:
         return self.settled(case).bit_exact(case)
+
+
+def _semiring(program: GraphProgram, form: str, draw: int) -> str:
+    """A path that the program is for, in its form; few are for any, of which three in four take one."""
+    path = PATHS[draw % 2]
+    others = [p for p in (path, "fast") if draw >= 64 and fits(program, p) and fits(FORMS[form](program), p)]
+    return others[0] if others else ""
 
 
 class RewrittenExecutor(NativeExecutor):
@@ -245,6 +265,8 @@ _OPTIONS: dict[str, tuple[str, bool | str]] = {
     "as-values": ("form", "values"),
     "strided": ("strided", True),
     "warm": ("warm", True),
+    "semiring": ("semiring", "fast"),
+    "semiring-required": ("semiring", "required"),
 }
 
 
