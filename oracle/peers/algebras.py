@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from oracle.algebras import CONTROLS, MEANINGS, read
 from oracle.case import Case, live
-from oracle.peers.base import Execution, attempt
+from oracle.peers.base import Execution, attempt, validate
 from oracle.peers.native import NativeExecutor
 from oracle.peers.semirings import COMPUTING, PATHS, backend_of, fits
 from tenferro_ref import ops
@@ -57,6 +57,7 @@ class AlgebrasExecutor(NativeExecutor):
     segmented: bool = False
 
     def run(self, case: Case) -> Execution:
+        validate(case)
         program = live(case.program)
         made = (slot for ins in program.instructions for slot in ins.output_slots)
         slots = tuple(dict.fromkeys((*program.input_slots, *made)))

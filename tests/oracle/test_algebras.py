@@ -172,3 +172,5 @@ def test_errors_that_are_due_come_from_it_too() -> None:
     assert judge(EXECUTOR, Reference(replace(case, inputs=(np.ones(1, np.int32),)), NativeExecutor())).verdict is (
         Verdict.UNSUPPORTED
     )
+    wrong = replace(case, program=replace(case.program, output_slots=(99,)))
+    assert judge(EXECUTOR, Reference(wrong, NativeExecutor())).verdict is Verdict.PASS
