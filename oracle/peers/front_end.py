@@ -47,12 +47,11 @@ def as_values(program: GraphProgram) -> GraphProgram:
 def _with_number(op: Op, operands: list[Value], constants: list[ops.Constant | None]) -> list[Any]:
     """The operands; a constant of rank 0 beside another value as the number that a person would write."""
     if isinstance(op, ARITHMETIC) and len({v.dtype for v in operands}) == 1 and constants.count(None) == 1:
-        at = 0 if constants[0] is not None else 1
-        constant = constants[at]
-        assert constant is not None
-        number = constant.value.item()
-        if ops.Constant.of(number, constant.dtype) == constant:  # a payload of a NaN is in no number
-            return [constant.value, operands[1]] if at == 0 else [operands[0], number]
+        left, right = constants
+        constant = left or right
+        # a payload of a NaN is in no number
+        if constant is not None and ops.Constant.of(constant.value.item(), constant.dtype) == constant:
+            return [operands[0], constant.value.item()] if left is None else [constant.value, operands[1]]
     return list(operands)
 
 

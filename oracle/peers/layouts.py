@@ -21,7 +21,7 @@ def copied(inputs: Sequence[Array]) -> list[Array]:
 
 
 def strided(case: Case) -> list[Array]:
-    """The inputs of a case in memory of their own, each in a layout that the case and its number decide."""
+    """The inputs of a case in memory of their own, each in a layout that the case and the input's number decide."""
     return [
         laid_out(a, hashlib.shake_256(f"{case.fingerprint} {number}".encode()).digest(1 + a.ndim))
         for number, a in enumerate(case.inputs)

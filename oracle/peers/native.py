@@ -82,10 +82,8 @@ class NativeExecutor(Executor):
 
     def _compiled(self, program: GraphProgram) -> Callable[[Case], tuple[Array, ...]]:
         """A function that runs cases of the program, as many as it is given."""
+        program = _formed(program, self.form)
         with defects_in("the native compiler"):
-            if self.form:
-                infer_types(program)  # readers have errors of their own for what is malformed
-            program = FORMS[self.form](program)
             compiled = compile_std_to_exec(program, self.passes)
         executor = GraphExecutor(
             self._backend(program), checking=self.checking, reclaim=self.reclaim,
@@ -137,11 +135,19 @@ class NativeExecutor(Executor):
         if self.passes == DEFAULT_PIPELINE and self.form != "values":
             return True
         try:
-            own = FORMS[self.form](case.program)
+            own = _formed(case.program, self.form)
         except TenferroError:
             return True  # which it raises, too
         runs = ((own, self.passes), (case.program, DEFAULT_PIPELINE))
         return not any(moves_roundings(program, passes) for program, passes in runs)
+
+
+def _formed(program: GraphProgram, form: str) -> GraphProgram:
+    """The program in one of `FORMS`; errors as those of the program itself."""
+    with defects_in("the form of a program"):
+        if form:
+            infer_types(program)  # readers have errors of their own for what is malformed
+        return FORMS[form](program)
 
 
 def moves_roundings(program: GraphProgram, passes: tuple[str, ...]) -> bool:
@@ -209,9 +215,13 @@ class DrawnExecutor(NativeExecutor):
 
 def _semiring(program: GraphProgram, form: str, draw: int) -> str:
     """A path that the program is for, in its form; few are for any, of which three in four take one."""
-    path = PATHS[draw % 2]
-    others = [p for p in (path, "fast") if draw >= 64 and fits(program, p) and fits(FORMS[form](program), p)]
-    return others[0] if others else ""
+    if draw < 64 or not fits(program, "fast"):
+        return ""
+    try:
+        formed = _formed(program, form)
+    except TenferroError:
+        return ""  # which it raises as well when it runs
+    return next((path for path in (PATHS[draw % 2], "fast") if fits(program, path) and fits(formed, path)), "")
 
 
 class RewrittenExecutor(NativeExecutor):

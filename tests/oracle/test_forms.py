@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fuzz.generate import Config
 from fuzz.generate.batches import generate
 from oracle.case import Case
 from oracle.judge import Reference, judge
-from oracle.peers import NativeExecutor, configured
+from oracle.peers import NativeExecutor, Pool, configured
 from oracle.peers.forms import FORMS
 from oracle.peers.front_end import WORDS
 from oracle.verdict import Verdict
@@ -130,3 +131,17 @@ def test_an_invalid_program_is_refused_as_it_is() -> None:
     case = Case.of(replace(program, instructions=(replace(ins, op=ops.Transpose((1, 2))),)), [np.ones((2, 3))])
     for form in filter(None, FORMS):
         assert judge(configured(form=form), Reference(case, NativeExecutor())).verdict is Verdict.PASS, form
+
+
+def test_a_form_that_ends_in_an_error_is_a_defect_and_ends_no_campaign(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the configuration is drawn, which asks what the form of a program fits."""
+
+    def wrong(program: GraphProgram) -> GraphProgram:
+        raise ValueError("no such axis")
+
+    monkeypatch.setitem(FORMS, "values", wrong)
+    drawn = Pool().make("native-drawn")
+    algebraic = Config(ops=(ops.Add, ops.Multiply, ops.Transpose, ops.ReduceSum))
+    answers = [judge(drawn, Reference(case, NativeExecutor())) for case in generate(14, 0, 64, algebraic)]
+    assert {answer.verdict for answer in answers} == {Verdict.PASS, Verdict.ERROR}
+    assert all("ValueError" in answer.reason for answer in answers if answer.verdict is Verdict.ERROR)
