@@ -13,6 +13,7 @@ from oracle.enclosure import COMPLEX, ENCLOSE
 from oracle.enclosure.extensions import ENCLOSE_EXTENSION
 from oracle.peers.engines.jax_extensions import JAX_EXTENSION
 from oracle.peers.engines.lax import JAX
+from oracle.peers.front_end import WORDS
 from tenferro_ref import ops
 from tenferro_ref.extensions import linalg, standard_ops_of
 from tenferro_ref.extensions.einsum import EINSUM
@@ -27,7 +28,7 @@ from tenferro_ref.table import Table
 
 TABLES = [KERNELS, EMIT, ENCLOSE, JAX, STRATEGY]
 #: Of every op too, but with good reasons for more of them.
-PARTIAL = [SEMIRING, COMPLEX, LINKS, WITHOUT]
+PARTIAL = [SEMIRING, COMPLEX, LINKS, WITHOUT, WORDS]
 
 
 @pytest.mark.parametrize("table", [*TABLES, *PARTIAL], ids=lambda t: t.name)

@@ -49,7 +49,7 @@ from tenferro_ref.errors import FormatError, Interrupted, MissingDependency, Usa
 
 DEFAULT_PROGRAMS = 1000
 #: What `all` is here: every plugin in these lanes, and those of other people's executors that keep up.
-LANES, OTHERS = ("parity", "defaults"), ("native-reloaded", "interpreter", "jax")
+LANES, OTHERS = ("parity", "defaults"), ("native-reloaded", "native-algebras", "interpreter", "jax")
 
 workers_option = click.option("--workers", type=click.IntRange(1, 256), help="Processes; default: one a core.")
 scheduler_option = click.option(

@@ -19,6 +19,7 @@ from fuzz.generate.config import DEFAULT as CONFIG
 from oracle.case import Case
 from oracle.derivation import derive
 from oracle.peers import DERIVATIVES, Execution, Executor, NativeExecutor, Pool, attempt, configured, native_variants
+from oracle.peers.forms import FORMS as FORMS_OF_PROGRAMS
 from oracle.peers.modules import module_text
 from tenferro_ref import ops
 from tenferro_ref.compiler import DECOMPOSED
@@ -73,12 +74,13 @@ def can_read_back() -> bool:
 SIMPLIFIED = NativeExecutor("native-simplified", passes=("DotDecomposer", *DECOMPOSED))
 #: Executors that are made here; a plugin's are made by name.
 OWN: dict[str, Executor] = {
-    e.name: e for e in (*native_variants(), SIMPLIFIED, configured(form="json"), configured(form="text"), _RELOADED)
+    e.name: e
+    for e in (*native_variants(), SIMPLIFIED, *(configured(form=form) for form in FORMS_OF_PROGRAMS if form), _RELOADED)
 }
 #: With segments and without, with passes and without, contractions in one call.
 WAYS = ("native", "native-unsegmented", "native-nopasses", "native-fused", "native-contracted")
-#: Written and read again.
-FORMS = ("native", "native:as-json", "native:as-text")
+#: Written and read again, in normal form, and built by the front end.
+FORMS = ("native", *(f"native:as-{form}" for form in FORMS_OF_PROGRAMS if form))
 #: With each pass left out.
 PASSES = ("native", "native-nopasses", SIMPLIFIED.name, *(name for name in OWN if name.startswith("native-without:")))
 

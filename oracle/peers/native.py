@@ -17,13 +17,17 @@ import numpy as np
 from oracle.case import Case, by_program
 from oracle.equivalent import equivalents
 from oracle.peers.base import Execution, Executor, attempt, validate
+from oracle.peers.forms import FORMS
+from oracle.peers.layouts import copied, memory_of, strided
 from oracle.peers.modules import module_text
 from oracle.peers.peer import Peer
+from oracle.peers.semirings import PATHS, backend_of, fits
+from oracle.peers.warm import warm_up
 from tenferro_ref import __version__
 from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
-from tenferro_ref.errors import Internal, TenferroError, UsageError, defects_in
-from tenferro_ref.program import GraphProgram, dumps, infer_types, loads, parse, print_program, to_exec
-from tenferro_ref.runtime import FUSION_THRESHOLD, ContractingBackend, GraphExecutor
+from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp, UsageError, defects_in
+from tenferro_ref.program import GraphProgram, infer_types, to_exec
+from tenferro_ref.runtime import FUSION_THRESHOLD, ContractingBackend, GraphExecutor, TensorBackend
 from tenferro_ref.stablehlo.loader import bindings, load
 from tenferro_ref.suggest import did_you_mean
 from tenferro_ref.tensor import Array
@@ -44,7 +48,13 @@ class NativeExecutor(Executor):
     contracts
         Whether contractions that are spelled out are one call of the backend.
     form
-        In which the program is handed over: "" as it is, or written as "json" or as "text" and read again.
+        In which the program is handed over (`oracle.peers.forms`): "" as it is, else "json", "text", "normal" or "values".
+    strided
+        Whether the inputs are handed over in other layouts (`oracle.peers.layouts`).
+    warm
+        Whether the executor has run something else before (`oracle.peers.warm`).
+    semiring
+        Which path of the engine of the algebras runs it, over the standard one: "fast", "required", or "" for the usual backend.
     """
 
     name: str = "native"
@@ -57,6 +67,9 @@ class NativeExecutor(Executor):
     decline_reused: bool = True
     contracts: bool = False
     form: str = ""
+    strided: bool = False
+    warm: bool = False
+    semiring: str = ""
 
     def facts(self) -> Iterator[tuple[str, str]]:
         yield "tenferro-ref", __version__
@@ -67,26 +80,36 @@ class NativeExecutor(Executor):
         yield "passes", ", ".join(self.passes) or "none"
         yield "execution", ", ".join(_words(self)[1:]) or "as by default"
 
-    def _compiled(self, program: GraphProgram) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
-        """A function that runs the program, as often as it is called."""
+    def _compiled(self, program: GraphProgram) -> Callable[[Case], tuple[Array, ...]]:
+        """A function that runs cases of the program, as many as it is given."""
+        program = _formed(program, self.form)
         with defects_in("the native compiler"):
-            if self.form:
-                infer_types(program)  # readers have errors of their own for what is malformed
-            compiled = compile_std_to_exec(_FORMS[self.form](program), self.passes)
+            compiled = compile_std_to_exec(program, self.passes)
         executor = GraphExecutor(
-            ContractingBackend() if self.contracts else None, checking=self.checking, reclaim=self.reclaim,
+            self._backend(program), checking=self.checking, reclaim=self.reclaim,
             fusion_threshold=self.fusion_threshold, decline_reused=self.decline_reused,
         )  # fmt: skip
         evaluate = executor.eval_exec_ir if self.segmented else executor.eval_unsegmented
 
-        def outputs(inputs: Sequence[Array]) -> tuple[Array, ...]:
-            taken = [a.copy(order="K") for a in inputs]  # what it writes into them must not reach who is asked next
+        def outputs(case: Case) -> tuple[Array, ...]:
+            # what it writes into them must not reach who is asked next
+            taken = strided(case) if self.strided else copied(case.inputs)
+            before = [memory_of(a) for a in taken]
             with defects_in("the native executor"):
+                if self.warm:
+                    warm_up(evaluate, compiled, copied(case.inputs))
                 given = tuple(evaluate(compiled, taken))
-            _check_promises(inputs, taken, given)
+            _check_promises(before, taken, given)
             return given
 
         return outputs
+
+    def _backend(self, program: GraphProgram) -> TensorBackend | None:
+        if not self.semiring:
+            return ContractingBackend() if self.contracts else None
+        if not fits(program, self.semiring):
+            raise UnsupportedOp(op="program", reason="not all of it is the same in the engine of the algebras")
+        return backend_of("standard", self.semiring)
 
     def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
         results: dict[int, Execution | TenferroError] = {}
@@ -101,7 +124,7 @@ class NativeExecutor(Executor):
             for i in group:
                 start = time.perf_counter()
                 try:
-                    outputs = evaluate(cases[i].inputs)
+                    outputs = evaluate(cases[i])
                     results[i] = Execution(outputs, {"compile": share, "execute": time.perf_counter() - start})
                 except TenferroError as error:
                     results[i] = error
@@ -109,9 +132,22 @@ class NativeExecutor(Executor):
 
     def bit_exact(self, case: Case) -> bool:
         """Whether no pass of this pipeline or the default one moves a rounding of the program."""
-        if self.passes == DEFAULT_PIPELINE:
+        if self.passes == DEFAULT_PIPELINE and self.form != "values":
             return True
-        return not any(moves_roundings(case.program, names) for names in (self.passes, DEFAULT_PIPELINE))
+        try:
+            own = _formed(case.program, self.form)
+        except TenferroError:
+            return True  # which it raises, too
+        runs = ((own, self.passes), (case.program, DEFAULT_PIPELINE))
+        return not any(moves_roundings(program, passes) for program, passes in runs)
+
+
+def _formed(program: GraphProgram, form: str) -> GraphProgram:
+    """The program in one of `FORMS`; errors as those of the program itself."""
+    with defects_in("the form of a program"):
+        if form:
+            infer_types(program)  # readers have errors of their own for what is malformed
+        return FORMS[form](program)
 
 
 def moves_roundings(program: GraphProgram, passes: tuple[str, ...]) -> bool:
@@ -122,16 +158,21 @@ def moves_roundings(program: GraphProgram, passes: tuple[str, ...]) -> bool:
         return True
 
 
-def _check_promises(inputs: Sequence[Array], taken: Sequence[Array], given: Sequence[Array]) -> None:
+def _check_promises(before: Sequence[bytes], taken: Sequence[Array], given: Sequence[Array]) -> None:
     """Refuse what `eval_exec_ir` rules out: an input that has changed, an output in memory of an input or another output.
+
+    Parameters
+    ----------
+    before
+        What the memory of the inputs `taken` held.
 
     Raises
     ------
     Internal
         It has happened.
     """
-    for number, (before, after) in enumerate(zip(inputs, taken, strict=True)):
-        if before.tobytes() != after.tobytes():
+    for number, (memory, array) in enumerate(zip(before, taken, strict=True)):
+        if memory != memory_of(array):
             raise Internal(detail=f"the native executor wrote into input {number}")
     for number, output in enumerate(given):
         if any(np.may_share_memory(output, other) for other in (*taken, *given[:number])):
@@ -140,12 +181,8 @@ def _check_promises(inputs: Sequence[Array], taken: Sequence[Array], given: Sequ
             )
 
 
-#: What becomes of a sound program that is written and read again: itself.
-_FORMS: dict[str, Callable[[GraphProgram], GraphProgram]] = {
-    "": lambda program: program,
-    "json": lambda program: loads(dumps(program)),
-    "text": lambda program: parse(print_program(program)),
-}
+#: One of eight each.
+_DRAWN_FORMS = ("", "", "", "json", "text", "normal", "values", "values")
 
 
 class DrawnExecutor(NativeExecutor):
@@ -155,10 +192,12 @@ class DrawnExecutor(NativeExecutor):
         b = bytes.fromhex(case.fingerprint)
         order = sorted(enumerate(PASSES), key=lambda entry: b[13 + entry[0]])
         passes = tuple(name for i, name in order if b[5] >> i & 1) if b[6] >= 64 else DEFAULT_PIPELINE
+        form = _DRAWN_FORMS[b[-2] >> 5]
         return configured(
             passes=passes if b[7] >= 32 else passes * 2, segmented=b[8] >= 64,
             fusion_threshold=(FUSION_THRESHOLD, 0, 1, 64)[b[9] >> 6], reclaim=b[10] >= 64, checking=b[11] >= 64,
-            decline_reused=b[12] >= 64, contracts=b[-1] >= 128, form=("", "json", "text", "")[b[-2] >> 6],
+            decline_reused=b[12] >= 64, contracts=b[-1] >= 128, form=form, strided=b[-3] >= 128, warm=b[-4] >= 128,
+            semiring=_semiring(case.program, form, b[-5]),
         )  # fmt: skip
 
     def _configuration(self) -> Iterator[tuple[str, str]]:
@@ -172,6 +211,17 @@ class DrawnExecutor(NativeExecutor):
 
     def bit_exact(self, case: Case) -> bool:
         return self.settled(case).bit_exact(case)
+
+
+def _semiring(program: GraphProgram, form: str, draw: int) -> str:
+    """A path that the program is for, in its form; few are for any, of which three in four take one."""
+    if draw < 64 or not fits(program, "fast"):
+        return ""
+    try:
+        formed = _formed(program, form)
+    except TenferroError:
+        return ""  # which it raises as well when it runs
+    return next((path for path in (PATHS[draw % 2], "fast") if fits(program, path) and fits(formed, path)), "")
 
 
 class RewrittenExecutor(NativeExecutor):
@@ -221,6 +271,12 @@ _OPTIONS: dict[str, tuple[str, bool | str]] = {
     "contracts": ("contracts", True),
     "as-json": ("form", "json"),
     "as-text": ("form", "text"),
+    "as-normal": ("form", "normal"),
+    "as-values": ("form", "values"),
+    "strided": ("strided", True),
+    "warm": ("warm", True),
+    "semiring": ("semiring", "fast"),
+    "semiring-required": ("semiring", "required"),
 }
 
 

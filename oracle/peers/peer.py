@@ -61,6 +61,7 @@ FAMILIES = {
             "drawn",
             "rewritten",
             "reloaded",
+            "algebras",
             "without",
         ),
     ),

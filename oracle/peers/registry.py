@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from oracle.peers.algebras import AlgebrasExecutor
 from oracle.peers.base import Executor
 from oracle.peers.derivative import AdjointExecutor, DifferencesExecutor, JaxDerivativeExecutor
 from oracle.peers.errors import CommandRefused
@@ -68,6 +69,8 @@ class Pool:
         if peer.family not in FAMILIES or peer.variant not in peer.about.variants:
             raise _unknown(name)
         match peer.family:
+            case "native" if name == "native-algebras":
+                return AlgebrasExecutor()
             case "native":
                 return from_peer(peer)
             case "pjrt":

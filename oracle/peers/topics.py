@@ -15,7 +15,16 @@ EXECUTORS = {
     "native-drawn": "the same, with passes and options drawn with each program",
     "native-rewritten": "the same on an equal program, written another way; its results must have the same bits",
     "native-reloaded": "the same on what is read of the module that is written of a program: StableHLO out and in",
-    "native:OPTION+OPTION": "chosen options: passes=A/B, fusion=N, unsegmented, no-reclaim, unchecked, keep-reused, contracts, as-json, as-text",
+    "native-algebras": "the same without passes, and the part of the program that has a meaning over other algebras, held to their definitions",
+    "native:OPTION+OPTION": "chosen options: passes=A/B, fusion=N, unsegmented, no-reclaim, unchecked, keep-reused, contracts, "
+    "and those of the next lines",
+    "native:as-json": "the program is written as JSON and read again; as-text: as text",
+    "native:as-normal": "the normal form of the program",
+    "native:as-values": "the program as the front end builds it: with operators, slices, methods and functions",
+    "native:strided": "inputs with other strides: C order, axes backwards, slices, odd addresses, one element for many",
+    "native:semiring": "the engine of the algebras over the standard one, for programs all of whose ops it has; "
+    "semiring-required: without its fast path",
+    "native:warm": "the same executor has run something else before: the program at other extents, or another program and other values",
     "pjrt": "the PJRT plugin of TENFERRO_PJRT_PLUGIN",
     "pjrt:gpu": "the PJRT plugin of TENFERRO_PJRT_GPU_PLUGIN",
     "pjrt:PATH_OR_PACKAGE[@LANE]": "a PJRT plugin in a lane",

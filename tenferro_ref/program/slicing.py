@@ -15,7 +15,7 @@ from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, DimOp, InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import InvalidArgument, RankMismatch, UsageError
-from tenferro_ref.ops import Op, TensorType
+from tenferro_ref.ops import DEFAULT_POLICY, Op, Policy, TensorType
 
 
 def as_integer(number: Any, what: str) -> int:
@@ -39,16 +39,19 @@ class _Chain:
     ----------
     type
         Type of the last op's result.
+    policy
+        That of the program: which dtypes there are.
     steps
         Each op with the start of its window, or None if the op has no operand beside the value.
     """
 
     type: TensorType
+    policy: Policy
     steps: list[tuple[Op, int | None]] = field(default_factory=list)
 
     def apply(self, op: Op, start: int | None = None) -> None:
         starts = () if start is None else (TensorType(DType.I64, ()),)
-        (self.type,) = op.result_types((self.type, *starts))
+        (self.type,) = op.result_types((self.type, *starts), self.policy)
         self.steps.append((op, start))
 
     def window(self, axis: int, start: int, size: DimExpr) -> None:
@@ -76,8 +79,8 @@ class _Chain:
 _LAST = 2**62
 
 
-def index_steps(type_: TensorType, index: Any) -> list[tuple[Op, int | None]]:
-    """The ops that take `x[index]` of a value of type `type_`, in order.
+def index_steps(type_: TensorType, index: Any, policy: Policy = DEFAULT_POLICY) -> list[tuple[Op, int | None]]:
+    """The ops that take `x[index]` of a value of type `type_`, in order, in a program of that policy.
 
     Returns
     -------
@@ -95,7 +98,7 @@ def index_steps(type_: TensorType, index: Any) -> list[tuple[Op, int | None]]:
     """
     entries = _entries(type_.rank, index)
     indices = [e for e in entries if e is not None]
-    chain = _Chain(type_)
+    chain = _Chain(type_, policy)
     if type_.is_static:
         _static(chain, indices)
     else:

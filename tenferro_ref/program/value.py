@@ -186,7 +186,7 @@ class Value:
     def __getitem__(self, index: Any) -> Value:
         """Integers, slices with steps, `...` and None, as in NumPy; errors as `slicing.index_steps`."""
         value = self
-        for op, start in index_steps(self.type, index):
+        for op, start in index_steps(self.type, index, self.builder.policy):
             starts = () if start is None else (self.builder.constant(start, DType.I64),)
             value = self.builder.apply(op, value, *starts)
         return value
@@ -274,7 +274,9 @@ def _lift(builder: Builder, operand: Operand, beside: DType | None) -> Value:
     if isinstance(operand, int):
         return builder.constant(operand, DType.I64 if beside in (None, DType.Bool) else beside)
     if isinstance(operand, float):
-        return builder.constant(operand, beside if beside in INEXACT else DType.F64)
+        return builder.constant(
+            operand, DType.F64 if beside is None or beside.is_int or beside is DType.Bool else beside
+        )
     if isinstance(operand, complex):
         return builder.constant(operand, beside.complex if beside in INEXACT else DType.C64)
     kind = type(operand).__name__

@@ -13,6 +13,7 @@ from fuzz.generate.batches import generate
 from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import DrawnExecutor, NativeExecutor, Pool, configured, native, native_variants
+from oracle.peers.forms import FORMS
 from oracle.verdict import Verdict
 from tenferro_ref import ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, PassResult
@@ -55,9 +56,9 @@ def test_unknown_options_are_usage_errors(word: str) -> None:
 
 def test_every_option_and_every_order_of_two_passes_is_drawn_within_400_programs() -> None:
     drawn = [DRAWN.settled(case) for case in generate(4, 0, 400)]
-    for option in ("segmented", "reclaim", "checking", "decline_reused", "contracts"):
+    for option in ("segmented", "reclaim", "checking", "decline_reused", "contracts", "strided", "warm"):
         assert {getattr(executor, option) for executor in drawn} == {True, False}
-    assert {executor.form for executor in drawn} == {"", "json", "text"}
+    assert {executor.form for executor in drawn} == FORMS.keys()
     assert {executor.fusion_threshold for executor in drawn} == {0, 1, 64, 16384}
     orders = {(a, b) for e in drawn for i, a in enumerate(e.passes) for b in e.passes[i + 1 :]}
     assert orders == {(a, b) for a in PASSES for b in PASSES}  # a pass after itself as well
@@ -84,16 +85,16 @@ def test_contractions_that_are_spelled_out_are_taken_together(monkeypatch: pytes
     assert programs >= 10
 
 
-@pytest.mark.parametrize("form", ["json", "text"])
+@pytest.mark.parametrize("form", list(filter(None, FORMS)))
 def test_a_reader_that_errs_is_found(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = native._FORMS[form]
+    read = FORMS[form]
 
     def wrong(program: GraphProgram) -> GraphProgram:
         program = read(program)
         ins = tuple(replace(i, op=ops.Abs()) if isinstance(i.op, ops.Negate) else i for i in program.instructions)
         return replace(program, instructions=ins)
 
-    monkeypatch.setitem(native._FORMS, form, wrong)
+    monkeypatch.setitem(FORMS, form, wrong)
     reference = Reference(negated(1), NativeExecutor())
     assert judge(configured(form=form), reference).verdict is Verdict.MISMATCH
     assert judge(configured(form=""), reference).verdict is Verdict.PASS

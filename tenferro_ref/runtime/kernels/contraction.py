@@ -34,10 +34,11 @@ KERNELS[ops.DotGeneral] = _dot_general
 
 @KERNELS.row(ops.DotGeneralWithConj)
 def _dot_general_with_conj(op: ops.DotGeneralWithConj, lhs: Values, rhs: Values) -> Values:
-    return _dot_general(op.plain, *op.conjugated(_conj, lhs, rhs))
+    return _dot_general(op.plain, *op.conjugated(conj, lhs, rhs))
 
 
-def _conj(x: Values) -> Values:
+def conj(x: Values) -> Values:
+    """The conjugate of complex numbers; what is real stays as it is, of any dtype."""
     return np.asarray(np.conjugate(x)) if x.dtype.kind == "c" else x
 
 

@@ -20,7 +20,7 @@ from tenferro_ref.runtime.backend import Contract, NumpyBackend, NumpySession
 from tenferro_ref.runtime.fusion import FusionPlan
 from tenferro_ref.runtime.kernels import bind
 from tenferro_ref.runtime.kernels.base import Values
-from tenferro_ref.runtime.kernels.contraction import matrix_form
+from tenferro_ref.runtime.kernels.contraction import conj, matrix_form
 from tenferro_ref.runtime.semiring.algebra import ALGEBRAS
 from tenferro_ref.runtime.semiring.core import NumpyCore, NumpyFastPath, SemiringCore, SemiringFastPath
 from tenferro_ref.table import Table
@@ -109,7 +109,7 @@ def _reduce_sum_squares(semiring: Semiring, op: ops.ReduceSumSquares, x: Values)
 
 @SEMIRING.row(ops.DotGeneralWithConj)
 def _dot_general_with_conj(semiring: Semiring, op: ops.DotGeneralWithConj, lhs: Values, rhs: Values) -> Values:
-    return _dot_general(semiring, op.plain, *op.conjugated(np.conjugate, lhs, rhs))
+    return _dot_general(semiring, op.plain, *op.conjugated(conj, lhs, rhs))
 
 
 @SEMIRING.row(ops.DotGeneral)

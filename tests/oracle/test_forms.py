@@ -1,0 +1,147 @@
+"""Forms of a program give its bits, and a front end or a normal form that errs is seen in programs that are generated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fuzz.generate import Config
+from fuzz.generate.batches import generate
+from oracle.case import Case
+from oracle.judge import Reference, judge
+from oracle.peers import NativeExecutor, Pool, configured
+from oracle.peers.forms import FORMS
+from oracle.peers.front_end import WORDS
+from oracle.verdict import Verdict
+from tenferro_ref import frontend as tn
+from tenferro_ref import ops
+from tenferro_ref.ops import OPS, STABLEHLO
+from tenferro_ref.program import GraphBuilder, GraphProgram, Value, slicing, value
+from tests.build import numbered
+
+pytestmark = pytest.mark.once
+
+
+@pytest.mark.parametrize("form", ["normal", "values"])
+def test_forms_give_the_bits_of_the_program(form: str) -> None:
+    executor, programs = configured(form=form), 0
+    for case in generate(11, 0, 200):
+        answer = judge(executor, Reference(case, NativeExecutor()))
+        assert not answer.verdict.is_disagreement, (case.fingerprint, answer.reason)
+        programs += executor.bit_exact(case)
+    assert programs > 150  # passes move roundings of the others
+
+
+def test_most_instructions_have_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bool] = []
+    for op in [op for op in OPS if op in WORDS]:
+        row = WORDS[op]
+
+        def watched(*args: Any, row: Callable[..., Value | None] = row) -> Value | None:
+            written = row(*args)
+            made.append(written is not None)
+            return written
+
+        monkeypatch.setitem(WORDS._rows, op, watched)
+    cases = generate(12, 0, 100)
+    for case in cases:
+        FORMS["values"](case.program)
+    assert sum(made) > 0.8 * sum(len(case.program.instructions) for case in cases)
+
+
+def _off_by_one(axis: int, extent: int, entry: int | slice) -> range:
+    positions = _POSITIONS(axis, extent, entry)
+    return positions[:-1] if positions.step < 0 and len(positions) > 1 else positions
+
+
+_POSITIONS = slicing._positions
+
+
+def _reverse_last(chain: slicing._Chain, axis: int, start: int) -> None:
+    chain.window(axis, start + 1, slicing.InputDim(0, axis))
+
+
+def _shifted(x: Value, source: int, destination: int) -> Value:
+    order = [i for i in range(x.ndim) if i != source % x.ndim]
+    order.insert(max(destination % x.ndim - 1, 0), source % x.ndim)
+    return x.transpose(order)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "fault"),
+    [
+        (slicing, "_positions", _off_by_one),
+        (slicing._Chain, "drop_until", _reverse_last),
+        (value.Value, "__rsub__", value.Value.__sub__),
+        (value.Value, "__or__", value.Value.__and__),
+        (tn, "moveaxis", _shifted),
+        (tn, "tril", tn.triu),
+        (value, "_stretch", lambda value, sources, trailing: value),
+    ],
+)
+def test_a_front_end_that_errs_is_found(
+    module: Any, name: str, fault: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = generate(13, 0, 200)  # the generator does not use the front end
+    references = [Reference(case, NativeExecutor()) for case in cases]
+    assert all(not judge(NativeExecutor(), r).verdict.is_disagreement for r in references)
+    monkeypatch.setattr(module, name, fault)
+    executor = configured(form="values")
+    assert any(judge(executor, r).verdict.is_disagreement for r in references)
+
+
+def test_outputs_of_a_normal_form_are_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(program: GraphProgram) -> GraphProgram:
+        program = normal(program)
+        return replace(program, output_slots=tuple(sorted(program.output_slots)))
+
+    normal = FORMS["normal"]
+    monkeypatch.setitem(FORMS, "normal", wrong)
+    references = [Reference(case, NativeExecutor()) for case in generate(13, 0, 64)]
+    assert Verdict.MISMATCH in {judge(configured(form="normal"), r).verdict for r in references}
+
+
+@pytest.mark.parametrize("dtype", ["I8", "BF16"])
+def test_slices_of_every_dtype_that_the_policy_admits(dtype: str) -> None:
+    """They were refused: the rules were asked under the default policy."""
+    b = GraphBuilder(policy=STABLEHLO)
+    x = b.input(dtype, (3,))
+    array = numbered(3, dtype=x.dtype)
+    (out,) = NativeExecutor().run(Case.of(b.build(x[1:][0]), [array])).outputs
+    assert out == array[1]
+
+
+@pytest.mark.parametrize("dtype", ["F16", "BF16", "F32", "C32"])
+def test_a_python_float_adapts_to_every_inexact_dtype(dtype: str) -> None:
+    b = GraphBuilder(policy=STABLEHLO)
+    x = b.input(dtype, (2,))
+    assert (x * 0.5).dtype is x.dtype
+    assert (b.input("I32", ()) * 0.5).dtype.name == "F64"
+    assert np.shape(b.build(x).output_slots) == (1,)
+
+
+def test_an_invalid_program_is_refused_as_it_is() -> None:
+    b = GraphBuilder()
+    program = b.build(b.apply(ops.Transpose((1, 0)), b.input("F64", (2, 3))))
+    (ins,) = program.instructions
+    case = Case.of(replace(program, instructions=(replace(ins, op=ops.Transpose((1, 2))),)), [np.ones((2, 3))])
+    for form in filter(None, FORMS):
+        assert judge(configured(form=form), Reference(case, NativeExecutor())).verdict is Verdict.PASS, form
+
+
+def test_a_form_that_ends_in_an_error_is_a_defect_and_ends_no_campaign(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the configuration is drawn, which asks what the form of a program fits."""
+
+    def wrong(program: GraphProgram) -> GraphProgram:
+        raise ValueError("no such axis")
+
+    monkeypatch.setitem(FORMS, "values", wrong)
+    drawn = Pool().make("native-drawn")
+    algebraic = Config(ops=(ops.Add, ops.Multiply, ops.Transpose, ops.ReduceSum))
+    answers = [judge(drawn, Reference(case, NativeExecutor())) for case in generate(14, 0, 64, algebraic)]
+    assert {answer.verdict for answer in answers} == {Verdict.PASS, Verdict.ERROR}
+    assert all("ValueError" in answer.reason for answer in answers if answer.verdict is Verdict.ERROR)
