@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from fuzz.generate.config import DEFAULT, Config
+from fuzz.generate.config import CAMPAIGN, Config
 from fuzz.generate.settings import config_of
 from fuzz.store import Store, Stream
 from oracle.peers import Peer
@@ -101,6 +101,7 @@ MIXES: dict[str, dict[str, Any]] = {
     "decompositions": {"linalg": 60.0},
     "policies": {"policies": 60.0},
     "hostile values": {"regime": "hostile"},
+    "modules": {"modules": 0.5},
 }
 #: Processor time of a batch in those mixes, beside one in the others (docs/measurements/campaigns.md).
 _COSTS = {"long": 1.3, "short": 0.7}
@@ -108,7 +109,7 @@ _COSTS = {"long": 1.3, "short": 0.7}
 
 def mixed(config: Config, mix: str) -> Config:
     """The configuration in that mix; what it sets itself stays."""
-    return replace(config, **{k: v for k, v in MIXES[mix].items() if getattr(config, k) == getattr(DEFAULT, k)})
+    return replace(config, **{k: v for k, v in MIXES[mix].items() if getattr(config, k) == getattr(CAMPAIGN, k)})
 
 
 def is_open(store: Store, stream: Stream, number: int) -> bool:

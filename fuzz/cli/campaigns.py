@@ -29,7 +29,7 @@ from fuzz.generate.batches import check_settings
 from fuzz.records import Campaign
 from fuzz.store import Lock, Plan, Store, Stream
 from fuzz.summary import outcome
-from oracle.peers import Pool
+from oracle.peers import DERIVATIVES, Pool
 from oracle.peers.errors import CommandRefused
 from tenferro_ref.console import (
     ReportSite,
@@ -48,8 +48,8 @@ from tenferro_ref.console import (
 from tenferro_ref.errors import FormatError, Interrupted, MissingDependency, UsageError
 
 DEFAULT_PROGRAMS = 1000
-#: What `all` is here: every plugin in these lanes, and those of other people's executors that keep up.
-LANES, OTHERS = ("parity", "defaults"), ("native-reloaded", "native-algebras", "interpreter", "jax")
+#: What `all` is here: every plugin in these lanes, those of other people's executors that keep up, and the checks of derivatives.
+LANES, OTHERS = ("parity", "defaults"), ("native-reloaded", "native-algebras", "interpreter", "jax", *DERIVATIVES)
 
 workers_option = click.option("--workers", type=click.IntRange(1, 256), help="Processes; default: one a core.")
 scheduler_option = click.option(

@@ -25,7 +25,7 @@ from tenferro_ref.tensor import save_npz
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), required=True, help="Of the campaign.")
 @click.option("--input-sets", type=click.IntRange(1, 256), default=1, show_default=True, help="As the campaign had.")
 @click.option("--store", metavar="STORE", help="Of a guided campaign: its programs follow from what it has shown.")
-@click.option("--out", metavar="DIR", help="Write program.json and inputs.npz there, for `check`.")
+@click.option("--out", metavar="DIR", help="Write program.json, or module.mlir too, and inputs.npz there, for `check`.")
 @generate_option
 def program(
     number: int, seed: int, input_sets: int, store: str | None, out: str | None, generate: tuple[str, ...]
@@ -43,12 +43,15 @@ def program(
     case = cases[number % plan.batch]
     if case.refusal is not None:
         say(f"// invalid: {case.refusal.fault}; it must raise {case.refusal}")
-    click.echo(print_program(case.program), nl=False)
-    for index, array in enumerate(case.inputs):
+    module = None if case.source is None else case.source.text
+    click.echo(module or print_program(case.program), nl=False)
+    for index, array in enumerate(case.arguments):
         say(f"// in{index} = {np.array2string(array, separator=', ', floatmode='unique')}")
     if out is not None:
         write_atomically(Path(out) / "program.json", case.program_json)
-        save_npz(Path(out) / "inputs.npz", {f"in{i}": array for i, array in enumerate(case.inputs)})
+        if module is not None:
+            write_atomically(Path(out) / "module.mlir", module)
+        save_npz(Path(out) / "inputs.npz", {f"in{i}": array for i, array in enumerate(case.arguments)})
 
 
 def _of_guided(plan: Plan, batch: int, path: str | None) -> list[Case]:

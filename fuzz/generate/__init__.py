@@ -6,6 +6,6 @@ makes a case of any bytes, `batches` and `input_sets` those of a campaign, `stra
 ones; `describe` says what a case contains.
 """
 
-from fuzz.generate.config import DEFAULT, Config
+from fuzz.generate.config import CAMPAIGN, DEFAULT, Config
 
-__all__ = ["DEFAULT", "Config"]
+__all__ = ["CAMPAIGN", "DEFAULT", "Config"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from tenferro_ref import ops
@@ -85,7 +85,7 @@ class Config:
     guided: bool = False
     derivatives: float = 0
     invalid: float = 1 / 32
-    modules: float = 1 / 16
+    modules: float = 0
 
     @property
     def usual(self) -> int:
@@ -97,6 +97,8 @@ class Config:
 #: Dtypes that the engine lacks and that campaigns draw, under StableHLO's policy.
 FOREIGN_DTYPES = (DType.I8, DType.I16, DType.U8, DType.U16, DType.U32, DType.U64, DType.F16, DType.BF16)
 DEFAULT = Config()
+#: What a campaign draws of which nothing narrower is asked: derivatives and modules, too.
+CAMPAIGN = replace(DEFAULT, derivatives=1 / 12, modules=1 / 16)
 
 
 def may_have(config: Config, dtype: DType) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fuzz.generate.config import DEFAULT, Config
+from fuzz.generate.config import CAMPAIGN, DEFAULT, Config
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UsageError
 from tenferro_ref.ops import BY_NAME
@@ -88,20 +88,25 @@ _READ: dict[str, Callable[[str], dict[str, Any]]] = {
 }
 
 
+#: Where one of these is chosen there are derivatives and modules only if they are asked for: both have other ops and more of them.
+_NARROWER = frozenset({"ops", "dtypes", "instructions", "elements", "rank"})
+
+
 def config_of(settings: Sequence[str]) -> Config:
-    """The default configuration with the given settings, each of the form `KEY=VALUE`.
+    """The configuration of a campaign with the given settings, each of the form `KEY=VALUE`.
 
     `instructions=10` or `instructions=5-20`, `elements=64`, `rank=2` (the most), `ops=Exp,Log`, `dtypes=F32,C64`, `symbolic=0`,
     `linalg=50`, `policies=0` (percentages of the programs), `rare=Reverse:I32,Add:Bool` (`python -m tools.opcodes` lists
-    such pairs), `derivatives=1/4` (the share of derivative programs), `invalid=0` or `invalid=1/8` (the share of invalid ones), `modules=1/8`
-    (that of StableHLO modules with operations that programs lack, where neither ops nor dtypes are chosen), `guided=1` (what a campaign's batches contain, and who compiles them, follows what has shown disagreements).
+    such pairs), `derivatives=1/4` (the share of derivative programs), `invalid=0` or `invalid=1/8` (that of invalid ones), `modules=1/8`
+    (that of StableHLO modules with operations that programs lack), `guided=1` (what a campaign's batches contain, and who compiles
+    them, follows what has shown disagreements).
 
     Raises
     ------
     UsageError
         A setting that is none of these.
     """
-    config = DEFAULT
+    config = CAMPAIGN if _NARROWER.isdisjoint(setting.partition("=")[0] for setting in settings) else DEFAULT
     for setting in settings:
         key, _, text = setting.partition("=")
         if "=" not in setting or key not in _READ:

@@ -10,7 +10,7 @@ from oracle.case import Case
 from oracle.verdict import Answer, Comparison, ExecutorInfo, Verdict
 from tests.reports import sample
 
-PLAN = Plan(seed=7, programs=10, batch=4, max_findings=5)
+PLAN = Plan(seed=7, programs=10, batch=4, max_findings=5, generate=("derivatives=0", "modules=0"))
 INFOS = (ExecutorInfo("native", True), ExecutorInfo("other", True), ExecutorInfo("gone", False, "not here"))
 
 

@@ -12,7 +12,7 @@ import pytest
 from fuzz.campaign.audit import audit
 from fuzz.campaign.guide import MIXES, ROUND, USUAL, Draw, draw_of, is_open, mixed
 from fuzz.campaign.tally import Tally
-from fuzz.generate import DEFAULT
+from fuzz.generate import CAMPAIGN
 from fuzz.generate.batches import decode_number, generate
 from fuzz.generate.settings import config_of
 from fuzz.store import Batch, Disagreement, Plan, Store, Stream
@@ -129,8 +129,8 @@ def test_a_batch_waits_for_all_but_the_round_before_its_own() -> None:
 
 @pytest.mark.parametrize("mix", MIXES)
 def test_every_mix_makes_programs_and_leaves_what_was_asked_for(mix: str) -> None:
-    config = mixed(DEFAULT, mix)
-    assert (config == DEFAULT) == (mix == USUAL)
+    config = mixed(CAMPAIGN, mix)
+    assert (config == CAMPAIGN) == (mix == USUAL)
     assert len({decode_number(2, 0, number, config).fingerprint for number in range(8)}) > 4
     asked = config_of(["instructions=3", "dtypes=F64", "linalg=0"])
     assert mixed(asked, mix).max_instructions == 3

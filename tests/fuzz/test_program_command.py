@@ -23,9 +23,12 @@ def test_it_is_the_campaigns(number: int, tmp_path: Path) -> None:
     run = tenferro_ref("fuzz", "program", number, "--seed", 43, "--out", tmp_path)
     assert run.status == 0, run
     assert (tmp_path / "program.json").read_text() == case.program_json
-    inputs = load_npz(tmp_path / "inputs.npz", "in", [type_of(a) for a in case.inputs])
-    assert all(map(same_bits, inputs, case.inputs))
-    assert run.out.startswith("// invalid" if case.refusal else ("graph (", "graph policy {"))
+    inputs = load_npz(tmp_path / "inputs.npz", "in", [type_of(a) for a in case.arguments])
+    assert all(map(same_bits, inputs, case.arguments))
+    assert run.out.startswith(
+        "module {" if case.source else "// invalid" if case.refusal else ("graph (", "graph policy {")
+    )
+    assert (tmp_path / "module.mlir").exists() == (case.source is not None)
 
 
 def test_numbers_in_a_report_are_of_programs_with_the_op(tmp_path: Path) -> None:

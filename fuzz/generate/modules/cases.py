@@ -19,10 +19,8 @@ from fuzz.generate.values.recipes import REGIMES, array_of
 from oracle.case import Case
 from oracle.given_case import case_of
 from oracle.staged import decomposing
-from tenferro_ref.dtype import ENGINE_DTYPES
 from tenferro_ref.errors import MissingDependency, TenferroError
 from tenferro_ref.isolation.engines.reader import evaluate
-from tenferro_ref.ops import OPS
 from tenferro_ref.program import LoweringView
 from tenferro_ref.stablehlo import lower_into
 from tenferro_ref.stablehlo.loader import bindings, load, signature
@@ -40,9 +38,9 @@ _RESULTS = 5
 def with_modules(seed: int, batch: int, config: Config, cases: Sequence[Case]) -> list[Case]:
     """The cases of a batch, some of them replaced by modules: which, and by what, depends on seed, batch and place alone.
 
-    Invalid programs and derivatives stay; so does everything where ops or dtypes were asked for, or MLIR is not installed.
+    Invalid programs and derivatives stay; so does everything where MLIR is not installed.
     """
-    if not config.modules or config.ops != OPS or config.dtypes != ENGINE_DTYPES or not readable():
+    if not config.modules or not readable():
         return list(cases)
     share, first = config.modules, batch * len(cases)
     places = [n for n in range(len(cases)) if int((first + n + 1) * share) > int((first + n) * share)]
