@@ -215,6 +215,10 @@ def _special2(op: ops.Special2, c: Context, x: Interval, y: Interval) -> Interva
     made = _bounded(c, op.function, x, values, values, y.nan)
     if op.function == "polygamma" and np.count_nonzero(x.lo == 0):  # which has roots
         made = choose(x.lo == 0, x.lo != 0, _bounded(c, "digamma", x, values, values, y.nan), made)
+    if op.function == "zeta":  # 1 is the pole of all others
+        far = (y.lo == np.inf) & (x.lo > 1)  # the limit is zero, and a series has no term to begin with
+        made = limits.listed(made, far, np.zeros(far.shape), True) if far.any() else made
+        return _at_poles(made, y, True, also=x.lo == 1)
     return _at_poles(made, y, np.isfinite(x.lo))
 
 
@@ -231,9 +235,9 @@ def _check_within_reach(op: ops.Special2, x: Array, y: Array) -> None:
         raise UnsupportedOp(op=op.function, reason=f"enclosure: an order or an argument beyond {_REACH:.0f}")
 
 
-def _at_poles(made: Interval, x: Interval, where: Array | bool = True) -> Interval:
+def _at_poles(made: Interval, x: Interval, where: Array | bool = True, also: Array | bool = False) -> Interval:
     """`made` but at zero and negative integers, where implementations differ: an infinity of either sign, or NaN."""
-    pole = np.asarray((x.lo <= 0) & (x.lo == np.floor(x.lo)) & ~x.empty & where)
+    pole = np.asarray(((x.lo <= 0) & (x.lo == np.floor(x.lo)) & ~x.empty & where) | also)
     return limits.listed(made, pole, np.full(pole.shape, np.inf), True, True) if pole.any() else made
 
 
@@ -282,7 +286,8 @@ def _atan2(c: Context, y: Interval, x: Interval) -> Interval:
     none = x.empty | y.empty
     low, high = np.where(none, np.inf, low), np.where(none, -np.inf, high)
     lo, hi = budgeted(f, budget(c, "atan2"), low, high)
-    pos, neg = (high > 0) | y.pos_zero, (low < 0) | y.neg_zero
+    # the sign is that of y, also where the angle is too small for a number
+    pos, neg = may_be_positive(y) | y.pos_zero, may_be_negative(y) | y.neg_zero
     return c.build(lo, hi, x.nan | y.nan, pos, neg)
 
 
@@ -407,20 +412,25 @@ def _repeated_complex(op: ops.Repeated, c: Context, once: Enclosure, many: Enclo
 def _reduce_precision(op: ops.ReducePrecision, c: Context, x: Interval) -> Interval:
     """Monotone, so that the bounds are rounded; a NaN stays one."""
 
+    info = c.dtype.finfo
     least_exponent = 2 - 2 ** (op.exponent_bits - 1)
+    # where no bit of the exponent goes, denormals are rounded as all others are
+    denormals = op.exponent_bits >= c.dtype.bits - 1 - int(info.nmant)
     largest = np.ldexp(2 - 2.0**-op.mantissa_bits, 2 ** (op.exponent_bits - 1) - 1)
 
     def rounded(v: Array) -> Array:
         """To nearest even; beyond the largest value an infinity, below the least normal one a zero."""
         wide = np.where(np.isfinite(v), v, 0).astype(np.longdouble)
-        step = np.ldexp(np.longdouble(1), np.frexp(wide)[1] - 1 - op.mantissa_bits)
+        exponent = np.maximum(np.frexp(wide)[1] - 1, int(info.minexp))
+        step = np.ldexp(np.longdouble(1), exponent - op.mantissa_bits)
         near = np.rint(wide / step) * step
         if (
             not op.mantissa_bits
         ):  # of two powers of two that one is even whose exponent is, as it is stored: its bias is odd
-            exponent = np.frexp(wide)[1] - 1
             near = np.where(np.abs(wide) == 1.5 * step, np.ldexp(step, 1 - exponent % 2), near)
-        near = np.where(np.abs(near) > largest, np.inf, np.where(np.abs(near) < 2.0**least_exponent, 0, near))
+        near = np.where(np.abs(near) > largest, np.inf, near)
+        if not denormals:
+            near = np.where(np.abs(near) < 2.0**least_exponent, 0, near)
         return np.where(np.isfinite(v), np.copysign(near, wide), v).astype(np.float64)
 
     lo = rounded(x.lo)

@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from oracle.enclosure import IEEE, MODELS, enclose
+from oracle.enclosure import IEEE, MODELS, Enclosure, enclose
 from oracle.enclosure.complexes import QUOTIENT
 from oracle.enclosure.formats import FORMATS
 from oracle.enclosure.model import BUDGETS_FILE, budgets
@@ -16,7 +16,7 @@ from oracle.enclosure.reference import budgets as special_budgets
 from oracle.enclosure.reference import true_values_of_two
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import BY_NAME, Policy
+from tenferro_ref.ops import BY_NAME, STABLEHLO, Policy
 from tenferro_ref.program import GraphBuilder
 from tools.measure import (
     COMPLEX,
@@ -221,3 +221,33 @@ def test_a_wrong_implementation_is_measured_wrong():
 def test_command(capsys):
     assert main(["--function", "Tanh", "--dtype", "F32", "--points", "50"]) == 0
     assert "F32 Tanh" in capsys.readouterr().out
+
+
+def of_two(function: str, x: list[float], y: list[float]) -> Enclosure:
+    b = GraphBuilder(policy=STABLEHLO)
+    arrays = [np.array(v, np.float32) for v in (x, y)]
+    result = b.apply(ops.Special2(function), *(b.input(DType.F32, a.shape) for a in arrays))
+    return enclose(b.build(result), arrays, IEEE)[0]
+
+
+def test_an_angle_too_small_for_a_number_has_the_sign_of_its_height():
+    made = of_two("atan2", [5e-42, -5e-42], [np.inf, np.inf])
+    assert made.contains(np.array([0.0, -0.0], np.float32)).all()
+    assert not made.contains(np.array([-0.0, 0.0], np.float32)).any()
+
+
+def test_zeta_at_its_poles_and_far_out_is_what_implementations_give():
+    """A pole of the order, one of the argument, and its limit at infinity: an infinity or zero, or NaN, and nothing else."""
+    made = of_two("zeta", [1.0, 2.0, 1.5, 6.0], [np.inf, -3.0, 0.0, np.inf])
+    assert made.contains(np.array([np.inf, np.inf, np.inf, 0.0], np.float32)).all()
+    assert made.contains(np.full(4, np.nan, np.float32)).all()
+    assert not made.contains(np.array([1.0, 2.0, 3.0, 1.0], np.float32)).any()
+
+
+def test_a_function_has_no_value_beside_its_domain():
+    b = GraphBuilder(policy=STABLEHLO)
+    x = np.array([np.nextafter(np.float32(1), np.float32(2))])
+    result = b.apply(ops.Special("erf_inv"), b.input(DType.F32, x.shape))
+    made = enclose(b.build(result), [x], IEEE)[0]
+    assert made.contains(np.full(1, np.nan, np.float32)).all()
+    assert not made.contains(np.full(1, np.inf, np.float32)).any()
