@@ -264,7 +264,7 @@ def _of_two(function: str, a: float, b: float) -> Any:
 def _zeta(a: float, b: float) -> Any:
     """Of Hurwitz; what is small needs more digits, since mpmath counts them from 1 on."""
     with mpmath.workprec(PRECISION + int(min(a * np.log2(max(b, 1.0)), 1200.0))):
-        return mpmath.zeta(a, b)
+        return mpmath.re(mpmath.zeta(a, b))
 
 
 def _atan2(c: Context, y: Interval, x: Interval) -> Interval:
