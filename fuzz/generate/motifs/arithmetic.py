@@ -83,6 +83,69 @@ def softmax(g: Growth) -> None:
     g.apply(ops.ReduceSum((axis,)), e, estimate=Estimate(True, 6))
 
 
+def _sums_negative_zeros(case: Case) -> bool:
+    """Whether an input of negative zeros alone is summed up."""
+    inputs = dict(zip(case.program.input_slots, case.inputs, strict=True))
+    summed = (inputs.get(i.input_slots[0]) for i in case.program.instructions if isinstance(i.op, ops.ReduceSum))
+    return any(
+        x is not None and x.dtype.kind == "f" and x.size and bool((np.signbit(x) & (x == 0)).all()) for x in summed
+    )
+
+
+@motif(1, 1, _sums_negative_zeros, ops.ReduceSum, name="sum of negative zeros")
+def sum_of_negative_zeros(g: Growth) -> None:
+    """A sum begins with +0, of however many lines it is."""
+    dtypes = [d for d in g.dtypes_of(ops.ReduceSum) if d.is_float and d in g.config.dtypes]
+    if dtypes and g.max_rank:
+        shape = g.choices.choose(((1 + g.choices.pick(6),), (1, 5), (3, 4)))[: g.max_rank]
+        x = g.fresh(g.choices.choose(dtypes), shape, Recipe("negative_zeros", 0))
+        g.apply(ops.ReduceSum(tuple(range(len(shape)))), x, estimate=Estimate(False, 0))
+
+
+def _conjugates_what_is_read_again(case: Case) -> bool:
+    """Whether a real result of another op is conjugated, which gives it back, and read by something else, too."""
+    program = case.program
+    for ins in program.instructions:
+        if isinstance(ins.op, ops.Conj) and not program.slot_types[ins.input_slots[0]].dtype.is_complex:
+            readers = [other for other in program.instructions if ins.input_slots[0] in other.input_slots]
+            if ins.input_slots[0] in program.producers and len(readers) > 1:
+                return True
+    return False
+
+
+@motif(5, 1, _conjugates_what_is_read_again, ops.Negate, ops.Conj, ops.Abs, ops.Add, name="real conjugate read again")
+def conjugate_read_again(g: Growth) -> None:
+    """-x, its conjugate, which is the same array, something of that, and -x once more: a run in which nothing may be written over."""
+    x = _real_float(g, 1)
+    y = g.apply(ops.Negate(), x)
+    again = g.apply(ops.Abs(), g.apply(ops.Negate(), g.apply(ops.Conj(), y)))
+    g.apply(ops.Add(), y, again)
+
+
+def _truncates_at_half(case: Case) -> bool:
+    """Whether the size of a DynamicTruncate is a constant half."""
+    program = case.program
+    for ins in program.instructions:
+        made = program.producers.get(ins.input_slots[-1]) if isinstance(ins.op, ops.DynamicTruncate) else None
+        size = None if made is None else program.instructions[made].op
+        if isinstance(size, ops.Constant) and size.dtype.is_float and float(size.value.real) % 1 == 0.5:
+            return True
+    return False
+
+
+@motif(2, 1, _truncates_at_half, ops.DynamicTruncate, ops.Constant, name="truncated at a half")
+def truncated_at_half(g: Growth) -> None:
+    """To n + 1/2 elements, n even: halves go away from zero."""
+    dtypes = [d for d in (DType.F64, DType.F32) if d in g.config.dtypes]
+    x = g.operand(g.config.dtypes, lambda v: any(isinstance(e, int) and e > 1 for e in v.shape))
+    axes = [a for a, e in enumerate(shape_of(x)) if e > 1]
+    if dtypes and axes and not g.portable:
+        axis = g.choices.choose(axes)
+        size = g.choices.choose(range(0, shape_of(x)[axis], 2))
+        number = g.apply(ops.Constant.of(size + 0.5, g.choices.choose(dtypes)), estimate=Estimate(True, 4))
+        g.show(ops.DynamicTruncate(axis), x, number)
+
+
 #: Integers that only StableHLO's policy has.
 _FOREIGN_INTEGERS = tuple([d for d in FOREIGN_DTYPES if d.is_int])
 
