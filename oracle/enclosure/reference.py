@@ -215,9 +215,12 @@ def _special2(op: ops.Special2, c: Context, x: Interval, y: Interval) -> Interva
     made = _bounded(c, op.function, x, values, values, y.nan)
     if op.function == "polygamma" and np.count_nonzero(x.lo == 0):  # which has roots
         made = choose(x.lo == 0, x.lo != 0, _bounded(c, "digamma", x, values, values, y.nan), made)
+    far = (y.lo == np.inf) & (
+        x.lo > (op.function == "zeta")
+    )  # the limit is zero, and a series has no term to begin with
+    if far.any():
+        made = limits.listed(made, far, np.zeros(far.shape), True)
     if op.function == "zeta":  # 1 is the pole of all others
-        far = (y.lo == np.inf) & (x.lo > 1)  # the limit is zero, and a series has no term to begin with
-        made = limits.listed(made, far, np.zeros(far.shape), True) if far.any() else made
         return _at_poles(made, y, True, also=x.lo == 1)
     return _at_poles(made, y, np.isfinite(x.lo))
 
@@ -384,8 +387,8 @@ def _repeated(op: ops.Repeated, c: Context, once: Interval, other: Interval) -> 
     """Of floats all between the two; of integers what further initial values make of `once`, if that does not wrap."""
     if once.dtype.is_float:
         return hull(once, other)
-    low, high = (v.astype(object) for v in (once.lo, once.hi))
-    bounds = [v.astype(object) for v in (other.lo, other.hi)]
+    # as vectors: NumPy makes Python's integers of arrays of objects without an axis, and then C's of those
+    low, high, *bounds = (v.ravel().astype(object) for v in (once.lo, once.hi, other.lo, other.hi))
     if op.function == "add":
         ends = [v + k * bound for v in (low, high) for bound in bounds for k in (0, op.times - 1)]
     else:
@@ -395,12 +398,8 @@ def _repeated(op: ops.Repeated, c: Context, once: Interval, other: Interval) -> 
     least, greatest = np.minimum.reduce(ends), np.maximum.reduce(ends)
     lo, hi = once.dtype.limits
     inside = np.asarray((least >= lo) & (greatest <= hi), bool)
-    anything = everything(once.dtype, once.shape)
-    return exact(
-        once.dtype,
-        np.where(inside, np.where(inside, least, 0), anything.lo),
-        np.where(inside, np.where(inside, greatest, 0), anything.hi),
-    )
+    ends = [np.where(inside, v, beyond).reshape(once.shape) for v, beyond in ((least, lo), (greatest, hi))]
+    return exact(once.dtype, *(v.astype(once.lo.dtype) for v in ends))
 
 
 @COMPLEX.row(ops.Repeated)

@@ -7,9 +7,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from oracle.enclosure import integers
+from oracle.enclosure import IEEE, enclose, integers
 from oracle.enclosure.value import Interval
+from tenferro_ref import ops
 from tenferro_ref.dtype import DType
+from tenferro_ref.ops import STABLEHLO
+from tenferro_ref.program import GraphBuilder
 
 
 def quotient(x: int, y: int) -> int:
@@ -55,3 +58,13 @@ def test_ends_are_inside(dtype: DType, name: str, shape: tuple[int, ...]) -> Non
             due = wraps(dtype, value(x, y))
             assert (made.lo <= due).all(), (left, right, x, y)
             assert (made.hi >= due).all(), (left, right, x, y)
+
+
+def test_a_repeated_initial_value_of_rank_0_may_be_any_power_of_it():
+    b = GraphBuilder(policy=STABLEHLO)
+    once, first = b.input(DType.I32), b.input(DType.I32)
+    program = b.build(b.apply(ops.Repeated("multiply", 14), once, first))
+    (made,) = enclose(program, [np.array(3, np.int32), np.array(2**31 - 1, np.int32)], IEEE)
+    (small,) = enclose(program, [np.array(3, np.int32), np.array(1, np.int32)], IEEE)
+    assert (int(made.lo), int(made.hi)) == DType.I32.limits
+    assert (int(small.lo), int(small.hi)) == (0, 3)
