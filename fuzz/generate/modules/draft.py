@@ -12,7 +12,7 @@ from typing import TypeAlias
 from fuzz.generate.choices import Choices, Weighted
 from fuzz.generate.config import FOREIGN_DTYPES, Regime
 from fuzz.generate.growth import EXTENTS, RANKS
-from fuzz.generate.values.recipes import Recipe, draw_recipe, draw_scalar
+from fuzz.generate.values.recipes import Recipe, array_of, draw_recipe, draw_scalar
 from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.stablehlo.literals import Shape, type_text
 from tenferro_ref.stablehlo.writer import Body, SsaValue
@@ -96,9 +96,12 @@ class Draft(Body):
         return tuple(shape)
 
     def fresh(self, dtype: DType, shape: Shape, recipe: Recipe | None = None) -> SsaValue:
-        """A new argument."""
+        """A new argument; one in six is an array that the module brings along, which compilers fold."""
+        recipe = recipe or draw_recipe(self.choices, dtype, self.regime)
+        if self.choices.chance(16):
+            return self.array(array_of(recipe, dtype, shape))
         value = self.parameter(dtype, shape)
-        self.recipes[value.name] = recipe or draw_recipe(self.choices, dtype, self.regime)
+        self.recipes[value.name] = recipe
         return value
 
     def like(self, value: SsaValue) -> SsaValue:

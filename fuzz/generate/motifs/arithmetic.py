@@ -122,6 +122,34 @@ def conjugate_read_again(g: Growth) -> None:
     g.apply(ops.Add(), y, again)
 
 
+_NEVER_NEGATIVE: tuple[type[ops.Op], ...] = (ops.Abs, ops.Exp, ops.Sqrt, ops.Multiply, ops.Maximum)
+
+
+@motif(
+    5,
+    2,
+    lambda case: any(has_path(case.program, (op.__name__, "Compare")) for op in _NEVER_NEGATIVE),
+    *_NEVER_NEGATIVE,
+    ops.Compare,
+    ops.Constant,
+    name="never negative",
+)
+def never_negative(g: Growth) -> None:
+    """What is at least zero, compared with zero: true of every number, but not of NaN."""
+    x = _real_float(g)
+    op = g.choices.choose(_NEVER_NEGATIVE)
+    zero = g.apply(ops.Constant.of(0.0, x.dtype), estimate=Estimate(False, 0))
+    zeros = g.adapt(zero, shape_of(x)) if shape_of(x) and g.has(ops.BroadcastInDim) else zero
+    if zeros is None or shape_of(zeros) != shape_of(x):
+        return
+    other = {ops.Multiply: (x,), ops.Maximum: (zeros,)}.get(op, ())
+    y = g.apply(op(), x, *other, estimate=g.estimates[x.slot])
+    test = g.choices.choose(
+        ((ops.CompareDir.Ge, y, zeros), (ops.CompareDir.Lt, y, zeros), (ops.CompareDir.Le, zeros, y))
+    )
+    g.apply(ops.Compare(test[0]), *test[1:], estimate=Estimate(True, 1))
+
+
 def _truncates_at_half(case: Case) -> bool:
     """Whether the size of a DynamicTruncate is a constant half."""
     program = case.program

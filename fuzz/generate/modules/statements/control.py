@@ -10,21 +10,26 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.stablehlo.literals import type_text
 from tenferro_ref.stablehlo.writer import SsaValue
 
+_COUNTERS = (DType.I32, DType.I64, DType.I32, DType.U32, DType.U64, DType.I8, DType.U8, DType.I16)
+
 
 @STATEMENTS.row("while")
 def _(d: Draft) -> Sequence[SsaValue]:
-    """A loop that counts, and changes an array in each turn; it may run no time."""
+    """A loop that counts up or down in any type, and changes an array in each turn; it may run no time."""
     x = d.operand(NUMBERS)
     y = d.like(x)
-    turns, step = d.choices.pick(5), d.choices.choose(("add", "multiply", "subtract"))
-    count = d.choices.choose((DType.I32, DType.I64))
-    c, t = type_text(count, ()), x.type
-    limit, one, start = (d.filled(n, count, ()) for n in (turns, 1, 0))
-    test = f"%go = stablehlo.compare LT, %i, {limit.name}, SIGNED : ({c}, {c}) -> tensor<i1>"
-    condition = region([("%i", c), ("%x", t)], [test], "%go", "tensor<i1>")
-    lines = [f"%n = stablehlo.add %i, {one.name} : {c}", f"%y = stablehlo.{step} %x, {y.name} : {t}"]
-    turn = region([("%i", c), ("%x", t)], lines, "%n, %y", f"{c}, {t}")
-    return d.operation("while", [start, x], "", [(count, ()), (x.dtype, x.shape)], condition, turn)
+    count, turn = d.choices.choose(_COUNTERS), d.choices.choose(("add", "multiply", "subtract"))
+    c, t, down = type_text(count, ()), x.type, d.choices.chance(30)
+    start, step = d.choices.pick(8), 1 if down else 1 + d.choices.choose((0, 0, 1, 2, 6))
+    limit = max(0, start + d.choices.choose((3, 2, 0, 5, -2)) * (-1 if down else 1))
+    move, test = ("subtract", "GT") if down else ("add", d.choices.choose(("LT", "LE")))
+    first, by, end = (d.filled(n, count, ()) for n in (start, step, limit))
+    kind = "UNSIGNED" if count.is_unsigned else "SIGNED"
+    compared = f"%go = stablehlo.compare {test}, %i, {end.name}, {kind} : ({c}, {c}) -> tensor<i1>"
+    condition = region([("%i", c), ("%x", t)], [compared], "%go", "tensor<i1>")
+    lines = [f"%n = stablehlo.{move} %i, {by.name} : {c}", f"%y = stablehlo.{turn} %x, {y.name} : {t}"]
+    body = region([("%i", c), ("%x", t)], lines, "%n, %y", f"{c}, {t}")
+    return d.operation("while", [first, x], "", [(count, ()), (x.dtype, x.shape)], condition, body)
 
 
 def _branch(d: Draft, x: SsaValue, y: SsaValue, number: int) -> str:

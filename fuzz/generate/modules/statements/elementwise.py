@@ -160,6 +160,19 @@ def _(d: Draft) -> SsaValue:
     return d.convert(d.convert(x, narrow), x.dtype)
 
 
+@STATEMENTS.row("convert to four bits")
+def _(d: Draft) -> SsaValue:
+    """An integer of four bits or a float of four, something computed with it, and that as a wider integer."""
+    x = d.operand(INTS)
+    narrow = d.choices.choose((DType.I4, DType.U4, DType.F4E2M1FN))
+    small = d.convert(x, narrow)
+    if narrow is DType.F4E2M1FN:
+        return d.convert(small, d.dtype(INTS))
+    op = d.choices.choose(("add", "multiply", "subtract", "negate"))
+    made = d.same(op, small) if op == "negate" else d.same(op, small, small)
+    return d.convert(made, d.choices.choose((DType.I8, DType.I32, DType.I64)))
+
+
 # --- bits -------------------------------------------------------------------------------------------------------------
 
 _SAME_WIDTH = [
@@ -200,7 +213,9 @@ def _(d: Draft) -> SsaValue:
 
 def read(d: Draft, x: SsaValue) -> SsaValue:
     """An operation that programs have, on the result of one that they lack: what compilers fuse with it."""
-    mode = d.choices.pick(8)
+    mode = d.choices.pick(10)
+    if mode >= 8 and x.dtype in ORDERED - {DType.Bool}:
+        return d.compare(d.choices.choose(("GE", "LT", "EQ")), x, d.filled(0, x.dtype, x.shape))
     if x.dtype is DType.Bool:
         return d.one("select", [x, y := d.typed(d.dtype(NUMBERS), x.shape), d.like(y)], y.dtype, x.shape)
     if mode == 0:

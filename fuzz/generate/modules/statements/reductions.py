@@ -42,7 +42,7 @@ def _without(shape: Shape, axes: Sequence[int]) -> Shape:
 @STATEMENTS.row("reduce")
 def _(d: Draft) -> SsaValue:
     x = d.operand(ALL)
-    op, axes = d.choices.choose(_bodies(x.dtype)), d.axes(x)
+    op, axes = d.choices.choose(_bodies(x.dtype)), [] if d.choices.chance(8) else d.axes(x)
     shape = _without(x.shape, axes)
     return d.one("reduce", [x, d.scalar(x.dtype)], x.dtype, shape, f"dimensions = {array(axes)}", body(op, x.dtype))
 
@@ -97,9 +97,14 @@ def _worst(dtype: DType, greater: bool) -> float:
 
 def _windows(d: Draft, x: SsaValue) -> tuple[str, Shape]:
     """Attributes of windows that fit, and how many there are along each axis."""
-    rows, columns = [], []
+    rows, columns, plain = [], [], d.choices.chance(15)
     for extent in x.shape:
         size, stride = 1 + d.choices.near(min(extent, 5) + 1), 1 + d.choices.near(3)
+        if plain:  # windows of one element, of which edges are cut off
+            edges = d.choices.choose(((0, 0), (-1, 0), (0, -1), (-1, 1)) if extent > 1 else ((0, 0),))
+            rows.append((1, 1, 1, 1))
+            columns.append((edges, extent + sum(edges)))
+            continue
         base, window = d.choices.choose((1, 1, 1, 2)), d.choices.choose((1, 1, 1, 2))
         low, high = d.choices.choose((0, 1, 0, 2, -1)), d.choices.choose((0, 1, 0, size - 1, -1))
         padded = (extent - 1) * base + 1 + low + high
