@@ -83,43 +83,26 @@ def softmax(g: Growth) -> None:
     g.apply(ops.ReduceSum((axis,)), e, estimate=Estimate(True, 6))
 
 
-def _sums_negative_zeros(case: Case) -> bool:
-    """Whether an input of negative zeros alone is summed up."""
-    inputs = dict(zip(case.program.input_slots, case.inputs, strict=True))
-    summed = (inputs.get(i.input_slots[0]) for i in case.program.instructions if isinstance(i.op, ops.ReduceSum))
-    return any(
-        x is not None and x.dtype.kind == "f" and x.size and bool((np.signbit(x) & (x == 0)).all()) for x in summed
-    )
-
-
-@motif(1, 1, _sums_negative_zeros, ops.ReduceSum, name="sum of negative zeros")
+@motif(
+    4,
+    1,
+    "Constant > BroadcastInDim > Reshape > ReduceSum",
+    ops.Constant,
+    ops.BroadcastInDim,
+    ops.Reshape,
+    ops.ReduceSum,
+    name="sum of negative zeros",
+)
 def sum_of_negative_zeros(g: Growth) -> None:
     """A sum begins with +0, of however many lines it is."""
     dtypes = [d for d in g.dtypes_of(ops.ReduceSum) if d.is_float and d in g.config.dtypes]
     if dtypes and g.max_rank:
-        shape = g.choices.choose(((1 + g.choices.pick(6),), (1, 5), (3, 4)))[: g.max_rank]
-        x = g.fresh(g.choices.choose(dtypes), shape, Recipe("negative_zeros", 0))
-        g.apply(ops.ReduceSum(tuple(range(len(shape)))), x, estimate=Estimate(False, 0))
-
-
-def _conjugates_what_is_read_again(case: Case) -> bool:
-    """Whether a real result of another op is conjugated, which gives it back, and read by something else, too."""
-    program = case.program
-    for ins in program.instructions:
-        if isinstance(ins.op, ops.Conj) and not program.slot_types[ins.input_slots[0]].dtype.is_complex:
-            readers = [other for other in program.instructions if ins.input_slots[0] in other.input_slots]
-            if ins.input_slots[0] in program.producers and len(readers) > 1:
-                return True
-    return False
-
-
-@motif(5, 1, _conjugates_what_is_read_again, ops.Negate, ops.Conj, ops.Abs, ops.Add, name="real conjugate read again")
-def conjugate_read_again(g: Growth) -> None:
-    """-x, its conjugate, which is the same array, something of that, and -x once more: a run in which nothing may be written over."""
-    x = _real_float(g, 1)
-    y = g.apply(ops.Negate(), x)
-    again = g.apply(ops.Abs(), g.apply(ops.Negate(), g.apply(ops.Conj(), y)))
-    g.apply(ops.Add(), y, again)
+        n, nothing = 1 + g.choices.pick(6), Estimate(False, 0)
+        zero = g.apply(ops.Constant.of(-0.0, g.choices.choose(dtypes)), estimate=nothing)
+        x = g.apply(ops.BroadcastInDim((n,), ()), zero, estimate=nothing)
+        shape = g.choices.choose(((n,), (1, n), (n, 1)))[-g.max_rank :]
+        y = g.apply(ops.Reshape(shape), x, estimate=nothing)
+        g.apply(ops.ReduceSum(tuple(range(len(shape)))), y, estimate=nothing)
 
 
 _NEVER_NEGATIVE: tuple[type[ops.Op], ...] = (ops.Abs, ops.Exp, ops.Sqrt, ops.Multiply, ops.Maximum)

@@ -76,10 +76,6 @@ def _zeros(rng: Generator, n: int, dtype: DType) -> Array:
     return np.array([0.0, -0.0], dtype.numpy)[rng.integers(0, 2, n)]
 
 
-def _negative_zeros(rng: Generator, n: int, dtype: DType) -> Array:
-    return np.full(n, -0.0, dtype.numpy)
-
-
 def _subnormal(rng: Generator, n: int, dtype: DType) -> Array:
     """Both sides of the smallest normal, down to the last bit."""
     info = limits(dtype)
@@ -141,7 +137,7 @@ def _midpoints(rng: Generator, n: int, dtype: DType) -> Array:
 
 FLOAT_CLASSES = _by_name(
     _simple, _exact, _ordinary, _positive, _unit, _special, _sprinkled, _zeros, _subnormal, _wide, _ties, _limits, _knees,
-    _periods, _bits, _indices, _halves, _midpoints, _negative_zeros,
+    _periods, _bits, _indices, _halves, _midpoints,
 )  # fmt: skip
 
 
