@@ -19,7 +19,16 @@ FREEDOMS: dict[str, tuple[str, ...]] = {
     "flush": ("flush",),
     "FMA": ("contract",),
     "excess": ("excess", "excess_converted", "narrow_sums"),
-    "rewrite": ("reciprocal", "gather", "merge", "either_zero", "conj_moves", "either_side", "by_parts"),
+    "rewrite": (
+        "reciprocal",
+        "gather",
+        "merge",
+        "either_zero",
+        "contraction_zero",
+        "conj_moves",
+        "either_side",
+        "by_parts",
+    ),
 }
 #: Where no freedom alone is enough.
 TOGETHER = "several together"

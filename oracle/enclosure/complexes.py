@@ -22,7 +22,7 @@ from oracle.enclosure.arithmetic import add, multiply, negated
 from oracle.enclosure.balls import Ball, ball, certainly_finite, enclosed
 from oracle.enclosure.bounds import is_zero, may_be_infinite, shared
 from oracle.enclosure.formats import Array, Format, quantum
-from oracle.enclosure.freedoms import conjugates, gathering, merging, reciprocals, zeros
+from oracle.enclosure.freedoms import conjugates, contraction_zeros, gathering, merging, reciprocals, zeros
 from oracle.enclosure.limits import infinite_or_nan, listed
 from oracle.enclosure.moves import concatenated
 from oracle.enclosure.origin import Origin, Unrounded
@@ -319,7 +319,7 @@ def _contraction(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> 
         made = rectangle(*apart(pair.map(lambda m: m.transpose(order))))
     else:
         made = rectangle(*(ENCLOSE[ops.DotGeneral](wider, real, rows, columns) for columns in (first, second)))
-    made = zeros.of_contraction(c, made)
+    made = zeros.of_contraction(contraction_zeros.within(c), made)
     if made.number:
         return made
     re, im = made.parts

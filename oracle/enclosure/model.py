@@ -24,6 +24,7 @@ FREEDOMS = {
     "gather": "Factors of a chain of products, quotients and roots may be grouped otherwise.",
     "merge": "Nested sums may be merged, adding a constant zero may be left out.",
     "either_zero": "A sum of zeros may start from either zero.",
+    "contraction_zero": "A contraction of zeros may start from either zero.",
     "conj_moves": "A Conj may be taken to the operands, which changes the signs of zeros that sums cancel to.",
     "either_side": "The sign of a zero imaginary part need not say on which side of a branch cut a number is.",
     "by_parts": "A complex function may be computed from real ones, which give NaN for a limit of 0 times an infinity.",
@@ -48,6 +49,7 @@ class Model:
     gather: bool = False
     merge: bool = False
     either_zero: bool = False
+    contraction_zero: bool = False
     conj_moves: bool = False
     either_side: bool = False
     by_parts: bool = False
@@ -85,8 +87,9 @@ def budgets() -> dict[tuple[str, str, str], float]:
 
 IEEE = Model("ieee")
 #: `conj_moves`: ConjSinking is a pass of the reference.
+#: `contraction_zero`: BLAS starts as it likes; the reference's own sums start from +0.
 #: `narrow_sums`: the reference adds in F64, the StableHLO interpreter in the format itself.
-NUMPY = Model("numpy", either_zero=True, conj_moves=True, narrow_sums=True)
+NUMPY = Model("numpy", contraction_zero=True, conj_moves=True, narrow_sums=True)
 XLA = Model(
     "xla", flush=True, contract=True, reciprocal=True, gather=True, merge=True, either_zero=True, either_side=True,
     by_parts=True, excess_converted=True,

@@ -27,7 +27,7 @@ from oracle.enclosure.bounds import (
     product_bounds,
 )
 from oracle.enclosure.formats import Array, Format, quantum
-from oracle.enclosure.freedoms import accumulators, contraction, flush, merging, zeros
+from oracle.enclosure.freedoms import accumulators, contraction, contraction_zeros, flush, merging, zeros
 from oracle.enclosure.origin import Terms, Unrounded
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import Interval, everything, exact, hull
@@ -257,6 +257,7 @@ def _integer_sum(dtype: DType, x: Interval) -> Interval:
 @ENCLOSE.row(ops.DotGeneral, ops.DotGeneralWithConj)
 def _dot_general(op: ops.DotGeneral, c: Context, x: Interval, y: Interval) -> Interval:
     """Result axes: lhs free, rhs free, batch."""
+    c = contraction_zeros.within(c)
     x_free = free_axes(len(x.shape), op.lhs_contracting_dims, op.lhs_batch_dims)
     y_free = free_axes(len(y.shape), op.rhs_contracting_dims, op.rhs_batch_dims)
     batch = [x.shape[a] for a in op.lhs_batch_dims]

@@ -75,7 +75,7 @@ def test_the_steps_follow_the_program() -> None:
     assert "No tolerance is involved" in got.why
     assert (got.model, got.freedoms) == (
         "numpy",
-        tuple(FREEDOMS[name] for name in ("either_zero", "conj_moves", "narrow_sums")),
+        tuple(FREEDOMS[name] for name in ("contraction_zero", "conj_moves", "narrow_sums")),
     )
 
 

@@ -6,21 +6,22 @@ act, a rule calls the function of that freedom, which joins to the bounds what t
 returns them as they are where the model does not permit it. Nothing outside this package asks what a model permits
 (`test_enclosure_freedoms.py`).
 
-============== ===================================================================================
-`flush`        denormals may be read or written as zeros
-`contraction`  a product may go unrounded into an addition (FMA)
-`reciprocals`  a quotient may be a product with the rounded reciprocal of its divisor
-`gathering`    factors of chains of products, quotients and roots may be grouped otherwise
-`merging`      nested sums may be one sum, and a contraction may start from an addend
-`excess`       results of narrow floats may go on unrounded, in F32
-`conversion`   a result in BF16 that is converted to F32, or in 8 bits to F16, may go there unrounded
-`accumulators` a contraction of narrow floats may be added up in F64, or in their own format
-`zeros`        a sum of zeros may start from -0
-`conjugates`   a Conj may be taken to the operands, which changes the sign of an imaginary zero
-`limits`       a function may be computed by parts, which give NaN where C99 Annex G names a value
-`cuts`         the sign of a zero need not say on which side of a branch cut a number is
-`real`         a result may be what it is before rounding
-============== ===================================================================================
+=================== ==============================================================================
+`flush`             denormals may be read or written as zeros
+`contraction`       a product may go unrounded into an addition (FMA)
+`reciprocals`       a quotient may be a product with the rounded reciprocal of its divisor
+`gathering`         factors of chains of products, quotients and roots may be grouped otherwise
+`merging`           nested sums may be one sum, and a contraction may start from an addend
+`excess`            results of narrow floats may go on unrounded, in F32
+`conversion`        a result in BF16 that is converted to F32, or in 8 bits to F16, may go there unrounded
+`accumulators`      a contraction of narrow floats may be added up in F64, or in their own format
+`zeros`             a sum of zeros may start from -0
+`contraction_zeros` a contraction of zeros may, where other sums do not
+`conjugates`        a Conj may be taken to the operands, which changes the sign of an imaginary zero
+`limits`            a function may be computed by parts, which give NaN where C99 Annex G names a value
+`cuts`              the sign of a zero need not say on which side of a branch cut a number is
+`real`              a result may be what it is before rounding
+=================== ==============================================================================
 
 A rewrite that loses an overflow, an underflow or a NaN is none of these: its result stays outside, and is a finding. The one
 exception is a complex factor or divisor of one (`gathering`), whose other factor Annex G has for an infinity before and after.

@@ -276,3 +276,13 @@ def test_a_sum_of_sums_over_nothing(model):
     x = b.input("F64", (0, 3))
     (e,) = enclose(b.build(x.sum(1).sum(0)), [np.zeros((0, 3))], model)
     assert e.lo == e.hi == 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_a_sum_of_the_reference_starts_from_the_positive_zero(n):
+    """Its own kernels do (SEMANTICS 2.3); a platform may start from its first term."""
+    x = np.full(n, -0.0)
+    own, xla = (run(apply(ops.ReduceSum((0,))), x, model=model) for model in (NUMPY, XLA))
+    assert own.contains(np.array(0.0))
+    assert not own.contains(np.array(-0.0))
+    assert xla.contains(np.array(-0.0))
