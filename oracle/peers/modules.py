@@ -17,7 +17,7 @@ from oracle.peers import given
 from oracle.peers.base import Execution, WorkerExecutor, validate
 from oracle.peers.lanes import Options
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import Internal, TenferroError
+from tenferro_ref.errors import Internal, TenferroError, defects_in
 from tenferro_ref.escape import line
 from tenferro_ref.isolation import wire
 from tenferro_ref.ops import TensorType
@@ -205,7 +205,8 @@ def module_text(case: Case) -> str:
     TenferroError
         The program cannot be lowered.
     """
-    return lower_to_stablehlo(LoweringView.of(case.program, case.shapes))
+    with defects_in("the emitter of StableHLO"):
+        return lower_to_stablehlo(LoweringView.of(case.program, case.shapes))
 
 
 def module_or_reason(case: Case) -> str:
@@ -231,7 +232,8 @@ def write(check: Callable[[LoweringView], None], plain: bool, cases: Sequence[Ca
             validate(case)
             view = LoweringView.of(case.program, case.shapes)
             check(view)
-            values = lower_into(body, view, own=own)
+            with defects_in("the emitter of StableHLO"):
+                values = lower_into(body, view, own=own)
         except TenferroError as error:
             body.rewind(mark)
             refused[index] = error

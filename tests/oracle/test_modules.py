@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from oracle.case import Case
-from oracle.peers.modules import write
+from oracle.peers.modules import module_text, write
+from tenferro_ref import ops
+from tenferro_ref.errors import Internal
 from tenferro_ref.program import parse
+from tenferro_ref.stablehlo import EMIT
 
 WINDOW = '%2 = DynamicSlice(%0, %1) {"slice_sizes": [2, 2]} : F64[2, 2]'
 QR = '%3, %4 = Extension(%2) {"family": "tenferro-linalg.linalg.v1", "op": "HouseholderQrFactor", "config": {}} : F64[2, 2], F64[2]'
@@ -25,3 +29,19 @@ def test_a_refused_program_leaves_nothing_behind() -> None:
     assert [*together.refused] == [0]
     assert together.code == alone.code
     assert alone.code.count("dynamic_slice") == 1
+
+
+def test_an_emitter_that_fails_is_blamed_and_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One program of two meets the defect: the other one is written."""
+    window = case("%2", WINDOW, slots=3)
+    negated = case("%2", "%2 = Negate(%0) : F64[3, 3]", slots=3)
+
+    def broken(*_: object) -> None:
+        raise IndexError("tuple index out of range")
+
+    monkeypatch.setitem(EMIT._rows, ops.DynamicSlice, broken)  # a table has no way to replace a row
+    module = write(lambda view: None, False, [window, negated])
+    assert isinstance(module.refused[0], Internal)
+    assert [*module.types] == [1]
+    with pytest.raises(Internal, match="IndexError in the emitter"):
+        module_text(window)

@@ -19,7 +19,7 @@ from fuzz.generate.values.recipes import REGIMES, array_of
 from oracle.case import Case
 from oracle.given_case import case_of
 from oracle.staged import decomposing
-from tenferro_ref.errors import MissingDependency, TenferroError
+from tenferro_ref.errors import MissingDependency, TenferroError, defects_in
 from tenferro_ref.isolation.engines.reader import evaluate
 from tenferro_ref.program import LoweringView
 from tenferro_ref.stablehlo import lower_into
@@ -86,8 +86,9 @@ def decode(choices: Choices, name: str, case: Case) -> Case | None:
     code = draft.module(results)
     arguments = [*(case.inputs if begun else ()), *_drawn(draft)]
     try:
-        source = signature(code, "module")
-        loaded = load(code, "module", evaluate=evaluate, inputs=arguments)
+        with defects_in("the reader of StableHLO"):
+            source = signature(code, "module")
+            loaded = load(code, "module", evaluate=evaluate, inputs=arguments)
     except TenferroError:
         return None
     return case_of(loaded, source, arguments)
@@ -100,7 +101,8 @@ def _begun(choices: Choices, regime: Regime, case: Case) -> tuple[Draft, list[Ss
     if long or choices.chance(25) or decomposing(program):  # decompositions are judged in stages of the program
         return draft, []
     try:
-        return draft, lower_into(draft, LoweringView.of(program, case.shapes))
+        with defects_in("the emitter of StableHLO"):
+            return draft, lower_into(draft, LoweringView.of(program, case.shapes))
     except TenferroError:
         return Draft(choices, regime), []
 
