@@ -103,8 +103,8 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
         core = None if slot is None else _alone(whole, slot, pool)
     else:
         slot, core = _first_failing(whole, pool)
-    if slot is None and case.program.output_slots:
-        slot = case.program.output_slots[answer.comparison.worst_output or 0]
+    if slot is None:
+        slot = next(iter(_worst_slots(case, answer) or case.program.output_slots), None)
     producer = None if slot is None else case.program.producers.get(slot)
     dtype = "" if slot is None else case.program.slot_types[slot].dtype.name
     if core is not None:
@@ -114,12 +114,19 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
 
 def _worst_output(executor: Executor, case: Case, answer: Answer) -> tuple[Case, Answer]:
     """The worst output alone, if it is as wrong by itself: another wrong output may have another cause."""
-    outputs, worst = case.program.output_slots, answer.comparison.worst_output
-    if answer.verdict is not Verdict.MISMATCH or worst is None or len(outputs) < 2 or case.derivation or case.source:
+    outputs = case.program.output_slots
+    slots = _worst_slots(case, answer)
+    if answer.verdict is not Verdict.MISMATCH or not slots or len(outputs) < 2 or case.derivation or case.source:
         return case, answer
-    small = replace(case, program=live(replace(case.program, output_slots=(outputs[worst],))))
+    small = replace(case, program=live(replace(case.program, output_slots=slots)))
     alone = judge(executor, Reference(small, NativeExecutor()))
     return (small, alone) if alike(alone, answer) and class_of(alone) == class_of(answer) else (case, answer)
+
+
+def _worst_slots(case: Case, answer: Answer) -> tuple[int, ...]:
+    """The slot of the worst output; none where that is missing, or a value inside a decomposition that is judged in stages."""
+    worst = answer.comparison.worst_output
+    return () if worst is None else case.program.output_slots[worst : worst + 1]
 
 
 def _explained(suspect: Suspect, pool: Pool) -> Suspect:
@@ -137,7 +144,7 @@ def _explained(suspect: Suspect, pool: Pool) -> Suspect:
 def _first_element(suspect: Suspect, pool: Pool) -> Suspect | None:
     """The first wrong element alone, if it disagrees for the same cause."""
     comparison = suspect.answer.comparison
-    wrong = suspect.case.program.output_slots[comparison.worst_output or 0 :][:1]  # none where outputs are missing
+    wrong = _worst_slots(suspect.case, suspect.answer)
     case = narrowed(suspect.case, wrong[0], comparison.worst_index or ()) if wrong else None
     return _with_case(suspect, case, pool) if case else None
 

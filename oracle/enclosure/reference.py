@@ -215,11 +215,11 @@ def _special2(op: ops.Special2, c: Context, x: Interval, y: Interval) -> Interva
     made = _bounded(c, op.function, x, values, values, y.nan)
     if op.function == "polygamma" and np.count_nonzero(x.lo == 0):  # which has roots
         made = choose(x.lo == 0, x.lo != 0, _bounded(c, "digamma", x, values, values, y.nan), made)
-    far = (y.lo == np.inf) & (
-        x.lo > (op.function == "zeta")
-    )  # the limit is zero, and a series has no term to begin with
+    # at infinity the limit is zero, of order 0 infinity, or NaN, since a series has no term to begin with
+    far = (y.lo == np.inf) & (x.lo > 1 if op.function == "zeta" else x.lo >= 0)
     if far.any():
-        made = limits.listed(made, far, np.zeros(far.shape), True)
+        logarithmic = (x.lo == 0) & (op.function == "polygamma")
+        made = limits.listed(made, far, np.where(logarithmic, np.inf, 0.0), True)
     if op.function == "zeta":  # 1 is the pole of all others
         return _at_poles(made, y, True, also=x.lo == 1)
     return _at_poles(made, y, np.isfinite(x.lo))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,10 +16,10 @@ from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import Execution, Executor, NativeExecutor, Pool
 from oracle.peers.errors import EngineFault
-from oracle.verdict import Answer, Verdict
+from oracle.verdict import Answer, Comparison, Verdict
 from tenferro_ref.errors import WorkerDied
 from tenferro_ref.ops import Abs, Add, Exp, Negate, Op, Sign, Sqrt
-from tenferro_ref.program import GraphBuilder
+from tenferro_ref.program import GraphBuilder, parse
 from tenferro_ref.runtime.kernels import run_kernel
 
 
@@ -343,3 +344,12 @@ def test_a_defect_of_an_enclosure_is_reduced_as_well(monkeypatch: pytest.MonkeyP
     finding, small = to_finding(suspect, Pool(), (), programs=1, also=())
     assert finding.signature == "Add | F64 | internal error | native"
     assert len(small.program.instructions) == 1
+
+
+def test_what_is_wrong_inside_a_decomposition_is_no_output() -> None:
+    """Stages are judged by more values than a program has outputs; the worst of them may be behind the last one."""
+    case = Case.of(parse("graph (%0: F64[2]) -> (%0, %1) slots 2 {\n  %1 = Negate(%0) : F64[2]\n}\n"), [np.ones(2)])
+    staged = Answer("native", Verdict.MISMATCH, Comparison(4, outside=1, worst_output=6, worst_index=(0,)))
+    with contextlib.closing(Pool()) as pool:
+        suspect = inspect(NativeExecutor(), case, staged, pool)
+    assert suspect.case is case
