@@ -153,7 +153,9 @@ def _read_npy(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: float) ->
     npy = np.lib.format
     with archive.open(member) as file:
         written = file.read(_HEADER)
-        head = written.replace(b"'descr': '<f1'", b"'descr': '|V1'", 1)  # so NumPy writes F8E5M2, which it does not read
+        head = written.replace(
+            b"'descr': '<f1'", b"'descr': '|V1'", 1
+        )  # so NumPy writes F8E5M2, which it does not read
         header = io.BytesIO(head)
         version = npy.read_magic(header)
         read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
