@@ -144,19 +144,29 @@ _KNOWN = frozenset(dtype.numpy for dtype in DType)
 
 #: Bytes that an array may have beyond what is due: its header, and what the caller tells better than this reader.
 _SMALL = 1 << 20
+#: Bytes that hold any header: NumPy reads none that is longer.
+_HEADER = 1 << 14
 
 
 def _read_npy(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: float) -> Array:
     """One array; the size that its header declares is checked before anything that large is allocated."""
     npy = np.lib.format
     with archive.open(member) as file:
-        version = npy.read_magic(file)
+        written = file.read(_HEADER)
+        head = written.replace(
+            b"'descr': '<f1'", b"'descr': '|V1'", 1
+        )  # so NumPy writes F8E5M2, which it does not read
+        header = io.BytesIO(head)
+        version = npy.read_magic(header)
         read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, _, dtype = read_header(file)
+        shape, _, dtype = read_header(header)
         if math.prod(shape) * dtype.itemsize > member.file_size and not dtype.hasobject:
             raise ValueError(f"{member.filename} declares {shape} of {dtype} in {member.file_size} bytes")
         if member.file_size > most + _SMALL:
             raise ValueError(f"{member.filename} has {shape} of {dtype}, which is larger than what is due")
+        if head != written:
+            plain: Array = npy.read_array(io.BytesIO(head + file.read()), allow_pickle=False)
+            return plain
     with archive.open(member) as file:
         array: Array = npy.read_array(file, allow_pickle=False)
     return array

@@ -19,10 +19,15 @@ _INDICES: dict[type[Op], int] = {
 
 
 def named(program: GraphProgram, index: int) -> str:
-    """The op at `index`; `Scatter(U8)` where it has indices of a narrow or unsigned type, on which its code depends; `Special(erf)`."""
+    """The op at `index`; `Scatter(U8)` where it has indices of a narrow or unsigned type, on which its code depends; `Special(erf)`.
+
+    `Compare(F32)` by what it compares, which its result, a truth value, does not tell.
+    """
     ins = program.instructions[index]
     if isinstance(ins.op, ops.Special | ops.Special2 | ops.Bits):
         return f"{ins.op.name}({ins.op.function})"
+    if isinstance(ins.op, ops.Compare):
+        return f"{ins.op.name}({program.slot_types[ins.input_slots[0]].dtype.name})"
     if (place := _INDICES.get(type(ins.op))) is None:
         return ins.op.name
     dtype = program.slot_types[ins.input_slots[place]].dtype

@@ -184,16 +184,22 @@ def _special(op: ops.Special, c: Context, x: Interval) -> Interval:
     if x.is_point or not (x.lo < x.hi).any():
         low, high = true_range(op.function, np.where(x.empty, np.nan, x.lo), c.dtype)
         made = _bounded(c, op.function, x, low, high, np.zeros(x.shape, bool))
-        return _at_poles(made, x) if op.function == "digamma" else made
-    start, end, _ = _MONOTONE[op.function]
+    else:
+        made = _of_range(op.function, c, x)
+    return _at_poles(made, x, x.lo == x.hi) if op.function == "digamma" else made
+
+
+def _of_range(function: str, c: Context, x: Interval) -> Interval:
+    """The function of an interval: from its ends where it is monotone between them."""
+    start, end, _ = _MONOTONE[function]
     inside = (x.lo >= start) & (x.hi <= end) & ~x.empty
     single = (x.lo == x.hi) & ~x.empty
     known = inside | single
-    below, above = (true_range(op.function, np.where(known, end, np.nan), c.dtype) for end in (x.lo, x.hi))
+    below, above = (true_range(function, np.where(known, end, np.nan), c.dtype) for end in (x.lo, x.hi))
     low, high = np.fmin(below[0], above[0]), np.fmax(below[1], above[1])
     anything = ~known & ~x.empty
-    least, greatest = _RANGE.get(op.function, (-np.inf, np.inf))
-    made = _bounded(c, op.function, x, np.where(known, low, np.nan), np.where(known, high, np.nan), x.nan)
+    least, greatest = _RANGE.get(function, (-np.inf, np.inf))
+    made = _bounded(c, function, x, np.where(known, low, np.nan), np.where(known, high, np.nan), x.nan)
     return Interval(
         c.dtype,
         np.where(anything, least, made.lo),
@@ -415,7 +421,8 @@ def _reduce_precision(op: ops.ReducePrecision, c: Context, x: Interval) -> Inter
     least_exponent = 2 - 2 ** (op.exponent_bits - 1)
     # where no bit of the exponent goes, denormals are rounded as all others are
     denormals = op.exponent_bits >= c.dtype.bits - 1 - int(info.nmant)
-    largest = np.ldexp(2 - 2.0**-op.mantissa_bits, 2 ** (op.exponent_bits - 1) - 1)
+    # a format with more exponents than the operand's has larger values, which the operand's has not
+    largest = min(np.ldexp(2 - 2.0**-op.mantissa_bits, 2 ** (op.exponent_bits - 1) - 1), c.format.max)
 
     def rounded(v: Array) -> Array:
         """To nearest even; beyond the largest value an infinity, below the least normal one a zero."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fuzz.findings.known import fits
+from fuzz.findings.known import DEFAULT_RULES, fits, load_known
 from fuzz.findings.naming import named, signature
 from oracle.case import Case
 from oracle.verdict import Answer, Comparison, Verdict
@@ -41,3 +41,16 @@ def test_indices_of_a_type_that_the_engine_lacks_are_named(op: str, dtype: str, 
 def test_a_rule_may_be_about_one_type_of_indices(pattern: str, dtype: str, fitting: bool) -> None:
     name = signature(scatter(dtype), WRONG, "every lane")
     assert fits(f"{pattern} | F32 | expected finite, got * | every lane", name) is fitting
+
+
+@pytest.mark.parametrize(("dtype", "known"), [("I32", True), ("I8", True), ("F32", False), ("F64", False)])
+@pytest.mark.parametrize("how", ["expected false, got true", "expected true, got false"])
+def test_integers_that_wrap_are_told_from_a_nan_that_is_compared(dtype: str, known: bool, how: str) -> None:
+    """The absolute value of the least integer is negative (0067); that of a NaN, which is no number, has another cause."""
+    program = parse(
+        f'graph policy {{"dtypes": "stablehlo"}} (%0: {dtype}[1], %1: {dtype}[1]) -> (%3) slots 4 {{\n'
+        f'  %2 = Abs(%0) : {dtype}[1]\n  %3 = Compare(%2, %1) {{"dir": "Ge"}} : Bool[1]\n}}\n'
+    )
+    chain = " > ".join(named(program, i) for i in range(len(program.instructions)))
+    rules = [rule for rule in load_known(DEFAULT_RULES) if rule.page.startswith("0067")]
+    assert any(fits(s, f"{chain} | Bool | {how} | rewrite: algsimp") for r in rules for s in r.signatures) is known

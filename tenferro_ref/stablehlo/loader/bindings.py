@@ -205,6 +205,18 @@ class Operation:
         (block,) = self.raw.operation.regions[0].blocks
         return block
 
+    def callee(self) -> Any:
+        """The block of the function that a `func.call` calls."""
+        module = self.raw.operation
+        while module.name != "builtin.module":
+            module = module.parent
+        name = self.attribute("callee")
+        found = next(f for f in module.regions[0].blocks[0].operations if Operation(f).attribute("sym_name") == name)
+        if found.is_external:
+            raise self.refusal(f"function @{name} has no body")
+        (block,) = found.operation.regions[0].blocks
+        return block
+
     @property
     def result(self) -> TensorType:
         """Type of the first result."""

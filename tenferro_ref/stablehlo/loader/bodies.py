@@ -14,6 +14,10 @@ from tenferro_ref.stablehlo.loader.bindings import Operation
 
 Expression: TypeAlias = tuple[Any, ...]
 
+#: What a body, or a function that it calls, ends with.
+RETURN = ("return", "func.return")
+#: The deepest nesting of calls in a body.
+DEEPEST = 16
 _COMMUTATIVE = {"add", "multiply", "maximum", "minimum", "and", "or", "xor", "EQ", "NE"}
 _MIRRORED = {"GT": "LT", "GE": "LE"}
 
@@ -31,14 +35,24 @@ def _node(name: str, *operands: Expression) -> Expression:
 def results(op: Operation, region: int = 0) -> list[Expression] | None:
     """The expression of each value that the body of `op` returns; None if an op in it has regions of its own."""
     (block,) = op.raw.operation.regions[region].blocks
-    known: dict[Any, Expression] = {v: argument(i) for i, v in enumerate(block.arguments)}
+    return _returned(block, [argument(i) for i in range(len(block.arguments))])
+
+
+def _returned(block: Any, arguments: list[Expression], depth: int = 0) -> list[Expression] | None:
+    known: dict[Any, Expression] = dict(zip(block.arguments, arguments, strict=True))
     for inner in map(Operation, block.operations):
         raw, name = inner.raw.operation, inner.name
         if list(raw.regions) or any(v not in known for v in raw.operands):
             return None
         operands = [known[v] for v in raw.operands]
-        if name == "return":
+        if name in RETURN:
             return operands
+        if name == "func.call":
+            called = _returned(inner.callee(), operands, depth + 1) if depth < DEEPEST else None
+            if called is None:
+                return None
+            known.update(zip(raw.results, called, strict=True))
+            continue
         if name == "compare":
             total = inner.enum("compare_type") == "TOTALORDER"
             name = "TOTALORDER" if total else inner.enum("comparison_direction")

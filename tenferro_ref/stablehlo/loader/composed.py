@@ -114,11 +114,11 @@ def logistic(x: Value) -> Value:
 
 
 def tan(x: Value) -> Value:
-    """sin / cos; of a complex number `(tan a + i tanh b) / (1 - i tan a tanh b)`, which does not overflow."""
+    """sin / cos; of a complex number `-i tanh(i z)`, as in C, which has its limits."""
     b = x.builder
     if x.dtype.is_complex:
-        t, h = tan(real(x)), b.apply(ops.Tanh(), imag(x))
-        return complex_(t, h) / complex_(full(t, 1), -(t * h))
+        turned = b.apply(ops.Tanh(), complex_(-imag(x), real(x)))
+        return complex_(imag(turned), -real(turned))
     return b.apply(ops.Sin(), x) / b.apply(ops.Cos(), x)
 
 
@@ -159,7 +159,8 @@ def complex_(re: Value, im: Value) -> Value:
     turned = -(-im.astype(dtype) * i)  # (-0, im), for a finite im
     for value in (np.inf, -np.inf):
         turned = select(im == full(im, value), full(re, complex(-0.0, value), dtype), turned)
-    turned = select(im != im, full(re, complex(-0.0, np.nan), dtype), turned)
+    # not `im == im`, of which a platform that flushes may read one side as zero
+    turned = select(im <= full(im, np.inf), turned, full(re, complex(-0.0, np.nan), dtype))
     result = -(-re).astype(dtype) + turned  # (re, -0) + (-0, im)
     b.parts[result.slot] = (re, im)
     return result

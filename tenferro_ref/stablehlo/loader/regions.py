@@ -10,11 +10,17 @@ import numpy as np
 from tenferro_ref import ops
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader.bindings import Operation
+from tenferro_ref.stablehlo.loader.bodies import DEEPEST, RETURN
 from tenferro_ref.stablehlo.loader.composed import spread, static
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer
 
 #: Ops of a body on floats that pick or move values: in whatever order a body is applied, they give the same.
-_EXACT = ("abs", "and", "compare", "constant", "maximum", "minimum", "negate", "not", "or", "return", "select", "xor")
+_EXACT = ("abs", "and", "compare", "constant", "maximum", "minimum", "negate", "not", "or", "return", "select", "xor",
+          "func.return", "broadcast_in_dim", "reshape", "transpose", "optimization_barrier")  # fmt: skip
+#: Of a scalar, that scalar.
+_MOVES = ("broadcast_in_dim", "reshape", "transpose", "slice", "reverse", "optimization_barrier")
+#: Of scalars these have rows that are about arrays as a whole.
+_WHOLE = ("custom_call", "dot_general", "dynamic_slice", "dynamic_update_slice", "gather", "iota", "pad")
 
 
 def apply_body(b: Tracer, op: Operation, arguments: Sequence[Value], region: int = 0) -> list[Value]:
@@ -23,18 +29,32 @@ def apply_body(b: Tracer, op: Operation, arguments: Sequence[Value], region: int
     Raises
     ------
     UnsupportedOp
-        The body has an op with regions, or one without a row.
+        The body has an op with regions, one without a row, or one that is about more than one element.
     """
     (block,) = op.raw.operation.regions[region].blocks
+    return _applied(b, op, block, arguments, max((static(v) for v in arguments), key=len))
+
+
+def _applied(
+    b: Tracer, op: Operation, block: Any, arguments: Sequence[Value], shape: tuple[int, ...], depth: int = 0
+) -> list[Value]:
     env: dict[Any, Value] = dict(zip(block.arguments, arguments, strict=True))
-    shape = max((static(v) for v in arguments), key=len)
     for inner in map(Operation, block.operations):
         raw = inner.raw.operation
-        if any(v not in env for v in raw.operands) or list(raw.regions) or inner.name not in (*ROWS, "return"):
+        if any(v not in env for v in raw.operands) or list(raw.regions) or not _is_of_elements(inner):
             raise op.refusal(f"its body has {raw.name}, which is not applied element by element")
         operands = [env[v] for v in raw.operands]
-        if inner.name == "return":
+        if inner.name in RETURN:
             return [spread(v, shape) if v.ndim < len(shape) else v for v in operands]
+        if inner.name == "func.call":
+            if depth == DEEPEST:
+                raise op.refusal(f"calls in its body are nested more than {DEEPEST} deep (is it recursive?)")
+            called = _applied(b, op, inner.callee(), operands, shape, depth + 1)
+            env.update(zip(raw.results, called, strict=True))
+            continue
+        if inner.name in _MOVES:
+            env[raw.results[0]] = operands[0]
+            continue
         if any(v.ndim for v in operands):
             operands = [spread(v, shape) if v.ndim < len(shape) else v for v in operands]
         made = ROWS[inner.name](b, inner, *operands)
@@ -42,10 +62,25 @@ def apply_body(b: Tracer, op: Operation, arguments: Sequence[Value], region: int
     raise op.refusal("its body returns nothing")
 
 
+def _is_of_elements(inner: Operation) -> bool:
+    """Whether an operation of a body has a row, and is of scalars: rows of what moves elements are about whole arrays."""
+    raw = inner.raw.operation
+    scalar = all("x" not in str(v.type).partition("complex")[0] for v in (*raw.operands, *raw.results))
+    return scalar and inner.name not in _WHOLE and inner.name in (*ROWS, *RETURN, "func.call")
+
+
 def is_exact(op: Operation, region: int = 0) -> bool:
     """Whether the body rounds nothing, so that the order in which it is applied does not matter."""
     (block,) = op.raw.operation.regions[region].blocks
+    return _rounds_nothing(block)
+
+
+def _rounds_nothing(block: Any, depth: int = 0) -> bool:
     for inner in map(Operation, block.operations):
+        if inner.name == "func.call" and depth < DEEPEST:
+            if not _rounds_nothing(inner.callee(), depth + 1):
+                return False
+            continue
         inexact = any("f" in str(v.type).partition("<")[2] for v in inner.raw.operation.results)
         if inexact and inner.name not in _EXACT:
             return False

@@ -170,3 +170,14 @@ def test_denormals_are_rounded_where_no_bit_of_the_exponent_goes(bits: int) -> N
     made = run(apply(op), x, model=IEEE)
     assert made.contains(seen).all()
     assert np.count_nonzero(made.decided) == x.size
+
+
+@pytest.mark.parametrize("bits", [10, 7, 0])
+def test_a_format_of_more_exponents_has_no_values_beyond_those_of_the_dtype(bits: int) -> None:
+    x = np.array([65519.0, -65504.0, 65504.0, 49152.0], np.float16)
+    op = ops.ReducePrecision(8, bits)
+    (seen,) = run_kernel(op, STABLEHLO, x)
+    made = run(apply(op), x, model=IEEE)
+    assert isinstance(made, Interval)
+    assert made.contains(seen).all()
+    assert np.array_equal(made.lo, seen)

@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from oracle.enclosure import IEEE, MODELS, Enclosure, enclose
+from oracle.enclosure import IEEE, MODELS, XLA, Enclosure, enclose
 from oracle.enclosure.complexes import QUOTIENT
 from oracle.enclosure.formats import FORMATS
 from oracle.enclosure.model import BUDGETS_FILE, budgets
@@ -242,6 +242,17 @@ def test_zeta_at_its_poles_and_far_out_is_what_implementations_give():
     assert made.contains(np.array([np.inf, np.inf, np.inf, 0.0], np.float32)).all()
     assert made.contains(np.full(4, np.nan, np.float32)).all()
     assert not made.contains(np.array([1.0, 2.0, 3.0, 1.0], np.float32)).any()
+
+
+@pytest.mark.parametrize("beside", [1e-40, 0.5])
+def test_digamma_at_its_poles_is_an_infinity_or_nan_whatever_else_is_in_the_array(beside):
+    """A denormal that may be flushed is an interval, so that not all arguments are points."""
+    b = GraphBuilder(policy=STABLEHLO)
+    x = np.array([0.0, -1.0, -7.0, beside], np.float32)
+    (made,) = enclose(b.build(b.apply(ops.Special("digamma"), b.input(DType.F32, x.shape))), [x], XLA)
+    for value in (np.inf, -np.inf, np.nan):
+        assert made.contains(np.full(4, value, np.float32))[:3].all()
+    assert not made.contains(np.full(4, 1.0, np.float32))[:3].any()
 
 
 def test_a_function_has_no_value_beside_its_domain():

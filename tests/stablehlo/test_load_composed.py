@@ -1,0 +1,26 @@
+"""Compositions hold what implementations give at limits, and say something wherever a function is regular."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oracle.enclosure import XLA, enclose
+from tenferro_ref.stablehlo.loader import load
+from tests.libraries import module_or_skip
+
+module_or_skip("jaxlib")
+
+TAN = """func.func @main(%z: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
+  %r = stablehlo.tan %z : tensor<4xcomplex<f32>>
+  return %r : tensor<4xcomplex<f32>>
+}"""
+
+
+def test_the_tangent_of_a_complex_number_has_the_limits_of_c() -> None:
+    z = np.array([complex(0, np.nan), complex(0, np.inf), complex(0, -np.inf), complex(1, 1e-30)], np.complex64)
+    loaded = load(TAN)
+    (made,) = enclose(loaded.program, loaded.inputs([z]), XLA)
+    due = np.array([complex(0, np.nan), 1j, -1j, np.tan(np.float32(1))], np.complex64)
+    assert made.contains(due).all()
+    assert made.decided.all()
+    assert not made.contains(np.full(4, 7 + 7j, np.complex64)).any()
