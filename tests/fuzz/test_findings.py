@@ -173,6 +173,11 @@ class TestRules:
     def test_ops_are_all_named_but_for_moves_and_constants(self, ops: str, fits_it: bool) -> None:
         assert fits(EXP_LOG, f"{ops} | F64 | expected inf, got finite | rewrite: algsimp") is fits_it
 
+    def test_constants_and_moves_of_a_module_are_not_named_either(self) -> None:
+        signature = "constant > broadcast_in_dim > reduce_window > maximum | F32 | WorkerDied | rewrite: algsimp"
+        assert fits("reduce_window > maximum | F32 | WorkerDied | rewrite: algsimp", signature)
+        assert not fits("reduce_window | F32 | WorkerDied | rewrite: algsimp", signature)
+
     def test_a_rule_that_matches_nothing_is_stale_where_its_build_took_part(self) -> None:
         met = Known("0001-x", (EXP_LOG, "Log | F32 | expected inf, got * | every lane"), ALWAYS, ("cpu, PJRT 0.81, *",))
         elsewhere = replace_rule(met, builds=("npu, *",))
