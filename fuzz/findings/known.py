@@ -24,9 +24,10 @@ from tenferro_ref.files import read_toml
 DEFAULT_RULES = Path(__file__).with_name("known_findings.toml")
 
 
-#: Ops that a pattern need not name: constants, and what moves elements.
+#: Ops that a pattern need not name: constants, and what moves elements; in a program, and in a module as given.
 _UNNAMED = frozenset({
     "BroadcastInDim", "Concatenate", "Constant", "DynamicSlice", "Pad", "Reshape", "Reverse", "Slice", "Transpose",
+    "broadcast_in_dim", "concatenate", "constant", "dynamic_slice", "pad", "reshape", "reverse", "slice", "transpose",
 })  # fmt: skip
 #: The executor in rules about the C API, whose signature is `section: name` of a check of `tenferro-ref conform`.
 CONFORM = "conform"

@@ -6,6 +6,7 @@ interval, or of a NaN, whose bits no implementation promises, any value is possi
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable
 from functools import cache, partial
@@ -30,9 +31,10 @@ from tenferro_ref.errors import UnsupportedOp
 PRECISION = 120
 #: The most different arguments of one function: mpmath takes tens of microseconds each.
 MOST = 2**16
-#: How many times what is lost by an underflow within a function may be in its result: at most 3.5 were seen (F32 zeta of jaxlib), of
-#: arguments and results up to e^40 above the smallest normal number.
-LOST = 7.0
+#: How many times what is lost by an underflow within a function may be in its result: where denormals are flushed at most 3.5 were seen (F32
+#: zeta of jaxlib), of arguments and results up to e^40 above the smallest normal number. Where they are kept, half the least one is, but
+#: StableHLO's `erf` divides by 0.0143 then: at most 35 were seen.
+LOST, LOST_GRADUALLY = 7.0, 71.0
 
 
 @cache
@@ -125,17 +127,20 @@ def true_values(function: str, x: Array, wide: Any) -> Array:
 
 
 def true_range(function: str, x: Array, dtype: DType) -> tuple[Array, Array]:
-    """Least and greatest true value at each element and at its neighbours, if the function's argument may be off by an ULP.
+    """Least and greatest true value at each element, and at its neighbours if the function's argument may be off by an ULP.
 
-    An exponential within a function grows with the error of its own argument: a formula by `exp(x + log(1/2))`, `exp(-x * x)` or
-    `log1p(-x * x)` loses an ULP of x, which is hundreds of the result far out.
+    What is first computed of a denormal, as `sin(pi * x)` within `lgamma`, is rounded to a multiple of the least number. An exponential
+    within a function grows with the error of its own argument: a formula by `exp(x + log(1/2))`, `exp(-x * x)` or `log1p(-x * x)` loses an
+    ULP of x, which is hundreds of the result far out.
     """
     wide = FORMATS[dtype].wide
     low = high = true = true_values(function, x, wide)
-    if "argument" in budgets()[function]:
-        exact = x.astype(np.float64 if dtype is DType.F64 else np.float32)
+    exact = x.astype(np.float64 if dtype is DType.F64 else np.float32)
+    off = (np.abs(exact) < np.finfo(exact.dtype).tiny) & (exact != 0) | ("argument" in budgets()[function])
+    if off.any():
         for end in (-np.inf, np.inf):
-            beside = true_values(function, np.nextafter(exact, exact.dtype.type(end)).astype(float), wide)
+            other = np.where(off, np.nextafter(exact, exact.dtype.type(end)), exact)
+            beside = true_values(function, other.astype(float), wide)
             low, high = np.fmin(low, beside), np.fmax(high, beside)
     none = np.isnan(true)  # outside the function's domain, however near
     return np.where(none, np.nan, low), np.where(none, np.nan, high)
@@ -146,6 +151,8 @@ def _rounded(value: Any, wide: Any) -> Any:
     if wide is not np.float64 and 0 < abs(value) < mpmath.ldexp(1, -1000):  # float64 loses digits there, or all
         return np.ldexp(wide(float(mpmath.ldexp(value, 200))), -200)
     high = float(value)
+    if wide is np.float64 and high == 0 and value != 0:  # it has a sign, and is no zero
+        return np.copysign(5e-324, int(mpmath.sign(value)))
     if not np.isfinite(high) or wide is np.float64:
         return wide(high)
     return wide(high) + wide(float(value - mpmath.mpf(high)))
@@ -162,7 +169,7 @@ def _bounded(c: Context, function: str, x: Interval, low: Array, high: Array, na
         lo = np.where(none, np.inf, np.fmin(lo, c.format.greatest_at_or_below(low - off)))
         hi = np.where(none, -np.inf, np.fmax(hi, c.format.least_at_or_above(high + off)))
     # what underflows, or is flushed, between the terms of a polynomial is divided by its coefficients; the sign stays
-    lost = LOST * c.lost_below
+    lost = (LOST if c.model.flush else LOST_GRADUALLY) * c.lost_below
     near = ~none & (low < lost * 2.0**30) & (high > -lost * 2.0**30)
     if np.count_nonzero(near):
         least = np.where(low >= 0, np.maximum(low - lost, 0), low - lost)
@@ -231,6 +238,8 @@ def _special2(op: ops.Special2, c: Context, x: Interval, y: Interval) -> Interva
     return _at_poles(made, y, np.isfinite(x.lo))
 
 
+#: An exponent of 2 whose negative is that of less than any number.
+_BELOW_ALL = 1200
 #: The largest order of polygamma, and the farthest argument below zero, for which mpmath's time is bounded.
 _REACH = 1e3
 
@@ -271,8 +280,11 @@ def _of_two(function: str, a: float, b: float) -> Any:
 
 
 def _zeta(a: float, b: float) -> Any:
-    """Of Hurwitz; what is small needs more digits, since mpmath counts them from 1 on."""
-    with mpmath.workprec(PRECISION + int(min(a * np.log2(max(b, 1.0)), 1200.0))):
+    """Of Hurwitz, at most `b**-a * (1 + b / (a - 1))` beyond 1; mpmath counts digits from 1 on, and of what is less than all numbers no end."""
+    small = a * math.log2(max(b, 1.0))
+    if small - math.log2(1 + max(b, 0.0) / (a - 1)) > _BELOW_ALL:
+        return mpmath.ldexp(1, -_BELOW_ALL)
+    with mpmath.workprec(PRECISION + int(min(small, 1200.0))):
         return mpmath.re(mpmath.zeta(a, b))
 
 

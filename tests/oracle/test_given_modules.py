@@ -160,6 +160,25 @@ def test_total_order_is_kept_by_the_interpreter_too(executor: Executor, pool: Po
     assert result.outputs[0].tolist() == expected
 
 
+TWO_SCATTERED = """func.func @main(%x: tensor<2xi32>, %at: tensor<1x1xi32>, %u: tensor<1xi32>) -> (tensor<2xi32>, tensor<2xi32>) {
+  %0:2 = "stablehlo.scatter"(%x, %x, %at, %u, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
+      inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<i32>, %b: tensor<i32>, %c: tensor<i32>, %d: tensor<i32>):
+    stablehlo.return %c, %d : tensor<i32>, tensor<i32>
+  }) : (tensor<2xi32>, tensor<2xi32>, tensor<1x1xi32>, tensor<1xi32>, tensor<1xi32>) -> (tensor<2xi32>, tensor<2xi32>)
+  return %x, %0#1 : tensor<2xi32>, tensor<2xi32>
+}"""
+
+
+def test_a_scatter_onto_several_arrays_leaves_all_of_them_alone_in_the_interpreter(pool: Pool) -> None:
+    """The interpreter writes into each operand; as it is written the first result would have the update."""
+    source = pool.reader.source(TWO_SCATTERED, "a module")
+    arguments = (np.array([5, 6], np.int32), np.array([[1]], np.int32), np.array([9], np.int32))
+    done = attempt_source(pool.make("interpreter"), source, arguments)
+    assert isinstance(done, Execution)
+    assert [x.tolist() for x in done.outputs] == [[5, 6], [5, 9]]
+
+
 def test_memory_of_a_donated_argument_may_be_reused(pool: Pool) -> None:
     text = (
         "func.func public @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {"

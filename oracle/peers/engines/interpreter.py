@@ -32,12 +32,13 @@ def open(settings: Message) -> Engine:
     context.enable_multithreading(False)
 
     def own_operands(module: Any) -> None:
-        """Give each scatter a copy of its operand: the interpreter writes the updates into the operand itself."""
+        """Give each scatter copies of its operands: the interpreter writes the updates into the operands themselves."""
 
         def visit(operation: Any) -> Any:
             if operation.name == "stablehlo.scatter":
                 with ir.InsertionPoint(operation), ir.Location.unknown():
-                    operation.operands[0] = stablehlo.reshape(operation.operands[0].type, operation.operands[0])
+                    for i, x in enumerate(list(operation.operands)[: len(operation.results)]):
+                        operation.operands[i] = stablehlo.reshape(x.type, x)
             return ir.WalkResult.ADVANCE
 
         module.operation.walk(visit, ir.WalkOrder.POST_ORDER)

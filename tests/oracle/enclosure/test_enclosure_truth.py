@@ -184,6 +184,28 @@ def test_small_values_of_zeta_are_right():
     assert abs(float(made) / float(true) - 1) < 1e-15
 
 
+def test_zeta_of_the_largest_orders_is_enclosed_at_once():
+    """A power of an order of 1e308 has no end of digits: these took mpmath more than ten minutes."""
+    made = of_two("zeta", [3e38, 3e38, 1e30, 700.0], [2.0, 3e38, 1.0, 2.0])
+    assert made.contains(np.array([0.0, 0.0, 1.0, 0.0], np.float32)).all()
+    assert not made.contains(np.full(4, 0.5, np.float32)).any()
+    (value,) = true_values_of_two("zeta", np.array([1e308]), np.array([1e308]), np.longdouble)
+    assert 0 < value < np.ldexp(np.longdouble(1), -1100)
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "seen"),
+    [("erf", 1.1e-44, 0.0), ("erf", 4.5e-44, 9.8e-44), ("lgamma", 1e-45, 103.32505), ("lgamma", 4.5e-44, 99.80854)],
+)
+def test_what_is_rounded_to_the_least_number_within_a_function_is_inside(name, x, seen):
+    """What StableHLO's interpreter gives, by `x * p / q` with a small q, and by `sin(pi * x)`."""
+    b = GraphBuilder(policy=STABLEHLO)
+    array = np.array([x], np.float32)
+    made = enclose(b.build(b.apply(ops.Special(name), b.input(DType.F32, (1,)))), [array], IEEE)[0]
+    assert made.contains(np.array([seen], np.float32)).all()
+    assert not made.contains(np.array([seen / 2 - 1e-42], np.float32)).any()
+
+
 def test_poles_of_polygamma_are_listed():
     b = GraphBuilder(policy=Policy(dtypes="stablehlo"))
     program = b.build(b.apply(ops.Special2("polygamma"), b.input(DType.F64, (3,)), b.input(DType.F64, (3,))))
