@@ -135,8 +135,9 @@ def true_range(function: str, x: Array, dtype: DType) -> tuple[Array, Array]:
     """
     wide = FORMATS[dtype].wide
     low = high = true = true_values(function, x, wide)
-    exact = x.astype(np.float64 if dtype is DType.F64 else np.float32)
-    off = (np.abs(exact) < np.finfo(exact.dtype).tiny) & (exact != 0) | ("argument" in budgets()[function])
+    kept = DType.F64 if dtype is DType.F64 else DType.F32
+    exact = x.astype(kept.numpy)
+    off = (np.abs(exact) < float(kept.finfo.tiny)) & (exact != 0) | ("argument" in budgets()[function])
     if off.any():
         for end in (-np.inf, np.inf):
             other = np.where(off, np.nextafter(exact, exact.dtype.type(end)), exact)
