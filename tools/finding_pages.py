@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fuzz.findings.corpus import ModuleCase, load
+from fuzz.findings.corpus import ModuleCase, ReadModule, load
 from oracle.peers.modules import module_or_reason
 from tenferro_ref.program import print_program
 
@@ -25,7 +25,7 @@ _PART = re.compile(r"(<!-- (tests/corpus/[\w-]+\.toml) -->\n).*?(<!-- end -->)",
 def generated(path: Path) -> str:
     """Program, inputs and StableHLO of one case, in Markdown."""
     case = load(path).case
-    if isinstance(case, ModuleCase):
+    if isinstance(case, ModuleCase | ReadModule):
         names = re.findall(r"(%\w+): ", case.stablehlo.partition(")")[0])
         return f"{_values(names, case.inputs)}:\n\n{_block(case.stablehlo)}"
     names = [f"%{slot}" for slot in case.program.input_slots]

@@ -3,7 +3,8 @@
 A case is one TOML file: what it is about, the program in its text form, the inputs as hexadecimal bytes (column-major), and
 under `[expected]` a verdict by executor name. What third-party builds get wrong stays in with the verdict "mismatch", so
 that a build in which it is fixed is noticed. A finding that no program of ours can show has, instead of the program, a
-StableHLO module that is run as it is written, and the outputs that are due. `seconds` limits a request to an executor, for
+StableHLO module that is run as it is written: with the outputs that are due, bit for bit, or, if it has none, judged by the enclosure of
+the program that it is read as. `seconds` limits a request to an executor, for
 cases that a compiler does not finish.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -18,6 +20,7 @@ import numpy as np
 
 from oracle.case import Case
 from oracle.compare import compare_bits
+from oracle.given_case import given_case
 from oracle.judge import Reference, judge
 from oracle.peers import Executor, ModuleExecutor, NativeExecutor
 from oracle.peers.modules import Module
@@ -26,6 +29,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError, TenferroError, UsageError
 from tenferro_ref.files import read_toml
 from tenferro_ref.isolation import wire
+from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.program import parse, print_program
 from tenferro_ref.tensor import Array, type_of
 
@@ -41,7 +45,7 @@ class _Tensor(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
-    """The content of a file; either `program`, or `module` and `outputs`."""
+    """The content of a file; either `program`, or `module`, which may have `outputs`."""
 
     about: str
     inputs: list[_Tensor]
@@ -88,6 +92,24 @@ class ModuleCase:
 
 
 @dataclass(frozen=True, eq=False)
+class ReadModule:
+    """A StableHLO module that is run as it is written, and its inputs; what is right is said by the program that it is read as."""
+
+    stablehlo: str
+    inputs: tuple[Array, ...]
+
+    @cached_property
+    def case(self) -> Case:
+        """The case of that program, which has the module as its source."""
+        with Reader() as reader:
+            return given_case(reader.source(self.stablehlo, "module"), self.inputs, reader)
+
+    def judge(self, executor: Executor) -> Answer:
+        """The verdict on an executor."""
+        return judge(executor, Reference(self.case, NativeExecutor()))
+
+
+@dataclass(frozen=True, eq=False)
 class Entry:
     """One case of the corpus.
 
@@ -101,13 +123,13 @@ class Entry:
 
     name: str
     about: str
-    case: Case | ModuleCase
+    case: Case | ModuleCase | ReadModule
     expected: dict[str, Verdict]
     seconds: float = SECONDS
 
     def judge(self, executor: Executor) -> Answer:
         """The verdict on an executor."""
-        if isinstance(self.case, ModuleCase):
+        if isinstance(self.case, ModuleCase | ReadModule):
             return self.case.judge(executor)
         return judge(executor, Reference(self.case, NativeExecutor()))
 
@@ -125,15 +147,19 @@ def load(path: Path) -> Entry:
         content = msgspec.convert(read_toml(path), _File)
     except msgspec.MsgspecError as error:
         raise FormatError(where=str(path), detail=f"no case of the corpus: {error}") from None
-    if bool(content.program) == bool(content.module) or bool(content.module) != bool(content.outputs):
-        raise FormatError(where=str(path), detail="needs either a program, or a module and its outputs")
+    if bool(content.program) == bool(content.module) or (content.program and content.outputs):
+        raise FormatError(where=str(path), detail="needs either a program, or a module, which may have outputs")
     if not 0 < content.seconds <= MOST_SECONDS:
         raise FormatError(where=f"{path}: seconds", detail=f"must be positive and at most {MOST_SECONDS}")
     inputs, outputs = (
         tuple(_array(f"{path}: {key}[{i}]", tensor) for i, tensor in enumerate(getattr(content, key)))
         for key in ("inputs", "outputs")
     )
-    case = ModuleCase(content.module, inputs, outputs) if content.module else _case(content.program, inputs, path)
+    case: Case | ModuleCase | ReadModule
+    if not content.module:
+        case = _case(content.program, inputs, path)
+    else:
+        case = ModuleCase(content.module, inputs, outputs) if outputs else ReadModule(content.module, inputs)
     return Entry(path.stem, content.about, case, content.expected, content.seconds)
 
 
@@ -161,12 +187,11 @@ def text(entry: Entry) -> str:
     case = entry.case
     lines = [f"about = {_quoted(entry.about)}"]
     lines += [f"seconds = {entry.seconds}"] if entry.seconds != SECONDS else []
-    if isinstance(case, ModuleCase):
-        lines += [
-            f"module = {_block(case.stablehlo)}",
-            *_tensors("inputs", case.inputs),
-            *_tensors("outputs", case.outputs),
-        ]
+    if isinstance(case, Case) and case.source is not None and case.source.text is not None:
+        case = ReadModule(case.source.text, case.arguments)
+    if isinstance(case, ModuleCase | ReadModule):
+        lines += [f"module = {_block(case.stablehlo)}", *_tensors("inputs", case.inputs)]
+        lines += _tensors("outputs", case.outputs) if isinstance(case, ModuleCase) else []
     else:
         lines += [f"program = {_block(print_program(case.program))}", *_tensors("inputs", case.inputs)]
     lines += [

@@ -42,13 +42,13 @@ def signature(case: Case, answer: Answer, attribution: str) -> str:
     """ "ops | dtype | value class | attribution" of a reduced case; "fault | kind due | what came instead | ..." of an invalid one."""
     if case.refusal is not None:
         return f"{case.refusal.fault} | {case.refusal.kind} | {how_of(answer)} | {attribution}"
-    chain = " > ".join(_chain(case)) or "no instruction"
-    chain = f"{case.derivation} of {chain}" if case.derivation else chain
+    names = " > ".join(chain(case)) or "no instruction"
+    names = f"{case.derivation} of {names}" if case.derivation else names
     dtype = case.program.output_types[0].dtype.name if case.program.output_slots else "none"
-    return f"{chain} | {dtype} | {how_of(answer)} | {attribution}"
+    return f"{names} | {dtype} | {how_of(answer)} | {attribution}"
 
 
-def _chain(case: Case) -> list[str]:
+def chain(case: Case) -> list[str]:
     """The ops of a program; the operations of a module that disagrees only as it is given, in the order of its text."""
     if case.source is not None and case.source.text is not None:
         return [
@@ -67,5 +67,5 @@ def subject(case: Case) -> str:
     """The last ops of a program, as its title names them."""
     if case.refusal is not None:
         return case.refusal.fault
-    last = [name.partition("(")[0] for name in _chain(case)][-3:]
+    last = [name.partition("(")[0] for name in chain(case)][-3:]
     return " of ".join([*([str(case.derivation)] if case.derivation else []), *reversed(last)]) or "no instruction"

@@ -72,6 +72,7 @@ def test_a_case_is_written_as_it_is_read(path: Path) -> None:
         ("about = ", "about = 1 #", r"`str`.*\$\.about"),
         ("[expected]", "seconds = nan\n[expected]", "seconds"),
         ("[expected]", "module = 'module {}'\n[expected]", "either a program, or a module"),
+        ("[expected]", "outputs = [{dtype = 'I32', shape = [], data = '00000000'}]\n[expected]", "either a program"),
         ("shape = []", "shape = [1]", "do not fit"),
     ],
 )
