@@ -92,6 +92,22 @@ def test_an_overflow_that_the_twin_has_not_is_left_open(pool: Pool) -> None:
     assert (answer.verdict, answer.reason) == (Verdict.UNDECIDED, "the interpreter and its twin agree on no element")
 
 
+SMALL = """func.func @main(%a: tensor<3xf32>) -> (tensor<3xi1>, tensor<3xf32>) {
+  %z = stablehlo.constant dense<0.0> : tensor<3xf32>
+  %0 = stablehlo.compare GT, %a, %z : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>
+  return %0, %a : tensor<3xi1>, tensor<3xf32> }"""
+
+
+@pytest.mark.parametrize(("place", "passes"), [(0, True), (1, False), (2, False)])
+def test_what_follows_of_a_denormal_that_is_flushed_is_left_open(pool: Pool, place: int, passes: bool) -> None:
+    a = np.array([1e-40, 1.0, -1.0], np.float32)
+    held = evidence(pool, SMALL, a)
+    outputs = [x.copy() for x in held.interpreter.run_source(held.source, [a]).outputs]
+    outputs[0][place] = not outputs[0][place]
+    answer = judge_by_evidence(Said(tuple(outputs)), held)
+    assert answer.verdict is (Verdict.PASS if passes else Verdict.MISMATCH)
+
+
 def test_random_numbers_have_no_evidence(pool: Pool) -> None:
     text = """func.func @main(%a: tensor<f32>, %b: tensor<f32>) -> tensor<2xf32> {
       %s = stablehlo.constant dense<2> : tensor<1xi64>
