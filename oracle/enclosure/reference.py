@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
-from functools import cache, partial
+from dataclasses import replace
+from functools import cache, partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -386,32 +387,35 @@ def _bitcast(op: ops.Bitcast, c: Context, x: Interval) -> Interval:
 
 
 @ENCLOSE.row(ops.Repeated)
-def _repeated(op: ops.Repeated, c: Context, once: Interval, other: Interval) -> Interval:
-    """Of floats all between the two; of integers what further initial values make of `once`, if that does not wrap."""
-    if once.dtype.is_float:
-        return hull(once, other)
-    low, high = (v.astype(object) for v in (once.lo, once.hi))
-    bounds = [v.astype(object) for v in (other.lo, other.hi)]
+def _repeated(op: ops.Repeated, c: Context, once: Interval, *others: Interval) -> Interval:
+    """All between the operands; of integers that are added or multiplied what initial values make of `never`, if that does not wrap."""
+    if not once.dtype.is_int or op.function not in ("add", "multiply"):
+        made = reduce(hull, others, once)
+        across = (made.lo < 0) & (made.hi > 0)
+        return (
+            replace(made, pos_zero=made.pos_zero | across, neg_zero=made.neg_zero | across)
+            if once.dtype.is_float
+            else made
+        )
+    never, initial = others
+    low, high = (v.astype(object) for v in (never.lo, never.hi))
+    bounds = [v.astype(object) for v in (initial.lo, initial.hi)]
     if op.function == "add":
-        ends = [v + k * bound for v in (low, high) for bound in bounds for k in (0, op.times - 1)]
+        ends = [v + k * bound for v in (low, high) for bound in bounds for k in (0, op.times)]
     else:
-        most = np.vectorize(lambda bound: abs(bound) ** min(op.times - 1, 64), otypes=[object])
+        most = np.vectorize(lambda bound: abs(bound) ** min(op.times, 64), otypes=[object])
         size = np.maximum(abs(low), abs(high)) * np.maximum(1, np.maximum(*map(most, bounds)))
         ends = [np.where((low >= 0) & (bounds[0] >= 0), 0, -size), size]
     least, greatest = np.minimum.reduce(ends), np.maximum.reduce(ends)
     lo, hi = once.dtype.limits
     inside = np.asarray((least >= lo) & (greatest <= hi), bool)
-    anything = everything(once.dtype, once.shape)
-    return exact(
-        once.dtype,
-        np.where(inside, np.where(inside, least, 0), anything.lo),
-        np.where(inside, np.where(inside, greatest, 0), anything.hi),
-    )
+    made = exact(once.dtype, np.where(inside, least, lo), np.where(inside, greatest, hi))
+    return hull(made, once)
 
 
 @COMPLEX.row(ops.Repeated)
-def _repeated_complex(op: ops.Repeated, c: Context, once: Enclosure, many: Enclosure) -> Enclosure:
-    return each_part(partial(_repeated, op, c), once, many)
+def _repeated_complex(op: ops.Repeated, c: Context, *results: Enclosure) -> Enclosure:
+    return each_part(partial(_repeated, op, c), *results)
 
 
 @ENCLOSE.row(ops.ReducePrecision)

@@ -11,6 +11,7 @@ import pytest
 
 from fuzz.checking import check
 from fuzz.checking.subject import given_subject
+from oracle.case import Case
 from oracle.evidence import Evidence, judge_by_evidence
 from oracle.peers import Execution, Executor, Pool
 from oracle.peers.jax import JaxExecutor
@@ -154,3 +155,20 @@ def test_the_program_as_written_is_held_to_the_interpreter_too(pool: Pool) -> No
         (found,) = check(subject, [off], pool).answers
     assert (found.answer.verdict, found.evidence) == (Verdict.MISMATCH, "interpreter")
     assert found.written == "only as given (as written: pass)"
+
+
+@pytest.mark.parametrize("seen", [[1, 2], [6, 7]])
+def test_an_initial_value_that_is_left_out_is_not_held_to_the_interpreter(pool: Pool, seen: list[int]) -> None:
+    text = """func.func @main(%a: tensor<2x1xi32>) -> tensor<2xi32> {
+      %c = stablehlo.constant dense<5> : tensor<i32>
+      %0 = stablehlo.reduce(%a init: %c) applies stablehlo.add across dimensions = [1] : (tensor<2x1xi32>, tensor<i32>) -> tensor<2xi32>
+      return %0 : tensor<2xi32> }"""
+    a = np.array([[1], [2]], np.int32)
+    subject = given_subject(pool.reader.source(text, "m"), [a], pool.reader)
+
+    class OfCases(Said):
+        def run(self, case: Case) -> Execution:
+            return Execution(self.outputs)
+
+    (found,) = check(subject, [OfCases((np.array(seen, np.int32),))], pool).answers
+    assert (found.answer.verdict, found.evidence) == (Verdict.UNDECIDED, "none")
