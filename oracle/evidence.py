@@ -2,7 +2,7 @@
 
 The module runs on the interpreter as it is, and as its *twins*, in which floats have another width (`stablehlo.twin`): F64 in
 place of the narrower ones, F32 in place of F64. How far they are apart tells how much of the result rounding decides (by a
-twin of F32, in proportion to the units of the two). An answer may be off by `SPAN` times that, and by
+twin of F32, in proportion to the units of the two). It runs once more with each denormal argument as a zero, since platforms flush. An answer may be off by `SPAN` times that, and by
 `ULPS` units in the last place, or flushed; integers and truth values must have the same bits, where they agree. This proves nothing: it is
 reported as `evidence: interpreter`, and counted as decided nowhere.
 """
@@ -69,6 +69,12 @@ class Evidence:
             if isinstance(other, TenferroError):
                 return other
             outputs.append((other.outputs, ratio))
+        flushed = [_flushed(np.asarray(a)) for a in self.arguments]
+        if any(f is not a for f, a in zip(flushed, self.arguments, strict=True)):
+            zeros = attempt_source(self.interpreter, self.source, flushed)
+            if isinstance(zeros, TenferroError):
+                return zeros
+            outputs.append((zeros.outputs, 1.0))
         return [_bounds(x, [(twin[i], ratio) for twin, ratio in outputs]) for i, x in enumerate(expected.outputs)]
 
     def _twin(self, narrow: bool) -> Execution | TenferroError:
@@ -80,6 +86,21 @@ class Evidence:
             pairs = zip(self.arguments, twin.arguments, strict=True)
             arguments = [np.asarray(a).astype(t.dtype.numpy) for a, t in pairs]
         return attempt_source(self.interpreter, twin, arguments)
+
+
+def _flushed(x: Array) -> Array:
+    """An argument with each denormal as the zero of its sign; `x` itself if it has none."""
+    dtype = DType.of(x)
+    if dtype.is_complex:
+        parts = np.ascontiguousarray(x).reshape(-1).view(dtype.real.numpy)
+        zeros = _flushed(parts)
+        return x if zeros is parts else zeros.view(x.dtype).reshape(x.shape)
+    if not dtype.is_float:
+        return x
+    units: Any = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
+    wide = x.astype(np.float64)
+    small = (wide != 0) & (np.abs(wide) < float(units.smallest_normal))
+    return np.where(small, np.copysign(0, wide), wide).astype(x.dtype) if small.any() else x
 
 
 @dataclass(frozen=True, eq=False)

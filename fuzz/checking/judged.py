@@ -23,6 +23,7 @@ from tenferro_ref.errors import (
     UnsupportedOp,
     ValidationError,
 )
+from tenferro_ref.ops import Repeated
 
 #: The page of a known finding, "" for none, and the reduced case, by build and group of alike disagreements.
 Pages: TypeAlias = dict[tuple[str, tuple[str, ...]], tuple[str, Case]]
@@ -164,7 +165,9 @@ def answers_to(subject: Subject, executors: Sequence[Executor], pool: Pool, mode
 
 
 def _evidence(subject: Subject, pool: Pool) -> Evidence | None:
-    if subject.source is None:
+    """None without a module, and where how often an initial value enters is left open: the interpreter goes one of several ways."""
+    made = [] if subject.case is None else [i.op for i in subject.case.program.instructions]
+    if subject.source is None or any(isinstance(op, Repeated) and op.function != "select" for op in made):
         return None
     return Evidence(subject.source, subject.arguments, pool.make("interpreter"), pool.reader)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable
-from functools import cache, partial
+from dataclasses import replace
+from functools import cache, partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -402,28 +403,35 @@ def _bitcast(op: ops.Bitcast, c: Context, x: Interval) -> Interval:
 
 
 @ENCLOSE.row(ops.Repeated)
-def _repeated(op: ops.Repeated, c: Context, once: Interval, other: Interval) -> Interval:
-    """Of floats all between the two; of integers what further initial values make of `once`, if that does not wrap."""
-    if once.dtype.is_float:
-        return hull(once, other)
+def _repeated(op: ops.Repeated, c: Context, once: Interval, *others: Interval) -> Interval:
+    """All between the operands; of integers that are added or multiplied what initial values make of `never`, if that does not wrap."""
+    if not once.dtype.is_int or op.function not in ("add", "multiply"):
+        made = reduce(hull, others, once)
+        across = (made.lo < 0) & (made.hi > 0)
+        return (
+            replace(made, pos_zero=made.pos_zero | across, neg_zero=made.neg_zero | across)
+            if once.dtype.is_float
+            else made
+        )
+    never, initial = others
     # as vectors: NumPy makes Python's integers of arrays of objects without an axis, and then C's of those
-    low, high, *bounds = (v.ravel().astype(object) for v in (once.lo, once.hi, other.lo, other.hi))
+    low, high, *bounds = (v.ravel().astype(object) for v in (never.lo, never.hi, initial.lo, initial.hi))
     if op.function == "add":
-        ends = [v + k * bound for v in (low, high) for bound in bounds for k in (0, op.times - 1)]
+        ends = [v + k * bound for v in (low, high) for bound in bounds for k in (0, op.times)]
     else:
-        most = np.vectorize(lambda bound: abs(bound) ** min(op.times - 1, 64), otypes=[object])
+        most = np.vectorize(lambda bound: abs(bound) ** min(op.times, 64), otypes=[object])
         size = np.maximum(abs(low), abs(high)) * np.maximum(1, np.maximum(*map(most, bounds)))
         ends = [np.where((low >= 0) & (bounds[0] >= 0), 0, -size), size]
     least, greatest = np.minimum.reduce(ends), np.maximum.reduce(ends)
     lo, hi = once.dtype.limits
     inside = np.asarray((least >= lo) & (greatest <= hi), bool)
     ends = [np.where(inside, v, beyond).reshape(once.shape) for v, beyond in ((least, lo), (greatest, hi))]
-    return exact(once.dtype, *(v.astype(once.lo.dtype) for v in ends))
+    return hull(exact(once.dtype, *(v.astype(once.lo.dtype) for v in ends)), once)
 
 
 @COMPLEX.row(ops.Repeated)
-def _repeated_complex(op: ops.Repeated, c: Context, once: Enclosure, many: Enclosure) -> Enclosure:
-    return each_part(partial(_repeated, op, c), once, many)
+def _repeated_complex(op: ops.Repeated, c: Context, *results: Enclosure) -> Enclosure:
+    return each_part(partial(_repeated, op, c), *results)
 
 
 @ENCLOSE.row(ops.ReducePrecision)
@@ -443,9 +451,8 @@ def _reduce_precision(op: ops.ReducePrecision, c: Context, x: Interval) -> Inter
         exponent = np.maximum(np.frexp(wide)[1] - 1, int(info.minexp))
         step = np.ldexp(np.longdouble(1), exponent - op.mantissa_bits)
         near = np.rint(wide / step) * step
-        if (
-            not op.mantissa_bits
-        ):  # of two powers of two that one is even whose exponent is, as it is stored: its bias is odd
+        # of two powers of two that one is even whose exponent is, as it is stored: its bias is odd
+        if not op.mantissa_bits:
             near = np.where(np.abs(wide) == 1.5 * step, np.ldexp(step, 1 - exponent % 2), near)
         near = np.where(np.abs(near) > largest, np.inf, near)
         if not denormals:

@@ -1,6 +1,6 @@
 """Ops of the reference alone: StableHLO has them, the engine does not (ADR 0018).
 
-The loader writes them into programs; each has a kernel and an enclosure, most can be written as StableHLO again (`stablehlo.emit.reference`),
+The loader writes them into programs; each has a kernel and an enclosure, all can be written as StableHLO again (`stablehlo.emit.reference`),
 and nothing else: the strategies of programs do not draw them, and JAX's calls lack them. An executor gets the module that was handed in.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tenferro_ref.dtype import COMPLEX, FLOAT, INT, NUMERIC, DType
-from tenferro_ref.errors import InvalidArgument
+from tenferro_ref.dtype import COMPLEX, FLOAT, INT, DType
+from tenferro_ref.errors import DTypeMismatch, InvalidArgument
 from tenferro_ref.ops.base import Op, Policy, TensorType, check_same_shape
 
 
@@ -106,17 +106,23 @@ class ReducePrecision(ReferenceOp):
 
 @dataclass(frozen=True, slots=True)
 class Repeated(ReferenceOp):
-    """A reduction into which its initial value enters once, or up to `times` times: StableHLO does not say how often.
+    """A reduction into which its initial value enters not at all, once, or up to `times` times: StableHLO does not say how often.
 
-    The operands are the reduction with the initial value once, which is the result here, and, of floats, the one with it so often
-    that all others are between the two; of integers, the initial value. `function` is `add` or `multiply`.
+    The operands are the reduction with the initial value once, which is the result here; that without it; and, of integers that
+    are added or multiplied, the initial value. Of all others any number of further results may follow: what is permitted is between the
+    least and the greatest of them. `function` is the name of the body in StableHLO; `select` if it is no initial value that is left
+    open but which elements a window selects.
     """
 
     function: str
     times: int
     arity: ClassVar = 2
-    same_dtype: ClassVar = 2
-    dtypes: ClassVar = NUMERIC
+    variadic: ClassVar = True
+
+    def check_dtypes(self, inputs: tuple[TensorType, ...], policy: Policy) -> None:  # type: ignore[override]
+        for operand in inputs[1:]:
+            if operand.dtype is not inputs[0].dtype:
+                raise DTypeMismatch(op=self.name, lhs=inputs[0].dtype.name, rhs=operand.dtype.name)
 
     def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
         check_same_shape(self, *inputs)

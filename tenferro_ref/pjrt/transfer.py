@@ -50,20 +50,33 @@ def dtype_of_element(number: int) -> DType:
         raise UnsupportedDType(name, "PJRT output") from None
 
 
+def element_of_dtype(dtype: DType) -> int:
+    """The PJRT_Buffer_Type of a dtype.
+
+    Raises
+    ------
+    UnsupportedDType
+        There are no buffers of it.
+    """
+    if dtype not in _ELEMENT:
+        raise UnsupportedDType(dtype.name, "PJRT input")
+    return _ELEMENT[dtype]
+
+
 def spec_of_array(x: NDArray) -> TensorSpec:
     """Dtype and shape of an array.
 
     Raises
     ------
     UnsupportedDType
-        If the engine has no such dtype, or the array is not in the machine's byte order.
+        If the engine has no such dtype, there are no buffers of it, or the array is not in the machine's byte order.
     """
     try:
         dtype = DType.of(x)
-        _ELEMENT[dtype]  # no buffer of some dtypes
-        return dtype, x.shape
     except KeyError:
         raise UnsupportedDType(str(x.dtype), "PJRT input") from None
+    element_of_dtype(dtype)
+    return dtype, x.shape
 
 
 def spec_of_buffer(api: Api, raw: int) -> TensorSpec:
@@ -98,7 +111,7 @@ class Upload:
                 self._kind,
                 client=client,
                 device=device,
-                type=_ELEMENT[dtype],
+                type=element_of_dtype(dtype),
                 dims=addressof(self._arrays[0]),
                 num_dims=self._rank,
                 byte_strides=addressof(self._arrays[1]),

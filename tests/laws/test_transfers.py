@@ -13,6 +13,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import UnsupportedDType
 from tenferro_ref.pjrt import abi
 from tenferro_ref.pjrt.native import Api
 from tenferro_ref.pjrt.transfer import Download, Upload, dtype_of_element, spec_of_array
@@ -96,3 +98,12 @@ def test_arrays_of_any_strides_arrive_and_come_back_dense_and_column_major(honou
             assert back.flags.owndata
             assert plugin.asked == (honours and x.ndim > 1)
         assert plugin.events == 0
+
+
+@pytest.mark.parametrize("dtype", [DType.F6E2M3FN, DType.F6E3M2FN])
+def test_a_dtype_without_buffers_is_refused_whoever_says_that_it_comes(dtype: DType) -> None:
+    """An executable that declares such a parameter, or an array."""
+    with pytest.raises(UnsupportedDType, match=dtype.name):
+        Upload(cast(Api, Plugin(honours=True)), CLIENT, DEVICE, (dtype, (3,)))
+    with pytest.raises(UnsupportedDType, match=dtype.name):
+        spec_of_array(np.zeros(3, dtype.numpy))

@@ -11,6 +11,7 @@ import pytest
 
 from fuzz.checking import check
 from fuzz.checking.subject import given_subject
+from oracle.case import Case
 from oracle.evidence import Evidence, judge_by_evidence
 from oracle.peers import Execution, Executor, Pool
 from oracle.peers.jax import JaxExecutor
@@ -92,6 +93,22 @@ def test_an_overflow_that_the_twin_has_not_is_left_open(pool: Pool) -> None:
     assert (answer.verdict, answer.reason) == (Verdict.UNDECIDED, "the interpreter and its twin agree on no element")
 
 
+SMALL = """func.func @main(%a: tensor<3xf32>) -> (tensor<3xi1>, tensor<3xf32>) {
+  %z = stablehlo.constant dense<0.0> : tensor<3xf32>
+  %0 = stablehlo.compare GT, %a, %z : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>
+  return %0, %a : tensor<3xi1>, tensor<3xf32> }"""
+
+
+@pytest.mark.parametrize(("place", "passes"), [(0, True), (1, False), (2, False)])
+def test_what_follows_of_a_denormal_that_is_flushed_is_left_open(pool: Pool, place: int, passes: bool) -> None:
+    a = np.array([1e-40, 1.0, -1.0], np.float32)
+    held = evidence(pool, SMALL, a)
+    outputs = [x.copy() for x in held.interpreter.run_source(held.source, [a]).outputs]
+    outputs[0][place] = not outputs[0][place]
+    answer = judge_by_evidence(Said(tuple(outputs)), held)
+    assert answer.verdict is (Verdict.PASS if passes else Verdict.MISMATCH)
+
+
 def test_random_numbers_have_no_evidence(pool: Pool) -> None:
     text = """func.func @main(%a: tensor<f32>, %b: tensor<f32>) -> tensor<2xf32> {
       %s = stablehlo.constant dense<2> : tensor<1xi64>
@@ -138,3 +155,20 @@ def test_the_program_as_written_is_held_to_the_interpreter_too(pool: Pool) -> No
         (found,) = check(subject, [off], pool).answers
     assert (found.answer.verdict, found.evidence) == (Verdict.MISMATCH, "interpreter")
     assert found.written == "only as given (as written: pass)"
+
+
+@pytest.mark.parametrize("seen", [[1, 2], [6, 7]])
+def test_an_initial_value_that_is_left_out_is_not_held_to_the_interpreter(pool: Pool, seen: list[int]) -> None:
+    text = """func.func @main(%a: tensor<2x1xi32>) -> tensor<2xi32> {
+      %c = stablehlo.constant dense<5> : tensor<i32>
+      %0 = stablehlo.reduce(%a init: %c) applies stablehlo.add across dimensions = [1] : (tensor<2x1xi32>, tensor<i32>) -> tensor<2xi32>
+      return %0 : tensor<2xi32> }"""
+    a = np.array([[1], [2]], np.int32)
+    subject = given_subject(pool.reader.source(text, "m"), [a], pool.reader)
+
+    class OfCases(Said):
+        def run(self, case: Case) -> Execution:
+            return Execution(self.outputs)
+
+    (found,) = check(subject, [OfCases((np.array(seen, np.int32),))], pool).answers
+    assert (found.answer.verdict, found.evidence) == (Verdict.UNDECIDED, "none")

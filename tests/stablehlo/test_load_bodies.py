@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from oracle.case import Case
+from oracle.enclosure import XLA, enclose
 from oracle.peers import NativeExecutor
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.stablehlo.loader import load
@@ -92,3 +93,99 @@ def test_a_body_that_is_about_more_than_scalars_is_refused_with_its_place(lines:
     with pytest.raises(UnsupportedOp, match=words) as caught:
         load(sorting(lines), "m")
     assert caught.value.place.startswith("m:2:")
+
+
+# --- initial values that are not neutral ------------------------------------------------------------------------------
+
+
+def permits(text: str, arrays: list[Array], value: list[float]) -> bool:
+    loaded = load(text)
+    (made,) = enclose(loaded.program, loaded.inputs(arrays), XLA)
+    dtype = loaded.program.output_types[0].dtype.numpy
+    return bool(np.all(made.contains(np.array(value).astype(dtype).reshape(made.shape))))
+
+
+REDUCE = """func.func @main(%x: tensor<2x1x{0}>) -> tensor<{2}x{0}> {{
+  %i = stablehlo.constant dense<{3}> : tensor<{0}>
+  %r = stablehlo.reduce(%x init: %i) applies stablehlo.{1} across dimensions = {4} : (tensor<2x1x{0}>, tensor<{0}>) -> tensor<{2}x{0}>
+  return %r : tensor<{2}x{0}>
+}}"""
+
+
+@pytest.mark.parametrize(("shape", "axes"), [("2x1", "[]"), ("2", "[1]")])
+@pytest.mark.parametrize("element", ["i32", "f32", "i8"])
+@pytest.mark.parametrize(
+    ("body", "with_it"), [("add", [6, 7]), ("multiply", [5, 10]), ("maximum", [5, 5]), ("minimum", [1, 2])]
+)
+def test_an_initial_value_may_be_left_out_where_there_is_an_element(
+    body: str, with_it: list[float], element: str, shape: str, axes: str
+) -> None:
+    x = np.array([[1], [2]], {"i32": np.int32, "f32": np.float32, "i8": np.int8}[element])
+    text = REDUCE.format(element, body, shape, "5.0" if element == "f32" else "5", axes)
+    assert permits(text, [x], [1, 2])
+    assert permits(text, [x], with_it)
+    assert not permits(text, [x], [0, 120])
+    assert run(text, x).ravel().tolist() == with_it
+
+
+@pytest.mark.parametrize(("element", "dtype"), [("i32", np.int32), ("f32", np.float32)])
+def test_the_padding_of_a_window_may_count_or_not(element: str, dtype: type) -> None:
+    """Windows of two beside the edge: one with a padding and an element, one with two elements, one with padding alone."""
+    start, type_ = "3.0" if element == "f32" else "3", f"tensor<{{}}x{element}>"
+    text = f"""func.func @main(%x: {type_.format(2)}) -> {type_.format(4)} {{
+      %i = stablehlo.constant dense<{start}> : tensor<{element}>
+      %r = "stablehlo.reduce_window"(%x, %i) <{{window_dimensions = array<i64: 2>, padding = dense<[[1, 2]]> : tensor<1x2xi64>}}> ({{
+      ^bb0(%a: tensor<{element}>, %b: tensor<{element}>):
+        %s = stablehlo.add %a, %b : tensor<{element}>
+        stablehlo.return %s : tensor<{element}>
+      }}) : ({type_.format(2)}, tensor<{element}>) -> {type_.format(4)}
+      return %r : {type_.format(4)}
+    }}"""
+    x = np.array([10, 20], dtype)
+    for ways in ([10, 30, 20, 3], [13, 33, 23, 3], [16, 33, 26, 9]):
+        assert permits(text, [x], ways)
+    assert not permits(text, [x], [10, 30, 20, 0])
+    assert not permits(text, [x], [9, 30, 20, 3])
+    assert run(text, x).tolist() == [16, 33, 26, 9]
+
+
+def test_of_an_element_that_no_window_selects_there_is_the_initial_value() -> None:
+    text = """func.func @main(%x: tensor<3xf32>, %s: tensor<2xf32>) -> tensor<3xf32> {
+      %i = stablehlo.constant dense<5.0> : tensor<f32>
+      %r = "stablehlo.select_and_scatter"(%x, %s, %i) <{window_dimensions = array<i64: 2>}> ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %c = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %c : tensor<i1>
+      }, {
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %c = stablehlo.add %a, %b : tensor<f32>
+        stablehlo.return %c : tensor<f32>
+      }) : (tensor<3xf32>, tensor<2xf32>, tensor<f32>) -> tensor<3xf32>
+      return %r : tensor<3xf32>
+    }"""
+    arrays = [np.array([1, 9, 2], np.float32), np.array([10, 20], np.float32)]
+    for middle in (30, 35, 45):  # not at all, once, and once more than there are updates
+        assert permits(text, arrays, [5, middle, 5])
+    assert not permits(text, arrays, [0, 35, 5])
+
+
+def test_which_element_a_window_with_a_nan_selects_is_left_open() -> None:
+    """[1, NaN, 0] of `GE`: compared from the left it is the 0, from the right the 1. Beside it a window that all orders agree on."""
+    text = """func.func @main(%x: tensor<6xf32>, %s: tensor<2xf32>) -> tensor<6xf32> {
+      %i = stablehlo.constant dense<0.0> : tensor<f32>
+      %r = "stablehlo.select_and_scatter"(%x, %s, %i) <{window_dimensions = array<i64: 3>, window_strides = array<i64: 3>}> ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %c = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %c : tensor<i1>
+      }, {
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %c = stablehlo.add %a, %b : tensor<f32>
+        stablehlo.return %c : tensor<f32>
+      }) : (tensor<6xf32>, tensor<2xf32>, tensor<f32>) -> tensor<6xf32>
+      return %r : tensor<6xf32>
+    }"""
+    arrays = [np.array([1, np.nan, 0, np.nan, 2, 1], np.float32), np.array([10, 20], np.float32)]
+    assert permits(text, arrays, [10, 0, 0, 0, 20, 0])
+    assert permits(text, arrays, [0, 0, 10, 0, 20, 0])
+    assert not permits(text, arrays, [0, 0, 10, 0, 0, 20])
+    assert run(text, *arrays).tolist() == [0, 0, 10, 0, 20, 0]

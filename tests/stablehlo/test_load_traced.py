@@ -117,7 +117,7 @@ def test_an_initial_value_may_enter_as_often_as_there_are_elements(element: str,
             with np.errstate(over="ignore"):
                 found = compare_all({reference: (value.astype(dtype.numpy),)}, "ieee")[reference]
             assert isinstance(found, Comparison)
-            if 1 <= times <= 4:
+            if times <= 5:
                 assert not found.outside, (initial, times)
         assert not judge(NativeExecutor(), reference).verdict.is_disagreement
         assert found.outside or dtype.bits == 8  # products of bytes wrap: anything may be

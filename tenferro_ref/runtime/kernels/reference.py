@@ -166,7 +166,7 @@ def _imag(op: ops.Imag, x: Values) -> Values:
 
 
 @KERNELS.row(ops.Repeated)
-def _repeated(op: ops.Repeated, once: Values, other: Values) -> Values:
+def _repeated(op: ops.Repeated, once: Values, *others: Values) -> Values:
     return once
 
 

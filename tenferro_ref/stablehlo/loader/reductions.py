@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -47,7 +48,28 @@ def _identity(name: str, dtype: DType) -> np.generic | None:
     return dtype.numpy.type(sign * np.inf if dtype.is_float else dtype.limits[sign > 0])
 
 
-def _folded(b: Tracer, op: Operation, name: str, x: Value, init: Value, axes: tuple[int, ...]) -> Value:
+@dataclass(frozen=True)
+class Alone:
+    """What there is beside initial values where some stand among the elements: in a padded window, or where nothing is selected.
+
+    Attributes
+    ----------
+    line
+        The array with another value, given, where an initial value stands; None: there is none among its elements.
+    there
+        Where the result has an element that is not one, in its shape.
+    """
+
+    line: Callable[[int, Value], Value] | None
+    there: Value
+
+    def of(self, i: int, x: Value, identity: Value | None) -> Value:
+        return x if self.line is None or identity is None else self.line(i, identity)
+
+
+def _folded(
+    b: Tracer, op: Operation, name: str, i: int, x: Value, init: Value, axes: tuple[int, ...], alone: Alone | None
+) -> Value:
     if name in ("and", "or"):
         name = {"and": "minimum", "or": "maximum"}[name]
     identity = _identity(name, x.dtype)
@@ -56,34 +78,56 @@ def _folded(b: Tracer, op: Operation, name: str, x: Value, init: Value, axes: tu
         same += [np.negative(zero) for zero in same]
     if any(init is b.array(value) for value in same):
         return b.apply(_REDUCE[name](axes), x)
+    bare = x if alone is None else alone.of(i, x, b.array(same[0]) if same else None)
     if name in ("add", "multiply"):
-        return _seeded(b, op, name, x, init, axes)
+        return _seeded(b, op, name, x, bare, init, axes, alone)
     reduced = b.apply(_REDUCE[name](axes), x)
-    return b.apply(bodies.OPS[name], spread(init, static(reduced)), reduced)
+    once = b.apply(bodies.OPS[name], spread(init, static(reduced)), reduced)
+    never = b.apply(_REDUCE[name](axes), bare)
+    return _left_open(b, name, once, never, init, x, axes, alone)
 
 
-def _seeded(b: Tracer, op: Operation, name: str, x: Value, init: Value, axes: tuple[int, ...]) -> Value:
-    """A sum or product with an initial value that is not the identity: one term more, in any place, once or as often as there are
-    elements. XLA:CPU makes large reductions in stages, each of which begins with it.
+def _left_open(
+    b: Tracer, name: str, once: Value, never: Value, init: Value, x: Value, axes: tuple[int, ...], alone: Alone | None
+) -> Value:
+    """A result with an initial value, and that without it, where there is anything else."""
+    if not prod(static(x)[a] for a in axes):
+        return once
+    return b.apply(ops.Repeated(name, 1), once, _where_there(never, init, alone))
+
+
+def _where_there(never: Value, init: Value, alone: Alone | None) -> Value:
+    return never if alone is None else select(alone.there, never, spread(init, static(never)))
+
+
+def _seeded(
+    b: Tracer, op: Operation, name: str, x: Value, bare: Value, init: Value, axes: tuple[int, ...], alone: Alone | None
+) -> Value:
+    """A sum or product with an initial value that is not the identity: one term more, in any place. StableHLO leaves open how often it is one.
+
+    XLA:CPU makes large reductions in stages, each of which begins with it, and leaves it out of reductions of one element; the
+    interpreter has one for each update of a `select_and_scatter`, and one more.
     """
-    line, last = last_axis(b, x, axes), x.ndim - len(axes)
+    line, alone_line, last = last_axis(b, x, axes), last_axis(b, bare, axes), x.ndim - len(axes)
     shape, count = static(line)[:-1], static(line)[-1]
 
-    def with_terms(k: int) -> Value:
-        terms = b.apply(ops.Concatenate(last), line, spread(init, (*shape, k)))
+    def with_terms(k: int, terms: Value = alone_line) -> Value:
+        terms = b.apply(ops.Concatenate(last), terms, spread(init, (*shape, k))) if k else terms
         return b.apply(_REDUCE[name]((last,)), terms)
 
-    result = with_terms(1)
-    if count < 2 or x.dtype is DType.Bool:  # `or` and `and` take a term once or often alike
-        return result
-    repeated = ops.Repeated(name, count)
-    if result.dtype.is_int:
-        return b.apply(repeated, result, spread(init, shape))
-    if result.dtype.is_complex and name == "multiply":
+    once = with_terms(1, line)
+    if count == 0:
+        return once
+    never, most = _where_there(with_terms(0), init, alone), count + 1
+    repeated = ops.Repeated(name, most)
+    if x.dtype.is_int:
+        return b.apply(repeated, once, never, spread(init, shape))
+    if x.dtype is DType.Bool:  # `or` and `and` take a term once or often alike
+        return b.apply(repeated, once, never)
+    if x.dtype.is_complex and name == "multiply" and count > 1:
         raise op.refusal("how often the initial value of a complex product enters is not said")
-    for k in (count,) if name == "add" else (2, count - 1, count):  # powers alternate in sign
-        result = b.apply(repeated, result, with_terms(k))
-    return result
+    ways = (most,) if name == "add" else (2, count, most)  # powers alternate in sign
+    return b.apply(repeated, once, never, *map(with_terms, sorted({*ways})))
 
 
 @ROWS.row("reduce")
@@ -94,9 +138,20 @@ def _reduce(b: Tracer, op: Operation, *operands: Value) -> Sequence[Value]:
 
 
 def reduced(
-    b: Tracer, op: Operation, arrays: Sequence[Value], inits: Sequence[Value], axes: tuple[int, ...], region: int = 0
+    b: Tracer,
+    op: Operation,
+    arrays: Sequence[Value],
+    inits: Sequence[Value],
+    axes: tuple[int, ...],
+    region: int = 0,
+    alone: Alone | None = None,
 ) -> Sequence[Value]:
     """The arrays reduced over some axes by a body of `op`; reductions of the engine hold for every order.
+
+    Parameters
+    ----------
+    alone
+        Where initial values stand among the elements.
 
     Raises
     ------
@@ -107,12 +162,14 @@ def reduced(
     if found is not None:
         names = [bodies.fold(expression, i, count + i) for i, expression in enumerate(found)]
         if all(_has_reduction(name, x) for name, x in zip(names, arrays, strict=True)):
-            each = zip(names, arrays, inits, strict=True)
-            return [_folded(b, op, str(name), x, init, axes) for name, x, init in each]
+            each = enumerate(zip(names, arrays, inits, strict=True))
+            return [_folded(b, op, str(name), i, x, init, axes, alone) for i, (name, x, init) in each]
         name = bodies.extremum_with_index(found)
         if name is not None and arrays[1].dtype.kind == "int" and region == 0:
-            return _extremum_with_index(b, op, name, arrays, inits, axes)
-    return fold_tree(b, op, [last_axis(b, x, axes) for x in arrays], inits, region)
+            return _extremum_with_index(b, name, arrays, inits, axes, alone)
+    once, never = fold_tree(b, op, [last_axis(b, x, axes) for x in arrays], inits, region)
+    ways = zip(once, never, inits, arrays, strict=True)
+    return [_left_open(b, "", with_it, without, init, x, axes, alone) for with_it, without, init, x in ways]
 
 
 def _has_reduction(name: str | None, x: Value) -> bool:
@@ -128,11 +185,16 @@ def last_axis(b: Tracer, x: Value, axes: tuple[int, ...]) -> Value:
 
 
 def _extremum_with_index(
-    b: Tracer, op: Operation, name: str, arrays: Sequence[Value], inits: Sequence[Value], axes: tuple[int, ...]
-) -> tuple[Value, Value]:
+    b: Tracer,
+    name: str,
+    arrays: Sequence[Value],
+    inits: Sequence[Value],
+    axes: tuple[int, ...],
+    alone: Alone | None,
+) -> Sequence[Value]:
     """The extremum, and the smallest index where it stands; NaN is the extremum where there is one."""
     (x, index), (start, first) = arrays, inits
-    best = _folded(b, op, name, x, start, axes)
+    best = b.apply(_REDUCE[name](axes), x)
     shape = static(best)
     everywhere = b.apply(ops.BroadcastInDim(static(x), free_axes(x.ndim, axes)), best)
 
@@ -142,5 +204,12 @@ def _extremum_with_index(
 
     last = full(index, index.dtype.limits[1])
     place = b.apply(ops.ReduceMin(axes), select(holds(x, everywhere), index, last))
+    both = b.apply(bodies.OPS[name], spread(start, shape), best)
     earlier = b.apply(ops.Minimum(), place, spread(first, shape))
-    return best, select(holds(spread(start, shape), best), earlier, place)
+    reached = select(holds(best, both), earlier, spread(first, shape))
+    once = both, select(holds(spread(start, shape), both), reached, place)
+    identity = _identity(name, x.dtype)
+    if identity is not None and start is b.array(np.asarray(identity)):
+        return once
+    ways = zip(once, (best, place), inits, arrays, strict=True)
+    return [_left_open(b, "", with_it, without, init, v, axes, alone) for with_it, without, init, v in ways]

@@ -89,8 +89,8 @@ def _rounds_nothing(block: Any, depth: int = 0) -> bool:
 
 def fold_tree(
     b: Tracer, op: Operation, arrays: Sequence[Value], inits: Sequence[Value], region: int = 0
-) -> list[Value]:
-    """The body of `op` folded over the last axis of the arrays, neighbours first; then, once, with the initial values.
+) -> tuple[list[Value], list[Value]]:
+    """The body of `op` folded over the last axis of the arrays, neighbours first; then, once, with the initial values. And without these.
 
     Raises
     ------
@@ -111,8 +111,9 @@ def fold_tree(
     shape = static(arrays[0])[:-1]
     starts = [spread(v, shape) for v in inits]
     if count == 0:
-        return starts
-    return apply_body(b, op, [*starts, *(b.reshape(v, shape) for v in current)], region)
+        return starts, starts
+    never = [b.reshape(v, shape) for v in current]
+    return apply_body(b, op, [*starts, *never], region), never
 
 
 def _every_second(x: Value, axis: int, start: int, count: int) -> Value:

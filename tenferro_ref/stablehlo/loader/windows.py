@@ -9,11 +9,12 @@ from math import prod
 import numpy as np
 
 from tenferro_ref import ops
+from tenferro_ref.dtype import DType
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader import composed
 from tenferro_ref.stablehlo.loader.bindings import Operation
 from tenferro_ref.stablehlo.loader.composed import full, pad, select, spread, static
-from tenferro_ref.stablehlo.loader.reductions import reduced
+from tenferro_ref.stablehlo.loader.reductions import Alone, reduced
 from tenferro_ref.stablehlo.loader.regions import apply_body, grouped_places, taken
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer, numbers
 from tenferro_ref.tensor import Array
@@ -59,11 +60,20 @@ def _(b: Tracer, op: Operation, *operands: Value) -> Sequence[Value]:
     arrays, inits, ones = operands[:count], operands[count:], [1] * rank
     dilations, strides = op.attribute("window_dilations", ones), op.attribute("window_strides", ones)
     sizes, interior = op.attribute("window_dimensions"), _interior(op, "base_dilations", rank)
-    views = []
-    for x, init in zip(arrays, inits, strict=True):
-        padded = pad(x, init, *_edges(op, rank), interior)
-        views.append(_windows(b, op, padded, range(rank), sizes, strides, dilations))
-    return reduced(b, op, views, inits, tuple(range(rank, views[0].ndim)))
+    edges = _edges(op, rank)
+
+    def view(i: int, padding: Value) -> Value:
+        padded = pad(arrays[i], padding, *edges, interior)
+        return _windows(b, op, padded, range(rank), sizes, strides, dilations)
+
+    views, alone = [view(i, init) for i, init in enumerate(inits)], None
+    within = tuple(range(rank, views[0].ndim))
+    if any(edges[0]) or any(edges[1]) or any(interior):
+        # padding is initial values, and whether it counts as elements is left open with how often these enter
+        real = pad(full(arrays[0], True, DType.Bool), b.constant(False, DType.Bool), *edges, interior)
+        there = b.apply(ops.ReduceMax(within), _windows(b, op, real, range(rank), sizes, strides, dilations))
+        alone = Alone(view, there)
+    return reduced(b, op, views, inits, within, alone=alone)
 
 
 @ROWS.row("convolution", "dynamic_conv")
@@ -137,16 +147,19 @@ def _(b: Tracer, op: Operation, x: Value, source: Value, init: Value) -> Value:
     positions, window = prod(static(source)), prod(sizes)
     inside = np.broadcast_to(inside, (*static(source), *sizes)).reshape(positions, window)
     place = np.broadcast_to(place, (*static(source), *sizes)).reshape(positions, window)
-    winner = _winner(b, op, b.reshape(x, (prod(shape),)), place, inside)
+    winner, best = _winner(b, op, b.reshape(x, (prod(shape),)), place, inside)
     numbers = b.array(np.broadcast_to(np.arange(window, dtype=np.int32), (positions, window)))
     spots = b.apply(ops.BroadcastInDim((positions, window), (0,)), winner)
     flat = b.reshape(source, (positions,))
-    share = select(
-        spots == numbers, b.apply(ops.BroadcastInDim((positions, window), (0,)), flat), _zero(b, flat, window)
-    )
+    chosen = spots == numbers
+    if x.dtype.is_float:
+        chosen = b.apply(ops.Repeated("select", 1), chosen, *_any_way(b, op, x, best, spots, chosen, place, inside))
+    share = select(chosen, b.apply(ops.BroadcastInDim((positions, window), (0,)), flat), _zero(b, flat, window))
     cover = _covering(place, inside, prod(shape))
     terms = taken(b, b.reshape(share, (positions * window,)), cover, b.constant(0, share.dtype))
-    total = reduced(b, op, [terms], [init], (1,), region=1)
+    hit = taken(b, b.reshape(chosen, (positions * window,)), cover, b.constant(False, DType.Bool))
+    alone = Alone(None, b.apply(ops.ReduceMax((1,)), hit))
+    total = reduced(b, op, [terms], [init], (1,), region=1, alone=alone)
     return b.reshape(total[0], shape)
 
 
@@ -154,8 +167,8 @@ def _zero(b: Tracer, x: Value, window: int) -> Value:
     return spread(b.constant(0, x.dtype), (static(x)[0], window))
 
 
-def _winner(b: Tracer, op: Operation, x: Value, place: np.ndarray, inside: np.ndarray) -> Value:
-    """Which element of its window each position selects: the first unless the body prefers a later one."""
+def _winner(b: Tracer, op: Operation, x: Value, place: np.ndarray, inside: np.ndarray) -> tuple[Value, Value]:
+    """Which element of its window each position selects, and its value: the first unless the body prefers a later one."""
     first = inside.argmax(1)
     index = b.array(first.astype(np.int32))
     best = taken(b, x, place[np.arange(len(place)), first])
@@ -165,7 +178,31 @@ def _winner(b: Tracer, op: Operation, x: Value, place: np.ndarray, inside: np.nd
         stay = composed.logical("or", keep, b.array(~inside[:, k] | (first >= k)))
         best = select(stay, best, candidate)
         index = select(stay, index, full(index, k))
-    return index
+    return index, best
+
+
+def _any_way(
+    b: Tracer,
+    op: Operation,
+    x: Value,
+    best: Value,
+    spots: Value,
+    chosen: Value,
+    place: np.ndarray,
+    inside: np.ndarray,
+) -> tuple[Value, Value]:
+    """Which elements of its window each position may select, and which it must: `chosen` where its winner is preferred to every other in the place of each.
+
+    Elsewhere (beside a NaN, of which no comparison holds) it depends on which are compared first, which StableHLO leaves open.
+    """
+    flat = taken(b, b.reshape(x, (prod(static(x)),)), place)
+    rivals = b.apply(ops.BroadcastInDim(place.shape, (0,)), best)
+    (before,), (after,) = apply_body(b, op, [flat, rivals]), apply_body(b, op, [rivals, flat])
+    numbers = b.array(np.broadcast_to(np.arange(place.shape[1], dtype=np.int32), place.shape))
+    beaten = select(numbers < spots, composed.logical("not", before), after)
+    beaten = composed.logical("or", composed.logical("or", beaten, chosen), b.array(~inside))
+    settled = b.apply(ops.BroadcastInDim(place.shape, (0,)), b.apply(ops.ReduceMin((1,)), beaten))
+    return select(settled, chosen, b.array(inside)), composed.logical("and", settled, chosen)
 
 
 def _covering(place: np.ndarray, inside: np.ndarray, size: int) -> np.ndarray:

@@ -62,9 +62,9 @@ def test_ends_are_inside(dtype: DType, name: str, shape: tuple[int, ...]) -> Non
 
 def test_a_repeated_initial_value_of_rank_0_may_be_any_power_of_it():
     b = GraphBuilder(policy=STABLEHLO)
-    once, first = b.input(DType.I32), b.input(DType.I32)
-    program = b.build(b.apply(ops.Repeated("multiply", 14), once, first))
-    (made,) = enclose(program, [np.array(3, np.int32), np.array(2**31 - 1, np.int32)], IEEE)
-    (small,) = enclose(program, [np.array(3, np.int32), np.array(1, np.int32)], IEEE)
+    once, never, first = (b.input(DType.I32) for _ in range(3))
+    program = b.build(b.apply(ops.Repeated("multiply", 14), once, never, first))
+    (made,) = enclose(program, [np.array(n, np.int32) for n in (3, 3, 2**31 - 1)], IEEE)
+    (small,) = enclose(program, [np.array(n, np.int32) for n in (3, 3, 1)], IEEE)
     assert (int(made.lo), int(made.hi)) == DType.I32.limits
     assert (int(small.lo), int(small.hi)) == (0, 3)
