@@ -27,7 +27,8 @@ def generated(path: Path) -> str:
     case = load(path).case
     if isinstance(case, ModuleCase | ReadModule):
         names = re.findall(r"(%\w+): ", case.stablehlo.partition(")")[0])
-        return f"{_values(names, case.inputs)}:\n\n{_block(case.stablehlo)}"
+        values = f"{_values(names, case.inputs)}:\n\n" if case.inputs else ""
+        return f"{values}{_block(case.stablehlo)}"
     names = [f"%{slot}" for slot in case.program.input_slots]
     values = f"{_values(names, case.inputs)}. " if names else ""
     return f"{_block(print_program(case.program))}\n{values}As StableHLO:\n\n{_block(module_or_reason(case))}"
