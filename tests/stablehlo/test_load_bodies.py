@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from oracle.case import Case
+from oracle.enclosure import XLA, enclose
 from oracle.peers import NativeExecutor
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.stablehlo.loader import load
@@ -92,3 +93,25 @@ def test_a_body_that_is_about_more_than_scalars_is_refused_with_its_place(lines:
     with pytest.raises(UnsupportedOp, match=words) as caught:
         load(sorting(lines), "m")
     assert caught.value.place.startswith("m:2:")
+
+
+@pytest.mark.parametrize(
+    ("body", "first", "left_out", "filled"), [("add", 3.0, 3.0, 6.0), ("multiply", -2.0, -2.0, 4.0)]
+)
+def test_what_is_padded_of_a_window_may_be_left_out(body: str, first: float, left_out: float, filled: float) -> None:
+    """StableHLO fills it with the initial value, XLA leaves it out; either way that enters once more."""
+    code = f"""func.func @main(%x: tensor<2xf32>, %i: tensor<f32>) -> tensor<3xf32> {{
+      %0 = "stablehlo.reduce_window"(%x, %i) <{{window_dimensions = array<i64: 1>, base_dilations = array<i64: 2>}}> ({{
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %1 = stablehlo.{body} %a, %b : tensor<f32>
+        stablehlo.return %1 : tensor<f32>
+      }}) : (tensor<2xf32>, tensor<f32>) -> tensor<3xf32>
+      return %0 : tensor<3xf32>
+    }}"""
+    loaded = load(code, "m")
+    inputs = loaded.inputs((np.array([5.0, 7.0], np.float32), np.array(first, np.float32)))
+    (made,) = enclose(loaded.program, inputs, XLA)
+    assert made.contains(np.array([made.lo[0], left_out, made.lo[2]], np.float32)).all()
+    assert made.contains(np.array([made.lo[0], filled, made.lo[2]], np.float32)).all()
+    assert not made.contains(np.array([100.0, 100.0, 100.0], np.float32)).any()
+    assert run(code, np.array([5.0, 7.0], np.float32), np.array(first, np.float32))[1] == left_out

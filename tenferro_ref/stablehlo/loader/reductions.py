@@ -47,7 +47,9 @@ def _identity(name: str, dtype: DType) -> np.generic | None:
     return dtype.numpy.type(sign * np.inf if dtype.is_float else dtype.limits[sign > 0])
 
 
-def _folded(b: Tracer, op: Operation, name: str, x: Value, init: Value, axes: tuple[int, ...]) -> Value:
+def _folded(
+    b: Tracer, op: Operation, name: str, x: Value, init: Value, axes: tuple[int, ...], padded: bool = False
+) -> Value:
     if name in ("and", "or"):
         name = {"and": "minimum", "or": "maximum"}[name]
     identity = _identity(name, x.dtype)
@@ -57,17 +59,18 @@ def _folded(b: Tracer, op: Operation, name: str, x: Value, init: Value, axes: tu
     if any(init is b.array(value) for value in same):
         return b.apply(_REDUCE[name](axes), x)
     if name in ("add", "multiply"):
-        return _seeded(b, op, name, x, init, axes)
+        return _seeded(b, op, name, x, init, axes, padded)
     reduced = b.apply(_REDUCE[name](axes), x)
     return b.apply(bodies.OPS[name], spread(init, static(reduced)), reduced)
 
 
-def _seeded(b: Tracer, op: Operation, name: str, x: Value, init: Value, axes: tuple[int, ...]) -> Value:
+def _seeded(b: Tracer, op: Operation, name: str, x: Value, init: Value, axes: tuple[int, ...], padded: bool) -> Value:
     """A sum or product with an initial value that is not the identity: one term more, in any place, once or as often as there are
-    elements. XLA:CPU makes large reductions in stages, each of which begins with it.
+    elements. XLA:CPU makes large reductions in stages, each of which begins with it. It leaves out what is padded of a window, which StableHLO
+    fills with the initial value.
     """
     line, last = last_axis(b, x, axes), x.ndim - len(axes)
-    shape, count = static(line)[:-1], static(line)[-1]
+    shape, count = static(line)[:-1], static(line)[-1] + padded
 
     def with_terms(k: int) -> Value:
         terms = b.apply(ops.Concatenate(last), line, spread(init, (*shape, k)))
@@ -93,10 +96,37 @@ def _reduce(b: Tracer, op: Operation, *operands: Value) -> Sequence[Value]:
     return reduced(b, op, arrays, inits, axes)
 
 
+def folds(op: Operation, count: int, region: int = 0) -> list[str | None]:
+    """The names of the operations that a body joins each of `count` arrays by; None where it does not join them one by one."""
+    found = bodies.results(op, region)
+    return [None] * count if found is None else [bodies.fold(e, i, count + i) for i, e in enumerate(found)]
+
+
+def filling(b: Tracer, name: str | None, init: Value) -> Value:
+    """What changes nothing where a window is padded, if that is not the initial value."""
+    dtype = init.dtype
+    if name not in ("add", "multiply") or dtype is DType.Bool:
+        return init
+    identity = np.asarray(_identity(name, dtype))
+    both = (identity, np.negative(identity)) if name == "add" else (identity,)
+    return init if any(init is b.array(value) for value in both) else b.array(both[-1])
+
+
 def reduced(
-    b: Tracer, op: Operation, arrays: Sequence[Value], inits: Sequence[Value], axes: tuple[int, ...], region: int = 0
+    b: Tracer,
+    op: Operation,
+    arrays: Sequence[Value],
+    inits: Sequence[Value],
+    axes: tuple[int, ...],
+    region: int = 0,
+    padded: bool = False,
 ) -> Sequence[Value]:
     """The arrays reduced over some axes by a body of `op`; reductions of the engine hold for every order.
+
+    Parameters
+    ----------
+    padded
+        Whether the arrays are windows with padding, which `filling` gave.
 
     Raises
     ------
@@ -105,17 +135,17 @@ def reduced(
     """
     count, found = len(arrays), bodies.results(op, region)
     if found is not None:
-        names = [bodies.fold(expression, i, count + i) for i, expression in enumerate(found)]
-        if all(_has_reduction(name, x) for name, x in zip(names, arrays, strict=True)):
+        names = folds(op, count, region)
+        if all(has_reduction(name, x) for name, x in zip(names, arrays, strict=True)):
             each = zip(names, arrays, inits, strict=True)
-            return [_folded(b, op, str(name), x, init, axes) for name, x, init in each]
+            return [_folded(b, op, str(name), x, init, axes, padded) for name, x, init in each]
         name = bodies.extremum_with_index(found)
         if name is not None and arrays[1].dtype.kind == "int" and region == 0:
             return _extremum_with_index(b, op, name, arrays, inits, axes)
     return fold_tree(b, op, [last_axis(b, x, axes) for x in arrays], inits, region)
 
 
-def _has_reduction(name: str | None, x: Value) -> bool:
+def has_reduction(name: str | None, x: Value) -> bool:
     """Whether a fold of this name is a reduction of the engine's."""
     return name in (*_REDUCE,) or (name in ("and", "or") and x.dtype is DType.Bool)
 

@@ -13,7 +13,7 @@ from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader import composed
 from tenferro_ref.stablehlo.loader.bindings import Operation
 from tenferro_ref.stablehlo.loader.composed import full, pad, select, spread, static
-from tenferro_ref.stablehlo.loader.reductions import reduced
+from tenferro_ref.stablehlo.loader.reductions import filling, folds, has_reduction, reduced
 from tenferro_ref.stablehlo.loader.regions import apply_body, grouped_places, taken
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer, numbers
 from tenferro_ref.tensor import Array
@@ -59,11 +59,14 @@ def _(b: Tracer, op: Operation, *operands: Value) -> Sequence[Value]:
     arrays, inits, ones = operands[:count], operands[count:], [1] * rank
     dilations, strides = op.attribute("window_dilations", ones), op.attribute("window_strides", ones)
     sizes, interior = op.attribute("window_dimensions"), _interior(op, "base_dilations", rank)
-    views = []
-    for x, init in zip(arrays, inits, strict=True):
-        padded = pad(x, init, *_edges(op, rank), interior)
+    low, high = _edges(op, rank)
+    names, views = folds(op, count), []
+    plain = all(has_reduction(name, x) for name, x in zip(names, arrays, strict=True))
+    for name, x, init in zip(names, arrays, inits, strict=True):
+        padded = pad(x, filling(b, name, init) if plain else init, low, high, interior)
         views.append(_windows(b, op, padded, range(rank), sizes, strides, dilations))
-    return reduced(b, op, views, inits, tuple(range(rank, views[0].ndim)))
+    any_padded = max(*low, *high, *interior, 0) > 0
+    return reduced(b, op, views, inits, tuple(range(rank, views[0].ndim)), padded=plain and any_padded)
 
 
 @ROWS.row("convolution", "dynamic_conv")
