@@ -109,7 +109,8 @@ class Repeated(ReferenceOp):
     """A reduction into which its initial value enters once, or up to `times` times: StableHLO does not say how often.
 
     The operands are the reduction with the initial value once, which is the result here, and, of floats, the one with it so often
-    that all others are between the two; of integers, the initial value. `function` is `add` or `multiply`.
+    that all others are between the two; of integers, the initial value. `function` is `add` or `multiply`. Of floats it stands for any
+    two ways of computing something of which an implementation may take either.
     """
 
     function: str
