@@ -197,7 +197,7 @@ def replay(folder: Path, pool: Pool, executor: str = "") -> Replay:
     target.open()
     result = attempt(target, case)
     answer = judge_result(target, Reference(case, NativeExecutor()), result)
-    recorded = load_npz(folder / "observed.npz", "out")
+    recorded = load_npz(folder / "observed.npz", "out", case.program.output_types)
     same = None
     if recorded and isinstance(result, Execution):
         same = len(recorded) == len(result.outputs) and all(map(same_bits, recorded, result.outputs))

@@ -2,7 +2,8 @@
 
 A step returns one value of `main` alone, puts an operand, a constant or a new argument in the place of an operation's
 result, leaves an argument out, inlines calls, puts a branch or the body of a loop in its place, or makes an extent smaller; operations in
-regions are treated as those of `main`. What no result depends on goes with it. Whether a step keeps what is looked for does
+regions are treated as those of `main`, but that the body of a reduction stays as it is: another one may depend on an order that nothing
+says. What no result depends on goes with it. Whether a step keeps what is looked for does
 not live here (`fuzz.findings.reduce_module`). Needs the extra `jax`; MLIR may end the process.
 """
 
@@ -21,6 +22,11 @@ from tenferro_ref.stablehlo.watched import block_of, inline, put_in_place, retur
 
 #: Operations of `main` beyond which steps are no longer tried one by one.
 _MOST_OPS = 400
+#: Operations whose bodies join elements in any order.
+_JOINING = frozenset(
+    f"stablehlo.{name}"
+    for name in ("all_reduce", "reduce", "reduce_scatter", "reduce_window", "scatter", "select_and_scatter")
+)
 #: Operations of `main` up to which their results become arguments: each such step carries a second module.
 _MOST_VALUES = 60
 
@@ -73,8 +79,10 @@ def smaller(code: str | bytes, where: str = "StableHLO") -> Iterator[Smaller]:
             for r in range(regions[k])
         ]
         steps += [(f"value {k} as the result", partial(_return_op, k=k)) for k in numbers[:-1]]
-        steps += [(f"operation {k} left out", partial(_bypass, k=k)) for k in reversed(numbers)]
-        steps += [(f"operation {k} as a constant", partial(_as_constant, k=k)) for k in reversed(numbers)]
+        kept = {k for k, op in enumerate(_operations(first)) if _joins(op)}
+        free = [k for k in reversed(numbers) if k not in kept]
+        steps += [(f"operation {k} left out", partial(_bypass, k=k)) for k in free]
+        steps += [(f"operation {k} as a constant", partial(_as_constant, k=k)) for k in free]
         for name, step in (*steps, ("what is not used", lambda m: None)):
             yield from _stepped(name, step, text, text)
         for k in numbers if count <= _MOST_VALUES else ():
@@ -132,6 +140,15 @@ def _operations(module: Any) -> list[Any]:
 
     _main(module).operation.walk(visit, bindings.mlir().WalkOrder.PRE_ORDER)
     return found
+
+
+def _joins(op: Any) -> bool:
+    """Whether an operation is in the body of a reduction, a window or a scatter."""
+    while op.name != "func.func":
+        op = op.parent.operation
+        if op.name in _JOINING:
+            return True
+    return False
 
 
 def _op(module: Any, k: int) -> Any:

@@ -25,11 +25,14 @@ from oracle.judge import Reference, judge
 from oracle.peers import ANY, Execution, Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.verdict import Verdict
 from tenferro_ref import children, ops
+from tenferro_ref.dtype import DType
 from tenferro_ref.errors import FormatError
 from tenferro_ref.extensions import linalg
+from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import GraphBuilder, dumps
 from tenferro_ref.tensor import load_npz
 from tests.libraries import module_or_skip
+from tests.plugins import plugin_or_skip
 
 pytestmark = pytest.mark.once
 
@@ -91,6 +94,17 @@ def test_it_has_all_that_a_stranger_needs(bundle: Path, case: Case) -> None:
         assert np.array_equal(enclosure["lo0"] == np.inf, [False, True])
     json.loads((bundle / "environment.json").read_text(), parse_constant=pytest.fail)
     assert "stablehlo.log" in (bundle / "module.mlir").read_text()
+
+
+def test_a_result_of_a_dtype_that_numpy_lacks_is_read_again(tmp_path: Path, pool: Pool) -> None:
+    """Finding 0121."""
+    plugin_or_skip("xla081")
+    executor = pool.make("pjrt:xla081@parity")
+    b = GraphBuilder(policy=STABLEHLO)
+    program = b.build(b.apply(ops.Convert(DType.BF16), b.input("F64", (1,))))
+    folder = bundle_of(tmp_path, executor, Case.of(program, [np.array([1.00390625 + 2.0**-40])]), pool)
+    assert read_bundle(folder)[1].program.output_types[0].dtype is DType.BF16
+    assert (replay(folder, pool).outcome, replay(folder, pool).same_bits) == ("still fails", True)
 
 
 def test_the_readme_says_why_step_by_step(bundle: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oracle.enclosure import XLA, enclose
+from tenferro_ref.dtype import DType
 from tenferro_ref.stablehlo.loader import load
 from tests.libraries import module_or_skip
 
@@ -24,3 +25,16 @@ def test_the_tangent_of_a_complex_number_has_the_limits_of_c() -> None:
     assert made.contains(due).all()
     assert made.decided.all()
     assert not made.contains(np.full(4, 7 + 7j, np.complex64)).any()
+
+
+def test_logistic_of_a_narrow_float_is_rounded_in_steps_or_once() -> None:
+    code = """func.func @main(%x: tensor<1xbf16>) -> tensor<1xbf16> {
+      %r = stablehlo.logistic %x : tensor<1xbf16>
+      return %r : tensor<1xbf16>
+    }"""
+    loaded = load(code)
+    (made,) = enclose(loaded.program, loaded.inputs([np.array([-5.0], DType.BF16.numpy)]), XLA)
+    in_steps, once, neither = ([v] for v in (0.0067138671875, 0.006683349609375, 0.00665283203125))
+    assert made.contains(np.array(in_steps, DType.BF16.numpy)).all()
+    assert made.contains(np.array(once, DType.BF16.numpy)).all()  # 0.0066929 is the true value
+    assert not made.contains(np.array(neither, DType.BF16.numpy)).any()

@@ -109,8 +109,12 @@ def round_nearest(x: Value, ties_to_even: bool) -> Value:
 
 
 def logistic(x: Value) -> Value:
+    """In steps; of a narrow float each of them may be rounded, or the last one only, as XLA:CPU does of BF16."""
     one = full(x, 1)
-    return one / (one + x.builder.apply(ops.Exp(), -x))
+    steps = one / (one + x.builder.apply(ops.Exp(), -x))
+    if not x.dtype.is_narrow_float:
+        return steps
+    return x.builder.apply(ops.Repeated("add", 2), steps, logistic(x.astype(DType.F32)).astype(x.dtype))
 
 
 def tan(x: Value) -> Value:
