@@ -7,6 +7,7 @@ from math import prod
 
 from fuzz.generate.modules.draft import ALL, COMPLEX, FLOATS, INTS, MOST, NUMBERS, ORDERED, REAL, WIDE, Draft
 from fuzz.generate.modules.statements.table import STATEMENTS, Statement
+from fuzz.generate.values.recipes import Recipe
 from tenferro_ref.dtype import DType
 from tenferro_ref.stablehlo.writer import SsaValue
 
@@ -95,9 +96,15 @@ def _(d: Draft) -> SsaValue:
 
 @STATEMENTS.row("compare TOTALORDER")
 def _(d: Draft) -> SsaValue:
-    x = d.operand(FLOATS)
+    """Of zeros of two signs as a rule, which no other comparison tells apart."""
     direction = d.choices.choose(("LT", "GT", "LE", "GE", "EQ", "NE"))
-    return comparison(d, x, d.like(x), direction, "TOTALORDER")
+    if d.choices.chance(60):
+        dtype, shape = d.dtype(FLOATS), d.shape()
+        x, y = (d.fresh(dtype, shape, Recipe("zeros", d.choices.integer(2))) for _ in range(2))
+    else:
+        x = d.operand(FLOATS)
+        y = d.like(x)
+    return comparison(d, x, y, direction, "TOTALORDER")
 
 
 def comparison(d: Draft, x: SsaValue, y: SsaValue, direction: str, kind: str) -> SsaValue:
