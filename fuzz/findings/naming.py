@@ -21,13 +21,19 @@ _INDICES: dict[type[Op], int] = {
 def named(program: GraphProgram, index: int) -> str:
     """The op at `index`; `Scatter(U8)` where it has indices of a narrow or unsigned type, on which its code depends; `Special(erf)`.
 
-    `Compare(F32)` by what it compares, which its result, a truth value, does not tell.
+    `Compare(F32)` by what it compares, which its result, a truth value, does not tell; `Convert(F4E2M1FN)` of a float of less than eight bits.
     """
     ins = program.instructions[index]
     if isinstance(ins.op, ops.Special | ops.Special2 | ops.Bits):
         return f"{ins.op.name}({ins.op.function})"
     if isinstance(ins.op, ops.Compare):
         return f"{ins.op.name}({program.slot_types[ins.input_slots[0]].dtype.name})"
+    if (
+        isinstance(ins.op, ops.Convert)
+        and (read := program.slot_types[ins.input_slots[0]].dtype).is_float
+        and read.bits < 8
+    ):
+        return f"{ins.op.name}({read.name})"
     if (place := _INDICES.get(type(ins.op))) is None:
         return ins.op.name
     dtype = program.slot_types[ins.input_slots[place]].dtype

@@ -47,7 +47,6 @@ UNMET = {
     "0084-interpreter-scan",
     "0085-functions-of-halves-in-steps",
     "0141-integers-of-four-bits-do-not-wrap",
-    "0144-six-in-four-bits-is-taken-for-an-infinity",
     *TRACED,
 }
 

@@ -35,6 +35,15 @@ def test_indices_of_a_type_that_the_engine_lacks_are_named(op: str, dtype: str, 
 
 
 @pytest.mark.parametrize(
+    ("dtype", "name"), [("F4E2M1FN", "Convert(F4E2M1FN)"), ("F8E4M3FN", "Convert"), ("I4", "Convert")]
+)
+def test_a_conversion_of_a_float_of_four_bits_is_named(dtype: str, name: str) -> None:
+    head = f'graph policy {{"dtypes": "stablehlo"}} (%0: {dtype}[]) -> (%1) slots 2'
+    program = parse(f'{head} {{\n  %1 = Convert(%0) {{"to": "I32"}} : I32[]\n}}\n')
+    assert named(program, 0) == name
+
+
+@pytest.mark.parametrize(
     ("pattern", "dtype", "fitting"),
     [("Scatter", "I32", True), ("Scatter", "U8", True), ("Scatter(U8)", "U8", True), ("Scatter(U8)", "I32", False), ("Scatter(U8)", "I8", False)],
 )  # fmt: skip

@@ -114,7 +114,7 @@ def logistic(x: Value) -> Value:
     steps = one / (one + x.builder.apply(ops.Exp(), -x))
     if not x.dtype.is_narrow_float:
         return steps
-    return x.builder.apply(ops.Repeated("add", 2), steps, logistic(x.astype(DType.F32)).astype(x.dtype))
+    return x.builder.apply(ops.Repeated("logistic", 1), steps, logistic(x.astype(DType.F32)).astype(x.dtype))
 
 
 def tan(x: Value) -> Value:
