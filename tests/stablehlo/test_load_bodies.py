@@ -189,3 +189,23 @@ def test_which_element_a_window_with_a_nan_selects_is_left_open() -> None:
     assert permits(text, arrays, [0, 0, 10, 0, 20, 0])
     assert not permits(text, arrays, [0, 0, 10, 0, 0, 20])
     assert run(text, *arrays).tolist() == [0, 0, 10, 0, 20, 0]
+
+
+@pytest.mark.parametrize(
+    ("body", "start", "due"), [("multiply", "1.0", [-10, 1, -20]), ("maximum", "-100.0", [-10, -100, -20])]
+)
+def test_what_is_selected_may_be_multiplied_or_compared(body: str, start: str, due: list[float]) -> None:
+    text = f"""func.func @main(%x: tensor<3xf32>, %s: tensor<2xf32>) -> tensor<3xf32> {{
+      %i = stablehlo.constant dense<{start}> : tensor<f32>
+      %r = "stablehlo.select_and_scatter"(%x, %s, %i) <{{window_dimensions = array<i64: 2>}}> ({{
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %c = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %c : tensor<i1>
+      }}, {{
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %c = stablehlo.{body} %a, %b : tensor<f32>
+        stablehlo.return %c : tensor<f32>
+      }}) : (tensor<3xf32>, tensor<2xf32>, tensor<f32>) -> tensor<3xf32>
+      return %r : tensor<3xf32>
+    }}"""
+    assert run(text, np.array([9, 1, 2], np.float32), np.array([-10, -20], np.float32)).tolist() == due

@@ -39,7 +39,8 @@ _REDUCE: dict[str, Callable[[tuple[int, ...]], Op]] = {
 }  # fmt: skip
 
 
-def _identity(name: str, dtype: DType) -> np.generic | None:
+def identity(name: str, dtype: DType) -> np.generic | None:
+    """What changes nothing; complex numbers have no extremum."""
     if name in ("add", "multiply"):
         return dtype.numpy.type(name == "multiply")
     if dtype.is_complex:
@@ -63,8 +64,8 @@ class Alone:
     line: Callable[[int, Value], Value] | None
     there: Value
 
-    def of(self, i: int, x: Value, identity: Value | None) -> Value:
-        return x if self.line is None or identity is None else self.line(i, identity)
+    def of(self, i: int, x: Value, none: Value | None) -> Value:
+        return x if self.line is None or none is None else self.line(i, none)
 
 
 def _folded(
@@ -72,8 +73,8 @@ def _folded(
 ) -> Value:
     if name in ("and", "or"):
         name = {"and": "minimum", "or": "maximum"}[name]
-    identity = _identity(name, x.dtype)
-    same = [] if identity is None else [np.asarray(identity)]
+    none = identity(name, x.dtype)
+    same = [] if none is None else [np.asarray(none)]
     if name == "add" and x.dtype is not DType.Bool:
         same += [np.negative(zero) for zero in same]
     if any(init is b.array(value) for value in same):
@@ -208,8 +209,8 @@ def _extremum_with_index(
     earlier = b.apply(ops.Minimum(), place, spread(first, shape))
     reached = select(holds(best, both), earlier, spread(first, shape))
     once = both, select(holds(spread(start, shape), both), reached, place)
-    identity = _identity(name, x.dtype)
-    if identity is not None and start is b.array(np.asarray(identity)):
+    none = identity(name, x.dtype)
+    if none is not None and start is b.array(np.asarray(none)):
         return once
     ways = zip(once, (best, place), inits, arrays, strict=True)
     return [_left_open(b, "", with_it, without, init, v, axes, alone) for with_it, without, init, v in ways]

@@ -11,10 +11,10 @@ import numpy as np
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.program import Value
-from tenferro_ref.stablehlo.loader import composed
+from tenferro_ref.stablehlo.loader import bodies, composed
 from tenferro_ref.stablehlo.loader.bindings import Operation
 from tenferro_ref.stablehlo.loader.composed import full, pad, select, spread, static
-from tenferro_ref.stablehlo.loader.reductions import Alone, reduced
+from tenferro_ref.stablehlo.loader.reductions import Alone, identity, reduced
 from tenferro_ref.stablehlo.loader.regions import apply_body, grouped_places, taken
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer, numbers
 from tenferro_ref.tensor import Array
@@ -154,17 +154,26 @@ def _(b: Tracer, op: Operation, x: Value, source: Value, init: Value) -> Value:
     chosen = spots == numbers
     if x.dtype.is_float:
         chosen = b.apply(ops.Repeated("select", 1), chosen, *_any_way(b, op, x, best, spots, chosen, place, inside))
-    share = select(chosen, b.apply(ops.BroadcastInDim((positions, window), (0,)), flat), _zero(b, flat, window))
+    fill = _fill(b, op, source.dtype)
+    share = select(
+        chosen, b.apply(ops.BroadcastInDim((positions, window), (0,)), flat), spread(fill, (positions, window))
+    )
     cover = _covering(place, inside, prod(shape))
-    terms = taken(b, b.reshape(share, (positions * window,)), cover, b.constant(0, share.dtype))
+    terms = taken(b, b.reshape(share, (positions * window,)), cover, fill)
     hit = taken(b, b.reshape(chosen, (positions * window,)), cover, b.constant(False, DType.Bool))
     alone = Alone(None, b.apply(ops.ReduceMax((1,)), hit))
     total = reduced(b, op, [terms], [init], (1,), region=1, alone=alone)
     return b.reshape(total[0], shape)
 
 
-def _zero(b: Tracer, x: Value, window: int) -> Value:
-    return spread(b.constant(0, x.dtype), (static(x)[0], window))
+def _fill(b: Tracer, op: Operation, dtype: DType) -> Value:
+    """What an element that is not selected adds: nothing, whatever the second body is."""
+    found = bodies.results(op, 1)
+    name = bodies.fold(found[0], 0, 1) if found is not None else None
+    value = None if name in (None, "right", "and", "or") else identity(str(name), dtype)
+    if value is None:
+        raise op.refusal("its second body is no sum, product or extremum")
+    return b.array(np.asarray(value))
 
 
 def _winner(b: Tracer, op: Operation, x: Value, place: np.ndarray, inside: np.ndarray) -> tuple[Value, Value]:
