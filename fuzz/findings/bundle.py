@@ -197,7 +197,8 @@ def replay(folder: Path, pool: Pool, executor: str = "") -> Replay:
     target.open()
     result = attempt(target, case)
     answer = judge_result(target, Reference(case, NativeExecutor()), result)
-    recorded = load_npz(folder / "observed.npz", "out", case.program.output_types)
+    sound = case.refusal is None  # an invalid program has no types
+    recorded = load_npz(folder / "observed.npz", "out", case.program.output_types if sound else None)
     same = None
     if recorded and isinstance(result, Execution):
         same = len(recorded) == len(result.outputs) and all(map(same_bits, recorded, result.outputs))

@@ -21,6 +21,7 @@ from oracle.enclosure import integers, limits
 from oracle.enclosure.arithmetic import choose
 from oracle.enclosure.bounds import may_be_negative, may_be_positive, may_be_zero
 from oracle.enclosure.formats import FORMATS, Array
+from oracle.enclosure.freedoms import flush
 from oracle.enclosure.functions import budgeted
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, Context
 from oracle.enclosure.value import Enclosure, Interval, each_part, everything, exact, hull, real_point
@@ -32,10 +33,6 @@ from tenferro_ref.errors import UnsupportedOp
 PRECISION = 120
 #: The most different arguments of one function: mpmath takes tens of microseconds each.
 MOST = 2**16
-#: How many times what is lost by an underflow within a function may be in its result: where denormals are flushed at most 3.5 were seen (F32
-#: zeta of jaxlib), of arguments and results up to e^40 above the smallest normal number. Where they are kept, half the least one is, but
-#: StableHLO's `erf` divides by 0.0143 then: at most 35 were seen.
-LOST, LOST_GRADUALLY = 7.0, 71.0
 
 
 @cache
@@ -171,7 +168,7 @@ def _bounded(c: Context, function: str, x: Interval, low: Array, high: Array, na
         lo = np.where(none, np.inf, np.fmin(lo, c.format.greatest_at_or_below(low - off)))
         hi = np.where(none, -np.inf, np.fmax(hi, c.format.least_at_or_above(high + off)))
     # what underflows, or is flushed, between the terms of a polynomial is divided by its coefficients; the sign stays
-    lost = (LOST if c.model.flush else LOST_GRADUALLY) * c.lost_below
+    lost = flush.lost_within_function(c.model, c.format)
     near = ~none & (low < lost * 2.0**30) & (high > -lost * 2.0**30)
     if np.count_nonzero(near):
         least = np.where(low >= 0, np.maximum(low - lost, 0), low - lost)

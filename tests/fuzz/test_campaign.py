@@ -40,7 +40,7 @@ from tools.torture import EXECUTORS, torture
 pytestmark = pytest.mark.once
 
 
-PLAN = Plan(seed=5, programs=12, batch=4, reduce_seconds=0.2)
+PLAN = Plan(seed=5, programs=12, batch=4, reduce_seconds=0.2, generate=("derivatives=0", "modules=0"))
 NATIVES = native_variants()[:3]
 
 

@@ -145,7 +145,7 @@ def test_every_opcode_is_reached_within_128_programs(pool: Pool) -> None:
 
 def test_loops_are_reached_within_64_programs_with_decompositions(pool: Pool) -> None:
     executor = pool.pjrt(plugin_or_skip("xla081"), "parity")
-    found = opcodes_of(executor, generate(2, 0, 64, replace(DEFAULT, linalg=100)), 64)
+    found = opcodes_of(executor, generate(4, 0, 64, replace(DEFAULT, linalg=100)), 64)
     assert not LOOPS - {words.split(" ")[0] for words in found}
 
 
