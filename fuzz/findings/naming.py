@@ -28,12 +28,9 @@ def named(program: GraphProgram, index: int) -> str:
         return f"{ins.op.name}({ins.op.function})"
     if isinstance(ins.op, ops.Compare):
         return f"{ins.op.name}({program.slot_types[ins.input_slots[0]].dtype.name})"
-    if (
-        isinstance(ins.op, ops.Convert)
-        and (read := program.slot_types[ins.input_slots[0]].dtype).is_float
-        and read.bits < 8
-    ):
-        return f"{ins.op.name}({read.name})"
+    if isinstance(ins.op, ops.Convert):
+        read = program.slot_types[ins.input_slots[0]].dtype
+        return f"{ins.op.name}({read.name})" if read.is_float and read.bits < 8 else ins.op.name
     if (place := _INDICES.get(type(ins.op))) is None:
         return ins.op.name
     dtype = program.slot_types[ins.input_slots[place]].dtype

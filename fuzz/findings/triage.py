@@ -369,9 +369,8 @@ def _reduced(
     if not answer.verdict.is_disagreement:
         return replace(suspect, attribution=NOT_REPEATED), seconds
     found = replace(found, case=case, answer=answer)
-    if (
-        budget_seconds and case.source is not None
-    ):  # as a program of ours it does not disagree: the module itself is reduced
+    if budget_seconds and case.source is not None:
+        # as a program of ours it does not disagree: the module itself is reduced
         started = time.monotonic()
         found = _smaller_module(found, case.source, pool, budget_seconds)
         case, seconds = found.case, seconds + time.monotonic() - started
