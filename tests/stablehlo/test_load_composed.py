@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from oracle.enclosure import XLA, enclose
+from tenferro_ref.autodiff import jvp
 from tenferro_ref.dtype import DType
 from tenferro_ref.stablehlo.loader import load
+from tests.autodiff.products import run
 from tests.libraries import module_or_skip
 
 module_or_skip("jaxlib")
@@ -25,6 +27,32 @@ def test_the_tangent_of_a_complex_number_has_the_limits_of_c() -> None:
     assert made.contains(due).all()
     assert made.decided.all()
     assert not made.contains(np.full(4, 7 + 7j, np.complex64)).any()
+
+
+def test_logistic_may_be_a_denormal_where_the_exponential_of_the_negated_argument_overflows() -> None:
+    code = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %r = stablehlo.logistic %x : tensor<4xf32>
+      return %r : tensor<4xf32>
+    }"""
+    x = np.array([-103.972069, -89.0, 0.0, 89.0], np.float32)
+    loaded = load(code)
+    (made,) = enclose(loaded.program, loaded.inputs([x]), XLA)
+    assert made.contains(np.array([2.0**-149, np.exp(np.float64(-89)), 0.5, 1.0], np.float32)).all()  # rounded once
+    assert made.contains(np.array([0.0, 0.0, 0.5, 1.0], np.float32)).all()  # 1 / (1 + inf)
+    assert not made.contains(np.array([2.0**-140, 2.0**-126, 0.25, 0.9], np.float32)).any()
+
+
+def test_the_gradient_of_logistic_at_zero_is_a_quarter() -> None:
+    code = """func.func @main(%x: tensor<3xf64>) -> tensor<3xf64> {
+      %r = stablehlo.logistic %x : tensor<3xf64>
+      return %r : tensor<3xf64>
+    }"""
+    loaded = load(code)
+    x = np.array([0.0, 2.0, -2.0])
+    forward = jvp(loaded.program).program
+    *_, tangent = run(forward, [*loaded.inputs([x]), np.ones(3)])
+    y = 1 / (1 + np.exp(-x))
+    np.testing.assert_allclose(tangent, y * (1 - y), rtol=1e-14)
 
 
 def test_logistic_of_a_narrow_float_is_rounded_in_steps_or_once() -> None:
