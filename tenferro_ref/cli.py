@@ -165,6 +165,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"{error.filename or 'output'}: {error.strerror or error}", 3)
     except Exception as error:  # noqa: BLE001 - the one last net: whatever is not typed by here is ours to mend
         return _fail(_defect(error), DEFECT)
+    if stopped_by:  # Python ignores what a signal raises within a finalizer
+        return _fail(_STOPS[signal.Signals(stopped_by[0])], 128 + stopped_by[0])
     return result if isinstance(result, int) else 0
 
 

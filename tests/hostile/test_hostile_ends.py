@@ -108,3 +108,27 @@ def test_killed_before_the_keeper_knows(tmp_path: Path) -> None:
     assert done.returncode == -signal.SIGKILL
     assert until(lambda: not processes_of(tmp_path))
     assert until(lambda: not list(tmp_path.glob("x-*")))
+
+
+#: A command of which a finalizer is at work when the signal comes: Python prints what that raises, and goes on.
+SWALLOWS = """
+import os, signal, sys
+from tenferro_ref import cli
+
+class Late:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGHUP)
+
+def invoke(context):
+    Late()
+
+cli.cli.invoke = invoke
+sys.exit(cli.main(["help"]))
+"""
+
+
+def test_a_signal_within_a_finalizer_ends_the_command_with_its_status(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", SWALLOWS], env=env, capture_output=True, text=True)
+    assert done.returncode == 128 + signal.SIGHUP, done.stderr
+    assert done.stderr.splitlines()[-1].startswith("error: the terminal is gone")
