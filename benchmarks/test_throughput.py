@@ -30,7 +30,7 @@ from fuzz.campaign.supervisor import Tick
 from fuzz.campaign.work import begin, work
 from fuzz.campaign.workers import run_workers
 from fuzz.campaign.worksite import Worksite
-from fuzz.findings.triage import Suspect, inspect
+from fuzz.findings.suspect import Suspect, inspect
 from fuzz.generate.batches import generate
 from fuzz.generate.settings import config_of
 from fuzz.store import Lock, Plan, Store

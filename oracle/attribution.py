@@ -1,7 +1,7 @@
 """Attribution: which option, pass of ours, HLO pass or build makes the difference.
 
 A cause is found by changing the configuration, one thing at a time, until the disagreement goes away. Which instruction is
-wrong is `oracle.judge.first_wrong_slot`; how findings are named and grouped is in `fuzz.findings.triage`.
+wrong is `oracle.judge.first_wrong_slot`; how disagreements are grouped is in `fuzz.findings.suspect`, how findings are named in `fuzz.findings.naming`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from fuzz.campaign.guide import draw_of
 from fuzz.campaign.programs import cases_of
 from fuzz.campaign.tally import Tally
 from fuzz.campaign.worksite import Worksite
-from fuzz.findings.triage import Suspect, inspect
+from fuzz.findings.suspect import Suspect, inspect
 from fuzz.store import Batch, Disagreement
 from oracle.case import Case
 from oracle.judge import Reference, judge, judge_many, prepare

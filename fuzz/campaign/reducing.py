@@ -10,7 +10,8 @@ from fuzz.campaign.worksite import Worksite
 from fuzz.findings.bundle import confirm, write_bundle
 from fuzz.findings.explain import explained
 from fuzz.findings.known import load_known
-from fuzz.findings.triage import Suspect, to_finding
+from fuzz.findings.suspect import Suspect
+from fuzz.findings.triage import to_finding
 from fuzz.records import Finding
 from fuzz.store import Group
 from oracle.case import Case

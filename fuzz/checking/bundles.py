@@ -10,7 +10,8 @@ from fuzz.checking.subject import Subject, given_subject
 from fuzz.findings.alike import value_class
 from fuzz.findings.bundle import write_bundle
 from fuzz.findings.reduce_module import reduce_module
-from fuzz.findings.triage import inspect, to_finding
+from fuzz.findings.suspect import inspect
+from fuzz.findings.triage import to_finding
 from oracle.peers import Executor, NativeExecutor, Pool
 from tenferro_ref.errors import Internal
 from tenferro_ref.stablehlo import Source

@@ -241,7 +241,8 @@ def _known(executor: Executor, case: Case, answer: Answer, pool: Pool, pages: Pa
         return ""  # a program that hangs takes the time limit in each step of a reduction
     # what reduces programs is a quarter of what a command imports, and needed for a disagreement alone
     from fuzz.findings.known import load_known
-    from fuzz.findings.triage import inspect, recognise
+    from fuzz.findings.suspect import inspect
+    from fuzz.findings.triage import recognise
 
     suspect = inspect(executor, case, answer, pool)
     key = (str(executor.peer.build), suspect.group)

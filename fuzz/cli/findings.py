@@ -17,7 +17,8 @@ from fuzz.findings.environments import FreshEnvironments
 from fuzz.findings.known import load_known
 from fuzz.findings.listed import Listed, listed
 from fuzz.findings.reduce import Size
-from fuzz.findings.triage import inspect, to_finding
+from fuzz.findings.suspect import inspect
+from fuzz.findings.triage import to_finding
 from fuzz.store import Lock, Store
 from fuzz.store.merge import merge as merge_stores
 from oracle.case import Case

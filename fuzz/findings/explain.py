@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from fuzz.explanation import Explanation, SegmentNote, Snapshot, Step
-from fuzz.findings.triage import evaluate_all, first_wrong
+from fuzz.findings.suspect import evaluate_all, first_wrong
 from fuzz.records import Finding
 from oracle.case import Case
 from oracle.compare import interval_words

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from fuzz.findings.reduce import reduce_case
-from fuzz.findings.triage import evaluate_all
+from fuzz.findings.suspect import evaluate_all
 from fuzz.mutants.catalogue import find
 from fuzz.mutants.laws import Tests
 from fuzz.mutants.looks import BY_LAWS, CRASHES, OWN, SECONDS, fresh, limited, look, watch

@@ -18,7 +18,8 @@ from fuzz.campaign.work import environment
 from fuzz.findings import reproduce
 from fuzz.findings.bundle import SCRIPT, VERSION, Facts, confirm, read_bundle, replay, write_bundle
 from fuzz.findings.environments import ROOT, FreshEnvironments
-from fuzz.findings.triage import Suspect, to_finding
+from fuzz.findings.suspect import Suspect
+from fuzz.findings.triage import to_finding
 from fuzz.records import to_json
 from oracle.case import Case
 from oracle.judge import Reference, judge

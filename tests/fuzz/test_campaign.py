@@ -25,7 +25,7 @@ from fuzz.campaign.vacuity import Floor, vacuous
 from fuzz.campaign.work import begin, run_campaign, work
 from fuzz.campaign.workers import run_workers
 from fuzz.campaign.worksite import Progress, Worksite
-from fuzz.findings.triage import Suspect
+from fuzz.findings.suspect import Suspect
 from fuzz.generate.batches import generate
 from fuzz.records import Campaign, Finding
 from fuzz.store import Lock, Plan, Store

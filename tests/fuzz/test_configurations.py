@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from fuzz.findings.reduce import simplify_configuration
-from fuzz.findings.triage import inspect, to_finding
+from fuzz.findings.suspect import inspect
+from fuzz.findings.triage import to_finding
 from fuzz.generate.batches import generate
 from oracle.case import Case
 from oracle.judge import Reference, judge

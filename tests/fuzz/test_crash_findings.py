@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fuzz.findings.triage import inspect, to_finding
+from fuzz.findings.suspect import inspect
+from fuzz.findings.triage import to_finding
 from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import NativeExecutor, Pool

@@ -9,7 +9,8 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from fuzz.findings.triage import inspect, to_finding
+from fuzz.findings.suspect import inspect
+from fuzz.findings.triage import to_finding
 from fuzz.generate import Config
 from fuzz.generate.batches import generate
 from oracle.case import Case

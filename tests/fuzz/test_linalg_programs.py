@@ -12,7 +12,8 @@ from numpy.random import PCG64, Generator
 from fuzz.campaign.work import environment
 from fuzz.findings.bundle import write_bundle
 from fuzz.findings.reduce.draft import concrete_types
-from fuzz.findings.triage import inspect, to_finding
+from fuzz.findings.suspect import inspect
+from fuzz.findings.triage import to_finding
 from fuzz.generate import DEFAULT, Config
 from fuzz.generate.batches import generate
 from fuzz.generate.decode import decode

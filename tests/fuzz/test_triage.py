@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from fuzz.findings.alike import value_class
-from fuzz.findings.triage import Suspect, inspect, to_finding
+from fuzz.findings.suspect import Suspect, inspect
+from fuzz.findings.triage import to_finding
 from oracle.attribution import EVERY_LANE, UNCLEAR
 from oracle.case import Case
 from oracle.judge import Reference, judge
@@ -113,7 +114,8 @@ def test_what_only_a_smaller_program_tells_is_asked_of_that(monkeypatch: pytest.
     def told(executor: object, case: Case, pool: Pool) -> str:
         return UNCLEAR if "Sqrt" in {ins.op.name for ins in case.program.instructions} else final
 
-    monkeypatch.setattr("fuzz.findings.triage.attribute", told)
+    for module in ("suspect", "triage"):
+        monkeypatch.setattr(f"fuzz.findings.{module}.attribute", told)
     suspect = suspect_of(Wrong(after=Exp), chain(Sqrt, Exp, Negate, Exp))
     assert suspect.attribution == UNCLEAR
     finding, small = to_finding(suspect, Pool(), (), programs=1, also=())
@@ -142,7 +144,8 @@ def test_of_two_wrong_elements_the_first_is_looked_into_alone(monkeypatch: pytes
     def told(executor: object, case: Case, pool: Pool) -> str:
         return EVERY_LANE if case.inputs[0].size > 1 else element
 
-    monkeypatch.setattr("fuzz.findings.triage.attribute", told)
+    for module in ("suspect", "triage"):
+        monkeypatch.setattr(f"fuzz.findings.{module}.attribute", told)
     suspect = suspect_of(Wrong(), chain(Negate, values=(-1.0, 3.0, 5.0)))  # the first is right
     assert suspect.attribution == element
     assert suspect.case.inputs[0].tolist() == ([3.0] if element != EVERY_LANE else [-1.0, 3.0, 5.0])
@@ -154,7 +157,8 @@ def test_a_reduction_begins_with_the_output_that_was_attributed(monkeypatch: pyt
     def told(executor: object, case: Case, pool: Pool) -> str:
         return UNCLEAR if len(case.program.output_slots) > 1 else "rewrite: algsimp"
 
-    monkeypatch.setattr("fuzz.findings.triage.attribute", told)
+    for module in ("suspect", "triage"):
+        monkeypatch.setattr(f"fuzz.findings.{module}.attribute", told)
     b = GraphBuilder()
     x, y = b.input("F64", (1,)), b.input("F64", (1,))
     outputs = b.apply(Negate(), b.apply(Exp(), x)), b.apply(Negate(), b.apply(Exp(), y))

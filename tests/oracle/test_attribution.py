@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from fuzz.findings.explain import explained
-from fuzz.findings.triage import inspect, to_finding
+from fuzz.findings.suspect import inspect
+from fuzz.findings.triage import to_finding
 from oracle.attribution import UNCLEAR, attribute, builds, hlo_pass, hlo_passes
 from oracle.case import Case
 from oracle.judge import Reference, judge
