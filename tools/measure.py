@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from oracle.enclosure.formats import FORMATS, Array
-from oracle.enclosure.reference import budgets as special_budgets
-from oracle.enclosure.reference import true_range, true_values_of_two
+from oracle.enclosure.special import budgets as special_budgets
+from oracle.enclosure.special import true_range, true_values_of_two
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import MissingDependency

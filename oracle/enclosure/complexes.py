@@ -17,7 +17,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from oracle.enclosure import functions, indexing, moves, sums  # noqa: F401 - the parts need the real rows
+from oracle.enclosure import functions, indexing, moves, products, sums  # noqa: F401 - the parts need the real rows
 from oracle.enclosure.arithmetic import add, multiply, negated
 from oracle.enclosure.balls import Ball, ball, certainly_finite, enclosed
 from oracle.enclosure.bounds import is_zero, may_be_infinite, shared
@@ -411,7 +411,7 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Enclosure) -> Enclosure:
     x = x.map(sums.flattened(op.axes, len(x.shape)))
     n = x.shape[-1]
     if n in (1, 2):
-        first, *rest = (x.map(sums.taken(i)) for i in range(n))
+        first, *rest = (x.map(products.taken(i)) for i in range(n))
         one = point(np.ones(first.shape, c.dtype.numpy))
         times = partial(_multiply, op, c)
         once = partial(times, one)

@@ -26,7 +26,9 @@ from oracle.enclosure import (  # noqa: F401 - each fills its rows of a table
     moves,
     narrowing,
     poles,
+    products,
     reference,
+    special,
     sums,
     unchanged,
 )

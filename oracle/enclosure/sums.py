@@ -1,4 +1,4 @@
-"""Rules of the reductions and of DotGeneral: bounds that hold for every order of evaluation.
+"""Rules of sums and of DotGeneral: bounds that hold for every order of evaluation.
 
 An addition is off by at most u of its result, which is a partial sum of at most the positive, or the negative terms: their
 sum over the additions of any tree bounds the error (`any_order`), and is less than (n-1) u sum|x|. Where all terms are
@@ -10,25 +10,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial, reduce
 
 import numpy as np
 
-from oracle.enclosure import integers, limits, matrices, unchanged
+from oracle.enclosure import integers, limits, matrices
 from oracle.enclosure.arithmetic import add, multiply
 from oracle.enclosure.bounds import (
     any_order,
-    extreme_products,
-    may_be_infinite,
     may_be_negative,
     may_be_positive,
     may_be_zero,
     nan_of_product,
     product_bounds,
 )
-from oracle.enclosure.formats import Array, Format, quantum
+from oracle.enclosure.formats import Array, quantum
 from oracle.enclosure.freedoms import accumulators, contraction, contraction_zeros, flush, merging, zeros
-from oracle.enclosure.origin import Terms, Unrounded
+from oracle.enclosure.origin import Terms
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import Interval, everything, exact, hull
 from tenferro_ref import ops
@@ -64,7 +61,8 @@ class Addends:
     products: bool = False
 
 
-def _any(a: Array) -> Array:
+def any_term(a: Array) -> Array:
+    """Whether a flag is set anywhere along the last axis."""
     return np.asarray(a.any(-1))
 
 
@@ -244,7 +242,7 @@ def _partial_sums(terms: Array) -> Array:
 
 def _integer_sum(dtype: DType, x: Interval) -> Interval:
     if dtype is DType.Bool:
-        return exact(dtype, _any(x.lo), _any(x.hi))
+        return exact(dtype, any_term(x.lo), any_term(x.hi))
     if x.is_point:
         return integers.wrapped(dtype, x.lo.sum(-1))
     lo, hi = integers.big(x)
@@ -332,120 +330,3 @@ def _integer_dot(dtype: DType, x: Interval, y: Interval) -> Interval:
     if x.is_point and y.is_point:
         return integers.wrapped(dtype, matrices.product(x.lo, y.lo))
     return everything(dtype, np.broadcast_shapes(x.shape, y.shape)[:-1])
-
-
-# --- product, extrema -----------------------------------------------------------------------------------------------
-
-
-def taken(i: int) -> Callable[[Array], Array]:
-    """Element `i` of the last axis."""
-    return lambda a: a[..., i]
-
-
-@ENCLOSE.row(ops.ReduceProd)
-def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
-    """Any order: relative error, an absolute one where a partial product may underflow; none where one may overflow."""
-    if not op.axes:
-        return x
-    x = x.map(flattened(op.axes, len(x.shape)))
-    n = x.shape[-1]
-    if not c.dtype.is_float:
-        return _integer_product(c.dtype, x)
-    if n in (1, 2):  # 1 times the first factor is that factor
-        return reduce(partial(multiply, c), (x.map(taken(i)) for i in range(n)))
-    f, w = c.format, c.format.wide
-    none = x.empty.any(-1)
-    lo = np.where(x.empty, 1.0, x.lo)
-    hi = lo if x.is_point else np.where(x.empty, 1.0, x.hi)
-    zero = may_be_zero(x).any(-1)
-    infinite = may_be_infinite(x).any(-1)
-    large = np.maximum(np.abs(lo), np.abs(hi))
-    small = np.where((lo <= 0) & (hi >= 0), 0, np.minimum(np.abs(lo), np.abs(hi)))
-    over, under = _out_of_range(f, large, small)
-    low = high = np.ones(lo.shape[:-1], w)
-    for i in range(n):
-        a = lo[..., i].astype(w)
-        low, high = extreme_products(low, high, a, a if hi is lo else hi[..., i].astype(w))
-
-    def product_error(roundings: int) -> float:
-        return roundings * f.unit / (1 - roundings * f.unit) + 4 * n * f.wide_unit
-
-    # small integers over a power of two: every partial product is exact
-    grain = np.minimum(quantum(lo), 1).prod(-1)
-    fine = ((lo == hi) & np.isfinite(lo)).all(-1) & (np.maximum(large, 1).prod(-1) * f.unit < grain)
-    error = np.where(fine & (grain > f.min_normal), 0, product_error(max(n - 1, 0)))  # over no element it is 1
-    # what underflows is off by a denormal, which later factors enlarge, or is flushed: then all of the product is zero
-    lost = np.where(under & ~over, 2 * n * f.least_denormal * np.maximum(large, 1).prod(-1), 0.0).astype(w)
-    gone = under & ~over & (c.zero_below > 0)
-    down, up = (np.where(gone, end, v) for v, end in ((low, np.fmin(low, 0)), (high, np.fmax(high, 0))))
-    least = f.least_at_or_above(down - error * np.abs(down) - lost)
-    greatest = f.greatest_at_or_below(up + error * np.abs(up) + lost)
-    certain_zero = ((x.lo == 0) & (x.hi == 0)).any(-1) & ~over & ~infinite
-    wild = over & ~certain_zero
-    signs = may_be_negative(x)
-    plus_only = ~signs.any(-1)
-    known = np.where(signs, 1, 0).sum(-1) % 2 == 1
-    decided = (signs != may_be_positive(x)).all(-1)
-    least = np.where(wild, np.where(plus_only, np.where(under | zero, 0.0, least), -np.inf), least)
-    least = np.where(under & decided & ~known, np.maximum(least, 0), least)
-    greatest = np.where(under & decided & known, np.minimum(greatest, 0), greatest)
-    greatest = np.where(wild, np.inf, greatest)
-    least, greatest = np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(greatest), np.inf, greatest)
-    least, greatest = np.where(certain_zero, 0.0, least), np.where(certain_zero, 0.0, greatest)
-    least, greatest = np.where(none, np.inf, least), np.where(none, -np.inf, greatest)
-    nan = _any(x.nan) | (zero & (infinite | over)) | (over & under) | (infinite & under)
-    pos, neg = ~decided | ~known, ~decided | known
-    result = c.build(least, greatest, nan, pos, neg)
-    if not c.model.keeps_unrounded:
-        return result
-    # fused with an addition that follows, the last of the products is not rounded
-    before = np.where(error == 0, 0, product_error(n - 2))
-    fixed = certain_zero | none
-    raw_low, raw_high = down - before * np.abs(down) - lost, up + before * np.abs(up) + lost
-    # that of an overflow may be finite
-    raw_low = np.where(fixed, least, np.where(wild, np.fmin(least, raw_low), raw_low))
-    raw_high = np.where(fixed, greatest, np.where(wild, np.fmax(greatest, raw_high), raw_high))
-    return result.remembering(Unrounded("product", raw_low, raw_high))
-
-
-def _out_of_range(f: Format, large: Array, small: Array) -> tuple[Array, Array]:
-    """Whether a partial product of factors of these magnitudes may overflow, and whether one may underflow."""
-    with np.errstate(divide="ignore"):
-        log_large, log_small = np.log2(large), np.log2(small)
-    # partial products reach at most the product of the factors above 1, at least that of those below
-    over = np.maximum(log_large, 0).sum(-1) >= np.log2(f.max) - 1
-    return over, np.minimum(log_small, 0).sum(-1) <= np.log2(f.min_normal) + 1
-
-
-def _integer_product(dtype: DType, x: Interval) -> Interval:
-    if dtype is DType.Bool:
-        return exact(dtype, ~_any(x.lo == 0), ~_any(x.hi == 0))
-    if not x.is_point:
-        return everything(dtype, x.shape[:-1])
-    return integers.wrapped(dtype, np.multiply.reduce(x.lo, -1))
-
-
-@ENCLOSE.row(ops.ReduceMax, ops.ReduceMin)
-def _reduce_extremum(op: ops.ReduceMax | ops.ReduceMin, c: Context, x: Interval) -> Interval:
-    """NaN if there is one; of several zeros either sign."""
-    if not op.axes:
-        return x
-    largest = isinstance(op, ops.ReduceMax)
-    pick = np.maximum if largest else np.minimum
-    was_point = x.is_point
-    x = x.map(flattened(op.axes, len(x.shape)))
-    if not c.dtype.is_float:
-        least, greatest = c.dtype.limits
-        first = least if largest else greatest
-        lo = pick.reduce(x.lo, -1, initial=first)
-        return exact(c.dtype, lo, lo if was_point else pick.reduce(x.hi, -1, initial=first))
-    if x.shape[-1] == 1:  # as a product before it, unrounded
-        return x.map(lambda a: a[..., 0])
-    if (same := unchanged.along_last(x)) is not None:
-        return same
-    start = -np.inf if largest else np.inf
-    none = x.empty.any(-1)
-    lo, hi = pick.reduce(x.lo, -1, initial=start), pick.reduce(x.hi, -1, initial=start)
-    lo, hi = flush.extremum_of_many(c.model, c.format, x, lo, hi)
-    lo, hi = np.where(none, np.inf, lo), np.where(none, -np.inf, hi)
-    return c.build(lo, hi, _any(x.nan), _any(x.pos_zero), _any(x.neg_zero), inexact=False)

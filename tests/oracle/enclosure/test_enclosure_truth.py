@@ -12,8 +12,8 @@ from oracle.enclosure import IEEE, MODELS, XLA, Enclosure, enclose
 from oracle.enclosure.complexes import QUOTIENT
 from oracle.enclosure.formats import FORMATS
 from oracle.enclosure.model import BUDGETS_FILE, budgets
-from oracle.enclosure.reference import budgets as special_budgets
-from oracle.enclosure.reference import true_values_of_two
+from oracle.enclosure.special import budgets as special_budgets
+from oracle.enclosure.special import true_values_of_two
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import BY_NAME, STABLEHLO, Policy
