@@ -38,7 +38,7 @@ TRACED = {"0097-jax-indices-wrap"}
 #: What is wrong in some runs only, so that a case of the corpus would fail by chance: the page has a script that counts.
 CHANCE = {"0122-library-sum-over-a-broadcast"}
 #: What no campaign meets: rank 0 is not scattered onto, what is emitted avoids the two that follow, and the others are of operations that
-#: only modules have, of types of four bits, which no signature names, or are given to JAX in another way.
+#: only modules have, or are given to JAX in another way.
 UNMET = {
     "0018-scatter-onto-rank-0",
     "0022-scatter-window-partly-outside",
@@ -46,7 +46,6 @@ UNMET = {
     "0083-random-bits-without-a-sign",
     "0084-interpreter-scan",
     "0085-functions-of-halves-in-steps",
-    "0141-integers-of-four-bits-do-not-wrap",
     *TRACED,
 }
 

@@ -9,6 +9,7 @@ from oracle.case import Case
 from oracle.enclosure import XLA, enclose
 from oracle.peers import NativeExecutor
 from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.isolation.engines.reader import evaluate
 from tenferro_ref.stablehlo.loader import load
 from tenferro_ref.tensor import Array
 from tests.libraries import module_or_skip
@@ -149,20 +150,26 @@ def test_the_padding_of_a_window_may_count_or_not(element: str, dtype: type) -> 
     assert run(text, x).tolist() == [16, 33, 26, 9]
 
 
-def test_of_an_element_that_no_window_selects_there_is_the_initial_value() -> None:
-    text = """func.func @main(%x: tensor<3xf32>, %s: tensor<2xf32>) -> tensor<3xf32> {
-      %i = stablehlo.constant dense<5.0> : tensor<f32>
-      %r = "stablehlo.select_and_scatter"(%x, %s, %i) <{window_dimensions = array<i64: 2>}> ({
+def pooled(elements: int, windows: int, attributes: str, start: str, body: str = "add") -> str:
+    """A `select_and_scatter` of `GE` along one axis."""
+    x, s = (f"tensor<{n}xf32>" for n in (elements, windows))
+    return f"""func.func @main(%x: {x}, %s: {s}) -> {x} {{
+      %i = stablehlo.constant dense<{start}> : tensor<f32>
+      %r = "stablehlo.select_and_scatter"(%x, %s, %i) <{{{attributes}}}> ({{
       ^bb0(%a: tensor<f32>, %b: tensor<f32>):
         %c = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
         stablehlo.return %c : tensor<i1>
-      }, {
+      }}, {{
       ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-        %c = stablehlo.add %a, %b : tensor<f32>
+        %c = stablehlo.{body} %a, %b : tensor<f32>
         stablehlo.return %c : tensor<f32>
-      }) : (tensor<3xf32>, tensor<2xf32>, tensor<f32>) -> tensor<3xf32>
-      return %r : tensor<3xf32>
-    }"""
+      }}) : ({x}, {s}, tensor<f32>) -> {x}
+      return %r : {x}
+    }}"""
+
+
+def test_of_an_element_that_no_window_selects_there_is_the_initial_value() -> None:
+    text = pooled(3, 2, "window_dimensions = array<i64: 2>", "5.0")
     arrays = [np.array([1, 9, 2], np.float32), np.array([10, 20], np.float32)]
     for middle in (30, 35, 45):  # not at all, once, and once more than there are updates
         assert permits(text, arrays, [5, middle, 5])
@@ -171,19 +178,8 @@ def test_of_an_element_that_no_window_selects_there_is_the_initial_value() -> No
 
 def test_which_element_a_window_with_a_nan_selects_is_left_open() -> None:
     """[1, NaN, 0] of `GE`: compared from the left it is the 0, from the right the 1. Beside it a window that all orders agree on."""
-    text = """func.func @main(%x: tensor<6xf32>, %s: tensor<2xf32>) -> tensor<6xf32> {
-      %i = stablehlo.constant dense<0.0> : tensor<f32>
-      %r = "stablehlo.select_and_scatter"(%x, %s, %i) <{window_dimensions = array<i64: 3>, window_strides = array<i64: 3>}> ({
-      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-        %c = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
-        stablehlo.return %c : tensor<i1>
-      }, {
-      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-        %c = stablehlo.add %a, %b : tensor<f32>
-        stablehlo.return %c : tensor<f32>
-      }) : (tensor<6xf32>, tensor<2xf32>, tensor<f32>) -> tensor<6xf32>
-      return %r : tensor<6xf32>
-    }"""
+    attributes = "window_dimensions = array<i64: 3>, window_strides = array<i64: 3>"
+    text = pooled(6, 2, attributes, "0.0")
     arrays = [np.array([1, np.nan, 0, np.nan, 2, 1], np.float32), np.array([10, 20], np.float32)]
     assert permits(text, arrays, [10, 0, 0, 0, 20, 0])
     assert permits(text, arrays, [0, 0, 10, 0, 20, 0])
@@ -195,17 +191,21 @@ def test_which_element_a_window_with_a_nan_selects_is_left_open() -> None:
     ("body", "start", "due"), [("multiply", "1.0", [-10, 1, -20]), ("maximum", "-100.0", [-10, -100, -20])]
 )
 def test_what_is_selected_may_be_multiplied_or_compared(body: str, start: str, due: list[float]) -> None:
-    text = f"""func.func @main(%x: tensor<3xf32>, %s: tensor<2xf32>) -> tensor<3xf32> {{
-      %i = stablehlo.constant dense<{start}> : tensor<f32>
-      %r = "stablehlo.select_and_scatter"(%x, %s, %i) <{{window_dimensions = array<i64: 2>}}> ({{
+    text = pooled(3, 2, "window_dimensions = array<i64: 2>", start, body)
+    assert run(text, np.array([9, 1, 2], np.float32), np.array([-10, -20], np.float32)).tolist() == due
+
+
+def test_indices_that_are_declared_unique_and_are_not_have_no_defined_result() -> None:
+    text = """func.func @main(%x: tensor<3xf32>, %u: tensor<2xf32>) -> tensor<3xf32> {{
+      %at = stablehlo.constant dense<[[{0}], [1]]> : tensor<2x1xi32>
+      %r = "stablehlo.scatter"(%x, %at, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
+          scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = true}}> ({{
       ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-        %c = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
-        stablehlo.return %c : tensor<i1>
-      }}, {{
-      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-        %c = stablehlo.{body} %a, %b : tensor<f32>
-        stablehlo.return %c : tensor<f32>
-      }}) : (tensor<3xf32>, tensor<2xf32>, tensor<f32>) -> tensor<3xf32>
+        stablehlo.return %b : tensor<f32>
+      }}) : (tensor<3xf32>, tensor<2x1xi32>, tensor<2xf32>) -> tensor<3xf32>
       return %r : tensor<3xf32>
     }}"""
-    assert run(text, np.array([9, 1, 2], np.float32), np.array([-10, -20], np.float32)).tolist() == due
+    x, updates = np.arange(3, dtype=np.float32), np.array([10, 20], np.float32)
+    assert run(text.format(2), x, updates).tolist() == [0, 20, 10]
+    with pytest.raises(UnsupportedOp, match="unique_indices rules out"):
+        load(text.format(1), evaluate=evaluate)

@@ -27,7 +27,7 @@ def in_rounds(
     Raises
     ------
     UnsupportedOp
-        Several updates meet one element, and the body rounds.
+        Several updates meet one element, and the body rounds, or `unique_indices` says that none do.
     """
     shape = static(operands[0])
     targets: NDArray[np.int64] = _targets(op, shape, static(updates[0]), indices.astype(np.int64))
@@ -37,6 +37,8 @@ def in_rounds(
     lines = [b.reshape(u, (prod(static(u)),)) for u in updates]
     if not prod(shape) or not kept.size:
         return operands
+    if table.shape[1] > 1 and op.attribute("unique_indices", False):
+        raise op.refusal("several updates meet one element, which unique_indices rules out: its result is undefined")
     if table.shape[1] > 1 and not is_exact(op):
         found = bodies.results(op)
         name = bodies.fold(found[0], 0, 1) if found is not None and len(operands) == 1 else None
