@@ -1,0 +1,75 @@
+"""Sorting, by one key or several, with ties."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from fuzz.generate.modules.draft import ALL, FLOATS, MOST, ORDERED, REAL, Draft, region
+from fuzz.generate.modules.statements.reductions import kind_of
+from fuzz.generate.modules.statements.table import STATEMENTS
+from fuzz.generate.values.recipes import Recipe
+from tenferro_ref.dtype import DType
+from tenferro_ref.stablehlo.literals import Shape, type_text
+from tenferro_ref.stablehlo.writer import SsaValue
+
+
+def _few_enough(v: SsaValue) -> bool:
+    return prod(v.shape) * max(v.shape) <= 16 * MOST
+
+
+@STATEMENTS.row("sort")
+def _(d: Draft) -> Sequence[SsaValue]:
+    """One array in order, or others in the order of the first."""
+    x = d.operand(ORDERED - {DType.Bool}, _few_enough)
+    others = [d.typed(d.dtype(ALL), x.shape) for _ in range(d.choices.choose((0, 1, 2)))]
+    return _sorted(d, [x, *others], 1)
+
+
+@STATEMENTS.row("sort of ties")
+def _(d: Draft) -> Sequence[SsaValue]:
+    """By one to three keys of few different numbers; what goes with equal ones keeps its order."""
+    shape = d.shape()
+    keys = [_key(d, shape) for _ in range(1 + d.choices.pick(3))]
+    return _sorted(d, [*keys, d.typed(d.dtype(ALL), shape)], len(keys))
+
+
+def _key(d: Draft, shape: Shape) -> SsaValue:
+    dtype = d.dtype(ORDERED)
+    kind = (
+        "uniform" if dtype is DType.Bool else d.choices.choose(("simple", "zeros") if dtype in FLOATS else ("simple",))
+    )
+    return d.fresh(dtype, shape, Recipe(kind, d.choices.integer(2)))
+
+
+def _sorted(d: Draft, operands: Sequence[SsaValue], keys: int) -> list[SsaValue]:
+    """Operands in the order of the first ones: of two elements that are equal in one key, by the next one."""
+    types, lines, less = [type_text(v.dtype, ()) for v in operands], list[str](), ""
+    for n in reversed(range(keys)):
+        dtype, t = operands[n].dtype, types[n]
+        total = dtype in FLOATS and d.choices.chance(50)
+        kind, direction = "TOTALORDER" if total else kind_of(dtype), d.choices.choose(("LT", "GT"))
+        both = f"%p{2 * n}, %p{2 * n + 1}, {kind} : ({t}, {t}) -> tensor<i1>"
+        lines.append(f"%less{n} = stablehlo.compare {direction}, {both}")
+        if less:
+            lines += [
+                f"%same{n} = stablehlo.compare EQ, {both}",
+                f"%next{n} = stablehlo.and %same{n}, {less} : tensor<i1>",
+                f"%all{n} = stablehlo.or %less{n}, %next{n} : tensor<i1>",
+            ]
+        less = f"%all{n}" if less else f"%less{n}"
+    arguments = [(f"%p{i}", types[i // 2]) for i in range(2 * len(operands))]
+    order = region(arguments, lines, less, "tensor<i1>")
+    attrs = f"dimension = {d.axis(operands[0])} : i64, is_stable = true"
+    return d.operation("sort", operands, attrs, [(v.dtype, v.shape) for v in operands], order)
+
+
+@STATEMENTS.row("chlo.top_k")
+def _(d: Draft) -> Sequence[SsaValue]:
+    """Of an array, or of one with ties."""
+    x = d.operand(REAL, _few_enough)
+    if d.choices.chance(40):
+        x = d.fresh(x.dtype, x.shape, Recipe("zeros" if x.dtype in FLOATS else "simple", d.choices.integer(2)))
+    k = 1 + d.choices.pick(x.shape[-1])
+    shape = (*x.shape[:-1], k)
+    return d.operation("chlo.top_k", [x], f"k = {k} : i64", [(x.dtype, shape), (DType.I32, shape)])
