@@ -121,7 +121,7 @@ class NativeExecutor(Executor):
             start = time.perf_counter()
             own = [cases[i] for i in group]
             try:
-                own = reread(own) if self.reread else own
+                own = reread(own) if self.reread and own[0].source is not None else own
                 evaluate = self._compiled(own[0].program)
             except TenferroError as error:
                 results.update(dict.fromkeys(group, error))
@@ -138,7 +138,7 @@ class NativeExecutor(Executor):
 
     def bit_exact(self, case: Case) -> bool:
         """Whether no pass of this pipeline or the default one moves a rounding of the program."""
-        if self.reread:
+        if self.reread and case.source is not None:
             return False
         if self.passes == DEFAULT_PIPELINE and self.form != "values":
             return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oracle.case import Case
-from tenferro_ref.errors import TenferroError, UnsupportedOp, defects_in
+from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp, defects_in
 from tenferro_ref.isolation.engines.reader import evaluate
 from tenferro_ref.stablehlo.loader import load
 from tenferro_ref.stablehlo.serialized import serialize
@@ -21,11 +21,11 @@ def reread(cases: Sequence[Case]) -> list[Case]:
     Raises
     ------
     UnsupportedOp
-        They came with no module, or which way it goes depends on its inputs.
+        Which way it goes depends on its inputs.
     """
     source = cases[0].source
     if source is None:
-        raise UnsupportedOp(op="program", reason="it came with no module that could be read again")
+        raise Internal(detail="a case without a module")
     with defects_in("the reader of StableHLO"):
         loaded = load(serialize(source.code, "bytecode", source.where), source.where, evaluate=evaluate)
     return [Case.of(loaded.program, loaded.inputs(case.arguments)) for case in cases]

@@ -25,7 +25,7 @@ EXECUTORS = {
     "native:strided": "inputs with other strides: C order, axes backwards, slices, odd addresses, one element for many",
     "native:semiring": "the engine of the algebras over the standard one, for programs all of whose ops it has; "
     "semiring-required: without its fast path",
-    "native:reread": "the case's module is read again without its inputs, from bytecode, in place of its program",
+    "native:reread": "a module is read again without its inputs, from bytecode",
     "native:warm": "the same executor has run something else before: the program at other extents, or another program and other values",
     "pjrt": "the PJRT plugin of TENFERRO_PJRT_PLUGIN",
     "pjrt:gpu": "the PJRT plugin of TENFERRO_PJRT_GPU_PLUGIN",
