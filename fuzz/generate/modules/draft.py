@@ -86,9 +86,11 @@ class Draft(Body):
         return self.fresh(dtype, (2, 3))
 
     def dtype(self, admitted: Collection[DType]) -> DType:
-        """A dtype of `admitted`, that of the last value as a rule."""
-        if self.pool and self.pool[-1].dtype in admitted and self.choices.chance(50):
+        """A dtype of `admitted`: that of the last value, a usual one, or any."""
+        if self.pool and self.pool[-1].dtype in admitted and self.choices.chance(40):
             return self.pool[-1].dtype
+        if self.choices.chance(30):
+            return self.choices.choose([d for d in _DTYPES.entries() if d in admitted])
         drawn = _DTYPES(self.choices)
         return drawn if drawn in admitted else next(d for d in _DTYPES.entries() if d in admitted)
 

@@ -9,10 +9,10 @@ import numpy as np
 from fuzz.generate.modules.draft import INTS, NUMBERS, REAL, Draft, array, region
 from fuzz.generate.modules.statements.table import STATEMENTS
 from tenferro_ref.dtype import DType
-from tenferro_ref.stablehlo.literals import Shape, type_text
+from tenferro_ref.stablehlo.literals import Shape, literal, type_text
 from tenferro_ref.stablehlo.writer import SsaValue
 
-_COUNTERS = (DType.I32, DType.I64, DType.I32, DType.U32, DType.U64, DType.I8, DType.U8, DType.I16)
+_COUNTERS = (DType.I32, DType.I64, DType.F32, DType.U32, DType.U64, DType.I8, DType.U8, DType.I16)
 
 
 @STATEMENTS.row("while")
@@ -26,7 +26,7 @@ def _(d: Draft) -> Sequence[SsaValue]:
     limit = max(0, start + d.choices.choose((3, 2, 0, 5, -2)) * (-1 if down else 1))
     move, test = ("subtract", "GT") if down else ("add", d.choices.choose(("LT", "LE")))
     first, by, end = (d.filled(n, count, ()) for n in (start, step, limit))
-    kind = "UNSIGNED" if count.is_unsigned else "SIGNED"
+    kind = "FLOAT" if count.is_float else "UNSIGNED" if count.is_unsigned else "SIGNED"
     compared = f"%go = stablehlo.compare {test}, %i, {end.name}, {kind} : ({c}, {c}) -> tensor<i1>"
     condition = region([("%i", c), ("%x", t)], [compared], "%go", "tensor<i1>")
     lines = [f"%n = stablehlo.{move} %i, {by.name} : {c}", f"%y = stablehlo.{turn} %x, {y.name} : {t}"]
@@ -195,9 +195,19 @@ def _(d: Draft) -> Sequence[SsaValue]:
 
 @STATEMENTS.row("map")
 def _(d: Draft) -> SsaValue:
+    """With a body of one operation, or of several: constants, and what moves an element to where it is."""
     x = d.operand(NUMBERS)
     t, op = type_text(x.dtype, ()), d.choices.choose(("add", "multiply", "subtract"))
-    inner = region([("%a", t), ("%b", t)], [f"%r = stablehlo.{op} %a, %b : {t}"], "%r", t)
+    lines = [f"%r = stablehlo.{op} %a, %b : {t}"]
+    if d.choices.chance(50):
+        number = literal(x.dtype.numpy.type(d.number(x.dtype)))
+        lines = [
+            f"%k = stablehlo.constant dense<{number}> : {t}",
+            f"%m = stablehlo.reshape %a : ({t}) -> {t}",
+            f"%n = stablehlo.{op} %m, %k : {t}",
+            f"%r = stablehlo.add %n, %b : {t}",
+        ]
+    inner = region([("%a", t), ("%b", t)], lines, "%r", t)
     return d.one("map", [x, d.like(x)], x.dtype, x.shape, f"dimensions = {array(range(x.rank))}", inner)
 
 

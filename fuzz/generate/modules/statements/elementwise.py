@@ -87,6 +87,14 @@ def _(d: Draft) -> SsaValue:
     return d.one("chlo.zeta", [d.filled(d.choices.choose((1, 2, 1.5, 3, 6)), x.dtype, x.shape), x], x.dtype, x.shape)
 
 
+@STATEMENTS.row("chlo.mulhi of 64 bits")
+def _(d: Draft) -> SsaValue:
+    """The upper half of a product of 128 bits."""
+    x = d.fresh(d.choices.choose((DType.U64, DType.I64)), d.shape(), Recipe("bits", d.choices.integer(2)))
+    y = d.fresh(x.dtype, x.shape, Recipe(d.choices.choose(("bits", "special")), d.choices.integer(2)))
+    return d.one("chlo.mulhi", [x, y], x.dtype, x.shape)
+
+
 @STATEMENTS.row("not of truth values")
 def _(d: Draft) -> SsaValue:
     x = d.operand({DType.Bool})
@@ -96,7 +104,9 @@ def _(d: Draft) -> SsaValue:
 @STATEMENTS.row("compare NE")
 def _(d: Draft) -> SsaValue:
     x = d.operand(ALL)
-    return d.compare("NE" if x.dtype in NUMBERS - REAL else d.choices.choose(("NE", "LT", "GE", "EQ")), x, d.like(x))
+    return d.compare(
+        "NE" if x.dtype in NUMBERS - REAL else d.choices.choose(("NE", "NE", "LT", "GE", "EQ")), x, d.like(x)
+    )
 
 
 @STATEMENTS.row("compare TOTALORDER")

@@ -78,7 +78,7 @@ def _windows(d: Draft, x: SsaValue, single: bool = False, count: int = 3) -> _Wi
     axes = list(d.choices.permutation(x.rank))
     batching = sorted(axes[: d.choices.choose((1, 0, 1, 2)) if x.rank > 2 else 0][: x.rank - 2])
     free = [a for a in axes if a not in batching]
-    mapped = free[: 1 + d.choices.pick(len(free))]
+    mapped = free[: 1 + d.choices.near(len(free) + 1)]
     sizes = [1 if a in batching or a in mapped else e for a, e in enumerate(x.shape)]
     for axis in () if single else free:
         if d.choices.chance(50 if axis in mapped else 20):
@@ -92,7 +92,7 @@ def _windows(d: Draft, x: SsaValue, single: bool = False, count: int = 3) -> _Wi
     if prod(e for e, _ in entries) * prod(sizes) > MOST:
         entries = [(1 if axis is None else e, axis) for e, axis in entries]
     rows, places = [e for e, _ in entries], [axis for _, axis in entries]
-    implied = len(mapped) == 1 and d.choices.chance(25)
+    implied = len(mapped) == 1 and d.choices.chance(40)
     vector = len(rows) if implied else d.choices.pick(len(rows) + 1)
     paired = [(n := places.index(axis)) + (n >= vector) for axis in batching]
     indices = tuple(rows) if implied else (*rows[:vector], len(mapped), *rows[vector:])
@@ -146,7 +146,7 @@ def _joining(dtype: DType) -> tuple[str, ...]:
         return ("or", "and")
     if dtype in INTS:
         return ("maximum", "minimum", "multiply", "xor", "add")
-    return ("maximum", "minimum", "multiply", "add") if dtype in FLOATS else ("multiply", "add")
+    return ("multiply", "maximum", "minimum", "multiply", "add") if dtype in FLOATS else ("multiply", "add")
 
 
 @STATEMENTS.row("scatter")

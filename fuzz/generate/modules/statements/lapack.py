@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from fuzz.generate.modules.draft import Draft
 from fuzz.generate.modules.statements.linalg import batch_of, matrices
 from fuzz.generate.modules.statements.table import STATEMENTS
@@ -23,8 +25,8 @@ from tenferro_ref.stablehlo.writer import SsaValue
 _DTYPES = (DType.F32, DType.C32, DType.F64, DType.C64)
 _LETTERS = {DType.F32: "s", DType.F64: "d", DType.C32: "c", DType.C64: "z"}
 _COMPLEX_NAMES = {routine: name for name, routine in lapack.COMPLEX_NAMES.items()}
-#: How many calls a statement has.
-_CALLS = 3
+#: How many calls of each of its routines a statement has.
+_CALLS = 2
 #: Classes of the matrices that a routine is given; routines without an entry take any.
 _KINDS: dict[str, tuple[str, ...]] = {
     "potrf": DEFINITE, "trsm": TRIANGULAR, "getrf": (*REGULAR, *ANY), "syevd": (*HERMITIAN, *ONE_SIDED),
@@ -32,9 +34,15 @@ _KINDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+@STATEMENTS.row("custom_call of triangles")
+def _(d: Draft) -> Sequence[SsaValue]:
+    """These two have a form in StableHLO, in which they are written as a program."""
+    return _called(d, ("potrf", "trsm"))
+
+
 @STATEMENTS.row("custom_call of a solver")
 def _(d: Draft) -> Sequence[SsaValue]:
-    return _called(d, ("potrf", "trsm", "getrf", "gtsv"))
+    return _called(d, ("getrf", "gtsv"))
 
 
 @STATEMENTS.row("custom_call of a QR decomposition")
@@ -44,7 +52,7 @@ def _(d: Draft) -> Sequence[SsaValue]:
 
 @STATEMENTS.row("custom_call of singular values")
 def _(d: Draft) -> Sequence[SsaValue]:
-    return _called(d, ("gesdd", "syevd", "gesvd", "syevd"))
+    return _called(d, ("gesdd", "syevd", "gesvd"))
 
 
 @STATEMENTS.row("custom_call of a Schur form")
@@ -53,8 +61,7 @@ def _(d: Draft) -> Sequence[SsaValue]:
 
 
 def _called(d: Draft, routines: Sequence[str]) -> list[SsaValue]:
-    first = d.choices.pick(len(routines))
-    return [v for i in range(_CALLS) for v in _call(d, routines[(first + i) % len(routines)])]
+    return [v for _ in range(_CALLS) for name in routines for v in _call(d, name)]
 
 
 def _call(d: Draft, name: str) -> list[SsaValue]:
@@ -78,7 +85,7 @@ def _call(d: Draft, name: str) -> list[SsaValue]:
         c = d.fresh(dtype, (*batch, *((m, 2) if left else (2, m))), Recipe("ordinary", d.choices.integer(2)))
         return [packed, tau, *_results(d, name, [packed, tau, c], left="T" if left else "F")]
     if name == "geqp3":
-        return _results(d, name, [a, d.filled(0, DType.I32, (*batch, n))])
+        return _results(d, name, [a, d.argument(np.zeros((*batch, n), np.int32, order="F"))])
     if name == "trsm":
         left = d.choices.chance(50)
         b = d.fresh(dtype, (*batch, *((n, 2) if left else (2, n))), Recipe("ordinary", d.choices.integer(2)))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+import numpy as np
+
 from fuzz.generate.modules.draft import ALL, FLOATS, MOST, ORDERED, REAL, Draft, region
 from fuzz.generate.modules.statements.reductions import kind_of
 from fuzz.generate.modules.statements.table import STATEMENTS
 from fuzz.generate.values.recipes import Recipe
 from tenferro_ref.dtype import DType
-from tenferro_ref.stablehlo.literals import Shape, type_text
+from tenferro_ref.stablehlo.literals import Shape, literal, type_text
 from tenferro_ref.stablehlo.writer import SsaValue
 
 
@@ -23,33 +25,45 @@ def _(d: Draft) -> Sequence[SsaValue]:
     """One array in order, or others in the order of the first."""
     x = d.operand(ORDERED - {DType.Bool}, _few_enough)
     others = [d.typed(d.dtype(ALL), x.shape) for _ in range(d.choices.choose((0, 1, 2)))]
-    return _sorted(d, [x, *others], 1)
+    return _sorted(d, [x, *others], [x.dtype in FLOATS])
 
 
 @STATEMENTS.row("sort of ties")
 def _(d: Draft) -> Sequence[SsaValue]:
     """By one to three keys of few different numbers; what goes with equal ones keeps its order."""
-    shape = d.shape()
-    keys = [_key(d, shape) for _ in range(1 + d.choices.pick(3))]
-    return _sorted(d, [*keys, d.typed(d.dtype(ALL), shape)], len(keys))
-
-
-def _key(d: Draft, shape: Shape) -> SsaValue:
-    dtype = d.dtype(ORDERED)
-    kind = (
-        "uniform" if dtype is DType.Bool else d.choices.choose(("simple", "zeros") if dtype in FLOATS else ("simple",))
+    shape, total = d.shape(), [d.choices.chance(50) for _ in range(1 + d.choices.pick(3))]
+    keys = [_key(d, shape, t) for t in total]
+    return _sorted(
+        d, [*keys, d.typed(d.dtype(ALL), shape)], [t and k.dtype in FLOATS for t, k in zip(total, keys, strict=True)]
     )
+
+
+def _key(d: Draft, shape: Shape, total: bool) -> SsaValue:
+    """Zeros of two signs among floats, and NaNs where the order is total: in no other they have a place."""
+    dtype = d.dtype(ORDERED)
+    kind = "uniform" if dtype is DType.Bool else "simple"
+    if dtype in FLOATS:
+        kind = d.choices.choose(("zeros", "special") if total else ("simple", "zeros"))
     return d.fresh(dtype, shape, Recipe(kind, d.choices.integer(2)))
 
 
-def _sorted(d: Draft, operands: Sequence[SsaValue], keys: int) -> list[SsaValue]:
-    """Operands in the order of the first ones: of two elements that are equal in one key, by the next one."""
+def _sorted(d: Draft, operands: Sequence[SsaValue], total: Sequence[bool]) -> list[SsaValue]:
+    """Operands in the order of the first ones: of two elements that are equal in one key, by the next one.
+
+    Parameters
+    ----------
+    total
+        For each key whether it is compared in the total order of floats.
+    """
     types, lines, less = [type_text(v.dtype, ()) for v in operands], list[str](), ""
-    for n in reversed(range(keys)):
+    for n in reversed(range(len(total))):
         dtype, t = operands[n].dtype, types[n]
-        total = dtype in FLOATS and d.choices.chance(50)
-        kind, direction = "TOTALORDER" if total else kind_of(dtype), d.choices.choose(("LT", "GT"))
-        both = f"%p{2 * n}, %p{2 * n + 1}, {kind} : ({t}, {t}) -> tensor<i1>"
+        kind, direction = "TOTALORDER" if total[n] else kind_of(dtype), d.choices.choose(("LT", "GT"))
+        pair = [f"%p{2 * n}", f"%p{2 * n + 1}"]
+        if total[n] and d.choices.chance(40):
+            lines += [line for name in pair for line in _plain(name, dtype)]
+            pair = [f"{name}d" for name in pair]
+        both = f"{pair[0]}, {pair[1]}, {kind} : ({t}, {t}) -> tensor<i1>"
         lines.append(f"%less{n} = stablehlo.compare {direction}, {both}")
         if less:
             lines += [
@@ -62,6 +76,19 @@ def _sorted(d: Draft, operands: Sequence[SsaValue], keys: int) -> list[SsaValue]
     order = region(arguments, lines, less, "tensor<i1>")
     attrs = f"dimension = {d.axis(operands[0])} : i64, is_stable = true"
     return d.operation("sort", operands, attrs, [(v.dtype, v.shape) for v in operands], order)
+
+
+def _plain(name: str, dtype: DType) -> list[str]:
+    """`NAMEd`: a float without the sign of a zero or of a NaN, which the total order would tell apart; as JAX writes it."""
+    t, test = type_text(dtype, ()), "tensor<i1>"
+    return [
+        f"{name}z = stablehlo.constant dense<0.0> : {t}",
+        f"{name}a = stablehlo.compare EQ, {name}, {name}z, FLOAT : ({t}, {t}) -> {test}",
+        f"{name}b = stablehlo.select {name}a, {name}z, {name} : {test}, {t}",
+        f"{name}c = stablehlo.compare NE, {name}, {name}, FLOAT : ({t}, {t}) -> {test}",
+        f"{name}n = stablehlo.constant dense<{literal(dtype.numpy.type(np.nan))}> : {t}",
+        f"{name}d = stablehlo.select {name}c, {name}n, {name}b : {test}, {t}",
+    ]
 
 
 @STATEMENTS.row("chlo.top_k")

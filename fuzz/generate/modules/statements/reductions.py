@@ -7,6 +7,7 @@ from math import prod
 
 from fuzz.generate.modules.draft import (
     ALL,
+    COMPLEX,
     FLOATS,
     INTS,
     MOST,
@@ -45,6 +46,8 @@ def _without(shape: Shape, axes: Sequence[int]) -> Shape:
 @STATEMENTS.row("reduce")
 def _(d: Draft) -> SsaValue:
     x = d.operand(ALL)
+    if d.choices.chance(8):  # over no element
+        x = d.fresh(x.dtype, (*x.shape[:-1], 0))
     op, axes = d.choices.choose(_bodies(x.dtype)), [] if d.choices.chance(8) else d.axes(x)
     shape = _without(x.shape, axes)
     return d.one(
@@ -53,8 +56,12 @@ def _(d: Draft) -> SsaValue:
 
 
 def _start(d: Draft, op: str, dtype: DType) -> SsaValue:
-    """An initial value: one that changes nothing in half of the cases, since it is open how often another one enters."""
-    return d.filled(_first(op, dtype), dtype, ()) if d.choices.chance(50) else d.scalar(dtype)
+    """An initial value: one that changes nothing in half of the cases, since it is open how often another one enters.
+
+    In a complex product always, where nothing can be said of it then.
+    """
+    neutral = d.choices.chance(50) or (dtype in COMPLEX and op == "multiply")
+    return d.filled(_first(op, dtype), dtype, ()) if neutral else d.scalar(dtype)
 
 
 @STATEMENTS.row("reduce of two")
@@ -172,8 +179,7 @@ def _(d: Draft) -> SsaValue:
     x = d.operand(ALL, lambda v: prod(v.shape) <= MOST // 4)
     attrs, shape = _windows(d, x)
     op = d.choices.choose(_bodies(x.dtype))
-    first = d.filled(_first(op, x.dtype), x.dtype, ()) if d.choices.chance(60) else d.scalar(x.dtype)
-    return d.one("reduce_window", [x, first], x.dtype, shape, attrs, body(op, x.dtype))
+    return d.one("reduce_window", [x, _start(d, op, x.dtype)], x.dtype, shape, attrs, body(op, x.dtype))
 
 
 def _first(op: str, dtype: DType) -> float:
