@@ -100,7 +100,7 @@ _MET = {
     "cholesky": ["lower = true", "lower = false", "complex", r"tensor<3x(\d)x\1x"],
     "fft": [rf"fft_type {kind}>, fft_length = array<i64: {n}>" for kind in ("R?FFT", "IR?FFT") for n in (r"\d+", r"\d+, \d+", r"\d+, \d+, \d+")],
     "gather": [
-        r"operand_batching_dims = \[\d, \d", r"start_indices_batching_dims = \[1", r"start_index_map = \[2, 0",
+        r"operand_batching_dims = \[\d, \d", r"start_indices_batching_dims = \[1", r"start_index_map = \[(2, [01]|1, 0)",
         "index_vector_dim = 0", r"offset_dims = \[0, \d", "xui64>", r"slice_sizes = array<i64: [2-9], [2-9]",
     ],
     "scatter": [

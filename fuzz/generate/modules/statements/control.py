@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fuzz.generate.modules.draft import INTS, NUMBERS, REAL, Draft, array, region
+from fuzz.generate.modules.statements.reductions import neutral
 from fuzz.generate.modules.statements.table import STATEMENTS
 from tenferro_ref.dtype import DType
 from tenferro_ref.stablehlo.literals import Shape, literal, type_text
@@ -121,7 +122,7 @@ def _(d: Draft) -> Sequence[SsaValue]:
         return d.operation("sort", [x], attrs, [(x.dtype, x.shape)], called)
     axes = d.axes(x)
     shape = tuple(e for axis, e in enumerate(x.shape) if axis not in axes)
-    first = d.filled(1 if op == "multiply" else 0, x.dtype, ())
+    first = d.filled(neutral(op, x.dtype), x.dtype, ())
     return d.operation("reduce", [x, first], f"dimensions = {array(axes)}", [(x.dtype, shape)], called)
 
 

@@ -60,8 +60,8 @@ def _start(d: Draft, op: str, dtype: DType) -> SsaValue:
 
     In a complex product always, where nothing can be said of it then.
     """
-    neutral = d.choices.chance(50) or (dtype in COMPLEX and op == "multiply")
-    return d.filled(_first(op, dtype), dtype, ()) if neutral else d.scalar(dtype)
+    plain = d.choices.chance(50) or (dtype in COMPLEX and op == "multiply")
+    return d.filled(neutral(op, dtype), dtype, ()) if plain else d.scalar(dtype)
 
 
 @STATEMENTS.row("reduce of two")
@@ -182,7 +182,7 @@ def _(d: Draft) -> SsaValue:
     return d.one("reduce_window", [x, _start(d, op, x.dtype)], x.dtype, shape, attrs, body(op, x.dtype))
 
 
-def _first(op: str, dtype: DType) -> float:
+def neutral(op: str, dtype: DType) -> float:
     """What changes nothing under `op`."""
     if op in ("maximum", "minimum") and dtype is not DType.Bool:
         return _worst(dtype, op == "maximum")
@@ -201,7 +201,7 @@ def _(d: Draft) -> SsaValue:
     edges = [((0, n - 1) if back else (n - 1, 0)) if a == axis else (0, 0) for a in range(x.rank)]
     sizes = [n if a == axis else 1 for a in range(x.rank)]
     attrs = f"window_dimensions = {array(sizes)}, window_strides = {array(ones)}, padding = {pairs(edges)}"
-    first = d.filled(_first(op, x.dtype), x.dtype, ())
+    first = d.filled(neutral(op, x.dtype), x.dtype, ())
     return d.one("reduce_window", [x, first], x.dtype, x.shape, attrs, body(op, x.dtype))
 
 
