@@ -3,7 +3,8 @@
 Factors are not unique, so values that are computed from them have no enclosure. Instead the program is run with more outputs:
 the operands and results of each op that has backward-error checks. These ops are held to their bounds on the executor's own
 operands (`decompositions`), all others to the enclosure of the program in which the executor's factors are inputs. With more
-outputs a compiler may fuse otherwise than for the program itself: this is the cost of judging in stages.
+outputs a compiler may fuse otherwise than for the program itself: this is the cost of judging in stages. A module that shows these
+operands and results by itself is run as it is.
 
 A system of one equation is solved without a loop: where its solution is a product with a reciprocal, it may be used unrounded,
 as any product may. An instruction that no output depends on is left out: removing it is right (SEMANTICS 4.4), and so is
@@ -12,7 +13,7 @@ executing it, which may refuse a matrix (`refuses_dead`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +28,7 @@ from oracle.peers import Executor, NativeExecutor, attempt
 from oracle.verdict import Comparison
 from tenferro_ref.errors import InvalidArgument, TenferroError, UnsupportedOp
 from tenferro_ref.extensions import lapack, linalg
-from tenferro_ref.ops import Extension, Multiply, TensorType
+from tenferro_ref.ops import Conj, Extension, Multiply, TensorType, Transpose
 from tenferro_ref.program import GraphProgram, Instruction
 from tenferro_ref.tensor import Array, same_bits, type_of
 
@@ -74,6 +75,8 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
     stages = []
     for slot, type_ in _without_meaning(program, ops):
         values[slot] = np.zeros(type_.static_shape, type_.dtype.numpy)
+    for slot, (move, back) in _moved(program, set(values)).items():
+        values[slot] = np.asfortranarray(_of_moved(move, back, values))
     for ins in ops:
         op = ins.op
         assert isinstance(op, Extension)
@@ -94,11 +97,10 @@ def _watched(case: Case) -> Case:
     UnsupportedOp
         A module has a decomposition whose factors it cannot be made to give.
     """
-    case = case.watched or case.written
+    case = case.watched or (case if _shows_all(case) else case.written)
     case = replace(case, program=live(case.program))
     ops, given = decomposing(case.program), {*case.program.input_slots, *case.program.output_slots}
-    needed = {slot for ins in ops for slot in (*ins.input_slots, *ins.output_slots)} - given
-    needed -= {slot for slot, _ in _without_meaning(case.program, ops)}
+    needed = _needed(case.program, ops) - given - set(_moved(case.program, given))
     if case.source is not None and needed:
         hidden = next(ins.op for ins in ops if needed.intersection((*ins.input_slots, *ins.output_slots)))
         raise UnsupportedOp(
@@ -106,6 +108,42 @@ def _watched(case: Case) -> Case:
         )
     wanted = (*case.program.output_slots, *sorted(needed))
     return replace(case, program=replace(case.program, output_slots=wanted))
+
+
+def _shows_all(case: Case) -> bool:
+    """Whether a module has all that goes into and comes out of its decompositions among its arguments and results."""
+    program = live(case.program)
+    given = {*program.input_slots, *program.output_slots}
+    return case.source is not None and not _needed(program, decomposing(program)) - given - set(_moved(program, given))
+
+
+def _needed(program: GraphProgram, ops: Sequence[Instruction]) -> set[int]:
+    """What goes into and comes out of these instructions, but for what has no meaning."""
+    without = {slot for slot, _ in _without_meaning(program, ops)}
+    return {slot for ins in ops for slot in (*ins.input_slots, *ins.output_slots)} - without
+
+
+def _moved(program: GraphProgram, given: Collection[int]) -> dict[int, tuple[Instruction, bool]]:
+    """Slots that are given ones with their elements moved or conjugated, in an order in which they can be had: by which
+    instruction, and whether from its result. A module reads and gives matrices with other axes than the reference.
+    """
+    found: dict[int, tuple[Instruction, bool]] = {}
+    moves = [ins for ins in program.instructions if isinstance(ins.op, Transpose | Conj)]
+    for back in (False, True):
+        for ins in moves[:: -1 if back else 1]:
+            (source,), (result,) = ins.input_slots, ins.output_slots
+            known, other = (result, source) if back else (source, result)
+            if known in (*given, *found) and other not in (*given, *found):
+                found[other] = (ins, back)
+    return found
+
+
+def _of_moved(ins: Instruction, back: bool, values: dict[int, Array]) -> Array:
+    """The result of a move, or what it was made of."""
+    x = values[ins.output_slots[0] if back else ins.input_slots[0]]
+    if not isinstance(ins.op, Transpose):
+        return np.conj(x)
+    return np.transpose(x, np.argsort(ins.op.perm) if back else ins.op.perm)
 
 
 def _without_meaning(program: GraphProgram, ops: Sequence[Instruction]) -> list[tuple[int, TensorType]]:

@@ -21,6 +21,7 @@ from oracle.peers.forms import FORMS
 from oracle.peers.layouts import copied, memory_of, strided
 from oracle.peers.modules import module_text
 from oracle.peers.peer import Peer
+from oracle.peers.reread import reread, rereadable
 from oracle.peers.semirings import PATHS, backend_of, fits
 from oracle.peers.warm import warm_up
 from tenferro_ref import __version__
@@ -55,6 +56,8 @@ class NativeExecutor(Executor):
         Whether the executor has run something else before (`oracle.peers.warm`).
     semiring
         Which path of the engine of the algebras runs it, over the standard one: "fast", "required", or "" for the usual backend.
+    reread
+        Whether the module of a case is read again without its inputs (`oracle.peers.reread`), in place of its program.
     """
 
     name: str = "native"
@@ -70,6 +73,7 @@ class NativeExecutor(Executor):
     strided: bool = False
     warm: bool = False
     semiring: str = ""
+    reread: bool = False
 
     def facts(self) -> Iterator[tuple[str, str]]:
         yield "tenferro-ref", __version__
@@ -115,16 +119,18 @@ class NativeExecutor(Executor):
         results: dict[int, Execution | TenferroError] = {}
         for group in by_program(cases):
             start = time.perf_counter()
+            own = [cases[i] for i in group]
             try:
-                evaluate = self._compiled(cases[group[0]].program)
+                own = reread(own) if self.reread and own[0].source is not None else own
+                evaluate = self._compiled(own[0].program)
             except TenferroError as error:
                 results.update(dict.fromkeys(group, error))
                 continue
             share = (time.perf_counter() - start) / len(group)
-            for i in group:
+            for i, case in zip(group, own, strict=True):
                 start = time.perf_counter()
                 try:
-                    outputs = evaluate(cases[i])
+                    outputs = evaluate(case)
                     results[i] = Execution(outputs, {"compile": share, "execute": time.perf_counter() - start})
                 except TenferroError as error:
                     results[i] = error
@@ -132,6 +138,8 @@ class NativeExecutor(Executor):
 
     def bit_exact(self, case: Case) -> bool:
         """Whether no pass of this pipeline or the default one moves a rounding of the program."""
+        if self.reread and case.source is not None:
+            return False
         if self.passes == DEFAULT_PIPELINE and self.form != "values":
             return True
         try:
@@ -192,12 +200,12 @@ class DrawnExecutor(NativeExecutor):
         b = bytes.fromhex(case.fingerprint)
         order = sorted(enumerate(PASSES), key=lambda entry: b[13 + entry[0]])
         passes = tuple(name for i, name in order if b[5] >> i & 1) if b[6] >= 64 else DEFAULT_PIPELINE
-        form = _DRAWN_FORMS[b[-2] >> 5]
+        form, again = _DRAWN_FORMS[b[-2] >> 5], b[-6] >= 128 and rereadable(case)
         return configured(
             passes=passes if b[7] >= 32 else passes * 2, segmented=b[8] >= 64,
             fusion_threshold=(FUSION_THRESHOLD, 0, 1, 64)[b[9] >> 6], reclaim=b[10] >= 64, checking=b[11] >= 64,
             decline_reused=b[12] >= 64, contracts=b[-1] >= 128, form=form, strided=b[-3] >= 128, warm=b[-4] >= 128,
-            semiring=_semiring(case.program, form, b[-5]),
+            semiring="" if again else _semiring(case.program, form, b[-5]), reread=again,
         )  # fmt: skip
 
     def _configuration(self) -> Iterator[tuple[str, str]]:
@@ -232,7 +240,11 @@ class RewrittenExecutor(NativeExecutor):
 
 
 class ReloadedExecutor(NativeExecutor):
-    """The native executor on what is read of the module that is written of a program: StableHLO out and in."""
+    """The native executor on what is read of the module that is written of a program: StableHLO out and in.
+
+    Of a case that came with a module this one is read again without its inputs, or the one that is written; the other one of both
+    where the first is refused. Which comes first its fingerprint decides.
+    """
 
     def facts(self) -> Iterator[tuple[str, str]]:
         bindings.mlir()
@@ -245,12 +257,13 @@ class ReloadedExecutor(NativeExecutor):
         results: dict[int, Execution | TenferroError] = {}
         for group in by_program(cases):
             own = [cases[i] for i in group]
+            ways = [_rewritten, reread] if own[0].source is not None else [_rewritten]
+            if int(own[0].fingerprint[:2], 16) % 2:
+                ways.reverse()
             try:
                 for case in own:
                     validate(case)
-                with defects_in("the reader of StableHLO"):
-                    loaded = load(module_text(own[0]))
-                read = NativeExecutor.run_many(self, [Case.of(loaded.program, loaded.inputs(c.inputs)) for c in own])
+                read = NativeExecutor.run_many(self, _first_way(ways, own))
             except TenferroError as error:
                 read = [error] * len(group)
             results.update(zip(group, read, strict=True))
@@ -258,6 +271,23 @@ class ReloadedExecutor(NativeExecutor):
 
     def bit_exact(self, case: Case) -> bool:
         return False
+
+
+def _rewritten(cases: Sequence[Case]) -> list[Case]:
+    """The input sets of a program, with what is read of the module that is written of it."""
+    with defects_in("the reader of StableHLO"):
+        loaded = load(module_text(cases[0]))
+    return [Case.of(loaded.program, loaded.inputs(case.inputs)) for case in cases]
+
+
+def _first_way(ways: Sequence[Callable[[Sequence[Case]], list[Case]]], cases: Sequence[Case]) -> list[Case]:
+    """What the first way gives that does not refuse the cases; the refusal of the last one if all do."""
+    for way in ways[:-1]:
+        try:
+            return way(cases)
+        except UnsupportedOp:
+            continue
+    return ways[-1](cases)
 
 
 # --- configurations in words ------------------------------------------------------------------------------------------
@@ -277,6 +307,7 @@ _OPTIONS: dict[str, tuple[str, bool | str]] = {
     "warm": ("warm", True),
     "semiring": ("semiring", "fast"),
     "semiring-required": ("semiring", "required"),
+    "reread": ("reread", True),
 }
 
 

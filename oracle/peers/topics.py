@@ -14,7 +14,8 @@ EXECUTORS = {
     "native-without:PASS": "the same, compiled without one pass",
     "native-drawn": "the same, with passes and options drawn with each program",
     "native-rewritten": "the same on an equal program, written another way; its results must have the same bits",
-    "native-reloaded": "the same on what is read of the module that is written of a program: StableHLO out and in",
+    "native-reloaded": "the same on what is read of the module that is written of a program: StableHLO out and in; "
+    "or of the one that a case came with, without its inputs",
     "native-algebras": "the same without passes, and the part of the program that has a meaning over other algebras, held to their definitions",
     "native:OPTION+OPTION": "chosen options: passes=A/B, fusion=N, unsegmented, no-reclaim, unchecked, keep-reused, contracts, "
     "and those of the next lines",
@@ -24,6 +25,7 @@ EXECUTORS = {
     "native:strided": "inputs with other strides: C order, axes backwards, slices, odd addresses, one element for many",
     "native:semiring": "the engine of the algebras over the standard one, for programs all of whose ops it has; "
     "semiring-required: without its fast path",
+    "native:reread": "a module is read again without its inputs, from bytecode",
     "native:warm": "the same executor has run something else before: the program at other extents, or another program and other values",
     "pjrt": "the PJRT plugin of TENFERRO_PJRT_PLUGIN",
     "pjrt:gpu": "the PJRT plugin of TENFERRO_PJRT_GPU_PLUGIN",

@@ -14,12 +14,12 @@ from functools import cache
 from fuzz.generate.choices import Choices
 from fuzz.generate.config import Config, Regime
 from fuzz.generate.modules.draft import MOST, Draft
-from fuzz.generate.modules.statements import STATEMENTS, read
-from fuzz.generate.values.recipes import REGIMES, array_of
+from fuzz.generate.modules.statements import ALONE, STATEMENTS, read
+from fuzz.generate.values.recipes import REGIMES
 from oracle.case import Case
 from oracle.given_case import case_of
 from oracle.staged import decomposing
-from tenferro_ref.errors import MissingDependency, TenferroError, defects_in
+from tenferro_ref.errors import InvalidArgument, MissingDependency, TenferroError, UnsupportedOp, defects_in
 from tenferro_ref.isolation.engines.reader import evaluate
 from tenferro_ref.program import LoweringView
 from tenferro_ref.stablehlo import lower_into
@@ -30,9 +30,13 @@ from tenferro_ref.tensor import Array
 #: Instructions that a program may have to begin a module.
 _LONGEST = 8
 #: Bytes that decide on one module.
-_BYTES = 512
-#: Results of a module at most.
-_RESULTS = 5
+_BYTES = 1024
+#: Statements that a module has, at most.
+_STATEMENTS = 5
+#: By how many places in the table the further statements of a module are apart; no multiple of its length.
+_STRIDE = 41
+#: Results of the program that a module begins with, at most.
+_BEGUN = 3
 
 
 def with_modules(seed: int, batch: int, config: Config, cases: Sequence[Case]) -> list[Case]:
@@ -71,26 +75,47 @@ def module_case(seed: int, batch: int, place: int, turn: int, case: Case) -> Cas
         How many modules come before it in the campaign: each begins with the next statement of the table.
     """
     stream = hashlib.shake_256(f"tenferro-ref module {seed} {batch} {place}".encode()).digest(_BYTES)
-    choices = Choices(stream)
+    return decode(Choices(stream), in_turn(seed, turn), case)
+
+
+def in_turn(seed: int, turn: int) -> list[str]:
+    """The statement whose turn it is, and none to three others, which come in turn as well.
+
+    Statements of `ALONE` are by themselves.
+    """
     names = list(STATEMENTS)
     offset = int.from_bytes(hashlib.sha256(f"module {seed}".encode()).digest()[:4], "big")
-    return decode(choices, names[(offset + turn) % len(names)], case)
+    first = names[(offset + turn) % len(names)]
+    if first in ALONE:
+        return [first]
+    joined = [name for name in names if name not in ALONE]
+    rounds, more = divmod(turn, _STATEMENTS)
+    before = rounds * sum(range(_STATEMENTS)) + sum(range(more))
+    return [first, *(joined[(offset + (before + i) * _STRIDE) % len(joined)] for i in range(more))]
 
 
-def decode(choices: Choices, name: str, case: Case) -> Case | None:
-    """The module whose first statement has that name; None if the reader refuses it."""
+def decode(choices: Choices, statements: Sequence[str], case: Case) -> Case | None:
+    """The module with statements of these names; None if the reader refuses it.
+
+    Raises
+    ------
+    TenferroError
+        The reader has a defect, or what a statement writes is no StableHLO.
+    """
     draft, begun = _begun(choices, REGIMES(choices), case)
     draft.pool += [v for v in begun if v.shape]
-    shown = list(_grown(draft, name))
-    results = [*begun[: _RESULTS - len(shown)], *shown[-_RESULTS:]]
-    code = draft.module(results)
+    shown = list(_grown(draft, statements))
+    code = draft.module([*begun[:_BEGUN], *shown])
     arguments = [*(case.inputs if begun else ()), *_drawn(draft)]
-    try:
-        with defects_in("the reader of StableHLO"):
-            source = signature(code, "module")
+    with defects_in("the reader of StableHLO"):
+        source = signature(code, "module")
+        try:
             loaded = load(code, "module", evaluate=evaluate, inputs=arguments)
-    except TenferroError:
-        return None
+        except (
+            UnsupportedOp,
+            InvalidArgument,
+        ):  # what depends on values: which updates meet, which matrices are singular
+            return None
     return case_of(loaded, source, arguments)
 
 
@@ -107,19 +132,18 @@ def _begun(choices: Choices, regime: Regime, case: Case) -> tuple[Draft, list[Ss
         return Draft(choices, regime), []
 
 
-def _grown(draft: Draft, name: str) -> Iterator[SsaValue]:
+def _grown(draft: Draft, statements: Sequence[str]) -> Iterator[SsaValue]:
     """The results of the statements, and of what reads them; each is a result of the module."""
-    names = list(STATEMENTS)
-    for number in range(1 + draft.choices.pick(3)):
-        made = STATEMENTS[name if not number else draft.choices.choose(names)](draft)
+    for name in statements:
+        made = STATEMENTS[name](draft)
         values = [made] if isinstance(made, SsaValue) else list(made)
-        draft.pool += [v for v in values if v.shape]
+        draft.pool += [v for v in values if v.shape and v.name not in draft.unread]
         yield from values
-        if values[-1].shape and draft.choices.chance(60):
+        if values[-1].shape and values[-1].name not in draft.unread and draft.choices.chance(60):
             draft.pool.append(value := read(draft, values[-1]))
             yield value
 
 
 def _drawn(draft: Draft) -> list[Array]:
     """The values of the arguments that were drawn here, in order."""
-    return [array_of(draft.recipes[p.name], p.dtype, p.shape) for p in draft.parameters if p.name in draft.recipes]
+    return [draft.values[p.name] for p in draft.parameters if p.name in draft.values]

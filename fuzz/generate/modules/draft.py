@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Sequence
 from math import prod
 from typing import TypeAlias
 
+from numpy.random import PCG64, Generator
+
 from fuzz.generate.choices import Choices, Weighted
 from fuzz.generate.config import FOREIGN_DTYPES, Regime
 from fuzz.generate.growth import EXTENTS, RANKS
@@ -16,6 +18,7 @@ from fuzz.generate.values.recipes import Recipe, array_of, draw_recipe, draw_sca
 from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.stablehlo.literals import Shape, type_text
 from tenferro_ref.stablehlo.writer import Body, SsaValue
+from tenferro_ref.tensor import Array
 
 #: Results of an operation: dtype and shape of each.
 Results: TypeAlias = Sequence[tuple[DType, Shape]]
@@ -54,8 +57,11 @@ class Draft(Body):
         self.regime = regime
         #: Every value that may be read, in the order in which they were made.
         self.pool: list[SsaValue] = []
-        #: How to make each argument that was drawn here, by name.
-        self.recipes: dict[str, Recipe] = {}
+        #: What each argument is that was drawn here, by name.
+        self.values: dict[str, Array] = {}
+        #: Names of values that no later operation may read: part of them is open.
+        self.unread: set[str] = set()
+        self._functions: list[str] = []
 
     @property
     def parameters(self) -> tuple[SsaValue, ...]:
@@ -80,9 +86,11 @@ class Draft(Body):
         return self.fresh(dtype, (2, 3))
 
     def dtype(self, admitted: Collection[DType]) -> DType:
-        """A dtype of `admitted`, that of the last value as a rule."""
-        if self.pool and self.pool[-1].dtype in admitted and self.choices.chance(50):
+        """A dtype of `admitted`: that of the last value, a usual one, or any."""
+        if self.pool and self.pool[-1].dtype in admitted and self.choices.chance(40):
             return self.pool[-1].dtype
+        if self.choices.chance(30):
+            return self.choices.choose([d for d in _DTYPES.entries() if d in admitted])
         drawn = _DTYPES(self.choices)
         return drawn if drawn in admitted else next(d for d in _DTYPES.entries() if d in admitted)
 
@@ -98,11 +106,21 @@ class Draft(Body):
     def fresh(self, dtype: DType, shape: Shape, recipe: Recipe | None = None) -> SsaValue:
         """A new argument; one in six is an array that the module brings along, which compilers fold."""
         recipe = recipe or draw_recipe(self.choices, dtype, self.regime)
-        if self.choices.chance(16):
-            return self.array(array_of(recipe, dtype, shape))
-        value = self.parameter(dtype, shape)
-        self.recipes[value.name] = recipe
+        return self.given(array_of(recipe, dtype, shape))
+
+    def given(self, array: Array) -> SsaValue:
+        """A new argument with this value, or the value as an array that the module brings along."""
+        return self.array(array) if self.choices.chance(16) else self.argument(array)
+
+    def argument(self, array: Array) -> SsaValue:
+        """A new argument with this value."""
+        value = self.parameter(DType.of(array), array.shape)
+        self.values[value.name] = array
         return value
+
+    def random(self) -> Generator:
+        """A source of numbers for an array that no recipe makes."""
+        return Generator(PCG64(self.choices.integer(2)))
 
     def like(self, value: SsaValue) -> SsaValue:
         """A value of the type of `value`, sometimes itself."""
@@ -136,10 +154,33 @@ class Draft(Body):
 
     # --- text ---
 
+    def function_of(self, arguments: Sequence[tuple[str, str]], lines: Sequence[str], results: str, types: str) -> str:
+        """The name of a new private function, of which these are the arguments, lines and results."""
+        name = f"@called{len(self._functions)}"
+        takes = ", ".join(f"{argument}: {t}" for argument, t in arguments)
+        inner = "".join(f"    {line}\n" for line in [*lines, f"return {results} : {types}"])
+        self._functions.append(f"  func.func private {name}({takes}) -> ({types}) {{\n{inner}  }}\n")
+        return name
+
+    def module(self, results: Sequence[SsaValue]) -> str:
+        """The module, with the functions that `main` calls behind it."""
+        return f"module {{\n{self.function(results)}{''.join(self._functions)}}}\n"
+
     def operation(
-        self, name: str, operands: Sequence[SsaValue], attrs: str, results: Results, *regions: str
+        self,
+        name: str,
+        operands: Sequence[SsaValue],
+        attrs: str,
+        results: Results,
+        *regions: str,
+        discardable: str = "",
     ) -> list[SsaValue]:
         """Append an operation in MLIR's generic form; of StableHLO unless the name has a dialect.
+
+        Parameters
+        ----------
+        discardable
+            Attributes that are not the operation's own.
 
         Returns
         -------
@@ -150,7 +191,8 @@ class Draft(Body):
         takes, gives = ", ".join(v.type for v in operands), ", ".join(type_text(*r) for r in results)
         inner = f" ({', '.join(f'{{{region}}}' for region in regions)})" if regions else ""
         attributes = f" <{{{attrs}}}>" if attrs else ""
-        text = f'"{full}"({", ".join(v.name for v in operands)}){attributes}{inner} : ({takes}) -> ({gives})'
+        more = f" {{{discardable}}}" if discardable else ""
+        text = f'"{full}"({", ".join(v.name for v in operands)}){attributes}{inner}{more} : ({takes}) -> ({gives})'
         value, several = f"%{len(self._lines)}", len(results) > 1
         self._lines.append(f"{value}{f':{len(results)}' if several else ''} = {text}")
         return [SsaValue(f"{value}#{i}" if several else value, *r) for i, r in enumerate(results)]

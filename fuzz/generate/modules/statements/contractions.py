@@ -65,6 +65,36 @@ def _letters(two: str, order: tuple[int, ...]) -> str:
     return f"[{', '.join(names[axis] for axis in order)}]"
 
 
+@STATEMENTS.row("dot_general")
+def _(d: Draft) -> SsaValue:
+    """Of several axes in each role, in any order in either operand."""
+    dtype = d.dtype(_DTYPES)
+    batch, shared, left, right = ([1 + d.choices.pick(3) for _ in range(d.choices.pick(3))] for _ in range(4))
+    lhs, lhs_axes = _mixed(d, dtype, batch, shared, left)
+    rhs, rhs_axes = _mixed(d, dtype, batch, shared, right)
+    # the axes of one role stand in the order in which they go together, which need not be theirs
+    numbers = ", ".join(
+        f"{side}_{role}_dimensions = {axes[part]}"
+        for role, part in (("batching", 0), ("contracting", 1))
+        for side, axes in (("lhs", lhs_axes), ("rhs", rhs_axes))
+    )
+    attrs = f"dot_dimension_numbers = #stablehlo.dot<{numbers}>"
+    free = [[x.shape[a] for a in axes[2]] for x, axes in ((lhs, lhs_axes), (rhs, rhs_axes))]
+    return d.one("dot_general", [lhs, rhs], dtype, (*batch, *free[0], *free[1]), attrs)
+
+
+def _mixed(d: Draft, dtype: DType, *roles: list[int]) -> tuple[SsaValue, list[list[int]]]:
+    """An operand with the axes of some roles in a drawn order, and where those of each role are; the last ones in order."""
+    extents = [e for role in roles for e in role]
+    order = d.choices.permutation(len(extents))
+    places, first = list[list[int]](), 0
+    for role in roles:
+        places.append([order.index(first + i) for i in range(len(role))])
+        first += len(role)
+    places[-1].sort()
+    return d.typed(dtype, tuple(extents[i] for i in order)), places
+
+
 _WIDER = [
     (DType.I8, DType.I32), (DType.BF16, DType.F32), (DType.F16, DType.F32), (DType.F32, DType.F64), (DType.I32, DType.I64),
     (DType.U8, DType.U32), (DType.I16, DType.I32),

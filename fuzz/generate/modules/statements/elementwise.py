@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from math import prod
 
+import numpy as np
+
 from fuzz.generate.modules.draft import ALL, COMPLEX, FLOATS, INTS, MOST, NUMBERS, ORDERED, REAL, WIDE, Draft
 from fuzz.generate.modules.statements.table import STATEMENTS, Statement
 from fuzz.generate.values.recipes import Recipe
 from tenferro_ref.dtype import DType
+from tenferro_ref.stablehlo.literals import Shape
 from tenferro_ref.stablehlo.writer import SsaValue
+from tenferro_ref.tensor import Array
 
 _UNARY: dict[str, Collection[DType]] = {
-    **dict.fromkeys(("cbrt", "ceil", "floor", "round_nearest_afz", "round_nearest_even", "tan"), FLOATS),
+    **dict.fromkeys(("cbrt", "ceil", "floor", "round_nearest_afz", "round_nearest_even"), FLOATS),
+    "tan": FLOATS | COMPLEX,
     **dict.fromkeys(("not", "popcnt", "count_leading_zeros"), INTS),
     "logistic": FLOATS | COMPLEX,
     "sign": FLOATS | COMPLEX | {DType.I32, DType.I64, DType.I8, DType.I16},
@@ -82,6 +87,14 @@ def _(d: Draft) -> SsaValue:
     return d.one("chlo.zeta", [d.filled(d.choices.choose((1, 2, 1.5, 3, 6)), x.dtype, x.shape), x], x.dtype, x.shape)
 
 
+@STATEMENTS.row("chlo.mulhi of 64 bits")
+def _(d: Draft) -> SsaValue:
+    """The upper half of a product of 128 bits."""
+    x = d.fresh(d.choices.choose((DType.U64, DType.I64)), d.shape(), Recipe("bits", d.choices.integer(2)))
+    y = d.fresh(x.dtype, x.shape, Recipe(d.choices.choose(("bits", "special")), d.choices.integer(2)))
+    return d.one("chlo.mulhi", [x, y], x.dtype, x.shape)
+
+
 @STATEMENTS.row("not of truth values")
 def _(d: Draft) -> SsaValue:
     x = d.operand({DType.Bool})
@@ -91,16 +104,19 @@ def _(d: Draft) -> SsaValue:
 @STATEMENTS.row("compare NE")
 def _(d: Draft) -> SsaValue:
     x = d.operand(ALL)
-    return d.compare("NE" if x.dtype in NUMBERS - REAL else d.choices.choose(("NE", "LT", "GE", "EQ")), x, d.like(x))
+    return d.compare(
+        "NE" if x.dtype in NUMBERS - REAL else d.choices.choose(("NE", "NE", "LT", "GE", "EQ")), x, d.like(x)
+    )
 
 
 @STATEMENTS.row("compare TOTALORDER")
 def _(d: Draft) -> SsaValue:
-    """Of zeros of two signs as a rule, which no other comparison tells apart."""
+    """Of zeros of two signs or of NaNs as a rule, which no other comparison tells apart."""
     direction = d.choices.choose(("LT", "GT", "LE", "GE", "EQ", "NE"))
     if d.choices.chance(60):
         dtype, shape = d.dtype(FLOATS), d.shape()
-        x, y = (d.fresh(dtype, shape, Recipe("zeros", d.choices.integer(2))) for _ in range(2))
+        kind = d.choices.choose(("zeros", "zeros", "special"))
+        x, y = (d.fresh(dtype, shape, Recipe(kind, d.choices.integer(2))) for _ in range(2))
     else:
         x = d.operand(FLOATS)
         y = d.like(x)
@@ -145,12 +161,46 @@ def _(d: Draft) -> SsaValue:
     return d.one("complex", [x, d.like(x)], x.dtype.complex, x.shape)
 
 
+@STATEMENTS.row("complex of parts")
+def _(d: Draft) -> SsaValue:
+    """Of parts of complex values: those of one value as they were, in the other order, or only one of them."""
+    z = d.operand(COMPLEX)
+    re, im = d.real(z), d.one("imag", [z], z.dtype.real, z.shape)
+    other = d.typed(re.dtype, re.shape) if d.choices.chance(50) else d.real(d.like(z))
+    parts = d.choices.choose(((other, im), (re, im), (im, re), (re, other), (re, d.same("negate", im))))
+    return d.one("complex", parts, z.dtype, z.shape)
+
+
+@STATEMENTS.row("chlo.tan of complex numbers")
+def _(d: Draft) -> SsaValue:
+    x = d.operand(COMPLEX)
+    return d.one("chlo.tan", [x], x.dtype, x.shape)
+
+
 @STATEMENTS.row("reduce_precision")
 def _(d: Draft) -> SsaValue:
-    x = d.operand(FLOATS)
-    exponent, mantissa = 1 + d.choices.pick(11), d.choices.pick(53)
+    """Of numbers near the ends of the narrower format as a rule: its largest exponent, its smallest one, halves of its last bit."""
+    exponent, mantissa = (5, 10) if d.choices.chance(25) else (1 + d.choices.pick(11), d.choices.pick(53))
+    if d.choices.chance(70):
+        dtype = d.dtype(FLOATS)
+        x = d.given(_edges(d, dtype, exponent, mantissa, d.shape()))
+    else:
+        x = d.operand(FLOATS)
     attrs = f"exponent_bits = {exponent} : i32, mantissa_bits = {mantissa} : i32"
     return d.one("reduce_precision", [x], x.dtype, x.shape, attrs)
+
+
+def _edges(d: Draft, dtype: DType, exponent: int, mantissa: int, shape: Shape) -> Array:
+    """Powers of two at both ends of a format and one beyond, times what is some halves of its last bit away from 1."""
+    bias = (1 << (exponent - 1)) - 1
+    random = d.random()
+    powers = random.choice((bias, bias + 1, bias - 1, 1 - bias, -bias, 0), shape)
+    bits = min(mantissa, 40)
+    parts = random.choice((0, 1, 2, 3, (2 << bits) - 1, (2 << bits) - 2), shape)
+    with np.errstate(all="ignore"):
+        numbers = np.ldexp(1 + np.ldexp(parts.astype(np.float64), -bits - 1), powers)
+        signed = np.where(random.random(shape) < 0.5, -numbers, numbers)
+        return np.asfortranarray(signed.astype(dtype.numpy))
 
 
 @STATEMENTS.row("optimization_barrier")

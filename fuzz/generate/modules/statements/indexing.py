@@ -1,31 +1,121 @@
-"""Gathers and scatters with batching axes, and scatters that do something else than add."""
+"""Gathers, scatters and slices at positions that are values: all that their numbers can say."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
+
+import numpy as np
 
 from fuzz.generate.modules.draft import ALL, FLOATS, INTS, MOST, Draft, array, body, region
 from fuzz.generate.modules.statements.table import STATEMENTS
-from fuzz.generate.values.recipes import Recipe
+from fuzz.generate.values.recipes import Recipe, array_of
 from tenferro_ref.dtype import DType
 from tenferro_ref.stablehlo.literals import Shape, type_text
 from tenferro_ref.stablehlo.writer import SsaValue
 
-_INDICES = (DType.I32, DType.I64, DType.I32, DType.U32, DType.U8, DType.I8, DType.U64)
+_INDICES = (DType.I32, DType.I64, DType.I32, DType.U32, DType.U8, DType.I8, DType.U64, DType.I16, DType.U16)
 
 
 def _operand(d: Draft) -> SsaValue:
     return d.operand(ALL, lambda v: len(v.shape) > 1 and prod(v.shape) <= MOST // 4)
 
 
+# --- gather and scatter -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Windows:
+    """Windows of an array at places that index vectors say.
+
+    Attributes
+    ----------
+    sizes
+        Of the windows, along each axis of the array.
+    dropped
+        Axes of the array that the windows lack in the result; their size is 1. Without the batching axes.
+    batching, paired
+        Batching axes of the array, and the axes of the indices that they go with.
+    mapped
+        Axes of the array that the components of an index vector are about.
+    rows
+        Extents of the indices without those of the index vectors.
+    batched
+        Which of `rows` are about batching axes.
+    vector
+        The axis of the index vectors.
+    indices
+        Shape of the indices; without a last axis where a vector of one component is implied.
+    """
+
+    sizes: list[int]
+    dropped: list[int]
+    batching: list[int]
+    paired: list[int]
+    mapped: list[int]
+    rows: list[int]
+    batched: list[int]
+    vector: int
+    indices: Shape
+
+    @property
+    def window(self) -> list[int]:
+        """Extents of the windows in the result."""
+        return [e for a, e in enumerate(self.sizes) if a not in (*self.dropped, *self.batching)]
+
+
+def _windows(d: Draft, x: SsaValue, single: bool = False, count: int = 3) -> _Windows:
+    """Drawn windows.
+
+    Parameters
+    ----------
+    single
+        Whether windows have one element along each axis that is indexed, and whole axes otherwise.
+    count
+        How many rows of indices there may be along an axis.
+    """
+    axes = list(d.choices.permutation(x.rank))
+    batching = sorted(axes[: d.choices.choose((1, 0, 2)) if x.rank > 2 else 0][: x.rank - 2])
+    free = [a for a in axes if a not in batching]
+    mapped = free[: 1 if d.choices.chance(35) else 1 + d.choices.pick(len(free))]
+    sizes = [1 if a in batching or a in mapped else e for a, e in enumerate(x.shape)]
+    for axis in () if single else free:
+        if d.choices.chance(50 if axis in mapped else 20):
+            sizes[axis] = 1 + d.choices.near(x.shape[axis])
+    dropped = [a for a in range(x.rank) if a not in batching and sizes[a] == 1 and d.choices.chance(60)]
+    entries: list[tuple[int, int | None]] = [
+        (1 + d.choices.pick(count), None) for _ in range(d.choices.choose((1, 2, 0)))
+    ]
+    for axis in batching:
+        entries.insert(d.choices.pick(len(entries) + 1), (x.shape[axis], axis))
+    if prod(e for e, _ in entries) * prod(sizes) > MOST:
+        entries = [(1 if axis is None else e, axis) for e, axis in entries]
+    rows, places = [e for e, _ in entries], [axis for _, axis in entries]
+    implied = len(mapped) == 1 and d.choices.chance(40)
+    vector = len(rows) if implied else d.choices.pick(len(rows) + 1)
+    paired = [(n := places.index(axis)) + (n >= vector) for axis in batching]
+    indices = tuple(rows) if implied else (*rows[:vector], len(mapped), *rows[vector:])
+    batched = [n for n, axis in enumerate(places) if axis is not None]
+    return _Windows(sizes, dropped, batching, paired, mapped, rows, batched, vector, indices)
+
+
+def _arranged(d: Draft, rows: Sequence[int], window: Sequence[int]) -> tuple[list[int], Shape]:
+    """Which axes of a result are those of the windows, and its shape: anywhere between those of the rows."""
+    rank = len(rows) + len(window)
+    places = sorted(d.choices.permutation(rank)[: len(window)])
+    rest, inner = iter(rows), iter(window)
+    return places, tuple(next(inner) if axis in places else next(rest) for axis in range(rank))
+
+
 def _indices(d: Draft, shape: Shape) -> SsaValue:
     """Positions, some of them outside."""
     dtype = d.choices.choose(_INDICES)
-    return d.fresh(dtype, shape, Recipe("simple" if dtype.is_unsigned else "small", d.choices.integer(2)))
+    usual = "simple" if dtype.is_unsigned else "small"
+    return d.fresh(dtype, shape, Recipe("special" if d.choices.chance(12) else usual, d.choices.integer(2)))
 
 
-@STATEMENTS.row("gather with batching axes")
+@STATEMENTS.row("gather")
 def _(d: Draft) -> SsaValue:
     return _gathered(d, dynamic=False)
 
@@ -36,54 +126,63 @@ def _(d: Draft) -> SsaValue:
 
 
 def _gathered(d: Draft, dynamic: bool) -> SsaValue:
-    """Rows of an array at positions along one axis; the first axis may be a batching axis."""
     x = _operand(d)
-    batching = x.rank > 2 and d.choices.chance(60)
-    axis = 1 if batching else d.choices.pick(x.rank)
-    count, size = 1 + d.choices.pick(4), 1 + d.choices.near(x.shape[axis])
-    rows: Shape = (x.shape[0], count) if batching else (count,)
-    indices = _indices(d, (*rows, 1))
-    sizes = [1 if batching and a == 0 else size if a == axis else e for a, e in enumerate(x.shape)]
-    collapsed = [axis] if size == 1 and d.choices.chance(50) else []
-    offsets = [e for a, e in enumerate(sizes) if a not in collapsed and not (batching and a == 0)]
-    places = list(range(len(rows), len(rows) + len(offsets)))
-    numbers = f"offset_dims = {places}, collapsed_slice_dims = {collapsed}, start_index_map = [{axis}], index_vector_dim = {len(rows)}"
-    if batching:
-        numbers += ", operand_batching_dims = [0], start_indices_batching_dims = [0]"
+    w = _windows(d, x)
+    places, shape = _arranged(d, w.rows, w.window)
+    numbers = (
+        f"offset_dims = {places}, collapsed_slice_dims = {w.dropped}, operand_batching_dims = {w.batching}, "
+        f"start_indices_batching_dims = {w.paired}, start_index_map = {w.mapped}, index_vector_dim = {w.vector}"
+    )
     attrs = f"dimension_numbers = #stablehlo.gather<{numbers}>, indices_are_sorted = false"
-    shape = (*rows, *offsets)
+    indices = _indices(d, w.indices)
     if dynamic:
-        return d.one("dynamic_gather", [x, indices, d.vector(sizes, DType.I64)], x.dtype, shape, attrs)
-    return d.one("gather", [x, indices], x.dtype, shape, f"{attrs}, slice_sizes = {array(sizes)}")
+        return d.one("dynamic_gather", [x, indices, d.vector(w.sizes, DType.I64)], x.dtype, shape, attrs)
+    return d.one("gather", [x, indices], x.dtype, shape, f"{attrs}, slice_sizes = {array(w.sizes)}")
 
 
 def _joining(dtype: DType) -> tuple[str, ...]:
-    """Bodies whose result depends on no order."""
+    """Bodies whose result depends on no order, or only as far as a sum of floats does."""
     if dtype is DType.Bool:
         return ("or", "and")
     if dtype in INTS:
         return ("maximum", "minimum", "multiply", "xor", "add")
-    return ("maximum", "minimum", "multiply") if dtype in FLOATS else ("multiply",)
+    return ("multiply", "maximum", "minimum", "multiply", "add") if dtype in FLOATS else ("multiply", "add")
 
 
 @STATEMENTS.row("scatter")
 def _(d: Draft) -> SsaValue:
     x = _operand(d)
-    return _scattered(d, [x], body(d.choices.choose(_joining(x.dtype)), x.dtype), False)[0]
+    joined = body(d.choices.choose(_joining(x.dtype)), x.dtype)
+    if d.choices.chance(40):
+        return _at_different_places(d, [x], joined)[0]
+    w = _windows(d, x)
+    places, shape = _arranged(d, w.rows, w.window)
+    return _scattered(d, w, places, [x], _indices(d, w.indices), [d.typed(x.dtype, shape)], joined, unique=False)[0]
 
 
 @STATEMENTS.row("scatter that overwrites")
 def _(d: Draft) -> SsaValue:
-    """Every position once, since of several updates any may stay."""
     x = _operand(d)
-    return _scattered(d, [x], _second([x]), True)[0]
+    return _at_different_places(d, [x], _second([x]))[0]
 
 
 @STATEMENTS.row("scatter into two")
 def _(d: Draft) -> Sequence[SsaValue]:
     x = _operand(d)
     operands = [x, d.like(x)]
-    return _scattered(d, operands, _second(operands), True)
+    return _at_different_places(d, operands, _second(operands))
+
+
+@STATEMENTS.row("scatter that overwrites again")
+def _(d: Draft) -> SsaValue:
+    """Several updates of one place are the same, since any of them may stay."""
+    x = _operand(d)
+    w = _windows(d, x, single=True)
+    places, shape = _arranged(d, w.rows, w.window)
+    update = d.broadcast(d.typed(x.dtype, tuple(w.window)), shape, places)
+    numbers = d.random().integers(0, 3, w.indices)  # so few that some come twice
+    indices = d.given(numbers.astype(d.choices.choose(_INDICES).numpy))
+    return _scattered(d, w, places, [x], indices, [update], _second([x]), unique=False)[0]
 
 
 def _second(operands: Sequence[SsaValue]) -> str:
@@ -94,30 +193,54 @@ def _second(operands: Sequence[SsaValue]) -> str:
     return region(arguments, [], ", ".join(names), ", ".join(types))
 
 
-def _scattered(d: Draft, operands: Sequence[SsaValue], joined: str, unique: bool) -> list[SsaValue]:
+def _at_different_places(d: Draft, operands: Sequence[SsaValue], joined: str) -> list[SsaValue]:
+    """A scatter whose windows do not overlap: the first component of each index vector of a batch is another one."""
     x = operands[0]
-    batching = x.rank > 2 and d.choices.chance(60)
-    axis = 1 if batching else d.choices.pick(x.rank)
-    count = min(1 + d.choices.pick(4), x.shape[axis]) if unique else 1 + d.choices.pick(4)
-    rows: Shape = (x.shape[0], count) if batching else (count,)
-    indices = _distinct(d, (*rows, 1), x.shape[axis]) if unique else _indices(d, (*rows, 1))
-    window = [e for a, e in enumerate(x.shape) if a != axis and not (batching and a == 0)]
-    updates = [d.typed(v.dtype, (*rows, *window)) for v in operands]
-    places = list(range(len(rows), len(rows) + len(window)))
+    w = _windows(d, x, single=True, count=2)
+    free = [e for n, e in enumerate(w.rows) if n not in w.batched]
+    extent, random = x.shape[w.mapped[0]], d.random()
+    first = random.permutation(max(extent, prod(free)) + 1)[: prod(free)]
+    vectors = random.integers(0, 3, (*w.rows, len(w.mapped)))
+    vectors[..., 0] = first.reshape([1 if n in w.batched else e for n, e in enumerate(w.rows)])
+    numbers = np.moveaxis(vectors, -1, w.vector).reshape(w.indices)
+    indices = d.given(np.asfortranarray(numbers.astype(d.choices.choose(_INDICES).numpy)))
+    places, shape = _arranged(d, w.rows, w.window)
+    updates = [d.typed(v.dtype, shape) for v in operands]
+    return _scattered(d, w, places, operands, indices, updates, joined, unique=d.choices.chance(70))
+
+
+def _scattered(
+    d: Draft, w: _Windows, places: list[int], operands: Sequence[SsaValue], indices: SsaValue, updates: Sequence[SsaValue],
+    joined: str, unique: bool,
+) -> list[SsaValue]:  # fmt: skip
     numbers = (
-        f"update_window_dims = {places}, inserted_window_dims = [{axis}], scatter_dims_to_operand_dims = [{axis}], "
-        f"index_vector_dim = {len(rows)}"
+        f"update_window_dims = {places}, inserted_window_dims = {w.dropped}, input_batching_dims = {w.batching}, "
+        f"scatter_indices_batching_dims = {w.paired}, scatter_dims_to_operand_dims = {w.mapped}, index_vector_dim = {w.vector}"
     )
-    if batching:
-        numbers += ", input_batching_dims = [0], scatter_indices_batching_dims = [0]"
     attrs = f"scatter_dimension_numbers = #stablehlo.scatter<{numbers}>, indices_are_sorted = false, unique_indices = {str(unique).lower()}"
     return d.operation("scatter", [*operands, indices, *updates], attrs, [(v.dtype, v.shape) for v in operands], joined)
 
 
-def _distinct(d: Draft, shape: Shape, extent: int) -> SsaValue:
-    """Different positions along the axis of each batch, one of which may be outside."""
-    order = list(d.choices.permutation(extent))[: shape[-2]]
-    if d.choices.chance(30):
-        order[-1] = extent + d.choices.pick(3)
-    line = d.vector(order, d.choices.choose((DType.I32, DType.I64)))
-    return d.broadcast(line, shape, [len(shape) - 2])
+# --- slices -----------------------------------------------------------------------------------------------------------
+
+
+def _starts(d: Draft, extents: Sequence[int]) -> list[SsaValue]:
+    """Where a slice begins, all of one type; what would be partly outside is moved inside."""
+    dtype = d.choices.choose(_INDICES)
+    far = array_of(Recipe("special", d.choices.integer(2)), dtype, (len(extents),))
+    starts = [d.choices.choose((1, 0, 2, extent - 1, -1, extent + 3, int(far[i]))) for i, extent in enumerate(extents)]
+    return [d.given(np.array(start).astype(dtype.numpy)) for start in starts]
+
+
+@STATEMENTS.row("dynamic_slice")
+def _(d: Draft) -> SsaValue:
+    x = d.operand(ALL)
+    shape = tuple(1 + d.choices.pick(e) for e in x.shape)
+    return d.one("dynamic_slice", [x, *_starts(d, x.shape)], x.dtype, shape, f"slice_sizes = {array(shape)}")
+
+
+@STATEMENTS.row("dynamic_update_slice")
+def _(d: Draft) -> SsaValue:
+    x = d.operand(ALL)
+    update = d.typed(x.dtype, tuple(1 + d.choices.pick(e) for e in x.shape))
+    return d.one("dynamic_update_slice", [x, update, *_starts(d, x.shape)], x.dtype, x.shape)

@@ -1,4 +1,4 @@
-"""Reductions whose bodies or initial values programs lack, windows, sorting, normalisation."""
+"""Reductions whose bodies or initial values programs lack, windows, normalisation."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from math import prod
 
 from fuzz.generate.modules.draft import (
     ALL,
+    COMPLEX,
     FLOATS,
     INTS,
     MOST,
@@ -35,6 +36,9 @@ def _bodies(dtype: DType) -> tuple[str, ...]:
     return ("add", "maximum", "minimum", "multiply") if dtype in FLOATS else ("add", "multiply")
 
 
+_FOLDS = ("add", "maximum", "minimum", "multiply")
+
+
 def _without(shape: Shape, axes: Sequence[int]) -> Shape:
     return tuple(e for axis, e in enumerate(shape) if axis not in axes)
 
@@ -42,9 +46,22 @@ def _without(shape: Shape, axes: Sequence[int]) -> Shape:
 @STATEMENTS.row("reduce")
 def _(d: Draft) -> SsaValue:
     x = d.operand(ALL)
+    if d.choices.chance(8):  # over no element
+        x = d.fresh(x.dtype, (*x.shape[:-1], 0))
     op, axes = d.choices.choose(_bodies(x.dtype)), [] if d.choices.chance(8) else d.axes(x)
     shape = _without(x.shape, axes)
-    return d.one("reduce", [x, d.scalar(x.dtype)], x.dtype, shape, f"dimensions = {array(axes)}", body(op, x.dtype))
+    return d.one(
+        "reduce", [x, _start(d, op, x.dtype)], x.dtype, shape, f"dimensions = {array(axes)}", body(op, x.dtype)
+    )
+
+
+def _start(d: Draft, op: str, dtype: DType) -> SsaValue:
+    """An initial value: one that changes nothing in half of the cases, since it is open how often another one enters.
+
+    In a complex product always, where nothing can be said of it then.
+    """
+    plain = d.choices.chance(50) or (dtype in COMPLEX and op == "multiply")
+    return d.filled(neutral(op, dtype), dtype, ()) if plain else d.scalar(dtype)
 
 
 @STATEMENTS.row("reduce of two")
@@ -52,8 +69,43 @@ def _(d: Draft) -> Sequence[SsaValue]:
     x = d.operand(REAL)
     op, axes = d.choices.choose(_bodies(x.dtype)), d.axes(x)
     results = [(x.dtype, _without(x.shape, axes))] * 2
-    operands = [x, d.like(x), d.scalar(x.dtype), d.scalar(x.dtype)]
+    operands = [x, d.like(x), *(_start(d, op, x.dtype) for _ in range(2))]
     return d.operation("reduce", operands, f"dimensions = {array(axes)}", results, body(op, x.dtype, 2))
+
+
+@STATEMENTS.row("reduce of mixed types")
+def _(d: Draft) -> Sequence[SsaValue]:
+    """Of two or three arrays of a shape, each with a body of its own; XLA refuses floats of two widths."""
+    x = d.operand(ORDERED)
+    mixed = (DType.I32, x.dtype if x.dtype in FLOATS else DType.F32, DType.Bool, DType.U8)
+    others = [d.typed(d.choices.choose(mixed), x.shape) for _ in range(1 + d.choices.pick(2))]
+    arrays, axes = [x, *others], d.axes(x)
+    shape = _without(x.shape, axes)
+    types = [type_text(v.dtype, ()) for v in arrays]
+    bodies = [d.choices.choose(_FOLDS if v.dtype is not DType.Bool else ("and", "or")) for v in arrays]
+    lines = [f"%q{i} = stablehlo.{op} %p{i}, %p{len(arrays) + i} : {types[i]}" for i, op in enumerate(bodies)]
+    names = [(f"%p{i}", t) for i, t in enumerate(types * 2)]
+    joined = region(names, lines, ", ".join(f"%q{i}" for i in range(len(arrays))), ", ".join(types))
+    operands = [*arrays, *(_start(d, op, v.dtype) for op, v in zip(bodies, arrays, strict=True))]
+    return d.operation("reduce", operands, f"dimensions = {array(axes)}", [(v.dtype, shape) for v in arrays], joined)
+
+
+@STATEMENTS.row("reduce by a comparison")
+def _(d: Draft) -> Sequence[SsaValue]:
+    """The extremum of integers and what stands beside it, which is one for all that are equal."""
+    x = d.operand(INTS)
+    twice = d.same("add", x, x)
+    axes, direction = d.axes(x), d.choices.choose(("GT", "LT"))
+    shape, t = _without(x.shape, axes), type_text(x.dtype, ())
+    first = _worst(x.dtype, direction == "GT") if d.choices.chance(70) else d.number(x.dtype)
+    operands = [x, twice, (start := d.filled(first, x.dtype, ())), d.same("add", start, start)]
+    lines = [
+        f"%c = stablehlo.compare {direction}, %a, %b, {kind_of(x.dtype)} : ({t}, {t}) -> tensor<i1>",
+        f"%v = stablehlo.select %c, %a, %b : tensor<i1>, {t}",
+        f"%w = stablehlo.select %c, %i, %j : tensor<i1>, {t}",
+    ]
+    joined = region([("%a", t), ("%i", t), ("%b", t), ("%j", t)], lines, "%v, %w", f"{t}, {t}")
+    return d.operation("reduce", operands, f"dimensions = {array(axes)}", [(x.dtype, shape)] * 2, joined)
 
 
 @STATEMENTS.row("reduce to an index")
@@ -63,8 +115,9 @@ def _(d: Draft) -> Sequence[SsaValue]:
     axis, greater = d.axis(x), d.choices.chance(50)
     index = d.choices.choose((DType.I32, DType.I64))
     places = d.one("iota", [], index, x.shape, f"iota_dimension = {axis} : i64")
-    first = d.filled(_worst(x.dtype, greater), x.dtype, ())
-    t, i, kind = type_text(x.dtype, ()), type_text(index, ()), _kind(x.dtype)
+    usual = d.choices.chance(60)  # else an element of its own, which may be the extremum
+    first = d.filled(_worst(x.dtype, greater) if usual else d.number(x.dtype), x.dtype, ())
+    t, i, kind = type_text(x.dtype, ()), type_text(index, ()), kind_of(x.dtype)
     lines = [
         f"%gt = stablehlo.compare {'GT' if greater else 'LT'}, %a, %b, {kind} : ({t}, {t}) -> tensor<i1>",
         f"%nan = stablehlo.compare NE, %a, %a, {kind} : ({t}, {t}) -> tensor<i1>",
@@ -79,11 +132,12 @@ def _(d: Draft) -> Sequence[SsaValue]:
     joined = region([("%a", t), ("%i", i), ("%b", t), ("%j", i)], lines, "%value, %place", f"{t}, {i}")
     shape = _without(x.shape, [axis])
     results = [(x.dtype, shape), (index, shape)]
-    operands = [x, places, first, d.filled(0, index, ())]
+    operands = [x, places, first, d.filled(0 if usual else d.choices.pick(3), index, ())]
     return d.operation("reduce", operands, f"dimensions = {array([axis])}", results, joined)
 
 
-def _kind(dtype: DType) -> str:
+def kind_of(dtype: DType) -> str:
+    """How elements of a dtype are compared."""
     return {"int": "SIGNED", "uint": "UNSIGNED", "bool": "UNSIGNED"}.get(dtype.kind, "FLOAT")
 
 
@@ -125,11 +179,10 @@ def _(d: Draft) -> SsaValue:
     x = d.operand(ALL, lambda v: prod(v.shape) <= MOST // 4)
     attrs, shape = _windows(d, x)
     op = d.choices.choose(_bodies(x.dtype))
-    first = d.filled(_first(op, x.dtype), x.dtype, ()) if d.choices.chance(60) else d.scalar(x.dtype)
-    return d.one("reduce_window", [x, first], x.dtype, shape, attrs, body(op, x.dtype))
+    return d.one("reduce_window", [x, _start(d, op, x.dtype)], x.dtype, shape, attrs, body(op, x.dtype))
 
 
-def _first(op: str, dtype: DType) -> float:
+def neutral(op: str, dtype: DType) -> float:
     """What changes nothing under `op`."""
     if op in ("maximum", "minimum") and dtype is not DType.Bool:
         return _worst(dtype, op == "maximum")
@@ -148,7 +201,7 @@ def _(d: Draft) -> SsaValue:
     edges = [((0, n - 1) if back else (n - 1, 0)) if a == axis else (0, 0) for a in range(x.rank)]
     sizes = [n if a == axis else 1 for a in range(x.rank)]
     attrs = f"window_dimensions = {array(sizes)}, window_strides = {array(ones)}, padding = {pairs(edges)}"
-    first = d.filled(_first(op, x.dtype), x.dtype, ())
+    first = d.filled(neutral(op, x.dtype), x.dtype, ())
     return d.one("reduce_window", [x, first], x.dtype, x.shape, attrs, body(op, x.dtype))
 
 
@@ -169,38 +222,10 @@ def _(d: Draft) -> SsaValue:
     )
     source = d.typed(x.dtype, tuple(count for _, count in columns))
     t, direction = type_text(x.dtype, ()), d.choices.choose(("GE", "LE", "GT"))
-    test = f"%keep = stablehlo.compare {direction}, %a, %b, {_kind(x.dtype)} : ({t}, {t}) -> tensor<i1>"
+    test = f"%keep = stablehlo.compare {direction}, %a, %b, {kind_of(x.dtype)} : ({t}, {t}) -> tensor<i1>"
     chosen = region([("%a", t), ("%b", t)], [test], "%keep", "tensor<i1>")
     operands = [x, source, d.filled(0, x.dtype, ())]
     return d.one("select_and_scatter", operands, x.dtype, x.shape, attrs, chosen, body("add", x.dtype))
-
-
-# --- order ------------------------------------------------------------------------------------------------------------
-
-
-@STATEMENTS.row("sort")
-def _(d: Draft) -> Sequence[SsaValue]:
-    """One array in order, or a second one in the order of the first."""
-    x = d.operand(ORDERED - {DType.Bool}, lambda v: prod(v.shape) * max(v.shape) <= 16 * MOST)
-    axis, pair = d.axis(x), d.choices.chance(40)
-    operands = [x, d.typed(d.dtype(ALL), x.shape)] if pair else [x]
-    kind = "TOTALORDER" if x.dtype in FLOATS and d.choices.chance(40) else _kind(x.dtype)
-    t = type_text(x.dtype, ())
-    compared = (
-        f"%less = stablehlo.compare {d.choices.choose(('LT', 'GT'))}, %p0, %p1, {kind} : ({t}, {t}) -> tensor<i1>"
-    )
-    types = [type_text(v.dtype, ()) for v in operands for _ in range(2)]
-    order = region([(f"%p{i}", t) for i, t in enumerate(types)], [compared], "%less", "tensor<i1>")
-    attrs = f"dimension = {axis} : i64, is_stable = true"
-    return d.operation("sort", operands, attrs, [(v.dtype, v.shape) for v in operands], order)
-
-
-@STATEMENTS.row("chlo.top_k")
-def _(d: Draft) -> Sequence[SsaValue]:
-    x = d.operand(REAL, lambda v: prod(v.shape) * max(v.shape) <= 16 * MOST)
-    k = 1 + d.choices.pick(x.shape[-1])
-    shape = (*x.shape[:-1], k)
-    return d.operation("chlo.top_k", [x], f"k = {k} : i64", [(x.dtype, shape), (DType.I32, shape)])
 
 
 # --- normalisation ----------------------------------------------------------------------------------------------------

@@ -1,0 +1,102 @@
+"""Sorting, by one key or several, with ties."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from fuzz.generate.modules.draft import ALL, FLOATS, MOST, ORDERED, REAL, Draft, region
+from fuzz.generate.modules.statements.reductions import kind_of
+from fuzz.generate.modules.statements.table import STATEMENTS
+from fuzz.generate.values.recipes import Recipe
+from tenferro_ref.dtype import DType
+from tenferro_ref.stablehlo.literals import Shape, literal, type_text
+from tenferro_ref.stablehlo.writer import SsaValue
+
+
+def _few_enough(v: SsaValue) -> bool:
+    return prod(v.shape) * max(v.shape) <= 16 * MOST
+
+
+@STATEMENTS.row("sort")
+def _(d: Draft) -> Sequence[SsaValue]:
+    """One array in order, or others in the order of the first."""
+    x = d.operand(ORDERED - {DType.Bool}, _few_enough)
+    others = [d.typed(d.dtype(ALL), x.shape) for _ in range(d.choices.choose((0, 1, 2)))]
+    return _sorted(d, [x, *others], [x.dtype in FLOATS])
+
+
+@STATEMENTS.row("sort of ties")
+def _(d: Draft) -> Sequence[SsaValue]:
+    """By one to three keys of few different numbers; what goes with equal ones keeps its order."""
+    shape, total = d.shape(), [d.choices.chance(50) for _ in range(1 + d.choices.pick(3))]
+    keys = [_key(d, shape, t) for t in total]
+    return _sorted(
+        d, [*keys, d.typed(d.dtype(ALL), shape)], [t and k.dtype in FLOATS for t, k in zip(total, keys, strict=True)]
+    )
+
+
+def _key(d: Draft, shape: Shape, total: bool) -> SsaValue:
+    """Zeros of two signs among floats, and NaNs where the order is total: in no other they have a place."""
+    dtype = d.dtype(ORDERED)
+    kind = "uniform" if dtype is DType.Bool else "simple"
+    if dtype in FLOATS:
+        kind = d.choices.choose(("zeros", "special") if total else ("simple", "zeros"))
+    return d.fresh(dtype, shape, Recipe(kind, d.choices.integer(2)))
+
+
+def _sorted(d: Draft, operands: Sequence[SsaValue], total: Sequence[bool]) -> list[SsaValue]:
+    """Operands in the order of the first ones: of two elements that are equal in one key, by the next one.
+
+    Parameters
+    ----------
+    total
+        For each key whether it is compared in the total order of floats.
+    """
+    types, lines, less = [type_text(v.dtype, ()) for v in operands], list[str](), ""
+    for n in reversed(range(len(total))):
+        dtype, t = operands[n].dtype, types[n]
+        kind, direction = "TOTALORDER" if total[n] else kind_of(dtype), d.choices.choose(("LT", "GT"))
+        pair = [f"%p{2 * n}", f"%p{2 * n + 1}"]
+        if total[n] and d.choices.chance(40):
+            lines += [line for name in pair for line in _plain(name, dtype)]
+            pair = [f"{name}d" for name in pair]
+        both = f"{pair[0]}, {pair[1]}, {kind} : ({t}, {t}) -> tensor<i1>"
+        lines.append(f"%less{n} = stablehlo.compare {direction}, {both}")
+        if less:
+            lines += [
+                f"%same{n} = stablehlo.compare EQ, {both}",
+                f"%next{n} = stablehlo.and %same{n}, {less} : tensor<i1>",
+                f"%all{n} = stablehlo.or %less{n}, %next{n} : tensor<i1>",
+            ]
+        less = f"%all{n}" if less else f"%less{n}"
+    arguments = [(f"%p{i}", types[i // 2]) for i in range(2 * len(operands))]
+    order = region(arguments, lines, less, "tensor<i1>")
+    attrs = f"dimension = {d.axis(operands[0])} : i64, is_stable = true"
+    return d.operation("sort", operands, attrs, [(v.dtype, v.shape) for v in operands], order)
+
+
+def _plain(name: str, dtype: DType) -> list[str]:
+    """`NAMEd`: a float without the sign of a zero or of a NaN, which the total order would tell apart; as JAX writes it."""
+    t, test = type_text(dtype, ()), "tensor<i1>"
+    return [
+        f"{name}z = stablehlo.constant dense<0.0> : {t}",
+        f"{name}a = stablehlo.compare EQ, {name}, {name}z, FLOAT : ({t}, {t}) -> {test}",
+        f"{name}b = stablehlo.select {name}a, {name}z, {name} : {test}, {t}",
+        f"{name}c = stablehlo.compare NE, {name}, {name}, FLOAT : ({t}, {t}) -> {test}",
+        f"{name}n = stablehlo.constant dense<{literal(dtype.numpy.type(np.nan))}> : {t}",
+        f"{name}d = stablehlo.select {name}c, {name}n, {name}b : {test}, {t}",
+    ]
+
+
+@STATEMENTS.row("chlo.top_k")
+def _(d: Draft) -> Sequence[SsaValue]:
+    """Of an array, or of one with ties."""
+    x = d.operand(REAL, _few_enough)
+    if d.choices.chance(40):
+        x = d.fresh(x.dtype, x.shape, Recipe("zeros" if x.dtype in FLOATS else "simple", d.choices.integer(2)))
+    k = 1 + d.choices.pick(x.shape[-1])
+    shape = (*x.shape[:-1], k)
+    return d.operation("chlo.top_k", [x], f"k = {k} : i64", [(x.dtype, shape), (DType.I32, shape)])
