@@ -14,6 +14,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from tenferro_ref import ops
+from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Op, Policy, TensorType
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.runtime.fusion import FusionPlan, evaluate_plan
@@ -113,6 +114,9 @@ class NumpySession:
         return evaluate_plan(plan, policy, type_, values)
 
     def broadcast_multiply(self, shape: tuple[int, ...], lhs: Array, rhs: Array) -> Array | None:
+        dtype = DType.of(lhs)
+        if dtype.is_narrow_float or (dtype.is_int and dtype.bits < 8):
+            return None  # kernels compute these in a wider dtype
         return multiply(lhs, rhs, shape)
 
     def reclaim_buffer(self, array: Array) -> None:

@@ -9,7 +9,7 @@ from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import ShapeMismatch
-from tenferro_ref.ops import ELEMENTWISE
+from tenferro_ref.ops import ELEMENTWISE, STABLEHLO
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime import GraphExecutor, NumpyBackend
 from tenferro_ref.runtime.backend import NumpySession
@@ -190,3 +190,13 @@ def test_a_fused_result_that_is_its_operand_outlives_it() -> None:
     outputs = GraphExecutor(checking=True, fusion_threshold=0).eval_exec_ir(program, [np.array(0.0)])
     assert [float(o) for o in outputs[1:]] == [0.0, 0.0]
     assert all(np.signbit(o) for o in outputs[1:])
+
+
+@pytest.mark.parametrize("dtype", ["BF16", "F16"])
+def test_a_product_of_narrow_floats_has_the_same_nan_in_one_call_and_in_two(dtype: str) -> None:
+    b = GraphBuilder(policy=STABLEHLO)
+    x, y = b.input(dtype, (3,)), b.input(dtype, ())
+    program = b.build(b.apply(ops.Multiply(), x, b.apply(ops.BroadcastInDim((3,), ()), y)))
+    numbers = np.array([-3, 1, -1], np.int16).view(x.dtype.numpy)  # NaNs with a minus sign among them
+    arrays = [numbers, np.array(2, x.dtype.numpy)]
+    calls_of(compile_std_to_exec(program), arrays)  # which compares the bits

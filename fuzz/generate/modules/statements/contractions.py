@@ -13,10 +13,19 @@ _DTYPES = NUMBERS - {DType.U32, DType.U64, DType.C64}
 
 @STATEMENTS.row("convolution")
 def _(d: Draft) -> SsaValue:
+    return _convolution(d, 1, batched=False)
+
+
+@STATEMENTS.row("convolution in groups")
+def _(d: Draft) -> SsaValue:
+    """Of features, or of batches."""
+    return _convolution(d, d.choices.choose((2, 3)), batched=d.choices.chance(40))
+
+
+def _convolution(d: Draft, groups: int, batched: bool) -> SsaValue:
     """Of zero to two spatial axes, with every attribute; axes in any order."""
     dtype, spatial = d.dtype(_DTYPES), d.choices.choose((1, 2, 1, 0))
-    groups, batched = d.choices.choose((1, 1, 2, 3)), d.choices.chance(15)
-    batch, inputs, outputs = 1 + d.choices.pick(3), d.choices.choose((1, 2, 1, 2, 8)), 1 + d.choices.pick(3)
+    batch, inputs, outputs = 1 + d.choices.pick(3), d.choices.choose((1, 2, 1, 2, 8)), d.choices.choose((2, 1, 3))
     rows = [_spatial(d) for _ in range(spatial)]
     extents, sizes = [r[0] for r in rows], [r[1] for r in rows]
     features, kernel_inputs = (inputs, inputs) if batched else (inputs * groups, inputs)
