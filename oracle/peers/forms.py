@@ -1,17 +1,54 @@
-"""Forms of a program: what is run in place of a sound program, and gives the same bits."""
+"""Forms of a program: what is run in place of a sound program, and gives the same bits.
+
+What is written and read again must be the program that was written; otherwise that is an `Internal` error.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from oracle.peers.front_end import as_values
-from tenferro_ref.program import GraphProgram, dumps, loads, normal_form, parse, print_program
+from tenferro_ref.errors import Internal
+from tenferro_ref.program import ExecProgram, GraphProgram, Program, dumps, loads, normal_form, parse, print_program
+
+
+def through_json(program: Program) -> Program:
+    """What is read of the program as JSON."""
+    return _the_same(program, loads(dumps(program)))
+
+
+def through_text(program: Program) -> Program:
+    """What is read of the program as text."""
+    return _the_same(program, parse(print_program(program)))
+
+
+def _the_same(written: Program, read: Program) -> Program:
+    """The program that was read, names of symbols and sources of guards included in what must agree."""
+    if read != written or _beside(read) != _beside(written):
+        raise Internal(detail="what is read of a program is another program")
+    return read
+
+
+def _beside(program: Program) -> tuple[object, ...]:
+    """What does not count when programs are compared; an exec program keeps no names of symbols."""
+    names = program.symbols if program.kind == "graph" else ()
+    return names, [(guard.family, guard.instruction_index) for guard in program.shape_guards]
+
+
+def at_sizes(program: GraphProgram, shapes: Sequence[Sequence[int]]) -> GraphProgram:
+    """The program with integers in place of its symbols, as inputs of these shapes give them."""
+    sizes = {name: shapes[extent.input][extent.axis] for extent, name in program.symbols}
+    return program.at_sizes(sizes) if sizes else program
+
 
 #: By the word that follows "as-" in the name of an executor; "" for the program as it is.
 FORMS: dict[str, Callable[[GraphProgram], GraphProgram]] = {
     "": lambda program: program,
-    "json": lambda program: loads(dumps(program)),
-    "text": lambda program: parse(print_program(program)),
+    "json": through_json,
+    "text": through_text,
     "normal": normal_form,
     "values": as_values,
 }
+
+#: Those of a compiled program, with types, last uses and shape guards.
+EXEC_FORMS: dict[str, Callable[[ExecProgram], ExecProgram]] = {"exec-json": through_json, "exec-text": through_text}

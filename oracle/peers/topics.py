@@ -19,12 +19,16 @@ EXECUTORS = {
     "native:OPTION+OPTION": "chosen options: passes=A/B, fusion=N, unsegmented, no-reclaim, unchecked, keep-reused, contracts, "
     "and those of the next lines",
     "native:as-json": "the program is written as JSON and read again; as-text: as text",
+    "native:as-exec-json": "the compiled program is, with its types, last uses and shape guards; as-exec-text: as text",
     "native:as-normal": "the normal form of the program",
     "native:as-values": "the program as the front end builds it: with operators, slices, methods and functions",
     "native:strided": "inputs with other strides: C order, axes backwards, slices, odd addresses, one element for many",
+    "native:filed": "inputs are written into a file and read again",
+    "native:sized": "integers in place of symbolic extents, before the program is compiled",
+    "native:twice": "the program is run twice, and must give the same bits",
     "native:semiring": "the engine of the algebras over the standard one, for programs all of whose ops it has; "
     "semiring-required: without its fast path",
-    "native:warm": "the same executor has run something else before: the program at other extents, or another program and other values",
+    "native:warm": "the same executor has run something else before: the program at other extents, or another program and other values; and has been asked for inputs that do not fit",
     "pjrt": "the PJRT plugin of TENFERRO_PJRT_PLUGIN",
     "pjrt:gpu": "the PJRT plugin of TENFERRO_PJRT_GPU_PLUGIN",
     "pjrt:PATH_OR_PACKAGE[@LANE]": "a PJRT plugin in a lane",
