@@ -36,7 +36,7 @@ def viewed(array: Array, draw: int) -> Tensor:
     """A tensor with the elements of an array, which comes of it by views: axes backwards, axes in another order, the second of two slices."""
     axes = [axis for axis in range(array.ndim) if draw >> axis & 1]
     order = sorted(range(array.ndim), key=lambda axis: (draw >> axis & 1, -axis))
-    inside = np.flip(array, axes).transpose(order)
+    inside = np.flip(array, tuple(axes)).transpose(order)
     tensor = Tensor.of(inside).broadcast_to((2, *inside.shape))[1]
     return tensor.transpose([int(axis) for axis in np.argsort(order)]).reverse(axes)
 

@@ -18,6 +18,7 @@ from oracle.case import Case, by_program
 from oracle.equivalent import equivalents
 from oracle.peers.base import Execution, Executor, attempt, validate
 from oracle.peers.forms import EXEC_FORMS, FORMS, at_sizes
+from oracle.peers.front_end import spelled_otherwise
 from oracle.peers.layouts import copied, data_of, filed, memory_of, strided
 from oracle.peers.modules import module_text
 from oracle.peers.peer import Peer
@@ -166,6 +167,8 @@ class NativeExecutor(Executor):
             own = self._formed(case)
         except TenferroError:
             return True  # which it raises, too
+        if self.form == "values" and spelled_otherwise(case.program, own):
+            return False
         runs = ((own, self.passes), (case.program, DEFAULT_PIPELINE))
         return not any(moves_roundings(program, passes) for program, passes in runs)
 
