@@ -10,6 +10,7 @@ from zlib import crc32
 
 from oracle.peers.front_end.equations import spelled
 from oracle.peers.front_end.table import PHRASES, WORDS, Origins
+from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.extensions import einsum, fft, linalg
 from tenferro_ref.ops import TensorType
@@ -43,7 +44,30 @@ def _extension(op: ops.Extension, result: TensorType, *operands: Value) -> Value
     # a derivative's epsilon is no argument of what it is not about
     if function is None or not config.keys() <= signature(function).parameters.keys():
         return None
-    return function(*operands, **config)
+    results = function(*operands, **config)
+    made = results if isinstance(results, tuple) else (results,)
+    return _beside_nothing(op, function, config, operands, made) if all(v.type.is_static for v in operands) else made
+
+
+def _beside_nothing(
+    op: ops.Extension, function: Function, config: dict[str, Any], operands: tuple[Value, ...], made: tuple[Value, ...]
+) -> tuple[Value, ...]:
+    """The results, and beside them those for matrices without rows and columns, of which only parity, rank and the like say anything."""
+    pairs = zip(operands, linalg.OPS[op.op].operands, strict=True)
+    empty = [v[(slice(0),) * len(axes)] if axes else v for v, (_, axes) in pairs]
+    results = function(*empty, **(config | ({"start": 0, "end": 0} if "start" in config else {})))
+    return tuple(
+        _joined(op, *pair) for pair in zip(made, results if isinstance(results, tuple) else (results,), strict=True)
+    )
+
+
+def _joined(op: ops.Extension, result: Value, nothing: Value) -> Value:
+    if result.shape == nothing.shape:  # a number for each matrix, or nothing on either side
+        if result.dtype.is_complex or 0 in result.shape:
+            return result
+        return result + nothing if op.op in ("LogAbsDetFromLuFactor", "RankRevealingQr") else result * nothing
+    missing = [(0, a - b) for a, b in zip(result.type.static_shape, nothing.type.static_shape, strict=True)]
+    return tn.concatenate([result, tn.pad(nothing, [(0, 0), *missing[1:]])], 0)
 
 
 @PHRASES.row(ops.Extension)
