@@ -22,16 +22,17 @@ from tenferro_ref.program import Value
 def spelled(equation: Equation, operands: Sequence[Value], draw: int) -> Value:
     """The einsum in one of these ways; a number decides in which, and about spaces."""
     if equation.path:
-        return family.einsum(_joined(equation.inputs, equation.output), *operands, path=equation.path)
-    way, draw = draw % 4, draw // 4
+        return family.einsum(f"{','.join(equation.inputs)}->{equation.output}", *operands, path=equation.path)
+    way, draw = draw % 5, draw // 5
     if way == 0:
         return tn.einsum((list(map(_numbers, equation.inputs)), _numbers(equation.output)), *operands)
     if way == 1 and (order := _order(equation, operands)) is not None:
         text, places = order
-        return tn.einsum(_spaced(f"{text}->{equation.output}", draw), *(operands[i] for i in places))
+        return tn.einsum(_spaced(_short(text, equation.output), draw), *(operands[i] for i in places))
+    short = _short(",".join(equation.inputs), equation.output)
     runs = [run for run in _runs(equation) if run or draw % 4 == 0] if _equal_extents(equation, operands) else []
-    if way == 1 or not runs:
-        return tn.einsum(_spaced(_short(equation.inputs, equation.output), draw), *operands)
+    if way == 1 or not runs or (way == 2 and "->" not in short):
+        return tn.einsum(_spaced(short, draw), *operands)
     return _covered(equation, operands, runs[draw // 4 % len(runs)], draw // 64)
 
 
@@ -39,24 +40,19 @@ def _numbers(labels: str) -> list[int]:
     return [ord(label) for label in labels]
 
 
-def _joined(terms: Sequence[str], output: str) -> str:
-    return f"{','.join(terms)}->{output}"
-
-
 def _spaced(text: str, draw: int) -> str:
     return text.replace(",", ", ").replace("->", " -> ") if draw % 2 else text
 
 
-def _short(terms: Sequence[str], output: str) -> str:
+def _short(terms: str, output: str) -> str:
     """The equation, without its output if that has what is covered and then the labels that occur once; these are named in that order."""
-    counts = Counter(label for term in terms for label in term if label != ".")
+    counts = Counter(label for label in terms if label.isalpha())
     once = {label for label, n in counts.items() if n == 1}
-    dots = "..." if any("..." in term for term in terms) else ""
-    labels = output.removeprefix(dots)
+    labels = output.removeprefix("..." if "..." in terms else "")
     if {*labels} != once or len(labels) != len(once):
-        return _joined(terms, output)
+        return f"{terms}->{output}"
     names = dict(zip([*labels, *(label for label in counts if label not in once)], ascii_letters, strict=False))
-    return ",".join("".join(names.get(label, label) for label in term) for term in terms)
+    return "".join(names.get(label, label) for label in terms)
 
 
 # --- parentheses ------------------------------------------------------------------------------------------------------
@@ -122,7 +118,7 @@ def _covered(equation: Equation, operands: Sequence[Value], run: str, draw: int)
     if front:  # one more axis in front, which no other operand has
         values[whole] = _with_axis(values[whole], axes[whole])
     dotted = [f"{t[:a]}...{t[a + len(tail) :]}" for t, a, tail in zip(terms, axes, tails, strict=True)]
-    text = _short(dotted, f"{output[:at]}...{output[at + len(run) :]}")
+    text = _short(",".join(dotted), f"{output[:at]}...{output[at + len(run) :]}")
     parts = [tn.einsum(_spaced(text, draw // 4), *values)]
     shared = [label for label in run if sum(label in tail for tail in tails) > 1]
     if static and shared:
