@@ -6,10 +6,22 @@ What is written and read again must be the program that was written; otherwise t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from oracle.peers.front_end import as_values
-from tenferro_ref.errors import Internal
-from tenferro_ref.program import ExecProgram, GraphProgram, Program, dumps, loads, normal_form, parse, print_program
+from tenferro_ref.dims import InputDim
+from tenferro_ref.errors import Internal, TenferroError
+from tenferro_ref.program import (
+    ExecProgram,
+    GraphProgram,
+    Program,
+    dumps,
+    loads,
+    normal_form,
+    parse,
+    print_program,
+    to_exec,
+)
 
 
 def through_json(program: Program) -> Program:
@@ -39,6 +51,28 @@ def at_sizes(program: GraphProgram, shapes: Sequence[Sequence[int]]) -> GraphPro
     """The program with integers in place of its symbols, as inputs of these shapes give them."""
     sizes = {name: shapes[extent.input][extent.axis] for extent, name in program.symbols}
     return program.at_sizes(sizes) if sizes else program
+
+
+def with_symbols(program: GraphProgram) -> GraphProgram:
+    """The program with a symbol of its own for each extent of its inputs, but where an op's rule needs to know the extent."""
+    for number, type_ in enumerate(program.input_types):
+        for axis in range(type_.rank):
+            opened = _opened(program, number, axis)
+            try:
+                opened.slot_types  # noqa: B018 - inference is the check
+                to_exec(opened)  # guards, too
+            except TenferroError:
+                continue
+            program = opened
+    return program
+
+
+def _opened(program: GraphProgram, number: int, axis: int) -> GraphProgram:
+    """The program with a symbol for one extent."""
+    types, symbol = list(program.input_types), InputDim(number, axis)
+    shape = types[number].shape
+    types[number] = types[number].with_shape((*shape[:axis], symbol, *shape[axis + 1 :]))
+    return replace(program, input_types=tuple(types), symbols=(*program.symbols, (symbol, f"n{number}_{axis}")))
 
 
 #: By the word that follows "as-" in the name of an executor; "" for the program as it is.

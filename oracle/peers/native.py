@@ -17,7 +17,7 @@ import numpy as np
 from oracle.case import Case, by_program
 from oracle.equivalent import equivalents
 from oracle.peers.base import Execution, Executor, attempt, validate
-from oracle.peers.forms import EXEC_FORMS, FORMS, at_sizes
+from oracle.peers.forms import EXEC_FORMS, FORMS, at_sizes, with_symbols
 from oracle.peers.front_end import spelled_otherwise
 from oracle.peers.layouts import copied, data_of, filed, memory_of, strided
 from oracle.peers.modules import module_text
@@ -59,6 +59,8 @@ class NativeExecutor(Executor):
         Whether the inputs are handed over in other layouts (`oracle.peers.layouts`).
     warm
         Whether the executor has run something else before (`oracle.peers.warm`).
+    symbolic
+        Whether extents of the inputs of a program without symbols are symbols.
     twice
         Whether it is run twice.
     filed
@@ -80,6 +82,7 @@ class NativeExecutor(Executor):
     strided: bool = False
     warm: bool = False
     sized: bool = False
+    symbolic: bool = False
     twice: bool = False
     filed: bool = False
     semiring: str = ""
@@ -127,10 +130,12 @@ class NativeExecutor(Executor):
         """The program of a case as it is handed over; errors as those of the program itself."""
         program = case.program
         with defects_in("the form of a program"):
-            if self.form or self.sized:
+            if self.form or self.sized or self.symbolic:
                 infer_types(program)  # readers have errors of their own for what is malformed
             if self.sized:
                 program = at_sizes(program, case.shapes)
+            if self.symbolic and program.is_static:
+                program = with_symbols(program)
             return FORMS[self.form](program) if self.form in FORMS else program
 
     def _backend(self, program: GraphProgram) -> TensorBackend | None:
@@ -161,7 +166,7 @@ class NativeExecutor(Executor):
 
     def bit_exact(self, case: Case) -> bool:
         """Whether no pass of this pipeline or the default one moves a rounding of the program."""
-        if self.passes == DEFAULT_PIPELINE and self.form != "values" and not self.sized:
+        if self.passes == DEFAULT_PIPELINE and self.form != "values" and not self.sized and not self.symbolic:
             return True
         try:
             own = self._formed(case)
@@ -197,13 +202,13 @@ class DrawnExecutor(NativeExecutor):
         form = _DRAWN_FORMS[b[-2] >> 4]
         if b[-6] < 192 and any(isinstance(ins.op, Extension) for ins in case.program.instructions):
             form = "values"  # few programs have such ops, for each of which the front end has a function
-        sized = b[-7] >= 128 and bool(case.program.symbols)
+        sized, symbolic = b[-7] >= 128 and bool(case.program.symbols), b[-7] >= 208 and case.program.is_static
         return configured(
             passes=passes if b[7] >= 32 else passes * 2, segmented=b[8] >= 64,
             fusion_threshold=(FUSION_THRESHOLD, 0, 1, 64)[b[9] >> 6], reclaim=b[10] >= 64, checking=b[11] >= 64,
             decline_reused=b[12] >= 64, contracts=b[-1] >= 128, form=form, strided=b[-3] >= 128, warm=b[-4] >= 128,
-            sized=sized, twice=b[-8] >= 192, filed=b[-9] >= 224,
-            semiring=_semiring(NativeExecutor(form=form, sized=sized), case, b[-5]),
+            sized=sized, symbolic=symbolic, twice=b[-8] >= 192, filed=b[-9] >= 224,
+            semiring=_semiring(NativeExecutor(form=form, sized=sized, symbolic=symbolic), case, b[-5]),
         )  # fmt: skip
 
     def _configuration(self) -> Iterator[tuple[str, str]]:
@@ -283,6 +288,7 @@ _OPTIONS: dict[str, tuple[str, bool | str]] = {
     "as-exec-json": ("form", "exec-json"),
     "as-exec-text": ("form", "exec-text"),
     "sized": ("sized", True),
+    "symbolic": ("symbolic", True),
     "twice": ("twice", True),
     "filed": ("filed", True),
     "strided": ("strided", True),

@@ -25,6 +25,7 @@ EXECUTORS = {
     "native:strided": "inputs with other strides: C order, axes backwards, slices, odd addresses, one element for many",
     "native:filed": "inputs are written into a file and read again",
     "native:sized": "integers in place of symbolic extents, before the program is compiled",
+    "native:symbolic": "symbols in place of the extents of the inputs, each of its own, as far as the rules allow",
     "native:twice": "the program is run twice, and must give the same bits",
     "native:semiring": "the engine of the algebras over the standard one, for programs all of whose ops it has; "
     "semiring-required: without its fast path",

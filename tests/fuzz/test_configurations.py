@@ -65,6 +65,7 @@ def test_every_option_and_every_order_of_two_passes_is_drawn_within_400_programs
         "strided",
         "warm",
         "sized",
+        "symbolic",
         "twice",
         "filed",
     ):

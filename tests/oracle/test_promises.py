@@ -11,6 +11,7 @@ import pytest
 from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import NativeExecutor, configured
+from oracle.peers.forms import with_symbols
 from oracle.peers.layouts import filed, viewed
 from oracle.peers.promises import check_refusals
 from oracle.verdict import Verdict
@@ -144,6 +145,22 @@ def test_a_program_at_its_sizes_gives_the_same(monkeypatch: pytest.MonkeyPatch) 
     )
     assert observed(configured(sized=True), guarded())
     assert observed(configured(sized=True), doubled(2)) == ""
+
+
+def test_a_program_with_symbols_of_its_own_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    b = GraphBuilder()
+    x, y = b.input("F64", (2, 3)), b.input("F64", (3,))
+    case = Case.of(b.build(einsum("ij,j->i", x, y), x * x.reshape(2, 3)), [numbered(2, 3), numbered(3)])
+    opened = with_symbols(case.program)
+    assert [str(t) for t in opened.input_types] == ["F64[in0.0, in0.1]", "F64[in1.0]"]
+    assert len(to_exec(opened).shape_guards) == 1
+    assert observed(configured(symbolic=True), case) == ""
+
+    def refuse(self: ShapeGuard, shapes: object) -> None:
+        raise self._violation(2, 3)
+
+    monkeypatch.setattr(ShapeGuard, "check", refuse)
+    assert "must be equal" in observed(configured(symbolic=True), case)
 
 
 @pytest.mark.parametrize("dtype", DType)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tenferro_ref import frontend as tn
-from tenferro_ref.dims import is_exact
+from tenferro_ref.dims import Extent, is_exact
 from tenferro_ref.dtype import DType
 from tenferro_ref.program import Value
 
@@ -47,17 +47,34 @@ def _from_the_end(x: Value) -> Value:
 
 
 def _one_of_many(x: Value) -> Value:
-    """An element of a new axis, which is three longer than a symbolic one."""
+    """The first or second element of a new axis that is longer than a symbolic one, or the last or last but one; the others are zeros."""
     if not all(map(is_exact, x.shape)):
         return _inside(x)
-    padded, last = _padded(x, 1, 2)
-    copies = x.broadcast_to((padded.shape[last - 1], *x.shape), like=[padded])
-    return copies[(0, -1, 2, -2)[x.slot // len(_WAYS) % 4]]
+    place, from_behind = x.slot // len(_WAYS) % 2, x.slot // len(_WAYS) // 2 % 2
+    one, zero = x[None], _zeros(x, x.shape)[None]
+    many = _zeros(x, (_longer(x).shape[0], *x.shape))
+    parts = [many, one, *[zero] * place] if from_behind else [*[zero] * place, one, many]
+    return tn.concatenate(parts)[-1 - place if from_behind else place]
 
 
 def _taken(x: Value) -> Value:
-    """One of two copies."""
-    return tn.take(tn.stack([x, x], -1), x.builder.constant(x.slot // len(_WAYS) % 2, DType.I64), -1)
+    """The second of two, the first of which is zero; the mean of ones says which."""
+    if not all(map(is_exact, x.shape)):
+        return _inside(x)
+    longer = _longer(x)
+    ones = x.builder.constant(1.0).broadcast_to(longer.shape, like=[longer])
+    return tn.take(tn.stack([_zeros(x, x.shape), x], -1), tn.mean(ones).astype(DType.I64), -1)
+
+
+def _zeros(x: Value, shape: Sequence[Extent]) -> Value:
+    return x.builder.constant(0, x.dtype).broadcast_to(shape, like=[_longer(x), x])
+
+
+def _longer(x: Value) -> Value:
+    """A vector that has one element more than the last symbolic axis, so that it has some."""
+    symbolic = max(axis for axis, extent in enumerate(x.shape) if not isinstance(extent, int))
+    zero = x.builder.constant(0, DType.F64)
+    return tn.pad(zero.broadcast_to((x.shape[symbolic],), like=[x]), (0, 1))
 
 
 _WAYS: tuple[Callable[[Value], Value], ...] = (_inside, _backwards, _from_the_end, _one_of_many, _taken)
