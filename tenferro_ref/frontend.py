@@ -21,6 +21,7 @@ from tenferro_ref.dims import InputDim, product
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import RankMismatch
 from tenferro_ref.extensions import einsum as einsum_family
+from tenferro_ref.extensions.equations import Labels
 from tenferro_ref.ops import Op
 from tenferro_ref.program.value import (
     Axes,
@@ -187,8 +188,8 @@ def tensordot(x: Value, y: Value, axes: int | tuple[Axes, Axes] = 2) -> Value:
     return x.builder.apply(ops.DotGeneral(left, right, (), ()), x, y)
 
 
-def einsum(equation: str, *operands: Value) -> Value:
-    """`numpy.einsum` without ellipsis: one op of the einsum family (SEMANTICS 6)."""
+def einsum(equation: str | Labels, *operands: Value) -> Value:
+    """`numpy.einsum`: one op of the einsum family (SEMANTICS 6), in each of the ways that `extensions.einsum.einsum` has to write it."""
     return einsum_family.einsum(equation, *operands)
 
 

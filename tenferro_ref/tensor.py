@@ -86,7 +86,7 @@ class Tensor:
 
     def reverse(self, axes: Sequence[int]) -> Tensor:
         """View with the elements of `axes` in reverse order."""
-        return Tensor(np.flip(self.data, tuple(axes)))
+        return Tensor(np.asarray(np.flip(self.data, tuple(axes))))  # of rank 0 it is a scalar
 
     def broadcast_to(self, shape: Sequence[int]) -> Tensor:
         """View of a larger shape, right-aligned as in NumPy, with zero strides."""

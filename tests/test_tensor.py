@@ -61,6 +61,7 @@ def test_views_materialise_to_what_they_show(array: np.ndarray, data: st.DataObj
         views.append((tensor[::-2], array[::-2]))
     for view, expected in views:
         dense = view.materialize()
+        assert type(dense) is np.ndarray  # of rank 0, too
         assert dense.flags.f_contiguous
         assert dense.shape == expected.shape
         assert dense.tobytes("F") == expected.tobytes("F")

@@ -97,8 +97,8 @@ class Config:
 #: Dtypes that the engine lacks and that campaigns draw, under StableHLO's policy.
 FOREIGN_DTYPES = (DType.I8, DType.I16, DType.U8, DType.U16, DType.U32, DType.U64, DType.F16, DType.BF16)
 DEFAULT = Config()
-#: What a campaign draws of which nothing narrower is asked: derivatives and modules, too.
-CAMPAIGN = replace(DEFAULT, derivatives=1 / 12, modules=1 / 8)
+#: What a campaign draws of which nothing narrower is asked: derivatives and modules, too, and more decompositions, of which there are many.
+CAMPAIGN = replace(DEFAULT, derivatives=1 / 12, modules=1 / 8, linalg=10)
 
 
 def may_have(config: Config, dtype: DType) -> bool:

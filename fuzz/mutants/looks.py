@@ -19,7 +19,8 @@ from fuzz.generate.config import DEFAULT as CONFIG
 from oracle.case import Case
 from oracle.derivation import derive
 from oracle.peers import DERIVATIVES, Execution, Executor, NativeExecutor, Pool, attempt, configured, native_variants
-from oracle.peers.forms import FORMS as FORMS_OF_PROGRAMS
+from oracle.peers.forms import EXEC_FORMS
+from oracle.peers.forms import FORMS as GRAPH_FORMS
 from oracle.peers.modules import module_text
 from tenferro_ref import ops
 from tenferro_ref.compiler import DECOMPOSED
@@ -72,15 +73,21 @@ def can_read_back() -> bool:
 
 #: With every pass, and the decomposer before folding.
 SIMPLIFIED = NativeExecutor("native-simplified", passes=("DotDecomposer", *DECOMPOSED))
+#: The program in each form, and at its sizes.
+_FORMED = (*(configured(form=form) for form in (*GRAPH_FORMS, *EXEC_FORMS) if form), configured(sized=True))
+#: Inputs as views and from files, the executor used before and again.
+_HANDED = (configured(strided=True, warm=True, twice=True), configured(filed=True))
 #: Executors that are made here; a plugin's are made by name.
-OWN: dict[str, Executor] = {
-    e.name: e
-    for e in (*native_variants(), SIMPLIFIED, *(configured(form=form) for form in FORMS_OF_PROGRAMS if form), _RELOADED)
-}
-#: With segments and without, with passes and without, contractions in one call.
-WAYS = ("native", "native-unsegmented", "native-nopasses", "native-fused", "native-contracted")
-#: Written and read again, in normal form, and built by the front end.
-FORMS = ("native", *(f"native:as-{form}" for form in FORMS_OF_PROGRAMS if form))
+OWN: dict[str, Executor] = {e.name: e for e in (*native_variants(), SIMPLIFIED, *_FORMED, *_HANDED, _RELOADED)}
+#: With segments and without, with passes and without, contractions in one call, other inputs.
+WAYS = (
+    *("native", "native-unsegmented", "native-nopasses", "native-fused", "native-contracted"),
+    *(e.name for e in _HANDED),
+)
+#: Written and read again, in normal form, built by the front end, with integers for symbols.
+FORMS = ("native", *(e.name for e in _FORMED))
+#: As they are, and as the front end's functions make them.
+_FAMILIES = ("native", configured(form="values").name)
 #: With each pass left out.
 PASSES = ("native", "native-nopasses", SIMPLIFIED.name, *(name for name in OWN if name.startswith("native-without:")))
 
@@ -103,7 +110,7 @@ _by_ways, _by_forms, _by_passes = (partial(_outputs, names) for names in (WAYS, 
 
 
 def _text_and_outputs(case: Case) -> Hashable:
-    return module_text(case), _outputs(("native",), case)
+    return module_text(case), _outputs(_FAMILIES, case)
 
 
 def _loaded(case: Case) -> Hashable:
@@ -158,7 +165,7 @@ def watch(place: str) -> Watch:
     if place == "derivatives":
         return Watch(_derivative, DERIVATIVES, derivatives=True)
     if place in ("extensions", "ops"):
-        return Watch(_text_and_outputs, ("native", _PLUGIN, *reloaded))
+        return Watch(_text_and_outputs, (*_FAMILIES, _PLUGIN, *reloaded))
     if place == "program":
         return Watch(_by_forms, FORMS)
     return Watch(_by_passes, PASSES) if place == "compiler" else Watch(_by_ways, WAYS)

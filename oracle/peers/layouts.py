@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from oracle.case import Case
-from tenferro_ref.tensor import Array, same_bits
+from tenferro_ref.tensor import Array, Tensor, load_npz, same_bits, save_npz, type_of
 
 #: What a layout combines, as bits of the first byte that is drawn for an array; none of them is C order.
 _PERMUTED, _REVERSED, _SLICED, _UNALIGNED = 1, 2, 4, 8
@@ -20,12 +22,36 @@ def copied(inputs: Sequence[Array]) -> list[Array]:
     return [a.copy(order="K") for a in inputs]
 
 
-def strided(case: Case) -> list[Array]:
-    """The inputs of a case in memory of their own, each in a layout that the case and the input's number decide."""
-    return [
-        laid_out(a, hashlib.shake_256(f"{case.fingerprint} {number}".encode()).digest(1 + a.ndim))
-        for number, a in enumerate(case.inputs)
-    ]
+def strided(case: Case) -> list[Tensor | Array]:
+    """The inputs of a case in memory of their own, each in a layout that the case and the input's number decide; half as `Tensor`."""
+    taken: list[Tensor | Array] = []
+    for number, a in enumerate(case.inputs):
+        draw = hashlib.shake_256(f"{case.fingerprint} {number}".encode()).digest(2 + a.ndim)
+        array = laid_out(a, draw)
+        taken.append(viewed(array, draw[-1]) if draw[-1] >= 128 else array)
+    return taken
+
+
+def viewed(array: Array, draw: int) -> Tensor:
+    """A tensor with the elements of an array, which comes of it by views: axes backwards, axes in another order, the second of two slices."""
+    axes = [axis for axis in range(array.ndim) if draw >> axis & 1]
+    order = sorted(range(array.ndim), key=lambda axis: (draw >> axis & 1, -axis))
+    inside = np.flip(array, tuple(axes)).transpose(order)
+    tensor = Tensor.of(inside).broadcast_to((2, *inside.shape))[1]
+    return tensor.transpose([int(axis) for axis in np.argsort(order)]).reverse(axes)
+
+
+def filed(case: Case) -> list[Array]:
+    """The inputs of a case as they are read of a file."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "inputs.npz"
+        save_npz(path, {f"in{number}": a for number, a in enumerate(case.inputs)})
+        return load_npz(path, "in", [type_of(a) for a in case.inputs])
+
+
+def data_of(given: Tensor | Array) -> Array:
+    """The array of an input."""
+    return given.data if isinstance(given, Tensor) else given
 
 
 def laid_out(array: Array, draw: bytes) -> Array:

@@ -17,16 +17,19 @@ import numpy as np
 from oracle.case import Case, by_program
 from oracle.equivalent import equivalents
 from oracle.peers.base import Execution, Executor, attempt, validate
-from oracle.peers.forms import FORMS
-from oracle.peers.layouts import copied, memory_of, strided
+from oracle.peers.forms import EXEC_FORMS, FORMS, at_sizes, with_symbols
+from oracle.peers.front_end import spelled_otherwise
+from oracle.peers.layouts import copied, data_of, filed, memory_of, strided
 from oracle.peers.modules import module_text
 from oracle.peers.peer import Peer
+from oracle.peers.promises import Inputs, check_again, check_buffers, check_types
 from oracle.peers.reread import reread, rereadable
 from oracle.peers.semirings import PATHS, backend_of, fits
 from oracle.peers.warm import warm_up
 from tenferro_ref import __version__
 from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
-from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp, UsageError, defects_in
+from tenferro_ref.errors import TenferroError, UnsupportedOp, UsageError, defects_in
+from tenferro_ref.ops import Extension
 from tenferro_ref.program import GraphProgram, infer_types, to_exec
 from tenferro_ref.runtime import FUSION_THRESHOLD, ContractingBackend, GraphExecutor, TensorBackend
 from tenferro_ref.stablehlo.loader import bindings, load
@@ -49,11 +52,20 @@ class NativeExecutor(Executor):
     contracts
         Whether contractions that are spelled out are one call of the backend.
     form
-        In which the program is handed over (`oracle.peers.forms`): "" as it is, else "json", "text", "normal" or "values".
+        In which the program is handed over (`oracle.peers.forms`): "" as it is, else "json", "text", "normal" or "values"; or in
+        which the compiled program is, whose invariants are checked after each pass, "exec-json" or "exec-text".
+    sized
+        Whether symbolic extents are integers before the program is compiled.
     strided
         Whether the inputs are handed over in other layouts (`oracle.peers.layouts`).
     warm
         Whether the executor has run something else before (`oracle.peers.warm`).
+    symbolic
+        Whether extents of the inputs of a program without symbols are symbols.
+    twice
+        Whether it is run twice.
+    filed
+        Whether the inputs are written into a file and read again.
     semiring
         Which path of the engine of the algebras runs it, over the standard one: "fast", "required", or "" for the usual backend.
     reread
@@ -72,6 +84,10 @@ class NativeExecutor(Executor):
     form: str = ""
     strided: bool = False
     warm: bool = False
+    sized: bool = False
+    symbolic: bool = False
+    twice: bool = False
+    filed: bool = False
     semiring: str = ""
     reread: bool = False
 
@@ -84,11 +100,14 @@ class NativeExecutor(Executor):
         yield "passes", ", ".join(self.passes) or "none"
         yield "execution", ", ".join(_words(self)[1:]) or "as by default"
 
-    def _compiled(self, program: GraphProgram) -> Callable[[Case], tuple[Array, ...]]:
-        """A function that runs cases of the program, as many as it is given."""
-        program = _formed(program, self.form)
+    def _compiled(self, first: Case) -> Callable[[Case], tuple[Array, ...]]:
+        """A function that runs cases of the program of the first one, at its extents, as many as it is given."""
+        program = self._formed(first)
         with defects_in("the native compiler"):
-            compiled = compile_std_to_exec(program, self.passes)
+            compiled = compile_std_to_exec(program, self.passes, verify=self.form in EXEC_FORMS)
+        if self.form in EXEC_FORMS:
+            with defects_in("the form of a compiled program"):
+                compiled = EXEC_FORMS[self.form](compiled)
         executor = GraphExecutor(
             self._backend(program), checking=self.checking, reclaim=self.reclaim,
             fusion_threshold=self.fusion_threshold, decline_reused=self.decline_reused,
@@ -97,16 +116,31 @@ class NativeExecutor(Executor):
 
         def outputs(case: Case) -> tuple[Array, ...]:
             # what it writes into them must not reach who is asked next
-            taken = strided(case) if self.strided else copied(case.inputs)
-            before = [memory_of(a) for a in taken]
+            taken: Inputs = strided(case) if self.strided else filed(case) if self.filed else copied(case.inputs)
+            before = [memory_of(data_of(x)) for x in taken]
             with defects_in("the native executor"):
                 if self.warm:
                     warm_up(evaluate, compiled, copied(case.inputs))
                 given = tuple(evaluate(compiled, taken))
-            _check_promises(before, taken, given)
+                if self.twice:
+                    check_again(evaluate, compiled, taken, given)
+                check_types(compiled, taken, given)
+                check_buffers(before, taken, given)
             return given
 
         return outputs
+
+    def _formed(self, case: Case) -> GraphProgram:
+        """The program of a case as it is handed over; errors as those of the program itself."""
+        program = case.program
+        with defects_in("the form of a program"):
+            if self.form or self.sized or self.symbolic:
+                infer_types(program)  # readers have errors of their own for what is malformed
+            if self.sized:
+                program = at_sizes(program, case.shapes)
+            if self.symbolic and program.is_static:
+                program = with_symbols(program)
+            return FORMS[self.form](program) if self.form in FORMS else program
 
     def _backend(self, program: GraphProgram) -> TensorBackend | None:
         if not self.semiring:
@@ -122,7 +156,7 @@ class NativeExecutor(Executor):
             own = [cases[i] for i in group]
             try:
                 own = reread(own) if self.reread and own[0].source is not None else own
-                evaluate = self._compiled(own[0].program)
+                evaluate = self._compiled(own[0])
             except TenferroError as error:
                 results.update(dict.fromkeys(group, error))
                 continue
@@ -140,22 +174,16 @@ class NativeExecutor(Executor):
         """Whether no pass of this pipeline or the default one moves a rounding of the program."""
         if self.reread and case.source is not None:
             return False
-        if self.passes == DEFAULT_PIPELINE and self.form != "values":
+        if self.passes == DEFAULT_PIPELINE and self.form != "values" and not self.sized and not self.symbolic:
             return True
         try:
-            own = _formed(case.program, self.form)
+            own = self._formed(case)
         except TenferroError:
             return True  # which it raises, too
+        if self.form == "values" and spelled_otherwise(case.program, own):
+            return False
         runs = ((own, self.passes), (case.program, DEFAULT_PIPELINE))
         return not any(moves_roundings(program, passes) for program, passes in runs)
-
-
-def _formed(program: GraphProgram, form: str) -> GraphProgram:
-    """The program in one of `FORMS`; errors as those of the program itself."""
-    with defects_in("the form of a program"):
-        if form:
-            infer_types(program)  # readers have errors of their own for what is malformed
-        return FORMS[form](program)
 
 
 def moves_roundings(program: GraphProgram, passes: tuple[str, ...]) -> bool:
@@ -166,31 +194,10 @@ def moves_roundings(program: GraphProgram, passes: tuple[str, ...]) -> bool:
         return True
 
 
-def _check_promises(before: Sequence[bytes], taken: Sequence[Array], given: Sequence[Array]) -> None:
-    """Refuse what `eval_exec_ir` rules out: an input that has changed, an output in memory of an input or another output.
-
-    Parameters
-    ----------
-    before
-        What the memory of the inputs `taken` held.
-
-    Raises
-    ------
-    Internal
-        It has happened.
-    """
-    for number, (memory, array) in enumerate(zip(before, taken, strict=True)):
-        if memory != memory_of(array):
-            raise Internal(detail=f"the native executor wrote into input {number}")
-    for number, output in enumerate(given):
-        if any(np.may_share_memory(output, other) for other in (*taken, *given[:number])):
-            raise Internal(
-                detail=f"output {number} of the native executor shares memory with an input or another output"
-            )
-
-
-#: One of eight each.
-_DRAWN_FORMS = ("", "", "", "json", "text", "normal", "values", "values")
+#: One of sixteen each.
+_DRAWN_FORMS = (
+    *[""] * 6, "json", "exec-json", "text", "exec-text", "normal", "normal", *["values"] * 4,
+)  # fmt: skip
 
 
 class DrawnExecutor(NativeExecutor):
@@ -200,12 +207,18 @@ class DrawnExecutor(NativeExecutor):
         b = bytes.fromhex(case.fingerprint)
         order = sorted(enumerate(PASSES), key=lambda entry: b[13 + entry[0]])
         passes = tuple(name for i, name in order if b[5] >> i & 1) if b[6] >= 64 else DEFAULT_PIPELINE
-        form, again = _DRAWN_FORMS[b[-2] >> 5], b[-6] >= 128 and rereadable(case)
+        form = _DRAWN_FORMS[b[-2] >> 4]
+        if b[-6] < 192 and any(isinstance(ins.op, Extension) for ins in case.program.instructions):
+            form = "values"  # few programs have such ops, for each of which the front end has a function
+        again = b[-10] >= 128 and rereadable(case)
+        sized, symbolic = b[-7] >= 128 and bool(case.program.symbols), b[-7] >= 208 and case.program.is_static
         return configured(
             passes=passes if b[7] >= 32 else passes * 2, segmented=b[8] >= 64,
             fusion_threshold=(FUSION_THRESHOLD, 0, 1, 64)[b[9] >> 6], reclaim=b[10] >= 64, checking=b[11] >= 64,
             decline_reused=b[12] >= 64, contracts=b[-1] >= 128, form=form, strided=b[-3] >= 128, warm=b[-4] >= 128,
-            semiring="" if again else _semiring(case.program, form, b[-5]), reread=again,
+            sized=sized, symbolic=symbolic, twice=b[-8] >= 192, filed=b[-9] >= 224,
+            semiring="" if again else _semiring(NativeExecutor(form=form, sized=sized, symbolic=symbolic), case, b[-5]),
+            reread=again,
         )  # fmt: skip
 
     def _configuration(self) -> Iterator[tuple[str, str]]:
@@ -221,15 +234,16 @@ class DrawnExecutor(NativeExecutor):
         return self.settled(case).bit_exact(case)
 
 
-def _semiring(program: GraphProgram, form: str, draw: int) -> str:
-    """A path that the program is for, in its form; few are for any, of which three in four take one."""
-    if draw < 64 or not fits(program, "fast"):
+def _semiring(executor: NativeExecutor, case: Case, draw: int) -> str:
+    """A path that the program is for, in the form that the executor has; few are for any, of which three in four take one."""
+    if draw < 64 or not fits(case.program, "fast"):
         return ""
     try:
-        formed = _formed(program, form)
+        formed = executor._formed(case)
     except TenferroError:
         return ""  # which it raises as well when it runs
-    return next((path for path in (PATHS[draw % 2], "fast") if fits(program, path) and fits(formed, path)), "")
+    paths = (PATHS[draw % 2], "fast")
+    return next((path for path in paths if fits(case.program, path) and fits(formed, path)), "")
 
 
 class RewrittenExecutor(NativeExecutor):
@@ -303,6 +317,12 @@ _OPTIONS: dict[str, tuple[str, bool | str]] = {
     "as-text": ("form", "text"),
     "as-normal": ("form", "normal"),
     "as-values": ("form", "values"),
+    "as-exec-json": ("form", "exec-json"),
+    "as-exec-text": ("form", "exec-text"),
+    "sized": ("sized", True),
+    "symbolic": ("symbolic", True),
+    "twice": ("twice", True),
+    "filed": ("filed", True),
     "strided": ("strided", True),
     "warm": ("warm", True),
     "semiring": ("semiring", "fast"),

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from oracle.peers.promises import Evaluate, check_refusals
 from tenferro_ref.errors import Internal, TenferroError
 from tenferro_ref.program import ExecProgram
 from tenferro_ref.tensor import Array, same_bits
-
-Evaluate = Callable[[ExecProgram, Sequence[Array]], Sequence[Array]]
 
 
 def warm_up(evaluate: Evaluate, program: ExecProgram, inputs: Sequence[Array]) -> None:
     """Run something else on the executor that is to run `program` on `inputs` next; what that gives counts for nothing.
 
     A program with symbolic extents runs at others. Before any other program one runs that gives its inputs back, and has the same
-    inputs, and then the program itself on other values.
+    inputs, and then the program itself on other values. Last it is asked for inputs that do not fit it.
 
     Raises
     ------
     Internal
-        A defect, which is none of the errors that other values or extents may raise.
+        A defect, which is none of the errors that other values or extents may raise, or what does not fit is not refused.
     """
     for other, arrays in _before(program, inputs):
         try:
@@ -32,6 +31,7 @@ def warm_up(evaluate: Evaluate, program: ExecProgram, inputs: Sequence[Array]) -
             raise
         except TenferroError:
             continue
+    check_refusals(evaluate, program, inputs)
 
 
 def _before(program: ExecProgram, inputs: Sequence[Array]) -> Iterator[tuple[ExecProgram, list[Array]]]:

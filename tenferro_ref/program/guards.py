@@ -100,12 +100,14 @@ def normalised(guards: Iterable[ShapeGuard]) -> tuple[ShapeGuard, ...]:
         As `ShapeGuard.resolved`: no inputs can fit.
     """
     known: dict[InputDim, DimExpr] = {}
+    compared: set[tuple[DimExpr, DimExpr]] = set()
     kept = []
     for guard in guards:
         lhs, rhs = guard.resolved(known)
-        if lhs == rhs:
+        if lhs == rhs or (lhs, rhs) in compared:
             continue
         kept.append(guard)
+        compared.add((lhs, rhs))
         symbol, value = (lhs, rhs) if isinstance(lhs, InputDim) else (rhs, lhs)
         if isinstance(symbol, InputDim) and not isinstance(value, DimOp):
             known[symbol] = value

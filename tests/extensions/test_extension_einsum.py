@@ -339,6 +339,19 @@ def test_guards_that_follow_from_others_are_left_out(equation: str, shapes: list
     assert not program.to_graph().shape_guards
 
 
+def test_a_guard_on_an_expression_is_there_once() -> None:
+    """Each compilation and each reading added it again."""
+    b = GraphBuilder()
+    x, y = b.input("F64", ("n",)), b.input("F64", (6,))
+    twice = b.apply(ops.Concatenate(0), x, x)
+    program = compile_std_to_exec(b.build(einsum.einsum("i,i->", twice, y), einsum.einsum("i,i->", y, twice)))
+    assert [f"{guard.lhs}={guard.rhs}" for guard in program.shape_guards] == [
+        "add(in0.0, in0.0)=6",
+        "6=add(in0.0, in0.0)",
+    ]
+    assert loads(dumps(program)) == parse(print_program(program)) == program
+
+
 def test_guards_that_no_inputs_fulfil_are_refused_by_the_compiler():
     shapes = [("n",), (3,), ("n",), (4,)]
     b = GraphBuilder()

@@ -14,7 +14,7 @@ from fuzz.generate.batches import generate
 from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import DrawnExecutor, NativeExecutor, Pool, configured, native, native_variants
-from oracle.peers.forms import FORMS
+from oracle.peers.forms import EXEC_FORMS, FORMS
 from oracle.verdict import Verdict
 from tenferro_ref import ops
 from tenferro_ref.compiler import DEFAULT_PIPELINE, PASSES, PassResult
@@ -57,9 +57,21 @@ def test_unknown_options_are_usage_errors(word: str) -> None:
 
 def test_every_option_and_every_order_of_two_passes_is_drawn_within_400_programs() -> None:
     drawn = [DRAWN.settled(case) for case in generate(4, 0, 400)]
-    for option in ("segmented", "reclaim", "checking", "decline_reused", "contracts", "strided", "warm"):
+    for option in (
+        "segmented",
+        "reclaim",
+        "checking",
+        "decline_reused",
+        "contracts",
+        "strided",
+        "warm",
+        "sized",
+        "symbolic",
+        "twice",
+        "filed",
+    ):
         assert {getattr(executor, option) for executor in drawn} == {True, False}
-    assert {executor.form for executor in drawn} == FORMS.keys()
+    assert {executor.form for executor in drawn} == FORMS.keys() | EXEC_FORMS.keys()
     assert {executor.fusion_threshold for executor in drawn} == {0, 1, 64, 16384}
     orders = {(a, b) for e in drawn for i, a in enumerate(e.passes) for b in e.passes[i + 1 :]}
     assert orders == {(a, b) for a in PASSES for b in PASSES}  # a pass after itself as well

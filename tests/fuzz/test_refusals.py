@@ -85,7 +85,8 @@ def test_every_kind_and_every_fault_is_reached(seed: int) -> None:
 def test_all_other_programs_are_what_they_would_be_without(input_sets: int) -> None:
     plan = Plan(3, batch=32 * input_sets, input_sets=input_sets)
     for words, number in (("invalid=0", 0), ("invalid=1/32", input_sets), ("invalid=0.5", 16 * input_sets)):
-        cases = cases_of(replace(plan, generate=(words, "derivatives=0", "modules=0")), 1)
+        usual_shares = ("derivatives=0", "modules=0", f"linalg={DEFAULT.linalg:g}")
+        cases = cases_of(replace(plan, generate=(words, *usual_shares)), 1)
         usual = batch_of(3, 1, plan.batch, input_sets)
         assert sum(case.refusal is not None for case in cases) == number
         assert all(c.refusal or c.fingerprint == u.fingerprint for c, u in zip(cases, usual, strict=True))

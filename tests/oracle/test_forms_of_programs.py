@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,24 @@ from fuzz.generate import Config
 from fuzz.generate.batches import generate
 from oracle.case import Case
 from oracle.judge import Reference, judge
-from oracle.peers import NativeExecutor, Pool, configured
+from oracle.peers import NativeExecutor, Pool, configured, front_end
 from oracle.peers.forms import FORMS
 from oracle.peers.front_end import WORDS
 from oracle.verdict import Verdict
 from tenferro_ref import frontend as tn
 from tenferro_ref import ops
+from tenferro_ref.dims import Extent
+from tenferro_ref.extensions import einsum as einsum_family
+from tenferro_ref.extensions import equations, fft, linalg
 from tenferro_ref.ops import OPS, STABLEHLO
 from tenferro_ref.program import GraphBuilder, GraphProgram, Value, slicing, value
 from tests.build import numbered
 
 pytestmark = pytest.mark.once
+
+
+#: Programs with an op of an extension family each, or nearly.
+FAMILIES = Config(weights=(("Extension", 25.0),), linalg=30, symbolic=30)
 
 
 @pytest.mark.parametrize("form", ["normal", "values"])
@@ -65,6 +73,9 @@ def _reverse_last(chain: slicing._Chain, axis: int, start: int) -> None:
     chain.window(axis, start + 1, slicing.InputDim(0, axis))
 
 
+_DIAGONAL = tn.diagonal
+
+
 def _shifted(x: Value, source: int, destination: int) -> Value:
     order = [i for i in range(x.ndim) if i != source % x.ndim]
     order.insert(max(destination % x.ndim - 1, 0), source % x.ndim)
@@ -81,6 +92,8 @@ def _shifted(x: Value, source: int, destination: int) -> Value:
         (tn, "moveaxis", _shifted),
         (tn, "tril", tn.triu),
         (value, "_stretch", lambda value, sources, trailing: value),
+        (tn, "mean", lambda x, axis, keepdims=False: x.sum(axis) / 2),
+        (tn, "diagonal", lambda x, offset=0, *axes: _DIAGONAL(x, abs(offset), *axes)),
     ],
 )
 def test_a_front_end_that_errs_is_found(
@@ -92,6 +105,75 @@ def test_a_front_end_that_errs_is_found(
     monkeypatch.setattr(module, name, fault)
     executor = configured(form="values")
     assert any(judge(executor, r).verdict.is_disagreement for r in references)
+
+
+@pytest.fixture(scope="module")
+def families() -> list[Reference]:
+    """Programs that give the same in words, with what is due of them."""
+    references = [Reference(case, NativeExecutor()) for case in generate(15, 0, 300, FAMILIES)]
+    for reference in references:
+        answer = judge(configured(form="values"), reference)
+        assert not answer.verdict.is_disagreement, (reference.case.fingerprint, answer.reason)
+    return references
+
+
+def _at_the_left(equation: str, shapes: Sequence[Sequence[Extent]]) -> tuple[str, list[list[Extent]]]:
+    """An ellipsis whose axes are aligned at the left."""
+    widest = max(
+        len(shape) - len(term.replace("...", "")) for term, shape in zip(_terms(equation), shapes, strict=True)
+    )
+    turned = "".join(label for label in ascii_letters if label not in equation)[:widest]
+    text, filled = _RESOLVED(equation, shapes)
+    for i, (term, shape) in enumerate(zip(_terms(equation), shapes, strict=True)):
+        width = len(shape) - len(term.replace("...", ""))
+        if width < widest:
+            terms = text.split("->")[0].split(",")
+            terms[i] = term.replace("...", turned[:width])
+            text = f"{','.join(terms)}->{text.split('->')[1]}"
+    return text, filled
+
+
+def _terms(equation: str) -> list[str]:
+    return equation.partition("->")[0].split(",")
+
+
+def _unsorted(text: str) -> str:
+    text = "".join(text.split())
+    once = [label for label in text if text.count(label) == 1 and label not in ",()."]
+    return text if "->" in text else f"{text}->{'...' * ('...' in text)}{''.join(once)}"
+
+
+_RESOLVED = einsum_family.resolved
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "fault"),
+    [
+        (einsum_family, "resolved", _at_the_left),
+        (equations, "_broadcast", lambda label, a, b: a if a == b else max(a, b)),
+        (einsum_family, "explicit", _unsorted),
+        (einsum_family, "_spread", lambda value, shape: value),
+        (einsum_family, "lettered", lambda labels: _LETTERED(([part[::-1] for part in labels[0]], labels[1]))),
+        (linalg, "cholesky", lambda a: linalg._apply("Cholesky", a)[0].T),
+        (linalg, "eigvalsh", lambda a: linalg._apply("EighVals", a)[0][::-1]),
+        (linalg, "slogdet", lambda a: _SLOGDET(a)[::-1]),
+        (fft, "rfft", lambda x, n, axis, norm: fft._apply("rfft", x, n, axis, "backward")),
+        (fft, "irfft", lambda x, n, axis, norm: fft._apply("irfft", x, n, axis - 1, norm)),
+    ],
+)
+def test_a_function_of_a_family_that_errs_is_found(
+    module: Any, name: str, fault: Callable[..., Any], families: list[Reference], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, name, fault)
+    for words in (front_end.extensions._LINALG, front_end.extensions._FFT):
+        for op, function in words.items():
+            if function.__name__ == name:
+                monkeypatch.setitem(words, op, fault)
+    executor = configured(form="values")
+    assert any(judge(executor, r).verdict.is_disagreement for r in families)
+
+
+_LETTERED, _SLOGDET = equations.lettered, linalg.slogdet
 
 
 def test_outputs_of_a_normal_form_are_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
