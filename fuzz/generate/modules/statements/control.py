@@ -107,7 +107,7 @@ def _(d: Draft) -> Sequence[SsaValue]:
     """In the body of a reduction or the comparator of a sort: of a function that may call another one."""
     x = d.operand(INTS)
     t, reduces = type_text(x.dtype, ()), d.choices.chance(50)
-    op, result = d.choices.choose(("add", "maximum", "minimum", "multiply")), t
+    op, result = d.choices.choose(("xor", "maximum", "add", "minimum", "multiply")), t
     line = f"%r = stablehlo.{op} %a, %b : {t}"
     if not reduces:
         result, kind = "tensor<i1>", "UNSIGNED" if x.dtype.is_unsigned else "SIGNED"

@@ -167,7 +167,8 @@ def _(d: Draft) -> SsaValue:
     z = d.operand(COMPLEX)
     re, im = d.real(z), d.one("imag", [z], z.dtype.real, z.shape)
     other = d.typed(re.dtype, re.shape) if d.choices.chance(50) else d.real(d.like(z))
-    parts = d.choices.choose(((other, im), (re, im), (im, re), (re, other), (re, d.same("negate", im))))
+    turned = d.same("negate", im)
+    parts = d.choices.choose(((other, im), (re, im), (other, turned), (im, re), (other, im), (re, other), (re, turned)))
     return d.one("complex", parts, z.dtype, z.shape)
 
 

@@ -60,7 +60,7 @@ def _sorted(d: Draft, operands: Sequence[SsaValue], total: Sequence[bool]) -> li
         dtype, t = operands[n].dtype, types[n]
         kind, direction = "TOTALORDER" if total[n] else kind_of(dtype), d.choices.choose(("LT", "GT"))
         pair = [f"%p{2 * n}", f"%p{2 * n + 1}"]
-        if total[n] and d.choices.chance(40):
+        if total[n] and d.choices.chance(60):
             lines += [line for name in pair for line in _plain(name, dtype)]
             pair = [f"{name}d" for name in pair]
         both = f"{pair[0]}, {pair[1]}, {kind} : ({t}, {t}) -> tensor<i1>"
