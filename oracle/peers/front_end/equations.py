@@ -31,7 +31,8 @@ def spelled(equation: Equation, operands: Sequence[Value], draw: int) -> Value:
         return tn.einsum(_spaced(_short(text, equation.output), draw), *(operands[i] for i in places))
     short = _short(",".join(equation.inputs), equation.output)
     runs = [run for run in _runs(equation) if run or draw % 4 == 0] if _equal_extents(equation, operands) else []
-    if way == 1 or not runs or (way == 2 and "->" not in short):
+    implied = "->" not in short and (way == 2 or len(equation.output) > 1)  # in few programs these have an order
+    if way == 1 or not runs or implied:
         return tn.einsum(_spaced(short, draw), *operands)
     return _covered(equation, operands, runs[draw // 4 % len(runs)], draw // 64)
 
