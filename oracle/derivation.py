@@ -6,7 +6,8 @@ tangent an input (jvp) or a cotangent an output (vjp).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,9 +16,10 @@ from numpy.random import PCG64, Generator
 from oracle.case import Case, Derivation
 from tenferro_ref import ops
 from tenferro_ref.autodiff import Derivative, jvp, vjp
+from tenferro_ref.autodiff.errors import UnsupportedAdRule, UnsupportedMetadata
 from tenferro_ref.dims import evaluate, expr_of
 from tenferro_ref.dtype import INEXACT, DType
-from tenferro_ref.errors import FormatError, TenferroError
+from tenferro_ref.errors import FormatError, Internal, TenferroError, defects_in
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, Value, loads
 from tenferro_ref.tensor import Array, type_of
@@ -35,20 +37,44 @@ def derive(program: GraphProgram, transforms: Sequence[str]) -> GraphProgram:
     return program
 
 
+@contextmanager
+def rules_applied() -> Iterator[None]:
+    """Where rules are applied to a valid program: that there is none is an answer, all else is a defect.
+
+    Raises
+    ------
+    Internal
+        A rule made something that no program can hold.
+    """
+    try:
+        with defects_in("a derivative rule"):
+            yield
+    except (Internal, UnsupportedAdRule, UnsupportedMetadata):
+        raise
+    except TenferroError as error:
+        raise Internal(detail=f"a derivative rule, of a valid program: {error.kind}: {error}") from error
+
+
 def derived(primal: Case, transforms: Sequence[str], seeds: Seeds) -> Case | None:
     """A derivative of a case as a case.
 
     None where an op has no rule, or every derivative is zero, or one would break a rule at these inputs: the sum along an
-    axis of no elements, which the engine's policy refuses.
+    axis whose symbol stands for no elements, which the engine's policy refuses.
+
+    Raises
+    ------
+    Internal
+        A rule has a defect.
     """
     try:
-        program = derive(primal.program, transforms)
-        if not program.output_slots:
-            return None
-        inputs = with_seeds(program, primal.inputs, seeds)
-        if program.at([type_of(a) for a in inputs]).error is not None:
-            return None
-    except TenferroError:
+        with rules_applied():
+            program = derive(primal.program, transforms)
+    except (UnsupportedAdRule, UnsupportedMetadata):
+        return None
+    if not program.output_slots:
+        return None
+    inputs = with_seeds(program, primal.inputs, seeds)
+    if program.symbols and program.at([type_of(a) for a in inputs]).error is not None:
         return None
     return Case.of(program, inputs, derivation=Derivation(primal.program, tuple(transforms)))
 
@@ -106,6 +132,18 @@ def kept_seeds(case: Case) -> Seeds:
     return seed
 
 
+def derived_alike(case: Case, primal: Case) -> Case | None:
+    """The derivative of a smaller program, by the transforms of a case and with its seeds where they fit.
+
+    None where there is none, or where a rule, which may be what is looked for, has a defect.
+    """
+    assert case.derivation is not None
+    try:
+        return derived(primal, case.derivation.transforms, kept_seeds(case))
+    except Internal:
+        return None
+
+
 # --- the last transform -----------------------------------------------------------------------------------------------
 
 
@@ -130,12 +168,19 @@ class Differentiated:
 
 
 def differentiated(case: Case) -> Differentiated:
-    """Both products at the last transform of a derivative case, made anew; errors as `tenferro_ref.autodiff.vjp`."""
+    """Both products at the last transform of a derivative case, made anew; errors as `tenferro_ref.autodiff.vjp`.
+
+    Raises
+    ------
+    Internal
+        A rule has a defect.
+    """
     derivation = case.derivation
     assert derivation is not None
-    program = derive(derivation.primal, derivation.transforms[:-1])
+    with rules_applied():
+        program = derive(derivation.primal, derivation.transforms[:-1])
+        forward, backward = jvp(program), vjp(program)
     inputs, given = case.inputs[: len(program.input_slots)], case.inputs[len(program.input_slots) :]
-    forward, backward = jvp(program), vjp(program)
     count = len(inputs)
     pushes = derivation.transforms[-1] == "jvp"
     tangents = given if pushes else with_seeds(forward.program, inputs, plain_seed)[count:]

@@ -7,13 +7,18 @@ the box; ops of which that is not certain there are refused.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
+from oracle.conventions import check_determined
 from oracle.derivation import Differentiated, concrete, plain_seed, replayed
 from oracle.enclosure import REAL, Enclosure, enclose
+from oracle.enclosure.factors import knows
 from oracle.enclosure.value import Interval, Rectangle, each_part, hull, point, rectangle
 from tenferro_ref import ops
 from tenferro_ref.autodiff import jvp
+from tenferro_ref.autodiff.errors import UnsupportedAdRule
 from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import einsum, fft
@@ -22,18 +27,25 @@ from tenferro_ref.tensor import Array
 
 #: Steps relative to each element: the square root of a unit of rounding, so that Taylor's term is as small as roundings are.
 _STEPS = {DType.F32: 2.0**-12, DType.F64: 2.0**-26}
-_SMOOTH = (
+#: Smooth wherever they have a value.
+SMOOTH = (
     ops.Add, ops.Subtract, ops.Multiply, ops.Divide, ops.Negate, ops.Conj, ops.Exp, ops.Expm1, ops.Sin, ops.Cos, ops.Tanh,
     ops.Transpose, ops.Reshape, ops.BroadcastInDim, ops.ExtractDiag, ops.EmbedDiag, ops.Tril, ops.Triu, ops.ReduceSum,
     ops.ReduceSumSquares, ops.ReduceProd, ops.DotGeneral, ops.DotGeneralWithConj, ops.Slice, ops.Pad, ops.Concatenate,
     ops.Reverse, ops.PadToMatch, ops.ShapeOf,
 )  # fmt: skip
 #: Smooth where they are real, finite and have a value; complex ones have cuts.
-_SMOOTH_REAL = (ops.Log, ops.Log1p, ops.Sqrt, ops.Rsqrt, ops.Pow)
+SMOOTH_REAL = (ops.Log, ops.Log1p, ops.Sqrt, ops.Rsqrt, ops.Pow)
 #: Smooth in some operands, if the others do not move.
 _SMOOTH_IN: dict[type[ops.Op], tuple[int, ...]] = {
-    ops.Select: (1, 2), ops.Gather: (0,), ops.Scatter: (0, 2), ops.DynamicSlice: (0,), ops.DynamicUpdateSlice: (0, 1),
+    ops.Select: (1, 2), ops.Gather: (0,), ops.GatherDynamicSliceSizes: (0,), ops.DynamicTruncate: (0,), ops.Scatter: (0, 2), ops.DynamicSlice: (0,), ops.DynamicUpdateSlice: (0, 1),
 }  # fmt: skip
+#: Smooth where no element of a diagonal is 0, since there they have no bounded value.
+_OF_DIAGONALS = ("SignDetFromLuFactor", "LogAbsDetFromLuFactor")
+#: Ops whose vectors of complex numbers have any phase.
+_PHASED = ("Eigh", "Svd")
+#: How far factors at two points may be from one another, relative to the largest element.
+_NEAR = 0.25
 
 
 def quotients(d: Differentiated) -> tuple[list[Enclosure], list[Enclosure]]:
@@ -45,15 +57,22 @@ def quotients(d: Differentiated) -> tuple[list[Enclosure], list[Enclosure]]:
         The program may not be smooth between the points, or an op has no enclosure.
     """
     program = concrete(d.program, d.inputs)
-    _check_smooth(program)
+    check_determined(program)
     ends = [_moved(x, number) for number, x in enumerate(d.inputs)]
     with np.errstate(invalid="ignore"):
         pairs = zip(d.inputs, ends, strict=True)
         steps = [np.asarray(np.subtract(b, a), order="F") for a, b in pairs if DType.of(a) in INEXACT]
     forward = jvp(program)
-    second = jvp(forward.program, range(len(d.inputs)))
+    try:
+        second = jvp(forward.program, range(len(d.inputs)))
+    except UnsupportedAdRule as error:
+        raise UnsupportedOp(op="program", reason=f"there is no second derivative: {error}") from None
     still = (*d.inputs, *steps)
     boxes = [_between(x, end) for x, end in zip(d.inputs, ends, strict=True)]
+    between = enclose(program, boxes, REAL, all_slots=True)
+    _check_smooth(program, between)
+    if any(knows(REAL, ins.op) for ins in program.instructions):
+        _check_factors(program, between, *(enclose(program, x, REAL, all_slots=True) for x in (d.inputs, ends)))
     change = enclose(_difference(program), (*ends, *d.inputs), REAL)
     first = enclose(forward.program, still, REAL)
     curved = enclose(second.program, [*boxes, *map(point, (*steps, *steps))], REAL)
@@ -68,24 +87,50 @@ def quotients(d: Differentiated) -> tuple[list[Enclosure], list[Enclosure]]:
     return sides
 
 
-def _check_smooth(program: GraphProgram) -> None:
+def _check_smooth(program: GraphProgram, values: Mapping[int, Enclosure]) -> None:
+    """Refuse a program that may have a kink where its values are these."""
     moving = {s for s, t in zip(program.input_slots, program.input_types, strict=True) if t.dtype in INEXACT}
     for ins in program.instructions:
         places = [i for i, slot in enumerate(ins.input_slots) if slot in moving]
-        if not places:
+        (made, *_) = ins.output_slots
+        stays = isinstance(ins.op, ops.Compare | ops.Sign | ops.Convert) and bool(np.all(values[made].decided))
+        if not places or (stays and program.slot_types[made].dtype not in INEXACT):
             continue
-        real = not any(program.slot_types[slot].dtype.is_complex for slot in ins.input_slots)
-        smooth = (
-            isinstance(ins.op, _SMOOTH)
-            or (isinstance(ins.op, _SMOOTH_REAL) and real)
-            or (isinstance(ins.op, ops.Convert) and ins.op.to in INEXACT)
-            or {*places} <= {*_SMOOTH_IN.get(type(ins.op), ())}
-            or (isinstance(ins.op, ops.Extension) and ins.op.family in (einsum.FAMILY, fft.FAMILY))
-        )
-        if not smooth:
+        if not (
+            {*places} <= {*_SMOOTH_IN.get(type(ins.op), ())} or _smooth(ins.op, [values[s] for s in ins.input_slots])
+        ):
             raise UnsupportedOp(op=ins.op.name, reason="it may have a kink between two points")
         if not isinstance(ins.op, ops.ShapeOf):
             moving.update(ins.output_slots)
+
+
+def _smooth(op: ops.Op, operands: Sequence[Enclosure]) -> bool:
+    """Whether an op is smooth in all its operands, where they are anywhere in these enclosures."""
+    reals = [x for x in operands if isinstance(x, Interval)]
+    real = len(reals) == len(operands)
+    match op:
+        case ops.Convert():
+            return op.to in INEXACT
+        case ops.Extension():
+            free = real or op.op not in _PHASED
+            return op.family in (einsum.FAMILY, fft.FAMILY) or op.op in _OF_DIAGONALS or (knows(REAL, op) and free)
+        case ops.Abs():
+            return bool(np.logical_or.reduce([(x.lo > 0) | (x.hi < 0) for x in operands[0].parts]).all())
+        case ops.Maximum() | ops.Minimum():
+            x, y = reals
+            return bool(((x.lo > y.hi) | (x.hi < y.lo)).all())
+    return isinstance(op, SMOOTH) or (isinstance(op, SMOOTH_REAL) and real)
+
+
+def _check_factors(program: GraphProgram, *points: Mapping[int, Enclosure]) -> None:
+    """Refuse a program whose factors at one of the points are others than near those of the first: of another order, or turned."""
+    first, *others = points
+    for slot in [slot for ins in program.instructions if knows(REAL, ins.op) for slot in ins.output_slots]:
+        for other in others:
+            pairs = list(zip(first[slot].parts, other[slot].parts, strict=True))
+            apart = max(np.maximum(np.abs(p.hi - q.lo), np.abs(q.hi - p.lo)).max(initial=0) for p, q in pairs)
+            if not apart <= _NEAR * max(np.maximum(np.abs(p.lo), np.abs(p.hi)).max(initial=0) for p, _ in pairs):
+                raise UnsupportedOp(op="program", reason="its factors may jump between two points")
 
 
 def _moved(x: Array, number: int) -> Array:

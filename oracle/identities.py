@@ -1,7 +1,8 @@
 """Equations between two programs that hold over the real numbers: enclosures of both sides have a value in common.
 
 No tolerance is involved. Each side is enclosed in real arithmetic (`oracle.enclosure.freedoms.real`), so that both
-enclosures contain the one true value. Where a side may be NaN or infinite nothing is claimed.
+enclosures contain the one true value. Where a side may be NaN or infinite nothing is claimed; one that is certainly NaN is wrong, which
+is for those to say who know that there is a number (`oracle.ordinary`).
 """
 
 from __future__ import annotations
@@ -17,12 +18,17 @@ from oracle.verdict import Comparison
 
 
 def compare_sides(ours: Sequence[Enclosure], theirs: Sequence[Enclosure]) -> Comparison:
-    """How many elements of both sides are known, and how many of these have no value in common; the first one in words."""
+    """How many elements of both sides are known, and how many of these have no value in common; the first one in words.
+
+    One of ours that is certainly NaN has none in common with a number.
+    """
     elements = decided = outside = 0
     first: tuple[int, tuple[int, ...]] | None = None
     for number, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         known = np.logical_and.reduce([_known(p) & _known(q) for p, q in zip(one.parts, other.parts, strict=True)])
         apart = np.logical_or.reduce([_apart(p, q) for p, q in zip(one.parts, other.parts, strict=True)])
+        gone = np.logical_or.reduce([p.empty & _known(q) for p, q in zip(one.parts, other.parts, strict=True)])
+        apart, known = apart | gone, known | gone
         elements, decided = elements + one.size, decided + int(known.sum())
         outside += int(apart.sum())
         if first is None and apart.any():

@@ -10,7 +10,7 @@ from fuzz.findings.naming import named, subject, with_operands
 from fuzz.findings.reduce import cut_out, narrowed
 from oracle.attribution import EVERY_LANE, UNCLEAR, attribute
 from oracle.case import Case, live
-from oracle.derivation import derived, kept_seeds
+from oracle.derivation import derived_alike
 from oracle.judge import Reference, all_slots, first_wrong_slot, judge, judge_many
 from oracle.peers import DerivativeExecutor, Executor, NativeExecutor, Pool
 from oracle.verdict import Answer, Verdict
@@ -166,10 +166,10 @@ def _rule_alone(suspect: Suspect, pool: Pool) -> Suspect | None:
     derivation = suspect.case.derivation
     assert derivation is not None
     primal = Case(derivation.primal, suspect.case.inputs[: len(derivation.primal.input_slots)])
-    seeds, values = kept_seeds(suspect.case), evaluate_all(primal)
+    values = evaluate_all(primal)
     for ins in primal.program.instructions:
         small = cut_out(primal, ins.output_slots[0], lambda _: values)
-        made = small and derived(small, derivation.transforms, seeds)
+        made = small and derived_alike(suspect.case, small)
         if core := made and _with_case(suspect, made, pool):
             return core
     return None

@@ -14,7 +14,7 @@ from itertools import islice
 from fuzz.generate.anchors import anchors
 from fuzz.generate.config import DEFAULT, Config
 from fuzz.generate.decode import GENE, decode, motifs
-from fuzz.generate.derivatives import differentiated
+from fuzz.generate.derivatives import in_turn, of_drawn
 from fuzz.generate.growth import HEADER, numbered
 from fuzz.generate.settings import config_of
 from oracle.case import Case
@@ -62,6 +62,9 @@ def check_settings(settings: Sequence[str]) -> None:
 
 def decode_number(seed: int, batch: int, number: int, config: Config) -> Case:
     """Case `number` of a batch, duplicates counted."""
+    derivative = in_turn(config, seed, batch, number)
+    if derivative is not None:
+        return derivative
     stream = hashlib.shake_256(f"tenferro-ref {seed} {batch} {number}".encode())
     start = _LENGTH + HEADER
     drawn = stream.digest(_LENGTH)
@@ -70,7 +73,7 @@ def decode_number(seed: int, batch: int, number: int, config: Config) -> Case:
     numbers = _anchor(seed, batch, number, config), _motif(seed, batch, number, config)
     header = numbered(data[_LENGTH:start], *numbers)
     case = decode(config, header, [data[start + GENE * i :][:GENE] for i in range(length)])
-    return differentiated(case, config, seed, batch, number)
+    return of_drawn(case, config, seed, batch, number)
 
 
 def _length(config: Config, kind: int, share: int) -> int:

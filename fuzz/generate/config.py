@@ -55,7 +55,7 @@ class Config:
     guided
         The mix of a campaign's batches follows what earlier ones have shown (`fuzz.campaign.guide`).
     derivatives
-        Share of the programs that are replaced by a derivative of theirs (`fuzz.generate.derivatives`).
+        Share of the programs that are replaced by derivatives (`fuzz.generate.derivatives`).
     invalid
         Share of the programs of a campaign that are replaced by invalid ones (`fuzz.generate.faults.batches`).
     modules
@@ -98,7 +98,7 @@ class Config:
 FOREIGN_DTYPES = (DType.I8, DType.I16, DType.U8, DType.U16, DType.U32, DType.U64, DType.F16, DType.BF16)
 DEFAULT = Config()
 #: What a campaign draws of which nothing narrower is asked: derivatives and modules, too, and more decompositions, of which there are many.
-CAMPAIGN = replace(DEFAULT, derivatives=1 / 12, modules=1 / 8, linalg=10)
+CAMPAIGN = replace(DEFAULT, derivatives=1 / 8, modules=1 / 8, linalg=10)
 
 
 def may_have(config: Config, dtype: DType) -> bool:

@@ -20,6 +20,7 @@ from oracle.enclosure import (  # noqa: F401 - each fills its rows of a table
     arithmetic,
     complex_functions,
     extensions,
+    factors,
     functions,
     indexing,
     integers,
@@ -153,7 +154,17 @@ def _slots(
         for slot in program.input_slots[arguments:] if arguments is not None else ():
             values[slot] = values[slot].known_as(const=True, repeated=False)
         for ins in program.instructions:
-            slot = ins.output_slots[0]  # an op with several has no rule
+            if isinstance(ins.op, ops.Extension) and factors.knows(model, ins.op):
+                cs = [contexts[types[s].dtype] for s in ins.output_slots]
+                values.update(
+                    zip(
+                        ins.output_slots,
+                        factors.enclosed(ins.op, cs, [values[s] for s in ins.input_slots]),
+                        strict=True,
+                    )
+                )
+                continue
+            slot = ins.output_slots[0]  # no other op with several has a rule
             operands = [conversion.of_operand(model, ins.op, _op_of(makers.get(s)), values[s]) for s in ins.input_slots]
             c = contexts[types[slot].dtype]
             result = unchanged.slices_joined(ins, makers, values)

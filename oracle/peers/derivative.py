@@ -3,7 +3,8 @@
 A wrong rule makes a wrong program, which every executor runs alike. These executors give no values: they differentiate the
 primal program anew, and give enclosures of two sides, which must have a value in common wherever both are bounded.
 
-`derivative-adjoint`      `<cotangents, jvp(tangents)> = <vjp(cotangents), tangents>`
+`derivative-adjoint`      `<cotangents, jvp(tangents)> = <vjp(cotangents), tangents>`; the vjp is the gradient of a real number, and
+                          the transpose of a program in an input in which it is linear
 `derivative-differences`  `f(x + d) - f(x)`, and the tangent of d within what second derivatives leave open
 `derivative-jax`          the derivative that JAX takes of the primal program, op by op, as a program
 """
@@ -17,11 +18,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from oracle.case import Case, Derivation
-from oracle.derivation import TRANSFORMS, concrete, differentiated, inner_products, results
+from oracle.conventions import check_determined, for_jax
+from oracle.derivation import TRANSFORMS, Differentiated, concrete, differentiated, inner_products, results
 from oracle.differences import quotients
-from oracle.enclosure import REAL, Enclosure, enclose
+from oracle.enclosure import IEEE, REAL, Enclosure, enclose
 from oracle.enclosure.value import point
+from oracle.linearity import by_gradient, by_transposes
+from oracle.ordinary import ordinary, with_nans, without_claims
 from oracle.peers.base import Execution, Executor
+from tenferro_ref.autodiff import Derivative
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.isolation import Worker, wire
 from tenferro_ref.program import GraphProgram, dumps, loads
@@ -56,8 +61,11 @@ class AdjointExecutor(DerivativeExecutor):
         return ()
 
     def sides(self, case: Case) -> tuple[list[Enclosure], list[Enclosure]]:
-        one, other = (enclose(s.program, s.inputs, REAL) for s in inner_products(differentiated(case)))
-        return one, other
+        d = differentiated(case)
+        one, other = (enclose(s.program, s.inputs, REAL) for s in inner_products(d))
+        for more, others in (by_gradient(d), by_transposes(d)):
+            one, other = [*one, *more], [*other, *others]
+        return [without_claims(e) for e in one], other
 
 
 @dataclass
@@ -68,7 +76,8 @@ class DifferencesExecutor(DerivativeExecutor):
         return ()
 
     def sides(self, case: Case) -> tuple[list[Enclosure], list[Enclosure]]:
-        return quotients(differentiated(case))
+        ours, theirs = quotients(differentiated(case))
+        return [without_claims(e) for e in ours], theirs
 
 
 @dataclass
@@ -92,22 +101,22 @@ class JaxDerivativeExecutor(DerivativeExecutor):
     def sides(self, case: Case) -> tuple[list[Enclosure], list[Enclosure]]:
         derivation = case.derivation
         assert derivation is not None
+        check_determined(derivation.primal)
         d, last = differentiated(case), derivation.transforms[-1]
         own, seeds = (d.forward, d.tangents) if last == "jvp" else (d.backward, d.cotangents)
         inputs = (*d.inputs, *seeds)
         program, bound = self._differentiated(derivation, inputs)
         theirs = enclose(program, (*inputs, *bound), REAL)
-        made = enclose(concrete(own.program, inputs), inputs, REAL)
-        ours = [
-            point(np.zeros(other.shape, type_.dtype.numpy)) if place is None else made[place]
-            for (type_, place), other in zip(results(d.program, last, own), theirs, strict=True)
-        ]
-        return ours, theirs
+        ours = _whole(enclose(concrete(own.program, inputs), inputs, REAL), d, own, last)
+        if ordinary(d):
+            computed = _whole(enclose(concrete(own.program, inputs), inputs, IEEE), d, own, last)
+            return [with_nans(e, ieee) for e, ieee in zip(ours, computed, strict=True)], theirs
+        return [without_claims(e) for e in ours], theirs
 
     def _differentiated(self, derivation: Derivation, inputs: Sequence[Array]) -> tuple[GraphProgram, list[Array]]:
         """JAX's program, and the arrays that it brings along behind its inputs."""
         message = {
-            "program": dumps(derivation.primal),
+            "program": dumps(for_jax(derivation.primal)),
             "transforms": list(_steps(derivation)),
             "inputs": [wire.pack(a) for a in inputs],
         }
@@ -115,6 +124,14 @@ class JaxDerivativeExecutor(DerivativeExecutor):
         if "refusal" in answer:
             raise wire.unpack_error(answer["refusal"])
         return loads(answer["program"], "JAX's derivative").to_graph(), list(map(wire.unpack, answer["bound"]))
+
+
+def _whole(made: Sequence[Enclosure], d: Differentiated, own: Derivative, last: str) -> list[Enclosure]:
+    """The results of a derivative with those that are left out: zeros."""
+    return [
+        point(np.zeros(type_.static_shape, type_.dtype.numpy)) if place is None else made[place]
+        for type_, place in results(concrete(d.program, d.inputs), last, own)
+    ]
 
 
 def _steps(derivation: Derivation) -> Iterator[tuple[str, int, list[int]]]:

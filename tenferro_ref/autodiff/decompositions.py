@@ -72,7 +72,7 @@ def _as_real(a: Value) -> Value:
 
 
 def _imaginary(a: Value) -> Value:
-    """The matrix with `i Im a` in place of `a`; zeros for real ones."""
+    """The matrix with `i Im a` in place of `a`."""
     return (a - conjugate(a)) * 0.5
 
 
@@ -101,7 +101,10 @@ def _spread(vector: Value, like: Value, axis: int) -> Value:
 def _gaps(op: ops.Extension, values: Value, like: Value) -> Value:
     """`d / (d^2 + eps^2)` for `d = value_j - value_i`, eps the op's `derivative_eps`: the reciprocal of the gaps, 0 on the diagonal."""
     d = _columns(values, like) - _rows(values, like)
-    return d / (d * d + linalg.derivative_eps(op) ** 2)
+    apart = _low(d, -1) + _up(d, 1)
+    # 1 on the diagonal, where the square of eps^2, which the next derivative divides by, would be lost in F32
+    unit = _on_diagonal(like.builder.constant(1.0, like.dtype).broadcast_to(like.shape))
+    return apart / (apart * apart + (unit + linalg.derivative_eps(op) ** 2))
 
 
 # --- Cholesky, solves -------------------------------------------------------------------------------------------------
@@ -219,10 +222,10 @@ def _(op: ops.Extension, x: X, y: X, t: X) -> tuple[Optional, ...]:
 
 @JVP.row(*_key("FullPivLu"))
 def _(op: ops.Extension, x: X, y: X, t: X) -> tuple[Optional, ...]:
-    """As Lu, of the matrix whose columns are permuted, too: P A Q = L U."""
+    """As Lu, of the matrix whose columns are permuted, too: P A Q^T = L U."""
     p, lower, upper, q, _ = y
     n = constant_extent(op, x[0].shape[0])
-    return None, *_lu_tangents(_mm(_mm(p, t[0]), q), lower, upper, n, n), None, None
+    return None, *_lu_tangents(_mm(_mm(p, t[0]), _t(q)), lower, upper, n, n), None, None
 
 
 def _lu_tangents(da: Value, lower: Value, upper: Value, m: int, n: int) -> tuple[Value, Value]:
@@ -256,7 +259,9 @@ def _(op: ops.Extension, x: X, y: X, t: X) -> tuple[Optional, ...]:
     # X = Q^H dA1 R1^-1; W = T - T^H, T = tril-(X) + i Im diag X / 2; dQ = Q W; dR = Q^H dA - W R
     turned = _mm(_h(q), t[0])
     inner = linalg.triangular_solve(part(r, 1, 0, m), part(turned, 1, 0, m), left_side=False, lower=False)
-    skew = _low(inner, -1) + _on_diagonal(_imaginary(inner)) * 0.5
+    skew = _low(inner, -1)
+    if skew.dtype.is_complex:
+        skew = skew + _on_diagonal(_imaginary(inner)) * 0.5
     w = skew - _h(skew)
     return _mm(q, w), turned - _mm(w, r)
 
@@ -300,10 +305,13 @@ def _(op: ops.Extension, x: X, y: X, t: X) -> tuple[Optional, ...]:
     inner = _mm(_h(u), _mm(t[0], v))
     right, left = _columns(s, inner), _rows(s, inner)
     gaps = _gaps(op, s * s, inner)
-    phase = _on_diagonal(_imaginary(inner) / (right * 2.0))
     adjoint = _h(inner)
-    du = _mm(u, gaps * (inner * right + left * adjoint) + phase) + _outside(u, _mm(t[0], v), s)
-    dv = _mm(v, gaps * (left * inner + adjoint * right) - phase) + _outside(v, _mm(_h(t[0]), u), s)
+    of_u, of_v = gaps * (inner * right + left * adjoint), gaps * (left * inner + adjoint * right)
+    if inner.dtype.is_complex:
+        phase = _on_diagonal(_imaginary(inner) / (right * 2.0))
+        of_u, of_v = of_u + phase, of_v - phase
+    du = _mm(u, of_u) + _outside(u, _mm(t[0], v), s)
+    dv = _mm(v, of_v) + _outside(v, _mm(_h(t[0]), u), s)
     return du, _as_real(_diagonal(inner)), _h(dv)
 
 

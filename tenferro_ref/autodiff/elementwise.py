@@ -200,6 +200,8 @@ def _(op: ops.Imag, x: tuple[Operand, ...], g: Value) -> Cotangents:
 
 @TRANSPOSE.row(ops.Convert)
 def _(op: ops.Convert, x: tuple[Operand, ...], g: Value) -> Cotangents:
+    if not {op.to, x[0].type.dtype} <= INEXACT:
+        raise UnsupportedAdRule("transpose", op.name, "between numbers that are integers and others it is not linear")
     return (g,)  # every cotangent takes the dtype of its operand
 
 

@@ -26,6 +26,7 @@ from tenferro_ref.autodiff.rules import (
     zeros,
 )
 from tenferro_ref.dims import DimExpr, InputDim, expr_of, substitute
+from tenferro_ref.dtype import DType
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import Value
 from tenferro_ref.program.value import dim_exprs
@@ -60,7 +61,7 @@ def _(op: ops.Gather | ops.GatherDynamicSliceSizes, x: tuple[Operand, ...], g: V
     scatter = ops.Scatter(op.offset_dims, op.collapsed_slice_dims, op.start_index_map, op.index_vector_dim)
     indices = x[1]
     if g.builder.policy.scatter_bounds == "skip":
-        limits = _last_starts(op, x[0].type, constant_sizes(op), op.start_index_map)
+        limits = _last_starts(op, x[0].type, indices.dtype, constant_sizes(op), op.start_index_map)
         starts = [tn.clip(c, 0, limit) for c, limit in zip(_components(op, indices), limits, strict=True)]
         if starts:  # an index vector may have no components
             indices = starts[0] if op.index_vector_dim == indices.ndim else tn.stack(starts, op.index_vector_dim)
@@ -73,9 +74,12 @@ def constant_sizes(op: ops.Gather | ops.GatherDynamicSliceSizes) -> tuple[int, .
     return tuple(constant_extent(op, size) for size in op.slice_sizes)
 
 
-def _last_starts(op: ops.Op, operand: TensorType, sizes: Sequence[int], axes: Sequence[int]) -> list[int]:
-    """For each component of an index vector the last start at which a window fits."""
-    return [constant_extent(op, operand.shape[axis]) - sizes[axis] for axis in axes]
+def _last_starts(
+    op: ops.Op, operand: TensorType, indices: DType, sizes: Sequence[int], axes: Sequence[int]
+) -> list[int]:
+    """For each component of an index vector the last start at which a window fits; the dtype's largest number, if that is less."""
+    bits = indices.bits - (not indices.is_unsigned) if indices.is_int else 63
+    return [min(constant_extent(op, operand.shape[axis]) - sizes[axis], 2**bits - 1) for axis in axes]
 
 
 def _components(op: ops.Gather | ops.GatherDynamicSliceSizes | ops.Scatter, indices: Value) -> list[Value]:
@@ -113,7 +117,7 @@ def _(op: ops.Scatter, x: tuple[Operand, ...], g: Value) -> Cotangents:
         )
     if g.builder.policy.scatter_bounds == "skip":
         static_sizes = [constant_extent(op, size) for size in sizes]
-        limits = _last_starts(op, operand.type, static_sizes, op.scatter_dims_to_operand_dims)
+        limits = _last_starts(op, operand.type, indices.dtype, static_sizes, op.scatter_dims_to_operand_dims)
         for start, limit in zip(_components(op, indices), limits, strict=True):
             inside = (start >= 0) & (start <= limit)
             value = tn.where(expanded(inside, op.update_window_dims, value.type, [value]), value, 0.0)

@@ -65,6 +65,29 @@ def test_lu(dtype: str, shape: tuple[int, int]) -> None:
     assert near(np.tril(du, -1), np.zeros_like(du))
 
 
+def test_full_piv_lu(dtype: str) -> None:
+    """Columns change places in a cycle, whose inverse is another one."""
+    rng = np.random.default_rng(9)
+    a, da = (
+        np.asfortranarray(np.diag([8.0, 4.0, 2.0, 1.0])[:, [1, 2, 0, 3]]) + 0.01 * matrix(rng, dtype, 4, 4),
+        matrix(rng, dtype, 4, 4),
+    )
+    (p, lower, upper, q, _), (dl, du) = tangents(built(dtype, [(4, 4)], linalg.full_piv_lu), [a], [da])
+    assert not np.array_equal(q, q.T)
+    assert near(dl @ upper + lower @ du, p @ da @ q.T)
+
+
+@pytest.mark.parametrize("function", [linalg.eigh, linalg.svd])
+def test_second_tangents_in_single_precision_are_numbers(function: Callable[..., object]) -> None:
+    """The square of `derivative_eps` squared is no number of F32."""
+    rng = np.random.default_rng(10)
+    b = GraphBuilder()
+    program = b.build(*function(b.input("F32", (3, 3))))  # type: ignore[misc]
+    second = vjp(jvp(program).program).program
+    inputs = [np.asfortranarray(rng.standard_normal(t.static_shape), np.float32) for t in second.input_types]
+    assert all(np.isfinite(r).all() for r in run(second, inputs))
+
+
 @pytest.mark.parametrize("shape", [(4, 4), (3, 5), (5, 3)])
 def test_qr(dtype: str, shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(3)

@@ -94,6 +94,27 @@ def test_what_is_active_must_be_there_once(active: list[int]) -> None:
         jvp(program, active)
 
 
+def test_by_way_of_integers_nothing_is_linear() -> None:
+    b = GraphBuilder()
+    with pytest.raises(UnsupportedAdRule, match="not linear"):
+        transpose(b.build(b.input("F64", (3,)).astype("I32").astype("F64")), [0])
+
+
+@pytest.mark.parametrize("op", ["Gather", "Scatter"])
+def test_narrow_indices_that_cannot_name_every_start_have_a_transpose(op: str) -> None:
+    b = GraphBuilder(policy=STABLEHLO)
+    x, at = b.input("F64", (200,)), b.input("I8", (2, 1))
+    if op == "Gather":
+        program = b.build(b.apply(ops.Gather((), (0,), (0,), 1, (1,)), x, at))
+    else:
+        program = b.build(b.apply(ops.Scatter((), (0,), (0,), 1), x, at, b.input("F64", (2,))))
+    backward = vjp(program)
+    inputs = [np.zeros(t.static_shape, t.dtype.numpy) for t in backward.program.input_types]
+    inputs[1][:, 0], inputs[-1][:] = [127, -1], 1.0
+    *_, last = run(backward.program, inputs)
+    assert last.tolist() == ([1.0, *[0.0] * 126, 1.0, *[0.0] * 72] if op == "Gather" else [1.0, 0.0])
+
+
 def test_what_is_not_linear_has_no_transpose() -> None:
     program = parse("graph (%0: F64[3]) -> (%1) slots 2 {\n  %1 = Multiply(%0, %0) : F64[3]\n}")
     with pytest.raises(UnsupportedAdRule, match="linear"):

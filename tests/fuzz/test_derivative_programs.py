@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from unittest import mock
 
@@ -10,6 +11,9 @@ import pytest
 from fuzz.campaign.work import run_campaign
 from fuzz.findings.bundle import read_bundle, replay
 from fuzz.generate.batches import generate
+from fuzz.generate.config import DEFAULT
+from fuzz.generate.derivatives import in_turn
+from fuzz.generate.derivatives.primals import entries, primal
 from fuzz.generate.describe import describe
 from fuzz.generate.input_sets import input_sets_of
 from fuzz.generate.settings import config_of
@@ -18,7 +22,7 @@ from fuzz.store.model import pack, unpack, unpack_all
 from oracle.derivation import derive
 from oracle.peers import Pool
 from tenferro_ref import ops
-from tenferro_ref.autodiff import TRANSPOSE
+from tenferro_ref.autodiff import JVP, TRANSPOSE
 from tenferro_ref.autodiff.rules import Cotangents, Operand
 from tenferro_ref.errors import UsageError
 from tenferro_ref.program import Value, dumps
@@ -37,6 +41,31 @@ def test_they_are_drawn_from_seed_batch_and_number_alone() -> None:
     assert {c.derivation.transforms for c in drawn if c.derivation} == {("jvp",), ("vjp",), ("jvp", "vjp")}
     # the others are those of a campaign without derivatives
     assert {c.fingerprint for c in some if not c.derivation} < {c.fingerprint for c in none}
+
+
+def test_every_op_that_has_a_rule_has_its_turn() -> None:
+    """In one round, and once more for those with several rules; a derivative has the op that it is due to."""
+    known = entries(DEFAULT)
+    due = {key for key in JVP if not isinstance(key, tuple) and key is not ops.Imag}
+    assert {e.key for e in known if not isinstance(e.key, tuple)} == due
+    assert {e.key[1] for e in known if isinstance(e.key, tuple)} == {
+        key[1] for key in JVP if isinstance(key, tuple)
+    } - {"LuFactor"}
+    for round_ in range(2):
+        for entry in known:
+            case = primal(DEFAULT, entry, round_, hashlib.shake_256(f"{entry.name} {entry.place} {round_}".encode()))
+            names = {
+                ins.op.op if isinstance(ins.op, ops.Extension) else ins.op.name for ins in case.program.instructions
+            }
+            assert entry.name in names
+            assert case.program.at([type_of(a) for a in case.inputs]).error is None
+
+
+def test_turns_come_evenly_and_four_of_five_are_grown() -> None:
+    grown = [in_turn(HALF, 3, 1, n) for n in range(20)]
+    assert [g is not None for g in grown] == [n % 2 == 0 and n % 10 != 6 for n in range(20)]
+    drawn = {c.fingerprint for c in generate(3, 1, 20, HALF) if c.derivation}
+    assert {g.fingerprint for g in grown if g} < drawn
 
 
 def test_each_is_the_derivative_that_it_says() -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 from unittest import mock
 
 import numpy as np
 import pytest
 
+from oracle import linearity
 from oracle.case import Case
-from oracle.derivation import derived, plain_seed
+from oracle.derivation import derived, derived_alike, plain_seed, replayed
 from oracle.enclosure import IEEE, REAL, enclose
 from oracle.judge import Reference, judge
 from oracle.peers import Executor, NativeExecutor, Pool
@@ -19,6 +22,7 @@ from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.autodiff import JVP
 from tenferro_ref.dtype import DType
+from tenferro_ref.errors import Internal
 from tenferro_ref.extensions import linalg
 from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import GraphBuilder, Value
@@ -48,6 +52,12 @@ def verdict(executor: Executor, case: Case | None) -> Answer:
     return judge(executor, Reference(case, NativeExecutor()))
 
 
+def _log_det(a: Value) -> Value:
+    """log |det| times the phase of the determinant."""
+    sign, logarithm = linalg.slogdet(a)
+    return sign * logarithm
+
+
 X = np.array([0.3, -1.25, 2.0, 0.7])
 Z = X * (0.5 + 1.5j)
 PROGRAMS: dict[str, Case] = {
@@ -57,6 +67,11 @@ PROGRAMS: dict[str, Case] = {
     "matrix": case_of(lambda x, y: tn.tanh(x.reshape(2, 2) @ y.reshape(2, 2)).sum(0), X, X),
     "product with zeros": case_of(lambda x: x.prod(), np.array([0.0, 3.0, 0.0, 4.0, 2.0])),
     "repeated indices": case_of(lambda x, i: tn.take(x, i) * 3.0, X, np.array([1, 1, 0])),
+    "system": case_of(lambda a, b: linalg.solve(a.reshape(2, 2), b.reshape(2, 2)), Z, X + 1j),
+    "factors": case_of(lambda a: linalg.qr(a.reshape(2, 2))[1], Z + np.array([3, 0, 0, 2])),
+    "definite": case_of(lambda a: linalg.cholesky(a.reshape(2, 2)), np.array([3.0, 1.0, 9.0, 2.0])),
+    "one-sided": case_of(lambda a: linalg.eigvalsh(a.reshape(2, 2)), X),
+    "determinant": case_of(lambda a: _log_det(a.reshape(2, 2)), Z[::-1] * np.array([1, 2, 3, 1j])),
     "mixed": case_of(lambda x, i: x * i.astype("F64"), X, np.arange(4)),
 }
 
@@ -68,10 +83,6 @@ def test_right_rules_pass_and_are_decided(check: str, name: str, transforms: tup
     if check.endswith("jax"):
         module_or_skip("jax")
     answer = verdict(pool.make(check), derived(PROGRAMS[name], transforms, plain_seed))
-    if (check, name) == ("derivative-differences", "modulus"):
-        assert answer.verdict is Verdict.UNDECIDED
-        assert "may have a kink" in answer.reason
-        return
     assert answer.verdict is Verdict.PASS, answer.reason
     assert answer.comparison.decided == answer.comparison.elements > 0
 
@@ -114,8 +125,94 @@ def test_a_wrong_tangent_is_seen_by_difference_quotients(pool: Pool) -> None:
         with mock.patch.dict(JVP._rows, {ops.Sin: lambda op, x, y, t: t[0] * tn.cos(x[0]) * 1.01}):
             assert verdict(check, case).verdict is Verdict.MISMATCH
         assert verdict(check, case).verdict is Verdict.PASS
-    kink = derived(case_of(abs, X), ("jvp",), plain_seed)
-    assert verdict(check, kink).verdict is Verdict.UNDECIDED
+    for kinked in (case_of(abs, np.array([0.0, 1.0])), case_of(tn.maximum, X, X)):
+        answer = verdict(check, derived(kinked, ("jvp",), plain_seed))
+        assert answer.verdict is Verdict.UNDECIDED
+        assert "may have a kink" in answer.reason
+
+
+def test_wrong_tangents_of_factors_are_seen_by_difference_quotients(pool: Pool) -> None:
+    """JAX has no elimination with full pivoting, and the vjp is the transpose of a wrong jvp."""
+    a = np.array([[1.0, 9.0, 2.0], [1.0, 1.0, 5.0], [3.0, 0.5, 1.0]])
+    case = derived(case_of(lambda x: linalg.full_piv_lu(x)[2], a), ("vjp",), plain_seed)
+    check, key = pool.make("derivative-differences"), (linalg.FAMILY, "FullPivLu")
+    right = JVP[key]
+    assert verdict(check, case).verdict is Verdict.PASS
+
+    def wrong(op: Any, x: Any, y: Any, t: Any) -> Any:
+        p, lower, upper, q, parity = y
+        return right(op, x, (p, lower, upper, q.transpose(1, 0), parity), t)
+
+    with mock.patch.dict(JVP._rows, {key: wrong}):
+        assert verdict(check, case).verdict is Verdict.MISMATCH
+        assert verdict(pool.make("derivative-adjoint"), case).verdict is Verdict.PASS
+
+
+def test_factors_that_jump_are_not_compared(pool: Pool) -> None:
+    """Two pivots are equal, and which one is taken depends on the step."""
+    tie = derived(case_of(lambda x: linalg.lu(x)[2], np.array([[1.0, 5.0], [-1.0, 2.0]])), ("jvp",), plain_seed)
+    answer = verdict(pool.make("derivative-differences"), tie)
+    assert answer.verdict is Verdict.UNDECIDED
+    assert "may jump" in answer.reason
+
+
+def test_a_rule_that_makes_no_program_is_a_defect(pool: Pool) -> None:
+    """It raises while the derivative is made, which must not look like an op without a rule."""
+    primal = case_of(tn.sin, X)
+    case = derived(primal, ("vjp",), plain_seed)
+    with mock.patch.dict(JVP._rows, {ops.Sin: lambda op, x, y, t: t[0] * x[0].reshape(2, 3)}):
+        with pytest.raises(Internal, match="a derivative rule"):
+            derived(primal, ("vjp",), plain_seed)
+        assert derived_alike(case, primal) is None  # type: ignore[arg-type]
+        assert verdict(pool.make("derivative-adjoint"), case).verdict is Verdict.ERROR
+
+
+def test_the_gradient_and_the_transpose_are_the_vjp(pool: Pool) -> None:
+    check = pool.make("derivative-adjoint")
+    scalar = derived(case_of(lambda x: tn.sin(x).sum(), X), ("vjp",), plain_seed)
+    linear = derived(case_of(lambda x, y: x * y.sum() + x, X, X), ("vjp",), plain_seed)
+    assert (verdict(check, scalar).comparison.elements, verdict(check, linear).comparison.elements) == (5, 5)
+
+    def twice(right: Any) -> Any:
+        def wrong(program: Any, *rest: Any) -> Any:
+            made = right(program, *rest)
+            b = GraphBuilder()
+            outputs = replayed(b, made.program, [b.typed_input(t) for t in made.program.input_types])
+            return dataclasses.replace(made, program=b.build(*(v + v for v in outputs)))
+
+        return wrong
+
+    for name, case in (("grad", scalar), ("transpose", linear)):
+        with mock.patch.object(linearity, name, twice(getattr(linearity, name))):
+            assert verdict(check, case).verdict is Verdict.MISMATCH
+
+
+def test_nan_is_wrong_where_the_program_is_smooth_and_its_values_are_ordinary(pool: Pool) -> None:
+    """A product rule that divides by the factors."""
+    module_or_skip("jax")
+
+    def wrong(op: Any, x: Any, y: Any, t: Any) -> Any:
+        return (y[0] / x[0] * t[0]).sum(op.axes)
+
+    check = pool.make("derivative-jax")
+    for factors, due in (([0.0, 3.0, 4.0], Verdict.MISMATCH), ([1e-30, 0.0, 4.0], Verdict.PASS)):
+        case = derived(case_of(lambda x: x.prod(), np.array(factors)), ("vjp",), plain_seed)
+        with mock.patch.dict(JVP._rows, {ops.ReduceProd: wrong}):
+            assert verdict(check, case).verdict is due, factors
+        assert verdict(check, case).verdict is Verdict.PASS
+
+
+def test_phases_of_vectors_and_packed_factors_are_not_compared(pool: Pool) -> None:
+    module_or_skip("jax")
+    vectors = case_of(lambda a: linalg.svd(a.reshape(2, 2))[0], Z + np.array([3, 0, 0, 1]))
+    packed = case_of(lambda a: linalg.lu_factor(a.reshape(2, 2))[0] * a.reshape(2, 2), X)
+    for case in (vectors, packed):
+        made = derived(case, ("jvp",), plain_seed)
+        assert verdict(pool.make("derivative-adjoint"), made).verdict is Verdict.PASS
+        for check in ("derivative-jax", "derivative-differences"):
+            assert verdict(pool.make(check), made).verdict is Verdict.UNDECIDED
+    moduli = case_of(lambda a: abs(linalg.svd(a.reshape(2, 2))[0]), Z + np.array([3, 0, 0, 1]))
+    assert verdict(pool.make("derivative-jax"), derived(moduli, ("jvp",), plain_seed)).verdict is Verdict.PASS
 
 
 def test_a_wrong_tangent_is_seen_by_jax_alone(pool: Pool) -> None:

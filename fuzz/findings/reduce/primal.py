@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fuzz.findings.reduce.search import Reduction
 from oracle.case import Case
-from oracle.derivation import derived, kept_seeds
+from oracle.derivation import derived_alike
 
 
 def reduce_primal(
@@ -16,15 +16,11 @@ def reduce_primal(
     """What `reduce` makes of the primal program; the derivative of each candidate is tested, with the same seeds where they fit."""
     derivation = case.derivation
     assert derivation is not None
-    seeds = kept_seeds(case)
-
-    def again(primal: Case) -> Case | None:
-        return derived(primal, derivation.transforms, seeds)
 
     def fails(primal: Case) -> bool:
-        made = again(primal)
+        made = derived_alike(case, primal)
         return made is not None and still_fails(made)
 
     primal = Case(derivation.primal, case.inputs[: len(derivation.primal.input_slots)])
     reduction = reduce(primal, fails)
-    return replace(reduction, case=again(reduction.case) or case)
+    return replace(reduction, case=derived_alike(case, reduction.case) or case)

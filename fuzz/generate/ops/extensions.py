@@ -37,7 +37,8 @@ def _(g: Growth, op: type[Any]) -> Value:
 
 
 @GROW_EXTENSION.row(einsum.FAMILY)
-def _einsum(g: Growth) -> Value:
+def contracted(g: Growth) -> Value:
+    """Append an einsum."""
     choices = g.choices
     x = g.operand([d for d in g.config.dtypes if d in NUMERIC], lambda v: v.type.rank <= 4)
     extents: dict[str, int] = {}
@@ -105,8 +106,12 @@ def _spectra(g: Growth) -> list[DType]:
 
 @GROW_EXTENSION.row(fft.FAMILY)
 def _transform(g: Growth) -> Value:
+    return transformed(g, g.choices.choose(tuple(fft.DTYPES)))
+
+
+def transformed(g: Growth, name: str) -> Value:
+    """Append that op of the fft family."""
     choices, spectra = g.choices, _spectra(g)
-    name = choices.choose(tuple(fft.DTYPES))
     admitted = [d for d in g.config.dtypes if d in fft.DTYPES[name] and d.real in spectra]
     x = g.operand(admitted, lambda v: v.type.rank >= 1 and 0 not in v.shape and volume(shape_of(v)) <= 4096)
     shape = shape_of(x)

@@ -77,7 +77,12 @@ def factor(g: Growth) -> None:
     if name in PREPARED and g.room < 2:
         return
     dtype = choices.choose(admitted) if choices.chance(60) else g.dtype(admitted)
-    a = _matrix(g, name, dtype)
+    factored(g, name, _matrix(g, name, dtype))
+
+
+def factored(g: Growth, name: str, a: Value) -> None:
+    """Append that op of a matrix; its other operands before it, a reader behind it."""
+    choices, dtype = g.choices, a.dtype
     shape, config = shape_of(a), _config(g, name)
     if name == "HouseholderQrQColumns":
         config["start"] = choices.pick(shape[0] + 1)
@@ -90,7 +95,9 @@ def factor(g: Growth) -> None:
     if len(linalg.OPS[name].operands) > len(operands):  # the last one is a right-hand side
         columns = 1 + choices.pick(3) if 3 * g.limit > 9 * _elements(shape) else 1
         sides = (shape[0], columns) if config.get("left_side", True) else (columns, shape[0])
-        operands.append(_input(g, dtype, (*sides, *shape[2:]), "integers" if choices.chance(20) else "triangular"))
+        operands.append(
+            matrix_input(g, dtype, (*sides, *shape[2:]), "integers" if choices.chance(20) else "triangular")
+        )
     if dtype.is_complex and config.get("gauge", "Raw") != "Raw":
         # a gauge is then a quotient, which XLA's fusions compute again for each reader of a factor: there must be none
         g.show(ops.Extension.of(linalg.FAMILY, name, config), *operands)
@@ -143,10 +150,13 @@ def _matrix(g: Growth, op: str, dtype: DType) -> Value:
     hostile = g.regime == "hostile" and choices.chance(15)
     name = m.SINGULAR if hostile and choices.chance(50) else choices.choose(classes)
     overrides = ((choices.integer(2), 4),) if hostile and name != m.SINGULAR else ()
-    return _input(g, dtype, (rows, columns, *batch), name, overrides)
+    return matrix_input(g, dtype, (rows, columns, *batch), name, overrides)
 
 
-def _input(g: Growth, dtype: DType, shape: Shape, kind: str, overrides: tuple[tuple[int, int], ...] = ()) -> Value:
+def matrix_input(
+    g: Growth, dtype: DType, shape: Shape, kind: str, overrides: tuple[tuple[int, int], ...] = ()
+) -> Value:
+    """A new input of that class of matrices."""
     value = g.fresh(dtype, shape, Recipe(kind, g.choices.integer(2), overrides=overrides))
     if not overrides:
         g.estimates[value.slot] = _PLAIN
@@ -160,11 +170,11 @@ def _definite(g: Growth, dtype: DType) -> Value:
         v for v in reversed(g.pool)
         if v.dtype is dtype and v.type.rank == 2 and 0 < max(shape_of(v)) <= 8 and g.estimates[v.slot].size <= 8
     ]  # fmt: skip
-    a = small[0] if small and g.regime == "ordinary" else _input(g, dtype, (n, k), "triangular")
+    a = small[0] if small and g.regime == "ordinary" else matrix_input(g, dtype, (n, k), "triangular")
     n = shape_of(a)[0]
     other = g.apply(ops.Conj(), a) if dtype.is_complex else a
     gram = g.apply(ops.DotGeneral((1,), (1,), (), ()), a, other)
-    return g.apply(ops.Add(), gram, _input(g, dtype, (n, n), "identity"), estimate=_PLAIN)
+    return g.apply(ops.Add(), gram, matrix_input(g, dtype, (n, n), "identity"), estimate=_PLAIN)
 
 
 def _read(g: Growth, results: tuple[Value, ...]) -> None:
