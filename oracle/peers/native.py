@@ -207,11 +207,12 @@ class DrawnExecutor(NativeExecutor):
         b = bytes.fromhex(case.fingerprint)
         order = sorted(enumerate(PASSES), key=lambda entry: b[13 + entry[0]])
         passes = tuple(name for i, name in order if b[5] >> i & 1) if b[6] >= 64 else DEFAULT_PIPELINE
+        sized, symbolic = b[-7] >= 128 and bool(case.program.symbols), b[-7] >= 208 and case.program.is_static
         form = _DRAWN_FORMS[b[-2] >> 4]
         if b[-6] < 192 and any(isinstance(ins.op, Extension) for ins in case.program.instructions):
-            form = "values"  # few programs have such ops, for each of which the front end has a function
+            # few programs have such ops: the front end has a function for each, and symbols beside them make guards
+            form = ("values", "exec-json", "exec-text")[b[-6] % 3] if symbolic else "values"
         again = b[-10] >= 128 and rereadable(case)
-        sized, symbolic = b[-7] >= 128 and bool(case.program.symbols), b[-7] >= 208 and case.program.is_static
         return configured(
             passes=passes if b[7] >= 32 else passes * 2, segmented=b[8] >= 64,
             fusion_threshold=(FUSION_THRESHOLD, 0, 1, 64)[b[9] >> 6], reclaim=b[10] >= 64, checking=b[11] >= 64,
