@@ -57,7 +57,7 @@ _REGULAR = ("regular", "triangular", "dominant")
 _PHASED = ((linalg.FAMILY, "Eigh"), (linalg.FAMILY, "Svd"))
 #: How often an op has its turn where that is not once: rules that are several, by shapes and attributes.
 _OFTEN: dict[str, int] = {
-    "Qr": 3, "Lu": 3, "TriangularSolve": 4, "Svd": 2, "LuSolvePrepared": 4, "FullPivLuSolve": 2, "FullPivLu": 2,
+    "Qr": 3, "Lu": 3, "TriangularSolve": 4, "Svd": 4, "LuSolvePrepared": 4, "FullPivLuSolve": 2, "FullPivLu": 2,
     "SignDetFromLuFactor": 2, "LogAbsDetFromLuFactor": 2, "Cholesky": 2, "Solve": 2, "irfft": 3, "rfft": 2, "einsum": 4,
     "Scatter": 4, "Gather": 3, "Pad": 2, "PadToMatch": 2, "DotGeneral": 2, "ReduceProd": 2, "Add": 2, "ReduceMax": 2,
 }  # fmt: skip
@@ -185,7 +185,11 @@ def _grown(g: Growth, key: Any, dtype: DType, number: int) -> Value:
     if family == linalg.FAMILY:
         factored(g, name, _matrix(g, name, dtype, number))
         return g.pool[-1]
-    return contracted(g) if family == einsum.FAMILY else transformed(g, name)
+    if family == einsum.FAMILY:
+        return contracted(g)
+    n, others = 4 + g.choices.pick(5), (2,) if g.max_rank > 1 and g.choices.chance(40) else ()
+    g.wanted = g.fresh(dtype, (n, *others))  # short spectra have no frequencies but those that are real
+    return transformed(g, name)
 
 
 def _matrix(g: Growth, name: str, dtype: DType, number: int) -> Value:
