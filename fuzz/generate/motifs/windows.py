@@ -161,14 +161,21 @@ def updated_beside(g: Growth) -> None:
     g.give(x, STRATEGY[op](g, op))
 
 
+def _varying(case: Case) -> set[int]:
+    """The slots that do not depend on constants alone."""
+    varying = {*case.program.input_slots}
+    for ins in case.program.instructions:
+        if not varying.isdisjoint(ins.input_slots):
+            varying.update(ins.output_slots)
+    return varying
+
+
 def _reads_constants(case: Case) -> bool:
     """Whether an op reads an array that depends on constants alone, beside something that does not."""
-    computed = {*case.program.input_slots}
+    varying, types = _varying(case), case.program.slot_types
     for ins in case.program.instructions:
-        varying = [slot in computed for slot in ins.input_slots]
-        if any(varying):
-            computed.update(ins.output_slots)
-            fixed = [s for s in ins.input_slots if s not in computed and case.program.slot_types[s].rank]
+        if not varying.isdisjoint(ins.input_slots):
+            fixed = [s for s in ins.input_slots if s not in varying and types[s].rank]
             if any((m := maker(case.program, s)) and m.op.name == "Concatenate" for s in fixed):
                 return True
     return False
@@ -186,6 +193,28 @@ def constant_operand(g: Growth) -> None:
     else:
         g.wanted = array
         STRATEGY[op](g, op)
+
+
+def _gathers_constants(case: Case) -> bool:
+    """Whether what is gathered from constants, at constant indices, is computed with."""
+    fixed = {s for i in case.program.instructions if i.op.name == "Gather" for s in i.output_slots} - _varying(case)
+    return any(i.op.name in ("Add", "Multiply") and fixed.issuperset(i.input_slots) for i in case.program.instructions)
+
+
+@motif(9, 2, _gathers_constants, ops.Constant, ops.BroadcastInDim, ops.Concatenate, ops.Gather, ops.Add, ops.Multiply)
+def folded_gather(g: Growth) -> None:
+    """Columns of two rows of constants, with which is computed: once folded, they may be laid out in another order."""
+    op = g.choices.choose((ops.Add, ops.Multiply))
+    dtypes = [d for d in g.dtypes_of(op) if d in g.dtypes_of(ops.Gather)]
+    integers = [d for d in g.config.dtypes if d.is_int]
+    if not dtypes or not integers or g.max_rank < 2:
+        return
+    count = 2 + g.choices.pick(4)
+    rows = g.constant_array(g.dtype(dtypes), (2, count))
+    column = ops.Constant.of(g.choices.pick(count), g.choices.choose(integers))
+    indices = g.apply(ops.BroadcastInDim((count, 1), ()), g.apply(column))
+    columns = g.apply(ops.Gather((0,), (1,), (1,), 1, (2, 1)), rows, indices)
+    g.apply(op(), columns, columns, estimate=g.estimates[rows.slot])
 
 
 # --- chains -----------------------------------------------------------------------------------------------------------
