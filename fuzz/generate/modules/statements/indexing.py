@@ -19,6 +19,9 @@ _INDICES = (DType.I32, DType.I64, DType.I32, DType.U32, DType.U8, DType.I8, DTyp
 
 
 def _operand(d: Draft) -> SsaValue:
+    """An array of two axes or more; often a small one of four, which has room for two batching axes."""
+    if d.choices.chance(40):
+        return d.fresh(d.dtype(ALL), tuple(d.choices.choose((2, 3, 1)) for _ in range(4)))
     return d.operand(ALL, lambda v: len(v.shape) > 1 and prod(v.shape) <= MOST // 4)
 
 

@@ -56,8 +56,18 @@ def _(d: Draft) -> SsaValue:
 
 @STATEMENTS.row("fft")
 def _(d: Draft) -> SsaValue:
-    """Of each kind, over the last one to three axes."""
-    kind, axes = d.choices.choose(("RFFT", "IRFFT", "FFT", "IFFT")), 1 + d.choices.pick(3)
+    return _transformed(d, d.choices.choose(("FFT", "IFFT")))
+
+
+@STATEMENTS.row("fft of real numbers")
+def _(d: Draft) -> SsaValue:
+    """To complex ones, or back."""
+    return _transformed(d, d.choices.choose(("IRFFT", "RFFT")))
+
+
+def _transformed(d: Draft, kind: str) -> SsaValue:
+    """Over the last one to three axes."""
+    axes = d.choices.choose((2, 1, 3, 2))
     x = d.operand(
         WIDE if kind == "RFFT" else COMPLEX,
         lambda v: len(v.shape) >= axes and prod(v.shape) <= MOST // 2 and max(v.shape) <= 16,
