@@ -53,6 +53,12 @@ def _(op: ops.Pow, x: X, y: X, t: T) -> Optional:
     )
 
 
+@JVP.row(ops.Repeated)
+def _(op: ops.Repeated, x: X, y: X, t: T) -> Optional:
+    """The tangent of the first operand, which is the result: what else is permitted is no value that is computed."""
+    return t[0]
+
+
 @JVP.row(ops.Negate, ops.Conj, ops.Imag)
 def _(op: ops.Negate | ops.Conj | ops.Imag, x: X, y: X, t: X) -> Optional:
     return t[0].builder.apply(op, t[0])

@@ -30,16 +30,18 @@ def test_the_tangent_of_a_complex_number_has_the_limits_of_c() -> None:
 
 
 def test_logistic_may_be_a_denormal_where_the_exponential_of_the_negated_argument_overflows() -> None:
-    code = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-      %r = stablehlo.logistic %x : tensor<4xf32>
-      return %r : tensor<4xf32>
+    code = """func.func @main(%x: tensor<5xf32>) -> tensor<5xf32> {
+      %r = stablehlo.logistic %x : tensor<5xf32>
+      return %r : tensor<5xf32>
     }"""
-    x = np.array([-103.972069, -89.0, 0.0, 89.0], np.float32)
+    x = np.array([-103.972069, -89.0, 0.0, 89.0, 16.5], np.float32)
     loaded = load(code)
     (made,) = enclose(loaded.program, loaded.inputs([x]), XLA)
-    assert made.contains(np.array([2.0**-149, np.exp(np.float64(-89)), 0.5, 1.0], np.float32)).all()  # rounded once
-    assert made.contains(np.array([0.0, 0.0, 0.5, 1.0], np.float32)).all()  # 1 / (1 + inf)
-    assert not made.contains(np.array([2.0**-140, 2.0**-126, 0.25, 0.9], np.float32)).any()
+    assert made.contains(
+        np.array([2.0**-149, np.exp(np.float64(-89)), 0.5, 1.0, 1 - 2.0**-24], np.float32)
+    ).all()  # rounded once
+    assert made.contains(np.array([0.0, 0.0, 0.5, 1.0, 1 - 2.0**-23], np.float32)).all()  # 1 / (1 + inf)
+    assert not made.contains(np.array([2.0**-140, 2.0**-126, 0.25, 0.9, 0.9], np.float32)).any()
 
 
 def test_the_gradient_of_logistic_at_zero_is_a_quarter() -> None:

@@ -109,19 +109,21 @@ def round_nearest(x: Value, ties_to_even: bool) -> Value:
 
 
 def logistic(x: Value) -> Value:
-    """In steps; of a narrow float each of them may be rounded, or the last one only, as XLA:CPU does of BF16.
+    """In steps, each of which may be rounded, or the last one only: as XLA:CPU does of BF16, and of constants in F32.
 
-    Of other real numbers the exponential is one of what is not positive, which does not overflow where the result is a denormal.
+    Of F64 the second way is by the exponential of what is not positive, which does not overflow where the result is a denormal.
     """
     one, exp = full(x, 1), ops.Exp()
-    if x.dtype.is_complex or x.dtype.is_narrow_float:
-        steps = one / (one + x.builder.apply(exp, -x))
-        if x.dtype.is_complex:
-            return steps
-        return x.builder.apply(ops.Repeated("logistic", 1), steps, logistic(x.astype(DType.F32)).astype(x.dtype))
-    negative = x < full(x, 0)
-    e = x.builder.apply(exp, select(negative, x, -x))
-    return select(negative, e, one) / (one + e)
+    steps = one / (one + x.builder.apply(exp, -x))
+    if x.dtype.is_complex:
+        return steps
+    if x.dtype is DType.F64:
+        negative = x < full(x, 0)
+        e = x.builder.apply(exp, select(negative, x, -x))
+        otherwise = select(negative, e, one) / (one + e)
+    else:
+        otherwise = logistic(x.astype(DType.F32 if x.dtype.is_narrow_float else DType.F64)).astype(x.dtype)
+    return x.builder.apply(ops.Repeated("logistic", 1), steps, otherwise)
 
 
 def tan(x: Value) -> Value:

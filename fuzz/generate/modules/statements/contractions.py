@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fuzz.generate.modules.draft import MOST, NUMBERS, Draft, array, pairs
 from fuzz.generate.modules.statements.table import STATEMENTS
+from fuzz.generate.values.recipes import Recipe
 from tenferro_ref.dtype import DType
 from tenferro_ref.stablehlo.literals import Shape
 from tenferro_ref.stablehlo.writer import SsaValue
@@ -74,6 +75,24 @@ def _letters(two: str, order: tuple[int, ...]) -> str:
     return f"[{', '.join(names[axis] for axis in order)}]"
 
 
+@STATEMENTS.row("convolution of single elements")
+def _(d: Draft) -> SsaValue:
+    """A kernel of one position, of eight channels, with edges that are cut off on one side and added on the other."""
+    dtype, channels = d.choices.choose((DType.F32, DType.F32, DType.F64, DType.I32)), d.choices.choose((8, 8, 4, 16))
+    extents = [5 + d.choices.pick(3) for _ in range(2)]
+    edges = [d.choices.choose(((0, 0), (-5, 1), (-2, 2), (1, -1), (-1, 1), (-4, 3))) for _ in extents]
+    positions = [e + sum(pair) for e, pair in zip(extents, edges, strict=True)]
+    shapes = (1 + d.choices.pick(2), *extents, channels), (1, 1, channels, channels)
+    x, kernel = (
+        d.fresh(dtype, shape, Recipe("small" if dtype.is_int else "exact", d.choices.integer(2))) for shape in shapes
+    )
+    attrs = (
+        f"padding = {pairs(edges)}, dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, "
+        "feature_group_count = 1 : i64, batch_group_count = 1 : i64"
+    )
+    return d.one("convolution", [x, kernel], dtype, (shapes[0][0], *positions, channels), attrs)
+
+
 @STATEMENTS.row("dot_general")
 def _(d: Draft) -> SsaValue:
     """Of several axes in each role, in any order in either operand."""
@@ -106,7 +125,7 @@ def _mixed(d: Draft, dtype: DType, *roles: list[int]) -> tuple[SsaValue, list[li
 
 _WIDER = [
     (DType.I8, DType.I32), (DType.BF16, DType.F32), (DType.F16, DType.F32), (DType.F32, DType.F64), (DType.I32, DType.I64),
-    (DType.U8, DType.U32), (DType.I16, DType.I32),
+    (DType.U8, DType.U32), (DType.I16, DType.I32), (DType.I4, DType.I32),
 ]  # fmt: skip
 
 
@@ -115,7 +134,9 @@ def _(d: Draft) -> SsaValue:
     before, after = d.choices.choose(_WIDER)
     m, k, n, batch = (1 + d.choices.pick(6) for _ in range(4))
     lead: Shape = (batch,) if d.choices.chance(40) else ()
-    x, y = d.typed(before, (*lead, m, k)), d.typed(before, (*lead, n, k))
+    given = DType.I8 if before is DType.I4 else before
+    x, y = d.typed(given, (*lead, m, k)), d.typed(given, (*lead, n, k))
+    x, y = (d.convert(v, before) for v in (x, y)) if given is not before else (x, y)
     place = len(lead)
     axes = f"lhs_batching_dimensions = [{'0' * place}], rhs_batching_dimensions = [{'0' * place}], "
     axes += f"lhs_contracting_dimensions = [{place + 1}], rhs_contracting_dimensions = [{place + 1}]"

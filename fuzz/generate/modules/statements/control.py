@@ -23,8 +23,10 @@ def _(d: Draft) -> Sequence[SsaValue]:
     y = d.like(x)
     count, turn = d.choices.choose(_COUNTERS), d.choices.choose(("add", "multiply", "subtract"))
     c, t, down = type_text(count, ()), x.type, d.choices.chance(30)
-    start, step = d.choices.pick(8), 1 if down else 1 + d.choices.choose((0, 0, 1, 2, 6))
-    limit = max(0, start + d.choices.choose((3, 2, 0, 5, -2)) * (-1 if down else 1))
+    start = d.choices.pick(9) - (0 if count.is_unsigned else d.choices.choose((0, 4, 8, 6)))
+    step = 1 if down else 1 + d.choices.choose((0, 0, 1, 2, 6, 4, 3))
+    limit = start + d.choices.choose((3, 2, 0, 5, -2, 1, -1, 4)) * (-1 if down else 1)
+    limit = max(0, limit) if count.is_unsigned else limit
     move, test = ("subtract", "GT") if down else ("add", d.choices.choose(("LT", "LE")))
     first, by, end = (d.filled(n, count, ()) for n in (start, step, limit))
     kind = "FLOAT" if count.is_float else "UNSIGNED" if count.is_unsigned else "SIGNED"

@@ -42,9 +42,20 @@ _TESTS: dict[str, Collection[DType]] = {
 }
 
 
+def _operands(d: Draft, dtypes: Collection[DType], count: int) -> list[SsaValue]:
+    """Operands of one type; now and then arguments of a class of numbers on which implementations go ways of their own."""
+    if d.choices.chance(20):
+        dtype, shape = d.dtype(dtypes), d.shape()
+        if dtype in FLOATS:
+            kind = d.choices.choose(("subnormal", "special", "knees"))
+            return [d.fresh(dtype, shape, Recipe(kind, d.choices.integer(2))) for _ in range(count)]
+    x = d.operand(dtypes)
+    return [x, *(d.like(x) for _ in range(count - 1))]
+
+
 def _unary(name: str, dtypes: Collection[DType]) -> Statement:
     def append(d: Draft) -> SsaValue:
-        x = d.operand(dtypes)
+        (x,) = _operands(d, dtypes, 1)
         return d.one(name, [x], x.dtype, x.shape)
 
     return append
@@ -52,8 +63,8 @@ def _unary(name: str, dtypes: Collection[DType]) -> Statement:
 
 def _binary(name: str, dtypes: Collection[DType]) -> Statement:
     def append(d: Draft) -> SsaValue:
-        x = d.operand(dtypes)
-        return d.one(name, [x, d.like(x)], x.dtype, x.shape)
+        x, y = _operands(d, dtypes, 2)
+        return d.one(name, [x, y], x.dtype, x.shape)
 
     return append
 
@@ -72,6 +83,38 @@ for _name, _dtypes in _BINARY.items():
     STATEMENTS[_name] = _binary(_name, _dtypes)
 for _name, _dtypes in _TESTS.items():
     STATEMENTS[_name] = _test(_name, _dtypes)
+
+
+#: Where functions of F32 come so near to their limit that a polynomial may go beyond it, or leave the normal numbers.
+_SATURATED = (
+    ("chlo.erf", 3.7, 3.84),
+    ("tanh", 7.9, 9.1),
+    ("logistic", 16, 18),
+    ("logistic", -104, -87),
+    ("chlo.erfc", 8.5, 9.3),
+)
+
+
+@STATEMENTS.row("functions near their limits")
+def _(d: Draft) -> SsaValue:
+    name, least, greatest = d.choices.choose(_SATURATED)
+    numbers = (
+        d.random().uniform(least, greatest, (2, 64)) * ((1, -1) if name == "chlo.erf" else (1, 1))[d.choices.pick(2)]
+    )
+    x = d.given(np.asfortranarray(numbers.astype(np.float32)))
+    return d.one(name, [x], x.dtype, x.shape)
+
+
+@STATEMENTS.row("atan2 of zeros")
+def _(d: Draft) -> SsaValue:
+    """Of zeros that come of truth values or integers, which compilers find out."""
+    dtype, x = d.choices.choose((DType.F32, DType.F64)), d.operand(INTS)
+
+    def zero() -> SsaValue:
+        p = d.compare("LT", x, d.like(x)) if d.choices.chance(70) else x
+        return d.convert(d.one("xor", [p, p], p.dtype, p.shape), dtype)
+
+    return d.one("atan2", [zero(), zero()], dtype, x.shape)
 
 
 @STATEMENTS.row("chlo.polygamma")
@@ -256,6 +299,18 @@ def _(d: Draft) -> SsaValue:
     ratio = before.bits // after.bits
     x = d.operand({before}, lambda v: len(v.shape) < 4 and prod(v.shape) * ratio <= MOST)
     return d.one("bitcast_convert", [x], after, (*x.shape, ratio))
+
+
+@STATEMENTS.row("bitcast_convert to four bits")
+def _(d: Draft) -> SsaValue:
+    """Of an array that the module brings along as a rule, and as a wider integer then."""
+    before = d.choices.choose((DType.U8, DType.U16, DType.I8, DType.I16))
+    after, shape = d.choices.choose((DType.I4, DType.U4)), (2 + d.choices.pick(6),)
+    low, high = before.limits
+    numbers = d.random().integers(low, high + 1, shape).astype(before.numpy)
+    x = d.array(numbers) if d.choices.chance(60) else d.argument(numbers)
+    parts = d.one("bitcast_convert", [x], after, (*shape, before.bits // 4))
+    return d.convert(parts, DType.I32)
 
 
 @STATEMENTS.row("bitcast_convert of parts")

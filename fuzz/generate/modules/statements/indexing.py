@@ -171,8 +171,9 @@ def _(d: Draft) -> SsaValue:
 
 @STATEMENTS.row("scatter into two")
 def _(d: Draft) -> Sequence[SsaValue]:
+    """Often into one value twice, which compilers may take for one scatter."""
     x = _operand(d)
-    operands = [x, d.like(x)]
+    operands = [x, x if d.choices.chance(30) else d.like(x)]
     return _at_different_places(d, operands, _second(operands))
 
 

@@ -22,6 +22,7 @@ from fuzz.generate.modules.draft import (
     region,
 )
 from fuzz.generate.modules.statements.table import STATEMENTS
+from fuzz.generate.values.recipes import Recipe
 from tenferro_ref.dtype import DType
 from tenferro_ref.stablehlo.literals import Shape, type_text
 from tenferro_ref.stablehlo.writer import SsaValue
@@ -189,6 +190,24 @@ def neutral(op: str, dtype: DType) -> float:
     if op == "and":
         return 1 if dtype.is_unsigned or dtype is DType.Bool else -1
     return 1 if op in ("multiply", "minimum") else 0
+
+
+@STATEMENTS.row("reduce_window of many")
+def _(d: Draft) -> SsaValue:
+    """So many elements that a library may take it; windows of one element along an axis that is dilated or padded."""
+    dtype = d.choices.choose((DType.F32, DType.F64, DType.F16, DType.BF16, DType.I8, DType.U8))
+    op = d.choices.choose(("maximum", "minimum", "add") if dtype in WIDE else ("maximum", "minimum"))
+    x = d.fresh(
+        dtype, (64, 64 + d.choices.pick(3)), Recipe("exact" if dtype in FLOATS else "small", d.choices.integer(2))
+    )
+    size, base, low = 1 + d.choices.pick(3), 1 + d.choices.pick(3), d.choices.pick(2)
+    attrs = (
+        f"window_dimensions = {array((size, 1))}, window_strides = {array((size, 1))}, base_dilations = {array((1, base))}, "
+        f"window_dilations = {array((1, 1))}, padding = {pairs([(0, 0), (low, 0)])}"
+    )
+    shape = ((x.shape[0] - size) // size + 1, (x.shape[1] - 1) * base + 1 + low)
+    first = d.filled(neutral(op, dtype), dtype, ())
+    return d.one("reduce_window", [x, first], dtype, shape, attrs, body(op, dtype))
 
 
 @STATEMENTS.row("reduce_window of a prefix")
