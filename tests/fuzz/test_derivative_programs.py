@@ -34,7 +34,7 @@ HALF, ALL = config_of(("derivatives=1/2",)), config_of(("derivatives=1",))
 
 
 def test_they_are_drawn_from_seed_batch_and_number_alone() -> None:
-    some, again, none = generate(3, 1, 64, HALF), generate(3, 1, 64, HALF), generate(3, 1, 64)
+    some, again, none = (generate(3, 1, 64, config) for config in (HALF, HALF, config_of(("derivatives=0",))))
     assert [c.fingerprint for c in some] == [c.fingerprint for c in again]
     drawn = [c for c in some if c.derivation]
     assert 15 < len(drawn) < 45
