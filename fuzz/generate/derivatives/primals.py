@@ -240,8 +240,8 @@ def _read(g: Growth, key: Any, dtype: DType, made: Value, decisions: Choices) ->
 
 
 def _set_values(g: Growth, key: Any, decisions: Choices) -> None:
-    """Zeros and ties for an op that has kinks, in half of its programs; positive numbers where others have no derivative."""
-    kind = "simple" if key in _KINKED and decisions.chance(60) else "positive" if key in _POSITIVE else ""
+    """Zeros and ties for an op that has kinks, in most of its programs; positive numbers where others have no derivative."""
+    kind = "simple" if key in _KINKED and decisions.chance(75) else "positive" if key in _POSITIVE else ""
     if not kind:
         return
     dtypes = {v.slot: v.dtype for v in g.pool}
