@@ -205,7 +205,9 @@ def test_the_two_products_are_adjoint(batch: int) -> None:
     for case in generate(11, batch, 64, _CONFIG):
         program = case.program
         derivatives = _derivatives(program)
-        if derivatives is None:
+        # tangents of vectors divide by gaps, and matrices that are drawn have equal eigenvalues: `test_factors` has others
+        spectral = any(isinstance(i.op, ops.Extension) and i.op.op in ("Eigh", "Svd") for i in program.instructions)
+        if derivatives is None or spectral:
             continue
         forward, backward = derivatives
         inputs = [

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -24,6 +26,7 @@ from oracle.peers import Pool
 from tenferro_ref import ops
 from tenferro_ref.autodiff import JVP, TRANSPOSE
 from tenferro_ref.autodiff.rules import Cotangents, Operand
+from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UsageError
 from tenferro_ref.program import Value, dumps
 from tenferro_ref.tensor import type_of
@@ -34,7 +37,7 @@ HALF, ALL = config_of(("derivatives=1/2",)), config_of(("derivatives=1",))
 
 
 def test_they_are_drawn_from_seed_batch_and_number_alone() -> None:
-    some, again, none = generate(3, 1, 64, HALF), generate(3, 1, 64, HALF), generate(3, 1, 64)
+    some, again, none = (generate(3, 1, 64, config) for config in (HALF, HALF, config_of(("derivatives=0",))))
     assert [c.fingerprint for c in some] == [c.fingerprint for c in again]
     drawn = [c for c in some if c.derivation]
     assert 15 < len(drawn) < 45
@@ -59,6 +62,24 @@ def test_every_op_that_has_a_rule_has_its_turn() -> None:
             }
             assert entry.name in names
             assert case.program.at([type_of(a) for a in case.inputs]).error is None
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"dtypes": (DType.C64,)}, {"dtypes": (DType.F32,)}, {"max_rank": 0}, {"max_elements": 1},
+        {"ops": (ops.DynamicTruncate, ops.Multiply)}, {"ops": (ops.Extension,)},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_they_keep_to_narrow_configurations(limits: dict[str, Any]) -> None:
+    config = replace(DEFAULT, **limits)
+    for entry in entries(config):
+        for round_ in range(3):
+            case = primal(config, entry, round_, hashlib.shake_256(f"{entry.name} {entry.place} {round_}".encode()))
+            assert case.program.at([type_of(a) for a in case.inputs]).error is None
+            used = {type(ins.op) for ins in case.program.instructions}
+            assert used <= {*config.ops}
 
 
 def test_turns_come_evenly_and_four_of_five_are_grown() -> None:

@@ -59,7 +59,7 @@ _PHASED = ((linalg.FAMILY, "Eigh"), (linalg.FAMILY, "Svd"))
 _OFTEN: dict[str, int] = {
     "Qr": 3, "Lu": 3, "TriangularSolve": 4, "Svd": 4, "LuSolvePrepared": 4, "FullPivLuSolve": 2, "FullPivLu": 2,
     "SignDetFromLuFactor": 2, "LogAbsDetFromLuFactor": 2, "Cholesky": 2, "Solve": 2, "irfft": 3, "rfft": 2, "einsum": 4,
-    "Scatter": 4, "Gather": 3, "Pad": 2, "PadToMatch": 2, "DotGeneral": 2, "ReduceProd": 2, "Add": 2, "ReduceMax": 2,
+    "Scatter": 4, "Gather": 3, "Pad": 2, "PadToMatch": 2, "DotGeneral": 2, "ReduceProd": 4, "Add": 2, "EighVals": 2, "Eigh": 2, "SvdVals": 2, "ReduceMax": 2,
 }  # fmt: skip
 #: The largest tensor: rules are about places and axes, of which few show as much as many.
 _ELEMENTS, _MATRIX = 32, 20
@@ -108,6 +108,8 @@ def _usable(key: Any, config: Config) -> bool:
     op = ops.Extension if isinstance(key, tuple) else key
     if not usable(op, config) or not _dtypes(key, config):
         return False
+    if key is ops.DynamicTruncate and not usable(ops.DotGeneral, config):
+        return False
     return not isinstance(key, tuple) or key[0] != linalg.FAMILY or config.max_rank > 1
 
 
@@ -116,7 +118,7 @@ def _dtypes(key: Any, config: Config) -> list[DType]:
     drawn = [d for d in config.dtypes if d in INEXACT]
     if isinstance(key, tuple):
         known = fft.DTYPES.get(key[1], drawn) if key[0] == fft.FAMILY else drawn
-        pairs = {d.real for d in drawn} & {d.real for d in drawn if d.is_complex}
+        pairs = {d for d in drawn if d.is_float} & {d.real for d in drawn if d.is_complex}
         return [d for d in drawn if d in known and (key[0] != fft.FAMILY or d.real in pairs)]
     return [d for d in drawn if d in admitted(key, config.dtypes) or not key.same_dtype]
 
@@ -177,7 +179,7 @@ def _append(g: Growth, op: Any) -> Value:
 
 
 def _grown(g: Growth, key: Any, dtype: DType, number: int) -> Value:
-    if key is ops.DynamicTruncate and usable(ops.DotGeneral, g.config):
+    if key is ops.DynamicTruncate:
         return _truncated(g)
     if not isinstance(key, tuple):
         return _append(g, key)
@@ -222,7 +224,9 @@ def _truncated(g: Growth) -> Value:
 
 def _read(g: Growth, key: Any, dtype: DType, made: Value, decisions: Choices) -> None:
     """What reads the result: nothing, a product, or a sum of all elements, whose gradient is asked for."""
-    if key in _PHASED and dtype.is_complex:  # what is unread is an output, and its phase is any
+    if (
+        key in _PHASED and dtype.is_complex and usable(ops.Abs, g.config)
+    ):  # what is unread is an output, and its phase is any
         for value in [v for v in g.pool if v.dtype.is_complex and v.slot not in g.recipes]:
             made = g.apply(ops.Abs(), value)
     if key in _FLAT and usable(ops.Convert, g.config):
@@ -236,8 +240,8 @@ def _read(g: Growth, key: Any, dtype: DType, made: Value, decisions: Choices) ->
 
 
 def _set_values(g: Growth, key: Any, decisions: Choices) -> None:
-    """Zeros and ties for an op that has kinks, in half of its programs; positive numbers where others have no derivative."""
-    kind = "simple" if key in _KINKED and decisions.chance(60) else "positive" if key in _POSITIVE else ""
+    """Zeros and ties for an op that has kinks, in most of its programs; positive numbers where others have no derivative."""
+    kind = "simple" if key in _KINKED and decisions.chance(75) else "positive" if key in _POSITIVE else ""
     if not kind:
         return
     dtypes = {v.slot: v.dtype for v in g.pool}
