@@ -44,7 +44,7 @@ def _key(d: Draft, shape: Shape, total: bool) -> SsaValue:
     dtype = d.dtype(ORDERED)
     kind = "uniform" if dtype is DType.Bool else "simple"
     if dtype in FLOATS:
-        kind = d.choices.choose(("zeros", "simple", "special") if total else ("simple", "zeros"))
+        kind = d.choices.choose(("zeros", "simple", "zeros", "special") if total else ("simple", "zeros"))
     return d.fresh(dtype, shape, Recipe(kind, d.choices.integer(2)))
 
 
