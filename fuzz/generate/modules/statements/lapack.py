@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fuzz.generate.modules.draft import Draft
-from fuzz.generate.modules.statements.linalg import batch_of, matrices
+from fuzz.generate.modules.statements.linalg import DTYPES, batch_of, matrices
 from fuzz.generate.modules.statements.table import STATEMENTS
 from fuzz.generate.values.matrices import ANY, DEFINITE, HERMITIAN, ONE_SIDED, REGULAR, TRIANGULAR
 from fuzz.generate.values.recipes import Recipe
@@ -22,7 +22,6 @@ from tenferro_ref.ops import DEFAULT_POLICY, TensorType
 from tenferro_ref.stablehlo.literals import Shape
 from tenferro_ref.stablehlo.writer import SsaValue
 
-_DTYPES = (DType.F32, DType.C32, DType.F64, DType.C64)
 _LETTERS = {DType.F32: "s", DType.F64: "d", DType.C32: "c", DType.C64: "z"}
 _COMPLEX_NAMES = {routine: name for name, routine in lapack.COMPLEX_NAMES.items()}
 #: How many calls of each of its routines a statement has.
@@ -37,7 +36,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
 @STATEMENTS.row("custom_call of triangles")
 def _(d: Draft) -> Sequence[SsaValue]:
     """These two have a form in StableHLO, in which they are written as a program."""
-    return _called(d, ("potrf", "trsm"))
+    return _called(d, ("potrf", "trsm", "trsm"))
 
 
 @STATEMENTS.row("custom_call of a solver")
@@ -66,7 +65,7 @@ def _called(d: Draft, routines: Sequence[str]) -> list[SsaValue]:
 
 def _call(d: Draft, name: str) -> list[SsaValue]:
     """The results that have a meaning of a call of a routine on new matrices; before it, of what makes its operands."""
-    dtype, batch, n = d.choices.choose(_DTYPES), batch_of(d), d.choices.choose((3, 1, 2, 4, 5))
+    dtype, batch, n = d.choices.choose(DTYPES), batch_of(d), d.choices.choose((3, 1, 2, 4, 5))
     routine = lapack.ROUTINES[name]
     rows = n if routine.square else d.choices.choose((3, 5, 2, 4))
     if name == "gtsv":

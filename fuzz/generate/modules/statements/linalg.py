@@ -15,7 +15,8 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.stablehlo.literals import Shape
 from tenferro_ref.stablehlo.writer import SsaValue
 
-_DTYPES = (DType.F32, DType.C32, DType.F64, DType.C64)
+#: More complex ones, of which a matrix, its transpose and its adjoint are three.
+DTYPES = (DType.C32, DType.F32, DType.C64, DType.F64, DType.C32)
 
 
 def matrices(d: Draft, dtype: DType, batch: Shape, rows: int, columns: int, kinds: tuple[str, ...]) -> SsaValue:
@@ -32,7 +33,7 @@ def batch_of(d: Draft) -> Shape:
 @STATEMENTS.row("cholesky")
 def _(d: Draft) -> SsaValue:
     """From either triangle; what is in the other one must not matter."""
-    dtype, n, lower = d.choices.choose(_DTYPES), d.choices.choose((3, 1, 2, 4, 5)), d.choices.chance(50)
+    dtype, n, lower = d.choices.choose(DTYPES), d.choices.choose((3, 2, 4, 1, 5)), d.choices.chance(40)
     a = matrices(d, dtype, batch_of(d), n, n, (*ONE_SIDED, *DEFINITE))
     if not lower:
         a = d.transpose(a, [*range(a.rank - 2), a.rank - 1, a.rank - 2])
@@ -43,7 +44,7 @@ def _(d: Draft) -> SsaValue:
 
 @STATEMENTS.row("triangular_solve")
 def _(d: Draft) -> SsaValue:
-    dtype, batch, n, count = d.choices.choose(_DTYPES), batch_of(d), 1 + d.choices.pick(5), 1 + d.choices.pick(3)
+    dtype, batch, n, count = d.choices.choose(DTYPES), batch_of(d), 1 + d.choices.pick(5), 1 + d.choices.pick(3)
     left, lower, unit = (d.choices.chance(50) for _ in range(3))
     transpose = d.choices.choose(("ADJOINT", "TRANSPOSE", "NO_TRANSPOSE"))
     a = matrices(d, dtype, batch, n, n, TRIANGULAR)

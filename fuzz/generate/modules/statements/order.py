@@ -25,17 +25,18 @@ def _(d: Draft) -> Sequence[SsaValue]:
     """One array in order, or others in the order of the first."""
     x = d.operand(ORDERED - {DType.Bool}, _few_enough)
     others = [d.typed(d.dtype(ALL), x.shape) for _ in range(d.choices.choose((0, 1, 2)))]
-    return _sorted(d, [x, *others], [x.dtype in FLOATS])
+    return _sorted(d, d.axis(x), [x, *others], [x.dtype in FLOATS])
 
 
 @STATEMENTS.row("sort of ties")
 def _(d: Draft) -> Sequence[SsaValue]:
-    """By one to three keys of few different numbers; what goes with equal ones keeps its order."""
-    shape, total = d.shape(), [d.choices.chance(50) for _ in range(1 + d.choices.pick(3))]
-    keys = [_key(d, shape, t) for t in total]
-    return _sorted(
-        d, [*keys, d.typed(d.dtype(ALL), shape)], [t and k.dtype in FLOATS for t, k in zip(total, keys, strict=True)]
-    )
+    """By one to three keys of few different numbers; the numbers of equal elements keep their order."""
+    shape, total = list(d.shape()), [d.choices.chance(50) for _ in range(d.choices.choose((1, 2, 1, 3)))]
+    axis = max(range(len(shape)), key=shape.__getitem__)
+    shape[axis] = max(shape[axis], 6)
+    keys = [_key(d, tuple(shape), t) for t in total]
+    numbers = d.given(np.arange(prod(shape), dtype=np.int32).reshape(shape, order="F"))
+    return _sorted(d, axis, [*keys, numbers], [t and k.dtype in FLOATS for t, k in zip(total, keys, strict=True)])
 
 
 def _key(d: Draft, shape: Shape, total: bool) -> SsaValue:
@@ -43,11 +44,11 @@ def _key(d: Draft, shape: Shape, total: bool) -> SsaValue:
     dtype = d.dtype(ORDERED)
     kind = "uniform" if dtype is DType.Bool else "simple"
     if dtype in FLOATS:
-        kind = d.choices.choose(("zeros", "special") if total else ("simple", "zeros"))
+        kind = d.choices.choose(("zeros", "simple", "zeros", "special") if total else ("simple", "zeros"))
     return d.fresh(dtype, shape, Recipe(kind, d.choices.integer(2)))
 
 
-def _sorted(d: Draft, operands: Sequence[SsaValue], total: Sequence[bool]) -> list[SsaValue]:
+def _sorted(d: Draft, axis: int, operands: Sequence[SsaValue], total: Sequence[bool]) -> list[SsaValue]:
     """Operands in the order of the first ones: of two elements that are equal in one key, by the next one.
 
     Parameters
@@ -74,7 +75,7 @@ def _sorted(d: Draft, operands: Sequence[SsaValue], total: Sequence[bool]) -> li
         less = f"%all{n}" if less else f"%less{n}"
     arguments = [(f"%p{i}", types[i // 2]) for i in range(2 * len(operands))]
     order = region(arguments, lines, less, "tensor<i1>")
-    attrs = f"dimension = {d.axis(operands[0])} : i64, is_stable = true"
+    attrs = f"dimension = {axis} : i64, is_stable = true"
     return d.operation("sort", operands, attrs, [(v.dtype, v.shape) for v in operands], order)
 
 
