@@ -31,7 +31,7 @@ _KEPT = (
 
 
 def equivalent(case: Case) -> Case:
-    """The case with its program written another way; as it is if it is invalid, a module as given, or has symbols.
+    """The case with its program written another way; as it is if it is invalid, a module as given, or has extents that are no integers.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def equivalent(case: Case) -> Case:
     ['Reverse', 'Constant', 'BroadcastInDim', 'Subtract', 'Reverse']
     """
     program = case.program
-    if case.refusal is not None or case.source is not None or not program.is_static:
+    if case.refusal is not None or case.source is not None or not all(t.is_static for t in program.slot_types.values()):
         return case
     return replace(case, program=_Rewriting(program).rewritten(), derivation=None)
 

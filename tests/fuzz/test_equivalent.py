@@ -19,8 +19,10 @@ from oracle.equivalent import equivalent
 from oracle.judge import Reference, judge
 from oracle.peers import NativeExecutor, Pool
 from oracle.verdict import Verdict
+from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
+from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime.kernels import KERNELS
 
 SINES = Config(ops=(ops.Sin, ops.Add, ops.Negate, ops.Transpose), dtypes=(DType.F64,), symbolic=0, motifs=False)
@@ -94,3 +96,10 @@ def test_a_fault_that_kernel_and_enclosure_share_shows_in_an_equal_program_alone
         finding, small = to_finding(suspect, pool, (), programs=1, also=(), budget_seconds=10.0)
     assert [ins.op.name for ins in small.program.instructions] == ["Sin"]
     assert finding.executor == "native-rewritten"
+
+
+def test_a_program_with_an_extent_that_only_a_run_knows_stays_as_it_is() -> None:
+    b = GraphBuilder()
+    x, size = b.input("F64", (3,)), b.input("F64", ())
+    case = Case.of(b.build(-tn.truncate(x, size, 0)), [np.ones(3), np.array(2.0)])
+    assert equivalent(case) is case
