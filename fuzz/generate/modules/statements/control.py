@@ -62,8 +62,8 @@ def _(d: Draft) -> SsaValue:
 def _(d: Draft) -> SsaValue:
     """The number of the branch may be none of theirs, which is the last one."""
     x = d.operand(NUMBERS)
-    y, count = d.like(x), d.choices.choose((2, 3, 1, 4))
-    number = np.int32(d.choices.choose((-1, 0, count, -(2**31), 1, -2, count - 1, 2**31 - 1)))
+    y, count = d.like(x), d.choices.choose((2, 3, 2, 4, 1))
+    number = np.int32(d.choices.choose((-1, 0, -(2**31), count, -2, count - 1, -1, 2**31 - 1)))
     chosen = d.argument(np.array(number)) if d.choices.chance(75) else d.constant(number, DType.I32)
     return d.one("case", [chosen], x.dtype, x.shape, "", *_branches(d, x, y, count))
 

@@ -79,7 +79,7 @@ def _windows(d: Draft, x: SsaValue, single: bool = False, count: int = 3) -> _Wi
         How many rows of indices there may be along an axis.
     """
     axes = list(d.choices.permutation(x.rank))
-    batching = sorted(axes[: d.choices.choose((1, 0, 2)) if x.rank > 2 else 0][: x.rank - 2])
+    batching = sorted(axes[: d.choices.choose((1, 2, 0, 2)) if x.rank > 2 else 0][: x.rank - 2])
     free = [a for a in axes if a not in batching]
     mapped = free[: 1 if d.choices.chance(35) else 1 + d.choices.pick(len(free))]
     sizes = [1 if a in batching or a in mapped else e for a, e in enumerate(x.shape)]
