@@ -14,6 +14,7 @@ import numpy as np
 
 from oracle.enclosure import proofs
 from oracle.enclosure.formats import Array
+from oracle.enclosure.freedoms import real
 from oracle.enclosure.model import Model
 from oracle.enclosure.proofs import Near, known, lower, upper
 from oracle.enclosure.rule import Context
@@ -33,7 +34,7 @@ FACTORS: Table[Row] = Table("enclosure in real arithmetic")
 
 def knows(model: Model, op: ops.Op) -> bool:
     """Whether the results of an op have enclosures here."""
-    return model.real and isinstance(op, ops.Extension) and op.key in FACTORS
+    return real.granted(model) and isinstance(op, ops.Extension) and op.key in FACTORS
 
 
 def enclosed(op: ops.Extension, contexts: Sequence[Context], operands: Sequence[Enclosure]) -> list[Enclosure]:

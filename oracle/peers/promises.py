@@ -92,13 +92,17 @@ def check_again(evaluate: Evaluate, program: ExecProgram, taken: Inputs, given: 
 
 
 def check_refusals(evaluate: Evaluate, program: ExecProgram, inputs: Sequence[Array]) -> None:
-    """Run the program on inputs that do not fit it.
+    """Run the program on inputs that do not fit it, made of some that do; of others nothing is asked.
 
     Raises
     ------
     Internal
         They were not refused, or with another error than is documented.
     """
+    try:
+        program.check_inputs([type_of(a) for a in inputs])
+    except TenferroError:
+        return
     for what, wrong, due in _wrong_inputs(program, inputs):
         try:
             evaluate(program, wrong)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fuzz.campaign import programs
 from fuzz.campaign.tally import Tally
-from fuzz.generate.batches import generate
 from fuzz.records import Finding
 from fuzz.store import Batch, Disagreement, Plan, Store, Stream
 from oracle.case import Case
@@ -19,7 +19,7 @@ def begin(store: Store, plan: Plan = PLAN) -> Stream:
 
 
 def cases_of(plan: Plan, job: Batch) -> list[Case]:
-    return generate(plan.seed, job.number, plan.batch)[: job.programs]
+    return programs.cases_of(plan, job.number)[: job.programs]
 
 
 def answer(executor: str, verdict: Verdict = Verdict.PASS) -> Answer:

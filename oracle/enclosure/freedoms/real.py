@@ -28,9 +28,14 @@ ROUNDING = (
 )
 
 
+def granted(model: Model) -> bool:
+    """Whether a model has this freedom."""
+    return model.real
+
+
 def of_result(model: Model, op: Op, x: Enclosure, operands: tuple[Enclosure, ...]) -> Enclosure:
     """The result of an op, with what it is before rounding."""
-    if not model.real or not (x.dtype.is_float or x.dtype.is_complex):
+    if not granted(model) or not (x.dtype.is_float or x.dtype.is_complex):
         return x
     rounds = isinstance(op, ROUNDING) or (isinstance(op, ops.Abs | ops.Sign) and isinstance(operands[0], Rectangle))
     if not rounds:
