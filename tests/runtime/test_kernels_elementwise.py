@@ -98,3 +98,23 @@ def test_a_constant_keeps_a_nan_payload_and_takes_any_nonzero_byte_as_true():
     data = bytes.fromhex("450600000000fcff")
     assert apply(ops.Constant(DType.F64, data)).tobytes() == data
     assert apply(ops.Constant(DType.Bool, b"\x02")).tobytes() == b"\x01"
+
+
+@pytest.mark.parametrize("order", [2, 4, 20])
+def test_series_whose_terms_cancel_have_all_digits(order):
+    """Of an even order left of zero the terms of both signs are alike, at a half but for a few."""
+    x = np.array([-14.5, -11.5 - 1e-6, -4.25, -0.5, -7.0 - 1e-9, -1e-3])
+    n = np.full(x.shape, float(order))
+    polygamma, zeta = (apply(ops.Special2(f), a, x) for f, a in (("polygamma", n), ("zeta", n + 1)))
+    with mpmath.workprec(200):
+        true = np.array([float(mpmath.polygamma(order, float(q))) for q in x])
+        of_zeta = true / -float(mpmath.factorial(order))
+    np.testing.assert_allclose(polygamma, true, rtol=64 * 2.0**-52)
+    np.testing.assert_allclose(zeta, of_zeta, rtol=64 * 2.0**-52)
+
+
+def test_series_at_and_beside_their_poles_do_not_cancel():
+    x = np.array([-1e-200, -3.0, -np.inf, np.nan])
+    made = apply(ops.Special2("zeta"), np.full(4, 3.0), x)
+    assert made[0] == -np.inf
+    assert not np.isfinite(made[1:]).any()

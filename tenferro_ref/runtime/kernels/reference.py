@@ -37,7 +37,7 @@ _SPECIAL: dict[str, Callable[[Values], Any]] = {
 }  # fmt: skip
 _SPECIAL2: dict[str, Callable[[Values, Values], Any]] = {
     "atan2": np.arctan2,
-    "zeta": zeta,
+    "zeta": lambda s, q: _zeta(s, q),
     "polygamma": lambda n, x: np.where(n == 0, psi(x), _polygamma(n, x)),
 }
 
@@ -58,7 +58,35 @@ def _digamma(x: Values) -> Any:
 def _polygamma(n: Values, x: Values) -> Any:
     """In float64: a factorial overflows long before its product with what it meets does."""
     n, x = n.astype(np.float64), x.astype(np.float64)
-    return (-1.0) ** (n + 1) * gamma(n + 1) * zeta(n + 1, x)
+    return (-1.0) ** (n + 1) * gamma(n + 1) * _zeta(n + 1, x)
+
+
+#: The largest odd order of zeta whose terms of both signs are added up by the reflection.
+_REFLECTED = 21
+
+
+def _zeta(s: Values, q: Values) -> Any:
+    """Of an odd order and a negative number the terms of SciPy's sum cancel each other, where the reflection has all digits."""
+    s, q = np.broadcast_arrays(s.astype(np.float64), q.astype(np.float64))
+    value = np.array(zeta(s, q))
+    cancels = (q < 0) & (q != np.floor(q)) & (s > 1) & (s <= _REFLECTED) & (s % 2 == 1)
+    for order in np.unique(s[cancels]):
+        at = cancels & (s == order)
+        turn = q[at] - np.round(q[at])
+        value[at] = zeta(order, 1 - q[at]) + _derivative_of_cotangent(int(order) - 1, turn) / gamma(order)
+    return value
+
+
+def _derivative_of_cotangent(order: int, turn: Values) -> Any:
+    """Of `pi * cot(pi * turn)`, a polynomial in the cotangent whose coefficients have one sign where `order` is even."""
+    slope = np.polynomial.Polynomial([-1.0, 0.0, -1.0])
+    value = np.polynomial.Polynomial([0.0, 1.0])
+    for _ in range(order):
+        value = slope * value.deriv()
+    # near a half the cotangent is zero, and the tangent of what is missing has its digits
+    rest = np.copysign(0.5, turn) - turn
+    cotangent = np.where(np.abs(turn) < 0.25, 1 / np.tan(np.pi * turn), np.tan(np.pi * rest))
+    return np.pi ** (order + 1) * value(cotangent)
 
 
 @KERNELS.row(ops.Special)
