@@ -19,6 +19,12 @@ TAN = """func.func @main(%z: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
 }"""
 
 
+LOGISTIC = """func.func @main(%x: {0}) -> {0} {{
+  %r = stablehlo.logistic %x : {0}
+  return %r : {0}
+}}"""
+
+
 def test_the_tangent_of_a_complex_number_has_the_limits_of_c() -> None:
     z = np.array([complex(0, np.nan), complex(0, np.inf), complex(0, -np.inf), complex(1, 1e-30)], np.complex64)
     loaded = load(TAN)
@@ -30,10 +36,7 @@ def test_the_tangent_of_a_complex_number_has_the_limits_of_c() -> None:
 
 
 def test_logistic_may_be_a_denormal_where_the_exponential_of_the_negated_argument_overflows() -> None:
-    code = """func.func @main(%x: tensor<5xf32>) -> tensor<5xf32> {
-      %r = stablehlo.logistic %x : tensor<5xf32>
-      return %r : tensor<5xf32>
-    }"""
+    code = LOGISTIC.format("tensor<5xf32>")
     x = np.array([-103.972069, -89.0, 0.0, 89.0, 16.5], np.float32)
     loaded = load(code)
     (made,) = enclose(loaded.program, loaded.inputs([x]), XLA)
@@ -45,10 +48,7 @@ def test_logistic_may_be_a_denormal_where_the_exponential_of_the_negated_argumen
 
 
 def test_the_gradient_of_logistic_at_zero_is_a_quarter() -> None:
-    code = """func.func @main(%x: tensor<3xf64>) -> tensor<3xf64> {
-      %r = stablehlo.logistic %x : tensor<3xf64>
-      return %r : tensor<3xf64>
-    }"""
+    code = LOGISTIC.format("tensor<3xf64>")
     loaded = load(code)
     x = np.array([0.0, 2.0, -2.0])
     forward = jvp(loaded.program).program
@@ -58,10 +58,7 @@ def test_the_gradient_of_logistic_at_zero_is_a_quarter() -> None:
 
 
 def test_logistic_of_a_narrow_float_is_rounded_in_steps_or_once() -> None:
-    code = """func.func @main(%x: tensor<1xbf16>) -> tensor<1xbf16> {
-      %r = stablehlo.logistic %x : tensor<1xbf16>
-      return %r : tensor<1xbf16>
-    }"""
+    code = LOGISTIC.format("tensor<1xbf16>")
     loaded = load(code)
     (made,) = enclose(loaded.program, loaded.inputs([np.array([-5.0], DType.BF16.numpy)]), XLA)
     in_steps, once, neither = ([v] for v in (0.0067138671875, 0.006683349609375, 0.00665283203125))

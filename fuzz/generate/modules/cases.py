@@ -111,11 +111,8 @@ def decode(choices: Choices, statements: Sequence[str], case: Case) -> Case | No
         source = signature(code, "module")
         try:
             loaded = load(code, "module", evaluate=evaluate, inputs=arguments)
-        except (
-            UnsupportedOp,
-            InvalidArgument,
-        ):  # what depends on values: which updates meet, which matrices are singular
-            return None
+        except (UnsupportedOp, InvalidArgument):
+            return None  # what depends on values: which updates meet, which matrices are singular
     return case_of(loaded, source, arguments)
 
 
