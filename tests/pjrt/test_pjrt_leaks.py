@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import gc
-import resource
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from fuzz.conform.probes.memory import settled
 from tenferro_ref.dtype import DType
 from tenferro_ref.pjrt import Client, TensorSpec
 from tests.pjrt.conftest import MakeClient
@@ -26,20 +24,12 @@ MOST = 100
 
 def growth(once: Callable[[], object], runs: int) -> float:
     """Bytes a run, after some that fill pools and caches."""
-    trim = ctypes.CDLL(None).malloc_trim
-
-    def resident() -> int:
-        gc.collect()
-        trim(0)  # what the C library keeps free would take in a leak unseen
-        pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
-        return pages * resource.getpagesize()
-
     for _ in range(runs // 5):
         once()
-    before = resident()
+    before = settled()
     for _ in range(runs):
         once()
-    return (resident() - before) / runs
+    return (settled() - before) / runs
 
 
 @on_one_build
