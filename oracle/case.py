@@ -150,6 +150,16 @@ class Case:
         return digest.hexdigest()
 
     @property
+    def unmade(self) -> bool:
+        """Whether it stands for a derivative or the reading of a module that this project failed to make (`oracle.unmade`).
+
+        A derivative has seeds as further inputs, and a module that was read has outputs.
+        """
+        if self.source is not None:
+            return bool(self.source.results) and not self.program.output_slots
+        return self.derivation is not None and len(self.inputs) == len(self.derivation.primal.input_slots)
+
+    @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """Concrete input shapes."""
         return tuple(a.shape for a in self.inputs)

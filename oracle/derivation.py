@@ -79,6 +79,11 @@ def derived(primal: Case, transforms: Sequence[str], seeds: Seeds) -> Case | Non
     return Case.of(program, inputs, derivation=Derivation(primal.program, tuple(transforms)))
 
 
+def underived(primal: Case, transforms: Sequence[str]) -> Case:
+    """The case of a derivative that could not be made (`oracle.unmade`)."""
+    return Case(primal.program, primal.inputs, derivation=Derivation(primal.program, tuple(transforms)))
+
+
 def with_seeds(program: GraphProgram, inputs: Sequence[Array], seeds: Seeds) -> list[Array]:
     """`inputs`, and seeds for the further inputs of `program`, whose extents may be those of earlier inputs."""
     arrays = list(inputs)
@@ -135,13 +140,13 @@ def kept_seeds(case: Case) -> Seeds:
 def derived_alike(case: Case, primal: Case) -> Case | None:
     """The derivative of a smaller program, by the transforms of a case and with its seeds where they fit.
 
-    None where there is none, or where a rule, which may be what is looked for, has a defect.
+    None where there is none, or where a rule has a defect that is not what is looked for.
     """
     assert case.derivation is not None
     try:
         return derived(primal, case.derivation.transforms, kept_seeds(case))
     except Internal:
-        return None
+        return underived(primal, case.derivation.transforms) if case.unmade else None
 
 
 # --- the last transform -----------------------------------------------------------------------------------------------

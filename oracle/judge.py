@@ -18,6 +18,7 @@ from oracle.identities import compare_sides
 from oracle.peers import DerivativeExecutor, Execution, Executor, ForeignRefusal, NativeExecutor, attempt
 from oracle.reference import Reference, compare_all, prepare
 from oracle.staged import decomposing, judge_stages, refuses, refuses_dead
+from oracle.unmade import why
 from oracle.verdict import Answer, Comparison, Verdict
 from tenferro_ref.errors import (
     EnvironmentFault,
@@ -72,7 +73,10 @@ def _judge_results(
 ) -> list[Answer]:
     """The verdicts on what an executor gave, whose elements are compared together."""
     if isinstance(executor, DerivativeExecutor):
-        return [_judge_derivative(executor, reference.case) for reference in references]
+        return [
+            _unmade(executor.name, case) if case.unmade else _judge_derivative(executor, case)
+            for case in (reference.case for reference in references)
+        ]
     start = time.perf_counter()
     enclosed = {
         reference: result.outputs
@@ -84,7 +88,9 @@ def _judge_results(
     answers = []
     for reference, result in zip(references, results, strict=True):
         start = time.perf_counter()
-        if reference in compared and (reason := reference.open_way(model or executor.model)):
+        if reference.case.unmade:
+            answer = _unmade(executor.name, reference.case)
+        elif reference in compared and (reason := reference.open_way(model or executor.model)):
             answer = Answer(executor.name, Verdict.UNDECIDED, reason=reason)
         elif reference in compared:
             answer = _compared(executor, reference, compared[reference])
@@ -103,7 +109,15 @@ def _judge_results(
 def _comparable(reference: Reference, result: Execution | TenferroError) -> bool:
     """Whether there are outputs on both sides, where no error is due."""
     there = isinstance(result, Execution) and isinstance(reference.execution, Execution)
-    return there and reference.case.refusal is None
+    return there and reference.case.refusal is None and not reference.case.unmade
+
+
+def _unmade(name: str, case: Case) -> Answer:
+    """The verdict where there is nothing to run, for a defect of this project, which every executor shares."""
+    error = why(case)
+    if error is None:
+        return Answer(name, Verdict.PASS, reason="it can be made now")
+    return Answer(name, Verdict.ERROR, reason=f"{error.kind}: {error}", error=error.to_json())
 
 
 def _by_bits(executor: Executor, reference: Reference) -> bool:

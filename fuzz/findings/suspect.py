@@ -17,6 +17,8 @@ from oracle.verdict import Answer, Verdict
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.tensor import Array
 
+#: The attribution where this project failed to make the case.
+MAKING = "this project"
 #: In a program of up to so many instructions that fails, each is run alone.
 _RUN_ALONE = 16
 
@@ -46,7 +48,7 @@ class Suspect:
 
     def shares_cause(self, case: Case, pool: Pool) -> bool:
         """Whether a smaller case has the attribution of this one; any does if this one has none."""
-        return self.attribution == UNCLEAR or attribute(self.executor, case, pool) == self.attribution
+        return self.attribution in (UNCLEAR, MAKING) or attribute(self.executor, case, pool) == self.attribution
 
     @property
     def group(self) -> tuple[str, ...]:
@@ -56,6 +58,8 @@ class Suspect:
             return (self.answer.verdict.value, self.attribution)
         if self.attribution.startswith("rewrite"):
             return (self.answer.verdict.value, self.op, self.attribution)
+        if self.attribution == MAKING:  # whoever was asked
+            return (self.answer.verdict.value, complaint(self.answer), self.attribution)
         peer = self.executor.peer
         side = str(peer) if peer.family == "native" else "xla"
         if peer.kind == "native" and peer.build:  # each program has another configuration
@@ -67,6 +71,8 @@ class Suspect:
 
 def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspect:
     """Locate and attribute a disagreement."""
+    if case.unmade:
+        return Suspect(executor, case, answer, subject(case), "", MAKING)
     executor = executor.settled(case)
     case, answer = _worst_output(executor, case, answer)
     whole = _explained(Suspect(executor, case, answer, "", "", attribute(executor, case, pool)), pool)
@@ -200,7 +206,7 @@ def start(suspect: Suspect, pool: Pool) -> Suspect:
     """
     if suspect.case.refusal is not None:
         return suspect
-    if isinstance(suspect.executor, DerivativeExecutor):
+    if suspect.case.derivation is not None:  # kept where it is what is checked
         return _rule_alone(suspect, pool) or suspect
     worst, answer = _worst_output(suspect.executor, suspect.case, suspect.answer)
     suspect = replace(suspect, case=worst, answer=answer)  # as it was attributed

@@ -17,7 +17,7 @@ from fuzz.findings.known import Known, match, page_of
 from fuzz.findings.naming import signature, subject
 from fuzz.findings.reduce import Size, reduce_case, simplify_configuration
 from fuzz.findings.reduce_module import reduce_module
-from fuzz.findings.suspect import Suspect, evaluate_all, start
+from fuzz.findings.suspect import MAKING, Suspect, evaluate_all, start
 from fuzz.records import Finding, ValueRow
 from oracle.attribution import UNCLEAR, attribute, builds, hlo_pass
 from oracle.case import Case, live
@@ -27,6 +27,7 @@ from oracle.given_case import given_case
 from oracle.judge import Reference, judge
 from oracle.peers import DerivativeExecutor, Executor, NativeExecutor, Pool
 from oracle.peers.modules import module_or_reason
+from oracle.unmade import unread
 from oracle.verdict import Answer, Build, Verdict
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.program import dumps, print_program
@@ -43,7 +44,7 @@ _ATTEMPTS = 4
 
 def _cause(executor: Executor, case: Case, coarse: str, pool: Pool) -> str:
     """The attribution of a reduced case: by HLO pass where no option and no known rewrite explains it."""
-    if case.refusal is not None:
+    if case.refusal is not None or case.unmade:
         return coarse
     if coarse == UNCLEAR:
         coarse = attribute(executor, case, pool)
@@ -89,7 +90,7 @@ def to_finding(
     suspect, seconds = _reduced(suspect, pool, budget_seconds, progress)
     case, answer = suspect.case, suspect.answer
     others: tuple[Build, ...] = ()
-    if suspect.attribution != NOT_REPEATED and case.refusal is None:
+    if suspect.attribution not in (NOT_REPEATED, MAKING) and case.refusal is None:
         others = builds(suspect.executor, case, pool, budget_seconds)
     finding = Finding(
         signature=signature(case, answer, suspect.attribution),
@@ -132,8 +133,9 @@ def recognise(suspect: Suspect, pool: Pool, known: tuple[Known, ...], budget_sec
 
 def _of_program(suspect: Suspect) -> Suspect:
     """The suspect without where its program comes from, unless that is what is checked: an executor is wrong about any program."""
-    checked = suspect.case.derivation is None or isinstance(suspect.executor, DerivativeExecutor)
-    return suspect if checked else replace(suspect, case=replace(suspect.case, derivation=None))
+    case = suspect.case
+    checked = case.derivation is None or case.unmade or isinstance(suspect.executor, DerivativeExecutor)
+    return suspect if checked else replace(suspect, case=replace(case, derivation=None))
 
 
 def _reduced(
@@ -176,16 +178,19 @@ def _smaller_module(suspect: Suspect, source: Source, pool: Pool, budget_seconds
     """The suspect with the smallest module found that disagrees alike."""
     disagrees = still_disagrees(suspect, pool)
 
+    def made(source: Source, arguments: tuple[Array, ...]) -> Case:
+        return unread(source, arguments) if suspect.case.unmade else given_case(source, arguments, pool.reader)
+
     def shows(source: Source, arguments: tuple[Array, ...]) -> bool:
         try:
-            return disagrees(given_case(source, arguments, pool.reader))
+            return disagrees(made(source, arguments))
         except TenferroError:  # a module that is not read as a program
             return False
 
     reduced = reduce_module(source, suspect.case.arguments, shows, pool.reader, budget_seconds=budget_seconds)
     if not reduced.steps:
         return suspect
-    case = given_case(reduced.source, reduced.arguments, pool.reader)
+    case = made(reduced.source, reduced.arguments)
     return replace(suspect, case=case, answer=_answer(suspect.executor, case))
 
 

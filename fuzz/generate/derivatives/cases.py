@@ -14,8 +14,9 @@ from fuzz.generate.config import Config, Regime
 from fuzz.generate.derivatives.primals import entries, primal
 from fuzz.generate.values.recipes import REGIMES, array_of, draw_recipe
 from oracle.case import Case
-from oracle.derivation import Seeds, derived
+from oracle.derivation import Seeds, derived, underived
 from tenferro_ref.dtype import DType
+from tenferro_ref.errors import Internal
 from tenferro_ref.tensor import Array
 
 #: In the order in which they are tried from the one that is drawn on.
@@ -68,10 +69,13 @@ def _turn(config: Config, batch: int, number: int) -> int | None:
 
 
 def _derivative(case: Case, first: int, regime: Regime, name: str) -> Case | None:
-    """A derivative of a case by the first transforms that give one."""
+    """A derivative of a case by the first transforms that give one, or by the first whose rules have a defect."""
     seeds = _seeds(regime, name)
     for transforms in (*_TRANSFORMS[first:], *_TRANSFORMS[:first]):
-        made = derived(case, transforms, seeds)
+        try:
+            made = derived(case, transforms, seeds)
+        except Internal:
+            return underived(case, transforms)
         if made is not None and 0 < len(made.program.instructions) <= _LONGEST:
             return made
     return None

@@ -19,11 +19,12 @@ from fuzz.generate.values.recipes import REGIMES
 from oracle.case import Case
 from oracle.given_case import case_of
 from oracle.staged import decomposing
-from tenferro_ref.errors import InvalidArgument, MissingDependency, TenferroError, UnsupportedOp, defects_in
-from tenferro_ref.isolation.engines.reader import evaluate
+from oracle.unmade import read as read_module
+from oracle.unmade import unread
+from tenferro_ref.errors import MissingDependency, TenferroError, defects_in
 from tenferro_ref.program import LoweringView
 from tenferro_ref.stablehlo import lower_into
-from tenferro_ref.stablehlo.loader import bindings, load, signature
+from tenferro_ref.stablehlo.loader import bindings, signature
 from tenferro_ref.stablehlo.writer import SsaValue
 from tenferro_ref.tensor import Array
 
@@ -52,7 +53,7 @@ def with_modules(seed: int, batch: int, config: Config, cases: Sequence[Case]) -
     for place in places:
         if cases[place].refusal is None and cases[place].derivation is None:
             turn = int((first + place) * share)
-            made[place] = module_case(seed, batch, place, turn, cases[place]) or cases[place]
+            made[place] = module_case(seed, batch, place, turn, cases[place])
     return made
 
 
@@ -66,8 +67,8 @@ def readable() -> bool:
     return True
 
 
-def module_case(seed: int, batch: int, place: int, turn: int, case: Case) -> Case | None:
-    """The module that takes the place of `case`; None if the reader refuses it.
+def module_case(seed: int, batch: int, place: int, turn: int, case: Case) -> Case:
+    """The module that takes the place of `case`.
 
     Parameters
     ----------
@@ -94,13 +95,13 @@ def in_turn(seed: int, turn: int) -> list[str]:
     return [first, *(joined[(offset + (before + i) * _STRIDE) % len(joined)] for i in range(more))]
 
 
-def decode(choices: Choices, statements: Sequence[str], case: Case) -> Case | None:
-    """The module with statements of these names; None if the reader refuses it.
+def decode(choices: Choices, statements: Sequence[str], case: Case) -> Case:
+    """The module with statements of these names, `unmade` if the reader refuses it.
 
     Raises
     ------
     TenferroError
-        The reader has a defect, or what a statement writes is no StableHLO.
+        What a statement writes is no StableHLO.
     """
     draft, begun = _begun(choices, REGIMES(choices), case)
     draft.pool += [v for v in begun if v.shape]
@@ -109,11 +110,10 @@ def decode(choices: Choices, statements: Sequence[str], case: Case) -> Case | No
     arguments = [*(case.inputs if begun else ()), *_drawn(draft)]
     with defects_in("the reader of StableHLO"):
         source = signature(code, "module")
-        try:
-            loaded = load(code, "module", evaluate=evaluate, inputs=arguments)
-        except (UnsupportedOp, InvalidArgument):
-            return None  # what depends on values: which updates meet, which matrices are singular
-    return case_of(loaded, source, arguments)
+    try:
+        return case_of(read_module(source, arguments), source, arguments)
+    except TenferroError:
+        return unread(source, arguments)
 
 
 def _begun(choices: Choices, regime: Regime, case: Case) -> tuple[Draft, list[SsaValue]]:
