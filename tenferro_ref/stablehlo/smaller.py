@@ -18,7 +18,7 @@ from typing import Any
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.stablehlo.loader import bindings
 from tenferro_ref.stablehlo.loader.signature import functions_of
-from tenferro_ref.stablehlo.watched import block_of, inline, put_in_place, return_values
+from tenferro_ref.stablehlo.watched import block_of, filled, inline, put_in_place, return_values
 
 #: Operations of `main` beyond which steps are no longer tried one by one.
 _MOST_OPS = 400
@@ -187,13 +187,8 @@ def _as_constant(module: Any, k: int) -> None:
     if op.name == "stablehlo.constant":
         raise LookupError
     for result in list(op.results):
-        element = ir.RankedTensorType(result.type).element_type
-        text = str(element)
-        one = "true" if text == "i1" else "(1.0, 0.0)" if text.startswith("complex") else "1" if "i" in text else "1.0"
-        value = ir.Attribute.parse(f"dense<{one}> : {result.type}")
         with ir.Location.unknown(), ir.InsertionPoint(op):
-            made = ir.Operation.create("stablehlo.constant", results=[result.type], attributes={"value": value})
-        result.replace_all_uses_with(made.results[0])
+            result.replace_all_uses_with(filled(result.type, 1))
 
 
 def _as_argument(module: Any, k: int) -> None:

@@ -129,7 +129,7 @@ def _from_branches(op: Any) -> list[Any]:
     for k, (block, region) in enumerate(zip(blocks, made.regions, strict=True)):
         last = list(block.operations)[-1].operation
         with ir.Location.unknown(), ir.InsertionPoint(last):
-            given = [value if i == k else _zeros(value.type) for i, value in more]
+            given = [value if i == k else filled(value.type, 0) for i, value in more]
             ir.Operation.create("stablehlo.return", [], [*last.operands, *given])
         last.erase()
         block.append_to(region)
@@ -160,13 +160,16 @@ def _write_out_loop(op: Any, turns: int) -> None:
     op.erase()
 
 
-def _zeros(type_: Any) -> Any:
-    """A constant of zeros, at the insertion point."""
+def filled(type_: Any, digit: int) -> Any:
+    """The result of a new constant, at the insertion point, whose elements are all 0 or all 1 (+ 0i)."""
     ir = bindings.mlir()
     element = str(ir.ShapedType(type_).element_type)
-    zero = "0" if element[0] in "iu" else "(0.0, 0.0)" if element.startswith("complex") else "0.0"
-    value = ir.Attribute.parse(f"dense<{zero}> : {type_}")
-    return ir.Operation.create("stablehlo.constant", [type_], attributes={"value": value}).results[0]
+    number = f"({digit}.0, 0.0)" if element.startswith("complex") else f"{digit}.0"
+    number = str(digit) if element[0] in "iu" else number
+    # Attribute.parse cannot give complex numbers: "Can't cast unknown element type"
+    made = ir.Operation.parse(f'"stablehlo.constant"() <{{value = dense<{number}> : {type_}}}> : () -> {type_}')
+    ir.InsertionPoint.current.insert(made)
+    return made.results[0]
 
 
 def _seen(op: Any) -> list[Any]:

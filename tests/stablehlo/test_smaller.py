@@ -10,6 +10,7 @@ import pytest
 from fuzz.findings.reduce_module import reduce_module
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.stablehlo import Source
+from tenferro_ref.stablehlo.smaller import smaller
 from tenferro_ref.tensor import Array
 from tests.libraries import module_or_skip
 
@@ -153,3 +154,18 @@ def test_a_module_without_what_is_looked_for_stays(reader: Reader) -> None:
         budget_seconds=5,
     )
     assert (reduced.source, reduced.steps) == (source, ())
+
+
+@pytest.mark.parametrize(
+    "element", ["i1", "i4", "ui8", "i64", "f4E2M1FN", "f8E5M2", "bf16", "f64", "complex<f32>", "complex<f64>"]
+)
+def test_a_result_of_any_type_is_left_out_for_a_constant(element: str) -> None:
+    type_ = f"tensor<2x3x{element}>"
+    code = f"""func.func @main(%a: {type_}) -> {type_} {{
+  %0 = stablehlo.broadcast_in_dim %a, dims = [0, 1] : ({type_}) -> {type_}
+  %1 = stablehlo.reshape %0 : ({type_}) -> {type_}
+  return %1 : {type_}
+}}"""
+    steps = {step.step: step.code for step in smaller(code)}
+    assert f": {type_}\n" in steps["operation 0 as a constant"].partition("stablehlo.constant dense<")[2]
+    assert "extent 3 as 1" in steps, "the steps that come after it"
