@@ -9,11 +9,10 @@ from fuzz.checking.judged import Checked, Judged, answers_to
 from fuzz.checking.subject import Subject, given_subject
 from fuzz.findings.alike import value_class
 from fuzz.findings.bundle import write_bundle
-from fuzz.findings.reduce_module import reduce_module
+from fuzz.findings.reduce_module import MOST_READ, native_value, reduce_module
 from fuzz.findings.suspect import inspect
 from fuzz.findings.triage import to_finding
-from oracle.peers import Executor, NativeExecutor, Pool
-from tenferro_ref.errors import Internal
+from oracle.peers import Executor, Pool
 from tenferro_ref.stablehlo import Source
 from tenferro_ref.tensor import Array
 
@@ -64,19 +63,13 @@ def _reduced(
     """The smallest module found that the executor gets wrong in the same way."""
 
     def shows(source: Source, arguments: tuple[Array, ...]) -> bool:
-        smaller = given_subject(source, arguments, pool.reader)
+        smaller = given_subject(source, arguments, pool.reader, most)
         (now,) = answers_to(smaller, [executor], pool)
         words = [value_class(j.answer.comparison.value_class) for j in (now, judged)]
         return (now.answer.verdict, now.evidence) == (judged.answer.verdict, judged.evidence) and words[0] == words[1]
 
-    def value_of(source: Source, arguments: tuple[Array, ...]) -> Array:
-        alone = given_subject(source, arguments, pool.reader)
-        if alone.case is None:
-            raise alone.unread or Internal(detail="a module that is neither read nor refused")
-        return native.run(alone.case).outputs[0]
-
-    native = NativeExecutor()
+    most = MOST_READ if subject.case is None else max(MOST_READ, len(subject.case.program.instructions))
     reduced = reduce_module(
-        source, subject.arguments, shows, pool.reader, value_of=value_of, budget_seconds=budget_seconds
+        source, subject.arguments, shows, pool.reader, value_of=native_value(pool.reader), budget_seconds=budget_seconds
     )
     return given_subject(reduced.source, reduced.arguments, pool.reader)

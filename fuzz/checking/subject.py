@@ -28,6 +28,7 @@ from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import GraphProgram, loads
 from tenferro_ref.stablehlo import Source
+from tenferro_ref.stablehlo.loader import MOST_OPERATIONS
 from tenferro_ref.tensor import Array, column_major, load_npz, same_bits, type_of
 
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -142,11 +143,11 @@ def function_subject(function: Callable[..., Any], arrays: Sequence[Any], reader
     return given_subject(reader.source(text, name or getattr(function, "__name__", "function")), leaves, reader)
 
 
-def given_subject(source: Source, arguments: Sequence[Array], reader: Reader) -> Subject:
-    """A module with its arguments; it is read as a program if it can be."""
+def given_subject(source: Source, arguments: Sequence[Array], reader: Reader, most: int = MOST_OPERATIONS) -> Subject:
+    """A module with its arguments; it is read as a program if it can be, and has up to `most` operations."""
     arguments = tuple(map(column_major, arguments))
     try:
-        return Subject(source.where, given_case(source, arguments, reader), source, arguments)
+        return Subject(source.where, given_case(source, arguments, reader, most), source, arguments)
     except TenferroError as unread:
         return Subject(source.where, None, source, arguments, unread)
 

@@ -6,11 +6,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from oracle.given_case import given_case
+from oracle.peers import NativeExecutor
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.stablehlo import Source
 from tenferro_ref.tensor import Array, column_major
 
+#: Operations of a smaller module that are read, those of a loop once a turn, unless the module itself has more: a step may make
+#: a loop endless.
+MOST_READ = 1 << 14
 #: Whether a module with these arguments still shows what is looked for.
 Shows = Callable[[Source, tuple[Array, ...]], bool]
 #: The first result of a module with these arguments.
@@ -49,6 +54,12 @@ def reduce_module(
     while (taken := _one_step(current, shows, reader, deadline, value_of)) is not current:
         current = taken
     return current
+
+
+def native_value(reader: Reader) -> ValueOf:
+    """The native executor's first result."""
+    native = NativeExecutor()
+    return lambda source, arguments: native.run(given_case(source, arguments, reader, MOST_READ)).outputs[0]
 
 
 def _one_step(

@@ -16,7 +16,7 @@ from fuzz.findings.alike import alike, class_of, either_sign
 from fuzz.findings.known import Known, match, page_of
 from fuzz.findings.naming import signature, subject
 from fuzz.findings.reduce import Size, reduce_case, simplify_configuration
-from fuzz.findings.reduce_module import reduce_module
+from fuzz.findings.reduce_module import MOST_READ, native_value, reduce_module
 from fuzz.findings.suspect import MAKING, Suspect, evaluate_all, start
 from fuzz.records import Finding, ValueRow
 from oracle.attribution import UNCLEAR, attribute, builds, hlo_pass
@@ -177,9 +177,10 @@ def _reduced(
 def _smaller_module(suspect: Suspect, source: Source, pool: Pool, budget_seconds: float) -> Suspect:
     """The suspect with the smallest module found that disagrees alike."""
     disagrees = still_disagrees(suspect, pool)
+    most = max(MOST_READ, len(suspect.case.program.instructions))
 
     def made(source: Source, arguments: tuple[Array, ...]) -> Case:
-        return unread(source, arguments) if suspect.case.unmade else given_case(source, arguments, pool.reader)
+        return unread(source, arguments) if suspect.case.unmade else given_case(source, arguments, pool.reader, most)
 
     def shows(source: Source, arguments: tuple[Array, ...]) -> bool:
         try:
@@ -187,7 +188,9 @@ def _smaller_module(suspect: Suspect, source: Source, pool: Pool, budget_seconds
         except TenferroError:  # a module that is not read as a program
             return False
 
-    reduced = reduce_module(source, suspect.case.arguments, shows, pool.reader, budget_seconds=budget_seconds)
+    value_of = native_value(pool.reader)
+    arguments = suspect.case.arguments
+    reduced = reduce_module(source, arguments, shows, pool.reader, value_of=value_of, budget_seconds=budget_seconds)
     if not reduced.steps:
         return suspect
     case = made(reduced.source, reduced.arguments)

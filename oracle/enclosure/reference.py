@@ -13,6 +13,7 @@ import numpy as np
 
 from oracle.enclosure import integers
 from oracle.enclosure.formats import Array
+from oracle.enclosure.freedoms import flush
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, Context
 from oracle.enclosure.value import Enclosure, Interval, each_part, everything, exact, hull, real_point
 from tenferro_ref import ops
@@ -87,7 +88,8 @@ def _bitcast(op: ops.Bitcast, c: Context, x: Interval) -> Interval:
         bits = x.lo.astype(np.uint64)
     if c.dtype.is_float:
         array = (bits & np.uint64(2**c.dtype.bits - 1)).astype(f"u{c.dtype.itemsize}").view(c.dtype.numpy)
-        made = real_point(array)
+        made = flush.of_known(c.model, real_point(array))  # bits of a denormal, which who reads it may flush
+        assert isinstance(made, Interval)
         if known.all():
             return made
         lo, hi = np.where(known, made.lo, -np.inf), np.where(known, made.hi, np.inf)

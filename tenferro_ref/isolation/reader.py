@@ -12,6 +12,7 @@ from tenferro_ref.isolation.process import Worker, WorkerSpec
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import loads
 from tenferro_ref.stablehlo import Loaded, Source
+from tenferro_ref.stablehlo.loader import MOST_OPERATIONS
 from tenferro_ref.stablehlo.loader.statements import Statement, Stating
 from tenferro_ref.stablehlo.smaller import Smaller
 from tenferro_ref.tensor import Array
@@ -82,7 +83,13 @@ class Reader:
         source: Source = self._ask(request, read)
         return source
 
-    def load(self, code: str | bytes, where: str, inputs: Sequence[Array] | None = None) -> Loaded:
+    def load(
+        self,
+        code: str | bytes,
+        where: str,
+        inputs: Sequence[Array] | None = None,
+        most: int = MOST_OPERATIONS,
+    ) -> Loaded:
         """The module as a program, as it goes for these inputs; errors as `stablehlo.load`, and `FormatError` as `source`."""
 
         def read(answer: wire.Message) -> Loaded:
@@ -93,7 +100,9 @@ class Reader:
             return Loaded(program, tuple(map(wire.unpack, answer["bound"])), deciding)
 
         packed = None if inputs is None else [wire.pack(a) for a in inputs]
-        loaded: Loaded = self._ask({"ask": "load", "source": code, "where": where, "inputs": packed}, read)
+        loaded: Loaded = self._ask(
+            {"ask": "load", "source": code, "where": where, "inputs": packed, "most": most}, read
+        )
         return loaded
 
     def serialized(self, source: Source, form: str) -> bytes:

@@ -1,7 +1,7 @@
 """Smaller modules: one step each on the way to the smallest that still shows a disagreement.
 
 A step returns one value of `main` alone, puts an operand, a constant or a new argument in the place of an operation's
-result, leaves an argument out, inlines calls, puts a branch or the body of a loop in its place, or makes an extent smaller; operations in
+result, leaves an argument out or a value that a loop carries, inlines calls, puts a branch or the body of a loop in its place, or makes an extent smaller; operations in
 regions are treated as those of `main`, but that the body of a reduction stays as it is: another one may depend on an order that nothing
 says. What no result depends on goes with it. Whether a step keeps what is looked for does
 not live here (`fuzz.findings.reduce_module`). Needs the extra `jax`; MLIR may end the process.
@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import Any
 
 from tenferro_ref.errors import TenferroError
@@ -78,6 +79,12 @@ def smaller(code: str | bytes, where: str = "StableHLO") -> Iterator[Smaller]:
             for k in numbers
             for r in range(regions[k])
         ]
+        steps += [
+            (f"value {v} of loop {k} as it begins", partial(_carried_not, k=k, v=v))
+            for k in numbers
+            if (op := _op(first, k)).name == "stablehlo.while" and len(op.operands) > 1
+            for v in range(len(op.operands))
+        ]
         steps += [(f"value {k} as the result", partial(_return_op, k=k)) for k in numbers[:-1]]
         kept = {k for k, op in enumerate(_operations(first)) if _joins(op)}
         free = [k for k in reversed(numbers) if k not in kept]
@@ -85,7 +92,9 @@ def smaller(code: str | bytes, where: str = "StableHLO") -> Iterator[Smaller]:
         steps += [(f"operation {k} as a constant", partial(_as_constant, k=k)) for k in free]
         for name, step in (*steps, ("what is not used", lambda m: None)):
             yield from _stepped(name, step, text, text)
-        for k in numbers if count <= _MOST_VALUES else ():
+        for k in free if count <= _MOST_VALUES else ():
+            if _is_small_constant(_op(first, k)):
+                continue
             value = _alone(text, k)
             yield from _stepped(f"operation {k} as an argument", partial(_as_argument, k=k), text, text, value)
     for name, changed in _extents(text):
@@ -97,7 +106,7 @@ def _alone(text: str, k: int) -> str:
     try:
         module = bindings.parse(text, "a value")
         with bindings.context():
-            _return_op(module, k)
+            _return_value(module, k)
             _drop_dead(module)
             return str(module)
     except (LookupError, ValueError, bindings.mlir().MLIRError):
@@ -151,6 +160,12 @@ def _joins(op: Any) -> bool:
     return False
 
 
+def _is_small_constant(op: Any) -> bool:
+    """Whether it is a constant of one number; where there are more, an argument can be cut to fewer."""
+    shape: list[int] = bindings.mlir().ShapedType(op.results[0].type).shape if op.name == "stablehlo.constant" else [0]
+    return prod(shape) == 1
+
+
 def _op(module: Any, k: int) -> Any:
     return _operations(module)[k]
 
@@ -160,8 +175,14 @@ def _return_result(module: Any, number: int) -> None:
 
 
 def _return_op(module: Any, k: int) -> None:
+    if _op(module, k).name == "stablehlo.constant":
+        raise LookupError
+    _return_value(module, k)
+
+
+def _return_value(module: Any, k: int) -> None:
     op = _op(module, k)
-    if op.name == "stablehlo.constant" or len(op.results) != 1 or op.parent.name != "func.func":
+    if len(op.results) != 1 or op.parent.name != "func.func":
         raise LookupError
     return_values(_main(module), [op.results[0]])
 
@@ -179,6 +200,31 @@ def _region_in_place(module: Any, k: int, r: int) -> None:
     """A branch that is taken, a loop's body run once."""
     op = _op(module, k)
     put_in_place(op.regions[r].blocks[0], op)
+
+
+def _carried_not(module: Any, k: int, v: int) -> None:
+    """A loop that does not carry its value `v`, in whose place the initial one is."""
+    ir, op = bindings.mlir(), _op(module, k)
+    initial = op.operands[v]
+
+    def others(values: Any) -> list[Any]:
+        return [value for i, value in enumerate(values) if i != v]
+
+    with ir.Location.unknown(), ir.InsertionPoint(op):
+        made = ir.Operation.create(op.name, [r.type for r in others(op.results)], others(op.operands), regions=2)
+    for region, new in zip(op.regions, made.regions, strict=True):
+        block = region.blocks[0]
+        block.append_to(new)
+        block.arguments[v].replace_all_uses_with(initial)
+        block.erase_argument(v)
+    last = list(made.regions[1].blocks[0].operations)[-1]
+    with ir.Location.unknown(), ir.InsertionPoint(last):
+        ir.Operation.create("stablehlo.return", [], others(last.operands))
+    last.erase()
+    op.results[v].replace_all_uses_with(initial)
+    for old, result in zip(others(op.results), made.results, strict=True):
+        old.replace_all_uses_with(result)
+    op.erase()
 
 
 def _as_constant(module: Any, k: int) -> None:

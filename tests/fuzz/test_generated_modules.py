@@ -25,6 +25,7 @@ from oracle.peers import NativeExecutor, Pool
 from oracle.verdict import Verdict
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
+from tenferro_ref.stablehlo.smaller import smaller
 from tests.plugins import plugin_or_skip
 
 pytestmark = pytest.mark.once
@@ -50,6 +51,14 @@ def test_a_statement_makes_modules_that_are_read_and_native_keeps_to_their_enclo
         assert answer.verdict in (Verdict.PASS, Verdict.UNDECIDED), (
             f"{answer.reason}\n{case.source and case.source.text}"
         )
+
+
+@pytest.mark.parametrize("name", list(STATEMENTS))
+def test_a_module_with_a_statement_has_smaller_ones(name: str) -> None:
+    case = _drawn(name, 0, generate(11, 0, 1)[0])
+    assert case.source is not None
+    steps = [module.step for module in smaller(case.source.code)]
+    assert len(steps) > 1
 
 
 def test_one_program_in_eight_is_a_module_and_the_others_stay() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from fuzz.findings.reduce_module import reduce_module
+from fuzz.findings.reduce_module import native_value, reduce_module
+from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.stablehlo import Source
 from tenferro_ref.stablehlo.smaller import smaller
@@ -99,6 +100,50 @@ def test_loops_and_branches_are_taken_apart(reader: Reader) -> None:
     arguments = (np.ones(4, np.float32), np.array(True))
     reduced = reduce_module(reader.source(LOOP, "loop"), arguments, lambda source, _: source.has("atan2"), reader)
     assert {name for name, _ in reduced.source.ops} == {"atan2", "func.return"}
+
+
+def test_a_loop_carries_no_more_than_it_must(reader: Reader) -> None:
+    """The other values are as they begin, in the loop and after it."""
+    text = """module {
+  func.func @main(%a: tensor<4xf32>, %n: tensor<i32>) -> tensor<i32> {
+    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %0:3 = stablehlo.while(%x = %a, %i = %zero, %y = %a) : tensor<4xf32>, tensor<i32>, tensor<4xf32> cond {
+      %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    } do {
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %j = stablehlo.add %i, %one : tensor<i32>
+      %s = stablehlo.sine %x : tensor<4xf32>
+      stablehlo.return %s, %j, %x : tensor<4xf32>, tensor<i32>, tensor<4xf32>
+    }
+    return %0#1 : tensor<i32>
+  }
+}"""
+    arguments = (np.ones(4, np.float32), np.array(3, np.int32))
+
+    def shows(source: Source, arguments: tuple[Array, ...]) -> bool:
+        try:
+            return source.has("while") and list(native_value(reader)(source, arguments).flat) == [3]
+        except UnsupportedOp:  # endless
+            return False
+
+    reduced = reduce_module(reader.source(text, "loop"), arguments, shows, reader)
+    assert {name for name, _ in reduced.source.ops} == {"while", "compare", "add", "constant", "return", "func.return"}
+    assert [str(t) for t in reduced.source.arguments] == ["I32[]"]
+
+
+def test_a_step_that_makes_a_loop_endless_costs_little(reader: Reader) -> None:
+    text = """func.func @main(%n: tensor<i32>) -> tensor<i32> {
+  %0 = stablehlo.while(%i = %n) : tensor<i32> cond {
+    %c = stablehlo.compare EQ, %i, %i : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    stablehlo.return %i : tensor<i32>
+  }
+  return %0 : tensor<i32>
+}"""
+    with pytest.raises(UnsupportedOp, match="more than 16,384 operations"):
+        native_value(reader)(reader.source(text, "endless"), (np.array(0, np.int32),))
 
 
 def test_only_what_is_looked_for_is_left(reader: Reader) -> None:

@@ -71,7 +71,7 @@ def _packed(source: Source) -> Message:
 def _load(request: Message) -> Message:
     """`{"program", "bound", "deciding"}`: the fields of `Loaded`, as program JSON and packed arrays."""
     inputs = None if request["inputs"] is None else [wire.unpack(packed) for packed in request["inputs"]]
-    loaded = load(request["source"], request["where"], evaluate=evaluate, inputs=inputs)
+    loaded = load(request["source"], request["where"], evaluate=evaluate, inputs=inputs, most=request["most"])
     deciding = None if loaded.deciding is None else dumps(loaded.deciding)
     bound = [wire.pack(a) for a in loaded.bound]
     return {"program": dumps(loaded.program), "bound": bound, "deciding": deciding}

@@ -5,7 +5,7 @@ past. What the engine's vocabulary lacks is composed of what it has, value for v
 operation and its place.
 """
 
-from tenferro_ref.stablehlo.loader.reader import Loaded, load, load_module, lower_loaded
+from tenferro_ref.stablehlo.loader.reader import MOST_OPERATIONS, Loaded, load, lower_loaded
 from tenferro_ref.stablehlo.loader.signature import signature
 
-__all__ = ["Loaded", "load", "load_module", "lower_loaded", "signature"]
+__all__ = ["MOST_OPERATIONS", "Loaded", "load", "lower_loaded", "signature"]

@@ -26,7 +26,7 @@ from tenferro_ref.stablehlo.writer import Body
 from tenferro_ref.tensor import Array
 
 #: The most operations that are read, calls counted as often as they are made.
-_MOST_OPS = 2**20
+MOST_OPERATIONS = 2**20
 #: Operations that only several devices, a host or a queue give a meaning.
 _DISTRIBUTED = frozenset({
     "after_all", "all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "create_token",
@@ -85,6 +85,7 @@ def load(
     *,
     evaluate: Evaluate | None = None,
     inputs: Sequence[Array] | None = None,
+    most: int = MOST_OPERATIONS,
 ) -> Loaded:
     """Read a module: text, MLIR bytecode or a portable artifact.
 
@@ -97,6 +98,8 @@ def load(
         What the module is called in errors (a path).
     entry
         Name of the function; a module of one function needs none of that name.
+    most
+        How many operations are read, those of a loop once a turn.
 
     Raises
     ------
@@ -109,7 +112,8 @@ def load(
     """
     module = parse(source, where)
     legalize(module, where, frozenset({*ROWS, "chlo.scan"}))
-    return load_module(module, where, entry, evaluate=evaluate, inputs=inputs)
+    with reading(where):
+        return _Reader(functions_of(module), where, evaluate, most).read(entry_function(module, where, entry), inputs)
 
 
 def lower_loaded(loaded: Loaded, *, phase1_only: bool = False) -> str:
@@ -120,27 +124,14 @@ def lower_loaded(loaded: Loaded, *, phase1_only: bool = False) -> str:
     return body.module(lower_into(body, LoweringView.of(loaded.program), operands, phase1_only=phase1_only))
 
 
-def load_module(
-    module: Any,
-    where: str,
-    entry: str = "main",
-    *,
-    evaluate: Evaluate | None = None,
-    inputs: Sequence[Array] | None = None,
-) -> Loaded:
-    """The program of a parsed and legalised module; errors as `load`."""
-    with reading(where):
-        return _Reader(functions_of(module), where, evaluate).read(entry_function(module, where, entry), inputs)
-
-
 class _Reader:
     """The walk through the functions of one module."""
 
-    def __init__(self, functions: dict[str, Any], where: str, evaluate: Evaluate | None) -> None:
+    def __init__(self, functions: dict[str, Any], where: str, evaluate: Evaluate | None, most: int) -> None:
         self.functions = functions
         self.where = where
         self.tracer = Tracer("", evaluate)
-        self.left = _MOST_OPS
+        self.most = self.left = most
         self.turns: dict[int, int] = {}
         self.depth = 0
 
@@ -201,7 +192,7 @@ class _Reader:
         operands = [env[v] for v in op.raw.operation.operands]
         self.left -= 1
         if self.left < 0:
-            raise op.refusal(f"more than {_MOST_OPS} operations")
+            raise op.refusal(f"more than {self.most:,} operations")
         if op.name == "func.call":
             return self.call(self.functions[op.attribute("callee")], operands)
         if op.name in ("if", "case"):
@@ -289,4 +280,4 @@ def _without(b: Tracer, x: Value, axis: int) -> Value:
     return b.reshape(x, (*static(x)[:axis], *static(x)[axis + 1 :]))
 
 
-__all__ = ["Loaded", "load", "load_module"]
+__all__ = ["MOST_OPERATIONS", "Loaded", "load"]

@@ -288,3 +288,18 @@ def test_the_exponent_of_a_number_that_is_known_nearly_is_known():
     assert (near.hi - near.lo < 20).all()
     assert exponent.decided.all()
     assert exponent.contains(seen[1]).all()
+
+
+@pytest.mark.parametrize(("bits", "dtype"), [(DType.I16, DType.BF16), (DType.I16, DType.F16), (DType.I32, DType.F32)])
+def test_the_bits_of_a_denormal_are_it_or_zero(bits: DType, dtype: DType) -> None:
+    """And so is what a factor makes of them, which need be no denormal any more."""
+    b = GraphBuilder(policy=ops.STABLEHLO)
+    number, factor = b.apply(ops.Bitcast(dtype), b.input(bits, (1,))), b.input(dtype, (1,))
+    program = b.build(number, b.apply(ops.Multiply(), number, factor))
+    inputs = [np.array([2], bits.numpy), np.array([1 / float(dtype.finfo.smallest_normal)], dtype.numpy)]
+    for kept, made in zip(
+        NativeExecutor().run(Case.of(program, inputs)).outputs, enclose(program, inputs, XLA), strict=True
+    ):
+        assert made.contains(kept).all()
+        assert made.contains(np.zeros_like(kept)).all()
+        assert not made.contains(kept / 2).any()
