@@ -20,6 +20,7 @@ from tenferro_ref.errors import TenferroError, UnsupportedOp
 from tenferro_ref.isolation import wire
 from tenferro_ref.isolation.engine import Engine, library
 from tenferro_ref.isolation.engines.reader import read
+from tenferro_ref.stablehlo.loader import MOST_OPERATIONS
 from tenferro_ref.isolation.wire import Message
 from tenferro_ref.program import loads
 
@@ -54,7 +55,7 @@ def open(settings: Message) -> Engine:
             raise UnsupportedOp(op="JAX's derivative", reason=str(error)) from None
         except (TypeError, ValueError, RuntimeError, IndexError) as error:  # what JAX raises
             raise EngineFault(engine="jax", detail=f"{type(error).__name__}: {error}") from None
-        return read({"ask": "load", "source": text, "where": "JAX's derivative", "inputs": None})
+        return read({"ask": "load", "source": text, "where": "JAX's derivative", "inputs": None, "most": MOST_OPERATIONS})
 
     return Engine({"jax": jax.__version__, "jaxlib": metadata.version("jaxlib")}, answer)
 
