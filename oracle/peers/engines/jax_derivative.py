@@ -20,9 +20,9 @@ from tenferro_ref.errors import TenferroError, UnsupportedOp
 from tenferro_ref.isolation import wire
 from tenferro_ref.isolation.engine import Engine, library
 from tenferro_ref.isolation.engines.reader import read
-from tenferro_ref.stablehlo.loader import MOST_OPERATIONS
 from tenferro_ref.isolation.wire import Message
 from tenferro_ref.program import loads
+from tenferro_ref.stablehlo.loader import MOST_OPERATIONS
 
 Function: TypeAlias = Callable[..., tuple[Any, ...]]
 _INEXACT = ("float32", "float64", "complex64", "complex128")
