@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oracle.enclosure import XLA, enclose
+from tenferro_ref import ops
 from tenferro_ref.autodiff import jvp
 from tenferro_ref.dtype import DType
 from tenferro_ref.stablehlo.loader import load
@@ -65,3 +66,21 @@ def test_logistic_of_a_narrow_float_is_rounded_in_steps_or_once() -> None:
     assert made.contains(np.array(in_steps, DType.BF16.numpy)).all()
     assert made.contains(np.array(once, DType.BF16.numpy)).all()  # 0.0066929 is the true value
     assert not made.contains(np.array(neither, DType.BF16.numpy)).any()
+
+
+def test_a_chlo_op_that_must_be_decomposed_leaves_the_others_of_its_module_as_they_are() -> None:
+    """The enclosure of the polynomial that a decomposition of erf is would refuse what other polynomials give."""
+    module_or_skip("jaxlib")
+    program = load("""
+    func.func @main(%x: tensor<2xf32>, %z: tensor<1xcomplex<f32>>) -> (tensor<2xf32>, tensor<1xcomplex<f32>>, tensor<1xcomplex<f32>>) {
+      %0 = chlo.acos %z : tensor<1xcomplex<f32>> -> tensor<1xcomplex<f32>>
+      %1 = chlo.erf %x : tensor<2xf32> -> tensor<2xf32>
+      %2 = chlo.tan %0 : tensor<1xcomplex<f32>> -> tensor<1xcomplex<f32>>
+      return %1, %0, %2 : tensor<2xf32>, tensor<1xcomplex<f32>>, tensor<1xcomplex<f32>>
+    }""").program
+    assert [i.op.function for i in program.instructions if isinstance(i.op, ops.Special)] == ["erf"]
+    z = np.array([0.25 + 0.5j], np.complex64)
+    erf, acos, tan = run(program, [np.array([0, np.inf], np.float32), z])
+    np.testing.assert_array_equal(erf, np.array([0, 1], np.float32))
+    np.testing.assert_allclose(acos, np.arccos(z), rtol=1e-6)
+    np.testing.assert_allclose(tan, np.tan(np.arccos(z)), rtol=1e-6)

@@ -55,7 +55,9 @@ def open(settings: Message) -> Engine:
             raise UnsupportedOp(op="JAX's derivative", reason=str(error)) from None
         except (TypeError, ValueError, RuntimeError, IndexError) as error:  # what JAX raises
             raise EngineFault(engine="jax", detail=f"{type(error).__name__}: {error}") from None
-        return read({"ask": "load", "source": text, "where": "JAX's derivative", "inputs": None, "most": MOST_OPERATIONS})
+        return read(
+            {"ask": "load", "source": text, "where": "JAX's derivative", "inputs": None, "most": MOST_OPERATIONS}
+        )
 
     return Engine({"jax": jax.__version__, "jaxlib": metadata.version("jaxlib")}, answer)
 

@@ -8,7 +8,7 @@ in a worker process, as the commands do.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from math import prod
@@ -112,44 +112,74 @@ def parse(source: str | bytes, where: str) -> Any:
             raise _refusal(error, where) from None
 
 
-def legalize(module: Any, where: str, known: Container[str] = ()) -> None:
+def legalize(module: Any, where: str, keeps: Callable[[str, bool], bool] = lambda name, is_complex: False) -> None:
     """Decompose in place what the bindings can decompose.
 
     Parameters
     ----------
-    known
-        `chlo` ops that need not be decomposed, of real operands: an implementation may have a polynomial of its own for
-        them. If there is another, all are.
+    keeps
+        Whether a `chlo` op stays as it is, by its name and by whether it has complex operands: an implementation may have a
+        polynomial of its own for it, so that the values that it may have are not those of a decomposition.
 
     Raises
     ------
     FormatError
         A pass failed.
     """
-    ir = mlir()
-    from jaxlib.mlir.passmanager import PassManager
-
     with reading(where):
-        passes = ",".join(_PASSES if _only(module, known) else (*_PASSES[:1], _CHLO, *_PASSES[1:]))
-        try:
-            PassManager.parse(f"builtin.module(func.func({passes}))").run(module.operation)
-        except ir.MLIRError as error:
-            raise _refusal(error, where) from None
+        _decompose_chlo(module, where, keeps)
+        _run(_PASSES, module, where)
 
 
-def _only(module: Any, known: Container[str]) -> bool:
-    """Whether all `chlo` ops of a module are known, and have no complex operands."""
+def _decompose_chlo(module: Any, where: str, keeps: Callable[[str, bool], bool]) -> None:
+    """Replace each `chlo` op that is not kept by its decomposition.
+
+    The pass takes all of a function, so that each op is copied into a function of its own, in a module apart.
+    """
     ir = mlir()
-    found = True
+    from jaxlib.mlir.dialects.func import FuncOp, ReturnOp
+
+    found: list[Any] = []
 
     def visit(op: Any) -> Any:
-        nonlocal found
-        if op.name.startswith("chlo."):
-            found = found and op.name in known and not any("complex" in str(v.type) for v in op.operands)
+        is_complex = any("complex" in str(v.type) for v in op.operands)
+        if op.name.startswith("chlo.") and not keeps(op.name, is_complex):
+            found.append(op)
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
-    return found
+    if not found:
+        return
+    apart = ir.Module.create(ir.Location.unknown())
+    for i, op in enumerate(found):
+        with ir.InsertionPoint(apart.body), op.location:
+            around: Any = FuncOp(f"f{i}", ([v.type for v in op.operands], [v.type for v in op.results]))
+            block = around.add_entry_block()
+        with ir.InsertionPoint(block), op.location:
+            copy = op.clone()
+            for j, argument in enumerate(block.arguments):
+                copy.operands[j] = argument
+            ReturnOp(copy.results)
+    _run((_CHLO,), apart, where)
+    for op, function in zip(found, apart.body.operations, strict=True):
+        block = function.regions[0].blocks[0]
+        *made, returned = block.operations
+        for argument, value in zip(block.arguments, op.operands, strict=True):
+            argument.replace_all_uses_with(value)
+        for part in made:
+            part.operation.move_before(op)
+        for result, value in zip(op.results, returned.operation.operands, strict=True):
+            result.replace_all_uses_with(value)
+        op.erase()
+
+
+def _run(passes: Sequence[str], module: Any, where: str) -> None:
+    from jaxlib.mlir.passmanager import PassManager
+
+    try:
+        PassManager.parse(f"builtin.module(func.func({','.join(passes)}))").run(module.operation)
+    except mlir().MLIRError as error:
+        raise _refusal(error, where) from None
 
 
 def _refusal(error: Exception, where: str) -> FormatError:

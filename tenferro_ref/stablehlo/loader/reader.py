@@ -16,11 +16,12 @@ from tenferro_ref.errors import Internal, ShapeMismatch, TenferroError, Unsuppor
 from tenferro_ref.ops import CompareDir, TensorType
 from tenferro_ref.program import GraphProgram, LoweringView, Value
 from tenferro_ref.stablehlo.emit import lower_into
-from tenferro_ref.stablehlo.loader import compound, indexing, linalg, reductions, rng, rows, sorting, special, windows  # noqa: F401 - their rows
+from tenferro_ref.stablehlo.loader import compound, indexing, linalg, reductions, rng, rows, sorting, windows  # noqa: F401 - their rows
 from tenferro_ref.stablehlo.loader.bindings import Operation, legalize, parse, position, reading, tensor_type
 from tenferro_ref.stablehlo.loader.composed import select, spread, static
 from tenferro_ref.stablehlo.loader.regions import apply_body
 from tenferro_ref.stablehlo.loader.signature import entry_function, functions_of
+from tenferro_ref.stablehlo.loader.special import keeps
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Evaluate, Tracer
 from tenferro_ref.stablehlo.writer import Body
 from tenferro_ref.tensor import Array
@@ -111,7 +112,7 @@ def load(
         The extra `jax` is not installed.
     """
     module = parse(source, where)
-    legalize(module, where, frozenset({*ROWS, "chlo.scan"}))
+    legalize(module, where, keeps)
     with reading(where):
         return _Reader(functions_of(module), where, evaluate, most).read(entry_function(module, where, entry), inputs)
 

@@ -26,6 +26,14 @@ _FUNCTIONS = {
     )
 }  # fmt: skip
 
+#: `chlo` ops whose rule takes complex numbers as well.
+_COMPLEX = frozenset({"chlo.conj", "chlo.square", "chlo.tan"})
+
+
+def keeps(name: str, is_complex: bool) -> bool:
+    """Whether a `chlo` op is read as it is, not its decomposition."""
+    return name == "chlo.scan" or (name in ROWS and (not is_complex or name in _COMPLEX))
+
 
 def _function(name: str) -> Row:
     return lambda b, _, x: b.apply(ops.Special(name), x)
