@@ -88,6 +88,14 @@ def test_a_tuple_from_a_function_of_another_name_is_several_results(name: str, p
     assert [a.tolist() for a in result.outputs] == [[1.5, -2], [1, -2]]
 
 
+def test_the_interpreter_hands_over_results_of_four_bits(pool: Pool) -> None:
+    # a bitcast of such numbers to eight bits ended the interpreter's process
+    text = """func.func @main(%a: tensor<2xf32>) -> tensor<2xf4E2M1FN> {
+      %0 = stablehlo.convert %a : (tensor<2xf32>) -> tensor<2xf4E2M1FN> return %0 : tensor<2xf4E2M1FN> }"""
+    result = pool.make("interpreter").run_source(pool.reader.source(text, "four"), [np.array([1.5, -6], np.float32)])
+    assert [a.astype(np.float32).tolist() for a in result.outputs] == [[1.5, -6]]
+
+
 def module(body: str) -> str:
     return f"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {{ {body} return %0 : tensor<2xf32> }}"
 

@@ -139,14 +139,19 @@ def _make_readable(module: Any, dtypes: list[DType]) -> None:
                 elif bits is None:
                     parts.append(value)
                 else:
-                    shape = tuple(value.type.shape)
-                    type_ = ir.Type.parse(f"tensor<{''.join(f'{n}x' for n in shape)}ui{8 * bits.itemsize}>")
-                    small = dtype.numpy.name.startswith(("int", "uint"))
-                    parts.append((stablehlo.convert if small else stablehlo.bitcast_convert)(type_, value))
+                    if not dtype.numpy.name.startswith(("int", "uint")):
+                        value = stablehlo.bitcast_convert(_unsigned(value, dtype.bits), value)
+                    parts.append(stablehlo.convert(_unsigned(value, 8 * bits.itemsize), value))
             func.ReturnOp(parts)
         outer.attributes["function_type"] = ir.TypeAttr.get(
             ir.FunctionType.get(main.type.inputs, [part.type for part in parts])
         )
+
+
+def _unsigned(value: Any, bits: int) -> Any:
+    """The type of unsigned integers of this width in the shape of a value."""
+    ir = bindings.mlir()
+    return ir.RankedTensorType.get(value.type.shape, ir.IntegerType.get_unsigned(bits))
 
 
 def _untupled(values: Any) -> list[Any]:
