@@ -63,7 +63,11 @@ def _limits(command: Any) -> Any:
         click.option("--programs", type=click.IntRange(1), help="How many programs, over all shards."),
         click.option("--minutes", type=click.FloatRange(0, min_open=True), help="How long to generate and check."),
         click.option("--reduce-seconds", type=click.FloatRange(0), help="Budget for reducing one disagreement."),
-        click.option("--max-findings", type=click.IntRange(0), help="Groups of disagreements reduced at most."),
+        click.option(
+            "--max-findings",
+            type=click.IntRange(0),
+            help="Groups of disagreements reduced at most; 1000 if a campaign begins without.",
+        ),
         click.option("--bundles", metavar="DIR", help="Folder of the findings' bundles; default: STORE.findings."),
         click.option("--out", metavar="DIR", help="Write the report there at the end."),
         click.option(

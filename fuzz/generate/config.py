@@ -30,7 +30,9 @@ class Config:
         12 in 100 programs have up to 40 instructions, 2 in 100 up to 64, 1 in 200 up to `max_instructions`. Ignored
         unless it is between the other two.
     max_elements
-        Largest tensor. Two programs in a hundred come near it, the others stay below `usual_elements`.
+        Largest tensor.
+    big_elements, usual_elements
+        Two programs in a hundred come near `big_elements`, the others stay below `usual_elements`; a motif goes beyond both.
     max_rank, usual_rank
         Ranks above `usual_rank` are rare.
     dim_exprs
@@ -68,7 +70,8 @@ class Config:
     min_instructions: int = 1
     max_instructions: int = 200
     usual_instructions: int = 14
-    max_elements: int = 50_000
+    max_elements: int = 1_000_000
+    big_elements: int = 50_000
     usual_elements: int = 1_500
     max_rank: int = 7
     usual_rank: int = 4

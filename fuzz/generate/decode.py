@@ -74,7 +74,7 @@ def steps(config: Config, exact: bool) -> Weighted[Step]:
     if not entries:
         raise UsageError(detail="none of the ops can be generated with these dtypes")
     usual = [m for m in motifs(config) if not exact or _EXACT.issuperset(m.ops)]
-    alone = [((m,), m.weight * factors.get(m.name, 1.0)) for m in usual if not m.group]
+    alone = [((m,), m.weight * factors.get(m.name, 1.0)) for m in usual if m.weight and not m.group]
     grouped = [(tuple(m for m in usual if m.group == g), weight * factors.get(g, 1.0)) for g, weight in GROUPS.items()]
     entries += [(step, _MOTIF_FACTOR * weight) for step, weight in (*alone, *grouped) if step]
     return Weighted(entries)

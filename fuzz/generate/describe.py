@@ -164,6 +164,15 @@ def _dot(program: GraphProgram, ins: Instruction, op: ops.DotGeneral, operands: 
                 yield "dot: of a reshaped Transpose"
 
 
+def varying(program: GraphProgram) -> set[int]:
+    """The slots that do not depend on constants alone."""
+    slots = {*program.input_slots}
+    for ins in program.instructions:
+        if not slots.isdisjoint(ins.input_slots):
+            slots.update(ins.output_slots)
+    return slots
+
+
 def maker(program: GraphProgram, slot: int) -> Instruction | None:
     """The instruction that writes a slot; None for an input."""
     producer = program.producers.get(slot)

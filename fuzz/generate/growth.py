@@ -168,7 +168,7 @@ class Growth:
         #: One of `_OUTPUT_STYLES`.
         self.output_style = head.choose(_OUTPUT_STYLES)
         big = head.chance(2.5) and config.max_elements >= BIG[0][0]
-        self.limit = config.max_elements if big else min(config.usual_elements, config.max_elements)
+        self.limit = min(config.big_elements if big else config.usual_elements, config.max_elements)
         self._themes = self._draw_themes(head, big)
 
     def _draw_main(self, head: Choices) -> DType:
@@ -247,9 +247,9 @@ class Growth:
         self._keep(value, Estimate(positive, (6.0 if recipe.kind == "exact" else 3.0) if plain else inf))
         return value
 
-    def constant(self, dtype: DType) -> Value:
-        """A new constant."""
-        number = draw_scalar(self.choices, dtype, self.regime)
+    def constant(self, dtype: DType, regime: Regime | None = None) -> Value:
+        """A new constant, in the regime of the program unless another is given."""
+        number = draw_scalar(self.choices, dtype, regime or self.regime)
         with np.errstate(invalid="ignore"):  # a NaN of a narrow float
             positive = bool(number.real > 0)
         return self.apply(ops.Constant.of(number, dtype), estimate=Estimate(positive, 4.0))
@@ -273,6 +273,11 @@ class Growth:
         self._shown += values
         return values[0]
 
+    def inner(self, op: Op, *operands: Value) -> Value:
+        """Append an instruction whose result nothing reads but what the same motif appends."""
+        (value,) = self._append(op, operands)
+        return value
+
     def give(self, *values: Value) -> None:
         """Make values of the pool outputs, whatever reads them."""
         self._shown += values
@@ -281,12 +286,13 @@ class Growth:
         """Whether an array of constants may be used, and there is room for it."""
         return self.room > self.step_size + 6 and self.has(ops.Constant, ops.BroadcastInDim, ops.Concatenate)
 
-    def constant_array(self, dtype: DType, shape: Shape) -> Value:
+    def constant_array(self, dtype: DType, shape: Shape, regime: Regime | None = None) -> Value:
         """An array of up to three constants, its first axis cut among them, for compilers to fold."""
         count = min(1 + self.choices.pick(3), max(1, shape[0]))
         cuts = [i * shape[0] // count for i in range(count + 1)]
         parts = [
-            self.apply(ops.BroadcastInDim((b - a, *shape[1:]), ()), self.constant(dtype)) for a, b in pairwise(cuts)
+            self.apply(ops.BroadcastInDim((b - a, *shape[1:]), ()), self.constant(dtype, regime))
+            for a, b in pairwise(cuts)
         ]
         return parts[0] if count == 1 else self.apply(ops.Concatenate(0), *parts)
 

@@ -67,7 +67,7 @@ class Plan:
     shards: _Positive = 1
     batch: _Positive = 32
     reduce_seconds: Seconds = 20.0
-    max_findings: _Count = 40
+    max_findings: _Count = 1000
     command: str = ""
     input_sets: _Positive = 1
     generate: tuple[str, ...] = ()

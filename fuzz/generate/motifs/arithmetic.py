@@ -8,16 +8,21 @@ from math import inf
 
 import numpy as np
 
-from fuzz.generate.config import FOREIGN_DTYPES, may_have
-from fuzz.generate.describe import has_path
+from fuzz.generate.config import FOREIGN_DTYPES, Regime, may_have
+from fuzz.generate.describe import has_path, varying
 from fuzz.generate.growth import Estimate, Growth, Shape, shape_of
 from fuzz.generate.motifs.table import Found, motif
 from fuzz.generate.values.recipes import Recipe
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dtype import ENGINE_DTYPES, INEXACT, DType
-from tenferro_ref.ops import ARITHMETIC, DEFAULT_POLICY, STABLEHLO
+from tenferro_ref.ops import ARITHMETIC, DEFAULT_POLICY, ELEMENTWISE, STABLEHLO
 from tenferro_ref.program import Value
+
+#: Functions of one number that round or branch.
+_FUNCTIONS = (
+    ops.Exp, ops.Expm1, ops.Log, ops.Log1p, ops.Sin, ops.Cos, ops.Tanh, ops.Sqrt, ops.Rsqrt, ops.Abs, ops.Sign,
+)  # fmt: skip
 
 
 def _real_float(g: Growth, rank: int = 0) -> Value:
@@ -25,14 +30,14 @@ def _real_float(g: Growth, rank: int = 0) -> Value:
 
 
 @motif(
-    2,
+    3,
     4,
     lambda case: any(has_path(case.program, ("Constant", op.__name__)) for op in ARITHMETIC),
     ops.Constant,
     *ARITHMETIC,
 )
 def with_constant(g: Growth) -> None:
-    """x + 0, x * 0, x / c, x ** 2, ... with the constant on either side, and perhaps broadcast."""
+    """x + 0, x * 0, x / c, ... with the constant on either side, and perhaps broadcast; perhaps a function of that."""
     x = g.operand([d for d in g.config.dtypes if d in INEXACT])
     number = g.choices.choose((0.0, 1.0, -0.0, -1.0, 2.0, 0.5, 3.0, -2.0, 1e-40, np.inf, np.nan, 7.0, 0.1, 1e30))
     constant = g.apply(ops.Constant.of(number, x.dtype), estimate=Estimate(number > 0, 3))
@@ -40,7 +45,47 @@ def with_constant(g: Growth) -> None:
     other = constant if other is None else other
     operands = (x, other) if not g.choices.chance(30) else (other, x)
     fitting = [op for op in ARITHMETIC if x.dtype in op.dtypes]
-    g.apply(g.choices.choose(fitting)(), *operands, estimate=g.estimates[x.slot])
+    y = g.apply(g.choices.choose(fitting)(), *operands, estimate=g.estimates[x.slot])
+    functions = [op for op in _FUNCTIONS if op in g.config.ops and x.dtype in op.dtypes]
+    if functions and g.choices.chance(50):
+        g.show(g.choices.choose(functions)(), y)
+
+
+_FOLDABLE = (*ELEMENTWISE, ops.Convert)
+
+
+def _is_folded(case: Case) -> bool:
+    """Whether all operands of an elementwise op are constants."""
+    slots = varying(case.program)
+    return any(type(ins.op) in _FOLDABLE and slots.isdisjoint(ins.input_slots) for ins in case.program.instructions)
+
+
+@motif(12, 3, _is_folded, ops.Constant, ops.BroadcastInDim, ops.Concatenate)
+def folded(g: Growth) -> None:
+    """An elementwise op on constants alone, special values among them, which compilers compute themselves."""
+    known = [op for op in _FOLDABLE if op in g.config.ops and g.dtypes_of(op)]
+    if not known:
+        return
+    op = g.choices.choose(known)
+    dtype, shape = g.dtype(g.dtypes_of(op)), (2 + g.choices.pick(3),) if g.max_rank and g.choices.chance(60) else ()
+
+    def fixed(dtype: DType, regime: Regime = "hostile") -> Value:
+        return g.constant_array(dtype, shape, regime) if shape else g.constant(dtype, regime)
+
+    def alike(dtype: DType) -> Value:
+        return g.apply(ops.BroadcastInDim(shape, ()), g.constant(dtype, "hostile")) if shape else fixed(dtype)
+
+    if op is ops.Convert:
+        g.show(ops.Convert(g.choices.choose(g.config.dtypes)), fixed(dtype))
+    elif op is ops.Compare:
+        direction = (
+            ops.CompareDir.Eq if dtype.is_complex or dtype is DType.Bool else g.choices.choose([*ops.CompareDir])
+        )
+        g.show(ops.Compare(direction), fixed(dtype), alike(dtype))
+    elif op is ops.Select:
+        g.show(op(), fixed(DType.Bool), alike(dtype), alike(dtype))
+    else:
+        g.show(op(), fixed(dtype), *(alike(dtype) for _ in range(op.arity - 1)))
 
 
 def _is_log_of_zero(case: Case) -> bool:
@@ -205,7 +250,8 @@ def rectified(g: Growth) -> None:
     if not pairs:
         return
     narrow, wide = g.choices.choose(pairs)
-    x = g.operand([narrow])
+    both = g.choices.chance(40)
+    x = g.fresh(narrow, g.shape(), Recipe("zeros", g.choices.integer(2))) if both else g.operand([narrow])
     zero = g.apply(ops.Constant.of(0.0, narrow), estimate=Estimate(False, 0))
     zeros = g.apply(ops.BroadcastInDim(shape_of(x), ()), zero)
     negative = g.apply(ops.Compare(g.choices.choose((ops.CompareDir.Lt, ops.CompareDir.Le))), x, zeros)

@@ -11,9 +11,10 @@ from fuzz.generate.growth import EXTENTS, Estimate, Growth, shape_of, volume
 from fuzz.generate.motifs.table import motif
 from fuzz.generate.ops.contractions import contract, reduce
 from fuzz.generate.ops.structural import broadcast, permutation, regroup
+from fuzz.generate.values.recipes import Recipe
 from oracle.case import Case
 from tenferro_ref import ops
-from tenferro_ref.dtype import DType
+from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.ops import TensorType
 from tenferro_ref.program import Value
 
@@ -252,6 +253,26 @@ def reduced_broadcast(g: Growth) -> None:
     """A reduction over axes that a broadcast made."""
     x = g.operand(g.dtypes_of(ops.ReduceSum), lambda v: v.type.rank <= 3)
     reduce(g, ops.ReduceSum, broadcast(g, x))
+
+
+#: What is summed where libraries share a sum among threads. Its elements are small integers, so that no partial sum is rounded.
+_SHARED = (3, 512, 512)
+
+
+@motif(
+    2,
+    0,
+    lambda case: any(isinstance(i.op, ops.BroadcastInDim) and i.op.shape == _SHARED for i in case.program.instructions),
+    ops.BroadcastInDim,
+    ops.ReduceSum,
+    name="sum in threads",
+)
+def sum_in_threads(g: Growth) -> None:
+    """A sum over a broadcast of so many elements that several threads add."""
+    dtypes = [d for d in g.dtypes_of(ops.ReduceSum) if d.is_float and d in ENGINE_DTYPES]
+    if dtypes and g.max_rank >= len(_SHARED) and g.config.max_elements >= volume(_SHARED):
+        x = g.fresh(g.choices.choose(dtypes), _SHARED[1:2], Recipe("simple", g.choices.integer(2)))
+        g.show(ops.ReduceSum((0, 1, 2)), g.inner(ops.BroadcastInDim(_SHARED, (1,)), x))
 
 
 @motif(1, 2, lambda case: "graph: repeated instruction" in of_program(case.program))

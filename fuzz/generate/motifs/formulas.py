@@ -70,8 +70,12 @@ _DIRECTIONS: dict[type[ast.AST], CompareDir] = {
 _DOMAINS: dict[str, Callable[[DType], bool]] = {
     "inexact": lambda dtype: dtype in INEXACT, "real": lambda dtype: dtype.is_float, "integer": lambda dtype: dtype.is_int,
 }  # fmt: skip
-#: Classes of the integers that a formula works on, which wrap; the others are values of the program.
-_WRAPPING = ("powers", "special", "bits", "small")
+#: Classes of the numbers that a formula works on, with a percentage: integers that wrap, numbers for which a part of it overflows
+#: or is NaN; the others are values of the program.
+_CLASSES: dict[str, tuple[float, tuple[str, ...]]] = {
+    "inexact": (12, ("special", "wide", "knees", "sprinkled")), "real": (12, ("special", "wide", "knees", "zeros")),
+    "integer": (60, ("powers", "special", "bits", "small")),
+}  # fmt: skip
 
 
 class Term(NamedTuple):
@@ -122,13 +126,14 @@ def ops_of(term: Term) -> tuple[type[Op], ...]:
 
 
 def grow(g: Growth, term: Term, domain: str) -> None:
-    """Append a formula on values of the program, or on integers that wrap; nothing if the program has no such dtype."""
+    """Append a formula on values of the program, or on numbers of a class; nothing if the program has no such dtype."""
     known = [g.dtypes_of(op) for op in ops_of(term) if op is not ops.Constant]
     dtypes = [d for d in g.config.dtypes if _DOMAINS[domain](d) and all(d in admitted for admitted in known)]
     if not dtypes:
         return
-    if domain == "integer" and g.choices.chance(60):
-        kind = g.choices.choose(_WRAPPING)
+    share, kinds = _CLASSES[domain]
+    if g.choices.chance(share):
+        kind = g.choices.choose(kinds)
         a = g.fresh(g.dtype(dtypes), g.shape(), Recipe(kind, g.choices.integer(2)))
     else:
         a = g.operand(dtypes)

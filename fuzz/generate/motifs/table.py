@@ -29,7 +29,7 @@ class Motif(NamedTuple):
     size
         The most instructions that it has, adapters not counted.
     weight
-        Its chance, beside others without a group.
+        Its chance, beside others without a group; with 0 it is in those programs alone that must have it.
     grow
         Appends it to a growing program, or nothing where there is nothing to work on.
     found

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import zip_longest
 
 from fuzz.generate.config import may_have
-from fuzz.generate.describe import maker
+from fuzz.generate.describe import maker, varying
 from fuzz.generate.growth import Growth, shape_of, volume
 from fuzz.generate.motifs.table import motif
 from fuzz.generate.ops import STRATEGY, usable
@@ -161,21 +161,12 @@ def updated_beside(g: Growth) -> None:
     g.give(x, STRATEGY[op](g, op))
 
 
-def _varying(case: Case) -> set[int]:
-    """The slots that do not depend on constants alone."""
-    varying = {*case.program.input_slots}
-    for ins in case.program.instructions:
-        if not varying.isdisjoint(ins.input_slots):
-            varying.update(ins.output_slots)
-    return varying
-
-
 def _reads_constants(case: Case) -> bool:
     """Whether an op reads an array that depends on constants alone, beside something that does not."""
-    varying, types = _varying(case), case.program.slot_types
+    inputs, types = varying(case.program), case.program.slot_types
     for ins in case.program.instructions:
-        if not varying.isdisjoint(ins.input_slots):
-            fixed = [s for s in ins.input_slots if s not in varying and types[s].rank]
+        if not inputs.isdisjoint(ins.input_slots):
+            fixed = [s for s in ins.input_slots if s not in inputs and types[s].rank]
             if any((m := maker(case.program, s)) and m.op.name == "Concatenate" for s in fixed):
                 return True
     return False
@@ -197,7 +188,9 @@ def constant_operand(g: Growth) -> None:
 
 def _gathers_constants(case: Case) -> bool:
     """Whether what is gathered from constants, at constant indices, is computed with."""
-    fixed = {s for i in case.program.instructions if i.op.name == "Gather" for s in i.output_slots} - _varying(case)
+    fixed = {s for i in case.program.instructions if i.op.name == "Gather" for s in i.output_slots} - varying(
+        case.program
+    )
     return any(i.op.name in ("Add", "Multiply") and fixed.issuperset(i.input_slots) for i in case.program.instructions)
 
 
@@ -215,6 +208,34 @@ def folded_gather(g: Growth) -> None:
     indices = g.apply(ops.BroadcastInDim((count, 1), ()), g.apply(column))
     columns = g.apply(ops.Gather((0,), (1,), (1,), 1, (2, 1)), rows, indices)
     g.apply(op(), columns, columns, estimate=g.estimates[rows.slot])
+
+
+#: Ops that are about axes, for a value that has none, and how many empty index tensors and further values each reads.
+_WITHOUT_AXES: tuple[tuple[Op, int, int], ...] = (
+    (ops.Transpose(()), 0, 0), (ops.Reshape(()), 0, 0), (ops.BroadcastInDim((), ()), 0, 0), (ops.Slice((), (), ()), 0, 0),
+    (ops.Reverse(()), 0, 0), (ops.Pad((), (), ()), 0, 0), (ops.DynamicSlice(()), 1, 0), (ops.DynamicUpdateSlice(), 1, 1),
+    (ops.Gather((), (), (), 0, ()), 1, 0), (ops.Scatter((), (), (), 0), 1, 1), (ops.ReduceSum(()), 0, 0),
+    (ops.ReduceProd(()), 0, 0), (ops.ReduceMax(()), 0, 0), (ops.ReduceMin(()), 0, 0), (ops.ReduceSumSquares(()), 0, 0),
+)  # fmt: skip
+
+
+def _lacks_axes(case: Case) -> bool:
+    types, about = case.program.slot_types, {type(op) for op, _, _ in _WITHOUT_AXES}
+    return any(type(i.op) in about and not types[i.input_slots[0]].rank for i in case.program.instructions)
+
+
+@motif(1, 1, _lacks_axes, *(type(op) for op, _, _ in _WITHOUT_AXES), name="of no axes")
+def of_no_axes(g: Growth) -> None:
+    """An op that is about axes, on a value without any."""
+    op, indices, more = g.choices.choose(_WITHOUT_AXES)
+    integers = [d for d in g.config.dtypes if d.is_int]
+    dtypes = g.dtypes_of(type(op))
+    if dtypes and (integers or not indices):
+        x = g.rank_0(g.dtype(dtypes))
+        further = [x if g.choices.chance(30) else g.fresh(x.dtype, ()) for _ in range(more)]
+        starts = [g.fresh(g.choices.choose(integers), (0,)) for _ in range(indices)]
+        operands = (*further, *starts) if isinstance(op, ops.DynamicUpdateSlice) else (*starts, *further)
+        g.apply(op, x, *operands, estimate=g.estimates[x.slot])
 
 
 # --- chains -----------------------------------------------------------------------------------------------------------
