@@ -43,7 +43,7 @@ def with_operands(case: Case, index: int) -> str:
     ins = program.instructions[index]
     makers = [program.producers.get(slot) for slot in ins.input_slots]
     names = sorted({program.instructions[i].op.name for i in makers if i is not None})
-    return f"{ins.op.name}({', '.join(names)})" if names else ins.op.name
+    return f"{named(program, index)}({', '.join(names)})" if names else named(program, index)
 
 
 def signature(case: Case, answer: Answer, attribution: str) -> str:
