@@ -19,6 +19,10 @@ from tenferro_ref.dtype import ENGINE_DTYPES, INEXACT, DType
 from tenferro_ref.ops import ARITHMETIC, DEFAULT_POLICY, ELEMENTWISE, STABLEHLO
 from tenferro_ref.program import Value
 
+#: Numbers that compilers have rules for, or lose.
+_CONSTANTS = (
+    0.0, 1.0, -0.0, -1.0, 2.0, 0.5, 3.0, -2.0, 1e-40, np.inf, np.nan, 7.0, 0.1, 1e30, np.nan, -np.inf,
+)  # fmt: skip
 #: Functions of one number that round or branch.
 _FUNCTIONS = (
     ops.Exp, ops.Expm1, ops.Log, ops.Log1p, ops.Sin, ops.Cos, ops.Tanh, ops.Sqrt, ops.Rsqrt, ops.Abs, ops.Sign,
@@ -39,7 +43,7 @@ def _real_float(g: Growth, rank: int = 0) -> Value:
 def with_constant(g: Growth) -> None:
     """x + 0, x * 0, x / c, ... with the constant on either side, and perhaps broadcast; perhaps a function of that."""
     x = g.operand([d for d in g.config.dtypes if d in INEXACT])
-    number = g.choices.choose((0.0, 1.0, -0.0, -1.0, 2.0, 0.5, 3.0, -2.0, 1e-40, np.inf, np.nan, 7.0, 0.1, 1e30))
+    number = g.choices.choose(_CONSTANTS)
     constant = g.apply(ops.Constant.of(number, x.dtype), estimate=Estimate(number > 0, 3))
     other = g.adapt(constant, shape_of(x)) if g.choices.chance(40) and g.has(ops.BroadcastInDim) else constant
     other = constant if other is None else other
