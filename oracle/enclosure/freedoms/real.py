@@ -41,11 +41,13 @@ def of_result(model: Model, op: Op, x: Enclosure, operands: tuple[Enclosure, ...
     if not rounds:
         return x
     exact = np.broadcast_to(_exact(op, FORMATS[x.dtype.real], operands), x.shape)
-    several = _COMPLEX * FORMATS[x.dtype.real].unit * _modulus(x) if isinstance(op, ops.Multiply | ops.Divide) else 0.0
+    cancels = isinstance(op, ops.Multiply | ops.Divide | ops.ReduceProd)
+    several = _COMPLEX * FORMATS[x.dtype.real].unit * _modulus(x) if cancels else 0.0
     return each_part(lambda part: _widened(part, exact, several), x)
 
 
-#: Units of the modulus that a part of a complex product or quotient may be off: its terms are rounded before they cancel.
+#: Units of the modulus that a part of a complex product or quotient may be off: its terms are rounded before they cancel. (Sums of
+#: products, and products of more than two, have bounds for every order, and so for what is not rounded.)
 _COMPLEX = 16
 
 
