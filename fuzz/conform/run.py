@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -15,8 +15,9 @@ from fuzz.conform.cells import Cell, programs
 from fuzz.conform.folded import FoldedPool
 from fuzz.conform.probes import PROBES
 from fuzz.conform.record import OUTCOMES, Check, Conformance, Outcome, Section
-from fuzz.findings.alike import value_class
+from fuzz.findings.alike import how_of
 from fuzz.findings.known import load_known, page_of
+from fuzz.findings.suspect import inspect
 from oracle.attribution import attribute
 from oracle.case import Case
 from oracle.judge import Reference, judge_many, prepare
@@ -228,16 +229,22 @@ class Run:
         if not rules:
             return ""
         ins = case.program.instructions[0]
-        how = value_class(answer.comparison.value_class) or answer.reason.partition(":")[0]
         dtype = case.program.output_types[0].dtype.name
-        words = f"{ins.op.name} | {dtype} | {how} | {attribute(executor, case, pool)}"
-        for signature in (
-            f"{folded * len(case.inputs)}{words}",
-            words,
-        ):  # folding may be wrong in a way of its own, or not
-            if page := page_of(signature, answer.verdict.value, executor.name, self._build, rules):
-                return page
+        for how, cause in self._causes(executor, case, answer, pool):
+            words = f"{ins.op.name} | {dtype} | {how} | {cause}"
+            # folding may be wrong in a way of its own, or not
+            for signature in (f"{folded * len(case.inputs)}{words}", words):
+                if page := page_of(signature, answer.verdict.value, executor.name, self._build, rules):
+                    return page
         return ""
+
+    @staticmethod
+    def _causes(executor: PjrtExecutor, case: Case, answer: Answer, pool: Pool) -> Iterator[tuple[str, str]]:
+        """The kind of error and what makes the difference: for all wrong elements, then, if others may have another cause, for the first."""
+        yield how_of(answer), attribute(executor, case, pool)
+        if answer.verdict is Verdict.MISMATCH:
+            alone = inspect(executor, case, answer, pool)
+            yield how_of(alone.answer), alone.attribution
 
     def _tell(self, section: str) -> None:
         self._done += 1

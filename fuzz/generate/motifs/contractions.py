@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from fuzz.generate.values.recipes import Recipe
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dtype import ENGINE_DTYPES, DType
-from tenferro_ref.ops import TensorType
+from tenferro_ref.ops import REDUCTIONS, STABLEHLO, TensorType
 from tenferro_ref.program import Value
 
 
@@ -253,6 +254,28 @@ def reduced_broadcast(g: Growth) -> None:
     """A reduction over axes that a broadcast made."""
     x = g.operand(g.dtypes_of(ops.ReduceSum), lambda v: v.type.rank <= 3)
     reduce(g, ops.ReduceSum, broadcast(g, x))
+
+
+def _reduces_nothing(case: Case) -> bool:
+    """Whether numbers come of a reduction over no element."""
+    types = case.program.slot_types
+    return any(
+        type(ins.op) in REDUCTIONS
+        and 0 in types[ins.input_slots[0]].shape
+        and 0 not in types[ins.output_slots[0]].shape
+        for ins in case.program.instructions
+    )
+
+
+@motif(1, 1, _reduces_nothing, *REDUCTIONS, policy=STABLEHLO, name="reduction of nothing")
+def reduction_of_nothing(g: Growth) -> None:
+    """Over an axis without elements, by which the initial value is all that there is."""
+    op: type[Any] = g.choices.choose(REDUCTIONS)
+    dtypes = g.dtypes_of(op)
+    if dtypes and g.policy.empty_reduction == "identity" and g.max_rank:
+        shape = g.choices.choose(((0,), (2, 0), (0, 3), (2, 0, 3))[: 1 + 2 * (g.max_rank > 1) + (g.max_rank > 2)])
+        axis = shape.index(0)
+        g.show(op((axis,)), g.fresh(g.choices.choose(dtypes), shape))
 
 
 #: What is summed where libraries share a sum among threads. Its elements are small integers, so that no partial sum is rounded.
