@@ -252,6 +252,13 @@ def test_known_is_not_passed(tmp_path: Path) -> None:
     assert row["verdict"] == "does not conform"
 
 
+def test_what_two_causes_make_wrong_is_known_by_the_first(tmp_path: Path) -> None:
+    # a NaN is lost in one element (0001), in another the logarithm overflows (0043): no lane tells for both
+    plugin = plugin_or_skip("lam115")
+    conform(plugin.path, tmp_path / "out", "--sections", "operations", "--ops", "Log1p", "--dtypes", "C64")
+    assert outcomes(tmp_path / "out")["operations: Log1p C64 special"] == "known"
+
+
 RESULT = Conformance(
     "one", "2026-11-22T12:00:00+00:00", 1.0, "", (("platform", "cpu"),),
     (Section("errors", "Errors", (Check("a", "holds"), Check("b", "fails", "why"), Check("c", "known", page="p")), 0.5),),
