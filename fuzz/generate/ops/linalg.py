@@ -59,8 +59,11 @@ PREPARED: dict[str, tuple[str, tuple[int, ...]]] = {
     "HouseholderQrThinQ": _FACTORED,
     "HouseholderQrQColumns": _FACTORED,
 }
-_NAMES = tuple(MATRICES)
-_PORTABLE = _NAMES[:2]
+_PORTABLE = tuple(MATRICES)[:2]
+#: Ops with flags come more often: each flag doubles what there is to see.
+_NAMES: Weighted[str] = Weighted(
+    [(name, 2 + 2 * sum(isinstance(value, bool) for value in linalg.OPS[name].config.values())) for name in MATRICES]
+)
 _SIZES: Weighted[int] = Weighted([(3, 20), (2, 25), (1, 12), (4, 18), (5, 10), (7, 5), (8, 4), (6, 4), (0, 4)])
 _BATCHES: Weighted[Shape] = Weighted([((), 60), ((2,), 20), ((1,), 5), ((3, 2), 6), ((0,), 3), ((5,), 6)])
 #: A guess: inputs are at most about 10 in magnitude, and hardly any solution is much larger.
@@ -73,10 +76,10 @@ def factor(g: Growth) -> None:
     admitted = [d for d in g.config.dtypes if d in INEXACT]
     if ops.Extension not in g.config.ops or not admitted or g.max_rank < 2:
         return
-    name = choices.choose(_PORTABLE if g.portable else _NAMES)
+    name = choices.choose(_PORTABLE) if g.portable else _NAMES(choices)
     if name in PREPARED and g.room < 2:
         return
-    dtype = choices.choose(admitted) if choices.chance(60) else g.dtype(admitted)
+    dtype = choices.choose(admitted) if choices.chance(80) else g.dtype(admitted)
     factored(g, name, _matrix(g, name, dtype))
 
 
