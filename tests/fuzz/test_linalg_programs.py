@@ -36,7 +36,7 @@ pytestmark = pytest.mark.once
 
 LINALG = Config(linalg=100)
 #: Within this many programs of a config that has the family in all of them.
-PROGRAMS = 512
+PROGRAMS = 768
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_shapes_flags_and_gauges_are_reached(sample: list[Case]) -> None:
 
 
 def test_few_matrices_are_refused(sample: list[Case]) -> None:
-    results = [attempt(NativeExecutor(), case) for case in sample[:320]]
+    results = [attempt(NativeExecutor(), case) for case in sample[:512]]
     errors = [r for r in results if isinstance(r, TenferroError)]
     assert all(refuses(error) for error in errors)
     assert 1 <= len(errors) <= 0.05 * len(results)

@@ -59,8 +59,16 @@ _PHASED = ((linalg.FAMILY, "Eigh"), (linalg.FAMILY, "Svd"))
 _OFTEN: dict[str, int] = {
     "Qr": 3, "Lu": 3, "TriangularSolve": 4, "Svd": 4, "LuSolvePrepared": 4, "FullPivLuSolve": 2, "FullPivLu": 2,
     "SignDetFromLuFactor": 2, "LogAbsDetFromLuFactor": 2, "Cholesky": 2, "Solve": 2, "irfft": 3, "rfft": 2, "einsum": 4,
-    "Scatter": 4, "Gather": 3, "Pad": 2, "PadToMatch": 2, "DotGeneral": 2, "ReduceProd": 4, "Add": 2, "EighVals": 2, "Eigh": 2, "SvdVals": 2, "ReduceMax": 2,
+    "Scatter": 4, "Gather": 3, "Pad": 2, "PadToMatch": 2, "DotGeneral": 4, "ReduceProd": 4, "Add": 2, "EighVals": 2, "Eigh": 2, "SvdVals": 2, "ReduceMax": 2,
 }  # fmt: skip
+#: Axes that an operand should have for a rule to have something to do: of a contraction, several of each kind.
+_AXES: dict[Any, int] = {
+    ops.Transpose: 2,
+    ops.Reverse: 2,
+    ops.ReduceProd: 2,
+    ops.DotGeneral: 3,
+    ops.DotGeneralWithConj: 3,
+}
 #: The largest tensor: rules are about places and axes, of which few show as much as many.
 _ELEMENTS, _MATRIX = 32, 20
 #: Instructions of a program at most, and the bytes of decisions beside those of header and genes.
@@ -167,7 +175,7 @@ def _grow(g: Growth, key: Any, dtype: DType, genes: list[Choices], decisions: Ch
             _append(g, before)
             g.wanted = g.pool[-1]
     g.choices = genes[1]
-    g.wanted_rank = min(2 if key in (ops.Transpose, ops.Reverse, ops.ReduceProd) else 1, g.max_rank)
+    g.wanted_rank = min(_AXES.get(key, 1), g.max_rank)
     made = _grown(g, key, dtype, number)
     g.wanted, g.wanted_dtype, g.wanted_rank = None, None, 0
     g.choices = genes[2]

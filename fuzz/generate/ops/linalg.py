@@ -62,7 +62,7 @@ PREPARED: dict[str, tuple[str, tuple[int, ...]]] = {
 _PORTABLE = tuple(MATRICES)[:2]
 #: Ops with flags come more often: each flag doubles what there is to see.
 _NAMES: Weighted[str] = Weighted(
-    [(name, 2 + 2 * sum(isinstance(value, bool) for value in linalg.OPS[name].config.values())) for name in MATRICES]
+    [(name, 3 + 2 * sum(isinstance(value, bool) for value in linalg.OPS[name].config.values())) for name in MATRICES]
 )
 _SIZES: Weighted[int] = Weighted([(3, 20), (2, 25), (1, 12), (4, 18), (5, 10), (7, 5), (8, 4), (6, 4), (0, 4)])
 _BATCHES: Weighted[Shape] = Weighted([((), 60), ((2,), 20), ((1,), 5), ((3, 2), 6), ((0,), 3), ((5,), 6)])
