@@ -16,6 +16,7 @@ from fuzz.findings.alike import alike, class_of, either_sign
 from fuzz.findings.known import Known, match, page_of
 from fuzz.findings.naming import signature, subject
 from fuzz.findings.reduce import Size, reduce_case, simplify_configuration
+from fuzz.findings.reduce.draft import Draft
 from fuzz.findings.reduce_module import MOST_READ, native_value, reduce_module
 from fuzz.findings.suspect import MAKING, Suspect, evaluate_all, start
 from fuzz.records import Finding, ValueRow
@@ -143,7 +144,8 @@ def _reduced(
 ) -> tuple[Suspect, float]:
     """The suspect with its reduced case, the answer to that and the final attribution, and the seconds that it took.
 
-    A disagreement that does not repeat is given back as it was found, with the attribution `NOT_REPEATED`.
+    A disagreement that does not repeat is given back as it was found, with the attribution `NOT_REPEATED`; of several outputs the
+    wrong one alone.
     """
     seconds = 0.0
     for begin, times in ((start(suspect, pool) if budget_seconds else suspect, 1), (suspect, _ATTEMPTS)):
@@ -160,7 +162,7 @@ def _reduced(
         if answer.verdict.is_disagreement and (reduction.reproduced or not budget_seconds):
             break
     if not answer.verdict.is_disagreement:
-        return replace(suspect, attribution=NOT_REPEATED), seconds
+        return replace(suspect, case=_worst_alone(suspect), attribution=NOT_REPEATED), seconds
     found = replace(found, case=case, answer=answer)
     if budget_seconds and case.source is not None:
         # as a program of ours it does not disagree: the module itself is reduced
@@ -172,6 +174,17 @@ def _reduced(
         if again.attribution != NOT_REPEATED:
             return again, seconds + longer
     return replace(found, attribution=_cause(found.executor, case, found.attribution, pool)), seconds
+
+
+def _worst_alone(suspect: Suspect) -> Case:
+    """The program of the worst output, with the inputs that it reads; the case as it is where it has one output."""
+    case, worst = suspect.case, suspect.answer.comparison.worst_output
+    if worst is None or len(case.program.output_slots) < 2 or case.refusal is not None or case.derivation is not None:
+        return case
+    draft = Draft.of(case)
+    draft.outputs = [case.program.output_slots[worst]]
+    draft.prune()
+    return draft.build() or case
 
 
 def _smaller_module(suspect: Suspect, source: Source, pool: Pool, budget_seconds: float) -> Suspect:

@@ -256,6 +256,25 @@ def test_what_is_right_by_chance_is_asked_again(first: int) -> None:
 
 
 @dataclass
+class Once(Wrong):
+    """Wrong in its first run, and never again."""
+
+    def _at(self, maker: type[Op] | None) -> bool:
+        return self.runs == 1
+
+
+def test_of_what_does_not_repeat_the_wrong_output_is_shown() -> None:
+    b = GraphBuilder()
+    x, y = b.input("F64", (2,)), b.input("F64", (3,))
+    case = Case.of(b.build(b.apply(Exp(), x), b.apply(Negate(), b.apply(Sqrt(), y))), [np.ones(2), np.ones(3)])
+    executor = Once()
+    answer = judge(executor, Reference(case, NativeExecutor()))
+    finding, shown = to_finding(Suspect(executor, case, answer, "", "", ""), Pool(), (), programs=1, also=())
+    assert finding.signature == "Sqrt > Negate | F64 | expected finite, got other finite | does not repeat"
+    assert [a.shape for a in shown.inputs] == [(3,)]
+
+
+@dataclass
 class Failing(Wrong):
     """Ends, or refuses in these words, where there is a negation; alone it refuses in the words of `alone`."""
 
