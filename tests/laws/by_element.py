@@ -10,6 +10,7 @@ import numpy as np
 
 from oracle.enclosure import Enclosure
 from oracle.verdict import Comparison
+from tenferro_ref.dtype import DType
 from tests.laws.cases import Array
 
 #: Elements, decided, outside, forgiven, largest distance, and the first element outside: its output and index.
@@ -40,7 +41,7 @@ def distance(x: Any, y: Any) -> float:
         return float(abs(wide - other) / np.spacing(size.astype(real.dtype)))
     if not (math.isfinite(x) and math.isfinite(y)):
         return math.nan
-    info = np.finfo(x.dtype)
+    info = DType.of(x).finfo
 
     def place(v: Any) -> int:
         if abs(v) < info.smallest_normal:
@@ -132,6 +133,6 @@ def by_bits(native: Sequence[Array], got: Sequence[Array]) -> Facts:
     count = _Count()
     for i, (a, b) in enumerate(zip(native, got, strict=True)):
         for index in np.ndindex(a.shape):
-            away = distance(a[index], b[index]) if a.dtype.kind == "f" else math.nan
+            away = distance(a[index], b[index]) if DType.of(a).is_float else math.nan
             count.look(i, index, a[index].tobytes() != b[index].tobytes(), away)
     return elements, elements, count.outside, 0, _digits(count.worst), *count.first

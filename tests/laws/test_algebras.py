@@ -114,6 +114,15 @@ def test_programs_mean_what_the_definition_says(name: str, fast: bool) -> None:
     assert checked > 40
 
 
+def _with_zeros_of(other: Array, x: Array) -> Array:
+    """`x` with the signs that the zeros of another array have where both are zero; of complex numbers by parts."""
+    if np.iscomplexobj(x):
+        signed = np.empty_like(x)
+        signed.real, signed.imag = _with_zeros_of(other.real, x.real), _with_zeros_of(other.imag, x.imag)
+        return signed
+    return np.asarray(np.where((x == 0) & (other == 0), other, x))
+
+
 @dataclass(frozen=True)
 class Standard(NativeExecutor):
     """The engine over the standard algebra, held to enclosures; the sign of its zeros, which is open, is the native one."""
@@ -123,7 +132,7 @@ class Standard(NativeExecutor):
 
     def run(self, case: Case) -> Execution:
         pairs = zip(engine("standard", case, fast=self.fast), NativeExecutor.run(self, case).outputs, strict=True)
-        return Execution(tuple(column_major(np.where((a == 0) & (b == 0), b, a)) for a, b in pairs))
+        return Execution(tuple(column_major(_with_zeros_of(b, a)) for a, b in pairs))
 
     def bit_exact(self, case: Case) -> bool:
         return False

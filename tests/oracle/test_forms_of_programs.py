@@ -99,7 +99,7 @@ def _shifted(x: Value, source: int, destination: int) -> Value:
 def test_a_front_end_that_errs_is_found(
     module: Any, name: str, fault: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cases = generate(13, 0, 200)  # the generator does not use the front end
+    cases = generate(13, 0, 400)  # the generator does not use the front end
     references = [Reference(case, NativeExecutor()) for case in cases]
     assert all(not judge(NativeExecutor(), r).verdict.is_disagreement for r in references)
     monkeypatch.setattr(module, name, fault)
@@ -110,7 +110,7 @@ def test_a_front_end_that_errs_is_found(
 @pytest.fixture(scope="module")
 def families() -> list[Reference]:
     """Programs that give the same in words, with what is due of them."""
-    references = [Reference(case, NativeExecutor()) for case in generate(15, 0, 300, FAMILIES)]
+    references = [Reference(case, NativeExecutor()) for case in generate(15, 0, 600, FAMILIES)]
     for reference in references:
         answer = judge(configured(form="values"), reference)
         assert not answer.verdict.is_disagreement, (reference.case.fingerprint, answer.reason)

@@ -31,7 +31,7 @@ from tests.build import contents, numbered
 pytestmark = pytest.mark.once
 
 ALGEBRAIC = Config(ops=tuple(op for op in OPS if op in SEMIRING))
-CASES = generate(21, 0, 120)
+CASES = generate(22, 0, 160)
 FITTING = [case for case in generate(21, 0, 120, ALGEBRAIC) if fits(case.program, "fast")]
 
 
