@@ -7,7 +7,7 @@ outputs a compiler may fuse otherwise than for the program itself: this is the c
 operands and results by itself is run as it is.
 
 A system of one equation is solved without a loop: where its solution is a product with a reciprocal, it may be used unrounded,
-as any product may. An instruction that no output depends on is left out: removing it is right (SEMANTICS 4.4), and so is
+as any product may; where it is a quotient, it may be grouped otherwise with what follows. An instruction that no output depends on is left out: removing it is right (SEMANTICS 4.4), and so is
 executing it, which may refuse a matrix (`refuses_dead`).
 """
 
@@ -28,7 +28,7 @@ from oracle.peers import Executor, NativeExecutor, attempt
 from oracle.verdict import Comparison
 from tenferro_ref.errors import InvalidArgument, TenferroError, UnsupportedOp
 from tenferro_ref.extensions import lapack, linalg
-from tenferro_ref.ops import Conj, Extension, Multiply, TensorType, Transpose
+from tenferro_ref.ops import Conj, Divide, Extension, Multiply, Op, TensorType, Transpose
 from tenferro_ref.program import GraphProgram, Instruction
 from tenferro_ref.tensor import Array, same_bits, type_of
 
@@ -83,10 +83,16 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
         stages.append(checks.compare(op, [values[s] for s in ins.input_slots], [values[s] for s in ins.output_slots]))
     rest = [slot for slot in dict.fromkeys(wanted) if slot not in made and slot not in known]
     _check_way(case, watched.deciding, ops, values, executor.model)
-    cut = _cut(case, ops, rest, values)
     observed = [values[slot] for slot in rest]
-    stages.append(compare(enclose(cut.program, cut.inputs, MODELS[executor.model]), None, observed, observed))
-    return _merged(stages)
+
+    def held(way: type[Op]) -> Comparison:
+        cut = _cut(case, ops, rest, values, way)
+        return compare(enclose(cut.program, cut.inputs, MODELS[executor.model]), None, observed, observed)
+
+    elementwise = held(Multiply)
+    if elementwise.outside and any(_of_one_equation(ins, values, Divide) for ins in ops):
+        elementwise = min(elementwise, held(Divide), key=lambda found: found.outside)
+    return _merged([*stages, elementwise])
 
 
 def _watched(case: Case) -> Case:
@@ -171,8 +177,10 @@ def _check_way(
         )
 
 
-def _cut(case: Case, ops: Sequence[Instruction], outputs: Sequence[int], values: dict[int, Array]) -> Case:
-    """The program without `ops`: their results are inputs, with the values that there are."""
+def _cut(
+    case: Case, ops: Sequence[Instruction], outputs: Sequence[int], values: dict[int, Array], way: type[Op] = Multiply
+) -> Case:
+    """The program without `ops`: their results are inputs, with the values that there are; that of one equation comes in a `way`."""
     program = case.program
     instructions: list[Instruction] = []
     slots: list[int] = []
@@ -181,10 +189,10 @@ def _cut(case: Case, ops: Sequence[Instruction], outputs: Sequence[int], values:
     for ins in program.instructions:
         if ins not in ops:
             instructions.append(ins)
-        elif factors := _as_product(ins, values):
-            instructions.append(Instruction(Multiply(), (free, free + 1), ins.output_slots))
+        elif operands := _of_one_equation(ins, values, way):
+            instructions.append(Instruction(way(), (free, free + 1), ins.output_slots))
             slots += (free, free + 1)
-            inputs += factors
+            inputs += operands
             free += 2
         else:
             slots += ins.output_slots
@@ -200,17 +208,21 @@ def _cut(case: Case, ops: Sequence[Instruction], outputs: Sequence[int], values:
     return Case(shorter, (*case.inputs, *inputs))
 
 
-def _as_product(ins: Instruction, values: dict[int, Array]) -> tuple[Array, Array] | None:
-    """Right-hand side and reciprocal of a system of one equation, if their product is the solution that there is."""
+def _of_one_equation(ins: Instruction, values: dict[int, Array], way: type[Op]) -> tuple[Array, Array] | None:
+    """Right-hand side and reciprocal of a system of one equation, if their product is the solution that there is; for the way
+    `Divide` the divisor, if the quotient is.
+    """
     op, (a, b, *_) = ins.op, (*(values[slot] for slot in ins.input_slots), None, None)
     if not isinstance(op, Extension) or op.key != (linalg.FAMILY, "TriangularSolve") or a is None or b is None:
         return None
     if linalg.config_of(op)["unit_diagonal"] or a.shape[:2] != (1, 1) or a.dtype.kind != "f":
         return None
+    other = np.asfortranarray(np.broadcast_to(a, b.shape))
     with np.errstate(all="ignore"):
-        reciprocal = np.asfortranarray(np.broadcast_to(np.reciprocal(a), b.shape))
-        same = same_bits(np.multiply(b, reciprocal, order="F"), values[ins.output_slots[0]])
-    return (b, reciprocal) if same else None
+        other = other if way is Divide else np.reciprocal(other)
+        made = np.divide(b, other, order="F") if way is Divide else np.multiply(b, other, order="F")
+        same = same_bits(made, values[ins.output_slots[0]])
+    return (b, other) if same else None
 
 
 def _merged(stages: Sequence[Comparison]) -> Comparison:
