@@ -11,6 +11,7 @@ from oracle.peers import NativeExecutor
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.isolation.reader import Reader
 from tenferro_ref.stablehlo import Source
+from tenferro_ref.stablehlo.smaller import Smaller
 from tenferro_ref.tensor import Array, column_major
 
 #: Operations of a smaller module that are read, those of a loop once a turn, unless the module itself has more: a step may make
@@ -79,14 +80,25 @@ def _one_step(
                 if value_of is None:
                     continue
                 values += (value_of(reader.source(candidate.value, current.source.where), values),)
-            source = reader.source(candidate.code, current.source.where)
-            kept = [values[i] for i in candidate.arguments]
-            arguments = tuple(_cut(a, t.static_shape) for a, t in zip(kept, source.arguments, strict=True))
+            source, arguments = taken(candidate, current.source.where, values, reader)
         except TenferroError:
             continue
         if shows(source, arguments):
             return ReducedModule(source, arguments, (*current.steps, candidate.step))
     return current
+
+
+def taken(candidate: Smaller, where: str, values: Sequence[Array], reader: Reader) -> tuple[Source, tuple[Array, ...]]:
+    """A smaller module, and what its arguments are of those of the other.
+
+    Raises
+    ------
+    TenferroError
+        It is not read.
+    """
+    source = reader.source(candidate.code, where)
+    kept = [values[i] for i in candidate.arguments]
+    return source, tuple(_cut(a, t.static_shape) for a, t in zip(kept, source.arguments, strict=True))
 
 
 def _cut(array: Array, shape: tuple[int, ...]) -> Array:

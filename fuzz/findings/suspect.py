@@ -8,13 +8,16 @@ from dataclasses import dataclass, replace
 from fuzz.findings.alike import alike, class_of, complaint, how_of
 from fuzz.findings.naming import named, subject, with_operands
 from fuzz.findings.reduce import cut_out, narrowed
+from fuzz.findings.reduce_module import taken
 from oracle.attribution import EVERY_LANE, UNCLEAR, attribute
 from oracle.case import Case, live
 from oracle.derivation import derived_alike
+from oracle.given_case import given_case
 from oracle.judge import Reference, all_slots, first_wrong_slot, judge, judge_many
 from oracle.peers import DerivativeExecutor, Executor, NativeExecutor, Pool
 from oracle.verdict import Answer, Verdict
 from tenferro_ref.errors import TenferroError
+from tenferro_ref.stablehlo import Source
 from tenferro_ref.tensor import Array
 
 #: The attribution where this project failed to make the case.
@@ -74,7 +77,7 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
     if case.unmade:
         return Suspect(executor, case, answer, subject(case), "", MAKING)
     executor = executor.settled(case)
-    case, answer = _worst_output(executor, case, answer)
+    case, answer = _worst_output(executor, case, answer, pool)
     whole = _explained(Suspect(executor, case, answer, "", "", attribute(executor, case, pool)), pool)
     case, answer = whole.case, whole.answer
     if case.refusal is not None:  # the answer to one fault is wrong, wherever that fault is
@@ -96,15 +99,30 @@ def inspect(executor: Executor, case: Case, answer: Answer, pool: Pool) -> Suspe
     return replace(whole, op="" if producer is None else with_operands(case, producer), dtype=dtype)
 
 
-def _worst_output(executor: Executor, case: Case, answer: Answer) -> tuple[Case, Answer]:
+def _worst_output(executor: Executor, case: Case, answer: Answer, pool: Pool) -> tuple[Case, Answer]:
     """The worst output alone, if it is as wrong by itself: another wrong output may have another cause."""
     outputs = case.program.output_slots
     slots = _worst_slots(case, answer)
-    if answer.verdict is not Verdict.MISMATCH or not slots or len(outputs) < 2 or case.derivation or case.source:
+    if answer.verdict is not Verdict.MISMATCH or not slots or len(outputs) < 2 or case.derivation:
         return case, answer
-    small = replace(case, program=live(replace(case.program, output_slots=slots)))
+    try:
+        small = (
+            replace(case, program=live(replace(case.program, output_slots=slots)))
+            if case.source is None
+            else _result_alone(case, case.source, answer.comparison.worst_output or 0, pool)
+        )
+    except TenferroError:  # a module that is not read as a program
+        return case, answer
     alone = judge(executor, Reference(small, NativeExecutor()))
     return (small, alone) if alike(alone, answer) and class_of(alone) == class_of(answer) else (case, answer)
+
+
+def _result_alone(case: Case, source: Source, number: int, pool: Pool) -> Case:
+    """The case of the module that returns one of its results; the same one if it has no other."""
+    for candidate in pool.reader.smaller(source, number):
+        smaller, arguments = taken(candidate, source.where, case.arguments, pool.reader)
+        return given_case(smaller, arguments, pool.reader)
+    return case
 
 
 def _worst_slots(case: Case, answer: Answer) -> tuple[int, ...]:
@@ -208,7 +226,7 @@ def start(suspect: Suspect, pool: Pool) -> Suspect:
         return suspect
     if suspect.case.derivation is not None:  # kept where it is what is checked
         return _rule_alone(suspect, pool) or suspect
-    worst, answer = _worst_output(suspect.executor, suspect.case, suspect.answer)
+    worst, answer = _worst_output(suspect.executor, suspect.case, suspect.answer, pool)
     suspect = replace(suspect, case=worst, answer=answer)  # as it was attributed
     program = worst.program
     guilty = [

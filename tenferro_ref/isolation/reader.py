@@ -65,13 +65,14 @@ class Reader:
         functions: list[Stating] = self._ask({"ask": "stating", "source": text, "where": where}, read)
         return functions
 
-    def smaller(self, source: Source) -> list[Smaller]:
-        """The modules that are smaller by one step, as `stablehlo.smaller`."""
+    def smaller(self, source: Source, result: int | None = None) -> list[Smaller]:
+        """The modules that are smaller by one step, as `stablehlo.smaller`; with `result` the one that returns this result alone."""
 
         def read(answer: wire.Message) -> list[Smaller]:
             return [Smaller(m["step"], m["code"], tuple(m["arguments"]), m["value"]) for m in answer["modules"]]
 
-        modules: list[Smaller] = self._ask({"ask": "smaller", "source": source.code, "where": source.where}, read)
+        request = {"ask": "smaller", "source": source.code, "where": source.where, "result": result}
+        modules: list[Smaller] = self._ask(request, read)
         return modules
 
     def _source(self, request: wire.Message) -> Source:

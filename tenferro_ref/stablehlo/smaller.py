@@ -101,6 +101,18 @@ def smaller(code: str | bytes, where: str = "StableHLO") -> Iterator[Smaller]:
         yield from _stepped(name, lambda m: None, changed, text)
 
 
+def one_result(code: str | bytes, where: str, number: int) -> Iterator[Smaller]:
+    """The module that returns that result alone, unless it is the only one.
+
+    Raises
+    ------
+    FormatError
+        `code` is no module.
+    """
+    text = str(bindings.parse(code, where))
+    yield from _stepped(f"result {number} alone", partial(_return_result, number=number), text, text)
+
+
 def _alone(text: str, k: int) -> str:
     """The module that returns the result of an operation alone; "" if there is none."""
     try:

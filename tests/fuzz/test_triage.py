@@ -14,6 +14,7 @@ from fuzz.findings.suspect import Suspect, inspect
 from fuzz.findings.triage import to_finding
 from oracle.attribution import EVERY_LANE, UNCLEAR
 from oracle.case import Case
+from oracle.given_case import given_case
 from oracle.judge import Reference, judge
 from oracle.peers import Execution, Executor, NativeExecutor, Pool
 from oracle.peers.errors import EngineFault
@@ -22,6 +23,7 @@ from tenferro_ref.errors import WorkerDied
 from tenferro_ref.ops import Abs, Add, Exp, Negate, Op, Sign, Sqrt
 from tenferro_ref.program import GraphBuilder, parse
 from tenferro_ref.runtime.kernels import run_kernel
+from tests.plugins import plugin_or_skip
 
 
 @dataclass
@@ -135,6 +137,31 @@ def test_of_two_wrong_outputs_the_worst_is_looked_into_alone() -> None:
     suspect = inspect(executor, case, judge(executor, Reference(case, NativeExecutor())), Pool())
     assert len(suspect.case.program.output_slots) == 1
     assert (suspect.answer.verdict, suspect.op) == (Verdict.MISMATCH, "Negate")
+
+
+TWO_CAUSES = """
+func.func @main(%a: tensor<4xf64>, %b: tensor<f64>) -> (tensor<f64>, tensor<2x2xi32>) {
+  %0 = stablehlo.reduce(%a init: %b) applies stablehlo.maximum across dimensions = [0] : (tensor<4xf64>, tensor<f64>) -> tensor<f64>
+  %c = stablehlo.constant dense<[-7, 33]> : tensor<2xi8>
+  %1 = stablehlo.bitcast_convert %c : (tensor<2xi8>) -> tensor<2x2xui4>
+  %2 = stablehlo.convert %1 : (tensor<2x2xui4>) -> tensor<2x2xi32>
+  return %0, %2 : tensor<f64>, tensor<2x2xi32>
+}
+"""
+
+
+def test_of_two_wrong_results_of_a_module_the_worst_is_looked_into_alone() -> None:
+    """By one a NaN is lost (0001), in the other constants are folded wrongly (0153): no lane tells for both."""
+    plugin_or_skip("xla081")
+    with contextlib.closing(Pool()) as pool:
+        executor, source = pool.make("pjrt:xla081@defaults"), pool.reader.source(TWO_CAUSES, "two causes")
+        case = given_case(source, (np.array([1.0, np.nan, 2.0, -3.0]), np.array(1.0)), pool.reader)
+        answer = judge(executor, Reference(case, NativeExecutor()))
+        assert answer.comparison.outside > 1
+        suspect = inspect(executor, case, answer, pool)
+        assert suspect.attribution == "option: xla_cpu_enable_fast_min_max"
+        assert [a.shape for a in suspect.case.arguments] == [(4,), ()]
+        assert len(suspect.case.program.output_slots) == 1
 
 
 @pytest.mark.parametrize("element", ["rewrite: algsimp", EVERY_LANE])

@@ -20,7 +20,7 @@ from tenferro_ref.runtime.kernels import run_kernel
 from tenferro_ref.stablehlo.loader import bindings, load, signature
 from tenferro_ref.stablehlo.loader.statements import stating
 from tenferro_ref.stablehlo.serialized import serialize
-from tenferro_ref.stablehlo.smaller import smaller
+from tenferro_ref.stablehlo.smaller import one_result, smaller
 from tenferro_ref.stablehlo.source import Source
 from tenferro_ref.stablehlo.twin import twin
 from tenferro_ref.stablehlo.watched import watched
@@ -95,8 +95,10 @@ def _stating(request: Message) -> Message:
 
 
 def _smaller(request: Message) -> Message:
-    """`{"modules"}`: the fields of each `Smaller`."""
-    return {"modules": [asdict(module) for module in smaller(request["source"], request["where"])]}
+    """`{"modules"}`: the fields of each `Smaller`; of that with the result `"result"` alone if this is a number."""
+    source, where, number = request["source"], request["where"], request["result"]
+    modules = smaller(source, where) if number is None else one_result(source, where, number)
+    return {"modules": [asdict(module) for module in modules]}
 
 
 def _types(types: tuple[TensorType, ...]) -> list[list[object]]:
