@@ -150,6 +150,7 @@ func.func @main(%a: tensor<4xf64>, %b: tensor<f64>) -> (tensor<f64>, tensor<2x2x
 """
 
 
+@pytest.mark.once
 def test_of_two_wrong_results_of_a_module_the_worst_is_looked_into_alone() -> None:
     """By one a NaN is lost (0001), in the other constants are folded wrongly (0153): no lane tells for both."""
     plugin_or_skip("xla081")
