@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
 from hypothesis import seed as seeded
 
+from oracle.peers import Pool
 from tenferro_ref.children import EXTRA_VARIABLE
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.pjrt import Client, load_plugin
@@ -74,6 +76,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def rng(request: pytest.FixtureRequest) -> random.Random:
     """For searches that a test begins itself: follows from the seed of the run."""
     return random.Random(f"{_run_seed(request.config)} {request.node.nodeid}")
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    """Closed at the end: explaining a finding starts workers, and whose worker is left running is in nobody's test."""
+    with closing(Pool()) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

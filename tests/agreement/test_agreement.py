@@ -8,7 +8,7 @@ and must give the same kind of value as the engine; what differs is declared in 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -28,13 +28,6 @@ from tests.op_examples import EXAMPLES, PAIRS, examples, program_of
 pytestmark = pytest.mark.once
 
 OTHERS = ("interpreter", "jax")
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
-    pool = Pool()
-    yield pool
-    pool.close()
 
 
 def case_of(examples: Sequence[Example], policy: Policy) -> Case:

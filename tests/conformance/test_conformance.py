@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,13 +25,6 @@ SOMEBODY = [
 ]
 #: XLA folds a division of integer constants by zero with the machine's own instruction; the interpreter divides with it.
 DIES = {("integers.mlir", name): "SIGFPE" for name in EXECUTORS}
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
-    made = Pool()
-    yield made
-    made.close()
 
 
 @pytest.mark.parametrize("executors", SOMEBODY)

@@ -75,9 +75,9 @@ FULL = replace(PLAN, reduce_seconds=60.0, max_findings=1)
 
 
 class TestOneProcess:
-    def test_every_program_is_judged_on_every_executor(self) -> None:
+    def test_every_program_is_judged_on_every_executor(self, pool: Pool) -> None:
         told: list[Progress] = []
-        campaign = run_campaign(PLAN, selection(), Pool(), told.append, threads=2)
+        campaign = run_campaign(PLAN, selection(), pool, told.append, threads=2)
         assert campaign.programs == 12
         assert [t.verdicts for t in campaign.totals] == [{"pass": 12}] * 3
         assert [i.name for i in campaign.executors] == [*(e.name for e in NATIVES), "gone"]
@@ -87,13 +87,13 @@ class TestOneProcess:
         assert {"generate", "check", "total"} <= campaign.seconds.keys()
         assert campaign.seconds["total"] >= campaign.seconds["generate"]
 
-    def test_the_seed_decides(self) -> None:
-        one, two = (facts(run_campaign(PLAN, selection(), Pool())) for _ in range(2))
+    def test_the_seed_decides(self, pool: Pool) -> None:
+        one, two = (facts(run_campaign(PLAN, selection(), pool)) for _ in range(2))
         assert one == two
-        assert facts(run_campaign(replace(PLAN, seed=6), selection(), Pool())).generator != one.generator
+        assert facts(run_campaign(replace(PLAN, seed=6), selection(), pool)).generator != one.generator
 
-    def test_what_disagrees_becomes_a_finding_or_is_counted(self) -> None:
-        campaign = run_campaign(replace(PLAN, max_findings=1), selection(Odd()), Pool())
+    def test_what_disagrees_becomes_a_finding_or_is_counted(self, pool: Pool) -> None:
+        campaign = run_campaign(replace(PLAN, max_findings=1), selection(Odd()), pool)
         totals = {t.executor: t for t in campaign.totals}["odd"]
         assert totals.verdicts["mismatch"] > 1
         (finding,) = campaign.findings
@@ -123,41 +123,41 @@ class TestOneProcess:
         assert finding.signature == f"attempt {len(attempts)}"
         assert finding.reduce_seconds == seconds * len(attempts)
 
-    def test_no_budget_reduces_nothing_and_hides_nothing(self) -> None:
-        campaign = run_campaign(replace(PLAN, max_findings=0), selection(Odd()), Pool())
+    def test_no_budget_reduces_nothing_and_hides_nothing(self, pool: Pool) -> None:
+        campaign = run_campaign(replace(PLAN, max_findings=0), selection(Odd()), pool)
         totals = {t.executor: t for t in campaign.totals}["odd"]
         assert campaign.findings == ()
         assert totals.unexplained == totals.verdicts["mismatch"]
 
-    def test_a_store_and_memory_give_the_same(self, tmp_path: Path) -> None:
+    def test_a_store_and_memory_give_the_same(self, tmp_path: Path, pool: Pool) -> None:
         with Store(tmp_path / "s", create=True) as store:
             stream = begin(store, FULL, selection(Odd()))
-            work(Worksite(store, stream, (*NATIVES, Odd()), Pool()), alone=True)
+            work(Worksite(store, stream, (*NATIVES, Odd()), pool), alone=True)
             assert audit(store, regenerate=9) == []
-            assert facts(recorded(store, [stream])) == facts(run_campaign(FULL, selection(Odd()), Pool()))
+            assert facts(recorded(store, [stream])) == facts(run_campaign(FULL, selection(Odd()), pool))
 
-    def test_another_generator_is_refused(self) -> None:
+    def test_another_generator_is_refused(self, pool: Pool) -> None:
         with Store() as store:
             stream = begin(store, PLAN, selection())
-            work(Worksite(store, stream, NATIVES, Pool()), alone=True)
+            work(Worksite(store, stream, NATIVES, pool), alone=True)
             check_generator(store, stream)
             with store.database.write() as write:
                 write.execute("UPDATE batch SET digest = 'other'")
             with pytest.raises(UsageError, match="other programs"):
                 check_generator(store, stream)
 
-    def test_a_full_disk_ends_it_and_more_room_lets_it_go_on(self, tmp_path: Path) -> None:
+    def test_a_full_disk_ends_it_and_more_room_lets_it_go_on(self, tmp_path: Path, pool: Pool) -> None:
         with Store(tmp_path / "s", create=True) as store:
             stream = begin(store, FULL, selection(Odd()))
             (pages,) = store.database.row(tuple[Any, ...], "PRAGMA page_count")
             store.database.row(tuple[Any, ...], f"PRAGMA max_page_count = {pages + 6}")
             with pytest.raises(OutputError, match="disk is full"):
-                work(Worksite(store, stream, (*NATIVES, Odd()), Pool()), alone=True)
+                work(Worksite(store, stream, (*NATIVES, Odd()), pool), alone=True)
             store.database.row(tuple[Any, ...], "PRAGMA max_page_count = 100000")
             store.release()
-            work(Worksite(store, stream, (*NATIVES, Odd()), Pool()), alone=True)
+            work(Worksite(store, stream, (*NATIVES, Odd()), pool), alone=True)
             assert audit(store, regenerate=9) == []
-            assert facts(recorded(store, [stream])) == facts(run_campaign(FULL, selection(Odd()), Pool()))
+            assert facts(recorded(store, [stream])) == facts(run_campaign(FULL, selection(Odd()), pool))
 
 
 #: Works on the store until program 1 of batch 1 is run, which ends the process as native code might.
@@ -292,7 +292,7 @@ class TestVacuity:
 
 @pytest.mark.parametrize(("wait", "share", "at_once"), [(0.0, 1.0, True), (3600.0, 1.0, False), (0.0, 0.0, False)])
 def test_kinds_that_wait_are_reduced_before_more_is_checked(
-    wait: float, share: float, at_once: bool, monkeypatch: pytest.MonkeyPatch
+    wait: float, share: float, at_once: bool, monkeypatch: pytest.MonkeyPatch, pool: Pool
 ) -> None:
     """One kind a batch; more where one has waited for too long and reducing has not had its share of the time."""
     monkeypatch.setattr(reducing, "_WAIT", wait)
@@ -303,7 +303,7 @@ def test_kinds_that_wait_are_reduced_before_more_is_checked(
     plan = replace(PLAN, programs=20, batch=5, reduce_seconds=0.05)
     with Store() as store:
         stream = begin(store, plan, Selection(executors, ()))
-        site = Worksite(store, stream, executors, Pool(), progress=lambda p: phases.append(p.phase))
+        site = Worksite(store, stream, executors, pool, progress=lambda p: phases.append(p.phase))
         work(site, alone=False)
         assert store.longest_waiting(stream.id) is None
     assert phases.count("check") == 4
@@ -312,7 +312,7 @@ def test_kinds_that_wait_are_reduced_before_more_is_checked(
     assert after_first > 1 if at_once else after_first == 1
 
 
-def test_a_campaign_steps_back_for_its_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_campaign_steps_back_for_its_plugins(monkeypatch: pytest.MonkeyPatch, pool: Pool) -> None:
     """Also the threads that wait for them; afterwards all is as before."""
 
     def state() -> tuple[int, set[int], int]:
@@ -326,7 +326,7 @@ def test_a_campaign_steps_back_for_its_plugins(monkeypatch: pytest.MonkeyPatch) 
         return judge(*args)
 
     monkeypatch.setattr(judging, "judge_many", looked)
-    run_campaign(replace(PLAN, programs=2), Selection((NativeExecutor(),), ()), Pool())
+    run_campaign(replace(PLAN, programs=2), Selection((NativeExecutor(),), ()), pool)
     assert seen
     assert set(map(repr, seen)) == {repr((max(10, before[0]), {1}, 100_000))}
     if os.geteuid() == 0:  # others may not go back

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock
@@ -37,13 +36,6 @@ pytestmark = pytest.mark.once
 
 #: Of a seed whose first two programs leave many opcodes between them.
 PLAN = Plan(seed=1, programs=6, batch=2, max_findings=0)
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
-    pool = Pool()
-    yield pool
-    pool.close()
 
 
 @pytest.fixture(scope="module")

@@ -38,8 +38,7 @@ def negated(seed: int) -> Case:
     return Case.of(b.build(-x + x), [np.arange(3.0) + seed])
 
 
-def test_names_say_configurations_and_pools_understand_them() -> None:
-    pool = Pool()
+def test_names_say_configurations_and_pools_understand_them(pool: Pool) -> None:
     for case in generate(3, 0, 64):
         drawn = DRAWN.settled(case)
         assert pool.make(drawn.name) == drawn
@@ -159,14 +158,13 @@ def test_configurations_become_as_simple_as_can_be() -> None:
     assert simplify_configuration(start, fails_alone) == configured(passes=("TransposeFolding",), fusion_threshold=1)
 
 
-def test_a_finding_keeps_the_configuration_and_simplifies_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finding_keeps_the_configuration_and_simplifies_it(monkeypatch: pytest.MonkeyPatch, pool: Pool) -> None:
     def wrong(program: ExecProgram) -> PassResult:
         bad = (replace(ins, op=ops.Abs()) if isinstance(ins.op, ops.Negate) else ins for ins in program.instructions)
         return PassResult(replace(program, instructions=tuple(bad)))
 
     case = next(c for c in map(negated, range(100)) if OPTIONAL in DRAWN.settled(c).passes)
     monkeypatch.setitem(PASSES, OPTIONAL, wrong)
-    pool = Pool()
     answer = judge(DRAWN, Reference(case, NativeExecutor()))
     assert (answer.executor, answer.verdict) == ("native-drawn", Verdict.MISMATCH)
     suspect = inspect(DRAWN, case, answer, pool)

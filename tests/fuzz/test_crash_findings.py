@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +17,6 @@ from tenferro_ref import ops
 from tenferro_ref.program import GraphBuilder
 
 pytestmark = pytest.mark.once
-
-
-@pytest.fixture
-def pool() -> Iterator[Pool]:
-    pool = Pool()
-    yield pool
-    pool.close()
 
 
 @pytest.mark.parametrize("repeats", [True, False], ids=["it repeats", "it does not"])

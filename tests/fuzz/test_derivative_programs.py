@@ -114,7 +114,7 @@ def test_a_rate_is_a_share(text: str) -> None:
         config_of((f"derivatives={text}",))
 
 
-def test_a_wrong_rule_is_found_and_the_primal_program_reduced(tmp_path: Path) -> None:
+def test_a_wrong_rule_is_found_and_the_primal_program_reduced(tmp_path: Path, pool: Pool) -> None:
     """The cotangent of a product with the other factor's conjugate lost."""
 
     def wrong(op: ops.Multiply, x: tuple[Operand, ...], g: Value) -> Cotangents:
@@ -128,7 +128,6 @@ def test_a_wrong_rule_is_found_and_the_primal_program_reduced(tmp_path: Path) ->
         # among others, derivatives of Divide have products, too
         generate=("derivatives=1", "invalid=0", "dtypes=C64", "linalg=0", "policies=0", "ops=Multiply,Add,Negate,Transpose"),
     )  # fmt: skip
-    pool = Pool()
     with mock.patch.dict(TRANSPOSE._rows, {ops.Multiply: wrong}):
         campaign = run_campaign(plan, pool.select(["derivative-adjoint"]), pool, bundles=tmp_path)
         (finding,) = campaign.findings

@@ -77,8 +77,7 @@ def _blind_at_the_end(right: Any) -> Any:
 
 
 @pytest.mark.once
-def test_a_fault_that_kernel_and_enclosure_share_shows_in_an_equal_program_alone() -> None:
-    pool = Pool()
+def test_a_fault_that_kernel_and_enclosure_share_shows_in_an_equal_program_alone(pool: Pool) -> None:
     others = [pool.make(n) for n in ("native", "native-unsegmented", "native-nopasses", "native-fused", "native-drawn")]
     with (
         mock.patch.dict(KERNELS._rows, {ops.Sin: _wrong_at_the_end(KERNELS[ops.Sin])}),

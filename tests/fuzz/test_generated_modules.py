@@ -135,13 +135,6 @@ _SOUND = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def pool():
-    made = Pool()
-    yield made
-    made.close()
-
-
 @pytest.mark.parametrize("name", _SOUND)
 def test_other_executors_and_readings_agree(name: str, pool: Pool) -> None:
     plugin_or_skip("lam115")

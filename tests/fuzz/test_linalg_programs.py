@@ -171,7 +171,7 @@ class _WrongQr(NativeExecutor):
         return False
 
 
-def test_a_fault_in_qr_shrinks_to_it_and_has_a_bundle(tmp_path: Path) -> None:
+def test_a_fault_in_qr_shrinks_to_it_and_has_a_bundle(tmp_path: Path, pool: Pool) -> None:
     executor = _WrongQr()
     cases = generate(11, 0, 200, LINALG)
     for case in cases:
@@ -182,12 +182,8 @@ def test_a_fault_in_qr_shrinks_to_it_and_has_a_bundle(tmp_path: Path) -> None:
             break
     else:
         pytest.fail("it is not found")
-    pool = Pool()
-    try:
-        suspect = inspect(executor, case, answer, pool)
-        finding, small = to_finding(suspect, pool, (), programs=3, also=(), budget_seconds=20.0)
-    finally:
-        pool.close()
+    suspect = inspect(executor, case, answer, pool)
+    finding, small = to_finding(suspect, pool, (), programs=3, also=(), budget_seconds=20.0)
     (ins,) = small.program.instructions
     assert isinstance(ins.op, ops.Extension)
     assert ins.op.op == "Qr"

@@ -19,8 +19,8 @@ from tenferro_ref.program import GraphBuilder
 pytestmark = pytest.mark.once
 
 
-def test_a_pass_of_ours() -> None:
-    mutant, right, pool = find("folding-inverse-perm"), NativeExecutor(), Pool()
+def test_a_pass_of_ours(pool: Pool) -> None:
+    mutant, right = find("folding-inverse-perm"), NativeExecutor()
     with mutant.patch():
         guilty = next(
             case

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +43,12 @@ def claimed(store: Store, stream: Stream, count: int) -> list[Batch]:
 def do(part: bytes, path: Path, selection: Selection) -> Path:
     """Work on a part to its end, as a machine elsewhere does."""
     path.write_bytes(part)
-    with Store(path) as store:
-        work(Worksite(store, store.stream(1), selection.executors, Pool()), alone=False)
+    with Store(path) as store, closing(Pool()) as pool:
+        work(Worksite(store, store.stream(1), selection.executors, pool), alone=False)
     return path
 
 
-def test_in_parts_and_out_of_order_it_is_the_same_campaign(tmp_path: Path, selection: Selection) -> None:
+def test_in_parts_and_out_of_order_it_is_the_same_campaign(tmp_path: Path, selection: Selection, pool: Pool) -> None:
     plan = Plan(5, programs=70, batch=16)
     with Store() as store, Store() as whole:
         stream = begin(store, plan, selection)
@@ -57,7 +58,7 @@ def test_in_parts_and_out_of_order_it_is_the_same_campaign(tmp_path: Path, selec
             absorb(store, stream, do(parts[i], tmp_path / f"{i}.sqlite", selection), ME)
             assert audit(store, regenerate=10) == []
         one = begin(whole, plan, selection)
-        work(Worksite(whole, one, selection.executors, Pool()), alone=False)
+        work(Worksite(whole, one, selection.executors, pool), alone=False)
         assert _differences(recorded(store, [stream]), recorded(whole, [one])) == []
         assert store.done(stream.id) == (70, 0)
 

@@ -84,10 +84,9 @@ def test_programs_without_inputs_have_one_set() -> None:
     assert len({s.fingerprint for s in input_sets_of(case, 4)}) == 1
 
 
-def test_a_campaign_with_input_sets_is_counted_and_made_again(tmp_path: Path) -> None:
+def test_a_campaign_with_input_sets_is_counted_and_made_again(tmp_path: Path, pool: Pool) -> None:
     plan = Plan(seed=6, programs=40, batch=16, input_sets=4)
     path = tmp_path / "sets.sqlite"
-    pool = Pool()
     with Store(path, create=True) as store:
         stream = begin(store, plan, Selection(native_variants()[:2], ()))
         work(Worksite(store, stream, native_variants()[:2], pool), alone=True)

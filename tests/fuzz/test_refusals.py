@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -226,8 +227,8 @@ def selection(*more: Any) -> Selection:
 
 
 @pytest.fixture(scope="module")
-def campaign() -> Campaign:
-    return run_campaign(PLAN, selection(ACCEPTING, MISNAMING), Pool())
+def campaign(pool: Pool) -> Campaign:
+    return run_campaign(PLAN, selection(ACCEPTING, MISNAMING), pool)
 
 
 def test_a_seeded_bug_is_one_finding_with_a_readable_reason(campaign: Campaign) -> None:
@@ -246,9 +247,9 @@ def test_a_seeded_bug_is_one_finding_with_a_readable_reason(campaign: Campaign) 
     )
 
 
-def test_a_fault_in_values_keeps_them_when_it_is_reduced() -> None:
+def test_a_fault_in_values_keeps_them_when_it_is_reduced(pool: Pool) -> None:
     quiet = Seeded("quiet", accepts, NumericalFailure, "Divide")
-    found = run_campaign(PLAN, selection(quiet), Pool()).findings
+    found = run_campaign(PLAN, selection(quiet), pool).findings
     (finding,) = (f for f in found if f.signature.startswith("integer zero"))
     assert finding.signature == "integer zero divisor: Divide | NumericalFailure | no error | only quiet"
     assert "Divide(%" in finding.program_text
@@ -256,7 +257,7 @@ def test_a_fault_in_values_keeps_them_when_it_is_reduced() -> None:
     assert finding.instructions <= 4
 
 
-def test_a_defect_of_our_rules_is_one_finding_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_of_our_rules_is_one_finding_for_all(monkeypatch: pytest.MonkeyPatch, pool: Pool) -> None:
     """All native executors, and those that the harness refuses for, infer by the same rules."""
     rule = ops.Transpose.result_types
 
@@ -267,7 +268,7 @@ def test_a_defect_of_our_rules_is_one_finding_for_all(monkeypatch: pytest.Monkey
             raise AxisOutOfBounds(op="Transpose", axis=99, rank=0) from None
 
     monkeypatch.setattr(ops.Transpose, "result_types", lenient)
-    (finding,) = run_campaign(PLAN, selection(), Pool()).findings
+    (finding,) = run_campaign(PLAN, selection(), pool).findings
     assert finding.signature == "axis out of range: Transpose | AxisOutOfBounds | error of another axis | native"
     assert finding.also == ("native-unsegmented",)
 
@@ -306,9 +307,9 @@ def test_a_campaign_of_nothing_else_proves_something(campaign: Campaign) -> None
     assert vacuous(silent, Floor())
 
 
-def test_who_only_refuses_what_is_invalid_took_no_part() -> None:
+def test_who_only_refuses_what_is_invalid_took_no_part(pool: Pool) -> None:
     """For a plugin the harness refuses: an executor that does no valid program must not look as if it did."""
-    campaign = run_campaign(Plan(5, programs=32), selection(), Pool())
+    campaign = run_campaign(Plan(5, programs=32), selection(), pool)
     (only,) = (t for t in campaign.totals if t.executor == "native-unsegmented")
     idle = replace(only, verdicts={"pass": 1, "unsupported": 31}, due=1, elements=0, decided=0)
     assert not campaign.only_errors
@@ -316,35 +317,35 @@ def test_who_only_refuses_what_is_invalid_took_no_part() -> None:
     assert "took no part" in words
 
 
-def test_the_report_shows_the_kinds_and_what_was_never_reached(campaign: Campaign) -> None:
+def test_the_report_shows_the_kinds_and_what_was_never_reached(campaign: Campaign, pool: Pool) -> None:
     page = render(campaign)
     assert all(f'data-error="{kind}"' in page for kind in kinds(late=True))
     assert "never reached" not in page
     (row,) = (row for row in error_rows(campaign.errors) if row.kind == "AxisOutOfBounds")
     assert row.who == f"accepting {row.wrong // 2}, misnaming {row.wrong // 2}"
     assert row.right + row.wrong == 4 * row.programs
-    short = run_campaign(replace(PLAN, programs=3), selection(), Pool())
+    short = run_campaign(replace(PLAN, programs=3), selection(), pool)
     page = render(short)
     assert page.count("never reached") == len(kinds(late=True)) - 3
     assert "that no program broke" in page
     assert 'id="h-errors"' not in render(
-        run_campaign(replace(PLAN, programs=2, generate=("invalid=0",)), selection(), Pool())
+        run_campaign(replace(PLAN, programs=2, generate=("invalid=0",)), selection(), pool)
     )
 
 
 # --- stores and bundles -----------------------------------------------------------------------------------------------
 
 
-def site(store: Store, number: int = 1) -> Worksite:
+def site(store: Store, pool: Pool, number: int = 1) -> Worksite:
     stream = store.stream(number)
-    return Worksite(store, stream, selection(ACCEPTING).executors, Pool())
+    return Worksite(store, stream, selection(ACCEPTING).executors, pool)
 
 
-def test_two_shards_and_a_resumed_one_are_the_whole(tmp_path: Path) -> None:
+def test_two_shards_and_a_resumed_one_are_the_whole(tmp_path: Path, pool: Pool) -> None:
     plan = replace(PLAN, programs=96, generate=("invalid=1/4", "instructions=1-3"), max_findings=1)
     with Store(tmp_path / "whole", create=True) as store:
         begin(store, plan, selection(ACCEPTING))
-        work(site(store), alone=True)
+        work(site(store, pool), alone=True)
         assert audit(store, regenerate=9) == []
         whole = recorded(store, store.shards())
     for shard in (0, 1):
@@ -355,7 +356,7 @@ def test_two_shards_and_a_resumed_one_are_the_whole(tmp_path: Path) -> None:
             store.put_programs(job, cases_of(stream.plan, job.number))  # and is killed
             store.release()
         with Store(tmp_path / str(shard)) as store:
-            work(site(store), alone=True)
+            work(site(store, pool), alone=True)
     with Store(tmp_path / "merged", create=True) as store:
         for shard in (0, 1):
             merge(store, tmp_path / str(shard))
@@ -366,11 +367,10 @@ def test_two_shards_and_a_resumed_one_are_the_whole(tmp_path: Path) -> None:
     assert sum(error.programs for error in merged.errors) == 24
 
 
-def test_a_bundle_says_what_is_due_and_is_confirmed(tmp_path: Path) -> None:
+def test_a_bundle_says_what_is_due_and_is_confirmed(tmp_path: Path, pool: Pool) -> None:
     """A command that accepts everything: the invalid program alone shows it."""
     np.savez(tmp_path / "out.npz", out0=np.zeros(3))
     name = f"external:sh -c 'cp {tmp_path}/out.npz \"$3\"' sh"
-    pool = Pool()
     command = pool.make(name)
     plan = replace(PLAN, programs=1, batch=1)
     campaign = run_campaign(plan, Selection((command,), ()), pool)
@@ -387,14 +387,9 @@ def test_a_bundle_says_what_is_due_and_is_confirmed(tmp_path: Path) -> None:
     readme = (folder / "README.md").read_text()
     assert f"it must raise {case.refusal}, before anything is compiled or run" in readme
     assert confirm(folder, allowed=(name,))
-    pool.allowed = (name,)
-    assert replay(folder, pool).outcome == "still fails"
-    assert replay(folder, pool, "native").outcome == "gone"
-
-
-@pytest.fixture
-def pool() -> Pool:
-    return Pool()
+    with closing(Pool(allowed=(name,))) as allowing:
+        assert replay(folder, allowing).outcome == "still fails"
+        assert replay(folder, allowing, "native").outcome == "gone"
 
 
 def test_every_process_makes_the_same_ones() -> None:

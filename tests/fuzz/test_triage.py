@@ -67,7 +67,8 @@ def chain(*ops: type[Op], values: Sequence[float] = (3.0, 2.0, 5.0)) -> Case:
 def suspect_of(executor: Executor, case: Case, verdict: Verdict = Verdict.MISMATCH) -> Suspect:
     answer = judge(executor, Reference(case, NativeExecutor()))
     assert answer.verdict is verdict
-    return inspect(executor, case, answer, Pool())
+    with contextlib.closing(Pool()) as pool:
+        return inspect(executor, case, answer, pool)
 
 
 def test_what_follows_the_first_wrong_instruction_makes_no_kind_of_its_own() -> None:
@@ -85,32 +86,34 @@ def test_where_no_slot_can_be_watched_each_instruction_is_asked_alone(together: 
     assert suspect_of(executor, chain(Exp, Negate, Sqrt)).op == op
 
 
-def test_an_instruction_that_is_right_alone_is_named_with_its_operands() -> None:
+def test_an_instruction_that_is_right_alone_is_named_with_its_operands(pool: Pool) -> None:
     suspect = suspect_of(Wrong(after=Exp), chain(Exp, Negate, Exp))
     assert suspect.op == "Negate(Exp)"
-    finding, small = to_finding(suspect, Pool(), (), programs=1, also=())
+    finding, small = to_finding(suspect, pool, (), programs=1, also=())
     assert [ins.op.name for ins in small.program.instructions][:2] == ["Exp", "Negate"]
     assert finding.original_instructions == 3
 
 
-def test_a_reduction_begins_with_the_first_wrong_instruction() -> None:
+def test_a_reduction_begins_with_the_first_wrong_instruction(pool: Pool) -> None:
     case = chain(*[Sqrt] * 16, Negate, Exp, *[Sqrt] * 15, values=(0.5,))
     executor = Wrong()
     suspect = suspect_of(executor, case)
     executor.runs = 0
-    finding, small = to_finding(suspect, Pool(), (), programs=1, also=())
+    finding, small = to_finding(suspect, pool, (), programs=1, also=())
     assert finding.signature == "Negate | F64 | expected finite, got other finite | only wrong"
     assert (finding.original_instructions, finding.instructions) == (33, 1)
     assert executor.runs < 25
     assert small.inputs[0].tolist() == 1.0
     # without a budget the program stays as it was
-    finding, same = to_finding(suspect, Pool(), (), programs=1, also=(), budget_seconds=0.0)
+    finding, same = to_finding(suspect, pool, (), programs=1, also=(), budget_seconds=0.0)
     assert same.fingerprint == case.fingerprint
     assert finding.instructions == 33
 
 
 @pytest.mark.parametrize("final", ["rewrite: algsimp", UNCLEAR])
-def test_what_only_a_smaller_program_tells_is_asked_of_that(monkeypatch: pytest.MonkeyPatch, final: str) -> None:
+def test_what_only_a_smaller_program_tells_is_asked_of_that(
+    monkeypatch: pytest.MonkeyPatch, final: str, pool: Pool
+) -> None:
     """A lane hangs over the square root; without that, all can be asked."""
 
     def told(executor: object, case: Case, pool: Pool) -> str:
@@ -120,13 +123,13 @@ def test_what_only_a_smaller_program_tells_is_asked_of_that(monkeypatch: pytest.
         monkeypatch.setattr(f"fuzz.findings.{module}.attribute", told)
     suspect = suspect_of(Wrong(after=Exp), chain(Sqrt, Exp, Negate, Exp))
     assert suspect.attribution == UNCLEAR
-    finding, small = to_finding(suspect, Pool(), (), programs=1, also=())
+    finding, small = to_finding(suspect, pool, (), programs=1, also=())
     assert finding.attribution == final
     assert finding.signature == f"Exp > Negate | F64 | expected finite, got other finite | {final}"
     assert finding.instructions == len(small.program.instructions) == 2
 
 
-def test_of_two_wrong_outputs_the_worst_is_looked_into_alone() -> None:
+def test_of_two_wrong_outputs_the_worst_is_looked_into_alone(pool: Pool) -> None:
     """The other one may have another cause, of which nothing may come into this one's attribution and reduction."""
     b = GraphBuilder()
     x, y = b.input("F64", (1,)), b.input("F64", (1,))
@@ -134,7 +137,7 @@ def test_of_two_wrong_outputs_the_worst_is_looked_into_alone() -> None:
         b.build(b.apply(Negate(), b.apply(Exp(), x)), b.apply(Negate(), y)), [np.array([1.0]), np.array([0.5])]
     )
     executor = Wrong()
-    suspect = inspect(executor, case, judge(executor, Reference(case, NativeExecutor())), Pool())
+    suspect = inspect(executor, case, judge(executor, Reference(case, NativeExecutor())), pool)
     assert len(suspect.case.program.output_slots) == 1
     assert (suspect.answer.verdict, suspect.op) == (Verdict.MISMATCH, "Negate")
 
@@ -179,7 +182,7 @@ def test_of_two_wrong_elements_the_first_is_looked_into_alone(monkeypatch: pytes
     assert suspect.case.inputs[0].tolist() == ([3.0] if element != EVERY_LANE else [-1.0, 3.0, 5.0])
 
 
-def test_a_reduction_begins_with_the_output_that_was_attributed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reduction_begins_with_the_output_that_was_attributed(monkeypatch: pytest.MonkeyPatch, pool: Pool) -> None:
     """Of the whole program, which has another wrong output, the attribution is another."""
 
     def told(executor: object, case: Case, pool: Pool) -> str:
@@ -192,35 +195,35 @@ def test_a_reduction_begins_with_the_output_that_was_attributed(monkeypatch: pyt
     outputs = b.apply(Negate(), b.apply(Exp(), x)), b.apply(Negate(), b.apply(Exp(), y))
     case, executor = Case.of(b.build(*outputs), [np.array([1.0]), np.array([0.5])]), Wrong(after=Exp)
     answer = judge(executor, Reference(case, NativeExecutor()))
-    suspect = inspect(executor, case, answer, Pool())
-    finding, _ = to_finding(replace(suspect, case=case, answer=answer), Pool(), (), programs=1, also=())
+    suspect = inspect(executor, case, answer, pool)
+    finding, _ = to_finding(replace(suspect, case=case, answer=answer), pool, (), programs=1, also=())
     assert finding.signature == "Exp > Negate | F64 | expected finite, got other finite | rewrite: algsimp"
 
 
-def test_a_reduction_begins_with_the_wrong_element() -> None:
+def test_a_reduction_begins_with_the_wrong_element(pool: Pool) -> None:
     values = np.full(1000, -1.0)  # these are right
     values[637] = 3.0
     executor = Wrong()
     suspect = suspect_of(executor, chain(Negate, values=values.tolist()))
     executor.runs = 0
-    _, small = to_finding(suspect, Pool(), (), programs=1, also=())
+    _, small = to_finding(suspect, pool, (), programs=1, also=())
     assert small.inputs[0].tolist() == 1.0
     assert executor.runs < 12
 
 
-def test_a_negation_after_a_wrong_infinity_is_reduced_away() -> None:
+def test_a_negation_after_a_wrong_infinity_is_reduced_away(pool: Pool) -> None:
     """The class of its negation is another one by its sign alone."""
     suspect = suspect_of(Wrong(after=Exp), chain(Exp, Negate, Negate, values=(1000.0,)))
     assert suspect.answer.comparison.value_class == "expected inf, got -inf"
-    finding, _ = to_finding(suspect, Pool(), (), programs=1, also=())
+    finding, _ = to_finding(suspect, pool, (), programs=1, also=())
     assert finding.signature == "Exp > Negate | F64 | expected -inf, got inf | only wrong"
 
 
-def test_what_reads_a_wrong_number_is_reduced_away() -> None:
+def test_what_reads_a_wrong_number_is_reduced_away(pool: Pool) -> None:
     """The class of its result is another one: a root of a number that should be negative."""
     suspect = suspect_of(Wrong(after=Exp, outputs=1), chain(Exp, Negate, Sqrt, Exp))
     assert suspect.answer.comparison.value_class == "expected NaN, got finite"
-    finding, small = to_finding(suspect, Pool(), (), programs=1, also=())
+    finding, small = to_finding(suspect, pool, (), programs=1, also=())
     assert finding.signature == "Exp > Negate | F64 | expected finite, got other finite | only wrong"
     assert (finding.original_instructions, len(small.program.instructions)) == (4, 2)
 
@@ -245,11 +248,11 @@ class Arbitrary(Wrong):
 
 @pytest.mark.parametrize("first", range(4))
 @pytest.mark.parametrize("after", [(), (Sqrt, Negate), (Sign, Sqrt)])
-def test_any_number_where_nan_is_due_is_one_class(first: int, after: tuple[type[Op], ...]) -> None:
+def test_any_number_where_nan_is_due_is_one_class(first: int, after: tuple[type[Op], ...], pool: Pool) -> None:
     """Else neither the reduction would go on nor the signature be the same next time."""
     executor = Arbitrary(runs=first)
     suspect = suspect_of(executor, chain(Sqrt, Exp, *after, values=(-4.0,)))
-    finding, small = to_finding(suspect, Pool(), (), programs=1, also=())
+    finding, small = to_finding(suspect, pool, (), programs=1, also=())
     assert finding.signature == "Sqrt > Exp | F64 | expected NaN, got a number | only wrong"
     assert suspect.group[3] == finding.value_class == "expected NaN, got a number"
     assert small.inputs[0].shape == ()
@@ -271,14 +274,14 @@ def test_other_classes_are_what_they_are(words: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("first", range(5))
-def test_what_is_right_by_chance_is_asked_again(first: int) -> None:
+def test_what_is_right_by_chance_is_asked_again(first: int, pool: Pool) -> None:
     executor = Arbitrary(numbers=(0.0, np.nan, 0.5, np.nan, np.nan))
     case = chain(Sqrt, Exp, Sqrt, Negate, values=(-4.0,))
     answer = next(
         a for _ in range(5) if (a := judge(executor, Reference(case, NativeExecutor()))).verdict.is_disagreement
     )
     executor.runs = first
-    finding, _ = to_finding(Suspect(executor, case, answer, "", "", "only wrong"), Pool(), (), programs=1, also=())
+    finding, _ = to_finding(Suspect(executor, case, answer, "", "", "only wrong"), pool, (), programs=1, also=())
     assert finding.attribution == "only wrong"
     assert finding.instructions < len(case.program.instructions)
 
@@ -291,13 +294,13 @@ class Once(Wrong):
         return self.runs == 1
 
 
-def test_of_what_does_not_repeat_the_wrong_output_is_shown() -> None:
+def test_of_what_does_not_repeat_the_wrong_output_is_shown(pool: Pool) -> None:
     b = GraphBuilder()
     x, y = b.input("F64", (2,)), b.input("F64", (3,))
     case = Case.of(b.build(b.apply(Exp(), x), b.apply(Negate(), b.apply(Sqrt(), y))), [np.ones(2), np.ones(3)])
     executor = Once()
     answer = judge(executor, Reference(case, NativeExecutor()))
-    finding, shown = to_finding(Suspect(executor, case, answer, "", "", ""), Pool(), (), programs=1, also=())
+    finding, shown = to_finding(Suspect(executor, case, answer, "", "", ""), pool, (), programs=1, also=())
     assert finding.signature == "Sqrt > Negate | F64 | expected finite, got other finite | does not repeat"
     assert [a.shape for a in shown.inputs] == [(3,)]
 
@@ -321,24 +324,24 @@ class Failing(Wrong):
 
 
 @pytest.mark.parametrize(("words", "verdict"), [("", Verdict.CRASH), ("error: no negation", Verdict.ERROR)])
-def test_the_instruction_that_fails_alone_names_a_failure(words: str, verdict: Verdict) -> None:
+def test_the_instruction_that_fails_alone_names_a_failure(words: str, verdict: Verdict, pool: Pool) -> None:
     executor = Failing(words=words)
     first, second = (suspect_of(executor, chain(*ops), verdict) for ops in ((Exp, Negate, Exp), (Negate, Sqrt, Sqrt)))
     assert first.op == second.op == "Negate"
     assert first.group == second.group
     executor.failures = 0
-    finding, _ = to_finding(first, Pool(), (), programs=1, also=())
+    finding, _ = to_finding(first, pool, (), programs=1, also=())
     assert (finding.instructions, finding.verdict) == (1, verdict.value)
     # each of them ends a process: from the whole program it takes as many as it has operands and values to simplify
     assert executor.failures < 12
 
 
-def test_an_instruction_that_fails_alone_in_other_words_is_not_the_cause() -> None:
+def test_an_instruction_that_fails_alone_in_other_words_is_not_the_cause(pool: Pool) -> None:
     suspect = suspect_of(
         Failing(words="error: no fusion", alone="error: no negation"), chain(Exp, Negate), Verdict.ERROR
     )
     assert suspect.op == "Negate(Exp)"
-    finding, _ = to_finding(suspect, Pool(), (), programs=1, also=())
+    finding, _ = to_finding(suspect, pool, (), programs=1, also=())
     assert "no fusion" in finding.reason
     assert finding.instructions == 2
 
@@ -374,14 +377,14 @@ class Silent(Wrong):
         return Execution(())
 
 
-def test_outputs_that_are_missing_are_a_finding_and_no_end_of_the_campaign() -> None:
+def test_outputs_that_are_missing_are_a_finding_and_no_end_of_the_campaign(pool: Pool) -> None:
     suspect = suspect_of(Silent(), chain(Negate, Exp))
-    finding, case = to_finding(suspect, Pool(), (), programs=1, also=())
+    finding, case = to_finding(suspect, pool, (), programs=1, also=())
     assert len(case.program.instructions) <= 1
     assert finding.values == ()
 
 
-def test_a_defect_of_an_enclosure_is_reduced_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_of_an_enclosure_is_reduced_as_well(monkeypatch: pytest.MonkeyPatch, pool: Pool) -> None:
     """It is ours, and shows as an internal error of every executor that is held to enclosures."""
 
     def broken(*_: object) -> None:
@@ -392,7 +395,7 @@ def test_a_defect_of_an_enclosure_is_reduced_as_well(monkeypatch: pytest.MonkeyP
     x = b.input("F64", (3,))
     case = Case.of(b.build(b.apply(Exp(), b.apply(Add(), b.apply(Negate(), x), x))), [np.array([1.0, 2.0, 3.0])])
     suspect = suspect_of(NativeExecutor(), case, Verdict.ERROR)
-    finding, small = to_finding(suspect, Pool(), (), programs=1, also=())
+    finding, small = to_finding(suspect, pool, (), programs=1, also=())
     assert finding.signature == "Add | F64 | internal error | native"
     assert len(small.program.instructions) == 1
 

@@ -185,10 +185,10 @@ def test_what_the_call_names_is_compared_by_what_it_runs() -> None:
             pool.permit(name, "file")
 
 
-def test_bundles_of_version_3_are_read(tmp_path: Path) -> None:
+def test_bundles_of_version_3_are_read(tmp_path: Path, pool: Pool) -> None:
     folder = changed(written(tmp_path / "b"), tenferro_bundle=3)
     (folder / "reproduce.py").unlink()
     facts, case = read_bundle(folder)
     assert (facts.tenferro_bundle, case.fingerprint) == (3, program().fingerprint)
-    assert bundle.replay(folder, Pool()).outcome == "gone"
+    assert bundle.replay(folder, pool).outcome == "gone"
     shutil.rmtree(folder)

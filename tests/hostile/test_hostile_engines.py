@@ -128,18 +128,14 @@ def test_a_command_sees_no_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "TENFERRO_OWN=passed" in got.error["stderr_tail"]
 
 
-def test_a_worker_process_sees_no_token(fake_library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_process_sees_no_token(fake_library: Path, monkeypatch: pytest.MonkeyPatch, pool: Pool) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
     monkeypatch.delenv("FAKE_PJRT_MODE", raising=False)
-    pool = Pool()
-    try:
-        executor = pool.make(f"pjrt:{fake_library}")
-        assert isinstance(executor, PjrtExecutor)
-        executor.open()
-        assert executor.worker.pid is not None
-        variables = Path(f"/proc/{executor.worker.pid}/environ").read_bytes()
-    finally:
-        pool.close()
+    executor = pool.make(f"pjrt:{fake_library}")
+    assert isinstance(executor, PjrtExecutor)
+    executor.open()
+    assert executor.worker.pid is not None
+    variables = Path(f"/proc/{executor.worker.pid}/environ").read_bytes()
     assert b"PATH=" in variables
     assert TOKEN.encode() not in variables
 

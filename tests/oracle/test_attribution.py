@@ -186,7 +186,9 @@ def _negated_beside_dead_code() -> Case:
         ((), "our pass: TransposeFolding"),
     ],
 )
-def test_a_pass_of_a_drawn_configuration(monkeypatch: pytest.MonkeyPatch, passes: tuple[str, ...], cause: str) -> None:
+def test_a_pass_of_a_drawn_configuration(
+    monkeypatch: pytest.MonkeyPatch, passes: tuple[str, ...], cause: str, pool: Pool
+) -> None:
     """In whatever order and however often passes run. The sound one that leads up to it is not blamed."""
 
     def absolute(program: ExecProgram) -> PassResult:
@@ -203,18 +205,18 @@ def test_a_pass_of_a_drawn_configuration(monkeypatch: pytest.MonkeyPatch, passes
         monkeypatch.setitem(PASSES, "TransposeFolding", absolute)
     answer = judge(executor, Reference(case, NativeExecutor()))
     assert answer.verdict is Verdict.MISMATCH
-    assert attribute(executor, case, Pool()) == cause
+    assert attribute(executor, case, pool) == cause
 
 
 @pytest.mark.parametrize("error", [ShapeMismatch(op="Add", lhs=(1,), rhs=(2,)), IndexError("tuple index out of range")])
-def test_a_pass_that_fails_is_blamed_and_shown(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_a_pass_that_fails_is_blamed_and_shown(monkeypatch: pytest.MonkeyPatch, error: Exception, pool: Pool) -> None:
     """With the default pipeline or another one; it ends neither attribution nor explanation."""
 
     def failing(program: ExecProgram) -> PassResult:
         raise error
 
     monkeypatch.setitem(PASSES, "TransposeFolding", failing)
-    case, pool = _negated_beside_dead_code(), Pool()
+    case = _negated_beside_dead_code()
     for executor in (NativeExecutor(), configured(passes=("DotDimensionSorter", "TransposeFolding"), segmented=False)):
         answer = judge(executor, Reference(case, NativeExecutor()))
         assert answer.verdict is Verdict.ERROR

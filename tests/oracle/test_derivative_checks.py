@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from unittest import mock
@@ -29,13 +29,6 @@ from tenferro_ref.program import GraphBuilder, Value
 from tests.libraries import module_or_skip
 
 TRANSFORMS = (("jvp",), ("vjp",), ("jvp", "vjp"))
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
-    pool = Pool()
-    yield pool
-    pool.close()
 
 
 def case_of(function: Callable[..., Value], *inputs: np.ndarray) -> Case:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from unittest import mock
 
@@ -43,13 +43,6 @@ class Said(Executor):
 
     def run_source(self, source: Source, inputs: object) -> Execution:
         return Execution(self.outputs)
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
-    made = Pool()
-    yield made
-    made.close()
 
 
 def evidence(pool: Pool, text: str, *inputs: Array) -> Evidence:

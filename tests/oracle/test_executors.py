@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -29,13 +28,6 @@ pytestmark = pytest.mark.once
 
 #: One of them compiles for a quarter of a second a module.
 QUICK = tuple(name for name in OTHERS if name != "iree")
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
-    made = Pool()
-    yield made
-    made.close()
 
 
 def mixed() -> Case:

@@ -140,8 +140,7 @@ def test_a_refusal_where_the_native_executor_refuses_too(folder: Path, line: str
     assert verdict(folder, "refuse", case).verdict is want
 
 
-def test_pointed_at_itself_it_passes_and_refuses_as_the_native_executor() -> None:
-    pool = Pool()
+def test_pointed_at_itself_it_passes_and_refuses_as_the_native_executor(pool: Pool) -> None:
     executor = pool.make(f"external:{SELF}")
     executor.open()
     answer = judge(executor, Reference(CASE, NativeExecutor()))

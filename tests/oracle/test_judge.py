@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest import mock
@@ -69,13 +69,9 @@ def test_every_native_variant_passes(case: Case, executor: NativeExecutor) -> No
 
 
 @pytest.mark.parametrize("name", ONE_BUILD)
-def test_every_plugin_passes(case: Case, name: str) -> None:
+def test_every_plugin_passes(case: Case, name: str, pool: Pool) -> None:
     plugin = plugin_or_skip(name)
-    pool = Pool()
-    try:
-        answer = judge(pool.pjrt(plugin, "parity"), Reference(case, NativeExecutor()))
-    finally:
-        pool.close()
+    answer = judge(pool.pjrt(plugin, "parity"), Reference(case, NativeExecutor()))
     assert answer.verdict is Verdict.PASS, answer.reason
     assert {"lower", "compile", "execute", "compare"} <= answer.seconds.keys()
 
@@ -121,13 +117,6 @@ def test_what_decides_nothing_is_undecided() -> None:
     answer = judge(Scripted((np.zeros(1),)), Reference(case, NativeExecutor()))
     assert answer.verdict in (Verdict.UNDECIDED, Verdict.PASS)
     assert answer.comparison.decided == (answer.verdict is Verdict.PASS)
-
-
-@pytest.fixture
-def pool() -> Iterator[Pool]:
-    made = Pool()
-    yield made
-    made.close()
 
 
 def test_the_first_wrong_slot_is_found_behind_later_instructions(pool: Pool) -> None:
@@ -187,20 +176,14 @@ def test_cases_that_share_a_module_are_answered_one_by_one(pool: Pool, case: Cas
     assert results[0].shared
 
 
-def test_a_case_that_ends_the_worker_is_split_from_its_company(fake_library: Path, case: Case) -> None:
+def test_a_case_that_ends_the_worker_is_split_from_its_company(fake_library: Path, case: Case, pool: Pool) -> None:
     """Crash on exponential: its neighbours, in the same module at first, still get their answers."""
     environment = {"FAKE_PJRT_MODE": "compile_segv", "FAKE_PJRT_TRIGGER": "exponential"}
     ref = PluginRef("fake", str(fake_library), "test", environment=environment)
     b = GraphBuilder()
     x = b.input("F64", (2,))
     harmless = Case.of(b.build(x), [np.array([1.0, 2.0])])
-    pool = Pool()
-    try:
-        answers = judge_many(
-            pool.pjrt(ref, "fast"), [Reference(c, NativeExecutor()) for c in (harmless, case, harmless)]
-        )
-    finally:
-        pool.close()
+    answers = judge_many(pool.pjrt(ref, "fast"), [Reference(c, NativeExecutor()) for c in (harmless, case, harmless)])
     assert [a.verdict for a in answers] == [Verdict.PASS, Verdict.CRASH, Verdict.PASS]
 
 
@@ -250,18 +233,14 @@ def test_cases_of_one_program_are_input_sets_of_one_executable(pool: Pool, case:
             np.testing.assert_allclose(got, expected, rtol=1e-12)
 
 
-def test_an_input_set_that_ends_the_worker_is_split_from_the_others(fake_library: Path) -> None:
+def test_an_input_set_that_ends_the_worker_is_split_from_the_others(fake_library: Path, pool: Pool) -> None:
     """Crash on execution of one program: each of its input sets is told so, the other program is not."""
     environment = {"FAKE_PJRT_MODE": "compile_segv", "FAKE_PJRT_TRIGGER": "exponential"}
     ref = PluginRef("fake", str(fake_library), "test", environment=environment)
     b, c = GraphBuilder(), GraphBuilder()
     harmless, deadly = b.build(b.input("F64", (2,))), c.build(c.apply(ops.Exp(), c.input("F64", (2,))))
     cases = [Case.of(p, [np.full(2, float(i))]) for i in range(3) for p in (harmless, deadly)]
-    pool = Pool()
-    try:
-        answers = judge_many(pool.pjrt(ref, "fast"), [Reference(one, NativeExecutor()) for one in cases])
-    finally:
-        pool.close()
+    answers = judge_many(pool.pjrt(ref, "fast"), [Reference(one, NativeExecutor()) for one in cases])
     assert [a.verdict for a in answers] == [Verdict.PASS, Verdict.CRASH] * 3
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -21,13 +20,6 @@ from tenferro_ref.program import GraphBuilder
 from tests.plugins import ONE_BUILD, plugin_or_skip
 
 pytestmark = pytest.mark.once
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
-    pool = Pool()
-    yield pool
-    pool.close()
 
 
 def executor(pool: Pool, name: str) -> PjrtExecutor:

@@ -97,13 +97,9 @@ def test_flags_of_a_lane_are_those_that_the_client_has() -> None:
 
 
 @pytest.mark.parametrize("name", ONE_BUILD)
-def test_a_plugin_under_another_name_gets_the_same_options(name: str, tmp_path: Path) -> None:
+def test_a_plugin_under_another_name_gets_the_same_options(name: str, tmp_path: Path, pool: Pool) -> None:
     renamed = tmp_path / "another.so"
     renamed.symlink_to(plugin_or_skip(name).path)
-    pool = Pool()
-    try:
-        options = [pool.make(f"pjrt:{plugin}@fast").options for plugin in (name, renamed)]  # type: ignore[attr-defined]
-    finally:
-        pool.close()
+    options = [pool.make(f"pjrt:{plugin}@fast").options for plugin in (name, renamed)]  # type: ignore[attr-defined]
     assert options[0] == options[1]
     assert ("xla_cpu_use_fusion_emitters" in options[0]) is (name != "lam115")

@@ -68,12 +68,11 @@ def test_a_module_is_read_without_its_inputs_and_gives_the_same() -> None:
     np.testing.assert_array_equal(output, [0, 5, 2, 7])
 
 
-def test_what_depends_on_inputs_is_refused_and_the_reloaded_one_takes_the_program() -> None:
+def test_what_depends_on_inputs_is_refused_and_the_reloaded_one_takes_the_program(pool: Pool) -> None:
     case = given(LOOP, np.array(0, np.int32), np.ones(2, np.float32))
     assert not rereadable(case)
     with pytest.raises(UnsupportedOp, match="how often it runs"):
         reread([case])
-    pool = Pool()
     assert judge(pool.make("native:reread"), Reference(case, NativeExecutor())).verdict is Verdict.UNSUPPORTED
     assert judge(pool.make("native-reloaded"), Reference(case, NativeExecutor())).verdict is Verdict.PASS
 

@@ -108,13 +108,6 @@ def test_routines_hold_and_nothing_else_does(name: str) -> None:
             assert wrong.verdict is Verdict.MISMATCH, (ins.op.op, place, wrong)
 
 
-@pytest.fixture(scope="module")
-def pool():
-    made = Pool()
-    yield made
-    made.close()
-
-
 @pytest.mark.parametrize("name", ["solve", "singular values", "complete QR", "eig", "Schur", "tridiagonal solve"])
 def test_a_client_that_has_the_routines_runs_the_module_itself(name: str, pool: Pool) -> None:
     function, argument = FUNCTIONS[name]

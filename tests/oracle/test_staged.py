@@ -56,15 +56,11 @@ def test_native_executors_pass(dtype: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("plugin", ONE_BUILD)
-def test_plugins_pass(plugin: str) -> None:
+def test_plugins_pass(plugin: str, pool: Pool) -> None:
     plugin_or_skip(plugin)
-    pool = Pool()
-    try:
-        for dtype in DTYPES:
-            answer = judge(pool.make(f"pjrt:{plugin}@fast"), Reference(solved(dtype, ()), NativeExecutor()))
-            assert answer.verdict is Verdict.PASS, (dtype, answer.reason)
-    finally:
-        pool.close()
+    for dtype in DTYPES:
+        answer = judge(pool.make(f"pjrt:{plugin}@fast"), Reference(solved(dtype, ()), NativeExecutor()))
+        assert answer.verdict is Verdict.PASS, (dtype, answer.reason)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
@@ -43,13 +41,6 @@ def module(algorithm: str, results: list[str], words: int = 2) -> str:
     return "\n".join(
         [f"func.func @main(%s0: {state}) -> ({declared}) {{", *lines, f"return {values} : {declared}", "}"]
     )
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
-    made = Pool()
-    yield made
-    made.close()
 
 
 @pytest.fixture(params=("pjrt:fas106", *(pytest.param(name, marks=pytest.mark.nightly) for name in OTHERS)))
