@@ -24,22 +24,25 @@ from oracle.case import Case, Refusal
 from oracle.derivation import derivation_of
 from oracle.enclosure import MODELS, Enclosure, enclose
 from oracle.enclosure.files import save_enclosures
+from oracle.given_case import given_case
 from oracle.judge import Reference, judge_result
 from oracle.peers import Execution, Executor, NativeExecutor, Peer, PjrtExecutor, Pool, attempt
+from oracle.unmade import unread
 from oracle.verdict import Answer, Build, first_bad
 from tenferro_ref import children
 from tenferro_ref.errors import FormatError, TenferroError
 from tenferro_ref.escape import code, code_block, line, markdown
 from tenferro_ref.files import read_bytes, read_text, write_atomically
 from tenferro_ref.isolation.reader import Reader
-from tenferro_ref.program import dumps, loads
-from tenferro_ref.tensor import load_npz, same_bits, save_npz, type_of
+from tenferro_ref.program import GraphProgram, dumps, loads
+from tenferro_ref.tensor import Array, load_npz, same_bits, save_npz, type_of
 
 #: Version 1 knows no `Facts.builds`, version 2 no `Facts.refusal`; until version 3 `reproduce.py` had the data in it; version 4 knows
-#: no `Facts.given` and no derivatives, and its script ended with status 1 where it could not run. All are still read; no
-#: script of an earlier version is run.
-VERSION = 5
-_READABLE = (1, 2, 3, 4, VERSION)
+#: no `Facts.given` and no derivatives, and its script ended with status 1 where it could not run; until version 5 `inputs.npz` had
+#: the arrays that a given module brings along, too. All are still read; no script of an earlier version is run.
+VERSION = 6
+_READABLE = (1, 2, 3, 4, 5, VERSION)
+_ARGUMENTS_ALONE = 6
 #: The script of every bundle.
 SCRIPT = Path(__file__).with_name("reproduce.py").read_bytes()
 #: The script for maintainers of a compiler, which needs JAX alone; in bundles that it can show (`_upstream`).
@@ -129,7 +132,7 @@ def write_bundle(
     write_atomically(folder / "program.txt", finding.program_text)
     write_atomically(folder / "program.json", finding.program_json)
     write_atomically(folder / "module.mlir", finding.stablehlo)
-    save_npz(folder / "inputs.npz", {f"in{i}": a for i, a in enumerate(case.inputs)})
+    save_npz(folder / "inputs.npz", {f"in{i}": a for i, a in enumerate(case.arguments)})
     save_npz(folder / "observed.npz", {f"out{i}": a for i, a in enumerate(outputs)})
     expected = _expected(case, executor.model)
     save_enclosures(folder / "enclosure.npz", expected)
@@ -161,6 +164,8 @@ def read_bundle(folder: Path) -> tuple[Facts, Case]:
     ------
     FormatError
         Something is missing, or is not what a bundle of this version has.
+    TenferroError
+        A module that was handed in is not read any more.
     """
     path = folder / "environment.json"
     facts = from_json(Facts, read_text(path), str(path))
@@ -168,20 +173,44 @@ def read_bundle(folder: Path) -> tuple[Facts, Case]:
         raise FormatError(where=str(path), detail=f"a bundle of version {facts.tenferro_bundle}; this reads {VERSION}")
     program = loads(read_text(folder / "program.json"), str(folder / "program.json"), infer=facts.refusal is None)
     graph = program.to_graph()
-    inputs = load_npz(folder / "inputs.npz", "in", graph.input_types)
-    try:
-        graph.check_inputs([type_of(a) for a in inputs])
-    except TenferroError as error:
-        raise FormatError(where=str(folder / "inputs.npz"), detail=f"does not fit program.json: {error}") from None
-    source = None
     if facts.given:
-        with Reader() as reader:
-            source = reader.source(read_text(folder / "module.mlir"), str(folder / "module.mlir"))
+        return facts, _given(folder, graph, alone=facts.tenferro_bundle >= _ARGUMENTS_ALONE)
+    inputs = load_npz(folder / "inputs.npz", "in", graph.input_types)
+    _check_fit(graph, inputs, folder, "program.json")
     derivation = None
     if facts.transforms:
         primal = folder / "primal.json"
         derivation = derivation_of(read_text(primal), facts.transforms, str(primal))
-    return facts, Case.of(graph, inputs, facts.refusal, source, derivation)
+    return facts, Case.of(graph, inputs, facts.refusal, derivation=derivation)
+
+
+def _given(folder: Path, recorded: GraphProgram, *, alone: bool) -> Case:
+    """The case of a module that was handed in. It is read anew: a reader that was mended makes another program of it.
+
+    Parameters
+    ----------
+    recorded
+        What the module was read as.
+    alone
+        Whether `inputs.npz` has the module's arguments alone, or all inputs of `recorded`.
+    """
+    path = folder / "module.mlir"
+    with Reader() as reader:
+        source = reader.source(read_text(path), str(path))
+        types = source.arguments if alone else recorded.input_types
+        inputs = load_npz(folder / "inputs.npz", "in", types)
+        arguments = inputs if alone else inputs[: len(source.arguments)]
+        case = unread(source, arguments)
+        _check_fit(case.program, arguments, folder, path.name)
+        # what could not be read is judged by whether it can be read now
+        return given_case(source, arguments, reader) if recorded.output_types else case
+
+
+def _check_fit(program: GraphProgram, inputs: Sequence[Array], folder: Path, name: str) -> None:
+    try:
+        program.check_inputs([type_of(a) for a in inputs])
+    except TenferroError as error:
+        raise FormatError(where=str(folder / "inputs.npz"), detail=f"does not fit {name}: {error}") from None
 
 
 def replay(folder: Path, pool: Pool, executor: str = "") -> Replay:

@@ -22,6 +22,7 @@ from fuzz.findings.suspect import Suspect
 from fuzz.findings.triage import to_finding
 from fuzz.records import to_json
 from oracle.case import Case
+from oracle.given_case import given_case
 from oracle.judge import Reference, judge
 from oracle.peers import ANY, Execution, Executor, NativeExecutor, PjrtExecutor, Pool
 from oracle.verdict import Verdict
@@ -31,7 +32,7 @@ from tenferro_ref.errors import FormatError
 from tenferro_ref.extensions import linalg
 from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import GraphBuilder, dumps
-from tenferro_ref.tensor import load_npz
+from tenferro_ref.tensor import load_npz, save_npz
 from tests.libraries import module_or_skip
 from tests.plugins import plugin_or_skip
 
@@ -106,6 +107,37 @@ def test_a_result_of_a_dtype_that_numpy_lacks_is_read_again(tmp_path: Path, pool
     folder = bundle_of(tmp_path, executor, Case.of(program, [np.array([1.00390625 + 2.0**-40])]), pool)
     assert read_bundle(folder)[1].program.output_types[0].dtype is DType.BF16
     assert (replay(folder, pool).outcome, replay(folder, pool).same_bits) == ("still fails", True)
+
+
+MODULE = """func.func @main(%x: tensor<2xf64>) -> tensor<2xf64> {
+  %c = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf64>
+  %r = stablehlo.add %x, %c : tensor<2xf64>
+  return %r : tensor<2xf64>
+}
+"""
+
+
+def test_a_module_that_was_handed_in_is_read_anew_for_its_arguments(
+    tmp_path: Path, copying: PjrtExecutor, pool: Pool
+) -> None:
+    module_or_skip("jaxlib")
+    case = given_case(pool.reader.source(MODULE, "a module"), [np.array([1.0, 2.0])], pool.reader)
+    assert len(case.inputs) == 2  # the constant is the other
+    folder = bundle_of(tmp_path, copying, case, pool)
+    assert len(load_npz(folder / "inputs.npz", "in")) == 1
+    assert read_bundle(folder)[1].fingerprint == case.fingerprint
+    b = GraphBuilder(policy=STABLEHLO)
+    x, y = b.input("F64", (2,)), b.input("F64", (2,))
+    (folder / "program.json").write_text(dumps(b.build(x - y)))  # of a reader with a defect
+    assert read_bundle(folder)[1].fingerprint == case.fingerprint
+    assert replay(folder, pool, "native").outcome == "gone"
+    # as bundles were until version 5
+    save_npz(folder / "inputs.npz", {f"in{i}": a for i, a in enumerate(case.inputs)})
+    with pytest.raises(FormatError, match=r"does not fit module\.mlir"):
+        read_bundle(folder)
+    facts = (folder / "environment.json").read_text()
+    (folder / "environment.json").write_text(facts.replace(f'"tenferro_bundle": {VERSION}', '"tenferro_bundle": 5'))
+    assert read_bundle(folder)[1].fingerprint == case.fingerprint
 
 
 def test_the_readme_says_why_step_by_step(bundle: Path) -> None:
