@@ -28,7 +28,7 @@ def others(x: Array) -> Iterator[Tensor]:
     """Of another shape, of another dtype, and with another bit."""
     yield Tensor(x[np.newaxis])
     if x.itemsize % 4 == 0 and x.dtype.kind != "c":
-        yield Tensor(x.view({"f": "i", "i": "f"}[x.dtype.kind] + str(x.itemsize)))
+        yield Tensor(x.view({"f": "i", "i": "f", "u": "f"}[x.dtype.kind] + str(x.itemsize)))
     if x.size:
         bits = np.frombuffer(x.tobytes("F"), np.uint8).copy()
         bits[0] ^= 1

@@ -4,7 +4,17 @@ A motif appends several instructions; it is used only if the config has all of i
 one place that imports all files of motifs, and with that fills the table.
 """
 
-from fuzz.generate.motifs import arithmetic, contractions, decompositions, formulas, windows
+from fuzz.generate.motifs import arithmetic, contractions, corners, decompositions, formulas, windows
 from fuzz.generate.motifs.table import GROUPS, MOTIFS, Motif
 
-__all__ = ["GROUPS", "MOTIFS", "Motif", "arithmetic", "contractions", "decompositions", "formulas", "windows"]
+__all__ = [
+    "GROUPS",
+    "MOTIFS",
+    "Motif",
+    "arithmetic",
+    "contractions",
+    "corners",
+    "decompositions",
+    "formulas",
+    "windows",
+]

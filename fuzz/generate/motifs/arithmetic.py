@@ -229,7 +229,7 @@ def saturated(g: Growth) -> None:
     target = g.choices.choose(_FOREIGN_INTEGERS)
     if g.policy == STABLEHLO and may_have(g.config, target):
         sources = [d for d in g.config.dtypes if d.is_float]
-        kind = g.choices.choose(("wide", "wide", "halves"))
+        kind = g.choices.choose(("wide", "corners", "halves"))
         if sources:
             x = g.fresh(
                 g.dtype(sources), g.fit((8 + g.choices.pick(60),)[: g.max_rank]), Recipe(kind, g.choices.integer(2))

@@ -161,6 +161,51 @@ def updated_beside(g: Growth) -> None:
     g.give(x, STRATEGY[op](g, op))
 
 
+def _keeps_an_alias(case: Case) -> bool:
+    """Whether arithmetic reads a sum of real numbers that has a conjugate, which is the sum itself."""
+    sums = {
+        i.input_slots[0] for i in case.program.instructions
+        if i.op.name == "Conj" and case.program.slot_types[i.input_slots[0]].dtype.is_float
+        and (m := maker(case.program, i.input_slots[0])) and m.op.name == "Add"
+    }  # fmt: skip
+    return any(type(i.op) in ARITHMETIC and not sums.isdisjoint(i.input_slots) for i in case.program.instructions)
+
+
+@motif(3, 2, _keeps_an_alias, ops.Add, ops.Conj, *ARITHMETIC)
+def beside_an_alias(g: Growth) -> None:
+    """A sum of real numbers, its conjugate, and arithmetic that may take the sum's memory while the conjugate is still to be read."""
+    x = g.operand([d for d in g.dtypes_of(ops.Conj) if d.is_float])
+    total = g.apply(ops.Add(), x, g.like(x))
+    same, op = g.apply(ops.Conj(), total), g.choices.choose([op for op in ARITHMETIC if x.dtype in g.dtypes_of(op)])
+    g.give(same, g.apply(op(), total, g.like(x)))
+
+
+#: An operand of wide rows, and the places of the rows that are added to it.
+_ROWS, _PLACES = (5, 16, 17), (2, 3)
+
+
+def _adds_wide_rows(case: Case) -> bool:
+    for ins in case.program.instructions:
+        if isinstance(ins.op, ops.Scatter):
+            _, places, updates = [case.program.slot_types[slot] for slot in ins.input_slots]
+            wide = updates.is_static and volume(updates.static_shape) >= volume((*_PLACES, *_ROWS[1:]))
+            if wide and places.rank > len(_PLACES):
+                return True
+    return False
+
+
+@motif(1, 1, _adds_wide_rows, ops.Scatter)
+def wide_rows(g: Growth) -> None:
+    """Rows of hundreds of elements added at places that are themselves in rows and columns."""
+    dtypes = g.dtypes_of(ops.Scatter)
+    if dtypes and g.max_rank > len(_PLACES) + 1 and g.config.max_elements >= volume((*_PLACES, *_ROWS[1:])):
+        x = g.fresh(g.dtype(dtypes), _ROWS)
+        integers = [d for d in g.config.dtypes if d.is_int] or [DType.I32]
+        indices = g.fresh(g.choices.choose(integers), (*_PLACES, 1), Recipe("indices", g.choices.integer(2)))
+        updates = g.fresh(x.dtype, (*_PLACES, *_ROWS[1:]))
+        g.apply(ops.Scatter((2, 3), (0,), (0,), 2), x, indices, updates, estimate=g.estimates[x.slot])
+
+
 def _reads_constants(case: Case) -> bool:
     """Whether an op reads an array that depends on constants alone, beside something that does not."""
     inputs, types = varying(case.program), case.program.slot_types

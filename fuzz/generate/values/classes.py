@@ -45,6 +45,28 @@ def _special(rng: Generator, n: int, dtype: DType) -> Array:
     return SPECIALS[dtype][rng.integers(0, len(SPECIALS[dtype]), n)]
 
 
+def _corners(rng: Generator, n: int, dtype: DType) -> Array:
+    """Every special value and every knee, in turn."""
+    return np.resize(np.concatenate([SPECIALS[dtype], KNEES.get(dtype, SPECIALS[dtype][:0])]), n)
+
+
+def _first_of_pairs(rng: Generator, n: int, dtype: DType) -> Array:
+    """Beside `second_of_pairs`, the first of each pair of special values."""
+    return np.resize(np.repeat(SPECIALS[dtype], len(SPECIALS[dtype])), n)
+
+
+def _second_of_pairs(rng: Generator, n: int, dtype: DType) -> Array:
+    return np.resize(SPECIALS[dtype], n)
+
+
+def corner_classes(dtype: DType, arity: int) -> tuple[tuple[str, ...], int]:
+    """The classes of arrays that together have every special number of a real dtype, or every pair of them; how many elements."""
+    special = len(SPECIALS[dtype])
+    if arity == 2:
+        return ("first_of_pairs", "second_of_pairs"), special * special
+    return ("corners",), special + len(KNEES.get(dtype, ()))
+
+
 # --- of floats --------------------------------------------------------------------------------------------------------
 
 
@@ -137,7 +159,7 @@ def _midpoints(rng: Generator, n: int, dtype: DType) -> Array:
 
 FLOAT_CLASSES = _by_name(
     _simple, _exact, _ordinary, _positive, _unit, _special, _sprinkled, _zeros, _subnormal, _wide, _ties, _limits, _knees,
-    _periods, _bits, _indices, _halves, _midpoints,
+    _periods, _bits, _indices, _halves, _midpoints, _corners, _first_of_pairs, _second_of_pairs,
 )  # fmt: skip
 
 
@@ -182,7 +204,7 @@ def _all_alike(rng: Generator, n: int, dtype: DType) -> Array:
     return np.full(n, rng.random() < 0.5)
 
 
-INT_CLASSES = _by_name(_simple, _small, _special, _powers, _indices, _far)
+INT_CLASSES = _by_name(_simple, _small, _special, _powers, _indices, _far, _corners, _first_of_pairs, _second_of_pairs)
 INT_CLASSES |= {"bits": _integer_bits, "midpoints": _integer_midpoints}
 BOOL_CLASSES: dict[str, NumberClass] = {"simple": _coins, "uniform": _all_alike}
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from fuzz.generate.modules.draft import ALL, COMPLEX, FLOATS, INTS, MOST, NUMBERS, ORDERED, REAL, WIDE, Draft
 from fuzz.generate.modules.statements.table import STATEMENTS, Statement
+from fuzz.generate.values.classes import corner_classes
 from fuzz.generate.values.recipes import Recipe
 from tenferro_ref.dtype import DType
 from tenferro_ref.stablehlo.literals import Shape
@@ -43,9 +44,15 @@ _TESTS: dict[str, Collection[DType]] = {
 
 
 def _operands(d: Draft, dtypes: Collection[DType], count: int) -> list[SsaValue]:
-    """Operands of one type; now and then arguments of a class of numbers on which implementations go ways of their own."""
-    if d.choices.chance(20):
+    """Operands of one type; often arguments of classes of numbers on which implementations go ways of their own.
+
+    Of those half have every special number of the dtype, or every pair of them.
+    """
+    if d.choices.chance(45):
         dtype, shape = d.dtype(dtypes), d.shape()
+        if d.choices.chance(50) and dtype in REAL:
+            kinds, n = corner_classes(dtype, count)
+            return [d.fresh(dtype, (n,), Recipe(kind, 0)) for kind in kinds]
         if dtype in FLOATS:
             kind = d.choices.choose(("subnormal", "special", "knees"))
             return [d.fresh(dtype, shape, Recipe(kind, d.choices.integer(2))) for _ in range(count)]
@@ -71,7 +78,7 @@ def _binary(name: str, dtypes: Collection[DType]) -> Statement:
 
 def _test(name: str, dtypes: Collection[DType]) -> Statement:
     def append(d: Draft) -> SsaValue:
-        x = d.operand(dtypes)
+        (x,) = _operands(d, dtypes, 1)
         return d.one(name, [x], DType.Bool, x.shape)
 
     return append

@@ -1,0 +1,87 @@
+"""Corners: each elementwise op on every special number of a dtype, a binary one on all pairs of them.
+
+A number that breaks a kernel is in few random arrays, and in fewer for the op and the dtype that it breaks.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from fuzz.generate.config import admitted
+from fuzz.generate.growth import Growth
+from fuzz.generate.motifs.table import Found, motif
+from fuzz.generate.values.classes import corner_classes
+from fuzz.generate.values.recipes import Recipe
+from fuzz.generate.values.special import SPECIALS, Array
+from oracle.case import Case
+from tenferro_ref import ops
+from tenferro_ref.dtype import ANY, ENGINE_DTYPES, DType
+from tenferro_ref.ops import ELEMENTWISE, CompareDir, Op
+from tenferro_ref.program import Value
+
+#: Elements where special numbers are drawn: of complex ones and of triples there are too many.
+_DRAWN = 1200
+#: The share of the special numbers that an operand has at least.
+_MOST = 0.7
+
+
+def _operands(g: Growth, dtype: DType, arity: int) -> list[Value]:
+    """Inputs that have the corners of a dtype: all special numbers, all pairs of them, or so many that are drawn."""
+    kinds, n = ("special",) * arity, _DRAWN
+    if dtype is DType.Bool:
+        kinds = ("simple",) * arity
+    elif arity < 3 and not dtype.is_complex:
+        kinds, n = corner_classes(dtype, arity)
+    return [g.fresh(dtype, (n,), Recipe(kind, g.choices.integer(2))) for kind in kinds]
+
+
+def _grown(g: Growth, op: type[Any], to: DType | None = None) -> None:
+    """Show the op at one dtype, or at all of them."""
+    dtypes = [d for d in admitted(op, g.config.dtypes, g.policy) if d is not to]
+    if op is ops.Convert:
+        dtypes = [d for d in dtypes if d in ANY]
+    if not dtypes or g.max_rank < 1:
+        return
+    for dtype in dtypes if g.choices.chance(65) else [g.choices.choose(dtypes)]:
+        if g.room < 1:
+            break
+        operands = _operands(g, dtype, op.arity)
+        g.show(_made(g, op, dtype, to), *operands)
+
+
+def _made(g: Growth, op: type[Any], dtype: DType, to: DType | None) -> Op:
+    if op is ops.Compare:
+        unordered = dtype.is_complex or dtype is DType.Bool
+        return ops.Compare(CompareDir.Eq if unordered else g.choices.choose(tuple(CompareDir)))
+    made: Op = op() if to is None else op(to)
+    return made
+
+
+def _covers(array: Array, dtype: DType) -> bool:
+    special = {number.tobytes() for number in SPECIALS[dtype]}
+    return len(special & {number.tobytes() for number in array.ravel()}) >= _MOST * len(special)
+
+
+def _found(op: type[Any], to: DType | None = None) -> Found:
+    """Finds the op on inputs that have most of the special numbers of their dtype."""
+
+    def found(case: Case) -> bool:
+        inputs = dict(zip(case.program.input_slots, case.inputs, strict=True))
+        return any(
+            all(slot in inputs and _covers(inputs[slot], DType.of(inputs[slot])) for slot in ins.input_slots)
+            for ins in case.program.instructions
+            if (type(ins.op) is op if to is None else ins.op == op(to))
+        )
+
+    return found
+
+
+for _op in ELEMENTWISE:
+    if _op in (ops.Select, ops.Conj):  # no number is special to them
+        continue
+    motif(1, 0, _found(_op), _op, name=f"corners of {_op.__name__}")(partial(_grown, op=_op))
+for _to in ENGINE_DTYPES:
+    motif(1, 0, _found(ops.Convert, _to), ops.Convert, name=f"corners of Convert to {_to}")(
+        partial(_grown, op=ops.Convert, to=_to)
+    )
