@@ -149,7 +149,7 @@ def sum_of_negative_zeros(g: Growth) -> None:
         n, nothing = 1 + g.choices.pick(6), Estimate(False, 0)
         zero = g.apply(ops.Constant.of(-0.0, g.choices.choose(dtypes)), estimate=nothing)
         x = g.apply(ops.BroadcastInDim((n,), ()), zero, estimate=nothing)
-        shape = g.choices.choose(((n,), (1, n), (n, 1)))[-g.max_rank :]
+        shape = g.choices.choose([s for s in ((n,), (1, n), (n, 1)) if len(s) <= g.max_rank])
         y = g.apply(ops.Reshape(shape), x, estimate=nothing)
         g.apply(ops.ReduceSum(tuple(range(len(shape)))), y, estimate=nothing)
 

@@ -1,4 +1,4 @@
-"""Corners: each elementwise op on every special number of a dtype, a binary one on all pairs of them.
+"""Corners: each elementwise op on every special number of a dtype, a binary one and a reduction on all pairs of them.
 
 A number that breaks a kernel is in few random arrays, and in fewer for the op and the dtype that it breaks.
 """
@@ -17,7 +17,7 @@ from fuzz.generate.values.special import SPECIALS, Array
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dtype import ANY, ENGINE_DTYPES, DType
-from tenferro_ref.ops import ELEMENTWISE, CompareDir, Op
+from tenferro_ref.ops import ELEMENTWISE, REDUCTIONS, CompareDir, Op
 from tenferro_ref.program import Value
 
 #: Elements where special numbers are drawn: of complex ones and of triples there are too many.
@@ -26,14 +26,16 @@ _DRAWN = 1200
 _MOST = 0.7
 
 
-def _operands(g: Growth, dtype: DType, arity: int) -> list[Value]:
+def _operands(g: Growth, op: type[Op], dtype: DType) -> list[Value]:
     """Inputs that have the corners of a dtype: all special numbers, all pairs of them, or so many that are drawn."""
-    kinds, n = ("special",) * arity, _DRAWN
-    if dtype is DType.Bool:
-        kinds = ("simple",) * arity
-    elif arity < 3 and not dtype.is_complex:
-        kinds, n = corner_classes(dtype, arity)
-    return [g.fresh(dtype, (n,), Recipe(kind, g.choices.integer(2))) for kind in kinds]
+    drawn, seed = "simple" if dtype is DType.Bool else "special", g.choices.integer(2)
+    real = drawn == "special" and not dtype.is_complex
+    if op in REDUCTIONS:
+        rows = len(SPECIALS[dtype]) ** 2 if real else _DRAWN // 2
+        return [g.fresh(dtype, (min(rows, g.config.max_elements // 2), 2), Recipe("pairs" if real else drawn, seed))]
+    kinds, n = corner_classes(dtype, op.arity) if real and op.arity < 3 else ((drawn,) * op.arity, _DRAWN)
+    shape = (min(n, g.config.max_elements),)
+    return [g.fresh(dtype, shape, Recipe(kind, seed + i)) for i, kind in enumerate(kinds)]
 
 
 def _grown(g: Growth, op: type[Any], to: DType | None = None) -> None:
@@ -41,20 +43,23 @@ def _grown(g: Growth, op: type[Any], to: DType | None = None) -> None:
     dtypes = [d for d in admitted(op, g.config.dtypes, g.policy) if d is not to]
     if op is ops.Convert:
         dtypes = [d for d in dtypes if d in ANY]
-    if not dtypes or g.max_rank < 1:
+    if not dtypes or g.max_rank < (2 if op in REDUCTIONS else 1):
         return
     for dtype in dtypes if g.choices.chance(65) else [g.choices.choose(dtypes)]:
         if g.room < 1:
             break
-        operands = _operands(g, dtype, op.arity)
+        operands = _operands(g, op, dtype)
         g.show(_made(g, op, dtype, to), *operands)
 
 
 def _made(g: Growth, op: type[Any], dtype: DType, to: DType | None) -> Op:
-    if op is ops.Compare:
-        unordered = dtype.is_complex or dtype is DType.Bool
-        return ops.Compare(CompareDir.Eq if unordered else g.choices.choose(tuple(CompareDir)))
-    made: Op = op() if to is None else op(to)
+    unordered = dtype.is_complex or dtype is DType.Bool
+    arguments: dict[type[Any], Any] = {
+        ops.Compare: CompareDir.Eq if unordered else g.choices.choose(tuple(CompareDir)),
+        ops.Convert: to,
+        **dict.fromkeys(REDUCTIONS, (1,)),
+    }
+    made: Op = op(arguments[op]) if op in arguments else op()
     return made
 
 
@@ -77,7 +82,7 @@ def _found(op: type[Any], to: DType | None = None) -> Found:
     return found
 
 
-for _op in ELEMENTWISE:
+for _op in (*ELEMENTWISE, *REDUCTIONS):
     if _op in (ops.Select, ops.Conj):  # no number is special to them
         continue
     motif(1, 0, _found(_op), _op, name=f"corners of {_op.__name__}")(partial(_grown, op=_op))

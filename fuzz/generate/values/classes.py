@@ -59,6 +59,11 @@ def _second_of_pairs(rng: Generator, n: int, dtype: DType) -> Array:
     return np.resize(SPECIALS[dtype], n)
 
 
+def _pairs(rng: Generator, n: int, dtype: DType) -> Array:
+    """Of shape (n / 2, 2): every pair of special values in a row."""
+    return np.concatenate([_first_of_pairs(rng, n - n // 2, dtype), _second_of_pairs(rng, n // 2, dtype)])
+
+
 def corner_classes(dtype: DType, arity: int) -> tuple[tuple[str, ...], int]:
     """The classes of arrays that together have every special number of a real dtype, or every pair of them; how many elements."""
     special = len(SPECIALS[dtype])
@@ -160,6 +165,7 @@ def _midpoints(rng: Generator, n: int, dtype: DType) -> Array:
 FLOAT_CLASSES = _by_name(
     _simple, _exact, _ordinary, _positive, _unit, _special, _sprinkled, _zeros, _subnormal, _wide, _ties, _limits, _knees,
     _periods, _bits, _indices, _halves, _midpoints, _corners, _first_of_pairs, _second_of_pairs,
+    _pairs,
 )  # fmt: skip
 
 
@@ -204,7 +210,9 @@ def _all_alike(rng: Generator, n: int, dtype: DType) -> Array:
     return np.full(n, rng.random() < 0.5)
 
 
-INT_CLASSES = _by_name(_simple, _small, _special, _powers, _indices, _far, _corners, _first_of_pairs, _second_of_pairs)
+INT_CLASSES = _by_name(
+    _simple, _small, _special, _powers, _indices, _far, _corners, _first_of_pairs, _second_of_pairs, _pairs
+)
 INT_CLASSES |= {"bits": _integer_bits, "midpoints": _integer_midpoints}
 BOOL_CLASSES: dict[str, NumberClass] = {"simple": _coins, "uniform": _all_alike}
 
