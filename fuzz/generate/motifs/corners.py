@@ -16,7 +16,7 @@ from fuzz.generate.values.recipes import Recipe
 from fuzz.generate.values.special import SPECIALS, Array
 from oracle.case import Case
 from tenferro_ref import ops
-from tenferro_ref.dtype import ANY, ENGINE_DTYPES, DType
+from tenferro_ref.dtype import ANY, COMPLEX, ENGINE_DTYPES, DType
 from tenferro_ref.ops import ELEMENTWISE, REDUCTIONS, CompareDir, Op
 from tenferro_ref.program import Value
 
@@ -38,18 +38,14 @@ def _operands(g: Growth, op: type[Op], dtype: DType) -> list[Value]:
     return [g.fresh(dtype, shape, Recipe(kind, seed + i)) for i, kind in enumerate(kinds)]
 
 
-def _grown(g: Growth, op: type[Any], to: DType | None = None) -> None:
-    """Show the op at one dtype, or at all of them."""
-    dtypes = [d for d in admitted(op, g.config.dtypes, g.policy) if d is not to]
-    if op is ops.Convert:
-        dtypes = [d for d in dtypes if d in ANY]
-    if not dtypes or g.max_rank < (2 if op in REDUCTIONS else 1):
+def _grown(g: Growth, op: type[Any], spectra: bool, to: DType | None = None) -> None:
+    """Show the op at every dtype that is complex, or at every one that is not."""
+    known = [d for d in admitted(op, g.config.dtypes, g.policy) if d.is_complex is spectra and d is not to]
+    dtypes = [d for d in known if d in ANY] if op is ops.Convert else known
+    if g.max_rank < (2 if op in REDUCTIONS else 1):
         return
-    for dtype in dtypes if g.choices.chance(65) else [g.choices.choose(dtypes)]:
-        if g.room < 1:
-            break
-        operands = _operands(g, op, dtype)
-        g.show(_made(g, op, dtype, to), *operands)
+    for dtype in dtypes[: g.room]:
+        g.show(_made(g, op, dtype, to), *_operands(g, op, dtype))
 
 
 def _made(g: Growth, op: type[Any], dtype: DType, to: DType | None) -> Op:
@@ -68,13 +64,17 @@ def _covers(array: Array, dtype: DType) -> bool:
     return len(special & {number.tobytes() for number in array.ravel()}) >= _MOST * len(special)
 
 
-def _found(op: type[Any], to: DType | None = None) -> Found:
+def _found(op: type[Any], spectra: bool, to: DType | None = None) -> Found:
     """Finds the op on inputs that have most of the special numbers of their dtype."""
 
     def found(case: Case) -> bool:
         inputs = dict(zip(case.program.input_slots, case.inputs, strict=True))
+        dtypes = {slot: t.dtype for slot, t in case.program.slot_types.items()}
         return any(
-            all(slot in inputs and _covers(inputs[slot], DType.of(inputs[slot])) for slot in ins.input_slots)
+            all(
+                s in inputs and dtypes[s].is_complex is spectra and _covers(inputs[s], dtypes[s])
+                for s in ins.input_slots
+            )
             for ins in case.program.instructions
             if (type(ins.op) is op if to is None else ins.op == op(to))
         )
@@ -82,11 +82,17 @@ def _found(op: type[Any], to: DType | None = None) -> Found:
     return found
 
 
+def _enter(op: type[Any], to: DType | None = None) -> None:
+    name = f"corners of {op.__name__}{'' if to is None else f' to {to}'}"
+    for spectra in (False, True):
+        if not spectra or not op.dtypes.isdisjoint(COMPLEX):
+            motif(1, 0, _found(op, spectra, to), op, name=f"complex {name}" if spectra else name)(
+                partial(_grown, op=op, spectra=spectra, to=to)
+            )
+
+
 for _op in (*ELEMENTWISE, *REDUCTIONS):
-    if _op in (ops.Select, ops.Conj):  # no number is special to them
-        continue
-    motif(1, 0, _found(_op), _op, name=f"corners of {_op.__name__}")(partial(_grown, op=_op))
+    if _op not in (ops.Select, ops.Conj):  # no number is special to them
+        _enter(_op)
 for _to in ENGINE_DTYPES:
-    motif(1, 0, _found(ops.Convert, _to), ops.Convert, name=f"corners of Convert to {_to}")(
-        partial(_grown, op=ops.Convert, to=_to)
-    )
+    _enter(ops.Convert, _to)

@@ -92,7 +92,7 @@ def _output(g: Growth, extents: dict[str, int]) -> str:
     kept = [known[i] for i in choices.permutation(len(known)) if not choices.chance(45)][: g.max_rank]
     while volume([extents[label] for label in kept]) > g.limit:
         kept.remove(max(kept, key=extents.__getitem__))
-    if kept and len(kept) < g.max_rank and choices.chance(10):
+    if kept and len(kept) < g.max_rank and choices.chance(18):
         twice = [*kept, kept[0]]
         if volume([extents[label] for label in twice]) <= g.limit:
             kept = twice
@@ -113,10 +113,13 @@ def transformed(g: Growth, name: str) -> Value:
     """Append that op of the fft family."""
     choices, spectra = g.choices, _spectra(g)
     admitted = [d for d in g.config.dtypes if d in fft.DTYPES[name] and d.real in spectra]
-    x = g.operand(admitted, lambda v: v.type.rank >= 1 and 0 not in v.shape and volume(shape_of(v)) <= 4096)
+    if choices.chance(10) and name != "irfft" and g.max_rank > 1:  # nothing, which `n` makes zeros of
+        x = g.fresh(g.dtype(admitted), choices.choose(((0,), (0, 2), (3, 0))))
+    else:
+        x = g.operand(admitted, lambda v: v.type.rank >= 1 and 0 not in v.shape and volume(shape_of(v)) <= 4096)
+        if 0 in x.shape or not x.shape:
+            x = g.fresh(x.dtype, (4,))
     shape = shape_of(x)
-    if not shape or 0 in shape:
-        x, shape = g.fresh(x.dtype, (4,)), (4,)
     axis = choices.pick(len(shape))
     implied = shape[axis] if name != "irfft" else 2 * (shape[axis] - 1)
     n = None if implied and choices.chance(60) else 1 + choices.pick(9)
