@@ -26,8 +26,8 @@ _LENGTH = 4
 _LONG = ((0.12, 40), (0.02, 64), (0.005, 200))
 #: Anchors that a batch walks past; batches that are larger meet some of the next one's.
 _STRIDE = 64
-#: Motifs that a batch walks past: seven eighths of those of its programs, if it has 32.
-_MOTIF_STRIDE = 28
+#: Motifs that a batch walks past: one for each of its programs but two, if it has 32.
+_MOTIF_STRIDE = 30
 
 
 def generate(seed: int, batch: int, count: int = 64, config: Config = DEFAULT) -> list[Case]:
@@ -98,9 +98,9 @@ def _anchor(seed: int, batch: int, number: int, config: Config) -> int:
 
 
 def _motif(seed: int, batch: int, number: int, config: Config) -> int:
-    """Number of the motif that the case has, one after the other, but for an eighth, which have none."""
+    """Number of the motif that the case has, one after the other, but for one in sixteen, which have none."""
     count = len(motifs(config))
-    if not count or config.weights or number % 8 == 1:
+    if not count or config.weights or number % 16 == 1:
         return 0
     start = int.from_bytes(hashlib.sha256(f"motif {seed}".encode()).digest()[:4], "big")
-    return 1 + (start + _MOTIF_STRIDE * batch + number - (number + 6) // 8) % count
+    return 1 + (start + _MOTIF_STRIDE * batch + number - (number + 14) // 16) % count

@@ -5,6 +5,7 @@ A number that breaks a kernel is in few random arrays, and in fewer for the op a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -39,23 +40,23 @@ def _operands(g: Growth, op: type[Op], dtype: DType) -> list[Value]:
 
 
 def _grown(g: Growth, op: type[Any], spectra: bool, to: DType | None = None) -> None:
-    """Show the op at every dtype that is complex, or at every one that is not."""
+    """Show the op at dtypes that are complex, or at those that are not, three of them at most: a program is about more."""
     known = [d for d in admitted(op, g.config.dtypes, g.policy) if d.is_complex is spectra and d is not to]
     dtypes = [d for d in known if d in ANY] if op is ops.Convert else known
     if g.max_rank < (2 if op in REDUCTIONS else 1):
         return
-    for dtype in dtypes[: g.room]:
+    for dtype in [dtypes[i] for i in g.choices.permutation(len(dtypes))][: min(3, g.room)]:
         g.show(_made(g, op, dtype, to), *_operands(g, op, dtype))
 
 
 def _made(g: Growth, op: type[Any], dtype: DType, to: DType | None) -> Op:
     unordered = dtype.is_complex or dtype is DType.Bool
-    arguments: dict[type[Any], Any] = {
-        ops.Compare: CompareDir.Eq if unordered else g.choices.choose(tuple(CompareDir)),
-        ops.Convert: to,
-        **dict.fromkeys(REDUCTIONS, (1,)),
+    arguments: dict[type[Any], Callable[[], Any]] = {
+        ops.Compare: lambda: CompareDir.Eq if unordered else g.choices.choose(tuple(CompareDir)),
+        ops.Convert: lambda: to or g.choices.choose([d for d in g.config.dtypes if d is not dtype] or [dtype]),
+        **dict.fromkeys(REDUCTIONS, lambda: (1,)),
     }
-    made: Op = op(arguments[op]) if op in arguments else op()
+    made: Op = op(arguments[op]()) if op in arguments else op()
     return made
 
 
@@ -82,17 +83,16 @@ def _found(op: type[Any], spectra: bool, to: DType | None = None) -> Found:
     return found
 
 
-def _enter(op: type[Any], to: DType | None = None) -> None:
-    name = f"corners of {op.__name__}{'' if to is None else f' to {to}'}"
-    for spectra in (False, True):
-        if not spectra or not op.dtypes.isdisjoint(COMPLEX):
-            motif(1, 0, _found(op, spectra, to), op, name=f"complex {name}" if spectra else name)(
-                partial(_grown, op=op, spectra=spectra, to=to)
-            )
+def _enter(name: str, op: type[Any], spectra: bool, to: DType | None = None) -> None:
+    motif(1, 0, _found(op, spectra, to), op, name=name)(partial(_grown, op=op, spectra=spectra, to=to))
 
 
 for _op in (*ELEMENTWISE, *REDUCTIONS):
-    if _op not in (ops.Select, ops.Conj):  # no number is special to them
-        _enter(_op)
+    if _op in (ops.Select, ops.Conj):  # no number is special to them
+        continue
+    _enter(f"corners of {_op.__name__}", _op, spectra=False)
+    if not _op.dtypes.isdisjoint(COMPLEX):
+        _enter(f"complex corners of {_op.__name__}", _op, spectra=True)
 for _to in ENGINE_DTYPES:
-    _enter(ops.Convert, _to)
+    _enter(f"corners of Convert to {_to}", ops.Convert, spectra=False, to=_to)
+_enter("complex corners of Convert", ops.Convert, spectra=True)

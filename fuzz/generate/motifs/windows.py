@@ -16,6 +16,7 @@ from fuzz.generate.ops.structural import regroup
 from fuzz.generate.values.recipes import Recipe
 from oracle.case import Case
 from tenferro_ref import ops
+from tenferro_ref.dims import InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import ARITHMETIC, BY_NAME, INDEXING, OPS, REDUCTIONS, STABLEHLO, Op
 from tenferro_ref.program import Value
@@ -178,6 +179,26 @@ def beside_an_alias(g: Growth) -> None:
     total = g.apply(ops.Add(), x, g.like(x))
     same, op = g.apply(ops.Conj(), total), g.choices.choose([op for op in ARITHMETIC if x.dtype in g.dtypes_of(op)])
     g.give(same, g.apply(op(), total, g.like(x)))
+
+
+def _drops_axes_by_name(case: Case) -> bool:
+    reshapes = [i for i in case.program.instructions if isinstance(i.op, ops.Reshape) and i.op.shape]
+    return any(
+        all(isinstance(e, InputDim) and e.input == 0 for e in i.op.shape)  # type: ignore[attr-defined]
+        and len(i.op.shape) < case.program.slot_types[i.input_slots[0]].rank  # type: ignore[attr-defined]
+        for i in reshapes
+    )
+
+
+@motif(2, 2, _drops_axes_by_name, ops.Reshape)
+def axes_dropped_by_name(g: Growth) -> None:
+    """Unit axes put in and left out again, where the extents that stay are read from the operand."""
+    x = g.operand(g.config.dtypes, lambda v: 0 < v.type.rank < g.max_rank)
+    shape = list(shape_of(x))
+    if g.config.dim_exprs and 0 < len(shape) < g.max_rank:
+        place = g.choices.choose((len(shape), len(shape), 0, g.choices.pick(len(shape) + 1)))
+        y = g.apply(ops.Reshape((*shape[:place], 1, *shape[place:])), x)
+        g.apply(ops.Reshape(tuple(InputDim(0, a) for a in range(len(shape) + 1) if a != place)), y)
 
 
 #: An operand of wide rows, and the places of the rows that are added to it.

@@ -47,7 +47,7 @@ def _special(rng: Generator, n: int, dtype: DType) -> Array:
 
 def _corners(rng: Generator, n: int, dtype: DType) -> Array:
     """Every special value and every knee, in turn."""
-    return np.resize(np.concatenate([SPECIALS[dtype], KNEES.get(dtype, SPECIALS[dtype][:0])]), n)
+    return np.resize(np.concatenate([SPECIALS[dtype], KNEES[dtype]]), n)
 
 
 def _first_of_pairs(rng: Generator, n: int, dtype: DType) -> Array:
@@ -69,7 +69,7 @@ def corner_classes(dtype: DType, arity: int) -> tuple[tuple[str, ...], int]:
     special = len(SPECIALS[dtype])
     if arity == 2:
         return ("first_of_pairs", "second_of_pairs"), special * special
-    return ("corners",), special + len(KNEES.get(dtype, ()))
+    return ("corners",), special + len(KNEES[dtype])
 
 
 # --- of floats --------------------------------------------------------------------------------------------------------

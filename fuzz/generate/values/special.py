@@ -68,7 +68,16 @@ def _specials(dtype: DType) -> Array:
     return np.concatenate([array, [nan(dtype, 0x123)], -array[4:5]]).astype(dtype.numpy)
 
 
+def _integer_knees(dtype: DType) -> Array:
+    """Powers of two and their neighbours, both signs."""
+    bottom, top = dtype.limits
+    near = {sign * (1 << k) + step for k in range(dtype.bits) for step in (-1, 0, 1) for sign in (1, -1)}
+    return np.array(sorted(v for v in near if bottom <= v <= top), dtype.numpy)
+
+
 #: The special values of each dtype, simplest first.
 SPECIALS: dict[DType, Array] = {dtype: _specials(dtype) for dtype in DType}
-#: The knees of each float and their neighbours, both signs.
-KNEES: dict[DType, Array] = {dtype: _knees(dtype) for dtype in DType if dtype.is_float}
+#: The knees of each float and their neighbours, both signs; of integers, where their width shows.
+KNEES: dict[DType, Array] = {dtype: _knees(dtype) for dtype in DType if dtype.is_float} | {
+    dtype: _integer_knees(dtype) for dtype in DType if dtype.is_int
+}

@@ -44,15 +44,9 @@ _TESTS: dict[str, Collection[DType]] = {
 
 
 def _operands(d: Draft, dtypes: Collection[DType], count: int) -> list[SsaValue]:
-    """Operands of one type; often arguments of classes of numbers on which implementations go ways of their own.
-
-    Of those half have every special number of the dtype, or every pair of them.
-    """
-    if d.choices.chance(45):
+    """Operands of one type; now and then arguments of a class of numbers on which implementations go ways of their own."""
+    if d.choices.chance(25):
         dtype, shape = d.dtype(dtypes), d.shape()
-        if d.choices.chance(50) and dtype in REAL:
-            kinds, n = corner_classes(dtype, count)
-            return [d.fresh(dtype, (n,), Recipe(kind, 0)) for kind in kinds]
         if dtype in FLOATS:
             kind = d.choices.choose(("subnormal", "special", "knees"))
             return [d.fresh(dtype, shape, Recipe(kind, d.choices.integer(2))) for _ in range(count)]
@@ -60,36 +54,31 @@ def _operands(d: Draft, dtypes: Collection[DType], count: int) -> list[SsaValue]
     return [x, *(d.like(x) for _ in range(count - 1))]
 
 
-def _unary(name: str, dtypes: Collection[DType]) -> Statement:
-    def append(d: Draft) -> SsaValue:
-        (x,) = _operands(d, dtypes, 1)
-        return d.one(name, [x], x.dtype, x.shape)
-
-    return append
+def _corners(d: Draft, dtype: DType, count: int) -> list[SsaValue]:
+    """Arguments that have every special number of a dtype, or every pair of them."""
+    kinds, n = corner_classes(dtype, count)
+    return [d.fresh(dtype, (n,), Recipe(kind, 0)) for kind in kinds]
 
 
-def _binary(name: str, dtypes: Collection[DType]) -> Statement:
-    def append(d: Draft) -> SsaValue:
-        x, y = _operands(d, dtypes, 2)
-        return d.one(name, [x, y], x.dtype, x.shape)
+def _applied(name: str, dtypes: Collection[DType], count: int, result: DType | None = None) -> Statement:
+    """An operation of so many operands of one type; one in four times on the corners of each dtype that is not complex."""
 
-    return append
-
-
-def _test(name: str, dtypes: Collection[DType]) -> Statement:
-    def append(d: Draft) -> SsaValue:
-        (x,) = _operands(d, dtypes, 1)
-        return d.one(name, [x], DType.Bool, x.shape)
+    def append(d: Draft) -> SsaValue | list[SsaValue]:
+        if d.choices.chance(25):
+            operands = [_corners(d, dtype, count) for dtype in DType if dtype in dtypes and dtype in REAL]
+        else:
+            operands = [_operands(d, dtypes, count)]
+        return [d.one(name, xs, result or xs[0].dtype, xs[0].shape) for xs in operands]
 
     return append
 
 
 for _name, _dtypes in _UNARY.items():
-    STATEMENTS[_name] = _unary(_name, _dtypes)
+    STATEMENTS[_name] = _applied(_name, _dtypes, 1)
 for _name, _dtypes in _BINARY.items():
-    STATEMENTS[_name] = _binary(_name, _dtypes)
+    STATEMENTS[_name] = _applied(_name, _dtypes, 2)
 for _name, _dtypes in _TESTS.items():
-    STATEMENTS[_name] = _test(_name, _dtypes)
+    STATEMENTS[_name] = _applied(_name, _dtypes, 1, DType.Bool)
 
 
 #: Where functions of F32 come so near to their limit that a polynomial may go beyond it, or leave the normal numbers.
