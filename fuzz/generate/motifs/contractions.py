@@ -15,7 +15,8 @@ from fuzz.generate.ops.structural import broadcast, permutation, regroup
 from fuzz.generate.values.recipes import Recipe
 from oracle.case import Case
 from tenferro_ref import ops
-from tenferro_ref.dtype import ENGINE_DTYPES, DType
+from tenferro_ref.dtype import ENGINE_DTYPES, NUMERIC, DType
+from tenferro_ref.extensions import einsum
 from tenferro_ref.ops import REDUCTIONS, STABLEHLO, TensorType
 from tenferro_ref.program import Value
 
@@ -38,6 +39,34 @@ def transposed_dot(g: Growth) -> None:
         contract(g, turned, g.apply(ops.Transpose(permutation(g, rhs.type.rank)), rhs))
     else:
         contract(g, turned)
+
+
+def _crosses_batches(case: Case) -> bool:
+    """Whether an einsum sums over a label of two operands that share two others, which are in another order in each."""
+    for ins in case.program.instructions:
+        if isinstance(ins.op, ops.Extension) and ins.op.family == einsum.FAMILY and len(ins.input_slots) == 2:
+            equation = einsum.parse(ins.op)
+            lhs, rhs = equation.inputs
+            shared = [[label for label in side if label in lhs and label in rhs] for side in (lhs, rhs)]
+            kept = [[label for label in side if label in equation.output] for side in shared]
+            if len(kept[0]) > 1 and kept[0] != kept[1] and len(shared[0]) > len(kept[0]):
+                return True
+    return False
+
+
+@motif(1, 2, _crosses_batches, ops.Extension)
+def crossed_batches(g: Growth) -> None:
+    """An einsum over labels that its operands have in different orders: two of both and the result, one of both, one of each."""
+    dtypes = [d for d in g.config.dtypes if d in NUMERIC]
+    if not dtypes or g.max_rank < 4 or g.limit < 4**4:
+        return
+    dtype, extents = g.dtype(dtypes), {label: 1 + g.choices.pick(4) for label in "abcde"}
+    lhs, rhs = ("".join(labels[p] for p in permutation(g, 4)) for labels in ("abcd", "abce"))
+    if [x for x in lhs if x in "ab"] == [x for x in rhs if x in "ab"]:
+        rhs = rhs.translate(str.maketrans("ab", "ba"))
+    output = "".join("abde"[p] for p in permutation(g, 4))
+    operands = [g.fresh(dtype, tuple(extents[label] for label in side)) for side in (lhs, rhs)]
+    g.apply(ops.Extension.of(einsum.FAMILY, "einsum", {"equation": f"{lhs},{rhs}->{output}"}), *operands)
 
 
 #: Columns of a product of F64 after which a library begins another block.
