@@ -84,6 +84,23 @@ def test_arithmetic_is_rounded_once_natively_and_in_enclosures(dtype: DType, dat
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
+@given(st.data())
+def test_a_sum_of_squares_is_that_of_rounded_ones(dtype: DType, data: st.DataObject) -> None:
+    """As it is written in StableHLO: 2 * 2 + 1.0078125 * 1.0078125 of BF16 is 5, and 5.03125 if rounded once."""
+    words = data.draw(st.lists(st.integers(0, 2**16 - 1), min_size=2, max_size=2))
+    for x in (
+        np.array(words, np.uint16).view(dtype.numpy),
+        np.array([2, 1 + float(dtype.finfo.eps)]).astype(dtype.numpy),
+    ):
+        builder = GraphBuilder(policy=STABLEHLO)
+        program = builder.build(builder.apply(ops.ReduceSumSquares((0,)), builder.input(dtype, (2,))))
+        (enclosure,) = enclose(program, [x], MODELS["numpy"])
+        (result,) = run_kernel(ops.ReduceSumSquares((0,)), STABLEHLO, x)
+        assert result.dtype == dtype.numpy
+        assert enclosure.contains(result).all()
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
 def test_subnormals_are_kept_and_sums_of_many_hold(dtype: DType) -> None:
     least = float(dtype.finfo.smallest_subnormal)
     x = np.array([least, 3 * least, -least]).astype(dtype.numpy)

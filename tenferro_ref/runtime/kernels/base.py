@@ -63,8 +63,10 @@ def _settled_ufunc(ufunc: np.ufunc, *arrays: Values) -> Values:
 
 def _computes(op: Op) -> bool:
     """Whether the op makes new values of its operands', and does not only move them."""
-    own = (ops.Bits, ops.Bitcast, ops.ReducePrecision, ops.Repeated)  # of the bits of the operand as it is
-    return (op.dtypes is not ANY or isinstance(op, ops.Compare)) and not isinstance(op, own)
+    of_bits = (ops.Bits, ops.Bitcast, ops.ReducePrecision, ops.Repeated)  # of the operand as it is
+    if isinstance(op, (*of_bits, ops.ReduceSumSquares)):  # the last is made of two others, each of which rounds
+        return False
+    return op.dtypes is not ANY or isinstance(op, ops.Compare)
 
 
 def _widened(op: Op, function: Callable[..., Values], *arrays: Values) -> Values:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from tenferro_ref import ops
-from tenferro_ref.runtime.kernels.base import KERNELS, Values, canonical
+from tenferro_ref.ops import Policy
+from tenferro_ref.runtime.kernels.base import KERNELS, PerPolicy, Values, bind, canonical
 from tenferro_ref.runtime.kernels.elementwise import multiply
 from tenferro_ref.tensor import column_major
 
@@ -52,8 +53,9 @@ KERNELS[ops.ReduceSum] = KERNELS[ops.ReduceProd] = _sum_or_product
 
 
 @KERNELS.row(ops.ReduceSumSquares)
-def _sum_of_squares(op: ops.ReduceSumSquares, x: Values) -> Values:
-    return _sum_or_product(ops.ReduceSum(op.axes), canonical(np.multiply(x, x)))
+@PerPolicy
+def _sum_of_squares(op: ops.ReduceSumSquares, policy: Policy, x: Values) -> Values:
+    return bind(ops.ReduceSum(op.axes), policy)(bind(ops.Multiply(), policy)(x, x))
 
 
 @KERNELS.row(ops.ReduceMax, ops.ReduceMin)
