@@ -187,6 +187,17 @@ def test_outputs_of_a_normal_form_are_in_order(monkeypatch: pytest.MonkeyPatch) 
     assert Verdict.MISMATCH in {judge(configured(form="normal"), r).verdict for r in references}
 
 
+@pytest.mark.parametrize("form", [form for form in FORMS if form])
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_a_sum_of_one_nan_is_that_nan_where_the_program_only_moves_it(form: str, shape: tuple[int, ...]) -> None:
+    """A sum over no axis was said as a mean, which lost the payload."""
+    b = GraphBuilder()
+    x = b.input("F64", shape)
+    nan = np.full(shape, np.array(0x7FF8000000000123, np.uint64).view(np.float64))
+    case = Case.of(b.build(b.apply(ops.ReduceSum(()), x), b.apply(ops.ReduceSum(tuple(range(len(shape)))), x)), [nan])
+    assert judge(configured(form=form), Reference(case, NativeExecutor())).verdict is Verdict.PASS
+
+
 @pytest.mark.parametrize("dtype", ["I8", "BF16"])
 def test_slices_of_every_dtype_that_the_policy_admits(dtype: str) -> None:
     """They were refused: the rules were asked under the default policy."""
