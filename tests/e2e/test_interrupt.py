@@ -42,7 +42,10 @@ def interrupted(engine: Path, *arguments: object) -> tuple[int, str, str, float]
         time.sleep(3)  # the native executors answer the whole batch meanwhile
         process.send_signal(signal.SIGINT)
         start = time.monotonic()
-        out, err = process.communicate(timeout=60)
+        try:
+            out, err = process.communicate(timeout=60)
+        finally:  # one that was started where SIGINT is ignored does not end by it
+            process.kill()
     return process.returncode, out, err, time.monotonic() - start
 
 
