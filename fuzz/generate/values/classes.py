@@ -164,8 +164,7 @@ def _midpoints(rng: Generator, n: int, dtype: DType) -> Array:
 
 FLOAT_CLASSES = _by_name(
     _simple, _exact, _ordinary, _positive, _unit, _special, _sprinkled, _zeros, _subnormal, _wide, _ties, _limits, _knees,
-    _periods, _bits, _indices, _halves, _midpoints, _corners, _first_of_pairs, _second_of_pairs,
-    _pairs,
+    _periods, _bits, _indices, _halves, _corners, _first_of_pairs, _second_of_pairs, _pairs, _midpoints,
 )  # fmt: skip
 
 
