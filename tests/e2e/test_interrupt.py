@@ -39,7 +39,7 @@ def interrupted(engine: Path, *arguments: object) -> tuple[int, str, str, float]
         deadline = time.monotonic() + 60
         while not pids.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
-        time.sleep(3)  # the native executors answer the whole batch meanwhile
+        time.sleep(6)  # the native executors answer the whole batch meanwhile; 3 were too few once on a busy machine
         process.send_signal(signal.SIGINT)
         start = time.monotonic()
         try:
