@@ -80,7 +80,7 @@ def rng(request: pytest.FixtureRequest) -> random.Random:
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
-    """Closed at the end: explaining a finding starts workers, and whose worker is left running is in nobody's test."""
+    """Makes executors. A worker process that is left to the garbage collector fails some later test, so it is closed."""
     with closing(Pool()) as made:
         yield made
 

@@ -42,6 +42,7 @@ from tenferro_ref.tensor import Array, load_npz, same_bits, save_npz, type_of
 #: the arrays that a given module brings along, too. All are still read; no script of an earlier version is run.
 VERSION = 6
 _READABLE = (1, 2, 3, 4, 5, VERSION)
+#: The first version whose `inputs.npz` has the arguments of a given module alone.
 _ARGUMENTS_ALONE = 6
 #: The script of every bundle.
 SCRIPT = Path(__file__).with_name("reproduce.py").read_bytes()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,11 +18,9 @@ pytestmark = pytest.mark.once
 
 
 @pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
+def pool(pool: Pool) -> Pool:
     module_or_skip("jaxlib")
-    pool = Pool()
-    yield pool
-    pool.close()
+    return pool
 
 
 @pytest.fixture(scope="module")

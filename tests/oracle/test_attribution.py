@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,11 +30,9 @@ pytestmark = pytest.mark.once
 
 
 @pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
+def pool(pool: Pool) -> Pool:
     plugin_or_skip("xla081")
-    pool = Pool()
-    yield pool
-    pool.close()
+    return pool
 
 
 def log_of_exp() -> Case:

@@ -190,7 +190,7 @@ def test_outputs_of_a_normal_form_are_in_order(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("form", [form for form in FORMS if form])
 @pytest.mark.parametrize("shape", [(), (1,)])
 def test_a_sum_of_one_nan_is_that_nan_where_the_program_only_moves_it(form: str, shape: tuple[int, ...]) -> None:
-    """A sum over no axis was said as a mean, which lost the payload."""
+    """`native:as-values` wrote a sum over no axis as a mean, which lost the payload."""
     b = GraphBuilder()
     x = b.input("F64", shape)
     nan = np.full(shape, np.array(0x7FF8000000000123, np.uint64).view(np.float64))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -46,12 +45,10 @@ SEVERAL = """module @of_some_name {
 
 
 @pytest.fixture(scope="module")
-def pool() -> Iterator[Pool]:
+def pool(pool: Pool) -> Pool:
     plugin_or_skip("xla081")
     plugin_or_skip("lam115")
-    made = Pool()
-    yield made
-    made.close()
+    return pool
 
 
 @pytest.fixture(params=EXECUTORS)

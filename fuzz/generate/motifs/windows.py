@@ -182,11 +182,12 @@ def beside_an_alias(g: Growth) -> None:
 
 
 def _drops_axes_by_name(case: Case) -> bool:
-    reshapes = [i for i in case.program.instructions if isinstance(i.op, ops.Reshape) and i.op.shape]
+    """Whether a Reshape of fewer axes than its operand, and of some, reads all extents from the operand."""
     return any(
-        all(isinstance(e, InputDim) and e.input == 0 for e in i.op.shape)  # type: ignore[attr-defined]
-        and len(i.op.shape) < case.program.slot_types[i.input_slots[0]].rank  # type: ignore[attr-defined]
-        for i in reshapes
+        0 < len(i.op.shape) < case.program.slot_types[i.input_slots[0]].rank
+        and all(isinstance(e, InputDim) and e.input == 0 for e in i.op.shape)
+        for i in case.program.instructions
+        if isinstance(i.op, ops.Reshape)
     )
 
 
@@ -206,6 +207,7 @@ _ROWS, _PLACES = (5, 16, 17), (2, 3)
 
 
 def _adds_wide_rows(case: Case) -> bool:
+    """Whether a Scatter adds so many elements at places in two axes or more."""
     for ins in case.program.instructions:
         if isinstance(ins.op, ops.Scatter):
             _, places, updates = [case.program.slot_types[slot] for slot in ins.input_slots]

@@ -29,9 +29,9 @@ def _reduction(op: Any, result: TensorType, x: Value) -> Value:
 
 
 def _is_mean(op: ops.ReduceSum, x: Value) -> bool:
-    """Whether the sum is of one number, which is then the mean, and no dtype of it loses bits; without axes a NaN would."""
-    one = op.axes and all(x.shape[a] == 1 for a in op.axes)
-    return bool(one) and x.dtype in (DType.F32, DType.F64, DType.I32)
+    """Whether the sum is of one number, which is then the mean, and loses no bits by it; without axes a NaN does."""
+    one = bool(op.axes) and all(x.shape[a] == 1 for a in op.axes)
+    return one and x.dtype in (DType.F32, DType.F64, DType.I32)
 
 
 @WORDS.row(ops.DotGeneral, ops.DotGeneralWithConj)

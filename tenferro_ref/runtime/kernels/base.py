@@ -62,7 +62,7 @@ def _settled_ufunc(ufunc: np.ufunc, *arrays: Values) -> Values:
 
 
 def _computes(op: Op) -> bool:
-    """Whether the op makes new values of its operands', and does not only move them."""
+    """Whether the op makes new values of its operands' in one step; others only move them, or consist of ops that do."""
     of_bits = (ops.Bits, ops.Bitcast, ops.ReducePrecision, ops.Repeated)  # of the operand as it is
     if isinstance(op, (*of_bits, ops.ReduceSumSquares)):  # the last is made of two others, each of which rounds
         return False
