@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from fuzz.generate.choices import Choices
 from fuzz.generate.config import Regime
 from fuzz.generate.strategies import arrays
-from fuzz.generate.values.classes import classes
+from fuzz.generate.values.classes import classes, corner_classes
 from fuzz.generate.values.recipes import FULL, Recipe, array_of, draw_recipe, draw_scalar
-from fuzz.generate.values.special import SPECIALS
+from fuzz.generate.values.special import KNEES, SPECIALS
 from tenferro_ref.dtype import ENGINE_DTYPES, DType
 
 pytestmark = pytest.mark.once
@@ -116,20 +116,30 @@ def test_integers_reach_their_extremes(dtype: DType) -> None:
     assert {2 ** (8 * dtype.itemsize - 2), -(2 ** (8 * dtype.itemsize - 2)), 1025, 1023} <= powers
 
 
+#: Classes that are asked for by name, and not drawn.
+BY_NAME = {"unit", "indices", "far", "corners", "first_of_pairs", "second_of_pairs", "pairs"}
+
+
 def test_every_class_is_drawn_in_the_hostile_regime() -> None:
     rng = np.random.default_rng(1)
     for dtype in (DType.F64, DType.I32, DType.Bool):
         drawn = Counter(draw_recipe(Choices(rng.bytes(12)), dtype, "hostile").kind for _ in range(1500))
-        own = {
-            "unit",
-            "indices",
-            "far",
-            "corners",
-            "first_of_pairs",
-            "second_of_pairs",
-            "pairs",
-        }  # of what asks for them
-        assert set(drawn) >= set(classes(dtype)) - own
+        assert set(drawn) >= set(classes(dtype)) - BY_NAME
+
+
+@pytest.mark.parametrize("dtype", [d for d in DType if d.is_int or d.is_float], ids=str)
+def test_corners_are_every_special_number_and_every_pair(dtype: DType) -> None:
+    def bits(kind: str, shape: tuple[int, ...]) -> list[bytes]:
+        return [x.tobytes() for x in array_of(Recipe(kind, 0), dtype, shape).ravel("F")]
+
+    special = {x.tobytes() for x in SPECIALS[dtype]}
+    (kind,), n = corner_classes(dtype, 1)
+    assert set(bits(kind, (n,))) == special | {x.tobytes() for x in KNEES[dtype]}
+    kinds, n = corner_classes(dtype, 2)
+    every = {(a, b) for a in special for b in special}
+    assert set(zip(*(bits(kind, (n,)) for kind in kinds), strict=True)) == every
+    flat = bits("pairs", (n, 2))
+    assert set(zip(flat[:n], flat[n:], strict=True)) == every
 
 
 def test_ordinary_programs_have_no_hostile_values() -> None:
