@@ -8,6 +8,7 @@ phase of a determinant has a tangent.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from tenferro_ref import ops
 from tenferro_ref.errors import UnsupportedOp
@@ -37,8 +38,16 @@ def check_determined(program: GraphProgram) -> None:
             )
         if name == "Svd" or (name == "Eigh" and _gauged(ins.op)):
             vectors = [s for s in ins.output_slots if program.slot_types[s].dtype.is_complex]
-            if not all(_read_by(program, slot, lambda i: isinstance(i.op, ops.Abs)) for slot in vectors):
+            forgets = partial(_forgets_phases, vectors)
+            if not all(_read_by(program, slot, forgets) for slot in vectors):
                 raise UnsupportedOp(op=name, reason="tangents of vectors have any phase, as the vectors")
+
+
+def _forgets_phases(vectors: Sequence[int], reader: Instruction) -> bool:
+    """Whether it gives the same for any phases of singular vectors: a modulus, or U V^H."""
+    if type(reader.op) is ops.DotGeneral and [*reader.input_slots] == [*vectors]:
+        return (reader.op.lhs_contracting_dims, reader.op.rhs_contracting_dims) == ((1,), (0,))
+    return isinstance(reader.op, ops.Abs)
 
 
 def for_jax(program: GraphProgram) -> GraphProgram:

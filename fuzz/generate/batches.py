@@ -86,8 +86,8 @@ def _length(config: Config, kind: int, share: int) -> int:
 
 
 def _anchor(seed: int, batch: int, number: int, config: Config) -> int:
-    """Number of the case's anchor: one after the other from a place that depends on the seed, but a quarter have none."""
-    if not config.anchors or config.weights or number % 4 == 3:
+    """Number of the case's anchor: one after the other from a place that depends on the seed, but one in eight have none."""
+    if not config.anchors or config.weights or number % 8 == 7:
         return 0
     count = len(anchors(config))
     # a turn is no multiple of the stride, so that the next one meets those which this one leaves out

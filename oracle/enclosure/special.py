@@ -215,10 +215,17 @@ def _of_range(function: str, c: Context, x: Interval) -> Interval:
 def _special2(op: ops.Special2, c: Context, x: Interval, y: Interval) -> Interval:
     if op.function == "atan2":
         return _atan2(c, x, y)
-    if not (x.is_point and y.is_point):
-        raise UnsupportedOp(op=op.function, reason="enclosure: the arguments are not known exactly")
-    _check_within_reach(op, x.lo, y.lo)
-    values = true_values_of_two(op.function, x.lo, y.lo, c.format.wide)
+    known = (x.lo == x.hi) & ~x.nan & (y.lo == y.hi) & ~y.nan & _within_reach(op, x.lo, y.lo)
+    a, b = (np.where(known, argument.lo, np.nan) for argument in (x, y))
+    made = _of_known(op, c, x, y, true_values_of_two(op.function, a, b, c.format.wide))
+    if known.all():
+        return made
+    yes, infinity = np.ones(known.shape, bool), np.full(known.shape, np.inf)
+    return choose(known, ~known, made, Interval(c.dtype, -infinity, infinity, yes, yes, yes))
+
+
+def _of_known(op: ops.Special2, c: Context, x: Interval, y: Interval, values: Array) -> Interval:
+    """The enclosure of `zeta` or `polygamma`, whose true values these are where both arguments are single numbers."""
     made = _bounded(c, op.function, x, values, values, y.nan)
     if op.function == "polygamma" and np.count_nonzero(x.lo == 0):  # which has roots
         made = choose(x.lo == 0, x.lo != 0, _bounded(c, "digamma", x, values, values, y.nan), made)
@@ -238,13 +245,12 @@ _BELOW_ALL = 1200
 _REACH = 1e3
 
 
-def _check_within_reach(op: ops.Special2, x: Array, y: Array) -> None:
-    """Refuse what mpmath takes minutes for: it adds up a term for each unit below zero, and for each order."""
+def _within_reach(op: ops.Special2, x: Array, y: Array) -> Array:
+    """Not what mpmath takes minutes for: it adds up a term for each unit below zero, and for each order."""
     far = np.isfinite(x) & np.isfinite(y) & (y < -_REACH) & (y != np.floor(y))
     if op.function == "polygamma":
         far |= np.isfinite(x) & (x > _REACH) & (x == np.floor(x))
-    if far.any():
-        raise UnsupportedOp(op=op.function, reason=f"enclosure: an order or an argument beyond {_REACH:.0f}")
+    return np.asarray(~far)
 
 
 def _at_poles(made: Interval, x: Interval, where: Array | bool = True, also: Array | bool = False) -> Interval:

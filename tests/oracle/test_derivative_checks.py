@@ -208,6 +208,33 @@ def test_phases_of_vectors_and_packed_factors_are_not_compared(pool: Pool) -> No
     assert verdict(pool.make("derivative-jax"), derived(moduli, ("jvp",), plain_seed)).verdict is Verdict.PASS
 
 
+def test_the_product_of_both_factors_has_no_phase(pool: Pool) -> None:
+    """U V^H has the tangent of the nearest unitary matrix, which a wrong sign of what turns the vectors changes."""
+    module_or_skip("jax")
+
+    def nearest(a: Value) -> Value:
+        u, _, vh = linalg.svd(a.reshape(2, 2))
+        return u.builder.apply(ops.DotGeneral((1,), (0,), (), ()), u, vh)
+
+    def plain(a: Value) -> Value:
+        u, _, vh = linalg.svd(a.reshape(2, 2))
+        return u.builder.apply(ops.DotGeneral((1,), (1,), (), ()), u, vh)
+
+    check, key = pool.make("derivative-jax"), (linalg.FAMILY, "Svd")
+    a = Z + np.array([3, 0, 0, 1])
+    case, right = derived(case_of(nearest, a), ("jvp",), plain_seed), JVP[key]
+
+    def turned_too_far(op: Any, x: Any, y: Any, t: Any) -> Any:
+        """The tangent of U with another phase, so that U V^H is no longer what it should be."""
+        du, ds, dvh = right(op, x, y, t)
+        return du + y[0] * ds.astype(du.dtype) * 1j, ds, dvh
+
+    assert verdict(check, case).verdict is Verdict.PASS
+    with mock.patch.dict(JVP._rows, {key: turned_too_far}):
+        assert verdict(check, case).verdict is Verdict.MISMATCH
+    assert verdict(check, derived(case_of(plain, a), ("jvp",), plain_seed)).verdict is Verdict.UNDECIDED
+
+
 def test_a_wrong_tangent_is_seen_by_jax_alone(pool: Pool) -> None:
     module_or_skip("jax")
     case = derived(case_of(tn.sin, X), ("vjp",), plain_seed)

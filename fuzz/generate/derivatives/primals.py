@@ -193,7 +193,12 @@ def _grown(g: Growth, key: Any, dtype: DType, number: int) -> Value:
         return _append(g, key)
     family, name = key
     if family == linalg.FAMILY:
-        factored(g, name, _matrix(g, name, dtype, number))
+        a = _matrix(g, name, dtype, number)
+        if (
+            key in _PHASED and dtype.is_complex
+        ):  # a gauge, or a reader that sees phases, leaves no tangent that is determined
+            return g.apply_many(ops.Extension.of(family, name, {"gauge": "Raw"}), a, estimate=Estimate(False, 2))[-1]
+        factored(g, name, a)
         return g.pool[-1]
     if family == einsum.FAMILY:
         return contracted(g)
@@ -232,11 +237,8 @@ def _truncated(g: Growth) -> Value:
 
 def _read(g: Growth, key: Any, dtype: DType, made: Value, decisions: Choices) -> None:
     """What reads the result: nothing, a product, or a sum of all elements, whose gradient is asked for."""
-    if (
-        key in _PHASED and dtype.is_complex and usable(ops.Abs, g.config)
-    ):  # what is unread is an output, and its phase is any
-        for value in [v for v in g.pool if v.dtype.is_complex and v.slot not in g.recipes]:
-            made = g.apply(ops.Abs(), value)
+    if key in _PHASED and dtype.is_complex:
+        made = _without_phases(g, key, made, decisions)
     if key in _FLAT and usable(ops.Convert, g.config):
         made = made if made.dtype in INEXACT else g.convert(made, dtype)
     mode = 2 if g.symbols else decisions.pick(4)  # an output whose extents are computed has no cotangent
@@ -245,6 +247,18 @@ def _read(g: Growth, key: Any, dtype: DType, made: Value, decisions: Choices) ->
         made = g.apply(ops.Multiply(), made, other, estimate=Estimate(False, 10))
     if mode >= 2 and usable(ops.ReduceSum, g.config) and made.dtype in INEXACT and 0 not in shape_of(made):
         g.apply(ops.ReduceSum(tuple(range(made.ndim))), made)
+
+
+def _without_phases(g: Growth, key: Any, made: Value, decisions: Choices) -> Value:
+    """What vectors of any phase have in common, since what is unread is an output: U V^H, or moduli."""
+    made_here = [v for v in g.pool if v.dtype.is_complex and v.slot not in g.recipes]
+    if key == _PHASED[1] and decisions.chance(60) and usable(ops.DotGeneral, g.config):
+        u, vh = made_here[-2:]
+        batch = tuple(range(2, u.type.rank))
+        return g.apply(ops.DotGeneral((1,), (0,), batch, batch), u, vh, estimate=g.estimates[u.slot])
+    for value in made_here if usable(ops.Abs, g.config) else ():
+        made = g.apply(ops.Abs(), value)
+    return made
 
 
 def _set_values(g: Growth, key: Any, decisions: Choices) -> None:

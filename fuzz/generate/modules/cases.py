@@ -33,9 +33,12 @@ _LONGEST = 8
 #: Bytes that decide on one module.
 _BYTES = 1024
 #: Statements that a module has, at most.
-_STATEMENTS = 5
-#: By how many places in the table the further statements of a module are apart; no multiple of its length.
-_STRIDE = 41
+_STATEMENTS = 7
+#: How often a statement has its turn where that is not once: operations with many attributes.
+_OFTEN = {
+    "convolution": 3, "convolution in groups": 2, "gather": 3, "scatter": 3, "dot_general": 3, "reduce_window": 2, "select_and_scatter": 2,
+    "fft": 2, "triangular_solve": 2,
+}  # fmt: skip
 #: Results of the program that a module begins with, at most.
 _BEGUN = 3
 
@@ -80,19 +83,20 @@ def module_case(seed: int, batch: int, place: int, turn: int, case: Case) -> Cas
 
 
 def in_turn(seed: int, turn: int) -> list[str]:
-    """The statement whose turn it is, and none to three others, which come in turn as well.
+    """The statement whose turn it is, and none to six others, which come in turn as well.
 
     Statements of `ALONE` are by themselves.
     """
-    names = list(STATEMENTS)
+    names = [*STATEMENTS, *(name for name, times in _OFTEN.items() for _ in range(times - 1))]
+    places = {hashlib.sha256(f"{place} {name}".encode()).digest(): name for place, name in enumerate(names)}
+    joined = [places[mark] for mark in sorted(places) if places[mark] not in ALONE]  # neighbours in the table are alike
     offset = int.from_bytes(hashlib.sha256(f"module {seed}".encode()).digest()[:4], "big")
     first = names[(offset + turn) % len(names)]
     if first in ALONE:
         return [first]
-    joined = [name for name in names if name not in ALONE]
     rounds, more = divmod(turn, _STATEMENTS)
     before = rounds * sum(range(_STATEMENTS)) + sum(range(more))
-    return [first, *(joined[(offset + (before + i) * _STRIDE) % len(joined)] for i in range(more))]
+    return [first, *(joined[(offset + before + i) % len(joined)] for i in range(more))]
 
 
 def decode(choices: Choices, statements: Sequence[str], case: Case) -> Case:

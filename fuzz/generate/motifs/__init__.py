@@ -4,7 +4,7 @@ A motif appends several instructions; it is used only if the config has all of i
 one place that imports all files of motifs, and with that fills the table.
 """
 
-from fuzz.generate.motifs import arithmetic, contractions, corners, decompositions, formulas, windows
+from fuzz.generate.motifs import arithmetic, contractions, corners, decompositions, formulas, structure, windows
 from fuzz.generate.motifs.table import GROUPS, MOTIFS, Motif
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "corners",
     "decompositions",
     "formulas",
+    "structure",
     "windows",
 ]

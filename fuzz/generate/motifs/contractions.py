@@ -126,6 +126,28 @@ def conjugated_dot(g: Growth) -> None:
     contract(g, value)
 
 
+def _conjugates_twice(case: Case) -> bool:
+    """Whether a contraction conjugates an operand that is a conjugate of complex numbers."""
+    p = case.program
+    return any(
+        flag and p.slot_types[slot].dtype.is_complex and (m := maker(p, slot)) and isinstance(m.op, ops.Conj)
+        for i in p.instructions
+        if isinstance(i.op, ops.DotGeneralWithConj)
+        for slot, flag in zip(i.input_slots, (i.op.lhs_conj, i.op.rhs_conj), strict=True)
+    )
+
+
+@motif(4, 2, _conjugates_twice, ops.Conj, ops.DotGeneralWithConj)
+def conjugated_twice(g: Growth) -> None:
+    """A contraction that conjugates an operand which is a conjugate already, or two, or one through a transpose."""
+    dtypes = g.dtypes_of(ops.Conj)
+    x = g.operand([d for d in dtypes if d.is_complex] or dtypes, lambda v: v.type.rank >= 1)
+    value = g.apply(ops.Conj(), x)
+    if g.choices.chance(25):
+        value = g.apply(ops.Conj(), g.apply(ops.Transpose(permutation(g, x.type.rank)), value))
+    contract(g, value, value if g.choices.chance(30) else None, ops.DotGeneralWithConj)
+
+
 #: Axes of both operands: a, b are batch, k, l contracted, the others free.
 DOTS = (
     "mk,kn", "km,kn", "mk,nk", "bmk,bkn", "mkb,knb", "mkl,lkn", "mkl,kln", "mpk,kn", "abmkl,abkln", "bmpk,bkn",

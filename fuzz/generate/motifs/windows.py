@@ -16,7 +16,6 @@ from fuzz.generate.ops.structural import regroup
 from fuzz.generate.values.recipes import Recipe
 from oracle.case import Case
 from tenferro_ref import ops
-from tenferro_ref.dims import InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import ARITHMETIC, BY_NAME, INDEXING, OPS, REDUCTIONS, STABLEHLO, Op
 from tenferro_ref.program import Value
@@ -160,46 +159,6 @@ def updated_beside(g: Growth) -> None:
     x = x if x.slot not in g.recipes else g.apply(ops.Negate(), x)
     g.wanted = x
     g.give(x, STRATEGY[op](g, op))
-
-
-def _keeps_an_alias(case: Case) -> bool:
-    """Whether arithmetic reads a sum of real numbers that has a conjugate, which is the sum itself."""
-    sums = {
-        i.input_slots[0] for i in case.program.instructions
-        if i.op.name == "Conj" and case.program.slot_types[i.input_slots[0]].dtype.is_float
-        and (m := maker(case.program, i.input_slots[0])) and m.op.name == "Add"
-    }  # fmt: skip
-    return any(type(i.op) in ARITHMETIC and not sums.isdisjoint(i.input_slots) for i in case.program.instructions)
-
-
-@motif(3, 2, _keeps_an_alias, ops.Add, ops.Conj, *ARITHMETIC)
-def beside_an_alias(g: Growth) -> None:
-    """A sum of real numbers, its conjugate, and arithmetic that may take the sum's memory while the conjugate is still to be read."""
-    x = g.operand([d for d in g.dtypes_of(ops.Conj) if d.is_float])
-    total = g.apply(ops.Add(), x, g.like(x))
-    same, op = g.apply(ops.Conj(), total), g.choices.choose([op for op in ARITHMETIC if x.dtype in g.dtypes_of(op)])
-    g.give(same, g.apply(op(), total, g.like(x)))
-
-
-def _drops_axes_by_name(case: Case) -> bool:
-    """Whether a Reshape of fewer axes than its operand, and of some, reads all extents from the operand."""
-    return any(
-        0 < len(i.op.shape) < case.program.slot_types[i.input_slots[0]].rank
-        and all(isinstance(e, InputDim) and e.input == 0 for e in i.op.shape)
-        for i in case.program.instructions
-        if isinstance(i.op, ops.Reshape)
-    )
-
-
-@motif(2, 2, _drops_axes_by_name, ops.Reshape)
-def axes_dropped_by_name(g: Growth) -> None:
-    """Unit axes put in and left out again, where the extents that stay are read from the operand."""
-    x = g.operand(g.config.dtypes, lambda v: 0 < v.type.rank < g.max_rank)
-    shape = list(shape_of(x))
-    if g.config.dim_exprs and 0 < len(shape) < g.max_rank:
-        place = g.choices.choose((len(shape), len(shape), 0, g.choices.pick(len(shape) + 1)))
-        y = g.apply(ops.Reshape((*shape[:place], 1, *shape[place:])), x)
-        g.apply(ops.Reshape(tuple(InputDim(0, a) for a in range(len(shape) + 1) if a != place)), y)
 
 
 #: An operand of wide rows, and the places of the rows that are added to it.

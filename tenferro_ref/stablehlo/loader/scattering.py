@@ -86,8 +86,8 @@ def _targets(op: Operation, shape: tuple[int, ...], updates: tuple[int, ...], in
         else:
             start = np.zeros((1,) * len(updates), np.int64)
         inside = inside & (start >= 0) & (start <= extent - size)
-        at = start
+        at = np.where(inside, start, 0)  # what is outside is as far away as integers go
         if axis in windows:
-            at = start + np.arange(size).reshape([-1 if a == windows[axis] else 1 for a in range(len(updates))])
+            at = at + np.arange(size).reshape([-1 if a == windows[axis] else 1 for a in range(len(updates))])
         place = place * extent + at
     return np.where(inside, place, -1).reshape(-1)

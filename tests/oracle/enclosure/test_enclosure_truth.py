@@ -14,6 +14,7 @@ from oracle.enclosure.formats import FORMATS
 from oracle.enclosure.model import BUDGETS_FILE, budgets
 from oracle.enclosure.special import budgets as special_budgets
 from oracle.enclosure.special import true_values_of_two
+from oracle.enclosure.value import hull, point
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import BY_NAME, STABLEHLO, Policy
@@ -257,6 +258,21 @@ def of_two(function: str, x: list[float], y: list[float]) -> Enclosure:
     arrays = [np.array(v, np.float32) for v in (x, y)]
     result = b.apply(ops.Special2(function), *(b.input(DType.F32, a.shape) for a in arrays))
     return enclose(b.build(result), arrays, IEEE)[0]
+
+
+@pytest.mark.parametrize("function", ["zeta", "polygamma"])
+def test_arguments_that_are_not_known_leave_the_others_decided(function):
+    """An order between two numbers, an argument between two, NaN, and one so far below zero that it would take minutes: anything."""
+    b = GraphBuilder(policy=STABLEHLO)
+    result = b.apply(ops.Special2(function), *(b.input(DType.F32, (5,)) for _ in range(2)))
+    lows = [[2, 2, 2, np.nan, 3], [1.5, 1.5, 1.5, 1.5, -123456.5]]
+    highs = [[2, 3, 2, np.nan, 3], [1.5, 1.5, 2.5, 1.5, -123456.5]]
+    ends = [[point(np.array(v, np.float32)) for v in side] for side in (lows, highs)]
+    (made,) = enclose(b.build(result), [hull(low, high) for low, high in zip(*ends, strict=True)], IEEE)
+    assert made.decided.tolist()[:3] == [True, False, False]
+    assert not made.contains(np.full(5, 17.0, np.float32))[0]
+    assert made.contains(np.full(5, 17.0, np.float32))[[1, 2, 4]].all()
+    assert made.contains(np.full(5, np.nan, np.float32))[3]
 
 
 def test_an_angle_too_small_for_a_number_has_the_sign_of_its_height():

@@ -56,7 +56,7 @@ def _spatial(d: Draft) -> tuple[int, int, int, tuple[int, int], int, int, bool, 
     extent, size, stride = 1 + d.choices.pick(8), 1 + d.choices.pick(3), 1 + d.choices.near(3)
     left, right = d.choices.choose((1, 1, 1, 2)), d.choices.choose((1, 1, 1, 2, 3))
     edges = d.choices.choose((0, 1, 2, -1)), d.choices.choose((0, 1, 0, 2))
-    reverse = d.choices.chance(25)
+    reverse = d.choices.chance(50)
     padded = (extent - 1) * left + 1 + sum(edges)
     if padded < (size - 1) * right + 1:
         size, right, edges, padded = 1, 1, (0, 0), (extent - 1) * left + 1

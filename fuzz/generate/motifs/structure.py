@@ -1,0 +1,83 @@
+"""Motifs of what is shared, returned or named: whose memory a result may take, and where an extent comes from."""
+
+from __future__ import annotations
+
+from fuzz.generate.describe import maker
+from fuzz.generate.growth import Growth, shape_of
+from fuzz.generate.motifs.table import motif
+from oracle.case import Case
+from tenferro_ref import ops
+from tenferro_ref.dims import InputDim
+from tenferro_ref.ops import ARITHMETIC
+
+
+def _keeps_an_alias(case: Case) -> bool:
+    """Whether arithmetic reads a sum of real numbers that has a conjugate, which is the sum itself."""
+    sums = {
+        i.input_slots[0] for i in case.program.instructions
+        if i.op.name == "Conj" and case.program.slot_types[i.input_slots[0]].dtype.is_float
+        and (m := maker(case.program, i.input_slots[0])) and m.op.name == "Add"
+    }  # fmt: skip
+    return any(type(i.op) in ARITHMETIC and not sums.isdisjoint(i.input_slots) for i in case.program.instructions)
+
+
+@motif(3, 2, _keeps_an_alias, ops.Add, ops.Conj, *ARITHMETIC)
+def beside_an_alias(g: Growth) -> None:
+    """A sum of real numbers, its conjugate, and arithmetic that may take the sum's memory while the conjugate is still to be read."""
+    x = g.operand([d for d in g.dtypes_of(ops.Conj) if d.is_float])
+    total = g.apply(ops.Add(), x, g.like(x))
+    same, op = g.apply(ops.Conj(), total), g.choices.choose([op for op in ARITHMETIC if x.dtype in g.dtypes_of(op)])
+    g.give(same, g.apply(op(), total, g.like(x)))
+
+
+def _drops_axes_by_name(case: Case) -> bool:
+    """Whether a Reshape of fewer axes than its operand, and of some, reads all extents from the operand."""
+    return any(
+        0 < len(i.op.shape) < case.program.slot_types[i.input_slots[0]].rank
+        and all(isinstance(e, InputDim) and e.input == 0 for e in i.op.shape)
+        for i in case.program.instructions
+        if isinstance(i.op, ops.Reshape)
+    )
+
+
+@motif(2, 2, _drops_axes_by_name, ops.Reshape)
+def axes_dropped_by_name(g: Growth) -> None:
+    """Unit axes put in and left out again, where the extents that stay are read from the operand."""
+    x = g.operand(g.config.dtypes, lambda v: 0 < v.type.rank < g.max_rank)
+    shape = list(shape_of(x))
+    if g.config.dim_exprs and 0 < len(shape) < g.max_rank:
+        place = g.choices.choose((len(shape), len(shape), 0, g.choices.pick(len(shape) + 1)))
+        y = g.apply(ops.Reshape((*shape[:place], 1, *shape[place:])), x)
+        g.apply(ops.Reshape(tuple(InputDim(0, a) for a in range(len(shape) + 1) if a != place)), y)
+
+
+def _gives_links(case: Case) -> bool:
+    """Whether a result of float arithmetic is an output, and arithmetic reads it whose result a function reads."""
+    p = case.program
+    made = {
+        i.output_slots[0]: i.input_slots for i in p.instructions
+        if type(i.op) in _LINKS and p.slot_types[i.output_slots[0]].dtype.is_float
+    }  # fmt: skip
+    given = made.keys() & p.output_slots
+    read = {slot for i in p.instructions if type(i.op) in _READERS for slot in i.input_slots}
+    return any(slot in read and not given.isdisjoint(operands) for slot, operands in made.items())
+
+
+#: The links of a chain.
+_LINKS = (ops.Add, ops.Subtract, ops.Multiply, ops.Divide)
+#: What may read the end of a chain.
+_READERS = (ops.Exp, ops.Tanh)
+
+
+@motif(5, 2, _gives_links, *_LINKS, *_READERS)
+def returned_links(g: Growth) -> None:
+    """A chain of arithmetic of one shape, some of whose links are outputs, too, that a fused kernel must not write over."""
+    dtypes = g.dtypes_of(ops.Divide)
+    x = g.operand([d for d in dtypes if d.is_float] or dtypes, lambda v: v.type.rank > 0)
+    for place in range(2 + g.choices.pick(3)):
+        other = g.fresh(x.dtype, shape_of(x))
+        pair = (other, x) if g.choices.chance(30) else (x, other)
+        x = g.apply(g.choices.choose(_LINKS)(), *pair)
+        if not place or g.choices.chance(40):
+            g.give(x)
+    g.apply(g.choices.choose(_READERS)(), x)
