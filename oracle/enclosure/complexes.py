@@ -218,17 +218,22 @@ def _sum(op: ops.Add | ops.Subtract, c: Context, x: Enclosure, y: Enclosure) -> 
     both = isinstance(x, Rectangle) and isinstance(y, Rectangle)
     # beside a number that is not known, zero parts are added as they are
     whole = promoted(c, x), promoted(c, y)
-    u, v = (tuple(p.known_as(const=z.const, repeated=p.repeated) for p in z.parts) for z in whole)
+    known = [p.const and q.const for p, q in zip(*(z.parts for z in whole), strict=True)]
+    u, v = (
+        tuple(p.known_as(const=z.const or k, repeated=p.repeated) for p, k in zip(z.parts, known, strict=True))
+        for z in whole
+    )
     if isinstance(op, ops.Subtract):
         v = tuple(map(negated, v))
     if simple(*u, *v) and u[0].shape == v[0].shape:
         total = rectangle(*apart(add(c.real, together(*u), together(*v))))
     else:
         total = rectangle(*(add(c.real, p, q) for p, q in zip(u, v, strict=True)))
+    # of two real numbers the imaginary part is a zero that a compiler knows, too
+    re, im = (p.known_as(const=k, repeated=p.repeated) for p, k in zip(total.parts, known, strict=True))
     if both:
-        return total
+        return rectangle(re, im)
     # a real scalar may stay real: then zeros of the imaginary part keep their sign
-    re, im = total.parts
     return rectangle(re, replace(im, neg_zero=im.neg_zero | ((im.lo <= 0) & (im.hi >= 0))))
 
 

@@ -55,6 +55,28 @@ def with_constant(g: Growth) -> None:
         g.show(g.choices.choose(functions)(), y)
 
 
+#: Ops that take a real number of rank 0 beside complex ones.
+_MIXING = (ops.Add, ops.Subtract, ops.Multiply, ops.Divide)
+
+
+def _mixes(case: Case) -> bool:
+    dtypes = {slot: type_.dtype for slot, type_ in case.program.slot_types.items()}
+    return any(
+        type(i.op) in _MIXING and dtypes[i.input_slots[0]] is not dtypes[i.input_slots[1]]
+        for i in case.program.instructions
+    )
+
+
+@motif(2, 3, _mixes, *_MIXING)
+def real_beside_complex(g: Growth) -> None:
+    """A real number of rank 0 on either side of complex ones, which are of rank 0 as well or have a shape."""
+    pairs = [d for d in g.dtypes_of(ops.Add) if d.is_complex and d.real in g.config.dtypes]
+    if pairs:
+        x = g.operand(pairs) if g.choices.chance(60) else g.fresh(g.choices.choose(pairs), ())
+        scalar, op = g.rank_0(x.dtype.real), g.choices.choose(_MIXING)
+        g.apply(op(), *((x, scalar) if g.choices.chance(60) else (scalar, x)))
+
+
 _FOLDABLE = (*ELEMENTWISE, ops.Convert)
 
 

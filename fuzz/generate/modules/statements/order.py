@@ -23,9 +23,15 @@ def _few_enough(v: SsaValue) -> bool:
 @STATEMENTS.row("sort")
 def _(d: Draft) -> Sequence[SsaValue]:
     """One array in order, or others in the order of the first."""
-    x = d.operand(ORDERED - {DType.Bool}, _few_enough)
+    dtypes = ORDERED - {DType.Bool}
+    if d.choices.chance(50):
+        x = d.operand(dtypes, _few_enough)
+        axis = d.axis(x)
+    else:  # no other axis of three comes back by another permutation than it goes
+        x = d.fresh(d.dtype(dtypes), (2 + d.choices.pick(3), 3, 1 + d.choices.pick(4)))
+        axis = d.choices.choose((0, 0, 1, 2))
     others = [d.typed(d.dtype(ALL), x.shape) for _ in range(d.choices.choose((0, 1, 2)))]
-    return _sorted(d, d.axis(x), [x, *others], [x.dtype in FLOATS])
+    return _sorted(d, axis, [x, *others], [x.dtype in FLOATS])
 
 
 @STATEMENTS.row("sort of ties")
