@@ -30,7 +30,7 @@ EXECUTORS = {
     "native:twice": "the program is run twice, and must give the same bits",
     "native:semiring": "the engine of the algebras over the standard one, for programs all of whose ops it has; "
     "semiring-required: without its fast path",
-    "native:reread": "a module is read again without its inputs, from bytecode",
+    "native:reread": "a module is read again without its inputs, from bytecode, and what is written of that once more",
     "native:warm": "the same executor has run something else before: the program at other extents, or another program and other values; and has been asked for inputs that do not fit",
     "pjrt": "the PJRT plugin of TENFERRO_PJRT_PLUGIN",
     "pjrt:gpu": "the PJRT plugin of TENFERRO_PJRT_GPU_PLUGIN",
