@@ -281,6 +281,11 @@ def _of_two(function: str, a: float, b: float) -> Any:
 
 def _zeta(a: float, b: float) -> Any:
     """Of Hurwitz, at most `b**-a * (1 + b / (a - 1))` beyond 1; mpmath counts digits from 1 on, and of what is less than all numbers no end."""
+    if b < 0:  # where mpmath's series is far off (a = 2, b = -50.3); terms of both signs may cancel
+        with mpmath.workprec(2 * PRECISION):
+            terms = math.ceil(-b)
+            first = mpmath.fsum((mpmath.mpf(b) + k) ** -mpmath.mpf(a) for k in range(terms))
+            return first + mpmath.zeta(a, mpmath.mpf(b) + terms)
     small = a * math.log2(max(b, 1.0))
     if small - math.log2(1 + max(b, 0.0) / (a - 1)) > _BELOW_ALL:
         return mpmath.ldexp(1, -_BELOW_ALL)

@@ -192,6 +192,15 @@ def test_small_values_of_zeta_are_right():
     assert abs(float(made) / float(true) - 1) < 1e-15
 
 
+@pytest.mark.parametrize("x", [-0.5, -49.75, -50.25, -113.6875, -999.25])
+def test_zeta_far_below_zero_is_right(x):
+    """The squares of 1 / (k + x) over all integers k are (pi / sin(pi x))^2; below -50 mpmath's own are far off."""
+    with mpmath.workdps(40):
+        true = (mpmath.pi / mpmath.sin(mpmath.pi * x)) ** 2 - mpmath.zeta(2, 1 - mpmath.mpf(x))
+    (made,) = true_values_of_two("zeta", np.array([2.0]), np.array([x]), np.longdouble)
+    assert abs(float(made) / float(true) - 1) < 1e-15
+
+
 def test_zeta_of_the_largest_orders_is_enclosed_at_once():
     """A power of an order of 1e308 has no end of digits: these took mpmath more than ten minutes."""
     made = of_two("zeta", [3e38, 3e38, 1e30, 700.0], [2.0, 3e38, 1.0, 2.0])
