@@ -209,3 +209,30 @@ def test_indices_that_are_declared_unique_and_are_not_have_no_defined_result() -
     assert run(text.format(2), x, updates).tolist() == [0, 20, 10]
     with pytest.raises(UnsupportedOp, match="unique_indices rules out"):
         load(text.format(1), evaluate=evaluate)
+
+
+@pytest.mark.parametrize("body", ["add", "maximum"])
+def test_a_window_of_a_scatter_that_is_partly_outside_has_no_one_meaning(body: str) -> None:
+    """StableHLO's specification skips the elements that are outside, XLA the whole window (finding 0022)."""
+    text = f"""func.func @main(%x: tensor<4xf32>, %i: tensor<1x1xi64>, %u: tensor<1x2xf32>) -> tensor<4xf32> {{
+      %r = "stablehlo.scatter"(%x, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
+        scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = false}}> ({{
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %s = stablehlo.{body} %a, %b : tensor<f32>
+        stablehlo.return %s : tensor<f32>
+      }}) : (tensor<4xf32>, tensor<1x1xi64>, tensor<1x2xf32>) -> tensor<4xf32>
+      return %r : tensor<4xf32>
+    }}"""
+    x, u = np.arange(4, dtype=np.float32), np.full((1, 2), 9, np.float32, order="F")
+    for start, partly in ((-2, False), (-1, True), (0, False), (2, False), (3, True), (4, False), (2**62, False)):
+        inputs = (x, np.full((1, 1), start, np.int64, order="F"), u)
+        if partly:
+            with pytest.raises(UnsupportedOp, match="partly outside"):
+                load(text, inputs=inputs, evaluate=evaluate)
+            continue
+        loaded = load(text, inputs=inputs, evaluate=evaluate)
+        (result,) = NativeExecutor().run(Case.of(loaded.program, loaded.inputs(inputs))).outputs
+        due = x.copy()
+        if 0 <= start <= 2:
+            due[start : start + 2] = 9 if body == "maximum" else due[start : start + 2] + 9
+        np.testing.assert_array_equal(result, due)

@@ -15,6 +15,7 @@ from fuzz.generate.ops.structural import broadcast, permutation, regroup
 from fuzz.generate.values.recipes import Recipe
 from oracle.case import Case
 from tenferro_ref import ops
+from tenferro_ref.dims import InputDim
 from tenferro_ref.dtype import ENGINE_DTYPES, NUMERIC, DType
 from tenferro_ref.extensions import einsum
 from tenferro_ref.ops import REDUCTIONS, STABLEHLO, TensorType
@@ -287,7 +288,7 @@ def turned_broadcast(g: Growth) -> None:
 
 @motif(2, 2, "Transpose > Transpose | Reshape > Reshape")
 def there_and_back(g: Growth) -> None:
-    """Two layout changes in a row that may cancel: transposes, reshapes, a reshape that only moves unit axes."""
+    """Two layout changes in a row that may cancel: transposes, reshapes, one that changes nothing or only moves unit axes."""
     x = g.operand(frozenset(DType), lambda v: v.type.rank >= 2)
     shape = shape_of(x)
     if g.choices.chance(50):
@@ -296,7 +297,9 @@ def there_and_back(g: Growth) -> None:
         inverse = tuple(int(i) for i in np.argsort(perm))
         g.apply(ops.Transpose(permutation(g, len(shape)) if g.choices.chance(40) else inverse), turned)
     else:
-        moved = g.apply(ops.Reshape(regroup(g, shape)), x)
+        by_name = g.config.dim_exprs and g.choices.chance(20)
+        named = tuple(InputDim(0, axis) for axis in range(len(shape)))
+        moved = g.apply(ops.Reshape(named if by_name else regroup(g, shape)), x)
         g.apply(ops.Reshape(regroup(g, shape_of(moved)) if g.choices.chance(40) else shape), moved)
 
 

@@ -81,3 +81,22 @@ def returned_links(g: Growth) -> None:
         if not place or g.choices.chance(40):
             g.give(x)
     g.apply(g.choices.choose(_READERS)(), x)
+
+
+#: Ops whose operands do not commute.
+_ORDERED = (ops.Subtract, ops.Divide, ops.Pow, ops.Remainder)
+
+
+def _has_both_orders(case: Case) -> bool:
+    """Whether an op has two operands in either order."""
+    seen = {(i.op, i.input_slots) for i in case.program.instructions if type(i.op) in _ORDERED}
+    return any(slots != slots[::-1] and (op, slots[::-1]) in seen for op, slots in seen)
+
+
+@motif(2, 2, _has_both_orders, *_ORDERED)
+def both_orders(g: Growth) -> None:
+    """x - y beside y - x, and their like: two values, whatever takes equal instructions for one."""
+    op = g.choices.choose(_ORDERED)
+    x = g.operand(g.dtypes_of(op))
+    y = g.typed(x.dtype, shape_of(x), None, x)
+    g.give(g.apply(op(), x, y), g.apply(op(), y, x))

@@ -14,7 +14,7 @@ from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader import bodies, composed
 from tenferro_ref.stablehlo.loader.bindings import Operation
 from tenferro_ref.stablehlo.loader.composed import full, select, spread, static
-from tenferro_ref.stablehlo.loader.scattering import in_rounds
+from tenferro_ref.stablehlo.loader.scattering import in_rounds, targets_of
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer, numbers
 
 
@@ -69,9 +69,11 @@ def _(b: Tracer, op: Operation, *operands: Value) -> Value | Sequence[Value]:
     found = bodies.results(op)
     body = bodies.fold(found[0], 0, 1) if found is not None and len(operands) == 3 else None
     count = len(operands) // 2
-    places = None if body == "add" else b.computed(operands[count])
-    if places is not None:
+    places = b.computed(operands[count])
+    if places is not None and body != "add":
         return in_rounds(b, op, operands[:count], places, operands[count + 1 :])
+    if places is not None:
+        targets_of(op, static(operands[0]), static(operands[-1]), places)  # which refuses what has no one meaning
     if body not in (*bodies.FOLDS, "right"):
         raise op.refusal("its indices are not known, and its body is none of add, multiply, maximum, minimum, update")
     x, indices, updates = operands

@@ -30,7 +30,7 @@ def in_rounds(
         Several updates meet one element, and the body rounds, or `unique_indices` says that none do.
     """
     shape = static(operands[0])
-    targets: NDArray[np.int64] = _targets(op, shape, static(updates[0]), indices.astype(np.int64))
+    targets = targets_of(op, shape, static(updates[0]), indices)
     kept = np.flatnonzero(targets >= 0)
     table = grouped_places(targets[kept], kept, prod(shape))
     flat = [b.reshape(x, (prod(shape),)) for x in operands]
@@ -56,8 +56,15 @@ def in_rounds(
     return [b.reshape(v, shape) for v in current]
 
 
-def _targets(op: Operation, shape: tuple[int, ...], updates: tuple[int, ...], indices: Array) -> NDArray[np.int64]:
-    """The flat number of the element that each update meets; -1 for a window that is partly outside."""
+def targets_of(op: Operation, shape: tuple[int, ...], updates: tuple[int, ...], indices: Array) -> NDArray[np.int64]:
+    """The flat number of the element that each update meets; -1 for those of a window that is outside.
+
+    Raises
+    ------
+    UnsupportedOp
+        A window is partly outside: StableHLO's specification skips its elements that are, XLA all of them.
+    """
+    indices = indices.astype(np.int64)
     dims = op.fields("scatter_dimension_numbers")
     window = dims.get("update_window_dims", [])
     inserted = [*dims.get("inserted_window_dims", []), *dims.get("input_batching_dims", [])]
@@ -67,7 +74,7 @@ def _targets(op: Operation, shape: tuple[int, ...], updates: tuple[int, ...], in
     vectors = np.moveaxis(indices, vector, 0)
     batch = [a for a in range(len(updates)) if a not in window]
     lined = [updates[a] if a in batch else 1 for a in range(len(updates))]
-    inside = np.ones(lined, bool)
+    inside = beside = np.ones(lined, bool)
     place = np.zeros(updates, np.int64)
     kept = iter(window)
     windows = {axis: next(kept) for axis in range(len(shape)) if axis not in inserted}
@@ -86,8 +93,13 @@ def _targets(op: Operation, shape: tuple[int, ...], updates: tuple[int, ...], in
         else:
             start = np.zeros((1,) * len(updates), np.int64)
         inside = inside & (start >= 0) & (start <= extent - size)
+        beside = beside & (start > -size) & (start < extent)
         at = np.where(inside, start, 0)  # what is outside is as far away as integers go
         if axis in windows:
             at = at + np.arange(size).reshape([-1 if a == windows[axis] else 1 for a in range(len(updates))])
         place = place * extent + at
+    if (beside & ~inside).any():
+        raise op.refusal(
+            "a window is partly outside: StableHLO's specification skips its elements that are, XLA all of them"
+        )
     return np.where(inside, place, -1).reshape(-1)

@@ -160,7 +160,20 @@ def _(d: Draft) -> SsaValue:
         return _at_different_places(d, [x], joined)[0]
     w = _windows(d, x)
     places, shape = _arranged(d, w.rows, w.window)
-    return _scattered(d, w, places, [x], _indices(d, w.indices), [d.typed(x.dtype, shape)], joined, unique=False)[0]
+    indices = _wholly(d, w, x.shape)
+    return _scattered(d, w, places, [x], indices, [d.typed(x.dtype, shape)], joined, unique=False)[0]
+
+
+def _wholly(d: Draft, w: _Windows, extents: Shape) -> SsaValue:
+    """Positions of windows that are inside or outside, since of one that is partly outside implementations drop more or less."""
+    dtype = d.choices.choose(_INDICES)
+    most = np.array([extents[axis] - w.sizes[axis] for axis in w.mapped])
+    numbers = d.random().integers(0, most + 1, (*w.rows, len(w.mapped)))
+    outside = d.random().random(numbers.shape) < 0.1
+    numbers = np.where(outside, 100 if dtype.is_unsigned or d.choices.chance(50) else -100, numbers)
+    if len(w.indices) > len(w.rows):
+        numbers = np.moveaxis(numbers, -1, w.vector)
+    return d.given(np.asfortranarray(numbers.reshape(w.indices).astype(dtype.numpy)))
 
 
 @STATEMENTS.row("scatter that overwrites")
