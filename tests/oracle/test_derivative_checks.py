@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 from unittest import mock
 
@@ -294,3 +295,16 @@ def test_real_arithmetic_has_the_number_and_what_it_is_rounded_to() -> None:
         # what is exact stays one value
         assert real.lo[1] == real.hi[1]
         assert real.lo[0] < real.hi[0]
+
+
+@pytest.mark.parametrize(("x", "y"), [(1 + 2.0**-52, -1.0), (2.0**53, -1.0), (1 + 2.0**-52, 1.0)])
+def test_a_sum_that_is_rounded_at_the_end_of_its_binade_is_not_exact(x: float, y: float, pool: Pool) -> None:
+    """1 + 2^-52 + 1 is rounded to 2, and so is the sum that says how large it may be."""
+    b = GraphBuilder()
+    difference = b.build(b.input("F64", ()) - b.input("F64", ()))
+    (made,) = enclose(difference, [np.array(x), np.array(y)], REAL)
+    true = Fraction(x) - Fraction(y)
+    assert Fraction(float(made.lo)) <= true <= Fraction(float(made.hi))
+    case = derived(case_of(lambda p, q: p - q, np.array(x), np.array(y)), ("vjp",), plain_seed)
+    answer = verdict(pool.make("derivative-differences"), case)
+    assert not answer.verdict.is_disagreement, answer.reason

@@ -110,8 +110,8 @@ def _measured(x: Enclosure) -> tuple[Array, Array]:
 
 
 def _holds(f: Format, size: Any, q: Any) -> Any:
-    """Whether multiples of `q` up to `size` are numbers of the format."""
-    return (size <= f.max) & (size <= q / f.unit) & (q >= f.least_denormal)
+    """Whether multiples of `q` up to `size` are numbers of the format; a size that was rounded may be the limit and more than that."""
+    return (size <= f.max) & (size < q / f.unit) & (q >= f.least_denormal)
 
 
 def _exact_quotient(f: Format, x: Enclosure, y: Enclosure) -> Any:
