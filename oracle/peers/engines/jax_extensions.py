@@ -239,7 +239,9 @@ def _of_state(op: ops.Extension, packed: Any, tau: Any) -> Sequence[Any]:
     start, end = config.get("start", 0), config.get("end")
     if op.op == "HouseholderQrR":
         return [r]
-    return [jnp.concatenate([q, whole[:, k:]], 1)[:, start : k if end is None else end]]
+    # XLA ends where a slice of nothing meets an empty part of a concatenate (finding 0163)
+    columns = q if k == whole.shape[1] else jnp.concatenate([q, whole[:, k:]], 1)
+    return [columns[:, start : k if end is None else end]]
 
 
 @_linalg("Eigh", "EighVals")
