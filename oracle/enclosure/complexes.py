@@ -56,7 +56,13 @@ def by_parts(op: Op, c: Context, *operands: Enclosure) -> Enclosure:
     rule, real = ENCLOSE[type(op)], c.real
     if not c.dtype.is_complex:  # a complex operand of which only the shape is read
         return rule(op, real, *(x.parts[0] for x in operands))
-    return rectangle(*(rule(op, real, *(x.parts[k % len(x.parts)] for x in operands)) for k in (0, 1)))
+    made = []
+    for k in (0, 1):
+        part = rule(op, real, *(x.parts[k % len(x.parts)] for x in operands))
+        # zeros that a compiler knows, it knows wherever they are moved to
+        known = all(x.parts[k].const for x in operands if isinstance(x, Rectangle)) and not isinstance(op, ops.Scatter)
+        made.append(part.known_as(const=part.const or known, repeated=part.repeated))
+    return rectangle(*made)
 
 
 def simple(*values: Interval) -> bool:

@@ -324,11 +324,16 @@ def test_the_product_of_two_real_numbers_as_complex_ones_goes_unrounded_into_a_s
         assert free.decided[:-1].all()
 
 
-def test_the_zero_imaginary_part_of_a_sum_of_real_numbers_is_known() -> None:
+@pytest.mark.parametrize("moved", ["", "Concatenate", "Select"])
+def test_the_zero_imaginary_part_of_a_sum_of_real_numbers_is_known(moved: str) -> None:
     """(x + s)^2 + (x + s) of complex numbers whose imaginary parts are all zeros that a compiler wrote: one rounding is left out."""
     x, s = np.float32([0.0, 0.25]), np.float32(-1.1442413)
     b = GraphBuilder(policy=STABLEHLO)
     z = b.apply(ops.Add(), b.apply(ops.Convert(DType.C32), b.input("F32", (2,))), b.input("F32", ()))
+    if moved == "Concatenate":
+        z = b.apply(ops.Slice((0,), (2,), (1,)), b.apply(ops.Concatenate(0), z, z))
+    elif moved == "Select":
+        z = b.apply(ops.Select(), b.apply(ops.Compare(CompareDir.Eq), z, z), z, -z)
     program = b.build(z * z + z)
     strict, free = (enclose(program, [x, s], m)[0].parts[0] for m in (IEEE, XLA))
     sums = (x + s).astype(np.float64)
