@@ -226,7 +226,7 @@ def _(d: Draft) -> Sequence[SsaValue]:
 
 def _random_bits(d: Draft, algorithm: str) -> Sequence[SsaValue]:
     """Of even and odd extents, whose last block is used in part."""
-    state, dtype = d.fresh(DType.U64, (2,)), d.choices.choose((DType.U32, DType.U64))
+    state, dtype = d.fresh(DType.U64, (2,)), d.choices.choose((DType.U32, DType.U64, DType.U32))
     # a generator may halve an axis, the longest if none is even
     shapes: tuple[Shape, ...] = ((3, 5), (2, 3), (3, 5), (1, 7, 3), (3,), (1,), ())
     shape = d.choices.choose(shapes) if d.choices.chance(75) else d.shape()
