@@ -84,7 +84,15 @@ def test_every_motif_decodes_where_few_dtypes_are_admitted(dtypes: tuple[DType, 
     for number in range(len(motifs(config))):
         for _ in range(5):
             header = numbered(rng.randbytes(HEADER), 0, 1 + number)
-            assert decode(config, header, [rng.randbytes(GENE)]).program.instructions
+            made = decode(config, header, [rng.randbytes(GENE)]).program.instructions
+            assert made
+            # of sizes, places and conditions the dtypes are not chosen
+            assert {i.op.to for i in made if isinstance(i.op, ops.Convert)} <= {
+                *dtypes,
+                DType.I32,
+                DType.I64,
+                DType.Bool,
+            }
 
 
 def test_nothing_to_generate_is_a_usage_error() -> None:

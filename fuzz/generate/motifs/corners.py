@@ -43,7 +43,7 @@ def _grown(g: Growth, op: type[Any], spectra: bool, to: DType | None = None) -> 
     """Show the op at dtypes that are complex, or at those that are not, three of them at most: a program is about more."""
     known = [d for d in admitted(op, g.config.dtypes, g.policy) if d.is_complex is spectra and d is not to]
     dtypes = [d for d in known if d in ANY] if op is ops.Convert else known
-    if g.max_rank < (2 if op in REDUCTIONS else 1):
+    if g.max_rank < (2 if op in REDUCTIONS else 1) or (to is not None and to not in g.config.dtypes):
         return
     for dtype in [dtypes[i] for i in g.choices.permutation(len(dtypes))][: min(3, g.room)]:
         g.show(_made(g, op, dtype, to), *_operands(g, op, dtype))
