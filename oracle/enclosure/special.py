@@ -225,7 +225,7 @@ def _special2(op: ops.Special2, c: Context, x: Interval, y: Interval) -> Interva
 
 
 def _of_known(op: ops.Special2, c: Context, x: Interval, y: Interval, values: Array) -> Interval:
-    """The enclosure of `zeta` or `polygamma`, whose true values these are where both arguments are single numbers."""
+    """The enclosure of `zeta` or `polygamma` around their true values, which are NaN where an argument is not a single number."""
     made = _bounded(c, op.function, x, values, values, y.nan)
     if op.function == "polygamma" and np.count_nonzero(x.lo == 0):  # which has roots
         made = choose(x.lo == 0, x.lo != 0, _bounded(c, "digamma", x, values, values, y.nan), made)
@@ -246,7 +246,7 @@ _REACH = 1e3
 
 
 def _within_reach(op: ops.Special2, x: Array, y: Array) -> Array:
-    """Not what mpmath takes minutes for: it adds up a term for each unit below zero, and for each order."""
+    """Where mpmath does not take minutes, as it adds up a term for each unit below zero, and for each order."""
     far = np.isfinite(x) & np.isfinite(y) & (y < -_REACH) & (y != np.floor(y))
     if op.function == "polygamma":
         far |= np.isfinite(x) & (x > _REACH) & (x == np.floor(x))

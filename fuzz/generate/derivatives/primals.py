@@ -194,9 +194,8 @@ def _grown(g: Growth, key: Any, dtype: DType, number: int) -> Value:
     family, name = key
     if family == linalg.FAMILY:
         a = _matrix(g, name, dtype, number)
-        if (
-            key in _PHASED and dtype.is_complex
-        ):  # a gauge, or a reader that sees phases, leaves no tangent that is determined
+        if key in _PHASED and dtype.is_complex:
+            # with a gauge, or a reader that sees the phases of the vectors, the tangent is not determined
             return g.apply_many(ops.Extension.of(family, name, {"gauge": "Raw"}), a, estimate=Estimate(False, 2))[-1]
         factored(g, name, a)
         return g.pool[-1]
@@ -250,9 +249,9 @@ def _read(g: Growth, key: Any, dtype: DType, made: Value, decisions: Choices) ->
 
 
 def _without_phases(g: Growth, key: Any, made: Value, decisions: Choices) -> Value:
-    """What vectors of any phase have in common, since what is unread is an output: U V^H, or moduli."""
+    """Append what gives the same for any phases of the vectors, U V^H or moduli: what nothing reads is an output."""
     made_here = [v for v in g.pool if v.dtype.is_complex and v.slot not in g.recipes]
-    if key == _PHASED[1] and decisions.chance(60) and usable(ops.DotGeneral, g.config):
+    if key[1] == "Svd" and decisions.chance(60) and usable(ops.DotGeneral, g.config):
         u, vh = made_here[-2:]
         batch = tuple(range(2, u.type.rank))
         return g.apply(ops.DotGeneral((1,), (0,), batch, batch), u, vh, estimate=g.estimates[u.slot])

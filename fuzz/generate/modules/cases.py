@@ -87,10 +87,7 @@ def in_turn(seed: int, turn: int) -> list[str]:
 
     Statements of `ALONE` are by themselves.
     """
-    names = list(STATEMENTS)
-    joined = [name for name in names if name not in ALONE for _ in range(_OFTEN.get(name, 1))]
-    places = {hashlib.sha256(f"{place} {name}".encode()).digest(): name for place, name in enumerate(joined)}
-    joined = [places[mark] for mark in sorted(places)]  # neighbours in the table are alike
+    names, joined = list(STATEMENTS), _joined()
     offset = int.from_bytes(hashlib.sha256(f"module {seed}".encode()).digest()[:4], "big")
     first = names[(offset + turn) % len(names)]
     if first in ALONE:
@@ -98,6 +95,15 @@ def in_turn(seed: int, turn: int) -> list[str]:
     rounds, more = divmod(turn, _STATEMENTS)
     before = rounds * sum(range(_STATEMENTS)) + sum(range(more))
     return [first, *(joined[(offset + before + i) % len(joined)] for i in range(more))]
+
+
+@cache
+def _joined() -> tuple[str, ...]:
+    """Those that come after the first, in an order that looks random, since neighbours in the table are alike."""
+    names = [name for name in STATEMENTS if name not in ALONE for _ in range(_OFTEN.get(name, 1))]
+    numbered = [f"{number} {name}" for number, name in enumerate(names)]
+    order = sorted(range(len(names)), key=lambda number: hashlib.sha256(numbered[number].encode()).digest())
+    return tuple(names[number] for number in order)
 
 
 def decode(choices: Choices, statements: Sequence[str], case: Case) -> Case:

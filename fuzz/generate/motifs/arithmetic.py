@@ -60,6 +60,7 @@ _MIXING = (ops.Add, ops.Subtract, ops.Multiply, ops.Divide)
 
 
 def _mixes(case: Case) -> bool:
+    """Whether arithmetic has a real operand beside a complex one."""
     dtypes = {slot: type_.dtype for slot, type_ in case.program.slot_types.items()}
     return any(
         type(i.op) in _MIXING and dtypes[i.input_slots[0]] is not dtypes[i.input_slots[1]]

@@ -64,7 +64,7 @@ _SIZE: dict[type[Op], Callable[[float, float], float]] = {
 }
 
 
-def scalar_dtype(g: Growth, op: type[Any], dtype: DType) -> DType:
+def _scalar_dtype(g: Growth, op: type[Any], dtype: DType) -> DType:
     """The dtype of an operand of rank 0: that of the other one, or the real one of its precision beside complex numbers."""
     mixes = dtype.is_complex and op.mixes_complex and dtype.real in g.config.dtypes
     return dtype.real if mixes and g.choices.chance(40) else dtype
@@ -76,7 +76,7 @@ def _(g: Growth, op: type[Any]) -> Value:
     prefer = below(3 if power else 60)
     x = g.operand(g.dtypes_of(op), prefer=(lambda e: e.positive and e.size <= 6) if power else prefer)
     mode = g.choices.pick(8)
-    y = g.like(x, prefer) if mode < 5 else g.rank_0(scalar_dtype(g, op, x.dtype))
+    y = g.like(x, prefer) if mode < 5 else g.rank_0(_scalar_dtype(g, op, x.dtype))
     if mode == 7:
         x, y = y, x
     a, b = g.estimates[x.slot], g.estimates[y.slot]

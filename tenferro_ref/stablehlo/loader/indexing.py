@@ -70,10 +70,12 @@ def _(b: Tracer, op: Operation, *operands: Value) -> Value | Sequence[Value]:
     body = bodies.fold(found[0], 0, 1) if found is not None and len(operands) == 3 else None
     count = len(operands) // 2
     places = b.computed(operands[count])
-    if places is not None and body != "add":
-        return in_rounds(b, op, operands[:count], places, operands[count + 1 :])
     if places is not None:
-        targets_of(op, static(operands[0]), static(operands[-1]), places)  # which refuses what has no one meaning
+        if body != "add":
+            return in_rounds(b, op, operands[:count], places, operands[count + 1 :])
+        targets_of(
+            op, static(operands[0]), static(operands[-1]), places
+        )  # which refuses a window that is partly outside
     if body not in (*bodies.FOLDS, "right"):
         raise op.refusal("its indices are not known, and its body is none of add, multiply, maximum, minimum, update")
     x, indices, updates = operands

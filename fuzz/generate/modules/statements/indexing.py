@@ -160,12 +160,12 @@ def _(d: Draft) -> SsaValue:
         return _at_different_places(d, [x], joined)[0]
     w = _windows(d, x)
     places, shape = _arranged(d, w.rows, w.window)
-    indices = _wholly(d, w, x.shape)
+    indices = _indices_of_whole_windows(d, w, x.shape)
     return _scattered(d, w, places, [x], indices, [d.typed(x.dtype, shape)], joined, unique=False)[0]
 
 
-def _wholly(d: Draft, w: _Windows, extents: Shape) -> SsaValue:
-    """Positions of windows that are inside or outside, since of one that is partly outside implementations drop more or less."""
+def _indices_of_whole_windows(d: Draft, w: _Windows, extents: Shape) -> SsaValue:
+    """Positions of windows that are wholly inside or wholly outside: implementations differ on one that is partly outside."""
     dtype = d.choices.choose(_INDICES)
     most = np.array([extents[axis] - w.sizes[axis] for axis in w.mapped])
     numbers = d.random().integers(0, most + 1, (*w.rows, len(w.mapped)))
