@@ -19,13 +19,16 @@ _INDICES: dict[type[Op], int] = {
 
 
 def named(program: GraphProgram, index: int) -> str:
-    """The op at `index`; `Scatter(U8)` where it has indices of a narrow or unsigned type, on which its code depends; `Special(erf)`.
+    """The op at `index`; `Scatter(U8)` where it has indices of a narrow or unsigned type, on which its code depends; `Special(erf)`,
+    `Extension(einsum)`.
 
     `Compare(F32)` by what it compares, which its result, a truth value, does not tell; `Convert(F4E2M1FN)` of a float of less than eight bits.
     """
     ins = program.instructions[index]
     if isinstance(ins.op, ops.Special | ops.Special2 | ops.Bits):
         return f"{ins.op.name}({ins.op.function})"
+    if isinstance(ins.op, ops.Extension):
+        return f"{ins.op.name}({ins.op.op})"
     if isinstance(ins.op, ops.Compare):
         return f"{ins.op.name}({program.slot_types[ins.input_slots[0]].dtype.name})"
     if isinstance(ins.op, ops.Convert):

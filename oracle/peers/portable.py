@@ -13,15 +13,15 @@ from tenferro_ref.ops import Op
 from tenferro_ref.program import LoweringView
 from tenferro_ref.stablehlo import Source
 
-#: Ops that IREE computes with sine, cosine, hyperbolic tangent or atan2.
+#: Ops that IREE computes with sine, cosine, hyperbolic tangent, atan2 or fmod.
 _UNLINKED: dict[DType, tuple[type[Op], ...]] = {
-    DType.F64: (ops.Sin, ops.Cos, ops.Tanh),
+    DType.F64: (ops.Sin, ops.Cos, ops.Tanh, ops.Remainder),
     DType.C64: (ops.Sin, ops.Cos, ops.Tanh, ops.Exp, ops.Expm1, ops.Log, ops.Log1p, ops.Sqrt, ops.Rsqrt, ops.Pow),
 }
-_NO_DOUBLES = "IREE has no double-precision sine, cosine, atan2 and tanh to link"
+_NO_DOUBLES = "IREE has no double-precision sine, cosine, tanh, atan2 and fmod to link"
 #: The same as StableHLO's names, by element type.
 _UNLINKED_NAMES = {
-    "f64": ("sine", "cosine", "tan", "tanh", "atan2"),
+    "f64": ("sine", "cosine", "tan", "tanh", "atan2", "remainder"),
     "complex<f64>": (
         "sine", "cosine", "tan", "tanh", "atan2", "exponential", "exponential_minus_one", "log", "log_plus_one",
         "sqrt", "rsqrt", "power",
