@@ -140,10 +140,15 @@ def true_range(function: str, x: Array, dtype: DType) -> tuple[Array, Array]:
     return np.where(none, np.nan, low), np.where(none, np.nan, high)
 
 
+#: An exponent of 2 that is among those of the widest type, and below those of all others.
+_LEAST = -16_000
+
+
 def _rounded(value: Any, wide: Any) -> Any:
     """A number of mpmath in a wide type."""
     if wide is not np.float64 and 0 < abs(value) < mpmath.ldexp(1, -1000):  # float64 loses digits there, or all
-        return np.ldexp(wide(float(mpmath.ldexp(value, 200))), -200)
+        digits, exponent = mpmath.frexp(value)
+        return np.ldexp(wide(float(digits)), max(int(exponent), _LEAST))  # it has a sign, and is no zero
     high = float(value)
     if wide is np.float64 and high == 0 and value != 0:  # it has a sign, and is no zero
         return np.copysign(5e-324, int(mpmath.sign(value)))

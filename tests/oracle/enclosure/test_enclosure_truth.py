@@ -210,6 +210,13 @@ def test_zeta_of_the_largest_orders_is_enclosed_at_once():
     assert 0 < value < np.ldexp(np.longdouble(1), -1100)
 
 
+def test_what_is_less_than_all_numbers_has_a_sign():
+    """-2 / x^2 / 2 and 1 / x of large numbers; the first was +0 in F64, and the native executor wrong."""
+    made = of_two("polygamma", [2.0, 2.0, 1.0, 1000.0], [2.6931895815927672e213, 1e160, 1e300, 1e300], DType.F64)
+    assert made.contains(np.array([-0.0, -1e-320, 1e-300, -0.0])).all()
+    assert not made.contains(np.array([0.0, -2e-320, -1e-300, 0.0])).any()
+
+
 @pytest.mark.parametrize(
     ("name", "x", "seen"),
     [("erf", 1.1e-44, 0.0), ("erf", 4.5e-44, 9.8e-44), ("lgamma", 1e-45, 103.32505), ("lgamma", 4.5e-44, 99.80854)],
@@ -262,10 +269,10 @@ def test_command(capsys):
     assert "F32 Tanh" in capsys.readouterr().out
 
 
-def of_two(function: str, x: list[float], y: list[float]) -> Enclosure:
+def of_two(function: str, x: list[float], y: list[float], dtype: DType = DType.F32) -> Enclosure:
     b = GraphBuilder(policy=STABLEHLO)
-    arrays = [np.array(v, np.float32) for v in (x, y)]
-    result = b.apply(ops.Special2(function), *(b.input(DType.F32, a.shape) for a in arrays))
+    arrays = [np.array(v, dtype.numpy) for v in (x, y)]
+    result = b.apply(ops.Special2(function), *(b.input(dtype, a.shape) for a in arrays))
     return enclose(b.build(result), arrays, IEEE)[0]
 
 
