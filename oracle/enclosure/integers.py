@@ -158,7 +158,10 @@ def _largest(lo: Array, hi: Array) -> Array:
 
 
 def power(dtype: DType, x: Interval, y: Interval) -> Interval:
-    """By squaring, wrapping; a negative exponent has no value that all agree on."""
+    """By squaring, wrapping; with a negative exponent the reciprocal of the power, truncated: 0 but of 1 and -1.
+
+    StableHLO does not say the latter; the plugins, JAX, the interpreter and IREE agree, also where it is the reciprocal of 0.
+    """
     shape = np.broadcast_shapes(x.shape, y.shape)
     if not (x.is_point and y.is_point):
         return everything(dtype, shape)
@@ -174,8 +177,8 @@ def power(dtype: DType, x: Interval, y: Interval) -> Interval:
     value = wrapped(dtype, result)
     if not (exponent < 0).any():
         return value
-    least, greatest = dtype.limits
-    return exact(dtype, np.where(exponent < 0, least, value.lo), np.where(exponent < 0, greatest, value.hi))
+    whole = np.where(x.lo == -1, np.where(exponent & 1, -1, 1), x.lo == 1)
+    return exact(dtype, *[np.where(exponent < 0, whole, value.lo)] * 2)
 
 
 def is_known(op: Op, operands: Sequence[Enclosure], slots: Sequence[int]) -> bool:

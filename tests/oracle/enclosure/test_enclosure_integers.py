@@ -68,3 +68,16 @@ def test_a_repeated_initial_value_of_rank_0_may_be_any_power_of_it():
     (small,) = enclose(program, [np.array(n, np.int32) for n in (3, 3, 1)], IEEE)
     assert (int(made.lo), int(made.hi)) == DType.I32.limits
     assert (int(small.lo), int(small.hi)) == (0, 3)
+
+
+@pytest.mark.parametrize("dtype", [DType.I8, DType.I32, DType.I64])
+def test_a_negative_power_of_an_integer_is_its_reciprocal_truncated(dtype):
+    """As `1 / x**-y` in Python's integers; all of IREE, the interpreter, JAX and the plugins agree (findings 0173 and 0174 apart)."""
+    base, exponent = (
+        a.ravel().astype(dtype.numpy) for a in np.meshgrid([-3, -1, 0, 1, 2], [-1, -2, -3, dtype.limits[0]])
+    )
+    b = GraphBuilder(policy=STABLEHLO)
+    program = b.build(b.apply(ops.Pow(), *(b.input(dtype, a.shape) for a in (base, exponent))))
+    (made,) = enclose(program, [base, exponent], IEEE)
+    expected = [0 if abs(x) != 1 else 1 if y % 2 == 0 else int(x) for x, y in zip(base, exponent, strict=True)]
+    assert made.lo.tolist() == made.hi.tolist() == expected
