@@ -154,9 +154,11 @@ def _append_motif(g: Growth, step: tuple[Motif, ...]) -> None:
     """One of the motifs, if there is room for it."""
     motif = g.choices.choose(step) if len(step) > 1 else step[0]
     if motif.size <= g.room:
-        g.step_size = motif.size
+        g.step_size, before = motif.size, len(g.pool)
         motif.grow(g)
         g.step_size = 1
+        if g.choices.chance(25):  # of what is an output, too, a pass may not dispose
+            g.give(*[v for v in g.pool[before:-1] if v.slot not in g.recipes and g.choices.chance(50)])
 
 
 def _append(g: Growth, op: Any) -> None:

@@ -40,13 +40,19 @@ def _operands(g: Growth, op: type[Op], dtype: DType) -> list[Value]:
 
 
 def _grown(g: Growth, op: type[Any], spectra: bool, to: DType | None = None) -> None:
-    """Show the op at dtypes that are complex, or at those that are not, three of them at most: a program is about more."""
+    """Show the op at dtypes that are complex, or at those that are not, one of each kind: a program is about more."""
     known = [d for d in admitted(op, g.config.dtypes, g.policy) if d.is_complex is spectra and d is not to]
     dtypes = [d for d in known if d in ANY] if op is ops.Convert else known
     if g.max_rank < (2 if op in REDUCTIONS else 1) or (to is not None and to not in g.config.dtypes):
         return
-    for dtype in [dtypes[i] for i in g.choices.permutation(len(dtypes))][: min(3, g.room)]:
+    chosen = {_kind(dtypes[i]): dtypes[i] for i in g.choices.permutation(len(dtypes))}
+    for dtype in list(chosen.values())[: g.room]:
         g.show(_made(g, op, dtype, to), *_operands(g, op, dtype))
+
+
+def _kind(dtype: DType) -> tuple[bool, ...]:
+    """Floats, narrow ones, signed and unsigned integers have kernels and special numbers of their own."""
+    return dtype.is_float, dtype.is_narrow_float, dtype.is_int, dtype.is_unsigned, dtype is DType.C32
 
 
 def _made(g: Growth, op: type[Any], dtype: DType, to: DType | None) -> Op:
