@@ -17,7 +17,7 @@ from tenferro_ref.tensor import Array
 #: With these words compilers say that they do not know an operation, a dialect, or the target of a custom call.
 _LACKS = re.compile(
     r"unregistered (operation|dialect)|No registered implementation for|No FFI handler registered|[Ff]ailed to parse"
-    r"|can't be translated to XLA HLO|failed to legalize operation|[Uu]nsupported|[Nn]ot implemented|UNIMPLEMENTED"
+    r"|can't be translated to XLA HLO|failed to legalize operation|[Uu]nsupported|[Nn]ot implemented|NYI|UNIMPLEMENTED"
     r"|undefined symbol|Invalid XLA PrimitiveType"
 )
 #: Last words of StableHLO's interpreter, which ends its process at an operation that it lacks.
