@@ -113,17 +113,20 @@ def transposed_reshaped_dot(g: Growth) -> None:
     contract(g, g.apply(ops.Reshape(regroup(g, shape_of(turned))), turned))
 
 
-@motif(5, 2, "Conj > DotGeneral | Conj > Transpose > DotGeneral", ops.Add)
+@motif(6, 2, "Conj > DotGeneral | Conj > Transpose > DotGeneral", ops.Add, ops.Reverse)
 def conjugated_dot(g: Growth) -> None:
-    """A contraction of conjugates: of a sum, where Conj sinks, of a transpose, and perhaps of a double Conj."""
+    """A contraction of conjugates: of a sum, where Conj sinks, behind moves that may be outputs, and perhaps of a double Conj."""
     dtypes = g.dtypes_of(ops.Conj)  # StableHLO contracts integers, too
     x = g.operand([d for d in dtypes if d.is_complex] or dtypes, lambda v: v.type.rank >= 1)
     value = g.apply(ops.Conj(), g.apply(ops.Add(), x, x) if g.choices.chance(40) else x)
-    mode = g.choices.pick(3)
-    if mode == 1:
-        value = g.apply(ops.Transpose(permutation(g, value.type.rank)), value)
-    elif mode == 2:
+    mode = g.choices.pick(4)
+    if mode == 3:
         value = g.apply(ops.Conj(), value)
+    for _ in range(mode if mode < 3 else 0):
+        turned = ops.Transpose(permutation(g, value.type.rank))
+        value = g.apply(ops.Reverse((0,)) if g.choices.chance(30) else turned, value)
+        if g.choices.chance(30):
+            g.give(value)
     contract(g, value)
 
 
