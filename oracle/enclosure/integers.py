@@ -48,6 +48,14 @@ def wrapped(dtype: DType, lo: Array, hi: Array | None = None) -> Interval:
     return exact(dtype, np.where(crossed, kind(least), low), np.where(crossed, kind(greatest), high))
 
 
+def where_known(dtype: DType, known: Array, result: Array) -> Interval:
+    """The result where everything that it comes of is known, any integer elsewhere."""
+    if known.all():
+        return exact(dtype, result)
+    anything = everything(dtype, result.shape)
+    return exact(dtype, np.where(known, result, anything.lo), np.where(known, result, anything.hi))
+
+
 def big(x: Interval) -> tuple[Array, Array]:
     """The bounds as Python's integers."""
     return x.lo.astype(object), x.hi.astype(object)
@@ -163,8 +171,6 @@ def power(dtype: DType, x: Interval, y: Interval) -> Interval:
     StableHLO does not say the latter; the plugins, JAX, the interpreter and IREE agree, also where it is the reciprocal of 0.
     """
     shape = np.broadcast_shapes(x.shape, y.shape)
-    if not (x.is_point and y.is_point):
-        return everything(dtype, shape)
     base, exponent = np.broadcast_to(_words(x), shape), np.broadcast_to(y.lo, shape)
     one = np.uint64(1)
     result = np.ones(shape, np.uint64)
@@ -174,11 +180,11 @@ def power(dtype: DType, x: Interval, y: Interval) -> Interval:
         result = np.where(left & one, result * square, result)
         square = square * square
         left = left >> one
-    value = wrapped(dtype, result)
-    if not (exponent < 0).any():
-        return value
-    whole = np.where(x.lo == -1, np.where(exponent & 1, -1, 1), x.lo == 1)
-    return exact(dtype, *[np.where(exponent < 0, whole, value.lo)] * 2)
+    value = modulo(dtype, result)
+    if (exponent < 0).any():
+        whole = np.where(x.lo == -1, np.where(exponent & 1, -1, 1), x.lo == 1)
+        value = np.where(exponent < 0, whole, value)
+    return where_known(dtype, np.broadcast_to((x.lo == x.hi) & (y.lo == y.hi), shape), value)
 
 
 def is_known(op: Op, operands: Sequence[Enclosure], slots: Sequence[int]) -> bool:

@@ -21,7 +21,7 @@ from oracle.enclosure.freedoms import flush
 from oracle.enclosure.origin import Unrounded
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.sums import any_term, flattened
-from oracle.enclosure.value import Interval, everything, exact
+from oracle.enclosure.value import Interval, exact
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 
@@ -109,9 +109,8 @@ def _out_of_range(f: Format, large: Array, small: Array) -> tuple[Array, Array]:
 def _integer_product(dtype: DType, x: Interval) -> Interval:
     if dtype is DType.Bool:
         return exact(dtype, ~any_term(x.lo == 0), ~any_term(x.hi == 0))
-    if not x.is_point:
-        return everything(dtype, x.shape[:-1])
-    return integers.wrapped(dtype, np.multiply.reduce(x.lo, -1))
+    value = integers.modulo(dtype, np.asarray(np.multiply.reduce(x.lo, -1)))
+    return integers.where_known(dtype, np.logical_and.reduce(x.lo == x.hi, -1), value)
 
 
 @ENCLOSE.row(ops.ReduceMax, ops.ReduceMin)

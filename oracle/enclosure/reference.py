@@ -15,7 +15,7 @@ from oracle.enclosure import integers
 from oracle.enclosure.formats import Array
 from oracle.enclosure.freedoms import flush
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, Context
-from oracle.enclosure.value import Enclosure, Interval, each_part, everything, exact, hull, real_point
+from oracle.enclosure.value import Enclosure, Interval, each_part, exact, hull, real_point
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 
@@ -30,7 +30,7 @@ def _bits(op: ops.Bits, c: Context, *operands: Interval) -> Interval:
         return integers.modulo(c.dtype, np.asarray(bits, object))
 
     known = np.logical_and.reduce([np.broadcast_to(x.lo == x.hi, shape) for x in operands])
-    made = _where_known(c.dtype, known, result(*(x.lo for x in operands)))
+    made = integers.where_known(c.dtype, known, result(*(x.lo for x in operands)))
     if known.all() or not op.function.startswith("shift_right"):
         return made
     # monotone on numbers of one sign
@@ -57,13 +57,6 @@ def _on_bits(function: str, dtype: DType, x: int, y: int = 0) -> int:
 def _between(x: Interval, mask: Array, a: Array, b: Array) -> Interval:
     """From the lesser to the greater of two where the mask holds."""
     return exact(x.dtype, np.where(mask, np.minimum(a, b), x.lo), np.where(mask, np.maximum(a, b), x.hi))
-
-
-def _where_known(dtype: DType, known: Array, result: Array) -> Interval:
-    if known.all():
-        return exact(dtype, result)
-    anything = everything(dtype, result.shape)
-    return exact(dtype, np.where(known, result, anything.lo), np.where(known, result, anything.hi))
 
 
 @ENCLOSE.row(ops.Imag)
@@ -94,7 +87,7 @@ def _bitcast(op: ops.Bitcast, c: Context, x: Interval) -> Interval:
             return made
         lo, hi = np.where(known, made.lo, -np.inf), np.where(known, made.hi, np.inf)
         return Interval(c.dtype, lo, hi, made.nan | ~known, made.pos_zero | ~known, made.neg_zero | ~known)
-    made = _where_known(c.dtype, known, integers.modulo(c.dtype, bits))
+    made = integers.where_known(c.dtype, known, integers.modulo(c.dtype, bits))
     if not x.dtype.is_float or known.all() or c.dtype.bits != x.dtype.bits:
         return made
     # floats of one sign are ordered as their bits are

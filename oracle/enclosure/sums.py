@@ -27,7 +27,7 @@ from oracle.enclosure.formats import Array, quantum
 from oracle.enclosure.freedoms import accumulators, contraction, contraction_zeros, flush, merging, zeros
 from oracle.enclosure.origin import Terms
 from oracle.enclosure.rule import ENCLOSE, Context
-from oracle.enclosure.value import Interval, everything, exact, hull
+from oracle.enclosure.value import Interval, exact, hull
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import free_axes
@@ -327,6 +327,5 @@ def _float_dot(c: Context, x: Interval, y: Interval) -> Interval:
 def _integer_dot(dtype: DType, x: Interval, y: Interval) -> Interval:
     if dtype is DType.Bool:
         return exact(dtype, matrices.product(x.lo, y.lo) != 0, matrices.product(x.hi, y.hi) != 0)
-    if x.is_point and y.is_point:
-        return integers.wrapped(dtype, matrices.product(x.lo, y.lo))
-    return everything(dtype, np.broadcast_shapes(x.shape, y.shape)[:-1])
+    known = np.logical_and.reduce(x.lo == x.hi, -1) & np.logical_and.reduce(y.lo == y.hi, -1)
+    return integers.where_known(dtype, known, integers.modulo(dtype, np.asarray(matrices.product(x.lo, y.lo))))

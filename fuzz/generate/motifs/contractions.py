@@ -232,12 +232,14 @@ def wide_dot(g: Growth) -> None:
         contract(g, _factor(g))
 
 
-@motif(4, 2, "DotGeneral > DotGeneral")
+@motif(4, 2, "DotGeneral > DotGeneral | DotGeneral > Reshape > DotGeneral")
 def chained_dots(g: Growth) -> None:
-    """The result of a batched dot, batch last, is contracted again with a batch that leads."""
+    """The result of a batched dot, batch last, is contracted again with a batch that leads, or with other axes."""
     first = dot_of(g, *g.choices.choose((("bmpk", "bkn"), ("bmk", "bkn"), ("mkb", "knb"), ("bmk", "knb"))))
     if first is None:
         contract(g, _factor(g))
+    elif g.choices.chance(35):
+        contract(g, g.apply(ops.Reshape(regroup(g, shape_of(first))), first))
     elif dot_of(g, "mpkb" if first.type.rank == 4 else "mkb", "bkn", first) is None:
         contract(g, first)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fuzz.generate.describe import maker
 from fuzz.generate.growth import Growth, shape_of
 from fuzz.generate.motifs.table import motif
+from fuzz.generate.ops.structural import permutation
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dims import InputDim
@@ -30,22 +31,25 @@ def beside_an_alias(g: Growth) -> None:
     g.give(same, g.apply(op(), total, g.like(x)))
 
 
-def _drops_axes_by_name(case: Case) -> bool:
-    """Whether a Reshape of fewer axes than its operand, and of some, reads all extents from the operand."""
+def _names_axes(case: Case) -> bool:
+    """Whether a Reshape reads all extents from its operand, but not in their order or not all of them."""
     return any(
-        0 < len(i.op.shape) < case.program.slot_types[i.input_slots[0]].rank
+        i.op.shape
         and all(isinstance(e, InputDim) and e.input == 0 for e in i.op.shape)
+        and i.op.shape != tuple(InputDim(0, a) for a in range(case.program.slot_types[i.input_slots[0]].rank))
         for i in case.program.instructions
         if isinstance(i.op, ops.Reshape)
     )
 
 
-@motif(2, 2, _drops_axes_by_name, ops.Reshape)
-def axes_dropped_by_name(g: Growth) -> None:
-    """Unit axes put in and left out again, where the extents that stay are read from the operand."""
+@motif(2, 2, _names_axes, ops.Reshape)
+def axes_by_name(g: Growth) -> None:
+    """Extents that are read from the operand: in another order, or without a unit axis that was put in."""
     x = g.operand(g.config.dtypes, lambda v: 0 < v.type.rank < g.max_rank)
     shape = list(shape_of(x))
-    if g.config.dim_exprs and 0 < len(shape) < g.max_rank:
+    if g.config.dim_exprs and len(shape) > 1 and g.choices.chance(40):
+        g.apply(ops.Reshape(tuple(InputDim(0, a) for a in permutation(g, len(shape)))), x)
+    elif g.config.dim_exprs and 0 < len(shape) < g.max_rank:
         place = g.choices.choose((len(shape), len(shape), 0, g.choices.pick(len(shape) + 1)))
         y = g.apply(ops.Reshape((*shape[:place], 1, *shape[place:])), x)
         g.apply(ops.Reshape(tuple(InputDim(0, a) for a in range(len(shape) + 1) if a != place)), y)

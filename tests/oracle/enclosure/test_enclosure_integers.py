@@ -81,3 +81,24 @@ def test_a_negative_power_of_an_integer_is_its_reciprocal_truncated(dtype):
     (made,) = enclose(program, [base, exponent], IEEE)
     expected = [0 if abs(x) != 1 else 1 if y % 2 == 0 else int(x) for x, y in zip(base, exponent, strict=True)]
     assert made.lo.tolist() == made.hi.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes"),
+    [
+        (ops.Pow(), [(2,), (2,)]),
+        (ops.ReduceProd((1,)), [(2, 2)]),
+        (ops.DotGeneral((1,), (0,), (), ()), [(2, 2), (2, 2)]),
+    ],
+)
+def test_an_integer_that_is_not_known_leaves_what_does_not_read_it_decided(op, shapes):
+    """The second row of the first operand is unknown: the exponential of 40, in F64 known to 32 at best."""
+    b = GraphBuilder(policy=STABLEHLO)
+    x, sure = b.input(DType.F64, shapes[0]), [b.input(DType.I64, shape) for shape in shapes[1:]]
+    program = b.build(b.apply(op, b.apply(ops.Convert(DType.I64), b.apply(ops.Exp(), x)), *sure))
+    first = np.full(shapes[0], 0.5)
+    first[1] = 40.0
+    (made,) = enclose(program, [first, *[np.full(shape, 3) for shape in shapes[1:]]], IEEE)
+    decided = (made.lo == made.hi).reshape(2, -1)
+    assert decided[0].all()
+    assert not decided[1].any()
