@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from enclosure_programs import hostile
 
+from fuzz.generate.config import admitted
+from fuzz.generate.values.special import SPECIALS
 from oracle.enclosure import IEEE, MODELS, enclose
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
+from tenferro_ref.ops import ELEMENTWISE, STABLEHLO
 from tenferro_ref.program import GraphBuilder
 
 pytestmark = pytest.mark.once
@@ -164,3 +167,19 @@ def test_remainder_of_known_values_is_exact(dtype, model):
     least = np.finfo(dtype.numpy.name).smallest_normal
     normal = (np.abs(a) >= least) & (np.abs(b) >= least) & (np.abs(expected) >= least)
     assert (e.lo == e.hi)[normal].all()
+
+
+INTEGER_OPS = [op for op in ELEMENTWISE if DType.I32 in op.dtypes and op not in (ops.Compare, ops.Select)]
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda m: m.name)
+@pytest.mark.parametrize("op", INTEGER_OPS, ids=lambda op: op.__name__)
+def test_an_elementwise_op_of_integers_has_one_value(op, model):
+    """On all special numbers and their pairs or triples, under StableHLO's policy; negative exponents had any value."""
+    for dtype in (d for d in SPECIALS if d.is_int and d in admitted(op, tuple(SPECIALS), STABLEHLO)):
+        numbers = np.asarray(SPECIALS[dtype])
+        arrays = [a.ravel() for a in np.meshgrid(*[numbers] * op.arity)]
+        b = GraphBuilder(policy=STABLEHLO)
+        program = b.build(b.apply(op(), *(b.input(dtype, a.shape) for a in arrays)))
+        (e,) = enclose(program, arrays, model)
+        assert np.all(e.lo == e.hi), dtype
