@@ -19,9 +19,9 @@ _INDICES: dict[type[Op], int] = {
 
 
 def named(program: GraphProgram, index: int) -> str:
-    """The op at `index`; `Scatter(U8)` where it has indices of a narrow or unsigned type, on which its code depends; `Special(erf)`,
-    `Extension(einsum)`.
+    """The op at `index`, with what its code depends on: `Special(erf)`, `Extension(einsum)`, `Scatter(U8)`.
 
+    `Scatter(U8)` where it has indices of a narrow or unsigned type;
     `Compare(F32)` by what it compares, which its result, a truth value, does not tell; `Convert(F4E2M1FN)` of a float of less than eight bits.
     """
     ins = program.instructions[index]

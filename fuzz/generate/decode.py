@@ -157,7 +157,7 @@ def _append_motif(g: Growth, step: tuple[Motif, ...]) -> None:
         g.step_size, before = motif.size, len(g.pool)
         motif.grow(g)
         g.step_size = 1
-        if g.choices.chance(25):  # of what is an output, too, a pass may not dispose
+        if g.choices.chance(25):  # a pass must keep a value that is an output as well
             g.give(*[v for v in g.pool[before:-1] if v.slot not in g.recipes and g.choices.chance(50)])
 
 

@@ -140,7 +140,7 @@ def true_range(function: str, x: Array, dtype: DType) -> tuple[Array, Array]:
     return np.where(none, np.nan, low), np.where(none, np.nan, high)
 
 
-#: An exponent of 2 that is among those of the widest type, and below those of all others.
+#: An exponent of 2 that a long double has, far below those of all dtypes.
 _LEAST = -16_000
 
 

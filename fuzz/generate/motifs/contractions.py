@@ -122,11 +122,12 @@ def conjugated_dot(g: Growth) -> None:
     mode = g.choices.pick(4)
     if mode == 3:
         value = g.apply(ops.Conj(), value)
-    for _ in range(mode if mode < 3 else 0):
-        turned = ops.Transpose(permutation(g, value.type.rank))
-        value = g.apply(ops.Reverse((0,)) if g.choices.chance(30) else turned, value)
-        if g.choices.chance(30):
-            g.give(value)
+    else:
+        for _ in range(mode):
+            turned = ops.Transpose(permutation(g, value.type.rank))
+            value = g.apply(ops.Reverse((0,)) if g.choices.chance(30) else turned, value)
+            if g.choices.chance(30):
+                g.give(value)
     contract(g, value)
 
 

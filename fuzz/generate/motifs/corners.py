@@ -40,7 +40,7 @@ def _operands(g: Growth, op: type[Op], dtype: DType) -> list[Value]:
 
 
 def _grown(g: Growth, op: type[Any], spectra: bool, to: DType | None = None) -> None:
-    """Show the op at dtypes that are complex, or at those that are not, one of each kind: a program is about more."""
+    """Show the op at dtypes that are complex, or at those that are not: one dtype of each kind, to leave room for the rest of the program."""
     known = [d for d in admitted(op, g.config.dtypes, g.policy) if d.is_complex is spectra and d is not to]
     dtypes = [d for d in known if d in ANY] if op is ops.Convert else known
     if g.max_rank < (2 if op in REDUCTIONS else 1) or (to is not None and to not in g.config.dtypes):
@@ -51,7 +51,7 @@ def _grown(g: Growth, op: type[Any], spectra: bool, to: DType | None = None) -> 
 
 
 def _kind(dtype: DType) -> tuple[bool, ...]:
-    """Floats, narrow ones, signed and unsigned integers have kernels and special numbers of their own."""
+    """Equal for dtypes that share kernels and special numbers: floats, narrow floats, signed and unsigned integers, C32, C64."""
     return dtype.is_float, dtype.is_narrow_float, dtype.is_int, dtype.is_unsigned, dtype is DType.C32
 
 

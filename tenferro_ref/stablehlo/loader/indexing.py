@@ -73,9 +73,8 @@ def _(b: Tracer, op: Operation, *operands: Value) -> Value | Sequence[Value]:
     if places is not None:
         if body != "add":
             return in_rounds(b, op, operands[:count], places, operands[count + 1 :])
-        targets_of(
-            op, static(operands[0]), static(operands[-1]), places
-        )  # which refuses a window that is partly outside
+        # refuses a window that is partly outside
+        targets_of(op, static(operands[0]), static(operands[-1]), places)
     if body not in (*bodies.FOLDS, "right"):
         raise op.refusal("its indices are not known, and its body is none of add, multiply, maximum, minimum, update")
     x, indices, updates = operands
