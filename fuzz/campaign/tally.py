@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from typing import TypeAlias
 
 from fuzz.generate.describe import of_inputs, of_origin, of_program
 from fuzz.records import Held
-from fuzz.store.counts import Counts, Key
+from fuzz.store.counts import Counts
 from oracle.case import Case, by_program
 from oracle.verdict import ORIGINS, Answer, Verdict
 from tenferro_ref import ops
@@ -17,18 +17,14 @@ from tenferro_ref.compiler import DEFAULT_PIPELINE, run_passes
 from tenferro_ref.errors import TenferroError
 from tenferro_ref.program import GraphProgram, to_exec
 
-#: A program, its features, and its ops with the dtypes of their results.
+#: An op with the dtype of its result.
 _Cell: TypeAlias = tuple[str, str]
-_Described: TypeAlias = tuple[GraphProgram, set[Key], set[_Cell]]
 #: Characters of a refusal's reason that are kept.
 _REASON = 200
 
 
-@dataclass
 class Tally(Counts):
     """Counts that programs and answers are added to."""
-
-    _last: _Described | None = field(default=None, init=False, repr=False, compare=False)
 
     def add_cases(self, cases: Sequence[Case]) -> None:
         """Count the programs of a batch and their inputs."""
@@ -37,18 +33,10 @@ class Tally(Counts):
             if first.refusal:
                 self.sums["fault", first.refusal.kind, first.refusal.fault] += len(group)
             else:
-                self.sums.update(dict.fromkeys(self._describe(first.program)[1], len(group)))
-                self.sums.update({("feature", name): len(group) for name in of_origin(first)})
+                names = {*of_origin(first), *of_program(first.program), *coverage(first.program)}
+                self.sums.update({("feature", name): len(group) for name in names})
         values = of_inputs([case for case in cases if not case.refusal])
         self.sums.update({("feature", name): count for name, count in values.items()})
-
-    def _describe(self, program: GraphProgram) -> _Described:
-        """What is the same for all input sets of a program, which come in a row."""
-        if self._last is None or self._last[0] is not program:
-            types = program.slot_types
-            cells = {(i.op.name, types[i.output_slots[0]].dtype.name) for i in program.instructions}
-            self._last = program, {("feature", name) for name in (*of_program(program), *coverage(program))}, cells
-        return self._last
 
     def add_answer(self, case: Case, answer: Answer, number: int | None = None) -> None:
         """Count the answer of an executor to program `number`. The cells of a disagreement are counted by `blame`."""
@@ -71,7 +59,7 @@ class Tally(Counts):
             self.raise_peak(("worst", name), ulp)
         if verdict.is_disagreement:
             return
-        cells = self._describe(case.program)[2]
+        cells = _cells(case.program)
         if verdict is Verdict.UNSUPPORTED:
             self._refused(cells, answer, number)
             return
@@ -108,7 +96,7 @@ class Tally(Counts):
         """Count a disagreement for the op in which triage located it; the others of the program were beside it."""
         guilty = op.partition("(")[0] or "(none)", dtype
         self._count(guilty, answer, number)
-        for cell in self._describe(case.program)[2] - {guilty}:
+        for cell in _cells(case.program) - {guilty}:
             self.sums["beside", *cell, answer.executor, answer.verdict.value] += 1
 
     def add_opcodes(self, executor: str, opcodes: Sequence[str]) -> None:
@@ -116,6 +104,11 @@ class Tally(Counts):
         if opcodes:
             self.sums["number", executor, "surveyed"] += 1
             self.sums.update(("opcode", executor, opcode) for opcode in opcodes)
+
+
+def _cells(program: GraphProgram) -> set[_Cell]:
+    types = program.slot_types
+    return {(ins.op.name, types[ins.output_slots[0]].dtype.name) for ins in program.instructions}
 
 
 def coverage(program: GraphProgram) -> Iterator[str]:

@@ -36,6 +36,8 @@ def conjugated_operands(op: Op, program: ExecProgram, slots: tuple[int, ...]) ->
 
 def conj_sinking(program: ExecProgram) -> PassResult:
     """Whole sweeps until none changes anything."""
+    if not any(isinstance(ins.op, ops.Conj) for ins in program.instructions):
+        return PassResult(program)
     changes: list[str] = []
     inexact = False
     while lines := (step := _sweep(program))[1]:

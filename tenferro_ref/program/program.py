@@ -349,7 +349,7 @@ def to_exec(graph: Program) -> Program:
     """
     types = graph.slot_types
     instructions = tuple(
-        replace(ins, types=tuple(types[s] for s in ins.output_slots), last_use=flags)
+        Instruction(ins.op, ins.input_slots, ins.output_slots, tuple([types[s] for s in ins.output_slots]), flags)
         for ins, flags in zip(graph.instructions, last_use(graph), strict=True)
     )
     guards = normalised((*graph.shape_guards, *_required(graph, types)))
