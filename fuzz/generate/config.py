@@ -45,7 +45,7 @@ class Config:
     symbolic
         Percentage of programs in which symbols stand for some extents of the inputs.
     linalg
-        Percentage of programs with one or two ops of the linalg family, in addition to those of the motifs.
+        Percentage of programs with one to three ops of the linalg family, in addition to those of the motifs.
     policies
         Percentage of programs under another policy than the engine's; nearly half of them have dtypes that the engine lacks.
     regime

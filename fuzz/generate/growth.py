@@ -137,7 +137,7 @@ class Growth:
         #: Which extents of the inputs become symbols (`symbolised`); 0 for none.
         self.symbols = placed.chance(config.symbolic) * (1 + placed.integer(1))
         #: How many ops of the linalg family it has, and where among the genes the first one comes, in 256ths.
-        self.linalg = placed.chance(config.linalg) * (1 + placed.pick(2)), placed.integer(1)
+        self.linalg = placed.chance(config.linalg) * (1 + placed.pick(3)), placed.integer(1)
         numbers = Choices(header[HEADER - _NUMBERS :])
         #: Number of the program's first anchor, and where in its stretch of genes it comes, in 256ths.
         self.anchor = numbers.integer(2), numbers.integer(3) & 255

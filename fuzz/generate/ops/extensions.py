@@ -32,7 +32,7 @@ def _(g: Growth, op: type[Any]) -> Value:
     if others and g.choices.chance(50):
         family = g.choices.choose(others)
     else:
-        family = fft.FAMILY if _spectra(g) and g.choices.chance(35) else einsum.FAMILY
+        family = fft.FAMILY if _spectra(g) and g.choices.chance(45) else einsum.FAMILY
     return GROW_EXTENSION[family](g)
 
 
@@ -106,25 +106,39 @@ def _spectra(g: Growth) -> list[DType]:
 
 @GROW_EXTENSION.row(fft.FAMILY)
 def _transform(g: Growth) -> Value:
-    return transformed(g, g.choices.choose(tuple(fft.DTYPES)))
+    """Append a transform, and another of the same operand: under another norm, and with what else is drawn."""
+    name, norm = g.choices.choose(tuple(fft.DTYPES)), g.choices.pick(len(fft.NORMS))
+    x = _transformed(g, name)
+    op, estimate = _configured(g, name, x, fft.NORMS[norm])
+    made = g.apply(op, x, estimate=estimate)
+    if g.room:
+        other = (norm + 1 + g.choices.pick(len(fft.NORMS) - 1)) % len(fft.NORMS)
+        g.show(_configured(g, name, x, fft.NORMS[other])[0], x)
+    return made
 
 
 def transformed(g: Growth, name: str) -> Value:
     """Append that op of the fft family."""
+    x = _transformed(g, name)
+    op, estimate = _configured(g, name, x, g.choices.choose(fft.NORMS))
+    return g.apply(op, x, estimate=estimate)
+
+
+def _transformed(g: Growth, name: str) -> Value:
+    """What it transforms."""
     choices, spectra = g.choices, _spectra(g)
     admitted = [d for d in g.config.dtypes if d in fft.DTYPES[name] and d.real in spectra]
     if choices.chance(10) and name != "irfft" and g.max_rank > 1:  # nothing, which `n` makes zeros of
-        x = g.fresh(g.dtype(admitted), choices.choose(((0,), (0, 2), (3, 0))))
-    else:
-        x = g.operand(admitted, lambda v: v.type.rank >= 1 and 0 not in v.shape and volume(shape_of(v)) <= 4096)
-        if 0 in x.shape or not x.shape:
-            x = g.fresh(x.dtype, (4,))
-    shape = shape_of(x)
+        return g.fresh(g.dtype(admitted), choices.choose(((0,), (0, 2), (3, 0))))
+    x = g.operand(admitted, lambda v: v.type.rank >= 1 and 0 not in v.shape and volume(shape_of(v)) <= 4096)
+    return g.fresh(x.dtype, (4,)) if 0 in x.shape or not x.shape else x
+
+
+def _configured(g: Growth, name: str, x: Value, norm: str) -> tuple[ops.Extension, Estimate]:
+    """The op for an operand, and the estimate of its result."""
+    choices, shape = g.choices, shape_of(x)
     axis = choices.pick(len(shape))
     implied = shape[axis] if name != "irfft" else 2 * (shape[axis] - 1)
     n = None if implied and choices.chance(60) else 1 + choices.pick(9)
-    named = axis - len(shape) if choices.chance(30) else axis
-    config = {"n": n, "axis": named, "norm": choices.choose(fft.NORMS)}
-    length = n or implied
-    estimate = Estimate(False, g.estimates[x.slot].size + log2(length))
-    return g.apply(ops.Extension.of(fft.FAMILY, name, config), x, estimate=estimate)
+    config = {"n": n, "axis": axis - len(shape) if choices.chance(30) else axis, "norm": norm}
+    return ops.Extension.of(fft.FAMILY, name, config), Estimate(False, g.estimates[x.slot].size + log2(n or implied))

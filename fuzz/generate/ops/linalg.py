@@ -1,4 +1,4 @@
-"""One op of the linalg family on a matrix that suits it, and an op that reads what it gives.
+"""One op of the linalg family on a matrix that suits it, and an op that reads what it gives; the op once more with other flags.
 
 Whether a matrix may be factored depends on its values: it is an input of a class that the op admits, or A A^H + I of a value
 of the program. In hostile programs some are singular or hold a NaN, which the op may refuse. The motif `decomposed` makes a
@@ -7,6 +7,7 @@ few of these ops as well.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -60,10 +61,8 @@ PREPARED: dict[str, tuple[str, tuple[int, ...]]] = {
     "HouseholderQrQColumns": _FACTORED,
 }
 _PORTABLE = tuple(MATRICES)[:2]
-#: Ops with flags come more often: each flag doubles what there is to see.
-_NAMES: Weighted[str] = Weighted(
-    [(name, 3 + 2 * sum(isinstance(value, bool) for value in linalg.OPS[name].config.values())) for name in MATRICES]
-)
+#: Ops with settings come more often: each doubles what there is to see.
+_NAMES: Weighted[str] = Weighted([(name, 3 + 2 * len(linalg.OPS[name].config)) for name in MATRICES])
 _SIZES: Weighted[int] = Weighted([(3, 20), (2, 25), (1, 12), (4, 18), (5, 10), (7, 5), (8, 4), (6, 4), (0, 4)])
 _BATCHES: Weighted[Shape] = Weighted([((), 60), ((2,), 20), ((1,), 5), ((3, 2), 6), ((0,), 3), ((5,), 6)])
 #: A guess: inputs are at most about 10 in magnitude, and hardly any solution is much larger.
@@ -80,11 +79,14 @@ def factor(g: Growth) -> None:
     if name in PREPARED and g.room < 2:
         return
     dtype = choices.choose(admitted) if choices.chance(80) else g.dtype(admitted)
-    factored(g, name, _matrix(g, name, dtype))
+    op, operands = factored(g, name, _matrix(g, name, dtype))
+    config = linalg.config_of(op)
+    if g.room and (changed := {key: _otherwise(name, key, config) for key in config}) != config:
+        g.show(ops.Extension.of(linalg.FAMILY, name, changed), *operands)
 
 
-def factored(g: Growth, name: str, a: Value) -> None:
-    """Append that op of a matrix; its other operands before it, a reader behind it."""
+def factored(g: Growth, name: str, a: Value) -> tuple[ops.Extension, list[Value]]:
+    """Append that op of a matrix, and give it with its operands; its other operands before it, a reader behind it."""
     choices, dtype = g.choices, a.dtype
     shape, config = shape_of(a), _config(g, name)
     if name == "HouseholderQrQColumns":
@@ -93,7 +95,7 @@ def factored(g: Growth, name: str, a: Value) -> None:
     operands = [a]
     if name in PREPARED:
         other, places = PREPARED[name]
-        made = _apply(g, other, {}, a)
+        made = g.apply_many(ops.Extension.of(linalg.FAMILY, other, {}), a, estimate=_PLAIN)
         operands = [a if place < 0 else made[place] for place in places]
     if len(linalg.OPS[name].operands) > len(operands):  # the last one is a right-hand side
         columns = 1 + choices.pick(3) if 3 * g.limit > 9 * _elements(shape) else 1
@@ -101,15 +103,13 @@ def factored(g: Growth, name: str, a: Value) -> None:
         operands.append(
             matrix_input(g, dtype, (*sides, *shape[2:]), "integers" if choices.chance(20) else "triangular")
         )
+    op = ops.Extension.of(linalg.FAMILY, name, config)
     if dtype.is_complex and config.get("gauge", "Raw") != "Raw":
         # a gauge is then a quotient, which XLA's fusions compute again for each reader of a factor: there must be none
-        g.show(ops.Extension.of(linalg.FAMILY, name, config), *operands)
+        g.show(op, *operands)
     else:
-        _read(g, _apply(g, name, config, *operands))
-
-
-def _apply(g: Growth, name: str, config: dict[str, Any], *operands: Value) -> tuple[Value, ...]:
-    return g.apply_many(ops.Extension.of(linalg.FAMILY, name, config), *operands, estimate=_PLAIN)
+        _read(g, g.apply_many(op, *operands, estimate=_PLAIN))
+    return op, operands
 
 
 def _config(g: Growth, name: str) -> dict[str, Any]:
@@ -122,6 +122,14 @@ def _config(g: Growth, name: str) -> dict[str, Any]:
     if "rtol" in declared.config and g.choices.chance(50):
         config |= {"rtol": 2.0**-10, "atol": g.choices.choose((0.0, 0.5))}
     return config
+
+
+def _otherwise(name: str, key: str, config: Mapping[str, Any]) -> Any:
+    """Another value of a flag or a gauge; the side stays, for which the right-hand side was made."""
+    value, gauge = config[key], linalg.OPS[name].gauge
+    if key == "gauge":
+        return gauge if value == "Raw" else "Raw"
+    return not value if isinstance(value, bool) and key != "left_side" else value
 
 
 def _elements(shape: Shape) -> int:

@@ -25,7 +25,7 @@ from tenferro_ref.stablehlo.writer import SsaValue
 _LETTERS = {DType.F32: "s", DType.F64: "d", DType.C32: "c", DType.C64: "z"}
 _COMPLEX_NAMES = {routine: name for name, routine in lapack.COMPLEX_NAMES.items()}
 #: How many calls of each of its routines a statement has.
-_CALLS = 2
+_CALLS = 3
 #: Classes of the matrices that a routine is given; routines without an entry take any.
 _KINDS: dict[str, tuple[str, ...]] = {
     "potrf": DEFINITE, "trsm": TRIANGULAR, "getrf": (*REGULAR, *ANY), "syevd": (*HERMITIAN, *ONE_SIDED),
