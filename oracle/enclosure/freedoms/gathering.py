@@ -58,6 +58,14 @@ def _exactly(x: Interval) -> Array:
     return np.asarray((x.lo == x.hi) if u is None else (u.lo == u.hi) & (u.lo == x.lo) & (x.lo == x.hi))
 
 
+def without_factor(c: Context, x: Interval, one: Interval, unrounded: Bounds) -> Bounds:
+    """Wide bounds of `x * one` or `x / one` itself; where `one` is a function of constants that may be one, also those of `x`."""
+    u, (low, high) = x.unrounded, unrounded
+    if not (c.model.gather and one.const and u and u.contractible and np.all((one.lo <= 1) & (one.hi >= 1))):
+        return unrounded
+    return np.fmin(low, u.lo), np.fmax(high, u.hi)
+
+
 def _infinite(lo: Array, hi: Array) -> Array:
     """Certainly infinite, whatever a grouping that loses the overflow may give."""
     return np.asarray((lo == hi) & np.isinf(lo))
@@ -68,7 +76,8 @@ def _infinite(lo: Array, hi: Array) -> Array:
 
 def product(c: Context, result: Interval, x: Interval, y: Interval, rounded: Bounds, unrounded: Bounds) -> Interval:
     """`x * y`, given its result, its bounds rounded once, and before that; with its origin."""
-    f, (lo, hi), (low, high) = c.format, rounded, unrounded
+    f, (lo, hi) = c.format, rounded
+    low, high = without_factor(c, x, y, without_factor(c, y, x, unrounded))
     scaled = shared(x, y) or shared(y, x)
     # (x c) (y d) as (x y) (c d) has a constant to gather again
     scaled |= all(v.unrounded is not None and v.unrounded.regroups for v in (x, y))
@@ -203,6 +212,7 @@ def quotient(c: Context, q: Quotient, low: Array, high: Array, is_shared: bool) 
         high = np.where(kept, high, np.fmax(high, f.nearest(up)))
         real = np.where(over, low, real[0]), np.where(over, high, real[1])
         last = np.where(over, last[0], np.fmin(last[0], down)), np.where(over, last[1], np.fmax(last[1], up))
+    last = without_factor(c, x, y, last)
     empty = np.isnan(last[0]) | np.isnan(real[0])
 
     def known(ends: Bounds) -> Bounds:
