@@ -71,8 +71,12 @@ _AXES: dict[Any, int] = {
 }
 #: The largest tensor: rules are about places and axes, of which few show as much as many.
 _ELEMENTS, _MATRIX = 32, 20
+#: How often the op is in its program, each time with attributes of its own: a matrix is decomposed once.
+_TIMES = 3
 #: Instructions of a program at most, and the bytes of decisions beside those of header and genes.
-_ROOM, _DECISIONS = 14, 24
+_ROOM, _DECISIONS = 20, 24
+#: Room that the op takes, with what its operands need and its reader.
+_LEEWAY = 6
 #: Ops whose rules depend on what becomes of a start outside the bounds.
 _BOUNDED = (ops.Gather, ops.GatherDynamicSliceSizes, ops.Scatter)
 _KINDS = ("simple", "positive", "unit", "ordinary", "exact")
@@ -133,8 +137,8 @@ def _dtypes(key: Any, config: Config) -> list[DType]:
 
 def primal(config: Config, entry: Entry, round_: int, stream: Stream) -> Case:
     """A program with the op of an entry. Turn by turn complex numbers, if it takes them, policies, symbols, and shapes of matrices."""
-    data = stream.digest(HEADER + 3 * GENE + _DECISIONS)
-    genes = [Choices(data[HEADER + GENE * i :][:GENE]) for i in range(3)]
+    data = stream.digest(HEADER + (1 + 2 * _TIMES) * GENE + _DECISIONS)
+    genes = [Choices(data[HEADER + GENE * i :][:GENE]) for i in range(1 + 2 * _TIMES)]
     decisions, key, number = Choices(data[-_DECISIONS:]), entry.key, entry.number(round_)
     matrix = isinstance(key, tuple) and key[0] == linalg.FAMILY
     limit = _MATRIX if matrix else _ELEMENTS
@@ -166,20 +170,29 @@ def primal(config: Config, entry: Entry, round_: int, stream: Stream) -> Case:
 
 
 def _grow(g: Growth, key: Any, dtype: DType, genes: list[Choices], decisions: Choices, number: int) -> None:
-    """An op before, the op, and one that reads it."""
-    g.wanted_dtype = dtype
-    g.choices = genes[0]
+    """An op before, the op, and one that reads it; then the op on other operands, and its reader, once more."""
+    first, *others = genes
+    g.choices = first
     if not isinstance(key, tuple) and key not in _FLAT and decisions.chance(35):
         before = ops.Exp if key in _POSITIVE else decisions.choose(_MOVES if key in _KINKED else _BEFORE)
         if usable(before, g.config):
+            g.wanted_dtype = dtype
             _append(g, before)
             g.wanted = g.pool[-1]
-    g.choices = genes[1]
-    g.wanted_rank = min(_AXES.get(key, 1), g.max_rank)
-    made = _grown(g, key, dtype, number)
-    g.wanted, g.wanted_dtype, g.wanted_rank = None, None, 0
-    g.choices = genes[2]
-    _read(g, key, dtype, made, decisions)
+    earlier: list[Value] = []
+    for place in range(_TIMES if not isinstance(key, tuple) or key[0] != linalg.FAMILY else 1):
+        if place:
+            if g.room < _LEEWAY:
+                break
+            earlier += g.pool
+            g.pool.clear()
+        g.wanted_dtype, g.wanted_rank = dtype, min(_AXES.get(key, 1), g.max_rank)
+        g.choices = others[2 * place]
+        made = _grown(g, key, dtype, number)
+        g.wanted, g.wanted_dtype, g.wanted_rank = None, None, 0
+        g.choices = others[2 * place + 1]
+        _read(g, key, dtype, made, decisions)
+    g.pool[:0] = earlier
 
 
 def _append(g: Growth, op: Any) -> Value:

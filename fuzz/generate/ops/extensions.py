@@ -5,6 +5,7 @@ Decompositions and solvers are in `linalg`: whether a matrix may be factored dep
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from math import log2
 from typing import Any
@@ -53,7 +54,7 @@ def contracted(g: Growth) -> Value:
         others = [d for d in g.config.dtypes if d in NUMERIC]
         operands.append(g.typed(choices.choose(others) if choices.chance(8) else x.dtype, shape))
         equations.append(labels)
-    output = _output(g, extents)
+    output = _output(g, extents, equations)
     estimates = [g.estimates[v.slot] for v in operands]
     summed = [e for label, e in extents.items() if label not in output]
     size = sum(e.size for e in estimates) + log2(max(1, volume(summed)))
@@ -67,7 +68,7 @@ def _labelled(g: Growth, shape: Shape, extents: dict[str, int]) -> str:
     labels = ""
     for extent in shape:
         alike = [label for label in labels if extents[label] == extent]
-        label = g.choices.choose(alike) if alike and g.choices.chance(12) else _LABELS[len(extents)]
+        label = g.choices.choose(alike) if alike and g.choices.chance(20) else _LABELS[len(extents)]
         extents[label] = extent
         labels += label
     return labels
@@ -86,9 +87,12 @@ def _shared(g: Growth, extents: dict[str, int]) -> str:
     return "".join(chosen)
 
 
-def _output(g: Growth, extents: dict[str, int]) -> str:
-    """Some of the labels in any order; now and then one of them twice, which embeds a diagonal."""
+def _output(g: Growth, extents: dict[str, int], operands: list[str]) -> str:
+    """Some of the labels in any order; now and then one of them twice, which embeds a diagonal, or those that need not be written."""
     choices, known = g.choices, list(extents)
+    once = [label for label, n in sorted(Counter("".join(operands)).items()) if n == 1][: g.max_rank]
+    if choices.chance(20) and volume([extents[label] for label in once]) <= g.limit:
+        return "".join(once)
     kept = [known[i] for i in choices.permutation(len(known)) if not choices.chance(45)][: g.max_rank]
     while volume([extents[label] for label in kept]) > g.limit:
         kept.remove(max(kept, key=extents.__getitem__))
