@@ -15,6 +15,7 @@ from oracle.enclosure.arithmetic import multiply
 from oracle.enclosure.bounds import Bounds, may_be_negative, may_be_zero
 from oracle.enclosure.formats import Array, Format, outward
 from oracle.enclosure.freedoms import conversion, gathering
+from oracle.enclosure.origin import Unrounded
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import Interval, hull
 from tenferro_ref import ops
@@ -263,13 +264,15 @@ def _pow(op: Op, c: Context, x: Interval, y: Interval) -> Interval:
 
 
 def _as_product(c: Context, made: Interval, x: Interval, exponent: Interval) -> Interval:
-    """A power with a constant exponent: 1 gives what it is given, and 2 the square, which may go unrounded into a sum."""
+    """A power with a constant exponent: 1 gives what it is given, and 2 the square, either of which may go unrounded into a sum."""
     if np.all(is_value(exponent, 1.0)):
         return made.from_(x.origin)
     if np.all(is_value(exponent, 2.0)):
         square = multiply(c, x, x)
         return hull(made, square).from_(square.origin)
-    return made
+    rounded = made.lo, made.hi
+    left = gathering.without_factor(c, x, exponent, rounded)
+    return made if left is rounded else made.remembering(Unrounded("product", *left))
 
 
 def _powers_of_negative(

@@ -59,7 +59,7 @@ def _exactly(x: Interval) -> Array:
 
 
 def without_factor(c: Context, x: Interval, one: Interval, unrounded: Bounds) -> Bounds:
-    """Wide bounds of `x * one` or `x / one` itself; where `one` is a function of constants that may be one, also those of `x`."""
+    """Wide bounds of `x * one`, `x / one` or `x ** one` itself; where `one` is a function of constants that may be one, also those of `x`."""
     u, (low, high) = x.unrounded, unrounded
     if not (c.model.gather and one.const and u and u.contractible and np.all((one.lo <= 1) & (one.hi >= 1))):
         return unrounded
