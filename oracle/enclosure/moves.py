@@ -146,11 +146,13 @@ def _pad_to_match(op: ops.PadToMatch, c: Context, x: Interval, reference: Interv
 
 
 def read_of(op: Op, operands: Sequence[Enclosure]) -> Sequence[Enclosure]:
-    """The operands that the result depends on; not one of which nothing is kept, nor the indices of an update without elements.
+    """The operands whose values the result depends on; not one of which nothing is kept, nor the indices of an update without elements.
 
     The last axis of a shape may be that of the input sets.
     """
     match op:
+        case ops.ShapeOf():
+            return []
         case ops.Pad():
             return [] if _is_all_padding(op, operands[0].shape) else operands
         case ops.Tril():

@@ -1,4 +1,4 @@
-"""One op of the linalg family on a matrix that suits it, and an op that reads what it gives; the op once more with other flags.
+"""One op of the linalg family on a matrix that suits it, and an op that reads what it gives; the op once more with other settings.
 
 Whether a matrix may be factored depends on its values: it is an input of a class that the op admits, or A A^H + I of a value
 of the program. In hostile programs some are singular or hold a NaN, which the op may refuse. The motif `decomposed` makes a
@@ -48,6 +48,7 @@ MATRICES: dict[str, tuple[str, ...]] = {
     "HouseholderQrThinQ": m.ANY,
     "HouseholderQrQColumns": m.ANY,
 }
+_LOGARITHM = "LogAbsDetFromLuFactor"
 _FACTORED = ("HouseholderQrFactor", (0, 1))
 #: Ops that read what another op made of the matrix: which one, and which of its results; -1 is the matrix itself.
 PREPARED: dict[str, tuple[str, tuple[int, ...]]] = {
@@ -65,6 +66,8 @@ _PORTABLE = tuple(MATRICES)[:2]
 _NAMES: Weighted[str] = Weighted([(name, 3 + 2 * len(linalg.OPS[name].config)) for name in MATRICES])
 _SIZES: Weighted[int] = Weighted([(3, 20), (2, 25), (1, 12), (4, 18), (5, 10), (7, 5), (8, 4), (6, 4), (0, 4)])
 _BATCHES: Weighted[Shape] = Weighted([((), 60), ((2,), 20), ((1,), 5), ((3, 2), 6), ((0,), 3), ((5,), 6)])
+#: Exponents of two by which matrices are scaled for their determinants to leave the range, and the instructions that it takes.
+_DETERMINANT, _SCALED = {DType.F32: 50.0, DType.F64: 360.0}, 4
 #: A guess: inputs are at most about 10 in magnitude, and hardly any solution is much larger.
 _PLAIN = Estimate(False, 5.0)
 
@@ -83,6 +86,8 @@ def factor(g: Growth) -> None:
     config = linalg.config_of(op)
     if g.room and (changed := {key: _otherwise(name, key, config) for key in config}) != config:
         g.show(ops.Extension.of(linalg.FAMILY, name, changed), *operands)
+    if name != _LOGARITHM and name in PREPARED and PREPARED[name][0] == PREPARED[_LOGARITHM][0] and g.room:
+        g.show(ops.Extension.of(linalg.FAMILY, _LOGARITHM, {}), *operands[:2])
 
 
 def factored(g: Growth, name: str, a: Value) -> tuple[ops.Extension, list[Value]]:
@@ -92,6 +97,13 @@ def factored(g: Growth, name: str, a: Value) -> tuple[ops.Extension, list[Value]
     if name == "HouseholderQrQColumns":
         config["start"] = choices.pick(shape[0] + 1)
         config["end"] = config["start"] + choices.pick(shape[0] + 1 - config["start"])
+    if (
+        name == "LogAbsDetFromLuFactor"
+        and choices.chance(40)
+        and g.room > _SCALED
+        and g.has(ops.Multiply, ops.Constant)
+    ):
+        a = _scaled(g, a)
     operands = [a]
     if name in PREPARED:
         other, places = PREPARED[name]
@@ -110,6 +122,13 @@ def factored(g: Growth, name: str, a: Value) -> tuple[ops.Extension, list[Value]
     else:
         _read(g, g.apply_many(op, *operands, estimate=_PLAIN))
     return op, operands
+
+
+def _scaled(g: Growth, a: Value) -> Value:
+    """A matrix whose determinant is beyond the range of its dtype where it has three rows or more, in either direction."""
+    exponent = _DETERMINANT[a.dtype.real] * (1 - 2 * g.choices.pick(2))
+    scale = g.apply(ops.Constant.of(2.0**exponent, a.dtype), estimate=Estimate(True, abs(exponent)))
+    return g.apply(ops.Multiply(), a, scale, estimate=Estimate(False, abs(exponent) + 5.0))
 
 
 def _config(g: Growth, name: str) -> dict[str, Any]:
