@@ -57,17 +57,17 @@ def with_symbols(program: GraphProgram) -> GraphProgram:
     """The program with a symbol of its own for each extent of its inputs, but where an op's rule needs to know the extent."""
     for number, type_ in enumerate(program.input_types):
         for axis in range(type_.rank):
-            opened = _opened(program, number, axis)
+            candidate = opened(program, number, axis)
             try:
-                opened.slot_types  # noqa: B018 - inference is the check
-                to_exec(opened)  # guards, too
+                candidate.slot_types  # noqa: B018 - inference is the check
+                to_exec(candidate)  # guards, too
             except TenferroError:
                 continue
-            program = opened
+            program = candidate
     return program
 
 
-def _opened(program: GraphProgram, number: int, axis: int) -> GraphProgram:
+def opened(program: GraphProgram, number: int, axis: int) -> GraphProgram:
     """The program with a symbol for one extent."""
     types, symbol = list(program.input_types), InputDim(number, axis)
     shape = types[number].shape

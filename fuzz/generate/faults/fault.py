@@ -26,20 +26,25 @@ class Fault(NamedTuple):
     kind: str
     #: None for the graph.
     op: type[Op] | None
-    #: Only values show it.
+    #: Only values or extents show it, so that it is an error when the program runs.
     late: bool
-    #: The broken program, made of a growing one, and the error that is due.
-    build: Callable[[Growth], tuple[GraphProgram, Refusal]]
+    #: The broken program, made of a growing one, the error that is due, and the inputs whose extents become symbols, by number.
+    build: Callable[[Growth], tuple[GraphProgram, Refusal, tuple[int, ...]]]
 
 
 class Faulty(NamedTuple):
-    """A faulty instruction, and the facts of its error; `blamed` is the op that it names if it is not the op itself."""
+    """A faulty instruction, and the facts of its error.
+
+    `blamed` is the op that it names if it is not the op itself; if it is `symbolic`, the extents of its operands, which are
+    inputs, become symbols, so that the program is one for other inputs than these.
+    """
 
     op: Op
     operands: tuple[Value, ...]
     axis: int | None = None
     argument: str | None = None
     blamed: str | None = None
+    symbolic: bool = False
 
 
 InstructionRule: TypeAlias = Callable[[Growth, type[Any]], Faulty]
@@ -50,7 +55,7 @@ class Faults(list[Fault]):
     """The faults of one file; a fault's name is that of the function that makes it."""
 
     def instruction(self, kind: str, *ops: type[Op], late: bool = False) -> Callable[[InstructionRule], None]:
-        """Declare a fault of the instructions of `ops`; `late` if only values show it."""
+        """Declare a fault of the instructions of `ops`; `late` if only values or extents show it."""
 
         def add(rule: InstructionRule) -> None:
             for op in ops:
@@ -72,21 +77,22 @@ def _name(rule: Any) -> str:
 
 def _break_instruction(
     rule: InstructionRule, op: type[Op], name: str, kind: str, late: bool, g: Growth
-) -> tuple[GraphProgram, Refusal]:
+) -> tuple[GraphProgram, Refusal, tuple[int, ...]]:
     faulty = rule(g, op)
     program = _append(g.finish(), Instruction(faulty.op, tuple(v.slot for v in faulty.operands), ()))
     at = len(program.instructions) - 1
     refusal = Refusal(name, kind, faulty.blamed or faulty.op.name, faulty.axis, faulty.argument, at, late)
     if g.choices.chance(30):  # something reads the faulty value
         program = _append(program, Instruction(ops.Negate(), program.output_slots[-1:], ()))
-    return program, refusal
+    numbers = [program.input_slots.index(v.slot) for v in faulty.operands] if faulty.symbolic else ()
+    return program, refusal, tuple(numbers)
 
 
-def _break_graph(rule: GraphRule, name: str, kind: str, g: Growth) -> tuple[GraphProgram, Refusal]:
+def _break_graph(rule: GraphRule, name: str, kind: str, g: Growth) -> tuple[GraphProgram, Refusal, tuple[int, ...]]:
     if not g.recipes:  # faults of the graph want an input, and an instruction that reads it
         g.fresh(DType.F64, ())
     sound = _append(g.finish(), Instruction(ops.Convert(DType.F64), (next(iter(g.recipes)),), ()))
-    return rule(g.choices, sound), Refusal(name, kind)
+    return rule(g.choices, sound), Refusal(name, kind), ()
 
 
 def _append(program: GraphProgram, ins: Instruction) -> GraphProgram:

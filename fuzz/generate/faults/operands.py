@@ -81,6 +81,22 @@ def paired_extents_differ(g: Growth, op: type[Any]) -> Faulty:
     return Faulty(op((), (), (axis,), (1,)) if batch else op((axis,), (1,), (), ()), (x, y))
 
 
+@FAULTS.instruction("ShapeMismatch", *CONTRACTIONS, late=True)
+def exchanged_symbols(g: Growth, op: type[Any]) -> Faulty:
+    """[n, m] and [m, n] along both axes or one: a program for square matrices."""
+    dtype = g.choices.choose((DType.F64, DType.F32))
+    x, y = g.fresh(dtype, (2, 3)), g.fresh(dtype, (3, 2))
+    axes = g.choices.choose(((0, 1), (1,), (0,)))
+    return Faulty(op(axes, axes, (), ()), (x, y), symbolic=True)
+
+
+@FAULTS.instruction("ShapeMismatch", *ARITHMETIC, late=True)
+def other_symbols(g: Growth, op: type[Any]) -> Faulty:
+    x = g.fresh(DType.F64, (2, 3))
+    y = g.fresh(x.dtype, g.choices.choose(((3, 3), (2, 2), (2, 1), (3, 2))))
+    return Faulty(_plain(op), (x, y), symbolic=True)
+
+
 @FAULTS.instruction("DTypeMismatch", *_BINARY, *CONTRACTIONS)
 def other_dtype(g: Growth, op: type[Any]) -> Faulty:
     x = operand(g, op)
