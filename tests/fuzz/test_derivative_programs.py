@@ -46,6 +46,17 @@ def test_they_are_drawn_from_seed_batch_and_number_alone() -> None:
     assert {c.fingerprint for c in some if not c.derivation} < {c.fingerprint for c in none}
 
 
+def test_an_op_comes_three_times_with_attributes_of_its_own() -> None:
+    (entry, *_) = (e for e in entries(DEFAULT) if e.key is ops.Slice)
+    several = 0
+    for round_ in range(40):
+        case = primal(DEFAULT, entry, round_, hashlib.shake_256(f"{round_}".encode()))
+        slices = [ins.op for ins in case.program.instructions if isinstance(ins.op, ops.Slice)]
+        assert 1 <= len(slices) <= 3
+        several += len(set(slices)) == 3
+    assert several >= 30
+
+
 def test_every_op_that_has_a_rule_has_its_turn() -> None:
     """In one round, and once more for those with several rules; a derivative has the op that it is due to."""
     known = entries(DEFAULT)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import fields
-from itertools import count, islice
+from itertools import combinations, count, islice
 from math import prod
 
 import pytest
@@ -31,7 +31,7 @@ from tenferro_ref.compiler import DECOMPOSED, PassResult, compile_std_to_exec, r
 from tenferro_ref.dims import evaluate, expr_of
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import LoweringError
-from tenferro_ref.extensions import linalg
+from tenferro_ref.extensions import fft, linalg
 from tenferro_ref.ops import DEFAULT_POLICY, ELEMENTWISE, OPS, STABLEHLO
 from tenferro_ref.program import LoweringView, dumps, loads, to_exec
 from tenferro_ref.runtime import FUSION_THRESHOLD, KERNELS, GraphExecutor
@@ -95,6 +95,18 @@ def test_what_only_stablehlo_admits_is_reached_under_its_policy(reached: Counter
     }
     assert len(wide) > 15
     assert len(wide & reached.keys()) >= 0.8 * len(wide)
+
+
+def test_transforms_of_one_operand_have_two_norms(sample: list[Case]) -> None:
+    found = set()
+    for case in sample:
+        norms: dict[tuple[str, tuple[int, ...]], set[str]] = {}
+        for ins in case.program.instructions:
+            if isinstance(ins.op, ops.Extension) and ins.op.family == fft.FAMILY:
+                norms.setdefault((ins.op.op, ins.input_slots), set()).add(json.loads(ins.op.config)["norm"])
+        found |= {(op, *sorted(seen)) for (op, _), seen in norms.items() if len(seen) == 2}
+    pairs = [sorted(pair) for pair in combinations(fft.NORMS, 2)]
+    assert {(op, *pair) for op in fft.DTYPES for pair in pairs} == found
 
 
 def test_nine_in_ten_pairs_of_ops_are_reached(sample: list[Case]) -> None:

@@ -70,6 +70,35 @@ def test_shapes_flags_and_gauges_are_reached(sample: list[Case]) -> None:
     assert wanted | {"square", "tall", "wide", "batch", "empty", "1x1"} <= found
 
 
+def test_settings_are_shown_changed_as_well(sample: list[Case]) -> None:
+    """Of the same operands: every gauge beside none, each flag beside its opposite, but for the side."""
+    found = set()
+    for case in sample:
+        taken: dict[tuple[str, tuple[int, ...]], dict[str, object]] = {}
+        for ins in decomposing(case.program):
+            assert isinstance(ins.op, ops.Extension)
+            config = linalg.config_of(ins.op)
+            other = taken.setdefault((ins.op.op, ins.input_slots), config)
+            found |= {(ins.op.op, key) for key, value in config.items() if other[key] != value}
+    settings = ("gauge", "lower", "transpose_a", "unit_diagonal", "conjugate_a")
+    assert {(name, key) for name, op in linalg.OPS.items() for key in op.config if key in settings} == found
+
+
+def test_some_determinants_are_beyond_the_range(sample: list[Case]) -> None:
+    beyond = set()
+    for case in sample:
+        program, result = case.program, None
+        for ins in program.instructions:
+            if isinstance(ins.op, ops.Extension) and ins.op.op == "LogAbsDetFromLuFactor":
+                result = result or attempt(NativeExecutor(), case)
+                if isinstance(result, TenferroError) or ins.output_slots[0] not in program.output_slots:
+                    continue
+                logarithm = result.outputs[program.output_slots.index(ins.output_slots[0])]
+                if np.any(np.isfinite(logarithm) & (np.abs(logarithm) > np.log(np.finfo(logarithm.dtype).max) + 1)):
+                    beyond.add(DType.of(logarithm))
+    assert beyond == {DType.F32, DType.F64}
+
+
 def test_few_matrices_are_refused(sample: list[Case]) -> None:
     results = [attempt(NativeExecutor(), case) for case in sample[:512]]
     errors = [r for r in results if isinstance(r, TenferroError)]

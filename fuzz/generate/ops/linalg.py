@@ -67,7 +67,7 @@ _NAMES: Weighted[str] = Weighted([(name, 3 + 2 * len(linalg.OPS[name].config)) f
 _SIZES: Weighted[int] = Weighted([(3, 20), (2, 25), (1, 12), (4, 18), (5, 10), (7, 5), (8, 4), (6, 4), (0, 4)])
 _BATCHES: Weighted[Shape] = Weighted([((), 60), ((2,), 20), ((1,), 5), ((3, 2), 6), ((0,), 3), ((5,), 6)])
 #: Exponents of two by which matrices are scaled for their determinants to leave the range, and the instructions that it takes.
-_DETERMINANT, _SCALED = {DType.F32: 50.0, DType.F64: 360.0}, 4
+_DETERMINANT, _SCALED = {DType.F32: 70.0, DType.F64: 520.0}, 4
 #: A guess: inputs are at most about 10 in magnitude, and hardly any solution is much larger.
 _PLAIN = Estimate(False, 5.0)
 
@@ -82,7 +82,11 @@ def factor(g: Growth) -> None:
     if name in PREPARED and g.room < 2:
         return
     dtype = choices.choose(admitted) if choices.chance(80) else g.dtype(admitted)
-    op, operands = factored(g, name, _matrix(g, name, dtype))
+    beyond = choices.pick(3) if name in ("SignDetFromLuFactor", _LOGARITHM) else 0
+    a = _matrix(g, name, dtype)
+    if beyond and g.room >= _SCALED and g.has(ops.Multiply, ops.Constant):
+        a = _scaled(g, a, 3 - 2 * beyond)
+    op, operands = factored(g, name, a)
     config = linalg.config_of(op)
     if g.room and (changed := {key: _otherwise(name, key, config) for key in config}) != config:
         g.show(ops.Extension.of(linalg.FAMILY, name, changed), *operands)
@@ -97,13 +101,6 @@ def factored(g: Growth, name: str, a: Value) -> tuple[ops.Extension, list[Value]
     if name == "HouseholderQrQColumns":
         config["start"] = choices.pick(shape[0] + 1)
         config["end"] = config["start"] + choices.pick(shape[0] + 1 - config["start"])
-    if (
-        name == "LogAbsDetFromLuFactor"
-        and choices.chance(40)
-        and g.room > _SCALED
-        and g.has(ops.Multiply, ops.Constant)
-    ):
-        a = _scaled(g, a)
     operands = [a]
     if name in PREPARED:
         other, places = PREPARED[name]
@@ -124,11 +121,11 @@ def factored(g: Growth, name: str, a: Value) -> tuple[ops.Extension, list[Value]
     return op, operands
 
 
-def _scaled(g: Growth, a: Value) -> Value:
-    """A matrix whose determinant is beyond the range of its dtype where it has three rows or more, in either direction."""
-    exponent = _DETERMINANT[a.dtype.real] * (1 - 2 * g.choices.pick(2))
-    scale = g.apply(ops.Constant.of(2.0**exponent, a.dtype), estimate=Estimate(True, abs(exponent)))
-    return g.apply(ops.Multiply(), a, scale, estimate=Estimate(False, abs(exponent) + 5.0))
+def _scaled(g: Growth, a: Value, sign: int) -> Value:
+    """A matrix whose determinant is beyond the range of its dtype where it has two rows or more, in either direction."""
+    exponent = _DETERMINANT[a.dtype.real]
+    scale = g.apply(ops.Constant.of(2.0 ** (sign * exponent), a.dtype), estimate=Estimate(True, exponent))
+    return g.apply(ops.Multiply(), a, scale, estimate=Estimate(False, exponent + 5.0))
 
 
 def _config(g: Growth, name: str) -> dict[str, Any]:
