@@ -11,7 +11,7 @@ from fuzz.findings.bundle import confirm, write_bundle
 from fuzz.findings.explain import explained
 from fuzz.findings.known import load_known
 from fuzz.findings.suspect import Suspect
-from fuzz.findings.triage import to_finding
+from fuzz.findings.triage import answer_of, to_finding
 from fuzz.records import Finding
 from fuzz.store import Group
 from oracle.case import Case
@@ -62,7 +62,7 @@ def _reduce_one(site: Worksite) -> bool:
 
 
 def _reduced(site: Worksite, group: Group, suspect: Suspect) -> tuple[Finding, Case]:
-    """The finding; where the budget ran out and no rule knows the signature, after a second and longer attempt.
+    """The finding; where the budget ran out and no rule knows the signature, after a second and longer attempt, if it repeats.
 
     A program that is not minimal has a signature of its own, which would make something known look new.
     """
@@ -71,7 +71,10 @@ def _reduced(site: Worksite, group: Group, suspect: Suspect) -> tuple[Finding, C
     finding, case = attempt(suspect, budget_seconds=budget)
     if finding.known or finding.reduce_seconds < budget or not budget:
         return finding, case
-    longer, case = attempt(dataclasses.replace(suspect, case=case), budget_seconds=_LONGER * budget)
+    again = answer_of(suspect.executor, case)
+    if not again.verdict.is_disagreement:
+        return finding, case
+    longer, case = attempt(dataclasses.replace(suspect, case=case, answer=again), budget_seconds=_LONGER * budget)
     seconds = finding.reduce_seconds + longer.reduce_seconds
     original = finding.original_instructions
     return dataclasses.replace(longer, original_instructions=original, reduce_seconds=seconds), case

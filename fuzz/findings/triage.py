@@ -158,7 +158,7 @@ def _reduced(
         )
         case, seconds = reduction.case, seconds + reduction.seconds
         found = replace(begin, executor=_simplest(begin, case, pool)) if reduction.reproduced else suspect
-        answer = _answer(found.executor, case)
+        answer = answer_of(found.executor, case)
         if answer.verdict.is_disagreement and (reduction.reproduced or not budget_seconds):
             break
     if not answer.verdict.is_disagreement:
@@ -207,7 +207,7 @@ def _smaller_module(suspect: Suspect, source: Source, pool: Pool, budget_seconds
     if not reduced.steps:
         return suspect
     case = made(reduced.source, reduced.arguments)
-    return replace(suspect, case=case, answer=_answer(suspect.executor, case))
+    return replace(suspect, case=case, answer=answer_of(suspect.executor, case))
 
 
 def _without_last(suspect: Suspect, pool: Pool) -> Suspect | None:
@@ -236,7 +236,7 @@ def _build(executor: Executor) -> str:
         return ""
 
 
-def _answer(executor: Executor, case: Case) -> Answer:
+def answer_of(executor: Executor, case: Case) -> Answer:
     """The answer; of several runs the first that disagrees."""
     for _ in range(_ATTEMPTS):
         answer = judge(executor, Reference(case, NativeExecutor()))

@@ -218,16 +218,18 @@ def _(d: Draft) -> SsaValue:
 
 
 @STATEMENTS.row("reduce_precision")
-def _(d: Draft) -> SsaValue:
-    """Of numbers near the ends of the narrower format as a rule: its largest exponent, its smallest one, halves of its last bit."""
-    exponent, mantissa = (5, 10) if d.choices.chance(25) else (1 + d.choices.pick(11), d.choices.pick(53))
-    if d.choices.chance(70):
+def _(d: Draft) -> Sequence[SsaValue]:
+    """Twice, of numbers near the ends of the narrower format as a rule: its largest exponent, its smallest one, halves of its last bit."""
+    made = []
+    for _ in range(2):
         dtype = d.dtype(FLOATS)
-        x = d.given(_edges(d, dtype, exponent, mantissa, d.shape()))
-    else:
-        x = d.operand(FLOATS)
-    attrs = f"exponent_bits = {exponent} : i32, mantissa_bits = {mantissa} : i32"
-    return d.one("reduce_precision", [x], x.dtype, x.shape, attrs)
+        widest = {64: 53, 32: 24, 16: 11}.get(dtype.bits, 4)
+        exponent, mantissa = (5, 10) if d.choices.chance(25) else (1 + d.choices.pick(11), d.choices.pick(widest))
+        edges = d.choices.chance(70)
+        x = d.given(_edges(d, dtype, exponent, mantissa, d.shape())) if edges else d.operand(FLOATS)
+        attrs = f"exponent_bits = {exponent} : i32, mantissa_bits = {mantissa} : i32"
+        made.append(d.one("reduce_precision", [x], x.dtype, x.shape, attrs))
+    return made
 
 
 def _edges(d: Draft, dtype: DType, exponent: int, mantissa: int, shape: Shape) -> Array:
