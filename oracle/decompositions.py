@@ -198,7 +198,13 @@ def _lu(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     (a,), (p, low, up, parity) = operands, results
     yield from _triangles(s, p @ a, low, up)
     yield Check("permutation", _not_permutation(p), 0.0)
-    yield Check("parity", float(abs(np.linalg.det(p.real.astype(float)) - parity)), 1e-6)
+    yield _sign(parity, p)
+
+
+def _sign(parity: Matrix, *permutations: Matrix) -> Check:
+    """The sign of permutations that follow one another."""
+    signs = [np.linalg.det(p.real.astype(float)) for p in permutations]
+    return Check("parity", float(abs(np.prod(signs) - parity)), 1e-6)
 
 
 def _not_permutation(p: Matrix) -> float:
@@ -220,7 +226,7 @@ def _triangles(s: Scale, rows: Matrix, low: Matrix, up: Matrix, replaced: float 
 @judge("LuFactor")
 def lu_factor(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """As Lu; pivots are the rows, from 1, that each row was exchanged with."""
-    (a,), (packed, pivots, _) = operands, results
+    (a,), (packed, pivots, *parity) = operands, results  # LAPACK's routine has none
     k = min(a.shape)
     order = np.arange(len(a))
     inside = bool(((pivots > np.arange(k)) & (pivots <= len(a))).all())
@@ -230,14 +236,16 @@ def lu_factor(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check
             order[[i, other]] = order[[other, i]]
         low = np.tril(packed[:, :k], -1) + np.eye(len(a), k)
         yield from _triangles(s, a[order], low, np.triu(packed[:k]))
+        yield from (_sign(sign, np.eye(len(a))[order]) for sign in parity)
 
 
 @judge("FullPivLu")
 def _full_piv_lu(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     """P A Q^T = L U; a pivot that is nothing but rounding error is replaced by one of its size."""
-    (a,), (p, low, up, q, _) = operands, results
+    (a,), (p, low, up, q, parity) = operands, results
     yield Check("row permutation", _not_permutation(p), 0.0)
     yield Check("column permutation", _not_permutation(q), 0.0)
+    yield _sign(parity, p, q)
     # LAPACK's getc2: at least an ULP of the largest element, and a normal number whose reciprocal is one
     yield from _triangles(s, p @ a @ q.T, low, up, 4 * s.unit * float(np.abs(a).max()) + s.tiny / s.unit)
 

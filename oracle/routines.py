@@ -72,7 +72,7 @@ def _trsm(
 def _getrf(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     packed, pivots, info = results
     yield _info(info, lapack.first_zero(packed))
-    yield from decompositions.lu_factor(s, operands, [packed, pivots, None])
+    yield from decompositions.lu_factor(s, operands, [packed, pivots])
 
 
 @_routine("geqrf")
