@@ -18,6 +18,7 @@ FREEDOMS: dict[str, tuple[str, ...]] = {
     "functions": (),
     "flush": ("flush",),
     "FMA": ("contract",),
+    "approximation": ("approximate", "tf32"),
     "excess": ("excess", "excess_converted", "narrow_sums"),
     "rewrite": (
         "reciprocal",
@@ -28,6 +29,7 @@ FREEDOMS: dict[str, tuple[str, ...]] = {
         "conj_moves",
         "either_side",
         "by_parts",
+        "restart",
     ),
 }
 #: Where no freedom alone is enough.

@@ -1,8 +1,7 @@
 """How far an implementation of a function is from the true value, in ULPs: what budgets are made of.
 
-`python -m tools.measure` measures NumPy, or JAX (`--implementation jax`), against Arb (python-flint; mpmath where that is absent)
-over ordinary and hostile ranges; functions of the reference alone (`SPECIAL`) against mpmath. `measure` takes any implementation,
-so that a plugin can be measured too.
+`python -m tools.measure` measures NumPy, JAX (`--implementation jax`) or an executor (`--implementation pjrt:gpu`) against Arb
+(python-flint; mpmath where that is absent) over ordinary and hostile ranges; functions of the reference alone (`SPECIAL`) against mpmath.
 """
 
 from __future__ import annotations
@@ -11,25 +10,32 @@ import argparse
 import importlib
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from oracle.case import Case
 from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.special import budgets as special_budgets
 from oracle.enclosure.special import true_range, true_values_of_two
+from oracle.peers import Executor, Pool
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import MissingDependency
-from tenferro_ref.ops import BY_NAME, Policy
+from tenferro_ref.ops import BY_NAME, Policy, TensorType
+from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime.kernels.base import run_kernel
 
 #: Bits that decide an error of far less than an ULP, and bits for the arguments of sin and cos near the largest value.
 PRECISION, REDUCTION = 160, 1300
 
 NAMES = ("Exp", "Expm1", "Log", "Log1p", "Sin", "Cos", "Tanh", "Rsqrt", "Pow")
+#: Ops of one correct rounding, but where a platform approximates them.
+ROUNDED = ("Divide", "Sqrt")
 NUMPY: dict[str, Callable[..., Any]] = {
     "Exp": np.exp,
     "Expm1": np.expm1,
@@ -70,6 +76,18 @@ def of_jax(name: str) -> Callable[..., Any]:
     return lambda *x: np.asarray(jax.jit(function)(*x))
 
 
+def of_executor(executor: Executor, name: str) -> Callable[..., Any]:
+    """The same function as an executor has it, in a program of this op alone."""
+    op = BY_NAME[name]() if name in BY_NAME else (ops.Special, ops.Special2)[len(SPECIAL[name]) - 1](name)
+
+    def run(*x: Array) -> Array:
+        builder = GraphBuilder("measured", Policy(dtypes="stablehlo"))
+        inputs = [builder.typed_input(TensorType(DType.of(a), a.shape)) for a in x]
+        return executor.run(Case.of(builder.build(builder.apply(op, *inputs)), x)).outputs[0]
+
+    return run
+
+
 @dataclass(frozen=True)
 class Measured:
     """The largest error of one function: in ULPs of the true value, and the arguments where it is."""
@@ -95,6 +113,8 @@ def _flint(name: str, x: Sequence[float]) -> Fraction | None:
             "Cos": a.cos,
             "Tanh": a.tanh,
             "Rsqrt": a.rsqrt,
+            "Sqrt": a.sqrt,
+            "Divide": lambda: a / flint.arb(x[1]),
             "Pow": lambda: _flint_pow(flint.arb, x),
         }[name]()
         if not true.is_finite():
@@ -206,6 +226,8 @@ def _mpmath(name: str, x: Sequence[float]) -> Fraction | None:
             "Cos": lambda: mpmath.cos(a),
             "Tanh": lambda: mpmath.tanh(a),
             "Rsqrt": lambda: 1 / mpmath.sqrt(a),
+            "Sqrt": lambda: mpmath.sqrt(a),
+            "Divide": lambda: a / mpmath.mpf(x[1]),
             "Pow": lambda: mpmath.power(a, mpmath.mpf(x[1])),
         }[name]()
         if isinstance(true, mpmath.mpc) or not mpmath.isfinite(true):
@@ -319,10 +341,12 @@ def arguments(name: str, dtype: DType, points: int, rng: np.random.Generator) ->
         rng.uniform(-1, 1, n),
     ]
     x = np.concatenate(pieces).astype(dtype.numpy)
-    if name in ("Log", "Rsqrt", "Pow"):
+    if name in ("Log", "Rsqrt", "Sqrt", "Pow"):
         x = np.abs(x)
     if name == "Log1p":
         x = np.where(x < -1, -1 / np.where(x == 0, 1, x) * -1, x).astype(dtype.numpy)
+    if name == "Divide":
+        return x, rng.permutation(x)
     if name != "Pow":
         return (x,)
     with np.errstate(all="ignore"):
@@ -338,7 +362,7 @@ def drawn(name: str, dtype: DType, points: int, rng: np.random.Generator) -> tup
 
 def main(argv: Sequence[str] | None = None) -> int:
     names = {
-        **dict.fromkeys(("F32", "F64"), (*NAMES, *SPECIAL)),
+        **dict.fromkeys(("F32", "F64"), (*NAMES, *ROUNDED, *SPECIAL)),
         "F16": NAMES,
         "BF16": NAMES,
         "C32": COMPLEX,
@@ -346,14 +370,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     }
     parser = argparse.ArgumentParser(prog="python -m tools.measure", description=__doc__)
     parser.add_argument(
-        "--function", choices=sorted({*NAMES, *COMPLEX, *SPECIAL}), action="append", help="default: all"
+        "--function", choices=sorted({*NAMES, *ROUNDED, *COMPLEX, *SPECIAL}), action="append", help="default: all"
     )
     parser.add_argument("--dtype", choices=tuple(names), action="append", help="default: all")
-    parser.add_argument("--implementation", choices=("native", "jax"), default="native")
+    parser.add_argument("--implementation", default="native", help="native, jax, or an executor, as pjrt:gpu")
     parser.add_argument("--points", type=int, default=20000)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(argv)
-    make = {"native": native, "jax": of_jax}[args.implementation]
+    with closing(Pool()) as pool:
+        made = {"native": native, "jax": of_jax}.get(args.implementation)
+        make = made or partial(of_executor, pool.make(args.implementation))
+        return _print_all(args, names, make)
+
+
+def _print_all(
+    args: argparse.Namespace, names: dict[str, tuple[str, ...]], make: Callable[[str], Callable[..., Any]]
+) -> int:
     print(
         f"{args.implementation}, NumPy {np.__version__}, {args.points} points, seed {args.seed}; largest error in ULPs"
     )

@@ -25,7 +25,7 @@ from oracle.enclosure.bounds import (
     zero_signs,
 )
 from oracle.enclosure.formats import FORMATS, Array
-from oracle.enclosure.freedoms import contraction, flush, gathering, merging, reciprocals
+from oracle.enclosure.freedoms import approximations, contraction, flush, gathering, merging, reciprocals
 from oracle.enclosure.origin import NOWHERE
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import Interval, exact, hull, three_valued
@@ -110,7 +110,7 @@ def divide(c: Context, x: Interval, y: Interval) -> Interval:
     f, is_shared = c.format, shared(y, x)
     x, y = on_common_shape(x, y)
     q = Quotient.of(x, y)
-    low, high = map(f.nearest, q.bounds(x.lo, x.hi, y.lo, y.hi))
+    low, high = approximations.within(c, *map(f.nearest, q.bounds(x.lo, x.hi, y.lo, y.hi)))
     low, high = reciprocals.quotient(c, q, low, high, is_shared)
     low, high, origin = gathering.quotient(c, q, low, high, is_shared)
     made = c.build(low, high, q.nan, *zero_signs(x, y)).from_(origin)

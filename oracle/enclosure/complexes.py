@@ -22,7 +22,16 @@ from oracle.enclosure.arithmetic import add, multiply, negated
 from oracle.enclosure.balls import Ball, ball, certainly_finite, enclosed
 from oracle.enclosure.bounds import is_zero, may_be_infinite, shared
 from oracle.enclosure.formats import Array, Format, quantum
-from oracle.enclosure.freedoms import conjugates, contraction_zeros, gathering, merging, reciprocals, zeros
+from oracle.enclosure.freedoms import (
+    approximations,
+    conjugates,
+    contraction_zeros,
+    gathering,
+    merging,
+    reciprocals,
+    restarts,
+    zeros,
+)
 from oracle.enclosure.limits import infinite_or_nan, listed
 from oracle.enclosure.moves import concatenated
 from oracle.enclosure.origin import Origin, Unrounded
@@ -368,7 +377,7 @@ def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     quotient = n.mid / divisor
     modulus = np.abs(quotient)
     rad = (n.rad + modulus * d.rad) / least * (1 + 8 * f.wide_unit)
-    units = RECIPROCAL if reciprocals.taken(c, shared(y, x)) else QUOTIENT
+    units = approximations.units(c, RECIPROCAL if reciprocals.taken(c, shared(y, x)) else QUOTIENT)
     size = modulus + rad
     rounded = f.gamma(units) * size + 8 * lost / least + above * f.least_denormal
     rounded = rounded + np.where(below < f.max / 1.5, 0, size)
@@ -426,7 +435,7 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Enclosure) -> Enclosure:
         one = point(np.ones(first.shape, c.dtype.numpy))
         times = partial(_multiply, op, c)
         once = partial(times, one)
-        starts, others = [first, once(first)], [rest]
+        starts, others = [first, once(first)], restarts.of_product(c, rest, once)
         if len(op.axes) > 1:
             starts, others = [*starts, once(once(first))], [rest, [once(x) for x in rest]]
         tree, *folds = (reduce(times, factors, start) for start in starts for factors in others)

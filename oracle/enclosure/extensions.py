@@ -18,6 +18,7 @@ from oracle.enclosure import integers
 from oracle.enclosure.balls import Ball, ball, certainly_finite
 from oracle.enclosure.complexes import PRODUCT, promoted
 from oracle.enclosure.formats import Array, quantum
+from oracle.enclosure.freedoms import tf32
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule
 from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part, everything, point, rectangle
 from tenferro_ref import ops
@@ -166,13 +167,13 @@ def _float_einsum(
     spread = size - contracted([np.abs(b.mid) for b in balls])
     roundings = terms + (4 if c.dtype.is_complex else 1) * len(balls)
     gamma = roundings * f.unit / (1 - roundings * f.unit) if roundings * f.unit < 0.5 else np.inf
-    noise = 4 * roundings * f.wide_unit
+    noise = 4 * roundings * f.wide_unit + tf32.relative(c, len(balls))
     # what may become, on any path, of a partial result that goes into an element
     reach = [np.abs(b.mid) + b.rad for b in balls]
     largest = _reached(equation, reach, np.ones(shape))
     error = (gamma + noise) * size + np.maximum(spread, 0) + 2 * c.real.lost_below * roundings * largest
     quanta = [float(min(quantum(part).min(initial=np.inf) for part in (b.mid.real, b.mid.imag))) for b in balls]
-    if all(not b.rad.any() for b in balls) and prod(quanta) > f.min_normal:
+    if all(not b.rad.any() for b in balls) and prod(quanta) > f.min_normal and not tf32.relative(c, len(balls)):
         whole = _reached(equation, [r / q for r, q in zip(reach, quanta, strict=True)], np.ones(shape))
         fits = 2 * size * f.unit < prod(quanta) if len(balls) <= 2 else 2 * whole * f.unit < 1
         error = np.where(fits, 0, error)

@@ -14,7 +14,7 @@ from oracle.enclosure import integers
 from oracle.enclosure.arithmetic import multiply
 from oracle.enclosure.bounds import Bounds, may_be_negative, may_be_zero
 from oracle.enclosure.formats import Array, Format, outward
-from oracle.enclosure.freedoms import conversion, gathering
+from oracle.enclosure.freedoms import approximations, conversion, gathering
 from oracle.enclosure.origin import Unrounded
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import Interval, hull
@@ -146,6 +146,7 @@ def _sqrt(op: Op, c: Context, x: Interval) -> Interval:
     else:
         lo = f.nearest(low)
         hi = lo if high is low else f.nearest(high)
+    lo, hi = approximations.within(c, lo, hi)
     result = c.build(lo, hi, x.nan | (x.lo < 0), x.pos_zero, x.neg_zero)
     return result.from_(gathering.root(c, inside, low, high))
 

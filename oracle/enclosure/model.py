@@ -31,6 +31,9 @@ FREEDOMS = {
     "narrow_sums": "A contraction of narrow floats may be added up in F64, or in their own format.",
     "excess": "Results of narrow floats may go on unrounded, in F32.",
     "excess_converted": "A result in BF16 that is converted to F32, or in 8 bits to F16, may go there unrounded.",
+    "approximate": "A quotient or square root in F32 may come of an instruction that approximates it.",
+    "tf32": "A contraction in F32 may read its operands with 11 bits (TF32).",
+    "restart": "A reduction may take in its initial value several times, between any elements.",
     "real": "An operation may give the number that it rounds otherwise.",
 }
 
@@ -56,6 +59,9 @@ class Model:
     narrow_sums: bool = False
     excess: bool = False
     excess_converted: bool = False
+    approximate: bool = False
+    tf32: bool = False
+    restart: bool = False
     real: bool = False
 
     @property
@@ -95,6 +101,8 @@ XLA = Model(
     by_parts=True, excess_converted=True,
 )  # fmt: skip
 IREE = replace(XLA, name="iree", excess=True, narrow_sums=True)
+#: XLA on a GPU of NVIDIA.
+CUDA = replace(XLA, name="cuda", approximate=True, tf32=True, restart=True)
 #: No platform's: what two programs that are equal over the real numbers are compared by.
 REAL = Model("ieee", either_zero=True, real=True)
-MODELS: dict[str, Model] = {m.name: m for m in (IEEE, NUMPY, XLA, IREE)}
+MODELS: dict[str, Model] = {m.name: m for m in (IEEE, NUMPY, XLA, CUDA, IREE)}

@@ -24,7 +24,7 @@ from oracle.enclosure.bounds import (
     product_bounds,
 )
 from oracle.enclosure.formats import Array, quantum
-from oracle.enclosure.freedoms import accumulators, contraction, contraction_zeros, flush, merging, zeros
+from oracle.enclosure.freedoms import accumulators, contraction, contraction_zeros, flush, merging, tf32, zeros
 from oracle.enclosure.origin import Terms
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import Interval, exact, hull
@@ -266,6 +266,7 @@ def _dot_general(op: ops.DotGeneral, c: Context, x: Interval, y: Interval) -> In
     y_order = (*y_free, *op.rhs_batch_dims, *op.rhs_contracting_dims)
     if k != 1:  # a product keeps what its factors were rounded from
         x, y = x.plain(), y.plain()
+    x, y = tf32.read(c, x), tf32.read(c, y)
     left = x.map(lambda a: a.transpose(x_order).reshape(m, 1, b, k))
     right = y.map(lambda a: a.transpose(y_order).reshape(1, n, b, k))
     large = c.dtype.is_float and k > 1 and m * n * b * k > CHUNK

@@ -29,6 +29,9 @@ LANES: dict[str, Options] = {
     },
 }
 DEFAULT_LANE = "parity"
+#: What every lane but `defaults` adds on a platform: XLA:GPU leaves out conversions to a type of fewer digits and back otherwise,
+#: and computes narrow floats without rounding between operations.
+ON_PLATFORM: dict[str, Options] = {"cuda": {"xla_allow_excess_precision": False}}
 
 #: How many programs share a module, one in other lanes (docs/adr/0035): 40 -> 9-19 ms for a program at 32 on the older two
 #: builds where nothing is optimised; elsewhere each fusion kernel costs as much as before, and a fifth is saved at 4.
@@ -57,6 +60,8 @@ def lane_options(lane: str, platform: str, knows: Callable[[str, Option], bool])
     if lane not in LANES:
         raise unknown_lane(lane)
     wanted = {o: v for o, v in LANES[lane].items() if platform == "cpu" or not o.startswith("xla_cpu_")}
+    if lane != "defaults":
+        wanted |= ON_PLATFORM.get(platform, {})
     return {option: value for option, value in wanted.items() if knows(option, value)}
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from oracle.case import Case, by_program
+from oracle.enclosure import MODELS
 from oracle.equivalent import equivalents
 from oracle.peers import given
 from oracle.peers.base import Execution
@@ -47,6 +48,12 @@ class PjrtExecutor(ModuleExecutor):
     def lane(self) -> str:
         """Name in `LANES`."""
         return self.peer.lane or DEFAULT_LANE
+
+    @property
+    def model(self) -> str:
+        """As `Executor`; that of the platform that the client says it is on, if there is one."""
+        platform = self.worker.facts["platform"]
+        return platform if platform in MODELS else self.peer.model
 
     @property
     def portable_name(self) -> str:

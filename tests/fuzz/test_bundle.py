@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from fuzz.campaign.work import environment
-from fuzz.findings import reproduce
+from fuzz.findings import reproduce, upstream
 from fuzz.findings.bundle import SCRIPT, VERSION, Facts, confirm, read_bundle, replay, write_bundle
 from fuzz.findings.environments import ROOT, FreshEnvironments
 from fuzz.findings.suspect import Suspect
@@ -327,3 +327,16 @@ def test_its_script_without_what_it_needs_is_no_disagreement(bundle: Path, tmp_p
         assert last.startswith("error: ")
         assert missing in last
         assert "pip install ." in last
+
+
+def test_maintainers_get_inputs_of_dtypes_that_numpy_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy writes them as bytes without a type."""
+    given = [np.array([1.5, -2], DType[name].numpy) for name in ("BF16", "F8E4M3FN", "F4E2M1FN", "I4", "F32")]
+    given[3] = np.array([3, -8], DType.I4.numpy)
+    np.savez(tmp_path / "inputs.npz", **{f"in{i}": array for i, array in enumerate(given)})
+    types = [{"slot": i, "dtype": DType.of(array).name, "shape": [2]} for i, array in enumerate(given)]
+    (tmp_path / "program.json").write_text(json.dumps({"inputs": types}))
+    monkeypatch.setattr(upstream, "HERE", tmp_path)
+    read = upstream.arguments()
+    assert [a.dtype for a in read] == [a.dtype for a in given]
+    assert [a.tobytes() for a in read] == [a.tobytes() for a in given]

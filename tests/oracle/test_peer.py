@@ -90,7 +90,11 @@ def test_flags_of_a_lane_are_those_that_the_client_has() -> None:
     assert lane_options("fast", "cpu", lambda name, value: True) == LANES["fast"]
     without = lane_options("fast", "cpu", lambda name, value: name != flag)
     assert without == {k: v for k, v in LANES["fast"].items() if k != flag}
-    for platform in ("", "cuda", "fake"):  # a plugin that does not say "cpu" is not XLA's for the CPU
+    precise = {"xla_allow_excess_precision": False}
+    assert lane_options("fast", "cuda", lambda name, value: True) == {"xla_backend_optimization_level": 0, **precise}
+    assert lane_options("parity", "cuda", lambda name, value: True) == precise
+    assert lane_options("defaults", "cuda", lambda name, value: True) == {}
+    for platform in ("", "fake"):  # a plugin that does not say "cpu" is not XLA's for the CPU
         assert lane_options("fast", platform, lambda name, value: True) == {"xla_backend_optimization_level": 0}
     with pytest.raises(UsageError, match="unknown lane"):
         lane_options("fats", "cpu", lambda name, value: True)

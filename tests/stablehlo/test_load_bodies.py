@@ -150,6 +150,24 @@ def test_the_padding_of_a_window_may_count_or_not(element: str, dtype: type) -> 
     assert run(text, x).tolist() == [16, 33, 26, 9]
 
 
+def test_a_product_over_padding_may_begin_with_its_initial_value_once() -> None:
+    """A window of 1 and a padding of -1/2: -1/2 where that is all that counts, 1/4 where an initial value does besides."""
+    text = """func.func @main(%x: tensor<1xf32>) -> tensor<1xf32> {
+      %i = stablehlo.constant dense<-0.5> : tensor<f32>
+      %r = "stablehlo.reduce_window"(%x, %i) <{window_dimensions = array<i64: 2>, padding = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %s = stablehlo.multiply %a, %b : tensor<f32>
+        stablehlo.return %s : tensor<f32>
+      }) : (tensor<1xf32>, tensor<f32>) -> tensor<1xf32>
+      return %r : tensor<1xf32>
+    }"""
+    x = np.array([1], np.float32)
+    for way in (1, -0.5, 0.25, -0.125):
+        assert permits(text, [x], [way])
+    assert not permits(text, [x], [-1])
+    assert run(text, x).tolist() == [0.25]
+
+
 def pooled(elements: int, windows: int, attributes: str, start: str, body: str = "add") -> str:
     """A `select_and_scatter` of `GE` along one axis."""
     x, s = (f"tensor<{n}xf32>" for n in (elements, windows))

@@ -20,6 +20,9 @@ returns them as they are where the model does not permit it. Nothing outside thi
 `conjugates`        a Conj may be taken to the operands, which changes the sign of an imaginary zero
 `limits`            a function may be computed by parts, which give NaN where C99 Annex G names a value
 `cuts`              the sign of a zero need not say on which side of a branch cut a number is
+`approximations`    a quotient or square root in F32 may be approximated
+`tf32`              a contraction in F32 may read 11 bits of its operands
+`restarts`          a reduction may take in its initial value several times
 `real`              a result may be what it is before rounding
 =================== ==============================================================================
 

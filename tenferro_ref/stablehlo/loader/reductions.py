@@ -127,8 +127,9 @@ def _seeded(
         return b.apply(repeated, once, never)
     if x.dtype.is_complex and name == "multiply" and count > 1:
         raise op.refusal("how often the initial value of a complex product enters is not said")
-    ways = (most,) if name == "add" else (2, count, most)  # powers alternate in sign
-    return b.apply(repeated, once, never, *map(with_terms, sorted({*ways})))
+    # powers alternate in sign; without what is not one of the elements, an initial value may be the only one
+    ways = {most} if name == "add" else {2, count, most} if alone is None else {1, 2, count, most}
+    return b.apply(repeated, once, never, *map(with_terms, sorted(ways)))
 
 
 @ROWS.row("reduce")

@@ -49,6 +49,8 @@ class Perturbed(PerturbedReal):
         if kind is ops.Multiply:
             return self.complex_product(*np.broadcast_arrays(*x))
         if kind is ops.ReduceProd:
+            if self.model.restart and self.coin():  # 1 taken in beside each factor
+                z = self.complex_product(np.ones_like(z), z)
             return self.fold(op.axes, z, self.complex_product)  # type: ignore[attr-defined]
         if kind is ops.Divide:
             return self.complex_quotient(*np.broadcast_arrays(*x))

@@ -143,7 +143,8 @@ class PerturbedReal:
                 quotient.quotient = tuple(np.broadcast_arrays(*x))
             return quotient
         if kind is ops.Sqrt:
-            return Val(np.sqrt(x[0]), root=(x[0],) if self.model.gather else None)
+            root = self.approximated(np.sqrt(x[0]), np.sqrt(x[0].astype(np.float64)))
+            return Val(self.flush(root, True), root=(x[0],) if self.model.gather else None)
         if kind is ops.Pow:
             return Val(self.flush(self.power(*x), True))
         if kind in FUNCTIONS:
@@ -260,6 +261,7 @@ class PerturbedReal:
 
     def divide(self, v: list[Val], x: list[np.ndarray]) -> np.ndarray:
         r = np.asarray(x[0] / x[1])
+        r = self.approximated(r, x[0].astype(np.float64) / x[1].astype(np.float64))
         info = np.finfo(r.dtype)
 
         def take(inner: np.ndarray, other: np.ndarray) -> None:
@@ -286,6 +288,23 @@ class PerturbedReal:
             usable = (np.abs(reciprocal) >= tiny) & self.coin(r.shape)
             r = np.where(usable, x[0] * reciprocal, r)
         return r
+
+    def approximated(self, rounded: np.ndarray, exact: np.ndarray) -> np.ndarray:
+        """A quotient or root in F32, up to two ULPs away."""
+        if not self.model.approximate or rounded.dtype != np.float32:
+            return rounded
+        moved = self.moved(exact, 2.0, np.float32, -np.inf, np.inf)
+        return np.where(np.isfinite(rounded) & (rounded != 0), moved, rounded).astype(np.float32)
+
+    def tf32(self, x: np.ndarray) -> np.ndarray:
+        """What the tensor cores may read: the last 13 bits cut off, or the magnitude above."""
+        if not self.model.tf32 or x.dtype != np.float32:
+            return x
+        bits = np.array(x, order="C").view(np.uint32)
+        cut = bits & np.uint32(0xFFFFE000)
+        above = np.where(cut == bits, bits, cut + np.uint32(0x2000))
+        read = np.where(self.coin(), cut, above).astype(np.uint32).view(np.float32)
+        return np.where(np.isfinite(x), read, x).astype(np.float32)
 
     def moved(self, exact: np.ndarray, ulps: float, kind: type, least: float, greatest: float) -> np.ndarray:
         """Results of `kind` within `ulps` of `exact` (wide)."""
@@ -357,6 +376,7 @@ class PerturbedReal:
 
     def dot(self, op: ops.DotGeneral, x: np.ndarray, y: np.ndarray) -> Val:
         assert not op.lhs_batch_dims
+        x, y = self.tf32(x), self.tf32(y)
         x = np.moveaxis(x, op.lhs_contracting_dims[0], -1)
         y = np.moveaxis(y, op.rhs_contracting_dims[0], -1)
         shape = x.shape[:-1] + y.shape[:-1]

@@ -46,7 +46,7 @@ def test_every_path_of_an_einsum_is_inside(equation, dtype):
         (e,) = enclose(p, arrays, model)
         assert e.contains(native).all()
         assert e.decided.all()
-        wrong = native + native.dtype.type(1e-3)
+        wrong = native + native.dtype.type(0.5 if model.tf32 and dtype.real is DType.F32 else 1e-3)
         assert not e.contains(wrong).any()
     if len(arrays) == 3 and equation == "ij,jk,kl->il":
         a, b, c = arrays

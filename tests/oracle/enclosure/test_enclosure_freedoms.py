@@ -63,6 +63,7 @@ def test_a_freedom_takes_nothing_away(freedom: str) -> None:
         "either_side",
         "by_parts",
         "narrow_sums",
+        "restart",
     ), "nothing shows that the freedom is taken"
 
 

@@ -1,0 +1,44 @@
+"""Approximations: a quotient or a square root in F32 may come of an instruction that is faster than a correctly rounded one.
+
+XLA compiles for GPUs of NVIDIA with `div.full.f32`, at most 2 ULP off, and `sqrt.approx.f32`, at most 2^-23 of the result
+(PTX ISA 9.0, 9.7.3). Measured on an H100 (jax-cuda13-pjrt 0.11.2, docs/measurements/gpu.md): 1.65 and 0.90 ULP; in F64 both are
+correctly rounded. Narrow floats are computed in F32 and rounded.
+
+*Bound.* ULPS of the true value, and never over zero. A complex quotient is made of six real ones, of which each has 3 units of rounding
+more than `QUOTIENT` counts: of r twice (in the denominator at most half of it, in the numerator `sqrt(1/2)`), and of the last division
+once: `UNITS`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oracle.enclosure.bounds import Bounds
+from oracle.enclosure.formats import FORMATS, Array
+from oracle.enclosure.rule import Context
+from tenferro_ref.dtype import DType
+
+#: How far a quotient or root in F32 may be from the true value.
+ULPS = 2.0
+#: Units of rounding that a complex quotient is off besides.
+UNITS = 3 * (0.5 + 0.5**0.5 + 1)
+
+
+def within(c: Context, low: Array, high: Array) -> Bounds:
+    """Bounds of a rounded quotient or root, given those of it rounded once."""
+    if not c.model.approximate or c.dtype is DType.F64:
+        return low, high
+    f = FORMATS[DType.F32]
+    off = [ULPS * f.ulp(np.where(np.isfinite(v), np.abs(v), 0)).astype(float) for v in (low, high)]
+    least = np.where(low > 0, np.maximum(low - off[0], 0), low - off[0])
+    greatest = np.where(high < 0, np.minimum(high + off[1], 0), high + off[1])
+    still = [(v == 0) | ~np.isfinite(v) for v in (low, high)]
+    return (
+        np.where(still[0], low, np.fmin(low, c.format.nearest(least))),
+        np.where(still[1], high, np.fmax(high, c.format.nearest(greatest))),
+    )
+
+
+def units(c: Context, known: float) -> float:
+    """Units of rounding that a complex quotient may be off its modulus, given those of correctly rounded divisions."""
+    return known + UNITS if c.model.approximate and c.dtype is DType.C32 else known
