@@ -102,7 +102,7 @@ XLA = Model(
 )  # fmt: skip
 IREE = replace(XLA, name="iree", excess=True, narrow_sums=True)
 #: XLA on a GPU of NVIDIA.
-CUDA = replace(XLA, name="cuda", approximate=True, tf32=True, restart=True)
+CUDA = replace(XLA, name="cuda", approximate=True, tf32=True, restart=True, narrow_sums=True)
 #: No platform's: what two programs that are equal over the real numbers are compared by.
 REAL = Model("ieee", either_zero=True, real=True)
 MODELS: dict[str, Model] = {m.name: m for m in (IEEE, NUMPY, XLA, CUDA, IREE)}

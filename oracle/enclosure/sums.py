@@ -322,7 +322,7 @@ def _float_dot(c: Context, x: Interval, y: Interval) -> Interval:
         return made
     # rounded first, or added unrounded to a number, such a product is an infinity, which stays one or becomes NaN
     huge = np.logical_or.reduce((lo >= 2 * f.overflow) | (hi <= -2 * f.overflow), -1)
-    return limits.never_finite(made, huge) if np.count_nonzero(huge) else made
+    return limits.never_finite(made, huge) if np.count_nonzero(huge) and not tf32.is_free(c) else made
 
 
 def _integer_dot(dtype: DType, x: Interval, y: Interval) -> Interval:

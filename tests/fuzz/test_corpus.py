@@ -23,7 +23,9 @@ ENTRIES = [load(path) for path in PATHS]
 
 
 def asked(name: str) -> str:
-    """The part of the executors that one is asked with: IREE by itself, which may not be installed; other lanes and JAX at night."""
+    """The part of the executors that one is asked with: IREE and GPUs by themselves, which may not be there; other lanes and JAX at night."""
+    if "-cuda" in name:
+        return " on a GPU"
     daily = name.startswith(("native", "interpreter")) or name.endswith("@parity")
     return " on IREE" if name == "iree" else "" if daily else " in other lanes"
 

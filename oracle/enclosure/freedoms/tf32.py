@@ -4,7 +4,8 @@ Precision `DEFAULT` leaves to a platform how it multiplies (StableHLO, `dot_gene
 TF32, which has the exponents of F32 and 10 bits after the first. Libraries round to nearest, the hardware cuts off. Measured on an H100
 (docs/measurements/gpu.md): off by 3.8e-4 of the sum of the terms' sizes, and by 1.5e-7 with precision `HIGHEST`.
 
-*Bound.* An operand is anything between the two numbers of TF32 around it; what has 11 bits is itself.
+*Bound.* An operand is anything between the two numbers of TF32 around it; what has 11 bits is itself. Products are added before they are
+rounded, with more exponents than those of F32, so that one that is too large need not make the sum infinite.
 """
 
 from __future__ import annotations
@@ -23,9 +24,14 @@ BITS = 11
 LEAST = -126 - (BITS - 1)
 
 
+def is_free(c: Context) -> bool:
+    """Whether a contraction may be one of the tensor cores."""
+    return c.model.tf32 and c.dtype is DType.F32
+
+
 def read(c: Context, x: Interval) -> Interval:
     """What a contraction may read of an operand."""
-    if not c.model.tf32 or c.dtype is not DType.F32:
+    if not is_free(c):
         return x
     lo, hi = _rounded(x.lo, np.floor), _rounded(x.hi, np.ceil)
     if np.array_equal(lo, x.lo) and np.array_equal(hi, x.hi):
@@ -36,7 +42,7 @@ def read(c: Context, x: Interval) -> Interval:
 
 def relative(c: Context, operands: int) -> float:
     """What reading adds to the relative error of a product of many operands, taken two at a time: each is read, and each partial product."""
-    if not c.model.tf32 or c.real.dtype is not DType.F32:
+    if not is_free(c.real):
         return 0.0
     return float((1 + 2.0 ** (1 - BITS)) ** (2 * operands - 1) - 1)
 

@@ -38,7 +38,7 @@ _SPECIAL: dict[str, Callable[[Values], Any]] = {
 _SPECIAL2: dict[str, Callable[[Values, Values], Any]] = {
     "atan2": np.arctan2,
     "zeta": lambda s, q: _zeta(s, q),
-    "polygamma": lambda n, x: np.where(n == 0, psi(x), _polygamma(n, x)),
+    "polygamma": lambda n, x: np.where(n == 0, _digamma(x), _polygamma(n, x)),
 }
 
 
