@@ -136,7 +136,7 @@ def _triangular(a: Near, b: Near, left: bool, low: bool, transpose: bool, unit: 
 @_row("Lu")
 def _(flags: Any, a: Near) -> Results:
     p, low, up, parity = kernels.lu(a.mid)
-    return [p, *proofs.lu(_ordered(a, p.argmax(1)), low, up), parity]
+    return [p, *proofs.lu(_ordered(a, _order(p)), low, up), parity]
 
 
 @_row("LuFactor")
@@ -148,7 +148,7 @@ def _(flags: Any, a: Near) -> Results:
 def _packed(a: Near) -> Near:
     """L below the diagonal, U elsewhere."""
     p, low, up, _ = kernels.lu(a.mid)
-    left, right = proofs.lu(_ordered(a, p.argmax(1)), low, up)
+    left, right = proofs.lu(_ordered(a, _order(p)), low, up)
     mid, rad = (np.zeros(a.mid.shape, v.dtype) for v in (a.mid, a.rad))
     k = min(a.mid.shape)
     for whole, low, up in ((mid, left.mid, right.mid), (rad, left.rad, right.rad)):
@@ -173,8 +173,8 @@ def _(flags: Any, a: Near, packed: Near, pivots: Array, b: Near) -> Results:
 @_row("FullPivLu")
 def _(flags: Any, a: Near) -> Results:
     p, low, up, q, parity = kernels.full_piv_lu(a.mid)
-    columns = _transposed(_ordered(_transposed(a), q.argmax(1)))  # A Q^T
-    left, right = proofs.lu(_ordered(columns, p.argmax(1)), low, up)
+    columns = _transposed(_ordered(_transposed(a), _order(q)))  # A Q^T
+    left, right = proofs.lu(_ordered(columns, _order(p)), low, up)
     return [p, left, right, q, parity]
 
 
@@ -235,6 +235,11 @@ def _(flags: Any, a: Near) -> Results:
 
 def _transposed(a: Near) -> Near:
     return Near(a.mid.T, a.rad.T)
+
+
+def _order(permutation: Array) -> Array:
+    """Where each row of a permutation matrix has its 1."""
+    return permutation.argmax(1) if permutation.size else np.arange(0)
 
 
 def _ordered(a: Near, rows: Array) -> Near:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from oracle.case import Case, by_program
-from oracle.equivalent import equivalents
+from oracle.equivalent import equivalent, equivalents
 from oracle.peers.base import Execution, Executor, attempt, validate
 from oracle.peers.forms import EXEC_FORMS, FORMS, at_sizes, with_symbols
 from oracle.peers.front_end import spelled_otherwise
@@ -29,7 +29,7 @@ from oracle.peers.warm import warm_up
 from tenferro_ref import __version__
 from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
 from tenferro_ref.errors import TenferroError, UnsupportedOp, UsageError, defects_in
-from tenferro_ref.ops import Extension
+from tenferro_ref.ops import Conj, Extension
 from tenferro_ref.program import GraphProgram, infer_types, to_exec
 from tenferro_ref.runtime import FUSION_THRESHOLD, ContractingBackend, GraphExecutor, TensorBackend
 from tenferro_ref.stablehlo.loader import bindings, load
@@ -252,6 +252,12 @@ class RewrittenExecutor(NativeExecutor):
 
     def run_many(self, cases: Sequence[Case]) -> list[Execution | TenferroError]:
         return NativeExecutor.run_many(self, equivalents(cases))
+
+    def bit_exact(self, case: Case) -> bool:
+        """Whether no pass moves a rounding of either program: one of a conjugation that is written twice may do otherwise."""
+        if not any(isinstance(ins.op, Conj) for ins in case.program.instructions):
+            return True
+        return not any(moves_roundings(each.program, self.passes) for each in (case, equivalent(case)))
 
 
 class ReloadedExecutor(NativeExecutor):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oracle.peers.lanes import DEFAULT_LANE, LANES
+from oracle.peers.lanes import DEFAULT_LANE, LANES, ON_PLATFORM
 
 EXECUTORS = {
     "native": "the reference, segmented",
@@ -61,4 +61,10 @@ def lanes() -> dict[str, str]:
     """Names of sets of compile options, with the options."""
     default = {DEFAULT_LANE: " (the default)"}
     shown = {name: ", ".join(f"{k}={v}" for k, v in options.items()) for name, options in LANES.items()}
-    return {name: (words or "the plugin's own defaults") + default.get(name, "") for name, words in shown.items()}
+    also = "; ".join(
+        f"on {platform} also {k}={v}" for platform, options in ON_PLATFORM.items() for k, v in options.items()
+    )
+    return {
+        name: (f"{words}; {also}" if words else "the plugin's own defaults") + default.get(name, "")
+        for name, words in shown.items()
+    }

@@ -52,18 +52,21 @@ _COMPLEX = 16
 
 
 def _modulus(x: Enclosure) -> Array | float:
-    """At least the modulus of complex numbers; 0 for real ones, which are rounded once."""
+    """At least the modulus of complex numbers, infinite where a part is; 0 for real ones, which are rounded once."""
     if isinstance(x, Interval):
         return 0.0
     size = np.sum([np.maximum(np.abs(part.lo), np.abs(part.hi)) for part in x.parts], axis=0)
-    return np.asarray(np.where(np.isfinite(size), size, 0.0))
+    return np.asarray(np.where(np.isfinite(size), size, np.inf))
 
 
 def _widened(x: Interval, exact: Array, several: Array | float) -> Interval:
     """Bounds one step further out, and by `several`; an infinity stands for large numbers, from which it may have come."""
     storage = FORMATS[x.dtype].storage
     move = ~(exact | x.empty)
-    ends = ((x.lo - several, -np.inf), (x.hi + several, np.inf))
+    ends = (
+        (np.where(np.isfinite(x.lo), x.lo - several, x.lo), -np.inf),
+        (np.where(np.isfinite(x.hi), x.hi + several, x.hi), np.inf),
+    )
     lo, hi = (np.nextafter(v.astype(storage), storage(end)).astype(np.float64) for v, end in ends)
     lo, hi = np.where(move, lo, x.lo), np.where(move, hi, x.hi)
     zero = move & (lo <= 0) & (hi >= 0)
