@@ -18,6 +18,7 @@ from oracle.enclosure import ENCLOSE
 from oracle.equivalent import equivalent
 from oracle.judge import Reference, judge
 from oracle.peers import NativeExecutor, Pool
+from oracle.peers.native import RewrittenExecutor
 from oracle.verdict import Verdict
 from tenferro_ref import frontend as tn
 from tenferro_ref import ops
@@ -102,3 +103,16 @@ def test_a_program_with_an_extent_that_only_a_run_knows_stays_as_it_is() -> None
     x, size = b.input("F64", (3,)), b.input("F64", ())
     case = Case.of(b.build(-tn.truncate(x, size, 0)), [np.ones(3), np.array(2.0)])
     assert equivalent(case) is case
+
+
+def test_an_equal_program_need_not_keep_the_zeros_of_a_conjugation_that_moves() -> None:
+    """ConjSinking takes the one of the first program to the operand, and not those of the second, which are pieces."""
+    b = GraphBuilder()
+    x, y = b.input("C32", (2, 2)), b.input("C32", (2, 2))
+    program = b.build(b.apply(ops.DotGeneral((1,), (1,), (), ()), y, b.apply(ops.Conj(), b.apply(ops.Tril(0), x))))
+    case = Case.of(program, [np.zeros((2, 2), np.complex64), np.diag([0, -1]).astype(np.complex64)])
+    rewritten = RewrittenExecutor("native-rewritten")
+    assert _verdict(rewritten, case) is Verdict.PASS
+    assert not rewritten.bit_exact(case)
+    b = GraphBuilder()
+    assert rewritten.bit_exact(Case.of(b.build(b.input("C32", (2, 2)) * b.input("C32", (2, 2))), case.inputs))

@@ -100,6 +100,14 @@ def test_a_constant_keeps_a_nan_payload_and_takes_any_nonzero_byte_as_true():
     assert apply(ops.Constant(DType.Bool, b"\x02")).tobytes() == b"\x01"
 
 
+def test_the_digamma_function_is_that_of_order_0_near_its_poles_too():
+    x = np.array([-1 + 2.0**-11, -3 - 2.0**-20, -0.25])
+    made = [apply(ops.Special2("polygamma"), np.zeros(3), x), apply(ops.Special("digamma"), x)]
+    true = np.array([float(mpmath.digamma(float(v))) for v in x])
+    for value in made:
+        np.testing.assert_allclose(value, true, rtol=64 * 2.0**-52)
+
+
 @pytest.mark.parametrize("order", [2, 4, 20])
 def test_series_whose_terms_cancel_have_all_digits(order):
     """Of an even order left of zero the terms of both signs are alike, at a half but for a few."""

@@ -139,3 +139,14 @@ def test_what_the_reference_computes_is_near(name: str, dtype: str) -> None:
 def _open(x: Enclosure) -> bool:
     """Anything of the second matrix, and bounds of the first one."""
     return bool(np.isinf(x.parts[0].lo[..., 1]).all() and np.isfinite(x.parts[0].lo[..., 0]).all())
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+def test_factors_of_a_matrix_without_elements_are_enclosed(rows: int) -> None:
+    b = GraphBuilder()
+    a, rest = b.input("C32", (rows, 0, 1)), b.input("C32", (0, 1, 1))
+    results = [*linalg.lu_factor(a), *linalg.lu(a)]
+    if rows == 0:
+        results.append(linalg.lu_solve_prepared(a, *linalg.lu_factor(a)[:2], rest))
+    made = enclose(b.build(*results), [np.zeros((rows, 0, 1), np.complex64), np.zeros((0, 1, 1), np.complex64)], REAL)
+    assert [e.shape for e in made] == [r.shape for r in results]

@@ -31,7 +31,8 @@ def _number(z: complex) -> Number:
 
 
 def _holds(part: Interval, number: Fraction) -> bool:
-    return Fraction(float(part.lo)) <= number <= Fraction(float(part.hi))
+    low, high = float(part.lo), float(part.hi)
+    return (low == -np.inf or Fraction(low) <= number) and (high == np.inf or number <= Fraction(high))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
@@ -51,3 +52,13 @@ def test_complex_products_and_their_sums_are_inside(dtype: DType, count: int) ->
             (made,) = enclose(program, (x, y)[:operands], REAL)
             assert isinstance(made, Rectangle)
             assert all(map(_holds, made.parts, number)), (op, x, y)
+
+
+def test_a_part_that_cancels_beside_one_that_overflows_is_inside() -> None:
+    """Its terms are rounded at their own size, of which the modulus says nothing where it is infinite."""
+    x = np.array(2.0**898 * (1 + 2.0**-26) + (1 - 2.0**-26) * 1j)
+    y = np.array(-(2.0**898) * (1 + 2.0**-27) + (1 + 2.0**-25) * 1j)
+    b = GraphBuilder()
+    (made,) = enclose(b.build(b.input(DType.C64, ()) * b.input(DType.C64, ())), [x, y], REAL)
+    assert isinstance(made, Rectangle)
+    assert _holds(made.parts[1], _times(_number(complex(x)), _number(complex(y)))[1])
