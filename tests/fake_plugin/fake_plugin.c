@@ -20,6 +20,7 @@
  *   wrong_shape, wrong_dtype, fewer_outputs              results are not what was announced
  *   announce_shape, announce_dtype, announce_fewer       announcements are not what the program says
  *   row_major, no_host_layout                            a host_layout is ignored, or refused
+ *   calls_itself:NAME                                    the name of the platform
  *   never_ready                                          execution and ready events never end
  *   leak[:MIB]                                           every execution leaks that much (1)
  * With FAKE_PJRT_DELAY set, executions, and the buffers that come from them, are ready so many milliseconds later.
@@ -248,8 +249,9 @@ CALL(Error*, client_destroy, Client* client) {
 }
 
 CALL(Error*, platform_name, Client* client; const char* name; size_t size) {
-  a->name = "fake";
-  a->size = 4;
+  const char* named = mode("calls_itself");
+  a->name = named && *named ? named : "fake";
+  a->size = strlen(a->name);
   return NULL;
 }
 

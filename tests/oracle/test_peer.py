@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle.peers import LANES, OTHERS, Peer, Pool, lane_options, native_variants
+from oracle.peers.lanes import Options
 from oracle.peers.peer import FAMILIES
 from tenferro_ref.errors import UsageError
+from tenferro_ref.pjrt import PluginRef
 from tests.plugins import ONE_BUILD, plugin_or_skip
 
 pytestmark = pytest.mark.once
@@ -107,3 +110,17 @@ def test_a_plugin_under_another_name_gets_the_same_options(name: str, tmp_path: 
     options = [pool.make(f"pjrt:{plugin}@fast").options for plugin in (name, renamed)]  # type: ignore[attr-defined]
     assert options[0] == options[1]
     assert ("xla_cpu_use_fusion_emitters" in options[0]) is (name != "lam115")
+
+
+@pytest.mark.parametrize(
+    ("platform", "model", "options"), [("cuda", "cuda", {"xla_allow_excess_precision": False}), ("tpu", "xla", {})]
+)
+def test_a_plugin_is_held_to_the_arithmetic_of_what_its_client_calls_itself(
+    platform: str, model: str, options: Options, fake_library: Path
+) -> None:
+    ref = PluginRef("fake", str(fake_library), "test", environment={"FAKE_PJRT_MODE": f"calls_itself:{platform}"})
+    with closing(Pool()) as pool:
+        executor = pool.pjrt(ref, "parity")
+        executor.open()
+        assert (executor.build.partition(",")[0], executor.model) == (platform, model)
+        assert executor.options == options
