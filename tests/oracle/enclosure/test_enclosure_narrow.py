@@ -51,7 +51,7 @@ def test_products_that_overflow_in_a_narrow_format_cancel_in_the_accumulator(dty
     e = run(apply(DOT), of(dtype, [a, a, 1]), of(dtype, [a, -a, 5]), model=model)
     assert holds(e, 5.0)
     assert holds(e, np.nan) == model.narrow_sums
-    if not model.excess:
+    if not (model.narrow_sums and model.contract):  # with both, the first product may go unrounded into the second
         assert e.decided.all()
         assert not holds(e, 4.0)
     one_sign = run(apply(DOT), of(dtype, [a, 1, 1]), of(dtype, [a, 1, 5]), model=model)
