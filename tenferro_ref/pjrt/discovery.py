@@ -134,8 +134,7 @@ def ref_of_path(path: str | os.PathLike[str], source: str = "path") -> PluginRef
     for known in _KNOWN:
         if Path(where).as_posix().endswith("/" + known.path):
             ref = replace(known, path=where, source=source)
-    side = Path(where).with_suffix(".toml")
-    return _with_side_file(ref, side) if side.is_file() else ref
+    return _as_described(ref)
 
 
 def plugin_from_env(var: str = PLUGIN_VARIABLE) -> PluginRef:
@@ -237,7 +236,7 @@ def _packages() -> Iterator[PluginRef]:
             continue
         path = Path(str(installed.locate_file(known.path)))
         if path.exists():
-            yield replace(known, path=str(path), source=f"package {known.package} {installed.version}")
+            yield _as_described(replace(known, path=str(path), source=f"package {known.package} {installed.version}"))
 
 
 def _jax_plugins() -> Iterator[PluginRef]:
@@ -293,8 +292,11 @@ class _SideFile(msgspec.Struct, forbid_unknown_fields=True):
     environment: dict[str, str] = {}
 
 
-def _with_side_file(ref: PluginRef, path: Path) -> PluginRef:
-    """The plugin as its `NAME.toml` describes it; what that does not mention stays."""
+def _as_described(ref: PluginRef) -> PluginRef:
+    """The plugin as the `NAME.toml` beside it describes it, if there is one; what that does not mention stays."""
+    path = Path(ref.path).with_suffix(".toml")
+    if not path.is_file():
+        return ref
     try:
         content = read_toml(path)
         side = msgspec.convert(content, _SideFile)

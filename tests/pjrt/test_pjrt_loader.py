@@ -214,6 +214,20 @@ def test_a_file_means_the_same_however_it_is_found(tmp_path: Path, monkeypatch: 
     assert gpu in discover()
 
 
+def test_the_file_beside_a_library_of_a_known_package_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = tmp_path / "jax_cuda13_pjrt-0.11.2.dist-info"
+    folder = tmp_path / "jax_plugins" / "xla_cuda13"
+    for made in (info, folder):
+        made.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: jax-cuda13-pjrt\nVersion: 0.11.2\n")
+    (folder / "xla_cuda_plugin.so").touch()
+    (folder / "xla_cuda_plugin.toml").write_text("[client_options]\npreallocate = false\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = resolve("cuda13")
+    assert (found.source, found.platform) == ("package jax-cuda13-pjrt 0.11.2", "cuda")
+    assert found.create_options == {"preallocate": False}
+
+
 def test_the_default_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TENFERRO_PJRT_PLUGIN_DIR", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))

@@ -1,10 +1,10 @@
 """Approximations: a quotient or a square root in F32 may come of an instruction that is faster than a correctly rounded one.
 
-XLA compiles for GPUs of NVIDIA with `div.full.f32`, at most 2 ULP off, and `sqrt.approx.f32`, at most 2^-23 of the result
-(PTX ISA 9.0, 9.7.3). Measured on an H100 (jax-cuda13-pjrt 0.11.2, docs/measurements/gpu.md): 1.65 and 0.90 ULP; in F64 both are
-correctly rounded. Narrow floats are computed in F32 and rounded.
+NVIDIA's `div.full.f32` is at most 2 ULP off, and `sqrt.approx.f32` at most 2^-23 of the result (PTX ISA, floating point instructions).
+Measured of XLA on an H100 (jax-cuda13-pjrt 0.11.2, docs/measurements/gpu.md): 1.65 and 0.90 ULP; in F64 both are correctly rounded.
+Narrow floats are computed in F32 and rounded.
 
-*Bound.* ULPS of the true value, and never over zero. A complex quotient is made of six real ones, of which each has 3 units of rounding
+*Bound.* ULPS of the rounded value, and never over zero. A complex quotient is made of six real ones, of which each has 3 units of rounding
 more than `QUOTIENT` counts: of r twice (in the denominator at most half of it, in the numerator `sqrt(1/2)`), and of the last division
 once: `UNITS`.
 """
@@ -18,7 +18,7 @@ from oracle.enclosure.formats import FORMATS, Array
 from oracle.enclosure.rule import Context
 from tenferro_ref.dtype import DType
 
-#: How far a quotient or root in F32 may be from the true value.
+#: How far a quotient or root in F32 may be from the one that is rounded once.
 ULPS = 2.0
 #: Units of rounding that a complex quotient is off besides.
 UNITS = 3 * (0.5 + 0.5**0.5 + 1)
