@@ -25,7 +25,7 @@ from oracle.enclosure.special import true_range, true_values_of_two
 from oracle.peers import Executor, Pool
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import MissingDependency
+from tenferro_ref.errors import MissingDependency, TenferroError
 from tenferro_ref.ops import BY_NAME, Policy, TensorType
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime.kernels.base import run_kernel
@@ -378,28 +378,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args(argv)
     with closing(Pool()) as pool:
-        made = {"native": native, "jax": of_jax}.get(args.implementation)
-        make = made or partial(of_executor, pool.make(args.implementation))
-        return _print_all(args, names, make)
+        try:
+            made = {"native": native, "jax": of_jax}.get(args.implementation)
+            _print_all(args, names, made or partial(of_executor, pool.make(args.implementation)))
+        except TenferroError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return error.exit_status
+    return 0
 
 
 def _print_all(
     args: argparse.Namespace, names: dict[str, tuple[str, ...]], make: Callable[[str], Callable[..., Any]]
-) -> int:
+) -> None:
     print(
         f"{args.implementation}, NumPy {np.__version__}, {args.points} points, seed {args.seed}; largest error in ULPs"
     )
     for dtype in [DType[d] for d in args.dtype or names]:
         for name in [n for n in names[dtype.name] if args.function is None or n in args.function]:
             x = drawn(name, dtype, args.points, np.random.default_rng(args.seed))
-            try:
-                seen = measure(name, dtype, make(name), *x)
-            except MissingDependency as error:
-                print(error, file=sys.stderr)
-                return error.exit_status
+            seen = measure(name, dtype, make(name), *x)
             at = ", ".join(repr(v) for v in seen.at)
             print(f"{dtype.name} {name:10} {seen.ulps:8.3f}  at {at}  ({seen.points} points)", flush=True)
-    return 0
 
 
 if __name__ == "__main__":

@@ -269,6 +269,16 @@ def test_command(capsys):
     assert "F32 Tanh" in capsys.readouterr().out
 
 
+def test_an_executor_is_measured_as_well(capsys):
+    asked = ["--dtype", "F32", "--points", "50", "--implementation"]
+    assert main([*asked, "native-fused", "--function", "Divide", "--function", "Sqrt"]) == 0
+    errors = {line.split()[1]: float(line.split()[2]) for line in capsys.readouterr().out.splitlines()[1:]}
+    assert errors.keys() == {"Divide", "Sqrt"}
+    assert all(0.3 < ulps <= 0.5 for ulps in errors.values())  # correctly rounded
+    assert main([*asked, "nonsense"]) == 2
+    assert capsys.readouterr().err.startswith("error: unknown executor 'nonsense'")
+
+
 def of_two(function: str, x: list[float], y: list[float], dtype: DType = DType.F32) -> Enclosure:
     b = GraphBuilder(policy=STABLEHLO)
     arrays = [np.array(v, dtype.numpy) for v in (x, y)]
