@@ -37,10 +37,8 @@ def arguments() -> list[Any]:
         array = np.ascontiguousarray(given[f"in{number}"])
         if array.dtype.kind == "V":
             letter, bits, rest = re.fullmatch(r"(BF|[FIU])(\d+)(\w*)", types[number]["dtype"]).groups()  # type: ignore[union-attr]
-            name = (
-                {"BF": "bfloat", "F": "float", "I": "int", "U": "uint"}[letter] + bits + f"_{rest.lower()}" * bool(rest)
-            )
-            array = array.view(getattr(ml_dtypes, name))
+            kind = {"BF": "bfloat", "F": "float", "I": "int", "U": "uint"}[letter]
+            array = array.view(getattr(ml_dtypes, f"{kind}{bits}_{rest.lower()}" if rest else kind + bits))
         arrays.append(array)
     return arrays
 

@@ -254,7 +254,7 @@ class RewrittenExecutor(NativeExecutor):
         return NativeExecutor.run_many(self, equivalents(cases))
 
     def bit_exact(self, case: Case) -> bool:
-        """Whether no pass moves a rounding of either program: one of a conjugation that is written twice may do otherwise."""
+        """Whether the two programs give the same bits: not where ConjSinking may change the sign of a zero in one of them."""
         if not any(isinstance(ins.op, Conj) for ins in case.program.instructions):
             return True
         return not any(moves_roundings(each.program, self.passes) for each in (case, equivalent(case)))

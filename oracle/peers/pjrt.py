@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from oracle.case import Case, by_program
-from oracle.enclosure import MODELS
+from oracle.enclosure.model import CUDA
 from oracle.equivalent import equivalents
 from oracle.peers import given
 from oracle.peers.base import Execution
@@ -51,9 +51,8 @@ class PjrtExecutor(ModuleExecutor):
 
     @property
     def model(self) -> str:
-        """As `Executor`; that of the platform that the client says it is on, if there is one."""
-        platform = self.worker.facts["platform"]
-        return platform if platform in MODELS else self.peer.model
+        """As `Executor`; `cuda` of a client that calls itself so."""
+        return CUDA.name if self.worker.facts["platform"] == CUDA.name else self.peer.model
 
     @property
     def portable_name(self) -> str:

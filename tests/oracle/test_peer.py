@@ -113,7 +113,8 @@ def test_a_plugin_under_another_name_gets_the_same_options(name: str, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("platform", "model", "options"), [("cuda", "cuda", {"xla_allow_excess_precision": False}), ("tpu", "xla", {})]
+    ("platform", "model", "options"),
+    [("cuda", "cuda", {"xla_allow_excess_precision": False}), ("tpu", "xla", {}), ("numpy", "xla", {})],
 )
 def test_a_plugin_is_held_to_the_arithmetic_of_what_its_client_calls_itself(
     platform: str, model: str, options: Options, fake_library: Path

@@ -4,9 +4,9 @@ NVIDIA's `div.full.f32` is at most 2 ULP off, and `sqrt.approx.f32` at most 2^-2
 Measured of XLA on an H100 (jax-cuda13-pjrt 0.11.2, docs/measurements/gpu.md): 1.65 and 0.90 ULP; in F64 both are correctly rounded.
 Narrow floats are computed in F32 and rounded.
 
-*Bound.* ULPS of the rounded value, and never over zero. A complex quotient is made of six real ones, of which each has 3 units of rounding
-more than `QUOTIENT` counts: of r twice (in the denominator at most half of it, in the numerator `sqrt(1/2)`), and of the last division
-once: `UNITS`.
+*Bound.* ULPS of the rounded value, and never over zero. A complex quotient is made of Smith's r and one division for each part, each off by 3 units of
+rounding more than `QUOTIENT` counts: those of r go into the denominator, at most half of them, and into the numerator, `sqrt(1/2)`; those
+of the last division come whole. Together `UNITS`.
 """
 
 from __future__ import annotations

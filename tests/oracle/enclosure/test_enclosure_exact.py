@@ -33,7 +33,7 @@ def exact_program(rng, dtype, quotients=True):
             lambda v=v, w=w: b.apply(ops.Add(), v, w),
             lambda v=v, f=first: b.apply(ops.Multiply(), v, f),
             lambda v=v, p=power: b.apply(ops.Multiply(), v, p),
-            lambda v=v, p=power: b.apply(ops.Divide() if quotients else ops.Negate(), *(v, p)[: 1 + quotients]),
+            lambda v=v, p=power: b.apply(ops.Divide(), v, p) if quotients else b.apply(ops.Negate(), v),
             lambda v=v: b.apply(ops.BroadcastInDim((3, 3), (0,)), b.apply(ops.ReduceSum((1,)), v)),
             lambda f=first: b.apply(ops.BroadcastInDim((3, 3), (1,)), b.apply(ops.ReduceProd((0,)), f)),
             lambda v=v, f=first: b.apply(MATMUL, v, f),
