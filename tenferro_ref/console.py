@@ -38,7 +38,7 @@ generate_option = click.option(
     multiple=True,
     metavar="KEY=VALUE",
     help="What programs may contain: instructions=5-20, elements=64, rank=2, ops=Exp,Log, dtypes=F32,C64, symbolic=0, "
-    "linalg=50, policies=0 (percentages), rare=Reverse:I32 (`python -m tools.opcodes`), derivatives=1/4, invalid=1/8, modules=1/8 (shares of "
+    "folded=20, linalg=50, policies=0 (percentages), rare=Reverse:I32 (`python -m tools.opcodes`), derivatives=1/4, invalid=1/8, modules=1/8 (shares of "
     "derivative and invalid programs, and of modules with further operations), guided=1 (campaigns: follow what disagrees). Repeatable.",
 )
 allow_option = click.option(

@@ -100,6 +100,7 @@ MIXES: dict[str, dict[str, Any]] = {
     "sums": _weighted(5, *(op.__name__ for op in (*CONTRACTIONS, *REDUCTIONS))),
     "decompositions": {"linalg": 60.0},
     "policies": {"policies": 60.0},
+    "constants": {"folded": 60.0},
     "hostile values": {"regime": "hostile"},
     "modules": {"modules": 0.5},
 }

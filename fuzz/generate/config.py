@@ -44,6 +44,8 @@ class Config:
         Batches walk through all (op, dtype, reader) triples, one a program (`fuzz.generate.anchors`).
     symbolic
         Percentage of programs in which symbols stand for some extents of the inputs.
+    folded
+        Percentage of programs in which constants stand for most inputs, for compilers to fold; these programs may be three times as long.
     linalg
         Percentage of programs with one to three ops of the linalg family, in addition to those of the motifs.
     policies
@@ -80,6 +82,7 @@ class Config:
     motifs: bool = True
     anchors: bool = True
     symbolic: float = 8
+    folded: float = 5
     linalg: float = 5
     policies: float = 10
     regime: Regime | None = None

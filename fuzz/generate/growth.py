@@ -167,6 +167,9 @@ class Growth:
         self.max_rank = config.max_rank if head.chance(10) else min(config.usual_rank, config.max_rank)
         #: One of `_OUTPUT_STYLES`.
         self.output_style = head.choose(_OUTPUT_STYLES)
+        self._folded = head.chance(config.folded)
+        if self._folded:  # constants take room of their own
+            self.max_instructions = min(3 * max_instructions, config.max_instructions)
         big = head.chance(2.5) and config.max_elements >= BIG[0][0]
         self.limit = min(config.big_elements if big else config.usual_elements, config.max_elements)
         self._themes = self._draw_themes(head, big)
@@ -238,7 +241,9 @@ class Growth:
         return self.room > self.step_size and all(op in self.config.ops for op in ops)
 
     def fresh(self, dtype: DType, shape: Shape, recipe: Recipe | None = None) -> Value:
-        """A new input, its values of a class that the regime draws unless a recipe is given."""
+        """A new input, its values of a class that the regime draws unless a recipe is given; constants in some programs."""
+        if self._folded and not recipe and self.choices.chance(85) and self.has_array():
+            return self.constant_array(dtype, shape) if shape else self.constant(dtype)
         value = self.builder.input(dtype, shape)
         recipe = recipe or draw_recipe(self.choices, dtype, self.regime)
         self.recipes[value.slot] = recipe
@@ -284,11 +289,11 @@ class Growth:
 
     def has_array(self) -> bool:
         """Whether an array of constants may be used, and there is room for it."""
-        return self.room > self.step_size + 6 and self.has(ops.Constant, ops.BroadcastInDim, ops.Concatenate)
+        return self.room > self.step_size + 2 and self.has(ops.Constant, ops.BroadcastInDim, ops.Concatenate)
 
     def constant_array(self, dtype: DType, shape: Shape, regime: Regime | None = None) -> Value:
-        """An array of up to three constants, its first axis cut among them, for compilers to fold."""
-        count = min(1 + self.choices.pick(3), max(1, shape[0]))
+        """An array of up to three constants, as there is room, its first axis cut among them, for compilers to fold."""
+        count = max(1, min(1 + self.choices.pick(3), shape[0], (self.room - self.step_size - 1) // 2))
         cuts = [i * shape[0] // count for i in range(count + 1)]
         parts = [
             self.apply(ops.BroadcastInDim((b - a, *shape[1:]), ()), self.constant(dtype, regime))

@@ -83,7 +83,7 @@ _READ: dict[str, Callable[[str], dict[str, Any]]] = {
     "dtypes": _names("dtypes", DType.__members__),
     "rare": _rare,
     "guided": lambda text: {"guided": bool(_integer(text, 0, 1))},
-    **{field: _percentage(field) for field in ("symbolic", "linalg", "policies")},
+    **{field: _percentage(field) for field in ("symbolic", "folded", "linalg", "policies")},
     **{field: _share(field) for field in ("derivatives", "invalid", "modules")},
 }
 
@@ -96,7 +96,7 @@ def config_of(settings: Sequence[str]) -> Config:
     """The configuration of a campaign with the given settings, each of the form `KEY=VALUE`.
 
     `instructions=10` or `instructions=5-20`, `elements=64`, `rank=2` (the most), `ops=Exp,Log`, `dtypes=F32,C64`, `symbolic=0`,
-    `linalg=50`, `policies=0` (percentages of the programs), `rare=Reverse:I32,Add:Bool` (`python -m tools.opcodes` lists
+    `folded=20`, `linalg=50`, `policies=0` (percentages of the programs), `rare=Reverse:I32,Add:Bool` (`python -m tools.opcodes` lists
     such pairs), `derivatives=1/4` (the share of derivative programs), `invalid=0` or `invalid=1/8` (that of invalid ones), `modules=1/8`
     (that of StableHLO modules with operations that programs lack), `guided=1` (what a campaign's batches contain, and who compiles
     them, follows what has shown disagreements).

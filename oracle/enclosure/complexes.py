@@ -288,7 +288,7 @@ def _multiply(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     made = anything(rectangle(re, im), wild, signs=stays_real or gathering.either_zero(c))
     lost = lost | (wild & (never_finite(x) | never_finite(y)))
     made = nothing(infinite_or_nan(made, lost), spoiled(real.format, x, y))
-    return gathering.without_one(c, gathering.without_one(c, made, x, y), y, x)
+    return _without_one(c, _without_one(c, made, x, y), y, x)
 
 
 @COMPLEX.row(ops.DotGeneralWithConj)
@@ -385,7 +385,11 @@ def _divide(op: Op, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     lost_in = spoiled(f, x, y)
     if lost_in.any():  # Annex G: of a zero divisor comes an infinity
         result = nothing(result, lost_in & np.logical_or.reduce([(p.lo > 0) | (p.hi < 0) for p in y.parts]))
-    return gathering.without_one(c, result, x, y)
+    return _without_one(c, result, x, y)
+
+
+def _without_one(c: Context, made: Rectangle, x: Enclosure, one: Enclosure) -> Rectangle:
+    return made if x.number else gathering.without_one(c, made, promoted(c, x), one)
 
 
 def _far_quotient(result: Rectangle, x: Enclosure, y: Enclosure) -> Rectangle:

@@ -149,6 +149,7 @@ def primal(config: Config, entry: Entry, round_: int, stream: Stream) -> Case:
         max_elements=min(limit, config.max_elements),
         usual_rank=min(3, config.usual_rank),
         policies=config.policies / 2,
+        folded=0,
     )
     # each by the number of the turn, and all four combinations in four turns
     complex_, odd = (number + len(entry.name)) % 2, (number + number // 2) % 2

@@ -20,6 +20,9 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import ARITHMETIC, BY_NAME, INDEXING, OPS, REDUCTIONS, STABLEHLO, Op
 from tenferro_ref.program import Value
 
+#: An array of ones.
+_ONES = Recipe("simple", 0, density=0)
+
 
 def _window(g: Growth, x: Value) -> tuple[int, ...]:
     """Extents of a window that is smaller than the value where it can be."""
@@ -39,6 +42,9 @@ def _updates_itself(case: Case) -> bool:
 def updated_with_itself(g: Growth) -> None:
     """An update whose value is a window of the same operand at a shifted place; compilers take windows through a Reshape."""
     x = g.operand(g.config.dtypes, lambda v: v.type.rank >= 1)
+    if g.choices.chance(30):
+        _move_rows(g, x)
+        return
     if g.has(ops.Reshape) and g.choices.chance(50):
         x = g.apply(ops.Reshape(regroup(g, shape_of(x)) or (1,)), x)
     shape, sizes = shape_of(x), _window(g, x)
@@ -49,6 +55,21 @@ def updated_with_itself(g: Growth) -> None:
         limits = tuple(a + s for a, s in zip(starts, sizes, strict=True))
         window = g.apply(ops.Slice(starts, limits, (1,) * len(sizes)), x)
     g.apply(ops.DynamicUpdateSlice(), x, window, index_tensor(g, (len(sizes),)))
+
+
+def _move_rows(g: Growth, x: Value) -> None:
+    """All rows but the last one step on, of a value with a unit axis more or less."""
+    shape = shape_of(x)
+    if g.has(ops.Reshape):
+        rest = tuple(e for e in shape if e != 1) or shape
+        other = rest if rest != shape else (*shape, 1)
+        x = g.apply(ops.Reshape(other), x) if len(other) <= g.max_rank else x
+    rows, *row = shape_of(x)
+    kept = (max(0, rows - 1), *row)
+    window = g.apply(ops.Slice((0,) * len(kept), kept, (1,) * len(kept)), x)
+    # any start is brought within bounds: 1 among the rows, 0 elsewhere
+    integers = [d for d in g.config.dtypes if d.is_int] or [DType.I32]
+    g.apply(ops.DynamicUpdateSlice(), x, window, g.fresh(g.choices.choose(integers), (len(kept),), _ONES))
 
 
 #: Index types, and extents that are beyond their largest values.
@@ -69,7 +90,7 @@ def _is_short(case: Case) -> bool:
     return any(dtype in _SHORT and max(e, default=0) > dtype.limits[1] + 1 for e, dtype in _indexed(case))
 
 
-@motif(3, 2, _is_short, ops.Scatter, ops.Gather, ops.DynamicSlice, ops.DynamicUpdateSlice, policy=STABLEHLO)
+@motif(3, 3, _is_short, ops.Scatter, ops.Gather, ops.DynamicSlice, ops.DynamicUpdateSlice, policy=STABLEHLO)
 def short_index(g: Growth) -> None:
     """Indices of a type that cannot say where the axis ends, in which compilers compute the last start."""
     dtype = g.choices.choose((*_SHORT,))

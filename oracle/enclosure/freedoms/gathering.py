@@ -149,12 +149,12 @@ def either_zero(c: Context) -> bool:
     return c.model.gather
 
 
-def without_one(c: Context, made: Rectangle, x: Enclosure, one: Enclosure) -> Rectangle:
+def without_one(c: Context, made: Rectangle, x: Rectangle, one: Enclosure) -> Rectangle:
     """A product or quotient by one may leave it out: no part of `x` becomes NaN by an infinity or NaN in the other part then.
 
     Annex G has an infinity there, which `x` is, and asks for nothing where it is NaN.
     """
-    if not c.model.gather or x.number:
+    if not c.model.gather:
         return made
     ones = [(p.lo == bit) & (p.hi == bit) & ~p.nan for p, bit in zip(one.parts, (1, 0), strict=False)]
     mask = np.logical_and.reduce(ones)
@@ -173,7 +173,7 @@ def without_one(c: Context, made: Rectangle, x: Enclosure, one: Enclosure) -> Re
             gap=gap,
         )
 
-    return each_part(wider, made, x) if isinstance(x, Rectangle) else made
+    return each_part(wider, made, x)
 
 
 # --- quotients ------------------------------------------------------------------------------------------------------
