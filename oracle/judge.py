@@ -18,6 +18,7 @@ from oracle.identities import compare_sides
 from oracle.peers import DerivativeExecutor, Execution, Executor, ForeignRefusal, NativeExecutor, attempt
 from oracle.reference import Reference, compare_all, prepare
 from oracle.staged import decomposing, judge_stages, refuses, refuses_dead
+from oracle.unfounded import unfounded
 from oracle.unmade import why
 from oracle.verdict import Answer, Comparison, Verdict
 from tenferro_ref.errors import (
@@ -146,6 +147,8 @@ def _failed(executor: Executor, error: TenferroError, reference: Reference) -> A
     if isinstance(expected, TenferroError) and error is not expected and _raises(error, expected):
         return Answer(executor.name, Verdict.PASS, reason=f"raises as the native executor does: {error}", error=record)
     if error is expected and refuses(error):
+        if wrong := unfounded(reference.case):
+            return Answer(executor.name, Verdict.ERROR, reason=f"{error.kind}: {error}; {wrong}", error=record)
         reason = f"the reference itself refuses the values of a matrix: {error}"
         return Answer(executor.name, Verdict.UNDECIDED, reason=reason, error=record)
     if error is not expected and refuses_dead(error, reference.case):

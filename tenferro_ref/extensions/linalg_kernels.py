@@ -139,12 +139,12 @@ def reflect(packed: Matrix, tau: Matrix, x: Matrix, adjoint: bool = False) -> Ma
 
 
 def eigh(a: Matrix, gauge: str) -> tuple[Matrix, Matrix]:
-    values, vectors = np.linalg.eigh(finite(a))
+    values, vectors = np.linalg.eigh(finite(np.tril(a)))
     return values, vectors if gauge == "Raw" else vectors * _phase(_pivots(vectors)).conj()
 
 
 def eigvalsh(a: Matrix) -> tuple[Matrix]:
-    return (np.linalg.eigvalsh(finite(a)),)
+    return (np.linalg.eigvalsh(finite(np.tril(a))),)
 
 
 def eig(a: Matrix) -> tuple[Matrix, Matrix]:

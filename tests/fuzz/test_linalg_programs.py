@@ -141,9 +141,14 @@ def _drawn(kind: str, dtype: DType, shape: tuple[int, ...] = (4, 4, 3)) -> np.nd
 def test_matrices_are_of_their_class(kind: str, dtype: DType) -> None:
     a = _drawn(kind, dtype)
     assert a.dtype == dtype.numpy
-    assert np.isfinite(a).all()
+    assert np.isfinite(a).all() == (kind != "beside NaN")
     for i in range(3):
         x = a[..., i].astype(complex)
+        if kind == "beside NaN":
+            assert np.isnan(x[np.triu_indices(4, 1)]).any()
+            assert np.isfinite(np.tril(x)).all()
+            assert np.linalg.eigvalsh(np.tril(x)).min() > 1e-3
+            continue
         values = np.linalg.svd(x, compute_uv=False)
         if kind in HERMITIAN:
             assert (x == x.conj().T).all()

@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from fuzz.generate.config import FOREIGN_DTYPES, Regime, may_have
-from fuzz.generate.describe import has_path, varying
+from fuzz.generate.describe import has_path, maker, varying
 from fuzz.generate.growth import Estimate, Growth, Shape, shape_of
 from fuzz.generate.motifs.table import Found, motif
 from fuzz.generate.values.recipes import Recipe
@@ -76,6 +76,38 @@ def real_beside_complex(g: Growth) -> None:
         x = g.operand(pairs) if g.choices.chance(60) else g.fresh(g.choices.choose(pairs), ())
         scalar, op = g.rank_0(x.dtype.real), g.choices.choose(_MIXING)
         g.apply(op(), *((x, scalar) if g.choices.chance(60) else (scalar, x)))
+
+
+#: Two dtypes, and the third one to which the front end brings values of both.
+_MEETING = (
+    (DType.I32, DType.F32, DType.F64),
+    (DType.I64, DType.F32, DType.F64),
+    (DType.I32, DType.C32, DType.C64),
+    (DType.I64, DType.C32, DType.C64),
+    (DType.F64, DType.C32, DType.C64),
+)
+
+
+def _meets(case: Case) -> bool:
+    """Whether arithmetic has operands that were converted from other dtypes each."""
+    types = case.program.slot_types
+    for ins in case.program.instructions:
+        made = [maker(case.program, slot) for slot in ins.input_slots] if type(ins.op) in _MIXING else []
+        before = [types[m.input_slots[0]].dtype for m in made if m and m.op.name == "Convert"]
+        if any((*pair, types[ins.output_slots[0]].dtype) in _MEETING for pair in (before, before[::-1])):
+            return True
+    return False
+
+
+@motif(3, 2, _meets, ops.Convert, *_MIXING)
+def meeting(g: Growth) -> None:
+    """Values of two dtypes, in a third one, as the front end writes what has operands of two dtypes."""
+    known = [row for row in _MEETING if set(row) <= {*g.config.dtypes}]
+    if known:
+        one, other, both = g.choices.choose(known)
+        x = g.operand([one, other])
+        pair = g.convert(x, both), g.convert(g.typed(other if x.dtype is one else one, shape_of(x)), both)
+        g.apply(g.choices.choose(_MIXING)(), *pair)
 
 
 _FOLDABLE = (*ELEMENTWISE, ops.Convert)

@@ -305,6 +305,7 @@ _CHAINS = """
     Reshape > DynamicSlice; ReduceSum > ReduceSum; ReduceMax > BroadcastInDim > Subtract; ReduceSum > BroadcastInDim > ReduceSum
     Compare > Convert > ReduceSum; Select > ReduceMax; Convert > ReduceSum; Convert > ReduceProd; Reverse > Reverse
     ReduceSum > Conj; Convert > Conj; DotGeneral > Conj; Scatter > Conj; DynamicUpdateSlice > Conj; DynamicSlice > Conj; Gather > Conj
+    Conj > Conj > Conj > Multiply > Conj; Conj > Add > Conj > Conj; Conj > Conj > Negate > Conj; Conj > Multiply > Negate > Conj
     Concatenate > Conj; Pad > Conj; Select > Conj; Divide > Conj; Reshape > Transpose > Conj; EmbedDiag > ExtractDiag; Tril > Triu; GatherDynamicSliceSizes > DynamicSlice; PadToMatch > Slice; Select > DynamicUpdateSlice"""
 
 

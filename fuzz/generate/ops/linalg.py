@@ -62,8 +62,8 @@ PREPARED: dict[str, tuple[str, tuple[int, ...]]] = {
     "HouseholderQrQColumns": _FACTORED,
 }
 _PORTABLE = tuple(MATRICES)[:2]
-#: Ops with settings come more often: each doubles what there is to see.
-_NAMES: Weighted[str] = Weighted([(name, 3 + 2 * len(linalg.OPS[name].config)) for name in MATRICES])
+#: Ops with settings come more often: each is more to see.
+_NAMES: Weighted[str] = Weighted([(name, 4 + len(linalg.OPS[name].config)) for name in MATRICES])
 _SIZES: Weighted[int] = Weighted([(3, 20), (2, 25), (1, 12), (4, 18), (5, 10), (7, 5), (8, 4), (6, 4), (0, 4)])
 _BATCHES: Weighted[Shape] = Weighted([((), 60), ((2,), 20), ((1,), 5), ((3, 2), 6), ((0,), 3), ((5,), 6)])
 #: Exponents of two by which matrices are scaled for their determinants to leave the range, and the instructions that it takes.

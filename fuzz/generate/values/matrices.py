@@ -28,7 +28,7 @@ TRIANGULAR = ("triangular", "dominant", "identity")
 #: Hermitian, with eigenvalues of both signs or of one.
 HERMITIAN = ("indefinite", *DEFINITE)
 #: A definite matrix below the diagonal and on it, anything above: what reads the lower triangle alone sees the definite one.
-ONE_SIDED = ("one-sided",)
+ONE_SIDED = ("one-sided", "beside NaN")
 #: Also those of half the rank, Jordan blocks, and small integers.
 ANY = (*REGULAR, *HERMITIAN, "deficient", "jordan", "integers", "triangular")
 #: With a row and a column of zeros: solvers and Cholesky refuse it.
@@ -125,6 +125,13 @@ def _one_sided(rng: Generator, m: int, n: int, count: int) -> Array:
     return a
 
 
+def _beside_nan(rng: Generator, m: int, n: int, count: int) -> Array:
+    a = _one_sided(rng, m, n, count)
+    above = np.triu_indices(m, 1, n)
+    a[above] = np.where(rng.random((len(above[0]), count)) < 0.5, np.nan, a[above])
+    return a
+
+
 _CLASSES: dict[str, MatrixClass] = {
     "regular": _spectrum(_between),
     "graded": _graded,
@@ -140,6 +147,7 @@ _CLASSES: dict[str, MatrixClass] = {
     "triangular": _triangular,
     "jordan": _jordan,
     "one-sided": _one_sided,
+    "beside NaN": _beside_nan,
     SINGULAR: _singular,
 }
 MATRICES = frozenset(_CLASSES)

@@ -11,7 +11,7 @@ import numpy as np
 from oracle.peers.front_end.table import PHRASES, WORDS, Origins, alike
 from tenferro_ref import frontend as tn
 from tenferro_ref import ops
-from tenferro_ref.dtype import ENGINE_DTYPES, promote
+from tenferro_ref.dtype import ENGINE_DTYPES
 from tenferro_ref.ops import CompareDir, Op, TensorType
 from tenferro_ref.program import GraphBuilder, Value
 
@@ -102,7 +102,8 @@ def _before(origins: Origins, x: Value, other: Value) -> Value:
     source = origin.operands[0]
     if isinstance(origin.op, ops.Convert):
         known = {source.dtype, other.dtype} <= {*ENGINE_DTYPES}
-        return source if known and promote((source.dtype, other.dtype)) is x.dtype else x
+        # the engine promotes as NumPy does, whose table is not ours
+        return source if known and np.promote_types(source.dtype.numpy, other.dtype.numpy) == x.dtype.numpy else x
     if isinstance(origin.op, ops.BroadcastInDim) and source.type.is_static:
         aligned = origin.op.dims == tuple(range(x.ndim - source.ndim, x.ndim))
         return source if aligned and other.dtype is x.dtype else x

@@ -112,7 +112,10 @@ def _(d: Draft) -> Sequence[SsaValue]:
 @STATEMENTS.row("reduce to an index")
 def _(d: Draft) -> Sequence[SsaValue]:
     """The extremum and where it stands, in the form in which JAX writes argmax and argmin."""
-    x = d.operand(REAL - {DType.F16, DType.BF16})
+    dtypes = REAL - {DType.F16, DType.BF16}
+    x = d.operand(dtypes)
+    if d.choices.chance(40):  # the first NaN is the extremum
+        x = d.fresh(d.dtype(dtypes.intersection(FLOATS)), x.shape, Recipe("special", d.choices.integer(2)))
     axis, greater = d.axis(x), d.choices.chance(50)
     index = d.choices.choose((DType.I32, DType.I64))
     places = d.one("iota", [], index, x.shape, f"iota_dimension = {axis} : i64")
