@@ -38,18 +38,23 @@ def derive(program: GraphProgram, transforms: Sequence[str]) -> GraphProgram:
 
 
 @contextmanager
-def rules_applied() -> Iterator[None]:
+def rules_applied(program: GraphProgram) -> Iterator[None]:
     """Where rules are applied to a valid program: that there is none is an answer, all else is a defect.
 
     Raises
     ------
     Internal
-        A rule made something that no program can hold.
+        A rule made something that no program can hold, or misses constant extents where all are.
     """
     try:
         with defects_in("a derivative rule"):
             yield
-    except (Internal, UnsupportedAdRule, UnsupportedMetadata):
+    except UnsupportedMetadata as error:
+        sized = any(isinstance(ins.op, ops.GatherDynamicSliceSizes) for ins in program.instructions)
+        if sized or not all(type_.is_static for type_ in program.slot_types.values()):
+            raise
+        raise Internal(detail=f"a derivative rule, of a program whose extents are constant: {error}") from error
+    except (Internal, UnsupportedAdRule):
         raise
     except TenferroError as error:
         raise Internal(detail=f"a derivative rule, of a valid program: {error.kind}: {error}") from error
@@ -67,7 +72,7 @@ def derived(primal: Case, transforms: Sequence[str], seeds: Seeds) -> Case | Non
         A rule has a defect.
     """
     try:
-        with rules_applied():
+        with rules_applied(primal.program):
             program = derive(primal.program, transforms)
     except (UnsupportedAdRule, UnsupportedMetadata):
         return None
@@ -182,7 +187,7 @@ def differentiated(case: Case) -> Differentiated:
     """
     derivation = case.derivation
     assert derivation is not None
-    with rules_applied():
+    with rules_applied(derivation.primal):
         program = derive(derivation.primal, derivation.transforms[:-1])
         forward, backward = jvp(program), vjp(program)
     inputs, given = case.inputs[: len(program.input_slots)], case.inputs[len(program.input_slots) :]

@@ -25,7 +25,7 @@ def by_gradient(d: Differentiated) -> Sides:
     types = d.program.output_types
     if len(types) != 1 or types[0].rank or not types[0].dtype.is_float:
         return [], []
-    with rules_applied():
+    with rules_applied(d.program):
         made = grad(d.program)
     one = np.array(1, types[0].dtype.numpy)
     return _enclosed(d, made, d.inputs), _enclosed(d, d.backward, (*d.inputs, one))
@@ -40,7 +40,7 @@ def by_transposes(d: Differentiated) -> Sides:
     moving = [i for i, type_ in enumerate(d.program.input_types) if type_.dtype in INEXACT]
     for place, number in enumerate(moving):
         try:
-            with rules_applied():
+            with rules_applied(d.program):
                 made = transpose(d.program, [number])
         except (UnsupportedAdRule, UnsupportedMetadata):
             continue

@@ -46,7 +46,7 @@ def why(case: Case) -> TenferroError | None:
         if case.source is not None:
             read(case.source, case.arguments)
         elif case.derivation is not None:
-            with rules_applied():
+            with rules_applied(case.derivation.primal):
                 derive(case.derivation.primal, case.derivation.transforms)
     except (UnsupportedAdRule, UnsupportedMetadata):  # an answer, and no defect
         return None

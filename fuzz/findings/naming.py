@@ -6,16 +6,11 @@ import re
 
 from fuzz.findings.alike import how_of
 from oracle.case import Case
+from oracle.peers.expressible import INDICES
 from oracle.verdict import Answer
 from tenferro_ref import ops
 from tenferro_ref.dtype import ENGINE_DTYPES
-from tenferro_ref.ops import Op
 from tenferro_ref.program import GraphProgram
-
-#: Where the indices are among the operands of an op that has such.
-_INDICES: dict[type[Op], int] = {
-    ops.Gather: 1, ops.GatherDynamicSliceSizes: 1, ops.Scatter: 1, ops.DynamicSlice: 1, ops.DynamicUpdateSlice: 2,
-}  # fmt: skip
 
 
 def named(program: GraphProgram, index: int) -> str:
@@ -34,7 +29,7 @@ def named(program: GraphProgram, index: int) -> str:
     if isinstance(ins.op, ops.Convert):
         read = program.slot_types[ins.input_slots[0]].dtype
         return f"{ins.op.name}({read.name})" if read.is_float and read.bits < 8 else ins.op.name
-    if (place := _INDICES.get(type(ins.op))) is None:
+    if (place := INDICES.get(type(ins.op))) is None:
         return ins.op.name
     dtype = program.slot_types[ins.input_slots[place]].dtype
     return ins.op.name if dtype in ENGINE_DTYPES else f"{ins.op.name}({dtype.name})"

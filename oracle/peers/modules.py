@@ -15,9 +15,10 @@ import numpy as np
 from oracle.case import Case, by_program
 from oracle.peers import given
 from oracle.peers.base import Execution, WorkerExecutor, validate
+from oracle.peers.expressible import emitting
 from oracle.peers.lanes import Options
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import Internal, TenferroError, defects_in
+from tenferro_ref.errors import Internal, TenferroError
 from tenferro_ref.escape import line
 from tenferro_ref.isolation import wire
 from tenferro_ref.ops import TensorType
@@ -205,7 +206,7 @@ def module_text(case: Case) -> str:
     TenferroError
         The program cannot be lowered.
     """
-    with defects_in("the emitter of StableHLO"):
+    with emitting(case.program):
         return lower_to_stablehlo(LoweringView.of(case.program, case.shapes))
 
 
@@ -232,7 +233,7 @@ def write(check: Callable[[LoweringView], None], plain: bool, cases: Sequence[Ca
             validate(case)
             view = LoweringView.of(case.program, case.shapes)
             check(view)
-            with defects_in("the emitter of StableHLO"):
+            with emitting(case.program):
                 values = lower_into(body, view, own=own)
         except TenferroError as error:
             body.rewind(mark)

@@ -28,7 +28,7 @@ from oracle.peers.semirings import PATHS, backend_of, fits
 from oracle.peers.warm import warm_up
 from tenferro_ref import __version__
 from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
-from tenferro_ref.errors import TenferroError, UnsupportedOp, UsageError, defects_in
+from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp, UsageError, defects_in
 from tenferro_ref.ops import Conj, Extension
 from tenferro_ref.program import GraphProgram, infer_types, to_exec
 from tenferro_ref.runtime import FUSION_THRESHOLD, ContractingBackend, GraphExecutor, TensorBackend
@@ -296,8 +296,12 @@ class ReloadedExecutor(NativeExecutor):
 
 def _rewritten(cases: Sequence[Case]) -> list[Case]:
     """The input sets of a program, with what is read of the module that is written of it."""
+    text = module_text(cases[0])
     with defects_in("the reader of StableHLO"):
-        loaded = load(module_text(cases[0]))
+        try:
+            loaded = load(text)
+        except UnsupportedOp as error:
+            raise Internal(detail=f"the reader refuses what the emitter has written: {error}") from None
     return [Case.of(loaded.program, loaded.inputs(case.inputs)) for case in cases]
 
 

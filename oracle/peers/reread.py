@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oracle.case import Case
+from oracle.peers.expressible import emitting
 from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp, defects_in
 from tenferro_ref.isolation.engines.reader import evaluate
 from tenferro_ref.stablehlo.loader import Loaded, load, lower_loaded
@@ -37,7 +38,7 @@ def reread(cases: Sequence[Case]) -> list[Case]:
 def _written_again(loaded: Loaded) -> Loaded:
     """What is read of the module that is written of `loaded`; `loaded` itself if it has an op without a form in StableHLO."""
     try:
-        with defects_in("the emitter of StableHLO"):
+        with emitting(loaded.program):
             text = lower_loaded(loaded)
     except UnsupportedOp:
         return loaded

@@ -22,6 +22,7 @@ from oracle.verdict import Answer, Verdict
 from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.autodiff import JVP
+from tenferro_ref.autodiff.errors import UnsupportedMetadata
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import Internal
 from tenferro_ref.extensions import linalg
@@ -159,6 +160,19 @@ def test_a_rule_that_makes_no_program_is_a_defect(pool: Pool) -> None:
             derived(primal, ("vjp",), plain_seed)
         assert derived_alike(case, primal) is None  # type: ignore[arg-type]
         assert verdict(pool.make("derivative-adjoint"), case).verdict is Verdict.ERROR
+
+
+def test_a_rule_that_misses_constant_extents_where_all_are_is_a_defect() -> None:
+    def refusing(*_: object) -> None:
+        raise UnsupportedMetadata(op="Sin", detail="an extent is not constant")
+
+    b = GraphBuilder()
+    x = b.input("F64", ("n",))
+    symbolic = Case.of(b.build(tn.sin(x)), [X])
+    with mock.patch.dict(JVP._rows, {ops.Sin: refusing}):
+        with pytest.raises(Internal, match="whose extents are constant"):
+            derived(case_of(tn.sin, X), ("vjp",), plain_seed)
+        assert derived(symbolic, ("vjp",), plain_seed) is None
 
 
 def test_the_gradient_and_the_transpose_are_the_vjp(pool: Pool) -> None:

