@@ -16,7 +16,7 @@ from fuzz.generate.values.recipes import Recipe
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dtype import ENGINE_DTYPES, INEXACT, DType
-from tenferro_ref.ops import ARITHMETIC, DEFAULT_POLICY, ELEMENTWISE, STABLEHLO
+from tenferro_ref.ops import ARITHMETIC, DEFAULT_POLICY, ELEMENTWISE, INTEGER_FAULTS, STABLEHLO
 from tenferro_ref.program import Value
 
 #: Numbers that compilers have rules for, or lose.
@@ -108,6 +108,28 @@ def meeting(g: Growth) -> None:
         x = g.operand([one, other])
         pair = g.convert(x, both), g.convert(g.typed(other if x.dtype is one else one, shape_of(x)), both)
         g.apply(g.choices.choose(_MIXING)(), *pair)
+
+
+def _divides_integers(case: Case) -> bool:
+    """Whether integers are divided or raised where a fault is an error."""
+    types = case.program.slot_types
+    return case.program.policy.integer_faults == "error" and any(
+        type(i.op) in INTEGER_FAULTS and types[i.input_slots[0]].dtype.is_int for i in case.program.instructions
+    )
+
+
+@motif(4, 1, _divides_integers, ops.Maximum, ops.Minimum, ops.Constant, ops.BroadcastInDim, *INTEGER_FAULTS)
+def sound_integers(g: Growth) -> None:
+    """Integers by divisors that are not zero, or to exponents that are not negative, where anything else is an error."""
+    integers = [d for d in g.config.dtypes if d.is_int]
+    if g.policy.integer_faults != "error" or g.portable or not integers:
+        return
+    x, op = g.operand(integers), g.choices.choose((*INTEGER_FAULTS,))
+    least = (ops.Maximum, 0) if op is ops.Pow else g.choices.choose(((ops.Maximum, 1), (ops.Minimum, -1)))
+    limit = g.apply(ops.Constant.of(least[1], x.dtype))
+    if x.type.rank:
+        limit = g.apply(ops.BroadcastInDim(shape_of(x), ()), limit)
+    g.apply(op(), x, g.apply(least[0](), g.typed(x.dtype, shape_of(x)), limit))
 
 
 _FOLDABLE = (*ELEMENTWISE, ops.Convert)
