@@ -45,12 +45,16 @@ def with_operands(case: Case, index: int) -> str:
 
 
 def signature(case: Case, answer: Answer, attribution: str) -> str:
-    """ "ops | dtype | value class | attribution" of a reduced case; "fault | kind due | what came instead | ..." of an invalid one."""
+    """ "ops | dtype | value class | attribution" of a reduced case; "fault | kind due | what came instead | ..." of an invalid one.
+
+    The dtype is that of the output which is wrong, or of the first one where no value is.
+    """
     if case.refusal is not None:
         return f"{case.refusal.fault} | {case.refusal.kind} | {how_of(answer)} | {attribution}"
     names = " > ".join(chain(case)) or "no instruction"
     names = f"{case.derivation} of {names}" if case.derivation else names
-    dtype = case.program.output_types[0].dtype.name if case.program.output_slots else "none"
+    types, worst = case.program.output_types, answer.comparison.worst_output or 0
+    dtype = types[worst if worst < len(types) else 0].dtype.name if types else "none"
     return f"{names} | {dtype} | {how_of(answer)} | {attribution}"
 
 

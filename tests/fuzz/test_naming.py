@@ -63,3 +63,16 @@ def test_integers_that_wrap_are_told_from_a_nan_that_is_compared(dtype: str, kno
     chain = " > ".join(named(program, i) for i in range(len(program.instructions)))
     rules = [rule for rule in load_known(DEFAULT_RULES) if rule.page.startswith("0067")]
     assert any(fits(s, f"{chain} | Bool | {how} | rewrite: algsimp") for r in rules for s in r.signatures) is known
+
+
+@pytest.mark.parametrize(("wrong", "dtype"), [(None, "F32"), (0, "F32"), (1, "C32"), (7, "F32")])
+def test_the_dtype_of_a_signature_is_that_of_the_wrong_output(wrong: int | None, dtype: str) -> None:
+    """A stage of a decomposition may be beyond the outputs."""
+    program = parse(
+        "graph (%0: F32[], %1: C32[]) -> (%2, %3) slots 4 {\n  %2 = Abs(%1) : F32[]\n  %3 = Negate(%1) : C32[]\n}\n"
+    )
+    answer = Answer(
+        "pjrt:x@parity", Verdict.MISMATCH, Comparison(worst_output=wrong, value_class="expected finite, got NaN")
+    )
+    case = Case(program, (np.zeros((), np.float32), np.zeros((), np.complex64)))
+    assert signature(case, answer, "every lane") == f"Abs > Negate | {dtype} | expected finite, got NaN | every lane"
