@@ -142,9 +142,14 @@ def _(d: Draft) -> SsaValue:
 
 @STATEMENTS.row("compare NE")
 def _(d: Draft) -> SsaValue:
-    x = d.operand(ALL)
+    """In half of the cases on every pair of special numbers."""
+    if d.choices.chance(50):
+        x, y = _corners(d, d.dtype(FLOATS), 2)
+    else:
+        x = d.operand(ALL)
+        y = d.like(x)
     return d.compare(
-        "NE" if x.dtype in NUMBERS - REAL else d.choices.choose(("NE", "NE", "LT", "GE", "EQ")), x, d.like(x)
+        "NE" if x.dtype in NUMBERS - REAL else d.choices.choose(("NE", "NE", "NE", "LT", "GE", "EQ")), x, y
     )
 
 
