@@ -49,6 +49,8 @@ MATRICES: dict[str, tuple[str, ...]] = {
     "HouseholderQrQColumns": m.ANY,
 }
 _LOGARITHM = "LogAbsDetFromLuFactor"
+#: Ops for which a singular matrix is one like any other.
+_DETERMINANTS = ("SignDetFromLuFactor", _LOGARITHM)
 _FACTORED = ("HouseholderQrFactor", (0, 1))
 #: Ops that read what another op made of the matrix: which one, and which of its results; -1 is the matrix itself.
 PREPARED: dict[str, tuple[str, tuple[int, ...]]] = {
@@ -82,7 +84,7 @@ def factor(g: Growth) -> None:
     if name in PREPARED and g.room < 2:
         return
     dtype = choices.choose(admitted) if choices.chance(80) else g.dtype(admitted)
-    beyond = choices.pick(3) if name in ("SignDetFromLuFactor", _LOGARITHM) else 0
+    beyond = choices.pick(3) if name in _DETERMINANTS else 0
     a = _matrix(g, name, dtype)
     if beyond and g.room >= _SCALED and g.has(ops.Multiply, ops.Constant):
         a = _scaled(g, a, 3 - 2 * beyond)
@@ -175,7 +177,8 @@ def _matrix(g: Growth, op: str, dtype: DType) -> Value:
         rows, columns = (rows + 1) // 2, (columns + 1) // 2
     batch = batch if _elements((rows, columns, *batch)) <= g.limit else ()
     hostile = g.regime == "hostile" and choices.chance(15)
-    name = m.SINGULAR if hostile and choices.chance(50) else choices.choose(classes)
+    singular = choices.chance(50) if hostile else op in _DETERMINANTS and choices.chance(35)
+    name = m.SINGULAR if singular else choices.choose(classes)
     overrides = ((choices.integer(2), 4),) if hostile and name != m.SINGULAR else ()
     return matrix_input(g, dtype, (rows, columns, *batch), name, overrides)
 

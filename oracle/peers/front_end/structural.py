@@ -77,7 +77,7 @@ def _slice(op: ops.Slice, result: TensorType, x: Value) -> Value | None:
             continue
         if positions and way == 1:
             turned = True
-            index.append(slice(positions[-1], start - 1 if start else None, -stride))
+            index.append(slice(positions[-1], start - stride if start >= stride else None, -stride))
         elif positions and way == 2:
             index.append(slice(start - extent, limit - extent or None, stride))
         else:
