@@ -14,6 +14,7 @@ from oracle.case import Case
 from oracle.evidence import Evidence, judge_by_evidence
 from oracle.judge import Reference, failed, judge_result
 from oracle.peers import Execution, Executor, NativeExecutor, PjrtExecutor, Pool, attempt
+from oracle.unfounded import unfounded
 from oracle.verdict import Answer, Build, Comparison, Verdict, first_bad
 from tenferro_ref.errors import (
     Internal,
@@ -130,7 +131,7 @@ def check(subject: Subject, executors: Sequence[Executor], pool: Pool, model: st
     answers = answers_to(subject, executors, pool, model)
     own, case = NativeExecutor().name, subject.case
     # values that the reference itself refuses are what others are held to, and no disagreement
-    refused = case is not None and isinstance(attempt(NativeExecutor(), case), ValidationError)
+    refused = case is not None and isinstance(attempt(NativeExecutor(), case), ValidationError) and not unfounded(case)
     disagrees = any(j.answer.verdict.is_disagreement and not (refused and j.answer.executor == own) for j in answers)
     asked: dict[tuple[str, str], tuple[Build, ...]] = {}
     pages: Pages = {}

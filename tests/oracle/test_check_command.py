@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -188,3 +189,16 @@ def test_an_invalid_program_is_refused_alike(check: Check) -> None:
     assert (status, "breaks no rule" in err) == (2, True)
     status, _, err = check(bad.replace("[2]", "[4611686018427387904]"), None, "native", "--invalid")
     assert (status, "$.inputs[0]" in err) == (2, True)
+
+
+@pytest.mark.parametrize(("matrix", "status"), [([[2.0, 0.5], [0.5, 3.0]], 1), ([[1.0, 2.0], [2.0, 1.0]], 0)])
+def test_a_matrix_that_the_reference_refuses_without_need_is_a_disagreement(
+    matrix: list[list[float]], status: int, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(a: Any) -> Any:
+        raise np.linalg.LinAlgError("it is not positive definite")
+
+    monkeypatch.setitem(linalg.OPS, "Cholesky", replace(linalg.OPS["Cholesky"], kernel=refusing))
+    b = GraphBuilder()
+    program = b.build(linalg.cholesky(b.input("F64", (2, 2))))
+    assert check(program, {"in0": np.array(matrix)})[0] == status
