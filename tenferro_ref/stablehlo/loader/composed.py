@@ -13,7 +13,7 @@ import numpy as np
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.program import Value
-from tenferro_ref.stablehlo.loader.tracer import tracer
+from tenferro_ref.stablehlo.loader.tracer import Tracer, tracer
 
 
 def pad(x: Value, value: Value, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Value:
@@ -31,6 +31,21 @@ def full(like: Value, value: complex | np.generic, dtype: DType | None = None) -
     """`value` in the shape of `like`."""
     b = like.builder
     return spread(b.constant(value, dtype or like.dtype), static(like))
+
+
+def iota(b: Tracer, shape: Sequence[int], axis: int, dtype: DType) -> Value:
+    """The numbers of the places along an axis; in BF16 as sums, since a compiler computes them as it does sums."""
+    line = np.arange(shape[axis])
+    if dtype is DType.BF16 and _WHOLE < len(line) <= _WHOLE**2:
+        low = line % _WHOLE
+        x = b.apply(ops.Add(), *(b.array(part.astype(dtype.numpy)) for part in (line - low, low)))
+    else:
+        x = b.array(line.astype(dtype.numpy))
+    return x if len(shape) == 1 else b.apply(ops.BroadcastInDim(tuple(shape), (axis,)), x)
+
+
+#: Numbers up to this one, and their products with it, are numbers of BF16.
+_WHOLE = 256
 
 
 def spread(x: Value, shape: tuple[int, ...]) -> Value:

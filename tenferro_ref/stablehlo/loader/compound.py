@@ -11,7 +11,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import free_axes
 from tenferro_ref.program import Value
 from tenferro_ref.stablehlo.loader.bindings import Operation
-from tenferro_ref.stablehlo.loader.composed import full, pad, static
+from tenferro_ref.stablehlo.loader.composed import full, iota, pad, static
 from tenferro_ref.stablehlo.loader.tracer import ROWS, Tracer, numbers
 
 # --- normalisation ----------------------------------------------------------------------------------------------------
@@ -91,9 +91,7 @@ def _(b: Tracer, op: Operation, x: Value, shape: Value) -> Value:
 
 @ROWS.row("dynamic_iota")
 def _(b: Tracer, op: Operation, shape: Value) -> Value:
-    extents, axis = numbers(b, op, shape), op.attribute("iota_dimension")
-    line = b.array(np.arange(extents[axis]).astype(op.result.dtype.numpy))
-    return line if len(extents) == 1 else b.apply(ops.BroadcastInDim(extents, (axis,)), line)
+    return iota(b, numbers(b, op, shape), op.attribute("iota_dimension"), op.result.dtype)
 
 
 @ROWS.row("dynamic_pad")

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import CompareDir, Op
@@ -96,9 +94,7 @@ def _(b: Tracer, op: Operation) -> Value:
 
 @ROWS.row("iota")
 def _(b: Tracer, op: Operation) -> Value:
-    axis = op.attribute("iota_dimension")
-    line = b.array(np.arange(op.shape[axis]).astype(op.result.dtype.numpy))
-    return line if len(op.shape) == 1 else b.apply(ops.BroadcastInDim(op.shape, (axis,)), line)
+    return composed.iota(b, op.shape, op.attribute("iota_dimension"), op.result.dtype)
 
 
 # --- structural -------------------------------------------------------------------------------------------------------
