@@ -71,6 +71,7 @@ def test_an_emitter_that_refuses_what_can_be_said_is_blamed(
     assert module.refused[1] is kind  # not all of it could be said
 
 
+@pytest.mark.once
 def test_a_reader_that_refuses_what_the_emitter_writes_is_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(*_: object) -> None:
         raise UnsupportedOp(op="dynamic_slice", reason="no")
