@@ -22,7 +22,7 @@ from tenferro_ref.tensor import Array
 _ONE_SIDED = ("Cholesky", "Eigh", "EighVals")
 #: Ops that divide by all pivots.
 _DIVIDING = ("Solve", "FullPivLuSolve")
-#: The ratio of the largest singular value to the least from which a matrix counts as near to a singular one.
+#: A matrix counts as near to a singular one from this ratio of its largest singular value to its least, or eigenvalue for Cholesky.
 _FAR = 1e3
 
 
@@ -33,14 +33,16 @@ def unfounded(case: Case) -> str:
     """
     program = live(case.program)
     for ins in decomposing(program):
-        op, operands = ins.op, Case(replace(program, output_slots=ins.input_slots), case.inputs)
-        error = attempt(NativeExecutor(), Case(replace(program, output_slots=ins.output_slots), case.inputs))
-        if isinstance(error, Execution):
+        op = ins.op
+        results, operands = (
+            attempt(NativeExecutor(), Case(replace(program, output_slots=slots), case.inputs))
+            for slots in (ins.output_slots, ins.input_slots)
+        )
+        if isinstance(results, Execution):
             continue
-        given = attempt(NativeExecutor(), operands)
-        if not refuses(error) or not isinstance(given, Execution) or not isinstance(op, Extension):
+        if not refuses(results) or not isinstance(operands, Execution) or not isinstance(op, Extension):
             return ""
-        due = op.family != linalg.FAMILY or not _workable(op, given.outputs)
+        due = op.family != linalg.FAMILY or not _workable(op, operands.outputs)
         return "" if due else f"{op.op} has to work on this matrix: it is finite, and far from a singular one"
     return ""
 

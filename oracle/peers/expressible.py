@@ -1,4 +1,4 @@
-"""What StableHLO can say, told without the emitter: where it refuses any of that, the refusal is a defect of ours."""
+"""Which programs StableHLO has a form for, told without the emitter: an emitter that refuses one of them has a defect."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def is_expressible(program: Program) -> bool:
 
 @contextmanager
 def emitting(program: Program) -> Iterator[None]:
-    """What goes wrong inside is a defect of the emitter: refusals, too, of a program that StableHLO can say.
+    """Around a call of the emitter: what goes wrong is its defect, and so is a refusal of a program that StableHLO has a form for.
 
     Raises
     ------
     Internal
-        Such a defect.
+        The emitter has a defect.
     LoweringError
         StableHLO has no form for part of the program.
     """

@@ -25,7 +25,7 @@ def decode_invalid(config: Config, kind: str | None, header: bytes, genes: Seque
 
 def decode_fault(config: Config, fault: Fault, header: bytes, genes: Sequence[bytes], choices: Choices) -> Case:
     """The invalid case of these bytes, with the given fault."""
-    # symbols and other policies make valid what is a fault here; a decomposition may refuse its matrix first; faults are of inputs
+    # symbols and other policies make valid what is a fault here; a decomposition may refuse its matrix first; a fault needs inputs
     config = replace(config, policies=0, symbolic=0, folded=0, linalg=0, motifs=config.motifs and not fault.late)
     g = grow(config, header, genes)
     g.choices, g.output_style = choices, "leaves"  # nothing that a fault may read is left out

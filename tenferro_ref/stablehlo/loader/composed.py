@@ -33,8 +33,12 @@ def full(like: Value, value: complex | np.generic, dtype: DType | None = None) -
     return spread(b.constant(value, dtype or like.dtype), static(like))
 
 
+#: The whole numbers up to this one are numbers of BF16, and so are 256 times them.
+_WHOLE = 256
+
+
 def iota(b: Tracer, shape: Sequence[int], axis: int, dtype: DType) -> Value:
-    """The numbers of the places along an axis; in BF16 as sums, since a compiler computes them as it does sums."""
+    """0, 1, 2, ... along an axis. Large ones in BF16 are sums of two exact numbers: XLA may leave both unrounded where F32 reads them."""
     line = np.arange(shape[axis])
     if dtype is DType.BF16 and _WHOLE < len(line) <= _WHOLE**2:
         low = line % _WHOLE
@@ -42,10 +46,6 @@ def iota(b: Tracer, shape: Sequence[int], axis: int, dtype: DType) -> Value:
     else:
         x = b.array(line.astype(dtype.numpy))
     return x if len(shape) == 1 else b.apply(ops.BroadcastInDim(tuple(shape), (axis,)), x)
-
-
-#: Numbers up to this one, and their products with it, are numbers of BF16.
-_WHOLE = 256
 
 
 def spread(x: Value, shape: tuple[int, ...]) -> Value:
