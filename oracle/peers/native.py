@@ -6,6 +6,7 @@ whatever keeps the name of an executor (findings, bundles, the corpus) keeps its
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -201,10 +202,10 @@ _DRAWN_FORMS = (
 
 
 class DrawnExecutor(NativeExecutor):
-    """The native executor, each program under a configuration of its own, which its fingerprint decides."""
+    """The native executor, each program under a configuration of its own, which its fingerprint and the executor's name decide."""
 
     def settled(self, case: Case) -> NativeExecutor:
-        b = bytes.fromhex(case.fingerprint)
+        b = hashlib.sha256(f"{self.name} {case.fingerprint}".encode()).digest()
         order = sorted(enumerate(PASSES), key=lambda entry: b[13 + entry[0]])
         passes = tuple(name for i, name in order if b[5] >> i & 1) if b[6] >= 64 else DEFAULT_PIPELINE
         sized, symbolic = b[-7] >= 128 and bool(case.program.symbols), b[-7] >= 208 and case.program.is_static
@@ -396,8 +397,9 @@ def native_variants() -> tuple[NativeExecutor, ...]:
 
     `native`; `native-unsegmented`; `native-nopasses`; `native-fused`, which fuses tensors of any size, and contractions with the
     transposes that they read; `native-decomposed`, with every pass, which decomposes contractions; `native-contracted`, which
-    takes them together again, in one call of the backend; `native-drawn`, whose configuration is drawn with the program;
-    `native-rewritten`, which runs an equal program; `native-without:PASS`.
+    takes them together again, in one call of the backend; `native-drawn`, `native-drawn:2` and `native-drawn:3`, whose
+    configurations are drawn with the program, each another one; `native-rewritten`, which runs an equal program;
+    `native-without:PASS`.
     """
     return (
         NativeExecutor(),
@@ -406,7 +408,7 @@ def native_variants() -> tuple[NativeExecutor, ...]:
         NativeExecutor("native-fused", fusion_threshold=0, contracts=True),
         NativeExecutor("native-decomposed", passes=DECOMPOSED),
         NativeExecutor("native-contracted", passes=DECOMPOSED, contracts=True),
-        DrawnExecutor("native-drawn"),
+        *map(DrawnExecutor, ("native-drawn", "native-drawn:2", "native-drawn:3")),
         RewrittenExecutor("native-rewritten"),
         *(
             NativeExecutor(f"native-without:{name}", passes=tuple(p for p in DEFAULT_PIPELINE if p != name))

@@ -12,7 +12,7 @@ EXECUTORS = {
     "native-decomposed": "the same, with all passes: contractions as batched matrix products",
     "native-contracted": "the same, and the executor takes these together again, in one call of the backend",
     "native-without:PASS": "the same, compiled without one pass",
-    "native-drawn": "the same, with passes and options drawn with each program",
+    "native-drawn": "the same, with passes and options drawn with each program; native-drawn:2, native-drawn:3: with others",
     "native-rewritten": "the same on an equal program, written another way; its results must have the same bits",
     "native-reloaded": "the same on what is read of the module that is written of a program: StableHLO out and in; "
     "or of the one that a case came with, without its inputs",

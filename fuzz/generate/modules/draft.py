@@ -9,13 +9,14 @@ from collections.abc import Callable, Collection, Sequence
 from math import prod
 from typing import TypeAlias
 
+import numpy as np
 from numpy.random import PCG64, Generator
 
 from fuzz.generate.choices import Choices, Weighted
 from fuzz.generate.config import FOREIGN_DTYPES, Regime
 from fuzz.generate.growth import EXTENTS, RANKS
 from fuzz.generate.values.recipes import Recipe, array_of, draw_recipe, draw_scalar
-from tenferro_ref.dtype import ENGINE_DTYPES, DType
+from tenferro_ref.dtype import ENGINE_DTYPES, INEXACT, DType
 from tenferro_ref.stablehlo.literals import Shape, type_text
 from tenferro_ref.stablehlo.writer import Body, SsaValue
 from tenferro_ref.tensor import Array
@@ -104,9 +105,17 @@ class Draft(Body):
         return tuple(shape)
 
     def fresh(self, dtype: DType, shape: Shape, recipe: Recipe | None = None) -> SsaValue:
-        """A new argument; one in six is an array that the module brings along, which compilers fold."""
-        recipe = recipe or draw_recipe(self.choices, dtype, self.regime)
-        return self.given(array_of(recipe, dtype, shape))
+        """A new argument; one in six is an array that the module brings along, which compilers fold.
+
+        One in six that no recipe is given for has a -0, which what moves numbers must leave as it is.
+        """
+        if recipe is not None:
+            return self.given(array_of(recipe, dtype, shape))
+        made = array_of(draw_recipe(self.choices, dtype, self.regime), dtype, shape)
+        if dtype in INEXACT and made.size and self.choices.chance(16):
+            place = np.unravel_index(self.choices.integer(2) % made.size, shape)
+            made[place] = complex(-0.0, -0.0) if dtype.is_complex else -0.0
+        return self.given(made)
 
     def given(self, array: Array) -> SsaValue:
         """A new argument with this value, or the value as an array that the module brings along."""

@@ -107,7 +107,8 @@ def short_index(g: Growth) -> None:
     else:
         indices = g.fresh(dtype, (1,), Recipe("bits", g.choices.integer(2)))
     if op is ops.Scatter:
-        g.apply(op((), (0,), (0,), 0), x, indices, g.typed(x.dtype, ()), estimate=g.estimates[x.slot])
+        window, missing, shape = g.choices.choose((((), (0,), ()), ((0,), (), (2,))))
+        g.apply(op(window, missing, (0,), 0), x, indices, g.typed(x.dtype, shape), estimate=g.estimates[x.slot])
     elif op is ops.Gather:
         g.apply(op((0,), (), (0,), 0, (2,)), x, indices, estimate=g.estimates[x.slot])
     elif op is ops.DynamicSlice:

@@ -38,7 +38,7 @@ def _simple(rng: Generator, n: int, dtype: DType) -> Array:
 
 def _indices(rng: Generator, n: int, dtype: DType) -> Array:
     """Integers that index small axes, some of them out of range."""
-    return np.where(rng.random(n) < 0.7, rng.integers(0, 4, n), rng.integers(-3, 12, n)).astype(dtype.numpy)
+    return np.where(rng.random(n) < 0.7, rng.integers(0, 4, n), rng.integers(-6, 10, n)).astype(dtype.numpy)
 
 
 def _special(rng: Generator, n: int, dtype: DType) -> Array:

@@ -46,6 +46,16 @@ def _from_the_end(x: Value) -> Value:
     return padded[(*[slice(-_MANY, -2)] * last, ...)]
 
 
+def _to_the_end(x: Value) -> Value:
+    padded, last = _padded(x, 2, 0)
+    return padded[(*[slice(2, _MANY)] * last, ...)]
+
+
+def _beside_nothing(x: Value) -> Value:
+    """What is left of the first axis before and behind more elements than it has, with the value between."""
+    return x if isinstance(x.shape[0], int) or not is_exact(x.shape[0]) else tn.concatenate([x[:-_MANY], x, x[_MANY:]])
+
+
 def _one_of_many(x: Value) -> Value:
     """The first or second element of a new axis that is longer than a symbolic one, or the last or last but one; the others are zeros."""
     if not all(map(is_exact, x.shape)):
@@ -77,4 +87,12 @@ def _longer(x: Value) -> Value:
     return tn.pad(zero.broadcast_to((x.shape[symbolic],), like=[x]), (0, 1))
 
 
-_WAYS: tuple[Callable[[Value], Value], ...] = (_inside, _backwards, _from_the_end, _one_of_many, _taken)
+_WAYS: tuple[Callable[[Value], Value], ...] = (
+    _inside,
+    _backwards,
+    _from_the_end,
+    _to_the_end,
+    _beside_nothing,
+    _one_of_many,
+    _taken,
+)

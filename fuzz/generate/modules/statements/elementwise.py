@@ -61,10 +61,10 @@ def _corners(d: Draft, dtype: DType, count: int) -> list[SsaValue]:
 
 
 def _applied(name: str, dtypes: Collection[DType], count: int, result: DType | None = None) -> Statement:
-    """An operation of so many operands of one type; one in four times on the corners of each dtype that is not complex."""
+    """An operation of so many operands of one type; every other time on the corners of each dtype that is not complex."""
 
     def append(d: Draft) -> SsaValue | list[SsaValue]:
-        if d.choices.chance(25):
+        if d.choices.chance(50):
             operands = [_corners(d, dtype, count) for dtype in DType if dtype in dtypes and dtype in REAL]
         else:
             operands = [_operands(d, dtypes, count)]
@@ -157,7 +157,9 @@ def _(d: Draft) -> SsaValue:
 def _(d: Draft) -> SsaValue:
     """Of zeros of two signs or of NaNs as a rule, which no other comparison tells apart."""
     direction = d.choices.choose(("LT", "GT", "LE", "GE", "EQ", "NE"))
-    if d.choices.chance(60):
+    if d.choices.chance(40):
+        x, y = _corners(d, d.dtype(FLOATS), 2)
+    elif d.choices.chance(60):
         dtype, shape = d.dtype(FLOATS), d.shape()
         kind = d.choices.choose(("zeros", "zeros", "special"))
         x, y = (d.fresh(dtype, shape, Recipe(kind, d.choices.integer(2))) for _ in range(2))
@@ -178,7 +180,7 @@ def comparison(d: Draft, x: SsaValue, y: SsaValue, direction: str, kind: str) ->
 
 @STATEMENTS.row("clamp by scalars")
 def _(d: Draft) -> SsaValue:
-    x = d.operand(REAL)
+    x = _corners(d, d.dtype(REAL), 1)[0] if d.choices.chance(30) else d.operand(REAL)
     return d.one("clamp", [d.scalar(x.dtype), x, d.scalar(x.dtype)], x.dtype, x.shape)
 
 
@@ -201,8 +203,8 @@ def _(d: Draft) -> SsaValue:
 
 @STATEMENTS.row("complex")
 def _(d: Draft) -> SsaValue:
-    x = d.operand(WIDE)
-    return d.one("complex", [x, d.like(x)], x.dtype.complex, x.shape)
+    x, y = _corners(d, d.dtype(WIDE), 2) if d.choices.chance(30) else _operands(d, WIDE, 2)
+    return d.one("complex", [x, y], x.dtype.complex, x.shape)
 
 
 @STATEMENTS.row("complex of parts")
@@ -224,14 +226,18 @@ def _(d: Draft) -> SsaValue:
 
 @STATEMENTS.row("reduce_precision")
 def _(d: Draft) -> Sequence[SsaValue]:
-    """Twice, of numbers near the ends of the narrower format as a rule: its largest exponent, its smallest one, halves of its last bit."""
+    """Of special numbers, and twice of numbers near the ends of the narrower format as a rule: its largest exponent, its smallest one, halves of its last bit."""
     made = []
-    for _ in range(2):
+    for turn in range(3):
         dtype = d.dtype(FLOATS)
         widest = {64: 53, 32: 24, 16: 11}.get(dtype.bits, 4)
         exponent, mantissa = (5, 10) if d.choices.chance(25) else (1 + d.choices.pick(11), d.choices.pick(widest))
-        edges = d.choices.chance(70)
-        x = d.given(_edges(d, dtype, exponent, mantissa, d.shape())) if edges else d.operand(FLOATS)
+        if not turn:
+            x = _corners(d, dtype, 1)[0]
+        elif d.choices.chance(70):
+            x = d.given(_edges(d, dtype, exponent, mantissa, d.shape()))
+        else:
+            x = d.operand(FLOATS)
         attrs = f"exponent_bits = {exponent} : i32, mantissa_bits = {mantissa} : i32"
         made.append(d.one("reduce_precision", [x], x.dtype, x.shape, attrs))
     return made
@@ -259,7 +265,7 @@ def _(d: Draft) -> Sequence[SsaValue]:
 @STATEMENTS.row("convert and back")
 def _(d: Draft) -> SsaValue:
     """Through a float of 8 bits, to which and from which everything is converted."""
-    x = d.operand(FLOATS)
+    x = _corners(d, d.dtype(FLOATS), 1)[0] if d.choices.chance(50) else d.operand(FLOATS)
     narrow = d.choices.choose((DType.F8E4M3FN, DType.F8E5M2, DType.F8E4M3B11FNUZ, DType.F8E5M2FNUZ, DType.F8E4M3FNUZ))
     return d.convert(d.convert(x, narrow), x.dtype)
 

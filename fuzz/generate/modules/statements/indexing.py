@@ -11,7 +11,7 @@ import numpy as np
 from fuzz.generate.modules.draft import ALL, FLOATS, INTS, MOST, Draft, array, body, region
 from fuzz.generate.modules.statements.table import STATEMENTS
 from fuzz.generate.values.recipes import Recipe, array_of
-from tenferro_ref.dtype import DType
+from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.stablehlo.literals import Shape, type_text
 from tenferro_ref.stablehlo.writer import SsaValue
 
@@ -196,7 +196,7 @@ def _(d: Draft) -> SsaValue:
     x = _operand(d)
     w = _windows(d, x, single=True)
     places, shape = _arranged(d, w.rows, w.window)
-    update = d.broadcast(d.typed(x.dtype, tuple(w.window)), shape, places)
+    update = d.broadcast(_update(d, x.dtype, tuple(w.window)), shape, places)
     numbers = d.random().integers(0, 3, w.indices)  # so few that some come twice
     indices = d.given(numbers.astype(d.choices.choose(_INDICES).numpy))
     return _scattered(d, w, places, [x], indices, [update], _second([x]), unique=False)[0]
@@ -222,8 +222,15 @@ def _at_different_places(d: Draft, operands: Sequence[SsaValue], joined: str) ->
     numbers = np.moveaxis(vectors, -1, w.vector).reshape(w.indices)
     indices = d.given(np.asfortranarray(numbers.astype(d.choices.choose(_INDICES).numpy)))
     places, shape = _arranged(d, w.rows, w.window)
-    updates = [d.typed(v.dtype, shape) for v in operands]
+    updates = [_update(d, v.dtype, shape) for v in operands]
     return _scattered(d, w, places, operands, indices, updates, joined, unique=d.choices.chance(70))
+
+
+def _update(d: Draft, dtype: DType, shape: Shape) -> SsaValue:
+    """Zeros of both signs now and then: a sum with what a scatter takes the place of changes no other number."""
+    if dtype in INEXACT and d.choices.chance(30):
+        return d.fresh(dtype, shape, Recipe("zeros", d.choices.integer(2)))
+    return d.typed(dtype, shape)
 
 
 def _scattered(
