@@ -167,11 +167,16 @@ def read_of(op: Op, operands: Sequence[Enclosure]) -> Sequence[Enclosure]:
 
 
 def is_spread(op: Op, x: Enclosure, result: Enclosure, sets: int) -> bool:
-    """Whether a gather broadcasts, whatever its indices: `x` does, or has one element in each of the input sets, or the indices are empty vectors."""
+    """Whether a gather broadcasts, whatever its indices: `x` does, or a window is all there is along each axis that is indexed."""
     if not isinstance(op, ops.Gather | ops.GatherDynamicSliceSizes):
         return False
-    windows = [n for axis, n in enumerate(result.shape[: len(result.shape) - (sets > 1)]) if axis not in op.offset_dims]
-    return x.repeated or x.size == sets < result.size or (not op.start_index_map and prod(windows) > 1)
+    extents = result.shape[: len(result.shape) - (sets > 1)]
+    kept = iter([extents[axis] for axis in op.offset_dims])
+    rank = len(op.offset_dims) + len(op.collapsed_slice_dims)
+    sizes = [1 if axis in op.collapsed_slice_dims else next(kept) for axis in range(rank)]
+    whole = all(sizes[axis] == x.shape[axis] for axis in op.start_index_map)  # every start is clamped to 0
+    windows = prod(n for axis, n in enumerate(extents) if axis not in op.offset_dims)
+    return x.repeated or (whole and windows > 1)
 
 
 def _is_all_padding(op: ops.Pad, shape: Sequence[int]) -> bool:

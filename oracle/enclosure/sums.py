@@ -103,7 +103,8 @@ def sum_of(c: Context, x: Interval) -> Interval:
         result = once.remembering(once.unrounded, result.terms)
     if t := merging.nested(c, x):
         merged = _terms_of(c, x)
-        known = np.isfinite(t.size_lo) & np.isfinite(t.size_hi)
+        # known, or a product among the terms overflows if it is rounded, and not if it comes unrounded
+        known = (np.isfinite(t.size_lo) & np.isfinite(t.size_hi)) | (np.isinf(t.lo) != np.isinf(t.hi))
         merged = replace(
             merged,
             lo=np.where(known, t.lo, merged.lo),
@@ -188,14 +189,17 @@ def total(c: Context, t: Addends, *, contraction: bool = False) -> Interval:
         vanishing = (least < 0) & (greatest >= 0)
         minus = minus | (vanishing if exact is None else vanishing & ~exact)
     result = c.build(least, greatest, nan, ~never, minus)
+    low, high = real[0], -real[1]
     size_lo, size_hi = sizes[0], sizes[-1]
     if not all_finite:
-        lost = ~np.logical_and.reduce(finite, (0, -1))
-        size_lo, size_hi = np.where(lost, np.inf, size_lo), np.where(lost, np.inf, size_hi)
+        unknown = ~np.logical_and.reduce(finite, -1)
+        size_lo, size_hi = np.where(unknown[0], np.inf, size_lo), np.where(unknown[-1], np.inf, size_hi)
+        low, high = (
+            np.where((a == -np.inf).any(-1), -np.inf, np.where((a == np.inf).any(-1), np.inf, end))
+            for a, end in ((t.lo, low), (t.hi, high))
+        )
     quantum_of = t.quantum if t.quantum.shape == size.shape else np.broadcast_to(t.quantum, size.shape)
-    memory = Terms(
-        real[0], -real[1], size_lo, size_hi, quantum_of, t.count + 1, contraction=contraction, products=contraction
-    )
+    memory = Terms(low, high, size_lo, size_hi, quantum_of, t.count + 1, contraction=contraction, products=contraction)
     return result.remembering(terms=memory)
 
 

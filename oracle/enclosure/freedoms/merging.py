@@ -7,7 +7,7 @@ in any order, whose error is counted as that of any sum (`bounds.any_order`). Of
 sums, of which the addend meets one rounding less than a product. So it is of a sum over elements that are sums of two
 products, the parts of complex products among them: `s + fma(a, b, c d)` becomes `fma(a, b, fma(c, d, s))` in the loop
 of a reduction, where no product that is beyond the largest value overflows. Bounds are those of the *real* sum; where terms are
-not finite, or a sum may overflow, nothing is admitted beside the nested one.
+not finite, nothing is admitted beside the nested one, unless they are products that overflow when they are rounded, and not when they are fused.
 
 *Zeros.* Where a constant zero that is added is left out, -0 stays -0, and what reads the sum reads the other term. A sum or contraction of no
 terms is such a zero: its operands have no elements, so that a compiler knows it (`Origin.const`). So is a Pad that crops all of its operand
