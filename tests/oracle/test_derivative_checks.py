@@ -210,6 +210,20 @@ def test_nan_is_wrong_where_the_program_is_smooth_and_its_values_are_ordinary(po
         assert verdict(check, case).verdict is Verdict.PASS
 
 
+def test_the_modulus_of_a_complex_zero_has_no_slope_and_not_nan(pool: Pool) -> None:
+    """0 is a number that the real modulus of 0 is for certain, which JAX asks for before it divides."""
+    module_or_skip("jax")
+
+    def wrong(op: Any, x: Any, y: Any, t: Any) -> Any:
+        return (x[0].builder.apply(ops.Conj(), x[0]) * t[0]).astype(y[0].dtype) / y[0]
+
+    check = pool.make("derivative-jax")
+    case = derived(case_of(abs, np.array([0, 1, 2j])), ("jvp",), plain_seed)
+    with mock.patch.dict(JVP._rows, {ops.Abs: wrong}):
+        assert verdict(check, case).verdict is Verdict.MISMATCH
+    assert verdict(check, case).verdict is Verdict.PASS
+
+
 def test_phases_of_vectors_and_packed_factors_are_not_compared(pool: Pool) -> None:
     module_or_skip("jax")
     vectors = case_of(lambda a: linalg.svd(a.reshape(2, 2))[0], Z + np.array([3, 0, 0, 1]))
