@@ -49,8 +49,16 @@ MATRICES: dict[str, tuple[str, ...]] = {
     "HouseholderQrQColumns": m.ANY,
 }
 _LOGARITHM = "LogAbsDetFromLuFactor"
-#: Ops for which a singular matrix is one like any other.
 _DETERMINANTS = ("SignDetFromLuFactor", _LOGARITHM)
+#: Ops for which a singular matrix is one like any other.
+_OF_ANY_RANK = (
+    *_DETERMINANTS,
+    "Qr",
+    "RankRevealingQr",
+    "HouseholderQrR",
+    "HouseholderQrThinQ",
+    "HouseholderQrQColumns",
+)
 _FACTORED = ("HouseholderQrFactor", (0, 1))
 #: Ops that read what another op made of the matrix: which one, and which of its results; -1 is the matrix itself.
 PREPARED: dict[str, tuple[str, tuple[int, ...]]] = {
@@ -177,7 +185,7 @@ def _matrix(g: Growth, op: str, dtype: DType) -> Value:
         rows, columns = (rows + 1) // 2, (columns + 1) // 2
     batch = batch if _elements((rows, columns, *batch)) <= g.limit else ()
     hostile = g.regime == "hostile" and choices.chance(15)
-    singular = choices.chance(50) if hostile else op in _DETERMINANTS and choices.chance(35)
+    singular = choices.chance(50) if hostile else op in _OF_ANY_RANK and choices.chance(35)
     name = m.SINGULAR if singular else choices.choose(classes)
     overrides = ((choices.integer(2), 4),) if hostile and name != m.SINGULAR else ()
     return matrix_input(g, dtype, (rows, columns, *batch), name, overrides)
