@@ -210,8 +210,8 @@ def test_nan_is_wrong_where_the_program_is_smooth_and_its_values_are_ordinary(po
         assert verdict(check, case).verdict is Verdict.PASS
 
 
-def test_the_modulus_of_a_complex_zero_has_no_slope_and_not_nan(pool: Pool) -> None:
-    """0 is a number that the real modulus of 0 is for certain, which JAX asks for before it divides."""
+def test_a_derivative_that_is_nan_at_the_modulus_of_a_complex_zero_is_wrong(pool: Pool) -> None:
+    """In real arithmetic that modulus is exactly 0, for which JAX's rule tests before it divides."""
     module_or_skip("jax")
 
     def wrong(op: Any, x: Any, y: Any, t: Any) -> Any:

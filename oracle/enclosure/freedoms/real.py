@@ -98,7 +98,7 @@ def _exact(op: Op, f: Format, operands: tuple[Enclosure, ...]) -> Any:
             return _holds(f, a.max(initial=0.0) + b.sum(), least)
         case ops.Convert():
             return _holds(f, *_measured(operands[0]))
-        case ops.Abs() | ops.Sign():  # of complex numbers, which are roots and quotients: of 0 they are 0
+        case ops.Abs() | ops.Sign():  # of complex numbers they round, but of 0 they are exactly 0
             return _measured(operands[0])[0] == 0
     return False
 

@@ -52,7 +52,7 @@ def _to_the_end(x: Value) -> Value:
 
 
 def _beside_nothing(x: Value) -> Value:
-    """What is left of the first axis before and behind more elements than it has, with the value between."""
+    """The value between two slices of it that are empty, since they leave out more elements than the first axis has."""
     return x if isinstance(x.shape[0], int) or not is_exact(x.shape[0]) else tn.concatenate([x[:-_MANY], x, x[_MANY:]])
 
 

@@ -227,7 +227,7 @@ def _at_different_places(d: Draft, operands: Sequence[SsaValue], joined: str) ->
 
 
 def _update(d: Draft, dtype: DType, shape: Shape) -> SsaValue:
-    """Zeros of both signs now and then: a sum with what a scatter takes the place of changes no other number."""
+    """Updates; zeros of both signs in three of ten: whoever adds where a scatter overwrites makes +0 of -0."""
     if dtype in INEXACT and d.choices.chance(30):
         return d.fresh(dtype, shape, Recipe("zeros", d.choices.integer(2)))
     return d.typed(dtype, shape)
