@@ -7,10 +7,14 @@ when to raise one. Kinds follow the engine (SEMANTICS 2.7 and 7.3); two executor
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
+
+#: A fatal line of the log of Abseil or glog: "F", month and day, time, thread, then the place and what was found.
+_FATAL = re.compile(r"F\d{4} [\d:.]+ +\d+ (\S+:\d+\] .*)")
 
 
 @dataclass(eq=False)
@@ -420,6 +424,15 @@ class WorkerDied(EnvironmentFault):
     how: str
     stderr_tail: str
 
+    @property
+    def last_words(self) -> str:
+        """The line of its standard error that says why: a failed check of a C++ library, behind which its stack is printed; else the last."""
+        lines = [line.strip() for line in self.stderr_tail.splitlines() if line.strip()]
+        for line in reversed(lines):
+            if fatal := _FATAL.match(line):
+                return fatal[1]
+        return lines[-1] if lines else ""
+
     def text(self) -> str:
-        words = self.stderr_tail.strip().rsplit("\n", 1)[-1][-200:]
+        words = self.last_words[-200:]
         return f"worker {self.worker} died: {self.how}{f'; its last words: {words}' if words else ''}"

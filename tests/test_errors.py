@@ -109,3 +109,10 @@ def test_a_dead_worker_leaves_its_last_words() -> None:
     error = WorkerDied(worker="w", how="signal SIGSEGV", stderr_tail="one\ntwo\n")
     assert str(error) == "worker w died: signal SIGSEGV; its last words: two"
     assert str(WorkerDied(worker="w", how="exit 1", stderr_tail="")) == "worker w died: exit 1"
+
+
+@pytest.mark.parametrize("date", ["F0000 00:00:1795736086.088430   19424", "F1126 23:35:45.359486 19674"])
+def test_the_last_words_are_a_failed_check_not_the_stack_behind_it(date: str) -> None:
+    check = "hlo_instruction.cc:1661] Invalid binary instruction opcode map"
+    tail = f"a warning\n{date} {check}\n*** Check failure stack trace: ***\n    @     0x7fb58710a5d4  (unknown)\n"
+    assert WorkerDied(worker="w", how="signal SIGABRT", stderr_tail=tail).last_words == check

@@ -274,10 +274,8 @@ def _death(error: WorkerDied) -> Outcome:
 
 
 def _last_words(error: WorkerDied) -> str:
-    """How the process ended, with the line in which it says why: a stack trace may follow that."""
-    lines = [line.strip() for line in error.stderr_tail.splitlines() if line.strip()]
-    why = [line for line in lines if "Check failed" in line] or lines[-1:]
-    return " ".join((f"{error.how};" if why else error.how, *why[:1]))
+    """How the process ended, with the line in which it says why."""
+    return f"{error.how}; {error.last_words}" if error.last_words else error.how
 
 
 def _check(cell: Cell, outcome: Outcome, detail: str) -> Check:

@@ -23,7 +23,7 @@ from tenferro_ref.pjrt import PluginRef
 
 #: How often the watchdog looks at a silent worker, in seconds.
 _POLL = 0.05
-_STDERR_TAIL = 4000
+_STDERR_TAIL = 16_000
 #: How long a process that has closed its socket may take to end.
 _END_SECONDS = 10.0
 
