@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from oracle import configurations
 from tenferro_ref import ops
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import linalg
@@ -79,7 +80,7 @@ def _hermitian(a: Value) -> Value:
 
 
 def _gauged(op: ops.Op) -> bool:
-    return isinstance(op, ops.Extension) and linalg.config_of(op)["gauge"] != "Raw"
+    return isinstance(op, ops.Extension) and configurations.flags(op)["gauge"] != "Raw"
 
 
 def _phase(packed: Value, parity: Value) -> Value:

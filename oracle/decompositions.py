@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from oracle import configurations
 from oracle.checks import CHECK_EXTENSION, Check
 from oracle.enclosure.complexes import PRODUCT, RECIPROCAL
 from oracle.enclosure.formats import FORMATS
@@ -147,7 +148,7 @@ def judge(*names: str) -> Callable[[Judge], Judge]:
     def add(judge: Judge) -> Judge:
         def every(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Check]:
             places = ((..., *index) for index in np.ndindex(inputs[0].shape[2:]))
-            return batch(judge, places, inputs, outputs, linalg.config_of(op))
+            return batch(judge, places, inputs, outputs, configurations.flags(op))
 
         CHECK_EXTENSION.row(*((linalg.FAMILY, name) for name in names))(every)
         return judge

@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 import oracle.routines  # noqa: F401 - the checks of decompositions
-from oracle import checks
+from oracle import checks, configurations
 from oracle.case import Case, live
 from oracle.checks import CHECK_EXTENSION
 from oracle.compare import compare, compare_bits
@@ -215,7 +215,7 @@ def _of_one_equation(ins: Instruction, values: dict[int, Array], way: type[Op]) 
     op, (a, b, *_) = ins.op, (*(values[slot] for slot in ins.input_slots), None, None)
     if not isinstance(op, Extension) or op.key != (linalg.FAMILY, "TriangularSolve") or a is None or b is None:
         return None
-    if linalg.config_of(op)["unit_diagonal"] or a.shape[:2] != (1, 1) or a.dtype.kind != "f":
+    if configurations.flags(op)["unit_diagonal"] or a.shape[:2] != (1, 1) or a.dtype.kind != "f":
         return None
     other = np.asfortranarray(np.broadcast_to(a, b.shape))
     with np.errstate(all="ignore"):

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from oracle import configurations
 from oracle.case import Case, live
 from oracle.peers import Execution, NativeExecutor, attempt
 from oracle.staged import decomposing, refuses
@@ -67,7 +68,7 @@ def _is_far(op: Extension, operands: Sequence[Array]) -> bool:
         packed, pivots, *_ = others
         return bool(packed.diagonal().all() and ((pivots.real >= 1) & (pivots.real <= len(a))).all())
     if op.op == "TriangularSolve":
-        return linalg.config_of(op)["unit_diagonal"] is True or bool(a.diagonal().all())
+        return configurations.flags(op)["unit_diagonal"] is True or bool(a.diagonal().all())
     if op.op == "Cholesky":
         values = np.linalg.eigvalsh(a)
         return values.size == 0 or bool(values[0] * _FAR > values[-1] > 0)

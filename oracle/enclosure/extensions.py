@@ -14,6 +14,8 @@ from typing import cast
 
 import numpy as np
 
+from oracle import configurations
+from oracle.configurations import Equation
 from oracle.enclosure import integers
 from oracle.enclosure.balls import Ball, ball, certainly_finite
 from oracle.enclosure.complexes import PRODUCT, promoted
@@ -102,8 +104,8 @@ def _einsum(op: ops.Extension, c: Context, *operands: Enclosure) -> Enclosure:
 
     `|computed - sum prod x| <= gamma sum prod |x|` for products and sums of any order and association, by distributivity.
     """
-    equation = einsum.parse(op)
-    sizes = einsum.extents(op, equation, [x.shape for x in operands])
+    equation = configurations.equation(op)
+    sizes = equation.sizes([x.shape for x in operands])
     text = f"{','.join(equation.inputs)}->{equation.kept}"
     terms = prod(sizes[label] for label in equation.summed)
     shape = tuple(sizes[label] for label in equation.kept)
@@ -122,7 +124,7 @@ def _integer_einsum(c: Context, text: str, operands: Sequence[Enclosure], shape:
     return integers.wrapped(c.dtype, total)
 
 
-def _contraction(c: Context, equation: einsum.Equation, operands: Sequence[Enclosure]) -> Enclosure | None:
+def _contraction(c: Context, equation: Equation, operands: Sequence[Enclosure]) -> Enclosure | None:
     """One sum, or one contraction: what every path comes to if no label is summed of one operand alone."""
     labels, summed, kept = equation.inputs, equation.summed, equation.kept
     if len(labels) > 2 or any(len(set(t)) < len(t) or not set(summed) <= set(t) for t in labels):
@@ -151,7 +153,7 @@ def _contraction(c: Context, equation: einsum.Equation, operands: Sequence[Enclo
 
 
 def _float_einsum(
-    c: Context, equation: einsum.Equation, operands: Sequence[Enclosure], terms: int, shape: tuple[int, ...]
+    c: Context, equation: Equation, operands: Sequence[Enclosure], terms: int, shape: tuple[int, ...]
 ) -> Enclosure:
     f = c.real.format
     text = f"{','.join(equation.inputs)}->{equation.kept}"
@@ -196,7 +198,7 @@ def _float_einsum(
     return each_part(emptied, made)
 
 
-def _reached(equation: einsum.Equation, sizes: Sequence[Array], start: Array) -> Array:
+def _reached(equation: Equation, sizes: Sequence[Array], start: Array) -> Array:
     """For each element, the product of what each operand adds up to among what goes into it, or of 1 where that is less."""
     result = start
     for labels, size in zip(equation.inputs, sizes, strict=True):
@@ -207,7 +209,7 @@ def _reached(equation: einsum.Equation, sizes: Sequence[Array], start: Array) ->
     return result
 
 
-def _touched(equation: einsum.Equation, masks: Sequence[Array], shape: tuple[int, ...]) -> Array:
+def _touched(equation: Equation, masks: Sequence[Array], shape: tuple[int, ...]) -> Array:
     """Results that some element of a mask goes into."""
     if not any(m.any() for m in masks):
         return np.zeros(shape, bool)
@@ -291,18 +293,18 @@ def _factors(n: int) -> list[int]:
 
 @ENCLOSE_EXTENSION.row(*fft.FFT.keys)
 def _fft(op: ops.Extension, c: Context, x: Enclosure) -> Enclosure:
-    spec = fft.transform(op, len(x.shape))
+    spec = configurations.transform(op, len(x.shape))
     axis, inverse, half = spec.axis, op.op.startswith("i"), op.op == "irfft"
     f = c.real.format
     length = spec.n or (2 * (x.shape[axis] - 1) if half else x.shape[axis])
     source = centred(replace(c, dtype=f.dtype) if op.op == "rfft" else c, x)
     used = length // 2 + 1 if half else length
     cut = (slice(None),) * axis + (slice(used),)
-    scale = {"Backward": (1.0, 1 / length), "Ortho": (length**-0.5,) * 2, "Forward": (1 / length, 1.0)}[spec.norm][
+    scale = {"backward": (1.0, 1 / length), "ortho": (length**-0.5,) * 2, "forward": (1 / length, 1.0)}[spec.norm][
         inverse
     ]
     with np.errstate(all="ignore"):
-        centre = np.asarray(_WIDE[op.op](source.mid, n=length, axis=axis, norm=spec.norm.lower()))
+        centre = np.asarray(_WIDE[op.op](source.mid, n=length, axis=axis, norm=spec.norm))
     doubled = 2.0 if half else 1.0  # the other half of the spectrum
     size = np.sqrt(doubled * ((np.abs(source.mid) + source.rad)[cut] ** 2).sum(axis, keepdims=True))
     spread = doubled * source.rad[cut].sum(axis, keepdims=True) * scale

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from oracle import configurations
 from oracle.enclosure import proofs
 from oracle.enclosure.formats import Array
 from oracle.enclosure.freedoms import real
@@ -41,7 +42,7 @@ def enclosed(op: ops.Extension, contexts: Sequence[Context], operands: Sequence[
     """The enclosures of all results; where nothing is proved of a matrix, anything."""
     shapes = [e.shape for e in operands]
     ours = op.family == linalg.FAMILY
-    flags = linalg.config_of(op) if ours else lapack.config_of(op)
+    flags = configurations.flags(op) if ours else lapack.config_of(op)
     batch = shapes[0][2:] if ours else shapes[0][:-2]
     centres = [np.zeros(s, c.dtype.numpy) for s, c in zip(_result_shapes(op, operands), contexts, strict=True)]
     centres = [c.astype(np.result_type(c.dtype, np.float64)) if c.dtype.kind in "fc" else c for c in centres]

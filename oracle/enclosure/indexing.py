@@ -20,8 +20,8 @@ from oracle.enclosure.moves import concatenated
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.sums import sum_of
 from oracle.enclosure.value import Interval, hull, spread
+from oracle.extents import extents
 from tenferro_ref import ops
-from tenferro_ref.dims import evaluate
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.ops import Op
@@ -146,8 +146,7 @@ def _gather(op: ops.Gather, c: Context, x: Interval, indices: Interval) -> Inter
 
 @ENCLOSE.row(ops.GatherDynamicSliceSizes)
 def _gather_dynamic(op: ops.GatherDynamicSliceSizes, c: Context, x: Interval, *rest: Interval) -> Interval:
-    shapes = [x.shape, *(r.shape for r in rest)]
-    return _gathered(op, tuple(evaluate(e, shapes) for e in op.slice_sizes), x, rest[0])
+    return _gathered(op, extents(op.slice_sizes, [x.shape, *(r.shape for r in rest)]), x, rest[0])
 
 
 def _gathered(

@@ -25,8 +25,8 @@ from oracle.enclosure.value import (
     spread,
     three_valued,
 )
+from oracle.extents import extents
 from tenferro_ref import ops
-from tenferro_ref.dims import evaluate
 from tenferro_ref.dtype import DType
 from tenferro_ref.narrow import sticky
 from tenferro_ref.ops import Op
@@ -44,13 +44,13 @@ def _transpose(op: ops.Transpose, c: Context, x: Interval) -> Interval:
 
 @ENCLOSE.row(ops.Reshape)
 def _reshape(op: ops.Reshape, c: Context, x: Interval, *providers: Interval) -> Interval:
-    shape = _shape(op.shape, (x, *providers))
+    shape = extents(op.shape, [v.shape for v in (x, *providers)])
     return x.map(lambda a: a.reshape(shape, order="F"))
 
 
 @ENCLOSE.row(ops.BroadcastInDim)
 def _broadcast_in_dim(op: ops.BroadcastInDim, c: Context, x: Interval, *providers: Interval) -> Interval:
-    shape = _shape(op.shape, (x, *providers))
+    shape = extents(op.shape, [v.shape for v in (x, *providers)])
     order = sorted(range(len(op.dims)), key=op.dims.__getitem__)
     thin = [1] * len(shape)
     for axis, dim in enumerate(op.dims):
@@ -58,11 +58,6 @@ def _broadcast_in_dim(op: ops.BroadcastInDim, c: Context, x: Interval, *provider
     moved = x.map(lambda a: spread(a.transpose(order).reshape(thin), shape))
     repeated = x.repeated or moved.lo.size > x.lo.size
     return moved.known_as(const=moved.const, repeated=repeated)
-
-
-def _shape(exprs: Sequence[object], inputs: Sequence[Interval]) -> tuple[int, ...]:
-    shapes = [x.shape for x in inputs]
-    return tuple(evaluate(e, shapes) for e in exprs)  # type: ignore[arg-type]
 
 
 @ENCLOSE.row(ops.ExtractDiag)

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from oracle import configurations
 from tenferro_ref import ops
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import einsum, fft, lapack, linalg
@@ -46,15 +47,15 @@ def _fft(op: ops.Extension, types: Types, x: Any) -> Sequence[Any]:
     jnp, (type_,) = _jnp(), types
     if 0 in type_.shape:  # XLA's transform takes no empty operand
         return [jnp.zeros(type_.shape, type_.dtype.numpy)]
-    spec = fft.transform(op, x.ndim)
-    return [getattr(jnp.fft, op.op)(x, n=spec.n, axis=spec.axis, norm=spec.norm.lower())]
+    spec = configurations.transform(op, x.ndim)
+    return [getattr(jnp.fft, op.op)(x, n=spec.n, axis=spec.axis, norm=spec.norm)]
 
 
 @JAX_EXTENSION.row(*einsum.EINSUM.keys)
 def _einsum(op: ops.Extension, types: Types, *operands: Any) -> Sequence[Any]:
     """By JAX's own decomposition, along a path of its own; its output has no label twice."""
     jnp, (type_,) = _jnp(), types
-    equation = einsum.parse(op)
+    equation = configurations.equation(op)
     text = f"{','.join(equation.inputs)}->{equation.kept}"
     result = jnp.einsum(text, *(x.astype(type_.dtype.numpy) for x in operands), precision="highest")
     if equation.output == equation.kept:
@@ -132,7 +133,7 @@ def _lu_factor(op: ops.Extension, a: Any) -> Sequence[Any]:
 
 @_linalg("LuSolvePrepared")
 def _lu_solve_prepared(op: ops.Extension, a: Any, packed: Any, pivots: Any, b: Any) -> Sequence[Any]:
-    flags = linalg.config_of(op)
+    flags = configurations.flags(op)
     order = _lapack().lu_pivots_to_permutation(pivots - 1, packed.shape[-1])
     rows = _jnp().argsort(order, axis=-1)
     lower, upper = {"lower": True, "unit_diagonal": True}, {"lower": False, "unit_diagonal": False}
@@ -173,7 +174,7 @@ def _svd_full(op: ops.Extension, a: Any) -> Sequence[Any]:
 @_linalg("Svd")
 def _svd(op: ops.Extension, a: Any) -> Sequence[Any]:
     u, values, vt = _lapack().svd(a, full_matrices=False)
-    if linalg.config_of(op)["gauge"] == "Raw":
+    if configurations.flags(op)["gauge"] == "Raw":
         return [u, values, vt]
     phase = _phase(_pivots(u))
     return [u * phase.conj(), values, vt * _transposed(phase)]
@@ -190,7 +191,7 @@ def _qr(op: ops.Extension, a: Any) -> Sequence[Any]:
 
 
 def _gauged(op: ops.Extension, q: Any, r: Any) -> list[Any]:
-    if linalg.config_of(op)["gauge"] == "Raw":
+    if configurations.flags(op)["gauge"] == "Raw":
         return [q, r]
     phase = _phase(_jnp().diagonal(r, axis1=-2, axis2=-1))[..., None, :]
     return [q * phase, r * _transposed(phase.conj())]
@@ -198,7 +199,7 @@ def _gauged(op: ops.Extension, q: Any, r: Any) -> list[Any]:
 
 @_linalg("RankRevealingQr")
 def _rank_revealing_qr(op: ops.Extension, a: Any) -> Sequence[Any]:
-    jnp, config = _jnp(), linalg.config_of(op)
+    jnp, config = _jnp(), configurations.flags(op)
     q, r, order = _lapack().qr(a, full_matrices=False, pivoting=True)
     size = jnp.abs(jnp.diagonal(r, axis1=-2, axis2=-1))
     above = size > jnp.maximum(config["atol"], config["rtol"] * size[..., :1])
@@ -235,7 +236,7 @@ def _of_state(op: ops.Extension, packed: Any, tau: Any) -> Sequence[Any]:
     jnp, k = _jnp(), len(tau)
     whole = _lapack().ormqr(packed[:, :k], tau, jnp.eye(len(packed), dtype=packed.dtype))
     q, r = _gauged(op, whole[:, :k], jnp.triu(packed[:k]))
-    config = linalg.config_of(op)
+    config = configurations.flags(op)
     start, end = config.get("start", 0), config.get("end")
     if op.op == "HouseholderQrR":
         return [r]
@@ -249,7 +250,10 @@ def _eigh(op: ops.Extension, a: Any) -> Sequence[Any]:
     vectors, values = _lapack().eigh(a, lower=True, symmetrize_input=False)
     if op.op == "EighVals":
         return [values]
-    return [values, vectors if linalg.config_of(op)["gauge"] == "Raw" else vectors * _phase(_pivots(vectors)).conj()]
+    return [
+        values,
+        vectors if configurations.flags(op)["gauge"] == "Raw" else vectors * _phase(_pivots(vectors)).conj(),
+    ]
 
 
 @_linalg("Eig", "EigVals")
@@ -259,7 +263,7 @@ def _eig(op: ops.Extension, a: Any) -> Sequence[Any]:
 
 @_linalg("TriangularSolve")
 def _triangular_solve(op: ops.Extension, a: Any, b: Any) -> Sequence[Any]:
-    return [_lapack().triangular_solve(a, b, **linalg.config_of(op))]
+    return [_lapack().triangular_solve(a, b, **configurations.flags(op))]
 
 
 @_linalg("Solve")

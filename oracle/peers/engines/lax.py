@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from oracle.extents import extents
 from oracle.peers.engines.jax_extensions import JAX_EXTENSION
 from tenferro_ref import ops
-from tenferro_ref.dims import DimExpr, evaluate
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.ops import INTEGER_FAULTS, Op, Policy, TensorType
@@ -226,14 +226,9 @@ def _gather(
     *more: Any,
 ) -> Any:
     dimensions = lax.GatherDimensionNumbers(op.offset_dims, op.collapsed_slice_dims, op.start_index_map)
-    sizes = _extents(op.slice_sizes, x, indices, *more)
+    sizes = extents(op.slice_sizes, [v.shape for v in (x, indices, *more)])
     vectors = _indices(lax, _integers(op, indices), op.index_vector_dim)
     return lax.gather(x, vectors, dimensions, sizes, mode=lax.GatherScatterMode.CLIP)
-
-
-def _extents(exprs: tuple[DimExpr, ...], *operands: Any) -> tuple[int, ...]:
-    shapes = [x.shape for x in operands]
-    return tuple(e if isinstance(e, int) else evaluate(e, shapes) for e in exprs)
 
 
 @JAX.row(ops.Scatter)

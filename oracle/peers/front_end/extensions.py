@@ -36,8 +36,7 @@ def _extension(op: ops.Extension, result: TensorType, *operands: Value) -> Value
     if op.family == einsum.FAMILY:
         return spelled(einsum.parse(op), operands, crc32(f"{op.config}{[v.shape for v in operands]}".encode()))
     if op.family == fft.FAMILY:
-        transform = fft.transform(op, operands[0].ndim)
-        return _FFT[op.op](*operands, transform.n, config.get("axis", -1), transform.norm.lower())
+        return _FFT[op.op](*operands, config.get("n"), config.get("axis", -1), config.get("norm", "Backward").lower())
     if op.key == (linalg.FAMILY, "HouseholderQrQColumns"):
         config = {"start": 0, **config}  # without either end it would be the thin one
     function = _LINALG.get(op.op) if op.family == linalg.FAMILY else None
