@@ -58,15 +58,20 @@ def signature(case: Case, answer: Answer, attribution: str) -> str:
     return f"{names} | {dtype} | {how_of(answer)} | {attribution}"
 
 
+#: An operation of a module, and the type of its starts if that is a narrow or unsigned one.
+_OPERATION = re.compile(r"\b(?:stablehlo|chlo)\.([a-z]\w*)(?:(?<=slice)[^\n]* tensor<(u?i(?:8|16)|ui(?:32|64))>\) ->)?")
+
+
 def chain(case: Case) -> list[str]:
     """The ops of a program; the operations of a module that disagrees only as it is given, in the order of its text."""
     if case.source is not None and case.source.text is not None:
-        return [
-            name
-            for name in re.findall(r"\b(?:stablehlo|chlo)\.([a-z]\w*)", _without_attributes(case.source.text))
-            if name != "return"
-        ]
+        found = re.finditer(_OPERATION, _without_attributes(case.source.text))
+        return [f"{m[1]}({_dtype(m[2])})" if m[2] else m[1] for m in found if m[1] != "return"]
     return [named(case.primal, i) for i in range(len(case.primal.instructions))]
+
+
+def _dtype(text: str) -> str:
+    return text.upper().replace("UI", "U")
 
 
 def _without_attributes(text: str) -> str:

@@ -23,11 +23,16 @@ def copied(inputs: Sequence[Array]) -> list[Array]:
 
 
 def strided(case: Case) -> list[Tensor | Array]:
-    """The inputs of a case in memory of their own, each in a layout that the case and the input's number decide; half as `Tensor`."""
+    """The inputs of a case in memory of their own, each in a layout that the case and the input's number decide; half as `Tensor`.
+
+    What is true is another byte than 1 in half of the arrays of Bool.
+    """
     taken: list[Tensor | Array] = []
     for number, a in enumerate(case.inputs):
-        draw = hashlib.shake_256(f"{case.fingerprint} {number}".encode()).digest(2 + a.ndim)
+        draw = hashlib.shake_256(f"{case.fingerprint} {number}".encode()).digest(3 + a.ndim)
         array = laid_out(a, draw)
+        if array.dtype == np.bool_ and array.flags.writeable and draw[-2] & 1:
+            array.view(np.uint8)[a] = draw[-2]
         taken.append(viewed(array, draw[-1]) if draw[-1] >= 128 else array)
     return taken
 

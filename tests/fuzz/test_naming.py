@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from fuzz.findings.known import DEFAULT_RULES, fits, load_known
-from fuzz.findings.naming import named, signature
+from fuzz.findings.naming import chain, named, signature
 from oracle.case import Case
 from oracle.verdict import Answer, Comparison, Verdict
 from tenferro_ref.program import parse
+from tenferro_ref.stablehlo import Source
 
 WRONG = Answer("pjrt:x@parity", Verdict.MISMATCH, Comparison(value_class="expected finite, got other finite"))
 
@@ -76,3 +79,15 @@ def test_the_dtype_of_a_signature_is_that_of_the_wrong_output(wrong: int | None,
     )
     case = Case(program, (np.zeros((), np.float32), np.zeros((), np.complex64)))
     assert signature(case, answer, "every lane") == f"Abs > Negate | {dtype} | expected finite, got NaN | every lane"
+
+
+@pytest.mark.parametrize(("start", "suffix"), [("i8", "(I8)"), ("ui32", "(U32)"), ("i32", ""), ("i64", "")])
+def test_starts_of_a_type_that_the_engine_lacks_are_named_in_a_module(start: str, suffix: str) -> None:
+    text = f"""func.func @main(%x: tensor<9xi8>, %u: tensor<2xi8>, %i: tensor<{start}>) -> tensor<2xi8> {{
+  %0 = stablehlo.dynamic_update_slice %x, %u, %i : (tensor<9xi8>, tensor<2xi8>, tensor<{start}>) -> tensor<9xi8>
+  %1 = "stablehlo.dynamic_slice"(%0, %i) <{{slice_sizes = array<i64: 2>}}> : (tensor<9xi8>, tensor<{start}>) -> tensor<2xi8>
+  %2 = stablehlo.slice %1 [0:2] : (tensor<2xi8>) -> tensor<2xi8>
+  return %2 : tensor<2xi8>
+}}"""
+    case = replace(scatter("I32"), source=Source(text, (), ()))
+    assert chain(case) == [f"dynamic_update_slice{suffix}", f"dynamic_slice{suffix}", "slice"]

@@ -29,7 +29,7 @@ from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.program import GraphBuilder
 
 #: Batches of so many programs, one in two of which is of the kind that is asked for.
-PLAN = Plan(5, programs=64, batch=32, max_findings=2, reduce_seconds=10)
+PLAN = Plan(5, programs=96, batch=32, max_findings=2, reduce_seconds=10)
 
 
 def broken_rule(*_: object) -> None:

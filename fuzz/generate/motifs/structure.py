@@ -32,10 +32,10 @@ def beside_an_alias(g: Growth) -> None:
 
 
 def _names_axes(case: Case) -> bool:
-    """Whether a Reshape reads all extents from its operand, but not in their order or not all of them."""
+    """Whether a Reshape reads all extents from one operand, but not the own ones in their order, or not all of them."""
     return any(
         i.op.shape
-        and all(isinstance(e, InputDim) and e.input == 0 for e in i.op.shape)
+        and all(isinstance(e, InputDim) for e in i.op.shape)
         and i.op.shape != tuple(InputDim(0, a) for a in range(case.program.slot_types[i.input_slots[0]].rank))
         for i in case.program.instructions
         if isinstance(i.op, ops.Reshape)
@@ -44,11 +44,15 @@ def _names_axes(case: Case) -> bool:
 
 @motif(2, 2, _names_axes, ops.Reshape)
 def axes_by_name(g: Growth) -> None:
-    """Extents that are read from the operand: in another order, or without a unit axis that was put in."""
+    """Extents that are read from an operand: in another order, those of another value, or without a unit axis that was put in."""
     x = g.operand(g.config.dtypes, lambda v: 0 < v.type.rank < g.max_rank)
     shape = list(shape_of(x))
     if g.config.dim_exprs and len(shape) > 1 and g.choices.chance(40):
-        g.apply(ops.Reshape(tuple(InputDim(0, a) for a in permutation(g, len(shape)))), x)
+        order = permutation(g, len(shape))
+        if g.choices.chance(50) and g.has(ops.Transpose):
+            g.apply(ops.Reshape(tuple(InputDim(1, a) for a in range(len(shape)))), x, g.apply(ops.Transpose(order), x))
+        else:
+            g.apply(ops.Reshape(tuple(InputDim(0, a) for a in order)), x)
     elif g.config.dim_exprs and 0 < len(shape) < g.max_rank:
         place = g.choices.choose((len(shape), len(shape), 0, g.choices.pick(len(shape) + 1)))
         y = g.apply(ops.Reshape((*shape[:place], 1, *shape[place:])), x)

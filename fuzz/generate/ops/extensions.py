@@ -19,6 +19,8 @@ from tenferro_ref.program import Value
 from tenferro_ref.table import Table
 
 _LABELS = "ijklmnopqrst"
+#: The same labels, as others write them: capitals, whose order is another one, and letters of two alphabets.
+_WRITTEN = [str.maketrans(_LABELS, letters) for letters in (_LABELS, "iJkLmNoPqRsT", "λaβbδcεdζeθf")]
 #: Products that one einsum may cost when its operands are taken all at once.
 _MAX_WORK = 2**14
 
@@ -58,7 +60,7 @@ def contracted(g: Growth) -> Value:
     estimates = [g.estimates[v.slot] for v in operands]
     summed = [e for label, e in extents.items() if label not in output]
     size = sum(e.size for e in estimates) + log2(max(1, volume(summed)))
-    equation = f"{','.join(equations)}->{output}"
+    equation = f"{','.join(equations)}->{output}".translate(_WRITTEN[choices.choose((0, 0, 0, 1, 2))])
     estimate = Estimate(all(e.positive for e in estimates), size)
     return g.apply(ops.Extension.of(einsum.FAMILY, "einsum", {"equation": equation}), *operands, estimate=estimate)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from fuzz.generate.growth import Estimate, Growth, Shape, shape_of, volume
+from fuzz.generate.ops.structural import expression
 from fuzz.generate.table import STRATEGY
 from fuzz.generate.values.recipes import Recipe
 from tenferro_ref import ops
@@ -100,9 +101,14 @@ def _(g: Growth, op: type[Any]) -> Value:
     indices = index_tensor(g, vectors)
     offsets = _places(g, len(batch) + len(window), len(window))
     exprs: list[DimExpr] = list(sizes)
+    operands = [x, indices]
     if op is ops.GatherDynamicSliceSizes:
-        exprs = [InputDim(0, a) if s == shape[a] and a not in collapsed else s for a, s in enumerate(sizes)]
-    return g.apply(op(offsets, collapsed, mapped, vector_dim, tuple(exprs)), x, indices, estimate=g.estimates[x.slot])
+        operands += [g.recent(g.pool)] if g.choices.chance(30) else []
+        known = [(InputDim(i, axis), e) for i, v in enumerate(operands) for axis, e in enumerate(shape_of(v))]
+        whole = [InputDim(0, a) if s == shape[a] else s for a, s in enumerate(sizes)]
+        named = [expression(g, s, known) if g.choices.chance(40) else whole[a] for a, s in enumerate(sizes)]
+        exprs = [s if a in collapsed else named[a] for a, s in enumerate(sizes)]
+    return g.apply(op(offsets, collapsed, mapped, vector_dim, tuple(exprs)), *operands, estimate=g.estimates[x.slot])
 
 
 @STRATEGY.row(ops.Scatter)
@@ -252,7 +258,11 @@ def _(g: Growth, op: type[Any]) -> Value:
     return g.apply(op(g.choices.choose(fitting), g.choices.pick(len(shape) + 1)), x)
 
 
+#: Which diagonal a triangle ends with: some of them beyond every matrix, and where a row number plus it has no place in I64.
+_DIAGONALS = (*(0, 1, -1, 2, -2) * 2, 5, -5, 2**63 - 1, 1 - 2**63)
+
+
 @STRATEGY.row(ops.Tril, ops.Triu)
 def _(g: Growth, op: type[Any]) -> Value:
     x = _ranked(g, 2)
-    return g.apply(op(g.choices.choose((0, 1, -1, 2, -2, 5, -5))), x)
+    return g.apply(op(g.choices.choose(_DIAGONALS)), x)

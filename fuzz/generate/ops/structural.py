@@ -69,10 +69,11 @@ def _with_expressions(g: Growth, shape: Shape, x: Value) -> tuple[tuple[DimExpr,
         return shape, ()
     providers = (x, g.recent(g.pool)) if g.choices.chance(50) else (x,)
     known = [(InputDim(i, axis), e) for i, v in enumerate(providers) for axis, e in enumerate(shape_of(v))]
-    return tuple(_expression(g, extent, known) for extent in shape), providers[1:]
+    return tuple(expression(g, extent, known) for extent in shape), providers[1:]
 
 
-def _expression(g: Growth, extent: int, known: list[tuple[InputDim, int]]) -> DimExpr:
+def expression(g: Growth, extent: int, known: list[tuple[InputDim, int]]) -> DimExpr:
+    """An extent as an expression over extents that are known."""
     equal = [dim for dim, e in known if e == extent]
     if equal and not g.choices.chance(30):
         return g.choices.choose(equal)

@@ -65,6 +65,18 @@ def _start(d: Draft, op: str, dtype: DType) -> SsaValue:
     return d.filled(neutral(op, dtype), dtype, ()) if plain else d.scalar(dtype)
 
 
+@STATEMENTS.row("reduce of four bits")
+def _(d: Draft) -> SsaValue:
+    """Integers of four bits, none of them now and then, and what comes of them as a wider integer."""
+    x, narrow = d.operand(INTS), d.choices.choose((DType.I4, DType.U4))
+    if d.choices.chance(30):
+        x = d.fresh(x.dtype, (*x.shape[:-1], 0))
+    op, axes = d.choices.choose(("minimum", "maximum", "add", "multiply")), d.axes(x)
+    operands, lists = [d.convert(x, narrow), _start(d, op, narrow)], f"dimensions = {array(axes)}"
+    made = d.one("reduce", operands, narrow, _without(x.shape, axes), lists, body(op, narrow))
+    return d.convert(made, d.choices.choose((DType.I8, DType.I32, DType.I64)))
+
+
 @STATEMENTS.row("reduce of two")
 def _(d: Draft) -> Sequence[SsaValue]:
     x = d.operand(REAL)
@@ -191,7 +203,7 @@ def neutral(op: str, dtype: DType) -> float:
     if op in ("maximum", "minimum") and dtype is not DType.Bool:
         return _worst(dtype, op == "maximum")
     if op == "and":
-        return 1 if dtype.is_unsigned or dtype is DType.Bool else -1
+        return dtype.limits[1] if dtype.is_unsigned else 1 if dtype is DType.Bool else -1
     return 1 if op in ("multiply", "minimum") else 0
 
 

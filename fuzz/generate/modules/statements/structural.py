@@ -72,6 +72,20 @@ def _(d: Draft) -> SsaValue:
     return d.one("dynamic_reshape", [x, _given(d, shape)], x.dtype, shape)
 
 
+@STATEMENTS.row("broadcast_in_dim")
+def _(d: Draft) -> SsaValue:
+    """Axes in any order, some of them of one element that is repeated; half of the matrices are square, so that only their order changes."""
+    x = d.operand(ALL, lambda v: len(v.shape) < 4 and prod(v.shape) <= MOST // 3)
+    if d.choices.chance(50):
+        x = d.fresh(x.dtype, d.choices.choose(((2, 2), (3, 3), (1, 2), (2, 3, 2), (2, 2, 2), (3, 1, 3))))
+    rank = x.rank + d.choices.choose((0, 0, 1))
+    dims = list(d.choices.permutation(rank)[: x.rank])
+    shape = [2] * rank
+    for axis, dim in enumerate(dims):
+        shape[dim] = 3 if x.shape[axis] == 1 and d.choices.chance(60) else x.shape[axis]
+    return d.one("broadcast_in_dim", [x], x.dtype, tuple(shape), f"broadcast_dimensions = {array(dims)}")
+
+
 @STATEMENTS.row("dynamic_broadcast_in_dim")
 def _(d: Draft) -> SsaValue:
     x = d.operand(ALL, lambda v: len(v.shape) < 4 and prod(v.shape) <= MOST // 3)
