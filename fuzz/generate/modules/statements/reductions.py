@@ -67,13 +67,16 @@ def _start(d: Draft, op: str, dtype: DType) -> SsaValue:
 
 @STATEMENTS.row("reduce of four bits")
 def _(d: Draft) -> SsaValue:
-    """Integers of four bits, none of them now and then, and what comes of them as a wider integer."""
+    """Integers of four bits, often none of them, and what comes of them as a wider integer."""
     x, narrow = d.operand(INTS), d.choices.choose((DType.I4, DType.U4))
-    if d.choices.chance(30):
-        x = d.fresh(x.dtype, (*x.shape[:-1], 0))
-    op, axes = d.choices.choose(("minimum", "maximum", "add", "multiply")), d.axes(x)
-    operands, lists = [d.convert(x, narrow), _start(d, op, narrow)], f"dimensions = {array(axes)}"
-    made = d.one("reduce", operands, narrow, _without(x.shape, axes), lists, body(op, narrow))
+    op, axes = d.choices.choose(("minimum", "maximum", "minimum", "maximum", "add", "multiply")), d.axes(x)
+    start = d.filled(neutral(op, narrow), narrow, ())
+    if d.choices.chance(50):
+        x, axes = d.fresh(x.dtype, (*x.shape[:-1], 0)), [x.rank - 1]
+    elif d.choices.chance(50):
+        start = d.scalar(narrow)
+    lists = f"dimensions = {array(axes)}"
+    made = d.one("reduce", [d.convert(x, narrow), start], narrow, _without(x.shape, axes), lists, body(op, narrow))
     return d.convert(made, d.choices.choose((DType.I8, DType.I32, DType.I64)))
 
 
