@@ -181,7 +181,7 @@ def test_rare_words_that_are_none(word: str) -> None:
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     plugin_or_skip("xla081")
-    assert main(["--programs", "4", "--seed", "2"]) == 0
+    assert main(["--programs", "4", "--seed", "3"]) == 0
     out = capsys.readouterr().out
     assert " opcodes with element types in 4 programs\n" in out
     assert out.splitlines()[-1] == "nothing is rare"  # in four programs

@@ -74,7 +74,7 @@ def _(d: Draft) -> SsaValue:
 
 @STATEMENTS.row("broadcast_in_dim")
 def _(d: Draft) -> SsaValue:
-    """Axes in any order, some of them of one element that is repeated; half of the matrices are square, so that only their order changes."""
+    """Axes in any order, some of them of one element that is repeated; often the extents are equal, so that only the order changes."""
     x = d.operand(ALL, lambda v: len(v.shape) < 4 and prod(v.shape) <= MOST // 3)
     if d.choices.chance(50):
         x = d.fresh(x.dtype, d.choices.choose(((2, 2), (3, 3), (1, 2), (2, 3, 2), (2, 2, 2), (3, 1, 3))))
