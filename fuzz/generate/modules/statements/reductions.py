@@ -66,18 +66,19 @@ def _start(d: Draft, op: str, dtype: DType) -> SsaValue:
 
 
 @STATEMENTS.row("reduce of four bits")
-def _(d: Draft) -> SsaValue:
-    """Integers of four bits, often none of them, and what comes of them as a wider integer."""
-    x, narrow = d.operand(INTS), d.choices.choose((DType.I4, DType.U4))
-    op, axes = d.choices.choose(("minimum", "maximum", "minimum", "maximum", "add", "multiply")), d.axes(x)
-    start = d.filled(neutral(op, narrow), narrow, ())
+def _(d: Draft) -> Sequence[SsaValue]:
+    """Extrema, and a sum or product, of integers of four bits, often of none of them; what comes of them as wider integers."""
+    x, narrow = d.operand(INTS), d.choices.choose((DType.I4, DType.I4, DType.U4))
+    axes = d.axes(x)
     if d.choices.chance(50):
         x, axes = d.fresh(x.dtype, (*x.shape[:-1], 0)), [x.rank - 1]
-    elif d.choices.chance(50):
-        start = d.scalar(narrow)
-    lists = f"dimensions = {array(axes)}"
-    made = d.one("reduce", [d.convert(x, narrow), start], narrow, _without(x.shape, axes), lists, body(op, narrow))
-    return d.convert(made, d.choices.choose((DType.I8, DType.I32, DType.I64)))
+    small, wide = d.convert(x, narrow), d.choices.choose((DType.I8, DType.I32, DType.I64))
+    shape, lists = _without(x.shape, axes), f"dimensions = {array(axes)}"
+    made = []
+    for op in ("minimum", "maximum", d.choices.choose(("add", "multiply"))):
+        start = d.filled(neutral(op, narrow), narrow, ())
+        made.append(d.one("reduce", [small, start], narrow, shape, lists, body(op, narrow)))
+    return [d.convert(value, wide) for value in made]
 
 
 @STATEMENTS.row("reduce of two")
