@@ -33,7 +33,10 @@ def flags(op: Extension) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Equation:
-    """An einsum: labels of each operand and of the output, as the first letters of the alphabet in order of appearance."""
+    """An einsum: labels of each operand and of the output, as the first letters of the alphabet in order of appearance.
+
+    `extensions.einsum.Equation` says the same of the engine's reading; the two meet in a test alone.
+    """
 
     inputs: tuple[str, ...]
     output: str

@@ -431,7 +431,7 @@ class WorkerDied(EnvironmentFault):
         for line in reversed(lines):
             if fatal := _FATAL.match(line):
                 return fatal[1]
-        return lines[-1] if lines else ""
+        return next((line for line in lines if "Check failed" in line), lines[-1] if lines else "")
 
     def text(self) -> str:
         words = self.last_words[-200:]

@@ -116,3 +116,8 @@ def test_the_last_words_are_a_failed_check_not_the_stack_behind_it(date: str) ->
     check = "hlo_instruction.cc:1661] Invalid binary instruction opcode map"
     tail = f"a warning\n{date} {check}\n*** Check failure stack trace: ***\n    @     0x7fb58710a5d4  (unknown)\n"
     assert WorkerDied(worker="w", how="signal SIGABRT", stderr_tail=tail).last_words == check
+
+
+def test_a_failed_check_of_another_log_is_found_above_its_stack_too() -> None:
+    tail = "plugin.cc:7: Check failed: a == b (1 vs. 2)\n#0 0x7fb5 in f()\n"
+    assert WorkerDied(worker="w", how="signal SIGABRT", stderr_tail=tail).last_words == tail.splitlines()[0]
