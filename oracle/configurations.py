@@ -14,6 +14,8 @@ from typing import Any
 
 from tenferro_ref.ops import Extension
 
+#: Unless an op asks for another one; so small that the derivative is that of the function.
+DERIVATIVE_EPS = 1e-12
 _GAUGE: dict[str, Any] = {"gauge": "Raw"}
 _FLAGS: dict[str, dict[str, Any]] = {
     "LuSolvePrepared": {"transpose_a": False, "conjugate_a": False},
@@ -29,6 +31,11 @@ def flags(op: Extension) -> dict[str, Any]:
     """What the results of an op of the linalg family depend on, beside its operands."""
     given = json.loads(op.config)
     return {key: given.get(key, default) for key, default in _FLAGS.get(op.op, {}).items()}
+
+
+def derivative_eps(op: Extension) -> float:
+    """What keeps tangents of singular vectors and eigenvectors finite: its square is added to the squared gaps of the spectrum."""
+    return float(json.loads(op.config).get("derivative_eps", DERIVATIVE_EPS))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Singular vectors of complex numbers may be turned by any phase, and so may their tangents; factors of LuFactor have no tangent here,
 since ops that read them take the matrix as well; Cholesky and eigh read the lower triangle alone, in their tangents, too; and the
-phase of a determinant has a tangent.
+phase of a determinant has a tangent. Tangents of singular vectors and eigenvectors are regularised by as much as the op says.
 """
 
 from __future__ import annotations
@@ -42,6 +42,22 @@ def check_determined(program: GraphProgram) -> None:
             forgets = partial(_forgets_phases, vectors)
             if not all(_read_by(program, slot, forgets) for slot in vectors):
                 raise UnsupportedOp(op=name, reason="tangents of vectors have any phase, as the vectors")
+
+
+def check_unregularised(program: GraphProgram) -> None:
+    """Refuse a program whose derivative is, on purpose, not that of its function.
+
+    Raises
+    ------
+    UnsupportedOp
+        A decomposition keeps the tangents of its vectors small by a `derivative_eps` of its own.
+    """
+    for ins in program.instructions:
+        op = ins.op
+        if isinstance(op, ops.Extension) and configurations.derivative_eps(op) != configurations.DERIVATIVE_EPS:
+            raise UnsupportedOp(
+                op=op.op, reason="its derivative_eps makes another derivative than that of the function"
+            )
 
 
 def _forgets_phases(vectors: Sequence[int], reader: Instruction) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from oracle.conventions import check_determined
+from oracle.conventions import check_determined, check_unregularised
 from oracle.derivation import Differentiated, concrete, plain_seed, replayed
 from oracle.enclosure import REAL, Enclosure, enclose
 from oracle.enclosure.factors import knows
@@ -58,6 +58,7 @@ def quotients(d: Differentiated) -> tuple[list[Enclosure], list[Enclosure]]:
     """
     program = concrete(d.program, d.inputs)
     check_determined(program)
+    check_unregularised(program)
     ends = [_moved(x, number) for number, x in enumerate(d.inputs)]
     with np.errstate(invalid="ignore"):
         pairs = zip(d.inputs, ends, strict=True)

@@ -11,11 +11,12 @@ from fuzz.generate.describe import of_inputs, of_origin, of_program
 from fuzz.records import Held
 from fuzz.store.counts import Counts
 from oracle.case import Case, by_program
+from oracle.compilation import passed
 from oracle.verdict import ORIGINS, Answer, Verdict
 from tenferro_ref import ops
-from tenferro_ref.compiler import DEFAULT_PIPELINE, run_passes
+from tenferro_ref.compiler import DEFAULT_PIPELINE
 from tenferro_ref.errors import TenferroError
-from tenferro_ref.program import GraphProgram, to_exec
+from tenferro_ref.program import GraphProgram
 
 #: An op with the dtype of its result.
 _Cell: TypeAlias = tuple[str, str]
@@ -117,6 +118,6 @@ def coverage(program: GraphProgram) -> Iterator[str]:
         before = {program.producers[slot] for slot in ins.input_slots if slot in program.producers}
         yield from (f"pair: {program.instructions[n].op.name} > {ins.op.name}" for n in before)
     with contextlib.suppress(TenferroError):
-        for name, result in zip(DEFAULT_PIPELINE, run_passes(to_exec(program), DEFAULT_PIPELINE), strict=True):
+        for name, result in zip(DEFAULT_PIPELINE, passed(program, DEFAULT_PIPELINE), strict=True):
             if result.changes:
                 yield f"changed by: {name}"

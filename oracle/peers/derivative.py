@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oracle.case import Case, Derivation
-from oracle.conventions import check_determined, for_jax
+from oracle.conventions import check_determined, check_unregularised, for_jax
 from oracle.derivation import TRANSFORMS, Differentiated, concrete, differentiated, inner_products, results
 from oracle.differences import quotients
 from oracle.enclosure import IEEE, REAL, Enclosure, enclose
@@ -102,6 +102,8 @@ class JaxDerivativeExecutor(DerivativeExecutor):
         derivation = case.derivation
         assert derivation is not None
         check_determined(derivation.primal)
+        if len(derivation.transforms) > 1:
+            check_unregularised(derivation.primal)  # JAX's has the second derivative of the function
         d, last = differentiated(case), derivation.transforms[-1]
         own, seeds = (d.forward, d.tangents) if last == "jvp" else (d.backward, d.cotangents)
         inputs = (*d.inputs, *seeds)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from oracle.case import Case, by_program
+from oracle.compilation import compiled, passed
 from oracle.equivalent import equivalent, equivalents
 from oracle.peers.base import Execution, Executor, attempt, validate
 from oracle.peers.forms import EXEC_FORMS, FORMS, at_sizes, with_symbols
@@ -28,10 +29,10 @@ from oracle.peers.reread import reread, rereadable
 from oracle.peers.semirings import PATHS, backend_of, fits
 from oracle.peers.warm import warm_up
 from tenferro_ref import __version__
-from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, PASSES, compile_std_to_exec, run_passes
+from tenferro_ref.compiler import DECOMPOSED, DEFAULT_PIPELINE, PASSES, compile_std_to_exec
 from tenferro_ref.errors import Internal, TenferroError, UnsupportedOp, UsageError, defects_in
 from tenferro_ref.ops import Conj, Extension
-from tenferro_ref.program import GraphProgram, infer_types, to_exec
+from tenferro_ref.program import GraphProgram, infer_types
 from tenferro_ref.runtime import FUSION_THRESHOLD, ContractingBackend, GraphExecutor, TensorBackend
 from tenferro_ref.stablehlo.loader import bindings, load
 from tenferro_ref.suggest import did_you_mean
@@ -104,11 +105,14 @@ class NativeExecutor(Executor):
     def _compiled(self, first: Case) -> Callable[[Case], tuple[Array, ...]]:
         """A function that runs cases of the program of the first one, at its extents, as many as it is given."""
         program = self._formed(first)
-        with defects_in("the native compiler"):
-            compiled = compile_std_to_exec(program, self.passes, verify=self.form in EXEC_FORMS)
         if self.form in EXEC_FORMS:
+            with defects_in("the native compiler"):
+                exec_program = compile_std_to_exec(program, self.passes, verify=True)
             with defects_in("the form of a compiled program"):
-                compiled = EXEC_FORMS[self.form](compiled)
+                exec_program = EXEC_FORMS[self.form](exec_program)
+        else:
+            with defects_in("the native compiler"):
+                exec_program = compiled(program, self.passes)
         executor = GraphExecutor(
             self._backend(program), checking=self.checking, reclaim=self.reclaim,
             fusion_threshold=self.fusion_threshold, decline_reused=self.decline_reused,
@@ -121,11 +125,11 @@ class NativeExecutor(Executor):
             before = [memory_of(data_of(x)) for x in taken]
             with defects_in("the native executor"):
                 if self.warm:
-                    warm_up(evaluate, compiled, copied(case.inputs))
-                given = tuple(evaluate(compiled, taken))
+                    warm_up(evaluate, exec_program, copied(case.inputs))
+                given = tuple(evaluate(exec_program, taken))
                 if self.twice:
-                    check_again(evaluate, compiled, taken, given)
-                check_types(compiled, taken, given)
+                    check_again(evaluate, exec_program, taken, given)
+                check_types(exec_program, taken, given)
                 check_buffers(before, taken, given)
             return given
 
@@ -190,7 +194,7 @@ class NativeExecutor(Executor):
 def moves_roundings(program: GraphProgram, passes: tuple[str, ...]) -> bool:
     """Whether a pass makes a contraction round elsewhere, or fails, as it does when an executor compiles the program."""
     try:
-        return any(result.inexact for result in run_passes(to_exec(program), passes))
+        return any(result.inexact for result in passed(program, passes))
     except TenferroError:
         return True
 

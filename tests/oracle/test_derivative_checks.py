@@ -264,6 +264,26 @@ def test_the_product_of_both_factors_has_no_phase(pool: Pool) -> None:
     assert verdict(check, derived(case_of(plain, a), ("jvp",), plain_seed)).verdict is Verdict.UNDECIDED
 
 
+@pytest.mark.parametrize("name", ["eigh", "svd"])
+@pytest.mark.parametrize("dtype", ["F64", "C64"])
+def test_tangents_are_as_small_as_the_op_asks_for(name: str, dtype: str, pool: Pool) -> None:
+    """The derivative is then that of no function, so that difference quotients say nothing."""
+    module_or_skip("jax")
+
+    def moduli(a: Value, eps: float = 0.5) -> Value:
+        return abs(getattr(linalg, name)(a.reshape(2, 2), derivative_eps=eps)[1 if name == "eigh" else 0])
+
+    x = (X if dtype == "F64" else Z) + np.array([3, 0, 0, 1])
+    case, check = derived(case_of(moduli, x), ("jvp",), plain_seed), pool.make("derivative-jax")
+    assert verdict(check, case).verdict is Verdict.PASS
+    assert verdict(check, derived(case_of(moduli, x), ("vjp",), plain_seed)).verdict is Verdict.PASS
+    assert verdict(pool.make("derivative-adjoint"), case).verdict is Verdict.PASS
+    assert verdict(pool.make("derivative-differences"), case).verdict is Verdict.UNDECIDED
+    assert verdict(check, derived(case_of(moduli, x), ("jvp", "jvp"), plain_seed)).verdict is Verdict.UNDECIDED
+    with mock.patch("tenferro_ref.extensions.linalg.derivative_eps", return_value=linalg.DERIVATIVE_EPS):
+        assert verdict(check, case).verdict is Verdict.MISMATCH
+
+
 def test_a_wrong_tangent_is_seen_by_jax_alone(pool: Pool) -> None:
     module_or_skip("jax")
     case = derived(case_of(tn.sin, X), ("vjp",), plain_seed)

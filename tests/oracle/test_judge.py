@@ -13,11 +13,11 @@ import pytest
 
 from oracle.case import Case
 from oracle.compare import compare_sets
+from oracle.compilation import compiled
 from oracle.judge import Reference, first_wrong_slot, judge, judge_many, prepare
 from oracle.peers import Execution, Executor, NativeExecutor, PjrtExecutor, Pool, native_variants
 from oracle.verdict import Verdict
 from tenferro_ref import ops
-from tenferro_ref.compiler import compile_std_to_exec
 from tenferro_ref.errors import MissingEnv, TenferroError, UsageError
 from tenferro_ref.extensions.linalg import cholesky
 from tenferro_ref.ops import Policy
@@ -275,9 +275,9 @@ def sets_of(case: Case, count: int) -> list[Case]:
 
 def test_input_sets_are_compiled_once_and_judged_as_each_alone(case: Case) -> None:
     references = [Reference(one, NativeExecutor()) for one in sets_of(case, 6)]
-    with mock.patch("oracle.peers.native.compile_std_to_exec", wraps=compile_std_to_exec) as compiled:
+    with mock.patch("oracle.peers.native.compiled", wraps=compiled) as compiles:
         prepare(references)
-        assert compiled.call_count == 1
+        assert compiles.call_count == 1
     (sets,) = {reference.sets for reference in references}
     assert sets.references == tuple(references)
     for reference in references:

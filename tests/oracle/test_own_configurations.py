@@ -32,6 +32,9 @@ def test_flags_are_those_of_the_engine_with_and_without_defaults(name: str) -> N
 def test_a_derivatives_epsilon_is_no_flag() -> None:
     op = Extension.of(linalg.FAMILY, "Svd", {"derivative_eps": 1e-9})
     assert configurations.flags(op) == {"gauge": "Raw"}
+    assert configurations.derivative_eps(op) == linalg.derivative_eps(op) == 1e-9
+    plain = Extension.of(linalg.FAMILY, "Svd", {})
+    assert configurations.derivative_eps(plain) == linalg.derivative_eps(plain) == configurations.DERIVATIVE_EPS
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from fuzz.generate.decode import GENE
 from fuzz.generate.growth import HEADER, Estimate, Growth, shape_of
 from fuzz.generate.ops import STRATEGY, usable
 from fuzz.generate.ops.extensions import contracted, transformed
-from fuzz.generate.ops.linalg import factored, matrix_input
+from fuzz.generate.ops.linalg import damped, factored, matrix_input
 from fuzz.generate.values import matrices as m
 from fuzz.generate.values.recipes import Recipe, array_of
 from oracle.case import Case
@@ -210,7 +210,8 @@ def _grown(g: Growth, key: Any, dtype: DType, number: int) -> Value:
         a = _matrix(g, name, dtype, number)
         if key in _PHASED and dtype.is_complex:
             # with a gauge, or a reader that sees the phases of the vectors, the tangent is not determined
-            return g.apply_many(ops.Extension.of(family, name, {"gauge": "Raw"}), a, estimate=Estimate(False, 2))[-1]
+            config = {"gauge": "Raw", **damped(g, name)}
+            return g.apply_many(ops.Extension.of(family, name, config), a, estimate=Estimate(False, 2))[-1]
         factored(g, name, a)
         return g.pool[-1]
     if family == einsum.FAMILY:

@@ -5,11 +5,11 @@ A number that breaks a kernel is in few random arrays, and in fewer for the op a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from fuzz.generate.config import admitted
+from fuzz.generate.config import FOREIGN_DTYPES, admitted, may_have
 from fuzz.generate.growth import Growth
 from fuzz.generate.motifs.table import Found, motif
 from fuzz.generate.values.classes import corner_classes
@@ -18,7 +18,7 @@ from fuzz.generate.values.special import SPECIALS, Array
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dtype import ANY, COMPLEX, ENGINE_DTYPES, DType
-from tenferro_ref.ops import ELEMENTWISE, REDUCTIONS, CompareDir, Op
+from tenferro_ref.ops import ELEMENTWISE, INTEGER_FAULTS, REDUCTIONS, STABLEHLO, CompareDir, Op
 from tenferro_ref.program import Value
 
 #: Elements where special numbers are drawn: of complex ones and of triples there are too many.
@@ -40,19 +40,45 @@ def _operands(g: Growth, op: type[Op], dtype: DType) -> list[Value]:
 
 
 def _grown(g: Growth, op: type[Any], spectra: bool, to: DType | None = None) -> None:
-    """Show the op at dtypes that are complex, or at those that are not: one dtype of each kind, to leave room for the rest of the program."""
+    """Show the op at dtypes that are complex, or at those that are not."""
     known = [d for d in admitted(op, g.config.dtypes, g.policy) if d.is_complex is spectra and d is not to]
-    dtypes = [d for d in known if d in ANY] if op is ops.Convert else known
-    if g.max_rank < (2 if op in REDUCTIONS else 1) or (to is not None and to not in g.config.dtypes):
+    if to is None or to in g.config.dtypes:
+        _show(g, op, [d for d in known if d in ANY] if op is ops.Convert else known, to)
+
+
+def _show(g: Growth, op: type[Any], dtypes: Sequence[DType], to: DType | None = None) -> None:
+    """Show the op at one dtype of each kind, to leave room for the rest of the program."""
+    if g.max_rank < (2 if op in REDUCTIONS else 1):
         return
     chosen = {_kind(dtypes[i]): dtypes[i] for i in g.choices.permutation(len(dtypes))}
     for dtype in list(chosen.values())[: g.room]:
         g.show(_made(g, op, dtype, to), *_operands(g, op, dtype))
 
 
+def _foreign(g: Growth, op: type[Any]) -> list[DType]:
+    """The real dtypes that programs under StableHLO's policy may have beside the engine's, and of what may fault all integers."""
+    known = admitted(op, tuple(d for d in DType if may_have(g.config, d)), g.policy)
+    return [d for d in known if d in FOREIGN_DTYPES or (op in INTEGER_FAULTS and d.is_int)]
+
+
+def _grown_under_stablehlo(g: Growth, names: Sequence[type[Any]]) -> None:
+    """Show one of the ops at dtypes that the engine lacks or, if it may fault, on integers."""
+    if g.policy == STABLEHLO:
+        op = g.choices.choose(tuple(names))
+        _show(g, op, _foreign(g, op))
+
+
 def _kind(dtype: DType) -> tuple[bool, ...]:
-    """Equal for dtypes that share kernels and special numbers: floats, narrow floats, signed and unsigned integers, C32, C64."""
-    return dtype.is_float, dtype.is_narrow_float, dtype.is_int, dtype.is_unsigned, dtype is DType.C32
+    """Equal for dtypes that share kernels and special numbers: floats, narrow floats, integers signed and not, the engine's and others, C32, C64."""
+    engine = dtype in ENGINE_DTYPES
+    return (
+        dtype.is_float,
+        dtype.is_narrow_float,
+        dtype.is_int and engine,
+        dtype.is_int,
+        dtype.is_unsigned,
+        dtype is DType.C32,
+    )
 
 
 def _made(g: Growth, op: type[Any], dtype: DType, to: DType | None) -> Op:
@@ -93,12 +119,42 @@ def _enter(name: str, op: type[Any], spectra: bool, to: DType | None = None) -> 
     motif(1, 0, _found(op, spectra, to), op, name=name)(partial(_grown, op=op, spectra=spectra, to=to))
 
 
-for _op in (*ELEMENTWISE, *REDUCTIONS):
-    if _op in (ops.Select, ops.Conj):  # no number is special to them
-        continue
+#: Ops with corners: to the others no number is special.
+_CORNERED = tuple(op for op in (*ELEMENTWISE, *REDUCTIONS) if op not in (ops.Select, ops.Conj))
+for _op in _CORNERED:
     _enter(f"corners of {_op.__name__}", _op, spectra=False)
     if not _op.dtypes.isdisjoint(COMPLEX):
         _enter(f"complex corners of {_op.__name__}", _op, spectra=True)
 for _to in ENGINE_DTYPES:
     _enter(f"corners of Convert to {_to}", ops.Convert, spectra=False, to=_to)
 _enter("complex corners of Convert", ops.Convert, spectra=True)
+
+
+def _of_foreign(names: Sequence[type[Op]]) -> Found:
+    """Finds one of the ops on inputs of integers or of dtypes that the engine lacks, under StableHLO's policy."""
+
+    def found(case: Case) -> bool:
+        if case.program.policy != STABLEHLO:
+            return False
+        inputs = dict(zip(case.program.input_slots, case.inputs, strict=True))
+        dtypes = {slot: t.dtype for slot, t in case.program.slot_types.items()}
+        return any(
+            all(
+                s in inputs and (dtypes[s] in FOREIGN_DTYPES or dtypes[s].is_int) and _covers(inputs[s], dtypes[s])
+                for s in ins.input_slots
+            )
+            for ins in case.program.instructions
+            if type(ins.op) in names
+        )
+
+    return found
+
+
+def _enter_under_stablehlo(name: str, *names: type[Op]) -> None:
+    grow = partial(_grown_under_stablehlo, names=names)
+    motif(1, 0, _of_foreign(names), *names, name=name, policy=STABLEHLO)(grow)
+
+
+for _op in sorted(INTEGER_FAULTS, key=lambda op: op.__name__):
+    _enter_under_stablehlo(f"integer corners of {_op.__name__}", _op)
+_enter_under_stablehlo("corners of other dtypes", *_CORNERED)

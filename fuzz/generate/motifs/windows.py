@@ -106,6 +106,11 @@ def short_index(g: Growth) -> None:
         indices = g.apply(ops.BroadcastInDim((1,), ()), g.apply(number))
     else:
         indices = g.fresh(dtype, (1,), Recipe("bits", g.choices.integer(2)))
+    _index(g, op, x, indices)
+
+
+def _index(g: Growth, op: type[Op], x: Value, indices: Value) -> None:
+    """Read or write two or more elements of a vector, or one, at one index."""
     if op is ops.Scatter:
         window, missing, shape = g.choices.choose((((), (0,), ()), ((0,), (), (2,))))
         g.apply(op(window, missing, (0,), 0), x, indices, g.typed(x.dtype, shape), estimate=g.estimates[x.slot])
@@ -115,6 +120,20 @@ def short_index(g: Growth) -> None:
         g.apply(op((2,)), x, indices, estimate=g.estimates[x.slot])
     else:
         g.apply(op(), x, g.typed(x.dtype, (2,)), indices, estimate=g.estimates[x.slot])
+
+
+def _is_unsigned(case: Case) -> bool:
+    return any(dtype in (DType.U32, DType.U64) and e for e, dtype in _indexed(case))
+
+
+@motif(1, 1, _is_unsigned, ops.Scatter, ops.Gather, ops.DynamicSlice, ops.DynamicUpdateSlice, policy=STABLEHLO)
+def unsigned_index(g: Growth) -> None:
+    """An index beyond what signed numbers of its width can say."""
+    dtype = g.choices.choose((DType.U32, DType.U64))
+    if g.policy == STABLEHLO and may_have(g.config, dtype) and g.config.max_rank >= 1:
+        op = g.choices.choose((ops.Scatter, ops.Gather, ops.DynamicSlice, ops.DynamicUpdateSlice))
+        x = g.fresh(g.dtype(g.dtypes_of(op)), (3 + g.choices.pick(6),))
+        _index(g, op, x, g.fresh(dtype, (1,), Recipe("far", g.choices.integer(2))))
 
 
 def _has_short_addresses(case: Case) -> bool:

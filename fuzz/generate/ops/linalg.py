@@ -60,20 +60,23 @@ _OF_ANY_RANK = (
     "HouseholderQrQColumns",
 )
 _FACTORED = ("HouseholderQrFactor", (0, 1))
+_APPEND = "HouseholderQrAppend"
 #: Ops that read what another op made of the matrix: which one, and which of its results; -1 is the matrix itself.
 PREPARED: dict[str, tuple[str, tuple[int, ...]]] = {
     "LuSolvePrepared": ("LuFactor", (-1, 0, 1)),
     "SignDetFromLuFactor": ("LuFactor", (-1, 0, 2)),
     "LogAbsDetFromLuFactor": ("LuFactor", (-1, 0)),
     "HouseholderQrFromFactors": ("Qr", (0, 1)),
-    "HouseholderQrAppend": _FACTORED,
+    _APPEND: _FACTORED,
     "HouseholderQrR": _FACTORED,
     "HouseholderQrThinQ": _FACTORED,
     "HouseholderQrQColumns": _FACTORED,
 }
 _PORTABLE = tuple(MATRICES)[:2]
-#: Ops with settings come more often: each is more to see.
-_NAMES: Weighted[str] = Weighted([(name, 4 + len(linalg.OPS[name].config)) for name in MATRICES])
+#: Ops with settings come more often: each is more to see; and one that nothing else shows.
+_NAMES: Weighted[str] = Weighted(
+    [(name, 4 + len(linalg.OPS[name].config) + 4 * (name == "HouseholderQrFromFactors")) for name in MATRICES]
+)
 _SIZES: Weighted[int] = Weighted([(3, 20), (2, 25), (1, 12), (4, 18), (5, 10), (7, 5), (8, 4), (6, 4), (0, 4)])
 _BATCHES: Weighted[Shape] = Weighted([((), 60), ((2,), 20), ((1,), 5), ((3, 2), 6), ((0,), 3), ((5,), 6)])
 #: Exponents of two by which matrices are scaled for their determinants to leave the range, and the instructions that it takes.
@@ -102,6 +105,10 @@ def factor(g: Growth) -> None:
         g.show(ops.Extension.of(linalg.FAMILY, name, changed), *operands)
     if name != _LOGARITHM and name in PREPARED and PREPARED[name][0] == PREPARED[_LOGARITHM][0] and g.room:
         g.show(ops.Extension.of(linalg.FAMILY, _LOGARITHM, {}), *operands[:2])
+    if PREPARED.get(name) == _FACTORED and name != _APPEND and g.room:
+        rows, _, *batch = shape_of(a)
+        columns = matrix_input(g, dtype, (rows, 1 + choices.pick(2), *batch), "integers")
+        g.show(ops.Extension.of(linalg.FAMILY, _APPEND, {}), *operands[:2], columns)
 
 
 def factored(g: Growth, name: str, a: Value) -> tuple[ops.Extension, list[Value]]:
@@ -145,9 +152,17 @@ def _config(g: Growth, name: str) -> dict[str, Any]:
     }
     if "gauge" in declared.config:
         config["gauge"] = declared.gauge if g.choices.chance(40) else "Raw"
+    config |= damped(g, name)
     if "rtol" in declared.config and g.choices.chance(50):
-        config |= {"rtol": 2.0**-10, "atol": g.choices.choose((0.0, 0.5))}
+        # of both thresholds the larger one counts: here they are often of one size
+        config |= {"rtol": g.choices.choose((2.0**-10, 0.375)), "atol": g.choices.choose((0.0, 0.75))}
     return config
+
+
+def damped(g: Growth, name: str) -> dict[str, float]:
+    """How far tangents of vectors are kept small, which says nothing of values: as a rule not at all."""
+    chosen = name in ("Eigh", "Svd") and g.choices.chance(35)
+    return {"derivative_eps": g.choices.choose((0.5, 2.0))} if chosen else {}
 
 
 def _otherwise(name: str, key: str, config: Mapping[str, Any]) -> Any:

@@ -183,7 +183,8 @@ def _powers(rng: Generator, n: int, dtype: DType) -> Array:
 
 def _far(rng: Generator, n: int, dtype: DType) -> Array:
     """Indices, many of them far outside of every axis; some are inside once their upper bits are lost."""
-    far = [0, 1, 2, -1, 100, -100, 2**31 - 1, -(2**31), 2**31, 2**32, 2**32 + 1, 2**63 - 1, -(2**63)]
+    signed = [0, 1, 2, -1, 100, -100, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63)]
+    far = [*signed, 2**31, 2**31 + 1, 2**32 - 1, 2**32, 2**32 + 1, 2**63, 2**63 + 1, 2**64 - 1]
     bottom, top = dtype.limits
     return rng.choice(np.array([v for v in far if bottom <= v <= top], dtype.numpy), n)
 

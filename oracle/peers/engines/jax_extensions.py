@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from tenferro_ref.table import Table
 Types: TypeAlias = tuple[TensorType, ...]
 #: `row(op, types, *operands) -> results`, on JAX arrays or tracers.
 Row: TypeAlias = Callable[..., Sequence[Any]]
+Decompose: TypeAlias = Callable[[Any], tuple[Any, ...]]
 #: By family and op.
 JAX_EXTENSION: Table[Row] = Table("JAX")
 JAX_EXTENSION.unsupported("modules call it, and jax runs them as they are", *lapack.LAPACK.keys)
@@ -171,9 +172,45 @@ def _svd_full(op: ops.Extension, a: Any) -> Sequence[Any]:
     return list(_lapack().svd(a, full_matrices=True))
 
 
+def _differentiated(op: ops.Extension, decompose: Decompose, regular: Callable[..., tuple[Any, ...]]) -> Decompose:
+    """`decompose` with `regular(damping, results, tangents)` for JAX's tangents, if the op has a `derivative_eps` of its own.
+
+    JAX divides by the gaps of a spectrum, `d`; `d / (d^2 + eps^2)` is that quotient, damped by `damping(spectrum)`.
+    """
+    eps, jax, jnp = configurations.derivative_eps(op), import_module("jax"), _jnp()
+    if eps == configurations.DERIVATIVE_EPS:
+        return decompose
+
+    def damping(spectrum: Any) -> Any:
+        """By what a quotient by each gap is too large, as a share of it; the diagonal, which has no gap, stays."""
+        gaps = spectrum[..., None, :] - spectrum[..., :, None]
+        return jnp.where(jnp.eye(spectrum.shape[-1], dtype=bool), 0, eps**2 / (gaps**2 + eps**2))
+
+    def rule(primals: Any, tangents: Any) -> Any:
+        results, moved = jax.jvp(decompose, primals, tangents)
+        return results, regular(damping, results, moved)
+
+    damped: Any = jax.custom_jvp(decompose)
+    damped.defjvp(rule)
+    return cast(Decompose, damped)
+
+
+def _damped(basis: Any, moved: Any, damping: Any) -> Any:
+    """The tangent of a basis without that share of what turns its vectors into one another."""
+    jnp = _jnp()
+    turned = jnp.matmul(_transposed(basis).conj(), moved, precision="highest")
+    return moved - jnp.matmul(basis, damping.astype(turned.dtype) * turned, precision="highest")
+
+
 @_linalg("Svd")
 def _svd(op: ops.Extension, a: Any) -> Sequence[Any]:
-    u, values, vt = _lapack().svd(a, full_matrices=False)
+    def regular(damping: Any, results: Any, moved: Any) -> tuple[Any, ...]:
+        (u, values, vt), (du, dvalues, dvt) = results, moved
+        share = damping(values**2)
+        v, dv = _transposed(vt).conj(), _transposed(dvt).conj()
+        return _damped(u, du, share), dvalues, _transposed(_damped(v, dv, share)).conj()
+
+    u, values, vt = _differentiated(op, lambda x: tuple(_lapack().svd(x, full_matrices=False)), regular)(a)
     if configurations.flags(op)["gauge"] == "Raw":
         return [u, values, vt]
     phase = _phase(_pivots(u))
@@ -247,7 +284,13 @@ def _of_state(op: ops.Extension, packed: Any, tau: Any) -> Sequence[Any]:
 
 @_linalg("Eigh", "EighVals")
 def _eigh(op: ops.Extension, a: Any) -> Sequence[Any]:
-    vectors, values = _lapack().eigh(a, lower=True, symmetrize_input=False)
+    def regular(damping: Any, results: Any, moved: Any) -> tuple[Any, ...]:
+        return _damped(results[0], moved[0], damping(results[1])), moved[1]
+
+    def decompose(x: Any) -> tuple[Any, ...]:
+        return tuple(_lapack().eigh(x, lower=True, symmetrize_input=False))
+
+    vectors, values = _differentiated(op, decompose, regular)(a)
     if op.op == "EighVals":
         return [values]
     return [
