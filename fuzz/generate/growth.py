@@ -219,11 +219,15 @@ class Growth:
         return shape_of(self.recent(self.pool)) if mode < 6 else self._draw_shape(self.choices)
 
     def dtype(self, admitted: Collection[DType]) -> DType:
-        """A dtype of `admitted`, the program's main one as a rule."""
+        """A dtype of `admitted`, the program's main one as a rule; where that is none of them, any."""
         drawn = self._dtypes(self.choices) if self.wanted_dtype is None else self.wanted_dtype
         if drawn in admitted:
             return drawn
-        return self.main if self.main in admitted else next(d for d in self.config.dtypes if d in admitted)
+        return (
+            self.main
+            if self.main in admitted
+            else self.choices.choose([d for d in self.config.dtypes if d in admitted])
+        )
 
     def dtypes_of(self, op: type[Op]) -> tuple[DType, ...]:
         """The dtypes that `op` has in this program."""

@@ -118,13 +118,23 @@ def _divides_integers(case: Case) -> bool:
     )
 
 
-@motif(4, 1, _divides_integers, ops.Maximum, ops.Minimum, ops.Constant, ops.BroadcastInDim, *INTEGER_FAULTS)
+#: Instructions that an op on a divisor or exponent within limits takes.
+_SOUND = 4
+
+
+@motif(_SOUND, 1, _divides_integers, ops.Maximum, ops.Minimum, ops.Constant, ops.BroadcastInDim, *INTEGER_FAULTS)
 def sound_integers(g: Growth) -> None:
     """Integers by divisors that are not zero, or to exponents that are not negative, where anything else is an error."""
     integers = [d for d in g.config.dtypes if d.is_int]
     if g.policy.integer_faults != "error" or g.portable or not integers:
         return
-    x, op = g.operand(integers), g.choices.choose((*INTEGER_FAULTS,))
+    x = g.operand(integers)
+    for place in g.choices.permutation(len(INTEGER_FAULTS)):
+        if g.room >= _SOUND:
+            _apply_soundly(g, (*INTEGER_FAULTS,)[place], x)
+
+
+def _apply_soundly(g: Growth, op: type[ops.Op], x: Value) -> None:
     least = (ops.Maximum, 0) if op is ops.Pow else g.choices.choose(((ops.Maximum, 1), (ops.Minimum, -1)))
     limit = g.apply(ops.Constant.of(least[1], x.dtype))
     if x.type.rank:

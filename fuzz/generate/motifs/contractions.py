@@ -157,6 +157,7 @@ def conjugated_twice(g: Growth) -> None:
 DOTS = (
     "mk,kn", "km,kn", "mk,nk", "bmk,bkn", "mkb,knb", "mkl,lkn", "mkl,kln", "mpk,kn", "abmkl,abkln", "bmpk,bkn",
     "mk,knq", "mpk,knq", "abm,ban", "kmb,bnk", "bmk,nkb", "m,n", "bm,bn", "k,k", "bk,bk", "mb,nb", "lkm,kln", "amkb,bkna",
+    "mk,pqkn",
 )  # fmt: skip
 
 
@@ -228,7 +229,7 @@ def _swaps_free(case: Case) -> bool:
 @motif(3, 2, _swaps_free, ops.Transpose, ops.DotGeneral)
 def wide_dot(g: Growth) -> None:
     """A contraction with two free axes on a side, in an order that a transpose may have changed."""
-    lhs, rhs = g.choices.choose(("mk,knq", "mk,nqk", "mpk,knq", "mpk,kn", "bmk,bknq")).split(",")
+    lhs, rhs = g.choices.choose(("mk,knq", "mk,nqk", "mpk,knq", "mpk,kn", "bmk,bknq", "mk,pqkn")).split(",")
     if dot_of(g, lhs, rhs) is None:
         contract(g, _factor(g))
 

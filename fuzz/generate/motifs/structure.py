@@ -5,6 +5,7 @@ from __future__ import annotations
 from fuzz.generate.describe import maker
 from fuzz.generate.growth import Growth, shape_of
 from fuzz.generate.motifs.table import motif
+from fuzz.generate.ops import STRATEGY
 from fuzz.generate.ops.structural import permutation
 from oracle.case import Case
 from tenferro_ref import ops
@@ -29,6 +30,33 @@ def beside_an_alias(g: Growth) -> None:
     total = g.apply(ops.Add(), x, g.like(x))
     same, op = g.apply(ops.Conj(), total), g.choices.choose([op for op in ARITHMETIC if x.dtype in g.dtypes_of(op)])
     g.give(same, g.apply(op(), total, g.like(x)))
+
+
+#: Ops of complex numbers whose conjugate a pass might think to be that of one operand, or of all.
+_CONJUGATED = (
+    ops.DynamicUpdateSlice, ops.Scatter, ops.Select, ops.GatherDynamicSliceSizes, ops.PadToMatch, ops.DotGeneralWithConj, ops.Subtract,
+    ops.Pow, ops.Exp, ops.Sqrt, ops.Sign,
+)  # fmt: skip
+
+
+def _conjugates_a_result(case: Case) -> bool:
+    readers = (i for i in case.program.instructions if i.op.name == "Conj")
+    made = ((i, maker(case.program, i.input_slots[0])) for i in readers)
+    types = case.program.slot_types
+    return any(m and type(m.op) in _CONJUGATED and types[i.output_slots[0]].dtype.is_complex for i, m in made)
+
+
+@motif(2, 3, _conjugates_a_result, ops.Conj, *_CONJUGATED)
+def conjugated_result(g: Growth) -> None:
+    """The conjugate of what another op gives of complex numbers."""
+    op = g.choices.choose(_CONJUGATED)
+    dtypes = [d for d in g.dtypes_of(op) if d.is_complex]
+    if dtypes:
+        g.wanted_dtype = g.choices.choose(dtypes)
+        result = STRATEGY[op](g, op)
+        g.wanted_dtype = None
+        if result.dtype.is_complex and g.room:
+            g.apply(ops.Conj(), result)
 
 
 def _names_axes(case: Case) -> bool:
