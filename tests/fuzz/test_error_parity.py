@@ -204,7 +204,7 @@ def test_compilers_refuse_a_damaged_module_and_live(name: str, pool: Pool) -> No
     peer = executor_or_skip(pool, name)
     assert isinstance(peer, ModuleExecutor)
     rng, ends = random.Random(3), Counter[str]()
-    for case in generate(77, 0, 12):
+    for case in generate(77, 0, 18):
         module = write(peer.check, peer.plain, [case])
         for damage in DAMAGES.values() if module.types else ():
             try:
