@@ -71,7 +71,7 @@ class Config:
     dtypes: tuple[DType, ...] = ENGINE_DTYPES
     min_instructions: int = 1
     max_instructions: int = 200
-    usual_instructions: int = 14
+    usual_instructions: int = 16
     max_elements: int = 1_000_000
     big_elements: int = 50_000
     usual_elements: int = 1_500

@@ -23,6 +23,8 @@ from tenferro_ref.ops import DEFAULT_POLICY, OPS, Op
 GENE = 48
 #: The most anchors of a program; where it has two, they are as far from one another in the list as can be.
 _ANCHORS = 3
+#: Motifs that a program walks past, as far as there is room.
+_MOTIFS = 2
 
 #: An op, or motifs of which one is chosen.
 Step: TypeAlias = type[Op] | tuple[Motif, ...]
@@ -88,12 +90,12 @@ def decode(config: Config, header: bytes, genes: Sequence[bytes]) -> Case:
 def grow(config: Config, header: bytes, genes: Sequence[bytes]) -> Growth:
     """The program before its outputs are chosen: at least one instruction, at least one a gene while there is room."""
     number, place = motif_of(header)
-    known = motifs(config)
-    due = known[(number - 1) % len(known)] if number and known else None
-    policy, inexact = (due.policy, not _EXACT.issuperset(due.ops)) if due else (DEFAULT_POLICY, False)
+    first, *others = _walked(config, number) or (None,)
+    policy, inexact = (first.policy, not _EXACT.issuperset(first.ops)) if first else (DEFAULT_POLICY, False)
     longest = min(config.max_instructions, max(config.usual, len(genes)))
     g = Growth(config, header, longest, policy, inexact=inexact)
     at = place * len(genes) >> 8
+    due = [m for m in (first, *others) if m and _suits(g, m)]
     table = steps(g.config, g.regime == "exact")
     simplest = table(Choices(b""))
     anchored = _anchored_genes(g, len(genes))
@@ -102,11 +104,11 @@ def grow(config: Config, header: bytes, genes: Sequence[bytes]) -> Growth:
     for i, gene in enumerate(genes or (b"",)):
         if g.room < 1:
             break
-        if due and (i >= at or g.room < due.size + _LEEWAY) and due.size <= g.room:
-            g.choices = Choices(gene[::-1])  # beside what the gene itself grows
-            _append_motif(g, (due,))
+        while due and (i >= at or g.room < due[0].size + _LEEWAY) and due[0].size <= g.room:
+            g.choices = Choices(gene[::-1] + bytes([len(due)]))  # beside what the gene itself grows
+            _append_motif(g, (due.pop(0),))
             g.give(*g.pool[-1:])
-            due = None
+            at = (at + i + len(genes) + 1) // 2
         g.choices, before = Choices(gene), g.count
         step = table(g.choices)
         if step is ops.DynamicTruncate and g.portable:
@@ -124,6 +126,21 @@ def grow(config: Config, header: bytes, genes: Sequence[bytes]) -> Growth:
         if g.count == before:  # a motif without room, or one that had nothing to work on
             _append(g, simplest)
     return g
+
+
+def _walked(config: Config, number: int) -> list[Motif]:
+    """The motifs that a program with that number must have: the first one's policy is the program's."""
+    known = motifs(config)
+    return (
+        [known[(number - 1 + k * len(known) // _MOTIFS) % len(known)] for k in range(_MOTIFS)]
+        if number and known
+        else []
+    )
+
+
+def _suits(g: Growth, due: Motif) -> bool:
+    """Whether a program can have a motif under its policy, with its values."""
+    return due.policy in (DEFAULT_POLICY, g.policy) and (g.regime != "exact" or _EXACT.issuperset(due.ops))
 
 
 def _anchored_genes(g: Growth, genes: int) -> dict[int, tuple[Anchor, bool]]:

@@ -71,7 +71,7 @@ def test_shapes_flags_and_gauges_are_reached(sample: list[Case]) -> None:
 
 
 def test_settings_are_shown_changed_as_well(sample: list[Case]) -> None:
-    """Of the same operands: every gauge beside none, each flag beside its opposite, but for the side."""
+    """Of the same operands: every gauge beside none, each flag beside its opposite, but for the side, and other thresholds."""
     found = set()
     for case in sample:
         taken: dict[tuple[str, tuple[int, ...]], dict[str, object]] = {}
@@ -80,7 +80,7 @@ def test_settings_are_shown_changed_as_well(sample: list[Case]) -> None:
             config = linalg.config_of(ins.op)
             other = taken.setdefault((ins.op.op, ins.input_slots), config)
             found |= {(ins.op.op, key) for key, value in config.items() if other[key] != value}
-    settings = ("gauge", "lower", "transpose_a", "unit_diagonal", "conjugate_a")
+    settings = ("gauge", "lower", "transpose_a", "unit_diagonal", "conjugate_a", "rtol", "atol")
     assert {(name, key) for name, op in linalg.OPS.items() for key in op.config if key in settings} == found
 
 

@@ -79,6 +79,8 @@ _NAMES: Weighted[str] = Weighted(
 )
 _SIZES: Weighted[int] = Weighted([(3, 20), (2, 25), (1, 12), (4, 18), (5, 10), (7, 5), (8, 4), (6, 4), (0, 4)])
 _BATCHES: Weighted[Shape] = Weighted([((), 60), ((2,), 20), ((1,), 5), ((3, 2), 6), ((0,), 3), ((5,), 6)])
+#: What a rank is held to: of both thresholds the larger one counts, so that they are often of one size.
+_THRESHOLDS = {"rtol": (0.375, 2.0**-10), "atol": (0.75, 0.0)}
 #: Exponents of two by which matrices are scaled for their determinants to leave the range, and the instructions that it takes.
 _DETERMINANT, _SCALED = {DType.F32: 70.0, DType.F64: 520.0}, 4
 #: A guess: inputs are at most about 10 in magnitude, and hardly any solution is much larger.
@@ -154,8 +156,7 @@ def _config(g: Growth, name: str) -> dict[str, Any]:
         config["gauge"] = declared.gauge if g.choices.chance(40) else "Raw"
     config |= damped(g, name)
     if "rtol" in declared.config and g.choices.chance(50):
-        # of both thresholds the larger one counts: here they are often of one size
-        config |= {"rtol": g.choices.choose((2.0**-10, 0.375)), "atol": g.choices.choose((0.0, 0.75))}
+        config |= {key: g.choices.choose(values) for key, values in _THRESHOLDS.items()}
     return config
 
 
@@ -166,10 +167,12 @@ def damped(g: Growth, name: str) -> dict[str, float]:
 
 
 def _otherwise(name: str, key: str, config: Mapping[str, Any]) -> Any:
-    """Another value of a flag or a gauge; the side stays, for which the right-hand side was made."""
+    """Another value of a flag, a gauge or a threshold; the side stays, for which the right-hand side was made."""
     value, gauge = config[key], linalg.OPS[name].gauge
     if key == "gauge":
         return gauge if value == "Raw" else "Raw"
+    if key in _THRESHOLDS:
+        return next(other for other in _THRESHOLDS[key] if other != value)
     return not value if isinstance(value, bool) and key != "left_side" else value
 
 
