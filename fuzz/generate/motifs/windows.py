@@ -72,6 +72,7 @@ def _move_rows(g: Growth, x: Value) -> None:
     g.apply(ops.DynamicUpdateSlice(), x, window, g.fresh(g.choices.choose(integers), (len(kept),), _ONES))
 
 
+_INDEXED = (ops.DynamicSlice, ops.DynamicUpdateSlice, ops.Gather, ops.Scatter)
 #: Index types, and extents that are beyond their largest values.
 _SHORT = {DType.I8: (129, 200), DType.U8: (257, 300)}
 
@@ -90,7 +91,7 @@ def _is_short(case: Case) -> bool:
     return any(dtype in _SHORT and max(e, default=0) > dtype.limits[1] + 1 for e, dtype in _indexed(case))
 
 
-@motif(3, 3, _is_short, ops.Scatter, ops.Gather, ops.DynamicSlice, ops.DynamicUpdateSlice, policy=STABLEHLO)
+@motif(3, 3, _is_short, *_INDEXED, policy=STABLEHLO)
 def short_index(g: Growth) -> None:
     """Indices of a type that cannot say where the axis ends, in which compilers compute the last start."""
     dtype = g.choices.choose((*_SHORT,))
@@ -126,14 +127,15 @@ def _is_unsigned(case: Case) -> bool:
     return any(dtype in (DType.U32, DType.U64) and e for e, dtype in _indexed(case))
 
 
-@motif(1, 1, _is_unsigned, ops.Scatter, ops.Gather, ops.DynamicSlice, ops.DynamicUpdateSlice, policy=STABLEHLO)
-def unsigned_index(g: Growth) -> None:
-    """An index beyond what signed numbers of its width can say."""
-    dtype = g.choices.choose((DType.U32, DType.U64))
-    if g.policy == STABLEHLO and may_have(g.config, dtype) and g.config.max_rank >= 1:
-        op = g.choices.choose((ops.Scatter, ops.Gather, ops.DynamicSlice, ops.DynamicUpdateSlice))
-        x = g.fresh(g.dtype(g.dtypes_of(op)), (3 + g.choices.pick(6),))
-        _index(g, op, x, g.fresh(dtype, (1,), Recipe("far", g.choices.integer(2))))
+@motif(4, 1, _is_unsigned, *_INDEXED, policy=STABLEHLO)
+def unsigned_indices(g: Growth) -> None:
+    """Indices beyond what signed numbers of their width can say, every other time."""
+    # a scatter passes over an index that is outside on either side
+    kinds = [(d, _INDEXED[i]) for d in (DType.U64, DType.U32) for i in g.choices.permutation(3)[:2]]
+    for dtype, op in kinds:
+        if g.room and g.policy == STABLEHLO and may_have(g.config, dtype) and g.config.max_rank >= 1:
+            x = g.fresh(g.dtype(g.dtypes_of(op)), (3 + g.choices.pick(6),))
+            _index(g, op, x, g.fresh(dtype, (1,), Recipe("bits", g.choices.integer(2))))
 
 
 def _has_short_addresses(case: Case) -> bool:
