@@ -108,7 +108,7 @@ def grow(config: Config, header: bytes, genes: Sequence[bytes]) -> Growth:
             g.choices = Choices(gene[::-1] + bytes([len(due)]))  # beside what the gene itself grows
             _append_motif(g, (due.pop(0),))
             g.give(*g.pool[-1:])
-            at = (at + i + len(genes) + 1) // 2
+            at = (at + i + len(genes) + 1) // 2  # half of the genes later, or as soon as room runs short
         g.choices, before = Choices(gene), g.count
         step = table(g.choices)
         if step is ops.DynamicTruncate and g.portable:
@@ -130,12 +130,8 @@ def grow(config: Config, header: bytes, genes: Sequence[bytes]) -> Growth:
 
 def _walked(config: Config, number: int) -> list[Motif]:
     """The motifs that a program with that number must have: the first one's policy is the program's."""
-    known = motifs(config)
-    return (
-        [known[(number - 1 + k * len(known) // _MOTIFS) % len(known)] for k in range(_MOTIFS)]
-        if number and known
-        else []
-    )
+    known = motifs(config) if number else ()
+    return [known[(number - 1 + k * len(known) // _MOTIFS) % len(known)] for k in range(_MOTIFS)] if known else []
 
 
 def _suits(g: Growth, due: Motif) -> bool:

@@ -223,11 +223,9 @@ class Growth:
         drawn = self._dtypes(self.choices) if self.wanted_dtype is None else self.wanted_dtype
         if drawn in admitted:
             return drawn
-        return (
-            self.main
-            if self.main in admitted
-            else self.choices.choose([d for d in self.config.dtypes if d in admitted])
-        )
+        if self.main in admitted:
+            return self.main
+        return self.choices.choose([d for d in self.config.dtypes if d in admitted])
 
     def dtypes_of(self, op: type[Op]) -> tuple[DType, ...]:
         """The dtypes that `op` has in this program."""

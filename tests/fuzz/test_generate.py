@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import fields
 from itertools import combinations, count, islice
 from math import prod
+from unittest import mock
 
 import pytest
 
@@ -181,6 +182,19 @@ def test_each_motif_is_in_one_of_500_programs() -> None:
             if rare[motif] == 3:
                 del rare[motif]
     assert [(motif.name, found) for motif, found in rare.items()] == []
+
+
+def test_a_program_walks_past_two_motifs() -> None:
+    """Most programs have one motif more than if each walked past one."""
+    batches = 6
+
+    def found() -> int:
+        cases = [case for batch in range(batches) for case in generate(20, batch, BATCH)]
+        return sum(motif.found(case) for case in cases for motif in MOTIFS.values())
+
+    with mock.patch("fuzz.generate.decode._MOTIFS", 1):
+        alone = found()
+    assert found() - alone > 0.5 * batches * BATCH
 
 
 def test_one_program_in_200_has_more_than_two_blocks_of_a_fused_kernel(sample: list[Case]) -> None:

@@ -70,6 +70,16 @@ def test_shapes_flags_and_gauges_are_reached(sample: list[Case]) -> None:
     assert wanted | {"square", "tall", "wide", "batch", "empty", "1x1"} <= found
 
 
+def test_some_tangents_are_regularised(sample: list[Case]) -> None:
+    found = set()
+    for case in sample:
+        for ins in decomposing(case.program):
+            assert isinstance(ins.op, ops.Extension)
+            if ins.op.op in ("Eigh", "Svd"):
+                found.add((ins.op.op, linalg.derivative_eps(ins.op)))
+    assert found == {(name, eps) for name in ("Eigh", "Svd") for eps in (linalg.DERIVATIVE_EPS, 0.5, 2.0)}
+
+
 def test_settings_are_shown_changed_as_well(sample: list[Case]) -> None:
     """Of the same operands: every gauge beside none, each flag beside its opposite, but for the side, and other thresholds."""
     found = set()

@@ -49,7 +49,7 @@ def prepared(cases: Sequence[Case]) -> list[Reference]:
 def programs() -> list[list[Case]]:
     """Programs with enclosures, each with input sets that the native executor computes."""
     found = []
-    for case in (*generated(11, 40), *(c.case for c in corners()[::5] if not c.error)):
+    for case in (*generated(7, 40), *(c.case for c in corners()[::5] if not c.error)):
         sets = [s for s in input_sets_of(case, SETS) if isinstance(attempt(NativeExecutor(), s), Execution)]
         try:
             sizes = [sum(e.size for e in alone(s).enclosures(XLA.name)) for s in sets]

@@ -97,22 +97,24 @@ def _covers(array: Array, dtype: DType) -> bool:
     return len(special & {number.tobytes() for number in array.ravel()}) >= _MOST * len(special)
 
 
+def _on_corners(case: Case, asked: Callable[[Op], bool], fits: Callable[[DType], bool]) -> bool:
+    """Whether an op that is asked for reads inputs of fitting dtypes that have most of the special numbers."""
+    inputs = dict(zip(case.program.input_slots, case.inputs, strict=True))
+    dtypes = {slot: t.dtype for slot, t in case.program.slot_types.items()}
+    return any(
+        all(s in inputs and fits(dtypes[s]) and _covers(inputs[s], dtypes[s]) for s in ins.input_slots)
+        for ins in case.program.instructions
+        if asked(ins.op)
+    )
+
+
 def _found(op: type[Any], spectra: bool, to: DType | None = None) -> Found:
-    """Finds the op on inputs that have most of the special numbers of their dtype."""
+    """Finds the op on the corners of a dtype that is complex, or of one that is not."""
 
-    def found(case: Case) -> bool:
-        inputs = dict(zip(case.program.input_slots, case.inputs, strict=True))
-        dtypes = {slot: t.dtype for slot, t in case.program.slot_types.items()}
-        return any(
-            all(
-                s in inputs and dtypes[s].is_complex is spectra and _covers(inputs[s], dtypes[s])
-                for s in ins.input_slots
-            )
-            for ins in case.program.instructions
-            if (type(ins.op) is op if to is None else ins.op == op(to))
-        )
+    def asked(known: Op) -> bool:
+        return type(known) is op if to is None else known == op(to)
 
-    return found
+    return lambda case: _on_corners(case, asked, lambda dtype: dtype.is_complex is spectra)
 
 
 def _enter(name: str, op: type[Any], spectra: bool, to: DType | None = None) -> None:
@@ -130,29 +132,18 @@ for _to in ENGINE_DTYPES:
 _enter("complex corners of Convert", ops.Convert, spectra=True)
 
 
-def _of_foreign(names: Sequence[type[Op]]) -> Found:
-    """Finds one of the ops on inputs of integers or of dtypes that the engine lacks, under StableHLO's policy."""
+def _found_under_stablehlo(names: Sequence[type[Op]]) -> Found:
+    """Finds one of the ops on the corners of integers or of dtypes that the engine lacks, under StableHLO's policy."""
 
-    def found(case: Case) -> bool:
-        if case.program.policy != STABLEHLO:
-            return False
-        inputs = dict(zip(case.program.input_slots, case.inputs, strict=True))
-        dtypes = {slot: t.dtype for slot, t in case.program.slot_types.items()}
-        return any(
-            all(
-                s in inputs and (dtypes[s] in FOREIGN_DTYPES or dtypes[s].is_int) and _covers(inputs[s], dtypes[s])
-                for s in ins.input_slots
-            )
-            for ins in case.program.instructions
-            if type(ins.op) in names
-        )
+    def fits(dtype: DType) -> bool:
+        return dtype in FOREIGN_DTYPES or dtype.is_int
 
-    return found
+    return lambda case: case.program.policy == STABLEHLO and _on_corners(case, lambda op: type(op) in names, fits)
 
 
 def _enter_under_stablehlo(name: str, *names: type[Op]) -> None:
     grow = partial(_grown_under_stablehlo, names=names)
-    motif(1, 0, _of_foreign(names), *names, name=name, policy=STABLEHLO)(grow)
+    motif(1, 0, _found_under_stablehlo(names), *names, name=name, policy=STABLEHLO)(grow)
 
 
 for _op in sorted(INTEGER_FAULTS, key=lambda op: op.__name__):

@@ -173,42 +173,44 @@ def _svd_full(op: ops.Extension, a: Any) -> Sequence[Any]:
 
 
 def _differentiated(op: ops.Extension, decompose: Decompose, regular: Callable[..., tuple[Any, ...]]) -> Decompose:
-    """`decompose` with `regular(damping, results, tangents)` for JAX's tangents, if the op has a `derivative_eps` of its own.
+    """`decompose` with tangents regularised by the `derivative_eps` of the op, if that is not the default.
 
-    JAX divides by the gaps of a spectrum, `d`; `d / (d^2 + eps^2)` is that quotient, damped by `damping(spectrum)`.
+    JAX's tangents of vectors have factors `1 / d`, `d` the gaps of a spectrum; the engine's have `d / (d^2 + eps^2)`, which is
+    `1 / d` less the share `eps^2 / (d^2 + eps^2)` of it. `regular(share, results, tangents)` takes that from JAX's tangents; its
+    `share` is a function of the spectrum.
     """
     eps, jax, jnp = configurations.derivative_eps(op), import_module("jax"), _jnp()
     if eps == configurations.DERIVATIVE_EPS:
         return decompose
 
-    def damping(spectrum: Any) -> Any:
-        """By what a quotient by each gap is too large, as a share of it; the diagonal, which has no gap, stays."""
+    def share(spectrum: Any) -> Any:
+        """For each pair of vectors; 0 on the diagonal, where there is no gap."""
         gaps = spectrum[..., None, :] - spectrum[..., :, None]
         return jnp.where(jnp.eye(spectrum.shape[-1], dtype=bool), 0, eps**2 / (gaps**2 + eps**2))
 
     def rule(primals: Any, tangents: Any) -> Any:
         results, moved = jax.jvp(decompose, primals, tangents)
-        return results, regular(damping, results, moved)
+        return results, regular(share, results, moved)
 
-    damped: Any = jax.custom_jvp(decompose)
-    damped.defjvp(rule)
-    return cast(Decompose, damped)
+    regularised: Any = jax.custom_jvp(decompose)
+    regularised.defjvp(rule)
+    return cast(Decompose, regularised)
 
 
-def _damped(basis: Any, moved: Any, damping: Any) -> Any:
-    """The tangent of a basis without that share of what turns its vectors into one another."""
+def _without(basis: Any, moved: Any, share: Any) -> Any:
+    """The tangent of a basis without these shares of what turns each of its vectors into the others."""
     jnp = _jnp()
     turned = jnp.matmul(_transposed(basis).conj(), moved, precision="highest")
-    return moved - jnp.matmul(basis, damping.astype(turned.dtype) * turned, precision="highest")
+    return moved - jnp.matmul(basis, share.astype(turned.dtype) * turned, precision="highest")
 
 
 @_linalg("Svd")
 def _svd(op: ops.Extension, a: Any) -> Sequence[Any]:
-    def regular(damping: Any, results: Any, moved: Any) -> tuple[Any, ...]:
+    def regular(share: Any, results: Any, moved: Any) -> tuple[Any, ...]:
         (u, values, vt), (du, dvalues, dvt) = results, moved
-        share = damping(values**2)
+        less = share(values**2)
         v, dv = _transposed(vt).conj(), _transposed(dvt).conj()
-        return _damped(u, du, share), dvalues, _transposed(_damped(v, dv, share)).conj()
+        return _without(u, du, less), dvalues, _transposed(_without(v, dv, less)).conj()
 
     u, values, vt = _differentiated(op, lambda x: tuple(_lapack().svd(x, full_matrices=False)), regular)(a)
     if configurations.flags(op)["gauge"] == "Raw":
@@ -284,8 +286,8 @@ def _of_state(op: ops.Extension, packed: Any, tau: Any) -> Sequence[Any]:
 
 @_linalg("Eigh", "EighVals")
 def _eigh(op: ops.Extension, a: Any) -> Sequence[Any]:
-    def regular(damping: Any, results: Any, moved: Any) -> tuple[Any, ...]:
-        return _damped(results[0], moved[0], damping(results[1])), moved[1]
+    def regular(share: Any, results: Any, moved: Any) -> tuple[Any, ...]:
+        return _without(results[0], moved[0], share(results[1])), moved[1]
 
     def decompose(x: Any) -> tuple[Any, ...]:
         return tuple(_lapack().eigh(x, lower=True, symmetrize_input=False))
