@@ -108,7 +108,7 @@ def grow(config: Config, header: bytes, genes: Sequence[bytes]) -> Growth:
             g.choices = Choices(gene[::-1] + bytes([len(due)]))  # beside what the gene itself grows
             _append_motif(g, (due.pop(0),))
             g.give(*g.pool[-1:])
-            at = (at + i + len(genes) + 1) // 2  # half of the genes later, or as soon as room runs short
+            at = (i + len(genes)) // 2  # halfway to the end, or as soon as room runs short
         g.choices, before = Choices(gene), g.count
         step = table(g.choices)
         if step is ops.DynamicTruncate and g.portable:
