@@ -104,7 +104,7 @@ class Config:
 FOREIGN_DTYPES = (DType.I8, DType.I16, DType.U8, DType.U16, DType.U32, DType.U64, DType.F16, DType.BF16)
 DEFAULT = Config()
 #: What a campaign draws of which nothing narrower is asked: derivatives and modules, too, and more decompositions, of which there are many.
-CAMPAIGN = replace(DEFAULT, derivatives=1 / 8, modules=1 / 6, linalg=16)
+CAMPAIGN = replace(DEFAULT, derivatives=1 / 6, modules=1 / 5, linalg=16)
 
 
 def may_have(config: Config, dtype: DType) -> bool:
