@@ -10,6 +10,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from fuzz.campaign.programs import cases_of
 from fuzz.campaign.recorded import recorded, surveys
 from fuzz.campaign.tally import Tally
 from fuzz.campaign.work import begin, work
@@ -62,7 +63,7 @@ def test_a_campaign_counts_modules_while_they_are_there(
 ) -> None:
     campaign = run(tmp_path / "one", PLAN, pool, parity, fast)
     alone, large = campaign.surveys
-    batches = [generate(PLAN.seed, number, 2) for number in range(3)]
+    batches = [cases_of(PLAN, number) for number in range(3)]
     tally = Tally()
     for cases in batches:
         tally.add_opcodes(parity.name, parity.opcodes(cases))
@@ -74,8 +75,9 @@ def test_a_campaign_counts_modules_while_they_are_there(
 
 
 def test_of_eight_programs_the_first_module_is_asked_for(pool: Pool, parity: PjrtExecutor, tmp_path: Path) -> None:
-    (survey,) = run(tmp_path / "eight", replace(PLAN, programs=10, batch=10), pool, parity).surveys
-    cases, tally = generate(PLAN.seed, 0, 10), Tally()
+    plan = replace(PLAN, programs=10, batch=10)
+    (survey,) = run(tmp_path / "eight", plan, pool, parity).surveys
+    cases, tally = cases_of(plan, 0), Tally()
     for number in (0, 8):
         tally.add_opcodes(parity.name, parity.opcodes(cases[number : number + 4]))
     assert (survey,) == surveys(tally, [parity.name])
