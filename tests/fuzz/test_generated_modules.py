@@ -87,7 +87,7 @@ _MET = {
         *(rf"left_side = {a}, lower = {b}, unit_diagonal = {c}" for a in WORDS for b in WORDS for c in WORDS),
         r"ADJOINT>}>.*complex", r"<transpose TRANSPOSE", "NO_TRANSPOSE", r"tensor<2x1x\dx",
     ],
-    "cholesky": ["lower = true", "lower = false", "complex", r"tensor<3x(\d)x\1x"],
+    "cholesky": ["lower = true", "lower = false", r'"stablehlo.cholesky"\(\S+\) :', "complex", r"tensor<3x(\d)x\1x"],
     "fft": [rf"fft_type {kind}>, fft_length = array<i64: {n}>" for kind in ("FFT", "IFFT") for n in _LENGTHS],
     "fft of real numbers": [
         *(rf"fft_type {kind}>, fft_length = array<i64: {n}>" for kind in ("RFFT", "IRFFT") for n in _LENGTHS)
@@ -98,8 +98,14 @@ _MET = {
     ],
     "scatter": [
         r"input_batching_dims = \[\d, \d", r"scatter_dims_to_operand_dims = \[1, 0", "index_vector_dim = 0", "unique_indices = true",
-        "unique_indices = false", r"update_window_dims = \[0",
+        "unique_indices = false", r"update_window_dims = \[0", r"index_vector_dim = \d>}",
     ],
+    "convolution": [
+        *(rf'"stablehlo.convolution"\([^)]*\) <{{(?!.*{name})' for name in ("window_strides", "padding", "window_reversal", "lhs_dilation", "rhs_dilation")),
+        r"window_strides = array<i64: 2",
+    ],
+    "reduce_window": [rf'"stablehlo.reduce_window"\([^)]*\) <{{(?!.*{name})' for name in ("window_strides", "padding", "base_dilations")],
+    "sort": [r"<{is_stable", r"<{dimension = 0"],
     "dot_general": [r"lhs_batching_dimensions = \[1, 0", r"lhs_contracting_dimensions = \[\d, \d", r"rhs_batching_dimensions = \[2"],
     "case": [r"\(tensor<i32>\) ->", r"dense<-"],
     "sort of ties": ["TOTALORDER.*%next", "%next1", r"dense<|%arg3"],

@@ -5,6 +5,7 @@ What an operation looks like is in `fuzz.generate.modules.statements`; how a mod
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from math import prod
 from typing import TypeAlias
@@ -31,6 +32,14 @@ _DTYPES: Weighted[DType] = Weighted(
     [(DType.F32, 30), (DType.F64, 12), (DType.I32, 10), (DType.I64, 6), (DType.Bool, 4), (DType.C32, 4), (DType.C64, 2)]
     + [(dtype, 3) for dtype in FOREIGN_DTYPES]
 )
+_WINDOWS = r"(?:window_strides|\w+_dilations?) = array<i64: 1(?:, 1)*>|padding = dense<\[\[0, 0\](?:, \[0, 0\])*\]> : tensor<\d+x2xi64>"
+#: By operation: attributes that may be left out, each with the value that it then has.
+_IMPLIED = {
+    "cholesky": "lower = false",
+    **dict.fromkeys(("gather", "scatter"), "(?:indices_are_sorted|unique_indices) = false"),
+    **dict.fromkeys(("reduce_window", "select_and_scatter"), _WINDOWS),
+    "convolution": rf"{_WINDOWS}|window_reversal = array<i1: false(?:, false)*>",
+}
 FLOATS = frozenset({DType.F32, DType.F64, DType.F16, DType.BF16})
 WIDE = frozenset({DType.F32, DType.F64})
 INTS = frozenset(d for d in (*ENGINE_DTYPES, *FOREIGN_DTYPES) if d.is_int)
@@ -199,12 +208,21 @@ class Draft(Body):
         full = name if "." in name else f"stablehlo.{name}"
         takes, gives = ", ".join(v.type for v in operands), ", ".join(type_text(*r) for r in results)
         inner = f" ({', '.join(f'{{{region}}}' for region in regions)})" if regions else ""
+        attrs = self._shorter(name, attrs)
         attributes = f" <{{{attrs}}}>" if attrs else ""
         more = f" {{{discardable}}}" if discardable else ""
         text = f'"{full}"({", ".join(v.name for v in operands)}){attributes}{inner}{more} : ({takes}) -> ({gives})'
         value, several = f"%{len(self._lines)}", len(results) > 1
         self._lines.append(f"{value}{f':{len(results)}' if several else ''} = {text}")
         return [SsaValue(f"{value}#{i}" if several else value, *r) for i, r in enumerate(results)]
+
+    def _shorter(self, name: str, attrs: str) -> str:
+        """The attributes without some of those that say what holds if they are left out."""
+        if name not in _IMPLIED:
+            return attrs
+        return re.sub(
+            f"(?:^|, )(?:{_IMPLIED[name]})", lambda found: "" if self.choices.chance(50) else found[0], attrs
+        ).removeprefix(", ")
 
     def one(
         self, name: str, operands: Sequence[SsaValue], dtype: DType, shape: Shape, attrs: str = "", *regions: str

@@ -81,7 +81,8 @@ def _sorted(d: Draft, axis: int, operands: Sequence[SsaValue], total: Sequence[b
         less = f"%all{n}" if less else f"%less{n}"
     arguments = [(f"%p{i}", types[i // 2]) for i in range(2 * len(operands))]
     order = region(arguments, lines, less, "tensor<i1>")
-    attrs = f"dimension = {axis} : i64, is_stable = true"
+    implied = axis == operands[0].rank - 1 and d.choices.chance(50)  # the last axis is the one that is meant by none
+    attrs = "is_stable = true" if implied else f"dimension = {axis} : i64, is_stable = true"
     return d.operation("sort", operands, attrs, [(v.dtype, v.shape) for v in operands], order)
 
 
