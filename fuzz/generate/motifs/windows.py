@@ -219,6 +219,11 @@ def _adds_wide_rows(case: Case) -> bool:
     return False
 
 
+def _skips_wide_rows(case: Case) -> bool:
+    return case.program.policy.scatter_bounds == "skip" and _adds_wide_rows(case)
+
+
+@motif(1, 1, _skips_wide_rows, ops.Scatter, name="skipped_wide_rows", policy=STABLEHLO)
 @motif(1, 1, _adds_wide_rows, ops.Scatter)
 def wide_rows(g: Growth) -> None:
     """Rows of hundreds of elements added at places that are themselves in rows and columns."""

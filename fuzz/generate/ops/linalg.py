@@ -48,8 +48,7 @@ MATRICES: dict[str, tuple[str, ...]] = {
     "HouseholderQrThinQ": m.ANY,
     "HouseholderQrQColumns": m.ANY,
 }
-_LOGARITHM = "LogAbsDetFromLuFactor"
-_DETERMINANTS = ("SignDetFromLuFactor", _LOGARITHM)
+_DETERMINANTS = ("SignDetFromLuFactor", "LogAbsDetFromLuFactor")
 #: Ops for which a singular matrix is one like any other.
 _OF_ANY_RANK = (
     *_DETERMINANTS,
@@ -101,30 +100,38 @@ def factor(g: Growth) -> None:
     a = _matrix(g, name, dtype)
     if beyond and g.room >= _SCALED and g.has(ops.Multiply, ops.Constant):
         a = _scaled(g, a, 3 - 2 * beyond)
-    op, operands = factored(g, name, a)
+    op, operands, made = factored(g, name, a)
     config = linalg.config_of(op)
     if g.room and (changed := {key: _otherwise(name, key, config) for key in config}) != config:
         g.show(ops.Extension.of(linalg.FAMILY, name, changed), *operands)
-    if name != _LOGARITHM and name in PREPARED and PREPARED[name][0] == PREPARED[_LOGARITHM][0] and g.room:
-        g.show(ops.Extension.of(linalg.FAMILY, _LOGARITHM, {}), *operands[:2])
+    if name in PREPARED and PREPARED[name][0] == "LuFactor":
+        for other in _DETERMINANTS:
+            if other != name and g.room:
+                g.show(ops.Extension.of(linalg.FAMILY, other, {}), *_prepared(other, a, made))
     if PREPARED.get(name) == _FACTORED and name != _APPEND and g.room:
         rows, _, *batch = shape_of(a)
         columns = matrix_input(g, dtype, (rows, 1 + choices.pick(2), *batch), "integers")
         g.show(ops.Extension.of(linalg.FAMILY, _APPEND, {}), *operands[:2], columns)
 
 
-def factored(g: Growth, name: str, a: Value) -> tuple[ops.Extension, list[Value]]:
-    """Append that op of a matrix, and give it with its operands; its other operands before it, a reader behind it."""
+def factored(g: Growth, name: str, a: Value) -> tuple[ops.Extension, list[Value], tuple[Value, ...]]:
+    """Append that op of a matrix; its other operands before it, a reader behind it.
+
+    Returns
+    -------
+    tuple
+        The op, its operands, and what another op made of the matrix for it.
+    """
     choices, dtype = g.choices, a.dtype
     shape, config = shape_of(a), _config(g, name)
     if name == "HouseholderQrQColumns":
         config["start"] = choices.pick(shape[0] + 1)
         config["end"] = config["start"] + choices.pick(shape[0] + 1 - config["start"])
-    operands = [a]
+    operands: list[Value] = [a]
+    made: tuple[Value, ...] = ()
     if name in PREPARED:
-        other, places = PREPARED[name]
-        made = g.apply_many(ops.Extension.of(linalg.FAMILY, other, {}), a, estimate=_PLAIN)
-        operands = [a if place < 0 else made[place] for place in places]
+        made = g.apply_many(ops.Extension.of(linalg.FAMILY, PREPARED[name][0], {}), a, estimate=_PLAIN)
+        operands = _prepared(name, a, made)
     if len(linalg.OPS[name].operands) > len(operands):  # the last one is a right-hand side
         columns = 1 + choices.pick(3) if 3 * g.limit > 9 * _elements(shape) else 1
         sides = (shape[0], columns) if config.get("left_side", True) else (columns, shape[0])
@@ -137,7 +144,12 @@ def factored(g: Growth, name: str, a: Value) -> tuple[ops.Extension, list[Value]
         g.show(op, *operands)
     else:
         _read(g, g.apply_many(op, *operands, estimate=_PLAIN))
-    return op, operands
+    return op, operands, made
+
+
+def _prepared(name: str, a: Value, made: tuple[Value, ...]) -> list[Value]:
+    """The operands of an op that reads what another one made of the matrix."""
+    return [a if place < 0 else made[place] for place in PREPARED[name][1]]
 
 
 def _scaled(g: Growth, a: Value, sign: int) -> Value:
