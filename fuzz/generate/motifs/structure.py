@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from math import prod
+
 from fuzz.generate.describe import maker
 from fuzz.generate.growth import Growth, shape_of
 from fuzz.generate.motifs.table import motif
@@ -10,6 +13,7 @@ from fuzz.generate.ops.structural import permutation
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dims import InputDim
+from tenferro_ref.dtype import INEXACT
 from tenferro_ref.ops import ARITHMETIC
 
 
@@ -30,6 +34,30 @@ def beside_an_alias(g: Growth) -> None:
     total = g.apply(ops.Add(), x, g.like(x))
     same, op = g.apply(ops.Conj(), total), g.choices.choose([op for op in ARITHMETIC if x.dtype in g.dtypes_of(op)])
     g.give(same, g.apply(op(), total, g.like(x)))
+
+
+def _crosses_shapes(case: Case) -> bool:
+    """Whether arithmetic on values of one shape is followed by arithmetic on as many elements in another."""
+    for a, b in pairwise(case.program.instructions):
+        if type(a.op) in ARITHMETIC and type(b.op) in ARITHMETIC:
+            x, y = (case.program.slot_types[i.output_slots[0]] for i in (a, b))
+            both = x.is_static and y.is_static and x.dtype is y.dtype and x.dtype in INEXACT
+            if both and x.static_shape != y.static_shape and prod(x.static_shape) == prod(y.static_shape) > 1:
+                return True
+    return False
+
+
+@motif(4, 2, _crosses_shapes, ops.Multiply, ops.Add)
+def crossed_shapes(g: Growth) -> None:
+    """Arithmetic on two arrays of as many elements, in shapes of which no pass over both may take one for the other."""
+    dtypes = [d for d in g.dtypes_of(ops.Multiply) if d in INEXACT]
+    if dtypes and g.max_rank > 1:
+        rows, dtype = 2 + g.choices.pick(3), g.dtype(dtypes)
+        columns = rows + 1 + g.choices.pick(3)
+        x = g.fresh(dtype, (rows, columns))
+        y = g.fresh(dtype, g.choices.choose(((columns, rows), (rows * columns,))))
+        squares = [g.apply(ops.Multiply(), v, v) for v in (x, y)]
+        g.give(*(g.apply(ops.Add(), square, v) for square, v in zip(squares, (x, y), strict=True)))
 
 
 #: Ops of complex numbers whose conjugate a pass might think to be that of one operand, or of all.

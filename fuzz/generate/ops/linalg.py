@@ -102,7 +102,10 @@ def factor(g: Growth) -> None:
         a = _scaled(g, a, 3 - 2 * beyond)
     op, operands, made = factored(g, name, a)
     config = linalg.config_of(op)
-    if g.room and (changed := {key: _otherwise(name, key, config) for key in config}) != config:
+    changed = {key: _otherwise(name, key, config) for key in config}
+    if _kind(g, a) == m.UNREAD_DIAGONAL:
+        changed["unit_diagonal"] = True
+    if g.room and changed != config:
         g.show(ops.Extension.of(linalg.FAMILY, name, changed), *operands)
     if name in PREPARED and PREPARED[name][0] == "LuFactor":
         for other in _DETERMINANTS:
@@ -127,6 +130,8 @@ def factored(g: Growth, name: str, a: Value) -> tuple[ops.Extension, list[Value]
     if name == "HouseholderQrQColumns":
         config["start"] = choices.pick(shape[0] + 1)
         config["end"] = config["start"] + choices.pick(shape[0] + 1 - config["start"])
+    if config.get("unit_diagonal") and _kind(g, a) in m.TRIANGULAR and choices.chance(40):
+        g.recipes[a.slot] = g.recipes[a.slot]._replace(kind=m.UNREAD_DIAGONAL)
     operands: list[Value] = [a]
     made: tuple[Value, ...] = ()
     if name in PREPARED:
@@ -145,6 +150,11 @@ def factored(g: Growth, name: str, a: Value) -> tuple[ops.Extension, list[Value]
     else:
         _read(g, g.apply_many(op, *operands, estimate=_PLAIN))
     return op, operands, made
+
+
+def _kind(g: Growth, a: Value) -> str:
+    """The class of a matrix that is an input, "" for another value."""
+    return g.recipes[a.slot].kind if a.slot in g.recipes else ""
 
 
 def _prepared(name: str, a: Value, made: tuple[Value, ...]) -> list[Value]:

@@ -25,6 +25,8 @@ REGULAR = ("regular", "graded", "dominant", "orthogonal", "identity")
 DEFINITE = ("definite", "repeated", "conditioned", "identity")
 #: Square; either triangle with the diagonal is regular: the diagonal has the largest magnitudes.
 TRIANGULAR = ("triangular", "dominant", "identity")
+#: With zeros on the diagonal: regular if the diagonal is said to be of ones and not to be read.
+UNREAD_DIAGONAL = "unread diagonal"
 #: Hermitian, with eigenvalues of both signs or of one.
 HERMITIAN = ("indefinite", *DEFINITE)
 #: A definite matrix below the diagonal and on it, anything above: what reads the lower triangle alone sees the definite one.
@@ -103,6 +105,13 @@ def _triangular(rng: Generator, m: int, n: int, count: int) -> Array:
     return a
 
 
+def _unread_diagonal(rng: Generator, m: int, n: int, count: int) -> Array:
+    a = _triangular(rng, m, n, count)
+    k = np.arange(min(m, n))
+    a[k, k] = 0.0
+    return a
+
+
 def _jordan(rng: Generator, m: int, n: int, count: int) -> Array:
     a = _eye(m, n, np.full((min(m, n), count), float(rng.integers(0, 3))))
     k = np.arange(min(m, n - 1)) if n else np.arange(0)
@@ -145,6 +154,7 @@ _CLASSES: dict[str, MatrixClass] = {
     "deficient": _spectrum(lambda rng, k, count: _between(rng, k, count) * (np.arange(k)[:, None] < (k + 1) // 2)),
     "integers": _integers,
     "triangular": _triangular,
+    UNREAD_DIAGONAL: _unread_diagonal,
     "jordan": _jordan,
     "one-sided": _one_sided,
     "beside NaN": _beside_nan,

@@ -13,7 +13,7 @@ import numpy as np
 from fuzz.generate.modules.draft import Draft
 from fuzz.generate.modules.statements.linalg import DTYPES, batch_of, matrices
 from fuzz.generate.modules.statements.table import STATEMENTS
-from fuzz.generate.values.matrices import ANY, DEFINITE, HERMITIAN, ONE_SIDED, REGULAR, TRIANGULAR
+from fuzz.generate.values.matrices import ANY, DEFINITE, HERMITIAN, ONE_SIDED, REGULAR, TRIANGULAR, UNREAD_DIAGONAL
 from fuzz.generate.values.recipes import Recipe
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
@@ -73,7 +73,8 @@ def _call(d: Draft, name: str) -> list[SsaValue]:
         middle = d.same("add", lines[1], d.filled(9, dtype, lines[1].shape))
         rhs = d.fresh(dtype, (*batch, n, 2), Recipe("ordinary", d.choices.integer(2)))
         return [middle, *_results(d, name, [lines[0], middle, lines[2], rhs])]
-    a = matrices(d, dtype, batch, rows, n, _KINDS.get(name, ANY))
+    unit = name == "trsm" and d.choices.chance(50)
+    a = matrices(d, dtype, batch, rows, n, (*_KINDS.get(name, ANY), *([UNREAD_DIAGONAL] if unit else [])))
     if name in ("orgqr", "ormqr"):
         if rows < n:
             a = d.transpose(a, [*range(a.rank - 2), a.rank - 1, a.rank - 2])
@@ -88,7 +89,7 @@ def _call(d: Draft, name: str) -> list[SsaValue]:
     if name == "trsm":
         left = d.choices.chance(50)
         b = d.fresh(dtype, (*batch, *((n, 2) if left else (2, n))), Recipe("ordinary", d.choices.integer(2)))
-        return _results(d, name, [a, b], side="L" if left else "R")
+        return _results(d, name, [a, b], side="L" if left else "R", diag="U" if unit else "N")
     return _results(d, name, [a])
 
 

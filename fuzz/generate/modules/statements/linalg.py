@@ -9,7 +9,7 @@ from math import prod
 
 from fuzz.generate.modules.draft import COMPLEX, MOST, WIDE, Draft, array
 from fuzz.generate.modules.statements.table import STATEMENTS
-from fuzz.generate.values.matrices import DEFINITE, ONE_SIDED, TRIANGULAR
+from fuzz.generate.values.matrices import DEFINITE, ONE_SIDED, TRIANGULAR, UNREAD_DIAGONAL
 from fuzz.generate.values.recipes import Recipe
 from tenferro_ref.dtype import DType
 from tenferro_ref.stablehlo.literals import Shape
@@ -47,7 +47,7 @@ def _(d: Draft) -> SsaValue:
     dtype, batch, n, count = d.choices.choose(DTYPES), batch_of(d), 1 + d.choices.pick(5), 1 + d.choices.pick(3)
     left, lower, unit = (d.choices.chance(50) for _ in range(3))
     transpose = d.choices.choose(("ADJOINT", "TRANSPOSE", "NO_TRANSPOSE"))
-    a = matrices(d, dtype, batch, n, n, TRIANGULAR)
+    a = matrices(d, dtype, batch, n, n, (*TRIANGULAR, UNREAD_DIAGONAL) if unit else TRIANGULAR)
     b = d.fresh(dtype, (*batch, *((n, count) if left else (count, n))), Recipe("ordinary", d.choices.integer(2)))
     words = {"left_side": left, "lower": lower, "unit_diagonal": unit}
     attrs = ", ".join(f"{word} = {str(flag).lower()}" for word, flag in words.items())
