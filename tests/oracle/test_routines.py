@@ -14,9 +14,11 @@ from oracle.judge import Reference, judge
 from oracle.peers import Execution, NativeExecutor, Pool
 from oracle.staged import decomposing
 from oracle.verdict import Verdict
+from tenferro_ref import ops
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.extensions import lapack
 from tenferro_ref.isolation.engines.reader import evaluate
+from tenferro_ref.program import GraphBuilder
 from tenferro_ref.stablehlo import load
 from tests.libraries import module_or_skip
 
@@ -106,6 +108,23 @@ def test_routines_hold_and_nothing_else_does(name: str) -> None:
         for place in range(len(slots)):
             wrong = judge(Off(place), Reference(alone, NativeExecutor()))
             assert wrong.verdict is Verdict.MISMATCH, (ins.op.op, place, wrong)
+
+
+class Cut(NativeExecutor):
+    """The native executor with zeros above the diagonal of its first result."""
+
+    def run(self, case: Case) -> Execution:
+        first, *others = super().run(case).outputs
+        return Execution((np.asfortranarray(np.tril(first)), *others), {})
+
+
+def test_the_triangle_beside_a_cholesky_factor_keeps_the_matrix() -> None:
+    b = GraphBuilder()
+    factor, info = b.apply_many(ops.Extension.of(lapack.FAMILY, "potrf", {"uplo": "L"}), b.input("F64", (2, 2)))
+    case = Case.of(b.build(factor, info), [np.array([[4.0, 2.0], [2.0, 5.0]])])
+    assert judge(NativeExecutor(), Reference(case, NativeExecutor())).verdict is Verdict.PASS
+    answer = judge(Cut(), Reference(case, NativeExecutor()))
+    assert answer.verdict is Verdict.MISMATCH and "other triangle" in answer.reason
 
 
 @pytest.mark.parametrize("name", ["solve", "singular values", "complete QR", "eig", "Schur", "tridiagonal solve"])
