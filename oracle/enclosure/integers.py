@@ -188,7 +188,9 @@ def power(dtype: DType, x: Interval, y: Interval) -> Interval:
 
 
 def is_known(op: Op, operands: Sequence[Enclosure], slots: Sequence[int]) -> bool:
-    """Whether a compiler knows the result by integer algebra, whatever the integers are: `i - i`, `i * 0`, `i = i`, `i ** 0`.
+    """Whether a compiler knows the result by integer algebra, whatever the integers are.
+
+    `i - i`, `i ^ i`, `i * 0`, `i & 0`, `i = i` and `i ** 0`.
 
     `slots` are those of the operands; one for what is computed alike.
     """
@@ -196,9 +198,9 @@ def is_known(op: Op, operands: Sequence[Enclosure], slots: Sequence[int]) -> boo
         return False
     x, y = operands
     match op:
-        case ops.Subtract() | ops.Compare():
+        case ops.Subtract() | ops.Compare() | ops.Bits(function="xor"):
             return slots[0] == slots[1]
-        case ops.Multiply():
+        case ops.Multiply() | ops.Bits(function="and"):
             return any(isinstance(v, Interval) and v.const and not np.any(v.lo) and not np.any(v.hi) for v in (x, y))
         case ops.Pow():
             return isinstance(y, Interval) and y.const and not np.any(y.lo) and not np.any(y.hi)

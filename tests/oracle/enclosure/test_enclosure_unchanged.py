@@ -121,18 +121,29 @@ def test_a_sum_in_f64_reads_the_rounded_product() -> None:
     assert narrow.contains(F32(error)).all()
 
 
+@pytest.mark.parametrize("op", [ops.Subtract(), ops.Bits("xor")])
 @pytest.mark.parametrize(("twice", "known"), [(0, True), (1, True), (2, False)])
-def test_integer_algebra_gives_constants(twice: int, known: bool) -> None:
-    """`i - i` is one to a compiler, also where i is computed twice, and `i - j` of equal inputs is none."""
+def test_integer_algebra_gives_constants(op: ops.Op, twice: int, known: bool) -> None:
+    """`i - i` and `i ^ i` are constants to a compiler, also where i is computed twice, and `i - j` of equal inputs is none."""
     b = GraphBuilder()
     x, y, z = (b.input(DType.F32, SHAPE) for _ in range(3))
     i, j = (b.input(DType.I32, SHAPE) for _ in range(2))
     pairs = ((i, i), (-i, -i), (i, j))
-    zero = convert(b, b.apply(ops.Subtract(), *pairs[twice]), DType.F32)
+    zero = convert(b, b.apply(op, *pairs[twice]), DType.F32)
     integers = np.full(SHAPE, 5, np.int32)
     (e,) = enclose(b.build(x * y + zero - z), [X, Y, X * Y, integers, integers], XLA)
     error = F32(X.astype(float) * Y - (X * Y).astype(float))
     assert (e.contains(error) == known).all()
+
+
+def test_a_zero_that_integer_algebra_gives_is_left_out_of_a_sum() -> None:
+    b = GraphBuilder()
+    i, x = b.input(DType.I32, (1,)), b.input(DType.F32, (1,))
+    none = b.apply(ops.Constant.of(0, DType.I32)).broadcast_to((1,))
+    zeros = (b.apply(ops.Bits("xor"), i, i), b.apply(ops.Bits("and"), i, none), b.apply(ops.Bits("or"), i, i))
+    program = b.build(*(convert(b, zero, DType.F32) + x for zero in zeros))
+    sums = enclose(program, [np.zeros(1, np.int32), F32([-0.0])], XLA)
+    assert [bool(e.contains(F32([-0.0]))) for e in sums] == [True, True, False]
 
 
 def test_a_square_is_left_alone_beside_a_zero_of_the_program_only() -> None:
