@@ -63,7 +63,7 @@ def of_drawn(case: Case, config: Config, seed: int, batch: int, number: int) -> 
 
 def _turn(config: Config, batch: int, number: int) -> int | None:
     """How many derivatives come before this one in the campaign; None where there is none."""
-    place = batch * _BATCH + number + 1  # of eight the last one but one: the last one is a module
+    place = batch * _BATCH + number + 1  # one earlier than a module with the same share
     turn = int(place * config.derivatives)
     return turn if int((place + 1) * config.derivatives) > turn else None
 

@@ -46,17 +46,18 @@ _BEGUN = 3
 def with_modules(seed: int, batch: int, config: Config, cases: Sequence[Case]) -> list[Case]:
     """The cases of a batch, some of them replaced by modules: which, and by what, depends on seed, batch and place alone.
 
-    Invalid programs and derivatives stay; so does everything where MLIR is not installed.
+    Invalid programs and derivatives stay: a module that is due in the place of one takes the next one that is free, so that each
+    statement has its turn. All stay where MLIR is not installed.
     """
     if not config.modules or not readable():
         return list(cases)
     share, first = config.modules, batch * len(cases)
-    places = [n for n in range(len(cases)) if int((first + n + 1) * share) > int((first + n) * share)]
-    made = list(cases)
-    for place in places:
-        if cases[place].refusal is None and cases[place].derivation is None:
-            turn = int((first + place) * share)
-            made[place] = module_case(seed, batch, place, turn, cases[place])
+    made, free = list(cases), [case.refusal is None and case.derivation is None for case in cases]
+    for due in (n for n in range(len(cases)) if int((first + n + 1) * share) > int((first + n) * share)):
+        place = next((n for n in (*range(due, len(cases)), *range(due)) if free[n]), None)
+        if place is not None:
+            free[place] = False
+            made[place] = module_case(seed, batch, place, int((first + due) * share), cases[place])
     return made
 
 
