@@ -52,8 +52,8 @@ def interrupted(engine: Path, *arguments: object) -> tuple[int, str, str, float]
 def test_parity_writes_what_there_is(tmp_path: Path, engine: Path) -> None:
     executors = f"native-nopasses,external:{engine}"
     status, _, err, seconds = interrupted(
-        engine, "parity", "--seed", 3, "--programs", 200, "--generate", "invalid=0", "--workers", 2, "--executors",
-        executors, "--out", tmp_path / "report",
+        engine, "parity", "--seed", 3, "--programs", 200, "--generate", "invalid=0", "--generate", "modules=0", "--workers", 2,
+        "--executors", executors, "--out", tmp_path / "report",
     )  # fmt: skip
     assert status == 130, err
     assert re.search(r"interrupted after \d+ programs; `tenferro-ref parity --seed 3 .*--programs 200", err)

@@ -151,7 +151,8 @@ def test_findings_are_listed_confirmed_replayed_and_marked(
     store = tmp_path / "s.sqlite"
     monkeypatch.delenv("FAKE_PJRT_MODE", raising=False)
     limits = ("--programs", 2, "--reduce-seconds", 1, "--workers", 1, "--no-fresh-venv")
-    run = fuzz("run", store, "--seed", 2, "--executors", f"pjrt:{fake_library}", *limits, "--json")
+    # of a seed whose finding is a wrong result, which a replay compares with the recorded one
+    run = fuzz("run", store, "--seed", 1, "--executors", f"pjrt:{fake_library}", *limits, "--json")
     assert run.status == 1, run
     (row,) = run.rows
     assert row["new"]
