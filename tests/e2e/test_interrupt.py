@@ -51,6 +51,7 @@ def interrupted(engine: Path, *arguments: object) -> tuple[int, str, str, float]
 
 def test_parity_writes_what_there_is(tmp_path: Path, engine: Path) -> None:
     executors = f"native-nopasses,external:{engine}"
+    # without modules, since starting their reader takes longer than is waited on a busy machine
     status, _, err, seconds = interrupted(
         engine, "parity", "--seed", 3, "--programs", 200, "--generate", "invalid=0", "--generate", "modules=0", "--workers", 2,
         "--executors", executors, "--out", tmp_path / "report",
