@@ -180,9 +180,12 @@ def _slots(
             computed[slot] = earliest.setdefault((ins.op, alike), slot)
             if integers.is_known(ins.op, operands, alike) and np.all(made.decided):
                 made = made.known_as(const=True, repeated=False)
+            if made.const:
+                made = values.get(computed[slot], made)  # a constant that is written twice is one
             values[slot], makers[slot] = made, ins
-            if (k := unchanged.given_back(made, operands)) is not None and (maker := makers.get(ins.input_slots[k])):
-                makers[slot] = maker  # what reads the result reads what made the operand
+            if (k := unchanged.given_back(made, operands)) is not None:  # what reads the result reads the operand
+                computed[slot] = alike[k]
+                makers[slot] = makers.get(ins.input_slots[k], ins)
     return values
 
 

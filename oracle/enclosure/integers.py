@@ -190,18 +190,33 @@ def power(dtype: DType, x: Interval, y: Interval) -> Interval:
 def is_known(op: Op, operands: Sequence[Enclosure], slots: Sequence[int]) -> bool:
     """Whether a compiler knows the result by integer algebra, whatever the integers are.
 
-    `i - i`, `i ^ i`, `i * 0`, `i & 0`, `i = i` and `i ** 0`.
+    `i - i`, `i ^ i`, `i * 0`, `i & 0`, `i | -1`, `i % 1`, `i = i`, `i ** 0`, and `u < 0` of unsigned numbers.
 
     `slots` are those of the operands; one for what is computed alike.
     """
     if len(operands) != 2 or any(not isinstance(x, Interval) or x.dtype.is_float for x in operands):
         return False
-    x, y = operands
+    x, y = (v for v in operands if isinstance(v, Interval))
     match op:
-        case ops.Subtract() | ops.Compare() | ops.Bits(function="xor"):
+        case ops.Subtract() | ops.Bits(function="xor"):
+            return slots[0] == slots[1]
+        case ops.Compare(dir=ops.CompareDir.Lt | ops.CompareDir.Ge) if x.dtype.is_unsigned:
+            return slots[0] == slots[1] or _is_constant(y, 0)
+        case ops.Compare(dir=ops.CompareDir.Gt | ops.CompareDir.Le) if x.dtype.is_unsigned:
+            return slots[0] == slots[1] or _is_constant(x, 0)
+        case ops.Compare():
             return slots[0] == slots[1]
         case ops.Multiply() | ops.Bits(function="and"):
-            return any(isinstance(v, Interval) and v.const and not np.any(v.lo) and not np.any(v.hi) for v in (x, y))
+            return _is_constant(x, 0) or _is_constant(y, 0)
+        case ops.Bits(function="or"):
+            ones = x.dtype.limits[1] if x.dtype.is_unsigned else -1
+            return _is_constant(x, ones) or _is_constant(y, ones)
+        case ops.Remainder():
+            return _is_constant(y, 1)
         case ops.Pow():
-            return isinstance(y, Interval) and y.const and not np.any(y.lo) and not np.any(y.hi)
+            return _is_constant(y, 0)
     return False
+
+
+def _is_constant(x: Interval, value: int) -> bool:
+    return x.const and bool(np.all((x.lo == value) & (x.hi == value)))

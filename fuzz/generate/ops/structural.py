@@ -102,7 +102,8 @@ def broadcast(g: Growth, x: Value) -> Value:
     choices, extents = g.choices, shape_of(x)
     rank = min(len(extents) + choices.choose((1, 1, 2, 0)), max(g.max_rank, len(extents)))
     places = choices.permutation(rank)[: len(extents)]
-    dims = places if choices.chance(30) else tuple(sorted(places))
+    permuted = choices.chance(60 if len(extents) >= 3 else 30)  # three axes have cycles, which only an inverse undoes
+    dims = places if permuted else tuple(sorted(places))
     shape = [0] * rank
     free = []
     for axis in range(rank):

@@ -9,7 +9,7 @@ import pytest
 from oracle.enclosure import IEEE, XLA, Interval, enclose
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.ops import CompareDir
+from tenferro_ref.ops import STABLEHLO, CompareDir
 from tenferro_ref.program import GraphBuilder
 
 pytestmark = pytest.mark.once
@@ -137,13 +137,27 @@ def test_integer_algebra_gives_constants(op: ops.Op, twice: int, known: bool) ->
 
 
 def test_a_zero_that_integer_algebra_gives_is_left_out_of_a_sum() -> None:
-    b = GraphBuilder()
-    i, x = b.input(DType.I32, (1,)), b.input(DType.F32, (1,))
-    none = b.apply(ops.Constant.of(0, DType.I32)).broadcast_to((1,))
-    zeros = (b.apply(ops.Bits("xor"), i, i), b.apply(ops.Bits("and"), i, none), b.apply(ops.Bits("or"), i, i))
-    program = b.build(*(convert(b, zero, DType.F32) + x for zero in zeros))
-    sums = enclose(program, [np.zeros(1, np.int32), F32([-0.0])], XLA)
-    assert [bool(e.contains(F32([-0.0]))) for e in sums] == [True, True, False]
+    b = GraphBuilder(policy=STABLEHLO)
+    i, u, x = b.input(DType.I32, (1,)), b.input(DType.U32, (1,)), b.input(DType.F32, (1,))
+    constant = lambda v, dtype: b.apply(ops.Constant.of(v, dtype)).broadcast_to((1,))  # noqa: E731
+    zero, one, ones = (constant(v, DType.I32) for v in (0, 1, -1))
+    unsigned = constant(0, DType.U32)
+    zeros = {
+        b.apply(ops.Bits("xor"), i, i): True,
+        b.apply(ops.Bits("and"), i, zero): True,
+        b.apply(ops.Bits("not"), b.apply(ops.Bits("or"), i, ones)): True,
+        b.apply(ops.Remainder(), i, one): True,
+        b.apply(ops.Compare(CompareDir.Lt), u, unsigned): True,
+        b.apply(ops.Compare(CompareDir.Gt), unsigned, u): True,
+        # a choice of one constant, written twice
+        b.apply(ops.Select(), b.apply(ops.Compare(CompareDir.Gt), x, x), zero, constant(0, DType.I32)): True,
+        b.apply(ops.Bits("or"), i, i): False,
+        b.apply(ops.Compare(CompareDir.Lt), i, zero): False,
+        b.apply(ops.Compare(CompareDir.Lt), unsigned, u): False,
+    }
+    program = b.build(*(convert(b, made, DType.F32) + x for made in zeros))
+    sums = enclose(program, [np.zeros(1, np.int32), np.zeros(1, np.uint32), F32([-0.0])], XLA)
+    assert [bool(e.contains(F32([-0.0]))) for e in sums] == list(zeros.values())
 
 
 def test_a_square_is_left_alone_beside_a_zero_of_the_program_only() -> None:
