@@ -25,6 +25,7 @@ from oracle.derivation import derive
 from oracle.peers import Pool
 from tenferro_ref import ops
 from tenferro_ref.autodiff import JVP, TRANSPOSE
+from tenferro_ref.autodiff.errors import UnsupportedMetadata
 from tenferro_ref.autodiff.rules import Cotangents, Operand
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UsageError
@@ -55,6 +56,28 @@ def test_an_op_comes_three_times_with_attributes_of_its_own() -> None:
         assert 1 <= len(slices) <= 3
         several += len(set(slices)) == 3
     assert several >= 30
+
+
+def test_a_broadcast_of_symbolic_extents_has_a_gradient_that_shows_where_it_belongs() -> None:
+    """Each extent is provably that of the operand, and the sum that is differentiated is not a plain one, as a rule."""
+    symbolic = config_of(("derivatives=1", "symbolic=100"))
+    turns = [e for e in entries(symbolic) if e.key is ops.BroadcastInDim]
+    programs = [
+        primal(symbolic, entry, round_, hashlib.shake_256(f"{round_} {entry.place}".encode())).program
+        for round_ in range(12)
+        for entry in turns
+    ]
+    programs = [p for p in programs if p.symbols]
+    assert len(programs) >= 8
+    refused, weighed = 0, 0
+    for program in programs:
+        try:
+            derive(program, ("vjp",))
+        except UnsupportedMetadata:
+            refused += 1
+        weighed += any(isinstance(ins.op, ops.Multiply) for ins in program.instructions)
+    assert refused <= len(programs) // 4
+    assert weighed > len(programs) // 2
 
 
 def test_every_op_that_has_a_rule_has_its_turn() -> None:

@@ -19,13 +19,14 @@ from fuzz.generate.growth import HEADER, Estimate, Growth, shape_of
 from fuzz.generate.ops import STRATEGY, usable
 from fuzz.generate.ops.extensions import contracted, transformed
 from fuzz.generate.ops.linalg import damped, factored, matrix_input
+from fuzz.generate.ops.structural import broadcast
 from fuzz.generate.values import matrices as m
 from fuzz.generate.values.recipes import Recipe, array_of
 from oracle.case import Case
 from oracle.derivation import replayed
 from tenferro_ref import ops
 from tenferro_ref.autodiff import JVP
-from tenferro_ref.dtype import INEXACT, DType
+from tenferro_ref.dtype import ANY, INEXACT, DType
 from tenferro_ref.extensions import einsum, fft, linalg
 from tenferro_ref.ops import DEFAULT_POLICY, STABLEHLO
 from tenferro_ref.program import GraphBuilder, Value
@@ -204,6 +205,8 @@ def _append(g: Growth, op: Any) -> Value:
 def _grown(g: Growth, key: Any, dtype: DType, number: int) -> Value:
     if key is ops.DynamicTruncate:
         return _truncated(g)
+    if key is ops.BroadcastInDim:
+        return broadcast(g, g.operand(ANY, lambda v: v.type.rank <= g.max_rank), provably=g.symbols > 0)
     if not isinstance(key, tuple):
         return _append(g, key)
     family, name = key
@@ -251,16 +254,22 @@ def _truncated(g: Growth) -> Value:
 
 
 def _read(g: Growth, key: Any, dtype: DType, made: Value, decisions: Choices) -> None:
-    """What reads the result: nothing, a product, or a sum of all elements, whose gradient is asked for."""
+    """What reads the result: nothing, a product, or a sum of all elements, of products or squares, whose gradient is asked for."""
     if key in _PHASED and dtype.is_complex:
         made = _without_phases(g, key, made, decisions)
     if key in _FLAT and usable(ops.Convert, g.config):
         made = made if made.dtype in INEXACT else g.convert(made, dtype)
-    mode = 2 if g.symbols else decisions.pick(4)  # an output whose extents are computed has no cotangent
-    if (mode == 1 or key in _FLAT) and usable(ops.Multiply, g.config) and made.dtype in INEXACT:
+    # an output whose extents are computed has no cotangent; one of a plain sum is the same in all places
+    modes = ("square", "square", "sum") if g.symbols else ("", "product", "product sum", "product sum", "square", "sum")
+    mode = decisions.choose(modes)
+    if made.dtype not in INEXACT:
+        return
+    if ("product" in mode or key in _FLAT) and usable(ops.Multiply, g.config):
         other = g.fresh(made.dtype, shape_of(made), Recipe("ordinary", g.choices.integer(2)))
         made = g.apply(ops.Multiply(), made, other, estimate=Estimate(False, 10))
-    if mode >= 2 and usable(ops.ReduceSum, g.config) and made.dtype in INEXACT and 0 not in shape_of(made):
+    if mode == "square" and usable(ops.Multiply, g.config):
+        made = g.apply(ops.Multiply(), made, made, estimate=Estimate(not made.dtype.is_complex, 10))
+    if ("sum" in mode or mode == "square") and usable(ops.ReduceSum, g.config) and 0 not in shape_of(made):
         g.apply(ops.ReduceSum(tuple(range(made.ndim))), made)
 
 

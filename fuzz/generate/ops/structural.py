@@ -97,8 +97,11 @@ def _(g: Growth, op: type[Any]) -> Value:
     return g.apply(op(shape), x, *providers, estimate=g.estimates[x.slot])
 
 
-def broadcast(g: Growth, x: Value) -> Value:
-    """Broadcast `x`: new axes anywhere, unit axes widened, axes in any order."""
+def broadcast(g: Growth, x: Value, *, provably: bool = False) -> Value:
+    """Broadcast `x`: new axes anywhere, unit axes widened, axes in any order.
+
+    `provably`: an extent that is kept is written as that of the operand, as the derivative asks for where it is a symbol.
+    """
     choices, extents = g.choices, shape_of(x)
     rank = min(len(extents) + choices.choose((1, 1, 2, 0)), max(g.max_rank, len(extents)))
     places = choices.permutation(rank)[: len(extents)]
@@ -117,6 +120,8 @@ def broadcast(g: Growth, x: Value) -> Value:
         if volume(shape) > g.limit:
             shape[axis] = 1
     exprs, providers = _with_expressions(g, tuple(shape), x)
+    if provably:
+        exprs = tuple(expr if axis in free else InputDim(0, dims.index(axis)) for axis, expr in enumerate(exprs))
     return g.apply(ops.BroadcastInDim(exprs, dims), x, *providers, estimate=g.estimates[x.slot])
 
 
