@@ -77,7 +77,7 @@ class Config:
     usual_elements: int = 1_500
     max_rank: int = 7
     usual_rank: int = 4
-    max_outputs: int = 6
+    max_outputs: int = 16
     dim_exprs: bool = True
     motifs: bool = True
     anchors: bool = True

@@ -43,7 +43,7 @@ BIG: tuple[Shape, ...] = (
 )  # fmt: skip
 #: What the outputs are. live: the last value, with no dead code. last: the last value, beside dead code. leaves: every value
 #: that nothing reads. any: the same with repeats, inputs and values that are read as well.
-_OUTPUT_STYLES = ("live", "last", "leaves", "leaves", "any")
+_OUTPUT_STYLES = ("live", *["leaves"] * 6, "any", "any", "last")
 #: Other policies than the engine's: the one of imported programs, and each flag of it alone.
 POLICIES: tuple[Policy, ...] = (
     *[STABLEHLO] * 5, Policy(integer_faults="stablehlo"), Policy(scatter_bounds="skip"),

@@ -12,6 +12,8 @@ from tenferro_ref.program import Value
 
 #: More than any axis has.
 _MANY = 2**40
+#: Copies at most, where as many as an axis is long would not fit into memory.
+_FEW = 4
 
 
 def windowed(x: Value) -> Value:
@@ -62,7 +64,7 @@ def _one_of_many(x: Value) -> Value:
         return _inside(x)
     place, from_behind = x.slot // len(_WAYS) % 2, x.slot // len(_WAYS) // 2 % 2
     one, zero = x[None], _zeros(x, x.shape)[None]
-    many = _zeros(x, (_longer(x).shape[0], *x.shape))
+    many = _zeros(x, (_longer(x)[:_FEW].shape[0], *x.shape))
     parts = [many, one, *[zero] * place] if from_behind else [*[zero] * place, one, many]
     return tn.concatenate(parts)[-1 - place if from_behind else place]
 
