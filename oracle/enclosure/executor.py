@@ -167,7 +167,9 @@ def _slots(
             slot = ins.output_slots[0]  # no other op with several has a rule
             operands = [conversion.of_operand(model, ins.op, _op_of(makers.get(s)), values[s]) for s in ins.input_slots]
             c = contexts[types[slot].dtype]
-            result = unchanged.slices_joined(ins, makers, values)
+            result = unchanged.slices_joined(ins, makers, values) or unchanged.bits_back(ins, makers, values)
+            if result is None and (k := integers.gives_back(ins.op, operands)) is not None:
+                result = operands[k]
             if result is None:
                 result = poles.by_sides(partial(_enclosed, ins.op, c, n), ins.op, operands)
             result = real.of_result(model, ins.op, result, tuple(operands))
@@ -257,6 +259,7 @@ def derived(result: Enclosure, model: Model, operands: Sequence[Enclosure]) -> E
         known = x.const or not x.size  # a compiler knows what there is to know of no element
         const = const and known
         everywhere = everywhere and (known or x.repeated)
+    const = const or all(p.origin.fixed is not None and bool(np.all(p.origin.fixed)) for p in result.parts)
     return result.known_as(const=const, repeated=result.repeated or (everywhere and not const))
 
 

@@ -114,6 +114,8 @@ def _dynamic_slice(op: ops.DynamicSlice, c: Context, x: Interval, starts: Interv
 
 @ENCLOSE.row(ops.DynamicUpdateSlice)
 def _dynamic_update_slice(op: Op, c: Context, x: Interval, update: Interval, starts: Interval) -> Interval:
+    if update.shape == x.shape:  # wherever it starts, it is clamped to 0
+        return update
     least, greatest = starts_between(starts, room(x.shape, update.shape))
     both = concatenated([flattened(x), flattened(update)], 0)
     stay = np.arange(x.lo.size).reshape(x.shape)

@@ -190,19 +190,24 @@ def power(dtype: DType, x: Interval, y: Interval) -> Interval:
 def is_known(op: Op, operands: Sequence[Enclosure], slots: Sequence[int]) -> bool:
     """Whether a compiler knows the result by integer algebra, whatever the integers are.
 
-    `i - i`, `i ^ i`, `i * 0`, `i & 0`, `i | -1`, `i % 1`, `i = i`, `i ** 0`, and `u < 0` of unsigned numbers.
+    `i - i`, `i ^ i`, `i * 0`, `i & 0`, `i | -1`, `i % 1`, `i = i`, `i ** 0`, `u < 0` of unsigned numbers and Bool, `b or true`.
 
     `slots` are those of the operands; one for what is computed alike.
     """
     if len(operands) != 2 or any(not isinstance(x, Interval) or x.dtype.is_float for x in operands):
         return False
     x, y = (v for v in operands if isinstance(v, Interval))
+    unsigned = x.dtype.is_unsigned or x.dtype is DType.Bool
     match op:
+        case ops.Add() | ops.Maximum() if x.dtype is DType.Bool:
+            return _is_constant(x, 1) or _is_constant(y, 1)
+        case ops.Minimum() if x.dtype is DType.Bool:
+            return _is_constant(x, 0) or _is_constant(y, 0)
         case ops.Subtract() | ops.Bits(function="xor"):
             return slots[0] == slots[1]
-        case ops.Compare(dir=ops.CompareDir.Lt | ops.CompareDir.Ge) if x.dtype.is_unsigned:
+        case ops.Compare(dir=ops.CompareDir.Lt | ops.CompareDir.Ge) if unsigned:
             return slots[0] == slots[1] or _is_constant(y, 0)
-        case ops.Compare(dir=ops.CompareDir.Gt | ops.CompareDir.Le) if x.dtype.is_unsigned:
+        case ops.Compare(dir=ops.CompareDir.Gt | ops.CompareDir.Le) if unsigned:
             return slots[0] == slots[1] or _is_constant(x, 0)
         case ops.Compare():
             return slots[0] == slots[1]
@@ -216,6 +221,33 @@ def is_known(op: Op, operands: Sequence[Enclosure], slots: Sequence[int]) -> boo
         case ops.Pow():
             return _is_constant(y, 0)
     return False
+
+
+def gives_back(op: Op, operands: Sequence[Enclosure]) -> int | None:
+    """Which operand integer algebra gives back: `i + 0`, `i - 0`, `i * 1`, `i / 1`, `i | 0`, `i & -1`, `i ** 1`, `max(i, MIN)`."""
+    pair = [v for v in operands if isinstance(v, Interval) and not v.dtype.is_float]
+    if len(pair) != 2 or len(operands) != 2 or pair[0].shape != pair[1].shape:
+        return None
+    x, y = pair
+    least, greatest = (0, 1) if x.dtype is DType.Bool else x.dtype.limits
+    match op:
+        case ops.Subtract() | ops.Bits(function="shift_left" | "shift_right_logical" | "shift_right_arithmetic"):
+            return 0 if _is_constant(y, 0) else None
+        case ops.Divide() | ops.Pow():
+            return 0 if _is_constant(y, 1) else None
+        case ops.Add() | ops.Bits(function="or" | "xor"):
+            neutral = 0
+        case ops.Multiply():
+            neutral = 1
+        case ops.Bits(function="and"):
+            neutral = -1 if least < 0 else greatest
+        case ops.Maximum():
+            neutral = least
+        case ops.Minimum():
+            neutral = greatest
+        case _:
+            return None
+    return 0 if _is_constant(y, neutral) else 1 if _is_constant(x, neutral) else None
 
 
 def _is_constant(x: Interval, value: int) -> bool:

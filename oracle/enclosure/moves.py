@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from oracle.enclosure import integers, narrowing
 from oracle.enclosure.bounds import may_be_zero
 from oracle.enclosure.formats import FORMATS, Array
-from oracle.enclosure.freedoms import contraction, flush
+from oracle.enclosure.freedoms import contraction, flush, merging
 from oracle.enclosure.origin import Origin
 from oracle.enclosure.poles import gapped
 from oracle.enclosure.rule import ENCLOSE, Context
@@ -101,7 +102,9 @@ def _filled(x: Interval, pos_zero: Array, between: Array) -> Interval:
     """What was moved, with +0 `between`; not by `replace`, which takes as long as several rules."""
     before = x.origin.filled
     filled = np.broadcast_to(between, x.shape) if before is None else before | between
-    origin = Origin(x.const, x.repeated, x.unrounded, filled=filled if x.dtype.is_float else None)
+    origin = Origin(
+        x.const, x.repeated, x.unrounded, filled=filled if x.dtype.is_float else None, fixed=between | fixed_in(x)
+    )
     return Interval(x.dtype, x.lo, x.hi, x.nan, pos_zero, x.neg_zero, origin)
 
 
@@ -124,7 +127,16 @@ def _concatenate(op: ops.Concatenate, c: Context, *parts: Interval) -> Interval:
 def concatenated(parts: Sequence[Interval], axis: int) -> Interval:
     """Intervals one after another along `axis`."""
     origin = contraction.picked(*parts, pick=lambda ends, _: np.concatenate(ends, axis))
+    if terms := merging.joined(parts, axis):
+        origin = replace(origin, terms=terms)
+    if any(p.const or p.origin.fixed is not None for p in parts):
+        origin = replace(origin, fixed=np.concatenate([fixed_in(p) for p in parts], axis))
     return merged(lambda arrays: np.concatenate(arrays, axis), parts).from_(origin)
+
+
+def fixed_in(x: Interval) -> Array:
+    """Which elements are those of constants."""
+    return np.full(x.shape, x.const) if x.origin.fixed is None else x.origin.fixed
 
 
 @ENCLOSE.row(ops.Pad)
@@ -150,6 +162,8 @@ def read_of(op: Op, operands: Sequence[Enclosure]) -> Sequence[Enclosure]:
             return []
         case ops.Pad():
             return [] if _is_all_padding(op, operands[0].shape) else operands
+        case ops.DynamicSlice() | ops.Gather() | ops.GatherDynamicSliceSizes() if _is_uniform(operands[0]):
+            return operands[:1]
         case ops.Tril():
             return [] if operands[0].shape[0] <= -op.k else operands
         case ops.Triu():
@@ -159,6 +173,13 @@ def read_of(op: Op, operands: Sequence[Enclosure]) -> Sequence[Enclosure]:
         case ops.Scatter() if not operands[2].size:
             return operands[:1]
     return operands
+
+
+def _is_uniform(x: Enclosure) -> bool:
+    """A constant of one value, whatever is taken of it."""
+    return bool(
+        x.const and x.size and all(np.all((p.lo == p.lo.flat[0]) & (p.hi == p.lo.flat[0]) & ~p.nan) for p in x.parts)
+    )
 
 
 def is_spread(op: Op, x: Enclosure, result: Enclosure, sets: int) -> bool:

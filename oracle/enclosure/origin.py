@@ -39,6 +39,8 @@ class Unrounded:
         Bounds of the real value of the chain of products and quotients; None: those of `lo` and `hi`.
     roundings
         How many roundings any grouping of that chain takes, the last included; of one shape with the value, or one for all.
+    reduced
+        A product along axes, which one along further axes may take in.
     """
 
     kind: Literal["product", "quotient", "root"]
@@ -47,6 +49,7 @@ class Unrounded:
     scaled: bool = False
     real: tuple[Array, Array] | None = None
     roundings: Array | float = 1.0
+    reduced: bool = False
 
     @property
     def regroups(self) -> bool:
@@ -67,11 +70,12 @@ class Unrounded:
         real = None if self.real is None else (f(self.real[0]), f(self.real[1]))
         roundings = f(self.roundings) if isinstance(self.roundings, np.ndarray) else self.roundings
         lo = f(self.lo)
-        return Unrounded(self.kind, lo, lo if self.lo is self.hi else f(self.hi), self.scaled, real, roundings)
+        hi = lo if self.lo is self.hi else f(self.hi)
+        return Unrounded(self.kind, lo, hi, self.scaled, real, roundings, self.reduced)
 
     def __neg__(self) -> Unrounded:
         real = None if self.real is None else (-self.real[1], -self.real[0])
-        return Unrounded(self.kind, -self.hi, -self.lo, self.scaled, real, self.roundings)
+        return Unrounded(self.kind, -self.hi, -self.lo, self.scaled, real, self.roundings, self.reduced)
 
 
 @record
@@ -152,6 +156,8 @@ class Origin:
         See those classes; None for other producers.
     filled
         Where a move has put a zero that is no element of what it moved; None: nowhere.
+    fixed
+        Which elements a compiler knows, whatever the others are; None: all of a constant, else none. A value all of whose elements are, is one.
     """
 
     const: bool = False
@@ -161,6 +167,7 @@ class Origin:
     multiple: Multiple | None = None
     narrow: Narrow | None = None
     filled: Array | None = None
+    fixed: Array | None = None
 
     @property
     def moves(self) -> bool:
@@ -171,6 +178,7 @@ class Origin:
             and self.multiple is None
             and self.narrow is None
             and self.filled is None
+            and self.fixed is None
         )
 
     def map(self, f: Callable[[Array], Array]) -> Origin:
@@ -184,6 +192,7 @@ class Origin:
             None if self.multiple is None else self.multiple.map(f),
             None if self.narrow is None else self.narrow.map(f),
             None if self.filled is None else f(self.filled),
+            None if self.fixed is None else f(self.fixed),
         )
 
     def __neg__(self) -> Origin:
@@ -193,19 +202,24 @@ class Origin:
             None if self.unrounded is None else -self.unrounded,
             None if self.terms is None else -self.terms,
             None if self.multiple is None else -self.multiple,
+            fixed=self.fixed,
         )
 
     def known(self, *, const: bool, repeated: bool) -> Origin:
         """The same with these facts."""
-        return Origin(const, repeated, self.unrounded, self.terms, self.multiple, self.narrow, self.filled)
+        return Origin(const, repeated, self.unrounded, self.terms, self.multiple, self.narrow, self.filled, self.fixed)
 
     def tied(self, multiple: Multiple) -> Origin:
         """The same as a multiple of another value."""
-        return Origin(self.const, self.repeated, self.unrounded, self.terms, multiple, self.narrow, self.filled)
+        return Origin(
+            self.const, self.repeated, self.unrounded, self.terms, multiple, self.narrow, self.filled, self.fixed
+        )
 
     def narrowed(self, narrow: Narrow) -> Origin:
         """The same with what a conversion back gives."""
-        return Origin(self.const, self.repeated, self.unrounded, self.terms, self.multiple, narrow, self.filled)
+        return Origin(
+            self.const, self.repeated, self.unrounded, self.terms, self.multiple, narrow, self.filled, self.fixed
+        )
 
 
 #: That of most values.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial, reduce
 
 import numpy as np
@@ -17,7 +18,8 @@ from oracle.enclosure.bounds import (
     may_be_zero,
 )
 from oracle.enclosure.formats import Array, Format, quantum
-from oracle.enclosure.freedoms import flush
+from oracle.enclosure.freedoms import flush, merging
+from oracle.enclosure.freedoms.gathering import slipped
 from oracle.enclosure.origin import Unrounded
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.sums import any_term, flattened
@@ -41,7 +43,10 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     if not c.dtype.is_float:
         return _integer_product(c.dtype, x)
     if n in (1, 2):  # 1 times the first factor is that factor
-        return reduce(partial(multiply, c), (x.map(taken(i)) for i in range(n)))
+        made = reduce(partial(multiply, c), (x.map(taken(i)) for i in range(n)))
+        if n == 2 and (u := made.unrounded):
+            made = made.remembering(replace(u, reduced=True))
+        return _nested(c, made, x)
     f, w = c.format, c.format.wide
     none = x.empty.any(-1)
     lo = np.where(x.empty, 1.0, x.lo)
@@ -94,7 +99,32 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     # that of an overflow may be finite
     raw_low = np.where(fixed, least, np.where(wild, np.fmin(least, raw_low), raw_low))
     raw_high = np.where(fixed, greatest, np.where(wild, np.fmax(greatest, raw_high), raw_high))
-    return result.remembering(Unrounded("product", raw_low, raw_high))
+    roundings = np.where(error == 0, 0.0, n - 1.0)
+    return _nested(
+        c, result.remembering(Unrounded("product", raw_low, raw_high, False, (down, up), roundings, True)), x
+    )
+
+
+def _nested(c: Context, made: Interval, x: Interval) -> Interval:
+    """A product of products as one, in any order: off by a rounding for each of all the factors; not where one leaves the range."""
+    u, own = x.unrounded, made.unrounded
+    if not (merging.is_free(c) and u and u.reduced and own):
+        return made
+    f = c.format
+    low = high = np.ones(made.shape, f.wide)
+    for a, b in zip(*(np.moveaxis(v, -1, 0) for v in u.chain), strict=True):
+        low, high = extreme_products(low, high, a, b)
+    n = x.shape[-1]
+    roundings = np.sum(np.broadcast_to(u.roundings, x.shape), -1) + n - 1
+    down, up = slipped(f, roundings - 1, low, high)
+    inside = (
+        np.isfinite(x.lo).all(-1) & np.isfinite(x.hi).all(-1) & (np.minimum(np.abs(down), np.abs(up)) > f.min_normal)
+    )
+    inside &= np.isfinite(made.lo) & np.isfinite(made.hi) & (made.lo != 0) & (made.hi != 0) & (roundings > 0)
+    lo, hi = np.fmin(made.lo, f.nearest(down)), np.fmax(made.hi, f.nearest(up))
+    wide = replace(made, lo=np.where(inside, lo, made.lo), hi=np.where(inside, hi, made.hi))
+    ends = np.where(inside, np.fmin(own.lo, down), own.lo), np.where(inside, np.fmax(own.hi, up), own.hi)
+    return wide.remembering(Unrounded("product", *ends, own.scaled, (low, high), roundings, True))
 
 
 def _out_of_range(f: Format, large: Array, small: Array) -> tuple[Array, Array]:

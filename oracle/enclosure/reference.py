@@ -139,6 +139,8 @@ def _reduce_precision(op: ops.ReducePrecision, c: Context, x: Interval) -> Inter
     least_exponent = 2 - 2 ** (op.exponent_bits - 1)
     # where no bit of the exponent goes, denormals are rounded as all others are
     denormals = op.exponent_bits >= c.dtype.bits - 1 - int(info.nmant)
+    if denormals and op.mantissa_bits >= int(info.nmant):
+        return x  # it drops nothing, and is left out
     # a format with more exponents than the operand's has larger values, which the operand's has not
     largest = min(np.ldexp(2 - 2.0**-op.mantissa_bits, 2 ** (op.exponent_bits - 1) - 1), c.format.max)
 

@@ -268,8 +268,8 @@ def _dot_general(op: ops.DotGeneral, c: Context, x: Interval, y: Interval) -> In
     k = math.prod(x.shape[a] for a in op.lhs_contracting_dims)
     x_order = (*x_free, *op.lhs_batch_dims, *op.lhs_contracting_dims)
     y_order = (*y_free, *op.rhs_batch_dims, *op.rhs_contracting_dims)
-    if k != 1:  # a product keeps what its factors were rounded from
-        x, y = x.plain(), y.plain()
+    if k != 1:  # a product keeps what its factors were rounded from; of a contraction, those beside ones
+        x, y = (v if contraction.beside_ones(c, v, other) else v.plain() for v, other in ((x, y), (y, x)))
     x, y = tf32.read(c, x), tf32.read(c, y)
     left = x.map(lambda a: a.transpose(x_order).reshape(m, 1, b, k))
     right = y.map(lambda a: a.transpose(y_order).reshape(1, n, b, k))
@@ -297,6 +297,7 @@ def _float_dot(c: Context, x: Interval, y: Interval) -> Interval:
         return zeros.of_single(c, multiply(c, x.map(lambda a: a[..., 0]), y.map(lambda a: a[..., 0])))
     lo, hi = product_bounds(f.wide, x, y)
     nan = nan_of_product(x, y)
+    lo, hi = contraction.without_ones(c, x, y, lo, hi)
     one = lo is hi
     if not (x.finite and y.finite):
         none = np.isnan(lo)
@@ -318,6 +319,8 @@ def _float_dot(c: Context, x: Interval, y: Interval) -> Interval:
         q = q * _common(y.lo, None if y.is_point else np.logical_and.reduce(y.lo == y.hi, -1))
     # the product of two is NaN where one is unknown and the other no number but 0
     q = np.where(q >= c.lost_below, q, 0.0)
+    if not one:
+        q = np.where(np.logical_and.reduce(lo == hi, -1), q, 0.0)
     shape = lo.shape[:-1]
     q = q if q.shape == shape else np.broadcast_to(q, shape)
     t = Addends(lo, hi, nan, vanishing, size, size_hi, k, q, flush.lost_in_contraction(c.model, f), products=True)

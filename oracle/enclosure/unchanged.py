@@ -27,7 +27,7 @@ def sign_of(one: Interval, other: Interval) -> int:
 
 def extremum(x: Interval, y: Interval, largest: bool) -> Interval | None:
     """The operand that a Maximum or Minimum gives back: both are one value, or the other is the infinity that never is taken."""
-    if x is y:
+    if x is y or _alike(x, y):
         return x
     never = -np.inf if largest else np.inf
     for bound, other in ((x, y), (y, x)):
@@ -37,9 +37,18 @@ def extremum(x: Interval, y: Interval, largest: bool) -> Interval | None:
     return None
 
 
+def _alike(x: Interval, y: Interval) -> bool:
+    """Whether both have the same sets, before they were rounded, too: one value that is written twice, or might as well be."""
+    u, v = x.unrounded, y.unrounded
+    if u is None or v is None or x.shape != y.shape:
+        return False
+    one, other = ((a.lo, a.hi, a.nan, a.pos_zero, a.neg_zero, w.lo, w.hi) for a, w in ((x, u), (y, v)))
+    return all(map(np.array_equal, one, other))
+
+
 def along_last(x: Interval) -> Interval | None:
     """The one value that a broadcast repeats along the last axis, if it does; also before it was rounded."""
-    if not x.repeated or not x.shape[-1]:
+    if not (x.repeated or x.unrounded) or not x.shape[-1]:
         return None
     same = True
 
@@ -83,6 +92,15 @@ def slices_joined(
     index = tuple(map(slice, first.starts, limits))
     cut: Callable[[Array], Any] = lambda a: a[index]  # noqa: E731
     return whole.map(cut)
+
+
+def bits_back(ins: Instruction, makers: Mapping[int, Instruction], values: Mapping[int, Enclosure]) -> Enclosure | None:
+    """What a Bitcast gives of the bits of a value of its own dtype: that value."""
+    maker = makers.get(ins.input_slots[0]) if isinstance(ins.op, ops.Bitcast) else None
+    if maker is None or not isinstance(maker.op, ops.Bitcast):
+        return None
+    value = values[maker.input_slots[0]]
+    return value if isinstance(ins.op, ops.Bitcast) and value.dtype is ins.op.to else None
 
 
 def is_operand(made: Enclosure, x: Enclosure) -> bool:

@@ -47,6 +47,27 @@ def unrounded_product(f: Format, x: Interval, y: Interval, exact_low: Array, exa
     return exact_low, exact_high
 
 
+def beside_ones(c: Context, x: Interval, other: Interval) -> bool:
+    """Whether `x` is a product that a contraction with `other` may take unrounded, since all that it multiplies with is 1 or -1."""
+    u = x.unrounded
+    return bool(
+        c.model.contract
+        and u
+        and u.contractible
+        and other.const
+        and np.all((other.lo == other.hi) & (np.abs(other.lo) == 1))
+    )
+
+
+def without_ones(c: Context, x: Interval, y: Interval, lo: Array, hi: Array) -> Bounds:
+    """Bounds of the products of a contraction, where factors are ones also of what the others were rounded from."""
+    for v, one in ((x, y), (y, x)):
+        if beside_ones(c, v, one) and (u := v.unrounded):
+            ends = u.lo * one.lo, u.hi * one.lo
+            lo, hi = np.fmin(lo, np.fmin(*ends)), np.fmax(hi, np.fmax(*ends))
+    return lo, hi
+
+
 def picked(*values: Interval, pick: Callable[[Sequence[Array], bool], Array]) -> Origin:
     """The unrounded products of values that are picked from, if there are any; a value without one stands for itself.
 

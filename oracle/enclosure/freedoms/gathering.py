@@ -66,6 +66,18 @@ def without_factor(c: Context, x: Interval, one: Interval, unrounded: Bounds) ->
     return np.fmin(low, u.lo), np.fmax(high, u.hi)
 
 
+def scaled_after(c: Context, x: Interval, by: Interval, unrounded: Bounds) -> Bounds:
+    """Wide bounds of `x * by` itself; where x is a product and `by` a constant power of two, also those of the unrounded x, scaled.
+
+    `x y 4 + z 4` may be `fma(x, y, z) 4`.
+    """
+    u = x.unrounded
+    if not (c.model.gather and by.const and u and u.contractible and np.all(_is_power(by))):
+        return unrounded
+    ends = u.lo * by.lo, u.hi * by.lo
+    return np.fmin(unrounded[0], np.fmin(*ends)), np.fmax(unrounded[1], np.fmax(*ends))
+
+
 def _infinite(lo: Array, hi: Array) -> Array:
     """Certainly infinite, whatever a grouping that loses the overflow may give."""
     return np.asarray((lo == hi) & np.isinf(lo))
@@ -77,7 +89,9 @@ def _infinite(lo: Array, hi: Array) -> Array:
 def product(c: Context, result: Interval, x: Interval, y: Interval, rounded: Bounds, unrounded: Bounds) -> Interval:
     """`x * y`, given its result, its bounds rounded once, and before that; with its origin."""
     f, (lo, hi) = c.format, rounded
-    low, high = without_factor(c, x, y, without_factor(c, y, x, unrounded))
+    for one, other in ((x, y), (y, x)):
+        unrounded = scaled_after(c, one, other, without_factor(c, one, other, unrounded))
+    low, high = unrounded
     scaled = shared(x, y) or shared(y, x)
     # (x c) (y d) as (x y) (c d) has a constant to gather again
     scaled |= all(v.unrounded is not None and v.unrounded.regroups for v in (x, y))
@@ -191,10 +205,12 @@ def quotient(c: Context, q: Quotient, low: Array, high: Array, is_shared: bool) 
     halved &= _exactly(x) & (low == high)
     # the real quotient, with unrounded quotients and roots in place of rounded operands
     xu, yu = (x.unrounded, y.unrounded) if c.model.gather else (None, None)
-    if xu is not None and not (xu.kind == "quotient" or (xu.scaled and is_shared)):
-        xu = None
     if yu is not None and yu.kind == "product":
         yu = None
+    # x / (c / y) is x y / c, whose constant is inverted, and gathered with one of x
+    inverts = yu is not None and yu.kind == "quotient" and yu.scaled
+    if xu is not None and not (xu.kind == "quotient" or (xu.scaled and (is_shared or inverts))):
+        xu = None
     rounded = [(v.lo.astype(w), v.hi.astype(w)) for v in (x, y)]
     plain = q.bounds(*rounded[0], *rounded[1])
     real, once = plain, _is_power(y)
@@ -205,6 +221,7 @@ def quotient(c: Context, q: Quotient, low: Array, high: Array, is_shared: bool) 
         real = q.bounds(*ends[0], *ends[1])
         for u in (xu, yu):
             roundings = roundings + (0 if u is None else 2 * c.budget("Rsqrt") if u.kind == "root" else u.roundings)
+        roundings = roundings + inverts
         down, up = slipped(f, roundings - 1, *real)
         over = _infinite(low, high)
         kept = halved | over

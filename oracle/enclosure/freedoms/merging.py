@@ -16,7 +16,9 @@ away, a triangle that keeps nothing, and a constant into which an update without
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -65,6 +67,23 @@ def _products(c: Context, x: Interval, y: Interval) -> Terms | None:
 def _common(x: Interval, known: Array | None) -> Array:
     """What divides an element; 0 where it is not known. None: all are."""
     return quantum(x.lo) if known is None else np.where(known, quantum(x.lo), 0.0)
+
+
+def joined(parts: Sequence[Interval], axis: int) -> Terms | None:
+    """What the elements of parts side by side were sums of, if they all were: a sum over them is one over the terms."""
+    known = [p.terms for p in parts if p.terms is not None]
+    if len(known) < len(parts) or len({(t.contraction, t.products) for t in known}) > 1:
+        return None
+    along = partial(np.concatenate, axis=axis)
+    return replace(
+        known[0],
+        lo=along([t.lo for t in known]),
+        hi=along([t.hi for t in known]),
+        size_lo=along([t.size_lo for t in known]),
+        size_hi=along([t.size_hi for t in known]),
+        quantum=along([t.quantum for t in known]),
+        count=max(t.count for t in known),
+    )
 
 
 def is_free(c: Context) -> bool:

@@ -139,9 +139,10 @@ def test_integer_algebra_gives_constants(op: ops.Op, twice: int, known: bool) ->
 def test_a_zero_that_integer_algebra_gives_is_left_out_of_a_sum() -> None:
     b = GraphBuilder(policy=STABLEHLO)
     i, u, x = b.input(DType.I32, (1,)), b.input(DType.U32, (1,)), b.input(DType.F32, (1,))
+    truth = b.input(DType.Bool, (1,))
     constant = lambda v, dtype: b.apply(ops.Constant.of(v, dtype)).broadcast_to((1,))  # noqa: E731
     zero, one, ones = (constant(v, DType.I32) for v in (0, 1, -1))
-    unsigned = constant(0, DType.U32)
+    unsigned, false = constant(0, DType.U32), constant(False, DType.Bool)
     zeros = {
         b.apply(ops.Bits("xor"), i, i): True,
         b.apply(ops.Bits("and"), i, zero): True,
@@ -151,13 +152,61 @@ def test_a_zero_that_integer_algebra_gives_is_left_out_of_a_sum() -> None:
         b.apply(ops.Compare(CompareDir.Gt), unsigned, u): True,
         # a choice of one constant, written twice
         b.apply(ops.Select(), b.apply(ops.Compare(CompareDir.Gt), x, x), zero, constant(0, DType.I32)): True,
+        # of Bool
+        b.apply(ops.Compare(CompareDir.Lt), truth, false): True,
+        b.apply(ops.Minimum(), truth, false): True,
+        b.apply(ops.Maximum(), truth, false): False,
         b.apply(ops.Bits("or"), i, i): False,
         b.apply(ops.Compare(CompareDir.Lt), i, zero): False,
         b.apply(ops.Compare(CompareDir.Lt), unsigned, u): False,
     }
     program = b.build(*(convert(b, made, DType.F32) + x for made in zeros))
-    sums = enclose(program, [np.zeros(1, np.int32), np.zeros(1, np.uint32), F32([-0.0])], XLA)
+    sums = enclose(program, [np.zeros(1, np.int32), np.zeros(1, np.uint32), F32([-0.0]), np.zeros(1, bool)], XLA)
     assert [bool(e.contains(F32([-0.0]))) for e in sums] == list(zeros.values())
+
+
+@pytest.mark.parametrize("dtype", [DType.F32, DType.C32])
+def test_a_constant_that_moves_lead_back_to_is_left_out_of_a_sum(dtype: DType) -> None:
+    """Also where they lead through a value of which a part alone is constant, or indices that are not known."""
+    b = GraphBuilder(policy=STABLEHLO)
+    x, y, i = b.input(dtype, (2,)), b.input(dtype, (2,)), b.input(DType.I32, (1,))
+    zero = lambda n: b.constant(dtype.numpy.type(0), dtype).broadcast_to((n,))  # noqa: E731
+    cut = lambda v, low, high: b.apply(ops.Slice((low,), (high,), (1,)), v)  # noqa: E731
+    joined, padded = b.apply(ops.Concatenate(0), y, zero(2)), b.apply(ops.Pad((2,), (0,), (0,)), y)
+    zeros = {
+        cut(joined, 2, 4): True,
+        b.apply(ops.Reverse((0,)), cut(joined, 2, 4)): True,
+        cut(padded, 0, 2): True,
+        b.apply(ops.DynamicSlice((2,)), zero(8), i): True,
+        b.apply(ops.DynamicUpdateSlice(), y, zero(2), i): True,
+        cut(joined, 1, 3): False,
+        cut(padded, 1, 3): False,
+    }
+    program = b.build(*(x + made for made in zeros))
+    minus = np.full(2, -0.0, dtype.numpy)
+    if dtype.is_complex:
+        minus.imag = -0.0
+    sums = enclose(program, [minus, np.zeros(2, dtype.numpy), np.zeros(1, np.int32)], XLA)
+    assert [bool(e.contains(minus).all()) for e in sums] == list(zeros.values())
+
+
+def test_an_integer_that_algebra_gives_back_is_the_same_one() -> None:
+    b = GraphBuilder(policy=STABLEHLO)
+    i, x = b.input(DType.I32, (1,)), b.input(DType.F32, (1,))
+    constant = lambda v: b.constant(np.int32(v), DType.I32).broadcast_to((1,))  # noqa: E731
+    least = -(2**31)
+    same = {
+        i + constant(0): True,
+        i - constant(0): True,
+        constant(1) * i: True,
+        b.apply(ops.Bits("and"), i, constant(-1)): True,
+        b.apply(ops.Maximum(), i, constant(least)): True,
+        i + constant(1): False,
+        b.apply(ops.Maximum(), i, constant(0)): False,
+    }
+    program = b.build(*(convert(b, i - made, DType.F32) + x for made in same))
+    sums = enclose(program, [np.zeros(1, np.int32), F32([-0.0])], XLA)
+    assert [bool(e.contains(F32([-0.0]))) for e in sums] == list(same.values())
 
 
 def test_a_square_is_left_alone_beside_a_zero_of_the_program_only() -> None:

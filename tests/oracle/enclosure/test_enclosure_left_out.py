@@ -1,0 +1,121 @@
+"""Ways of writing a sum, a product or a quotient that XLA sees through: its result is another rounding of the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oracle.enclosure import IEEE, XLA, enclose
+from tenferro_ref import ops
+from tenferro_ref.dtype import DType
+from tenferro_ref.ops import STABLEHLO
+from tenferro_ref.program import GraphBuilder, Value
+
+pytestmark = pytest.mark.once
+
+F32, F64 = np.float32, np.float64
+RNG = np.random.default_rng(1)
+INPUTS = tuple(RNG.normal(size=64).astype(F32) for _ in range(3))
+#: What a program is made with, and its three inputs.
+Made = Callable[[GraphBuilder, Value, Value, Value], Value]
+ONE, OTHER = F32(1.9809284), F32(1.9817103)
+
+
+def constant(b: GraphBuilder, value: float) -> Value:
+    return b.constant(F32(value), DType.F32).broadcast_to((64,))
+
+
+def beside(*values: Value) -> Value:
+    """The values as the columns of a matrix."""
+    columns = [v.reshape((64, 1)) for v in values]
+    return columns[0].builder.apply(ops.Concatenate(1), *columns)
+
+
+def through(b: GraphBuilder, x: Value, *steps: ops.Op) -> Value:
+    for op in steps:
+        x = b.apply(op, x)
+    return x
+
+
+def summed(b: GraphBuilder, x: Value) -> Value:
+    """Sums of the products in the rows, as a contraction with ones."""
+    return b.apply(ops.DotGeneral((1,), (0,), (), ()), x, b.constant(F32(1), DType.F32).broadcast_to((2,)))
+
+
+def fused(x: Any, y: Any, z: Any) -> Any:
+    return F32(F64(x) * y + z)
+
+
+def reciprocal(x: Any) -> Any:
+    return F32(F32(1) / x)
+
+
+ROWS: dict[str, tuple[Made, Callable[[Any, Any, Any], Any]]] = {
+    "c / (d / x)": (
+        lambda b, x, y, z: constant(b, ONE) / (constant(b, OTHER) / x),
+        lambda x, y, z: x * F32(ONE * reciprocal(OTHER)),
+    ),
+    "y / (d / x)": (
+        lambda b, x, y, z: y / (constant(b, OTHER) / x),
+        lambda x, y, z: F32(x * y) * reciprocal(OTHER),
+    ),
+    "product of products": (
+        lambda b, x, y, z: beside(x, y, z, y).reshape((64, 2, 2)).prod((2,)).prod((1,)),
+        lambda x, y, z: x * y * z * y,
+    ),
+    "the larger of equals": (
+        lambda b, x, y, z: b.apply(ops.Maximum(), x * y, y * x) + z,
+        fused,
+    ),
+    "the largest of copies": (
+        lambda b, x, y, z: b.apply(ops.ReduceMax((1,)), beside(x * y, x * y)) + z,
+        fused,
+    ),
+    "bits there and back": (
+        lambda b, x, y, z: through(b, x * y, ops.Bitcast(DType.I32), ops.Bitcast(DType.F32)) + z,
+        fused,
+    ),
+    "a precision that drops nothing": (
+        lambda b, x, y, z: through(b, x * y, ops.ReducePrecision(8, 23)) + z,
+        fused,
+    ),
+    "a power of two taken out": (
+        lambda b, x, y, z: x * y * constant(b, 4) + z * constant(b, 4),
+        lambda x, y, z: fused(x, y, z) * F32(4),
+    ),
+    "a contraction of products with ones": (
+        lambda b, x, y, z: summed(b, beside(x * y, y * z)),
+        lambda x, y, z: fused(y, z, x * y),
+    ),
+    "a sum of sums side by side": (
+        lambda b, x, y, z: (lambda t: b.apply(ops.Concatenate(1), t, t).sum((1,)))(
+            beside(x, y, z, x).reshape((64, 2, 2)).sum((2,))
+        ),
+        lambda x, y, z: ((((((x + y) + z) + x) + x) + y) + z) + x,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_a_compiler_sees_through_keeps_where_it_came_from(name: str) -> None:
+    make, right = ROWS[name]
+    b = GraphBuilder(policy=STABLEHLO)
+    program = b.build(make(b, *(b.input(DType.F32, (64,)) for _ in range(3))))
+    expected = F32(right(*INPUTS))
+    (one,), (other,) = (enclose(program, INPUTS, model) for model in (XLA, IEEE))
+    assert one.contains(expected).all()
+    assert not other.contains(expected).all()
+    # and no more than that: a result that is wrong by a part in ten thousand is outside
+    big = np.abs(expected) > 0.1
+    assert not one.contains(expected * F32(1.0001))[big].any()
+
+
+def test_a_precision_that_drops_a_bit_is_a_rounding() -> None:
+    b = GraphBuilder(policy=STABLEHLO)
+    x, y, z = (b.input(DType.F32, (64,)) for _ in range(3))
+    program = b.build(through(b, x * y, ops.ReducePrecision(8, 22)) + z, through(b, x * y, ops.Bitcast(DType.I32)))
+    (sums, _) = enclose(program, INPUTS, XLA)
+    assert not sums.contains(fused(*INPUTS)).all()
