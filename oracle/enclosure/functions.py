@@ -165,7 +165,8 @@ def _rsqrt(op: Op, c: Context, x: Interval) -> Interval:
     none = inside.lo > inside.hi
     if np.count_nonzero(none):
         low, high = np.where(none, np.inf, low), np.where(none, -np.inf, high)
-    return _function(c, x, "Rsqrt", low, high, x.nan | (x.lo < 0), pos=x.hi == np.inf)
+    made = _function(c, x, "Rsqrt", low, high, x.nan | (x.lo < 0), pos=x.hi == np.inf)
+    return gathering.inverse_root(c, made, low, high)
 
 
 # --- sine and cosine ------------------------------------------------------------------------------------------------

@@ -188,15 +188,19 @@ def power(dtype: DType, x: Interval, y: Interval) -> Interval:
 
 
 def is_known(op: Op, operands: Sequence[Enclosure], slots: Sequence[int]) -> bool:
-    """Whether a compiler knows the result by integer algebra, whatever the integers are.
+    """Whether a compiler knows the result by algebra, whatever the integers are.
 
-    `i - i`, `i ^ i`, `i * 0`, `i & 0`, `i | -1`, `i % 1`, `i = i`, `i ** 0`, `u < 0` of unsigned numbers and Bool, `b or true`.
+    `i - i`, `i ^ i`, `i * 0`, `i & 0`, `i | -1`, `i % 1`, `i = i`, `i ** 0`, `u < 0` of unsigned numbers and Bool, `b or true`; of floats
+    `x ** 0` and `1 ** x` alone, which are 1 of a NaN, too.
 
     `slots` are those of the operands; one for what is computed alike.
     """
-    if len(operands) != 2 or any(not isinstance(x, Interval) or x.dtype.is_float for x in operands):
+    pair = [v for v in operands if isinstance(v, Interval)]
+    if len(pair) != 2 or len(operands) != 2:
         return False
-    x, y = (v for v in operands if isinstance(v, Interval))
+    x, y = pair
+    if x.dtype.is_float:
+        return isinstance(op, ops.Pow) and (_is_constant(y, 0) or _is_constant(x, 1))
     unsigned = x.dtype.is_unsigned or x.dtype is DType.Bool
     match op:
         case ops.Add() | ops.Maximum() if x.dtype is DType.Bool:
@@ -251,4 +255,4 @@ def gives_back(op: Op, operands: Sequence[Enclosure]) -> int | None:
 
 
 def _is_constant(x: Interval, value: int) -> bool:
-    return x.const and bool(np.all((x.lo == value) & (x.hi == value)))
+    return x.const and bool(np.all((x.lo == value) & (x.hi == value) & ~x.nan))

@@ -283,6 +283,14 @@ def root(c: Context, x: Interval, low: Array, high: Array) -> Origin:
     return Origin(unrounded=Unrounded("root", real_low, real_high))
 
 
+def inverse_root(c: Context, made: Interval, low: Array, high: Array) -> Interval:
+    """`1 / sqrt(x)`, given its real bounds: a quotient, since `y / rsqrt(x)` may be `y sqrt(x)`."""
+    if not c.model.gather:
+        return made
+    w = c.format.wide
+    return made.remembering(Unrounded("quotient", np.nextafter(low, w(-np.inf)), np.nextafter(high, w(np.inf))))
+
+
 def logarithm(c: Context, x: Interval, low: Array, high: Array) -> Bounds:
     """Wide bounds of log(x), given those of x itself: log(sqrt y) is log(y) / 2."""
     u = x.unrounded

@@ -119,3 +119,16 @@ def test_a_precision_that_drops_a_bit_is_a_rounding() -> None:
     program = b.build(through(b, x * y, ops.ReducePrecision(8, 22)) + z, through(b, x * y, ops.Bitcast(DType.I32)))
     (sums, _) = enclose(program, INPUTS, XLA)
     assert not sums.contains(fused(*INPUTS)).all()
+
+
+def test_a_quotient_by_an_inverse_root_is_a_product_with_the_root() -> None:
+    """In F16, whose inverse roots are nearly correctly rounded, so that their budget does not hide it."""
+    b = GraphBuilder(policy=STABLEHLO)
+    x, y = (b.input(DType.F16, (64,)) for _ in range(2))
+    arrays = [np.abs(a).astype(np.float16) for a in INPUTS[:2]]
+    program = b.build(y / b.apply(ops.Rsqrt(), x))
+    product = arrays[1] * np.sqrt(arrays[0])
+    (one,), (other,) = (enclose(program, arrays, model) for model in (XLA, IEEE))
+    assert one.contains(product).all()
+    assert not other.contains(product).all()
+    assert not one.contains(product * np.float16(1.01)).any()

@@ -142,6 +142,7 @@ def test_a_zero_that_integer_algebra_gives_is_left_out_of_a_sum() -> None:
     truth = b.input(DType.Bool, (1,))
     constant = lambda v, dtype: b.apply(ops.Constant.of(v, dtype)).broadcast_to((1,))  # noqa: E731
     zero, one, ones = (constant(v, DType.I32) for v in (0, 1, -1))
+    x_of = lambda v: constant(v, DType.F32)  # noqa: E731
     unsigned, false = constant(0, DType.U32), constant(False, DType.Bool)
     zeros = {
         b.apply(ops.Bits("xor"), i, i): True,
@@ -156,6 +157,10 @@ def test_a_zero_that_integer_algebra_gives_is_left_out_of_a_sum() -> None:
         b.apply(ops.Compare(CompareDir.Lt), truth, false): True,
         b.apply(ops.Minimum(), truth, false): True,
         b.apply(ops.Maximum(), truth, false): False,
+        # of floats
+        x ** x_of(0) - x_of(1): True,
+        x_of(1) ** x - x_of(1): True,
+        x ** x_of(2): False,
         b.apply(ops.Bits("or"), i, i): False,
         b.apply(ops.Compare(CompareDir.Lt), i, zero): False,
         b.apply(ops.Compare(CompareDir.Lt), unsigned, u): False,
