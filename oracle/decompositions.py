@@ -370,11 +370,12 @@ def eig(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     n = len(a)
     e = s.demanded(n * n) * norm(a) + s.tiny * n
     yield max((_nearly_singular(s, a, w, e) for w in values), key=lambda c: c.error - c.bound)
-    slack = _gamma(4 * n * n * s.wide_unit)
-    for name, power, allowed in (("trace", 1, np.sqrt(n) * e), ("squares", 2, (2 * norm(a) + e) * e)):
-        size = (np.abs(values) ** power).sum() + norm(a) ** power * np.sqrt(n)
-        off = (values**power).sum() - np.trace(np.linalg.matrix_power(a, power))
-        yield Check(name, float(abs(off)), float(allowed + slack * size))
+    slack, one = _gamma(4 * n * n * s.wide_unit), norm(a) or 1.0
+    unit, own, off = a / one, values / one, e / one  # squares of large numbers are beyond any format
+    for name, power, allowed in (("trace", 1, np.sqrt(n) * off), ("squares", 2, (2 + off) * off)):
+        size = (np.abs(own) ** power).sum() + np.sqrt(n)
+        away = (own**power).sum() - np.trace(np.linalg.matrix_power(unit, power))
+        yield Check(name, float(abs(away)), float(allowed + slack * size))
     for v in vectors:
         yield Check("unit vectors", float(np.abs(columns(v) - 1).max()), s.demanded(n))
         error, evaluation = s.residual((a, v), v * values)
@@ -382,6 +383,8 @@ def eig(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
 
 
 # --- solvers --------------------------------------------------------------------------------------------------------
+#
+# An element of x below the least normal number may be as far off as that is, whatever it is multiplied with.
 
 
 @judge("TriangularSolve")
@@ -404,7 +407,7 @@ def triangular_solve(
     if not left_side:
         t, b, x = t.T, b.T, x.T
     if np.diag(t).all():
-        bound = s.eliminated(len(t)) * (np.abs(t) @ np.abs(x)) + s.tiny * len(t)
+        bound = s.eliminated(len(t)) * (np.abs(t) @ np.abs(x)) + s.tiny * (len(t) + np.abs(t).sum(1, keepdims=True))
         yield within("residual", s.residual((t, x), b), bound)
 
 
@@ -416,11 +419,11 @@ def _solve_prepared(
     (_, packed, pivots, b), (x,) = operands, results
     factors = [f.conj() if conjugate_a else f for f in _unpacked(packed, pivots)]
     factors = [f.T for f in reversed(factors)] if transpose_a else factors
-    size = np.abs(x)
+    size, lost = np.abs(x), np.full_like(np.abs(x), s.tiny)
     for f in reversed(factors):
-        size = np.abs(f) @ size
+        size, lost = np.abs(f) @ size, np.abs(f) @ lost
     if b.size:
-        bound = 2 * s.eliminated(len(b)) * size + s.tiny * len(b)
+        bound = 2 * s.eliminated(len(b)) * size + s.tiny * len(b) + lost
         yield within("residual", s.residual((*factors, x), b), bound)
 
 
@@ -446,5 +449,6 @@ def solve(s: Scale, operands: Matrices, results: Matrices, *, transpose_a: bool 
 
         _, low, up = lu(_standard(a))
         size = np.abs(up).T @ (np.abs(low).T @ np.abs(x)) if transpose_a else np.abs(low) @ (np.abs(up) @ np.abs(x))
-        bound = 6 * s.eliminated(len(a)) * size.max(0) + s.tiny * len(a)
+        lost = s.tiny * (len(a) + np.abs(a).sum(0 if transpose_a else 1).max())
+        bound = 6 * s.eliminated(len(a)) * size.max(0) + lost
         yield within("residual", s.residual((a.T if transpose_a else a, x), b), np.broadcast_to(bound, b.shape))

@@ -200,6 +200,8 @@ def lu_factor(a: Matrix) -> tuple[Matrix, Matrix, int]:
 def sign_det(a: Matrix, packed: Matrix, parity: Matrix) -> tuple[Matrix]:
     """Of the factors; 0 for 0, as `Sign` has it. The matrix itself is for derivatives."""
     d = packed.diagonal()
+    if d.dtype.kind != "c":
+        return (parity * np.sign(d).prod(),)
     size = np.abs(d)
     return (parity * np.where(size == 0, 0, d / np.where(size == 0, 1, size)).prod(),)
 

@@ -395,3 +395,10 @@ def test_the_upper_triangle_is_not_read(make, dtype):
     noisy[0, 2] = 99
     for got, want in zip(run(make, noisy), run(make, a), strict=True):
         assert np.array_equal(got, want)
+
+
+def test_the_sign_of_an_infinite_determinant_is_one_of_its_factors() -> None:
+    packed = np.asfortranarray([[np.inf, 1.0], [0.0, -2.0]])
+    op = ops.Extension.of(linalg.FAMILY, "SignDetFromLuFactor", {})
+    (sign,) = linalg.LINALG.execute(op, [packed, packed, np.asarray(1.0)])
+    assert sign == -1

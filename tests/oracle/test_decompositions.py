@@ -121,6 +121,32 @@ def test_eigenvalues_are_held_together_as_well():
     assert [c.name for c in found if not c.holds] == ["squares"]
 
 
+def test_squares_of_eigenvalues_may_be_beyond_any_float():
+    a = np.asfortranarray(np.diag([1e300, 2e300]))
+    for name in ("Eig", "EigVals"):
+        made = LINALG.execute(op(name), [a])
+        assert all(c.holds for c in checks(op(name), [a], made))
+        found = checks(op(name), [a], [np.array([1e300, 1e300], complex), *made[1:]])
+        assert {"trace", "squares"} <= {c.name for c in found if not c.holds}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_solution_below_the_least_normal_number_may_be_zero(name):
+    """However large the matrix that it is multiplied with; one that is larger is held to its digits."""
+    large = np.asfortranarray(np.diag([3e300, 7e300]))
+    given = [large, np.full((2, 1), 1e-9)]
+    config = {"left_side": True, "lower": True} if name == "TriangularSolve" else {}
+    if name == "LuSolvePrepared":
+        packed, pivots, _ = LINALG.execute(op("LuFactor"), [large])
+        given = [large, packed, pivots, given[1]]
+    for x in (LINALG.execute(op(name, **config), given)[0], np.zeros((2, 1))):
+        assert all(c.holds for c in checks(op(name, **config), given, [x]))
+    given[-1] = np.full((2, 1), 1.0)
+    (x,) = LINALG.execute(op(name, **config), given)
+    assert all(c.holds for c in checks(op(name, **config), given, [x]))
+    assert not all(c.holds for c in checks(op(name, **config), given, [x * 1.001]))
+
+
 @pytest.mark.parametrize("name", ["SvdVals", "EighVals", "EigVals"])
 def test_nothing_is_assumed_about_the_library_that_the_values_are_held_to(name, monkeypatch):
     """A bad reference decides less; it condemns nothing."""
