@@ -38,7 +38,12 @@ def _rank_revealing(
     yield from pivoted(s, a, order, size)
     if is_permutation(order):
         yield from qr(s, [a[:, order]], [q, r], gauge=gauge)
-    ranks = [np.cumprod(size > max(atol, rtol * size[0]) * (1 + off)).sum() for off in (-4 * s.unit, 4 * s.unit)]
+    threshold = max(atol, rtol * size[:1].sum())
+    least, most = (
+        threshold * (1 + 4 * s.unit) + s.tiny,
+        threshold * (1 - 4 * s.unit),
+    )  # a denormal number may be read as 0
+    ranks = [np.cumprod(size > bound).sum() for bound in (least, most)]
     yield Check("rank", float(not min(ranks) <= rank <= max(ranks)), 0.0)
 
 
@@ -94,7 +99,7 @@ def _r_of_state(s: Scale, operands: Matrices, results: Matrices, *, gauge: str) 
     phase, off = _gauged(s, packed, gauge)
     due = phase.conj()[:, None] * np.triu(packed[: len(tau)])
     yield zero("upper triangular", np.tril(r, -1))
-    yield within("rows", (r - due, 4 * s.wide_unit * np.abs(due)), off * np.abs(due))
+    yield within("rows", (r - due, 4 * s.wide_unit * np.abs(due)), off * np.abs(due) + s.tiny)
 
 
 @judge("HouseholderQrThinQ", "HouseholderQrQColumns")

@@ -205,6 +205,8 @@ def _eigh(a: Near) -> tuple[Near, Near]:
 
 def _phases(columns: Near) -> Near:
     """The conjugate of the phase of the largest element of each column, on a diagonal."""
+    if not columns.mid.size:
+        return known(np.eye(columns.mid.shape[1], dtype=columns.mid.dtype))
     at = np.abs(columns.mid).argmax(0), np.arange(columns.mid.shape[1])
     size = np.abs(columns.mid[at])
     return Near(np.diag(columns.mid[at].conj() / size), np.diag(4 * columns.rad[at] / size + np.finfo(float).eps * 4))

@@ -150,3 +150,11 @@ def test_factors_of_a_matrix_without_elements_are_enclosed(rows: int) -> None:
         results.append(linalg.lu_solve_prepared(a, *linalg.lu_factor(a)[:2], rest))
     made = enclose(b.build(*results), [np.zeros((rows, 0, 1), np.complex64), np.zeros((0, 1, 1), np.complex64)], REAL)
     assert [e.shape for e in made] == [r.shape for r in results]
+
+
+def test_gauges_of_no_vectors_are_enclosed() -> None:
+    b = GraphBuilder()
+    a = b.input("F64", (0, 2))
+    results = linalg.svd(a, "CanonicalPivot")
+    made = enclose(b.build(*results), [np.zeros((0, 2))], REAL)
+    assert [e.shape for e in made] == [(0, 0), (0,), (0, 2)]
