@@ -104,10 +104,14 @@ def test_nothing_to_generate_is_a_usage_error() -> None:
 
 
 def _shrunk(
-    programs: st.SearchStrategy[GraphProgram], wanted: Callable[[GraphProgram], bool], most: int, rng: Random
+    programs: st.SearchStrategy[GraphProgram],
+    wanted: Callable[[GraphProgram], bool],
+    most: int,
+    rng: Random,
+    searches: int = 4,
 ) -> GraphProgram:
-    """What a search ends with; it may be a local minimum some times in a hundred, but not four times in a row."""
-    for _ in range(4):
+    """What a search ends with; it may be a local minimum some times in a hundred, but not so many times in a row."""
+    for _ in range(searches):
         found = find(programs, wanted, settings=SHRINK, random=rng)
         if len(found.instructions) <= most:
             break
@@ -153,7 +157,8 @@ def test_programs_shrink(wanted: Callable[[GraphProgram], bool], most: int, rng:
 
 @pytest.mark.once
 def test_programs_with_motifs_shrink_to_one_of_them(rng: Random) -> None:
-    found = _shrunk(graphs(), _batched, 4, rng)
+    # of forty searches nineteen ended above four instructions, so that four in a row do one time in twenty
+    found = _shrunk(graphs(), _batched, 4, rng, searches=16)
     assert len(found.instructions) <= 4, found
 
 
