@@ -410,7 +410,8 @@ def eig(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
 
 # --- solvers --------------------------------------------------------------------------------------------------------
 #
-# An element of x below the least normal number may be as far off as that is, whatever it is multiplied with.
+# An element of a solution below the least normal number may be read as zero, so that its error is up to that number, times
+# the matrix in the residual.
 
 
 @judge("TriangularSolve")

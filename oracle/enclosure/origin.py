@@ -157,7 +157,8 @@ class Origin:
     filled
         Where a move has put a zero that is no element of what it moved; None: nowhere.
     fixed
-        Which elements a compiler knows, whatever the others are; None: all of a constant, else none. A value all of whose elements are, is one.
+        Which elements come from constants, where others may not; None: every element of a constant does, and no other. A value whose
+        elements are all fixed becomes a constant (`executor.derived`).
     """
 
     const: bool = False
