@@ -27,6 +27,8 @@ from tenferro_ref.tensor import Array, column_major, same_bits, type_of
 
 #: Values that are what they are in every algebra: they come from outside of the part.
 _GIVEN: tuple[type[Op], ...] = (ops.Constant, ops.ShapeOf)
+#: Ops whose result may have elements where an operand has none.
+_SUMS = (ops.ReduceSum, ops.ReduceSumSquares, ops.DotGeneral, ops.DotGeneralWithConj)
 #: The most elements that a value of the part has: the required path takes one column of a product after the other.
 _LARGEST = 1024
 
@@ -156,15 +158,23 @@ def part_of(
     }
     read_here = {slot for ins in taken for slot in ins.input_slots}
     slots = tuple(slot for slot in made if slot not in read_here or slot in program.output_slots)
+    policy = replace(program.policy, dtypes="stablehlo" if boolean else program.policy.dtypes)
+    if any(_is_sum_of_nothing(ins, values) for ins in taken):  # which most algebras refuse under "error"
+        policy = replace(policy, empty_reduction="identity")
     written = Program(
         tuple(_renumbered(ins, numbers) for ins in taken),
         tuple(range(len(inputs))),
         tuple(type_of(a) for a in inputs.values()),
         tuple(numbers[slot, False] for slot in slots),
         len(numbers),
-        replace(program.policy, empty_reduction="identity", dtypes="stablehlo" if boolean else program.policy.dtypes),
+        policy,
     )
     return Part(written, tuple(inputs.values()), slots)
+
+
+def _is_sum_of_nothing(ins: Instruction, values: Mapping[int, Array]) -> bool:
+    empty = not all(values[slot].size for slot in ins.input_slots)
+    return isinstance(ins.op, _SUMS) and empty and values[ins.output_slots[0]].size > 0
 
 
 def _renumbered(ins: Instruction, numbers: Mapping[tuple[int, bool], int]) -> Instruction:

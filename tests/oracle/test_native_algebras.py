@@ -124,6 +124,27 @@ def test_an_algebra_that_errs_is_found(
     assert not any(verdict.is_disagreement for verdict in verdicts(NativeExecutor(), CASES))
 
 
+def test_an_algebra_that_refuses_a_product_without_elements_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a sum of nothing that has elements is refused: the others run under the policy that refuses it."""
+    cases = []
+    for left, right in (((0, 3), (3, 2)), ((2, 0), (0, 3))):
+        b = GraphBuilder()
+        program = b.build(b.input("F64", left) @ b.input("F64", right))
+        cases.append(Case.of(program, [np.ones(left), np.ones(right)]))
+    assert verdicts(EXECUTOR, cases) == [Verdict.PASS, Verdict.PASS]
+    nothing = backend.Semiring._nothing
+
+    def refuses(self: backend.Semiring, op: ops.DotGeneral, shape: tuple[int, ...], dtype: Any) -> Any:
+        return (
+            nothing(self, op, (1,), dtype)
+            if self.policy.empty_reduction == "error"
+            else nothing(self, op, shape, dtype)
+        )
+
+    monkeypatch.setattr(backend.Semiring, "_nothing", refuses)
+    assert verdicts(EXECUTOR, cases) == [Verdict.ERROR, Verdict.PASS]
+
+
 def test_a_part_is_cut_from_what_has_no_meaning() -> None:
     """Exp and its neighbours stay outside; indices are no elements, and what moves elements alone is no part."""
     b = GraphBuilder()

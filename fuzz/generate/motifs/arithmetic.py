@@ -17,7 +17,7 @@ from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dtype import ENGINE_DTYPES, INEXACT, DType
 from tenferro_ref.ops import ARITHMETIC, DEFAULT_POLICY, ELEMENTWISE, INTEGER_FAULTS, STABLEHLO
-from tenferro_ref.program import Value
+from tenferro_ref.program import Instruction, Value
 
 #: Numbers that compilers have rules for, or lose.
 _CONSTANTS = (
@@ -76,6 +76,31 @@ def real_beside_complex(g: Growth) -> None:
         x = g.operand(pairs) if g.choices.chance(60) else g.fresh(g.choices.choose(pairs), ())
         scalar, op = g.rank_0(x.dtype.real), g.choices.choose(_MIXING)
         g.apply(op(), *((x, scalar) if g.choices.chance(60) else (scalar, x)))
+
+
+def _has_computed_scalar(case: Case) -> bool:
+    """Whether a function is asked of arithmetic between an array and a number of rank 0 that is computed itself."""
+    program, types = case.program, case.program.slot_types
+
+    def computed(slot: int, rank: bool) -> Instruction | None:
+        made = maker(program, slot) if (types[slot].rank > 0) is rank else None
+        return made if made and type(made.op) in _MIXING else None
+
+    read = {ins.input_slots[0] for ins in program.instructions if type(ins.op) in _FUNCTIONS}
+    met = [made for slot in read if (made := computed(slot, rank=True))]
+    return any(computed(slot, rank=False) for made in met for slot in made.input_slots)
+
+
+@motif(3, 3, _has_computed_scalar, *_MIXING, *_FUNCTIONS)
+def computed_scalar(g: Growth) -> None:
+    """f(s * t + x): a number of rank 0 that is computed beside the array that it meets, in one run of elementwise ops."""
+    x = g.operand([d for d in g.config.dtypes if d in INEXACT], lambda v: v.type.rank > 0)
+    if not shape_of(x):
+        return
+    number = g.apply(g.choices.choose(_MIXING)(), g.rank_0(x.dtype), g.rank_0(x.dtype))
+    operands = (x, number) if g.choices.chance(50) else (number, x)
+    y = g.apply(g.choices.choose(_MIXING)(), *operands, estimate=g.estimates[x.slot])
+    g.apply(g.choices.choose([op for op in _FUNCTIONS if x.dtype in op.dtypes])(), y)
 
 
 #: Two dtypes, and the third one to which the front end brings values of both.
