@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-import oracle.routines  # noqa: F401 - the checks of decompositions
+import oracle.decompositions  # noqa: F401 - the checks of decompositions
 from oracle import checks, configurations
 from oracle.case import Case, live
 from oracle.checks import CHECK_EXTENSION

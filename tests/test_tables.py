@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import oracle.routines  # noqa: F401 - the checks of decompositions
+import oracle.decompositions  # noqa: F401 - the checks of decompositions
 from fuzz.findings.reduce.links import LINKS
 from fuzz.findings.reduce.rank import WITHOUT
 from fuzz.generate.ops import STRATEGY

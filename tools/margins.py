@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-import oracle.householder  # noqa: F401 - the checks of linalg
+import oracle.decompositions  # noqa: F401 - the checks of linalg
 from oracle.case import Case
 from oracle.checks import checks
 from oracle.enclosure import MODELS, enclose

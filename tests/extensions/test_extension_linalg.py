@@ -1,4 +1,4 @@
-"""The linalg family: gauges, edge cases, metadata, errors; what defines each factor is in tests/oracle/test_decompositions.py."""
+"""The linalg family: gauges, edge cases, metadata, errors; what defines each factor is in tests/oracle/decompositions."""
 
 from __future__ import annotations
 

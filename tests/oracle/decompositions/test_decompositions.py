@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from fuzz.generate.ops.linalg import PREPARED
-from oracle import decompositions, householder  # noqa: F401 - the checks of linalg
 from oracle.checks import checks, compare
+from oracle.decompositions.measures import scale_of, wide
+from oracle.decompositions.spectra import true_eigenvalues, true_singular
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
@@ -221,10 +222,10 @@ def test_reference_values_are_within_their_radius():
     with mpmath.workdps(50):
         singular = sorted(map(float, mpmath.svd_r(mpmath.matrix(a.tolist()), compute_uv=False)), reverse=True)
         eigen = sorted(map(float, mpmath.eigsy(mpmath.matrix((a + a.T).tolist()), eigvals_only=True)))
-    scale = decompositions._scale(a)
+    scale = scale_of(a)
     for (values, off), true in (
-        (decompositions._true_singular(scale, decompositions._wide(a)), singular),
-        (decompositions._true_eigenvalues(scale, decompositions._wide(a + a.T)), eigen),
+        (true_singular(scale, wide(a)), singular),
+        (true_eigenvalues(scale, wide(a + a.T)), eigen),
     ):
         assert np.abs(values - true).max() <= off < 1e-13
 

@@ -10,9 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from oracle import decompositions, householder
 from oracle.checks import CHECK_EXTENSION, Check
-from oracle.decompositions import Judge, Matrices, Matrix, Scale
+from oracle.decompositions import factors, householder, solvers, spectra
+from oracle.decompositions.measures import (
+    Matrices,
+    Matrix,
+    Scale,
+    h,
+    norm,
+    orthogonal,
+    symmetrised,
+    within,
+    within_norm,
+    zero,
+)
+from oracle.decompositions.rows import Judge, batch
 from tenferro_ref import ops
 from tenferro_ref.extensions import lapack
 from tenferro_ref.tensor import Array
@@ -33,7 +45,7 @@ def _routine(name: str) -> Callable[[Judge], Judge]:
                 yield from judge(s, operands, [known.get(i) for i in range(len(outputs))], **flags)
 
             places = np.ndindex(inputs[lapack.ROUTINES[op.op].matrix].shape[:-2])
-            return decompositions.batch(judged, places, inputs, [outputs[i] for i in kept], lapack.config_of(op))
+            return batch(judged, places, inputs, [outputs[i] for i in kept], lapack.config_of(op))
 
         CHECK_EXTENSION.row((lapack.FAMILY, name))(every)
         return judge
@@ -49,9 +61,9 @@ def _info(info: Matrix, expected: int = 0) -> Check:
 def _potrf(s: Scale, operands: Matrices, results: Matrices, *, uplo: str) -> Iterator[Check]:
     (a,), (factor, info) = operands, results
     if uplo == "U":
-        a, factor = decompositions.h(a), decompositions.h(factor)
+        a, factor = h(a), h(factor)
     yield _info(info)
-    yield from decompositions.cholesky(s, [a], [np.tril(factor)])
+    yield from factors.cholesky(s, [a], [np.tril(factor)])
     kept = (factor == a) | (np.isnan(factor) & np.isnan(a))
     yield Check("other triangle", float(np.triu(~kept, 1).sum()), 0.0)  # the matrix stays there
 
@@ -67,14 +79,14 @@ def _trsm(
         "transpose_a": trans_x != "N",
         "unit_diagonal": diag == "U",
     }
-    yield from decompositions.triangular_solve(s, [a.conj() if trans_x == "C" else a, b], results, **flags)
+    yield from solvers.triangular_solve(s, [a.conj() if trans_x == "C" else a, b], results, **flags)
 
 
 @_routine("getrf")
 def _getrf(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     packed, pivots, info = results
     yield _info(info, lapack.first_zero(packed))
-    yield from decompositions.lu_factor(s, operands, [packed, pivots])
+    yield from factors.lu_factor(s, operands, [packed, pivots])
 
 
 @_routine("geqrf")
@@ -82,7 +94,7 @@ def _geqrf(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     packed, tau = results
     q, unitary = householder.reflected(s, packed, tau, len(tau))
     yield Check("reflectors", 0.0 if unitary else 1.0, 0.0)
-    yield from decompositions.qr(s, operands, [q, np.triu(packed)[: len(tau)]], gauge="Raw")
+    yield from factors.qr(s, operands, [q, np.triu(packed)[: len(tau)]], gauge="Raw")
 
 
 @_routine("orgqr")
@@ -92,7 +104,7 @@ def _orgqr(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     expected, unitary = householder.reflected(s, packed, tau, q.shape[1])
     if unitary:
         bound = np.sqrt(q.shape[1]) * s.demanded(q.size)
-        yield decompositions.within_norm("product", s.residual((expected,), q), bound)
+        yield within_norm("product", s.residual((expected,), q), bound)
 
 
 @_routine("ormqr")
@@ -101,9 +113,9 @@ def _ormqr(s: Scale, operands: Matrices, results: Matrices, *, left: str, transp
     (packed, tau, c), (made,) = operands, results
     q, unitary = householder.reflected(s, packed, tau, len(packed))
     if unitary:
-        q = decompositions.h(q) if transpose == "T" else q
-        factors, bound = (q, c) if left == "T" else (c, q), s.demanded(packed.size) * decompositions.norm(c)
-        yield decompositions.within_norm("product", s.residual(factors, made), 2 * bound + s.tiny * c.size)
+        q = h(q) if transpose == "T" else q
+        factors, bound = (q, c) if left == "T" else (c, q), s.demanded(packed.size) * norm(c)
+        yield within_norm("product", s.residual(factors, made), 2 * bound + s.tiny * c.size)
 
 
 @_routine("geqp3")
@@ -130,10 +142,10 @@ def _sytrd(s: Scale, operands: Matrices, results: Matrices, *, uplo: str) -> Ite
     if uplo == "U":
         a, packed, diagonal, beside, tau = a[::-1, ::-1], packed[::-1, ::-1], diagonal[::-1], beside[::-1], tau[::-1]
     yield _info(info)
-    yield decompositions.zero("diagonal", np.diag(packed).real - diagonal)
-    yield decompositions.zero("beside the diagonal", np.diag(packed, -1) - beside)
+    yield zero("diagonal", np.diag(packed).real - diagonal)
+    yield zero("beside the diagonal", np.diag(packed, -1) - beside)
     tridiagonal = np.diag(diagonal) + np.diag(beside, -1) + np.diag(beside, 1)
-    yield from _similar(s, decompositions.symmetrised(a), packed, tau, tridiagonal)
+    yield from _similar(s, symmetrised(a), packed, tau, tridiagonal)
 
 
 def _similar(s: Scale, a: Matrix, packed: Matrix, tau: Matrix, middle: Matrix) -> Iterator[Check]:
@@ -142,8 +154,8 @@ def _similar(s: Scale, a: Matrix, packed: Matrix, tau: Matrix, middle: Matrix) -
     q = np.eye(n, dtype=packed.dtype)
     q[1:, 1:], unitary = householder.reflected(s, packed[1:, :-1], tau, n - 1)
     yield Check("reflectors", 0.0 if unitary else 1.0, 0.0)
-    bound = 2 * s.demanded(a.size) * decompositions.norm(a) + s.tiny * a.size
-    yield decompositions.within_norm("residual", s.residual((q, middle, decompositions.h(q)), a), bound)
+    bound = 2 * s.demanded(a.size) * norm(a) + s.tiny * a.size
+    yield within_norm("residual", s.residual((q, middle, h(q)), a), bound)
 
 
 @_routine("gees")
@@ -153,25 +165,23 @@ def _gees(s: Scale, operands: Matrices, results: Matrices, *, mode: str, sort: s
     values = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
     below = np.diag(form, -1)
     yield _info(info)
-    yield decompositions.zero("triangular", np.tril(form, -1 if s.complex else -2))
-    yield decompositions.zero("blocks", (below[1:] != 0) & (below[:-1] != 0))
-    yield decompositions.zero("signs of blocks", (below * np.diag(form, 1)).real[below != 0] >= 0)
-    yield decompositions.zero("diagonals of blocks", np.diff(np.diag(form))[below != 0])
-    yield decompositions.zero("values", values.real - np.diag(form).real)
+    yield zero("triangular", np.tril(form, -1 if s.complex else -2))
+    yield zero("blocks", (below[1:] != 0) & (below[:-1] != 0))
+    yield zero("signs of blocks", (below * np.diag(form, 1)).real[below != 0] >= 0)
+    yield zero("diagonals of blocks", np.diff(np.diag(form))[below != 0])
+    yield zero("values", values.real - np.diag(form).real)
     size = np.sqrt(np.abs(below * np.diag(form, 1)))
     turns = np.diag(form).imag if s.complex else np.append(size, 0) - np.insert(size, 0, 0)
-    yield decompositions.within(
-        "turns", (values.imag - turns, 4 * s.wide_unit * np.abs(turns)), 4 * s.unit * np.abs(turns)
-    )
-    yield from decompositions.eig(s, [a], [values])
+    yield within("turns", (values.imag - turns, 4 * s.wide_unit * np.abs(turns)), 4 * s.unit * np.abs(turns))
+    yield from spectra.eig(s, [a], [values])
     bound = s.demanded(a.size)
     if mode == "V":
-        yield decompositions.orthogonal(s, "orthogonal", vectors, bound)
-        off = s.residual((vectors, form, decompositions.h(vectors)), a)
-        yield decompositions.within_norm("residual", off, 2 * bound * decompositions.norm(a) + s.tiny * a.size)
+        yield orthogonal(s, "orthogonal", vectors, bound)
+        off = s.residual((vectors, form, h(vectors)), a)
+        yield within_norm("residual", off, 2 * bound * norm(a) + s.tiny * a.size)
     else:
-        norms = abs(decompositions.norm(form) - decompositions.norm(a))
-        yield Check("norm", norms, 2 * bound * decompositions.norm(a) + s.tiny * a.size)
+        norms = abs(norm(form) - norm(a))
+        yield Check("norm", norms, 2 * bound * norm(a) + s.tiny * a.size)
 
 
 @_routine("gtsv")
@@ -179,7 +189,7 @@ def _gtsv(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
     below, diagonal, above, b = operands
     a = np.diag(diagonal) + np.diag(below[1:], -1) + np.diag(above[:-1], 1)
     yield _info(results[-1])
-    yield from decompositions.solve(s, [a, b], [results[3]])
+    yield from solvers.solve(s, [a, b], [results[3]])
 
 
 @_routine("gesvd")
@@ -188,24 +198,24 @@ def _gesdd(s: Scale, operands: Matrices, results: Matrices, *, mode: str) -> Ite
     (a,), (_, values, u, vt, info) = operands, results
     yield _info(info)
     if mode == "N":
-        yield from decompositions.svd_values(s, operands, [values])
+        yield from spectra.svd_values(s, operands, [values])
         return
     k = min(a.shape)
-    yield from decompositions.svd(s, operands, [u[:, :k], values, vt[:k]], gauge="Raw")
+    yield from spectra.svd(s, operands, [u[:, :k], values, vt[:k]], gauge="Raw")
     if mode == "A":
-        yield decompositions.orthogonal(s, "all left vectors", u, s.demanded(a.size))
-        yield decompositions.orthogonal(s, "all right vectors", decompositions.h(vt), s.demanded(a.size))
+        yield orthogonal(s, "all left vectors", u, s.demanded(a.size))
+        yield orthogonal(s, "all right vectors", h(vt), s.demanded(a.size))
 
 
 @_routine("syevd")
 def _syevd(s: Scale, operands: Matrices, results: Matrices, *, mode: str, uplo: str) -> Iterator[Check]:
     (a,), (vectors, values, info) = operands, results
-    a = a if uplo == "L" else decompositions.h(a)
+    a = a if uplo == "L" else h(a)
     yield _info(info)
     if mode == "N":
-        yield from decompositions.eigh_values(s, [a], [values])
+        yield from spectra.eigh_values(s, [a], [values])
     else:
-        yield from decompositions.eigh(s, [a], [values, vectors], gauge="Raw")
+        yield from spectra.eigh(s, [a], [values, vectors], gauge="Raw")
 
 
 @_routine("geev")
@@ -213,6 +223,6 @@ def _geev(s: Scale, operands: Matrices, results: Matrices, *, compute_left: str,
     (a,), (*parts, left, right, info) = operands, results
     values = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
     yield _info(info)
-    yield from decompositions.eig(s, [a], [values, *([right] if compute_right == "V" else [])])
+    yield from spectra.eig(s, [a], [values, *([right] if compute_right == "V" else [])])
     if compute_left == "V":  # v^H A = w v^H
-        yield from decompositions.eig(s, [decompositions.h(a)], [values.conj(), left])
+        yield from spectra.eig(s, [h(a)], [values.conj(), left])

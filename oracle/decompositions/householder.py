@@ -11,7 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from oracle.checks import Check
-from oracle.decompositions import Matrices, Matrix, Scale, columns, judge, norm, qr, within, zero
+from oracle.decompositions.factors import qr
+from oracle.decompositions.measures import Matrices, Matrix, Scale, columns, norm, within, zero
+from oracle.decompositions.rows import judge
 
 
 def is_permutation(order: Matrix) -> bool:

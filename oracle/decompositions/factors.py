@@ -1,0 +1,118 @@
+"""Triangular and orthogonal factors: Cholesky, LU, QR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from oracle.checks import Check
+from oracle.decompositions.measures import (
+    Matrices,
+    Matrix,
+    Scale,
+    columns,
+    excess,
+    h,
+    orthogonal,
+    positive,
+    symmetrised,
+    within,
+    zero,
+)
+from oracle.decompositions.rows import judge
+
+
+@judge("Cholesky")
+def cholesky(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
+    """Theorem 10.3: |L L^H - A| <= gamma |L| |L^H|."""
+    (a,), (low,) = operands, results
+    yield zero("triangular", np.triu(low, 1))
+    diagonal = np.diag(low)
+    yield Check("positive diagonal", *excess(diagonal - np.abs(diagonal), s.eliminated(len(a)) * np.abs(diagonal)))
+    bound = s.eliminated(len(a)) * (np.abs(low) @ np.abs(low).T) + s.tiny * len(a)
+    yield within("residual", s.residual((low, h(low)), symmetrised(a)), bound)
+
+
+@judge("Lu")
+def _lu(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
+    """Theorem 9.3: |L U - P A| <= gamma |L| |U|, with multipliers of modulus at most 1."""
+    (a,), (p, low, up, parity) = operands, results
+    yield from _triangles(s, p @ a, low, up)
+    yield Check("permutation", _not_permutation(p), 0.0)
+    yield _sign(parity, p)
+
+
+def _sign(parity: Matrix, *permutations: Matrix) -> Check:
+    """The sign of permutations that follow one another."""
+    signs = [np.linalg.det(p.real.astype(float)) for p in permutations]
+    return Check("parity", float(abs(np.prod(signs) - parity)), 1e-6)
+
+
+def _not_permutation(p: Matrix) -> float:
+    sums = [np.abs(p.sum(axis) - 1).max(initial=0.0) for axis in (0, 1)]
+    return float(sum(sums) + abs((p == 1).sum() - len(p)) + (~np.isin(p, (0, 1))).sum())
+
+
+def _triangles(s: Scale, rows: Matrix, low: Matrix, up: Matrix, replaced: float = 0.0) -> Iterator[Check]:
+    k = min(rows.shape)
+    yield zero("lower triangular", np.triu(low, 1))
+    yield zero("unit diagonal", np.diag(low) - 1)
+    yield zero("upper triangular", np.tril(up, -1))
+    # LAPACK compares |re| + |im|, which may prefer a pivot of smaller modulus
+    yield Check(
+        "multipliers", float(np.abs(low).max(initial=0.0)), (np.sqrt(2) if s.complex else 1) * (1 + 16 * s.unit)
+    )
+    bound = s.eliminated(k) * (np.abs(low) @ np.abs(up)) + s.tiny * (k + np.abs(up).sum(0)) + replaced
+    yield within("residual", s.residual((low, up), rows), bound)
+
+
+@judge("LuFactor")
+def lu_factor(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
+    """As Lu; pivots are the rows, from 1, that each row was exchanged with."""
+    (a,), (packed, pivots, *parity) = operands, results  # LAPACK's routine has none
+    k = min(a.shape)
+    order = np.arange(len(a))
+    inside = bool(((pivots > np.arange(k)) & (pivots <= len(a))).all())
+    yield Check("pivots", 0.0 if inside else 1.0, 0.0)
+    if inside:
+        for i, other in enumerate(pivots - 1):
+            order[[i, other]] = order[[other, i]]
+        low = np.tril(packed[:, :k], -1) + np.eye(len(a), k)
+        yield from _triangles(s, a[order], low, np.triu(packed[:k]))
+        yield from (_sign(sign, np.eye(len(a))[order]) for sign in parity)
+
+
+@judge("FullPivLu")
+def _full_piv_lu(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]:
+    """P A Q^T = L U; a pivot that is nothing but rounding error is replaced by one of its size."""
+    (a,), (p, low, up, q, parity) = operands, results
+    yield Check("row permutation", _not_permutation(p), 0.0)
+    yield Check("column permutation", _not_permutation(q), 0.0)
+    yield _sign(parity, p, q)
+    # each pivot is the largest element of what is left of the matrix at its step
+    left = np.array([np.abs(low[:, k:] @ up[k:]).max(initial=0.0) for k in range(len(a))])
+    slack = s.eliminated(len(a)) * float((np.abs(low) @ np.abs(up)).max(initial=0.0)) + s.tiny / s.unit
+    yield within("pivots", (np.maximum(left - np.abs(np.diag(up)), 0), 0 * left), 16 * s.unit * left + slack)
+    # LAPACK's getc2: at least an ULP of the largest element, and a normal number whose reciprocal is one
+    yield from _triangles(s, p @ a @ q.T, low, up, 4 * s.unit * float(np.abs(a).max(initial=0.0)) + s.tiny / s.unit)
+
+
+@judge("Qr")
+def qr(
+    s: Scale, operands: Matrices, results: Matrices, *, gauge: str = "Raw", rounded: float | Matrix = 0.0
+) -> Iterator[Check]:
+    """Theorem 19.4: columns of Q R - A within gamma~_mn |a_j|; equation 19.13: Q within sqrt(n) gamma~_mn of orthogonal.
+
+    `rounded` is how far A itself may be off, by columns.
+    """
+    (a,), (q, r) = operands, results
+    bound = s.demanded(a.size)
+    yield zero("upper triangular", np.tril(r, -1))
+    yield orthogonal(s, "orthogonal", q, bound)
+    if gauge != "Raw":
+        yield positive(s, np.diag(r)[np.newaxis])
+    # the thin Q itself is off by another sqrt(n) gamma~
+    allowed = (1 + np.sqrt(q.shape[1])) * bound * columns(a) + s.tiny * len(a) + rounded
+    off, slack = s.residual((q, r), a)
+    yield within("residual", (columns(off), columns(slack)), np.asarray(allowed))

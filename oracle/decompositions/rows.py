@@ -1,0 +1,60 @@
+"""How a function that checks one matrix becomes the row of an op, which checks all matrices of its batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from oracle import configurations
+from oracle.checks import CHECK_EXTENSION, Check
+from oracle.decompositions.measures import Matrix, scale_of, wide
+from oracle.enclosure.formats import FORMATS
+from tenferro_ref import ops
+from tenferro_ref.dtype import DType
+from tenferro_ref.extensions import linalg
+from tenferro_ref.tensor import Array
+
+Judge: TypeAlias = Callable[..., Iterator[Check]]
+
+
+def judge(*names: str) -> Callable[[Judge], Judge]:
+    """Decorator: `judge(scale, operands, results, **config)` checks one matrix of a linalg op's batch."""
+
+    def add(judge: Judge) -> Judge:
+        def every(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Check]:
+            places = ((..., *index) for index in np.ndindex(inputs[0].shape[2:]))
+            return batch(judge, places, inputs, outputs, configurations.flags(op))
+
+        CHECK_EXTENSION.row(*((linalg.FAMILY, name) for name in names))(every)
+        return judge
+
+    return add
+
+
+def batch(
+    judge: Judge, places: Iterable[Any], inputs: Sequence[Array], outputs: Sequence[Array], config: dict[str, Any]
+) -> list[Check]:
+    """The checks of the matrices at these places of the arrays.
+
+    Nothing is asked where an operand is empty or not finite, or where a result is not finite that may have overflowed.
+    """
+    found: list[Check] = []
+    for at in places:
+        operands, results = [x[at] for x in inputs], [x[at] for x in outputs]
+        if not all(np.isfinite(x).all() for x in operands):
+            continue
+        if all(np.isfinite(x).all() for x in results):
+            found += judge(scale_of(operands[0]), [*map(wide, operands)], [*map(wide, results)], **config)
+        elif all(_moderate(x) for x in operands):
+            found.append(Check("finite", np.inf, 0.0))
+    return found
+
+
+def _moderate(x: Matrix) -> bool:
+    """Whether no product or quotient of a few elements overflows."""
+    if x.dtype.kind == "i":
+        return True
+    f, size = FORMATS[DType.of(x).real], np.abs(x[x != 0])
+    return bool((size < f.max**0.25).all() and (size > f.min_normal**0.25).all())
