@@ -43,9 +43,13 @@ def _(g: Growth, op: type[Any]) -> Value:
 def contracted(g: Growth) -> Value:
     """Append an einsum."""
     choices = g.choices
-    x = g.operand([d for d in g.config.dtypes if d in NUMERIC], lambda v: v.type.rank <= 4)
-    extents: dict[str, int] = {}
-    operands, equations = [x], [_labelled(g, shape_of(x), extents)]
+    dtypes, extents = [d for d in g.config.dtypes if d in NUMERIC], dict[str, int]()
+    if g.config.max_rank >= 4 and g.limit >= 2**4 and choices.chance(20):
+        x, labels = _two_diagonals(g, g.wanted_dtype or g.dtype(dtypes), extents)
+    else:
+        x = g.operand(dtypes, lambda v: v.type.rank <= 4)
+        labels = _labelled(g, shape_of(x), extents)
+    operands, equations = [x], [labels]
     for _ in range(choices.choose((1, 1, 0, 2))):
         trial = dict(extents)
         labels = _shared(g, trial)
@@ -53,8 +57,7 @@ def contracted(g: Growth) -> Value:
         if volume(shape) > g.limit or volume(list(trial.values())) > _MAX_WORK:
             break
         extents = trial
-        others = [d for d in g.config.dtypes if d in NUMERIC]
-        operands.append(g.typed(choices.choose(others) if choices.chance(8) else x.dtype, shape))
+        operands.append(g.typed(choices.choose(dtypes) if choices.chance(8) else x.dtype, shape))
         equations.append(labels)
     output = _output(g, extents, equations)
     estimates = [g.estimates[v.slot] for v in operands]
@@ -63,6 +66,14 @@ def contracted(g: Growth) -> Value:
     equation = f"{','.join(equations)}->{output}".translate(_WRITTEN[choices.choose((0, 0, 0, 1, 2))])
     estimate = Estimate(all(e.positive for e in estimates), size)
     return g.apply(ops.Extension.of(einsum.FAMILY, "einsum", {"equation": equation}), *operands, estimate=estimate)
+
+
+def _two_diagonals(g: Growth, dtype: DType, extents: dict[str, int]) -> tuple[Value, str]:
+    """A new operand with two labels that come twice, and what it is labelled with."""
+    for label in "ij":
+        extents[label] = 2 if g.limit < 3**4 else 2 + g.choices.pick(2)
+    labels = g.choices.choose(("iijj", "ijij", "ijji"))
+    return g.fresh(dtype, tuple(extents[label] for label in labels)), labels
 
 
 def _labelled(g: Growth, shape: Shape, extents: dict[str, int]) -> str:
