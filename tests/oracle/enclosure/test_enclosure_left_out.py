@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from oracle.enclosure import IEEE, XLA, enclose
+from oracle.enclosure.model import IREE
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import STABLEHLO
@@ -132,3 +133,24 @@ def test_a_quotient_by_an_inverse_root_is_a_product_with_the_root() -> None:
     assert one.contains(product).all()
     assert not other.contains(product).all()
     assert not one.contains(product * np.float16(1.01)).any()
+
+
+def test_iree_starts_a_sum_of_products_from_an_addend() -> None:
+    """64 of 64 of its results are those of that order, bit for bit; of sums of plain numbers none is."""
+    x, y = (a.reshape(16, 4) for a in INPUTS[:2])
+    v = INPUTS[2][:16] * F32(100)
+    b = GraphBuilder(policy=STABLEHLO)
+    inputs = b.input(DType.F32, (16, 4)), b.input(DType.F32, (16, 4)), b.input(DType.F32, (16,))
+    sums = [(inputs[0] * inputs[1]).sum((1,)) + inputs[2], inputs[0].sum((1,)) + inputs[2]]
+    expected = v
+    for j in range(4):
+        expected = expected + x[:, j] * y[:, j]
+    (of_products, of_numbers) = enclose(b.build(*sums), (x, y, v), IREE)
+    (other, _) = enclose(b.build(*sums), (x, y, v), XLA)
+    assert of_products.contains(expected).all()
+    assert not other.contains(expected).all()
+    assert not of_products.contains(expected * F32(1.0001)).any()
+    started = v
+    for j in range(4):
+        started = started + x[:, j]
+    assert not of_numbers.contains(started).all()

@@ -127,12 +127,19 @@ def _(d: Draft) -> Sequence[SsaValue]:
 
 @STATEMENTS.row("reduce to an index")
 def _(d: Draft) -> Sequence[SsaValue]:
-    """The extremum and where it stands, in the form in which JAX writes argmax and argmin."""
+    """The extremum and where it stands, in the form in which JAX writes argmax and argmin, and perhaps the other one beside it."""
     dtypes = REAL - {DType.F16, DType.BF16}
     x = d.operand(dtypes)
-    if d.choices.chance(40):  # the first NaN is the extremum
+    if d.choices.chance(25):  # the first NaN is the extremum
         x = d.fresh(d.dtype(dtypes.intersection(FLOATS)), x.shape, Recipe("special", d.choices.integer(2)))
-    axis, greater = d.axis(x), d.choices.chance(50)
+    # both extrema of a line of one element are the same
+    axis = x.shape.index(max(x.shape)) if x.shape and d.choices.chance(70) else d.axis(x)
+    greater = d.choices.chance(50)
+    found = list(_extremum_and_place(d, x, axis, greater))
+    return found + list(_extremum_and_place(d, x, axis, not greater)) if d.choices.chance(50) else found
+
+
+def _extremum_and_place(d: Draft, x: SsaValue, axis: int, greater: bool) -> Sequence[SsaValue]:
     index = d.choices.choose((DType.I32, DType.I64))
     places = d.one("iota", [], index, x.shape, f"iota_dimension = {axis} : i64")
     usual = d.choices.chance(60)  # else an element of its own, which may be the extremum
