@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from oracle.case import Case
+from oracle.enclosure import XLA, enclose
 from oracle.judge import Reference, judge
 from oracle.peers import Execution, Executor, NativeExecutor, Pool, attempt_source
 from oracle.verdict import Verdict
@@ -163,6 +164,39 @@ def test_total_order_is_kept_by_the_interpreter_too(executor: Executor, pool: Po
     assert isinstance(result, Execution), result
     expected = [True, True, False, False]
     assert result.outputs[0].tolist() == expected
+
+
+#: A number as JAX compares it when it sorts: zeros alike, and each NaN a constant. It asks the number, not what zeros became, whether it is NaN.
+KEYS = """func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xi1> {{
+  %zero = stablehlo.constant dense<0.0> : tensor<4xf32>
+  %nan = stablehlo.constant dense<{nan}> : tensor<4xf32>
+  %0 = stablehlo.compare EQ, %a, %zero, FLOAT : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  %1 = stablehlo.select %0, %zero, %a : tensor<4xi1>, tensor<4xf32>
+  %2 = stablehlo.compare {direction}, {asked}, {asked}, FLOAT : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  %3 = stablehlo.select %2, %nan, %1 : tensor<4xi1>, tensor<4xf32>
+  %4 = stablehlo.compare LT, %3, %b, TOTALORDER : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  return %4 : tensor<4xi1>
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("nan", "asked", "direction", "decided"),
+    [
+        ("0x7FC00000", "%a", "NE", True),
+        ("0x7FC00000", "%1", "NE", True),
+        ("0xFFC00000", "%a", "NE", False),
+        ("0x7FC00000", "%b", "NE", False),
+        ("0x7FC00000", "%a", "EQ", False),
+    ],
+)
+def test_a_nan_that_the_module_put_in_its_place_has_a_known_sign(
+    nan: str, asked: str, direction: str, decided: bool, pool: Pool
+) -> None:
+    text = KEYS.format(nan=nan, asked=asked, direction=direction)
+    loaded = pool.reader.load(pool.reader.source(text, "m").code, "m")
+    a, b = np.array([np.nan, 1, 0, -0.0], np.float32), np.ones(4, np.float32)
+    (less,) = enclose(loaded.program, loaded.inputs([a, b]), XLA)
+    assert bool((less.lo == less.hi).all()) is decided
 
 
 TWO_SCATTERED = """func.func @main(%x: tensor<2xi32>, %at: tensor<1x1xi32>, %u: tensor<1xi32>) -> (tensor<2xi32>, tensor<2xi32>) {

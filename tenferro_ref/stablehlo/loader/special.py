@@ -183,22 +183,37 @@ def total_order(x: Value) -> Value:
 def _nan_is_positive(x: Value) -> bool:
     """Whether a NaN in `x` can only be a constant of the module with a plus sign."""
     b = cast(Tracer, x.builder)
+    chosen = _constant_or(b, x)
+    if chosen is None:
+        return False
+    predicate, constant, rest = chosen
+    if not np.isnan(constant):  # a number in some places makes no NaN
+        return _nan_is_positive(rest)
+    asked = _asked_for_nan(b, predicate)
+    while asked is not rest and (before := _constant_or(b, rest)) and not np.isnan(before[1]):
+        rest = before[2]
+    return asked is rest and not np.signbit(constant)
+
+
+def _constant_or(b: Tracer, x: Value) -> tuple[Value, float, Value] | None:
+    """Of `select(predicate, constant, rest)` its operands, else None."""
     op, operands = b.made.get(x.slot, (None, ()))
     if not isinstance(op, ops.Select):
-        return False
-    source, chosen = b.made.get(operands[1].slot, (None, ()))
+        return None
+    source, spread_out = b.made.get(operands[1].slot, (None, ()))
     if isinstance(source, ops.BroadcastInDim):
-        source, _ = b.made.get(chosen[0].slot, (None, ()))
-    if not isinstance(source, ops.Constant):
-        return False
-    value = float(source.value)
-    positive = value == value or not np.signbit(np.asarray(source.value).astype(np.float64))
-    rest = operands[2]
+        source, _ = b.made.get(spread_out[0].slot, (None, ()))
+    return (operands[0], float(source.value), operands[2]) if isinstance(source, ops.Constant) else None
+
+
+def _asked_for_nan(b: Tracer, predicate: Value) -> Value | None:
+    """The value that a predicate finds the NaNs of: of `x != x`, which is `~(x == x)`; else None."""
+    inverted, operands = b.made.get(predicate.slot, (None, ()))
+    if not isinstance(inverted, ops.Select):
+        return None
     test, compared = b.made.get(operands[0].slot, (None, ()))
-    if isinstance(test, ops.Select):  # `x != x` is `~(x == x)`
-        test, compared = b.made.get(compared[0].slot, (None, ()))
-    of_nan = isinstance(test, ops.Compare) and test.dir is CompareDir.Eq and all(v is rest for v in compared)
-    return positive and (_nan_is_positive(rest) if value == value else of_nan)
+    same = isinstance(test, ops.Compare) and test.dir is CompareDir.Eq and compared[0] is compared[1]
+    return compared[0] if same else None
 
 
 @ROWS.row("reduce_precision")
