@@ -6,11 +6,12 @@ and nothing else: the strategies of programs do not draw them, and JAX's calls l
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from tenferro_ref.dtype import COMPLEX, FLOAT, INT, DType
-from tenferro_ref.errors import DTypeMismatch, InvalidArgument
+from tenferro_ref.errors import DTypeMismatch, InvalidArgument, InvalidCompiledGraph
 from tenferro_ref.ops.base import Op, Policy, TensorType, check_same_shape
 
 
@@ -21,34 +22,48 @@ class ReferenceOp(Op):
     reference_only: ClassVar = True
 
 
+def _check_function(op: Op, function: str, known: Collection[str]) -> None:
+    if function not in known:
+        raise InvalidArgument(
+            op=op.name, argument="function", detail=f"{function!r} is none of {', '.join(sorted(known))}"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Special(ReferenceOp):
-    """A real function of one argument, by its name in StableHLO or CHLO: `erf`, `lgamma`, `cbrt`, `asin`, ..."""
+    """A real function of one argument, one of `functions`: names of StableHLO and CHLO."""
 
     function: str
     dtypes: ClassVar = FLOAT
+    functions: ClassVar[tuple[str, ...]] = (
+        "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "cbrt", "cosh", "digamma", "erf", "erf_inv", "erfc",
+        "lgamma", "sinh", "tan",
+    )  # fmt: skip
 
     def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
+        _check_function(self, self.function, self.functions)
         return inputs[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Special2(ReferenceOp):
-    """A real function of two arguments: `atan2`, `next_after`, `zeta`, `polygamma`."""
+    """A real function of two arguments, one of `functions`."""
 
     function: str
     arity: ClassVar = 2
     same_dtype: ClassVar = 2
     dtypes: ClassVar = FLOAT
+    functions: ClassVar[tuple[str, ...]] = ("atan2", "polygamma", "zeta")
 
     def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
+        _check_function(self, self.function, self.functions)
         check_same_shape(self, *inputs)
         return inputs[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Bits(ReferenceOp):
-    """An operation on the bits of integers, by its name in StableHLO: `and`, `shift_left`, `popcnt`, ...
+    """An operation on the bits of integers, one of `functions`: names of StableHLO, each with how many operands it has.
 
     A shift by the width or more (the amount read as unsigned) gives 0, or the sign where the shift is arithmetic.
     """
@@ -57,12 +72,23 @@ class Bits(ReferenceOp):
     arity: ClassVar = 1
     variadic: ClassVar = True
     dtypes: ClassVar = INT
+    functions: ClassVar[Mapping[str, int]] = {
+        "not": 1, "popcnt": 1, "count_leading_zeros": 1,
+        **dict.fromkeys(("and", "or", "xor", "shift_left", "shift_right_arithmetic", "shift_right_logical"), 2),
+    }  # fmt: skip
+
+    def check_arity(self, count: int) -> None:
+        expected = self.functions.get(self.function, count)
+        if count != expected:
+            raise InvalidCompiledGraph(detail=f"{self.name} ({self.function}): expected {expected} inputs, got {count}")
+        Op.check_arity(self, count)
 
     def check_dtypes(self, inputs: tuple[TensorType, ...], policy: Policy) -> None:  # type: ignore[override]
         for operand in inputs:
             Op.check_dtypes(self, (operand,), policy)
 
     def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
+        _check_function(self, self.function, self.functions)
         check_same_shape(self, *inputs)
         return inputs[0]
 
@@ -101,6 +127,9 @@ class ReducePrecision(ReferenceOp):
     dtypes: ClassVar = FLOAT
 
     def infer(self, policy: Policy, *inputs: TensorType) -> TensorType:
+        for argument, least in (("exponent_bits", 1), ("mantissa_bits", 0)):
+            if getattr(self, argument) < least:
+                raise InvalidArgument(op=self.name, argument=argument, detail=f"less than {least}")
         return inputs[0]
 
 

@@ -184,6 +184,14 @@ FAULTS: list[tuple[Op, tuple[TensorType, ...], type[TenferroError], object]] = [
     (ops.Constant(F64, bytes(4)), (), InvalidArgument, "data"),
     (ops.Constant(Bool, b""), (), InvalidArgument, "data"),
     (ops.Extension("no.such.family.v1", "Op"), (x(),), UnsupportedOp, None),
+    # ops of the reference alone
+    (ops.Special("floor"), (x(),), InvalidArgument, "function"),
+    (ops.Special2("erf"), (x(), x()), InvalidArgument, "function"),
+    (ops.Bits("nand"), (t(I32), t(I32)), InvalidArgument, "function"),
+    (ops.Bits("and"), (t(I32),), InvalidCompiledGraph, None),
+    (ops.Bits("popcnt"), (t(I32), t(I32)), InvalidCompiledGraph, None),
+    (ops.ReducePrecision(0, 3), (x(),), InvalidArgument, "exponent_bits"),
+    (ops.ReducePrecision(5, -1), (x(),), InvalidArgument, "mantissa_bits"),
 ]  # fmt: skip
 
 

@@ -18,13 +18,7 @@ from tenferro_ref.stablehlo.loader.tracer import ROWS, Row, Tracer
 # --- functions --------------------------------------------------------------------------------------------------------
 
 #: By the name of the operation; those of CHLO have the name of their dialect.
-_FUNCTIONS = {
-    f"chlo.{name}": name
-    for name in (
-        "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "cosh", "digamma", "erf", "erf_inv", "erfc",
-        "lgamma", "sinh",
-    )
-}  # fmt: skip
+_FUNCTIONS = {f"chlo.{name}": name for name in ops.Special.functions if name not in ("cbrt", "tan")}
 
 #: `chlo` ops whose rule takes complex numbers as well.
 _COMPLEX = frozenset({"chlo.conj", "chlo.square", "chlo.tan"})
