@@ -167,7 +167,8 @@ def _slots(
             slot = ins.output_slots[0]  # no other op with several has a rule
             operands = [conversion.of_operand(model, ins.op, _op_of(makers.get(s)), values[s]) for s in ins.input_slots]
             c = contexts[types[slot].dtype]
-            result = unchanged.slices_joined(ins, makers, values) or unchanged.bits_back(ins, makers, values)
+            back = unchanged.there_and_back(ins, makers, values)
+            result = unchanged.slices_joined(ins, makers, values) if back is None else values[back]
             if result is None and (k := integers.gives_back(ins.op, operands)) is not None:
                 result = operands[k]
             if result is None:
@@ -185,9 +186,11 @@ def _slots(
             if made.const:
                 made = values.get(computed[slot], made)  # a constant that is written twice is one
             values[slot], makers[slot] = made, ins
-            if (k := unchanged.given_back(made, operands)) is not None:  # what reads the result reads the operand
-                computed[slot] = alike[k]
-                makers[slot] = makers.get(ins.input_slots[k], ins)
+            if back is None and (k := unchanged.given_back(made, operands)) is not None:
+                back = ins.input_slots[k]
+            if back is not None:  # what reads the result reads that
+                computed[slot] = computed.get(back, back)
+                makers[slot] = makers.get(back, ins)
     return values
 
 

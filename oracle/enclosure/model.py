@@ -30,7 +30,7 @@ FREEDOMS = {
     "by_parts": "A complex function may be computed from real ones, which give NaN for a limit of 0 times an infinity.",
     "narrow_sums": "A contraction of narrow floats may be added up in F64, or in their own format.",
     "excess": "Results of narrow floats may go on unrounded, in F32.",
-    "raises_sums": "A sum of products may be a contraction, which may start from an addend.",
+    "addends": "A sum of products may start from an addend, as a contraction may.",
     "excess_converted": "A result in BF16 that is converted to F32, or in 8 bits to F16, may go there unrounded.",
     "approximate": "A quotient or square root in F32 may come of an instruction that approximates it.",
     "tf32": "A contraction in F32 may read its operands with 11 bits (TF32).",
@@ -59,7 +59,7 @@ class Model:
     by_parts: bool = False
     narrow_sums: bool = False
     excess: bool = False
-    raises_sums: bool = False
+    addends: bool = False
     excess_converted: bool = False
     approximate: bool = False
     tf32: bool = False
@@ -102,7 +102,7 @@ XLA = Model(
     "xla", flush=True, contract=True, reciprocal=True, gather=True, merge=True, either_zero=True, either_side=True,
     by_parts=True, excess_converted=True,
 )  # fmt: skip
-IREE = replace(XLA, name="iree", excess=True, narrow_sums=True, raises_sums=True)
+IREE = replace(XLA, name="iree", excess=True, narrow_sums=True, addends=True)
 #: XLA on a GPU of NVIDIA.
 CUDA = replace(XLA, name="cuda", approximate=True, tf32=True, restart=True, narrow_sums=True)
 #: No platform's: what two programs that are equal over the real numbers are compared by.

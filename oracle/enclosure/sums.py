@@ -24,7 +24,7 @@ from oracle.enclosure.bounds import (
     product_bounds,
 )
 from oracle.enclosure.formats import Array, quantum
-from oracle.enclosure.freedoms import accumulators, contraction, contraction_zeros, flush, merging, tf32, zeros
+from oracle.enclosure.freedoms import accumulators, addends, contraction, contraction_zeros, flush, merging, tf32, zeros
 from oracle.enclosure.origin import Terms
 from oracle.enclosure.rule import ENCLOSE, Context
 from oracle.enclosure.value import Interval, exact, hull
@@ -101,7 +101,7 @@ def sum_of(c: Context, x: Interval) -> Interval:
     if n == 2:
         once = zeros.of_single(c, add(c, x.map(lambda a: a[..., 0]), x.map(lambda a: a[..., 1])))
         result = once.remembering(once.unrounded, result.terms)
-    result = result.remembering(result.unrounded, merging.of_products(c, x, result.terms))
+    result = result.remembering(result.unrounded, addends.of_products(c, x, result.terms))
     if t := merging.nested(c, x):
         merged = _terms_of(c, x)
         # known, or a product among the terms overflows if it is rounded, and not if it comes unrounded

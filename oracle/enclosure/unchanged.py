@@ -17,6 +17,9 @@ from oracle.enclosure.value import Enclosure, Interval
 from tenferro_ref import ops
 from tenferro_ref.program import Instruction
 
+#: Ops that undo one like them.
+_UNDOING = (ops.Bitcast, ops.Negate, ops.Reverse)
+
 
 def sign_of(one: Interval, other: Interval) -> int:
     """1 or -1 where `one` is that constant, so that `other` times or over it is `other` or its negative; else 0."""
@@ -94,13 +97,16 @@ def slices_joined(
     return whole.map(cut)
 
 
-def bits_back(ins: Instruction, makers: Mapping[int, Instruction], values: Mapping[int, Enclosure]) -> Enclosure | None:
-    """What a Bitcast gives of the bits of a value of its own dtype: that value."""
-    maker = makers.get(ins.input_slots[0]) if isinstance(ins.op, ops.Bitcast) else None
-    if maker is None or not isinstance(maker.op, ops.Bitcast):
+def there_and_back(ins: Instruction, makers: Mapping[int, Instruction], values: Mapping[int, Enclosure]) -> int | None:
+    """The slot whose value comes back where an op undoes the one before: bits as their own dtype; integers negated or reversed twice."""
+    maker = makers.get(ins.input_slots[0]) if isinstance(ins.op, _UNDOING) else None
+    if maker is None or type(maker.op) is not type(ins.op):
         return None
-    value = values[maker.input_slots[0]]
-    return value if isinstance(ins.op, ops.Bitcast) and value.dtype is ins.op.to else None
+    slot = maker.input_slots[0]
+    dtype = values[slot].dtype
+    if isinstance(ins.op, ops.Bitcast):
+        return slot if dtype is ins.op.to else None
+    return slot if maker.op == ins.op and dtype.is_int else None  # a float may be computed twice, with other roundings
 
 
 def is_operand(made: Enclosure, x: Enclosure) -> bool:

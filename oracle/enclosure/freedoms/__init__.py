@@ -22,6 +22,7 @@ returns them as they are where the model does not permit it. Nothing outside thi
 `cuts`              the sign of a zero need not say on which side of a branch cut a number is
 `approximations`    a quotient or square root in F32 may be approximated
 `tf32`              a contraction in F32 may read 11 bits of its operands
+`addends`           a sum of products may start from an addend, as a contraction may
 `restarts`          a reduction may take in its initial value several times
 `real`              a result may be what it is before rounding
 =================== ==============================================================================

@@ -9,8 +9,6 @@ products, the parts of complex products among them: `s + fma(a, b, c d)` becomes
 of a reduction, where no product that is beyond the largest value overflows. Bounds are those of the *real* sum; where terms are
 not finite, nothing is admitted beside the nested one, unless they are products that overflow when they are rounded, and not when they are fused.
 
-IREE takes a sum of products for a contraction: `sum(x y) + v` starts from v there (`of_products`).
-
 *Zeros.* Where a constant zero that is added is left out, -0 stays -0, and what reads the sum reads the other term. A sum or contraction of no
 terms is such a zero: its operands have no elements, so that a compiler knows it (`Origin.const`). So is a Pad that crops all of its operand
 away, a triangle that keeps nothing, and a constant into which an update without elements is written (`moves.read_of`).
@@ -86,14 +84,6 @@ def joined(parts: Sequence[Interval], axis: int) -> Terms | None:
         quantum=along([t.quantum for t in known]),
         count=max(t.count for t in known),
     )
-
-
-def of_products(c: Context, x: Interval, terms: Terms | None) -> Terms | None:
-    """What a sum over the last axis remembers: one of products may be a contraction, whose accumulator may start from an addend."""
-    u = x.unrounded
-    if not (c.model.raises_sums and terms and u and u.contractible):
-        return terms
-    return replace(terms, count=x.shape[-1] + 1, contraction=True, products=True)
 
 
 def is_free(c: Context) -> bool:

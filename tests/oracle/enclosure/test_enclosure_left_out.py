@@ -114,6 +114,22 @@ def test_what_a_compiler_sees_through_keeps_where_it_came_from(name: str) -> Non
     assert not one.contains(expected * F32(1.0001))[big].any()
 
 
+@pytest.mark.parametrize("op", [ops.Negate(), ops.Reverse((0,))])
+def test_an_integer_less_itself_there_and_back_is_left_out_of_a_sum(op: ops.Op) -> None:
+    """All builds and JAX have -0; of floats the difference is computed, and -0 + 0 is +0."""
+    b = GraphBuilder(policy=STABLEHLO)
+    x, j, f = b.input(DType.F32, (2,)), b.input(DType.I32, (2,)), b.input(DType.F32, (2,))
+    nothing, zero = (b.apply(ops.Subtract(), v, through(b, v, op, op)) for v in (j, f))
+    program = b.build(x + nothing.astype(DType.F32), x + zero)
+    zeros = np.full(2, -0.0, np.float32)
+    inputs = (zeros, np.array([3, -(2**31)], np.int32), np.array([3, 5], np.float32))
+    of_integers, of_floats = enclose(program, inputs, XLA)
+    assert of_integers.contains(zeros).all()
+    assert not of_floats.contains(zeros).any()
+    (exact, _) = enclose(program, inputs, IEEE)
+    assert not exact.contains(zeros).any()
+
+
 def test_a_precision_that_drops_a_bit_is_a_rounding() -> None:
     b = GraphBuilder(policy=STABLEHLO)
     x, y, z = (b.input(DType.F32, (64,)) for _ in range(3))
