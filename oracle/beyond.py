@@ -30,6 +30,7 @@ FREEDOMS: dict[str, tuple[str, ...]] = {
         "either_side",
         "by_parts",
         "restart",
+        "addends",
     ),
 }
 #: Where no freedom alone is enough.
