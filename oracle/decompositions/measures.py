@@ -48,15 +48,18 @@ class Scale:
 
 
 def gamma(ku: float) -> float:
+    """`ku / (1 - ku)`, infinite from `ku` = 0.5 on."""
     return ku / (1 - ku) if ku < 0.5 else np.inf
 
 
 def scale_of(x: Matrix) -> Scale:
+    """The bounds of the dtype of a matrix, before it is made wider."""
     f = FORMATS[DType.of(x).real]
     return Scale(f.unit, x.dtype.kind == "c", f.min_normal, f.wide_unit)
 
 
 def wide(x: Matrix) -> Matrix:
+    """In the dtype in which residuals are evaluated; integers as they are."""
     if x.dtype.kind == "i":
         return x
     kinds = {"f4": np.float64, "f8": np.longdouble, "c8": np.complex128, "c16": np.clongdouble}
@@ -77,6 +80,7 @@ def columns(x: Matrix) -> Matrix:
 
 
 def h(x: Matrix) -> Matrix:
+    """The conjugate transpose."""
     return x.conj().T
 
 
@@ -89,6 +93,7 @@ def excess(error: Matrix, bound: Matrix) -> tuple[float, float]:
 
 
 def zero(name: str, x: Matrix) -> Check:
+    """Every element is exactly zero."""
     return Check(name, float(np.abs(x).max(initial=0.0)), 0.0)
 
 
@@ -98,6 +103,7 @@ def within(name: str, off: tuple[Matrix, Matrix], bound: Matrix) -> Check:
 
 
 def within_norm(name: str, off: tuple[Matrix, Matrix], bound: float) -> Check:
+    """A residual, by its Frobenius norm."""
     return Check(name, norm(off[0]), bound + norm(off[1]))
 
 
