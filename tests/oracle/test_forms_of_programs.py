@@ -21,6 +21,7 @@ from oracle.verdict import Verdict
 from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.dims import Extent
+from tenferro_ref.errors import ShapeMismatch
 from tenferro_ref.extensions import einsum as einsum_family
 from tenferro_ref.extensions import equations, fft, linalg
 from tenferro_ref.ops import OPS, STABLEHLO
@@ -196,6 +197,17 @@ def test_a_sum_of_one_nan_is_that_nan_where_the_program_only_moves_it(form: str,
     nan = np.full(shape, np.array(0x7FF8000000000123, np.uint64).view(np.float64))
     case = Case.of(b.build(b.apply(ops.ReduceSum(()), x), b.apply(ops.ReduceSum(tuple(range(len(shape)))), x)), [nan])
     assert judge(configured(form=form), Reference(case, NativeExecutor())).verdict is Verdict.PASS
+
+
+def test_a_contraction_whose_extents_may_differ_fails_by_its_own_name() -> None:
+    """`native:as-values` has the words of DotGeneral for DotGeneralWithConj, which its error named."""
+    b = GraphBuilder()
+    x, y = b.input("F64", ("m", "n")), b.input("F64", ("p", "q"))
+    program = b.build(b.apply(ops.DotGeneralWithConj((0, 1), (0, 1), (), (), False, False), x, y))
+    for form in FORMS:
+        with pytest.raises(ShapeMismatch) as error:
+            configured(form=form).run(Case.of(program, [np.ones((2, 3)), np.ones((3, 2))]))
+        assert error.value.op == "DotGeneralWithConj"
 
 
 @pytest.mark.parametrize("dtype", ["I8", "BF16"])

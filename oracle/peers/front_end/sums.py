@@ -39,9 +39,13 @@ def _contraction(op: ops.DotGeneral, result: TensorType, x: Value, y: Value) -> 
     """`@` where there is one contracted axis, and one free one on each side of a batch; `tensordot` without a batch."""
     if x.dtype is not y.dtype:
         return None
-    if isinstance(op, ops.DotGeneralWithConj) and x.dtype.is_complex:
-        x, y = op.conjugated(tn.conj, x, y)
     left, right, batch = op.lhs_contracting_dims, op.rhs_contracting_dims, op.lhs_batch_dims
+    if isinstance(op, ops.DotGeneralWithConj):
+        pairs = zip((*left, *batch), (*right, *op.rhs_batch_dims), strict=True)
+        if any(x.shape[a] != y.shape[b] for a, b in pairs):
+            return None  # the words are of DotGeneral, which an error about extents would name
+        if x.dtype.is_complex:
+            x, y = op.conjugated(tn.conj, x, y)
     if not batch:
         if left == (x.ndim - 1,) and right == (max(y.ndim - 2, 0),) and (y.ndim <= 2 or x.ndim == 1):
             return x @ y
