@@ -298,9 +298,9 @@ def _dot_general_with_conj(op: ops.DotGeneralWithConj, c: Context, x: Enclosure,
 
 @COMPLEX.row(ops.DotGeneral)
 def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
-    """A contraction; one over a single term is also a product, whose two real products a sum may take one by one."""
+    """A contraction; one over a single term is also a product: by one it is left out, and a sum may take its real products one by one."""
     made = _contraction(op, c, x, y)
-    if not merging.is_free(c) or math.prod(x.shape[a] for a in op.lhs_contracting_dims) != 1:
+    if not (merging.is_free(c) or c.model.gather) or math.prod(x.shape[a] for a in op.lhs_contracting_dims) != 1:
         return made
     x_free = free_axes(len(x.shape), op.lhs_contracting_dims, op.lhs_batch_dims)
     y_free = free_axes(len(y.shape), op.rhs_contracting_dims, op.rhs_batch_dims)
@@ -312,7 +312,8 @@ def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> 
     left = x.map(lambda a: np.broadcast_to(a.transpose(x_order).reshape(x_shape), made.shape))
     right = y.map(lambda a: np.broadcast_to(a.transpose(y_order).reshape(y_shape), made.shape))
     product = _multiply(ops.Multiply(), c, left, right)
-    return rectangle(*(p.remembering(terms=q.terms) for p, q in zip(made.parts, product.parts, strict=True)))
+    made = rectangle(*(p.remembering(terms=q.terms) for p, q in zip(made.parts, product.parts, strict=True)))
+    return _without_one(c, _without_one(c, made, left, right), right, left)
 
 
 def _contraction(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Rectangle:
