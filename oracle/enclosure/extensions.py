@@ -21,6 +21,7 @@ from oracle.enclosure.balls import Ball, ball, certainly_finite
 from oracle.enclosure.complexes import PRODUCT, promoted
 from oracle.enclosure.formats import Array, quantum
 from oracle.enclosure.freedoms import tf32
+from oracle.enclosure.origin import NOWHERE
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule
 from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part, everything, point, rectangle
 from tenferro_ref import ops
@@ -291,15 +292,23 @@ def _factors(n: int) -> list[int]:
     return found
 
 
+def _either_zero(p: Interval) -> Interval:
+    """A part of a transform of one number, which is that number."""
+    zero = p.pos_zero | p.neg_zero
+    return replace(p, pos_zero=zero, neg_zero=zero, origin=NOWHERE)
+
+
 @ENCLOSE_EXTENSION.row(*fft.FFT.keys)
 def _fft(op: ops.Extension, c: Context, x: Enclosure) -> Enclosure:
     spec = configurations.transform(op, len(x.shape))
     axis, inverse, half = spec.axis, op.op.startswith("i"), op.op == "irfft"
     f = c.real.format
     length = spec.n or (2 * (x.shape[axis] - 1) if half else x.shape[axis])
-    source = centred(replace(c, dtype=f.dtype) if op.op == "rfft" else c, x)
     used = length // 2 + 1 if half else length
     cut = (slice(None),) * axis + (slice(used),)
+    if length == 1 and x.shape[axis] and not half:
+        return each_part(lambda p: _either_zero(p.map(lambda a: a[cut])), promoted(c, x))
+    source = centred(replace(c, dtype=f.dtype) if op.op == "rfft" else c, x)
     scale = {"backward": (1.0, 1 / length), "ortho": (length**-0.5,) * 2, "forward": (1 / length, 1.0)}[spec.norm][
         inverse
     ]

@@ -180,6 +180,24 @@ def test_transforms_are_inside_and_wrong_ones_outside(name, n):
                 assert not e.contains(native * native.dtype.type(1 + 1e-3)).all()
 
 
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft"])
+def test_a_transform_of_one_number_is_that_number(name):
+    values = np.array([0.0, -0.0, 1.5, np.inf, -np.inf, np.nan, 3e38, -1e-45], np.float32)
+    x = (
+        values[:, np.newaxis]
+        if name == "rfft"
+        else np.array([[complex(a, b)] for a in values for b in values], np.complex64)
+    )
+    p = program(lambda v: getattr(fft, name)(v, 1), x)
+    (native,) = NativeExecutor().run(Case.of(p, [x])).outputs
+    for model in MODELS.values():
+        (e,) = enclose(p, [x], model)
+        assert e.decided.all()
+        assert e.contains(native).all()
+        assert e.contains(x.astype(native.dtype)).all()
+        assert not e.contains(np.full_like(native, 7 + 7j)).any()
+
+
 def test_undecided_operands_widen_a_transform():
     x = np.linspace(0, 1, 8)
     p = program(lambda v: fft.rfft(v.builder.apply(ops.Exp(), v)), x)
