@@ -17,13 +17,14 @@ import numpy as np
 from oracle import configurations
 from oracle.configurations import Equation
 from oracle.enclosure import integers
+from oracle.enclosure.arithmetic import multiply
 from oracle.enclosure.balls import Ball, ball, certainly_finite
-from oracle.enclosure.complexes import PRODUCT, promoted
+from oracle.enclosure.complexes import PRODUCT, anything, promoted
 from oracle.enclosure.formats import Array, quantum
 from oracle.enclosure.freedoms import tf32
 from oracle.enclosure.origin import NOWHERE
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule
-from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part, everything, point, rectangle
+from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part, everything, point, real_point, rectangle
 from tenferro_ref import ops
 from tenferro_ref.extensions import einsum, fft, lapack, linalg
 from tenferro_ref.table import Table
@@ -292,10 +293,11 @@ def _factors(n: int) -> list[int]:
     return found
 
 
-def _either_zero(p: Interval) -> Interval:
-    """A part of a transform of one number, which is that number."""
-    zero = p.pos_zero | p.neg_zero
-    return replace(p, pos_zero=zero, neg_zero=zero, origin=NOWHERE)
+def _of_one(c: Context, x: Rectangle) -> Rectangle:
+    """A transform of one number is that number, or its product with the scale, which is one: every value beside an infinity or NaN."""
+    one = real_point(np.ones((), c.dtype.real.numpy))
+    made = each_part(lambda p: replace(multiply(c.real, p, one), origin=NOWHERE), x)
+    return anything(made, ~certainly_finite(x), signs=True)
 
 
 @ENCLOSE_EXTENSION.row(*fft.FFT.keys)
@@ -307,7 +309,7 @@ def _fft(op: ops.Extension, c: Context, x: Enclosure) -> Enclosure:
     used = length // 2 + 1 if half else length
     cut = (slice(None),) * axis + (slice(used),)
     if length == 1 and x.shape[axis] and not half:
-        return each_part(lambda p: _either_zero(p.map(lambda a: a[cut])), promoted(c, x))
+        return _of_one(c, promoted(c, x).map(lambda a: a[cut]))
     source = centred(replace(c, dtype=f.dtype) if op.op == "rfft" else c, x)
     scale = {"backward": (1.0, 1 / length), "ortho": (length**-0.5,) * 2, "forward": (1 / length, 1.0)}[spec.norm][
         inverse
