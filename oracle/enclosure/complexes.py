@@ -300,7 +300,8 @@ def _dot_general_with_conj(op: ops.DotGeneralWithConj, c: Context, x: Enclosure,
 def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
     """A contraction; one over a single term is also a product: by one it is left out, and a sum may take its real products one by one."""
     made = _contraction(op, c, x, y)
-    if not (merging.is_free(c) or c.model.gather) or math.prod(x.shape[a] for a in op.lhs_contracting_dims) != 1:
+    terms = math.prod(x.shape[a] for a in op.lhs_contracting_dims)
+    if terms != 1 or not (merging.is_free(c) or gathering.may_leave_out_one(c)):
         return made
     x_free = free_axes(len(x.shape), op.lhs_contracting_dims, op.lhs_batch_dims)
     y_free = free_axes(len(y.shape), op.rhs_contracting_dims, op.rhs_batch_dims)

@@ -163,12 +163,17 @@ def either_zero(c: Context) -> bool:
     return c.model.gather
 
 
+def may_leave_out_one(c: Context) -> bool:
+    """Whether a product may leave out a factor of one (`without_one`)."""
+    return c.model.gather
+
+
 def without_one(c: Context, made: Rectangle, x: Rectangle, one: Enclosure) -> Rectangle:
     """A product or quotient by one may leave it out: no part of `x` becomes NaN by an infinity or NaN in the other part then.
 
     Annex G has an infinity there, which `x` is, and asks for nothing where it is NaN.
     """
-    if not c.model.gather:
+    if not may_leave_out_one(c):
         return made
     ones = [(p.lo == bit) & (p.hi == bit) & ~p.nan for p, bit in zip(one.parts, (1, 0), strict=False)]
     mask = np.logical_and.reduce(ones)
