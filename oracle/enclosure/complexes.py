@@ -298,7 +298,7 @@ def _dot_general_with_conj(op: ops.DotGeneralWithConj, c: Context, x: Enclosure,
 
 @COMPLEX.row(ops.DotGeneral)
 def _dot_general(op: ops.DotGeneral, c: Context, x: Enclosure, y: Enclosure) -> Enclosure:
-    """A contraction; one over a single term is also a product: by one it is left out, and a sum may take its real products one by one."""
+    """A contraction; one over a single term is also a product: a factor of one may be left out, and a sum may take its real products one by one."""
     made = _contraction(op, c, x, y)
     terms = math.prod(x.shape[a] for a in op.lhs_contracting_dims)
     if terms != 1 or not (merging.is_free(c) or gathering.may_leave_out_one(c)):

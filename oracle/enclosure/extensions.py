@@ -294,7 +294,7 @@ def _factors(n: int) -> list[int]:
 
 
 def _of_one(c: Context, x: Rectangle) -> Rectangle:
-    """A transform of one number is that number, or its product with the scale, which is one: every value beside an infinity or NaN."""
+    """A transform of one number is that number, or its product with the scale, which is one; where it may be infinite or NaN, every value."""
     one = real_point(np.ones((), c.dtype.real.numpy))
     made = each_part(lambda p: replace(multiply(c.real, p, one), origin=NOWHERE), x)
     return anything(made, ~certainly_finite(x), signs=True)

@@ -43,7 +43,7 @@ def _contraction(op: ops.DotGeneral, result: TensorType, x: Value, y: Value) -> 
     if isinstance(op, ops.DotGeneralWithConj):
         pairs = zip((*left, *batch), (*right, *op.rhs_batch_dims), strict=True)
         if any(x.shape[a] != y.shape[b] for a, b in pairs):
-            return None  # the words are of DotGeneral, which an error about extents would name
+            return None  # `@` and `tensordot` make a DotGeneral, which an error about extents would name
         if x.dtype.is_complex:
             x, y = op.conjugated(tn.conj, x, y)
     if not batch:
