@@ -19,14 +19,16 @@ from collections.abc import Callable, Sequence
 from tenferro_ref import ops
 from tenferro_ref.dims import InputDim, product
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import RankMismatch
+from tenferro_ref.errors import RankMismatch, UsageError
 from tenferro_ref.extensions import einsum as einsum_family
 from tenferro_ref.extensions.equations import Labels
 from tenferro_ref.ops import Op
+from tenferro_ref.program.slicing import as_integer, as_integers
 from tenferro_ref.program.value import (
     Axes,
     Operand,
     Value,
+    as_value,
     broadcast,
     builder_of,
     choose,
@@ -38,7 +40,7 @@ from tenferro_ref.program.value import (
 
 def _unary(op: type[Op]) -> Callable[[Value], Value]:
     def function(x: Value) -> Value:
-        return x.builder.apply(op(), x)
+        return as_value(x, f"operand of {op.__name__}").builder.apply(op(), x)
 
     function.__name__, function.__doc__ = op.__name__.lower(), op.__doc__
     return function
@@ -97,7 +99,7 @@ def mean(x: Value, axis: Axes | None = None, *, keepdims: bool = False) -> Value
 def concatenate(values: Sequence[Value], axis: int = 0) -> Value:
     """The values, promoted, one after another along `axis`."""
     builder = builder_of(*values)
-    (a,) = normal_axes(axis, values[0].ndim)
+    (a,) = normal_axes(axis, as_value(values[0], "first of the values").ndim)
     return builder.apply(ops.Concatenate(a), *promoted(builder, *values))
 
 
@@ -133,14 +135,23 @@ def pad(x: Value, pad_width: Widths, interior: int | Sequence[int] = 0) -> Value
     interior
         Zeros between neighbouring elements, for all axes or each.
     """
-    if isinstance(pad_width, int):
-        edges = [(pad_width, pad_width)] * x.ndim
-    elif len(pad_width) == 2 and isinstance(pad_width[0], int) and isinstance(pad_width[1], int):
-        edges = [(pad_width[0], pad_width[1])] * x.ndim
-    else:
-        edges = [e for e in pad_width if not isinstance(e, int)]
-    between = (interior,) * x.ndim if isinstance(interior, int) else tuple(interior)
+    edges = _edges(pad_width, x.ndim)
+    between = (interior,) * x.ndim if isinstance(interior, int) else as_integers(interior, "interior padding")
     return x.builder.apply(ops.Pad(tuple(low for low, _ in edges), tuple(high for _, high in edges), between), x)
+
+
+def _edges(pad_width: Widths, rank: int) -> list[tuple[int, int]]:
+    """NumPy's three forms of pad widths: one for all edges, a pair for all axes, a pair an axis."""
+    if isinstance(pad_width, Sequence) and any(isinstance(entry, Sequence) for entry in pad_width):
+        pairs = [as_integers(entry, "pad width") for entry in pad_width]
+    elif isinstance(pad_width, Sequence):
+        pairs = [as_integers(pad_width, "pad width")] * rank
+    else:
+        pairs = [(as_integer(pad_width, "pad width"),) * 2] * rank
+    for pair in pairs:
+        if len(pair) != 2:
+            raise UsageError(detail=f"{pair} where a pair of pad widths is needed: before and after")
+    return [(low, high) for low, high in pairs]
 
 
 def _triangle(op: ops.Tril | ops.Triu, x: Value) -> Value:
@@ -153,12 +164,12 @@ def _triangle(op: ops.Tril | ops.Triu, x: Value) -> Value:
 
 def tril(x: Value, k: int = 0) -> Value:
     """Lower triangle of the last two axes."""
-    return _triangle(ops.Tril(k), x)
+    return _triangle(ops.Tril(as_integer(k, "diagonal")), x)
 
 
 def triu(x: Value, k: int = 0) -> Value:
     """Upper triangle of the last two axes."""
-    return _triangle(ops.Triu(k), x)
+    return _triangle(ops.Triu(as_integer(k, "diagonal")), x)
 
 
 def diagonal(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
@@ -205,6 +216,7 @@ def take(x: Value, indices: Value, axis: int = 0) -> Value:
     """`numpy.take(x, indices, axis, mode="clip")`: a Gather, whose starts are clamped."""
     (a,) = normal_axes(axis, x.ndim)
     sizes = _whole(x, a)
+    as_value(indices, "indices")
     offset = (*range(a), *range(a + indices.ndim, x.ndim - 1 + indices.ndim))
     if any(isinstance(e, InputDim) for e in sizes):
         return x.builder.apply(ops.GatherDynamicSliceSizes(offset, (a,), (a,), indices.ndim, sizes), x, indices)
@@ -219,6 +231,7 @@ def scatter_add(x: Value, indices: Value, updates: Operand, axis: int = 0) -> Va
     the program's policy says).
     """
     (a,) = normal_axes(axis, x.ndim)
+    as_value(indices, "indices")
     data, added = promoted(x.builder, x, updates)
     shape = (*x.shape[:a], *indices.shape, *x.shape[a + 1 :])
     window = (*range(a), *range(a + indices.ndim, len(shape)))
@@ -238,7 +251,7 @@ def _starts(x: Value, starts: Value | Sequence[Operand]) -> Value:
 
 def dynamic_slice(x: Value, starts: Value | Sequence[Operand], sizes: Sequence[int]) -> Value:
     """A window at positions known at run time, clamped so that it fits; `starts` has one position per axis."""
-    return x.builder.apply(ops.DynamicSlice(tuple(sizes)), x, _starts(x, starts))
+    return x.builder.apply(ops.DynamicSlice(as_integers(sizes, "size")), x, _starts(x, starts))
 
 
 def dynamic_update_slice(x: Value, update: Operand, starts: Value | Sequence[Operand]) -> Value:

@@ -3,6 +3,7 @@
 `OPS` lists them in the order of the seeds; a layer that handles ops keeps a `tenferro_ref.table.Table` keyed by class.
 """
 
+from tenferro_ref.ops.attributes import CompareDir
 from tenferro_ref.ops.base import (
     DEFAULT_POLICY,
     MAX_ELEMENTS,
@@ -22,7 +23,6 @@ from tenferro_ref.ops.elementwise import (
     Add,
     Clamp,
     Compare,
-    CompareDir,
     Conj,
     Cos,
     Divide,

@@ -23,6 +23,7 @@ from tenferro_ref.errors import (
     ShapeMismatch,
     Unsupported,
 )
+from tenferro_ref.ops.attributes import check_attributes
 
 #: NumPy's own limit; the engine has none, XLA none that matters.
 MAX_RANK = 64
@@ -125,6 +126,10 @@ class Op:
     stablehlo_dtypes: ClassVar[frozenset[DType]] = frozenset()
     #: Whether unsigned integers are admitted where signed ones are, under StableHLO's policy.
     unsigned: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Refuse attributes of other types than they are declared with; InvalidArgument."""
+        check_attributes(self)
 
     @property
     def name(self) -> str:

@@ -44,9 +44,11 @@ class Constant(Op):
         Raises
         ------
         InvalidArgument
-            A real dtype for a complex value, or an integer dtype for what is no integer in its range.
+            What is no number, a real dtype for a complex value, or an integer dtype for what is no integer in its range.
         """
         number: Any = value.item() if isinstance(value, np.generic) else value
+        if not issubclass(type(number), (int, float, complex)):
+            raise InvalidArgument(op=cls.__name__, argument="value", detail=f"{type(value).__name__} is no number")
         if isinstance(number, complex) and not dtype.is_complex and dtype is not DType.Bool:
             raise InvalidArgument(op=cls.__name__, argument="value", detail=f"{number} is complex, {dtype} is not")
         if dtype.is_int:
@@ -98,6 +100,7 @@ class Extension(Op):
     same_dtype: ClassVar = 0
 
     def __post_init__(self) -> None:
+        Op.__post_init__(self)
         object.__setattr__(self, "family", FAMILY_ALIASES.get(self.family, self.family))
 
     @classmethod

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import ClassVar, NoReturn
 
 from tenferro_ref.dims import Extent, combine, equal_extents
 from tenferro_ref.dtype import ANY, COMPLEX, FLOAT, INEXACT, INT, NUMERIC, REAL, DType
 from tenferro_ref.errors import DTypeMismatch, ShapeMismatch, Unsupported
+from tenferro_ref.ops.attributes import CompareDir
 from tenferro_ref.ops.base import Op, Policy, TensorType, check_same_shape
 
 _BOOL = frozenset({DType.Bool})
@@ -139,18 +139,6 @@ class Maximum(_Extremum):
 @dataclass(frozen=True, slots=True)
 class Minimum(_Extremum):
     """The smaller operand, NaN if either is NaN, lhs when equal."""
-
-
-class CompareDir(Enum):
-    """Directions of Compare; there is no Ne (SEMANTICS 0)."""
-
-    Eq = "Eq"
-    Lt = "Lt"
-    Le = "Le"
-    Gt = "Gt"
-    Ge = "Ge"
-
-    __hash__ = object.__hash__
 
 
 @dataclass(frozen=True, slots=True)

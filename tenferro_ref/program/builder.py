@@ -17,6 +17,7 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UsageError
 from tenferro_ref.ops import DEFAULT_POLICY, Op, Policy, TensorType, check_size
 from tenferro_ref.program.program import Instruction, Program
+from tenferro_ref.program.slicing import as_integer
 from tenferro_ref.program.value import Value, as_dtype
 
 
@@ -36,6 +37,11 @@ class GraphBuilder:
     >>> program = b.build((x @ w + 1.0).sum(0))
     >>> [i.op.name for i in program.instructions]
     ['DotGeneral', 'Constant', 'BroadcastInDim', 'Add', 'ReduceSum']
+
+    Raises
+    ------
+    UsageError
+        A policy that is no `Policy`, or another division than these.
     """
 
     def __init__(
@@ -46,6 +52,10 @@ class GraphBuilder:
         division: Literal["integer", "float"] = "integer",
         symbols: Sequence[tuple[InputDim, str]] = (),
     ) -> None:
+        if not isinstance(policy, Policy):
+            raise UsageError(detail=f"{type(policy).__name__} where a Policy is needed")
+        if division not in ("integer", "float"):
+            raise UsageError(detail=f'division is "integer" or "float", not {division!r}')
         self.name = name
         self.policy = policy
         self.division = division
@@ -58,24 +68,35 @@ class GraphBuilder:
         self._n_slots += 1
         return Value(self, self._n_slots - 1, type_)
 
+    def _check_own(self, values: Sequence[Value], what: str) -> None:
+        for value in values:
+            if not isinstance(value, Value):
+                raise UsageError(detail=f"{what} is no Value: {type(value).__name__}")
+            if value.builder is not self:
+                raise UsageError(detail=f"{what} belongs to another GraphBuilder")
+
     def input(self, dtype: DType | str, shape: Sequence[int | str] = ()) -> Value:
         """A program input; a string extent is a symbol (an identifier), equal wherever it repeats.
 
         Raises
         ------
         UsageError
-            An unknown dtype, or a symbol that is no identifier.
+            An unknown dtype, a shape that is no sequence, an extent that is neither an integer nor a symbol, or a symbol
+            that is no identifier.
         InvalidArgument
             A negative extent, or a shape beyond all limits.
         """
         number = len(self.inputs)
         of = as_dtype(dtype)
-        for extent in shape:
+        if not isinstance(shape, Sequence):
+            raise UsageError(detail=f"{type(shape).__name__} where a shape is needed, such as (2, 3)")
+        sizes = [e if isinstance(e, str) else as_integer(e, "extent") for e in shape]
+        for extent in sizes:
             if isinstance(extent, str) and not extent.isidentifier():
                 raise UsageError(detail=f"symbol {extent!r} is not an identifier")
         extents: list[Extent] = [
             self._symbols.setdefault(e, InputDim(number, axis)) if isinstance(e, str) else e
-            for axis, e in enumerate(shape)
+            for axis, e in enumerate(sizes)
         ]
         type_ = TensorType(of, tuple(extents))
         check_size(f"program input {number}", type_)
@@ -90,9 +111,17 @@ class GraphBuilder:
         self.inputs.append(value)
         return value
 
-    def constant(self, value: complex | np.generic, dtype: DType = DType.F64) -> Value:
-        """A rank-0 constant."""
-        return self.apply(ops.Constant.of(value, dtype))
+    def constant(self, value: complex | np.generic, dtype: DType | str = DType.F64) -> Value:
+        """A rank-0 constant.
+
+        Raises
+        ------
+        UsageError
+            An unknown dtype.
+        InvalidArgument
+            No number, or none that the dtype has (`Constant.of`).
+        """
+        return self.apply(ops.Constant.of(value, as_dtype(dtype)))
 
     def apply_many(self, op: Op, *operands: Value) -> tuple[Value, ...]:
         """Append `op` as it is, with no promotion and no broadcasting; one Value an output.
@@ -102,11 +131,11 @@ class GraphBuilder:
         ValidationError
             The op's rule is broken.
         UsageError
-            An operand belongs to another builder.
+            No op, or an operand that is no value of this builder.
         """
-        for operand in operands:
-            if operand.builder is not self:
-                raise UsageError(detail=f"{op.name}: an operand belongs to another GraphBuilder")
+        if not isinstance(op, Op):
+            raise UsageError(detail=f"{type(op).__name__} where an op is needed, such as ops.Add()")
+        self._check_own(operands, f"{op.name}: an operand")
         types = op.result_types(tuple([v.type for v in operands]), self.policy)
         results = tuple([self._new(t) for t in types])
         self._instructions.append(Instruction(op, tuple([v.slot for v in operands]), tuple([v.slot for v in results])))
@@ -123,10 +152,9 @@ class GraphBuilder:
         Raises
         ------
         UsageError
-            An output belongs to another builder.
+            An output that is no value of this builder.
         """
-        if any(v.builder is not self for v in outputs):
-            raise UsageError(detail="an output belongs to another GraphBuilder")
+        self._check_own(outputs, "an output")
         return Program(
             tuple(self._instructions),
             tuple(v.slot for v in self.inputs),

@@ -6,6 +6,7 @@ GatherDynamicSliceSizes, whose extent is an expression; steps other than 1 and -
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +30,19 @@ def as_integer(number: Any, what: str) -> int:
     if isinstance(number, bool) or not isinstance(number, int | np.integer):
         raise UsageError(detail=f"{type(number).__name__} where an integer is needed: {what}")
     return int(number)
+
+
+def as_integers(numbers: Any, what: str) -> tuple[int, ...]:
+    """A sequence of Python or NumPy integers as a tuple of Python integers.
+
+    Raises
+    ------
+    UsageError
+        It is no sequence, or one of something else.
+    """
+    if not isinstance(numbers, Sequence):
+        raise UsageError(detail=f"{type(numbers).__name__} where a sequence of integers is needed: {what}")
+    return tuple([as_integer(number, what) for number in numbers])
 
 
 @dataclass(slots=True)

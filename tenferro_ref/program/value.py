@@ -230,10 +230,12 @@ def as_dtype(dtype: DType | str) -> DType:
     Raises
     ------
     UsageError
-        There is none of that name.
+        There is none of that name, or it is no name.
     """
     if isinstance(dtype, DType):
         return dtype
+    if not isinstance(dtype, str):
+        raise UsageError(detail=f"{type(dtype).__name__} where a dtype is needed, such as DType.F64 or 'F64'")
     if dtype not in DType.__members__:
         hint = did_you_mean(dtype, DType.__members__)
         raise UsageError(detail=f"unknown dtype {dtype!r}; known: {', '.join(DType.__members__)}{hint}")
@@ -289,6 +291,13 @@ def builder_of(*operands: Operand) -> Builder:
         if isinstance(operand, Value):
             return operand.builder
     raise UsageError(detail="one operand at least must be a Value")
+
+
+def as_value(operand: object, what: str) -> Value:
+    """What must be a Value, not a number or an array; UsageError if it is not."""
+    if not isinstance(operand, Value):
+        raise UsageError(detail=f"{type(operand).__name__} where a Value is needed: {what}")
+    return operand
 
 
 def promoted(builder: Builder, *operands: Operand, division: bool = False) -> tuple[Value, ...]:

@@ -377,6 +377,15 @@ ERRORS: list[tuple[Callable[[Value], Any], type[TenferroError], dict[str, Any]]]
     (lambda x: tn.concatenate([x, x], 2), AxisOutOfBounds, {"op": "Concatenate", "axis": 2}),
     (lambda x: tn.concatenate([]), UsageError, {}),
     (lambda x: tn.pad(x, [(1, 1)]), RankMismatch, {"op": "Pad"}),
+    (lambda x: tn.pad(x, (1, 2, 3)), UsageError, {}),
+    (lambda x: tn.pad(x, 1.5), UsageError, {}),
+    (lambda x: tn.pad(x, 1, (1.0, 0)), UsageError, {}),
+    (lambda x: tn.tril(x, "1"), UsageError, {}),
+    (lambda x: tn.exp(2.0), UsageError, {}),
+    (lambda x: tn.take(x, [0]), UsageError, {}),
+    (lambda x: tn.scatter_add(x, [0], x), UsageError, {}),
+    (lambda x: tn.concatenate([1.0, x]), UsageError, {}),
+    (lambda x: tn.dynamic_slice(x, [0, 0], 1), UsageError, {}),
     (lambda x: tn.take(x, x, 2), AxisOutOfBounds, {"op": "Gather", "axis": 2}),
     (lambda x: tn.take(x, x > 0), InvalidArgument, {"op": "index_tensor"}),
     (lambda x: tn.diagonal(x, 0, 1, 1), DuplicateAxis, {"op": "ExtractDiag", "axis": 1}),
@@ -425,3 +434,47 @@ def test_integers_may_be_numpys() -> None:
 def test_policy_is_kept() -> None:
     b = GraphBuilder(policy=Policy(empty_reduction="identity"))
     assert run(b.input(F64, (0, 2)).sum(0), inputs=(np.ones((0, 2)),))[0].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda b: b.input("F32", 2), "int where a shape is needed"),
+        (lambda b: b.input("F32", (2.0,)), "float where an integer is needed: extent"),
+        (lambda b: b.input("F32", ("1n",)), "symbol '1n' is not an identifier"),
+        (lambda b: b.input(np.float32, (2,)), "type where a dtype is needed"),
+        (lambda b: b.constant("1"), "Constant: value: str is no number"),
+        (lambda b: b.constant(1, "F65"), "unknown dtype 'F65'"),
+        (lambda b: b.apply("Add", b.input("F32")), "str where an op is needed"),
+        (lambda b: b.apply(ops.Negate(), 1.0), "Negate: an operand is no Value: float"),
+        (lambda b: b.apply(ops.Negate(), GraphBuilder().input("F32")), "Negate: an operand belongs to another"),
+        (lambda b: b.build(1), "an output is no Value: int"),
+        (lambda b: b.build(GraphBuilder().input("F32")), "an output belongs to another"),
+        (lambda _: GraphBuilder(policy="stablehlo"), "str where a Policy is needed"),
+        (lambda _: GraphBuilder(division="exact"), "not 'exact'"),
+    ],
+)
+def test_what_a_builder_is_not_given(wrong: Callable[[Any], Any], words: str) -> None:
+    with pytest.raises((UsageError, InvalidArgument), match=words):
+        wrong(GraphBuilder())
+
+
+def test_extents_may_be_numpys_integers() -> None:
+    b = GraphBuilder()
+    program = b.build(b.input("F32", (np.int64(2), np.uint8(3))))
+    assert program.input_types[0].shape == (2, 3)
+    assert {type(extent) for extent in program.input_types[0].shape} == {int}
+
+
+def test_numbers_of_numpy_are_integers_everywhere() -> None:
+    one = np.int64(1)
+    x = GraphBuilder().input(F64, (4, 3))
+    padded = tn.pad(x, [(one, one), (0, one)], [one, 0])
+    assert padded.builder.build(padded).instructions[-1].op == ops.Pad((1, 0), (1, 1), (1, 0))
+    for value in (
+        tn.tril(x, one),
+        tn.dynamic_slice(x, [0, 0], [one, one]),
+        tn.concatenate([x, x], one),
+        tn.pad(x, one),
+    ):
+        assert all(type(extent) is int for extent in value.shape)

@@ -1,0 +1,50 @@
+"""An attribute that is no object of its declared type is refused where the op is made, of every op."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tenferro_ref.dims import DimOp, InputDim, UpperBound
+from tenferro_ref.dtype import DType
+from tenferro_ref.errors import InvalidArgument
+from tenferro_ref.ops import KNOWN, CompareDir, Op
+
+#: By annotation: an object of the type, and objects that are none.
+OBJECTS: dict[str, tuple[object, tuple[object, ...]]] = {
+    "int": (1, (True, 1.0, "1", None, np.int64(1))),
+    "bool": (True, (1, "true", None, np.True_)),
+    "str": ("a", (b"a", 1, None)),
+    "bytes": (b"a", ("a", 1, None, bytearray(b"a"))),
+    "DType": (DType.F64, ("F64", np.float64, None)),
+    "CompareDir": (CompareDir.Lt, ("Lt", 1, None)),
+    "tuple[int, ...]": ((1, 0), (1, [1, 0], np.array([1, 0]), (True,), (1.0,), (np.int64(1),), "10", None)),
+    "tuple[DimExpr, ...]": (
+        (2, InputDim(0, 1), DimOp("mul", InputDim(0, 0), 2)),
+        (2, [2], (2.0,), ("n",), (True,), (UpperBound(InputDim(0, 0)),), None),
+    ),
+}
+
+
+def _good(op: type[Op]) -> dict[str, Any]:
+    return {f.name: OBJECTS[str(f.type)][0] for f in fields(op)}
+
+
+@pytest.mark.parametrize("op", KNOWN.values(), ids=lambda op: op.__name__)
+def test_an_attribute_of_another_type_is_refused_by_name(op: type[Op]) -> None:
+    good = _good(op)
+    op(**good)
+    for field in fields(op):
+        for bad in OBJECTS[str(field.type)][1]:
+            with pytest.raises(InvalidArgument, match=" is not ") as caught:
+                op(**{**good, field.name: bad})
+            assert (caught.value.op, caught.value.argument) == (op.__name__, field.name)
+
+
+def test_what_is_refused_is_shown_in_a_line() -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        KNOWN["Transpose"](perm=list(range(10**6)))  # type: ignore[call-arg]
+    assert str(caught.value) == "Transpose: perm: [0, 1, 2, 3, 4, 5, ...] is not a tuple of ints"
