@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import Enum
+from functools import cache
 from reprlib import repr
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tenferro_ref.dims import DimOp, InputDim
 from tenferro_ref.dtype import DType
@@ -36,30 +37,32 @@ class AttributeType:
     admits: Callable[[object], bool]
 
 
-def _is_int(value: object) -> bool:
-    # neither bool nor NumPy's integers: a program is printed, hashed and compared by its attributes
-    return type(value) is int
+def _exactly(kind: type) -> Callable[[object], bool]:
+    """A bool is no int, and NumPy's integers are none: a program is printed, hashed and compared by its attributes."""
+    return lambda value: type(value) is kind
 
 
-def _is_extent(value: object) -> bool:
-    return type(value) is int or isinstance(value, (InputDim, DimOp))
-
-
-def _tuple_of(admits: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, tuple) and all(map(admits, value))
+def _tuple_of(*types: type) -> Callable[[object], bool]:
+    admitted = frozenset(types)
+    return lambda value: isinstance(value, tuple) and admitted.issuperset(map(type, value))
 
 
 #: By annotation, so that a new op needs nothing here.
 ATTRIBUTE_TYPES = {
-    "int": AttributeType("an int", _is_int),
-    "bool": AttributeType("a bool", lambda value: isinstance(value, bool)),
-    "str": AttributeType("a str", lambda value: isinstance(value, str)),
-    "bytes": AttributeType("bytes", lambda value: isinstance(value, bytes)),
-    "DType": AttributeType("a DType, such as DType.F64", lambda value: isinstance(value, DType)),
-    "CompareDir": AttributeType("a CompareDir, such as CompareDir.Lt", lambda value: isinstance(value, CompareDir)),
-    "tuple[int, ...]": AttributeType("a tuple of ints", _tuple_of(_is_int)),
-    "tuple[DimExpr, ...]": AttributeType("a tuple of ints and dim expressions", _tuple_of(_is_extent)),
+    "int": AttributeType("an int", _exactly(int)),
+    "bool": AttributeType("a bool", _exactly(bool)),
+    "str": AttributeType("a str", _exactly(str)),
+    "bytes": AttributeType("bytes", _exactly(bytes)),
+    "DType": AttributeType("a DType, such as DType.F64", _exactly(DType)),
+    "CompareDir": AttributeType("a CompareDir, such as CompareDir.Lt", _exactly(CompareDir)),
+    "tuple[int, ...]": AttributeType("a tuple of ints", _tuple_of(int)),
+    "tuple[DimExpr, ...]": AttributeType("a tuple of ints and dim expressions", _tuple_of(int, InputDim, DimOp)),
 }
+
+
+@cache  # for each op made: `fields` alone takes longer than the rest
+def _attributes_of(op: type[Op]) -> tuple[tuple[str, AttributeType], ...]:
+    return tuple((field.name, ATTRIBUTE_TYPES[str(field.type)]) for field in fields(op))
 
 
 def check_attributes(op: Op) -> None:
@@ -70,8 +73,8 @@ def check_attributes(op: Op) -> None:
     InvalidArgument
         An attribute of another type, such as a list where a tuple belongs.
     """
-    for field in fields(op):
-        expected = ATTRIBUTE_TYPES[str(field.type)]
-        value = getattr(op, field.name)
+    kind: Any = type(op)
+    for name, expected in _attributes_of(kind):
+        value = getattr(op, name)
         if not expected.admits(value):
-            raise InvalidArgument(op=op.name, argument=field.name, detail=f"{repr(value)} is not {expected.words}")
+            raise InvalidArgument(op=op.name, argument=name, detail=f"{repr(value)} is not {expected.words}")
