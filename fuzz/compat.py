@@ -16,7 +16,7 @@ import numpy as np
 
 from fuzz.generate.config import Config, admitted
 from fuzz.generate.decode import GENE, grow
-from fuzz.generate.growth import HEADER
+from fuzz.generate.header import HEADER
 from fuzz.generate.ops import STRATEGY
 from oracle.case import Case
 from oracle.peers.modules import Module, write

@@ -28,7 +28,6 @@ from tenferro_ref.program.value import (
     Axes,
     Operand,
     Value,
-    as_value,
     broadcast,
     builder_of,
     choose,
@@ -38,9 +37,16 @@ from tenferro_ref.program.value import (
 )
 
 
+def _as_value(operand: object, what: str) -> Value:
+    """What must be a Value, not a number or an array; UsageError if it is not."""
+    if not isinstance(operand, Value):
+        raise UsageError(detail=f"{type(operand).__name__} where a Value is needed: {what}")
+    return operand
+
+
 def _unary(op: type[Op]) -> Callable[[Value], Value]:
     def function(x: Value) -> Value:
-        return as_value(x, f"operand of {op.__name__}").builder.apply(op(), x)
+        return _as_value(x, f"operand of {op.__name__}").builder.apply(op(), x)
 
     function.__name__, function.__doc__ = op.__name__.lower(), op.__doc__
     return function
@@ -99,7 +105,7 @@ def mean(x: Value, axis: Axes | None = None, *, keepdims: bool = False) -> Value
 def concatenate(values: Sequence[Value], axis: int = 0) -> Value:
     """The values, promoted, one after another along `axis`."""
     builder = builder_of(*values)
-    (a,) = normal_axes(axis, as_value(values[0], "first of the values").ndim)
+    (a,) = normal_axes(axis, _as_value(values[0], "first of the values").ndim)
     return builder.apply(ops.Concatenate(a), *promoted(builder, *values))
 
 
@@ -216,7 +222,7 @@ def take(x: Value, indices: Value, axis: int = 0) -> Value:
     """`numpy.take(x, indices, axis, mode="clip")`: a Gather, whose starts are clamped."""
     (a,) = normal_axes(axis, x.ndim)
     sizes = _whole(x, a)
-    as_value(indices, "indices")
+    _as_value(indices, "indices")
     offset = (*range(a), *range(a + indices.ndim, x.ndim - 1 + indices.ndim))
     if any(isinstance(e, InputDim) for e in sizes):
         return x.builder.apply(ops.GatherDynamicSliceSizes(offset, (a,), (a,), indices.ndim, sizes), x, indices)
@@ -231,7 +237,7 @@ def scatter_add(x: Value, indices: Value, updates: Operand, axis: int = 0) -> Va
     the program's policy says).
     """
     (a,) = normal_axes(axis, x.ndim)
-    as_value(indices, "indices")
+    _as_value(indices, "indices")
     data, added = promoted(x.builder, x, updates)
     shape = (*x.shape[:a], *indices.shape, *x.shape[a + 1 :])
     window = (*range(a), *range(a + indices.ndim, len(shape)))

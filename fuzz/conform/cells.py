@@ -14,7 +14,8 @@ from typing import Any
 
 from fuzz.generate.config import Config, admitted
 from fuzz.generate.decode import GENE, grow
-from fuzz.generate.growth import HEADER, Growth
+from fuzz.generate.growth import Growth
+from fuzz.generate.header import HEADER
 from fuzz.generate.ops import STRATEGY
 from fuzz.generate.values.classes import classes
 from fuzz.generate.values.recipes import Recipe, array_of

@@ -15,7 +15,7 @@ from fuzz.generate.anchors import anchors
 from fuzz.generate.config import DEFAULT, Config
 from fuzz.generate.decode import GENE, decode, motifs
 from fuzz.generate.derivatives import in_turn, of_drawn
-from fuzz.generate.growth import HEADER, numbered
+from fuzz.generate.header import HEADER, numbered
 from fuzz.generate.settings import config_of
 from oracle.case import Case
 

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 from fuzz.generate.anchors import Anchor, anchors
 from fuzz.generate.choices import Choices, Weighted
 from fuzz.generate.config import Config, admitted
-from fuzz.generate.growth import Growth, motif_of
+from fuzz.generate.growth import Growth
+from fuzz.generate.header import motif_of
 from fuzz.generate.motifs import GROUPS, MOTIFS, Motif
 from fuzz.generate.ops import STRATEGY, usable
 from fuzz.generate.ops.linalg import factor

@@ -19,6 +19,8 @@ import numpy as np
 from fuzz.generate.choices import Choices, Weighted
 from fuzz.generate.config import FOREIGN_DTYPES, Config, Regime, admitted
 from fuzz.generate.finishing import renumbered, symbolised, without_dead_code
+from fuzz.generate.header import decisions
+from fuzz.generate.shapes import BIG, EXTENTS, RANKS, Shape, shape_of, volume
 from fuzz.generate.values.recipes import REGIMES, Recipe, array_of, draw_recipe, draw_scalar
 from oracle.case import Case
 from tenferro_ref import ops
@@ -28,19 +30,6 @@ from tenferro_ref.ops import DEFAULT_POLICY, STABLEHLO, Op, Policy, TensorType
 from tenferro_ref.program import GraphBuilder, GraphProgram, Value
 from tenferro_ref.tensor import Array
 
-Shape = tuple[int, ...]
-
-RANKS: Weighted[int] = Weighted([(1, 28), (0, 8), (2, 34), (3, 20), (4, 8), (5, 2), (6, 2)])
-#: Small and odd mostly; 0 seldom; a few around the length of one or two vectors of a CPU.
-EXTENTS: Weighted[int] = Weighted(
-    [(1, 14), (2, 20), (3, 20), (4, 12), (5, 10), (7, 7), (0, 3), (6, 4), (8, 3), (11, 2), (13, 2), (16, 1), (17, 1)]
-    + [(n, 0.8) for n in (31, 33, 50, 51, 53, 59, 61, 63, 64, 65, 67, 70)]
-)
-#: At or above 16,384 elements, where the engine's fused kernels begin; then above 32,768, two blocks of such a kernel.
-BIG: tuple[Shape, ...] = (
-    (16384,), (16411,), (128, 128), (2, 8209), (131, 127), (7, 48, 49), (16385, 1),
-    (32771,), (33, 1024), (3, 11003), (191, 179), (32769, 1), (40009,), (5, 81, 83),
-)  # fmt: skip
 #: What the outputs are. live: the last value, with no dead code. last: the last value, beside dead code. leaves: every value
 #: that nothing reads. any: the same with repeats, inputs and values that are read as well.
 _OUTPUT_STYLES = ("live", *["leaves"] * 6, "any", "any", "last")
@@ -51,22 +40,6 @@ POLICIES: tuple[Policy, ...] = (
 )  # fmt: skip
 #: So many of `POLICIES`, the first ones, are those of programs that have dtypes which the engine lacks.
 _FOREIGN = 4
-
-#: Bytes of a header: decisions read in turn, as far as they go; then those at a place of their own: policy and symbols, the linalg
-#: family, and the numbers of anchor and motif with the place of each.
-_IN_TURN, _PLACED, _NUMBERS = 40, 7, 6
-HEADER = _IN_TURN + _PLACED + _NUMBERS
-
-
-def numbered(header: bytes, anchor: int, motif: int) -> bytes:
-    """The header with another anchor and motif, counted from 1; 0 for none."""
-    return header[:-_NUMBERS] + anchor.to_bytes(2, "big") + motif.to_bytes(2, "big") + header[-2:]
-
-
-def motif_of(header: bytes) -> tuple[int, int]:
-    """Number of the motif that a program must have, 0 for none, and where among the genes it comes, in 256ths."""
-    tail = header[HEADER - _NUMBERS :]
-    return (int.from_bytes(tail[2:4], "big"), tail[5]) if len(tail) == _NUMBERS else (0, 0)
 
 
 class Estimate(NamedTuple):
@@ -126,8 +99,8 @@ class Growth:
         self.max_instructions = max_instructions
         #: Long programs have nothing that StableHLO lacks: one such op would keep all the others from being compiled.
         self.portable = max_instructions > config.usual
-        self._header = head = Choices(header[:_IN_TURN])
-        placed = Choices(header[_IN_TURN:])
+        head, placed, numbers = decisions(header)
+        self._header = head
         chosen, number = placed.chance(config.policies), placed.choose(range(len(POLICIES)))
         other_policy = chosen and policy == DEFAULT_POLICY
         self.policy = POLICIES[number] if other_policy else policy
@@ -138,7 +111,6 @@ class Growth:
         self.symbols = placed.chance(config.symbolic) * (1 + placed.integer(1))
         #: How many ops of the linalg family it has, and where among the genes the first one comes, in 256ths.
         self.linalg = placed.chance(config.linalg) * (1 + placed.pick(3)), placed.integer(1)
-        numbers = Choices(header[HEADER - _NUMBERS :])
         #: Number of the program's first anchor, and where in its stretch of genes it comes, in 256ths.
         self.anchor = numbers.integer(2), numbers.integer(3) & 255
         self.builder = GraphBuilder(policy=self.policy)
@@ -451,13 +423,3 @@ class Growth:
         """The program in its final form with its inputs."""
         program = self.finish()
         return Case.of(symbolised(renumbered(program), self.symbols), self.inputs(program))
-
-
-def shape_of(value: Value) -> Shape:
-    """The shape of a value of a growing program, where all extents are integers."""
-    return value.type.static_shape
-
-
-def volume(extents: Sequence[int]) -> int:
-    """Elements of a shape, an extent 0 counting as 1: what a result may come to once that axis is contracted."""
-    return prod(extents) or prod([max(1, e) for e in extents])

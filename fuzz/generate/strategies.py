@@ -12,7 +12,7 @@ from fuzz.generate.choices import Choices
 from fuzz.generate.config import DEFAULT, Config, Regime
 from fuzz.generate.decode import GENE, decode
 from fuzz.generate.faults import LONGEST, decode_invalid
-from fuzz.generate.growth import HEADER
+from fuzz.generate.header import HEADER
 from fuzz.generate.values.recipes import array_of, draw_recipe
 from oracle.case import Case
 from tenferro_ref.dtype import DType

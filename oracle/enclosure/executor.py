@@ -141,18 +141,10 @@ def _slots(
     n = len(input_sets)
     _check_size(types, n)
     _check_scales(program, types)
-    values, makers = dict[int, Enclosure](), dict[int, Instruction]()
+    makers = dict[int, Instruction]()
     computed, earliest = dict[int, int](), dict[tuple[Op, tuple[int, ...]], int]()
     with np.errstate(all="ignore"):
-        for slot, *arrays in zip(program.input_slots, *input_sets, strict=True):
-            (first, *others) = arrays
-            if isinstance(first, Enclosure):
-                known = first
-            else:  # column-major, as the arrays are
-                known = point(np.stack([a.T for a in arrays]).T if others else first)
-            values[slot] = flush.of_known(model, known)
-        for slot in program.input_slots[arguments:] if arguments is not None else ():
-            values[slot] = values[slot].known_as(const=True, repeated=False)
+        values = _of_inputs(program, input_sets, model, arguments)
         for ins in program.instructions:
             if isinstance(ins.op, ops.Extension) and factors.knows(model, ins.op):
                 cs = [contexts[types[s].dtype] for s in ins.output_slots]
@@ -191,6 +183,22 @@ def _slots(
             if back is not None:  # what reads the result reads that
                 computed[slot] = computed.get(back, back)
                 makers[slot] = makers.get(back, ins)
+    return values
+
+
+def _of_inputs(
+    program: GraphProgram, input_sets: Sequence[Sequence[Array | Enclosure]], model: Model, arguments: int | None
+) -> dict[int, Enclosure]:
+    """The enclosure of each input; those behind the first `arguments` are constants."""
+    values = dict[int, Enclosure]()
+    for slot, first, *others in zip(program.input_slots, *input_sets, strict=True):
+        if isinstance(first, Enclosure):
+            known = first
+        else:  # column-major, as the arrays are
+            known = point(np.stack([a.T for a in (first, *others)]).T if others else first)
+        values[slot] = flush.of_known(model, known)
+    for slot in program.input_slots[arguments:] if arguments is not None else ():
+        values[slot] = values[slot].known_as(const=True, repeated=False)
     return values
 
 

@@ -19,10 +19,11 @@ from oracle.configurations import Equation
 from oracle.enclosure import integers
 from oracle.enclosure.arithmetic import multiply
 from oracle.enclosure.balls import Ball, ball, certainly_finite
-from oracle.enclosure.complexes import PRODUCT, anything, promoted
+from oracle.enclosure.complexes import PRODUCT
 from oracle.enclosure.formats import Array, quantum
 from oracle.enclosure.freedoms import tf32
 from oracle.enclosure.origin import NOWHERE
+from oracle.enclosure.rectangles import anything, promoted
 from oracle.enclosure.rule import COMPLEX, ENCLOSE, ComplexRule, Context, Rule
 from oracle.enclosure.value import Enclosure, Interval, Rectangle, each_part, everything, point, real_point, rectangle
 from tenferro_ref import ops

@@ -42,11 +42,8 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     n = x.shape[-1]
     if not c.dtype.is_float:
         return _integer_product(c.dtype, x)
-    if n in (1, 2):  # 1 times the first factor is that factor
-        made = reduce(partial(multiply, c), (x.map(taken(i)) for i in range(n)))
-        if n == 2 and (u := made.unrounded):
-            made = made.remembering(replace(u, reduced=True))
-        return _nested(c, made, x)
+    if n in (1, 2):
+        return _nested(c, _of_one_or_two(c, x), x)
     f, w = c.format, c.format.wide
     none = x.empty.any(-1)
     lo = np.where(x.empty, 1.0, x.lo)
@@ -56,18 +53,11 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     large = np.maximum(np.abs(lo), np.abs(hi))
     small = np.where((lo <= 0) & (hi >= 0), 0, np.minimum(np.abs(lo), np.abs(hi)))
     over, under = _out_of_range(f, large, small)
-    low = high = np.ones(lo.shape[:-1], w)
-    for i in range(n):
-        a = lo[..., i].astype(w)
-        low, high = extreme_products(low, high, a, a if hi is lo else hi[..., i].astype(w))
-
-    def product_error(roundings: int) -> float:
-        return roundings * f.unit / (1 - roundings * f.unit) + 4 * n * f.wide_unit
-
+    low, high = _extremes(f, lo, hi)
     # small integers over a power of two: every partial product is exact
     grain = np.minimum(quantum(lo), 1).prod(-1)
     fine = ((lo == hi) & np.isfinite(lo)).all(-1) & (np.maximum(large, 1).prod(-1) * f.unit < grain)
-    error = np.where(fine & (grain > f.min_normal), 0, product_error(max(n - 1, 0)))  # over no element it is 1
+    error = np.where(fine & (grain > f.min_normal), 0, _product_error(f, n, max(n - 1, 0)))  # over no element it is 1
     # what underflows is off by a denormal, which later factors enlarge, or is flushed: then all of the product is zero
     lost = np.where(under & ~over, 2 * n * f.least_denormal * np.maximum(large, 1).prod(-1), 0.0).astype(w)
     gone = under & ~over & (c.zero_below > 0)
@@ -93,7 +83,7 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     if not c.model.keeps_unrounded:
         return result
     # fused with an addition that follows, the last of the products is not rounded
-    before = np.where(error == 0, 0, product_error(n - 2))
+    before = np.where(error == 0, 0, _product_error(f, n, n - 2))
     fixed = certain_zero | none
     raw_low, raw_high = down - before * np.abs(down) - lost, up + before * np.abs(up) + lost
     # that of an overflow may be finite
@@ -103,6 +93,27 @@ def _reduce_prod(op: ops.ReduceProd, c: Context, x: Interval) -> Interval:
     return _nested(
         c, result.remembering(Unrounded("product", raw_low, raw_high, False, (down, up), roundings, True)), x
     )
+
+
+def _of_one_or_two(c: Context, x: Interval) -> Interval:
+    """1 times the first factor is that factor."""
+    made = reduce(partial(multiply, c), (x.map(taken(i)) for i in range(x.shape[-1])))
+    u = made.unrounded if x.shape[-1] == 2 else None
+    return made.remembering(replace(u, reduced=True)) if u else made
+
+
+def _extremes(f: Format, lo: Array, hi: Array) -> tuple[Array, Array]:
+    """The least and the greatest product along the last axis, in the wide type."""
+    low = high = np.ones(lo.shape[:-1], f.wide)
+    for i in range(lo.shape[-1]):
+        a = lo[..., i].astype(f.wide)
+        low, high = extreme_products(low, high, a, a if hi is lo else hi[..., i].astype(f.wide))
+    return low, high
+
+
+def _product_error(f: Format, n: int, roundings: int) -> float:
+    """Of `n` factors multiplied in the wide type, beside so many roundings."""
+    return roundings * f.unit / (1 - roundings * f.unit) + 4 * n * f.wide_unit
 
 
 def _nested(c: Context, made: Interval, x: Interval) -> Interval:

@@ -293,13 +293,6 @@ def builder_of(*operands: Operand) -> Builder:
     raise UsageError(detail="one operand at least must be a Value")
 
 
-def as_value(operand: object, what: str) -> Value:
-    """What must be a Value, not a number or an array; UsageError if it is not."""
-    if not isinstance(operand, Value):
-        raise UsageError(detail=f"{type(operand).__name__} where a Value is needed: {what}")
-    return operand
-
-
 def promoted(builder: Builder, *operands: Operand, division: bool = False) -> tuple[Value, ...]:
     """The operands as values of their common dtype (SEMANTICS 1.1), numbers as constants.
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fuzz.generate import DEFAULT, Config
 from fuzz.generate.choices import Choices, Weighted
 from fuzz.generate.decode import GENE, decode, motifs, steps
-from fuzz.generate.growth import HEADER, numbered
+from fuzz.generate.header import HEADER, numbered
 from fuzz.generate.motifs import MOTIFS
 from fuzz.generate.ops import STRATEGY
 from fuzz.generate.strategies import graphs

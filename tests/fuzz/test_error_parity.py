@@ -19,7 +19,7 @@ from fuzz.generate import DEFAULT
 from fuzz.generate.batches import generate
 from fuzz.generate.decode import GENE
 from fuzz.generate.faults import decode_invalid, kinds
-from fuzz.generate.growth import HEADER
+from fuzz.generate.header import HEADER
 from oracle.case import Case
 from oracle.judge import Reference, judge
 from oracle.peers import Executor, ExternalExecutor, NativeExecutor, Pool, native_variants

@@ -20,9 +20,9 @@ from fuzz.generate.anchors import anchors
 from fuzz.generate.batches import _anchor, _length, generate
 from fuzz.generate.config import FOREIGN_DTYPES, admitted
 from fuzz.generate.describe import describe
-from fuzz.generate.growth import BIG
 from fuzz.generate.motifs import MOTIFS
 from fuzz.generate.ops import STRATEGY
+from fuzz.generate.shapes import BIG
 from oracle.case import Case
 from oracle.enclosure import ENCLOSE
 from oracle.peers import NativeExecutor, attempt

@@ -13,7 +13,7 @@ from hypothesis import given
 from fuzz.generate import DEFAULT, Config
 from fuzz.generate.decode import GENE
 from fuzz.generate.faults import decode_invalid, faults, kinds
-from fuzz.generate.growth import HEADER
+from fuzz.generate.header import HEADER
 from fuzz.generate.strategies import invalid_cases
 from oracle.case import Case, Refusal
 from tenferro_ref import errors, ops

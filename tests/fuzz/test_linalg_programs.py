@@ -17,7 +17,7 @@ from fuzz.findings.triage import to_finding
 from fuzz.generate import DEFAULT, Config
 from fuzz.generate.batches import generate
 from fuzz.generate.decode import decode
-from fuzz.generate.growth import HEADER
+from fuzz.generate.header import HEADER
 from fuzz.generate.ops.linalg import MATRICES as CLASSES
 from fuzz.generate.values.matrices import DEFINITE, HERMITIAN, MATRICES, ONE_SIDED, REGULAR, SINGULAR, matrices
 from fuzz.generate.values.recipes import FULL, Recipe, array_of

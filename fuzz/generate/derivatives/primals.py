@@ -15,11 +15,13 @@ from typing import Any, NamedTuple, Protocol
 from fuzz.generate.choices import Choices
 from fuzz.generate.config import Config, admitted
 from fuzz.generate.decode import GENE
-from fuzz.generate.growth import HEADER, Estimate, Growth, shape_of
+from fuzz.generate.growth import Estimate, Growth
+from fuzz.generate.header import HEADER
 from fuzz.generate.ops import STRATEGY, usable
 from fuzz.generate.ops.extensions import contracted, transformed
 from fuzz.generate.ops.linalg import damped, factored, matrix_input
 from fuzz.generate.ops.structural import broadcast
+from fuzz.generate.shapes import shape_of
 from fuzz.generate.values import matrices as m
 from fuzz.generate.values.recipes import Recipe, array_of
 from oracle.case import Case

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from fuzz.generate.faults.fault import Faults, Faulty, any_axis, full, of_rank, operand
-from fuzz.generate.growth import Growth, shape_of
+from fuzz.generate.growth import Growth
+from fuzz.generate.shapes import shape_of
 from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, DimOp, InputDim
 from tenferro_ref.dtype import ENGINE_DTYPES, DType

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fuzz.generate.faults.fault import Faults, Faulty, any_axis, inserted, operand, outside
-from fuzz.generate.growth import Growth, shape_of
+from fuzz.generate.growth import Growth
+from fuzz.generate.shapes import shape_of
 from tenferro_ref import ops
 from tenferro_ref.ops import CONTRACTIONS, REDUCTIONS
 

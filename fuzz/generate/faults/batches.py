@@ -17,7 +17,7 @@ from fuzz.generate.decode import GENE
 from fuzz.generate.faults.decode import LONGEST, decode_fault
 from fuzz.generate.faults.fault import Fault
 from fuzz.generate.faults.table import faults
-from fuzz.generate.growth import HEADER, numbered
+from fuzz.generate.header import HEADER, numbered
 from oracle.case import Case
 
 

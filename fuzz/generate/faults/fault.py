@@ -11,7 +11,8 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from fuzz.generate.choices import Choices
-from fuzz.generate.growth import Growth, Shape
+from fuzz.generate.growth import Growth
+from fuzz.generate.shapes import Shape
 from oracle.case import Refusal
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType

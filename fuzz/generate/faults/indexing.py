@@ -7,7 +7,8 @@ from typing import Any
 
 from fuzz.generate.faults import fault as f
 from fuzz.generate.faults.fault import Faults, Faulty, changed, matrix
-from fuzz.generate.growth import Growth, shape_of
+from fuzz.generate.growth import Growth
+from fuzz.generate.shapes import shape_of
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Op

@@ -6,7 +6,8 @@ from math import prod
 from typing import Any
 
 from fuzz.generate.faults.fault import Faults, Faulty, another_dtype, any_axis, changed, of_rank, operand
-from fuzz.generate.growth import Growth, Shape, shape_of
+from fuzz.generate.growth import Growth
+from fuzz.generate.shapes import Shape, shape_of
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
 from tenferro_ref.ops import ARITHMETIC, CONTRACTIONS, REDUCTIONS, CompareDir, Op

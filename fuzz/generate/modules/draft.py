@@ -15,7 +15,7 @@ from numpy.random import PCG64, Generator
 
 from fuzz.generate.choices import Choices, Weighted
 from fuzz.generate.config import FOREIGN_DTYPES, Regime
-from fuzz.generate.growth import EXTENTS, RANKS
+from fuzz.generate.shapes import EXTENTS, RANKS
 from fuzz.generate.values.recipes import Recipe, array_of, draw_recipe, draw_scalar
 from tenferro_ref.dtype import ENGINE_DTYPES, INEXACT, DType
 from tenferro_ref.stablehlo.literals import Shape, type_text

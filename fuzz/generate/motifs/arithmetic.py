@@ -10,8 +10,9 @@ import numpy as np
 
 from fuzz.generate.config import FOREIGN_DTYPES, Regime, may_have
 from fuzz.generate.describe import has_path, maker, varying
-from fuzz.generate.growth import Estimate, Growth, Shape, shape_of
+from fuzz.generate.growth import Estimate, Growth
 from fuzz.generate.motifs.table import Found, motif
+from fuzz.generate.shapes import Shape, shape_of
 from fuzz.generate.values.recipes import Recipe
 from oracle.case import Case
 from tenferro_ref import ops

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from fuzz.generate.describe import maker, of_program
-from fuzz.generate.growth import EXTENTS, Estimate, Growth, shape_of, volume
+from fuzz.generate.growth import Estimate, Growth
 from fuzz.generate.motifs.table import motif
 from fuzz.generate.ops.contractions import contract, reduce
 from fuzz.generate.ops.structural import broadcast, permutation, regroup
+from fuzz.generate.shapes import EXTENTS, shape_of, volume
 from fuzz.generate.values.recipes import Recipe
 from oracle.case import Case
 from tenferro_ref import ops

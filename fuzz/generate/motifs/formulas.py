@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fuzz.generate.describe import maker
-from fuzz.generate.growth import Estimate, Growth, shape_of
+from fuzz.generate.growth import Estimate, Growth
 from fuzz.generate.motifs.table import MOTIFS, Motif
+from fuzz.generate.shapes import shape_of
 from fuzz.generate.values.recipes import Recipe
 from tenferro_ref import ops
 from tenferro_ref.dtype import INEXACT, DType

@@ -6,10 +6,11 @@ from itertools import pairwise
 from math import prod
 
 from fuzz.generate.describe import maker
-from fuzz.generate.growth import Growth, shape_of
+from fuzz.generate.growth import Growth
 from fuzz.generate.motifs.table import motif
 from fuzz.generate.ops import STRATEGY
 from fuzz.generate.ops.structural import permutation
+from fuzz.generate.shapes import shape_of
 from oracle.case import Case
 from tenferro_ref import ops
 from tenferro_ref.dims import InputDim

@@ -8,11 +8,12 @@ from itertools import zip_longest
 
 from fuzz.generate.config import may_have
 from fuzz.generate.describe import maker, varying
-from fuzz.generate.growth import Growth, shape_of, volume
+from fuzz.generate.growth import Growth
 from fuzz.generate.motifs.table import motif
 from fuzz.generate.ops import STRATEGY, usable
 from fuzz.generate.ops.indexing import index_tensor
 from fuzz.generate.ops.structural import regroup
+from fuzz.generate.shapes import shape_of, volume
 from fuzz.generate.values.recipes import Recipe
 from oracle.case import Case
 from tenferro_ref import ops

@@ -6,8 +6,9 @@ from math import inf, log2, prod
 from operator import itemgetter
 from typing import Any
 
-from fuzz.generate.growth import Estimate, Growth, Shape, shape_of, volume
+from fuzz.generate.growth import Estimate, Growth
 from fuzz.generate.ops.elementwise import below
+from fuzz.generate.shapes import Shape, shape_of, volume
 from fuzz.generate.table import STRATEGY
 from tenferro_ref import ops
 from tenferro_ref.dtype import ANY

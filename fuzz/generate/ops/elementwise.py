@@ -6,7 +6,8 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from fuzz.generate.growth import Estimate, Growth, shape_of
+from fuzz.generate.growth import Estimate, Growth
+from fuzz.generate.shapes import shape_of
 from fuzz.generate.table import STRATEGY
 from tenferro_ref import ops
 from tenferro_ref.dtype import ANY, DType

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from math import log2
 from typing import Any
 
-from fuzz.generate.growth import Estimate, Growth, Shape, shape_of, volume
+from fuzz.generate.growth import Estimate, Growth
+from fuzz.generate.shapes import Shape, shape_of, volume
 from fuzz.generate.table import STRATEGY
 from tenferro_ref import ops
 from tenferro_ref.dtype import NUMERIC, DType

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fuzz.generate.growth import Estimate, Growth, Shape, shape_of, volume
+from fuzz.generate.growth import Estimate, Growth
 from fuzz.generate.ops.structural import expression
+from fuzz.generate.shapes import Shape, shape_of, volume
 from fuzz.generate.table import STRATEGY
 from fuzz.generate.values.recipes import Recipe
 from tenferro_ref import ops

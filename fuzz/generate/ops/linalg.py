@@ -12,7 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 from fuzz.generate.choices import Weighted
-from fuzz.generate.growth import Estimate, Growth, Shape, shape_of
+from fuzz.generate.growth import Estimate, Growth
+from fuzz.generate.shapes import Shape, shape_of
 from fuzz.generate.values import matrices as m
 from fuzz.generate.values.recipes import Recipe
 from tenferro_ref import ops

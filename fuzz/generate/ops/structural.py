@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from fuzz.generate.growth import Growth, Shape, shape_of, volume
+from fuzz.generate.growth import Growth
+from fuzz.generate.shapes import Shape, shape_of, volume
 from fuzz.generate.table import STRATEGY
 from tenferro_ref import ops
 from tenferro_ref.dims import DimExpr, DimOp, InputDim
