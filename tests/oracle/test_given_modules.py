@@ -11,6 +11,7 @@ from oracle.case import Case
 from oracle.enclosure import XLA, enclose
 from oracle.judge import Reference, judge
 from oracle.peers import Execution, Executor, NativeExecutor, Pool, attempt_source
+from oracle.peers.errors import EngineFault
 from oracle.verdict import Verdict
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.stablehlo import Source
@@ -105,6 +106,15 @@ def test_what_a_client_lacks_is_unsupported_in_its_words(executor: Executor, poo
     result = attempt_source(executor, source, [np.ones(2, np.float32)])
     assert isinstance(result, UnsupportedOp)
     assert "custom" in str(result)
+
+
+def test_a_module_that_does_not_link_is_a_fault_of_its_compiler(pool: Pool) -> None:
+    """Finding 0211: IREE compiles the operation and does not find what it calls."""
+    code = "module { func.func @main(%x: tensor<1xi32>) -> tensor<1xbf16> {"
+    code += " %y = stablehlo.convert %x : (tensor<1xi32>) -> tensor<1xbf16> return %y : tensor<1xbf16> } }"
+    result = attempt_source(pool.make("iree"), pool.reader.source(code, "m"), [np.array([3], np.int32)])
+    assert isinstance(result, EngineFault)
+    assert "undefined symbol" in str(result)
 
 
 def test_a_portable_artifact_is_tried_where_the_text_is_not_known(pool: Pool) -> None:
