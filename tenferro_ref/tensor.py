@@ -44,14 +44,17 @@ class Tensor:
         Raises
         ------
         InvalidArgument
-            The data has a dtype that the engine does not know.
+            The data is no array, or of a dtype that the engine does not know.
         PlacementMismatch
             The data is on a device.
         """
         if isinstance(data, Tensor):
             return data
         HOST.admit("Tensor", "data", data)
-        array = np.asarray(data, None if dtype is None else dtype.numpy)
+        try:
+            array = np.asarray(data, None if dtype is None else dtype.numpy)
+        except (ValueError, TypeError) as error:  # rows of several lengths, words where numbers are due
+            raise InvalidArgument(op="Tensor", argument="data", detail=str(error)) from None
         try:
             DType.of(array)
         except KeyError:

@@ -18,7 +18,7 @@ from tenferro_ref.console import plain_table, split
 from tenferro_ref.errors import UsageError
 from tenferro_ref.escape import line, visible
 from tenferro_ref.program import Program
-from tenferro_ref.tensor import column_major
+from tenferro_ref.tensor import Tensor
 
 _HTML = """\
 <table class="tenferro-check"><thead><tr>{% for h in headers %}<th>{{ h }}</th>{% endfor %}</tr></thead>
@@ -67,6 +67,12 @@ class Result:
         return escaping.from_string(_HTML).render(headers=headers, rows=rows, notes=notes(self.rows), bad=_BAD)
 
 
+def _names(executors: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(executors, Sequence) and all(isinstance(name, str) for name in executors):
+        return tuple(executors)
+    raise UsageError(detail=f"{executors!r} where names of executors are needed")
+
+
 class Checker:
     """Checks one thing after the other; executors of one plugin share a worker process until `close`."""
 
@@ -86,12 +92,15 @@ class Checker:
         model: str | None = None,
     ) -> Result:
         """As `tenferro_ref.check`, which see."""
-        names = split(executors) if isinstance(executors, str) else tuple(executors)
+        if isinstance(inputs, str) or not isinstance(inputs, Sequence):
+            raise UsageError(detail=f"{type(inputs).__name__} where a list of inputs is needed")
+        names = split(executors) if isinstance(executors, str) else _names(executors)
         selection = self._pool.select(names, others=OTHERS)
         if isinstance(what, Program):
             graph = what.to_graph()
-            arrays = [column_major(array) for array in inputs]
-            subject = Subject(graph.name or "program", Case.of(graph, arrays))
+            tensors = [Tensor.of(x) for x in inputs]
+            graph.check_inputs([t.type for t in tensors])
+            subject = Subject(graph.name or "program", Case.of(graph, [t.data for t in tensors]))
         elif callable(what):
             subject = function_subject(what, inputs, self._pool.reader)
         else:

@@ -7,13 +7,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tenferro_ref
 from tenferro_ref import checking, ops
-from tenferro_ref.errors import UsageError
+from tenferro_ref.errors import TenferroError, UsageError
 from tenferro_ref.program import GraphBuilder, GraphProgram
 from tests.libraries import module_or_skip
 from tests.plugins import plugin_or_skip
@@ -75,6 +76,33 @@ def test_what_compares_nothing_does_not_pass(using: checking.Checker) -> None:
         using.check(3, [], executors="native", model=None)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="did you mean"):
         tenferro_ref.check(program, [np.ones(2)], executors="nativ")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "executors", "words"),
+    [
+        (np.ones(2), "native", "ndarray where a list of inputs is needed"),
+        ("ab", "native", "str where a list of inputs is needed"),
+        (None, "native", "NoneType where a list of inputs is needed"),
+        ([np.ones(2)], 3, "3 where names of executors are needed"),
+        ([np.ones(2), np.ones(2)], "native", "expected 1 inputs, got 2"),
+        ([np.ones(3)], "native", "program input 0: shapes"),
+        ([np.ones(2, np.float32)], "native", "input 0 is F32"),
+        ([1.0], "native", "program input 0: shapes"),
+        (["ab"], "native", "<U2 is none of the dtypes"),
+        ([[[1.0], [1.0, 2.0]]], "native", "Tensor: data: "),
+        ([np.array([object(), None])], "native", "object is none of the dtypes"),
+    ],
+)
+def test_inputs_that_cannot_be_the_programs_are_refused(
+    using: checking.Checker, inputs: Any, executors: Any, words: str
+) -> None:
+    with pytest.raises(TenferroError, match=words):
+        using.check(log_of_exp(), inputs, executors=executors, model=None)
+
+
+def test_inputs_are_whatever_numpy_makes_arrays_of(using: checking.Checker) -> None:
+    assert using.check(log_of_exp(), ([1.0, 2.0],), executors=("native-nopasses",), model=None).ok
 
 
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", "a\u202eb\x1b[31m", "'\"&"])
