@@ -378,7 +378,8 @@ def from_peer(peer: Peer) -> NativeExecutor:
         known = ", ".join(DEFAULT_PIPELINE)
         raise UsageError(detail=f"executor {name!r}: no pass {peer.build!r}; known: {known}{hint}")
     if peer.variant:
-        raise UsageError(detail=f"executor {name!r}: options follow native: only")
+        known = ", ".join(other for other in variants if other.partition(":")[0] == name.partition(":")[0])
+        raise UsageError(detail=f"executor {name!r}: known are {known}; options follow native: only")
     options: dict[str, object] = {}
     for word in filter(None, peer.build.split("+")):
         key, equals, value = word.partition("=")

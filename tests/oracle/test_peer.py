@@ -56,7 +56,8 @@ def test_names_of_the_command_line(name: str, peer: Peer | None) -> None:
     ("name", "words"),
     [
         ("native-slow", "unknown executor"),
-        ("native-fused:fusion=0", "options follow native: only"),
+        ("native-fused:fusion=0", "known are native-fused; options follow native: only"),
+        ("native-drawn:4", "known are native-drawn, native-drawn:2, native-drawn:3; options follow native: only"),
         ("native-without:Nothing", "no pass 'Nothing'"),
         ("jax-fast", "unknown executor"),
         ("jax:1", "unknown executor"),
