@@ -16,8 +16,9 @@ from tenferro_ref import ops
 from tenferro_ref.dtype import INEXACT, DType
 from tenferro_ref.errors import InvalidArgument, RankMismatch, ShapeMismatch
 from tenferro_ref.extensions import linalg_kernels as kernels
+from tenferro_ref.extensions.elimination import Matrix
 from tenferro_ref.extensions.family import Family, check_count, check_dtype, read_config, register, reject
-from tenferro_ref.extensions.linalg_kernels import Matrix, finite, lapack
+from tenferro_ref.extensions.linalg_kernels import finite, lapack
 from tenferro_ref.ops import TensorType
 from tenferro_ref.tensor import Array
 

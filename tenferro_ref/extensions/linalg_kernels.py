@@ -7,13 +7,13 @@ A matrix that an op cannot work on (singular, not positive definite, not finite 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from tenferro_ref.errors import InvalidArgument
-
-Matrix: TypeAlias = np.ndarray[Any, Any]
+from tenferro_ref.extensions import elimination
+from tenferro_ref.extensions.elimination import Matrix
 
 
 def lapack(name: str, *arrays: Matrix) -> Callable[..., Any]:
@@ -164,7 +164,7 @@ def _getrf(a: Matrix) -> tuple[Matrix, Matrix]:
     if a.size == 0:
         return a, np.arange(min(a.shape))
     packed, pivots, _ = lapack("getrf", a)(a)
-    return packed, np.asarray(pivots)
+    return elimination.eliminated(a) if elimination.is_needed(packed.diagonal()) else (packed, np.asarray(pivots))
 
 
 def _order(pivots: Matrix, n: int) -> tuple[Matrix, int]:
@@ -222,7 +222,14 @@ def _solved(packed: Matrix, pivots: Matrix, b: Matrix, transpose_a: bool, conjug
     if conjugate_a and not transpose_a:  # conj(A) X = B is A conj(X) = conj(B)
         return (_solved(packed, pivots, b.conj(), False, False)[0].conj(),)
     trans = (2 if conjugate_a else 1) if transpose_a else 0
-    return (lapack("getrs", packed, b)(packed, pivots, b, trans=trans)[0],)
+    if not elimination.is_needed(packed.diagonal()):
+        return (lapack("getrs", packed, b)(packed, pivots, b, trans=trans)[0],)
+    order, _ = _order(pivots, len(packed))
+    if not trans:
+        return (_trtrs(packed, _trtrs(packed, b[order], lower=True, unit=True), lower=False),)
+    result = np.empty_like(b)
+    result[order] = _trtrs(packed, _trtrs(packed, b, lower=False, trans=trans), lower=True, trans=trans, unit=True)
+    return (result,)
 
 
 def solve(a: Matrix, b: Matrix) -> tuple[Matrix]:
@@ -276,6 +283,9 @@ def _trtrs(a: Matrix, b: Matrix, *, lower: bool, trans: int = 0, unit: bool = Fa
         _regular(a.diagonal())
     if b.size == 0:
         return b
+    if not unit and elimination.is_needed(a.diagonal()):
+        op = (a, a.T, a.T.conj())[trans]
+        return elimination.substituted(op, b, lower=lower is not bool(trans))
     solution: Matrix = lapack("trtrs", a, b)(a, b, lower=lower, trans=trans, unitdiag=unit)[0]
     return solution
 
