@@ -83,6 +83,14 @@ def _shifted(x: Value, source: int, destination: int) -> Value:
     return x.transpose(order)
 
 
+@pytest.fixture(scope="module")
+def usual() -> list[Reference]:
+    """Programs with what is due of them; the generator does not use the front end."""
+    references = [Reference(case, NativeExecutor()) for case in generate(13, 0, 400)]
+    assert all(not judge(NativeExecutor(), r).verdict.is_disagreement for r in references)
+    return references
+
+
 @pytest.mark.parametrize(
     ("module", "name", "fault"),
     [
@@ -98,14 +106,11 @@ def _shifted(x: Value, source: int, destination: int) -> Value:
     ],
 )
 def test_a_front_end_that_errs_is_found(
-    module: Any, name: str, fault: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    module: Any, name: str, fault: Callable[..., Any], usual: list[Reference], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cases = generate(13, 0, 400)  # the generator does not use the front end
-    references = [Reference(case, NativeExecutor()) for case in cases]
-    assert all(not judge(NativeExecutor(), r).verdict.is_disagreement for r in references)
     monkeypatch.setattr(module, name, fault)
     executor = configured(form="values")
-    assert any(judge(executor, r).verdict.is_disagreement for r in references)
+    assert any(judge(executor, r).verdict.is_disagreement for r in usual)
 
 
 @pytest.fixture(scope="module")
@@ -177,15 +182,14 @@ def test_a_function_of_a_family_that_errs_is_found(
 _LETTERED, _SLOGDET = equations.lettered, linalg.slogdet
 
 
-def test_outputs_of_a_normal_form_are_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outputs_of_a_normal_form_are_in_order(usual: list[Reference], monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(program: GraphProgram) -> GraphProgram:
         program = normal(program)
         return replace(program, output_slots=tuple(sorted(program.output_slots)))
 
     normal = FORMS["normal"]
     monkeypatch.setitem(FORMS, "normal", wrong)
-    references = [Reference(case, NativeExecutor()) for case in generate(13, 0, 64)]
-    assert Verdict.MISMATCH in {judge(configured(form="normal"), r).verdict for r in references}
+    assert Verdict.MISMATCH in {judge(configured(form="normal"), r).verdict for r in usual[:64]}
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form])
