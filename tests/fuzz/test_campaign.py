@@ -215,7 +215,7 @@ class TestDeath:
 
     def test_killed_workers_lose_nothing_and_do_nothing_twice(self, tmp_path: Path) -> None:
         """`python -m tools.torture --kills 200` is the same at length."""
-        result = torture(tmp_path, Plan(seed=3, programs=96, batch=8), EXECUTORS, kills=2, every=0.4)
+        result = torture(tmp_path, replace(PLAN, seed=3, programs=96, batch=8), EXECUTORS, kills=2, every=0.4)
         assert result.problems == ()
         assert (result.kills, result.deaths, result.programs) == (2, 2, 96)
         assert result.copies > 0
@@ -224,14 +224,14 @@ class TestDeath:
         monkeypatch.setattr("fuzz.campaign.workers.os.cpu_count", lambda: 1)
         seen: list[tuple[int, int]] = []
         with Store(tmp_path / "s", create=True) as store, Lock(tmp_path / "s") as lock:
-            stream = begin(store, replace(PLAN, programs=200), Selection(NATIVES, ()))
+            stream = begin(store, replace(PLAN, programs=120), Selection(NATIVES, ()))
 
             def tick(now: Tick) -> None:
                 held = store.owners(stream.id)
                 seen.append((now.slots, len(held)))
 
             assert run_workers(tmp_path / "s", stream, 3, lock=lock, tick=tick) == 0
-            assert store.done(stream.id)[0] == 200
+            assert store.done(stream.id)[0] == 120
         alone = [held for slots, held in seen if slots == 1]
         assert alone[0] == 0  # the second one is not begun before the first has work
         assert max(slots for slots, _ in seen) > 1

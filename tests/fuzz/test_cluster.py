@@ -66,7 +66,8 @@ def in_mid_run(store: Path, act: Callable[[], object]) -> Iterator[None]:
 
 #: Three parts for two workers: one of them has the third when the first comes back.
 PROGRAMS = 96
-WHAT = ("--seed", 4, "--programs", PROGRAMS, *NATIVE)
+SIMPLE = ("--generate", "derivatives=0", "--generate", "modules=0")
+WHAT = ("--seed", 4, "--programs", PROGRAMS, *SIMPLE, *NATIVE)
 
 
 @pytest.fixture(scope="module")
