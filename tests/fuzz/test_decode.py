@@ -23,6 +23,8 @@ from tenferro_ref.errors import UsageError
 from tenferro_ref.ops import OPS, Op
 from tenferro_ref.program import GraphProgram
 
+pytestmark = pytest.mark.once
+
 #: One program in a hundred has both a sine and a clamp: the search for one is to end with it, whatever the seed.
 FEW = Config(
     motifs=False,
@@ -146,7 +148,6 @@ WANTED: dict[str, tuple[Callable[[GraphProgram], bool], int]] = {
 }
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(("wanted", "most"), WANTED.values(), ids=WANTED)
 def test_programs_shrink(wanted: Callable[[GraphProgram], bool], most: int, rng: Random) -> None:
     found = _shrunk(graphs(FEW), wanted, most, rng)
@@ -155,7 +156,6 @@ def test_programs_shrink(wanted: Callable[[GraphProgram], bool], most: int, rng:
     assert all(prod(e for e in t.shape if isinstance(e, int)) <= 64 for t in found.slot_types.values())
 
 
-@pytest.mark.once
 def test_programs_with_motifs_shrink_to_one_of_them(rng: Random) -> None:
     # of forty searches nineteen ended above four instructions, so that four in a row do one time in twenty
     found = _shrunk(graphs(), _batched, 4, rng, searches=16)

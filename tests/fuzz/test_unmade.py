@@ -28,6 +28,8 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UnsupportedOp
 from tenferro_ref.program import GraphBuilder
 
+pytestmark = pytest.mark.once
+
 #: Batches of so many programs, one in two of which is of the kind that is asked for.
 PLAN = Plan(5, programs=96, batch=32, max_findings=2, reduce_seconds=10)
 

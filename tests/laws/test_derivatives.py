@@ -22,6 +22,8 @@ from tenferro_ref.ops import Policy
 from tenferro_ref.program import GraphBuilder, Program, Value
 from tests.autodiff.products import run
 
+pytestmark = pytest.mark.once
+
 SKIP = Policy(scatter_bounds="skip")
 
 

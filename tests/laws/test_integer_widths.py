@@ -19,6 +19,8 @@ from tenferro_ref.ops import DEFAULT_POLICY, STABLEHLO
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime.kernels import run_kernel
 
+pytestmark = pytest.mark.once
+
 INTEGERS = [d for d in DType if d.is_int]
 
 

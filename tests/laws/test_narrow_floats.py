@@ -18,6 +18,8 @@ from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.runtime.kernels import run_kernel
 
+pytestmark = pytest.mark.once
+
 FORMATS_WITH_ZERO = sorted(NARROW_FLOATS - {DType.F8E8M0FNU}, key=lambda d: d.name)
 HALVES = [DType.F16, DType.BF16]
 

@@ -30,6 +30,8 @@ from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import GraphBuilder, Value
 from tests.libraries import module_or_skip
 
+pytestmark = pytest.mark.once
+
 TRANSFORMS = (("jvp",), ("vjp",), ("jvp", "vjp"))
 
 

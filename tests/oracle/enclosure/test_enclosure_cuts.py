@@ -13,6 +13,8 @@ from tenferro_ref.ops import Op
 from tenferro_ref.program import GraphBuilder
 from tenferro_ref.tensor import Array
 
+pytestmark = pytest.mark.once
+
 #: Above and below the cut.
 VALUES = {
     "Sqrt": (2j, -2j), "Log": (np.log(4) + np.pi * 1j, np.log(4) - np.pi * 1j), "Rsqrt": (-0.5j, 0.5j), "Pow": (2j, -2j),

@@ -15,6 +15,8 @@ from tenferro_ref.extensions import linalg
 from tenferro_ref.program import GraphBuilder, Value
 from tenferro_ref.tensor import Array
 
+pytestmark = pytest.mark.once
+
 SHAPES = [(1, 1), (3, 3), (4, 2), (2, 4)]
 
 

@@ -14,6 +14,8 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import STABLEHLO
 from tenferro_ref.program import GraphBuilder
 
+pytestmark = pytest.mark.once
+
 
 def quotient(x: int, y: int) -> int:
     """Truncated; all bits set where the divisor is zero."""

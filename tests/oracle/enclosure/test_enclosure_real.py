@@ -15,6 +15,8 @@ from tenferro_ref.dtype import DType
 from tenferro_ref.ops import Op
 from tenferro_ref.program import GraphBuilder
 
+pytestmark = pytest.mark.once
+
 Number = tuple[Fraction, Fraction]
 
 
