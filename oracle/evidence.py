@@ -49,8 +49,8 @@ class Evidence:
     reader: Reader
 
     @cached_property
-    def bounds(self) -> list[Bounds] | TenferroError:
-        """What each result may be; the error where the interpreter cannot be asked."""
+    def expected(self) -> Execution | TenferroError:
+        """What the interpreter gives for the module; the error where it fails, or is not to be asked."""
         for name, element in sorted(self.source.ops):
             if name in _UNUSABLE:
                 return UnsupportedOp(op=name, reason="its result is not determined by the module")
@@ -58,7 +58,12 @@ class Evidence:
                 return UnsupportedOp(
                     op=name, reason="the interpreter computes F8E8M0FNU as if it had a zero and a sign"
                 )
-        expected = attempt_source(self.interpreter, self.source, self.arguments)
+        return attempt_source(self.interpreter, self.source, self.arguments)
+
+    @cached_property
+    def bounds(self) -> list[Bounds] | TenferroError:
+        """What each result may be; the error where the interpreter cannot be asked."""
+        expected = self.expected
         if isinstance(expected, TenferroError):
             return expected
         outputs: list[tuple[tuple[Array, ...], float]] = []
@@ -164,10 +169,15 @@ def judge_by_evidence(
 ) -> Answer:
     """The verdict on an executor that runs the module, or gave `result` for the same program, held to the interpreter.
 
-    UNDECIDED where the interpreter or its twin cannot be asked, or all that they say is not to be relied on.
+    UNDECIDED where the interpreter or its twin cannot be asked, or all that they say is not to be relied on. The
+    interpreter itself is held to nothing, but it may fail.
     """
     if executor == evidence.interpreter:
-        return Answer(executor.name, Verdict.UNDECIDED, reason="no enclosure, and it is the evidence for the others")
+        own = evidence.expected
+        if isinstance(own, TenferroError):
+            return failed(executor.name, own)
+        reason = "no enclosure, and it is the evidence for the others"
+        return Answer(executor.name, Verdict.UNDECIDED, reason=reason, seconds=own.seconds)
     if result is None:
         result = attempt_source(executor, evidence.source, evidence.arguments)
     if isinstance(result, TenferroError):

@@ -75,7 +75,7 @@ def test_a_module_that_nobody_knows_has_verdicts_and_no_alarm(tmp_path: Path) ->
     (tmp_path / "f.mlir").write_text(FOREIGN)
     run = tenferro_ref("check", tmp_path / "f.mlir", "--executors", "jax,interpreter", "--json")
     assert run.status == 0
-    assert [row["verdict"] for row in run.rows] == ["unsupported", "unsupported", "undecided"]
+    assert [row["verdict"] for row in run.rows] == ["unsupported", "unsupported", "unsupported"]
 
 
 FUNCTIONS = """

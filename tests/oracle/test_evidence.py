@@ -16,6 +16,7 @@ from oracle.evidence import Evidence, judge_by_evidence
 from oracle.peers import Execution, Executor, Pool
 from oracle.peers.jax import JaxExecutor
 from oracle.verdict import Answer, Verdict
+from tenferro_ref.errors import WorkerDied
 from tenferro_ref.stablehlo import Source
 from tenferro_ref.tensor import Array
 from tests.libraries import module_or_skip
@@ -115,6 +116,18 @@ def test_random_numbers_have_no_evidence(pool: Pool) -> None:
 def test_the_interpreter_is_no_evidence_for_itself(pool: Pool) -> None:
     held = evidence(pool, SUM, INPUT)
     assert judge_by_evidence(held.interpreter, held).verdict is Verdict.UNDECIDED
+
+
+def test_the_interpreter_may_fail_all_the_same(pool: Pool) -> None:
+    text = """func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = stablehlo.custom_call @nobody_has_it(%a) : (tensor<2xf32>) -> tensor<2xf32>
+      return %0 : tensor<2xf32> }"""
+    held = evidence(pool, text, np.ones(2, np.float32))
+    answer = judge_by_evidence(held.interpreter, held)
+    assert (answer.verdict, "the interpreter does not have it" in answer.reason) == (Verdict.UNSUPPORTED, True)
+    with mock.patch.object(type(held.interpreter), "run_source", side_effect=WorkerDied("it", "signal SIGABRT", "")):
+        held = evidence(pool, SUM, INPUT)
+        assert judge_by_evidence(held.interpreter, held).verdict is Verdict.CRASH
 
 
 def test_narrow_floats_inside_a_module_of_f64_count(pool: Pool) -> None:
