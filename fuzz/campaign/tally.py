@@ -64,10 +64,11 @@ class Tally(Counts):
         if verdict is Verdict.UNSUPPORTED:
             self._refused(cells, answer, number)
             return
+        held = [(f.name, getattr(comparison, f.name)) for f in fields(Held)] if comparison.elements else []
         for cell in cells:
             self._count(cell, answer, number)
-            for count in fields(Held) if comparison.elements else ():
-                self.sums["held", *cell, name, count.name] += getattr(comparison, count.name)
+            for count, value in held:
+                self.sums["held", *cell, name, count] += value
         computed = [i for i in case.program.instructions if not isinstance(i.op, ops.Constant)]
         if len(computed) == 1 and ulp is not None:
             (only,) = computed
