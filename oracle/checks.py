@@ -29,27 +29,36 @@ class Check:
         return bool(self.error <= self.bound)
 
 
-Row: TypeAlias = Callable[[ops.Extension, Sequence[Array], Sequence[Array]], list[Check]]
-#: By family and op: `row(op, inputs, outputs) -> checks`.
+Row: TypeAlias = Callable[[ops.Extension, Sequence[Array], Sequence[Array], bool], list[Check]]
+#: By family and op: `row(op, inputs, outputs, flushes) -> checks`.
 CHECK_EXTENSION: Table[Row] = Table("backward-error checks")
 
 
-def checks(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Check]:
+def checks(
+    op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array], *, flushes: bool = True
+) -> list[Check]:
     """The invariants of an op's results, over all matrices of the batch.
 
     A matrix that is not finite passes unchecked. A result that is not finite fails.
+
+    Parameters
+    ----------
+    flushes
+        Whether numbers below the normal ones may be read and written as zeros.
 
     Raises
     ------
     UnsupportedOp
         No invariants are known of the op.
     """
-    return CHECK_EXTENSION[op.key](op, inputs, outputs)
+    return CHECK_EXTENSION[op.key](op, inputs, outputs, flushes)
 
 
-def compare(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> Comparison:
+def compare(
+    op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array], *, flushes: bool = True
+) -> Comparison:
     """`checks` as a comparison: one element an invariant."""
-    found = checks(op, inputs, outputs)
+    found = checks(op, inputs, outputs, flushes=flushes)
     failed = [c for c in found if not c.holds]
     same = Comparison(elements=len(found), decided=len(found))
     if not failed:

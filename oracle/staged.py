@@ -80,7 +80,8 @@ def judge_stages(executor: Executor, case: Case) -> Comparison:
     for ins in ops:
         op = ins.op
         assert isinstance(op, Extension)
-        stages.append(checks.compare(op, [values[s] for s in ins.input_slots], [values[s] for s in ins.output_slots]))
+        operands, results = ([values[s] for s in slots] for slots in (ins.input_slots, ins.output_slots))
+        stages.append(checks.compare(op, operands, results, flushes=MODELS[executor.model].flush))
     rest = [slot for slot in dict.fromkeys(wanted) if slot not in made and slot not in known]
     _check_way(case, watched.deciding, ops, values, executor.model)
     observed = [values[slot] for slot in rest]

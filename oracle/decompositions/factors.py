@@ -30,7 +30,8 @@ def cholesky(s: Scale, operands: Matrices, results: Matrices) -> Iterator[Check]
     yield zero("triangular", np.triu(low, 1))
     diagonal = np.diag(low)
     yield Check("positive diagonal", *excess(diagonal - np.abs(diagonal), s.eliminated(len(a)) * np.abs(diagonal)))
-    bound = s.eliminated(len(a)) * (np.abs(low) @ np.abs(low).T) + s.tiny * len(a)
+    lost = s.lost * len(a) * (1 + float(np.abs(low).max(initial=0.0)))
+    bound = s.eliminated(len(a)) * (np.abs(low) @ np.abs(low).T) + lost
     yield within("residual", s.residual((low, h(low)), symmetrised(a)), bound)
 
 
@@ -63,7 +64,7 @@ def _triangles(s: Scale, rows: Matrix, low: Matrix, up: Matrix, replaced: float 
     yield Check(
         "multipliers", float(np.abs(low).max(initial=0.0)), (np.sqrt(2) if s.complex else 1) * (1 + 16 * s.unit)
     )
-    bound = s.eliminated(k) * (np.abs(low) @ np.abs(up)) + s.tiny * (k + np.abs(up).sum(0)) + replaced
+    bound = s.eliminated(k) * (np.abs(low) @ np.abs(up)) + s.lost * (k + np.abs(up).sum(0)) + replaced
     yield within("residual", s.residual((low, up), rows), bound)
 
 

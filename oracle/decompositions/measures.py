@@ -24,11 +24,20 @@ BESIDE = {False: 2.0, True: PRODUCT + RECIPROCAL - 1}
 
 @dataclass(frozen=True)
 class Scale:
-    """Bounds of one dtype."""
+    """Bounds of one dtype.
+
+    Attributes
+    ----------
+    tiny
+        The least normal number, below which iterations and Householder vectors lose what they compute.
+    lost
+        What a product or quotient may lose below the normal numbers: the least of all numbers, or `tiny` where they are flushed.
+    """
 
     unit: float
     complex: bool
     tiny: float
+    lost: float
     wide_unit: float
 
     def eliminated(self, k: int) -> float:
@@ -52,10 +61,11 @@ def gamma(ku: float) -> float:
     return ku / (1 - ku) if ku < 0.5 else np.inf
 
 
-def scale_of(x: Matrix) -> Scale:
+def scale_of(x: Matrix, flushes: bool) -> Scale:
     """The bounds of the dtype of a matrix, before it is made wider."""
     f = FORMATS[DType.of(x).real]
-    return Scale(f.unit, x.dtype.kind == "c", f.min_normal, f.wide_unit)
+    lost = f.min_normal if flushes else f.least_denormal
+    return Scale(f.unit, x.dtype.kind == "c", f.min_normal, lost, f.wide_unit)
 
 
 def wide(x: Matrix) -> Matrix:

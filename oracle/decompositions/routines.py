@@ -36,7 +36,7 @@ def _routine(name: str) -> Callable[[Judge], Judge]:
     """
 
     def add(judge: Judge) -> Judge:
-        def every(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Check]:
+        def every(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array], flushes: bool) -> list[Check]:
             without = lapack.garbage(op, len(outputs))
             kept = [i for i in range(len(outputs)) if i not in without]
 
@@ -45,7 +45,7 @@ def _routine(name: str) -> Callable[[Judge], Judge]:
                 yield from judge(s, operands, [known.get(i) for i in range(len(outputs))], **flags)
 
             places = np.ndindex(inputs[lapack.ROUTINES[op.op].matrix].shape[:-2])
-            return batch(judged, places, inputs, [outputs[i] for i in kept], lapack.config_of(op))
+            return batch(judged, places, inputs, [outputs[i] for i in kept], lapack.config_of(op), flushes)
 
         CHECK_EXTENSION.row((lapack.FAMILY, name))(every)
         return judge

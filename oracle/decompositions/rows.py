@@ -23,9 +23,9 @@ def judge(*names: str) -> Callable[[Judge], Judge]:
     """Decorator: `judge(scale, operands, results, **config)` checks one matrix of a linalg op's batch."""
 
     def add(judge: Judge) -> Judge:
-        def every(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Check]:
+        def every(op: ops.Extension, inputs: Sequence[Array], outputs: Sequence[Array], flushes: bool) -> list[Check]:
             places = ((..., *index) for index in np.ndindex(inputs[0].shape[2:]))
-            return batch(judge, places, inputs, outputs, configurations.flags(op))
+            return batch(judge, places, inputs, outputs, configurations.flags(op), flushes)
 
         CHECK_EXTENSION.row(*((linalg.FAMILY, name) for name in names))(every)
         return judge
@@ -34,7 +34,12 @@ def judge(*names: str) -> Callable[[Judge], Judge]:
 
 
 def batch(
-    judge: Judge, places: Iterable[Any], inputs: Sequence[Array], outputs: Sequence[Array], config: dict[str, Any]
+    judge: Judge,
+    places: Iterable[Any],
+    inputs: Sequence[Array],
+    outputs: Sequence[Array],
+    config: dict[str, Any],
+    flushes: bool,
 ) -> list[Check]:
     """The checks of the matrices at these places of the arrays.
 
@@ -46,7 +51,7 @@ def batch(
         if not all(np.isfinite(x).all() for x in operands):
             continue
         if all(np.isfinite(x).all() for x in results):
-            found += judge(scale_of(operands[0]), [*map(wide, operands)], [*map(wide, results)], **config)
+            found += judge(scale_of(operands[0], flushes), [*map(wide, operands)], [*map(wide, results)], **config)
         elif all(_moderate(x) for x in operands):
             found.append(Check("finite", np.inf, 0.0))
     return found

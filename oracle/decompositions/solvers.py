@@ -1,7 +1,6 @@
 """Solutions of linear equations.
 
-An element of a solution below the least normal number may be read as zero, so that its error is up to that number, times
-the matrix in the residual.
+An element of a solution below the normal numbers may be off by what is lost there, times the matrix in the residual.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def triangular_solve(
     if not left_side:
         t, b, x = t.T, b.T, x.T
     if np.diag(t).all():
-        bound = s.eliminated(len(t)) * (np.abs(t) @ np.abs(x)) + s.tiny * (len(t) + np.abs(t).sum(1, keepdims=True))
+        bound = s.eliminated(len(t)) * (np.abs(t) @ np.abs(x)) + s.lost * (len(t) + np.abs(t).sum(1, keepdims=True))
         yield within("residual", s.residual((t, x), b), bound)
 
 
@@ -47,11 +46,11 @@ def _solve_prepared(
     (_, packed, pivots, b), (x,) = operands, results
     factors = [f.conj() if conjugate_a else f for f in _unpacked(packed, pivots)]
     factors = [f.T for f in reversed(factors)] if transpose_a else factors
-    size, lost = np.abs(x), np.full_like(np.abs(x), s.tiny)
+    size, lost = np.abs(x), np.full_like(np.abs(x), s.lost)
     for f in reversed(factors):
-        size, lost = np.abs(f) @ size, np.abs(f) @ lost
+        size, lost = np.abs(f) @ size, np.abs(f) @ lost + s.lost * len(b)
     if b.size:
-        bound = 2 * s.eliminated(len(b)) * size + s.tiny * len(b) + lost
+        bound = 2 * s.eliminated(len(b)) * size + lost
         yield within("residual", s.residual((*factors, x), b), bound)
 
 
@@ -77,6 +76,8 @@ def solve(s: Scale, operands: Matrices, results: Matrices, *, transpose_a: bool 
 
         _, low, up = lu(standard(a))
         size = np.abs(up).T @ (np.abs(low).T @ np.abs(x)) if transpose_a else np.abs(low) @ (np.abs(up) @ np.abs(x))
-        lost = s.tiny * (len(a) + np.abs(a).sum(0 if transpose_a else 1).max(initial=0.0))
-        bound = 6 * s.eliminated(len(a)) * size.max(0, initial=0.0) + lost
+        # of each element of the factors, times the solution, and of each sum of the two substitutions
+        n = len(a)
+        lost = s.lost * (n * n + n + n * np.abs(up).sum()) * (1 + np.abs(x).max(0, initial=0.0))
+        bound = 6 * s.eliminated(n) * size.max(0, initial=0.0) + lost
         yield within("residual", s.residual((a.T if transpose_a else a, x), b), np.broadcast_to(bound, b.shape))

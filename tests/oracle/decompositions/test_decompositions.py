@@ -9,7 +9,7 @@ from oracle.decompositions.measures import scale_of, wide
 from oracle.decompositions.spectra import true_eigenvalues, true_singular
 from tenferro_ref import ops
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import UnsupportedOp
+from tenferro_ref.errors import InvalidArgument, UnsupportedOp
 from tenferro_ref.extensions import linalg
 from tenferro_ref.extensions.linalg import LINALG
 
@@ -222,7 +222,7 @@ def test_reference_values_are_within_their_radius():
     with mpmath.workdps(50):
         singular = sorted(map(float, mpmath.svd_r(mpmath.matrix(a.tolist()), compute_uv=False)), reverse=True)
         eigen = sorted(map(float, mpmath.eigsy(mpmath.matrix((a + a.T).tolist()), eigvals_only=True)))
-    scale = scale_of(a)
+    scale = scale_of(a, flushes=True)
     for (values, off), true in (
         (true_singular(scale, wide(a)), singular),
         (true_eigenvalues(scale, wide(a + a.T)), eigen),
@@ -295,3 +295,42 @@ def test_gauges_are_asked_for(name, gauge, dtype):
         made[1][:, 1] *= -1
     assert not compare(op(name), [a], made).outside
     assert {c.name for c in checks(fixed, [a], made) if not c.holds} == {"gauge"}
+
+
+DIRECT = ("Lu", "LuFactor", "Cholesky", "TriangularSolve", "Solve", "LuSolvePrepared")
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", DIRECT)
+def test_native_results_hold_where_nothing_is_flushed(name, dtype):
+    """Matrices down to the least of all numbers, and such rows beside usual ones."""
+    rng, f, decided = np.random.default_rng(6), np.finfo(dtype.numpy), 0
+    for below in (-8, -2, 0, 3, 8, 15, f.nmant - 3):
+        least = f.tiny * f.dtype.type(2.0**-below)
+        for n in (1, 3, 6):
+            given = operands(name, rng, dtype, n, n)
+            for row in (slice(None), slice(0, 1), slice(n - 1, n)):
+                both = slice(None) if name == "Cholesky" else row
+                scaled = [x.copy() for x in given]
+                scaled[0][both] *= least
+                if name in SOLVERS:
+                    scaled[-1][row] *= least
+                if name == "LuSolvePrepared":
+                    scaled[1:3] = LINALG.execute(op("LuFactor"), scaled[:1])[:2]
+                try:
+                    made = LINALG.execute(op(name), scaled)
+                except InvalidArgument:  # below the least number nothing is left
+                    continue
+                found = checks(op(name), scaled, made, flushes=False)
+                assert [c for c in found if not c.holds] == [], (below, n, row)
+                decided += len(found)
+    assert decided > 80
+
+
+def test_factors_of_small_pivots_are_told_from_wrong_ones():
+    """As OpenBLAS 0.3.31 has them: finding 0213."""
+    a = np.array([[1e-310, 1.0], [1e-310, 2.0]])[..., np.newaxis]
+    p, low, up = np.eye(2), np.array([[1.0, 0.0], [1e-310, 1.0]]), np.array([[1e-310, 1.0], [0.0, 2.0]])
+    made = [*(x[..., np.newaxis] for x in (p, low, up)), np.array([1], np.int32)]
+    assert not [c for c in checks(op("Lu"), [a], made) if not c.holds]
+    assert [c.name for c in checks(op("Lu"), [a], made, flushes=False) if not c.holds] == ["residual"]
