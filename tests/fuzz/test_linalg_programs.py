@@ -55,6 +55,22 @@ def test_every_op_is_reached_at_every_dtype(sample: list[Case]) -> None:
     assert {(name, dtype) for name in linalg.OPS for dtype in INEXACT} == found
 
 
+def test_matrices_below_the_normal_numbers_are_reached(sample: list[Case]) -> None:
+    """Of every dtype and op that divides by pivots, right-hand sides of the same size."""
+    found = set()
+    for case in sample:
+        values = dict(zip(case.program.input_slots, case.inputs, strict=True))
+        for ins in decomposing(case.program):
+            assert isinstance(ins.op, ops.Extension)
+            a, *_, b = [values.get(slot) for slot in ins.input_slots] * 2
+            tiny = 0 if a is None else np.finfo(a.dtype).tiny
+            if a is None or not 0 < np.abs(a).max(initial=0) < tiny:
+                continue
+            found |= {ins.op.op, DType.of(a)}
+            assert b is None or not np.isfinite(b).all() or np.abs(b).max(initial=0) < tiny
+    assert found >= {"Lu", "LuFactor", "LuSolvePrepared", "Solve", "TriangularSolve", *INEXACT}
+
+
 def test_shapes_flags_and_gauges_are_reached(sample: list[Case]) -> None:
     found = set()
     for case in sample:

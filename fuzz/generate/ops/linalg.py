@@ -50,6 +50,8 @@ MATRICES: dict[str, tuple[str, ...]] = {
     "HouseholderQrQColumns": m.ANY,
 }
 _DETERMINANTS = ("SignDetFromLuFactor", "LogAbsDetFromLuFactor")
+#: Ops of matrices below the normal numbers, which one in so many of theirs is.
+_OF_SMALL, _ONE_IN = ("Lu", "LuFactor", "LuSolvePrepared", "Solve", "TriangularSolve"), 4
 #: Ops for which a singular matrix is one like any other.
 _OF_ANY_RANK = (
     *_DETERMINANTS,
@@ -141,9 +143,10 @@ def factored(g: Growth, name: str, a: Value) -> tuple[ops.Extension, list[Value]
     if len(linalg.OPS[name].operands) > len(operands):  # the last one is a right-hand side
         columns = 1 + choices.pick(3) if 3 * g.limit > 9 * _elements(shape) else 1
         sides = (shape[0], columns) if config.get("left_side", True) else (columns, shape[0])
-        operands.append(
-            matrix_input(g, dtype, (*sides, *shape[2:]), "integers" if choices.chance(20) else "triangular")
-        )
+        side = matrix_input(g, dtype, (*sides, *shape[2:]), "integers" if choices.chance(20) else "triangular")
+        if _kind(g, a) in m.SMALL:  # for the solution to be of a usual size
+            g.recipes[side.slot] = g.recipes[side.slot]._replace(kind="small triangular")
+        operands.append(side)
     op = ops.Extension.of(linalg.FAMILY, name, config)
     if dtype.is_complex and config.get("gauge", "Raw") != "Raw":
         # a gauge is then a quotient, which XLA's fusions compute again for each reader of a factor: there must be none
@@ -229,7 +232,12 @@ def _matrix(g: Growth, op: str, dtype: DType) -> Value:
     singular = choices.chance(50) if hostile else op in _OF_ANY_RANK and choices.chance(35)
     name = m.SINGULAR if singular else choices.choose(classes)
     overrides = ((choices.integer(2), 4),) if hostile and name != m.SINGULAR else ()
-    return matrix_input(g, dtype, (rows, columns, *batch), name, overrides)
+    value = matrix_input(g, dtype, (rows, columns, *batch), name, overrides)
+    recipe = g.recipes[value.slot]
+    if op in _OF_SMALL and recipe.seed % _ONE_IN == 0 and not overrides and name != m.SINGULAR:
+        small = "small triangular" if op == "TriangularSolve" else "small regular"
+        g.recipes[value.slot] = recipe._replace(kind=small)
+    return value
 
 
 def matrix_input(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
@@ -33,6 +33,8 @@ HERMITIAN = ("indefinite", *DEFINITE)
 ONE_SIDED = ("one-sided", "beside NaN")
 #: Also those of half the rank, Jordan blocks, and small integers.
 ANY = (*REGULAR, *HERMITIAN, "deficient", "jordan", "integers", "triangular")
+#: Those of another class below the normal numbers, so that no pivot has a finite reciprocal.
+SMALL = {"small regular": "regular", "small triangular": "triangular"}
 #: With a row and a column of zeros: solvers and Cholesky refuse it.
 SINGULAR = "singular"
 
@@ -160,7 +162,9 @@ _CLASSES: dict[str, MatrixClass] = {
     "beside NaN": _beside_nan,
     SINGULAR: _singular,
 }
-MATRICES = frozenset(_CLASSES)
+MATRICES = frozenset({*_CLASSES, *SMALL})
+#: The binary exponent of small ones, beside that of the least normal number: ten bits less in each element.
+_BELOW = -10
 
 #: Numbers of modulus 1, with parts that are exact or nearly so.
 _PHASES = np.array([1, 0.6 + 0.8j, 1j, -1, 0.28 - 0.96j])
@@ -169,11 +173,15 @@ _PHASES = np.array([1, 0.6 + 0.8j, 1j, -1, 0.28 - 0.96j])
 def matrices(kind: str, rng: Generator, dtype: DType, shape: tuple[int, ...]) -> Array:
     """Matrices of a class in the first two axes of `shape`; a complex one has a phase for each row and the conjugate one for each column."""
     m, n, *batch = shape
-    a = _CLASSES[kind](rng, m, n, prod(batch))
+    a = _CLASSES[SMALL.get(kind, kind)](rng, m, n, prod(batch))
     if dtype.is_complex:
         w = _PHASES[rng.integers(0, len(_PHASES), max(m, n))]
         x, y, real, imag = w.real[:m, None, None], w.imag[:m, None, None], w.real[:n, None], w.imag[:n, None]
         turned = np.empty(a.shape, complex)  # a * (x + iy) * (real - i imag), by real products
         turned.real, turned.imag = a * (x * real + y * imag), a * (y * real - x * imag)
         a = turned
+    if kind in SMALL:
+        finfo: Any = np.finfo  # of NumPy's own types
+        least = int(finfo(dtype.real.numpy).minexp) + _BELOW
+        a = np.ldexp(a.real, least) + (1j * np.ldexp(a.imag, least) if dtype.is_complex else 0)
     return a.reshape(shape, order="F").astype(dtype.numpy)
