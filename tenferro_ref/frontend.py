@@ -142,7 +142,10 @@ def pad(x: Value, pad_width: Widths, interior: int | Sequence[int] = 0) -> Value
         Zeros between neighbouring elements, for all axes or each.
     """
     edges = _edges(pad_width, x.ndim)
-    between = (interior,) * x.ndim if isinstance(interior, int) else as_integers(interior, "interior padding")
+    several = isinstance(interior, Sequence)
+    between = (
+        as_integers(interior, "interior padding") if several else (as_integer(interior, "interior padding"),) * x.ndim
+    )
     return x.builder.apply(ops.Pad(tuple(low for low, _ in edges), tuple(high for _, high in edges), between), x)
 
 

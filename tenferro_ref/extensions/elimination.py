@@ -28,8 +28,9 @@ def eliminated(a: Matrix) -> tuple[Matrix, Matrix]:
     """L and U of a matrix in one, and for each row the row (from 0) that it was exchanged with: partial pivoting."""
     packed, pivots = _wide(a), np.arange(min(a.shape))
     with np.errstate(all="ignore"):
-        for j in pivots:
-            pivots[j] = chosen = j + np.abs(packed[j:, j]).argmax()
+        for j in range(len(pivots)):
+            chosen = j + int(np.abs(packed[j:, j]).argmax())
+            pivots[j] = chosen
             packed[[j, chosen]] = packed[[chosen, j]]
             if packed[j, j] != 0:
                 packed[j + 1 :, j] /= packed[j, j]

@@ -469,6 +469,7 @@ def test_extents_may_be_numpys_integers() -> None:
 def test_numbers_of_numpy_are_integers_everywhere() -> None:
     one = np.int64(1)
     x = GraphBuilder().input(F64, (4, 3))
+    assert tn.pad(x, 1, one).shape == (9, 7)
     padded = tn.pad(x, [(one, one), (0, one)], [one, 0])
     assert padded.builder.build(padded).instructions[-1].op == ops.Pad((1, 0), (1, 1), (1, 0))
     for value in (

@@ -33,7 +33,7 @@ HERMITIAN = ("indefinite", *DEFINITE)
 ONE_SIDED = ("one-sided", "beside NaN")
 #: Also those of half the rank, Jordan blocks, and small integers.
 ANY = (*REGULAR, *HERMITIAN, "deficient", "jordan", "integers", "triangular")
-#: Those of another class below the normal numbers, so that no pivot has a finite reciprocal.
+#: Multiples of matrices of another class whose elements are below the normal numbers: no pivot has a finite reciprocal.
 SMALL = {"small regular": "regular", "small triangular": "triangular"}
 #: With a row and a column of zeros: solvers and Cholesky refuse it.
 SINGULAR = "singular"
