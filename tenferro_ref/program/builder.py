@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from tenferro_ref import ops
-from tenferro_ref.dims import Extent, InputDim
+from tenferro_ref.dims import DimOp, Extent, InputDim
 from tenferro_ref.dtype import DType
 from tenferro_ref.errors import UsageError
 from tenferro_ref.ops import DEFAULT_POLICY, Op, Policy, TensorType, check_size
@@ -75,14 +75,16 @@ class GraphBuilder:
             if value.builder is not self:
                 raise UsageError(detail=f"{what} belongs to another GraphBuilder")
 
-    def input(self, dtype: DType | str, shape: Sequence[int | str] = ()) -> Value:
+    def input(self, dtype: DType | str, shape: Sequence[int | str | InputDim | DimOp] = ()) -> Value:
         """A program input; a string extent is a symbol (an identifier), equal wherever it repeats.
+
+        An extent may also be an expression over those of inputs, such as `InputDim(0, 1)`.
 
         Raises
         ------
         UsageError
-            An unknown dtype, a shape that is no sequence, an extent that is neither an integer nor a symbol, or a symbol
-            that is no identifier.
+            An unknown dtype, a shape that is no sequence, an extent that is no integer, symbol or expression, or a
+            symbol that is no identifier.
         InvalidArgument
             A negative extent, or a shape beyond all limits.
         """
@@ -90,7 +92,7 @@ class GraphBuilder:
         of = as_dtype(dtype)
         if not isinstance(shape, Sequence):
             raise UsageError(detail=f"{type(shape).__name__} where a shape is needed, such as (2, 3)")
-        sizes = [e if isinstance(e, str) else as_integer(e, "extent") for e in shape]
+        sizes = [e if isinstance(e, str | InputDim | DimOp) else as_integer(e, "extent") for e in shape]
         for extent in sizes:
             if isinstance(extent, str) and not extent.isidentifier():
                 raise UsageError(detail=f"symbol {extent!r} is not an identifier")

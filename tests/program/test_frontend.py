@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from tenferro_ref import frontend as tn
 from tenferro_ref import ops
 from tenferro_ref.compiler import compile_std_to_exec
-from tenferro_ref.dims import InputDim
+from tenferro_ref.dims import DimOp, InputDim
 from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.errors import (
     AxisOutOfBounds,
@@ -457,6 +457,13 @@ def test_policy_is_kept() -> None:
 def test_what_a_builder_is_not_given(wrong: Callable[[Any], Any], words: str) -> None:
     with pytest.raises((UsageError, InvalidArgument), match=words):
         wrong(GraphBuilder())
+
+
+def test_extents_may_be_expressions() -> None:
+    b = GraphBuilder()
+    x = b.input("F32", (InputDim(0, 0), 3))
+    assert x.shape == (InputDim(0, 0), 3)
+    assert b.input("F32", (DimOp("add", InputDim(0, 0), 1),)).shape == (DimOp("add", InputDim(0, 0), 1),)
 
 
 def test_extents_may_be_numpys_integers() -> None:
