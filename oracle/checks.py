@@ -44,7 +44,7 @@ def checks(
     Parameters
     ----------
     flushes
-        Whether numbers below the normal ones may be read and written as zeros.
+        Whether subnormal numbers may be read and written as zeros.
 
     Raises
     ------

@@ -29,9 +29,9 @@ class Scale:
     Attributes
     ----------
     tiny
-        The least normal number, below which iterations and Householder vectors lose what they compute.
+        The least normal number: iterations and Householder vectors may be off by as much.
     lost
-        What a product or quotient may lose below the normal numbers: the least of all numbers, or `tiny` where they are flushed.
+        What a subnormal product or quotient may be off: the least subnormal number, or `tiny` where subnormals are flushed.
     """
 
     unit: float

@@ -1,6 +1,6 @@
 """Solutions of linear equations.
 
-An element of a solution below the normal numbers may be off by what is lost there, times the matrix in the residual.
+A subnormal element of a solution may be off by `Scale.lost`, times the matrix in the residual.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Elimination and substitution where a pivot is below the normal numbers, which OpenBLAS gets wrong.
+"""Elimination and substitution where a pivot is subnormal, which OpenBLAS gets wrong (findings 0213 and 0214).
 
 Its `getrf` leaves the column below such a pivot as it is, and its triangular solvers multiply by the reciprocal of a
 diagonal element, which overflows. Here all is computed in the next wider format and rounded once.
@@ -15,7 +15,7 @@ _WIDER = {"f": np.float64, "d": np.longdouble, "F": np.complex128, "D": np.clong
 
 
 def is_needed(pivots: Matrix) -> bool:
-    """Whether one of the pivots is neither zero nor a normal number."""
+    """Whether one of the pivots is subnormal."""
     size = np.abs(pivots)
     return bool(((size > 0) & (size < np.finfo(pivots.dtype).tiny)).any())
 

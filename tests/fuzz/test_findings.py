@@ -38,7 +38,7 @@ ALWAYS = datetime.date(2999, 1, 1)
 TRACED = {"0097-jax-indices-wrap"}
 #: What is wrong in some runs only, so that a case of the corpus would fail by chance: the page has a script that counts.
 CHANCE = {"0122-library-sum-over-a-broadcast"}
-#: What a library of the reference did until the reference did without: the page has a script.
+#: Of libraries alone: no executor shows it, since `native` computes such results itself. The page has a script.
 LIBRARIES = {"0213-openblas-lu-of-a-subnormal-pivot", "0214-openblas-solves-by-a-subnormal-diagonal"}
 #: What no program of the corpus shows.
 SCRIPTED = TRACED | CHANCE | LIBRARIES

@@ -55,8 +55,8 @@ def test_every_op_is_reached_at_every_dtype(sample: list[Case]) -> None:
     assert {(name, dtype) for name in linalg.OPS for dtype in INEXACT} == found
 
 
-def test_matrices_below_the_normal_numbers_are_reached(sample: list[Case]) -> None:
-    """Of every dtype and op that divides by pivots, right-hand sides of the same size."""
+def test_matrices_of_subnormal_numbers_are_reached(sample: list[Case]) -> None:
+    """Of every dtype, and for each op that divides by pivots; right-hand sides are subnormal beside them."""
     found = set()
     for case in sample:
         values = dict(zip(case.program.input_slots, case.inputs, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tenferro_ref import frontend as tn
-from tenferro_ref.dims import InputDim
+from tenferro_ref.dims import DimOp, InputDim
 from tenferro_ref.dtype import ENGINE_DTYPES, DType
 from tenferro_ref.errors import (
     DTypeMismatch,
@@ -19,7 +20,7 @@ from tenferro_ref.errors import (
     ShapeMismatch,
     UsageError,
 )
-from tenferro_ref.ops import Add, BroadcastInDim, Constant, Exp, TensorType
+from tenferro_ref.ops import Add, BroadcastInDim, Constant, Exp, Negate, TensorType
 from tenferro_ref.program import GraphBuilder, Instruction, Value
 
 F32, F64, I32, I64, Bool, C32, C64 = ENGINE_DTYPES
@@ -117,3 +118,40 @@ def test_constants_are_the_nearest_value(value: float, dtype: DType) -> None:
     with np.errstate(all="ignore"):
         assert ins.op.data == np.asarray(value).astype(dtype.numpy).tobytes()
     assert b.build().instructions[0].op.result_types(()) == (TensorType(dtype, ()),)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda b: b.input("F32", 2), "int where a shape is needed"),
+        (lambda b: b.input("F32", (2.0,)), "float where an integer is needed: extent"),
+        (lambda b: b.input("F32", ("1n",)), "symbol '1n' is not an identifier"),
+        (lambda b: b.input(np.float32, (2,)), "type where a dtype is needed"),
+        (lambda b: b.constant("1"), "Constant: value: str is no number"),
+        (lambda b: b.constant(1, "F65"), "unknown dtype 'F65'"),
+        (lambda b: b.apply("Add", b.input("F32")), "str where an op is needed"),
+        (lambda b: b.apply(Negate(), 1.0), "Negate: an operand is no Value: float"),
+        (lambda b: b.apply(Negate(), GraphBuilder().input("F32")), "Negate: an operand belongs to another"),
+        (lambda b: b.build(1), "an output is no Value: int"),
+        (lambda b: b.build(GraphBuilder().input("F32")), "an output belongs to another"),
+        (lambda _: GraphBuilder(policy="stablehlo"), "str where a Policy is needed"),
+        (lambda _: GraphBuilder(division="exact"), "not 'exact'"),
+    ],
+)
+def test_what_a_builder_is_not_given(wrong: Callable[[Any], Any], words: str) -> None:
+    with pytest.raises((UsageError, InvalidArgument), match=words):
+        wrong(GraphBuilder())
+
+
+def test_extents_may_be_expressions() -> None:
+    b = GraphBuilder()
+    x = b.input("F32", (InputDim(0, 0), 3))
+    assert x.shape == (InputDim(0, 0), 3)
+    assert b.input("F32", (DimOp("add", InputDim(0, 0), 1),)).shape == (DimOp("add", InputDim(0, 0), 1),)
+
+
+def test_extents_may_be_numpys_integers() -> None:
+    b = GraphBuilder()
+    program = b.build(b.input("F32", (np.int64(2), np.uint8(3))))
+    assert program.input_types[0].shape == (2, 3)
+    assert {type(extent) for extent in program.input_types[0].shape} == {int}

@@ -50,7 +50,7 @@ MATRICES: dict[str, tuple[str, ...]] = {
     "HouseholderQrQColumns": m.ANY,
 }
 _DETERMINANTS = ("SignDetFromLuFactor", "LogAbsDetFromLuFactor")
-#: Ops that divide by pivots: one in so many of their matrices is below the normal numbers.
+#: Ops that divide by pivots, and how many of their matrices there are for one of subnormal numbers.
 _OF_SMALL, _ONE_IN = ("Lu", "LuFactor", "LuSolvePrepared", "Solve", "TriangularSolve"), 4
 #: Ops for which a singular matrix is one like any other.
 _OF_ANY_RANK = (

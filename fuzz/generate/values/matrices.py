@@ -33,7 +33,7 @@ HERMITIAN = ("indefinite", *DEFINITE)
 ONE_SIDED = ("one-sided", "beside NaN")
 #: Also those of half the rank, Jordan blocks, and small integers.
 ANY = (*REGULAR, *HERMITIAN, "deficient", "jordan", "integers", "triangular")
-#: Multiples of matrices of another class whose elements are below the normal numbers: no pivot has a finite reciprocal.
+#: Matrices of subnormal numbers, each class with the one that they are multiples of: no pivot has a finite reciprocal.
 SMALL = {"small regular": "regular", "small triangular": "triangular"}
 #: With a row and a column of zeros: solvers and Cholesky refuse it.
 SINGULAR = "singular"
@@ -163,7 +163,7 @@ _CLASSES: dict[str, MatrixClass] = {
     SINGULAR: _singular,
 }
 MATRICES = frozenset({*_CLASSES, *SMALL})
-#: The binary exponent of small ones, beside that of the least normal number: ten bits less in each element.
+#: The binary exponent by which they are scaled, beside that of the least normal number: each element keeps ten bits less.
 _BELOW = -10
 
 #: Numbers of modulus 1, with parts that are exact or nearly so.

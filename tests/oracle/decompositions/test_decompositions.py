@@ -303,7 +303,7 @@ DIRECT = ("Lu", "LuFactor", "Cholesky", "TriangularSolve", "Solve", "LuSolvePrep
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", DIRECT)
 def test_native_results_hold_where_nothing_is_flushed(name, dtype):
-    """Matrices down to the least of all numbers, and such rows beside usual ones."""
+    """Matrices down to the least subnormal number, and such rows beside usual ones."""
     rng, f, decided = np.random.default_rng(6), np.finfo(dtype.numpy), 0
     for below in (-8, -2, 0, 3, 8, 15, f.nmant - 3):
         least = f.tiny * f.dtype.type(2.0**-below)
@@ -319,7 +319,7 @@ def test_native_results_hold_where_nothing_is_flushed(name, dtype):
                     scaled[1:3] = LINALG.execute(op("LuFactor"), scaled[:1])[:2]
                 try:
                     made = LINALG.execute(op(name), scaled)
-                except InvalidArgument:  # below the least number nothing is left
+                except InvalidArgument:  # rounded to zeros, it is singular
                     continue
                 found = checks(op(name), scaled, made, flushes=False)
                 assert [c for c in found if not c.holds] == [], (below, n, row)
@@ -327,7 +327,7 @@ def test_native_results_hold_where_nothing_is_flushed(name, dtype):
     assert decided > 80
 
 
-def test_factors_of_small_pivots_are_told_from_wrong_ones():
+def test_wrong_factors_of_a_subnormal_pivot_are_seen():
     """As OpenBLAS 0.3.31 has them: finding 0213."""
     a = np.array([[1e-310, 1.0], [1e-310, 2.0]])[..., np.newaxis]
     p, low, up = np.eye(2), np.array([[1.0, 0.0], [1e-310, 1.0]]), np.array([[1e-310, 1.0], [0.0, 2.0]])
