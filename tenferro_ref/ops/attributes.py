@@ -1,8 +1,8 @@
-"""What Python objects the attributes of ops are, by the annotations of their fields."""
+"""What Python objects the fields of ops and programs are, by their annotations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import cache
@@ -30,39 +30,53 @@ class CompareDir(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class AttributeType:
-    """The objects that an attribute may be, and what an error calls them."""
+class FieldType:
+    """The objects that a field may be, and what an error calls them."""
 
     words: str
     admits: Callable[[object], bool]
 
 
-def _exactly(kind: type) -> Callable[[object], bool]:
+def exactly(kind: type) -> Callable[[object], bool]:
     """A bool is no int, and NumPy's integers are none: a program is printed, hashed and compared by its attributes."""
     return lambda value: type(value) is kind
 
 
-def _tuple_of(*types: type) -> Callable[[object], bool]:
+def tuple_of(*types: type) -> Callable[[object], bool]:
     admitted = frozenset(types)
     return lambda value: isinstance(value, tuple) and admitted.issuperset(map(type, value))
 
 
 #: By annotation, so that a new op needs nothing here.
 ATTRIBUTE_TYPES = {
-    "int": AttributeType("an int", _exactly(int)),
-    "bool": AttributeType("a bool", _exactly(bool)),
-    "str": AttributeType("a str", _exactly(str)),
-    "bytes": AttributeType("bytes", _exactly(bytes)),
-    "DType": AttributeType("a DType, such as DType.F64", _exactly(DType)),
-    "CompareDir": AttributeType("a CompareDir, such as CompareDir.Lt", _exactly(CompareDir)),
-    "tuple[int, ...]": AttributeType("a tuple of ints", _tuple_of(int)),
-    "tuple[DimExpr, ...]": AttributeType("a tuple of ints and dim expressions", _tuple_of(int, InputDim, DimOp)),
+    "int": FieldType("an int", exactly(int)),
+    "bool": FieldType("a bool", exactly(bool)),
+    "str": FieldType("a str", exactly(str)),
+    "bytes": FieldType("bytes", exactly(bytes)),
+    "DType": FieldType("a DType, such as DType.F64", exactly(DType)),
+    "CompareDir": FieldType("a CompareDir, such as CompareDir.Lt", exactly(CompareDir)),
+    "tuple[int, ...]": FieldType("a tuple of ints", tuple_of(int)),
+    "tuple[DimExpr, ...]": FieldType("a tuple of ints and dim expressions", tuple_of(int, InputDim, DimOp)),
 }
 
 
+def field_types(kind: Any, known: Mapping[str, FieldType]) -> tuple[tuple[str, FieldType], ...]:
+    """Names and types of a dataclass's fields; `known` is by annotation."""
+    return tuple((field.name, known[str(field.type)]) for field in fields(kind))
+
+
+def misfit(value: object, declared: Iterable[tuple[str, FieldType]]) -> tuple[str, str] | None:
+    """Name of the first field whose object is not of its declared type, and what an error says of it."""
+    for name, expected in declared:
+        entry = getattr(value, name)
+        if not expected.admits(entry):
+            return name, f"{repr(entry)} is not {expected.words}"
+    return None
+
+
 @cache  # for each op made: `fields` alone takes longer than the rest
-def _attributes_of(op: type[Op]) -> tuple[tuple[str, AttributeType], ...]:
-    return tuple((field.name, ATTRIBUTE_TYPES[str(field.type)]) for field in fields(op))
+def _attributes_of(op: type[Op]) -> tuple[tuple[str, FieldType], ...]:
+    return field_types(op, ATTRIBUTE_TYPES)
 
 
 def check_attributes(op: Op) -> None:
@@ -74,7 +88,5 @@ def check_attributes(op: Op) -> None:
         An attribute of another type, such as a list where a tuple belongs.
     """
     kind: Any = type(op)
-    for name, expected in _attributes_of(kind):
-        value = getattr(op, name)
-        if not expected.admits(value):
-            raise InvalidArgument(op=op.name, argument=name, detail=f"{repr(value)} is not {expected.words}")
+    if wrong := misfit(op, _attributes_of(kind)):
+        raise InvalidArgument(op=op.name, argument=wrong[0], detail=wrong[1])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar, Literal, NoReturn
+from typing import ClassVar, Literal, NoReturn, get_args, get_type_hints
 
 from tenferro_ref.dims import Extent, equal_extents, expr_of
 from tenferro_ref.dtype import ANY, DType
@@ -41,12 +41,26 @@ class Category(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Program-level choices where the engine and StableHLO differ (SEMANTICS 0)."""
+    """Program-level choices where the engine and StableHLO differ (SEMANTICS 0).
+
+    Raises
+    ------
+    InvalidArgument
+        A choice that there is not.
+    """
 
     scatter_bounds: Literal["clamp", "skip"] = "clamp"
     integer_faults: Literal["error", "stablehlo"] = "error"
     empty_reduction: Literal["error", "identity"] = "error"
     dtypes: Literal["engine", "stablehlo"] = "engine"
+
+    def __post_init__(self) -> None:
+        for name, hint in get_type_hints(Policy).items():
+            choice, choices = getattr(self, name), get_args(hint)
+            if choice not in choices:
+                raise InvalidArgument(
+                    op="Policy", argument=name, detail=f"{choice!r} is none of {', '.join(map(repr, choices))}"
+                )
 
 
 DEFAULT_POLICY = Policy()

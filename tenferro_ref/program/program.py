@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from tenferro_ref.dims import InputDim, evaluate, expr_of, is_exact
+from tenferro_ref.dims import DimOp, InputDim, Unknown, UpperBound, evaluate, expr_of, is_exact
 from tenferro_ref.errors import InvalidCompiledGraph, ShapeMismatch, TenferroError, UsageError
 from tenferro_ref.ops import DEFAULT_POLICY, FAMILIES, Extension, Op, Policy, TensorType, check_admitted, check_size
+from tenferro_ref.ops.attributes import ATTRIBUTE_TYPES, FieldType, exactly, field_types, misfit, tuple_of
 from tenferro_ref.program.guards import ShapeGuard, normalised
 
 #: The most slots a program may have: an executor keeps a table of them.
@@ -151,15 +152,19 @@ class Program:
         return _resolve(self, types)
 
     def verify(self) -> None:
-        """Check the program's form, its rules and, in an exec program, the recorded types and `last_use`.
+        """Check the objects that it is made of, its form, its rules and, in an exec program, the recorded types and `last_use`.
+
+        A program that was made by hand should be verified before it is used: the rest of the engine takes for granted that
+        each field is an object of its declared type.
 
         Raises
         ------
         InvalidCompiledGraph
-            The first broken invariant.
+            The first broken invariant. Its `place` is the JSON path of the input, instruction or output.
         ValidationError
             An instruction breaks its op's rule.
         """
+        _check_objects(self)
         inferred = infer_types(self)
         if self.kind == "graph":
             return
@@ -227,6 +232,35 @@ class ResolvedTypes:
     types: Mapping[int, TensorType]
     count: int
     error: TenferroError | None = None
+
+
+_KNOWN = ATTRIBUTE_TYPES | {
+    "Op": FieldType("an Op", lambda value: isinstance(value, Op)),
+    "Policy": FieldType("a Policy", exactly(Policy)),
+    "Literal['graph', 'exec']": FieldType("'graph' or 'exec'", lambda value: value in ("graph", "exec")),
+    "tuple[bool, ...]": FieldType("a tuple of bools", tuple_of(bool)),
+    "tuple[Extent, ...]": FieldType("a tuple of extents", tuple_of(int, InputDim, DimOp, UpperBound, Unknown)),
+    "tuple[TensorType, ...]": FieldType("a tuple of TensorTypes", tuple_of(TensorType)),
+    "tuple[Instruction, ...]": FieldType("a tuple of Instructions", tuple_of(Instruction)),
+    "tuple[ShapeGuard, ...]": FieldType("a tuple of ShapeGuards", tuple_of(ShapeGuard)),
+    "tuple[tuple[InputDim, str], ...]": FieldType("a tuple of pairs", tuple_of(tuple)),
+}
+_DECLARED = {kind: field_types(kind, _KNOWN) for kind in (Program, Instruction, TensorType)}
+
+
+def _check_objects(program: Program) -> None:
+    """Check that each field is an object of the type that it is declared with; not again where readers and builders did."""
+    parts: list[tuple[str, Program | Instruction | TensorType]] = [("$", program)]
+    for place, part in parts:
+        if wrong := misfit(part, _DECLARED[type(part)]):
+            error = InvalidCompiledGraph(detail=f"{type(part).__name__}.{wrong[0]}: {wrong[1]}")
+            error.place = place
+            raise error
+        if isinstance(part, Program):
+            parts += [(f"$.inputs[{i}]", type_) for i, type_ in enumerate(part.input_types)]
+            parts += [(f"$.instructions[{i}]", ins) for i, ins in enumerate(part.instructions)]
+        elif isinstance(part, Instruction):
+            parts += [(place, type_) for type_ in part.types]
 
 
 def check_form(program: Program) -> None:

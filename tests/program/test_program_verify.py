@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given, settings
@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from tenferro_ref import ops
 from tenferro_ref.dims import InputDim, UpperBound
 from tenferro_ref.dtype import DType
-from tenferro_ref.errors import InvalidCompiledGraph, RankMismatch, ShapeMismatch, TenferroError
-from tenferro_ref.ops import TensorType
+from tenferro_ref.errors import InvalidArgument, InvalidCompiledGraph, RankMismatch, ShapeMismatch, TenferroError
+from tenferro_ref.ops import Policy, TensorType
 from tenferro_ref.program import (
     ExecProgram,
     GraphBuilder,
@@ -96,6 +96,47 @@ def test_verify_catches(edit: Callable[[ExecProgram], ExecProgram], kind: type[T
     with pytest.raises(kind) as caught:
         edit(diamond()).verify()
     assert words in str(caught.value)
+
+
+#: Objects of other types than a program is declared with, and what is said of them.
+FOREIGN: list[tuple[Callable[[ExecProgram], ExecProgram], str, str]] = [
+    (lambda p: replace(p, n_slots=5.0), "$", "Program.n_slots: 5.0 is not an int"),
+    (lambda p: replace(p, input_slots=[0, 1]), "$", "Program.input_slots: [0, 1] is not a tuple of ints"),
+    (lambda p: replace(p, output_slots=(4, "0")), "$", "Program.output_slots: (4, '0') is not a tuple of ints"),
+    (lambda p: replace(p, instructions=(*p.instructions[:1], 3)), "$", "is not a tuple of Instructions"),
+    (lambda p: replace(p, input_types=("F64[2]", t(2))), "$", "is not a tuple of TensorTypes"),
+    (lambda p: replace(p, input_types=(TensorType("F64", (2,)), t(2))), "$.inputs[0]", "TensorType.dtype: 'F64' is not a DType"),
+    (lambda p: replace(p, input_types=(t(2), TensorType(F64, [2]))), "$.inputs[1]", "TensorType.shape: [2] is not a tuple of"),
+    (lambda p: replace(p, policy="engine"), "$", "Program.policy: 'engine' is not a Policy"),
+    (lambda p: replace(p, kind="other"), "$", "Program.kind: 'other' is not 'graph' or 'exec'"),
+    (lambda p: replace(p, name=None), "$", "Program.name: None is not a str"),
+    (lambda p: replace(p, symbols=("n",)), "$", "Program.symbols: ('n',) is not a tuple of pairs"),
+    (lambda p: replace(p, shape_guards=((1, 2),)), "$", "is not a tuple of ShapeGuards"),
+    (change(1, op="Add"), "$.instructions[1]", "Instruction.op: 'Add' is not an Op"),
+    (change(1, op=ops.Add), "$.instructions[1]", "is not an Op"),
+    (change(0, input_slots=(True,)), "$.instructions[0]", "Instruction.input_slots: (True,) is not a tuple of ints"),
+    (change(0, output_slots=2), "$.instructions[0]", "Instruction.output_slots: 2 is not a tuple of ints"),
+    (change(0, last_use=(1,)), "$.instructions[0]", "Instruction.last_use: (1,) is not a tuple of bools"),
+    (change(2, types=(None,)), "$.instructions[2]", "is not a tuple of TensorTypes"),
+    (change(2, types=(TensorType(F64, (2.0,)),)), "$.instructions[2]", "TensorType.shape: (2.0,) is not a tuple of"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("edit", "place", "words"), FOREIGN, ids=lambda v: v if isinstance(v, str) else "")
+def test_verify_refuses_objects_of_other_types(
+    edit: Callable[[ExecProgram], ExecProgram], place: str, words: str
+) -> None:
+    with pytest.raises(InvalidCompiledGraph) as caught:
+        edit(diamond()).verify()
+    assert words in str(caught.value)
+    assert caught.value.place == place
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Policy)])
+@pytest.mark.parametrize("choice", ["other", None, True])
+def test_a_policy_has_no_choice_that_there_is_not(name: str, choice: object) -> None:
+    with pytest.raises(InvalidArgument, match=f"Policy: {name}: {choice!r} is none of '"):
+        Policy(**{name: choice})  # type: ignore[arg-type]
 
 
 def test_an_upgraded_bound_does_not_verify() -> None:
