@@ -249,7 +249,7 @@ _DECLARED = {kind: field_types(kind, _KNOWN) for kind in (Program, Instruction, 
 
 
 def _check_objects(program: Program) -> None:
-    """Check that each field is an object of the type that it is declared with; not again where readers and builders did."""
+    """Check that each field is an object of the type that it is declared with, as in all that readers and builders make."""
     parts: list[tuple[str, Program | Instruction | TensorType]] = [("$", program)]
     for place, part in parts:
         if wrong := misfit(part, _DECLARED[type(part)]):
